@@ -1,0 +1,8 @@
+"""The forms in which strategies hold an inverse, shared between them."""
+
+from strategies.factors.dense import Dense
+from strategies.factors.lu_factors import LUFactors
+from strategies.factors.orthogonal import Orthogonal
+from strategies.factors.triangular import Triangular
+
+__all__ = ["Dense", "LUFactors", "Orthogonal", "Triangular"]

@@ -1,0 +1,58 @@
+"""F⁺ as a matrix, applied by products."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from strategies.pseudo_inverse import PseudoInverse
+
+__all__ = ["Dense"]
+
+
+@dataclass(frozen=True, eq=False)
+class Dense(PseudoInverse):
+    """F⁺ formed as an n×m matrix, and F.
+
+    Made of differentiable products only, so that derivatives of derivatives can be taken through it.
+
+    Example:
+        >>> F = torch.tensor([[2.0, 0.0], [0.0, 4.0]])
+        >>> Dense(F, F.inverse(), torch.tensor(2), True, True).apply(torch.ones(2, 1)).flatten()
+        tensor([0.5000, 0.2500])
+    """
+
+    matrix: Tensor
+    inverse: Tensor
+    ranks: Tensor
+    full_column_rank: bool
+    full_row_rank: bool
+
+    @property
+    def rank(self) -> Tensor:
+        return self.ranks
+
+    def to_range(self, b: Tensor) -> Tensor:
+        return b if self.full_row_rank else self.matrix @ (self.inverse @ b)
+
+    def from_range(self, c: Tensor) -> Tensor:
+        return c
+
+    def solve(self, c: Tensor) -> Tensor:
+        return self.inverse @ c
+
+    def solve_adjoint(self, x: Tensor) -> Tensor:
+        return self.inverse.mH @ x
+
+    def apply(self, b: Tensor) -> Tensor:
+        return self.inverse @ b
+
+    def null_complement(self, x: Tensor) -> Tensor:
+        if self.full_column_rank:
+            return torch.zeros_like(x)
+        return x - self.inverse @ (self.matrix @ x)
+
+    def dense(self) -> Tensor:
+        return self.inverse

@@ -1,0 +1,73 @@
+"""A matrix between orthonormal bases: F = U C Vᴴ, the form of a QR, an SVD and a URV alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from strategies.pseudo_inverse import PseudoInverse
+
+__all__ = ["Orthogonal"]
+
+
+@dataclass(frozen=True, eq=False)
+class Orthogonal(PseudoInverse):
+    """F⁺ = V C⁻¹ Uᴴ with U (m×k) and V (n×k) orthonormal and C (k×k) nonsingular.
+
+    Where the matrices of a batch differ in rank, k is the largest; the columns of U and V beyond a
+    matrix's own rank are zero, so that whatever C holds there has no effect.
+
+    Args:
+        left: U.
+        core: C⁻¹.
+        right: V, or None where V is the identity (full column rank by a QR).
+        ranks: of each matrix.
+        full_column_rank: see `PseudoInverse`.
+        full_row_rank: see `PseudoInverse`.
+
+    Example:
+        >>> from strategies.factors import Triangular
+        >>> from strategies.pseudo_inverse import Structure
+        >>> Q, R = torch.linalg.qr(torch.tensor([[3.0], [4.0]]))
+        >>> F = Orthogonal(Q, Triangular(R, Structure.UPPER), None, torch.tensor(1), True, False)
+        >>> F.apply(torch.tensor([[3.0], [4.0]])).round(decimals=4)
+        tensor([[1.]])
+    """
+
+    left: Tensor
+    core: PseudoInverse
+    right: Tensor | None
+    ranks: Tensor
+    full_column_rank: bool
+    full_row_rank: bool
+
+    @property
+    def singular_values(self) -> Tensor | None:
+        return self.core.singular_values
+
+    @property
+    def rank(self) -> Tensor:
+        return self.ranks
+
+    def to_range(self, b: Tensor) -> Tensor:
+        return self.left.mH @ b
+
+    def from_range(self, c: Tensor) -> Tensor:
+        return self.left @ c
+
+    def solve(self, c: Tensor) -> Tensor:
+        x = self.core.apply(c)
+        return x if self.right is None else self.right @ x
+
+    def solve_adjoint(self, x: Tensor) -> Tensor:
+        return self.core.apply_adjoint(x if self.right is None else self.right.mH @ x)
+
+    def null_complement(self, x: Tensor) -> Tensor:
+        if self.full_column_rank or self.right is None:
+            return torch.zeros_like(x)
+        return x - self.right @ (self.right.mH @ x)
+
+    def dense(self) -> Tensor:
+        return self.solve(self.left.mH)

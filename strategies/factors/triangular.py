@@ -1,0 +1,66 @@
+"""A triangular matrix, solved against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from strategies.pseudo_inverse import PseudoInverse, Structure
+
+__all__ = ["Triangular"]
+
+
+@dataclass(frozen=True, eq=False)
+class Triangular(PseudoInverse):
+    """F⁻¹ of a nonsingular triangular F, by substitution.
+
+    Only the triangle that `structure` names is read. Made of differentiable solves only.
+
+    Example:
+        >>> U = torch.tensor([[2.0, 1.0], [0.0, 4.0]])
+        >>> Triangular(U, Structure.UPPER).apply(torch.tensor([[4.0], [8.0]])).flatten()
+        tensor([1., 2.])
+    """
+
+    factor: Tensor
+    structure: Structure
+
+    full_column_rank = True
+    full_row_rank = True
+
+    @property
+    def rank(self) -> Tensor:
+        *batch, n, _ = self.factor.shape
+        return torch.full(batch, n, dtype=torch.int64, device=self.factor.device)
+
+    def to_range(self, b: Tensor) -> Tensor:
+        return b
+
+    def from_range(self, c: Tensor) -> Tensor:
+        return c
+
+    def solve(self, c: Tensor) -> Tensor:
+        return torch.linalg.solve_triangular(
+            self.factor,
+            c,
+            upper=self.structure is Structure.UPPER,
+            unitriangular=self.structure is Structure.UNIT_LOWER,
+        )
+
+    def solve_adjoint(self, x: Tensor) -> Tensor:
+        return torch.linalg.solve_triangular(
+            self.factor.mH,
+            x,
+            upper=self.structure is not Structure.UPPER,
+            unitriangular=self.structure is Structure.UNIT_LOWER,
+        )
+
+    def null_complement(self, x: Tensor) -> Tensor:
+        return torch.zeros_like(x)
+
+    def dense(self) -> Tensor:
+        n = self.factor.shape[-1]
+        identity = torch.eye(n, dtype=self.factor.dtype, device=self.factor.device)
+        return self.solve(identity.expand(self.factor.shape))

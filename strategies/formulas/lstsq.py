@@ -1,0 +1,80 @@
+"""X = A⁺ B, the least-squares solution of least norm, at constant rank.
+
+From Golub & Pereyra (1973), eq. 4.12 (see `formulas.pinv`) applied to B, with R = B − A X:
+
+    dX = A⁺ (dB − dA X) + (AᴴA)⁺ dAᴴ R + (I − A⁺A) dAᴴ A⁺ᴴ X,
+
+so that with Z = A⁺ᴴ G and w = A⁺ Z
+
+    B̄ = Z,    Ā = −Z Xᴴ + R wᴴ + (A⁺ᴴ X) ((I − A⁺A) G)ᴴ:
+
+O(mnk) from the factors that the forward already has.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from strategies.formulas.solve import rhs_tangent as change_of_rhs
+from strategies.pseudo_inverse import PseudoInverse
+
+__all__ = ["backward", "jvp"]
+
+
+def backward(
+    inverse: PseudoInverse,
+    matrix: Tensor,
+    rhs: Tensor,
+    solution: Tensor,
+    cotangent: Tensor,
+    *,
+    need_matrix: bool = True,
+) -> tuple[Tensor | None, Tensor]:
+    """The gradients of A and B from that of X.
+
+    Args:
+        inverse: A⁺.
+        matrix: A, (..., m, n).
+        rhs: B, (..., m, k).
+        solution: X, (..., n, k).
+        cotangent: G, (..., n, k).
+        need_matrix: False leaves Ā out.
+
+    Returns:
+        Ā, (..., m, n), or None, and B̄, (..., m, k).
+    """
+    coordinates = inverse.solve_adjoint(cotangent)
+    Z = inverse.from_range(coordinates)
+    if not need_matrix:
+        return None, Z
+    # Outer products of k columns each, joined so that the m×n result is written once.
+    left, right = [Z], [-solution]
+    if not inverse.full_row_rank:
+        left.append(rhs - matrix @ solution)
+        right.append(inverse.solve(coordinates))
+    if not inverse.full_column_rank:
+        left.append(inverse.apply_adjoint(solution))
+        right.append(inverse.null_complement(cotangent))
+    return torch.cat(left, dim=-1) @ torch.cat(right, dim=-1).mH, Z
+
+
+def jvp(
+    inverse: PseudoInverse,
+    matrix: Tensor,
+    rhs: Tensor,
+    solution: Tensor,
+    matrix_tangent: Tensor | None,
+    rhs_tangent: Tensor | None,
+) -> Tensor:
+    """The tangent of X, (..., n, k), from those of A and B; None stands for zero."""
+    result = inverse.apply(change_of_rhs(solution, matrix_tangent, rhs_tangent))
+    if matrix_tangent is None:
+        return result
+    adjoint_tangent = matrix_tangent.mH
+    if not inverse.full_row_rank:
+        result = result + inverse.apply_gram(adjoint_tangent @ (rhs - matrix @ solution))
+    if not inverse.full_column_rank:
+        through_null = adjoint_tangent @ inverse.apply_adjoint(solution)
+        result = result + inverse.null_complement(through_null)
+    return result

@@ -1,0 +1,69 @@
+"""P = A⁺ at constant rank.
+
+Golub & Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems whose
+variables separate", SIAM J. Numer. Anal. 10 (1973), eq. 4.12:
+
+    dA⁺ = −A⁺ dA A⁺ + (AᴴA)⁺ dAᴴ (I − A A⁺) + (I − A⁺A) dAᴴ (A Aᴴ)⁺.
+
+Paired with a cotangent G of A⁺, with W = Gᴴ and K = A⁺ W:
+
+    Ā = −A⁺ᴴ Kᴴ + (I − A A⁺) W (AᴴA)⁺ + A⁺ᴴ K (I − A⁺A).
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from strategies.pseudo_inverse import PseudoInverse
+
+__all__ = ["backward", "jvp"]
+
+
+def backward(inverse: PseudoInverse, matrix: Tensor, cotangent: Tensor) -> Tensor:
+    """The gradient of A from that of A⁺.
+
+    With c = to_range and S = (AᴴA)⁺ the three terms regroup to
+
+        Ā = W S + from_range(solve_adjoint(K (I − A⁺A) − Kᴴ) − c(W) S),
+
+    three products of m×n×n for a tall A and everything else n×n. A wide A is its adjoint's problem.
+
+    Args:
+        inverse: A⁺.
+        matrix: A, (..., m, n); only its shape, dtype and device are read.
+        cotangent: G, (..., n, m).
+
+    Returns:
+        Ā, (..., m, n).
+    """
+    m, n = matrix.shape[-2:]
+    if m < n:
+        return backward(inverse.adjoint, matrix.mH, cotangent.mH).mH
+    W = cotangent.mH
+    in_range = inverse.to_range(W)
+    K = inverse.solve(in_range)
+    crossing = -K.mH if inverse.full_column_rank else inverse.null_complement(K.mH).mH - K.mH
+    through_inverse = inverse.solve_adjoint(crossing)
+    if inverse.full_row_rank:
+        return inverse.from_range(through_inverse)
+    identity = torch.eye(n, dtype=matrix.dtype, device=matrix.device)
+    gram = inverse.apply_gram(identity.expand(*matrix.shape[:-2], n, n))
+    gradient = W @ gram
+    gradient += inverse.from_range(through_inverse - in_range @ gram)
+    return gradient
+
+
+def jvp(inverse: PseudoInverse, matrix: Tensor, tangent: Tensor) -> Tensor:
+    """The tangent of A⁺ from that of A, (..., m, n) -> (..., n, m)."""
+    m, n = matrix.shape[-2:]
+    if m < n:
+        return jvp(inverse.adjoint, matrix.mH, tangent.mH).mH
+    # −A⁺ E A⁺ = −((E A⁺)ᴴ through A⁺ᴴ)ᴴ would need m×m; A⁺E is n×n.
+    pinv = inverse.dense()
+    result = -inverse.apply(tangent) @ pinv
+    if not inverse.full_row_rank:
+        result = result + inverse.apply_gram(inverse.range_complement(tangent).mH)
+    if not inverse.full_column_rank:
+        result = result + inverse.null_complement(tangent.mH @ pinv.mH) @ pinv
+    return result

@@ -1,0 +1,46 @@
+"""X = A⁻¹ B and A⁻¹ itself, A square and nonsingular.
+
+    dX = A⁻¹ (dB − dA X)        B̄ = A⁻ᴴ G,  Ā = −B̄ Xᴴ        (Giles 2008, section 2.3.1)
+
+The inverse is the solution for B = I, whose gradient −A⁻ᴴ G A⁻ᴴ has A⁻ᴴ as a matrix: the forward's
+own output.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from strategies.pseudo_inverse import PseudoInverse
+
+__all__ = ["backward", "inv_backward", "inv_jvp", "rhs_tangent"]
+
+
+def backward(
+    inverse: PseudoInverse, solution: Tensor, cotangent: Tensor, *, need_matrix: bool = True
+) -> tuple[Tensor | None, Tensor]:
+    """The gradients of A, (..., n, n) or None, and B, (..., n, k), from that of X."""
+    rhs_gradient = inverse.apply_adjoint(cotangent)
+    if not need_matrix:
+        return None, rhs_gradient
+    return rhs_gradient @ -solution.mH, rhs_gradient
+
+
+def rhs_tangent(
+    solution: Tensor, matrix_tangent: Tensor | None, rhs_tangent: Tensor | None
+) -> Tensor:
+    """DB − dA X, of which the tangent of X is the solution; None stands for zero."""
+    if matrix_tangent is None:
+        assert rhs_tangent is not None
+        return rhs_tangent
+    through_matrix = -matrix_tangent @ solution
+    return through_matrix if rhs_tangent is None else through_matrix + rhs_tangent
+
+
+def inv_backward(inverse: PseudoInverse, cotangent: Tensor) -> Tensor:
+    """The gradient of A from that of A⁻¹: −A⁻ᴴ (A⁻¹ Gᴴ)ᴴ, both (..., n, n)."""
+    return -inverse.apply_adjoint(inverse.apply(cotangent.mH).mH)
+
+
+def inv_jvp(inverse: PseudoInverse, tangent: Tensor) -> Tensor:
+    """The tangent of A⁻¹, −A⁻¹ dA A⁻¹, both (..., n, n)."""
+    return -inverse.apply(inverse.apply_adjoint(tangent.mH).mH)

@@ -1,0 +1,300 @@
+"""The autograd glue that every operation shares.
+
+An operation is a `Rule`: how to compute it and its gradient with a strategy, on plain tensors, and
+the same gradient written over the operation's inputs and outputs in differentiable calls. Two
+autograd functions make all orders and modes of differentiation from that:
+
+- `_Primal` computes the operation; its backward is `_Cotangent`, its forward mode is `Rule.jvp`.
+- `_Cotangent` computes the gradient with the strategy's saved factors; differentiated itself, it is
+  the explicit form, so that nothing is silently constant.
+
+`vmap` moves the mapped dimension to the front of every tensor and calls the batched code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from strategies.errors import LinAlgError
+from strategies.interface import Strategy
+from strategies.linalg._precision import full_precision
+from strategies.pseudo_inverse import PseudoInverse
+
+__all__ = ["Gradients", "Rule", "run"]
+
+Tensors = tuple[Tensor, ...]
+Gradients = tuple[Tensor | None, ...]
+
+
+class Rule(ABC):
+    """What autograd needs to know of one operation, with the options of one call.
+
+    Attributes:
+        name: of the operation, for messages.
+        arity: how many tensors it takes.
+        differentiable: how many of the outputs, from the first, carry gradients; the others are
+            what the gradient needs beside them (pivots, ranks).
+    """
+
+    name: ClassVar[str]
+    arity: ClassVar[int] = 1
+    differentiable: ClassVar[int] = 1
+
+    @abstractmethod
+    def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse | None]:
+        """The outputs, and the factors that the gradient will reuse."""
+
+    @abstractmethod
+    def backward(
+        self,
+        strategy: Strategy,
+        inverse: PseudoInverse | None,
+        inputs: Tensors,
+        outputs: Tensors,
+        cotangents: Tensors,
+        needed: Sequence[bool],
+    ) -> Gradients:
+        """The gradients of the inputs by the strategy; one that is not needed may be None."""
+
+    @abstractmethod
+    def explicit_backward(
+        self, strategy: Strategy, inputs: Tensors, outputs: Tensors, cotangents: Tensors
+    ) -> Tensors:
+        """The gradients of the inputs as differentiable functions of all three."""
+
+    @abstractmethod
+    def jvp(
+        self,
+        strategy: Strategy,
+        inputs: Tensors,
+        outputs: Tensors,
+        tangents: Gradients,
+    ) -> Tensors:
+        """The tangents of the differentiable outputs, in differentiable calls; None is zero."""
+
+
+def run(rule: Rule, strategy: Strategy, *inputs: Tensor) -> Tensors:
+    """The rule's outputs, differentiable in every mode, by the strategy.
+
+    Raises:
+        torch.linalg.LinAlgError: naming operation, strategy and batch index of a matrix that is
+            singular where full rank is required.
+    """
+    if torch.compiler.is_compiling():
+        return _run_uncompiled(rule, strategy, *inputs)
+    call = _Call(rule, strategy)
+    outputs: Tensors = _Primal.apply(call, *inputs)
+    return outputs[: call.number_of_outputs]
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+def _run_uncompiled(rule: Rule, strategy: Strategy, *inputs: Tensor) -> Tensors:
+    # Ranks decide at run time what is computed, so the compiler is given an opaque eager call; it
+    # compiles what stands before and after, and the gradient is the eager one.
+    return run(rule, strategy, *inputs)
+
+
+@dataclasses.dataclass
+class _Call:
+    """One call of an operation: what its autograd nodes share besides tensors.
+
+    The tensors of the factors are further outputs of `_Primal`, so that saved-tensor hooks,
+    checkpointing and vmap see them. `sources` says where among inputs, outputs and those each is to
+    be found again, since a factor may be one of the former itself.
+    """
+
+    rule: Rule
+    strategy: Strategy
+    inverse: PseudoInverse | None = None
+    sources: tuple[int, ...] = ()
+    number_of_outputs: int = 0
+
+    def forward(self, inputs: Tensors) -> Tensors:
+        with _in_operation(self.rule.name, inputs[0]):
+            outputs, inverse = self.rule.forward(self.strategy, *inputs)
+        # Forward mode cannot give a tangent to an output that is a view of another tensor.
+        outputs = tuple(out if out._base is None else out.clone() for out in outputs)
+        known = [*inputs, *outputs]
+        sources = []
+        for tensor in () if inverse is None else inverse.tensors():
+            position = next((i for i, other in enumerate(known) if other is tensor), len(known))
+            if position == len(known):
+                known.append(tensor)
+            sources.append(position)
+        # Only the form is kept here: the tensors belong to the graph, and are freed with it.
+        self.inverse = None if inverse is None else inverse.rebuilt(_placeholders(), _PLACEHOLDER)
+        self.sources = tuple(sources)
+        self.number_of_outputs = len(outputs)
+        return tuple(known[len(inputs) :])
+
+    def split(self, saved: Tensors) -> tuple[Tensors, Tensors]:
+        """Inputs and outputs among the saved tensors."""
+        arity = self.rule.arity
+        return saved[:arity], saved[arity : arity + self.number_of_outputs]
+
+    def backward(self, cotangents: Tensors, saved: Tensors, needed: Sequence[bool]) -> Gradients:
+        inputs, outputs = self.split(saved)
+        inverse = self.inverse
+        if inverse is not None:
+            inverse = inverse.rebuilt((saved[i] for i in self.sources), inputs[0])
+        with _in_operation(f"the backward of {self.rule.name}", inputs[0]):
+            return self.rule.backward(self.strategy, inverse, inputs, outputs, cotangents, needed)
+
+    def explicit_backward(self, saved: Tensors) -> tuple[Callable[..., Tensors], Tensors]:
+        """The explicit gradient as a function of its differentiable arguments, and those."""
+        inputs, outputs = self.split(saved)
+        count = self.rule.differentiable
+        constant = outputs[count:]
+
+        def gradient(*arguments: Tensor) -> Tensors:
+            cotangents, rest = arguments[:count], arguments[count:]
+            inputs, outputs = rest[: self.rule.arity], (*rest[self.rule.arity :], *constant)
+            return self.rule.explicit_backward(self.strategy, inputs, outputs, cotangents)
+
+        return gradient, (*inputs, *outputs[:count])
+
+
+_PLACEHOLDER = torch.empty(0, 0)
+
+
+def _placeholders() -> Iterator[Tensor]:
+    while True:
+        yield _PLACEHOLDER
+
+
+@contextlib.contextmanager
+def _in_operation(name: str, like: Tensor) -> Iterator[None]:
+    """Full precision, and errors that say in which operation they arose."""
+    try:
+        with full_precision(like.device, like.dtype):
+            yield
+    except LinAlgError as error:
+        raise LinAlgError(f"linalg.{name}: {error}") from None
+
+
+class _Primal(torch.autograd.Function):
+    """The operation."""
+
+    @staticmethod
+    def forward(call: _Call, *inputs: Tensor) -> Tensors:
+        return call.forward(inputs)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensors) -> None:
+        call, *tensors = inputs
+        ctx.call = call
+        ctx.mark_non_differentiable(*output[call.rule.differentiable :])
+        ctx.save_for_backward(*tensors, *output)
+        ctx.save_for_forward(*tensors, *output)
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Tensor) -> Gradients:
+        needed = tuple(ctx.needs_input_grad[1:])
+        used = cotangents[: ctx.call.rule.differentiable]
+        gradients = iter(_Cotangent.apply(ctx.call, needed, *used, *ctx.saved_tensors))
+        return (None, *(next(gradients) if need else None for need in needed))
+
+    @staticmethod
+    def jvp(ctx: Any, _: None, *tangents: Tensor | None) -> Gradients:
+        call: _Call = ctx.call
+        inputs, outputs = call.split(_without_tangents(ctx.saved_tensors))
+        results = call.rule.jvp(call.strategy, inputs, outputs, tangents)
+        others = len(ctx.saved_tensors) - len(inputs) - len(results)
+        return (*results, *[None] * others)
+
+    @staticmethod
+    def vmap(
+        info: Any, in_dims: tuple[int | None, ...], call: _Call, *tensors: Tensor
+    ) -> tuple[Tensors, tuple[int, ...]]:
+        outputs = _Primal.apply(call, *_batch_first(tensors, in_dims[1:], info.batch_size))
+        return outputs, (0,) * len(outputs)
+
+
+class _Cotangent(torch.autograd.Function):
+    """The gradient of the operation with respect to the inputs that need it."""
+
+    @staticmethod
+    def forward(call: _Call, needed: tuple[bool, ...], *tensors: Tensor) -> Tensors:
+        count = call.rule.differentiable
+        gradients = call.backward(tensors[:count], tensors[count:], needed)
+        return tuple(
+            gradient
+            for gradient, need in zip(gradients, needed, strict=True)
+            if need and gradient is not None
+        )
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensors) -> None:
+        ctx.call, ctx.needed, *tensors = inputs
+        ctx.save_for_backward(*tensors)
+        ctx.save_for_forward(*tensors)
+
+    @staticmethod
+    def _explicit(ctx: Any) -> tuple[Callable[..., Tensors], Tensors]:
+        count = ctx.call.rule.differentiable
+        cotangents, saved = ctx.saved_tensors[:count], ctx.saved_tensors[count:]
+        gradient, rest = ctx.call.explicit_backward(saved)
+
+        def needed_gradients(*arguments: Tensor) -> Tensors:
+            pairs = zip(gradient(*arguments), ctx.needed, strict=True)
+            return tuple(value for value, need in pairs if need)
+
+        return needed_gradients, (*cotangents, *rest)
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Tensor) -> Gradients:
+        function, arguments = _Cotangent._explicit(ctx)
+        with _in_operation(f"the second backward of {ctx.call.rule.name}", arguments[0]):
+            pullback = torch.func.vjp(function, *arguments)[1]
+            gradients = pullback(cotangents)
+        others = len(ctx.saved_tensors) - len(gradients)
+        return (None, None, *gradients, *[None] * others)
+
+    @staticmethod
+    def jvp(ctx: Any, _: None, __: None, *tangents: Tensor | None) -> Tensors:
+        # The transpose of the pullback: forward over forward levels do not nest in eager mode.
+        function, arguments = _Cotangent._explicit(ctx)
+        arguments = _without_tangents(arguments)
+        results, pullback = torch.func.vjp(function, *arguments)[:2]
+        zeros = tuple(torch.zeros_like(result) for result in results)
+        transposed = torch.func.vjp(pullback, zeros)[1]
+        filled = tuple(
+            torch.zeros_like(argument) if tangent is None else tangent
+            for argument, tangent in zip(arguments, tangents, strict=False)
+        )
+        return transposed(filled)[0]
+
+    @staticmethod
+    def vmap(
+        info: Any,
+        in_dims: tuple[int | None, ...],
+        call: _Call,
+        needed: tuple[bool, ...],
+        *tensors: Tensor,
+    ) -> tuple[Tensors, tuple[int, ...]]:
+        moved = _batch_first(tensors, in_dims[2:], info.batch_size)
+        gradients = _Cotangent.apply(call, needed, *moved)
+        return gradients, (0,) * len(gradients)
+
+
+def _without_tangents(tensors: Tensors) -> Tensors:
+    """Copies for use inside a forward rule, where forward mode is off.
+
+    A backward that such a rule runs would switch it on again and find the saved tangents; a view
+    would find those of its base.
+    """
+    return tuple(tensor.clone() for tensor in tensors)
+
+
+def _batch_first(tensors: Tensors, in_dims: Sequence[int | None], size: int) -> list[Tensor]:
+    return [
+        tensor.expand(size, *tensor.shape) if dim is None else tensor.movedim(dim, 0)
+        for tensor, dim in zip(tensors, in_dims, strict=True)
+    ]

@@ -1,0 +1,186 @@
+"""`det` and `slogdet`, through LU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from strategies.errors import raise_if_singular
+from strategies.formulas import bordered_det
+from strategies.formulas import det as formula
+from strategies.interface import Strategy
+from strategies.linalg._autograd import Gradients, Rule, Tensors, run
+from strategies.linalg._choice import StrategyChoice, choose, require_float_matrix
+from strategies.linalg._pivots import inverse_order
+from strategies.pseudo_inverse import PseudoInverse
+
+__all__ = ["SlogdetResult", "det", "slogdet"]
+
+
+class SlogdetResult(NamedTuple):
+    """What `slogdet` returns; the fields of `torch.linalg.slogdet`."""
+
+    sign: Tensor
+    logabsdet: Tensor
+
+
+@dataclass(frozen=True)
+class _Det(Rule):
+    """Outputs: det, packed LU, pivots, inverse row order, and the borders of `bordered_det`.
+
+    The borders have as many columns as the batch's largest number of negligible pivots: a shape,
+    which is known wherever the explicit form is traced.
+    """
+
+    name = "det"
+
+    def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, None]:
+        LU, pivots, _ = torch.linalg.lu_factor_ex(inputs[0])
+        order = inverse_order(pivots, LU.shape[-1])
+        corank = _negligible_pivots(LU)
+        empty = LU.new_empty(*LU.shape[:-1], 0)
+        N, M = bordered_det.border(inputs[0], corank) if corank else (empty, empty.clone())
+        return (formula.determinant(LU, pivots), LU, pivots, order, N, M), None
+
+    def backward(
+        self,
+        strategy: Strategy,
+        inverse: PseudoInverse | None,
+        inputs: Tensors,
+        outputs: Tensors,
+        cotangents: Tensors,
+        needed: Sequence[bool],
+    ) -> Gradients:
+        _, LU, pivots, order, *_ = outputs
+        LU = formula.without_zero_pivots(LU)
+        scale = cotangents[0] * formula.determinant(LU, pivots).conj()
+        return (strategy.det_backward(LU, order, scale),)
+
+    def explicit_backward(
+        self, strategy: Strategy, inputs: Tensors, outputs: Tensors, cotangents: Tensors
+    ) -> Tensors:
+        *_, N, M = outputs
+        pullback = torch.func.vjp(lambda A: bordered_det.determinant(A, N, M), *inputs)[1]
+        gradients: Tensors = pullback(*cotangents)
+        return gradients
+
+    def jvp(
+        self, strategy: Strategy, inputs: Tensors, outputs: Tensors, tangents: Gradients
+    ) -> Tensors:
+        (tangent,) = tangents
+        assert tangent is not None
+        ones = torch.ones_like(outputs[0])
+        (gradient,) = self.explicit_backward(strategy, inputs, outputs, (ones,))
+        return ((gradient.conj() * tangent).sum((-2, -1)),)
+
+
+def _negligible_pivots(LU: Tensor) -> int:
+    """An upper bound of every corank: pivots too small to divide by twice in a second derivative."""
+    if LU.numel() == 0:
+        return 0
+    pivots = LU.diagonal(dim1=-2, dim2=-1).abs()
+    small = pivots <= torch.finfo(LU.dtype).eps ** 0.5 * LU.abs().amax((-2, -1)).unsqueeze(-1)
+    return int(small.sum(-1).max())
+
+
+@dataclass(frozen=True)
+class _Slogdet(Rule):
+    """Outputs: sign, log|det|, packed LU, inverse row order."""
+
+    name = "slogdet"
+    differentiable = 2
+
+    def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, None]:
+        sign, logabsdet = torch.linalg.slogdet(inputs[0])
+        LU, pivots, _ = torch.linalg.lu_factor_ex(inputs[0])
+        return (sign, logabsdet, LU, inverse_order(pivots, LU.shape[-1])), None
+
+    def backward(
+        self,
+        strategy: Strategy,
+        inverse: PseudoInverse | None,
+        inputs: Tensors,
+        outputs: Tensors,
+        cotangents: Tensors,
+        needed: Sequence[bool],
+    ) -> Gradients:
+        sign, _, LU, order = outputs
+        raise_if_singular(sign == 0, strategy.name, "log|det| has no gradient there; det has")
+        return (strategy.det_backward(LU, order, formula.slogdet_scale(sign, *cotangents)),)
+
+    def explicit_backward(
+        self, strategy: Strategy, inputs: Tensors, outputs: Tensors, cotangents: Tensors
+    ) -> Tensors:
+        scale = formula.slogdet_scale(outputs[0], *cotangents)
+        return (scale[..., None, None] * torch.linalg.inv(inputs[0]).mH,)
+
+    def jvp(
+        self, strategy: Strategy, inputs: Tensors, outputs: Tensors, tangents: Gradients
+    ) -> Tensors:
+        (tangent,) = tangents
+        assert tangent is not None
+        sign = outputs[0]
+        inverse = torch.linalg.inv(inputs[0])
+        trace = (inverse.mT * tangent).sum((-2, -1))
+        if not sign.is_complex():
+            return torch.zeros_like(sign), trace
+        return 1j * trace.imag * sign, trace.real
+
+
+def det(A: Tensor, *, strategy: StrategyChoice = "auto") -> Tensor:
+    """The determinant of each matrix of a batch.
+
+    As `torch.linalg.det`; all derivatives are finite and right at singular matrices, too.
+
+    Args:
+        A: (..., n, n).
+        strategy: a name from `strategies.available()`, a `Strategy`, or "auto".
+
+    Returns:
+        det A, (...).
+
+    Raises:
+        RuntimeError: A is not a batch of square float matrices.
+
+    Example:
+        >>> A = torch.tensor([[1.0, 2.0], [2.0, 4.0]], requires_grad=True)
+        >>> det(A, strategy="triangular_solve").backward()
+        >>> A.grad.round(decimals=4).tolist()
+        [[4.0, -2.0], [-2.0, 1.0]]
+    """
+    chosen = choose(strategy)
+    if chosen.forward_is_differentiable:
+        return torch.linalg.det(A)
+    require_float_matrix("det", A, square=True)
+    return run(_Det(), chosen, A)[0]
+
+
+def slogdet(A: Tensor, *, strategy: StrategyChoice = "auto") -> SlogdetResult:
+    """The sign and the logarithm of the absolute value of each determinant.
+
+    As `torch.linalg.slogdet`.
+
+    Args:
+        A: (..., n, n).
+        strategy: a name from `strategies.available()`, a `Strategy`, or "auto".
+
+    Returns:
+        sign, (...), of modulus 1 or 0, and logabsdet, (...), real.
+
+    Raises:
+        torch.linalg.LinAlgError: in the backward, where a matrix is singular.
+        RuntimeError: A is not a batch of square float matrices.
+
+    Example:
+        >>> slogdet(torch.tensor([[-1.0]]), strategy="triangular_solve")
+        SlogdetResult(sign=tensor(-1.), logabsdet=tensor(0.))
+    """
+    chosen = choose(strategy)
+    if chosen.forward_is_differentiable:
+        return SlogdetResult(*torch.linalg.slogdet(A))
+    require_float_matrix("slogdet", A, square=True)
+    return SlogdetResult(*run(_Slogdet(), chosen, A)[:2])

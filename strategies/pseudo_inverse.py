@@ -1,0 +1,197 @@
+"""What a factored matrix must be able to apply: the contract between strategies and formulas.
+
+Every way to hold F⁺ of an m×n matrix F goes through *coordinates of the range* of F: a pair of maps
+with `from_range(to_range(b)) = F F⁺ b` and `to_range(from_range(c)) = c`, and a pair that crosses to
+the domain, so that
+
+    F⁺  = solve ∘ to_range        F⁺ᴴ = from_range ∘ solve_adjoint        (FᴴF)⁺ = solve ∘ solve_adjoint.
+
+With a QR the range coordinates are Qᴴb and `solve` is R⁻¹; with an inverse formed as a matrix they
+are b itself and `solve` is the product with F⁻¹. A formula written over these four touches the long
+side of a thin matrix as rarely as the mathematics allows, whichever strategy it is given.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+__all__ = ["PseudoInverse", "Structure"]
+
+_FACTORED_MATRIX = "matrix"
+
+
+class Structure(enum.Enum):
+    """Which entries of a matrix to factor are to be read.
+
+    Example:
+        >>> Structure("upper").is_triangular
+        True
+    """
+
+    GENERAL = "general"
+    LOWER = "lower"
+    UNIT_LOWER = "unit lower"
+    UPPER = "upper"
+
+    @property
+    def is_triangular(self) -> bool:
+        """Whether only a triangle is read."""
+        return self is not Structure.GENERAL
+
+    def dense(self, matrix: Tensor) -> Tensor:
+        """The matrix with the entries that this structure does not read set to what they stand for."""
+        match self:
+            case Structure.GENERAL:
+                return matrix
+            case Structure.LOWER:
+                return matrix.tril()
+            case Structure.UPPER:
+                return matrix.triu()
+            case Structure.UNIT_LOWER:
+                unit = matrix.tril(-1)
+                unit.diagonal(dim1=-2, dim2=-1).fill_(1)
+                return unit
+
+
+class PseudoInverse(ABC):
+    """F⁺ of a (batch of) m×n matrix F, held in a strategy's own form.
+
+    A subclass is a frozen dataclass whose fields are tensors (batch dimensions first), further
+    `PseudoInverse` objects, or plain constants: autograd saves the tensors and puts the rest back.
+    A field called `matrix` is F itself, which autograd has as an input and does not save again.
+    All methods take and return matrices with k columns and the batch shape of F.
+
+    Attributes:
+        full_column_rank: every F of the batch has n independent columns, so F⁺F = I.
+        full_row_rank: every F of the batch has m independent rows, so FF⁺ = I.
+    """
+
+    full_column_rank: bool
+    full_row_rank: bool
+
+    @property
+    @abstractmethod
+    def rank(self) -> Tensor:
+        """The rank of each matrix: int64, of the batch shape."""
+
+    @abstractmethod
+    def dense(self) -> Tensor:
+        """F⁺ itself, (..., n, m), made without an m×m array."""
+
+    @property
+    def singular_values(self) -> Tensor | None:
+        """All singular values, (..., min(m, n)), where the factors hold them."""
+        return None
+
+    @abstractmethod
+    def to_range(self, b: Tensor) -> Tensor:
+        """Coordinates of F F⁺ b: (..., m, k) -> (..., r, k)."""
+
+    @abstractmethod
+    def from_range(self, c: Tensor) -> Tensor:
+        """The vectors that range coordinates stand for: (..., r, k) -> (..., m, k)."""
+
+    @abstractmethod
+    def solve(self, c: Tensor) -> Tensor:
+        """F⁺ on range coordinates: (..., r, k) -> (..., n, k)."""
+
+    @abstractmethod
+    def solve_adjoint(self, x: Tensor) -> Tensor:
+        """F⁺ᴴ into range coordinates: (..., n, k) -> (..., r, k)."""
+
+    @abstractmethod
+    def null_complement(self, x: Tensor) -> Tensor:
+        """(I − F⁺F) x, the part of x in the null space of F: (..., n, k) -> (..., n, k)."""
+
+    def apply(self, b: Tensor) -> Tensor:
+        """F⁺ b: (..., m, k) -> (..., n, k)."""
+        return self.solve(self.to_range(b))
+
+    def apply_adjoint(self, x: Tensor) -> Tensor:
+        """F⁺ᴴ x: (..., n, k) -> (..., m, k)."""
+        return self.from_range(self.solve_adjoint(x))
+
+    def apply_gram(self, x: Tensor) -> Tensor:
+        """(FᴴF)⁺ x: (..., n, k) -> (..., n, k)."""
+        return self.solve(self.solve_adjoint(x))
+
+    def range_complement(self, b: Tensor) -> Tensor:
+        """(I − F F⁺) b, the part of b outside the range of F: (..., m, k) -> (..., m, k)."""
+        if self.full_row_rank:
+            return torch.zeros_like(b)
+        return b - self.from_range(self.to_range(b))
+
+    @property
+    def adjoint(self) -> PseudoInverse:
+        """(Fᴴ)⁺, from the same factors."""
+        return _Adjoint(self, self.full_row_rank, self.full_column_rank)
+
+    def tensors(self) -> Iterator[Tensor]:
+        """The tensors that hold this inverse, without the factored matrix itself."""
+        for field in dataclasses.fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if isinstance(value, PseudoInverse):
+                yield from value.tensors()
+            elif isinstance(value, Tensor) and field.name != _FACTORED_MATRIX:
+                yield value
+
+    def rebuilt(self, tensors: Iterator[Tensor], matrix: Tensor) -> Self:
+        """The same inverse over other tensors: those of `tensors()`, in its order, and F."""
+        changes: dict[str, Any] = {}
+        for field in dataclasses.fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if isinstance(value, PseudoInverse):
+                changes[field.name] = value.rebuilt(tensors, matrix)
+            elif isinstance(value, Tensor):
+                is_factored = field.name == _FACTORED_MATRIX
+                changes[field.name] = matrix if is_factored else next(tensors)
+        return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Adjoint(PseudoInverse):
+    """(Fᴴ)⁺ over the factors of F⁺: Fᴴ has the domain of F for its range."""
+
+    inner: PseudoInverse
+    full_column_rank: bool
+    full_row_rank: bool
+
+    @property
+    def rank(self) -> Tensor:
+        return self.inner.rank
+
+    @property
+    def singular_values(self) -> Tensor | None:
+        return self.inner.singular_values
+
+    def to_range(self, b: Tensor) -> Tensor:
+        return b if self.full_row_rank else b - self.inner.null_complement(b)
+
+    def from_range(self, c: Tensor) -> Tensor:
+        return c
+
+    def solve(self, c: Tensor) -> Tensor:
+        return self.inner.apply_adjoint(c)
+
+    def solve_adjoint(self, x: Tensor) -> Tensor:
+        return self.inner.apply(x)
+
+    def null_complement(self, x: Tensor) -> Tensor:
+        return self.inner.range_complement(x)
+
+    def dense(self) -> Tensor:
+        return self.inner.dense().mH
+
+    @property
+    def adjoint(self) -> PseudoInverse:
+        return self.inner
+
+    def rebuilt(self, tensors: Iterator[Tensor], matrix: Tensor) -> Self:
+        return dataclasses.replace(self, inner=self.inner.rebuilt(tensors, matrix.mH))

@@ -1,0 +1,92 @@
+"""Strategies by name: the built-in ones, and those that installed packages offer.
+
+A package adds strategies by entry points of the group `backward_strategies`, each naming a
+`Strategy` subclass:
+
+    [project.entry-points.backward_strategies]
+    my_strategy = "my_package.my_module:MyStrategy"
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import importlib.metadata
+import warnings
+
+from strategies.errors import StrategyNotFoundError
+from strategies.explicit_inverse import ExplicitInverse
+from strategies.interface import Strategy
+from strategies.native import Native
+from strategies.qr_pinv import QRPinv
+from strategies.svd_truncated_pinv import SVDTruncatedPinv
+from strategies.triangular_solve import TriangularSolve
+
+__all__ = ["ENTRY_POINT_GROUP", "available", "get"]
+
+ENTRY_POINT_GROUP = "backward_strategies"
+
+_BUILT_IN: tuple[type[Strategy], ...] = (
+    # From simple to elaborate: a tie between measurements goes to the earlier one.
+    Native,
+    TriangularSolve,
+    ExplicitInverse,
+    QRPinv,
+    SVDTruncatedPinv,
+)
+
+
+def available() -> tuple[str, ...]:
+    """The names of all strategies, built-in ones first, from simple to elaborate.
+
+    Example:
+        >>> available()[:2]
+        ('native', 'triangular_solve')
+    """
+    return tuple(_strategies())
+
+
+def get(name: str) -> Strategy:
+    """The strategy of that name.
+
+    Raises:
+        StrategyNotFoundError: there is none; the message lists the names that are close.
+
+    Example:
+        >>> get("qr_pinv")
+        <strategy qr_pinv>
+    """
+    try:
+        return _strategies()[name]
+    except KeyError:
+        close = difflib.get_close_matches(name, available()) or available()
+        raise StrategyNotFoundError(
+            f"no strategy is named '{name}'; there is {', '.join(close)}"
+        ) from None
+
+
+@functools.cache
+def _strategies() -> dict[str, Strategy]:
+    found: dict[str, Strategy] = {kind.name: kind() for kind in _BUILT_IN}
+    points = importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)
+    for point in sorted(points, key=lambda point: point.name):
+        try:
+            strategy = _load(point)
+        except Exception as error:  # noqa: BLE001 - one broken plug-in must not disable the others
+            warnings.warn(
+                f"strategy plug-in '{point.name}' ({point.value}) is left out: "
+                f"{type(error).__name__}: {error}",
+                stacklevel=2,
+            )
+            continue
+        found[strategy.name] = strategy
+    return found
+
+
+def _load(point: importlib.metadata.EntryPoint) -> Strategy:
+    kind = point.load()
+    if not (isinstance(kind, type) and issubclass(kind, Strategy)):
+        raise TypeError(f"not a subclass of strategies.Strategy: {kind!r}")
+    if kind.name in {built_in.name for built_in in _BUILT_IN}:
+        raise ValueError(f"'{kind.name}' is the name of a built-in strategy")
+    return kind()

@@ -1,0 +1,103 @@
+"""Truncate an SVD and keep its factors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from strategies.factors import Orthogonal
+from strategies.interface import Strategy, Tolerance, rank_threshold
+from strategies.pseudo_inverse import PseudoInverse, Structure
+
+__all__ = ["SVDTruncatedPinv"]
+
+
+class SVDTruncatedPinv(Strategy):
+    """U_r, σ_r, V_r of an SVD cut at the tolerance, applied as products and divisions.
+
+    Any rank. The only strategy whose cut is the nearest matrix of that rank, and whose factors show
+    the singular values.
+
+    Example:
+        >>> import torch, strategies
+        >>> F = strategies.get("svd_truncated_pinv").factor(torch.ones(3, 2))
+        >>> F.rank, F.dense()[0, 0].round(decimals=4)
+        (tensor(1), tensor(0.1667))
+    """
+
+    name = "svd_truncated_pinv"
+    summary = "U_r, σ_r, V_r of a truncated SVD; products"
+    requires_full_rank = False
+
+    def factor(
+        self,
+        matrix: Tensor,
+        structure: Structure = Structure.GENERAL,
+        *,
+        rtol: Tolerance = None,
+        atol: Tolerance = None,
+    ) -> PseudoInverse:
+        m, n = matrix.shape[-2:]
+        U, singular_values, Vh = torch.linalg.svd(structure.dense(matrix), full_matrices=False)
+        V = Vh.mH
+        if singular_values.numel() == 0:
+            kept = torch.zeros_like(singular_values, dtype=torch.bool)
+        else:
+            threshold = rank_threshold(singular_values[..., 0], matrix.shape, rtol, atol)
+            kept = singular_values > threshold.unsqueeze(-1)
+        rank = kept.sum(-1)
+        largest, complete = (int(rank.max()), int(rank.min())) if rank.numel() else (0, min(m, n))
+        if complete < min(m, n):
+            k = largest
+            keep = kept[..., :k].unsqueeze(-2)
+            U, V = U[..., :k] * keep, V[..., :k] * keep
+        else:
+            k = min(m, n)
+        reciprocals = torch.where(kept, singular_values.reciprocal(), 0)[..., :k]
+        return Orthogonal(
+            U,
+            SingularValues(reciprocals, singular_values),
+            V,
+            rank,
+            full_column_rank=complete == n,
+            full_row_rank=complete == m,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SingularValues(PseudoInverse):
+    """The inverse of a diagonal of singular values, zero where they were cut off."""
+
+    reciprocals: Tensor
+    all_singular_values: Tensor
+
+    full_column_rank = True
+    full_row_rank = True
+
+    @property
+    def rank(self) -> Tensor:
+        return (self.reciprocals != 0).sum(-1)
+
+    @property
+    def singular_values(self) -> Tensor | None:
+        return self.all_singular_values
+
+    def to_range(self, b: Tensor) -> Tensor:
+        return b
+
+    def from_range(self, c: Tensor) -> Tensor:
+        return c
+
+    def solve(self, c: Tensor) -> Tensor:
+        return self.reciprocals.unsqueeze(-1) * c
+
+    def solve_adjoint(self, x: Tensor) -> Tensor:
+        return self.reciprocals.unsqueeze(-1) * x
+
+    def null_complement(self, x: Tensor) -> Tensor:
+        return torch.zeros_like(x)
+
+    def dense(self) -> Tensor:
+        return torch.diag_embed(self.reciprocals)

@@ -1,0 +1,66 @@
+"""Keep triangular factors and solve against them."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from strategies.errors import raise_if_singular
+from strategies.factors import LUFactors, Orthogonal, Triangular
+from strategies.interface import Strategy, Tolerance, rank_threshold
+from strategies.pseudo_inverse import PseudoInverse, Structure
+
+__all__ = ["TriangularSolve"]
+
+
+class TriangularSolve(Strategy):
+    """LU of a square matrix, R of a QR of any other, and substitution against them.
+
+    Full rank only: a diagonal entry of the triangular factor that is negligible beside the largest
+    is refused.
+
+    Example:
+        >>> import torch, strategies
+        >>> F = strategies.get("triangular_solve").factor(torch.tensor([[3.0], [4.0]]))
+        >>> F.apply(torch.tensor([[6.0], [8.0]])).round(decimals=4)
+        tensor([[2.]])
+    """
+
+    name = "triangular_solve"
+    summary = "LU of a square matrix, QR of any other; triangular solves against the factor"
+    requires_full_rank = True
+
+    def factor(
+        self,
+        matrix: Tensor,
+        structure: Structure = Structure.GENERAL,
+        *,
+        rtol: Tolerance = None,
+        atol: Tolerance = None,
+    ) -> PseudoInverse:
+        if structure.is_triangular:
+            return Triangular(matrix, structure)
+        m, n = matrix.shape[-2:]
+        if m < n:
+            return self.factor(matrix.mH, rtol=rtol, atol=atol).adjoint
+        if m == n:
+            LU, pivots, _ = torch.linalg.lu_factor_ex(matrix)
+            self._refuse_singular(LU, matrix.shape, rtol, atol)
+            return LUFactors(LU, pivots)
+        Q, R = torch.linalg.qr(matrix)
+        self._refuse_singular(R, matrix.shape, rtol, atol)
+        core = Triangular(R, Structure.UPPER)
+        return Orthogonal(Q, core, None, core.rank, full_column_rank=True, full_row_rank=False)
+
+    def _refuse_singular(
+        self, factor: Tensor, shape: torch.Size, rtol: Tolerance, atol: Tolerance
+    ) -> None:
+        diagonal = factor.diagonal(dim1=-2, dim2=-1).abs()
+        if diagonal.numel() == 0:
+            return
+        threshold = rank_threshold(diagonal.amax(-1), shape, rtol, atol)
+        raise_if_singular(
+            diagonal.amin(-1) <= threshold,
+            self.name,
+            "'qr_pinv' and 'svd_truncated_pinv' take any rank in pinv and lstsq",
+        )
