@@ -1,0 +1,104 @@
+"""Matrices of balls: what the exact formulas need beyond python-flint's own operators.
+
+A ball is a midpoint with a radius that bounds everything lost so far. ``arb_mat`` holds real
+balls, ``acb_mat`` complex ones; both are called `Ball matrix` here and every helper takes either.
+Arithmetic rounds to ``flint.ctx.prec`` bits, which the caller sets.
+"""
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from flint import acb_mat, arb, arb_mat
+from numpy.typing import NDArray
+
+# Either kind, arb_mat or acb_mat: python-flint types them as unrelated.
+Matrix: TypeAlias = Any
+
+
+class UnresolvedError(ArithmeticError):
+    """The working precision is too low to decide; more bits may."""
+
+
+def exact(array: NDArray[Any]) -> Matrix:
+    """Hold a two-dimensional float array as the binary numbers it is, without any rounding."""
+    rows, columns = array.shape
+    if np.iscomplexobj(array):
+        return acb_mat(rows, columns, array.astype(np.complex128).ravel().tolist())
+    return arb_mat(rows, columns, array.astype(np.float64).ravel().tolist())
+
+
+def zeros(like: Matrix, rows: int, columns: int) -> Matrix:
+    """Return the zero matrix of the same kind, real or complex."""
+    return type(like)(rows, columns)
+
+
+def identity(like: Matrix, size: int) -> Matrix:
+    """Return the identity of the same kind, real or complex."""
+    result = zeros(like, size, size)
+    for i in range(size):
+        result[i, i] = 1
+    return result
+
+
+def adjoint(a: Matrix) -> Matrix:
+    """Return the conjugate transpose."""
+    return a.conjugate().transpose() if isinstance(a, acb_mat) else a.transpose()
+
+
+def select(a: Matrix, rows: Sequence[int], columns: Sequence[int]) -> Matrix:
+    """Return the submatrix of these rows and columns."""
+    table = a.tolist()
+    entries = [table[i][j] for i in rows for j in columns]
+    return type(a)(len(rows), len(columns), entries)
+
+
+def blocks(a: Matrix, size: int) -> tuple[Matrix, Matrix, Matrix, Matrix]:
+    """Split into [[size×size, rest], [rest, rest]], returned row by row."""
+    top, bottom = range(size), range(size, a.nrows())
+    left, right = range(size), range(size, a.ncols())
+    return (
+        select(a, top, left),
+        select(a, top, right),
+        select(a, bottom, left),
+        select(a, bottom, right),
+    )
+
+
+def join(a: Matrix, b: Matrix, c: Matrix, d: Matrix) -> Matrix:
+    """Put [[a, b], [c, d]] together: the inverse of `blocks`."""
+    rows = [
+        left + right
+        for upper, lower in ((a, b), (c, d))
+        for left, right in zip(upper.tolist(), lower.tolist(), strict=True)
+    ]
+    entries = [entry for row in rows for entry in row]
+    return type(a)(a.nrows() + c.nrows(), a.ncols() + b.ncols(), entries)
+
+
+def strictly_lower(a: Matrix) -> Matrix:
+    """Keep what is below the diagonal."""
+    table = a.tolist()
+    entries = [x if j < i else 0 for i, row in enumerate(table) for j, x in enumerate(row)]
+    return type(a)(a.nrows(), a.ncols(), entries)
+
+
+def upper(a: Matrix) -> Matrix:
+    """Keep the diagonal and what is above it."""
+    return a - strictly_lower(a)
+
+
+def norm_bound(a: Matrix) -> arb:
+    """Bound the Frobenius norm of every matrix in the ball from above."""
+    return sum((abs(x).abs_upper() ** 2 for x in a.entries()), arb(0)).sqrt().abs_upper()
+
+
+def radius_bound(a: Matrix) -> arb:
+    """Bound the Frobenius norm of the radii from above, by their sum.
+
+    The sum is the radius of 1ᵀ(a − mid a)1, two products with no loop over entries.
+    """
+    spread = a - a.mid()
+    row, column = type(a)(1, a.nrows(), [1] * a.nrows()), type(a)(a.ncols(), 1, [1] * a.ncols())
+    total: arb = abs((row * spread * column)[0, 0]).abs_upper()
+    return total

@@ -1,0 +1,99 @@
+"""A gradient whose error is known, and the comparison of a computed gradient with it."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class ScaledPair:
+    """A batch of matrices held as (high + low)·2^exponent, to about 106 bits.
+
+    Two floats a number, so that a float64 result can be compared near roundoff; one exponent a
+    matrix, so that neither an entry nor a norm overflows or underflows.
+
+    Attributes:
+        high: float64 or complex128, (..., m, n), the largest part near 1.
+        low: what rounding to `high` left over.
+        exponent: int32, (...).
+        shape: the shape of the tensor described; (..., m) where a vector is held as m×1.
+    """
+
+    high: NDArray[Any]
+    low: NDArray[Any]
+    exponent: NDArray[np.int32]
+    shape: tuple[int, ...]
+
+    def rounded(self) -> Tensor:
+        """Return the nearest float64 or complex128 tensor; infinite where that is exceeded."""
+        with np.errstate(over="ignore"):
+            return torch.from_numpy(_scale(self.high, self.exponent)).reshape(self.shape)
+
+    def relative_errors(self, computed: Tensor) -> Tensor:
+        """Return ‖computed − exact‖_F / ‖exact‖_F for every matrix, float64 of shape (...).
+
+        Where the exact matrix is zero the error is zero for a computed zero and otherwise
+        infinite; it is infinite as well where the computed matrix is not finite.
+        """
+        if computed.shape != self.shape:
+            raise ValueError(f"computed has shape {tuple(computed.shape)}, exact {self.shape}")
+        values = computed.detach().cpu().resolve_conj().numpy().astype(self.high.dtype)
+        with np.errstate(all="ignore"):
+            scaled = _scale(values.reshape(self.high.shape), -self.exponent)
+            norm = np.linalg.norm(self.high, axis=(-2, -1))
+            errors = np.linalg.norm((scaled - self.high) - self.low, axis=(-2, -1)) / norm
+        of_zero = np.where(values.reshape(self.high.shape).any((-2, -1)), math.inf, 0.0)
+        errors = np.where(norm > 0, np.where(np.isnan(errors), math.inf, errors), of_zero)
+        return torch.from_numpy(np.asarray(errors))
+
+
+@dataclass(frozen=True)
+class Certified:
+    """Exact gradients, one for each input, with the proof of how exact they are.
+
+    Attributes:
+        parts: the gradients in extended precision.
+        radius: a proven bound on ‖error of the reference‖_F / ‖exact‖_F, the largest of the
+            batch and the inputs.
+        bits: the working precision that achieved it, the largest of the batch.
+    """
+
+    parts: tuple[ScaledPair, ...]
+    radius: float
+    bits: int
+
+    @property
+    def gradients(self) -> tuple[Tensor, ...]:
+        """The gradients rounded to float64 or complex128, on the CPU."""
+        return tuple(part.rounded() for part in self.parts)
+
+    def relative_errors(self, computed: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """Return ‖computed − exact‖_F / ‖exact‖_F of every matrix, a tensor for each input.
+
+        Args:
+            computed: one gradient for each input, of the input's shape, any dtype and device.
+
+        Raises:
+            ValueError: the number of gradients or a shape differs.
+        """
+        pairs = zip(self.parts, computed, strict=True)
+        return tuple(part.relative_errors(gradient) for part, gradient in pairs)
+
+    def relative_error(self, computed: Sequence[Tensor]) -> float:
+        """Return the largest of `relative_errors`; zero for an empty batch."""
+        errors = self.relative_errors(computed)
+        return max((float(error.max()) for error in errors if error.numel()), default=0.0)
+
+
+def _scale(array: NDArray[Any], exponent: NDArray[np.int32]) -> NDArray[Any]:
+    """Multiply each matrix by 2^exponent, exactly but for overflow and underflow."""
+    power = exponent[..., None, None]
+    if np.iscomplexobj(array):
+        return np.asarray(np.ldexp(array.real, power) + 1j * np.ldexp(array.imag, power))
+    return np.asarray(np.ldexp(array, power))

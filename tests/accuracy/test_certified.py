@@ -1,0 +1,54 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from strategies.accuracy.certified import Certified, ScaledPair
+
+
+def _certified(matrix: np.ndarray, exponent: int = 0) -> Certified:
+    pair = ScaledPair(matrix, np.zeros_like(matrix), np.array(exponent, np.int32), matrix.shape)
+    return Certified((pair,), 0.0, 256)
+
+
+def test_error_is_relative_to_the_exact_norm() -> None:
+    exact = _certified(np.array([[3.0, 4.0]]))
+    assert exact.relative_error((torch.tensor([[3.0, 4.5]]),)) == 0.1
+
+
+def test_low_part_counts() -> None:
+    pair = ScaledPair(np.array([[1.0]]), np.array([[2.0**-60]]), np.array(0, np.int32), (1, 1))
+    exact = Certified((pair,), 0.0, 256)
+    assert exact.relative_error((torch.ones(1, 1, dtype=torch.float64),)) == 2.0**-60
+
+
+def test_exponent_keeps_what_a_double_cannot() -> None:
+    exact = _certified(np.array([[1.0]]), exponent=3000)
+    assert exact.gradients[0].item() == math.inf
+    assert exact.relative_error((torch.ones(1, 1),)) == 1.0
+
+
+@pytest.mark.parametrize(("computed", "error"), [(0.0, 0.0), (1e-300, math.inf)])
+def test_exact_zero(computed: float, error: float) -> None:
+    exact = _certified(np.zeros((1, 1)))
+    assert exact.relative_error((torch.tensor([[computed]], dtype=torch.float64),)) == error
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+@pytest.mark.parametrize("exact", [0.0, 1.0])
+def test_not_finite_is_infinitely_wrong(bad: float, exact: float) -> None:
+    certified = _certified(np.full((1, 1), exact))
+    assert certified.relative_error((torch.tensor([[bad]]),)) == math.inf
+
+
+def test_worst_of_the_batch_counts() -> None:
+    matrix = np.ones((2, 1, 1))
+    pair = ScaledPair(matrix, 0 * matrix, np.zeros(2, np.int32), (2, 1, 1))
+    computed = torch.tensor([1.0, 1.5]).reshape(2, 1, 1)
+    assert Certified((pair,), 0.0, 256).relative_error((computed,)) == 0.5
+
+
+def test_another_shape_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"\(2, 1\).*\(1, 2\)"):
+        _certified(np.ones((1, 2))).relative_error((torch.ones(2, 1),))

@@ -1,0 +1,120 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from strategies.accuracy import gallery
+from strategies.accuracy.exact_rank import rank_profile
+from strategies.accuracy.measures import condition_number, unit_roundoff
+
+DTYPES = [torch.float32, torch.float64, torch.complex64, torch.complex128]
+SHAPES = [(0, 0), (0, 3), (3, 0), (1, 1), (1, 4), (4, 1), (12, 12), (20, 9), (9, 20)]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("name", gallery.names())
+def test_is_what_it_says(name: str, shape: tuple[int, int], dtype: torch.dtype) -> None:
+    specimen = gallery.make(name, shape, dtype, (2,), seed=3)
+    assert specimen.matrix.dtype == dtype
+    assert specimen.matrix.shape == (2, *shape)
+    assert specimen.matrix.isfinite().all()
+    for matrix in specimen.matrix.numpy():
+        assert len(rank_profile(matrix)[0]) == specimen.rank
+    if specimen.rank > 0:
+        measured = float(condition_number(specimen.matrix, specimen.rank).max())
+        assert 0.5 < measured / specimen.condition < 2
+
+
+@pytest.mark.parametrize("name", gallery.names())
+def test_seed_decides_every_bit(name: str) -> None:
+    first, again = (gallery.make(name, (6, 4), torch.complex64, (2,), seed=1) for _ in range(2))
+    assert torch.equal(first.matrix, again.matrix)
+
+
+def test_other_seed_and_other_place_in_the_batch_give_another_matrix() -> None:
+    first, other = (
+        gallery.make("random_condition_2", (4, 4), torch.float64, (2,), seed=seed).matrix
+        for seed in (0, 1)
+    )
+    assert not torch.equal(first, other)
+    assert not torch.equal(first[0], first[1])
+
+
+@pytest.mark.parametrize("name", gallery.names())
+def test_is_described(name: str) -> None:
+    assert len(gallery.describe(name).splitlines()) > 1
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(30, 30), (64, 20), (20, 64)], ids=str)
+@pytest.mark.parametrize("rank", [0, 1, 7, 20])
+def test_rank_is_exact(rank: int, shape: tuple[int, int], dtype: torch.dtype) -> None:
+    specimen = gallery.random_with_rank(shape, dtype, rank, (2,), seed=5)
+    for matrix in specimen.matrix.numpy():
+        assert len(rank_profile(matrix)[0]) == rank
+        assert len(rank_profile(matrix[:, :rank])[0]) == rank
+    assert specimen.condition < 1e4
+
+
+def test_rank_is_the_same_matrix_in_every_precision() -> None:
+    narrow = gallery.random_with_rank((40, 40), torch.float32, 25, seed=2).matrix
+    wide = gallery.random_with_rank((40, 40), torch.float64, 25, seed=2).matrix
+    assert torch.equal(narrow.double(), wide)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+@pytest.mark.parametrize("shape", [(24, 24), (40, 12), (12, 40)], ids=str)
+@pytest.mark.parametrize("log10_cond", [0, 1, 5, 10, 14])
+def test_condition_is_as_prescribed(
+    log10_cond: int, shape: tuple[int, int], dtype: torch.dtype
+) -> None:
+    specimen = gallery.random_with_condition(shape, dtype, log10_cond)
+    assert specimen.condition == 10.0**log10_cond
+    assert float(condition_number(specimen.matrix)) == pytest.approx(10.0**log10_cond, rel=0.1)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_scaled_specimens_are_near_the_ends_of_the_range(dtype: torch.dtype) -> None:
+    tiny, u = torch.finfo(dtype).tiny, unit_roundoff(dtype)
+    small = gallery.make("near_underflow", (8, 8), dtype).matrix
+    large = gallery.make("near_overflow", (8, 8), dtype).matrix
+    assert small.abs().max() < tiny / u
+    assert large.abs().max() > 0.5 * u / tiny
+
+
+def test_partial_pivoting_grows_on_wilkinsons_matrix() -> None:
+    packed = torch.linalg.lu_factor(
+        gallery.make("wilkinson_growth", (20, 20), torch.float64).matrix
+    )[0]
+    assert packed.abs().max() == 2.0**19
+
+
+def test_kahan_condition_is_right_beyond_double_precision() -> None:
+    # At n = 3 the inverse is short enough to write down: with c = cos 1.2, s = sin 1.2.
+    c, s = math.cos(1.2), math.sin(1.2)
+    kahan = np.array([[1, -c, -c], [0, s, -s * c], [0, 0, s * s]])
+    specimen = gallery.make("kahan", (3, 3), torch.float64)
+    assert specimen.condition == pytest.approx(np.linalg.cond(kahan))
+    assert gallery.make("kahan", (128, 128), torch.float64).condition > 1e18
+
+
+def test_growth_beyond_the_range_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"exceeds the range of torch\.float32"):
+        gallery.make("wilkinson_growth", (200, 200), torch.float32)
+
+
+def test_unknown_name_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(ValueError, match=r"'hilbert'.*kahan"):
+        gallery.make("hilbert", (2, 2), torch.float64)
+
+
+def test_unsupported_dtype_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"torch\.float16"):
+        gallery.make("kahan", (2, 2), torch.float16)
+
+
+def test_impossible_rank_is_refused() -> None:
+    with pytest.raises(ValueError, match="between 0 and 2"):
+        gallery.random_with_rank((2, 5), torch.float64, 3)
