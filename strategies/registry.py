@@ -14,6 +14,8 @@ import functools
 import importlib.metadata
 import warnings
 
+from strategies.batch_last import BatchLast
+from strategies.blocked_lu import BlockedLU
 from strategies.errors import StrategyNotFoundError
 from strategies.explicit_inverse import ExplicitInverse
 from strategies.interface import Strategy
@@ -33,6 +35,8 @@ _BUILT_IN: tuple[type[Strategy], ...] = (
     ExplicitInverse,
     QRPinv,
     SVDTruncatedPinv,
+    BlockedLU,
+    BatchLast,
 )
 
 

@@ -193,12 +193,21 @@ class _Primal(torch.autograd.Function):
         ctx.mark_non_differentiable(*output[call.rule.differentiable :])
         ctx.save_for_backward(*tensors, *output)
         ctx.save_for_forward(*tensors, *output)
+        # Else every saved factor is given a cotangent of zeros.
+        ctx.set_materialize_grads(False)
 
     @staticmethod
-    def backward(ctx: Any, *cotangents: Tensor) -> Gradients:
+    def backward(ctx: Any, *cotangents: Tensor | None) -> Gradients:
         needed = tuple(ctx.needs_input_grad[1:])
-        used = cotangents[: ctx.call.rule.differentiable]
-        gradients = iter(_Cotangent.apply(ctx.call, needed, *used, *ctx.saved_tensors))
+        saved = ctx.saved_tensors
+        _, outputs = ctx.call.split(saved)
+        used = [
+            torch.zeros_like(output) if cotangent is None else cotangent
+            for output, cotangent in zip(
+                outputs[: ctx.call.rule.differentiable], cotangents, strict=False
+            )
+        ]
+        gradients = iter(_Cotangent.apply(ctx.call, needed, *used, *saved))
         return (None, *(next(gradients) if need else None for need in needed))
 
     @staticmethod

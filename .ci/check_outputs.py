@@ -1,0 +1,70 @@
+"""Looks at what `make bench` left behind: all there, and all sane."""
+
+import json
+import math
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+OPERATIONS = {"lu_factor", "pinv", "lstsq"}
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def problems() -> list[str]:
+    """Every fault found, in words."""
+    recommendation = Path("out/recommendation.json")
+    if not recommendation.is_file():
+        return [f"{recommendation} is missing"]
+    cells = json.loads(recommendation.read_text())["cells"]
+    found = [fault for cell in cells for fault in _faults_of_cell(cell)]
+    silent = OPERATIONS - {cell["operation"] for cell in cells if cell["chosen"]}
+    found += [f"nothing is recommended for {operation}" for operation in sorted(silent)]
+    found += _faults_of_figures(Path("out/figures"))
+    found += _faults_of_dashboard(Path(".asv/html"))
+    return found
+
+
+def _faults_of_cell(cell: dict) -> list[str]:
+    name = f"{cell['operation']} {cell['m']}x{cell['n']}"
+    if not cell["chosen"]:
+        return [f"{name}: nothing chosen"]
+    faults = []
+    for row in cell["strategies"]:
+        if row["strategy"] != cell["chosen"]:
+            continue
+        worst = 1e-3 if cell["dtype"] in ("float32", "complex64") else 1e-9
+        for quantity, limit in (("backward_seconds", 60), ("error", worst), ("peak_bytes", 1e9)):
+            value = row[quantity]
+            if value is None or not math.isfinite(value) or not 0 < value < limit:
+                faults.append(f"{name}: {cell['chosen']} has {quantity} {value}")
+    return faults
+
+
+def _faults_of_figures(folder: Path) -> list[str]:
+    faults = []
+    for stem in ("time_against_size", "error_against_conditioning"):
+        png, svg = folder / f"{stem}.png", folder / f"{stem}.svg"
+        if not png.is_file() or png.stat().st_size < 5000 or png.read_bytes()[:8] != PNG:
+            faults.append(f"{png} is no picture")
+        # A drawn series is a path or a use of one.
+        if not svg.is_file() or sum(1 for _ in ET.parse(svg).iter()) < 100:  # noqa: S314 own file
+            faults.append(f"{svg} is no drawing")
+    return faults
+
+
+def _faults_of_dashboard(folder: Path) -> list[str]:
+    index = folder / "index.json"
+    if not index.is_file() or not (folder / "index.html").is_file():
+        return [f"{folder} holds no dashboard"]
+    published = json.loads(index.read_text())["benchmarks"]
+    return [
+        f"the dashboard lacks {name}"
+        for name in ("lu.Single.time_backward", "pinv.Single.time_backward")
+        if name not in published
+    ]
+
+
+if __name__ == "__main__":
+    faults = problems()
+    print("\n".join(faults) or "outputs: recommendation, figures and dashboard are there and sane")
+    sys.exit(bool(faults))

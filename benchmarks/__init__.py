@@ -1,0 +1,1 @@
+"""What is measured: asv suites, one thin module an operation, over one grid of cases."""

@@ -1,0 +1,24 @@
+"""The determinant: backward of `torch.linalg.det`."""
+
+from benchmarks import grid, suite
+
+
+class Single(suite.Measured):
+    """One matrix without a batch dimension."""
+
+    operation = "det"
+    params = grid.CHOSEN.single[operation].params
+
+
+class Batched(suite.Measured):
+    """Many small matrices at once."""
+
+    operation = "det"
+    params = grid.CHOSEN.batched[operation].params
+
+
+class Conditioning(suite.Conditioned):
+    """One matrix, better and worse conditioned."""
+
+    operation = "det"
+    params = grid.CHOSEN.conditioned_params(operation)

@@ -1,0 +1,212 @@
+"""The cases that are measured: quick, full and tiny grids of them.
+
+asv starts a process for every combination of parameters, n/a ones included. A grid is therefore
+made of dense blocks, one for single matrices and one for batches, and not of a sparse product of
+everything. For the same reason the devices are those that are there; each result file carries
+its own parameters, so results of machines with and without CUDA read together.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+
+import torch
+
+import strategies
+from strategies.measuring import Case
+
+PARAMETERS = ["strategy", "shape", "batch", "dtype", "device"]
+
+REAL = ("float64", "float32")
+ALL = ("float64", "float32", "complex128", "complex64")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A product of shapes, batches and dtypes.
+
+    Attributes:
+        shapes: separated by commas: "1024x1024", and with k columns of B or a deficient rank
+            "8192x64 k=16", "512x64 rank=16".
+        batches: numbers of matrices; 0 is one matrix without a batch dimension.
+        dtypes: names of torch dtypes.
+    """
+
+    shapes: str
+    batches: tuple[int, ...] = (0,)
+    dtypes: tuple[str, ...] = ("float64",)
+
+    @property
+    def params(self) -> list[list[str] | list[int]]:
+        """The lists of values that asv combines, in the order of `PARAMETERS`."""
+        return [
+            list(strategies.available()),
+            self.shapes.split(", "),
+            list(self.batches),
+            list(self.dtypes),
+            devices(),
+        ]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The blocks of every operation.
+
+    Attributes:
+        single: by operation, matrices without a batch dimension.
+        batched: by operation, batches of small matrices.
+        conditioned: by operation, the shape at which conditioning is varied.
+        log10_conds: the condition numbers that are tried there.
+    """
+
+    single: dict[str, Block]
+    batched: dict[str, Block]
+    conditioned: dict[str, Block]
+    log10_conds: tuple[int, ...]
+
+    def conditioned_params(self, operation: str) -> list[list[str] | list[int]]:
+        """As `Block.params`, with the condition numbers as a last list."""
+        return [*self.conditioned[operation].params, list(self.log10_conds)]
+
+
+def devices() -> list[str]:
+    """The CPU and every CUDA device, found without starting CUDA: asv forks after this."""
+    return ["cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
+
+
+def case_of(
+    operation: str, shape: str, batch: int, dtype: str, device: str, log10_cond: int | None = None
+) -> Case:
+    """The case that a combination of asv parameters stands for.
+
+    Example:
+        >>> case_of("lstsq", "8192x64 k=16", 0, "float32", "cpu").label
+        'lstsq 8192x64 k=16 float32 cpu'
+    """
+    dims, *words = shape.split()
+    m, n = map(int, dims.split("x"))
+    options = {key: int(value) for key, value in (word.split("=") for word in words)}
+    return Case(
+        operation,
+        (m, n),
+        batch,
+        getattr(torch, dtype),
+        device,
+        rhs=options.get("k", 1),
+        rank=options.get("rank"),
+        log10_cond=log10_cond,
+    )
+
+
+def is_affordable(case: Case, strategy: str) -> bool:
+    """Whether a machine with 8 GB can be asked to run the case in a minute or so."""
+    m, n = case.shape
+    itemsize = case.dtype.itemsize
+    if max(case.batch, 1) * m * n * itemsize > 2**28:
+        return False
+    if case.dtype.is_complex and min(m, n) > 1024:
+        return False
+    # PyTorch's backward makes two matrices of the larger dimension squared. (2.13)
+    squares = strategy == "native" and case.operation in ("pinv", "lstsq") and m != n
+    return not squares or 2 * max(case.batch, 1) * max(m, n) ** 2 * itemsize <= 5 * 10**9
+
+
+def has_affordable_reference(case: Case) -> bool:
+    """Whether the exact gradient takes no more than a minute or two of ball arithmetic."""
+    return math.prod(case.shape) * min(case.shape) <= 1024**3
+
+
+_SQUARE = ("solve", "inv", "det")
+
+
+def _everywhere(**blocks: Block) -> dict[str, Block]:
+    """Blocks by operation; "square" stands for solve, inv and det."""
+    square = blocks.pop("square")
+    return {**blocks, **dict.fromkeys(_SQUARE, square)}
+
+
+_CONDITIONED = _everywhere(
+    lu_factor=Block("48x48", dtypes=REAL),
+    pinv=Block("80x10", dtypes=REAL),
+    lstsq=Block("80x10", dtypes=REAL),
+    square=Block("48x48", dtypes=REAL),
+)
+
+FULL = Grid(
+    single=_everywhere(
+        lu_factor=Block(
+            "16x16, 64x64, 256x256, 512x512, 1024x1024, 2048x2048, 1024x128, 128x1024",
+            dtypes=ALL,
+        ),
+        pinv=Block(
+            "16x16, 256x256, 512x64, 64x512, 4096x32, 8192x64, 16384x32, 200000x4, 512x64 rank=16",
+            dtypes=ALL,
+        ),
+        lstsq=Block(
+            "16x16, 256x256, 512x64, 64x512, 8192x64, 200000x4, 8192x64 k=16, 512x64 rank=16",
+            dtypes=ALL,
+        ),
+        square=Block("16x16, 256x256, 1024x1024", dtypes=ALL),
+    ),
+    batched=_everywhere(
+        lu_factor=Block("4x4, 8x8, 32x32", (100, 10_000, 100_000), REAL),
+        pinv=Block("4x4, 16x4, 64x16", (100, 10_000, 100_000), REAL),
+        lstsq=Block("4x4, 16x4, 64x16", (100, 10_000, 100_000), REAL),
+        square=Block("4x4, 16x16", (100, 10_000), REAL),
+    ),
+    conditioned=_CONDITIONED,
+    log10_conds=(1, 2, 3, 4, 5, 6, 8, 10, 12),
+)
+
+QUICK = Grid(
+    single=_everywhere(
+        lu_factor=Block("32x32, 256x256, 64x256", dtypes=REAL),
+        pinv=Block("32x32, 2048x32, 64x16 rank=5", dtypes=REAL),
+        lstsq=Block("32x32, 1024x32, 1024x32 k=16", dtypes=REAL),
+        square=Block("96x96"),
+    ),
+    batched=_everywhere(
+        lu_factor=Block("4x4, 16x16", (1000,)),
+        pinv=Block("4x4, 16x4", (1000,)),
+        lstsq=Block("4x4, 16x4", (1000,)),
+        square=Block("4x4", (1000,)),
+    ),
+    conditioned={name: Block(block.shapes) for name, block in _CONDITIONED.items()},
+    log10_conds=(1, 4, 7, 10),
+)
+
+TINY = Grid(
+    single=_everywhere(
+        lu_factor=Block("8x8, 48x48"),
+        pinv=Block("64x8, 16x4 rank=2"),
+        lstsq=Block("64x8"),
+        square=Block("8x8"),
+    ),
+    batched=_everywhere(
+        lu_factor=Block("4x4", (50,)),
+        pinv=Block("8x4", (50,)),
+        lstsq=Block("8x4", (50,)),
+        square=Block("4x4", (50,)),
+    ),
+    conditioned={name: Block(block.shapes) for name, block in _CONDITIONED.items()},
+    log10_conds=(1, 5),
+)
+
+GRIDS = {"tiny": TINY, "quick": QUICK, "full": FULL}
+
+
+def chosen_name() -> str:
+    """The grid that BACKWARD_STRATEGIES_GRID names: tiny, quick or full, which is the default.
+
+    Raises:
+        ValueError: if it names another.
+    """
+    name = os.environ.get("BACKWARD_STRATEGIES_GRID", "full")
+    if name not in GRIDS:
+        raise ValueError(f"BACKWARD_STRATEGIES_GRID={name!r}: known grids are {', '.join(GRIDS)}")
+    return name
+
+
+CHOSEN = GRIDS[chosen_name()]

@@ -1,0 +1,24 @@
+"""The inverse: backward of `torch.linalg.inv`."""
+
+from benchmarks import grid, suite
+
+
+class Single(suite.Measured):
+    """One matrix without a batch dimension."""
+
+    operation = "inv"
+    params = grid.CHOSEN.single[operation].params
+
+
+class Batched(suite.Measured):
+    """Many small matrices at once."""
+
+    operation = "inv"
+    params = grid.CHOSEN.batched[operation].params
+
+
+class Conditioning(suite.Conditioned):
+    """One matrix, better and worse conditioned."""
+
+    operation = "inv"
+    params = grid.CHOSEN.conditioned_params(operation)

@@ -1,0 +1,24 @@
+"""The pseudoinverse: backward of `torch.linalg.pinv`."""
+
+from benchmarks import grid, suite
+
+
+class Single(suite.Measured):
+    """One matrix without a batch dimension."""
+
+    operation = "pinv"
+    params = grid.CHOSEN.single[operation].params
+
+
+class Batched(suite.Measured):
+    """Many small matrices at once."""
+
+    operation = "pinv"
+    params = grid.CHOSEN.batched[operation].params
+
+
+class Conditioning(suite.Conditioned):
+    """One matrix, better and worse conditioned."""
+
+    operation = "pinv"
+    params = grid.CHOSEN.conditioned_params(operation)

@@ -1,0 +1,1 @@
+"""How results look: one file a figure, rows in, Figure out."""

@@ -1,0 +1,1 @@
+"""The subcommands of `backward-strategies`, one file each."""

@@ -1,0 +1,44 @@
+"""What the subcommands share: where results are, and how errors are told."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, ParamSpec, TypeVar
+
+import typer
+from rich.console import Console
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+console = Console()
+_errors = Console(stderr=True)
+
+Results = Annotated[
+    Path,
+    typer.Option(
+        "--results", metavar="DIR", help="Folder of asv or pytest-benchmark result files."
+    ),
+]
+DEFAULT_RESULTS = Path(".asv/results")
+"""Where `asv run` keeps what it measures in this checkout."""
+
+
+def tells_errors(command: Callable[P, R]) -> Callable[P, R]:
+    """Turns the errors that a user can cause into one line and exit code 2.
+
+    What is wrong with files, names and values arrives as ValueError and LookupError, a missing
+    optional library as ImportError; anything else is a defect, and keeps its traceback.
+    """
+
+    @functools.wraps(command)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return command(*args, **kwargs)
+        except (ImportError, LookupError, ValueError) as error:
+            _errors.print(f"[red]error:[/] {error}", highlight=False, soft_wrap=True)
+            raise typer.Exit(2) from error
+
+    return wrapped

@@ -1,0 +1,20 @@
+"""Measuring: a case, its work, the one clock, memory and operation counts."""
+
+from strategies.measuring.case import Case
+from strategies.measuring.clock import PairedTiming, paired, synchronized_timer
+from strategies.measuring.memory import peak_bytes
+from strategies.measuring.work import Work, work_of
+from strategies.measuring.workload import backward_of, forward, forward_backward_of
+
+__all__ = [
+    "Case",
+    "PairedTiming",
+    "Work",
+    "backward_of",
+    "forward",
+    "forward_backward_of",
+    "paired",
+    "peak_bytes",
+    "synchronized_timer",
+    "work_of",
+]

@@ -1,0 +1,152 @@
+"""What a call costs whatever the machine: floating-point operations and torch calls.
+
+`torch.utils.flop_counter` knows products and convolutions but no factorization, hence the
+formulas below: leading terms of LAPACK Working Note 41 (Blackford & Dongarra 1999), and of Golub &
+Van Loan, Matrix Computations (2013), section 8.6, for singular values and eigenvectors.
+Elementwise work is not counted. A complex operation counts as four real ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+@dataclass(frozen=True)
+class Work:
+    """What was counted.
+
+    Attributes:
+        flops: real floating-point operations of products, solves and factorizations.
+        calls: torch operations dispatched, views included.
+    """
+
+    flops: int
+    calls: int
+
+
+def work_of(call: Callable[[], object]) -> Work:
+    """Runs `call` once and counts its work; the same inputs give the same counts.
+
+    Example:
+        >>> import torch
+        >>> a = torch.ones(3, 4)
+        >>> work_of(lambda: a @ a.mT)
+        Work(flops=72, calls=2)
+    """
+    with _Counter() as counter:
+        call()
+    return Work(flops=round(counter.flops), calls=counter.calls)
+
+
+class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.flops = 0.0
+        self.calls = 0
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        self.calls += 1
+        formula = _FORMULAS.get(func.overloadpacket.__name__.rstrip("_"))
+        if formula is not None:
+            operands = [a for a in args if isinstance(a, Tensor)]
+            scale = 4 if operands[0].is_complex() else 1
+            self.flops += scale * formula(*operands)
+        return func(*args, **(kwargs or {}))
+
+
+def _batches(a: Tensor) -> int:
+    return math.prod(a.shape[:-2])
+
+
+def _product(a: Tensor, b: Tensor) -> float:
+    return 2 * a.numel() * b.shape[-1]
+
+
+def _lu(a: Tensor) -> float:
+    small, large = sorted(a.shape[-2:])
+    return _batches(a) * (small**2 * large - small**3 / 3)
+
+
+def _triangular_solve(a: Tensor, b: Tensor) -> float:
+    # The triangle is on either side of b.
+    return b.numel() * a.shape[-1]
+
+
+def _lu_solve(lu: Tensor, _pivots: Tensor, b: Tensor) -> float:
+    return 2 * b.numel() * lu.shape[-1]
+
+
+def _solve(a: Tensor, b: Tensor) -> float:
+    return _lu(a) + 2 * b.numel() * a.shape[-1]
+
+
+def _householder_qr(a: Tensor) -> float:
+    small, large = sorted(a.shape[-2:])
+    return _batches(a) * (2 * small**2 * large - 2 * small**3 / 3)
+
+
+def _qr_with_q(a: Tensor) -> float:
+    return 2 * _householder_qr(a)
+
+
+def _form_q(reflectors: Tensor, tau: Tensor) -> float:
+    m, n = reflectors.shape[-2:]
+    k = tau.shape[-1]
+    return _batches(reflectors) * (4 * m * n * k - 2 * (m + n) * k**2 + 4 * k**3 / 3)
+
+
+def _apply_q(reflectors: Tensor, tau: Tensor, b: Tensor) -> float:
+    m, k = reflectors.shape[-2], tau.shape[-1]
+    return b.numel() / m * (4 * m * k - 2 * k**2)
+
+
+def _svd(a: Tensor) -> float:
+    small, large = sorted(a.shape[-2:])
+    return _batches(a) * (6 * large * small**2 + 20 * small**3)
+
+
+def _cubes(factor: float) -> Callable[..., float]:
+    return lambda a, *_: factor * _batches(a) * a.shape[-1] ** 3
+
+
+_FORMULAS: dict[str, Callable[..., float]] = {
+    "mm": _product,
+    "bmm": _product,
+    "addmm": lambda _, a, b: _product(a, b),
+    "baddbmm": lambda _, a, b: _product(a, b),
+    "mv": lambda a, _: 2 * a.numel(),
+    "addmv": lambda _y, a, _x: 2 * a.numel(),
+    "dot": lambda x, _: 2 * x.numel(),
+    "vdot": lambda x, _: 2 * x.numel(),
+    "linalg_solve_triangular": _triangular_solve,
+    "triangular_solve": lambda b, a: _triangular_solve(a, b),
+    "linalg_lu_factor_ex": _lu,
+    "linalg_lu": _lu,
+    "_linalg_det": _lu,
+    "_linalg_slogdet": _lu,
+    "linalg_lu_solve": _lu_solve,
+    "_linalg_solve_ex": _solve,
+    "linalg_inv_ex": _cubes(2),
+    "geqrf": _householder_qr,
+    "linalg_qr": _qr_with_q,
+    "linalg_householder_product": _form_q,
+    "ormqr": _apply_q,
+    "linalg_lstsq": lambda a, b: _householder_qr(a) + 4 * a.numel() * b.shape[-1],
+    "linalg_cholesky_ex": _cubes(1 / 3),
+    "cholesky_inverse": _cubes(2 / 3),
+    "cholesky_solve": lambda b, c: 2 * b.numel() * c.shape[-1],
+    "_linalg_eigh": _cubes(9),
+    "_linalg_svd": _svd,
+}

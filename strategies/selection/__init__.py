@@ -1,0 +1,1 @@
+"""From measured results to a choice: rows, verdicts, recommendation, policy, regret."""

@@ -1,0 +1,84 @@
+"""Reading and writing the files that results, recommendations and policies live in."""
+
+from __future__ import annotations
+
+import json
+import math
+import tempfile
+from pathlib import Path
+from typing import Any
+
+
+class UnusableFileError(ValueError):
+    """A file that is missing, corrupt, truncated, foreign or of a newer version.
+
+    The message is one line that names the file and what is wrong with it.
+    """
+
+    def __init__(self, path: Path, problem: str) -> None:
+        super().__init__(f"{path}: {problem}")
+        self.path = path
+        self.problem = problem
+
+
+def read_json(path: Path) -> Any:
+    """The parsed content of a JSON file; NaN and Infinity tokens are understood.
+
+    Raises:
+        UnusableFileError: the file cannot be read, or is not JSON (cut off, for example).
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UnusableFileError(path, f"cannot be read ({error.strerror})") from error
+    except ValueError as error:
+        raise UnusableFileError(path, f"is not valid JSON, or cut off ({error})") from error
+
+
+def read_versioned(path: Path, format_name: str, newest: int) -> dict[str, Any]:
+    """The content of one of our own JSON files, whose format and version are checked.
+
+    Raises:
+        UnusableFileError: unreadable, of another format, or newer than this package knows.
+    """
+    content = read_json(path)
+    if not isinstance(content, dict) or content.get("format") != format_name:
+        raise UnusableFileError(path, f"is not a {format_name} file")
+    version = content.get("version")
+    if not isinstance(version, int) or version < 1:
+        raise UnusableFileError(path, f"has no valid version, but {version!r}")
+    if version > newest:
+        raise UnusableFileError(
+            path, f"has version {version}; this package reads up to {newest}: upgrade it"
+        )
+    return content
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Writes strict JSON in one step: a reader sees the old file or the new one, never a part.
+
+    Raises:
+        UnusableFileError: the folder is missing or cannot be written to.
+    """
+    text = json.dumps(_without_nan(content), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
+        ) as draft:
+            draft.write(text)
+        # A temporary file is private to its owner; a result is not.
+        Path(draft.name).chmod(0o644)
+        Path(draft.name).replace(path)
+    except OSError as error:
+        raise UnusableFileError(path, f"cannot be written ({error.strerror})") from error
+
+
+def _without_nan(value: Any) -> Any:
+    """JSON knows no NaN: an undefined number is null."""
+    if isinstance(value, dict):
+        return {key: _without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,96 @@
+"""Every grid is well formed and what it needs to be."""
+
+import itertools
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+import strategies
+from benchmarks import grid
+
+OPERATIONS = ("lu_factor", "pinv", "lstsq", "solve", "inv", "det")
+NAMES = tuple(grid.GRIDS)
+
+
+def cases_of(name, operation):
+    chosen = grid.GRIDS[name]
+    for block in (chosen.single[operation], chosen.batched[operation]):
+        for _, *params in itertools.product(*block.params):
+            yield grid.case_of(operation, *params)
+    for _, *params in itertools.product(*chosen.conditioned_params(operation)):
+        yield grid.case_of(operation, *params)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_combination_is_a_case(name, operation):
+    assert len(set(cases_of(name, operation))) >= 4
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize("name", ["tiny", "quick"])
+def test_small_grids_have_errors_everywhere(name, operation):
+    assert all(map(grid.has_affordable_reference, cases_of(name, operation)))
+
+
+def test_full_grid_spans_what_is_promised():
+    cases = [case for operation in OPERATIONS for case in cases_of("full", operation)]
+    sizes = {size for case in cases for size in case.shape}
+    assert {4, 2048} <= sizes
+    assert max(case.batch for case in cases) == 100_000
+    assert {case.dtype for case in cases} == {
+        torch.float32, torch.float64, torch.complex64, torch.complex128,
+    }  # fmt: skip
+    assert {case.shape[0] < case.shape[1] for case in cases} == {True, False}
+    assert any(case.rank for case in cases)
+
+
+def test_strategies_are_the_registered_ones():
+    assert grid.QUICK.single["pinv"].params[0] == list(strategies.available())
+
+
+def test_without_cuda_no_device_but_the_cpu(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    assert grid.devices() == ["cpu"]
+
+
+def test_every_cuda_device(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert grid.devices() == ["cpu", "cuda:0", "cuda:1"]
+
+
+def test_native_is_spared_what_would_exhaust_memory():
+    case = grid.case_of("pinv", "200000x4", 0, "float64", "cpu")
+    assert not grid.is_affordable(case, "native")
+    assert grid.is_affordable(case, "triangular_solve")
+    assert grid.is_affordable(grid.case_of("pinv", "16384x32", 0, "float64", "cpu"), "native")
+
+
+def test_unknown_grid_is_refused(monkeypatch):
+    monkeypatch.setenv("BACKWARD_STRATEGIES_GRID", "huge")
+    with pytest.raises(ValueError, match="'huge': known grids are tiny, quick, full"):
+        grid.chosen_name()
+
+
+def test_imports_compute_nothing():
+    # A forked process deadlocks if torch computed, and started threads, before the fork. An empty
+    # placeholder is no computation.
+    code = """
+import pkgutil
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+class Refuse(TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        assert func.overloadpacket is torch.ops.aten.empty, f"{func} at import"
+        return func(*args, **(kwargs or {}))
+with Refuse():
+    import benchmarks
+    for module in pkgutil.walk_packages(benchmarks.__path__, "benchmarks."):
+        __import__(module.name)
+assert not torch.cuda.is_initialized()
+"""
+    environment = {**os.environ, "BACKWARD_STRATEGIES_GRID": "full"}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)

@@ -1,0 +1,41 @@
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "tests" / "selection" / "data" / "asv"
+
+
+def run(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "plots", *map(str, arguments)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def results(tmp_path):
+    return shutil.copytree(RESULTS, tmp_path / "results")
+
+
+def test_what_can_be_drawn_is_and_what_cannot_is_told(results, tmp_path):
+    done = run("--results", results, "--out", tmp_path / "figures")
+    assert done.returncode == 0, done.stderr
+    assert "peers: not drawn, no other library was timed" in " ".join(done.stdout.split())
+    for name in ("time_against_size", "error_against_conditioning", "winners_map"):
+        for suffix in (".png", ".svg"):
+            assert (tmp_path / "figures" / f"{name}{suffix}").stat().st_size > 10_000
+
+
+def test_no_results_is_one_line_and_no_traceback(tmp_path):
+    done = run("--results", tmp_path / "nowhere", "--out", tmp_path / "figures")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "figures").exists()

@@ -1,0 +1,35 @@
+import itertools
+
+from plots import style
+
+
+def test_built_ins_differ_in_colour_and_marker():
+    looks = [style.look(name) for name in style.built_ins()[: len(style.COLOURS)]]
+    for one, other in itertools.combinations(looks, 2):
+        assert one["color"] != other["color"]
+        assert one["marker"] != other["marker"]
+
+
+def test_more_built_ins_than_colours_still_differ(monkeypatch):
+    names = [f"s{i}" for i in range(16)]
+    monkeypatch.setattr(style, "built_ins", lambda: names)
+    assert len({tuple(style.look(name).values()) for name in names}) == 16
+
+
+def test_a_plug_in_looks_the_same_whatever_is_installed(monkeypatch):
+    before = style.look("somebody_elses")
+    monkeypatch.setattr(style.strategies, "available", lambda: ("native",))
+    assert style.look("somebody_elses") == before
+
+
+def test_strategies_come_in_the_registrys_order():
+    assert style.in_order(["zzz", "qr_pinv", "native"]) == ["native", "qr_pinv", "zzz"]
+
+
+def test_settings_are_given_back():
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    before = dict(mpl.rcParams)
+    style.drawn(lambda rows: Figure())(None)
+    assert dict(mpl.rcParams) == before

@@ -1,0 +1,53 @@
+import json
+
+import pytest
+
+from strategies.selection import files
+
+
+def test_a_number_that_is_undefined_is_written_as_null(tmp_path):
+    files.write_json(tmp_path / "f.json", {"a": [float("nan"), float("inf"), 1.5]})
+    assert json.loads((tmp_path / "f.json").read_text()) == {"a": [None, None, 1.5]}
+
+
+def test_writing_leaves_no_draft_behind(tmp_path):
+    files.write_json(tmp_path / "f.json", {})
+    assert [path.name for path in tmp_path.iterdir()] == ["f.json"]
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path):
+    path = tmp_path / "f.json"
+    files.write_json(path, {"old": True})
+    with pytest.raises(TypeError):
+        files.write_json(path, {"new": object()})
+    assert json.loads(path.read_text()) == {"old": True}
+
+
+def test_writing_to_a_missing_folder_names_the_file(tmp_path):
+    with pytest.raises(files.UnusableFileError, match=r"nowhere/f\.json: cannot be written"):
+        files.write_json(tmp_path / "nowhere" / "f.json", {})
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "not valid JSON"),
+        ('{"format": "ours", "versi', "cut off"),
+        ("[]", "is not a ours file"),
+        ('{"format": "theirs", "version": 1}', "is not a ours file"),
+        ('{"format": "ours"}', "no valid version"),
+        ('{"format": "ours", "version": 3}', "version 3; this package reads up to 2"),
+    ],
+)
+def test_an_unusable_file_is_named_with_its_problem(tmp_path, text, problem):
+    path = tmp_path / "f.json"
+    path.write_text(text)
+    with pytest.raises(files.UnusableFileError, match=problem) as caught:
+        files.read_versioned(path, "ours", 2)
+    assert str(path) in str(caught.value)
+    assert path.read_text() == text
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(files.UnusableFileError, match="missing"):
+        files.read_json(tmp_path / "missing.json")
