@@ -33,7 +33,7 @@ class BatchLast(TriangularSolve):
     summary = "LU reversed column by column, batch innermost; otherwise triangular_solve"
 
     def lu_backward(self, LU: Tensor, inverse_order: Tensor, cotangent: Tensor) -> Tensor:
-        *batch, m, n = LU.shape
+        m, n = LU.shape[-2:]
         gradient = torch.empty_like(cotangent, memory_format=torch.contiguous_format)
         if gradient.numel() == 0:
             return gradient

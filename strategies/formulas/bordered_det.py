@@ -30,13 +30,19 @@ def determinant(matrix: Tensor, N: Tensor, M: Tensor) -> Tensor:
     """Det A, (..., n, n) -> (...), smooth where N and M span all negligible directions."""
     n, corank = N.shape[-2:]
     if corank == 0:
-        return torch.linalg.det(matrix)
+        return _nonsingular(matrix)
     corner = N.new_zeros(*N.shape[:-2], corank, corank)
     top = torch.cat([matrix, N], dim=-1)
     bottom = torch.cat([M.mH, corner], dim=-1)
     bordered = torch.cat([top, bottom], dim=-2)
     complement = torch.linalg.inv(bordered)[..., n:, n:]
-    return torch.linalg.det(bordered) * _division_free(complement)
+    return _nonsingular(bordered) * _division_free(complement)
+
+
+def _nonsingular(matrix: Tensor) -> Tensor:
+    # Not torch.linalg.det: its second derivative is NaN at such matrices as [[0, 1], [1, 0]].
+    sign, logabsdet = torch.linalg.slogdet(matrix)
+    return sign * logabsdet.exp()
 
 
 def _division_free(matrix: Tensor) -> Tensor:

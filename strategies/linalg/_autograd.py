@@ -207,6 +207,9 @@ class _Primal(torch.autograd.Function):
                 outputs[: ctx.call.rule.differentiable], cotangents, strict=False
             )
         ]
+        if any(map(_is_legacy_batched, used)):
+            function, arguments = ctx.call.explicit_backward(saved)
+            return (None, *function(*used, *arguments))
         gradients = iter(_Cotangent.apply(ctx.call, needed, *used, *saved))
         return (None, *(next(gradients) if need else None for need in needed))
 
@@ -300,6 +303,15 @@ def _without_tangents(tensors: Tensors) -> Tensors:
     would find those of its base.
     """
     return tuple(tensor.clone() for tensor in tensors)
+
+
+def _is_legacy_batched(tensor: Tensor) -> bool:
+    """Whether `torch.autograd.grad(is_grads_batched=True)` runs the backward.
+
+    Its vmap is not that of torch.func: it maps torch's operations, not autograd functions, and the
+    explicit form is what consists of nothing else.
+    """
+    return bool(torch._C._functorch.is_legacy_batchedtensor(tensor))
 
 
 def _batch_first(tensors: Tensors, in_dims: Sequence[int | None], size: int) -> list[Tensor]:
