@@ -1,13 +1,13 @@
 # From nothing to a recommendation: make bench. Needs Python 3.11 or later, git and make.
 
 PYTHON ?= python3
-GRID ?= quick
+GRID ?= $(or $(BACKWARD_STRATEGIES_GRID),quick)
 VENV := .venv
 BIN := $(VENV)/bin
 RESULTS := .asv/results
 export BACKWARD_STRATEGIES_GRID := $(GRID)
 
-.PHONY: help bench test lint types clean
+.PHONY: help bench test lint types docs readme clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -35,8 +35,15 @@ lint: $(VENV)/dev  ## check style and formatting
 types: $(VENV)/dev  ## check types
 	$(BIN)/mypy
 
+docs: $(VENV)/docs  ## build the documentation into site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
+readme: $(VENV)/bench  ## put the results in RESULTS into README.md and docs/figures
+	$(BIN)/backward-strategies recommend --results $(RESULTS) --dtype float64 --markdown README.md
+	$(BIN)/python -m plots --results $(RESULTS) --out docs/figures
+
 clean:  ## remove the environment and everything that was measured or drawn
-	rm -rf $(VENV) .asv out
+	rm -rf $(VENV) .asv out site
 
 # A file for each extra that is installed; dev includes bench.
 $(VENV)/%: pyproject.toml constraints.txt | $(BIN)/python

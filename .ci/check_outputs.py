@@ -56,6 +56,9 @@ def _faults_of_dashboard(folder: Path) -> list[str]:
     index = folder / "index.json"
     if not index.is_file() or not (folder / "index.html").is_file():
         return [f"{folder} holds no dashboard"]
+    page = (folder / "index.html").read_text()
+    if "defaults-display" not in page or 'src="http' in page:
+        return ["the dashboard lacks the page Defaults, or needs the internet"]
     published = json.loads(index.read_text())["benchmarks"]
     return [
         f"the dashboard lacks {name}"

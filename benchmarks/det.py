@@ -22,3 +22,17 @@ class Conditioning(suite.Conditioned):
 
     operation = "det"
     params = grid.CHOSEN.conditioned_params(operation)
+
+
+class Sizes(suite.Conditioned):
+    """One matrix, smaller and larger, with the condition number that times are taken at."""
+
+    operation = "det"
+    params = grid.CHOSEN.sized_params(operation)
+
+
+class Gallery(suite.Judged):
+    """One matrix that is hard in a way of its own."""
+
+    operation = "det"
+    params = grid.CHOSEN.gallery[operation].params

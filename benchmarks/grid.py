@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import torch
 
 import strategies
+from strategies.accuracy.classes import WELL_POSED
 from strategies.measuring import Case
 
 PARAMETERS = ["strategy", "shape", "batch", "dtype", "device"]
@@ -29,7 +30,7 @@ class Block:
 
     Attributes:
         shapes: separated by commas: "1024x1024", and with k columns of B or a deficient rank
-            "8192x64 k=16", "512x64 rank=16".
+            "8192x64 k=16", "512x64 rank=16"; with a name of the gallery "20x6 matrix=kahan".
         batches: numbers of matrices; 0 is one matrix without a batch dimension.
         dtypes: names of torch dtypes.
     """
@@ -59,16 +60,24 @@ class Grid:
         batched: by operation, batches of small matrices.
         conditioned: by operation, the shape at which conditioning is varied.
         log10_conds: the condition numbers that are tried there.
+        sized: by operation, the shapes at which errors are compared besides that one.
+        gallery: by operation, the named matrices at which errors are compared.
     """
 
     single: dict[str, Block]
     batched: dict[str, Block]
     conditioned: dict[str, Block]
     log10_conds: tuple[int, ...]
+    sized: dict[str, Block]
+    gallery: dict[str, Block]
 
     def conditioned_params(self, operation: str) -> list[list[str] | list[int]]:
         """As `Block.params`, with the condition numbers as a last list."""
         return [*self.conditioned[operation].params, list(self.log10_conds)]
+
+    def sized_params(self, operation: str) -> list[list[str] | list[int]]:
+        """As `conditioned_params`, at κ = 10."""
+        return [*self.sized[operation].params, [1]]
 
 
 def devices() -> list[str]:
@@ -87,15 +96,16 @@ def case_of(
     """
     dims, *words = shape.split()
     m, n = map(int, dims.split("x"))
-    options = {key: int(value) for key, value in (word.split("=") for word in words)}
+    options = dict(word.split("=") for word in words)
     return Case(
         operation,
         (m, n),
         batch,
         getattr(torch, dtype),
         device,
-        rhs=options.get("k", 1),
-        rank=options.get("rank"),
+        rhs=int(options.get("k", 1)),
+        rank=int(options["rank"]) if "rank" in options else None,
+        matrix=options.get("matrix"),
         log10_cond=log10_cond,
     )
 
@@ -128,11 +138,21 @@ def _everywhere(**blocks: Block) -> dict[str, Block]:
 
 
 _CONDITIONED = _everywhere(
-    lu_factor=Block("48x48", dtypes=REAL),
-    pinv=Block("80x10", dtypes=REAL),
-    lstsq=Block("80x10", dtypes=REAL),
-    square=Block("48x48", dtypes=REAL),
+    lu_factor=Block("48x48", dtypes=ALL),
+    pinv=Block("80x10", dtypes=ALL),
+    lstsq=Block("80x10", dtypes=ALL),
+    square=Block("48x48", dtypes=ALL),
 )
+
+
+def _matrices(shape: str, names: str) -> str:
+    return ", ".join(f"{shape} matrix={name}" for name in names.split())
+
+
+_HARD = "kahan wilkinson_growth graded_rows"
+_HARD_TALL = "kahan graded_columns half_rank"
+_FULL_RANK = " ".join(WELL_POSED)
+_ANY_RANK = f"{_FULL_RANK} first_column_zero last_half_columns_zero half_rank"
 
 FULL = Grid(
     single=_everywhere(
@@ -157,7 +177,19 @@ FULL = Grid(
         square=Block("4x4, 16x16", (100, 10_000), REAL),
     ),
     conditioned=_CONDITIONED,
-    log10_conds=(1, 2, 3, 4, 5, 6, 8, 10, 12),
+    log10_conds=(*range(1, 16),),
+    sized=_everywhere(
+        lu_factor=Block("8x8, 24x24, 128x128, 256x256", dtypes=ALL),
+        pinv=Block("16x2, 40x5, 320x40, 1280x160", dtypes=ALL),
+        lstsq=Block("16x2, 40x5, 320x40, 1280x160", dtypes=ALL),
+        square=Block("8x8, 24x24, 128x128, 256x256", dtypes=ALL),
+    ),
+    gallery=_everywhere(
+        lu_factor=Block(_matrices("12x12", _FULL_RANK), dtypes=ALL),
+        pinv=Block(_matrices("20x6", _ANY_RANK), dtypes=ALL),
+        lstsq=Block(_matrices("20x6", _ANY_RANK), dtypes=ALL),
+        square=Block(_matrices("12x12", _FULL_RANK), dtypes=ALL),
+    ),
 )
 
 QUICK = Grid(
@@ -175,6 +207,18 @@ QUICK = Grid(
     ),
     conditioned={name: Block(block.shapes) for name, block in _CONDITIONED.items()},
     log10_conds=(1, 4, 7, 10),
+    sized=_everywhere(
+        lu_factor=Block("8x8, 128x128"),
+        pinv=Block("16x2, 320x40"),
+        lstsq=Block("16x2, 320x40"),
+        square=Block("8x8, 128x128"),
+    ),
+    gallery=_everywhere(
+        lu_factor=Block(_matrices("12x12", _HARD)),
+        pinv=Block(_matrices("20x6", _HARD_TALL)),
+        lstsq=Block(_matrices("20x6", _HARD_TALL)),
+        square=Block(_matrices("12x12", _HARD)),
+    ),
 )
 
 TINY = Grid(
@@ -192,6 +236,15 @@ TINY = Grid(
     ),
     conditioned={name: Block(block.shapes) for name, block in _CONDITIONED.items()},
     log10_conds=(1, 5),
+    sized=_everywhere(
+        lu_factor=Block("8x8"), pinv=Block("16x2"), lstsq=Block("16x2"), square=Block("8x8")
+    ),
+    gallery=_everywhere(
+        lu_factor=Block("8x8 matrix=kahan"),
+        pinv=Block("16x4 matrix=half_rank"),
+        lstsq=Block("16x4 matrix=kahan"),
+        square=Block("8x8 matrix=kahan"),
+    ),
 )
 
 GRIDS = {"tiny": TINY, "quick": QUICK, "full": FULL}

@@ -22,3 +22,17 @@ class Conditioning(suite.Conditioned):
 
     operation = "lu_factor"
     params = grid.CHOSEN.conditioned_params(operation)
+
+
+class Sizes(suite.Conditioned):
+    """One matrix, smaller and larger, with the condition number that times are taken at."""
+
+    operation = "lu_factor"
+    params = grid.CHOSEN.sized_params(operation)
+
+
+class Gallery(suite.Judged):
+    """One matrix that is hard in a way of its own."""
+
+    operation = "lu_factor"
+    params = grid.CHOSEN.gallery[operation].params

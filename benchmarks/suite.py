@@ -27,6 +27,7 @@ from strategies.measuring import (
     paired,
     peak_bytes,
     synchronized_timer,
+    work_of,
 )
 
 ELEMENTS_CHECKED = 8
@@ -34,6 +35,9 @@ ELEMENTS_CHECKED = 8
 
 WORST_ERROR = 1e6
 """Stands for an infinite error, on which `asv publish` hangs."""
+
+TEST_RATIO = 30
+"""LAPACK's limit for an error in units of κ·ε·max(m, n)."""
 
 Backward = Callable[[], tuple[Tensor, ...]]
 Method = TypeVar("Method", bound=Callable[..., object])
@@ -112,16 +116,25 @@ class Measured(Suite):
         """What the backward holds at its peak, above its graph."""
         return float(peak_bytes(self.backward, self.case.device))
 
+    @unit("flop")
+    def track_flops(self, *params: Any) -> float:
+        """Floating-point operations of the backward, which no load of the machine changes."""
+        return float(work_of(self.backward).flops)
 
-class Conditioned(Suite):
-    """Accuracy of the backward against the condition number."""
 
-    param_names: ClassVar[list[str]] = [*grid.PARAMETERS, "log10_cond"]
+class Judged(Suite):
+    """Accuracy of the backward, and nothing else."""
 
     @unit("relative error")
     def track_gradient_error(self, *params: Any) -> float:
         """The largest ‖computed − exact‖ / ‖exact‖ over inputs and matrices."""
         return gradient_error(self.case, self.backward)
+
+
+class Conditioned(Judged):
+    """Accuracy of the backward at given condition numbers."""
+
+    param_names: ClassVar[list[str]] = [*grid.PARAMETERS, "log10_cond"]
 
 
 def gradient_error(case: Case, backward: Backward) -> float:
@@ -142,9 +155,20 @@ def gradient_error(case: Case, backward: Backward) -> float:
         inputs, cotangents, computed = (
             tuple(t[chosen.to(t.device)] for t in group) for group in (inputs, cotangents, computed)
         )
-    exact = gradient(case.operation, inputs, cotangents, rank=case.rank)
+    exact = gradient(case.operation, inputs, cotangents, rank=case.known_rank)
     floor = torch.finfo(case.dtype).eps * 2**-10
     return min(max(exact.relative_error(computed), floor), WORST_ERROR)
+
+
+def error_limit(case: Case) -> float:
+    """The gradient error beyond which a backward stable method would have failed.
+
+    Example:
+        >>> f"{error_limit(Case('inv', (100, 100))):.0e}"
+        '7e-12'
+    """
+    condition = 10 ** (1.0 if case.log10_cond is None else case.log10_cond)
+    return TEST_RATIO * condition * max(case.shape) * torch.finfo(case.dtype).eps
 
 
 @functools.lru_cache(maxsize=2)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from benchmarks import grid
-from benchmarks.suite import gradient_error, prepared
+from benchmarks.baseline import time_over_native
+from benchmarks.suite import error_limit, gradient_error, prepared
 from strategies.measuring import peak_bytes
 
-TEST_RATIO = 30
-"""LAPACK's limit for an error in units of κ·u·max(m, n); κ is 10 in these cases."""
+SECONDS = 0.1
+"""For the comparison with native."""
 
 
 def test_backward(
@@ -29,11 +28,15 @@ def test_backward(
     case = grid.case_of(operation, shape, batch, dtype, device)
     try:
         backward, _ = prepared(case, strategy)
+        native, _ = prepared(case, "native")
     except NotImplementedError as refusal:
         pytest.skip(str(refusal))
     error = gradient_error(case, backward)
     benchmark.extra_info.update(
-        operation=operation, error=error, peak_bytes=peak_bytes(backward, device)
+        operation=operation,
+        error=error,
+        peak_bytes=peak_bytes(backward, device),
+        speedup_over_native=1 / time_over_native(backward, native, SECONDS),
     )
     benchmark(backward)
-    assert error < TEST_RATIO * 10 * max(case.shape) * torch.finfo(case.dtype).eps
+    assert error < error_limit(case)

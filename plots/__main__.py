@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import matplotlib as mpl
+import pandas as pd
 import typer
 from matplotlib.figure import Figure
 
@@ -18,6 +20,8 @@ FIGURES = (
     "time_against_size",
     "speedup_heatmap",
     "error_against_conditioning",
+    "error_against_size",
+    "error_over_gallery",
     "time_against_error",
     "winners_map",
     "memory_of_tall",
@@ -32,16 +36,24 @@ def main(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where the figures go.")] = Path("out"),
 ) -> None:
     """Draw all figures as PNG and SVG, and say which could not be drawn."""
-    measured = rows.latest(rows.load(results))
+    for name, problem in draw_all(rows.latest(rows.load(results)), out):
+        if problem is None:
+            console.print(f"{name}: {out / name}.png, .svg")
+        else:
+            console.print(f"{name}: not drawn, {problem}", style="yellow")
+
+
+def draw_all(measured: pd.DataFrame, out: Path) -> Iterator[tuple[str, str | None]]:
+    """Draws the figures into a folder, one by one, and says why if one cannot be drawn."""
     out.mkdir(parents=True, exist_ok=True)
     for name in FIGURES:
         try:
             figure = importlib.import_module(f"plots.{name}").draw(measured)
         except NotDrawableError as reason:
-            console.print(f"{name}: not drawn, {reason}", style="yellow")
+            yield name, str(reason)
             continue
         save(figure, out / name)
-        console.print(f"{name}: {out / name}.png, .svg")
+        yield name, None
 
 
 def save(figure: Figure, stem: Path) -> None:

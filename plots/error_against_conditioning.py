@@ -19,6 +19,7 @@ def draw(rows: pd.DataFrame) -> Figure:
         NotDrawableError: the suites that vary the condition number were not run.
     """
     rows = rows[rows["log10_cond"].notna() & rows["error"].notna() & ~rows["is_peer"]]
+    rows = _one_shape(rows[rows["matrix"].eq("")])
     if rows.empty:
         raise style.NotDrawableError("no error was measured at given condition numbers")
     groups = list(rows.groupby(["dtype", "operation"], sort=True))
@@ -32,6 +33,13 @@ def draw(rows: pd.DataFrame) -> Figure:
     dtypes = ", ".join(sorted(rows["dtype"].unique()))
     handles = style.key(style.in_order(rows["strategy"]))
     return style.finish(figure, f"Error against condition number, {dtypes}", rows, handles)
+
+
+def _one_shape(rows: pd.DataFrame) -> pd.DataFrame:
+    """Of every operation, the shape at which most condition numbers were tried."""
+    tried = rows.groupby(["operation", "m", "n"])["log10_cond"].nunique()
+    best = tried.sort_values().groupby("operation").tail(1).reset_index()
+    return rows.merge(best[["operation", "m", "n"]])
 
 
 def _panel(ax: Axes, rows: pd.DataFrame, dtype: str) -> None:

@@ -1,53 +1,51 @@
-"""The same work in other libraries, beside native and the strategy to use."""
+"""The same backward in other libraries, beside native and our best strategy."""
 
 from __future__ import annotations
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
-import strategies
 from plots import style
+from strategies.measuring.case import OPERATIONS
+from strategies.policy import BASELINE
 from strategies.selection.recommendation import case_text, seconds
-from strategies.selection.rows import CELL
-from strategies.selection.verdicts import BASELINE, Criteria, Objective, judge
+from strategies.selection.rows import CELL, latest
 
 
 @style.drawn
 def draw(rows: pd.DataFrame) -> Figure:
-    """A panel a case: forward and backward together, which every library can be asked for.
+    """A line a case, a mark a library, all measured in turn: how often faster than native.
 
     Raises:
         NotDrawableError: no other library was timed.
     """
-    rows = rows[rows["log10_cond"].isna() & rows["forward_backward_seconds"].gt(0)]
-    if not rows["is_peer"].any():
-        raise style.NotDrawableError("no other library was timed (benchmarks/peers)")
-    judged = judge(rows, strategies.available(), Criteria(Objective.FORWARD_BACKWARD))
-    ours = judged[judged["chosen"] | judged["strategy"].eq(BASELINE)]
-    shown = pd.concat([ours, rows[rows["is_peer"]]], ignore_index=True)
-    groups = [
-        cell for _, cell in shown.groupby(CELL, dropna=False, sort=True) if cell["is_peer"].any()
-    ]
-    figure, axes = style.panels(len(groups), columns=2, width=6.4, height=2.6)
-    for ax, cell in zip(axes, groups, strict=True):
-        _panel(ax, cell.sort_values("forward_backward_seconds", ascending=False))
-    return style.finish(figure, "Beside other libraries", pd.concat(groups))
+    rows = latest(rows[rows["is_peer"] & rows["speedup_over_native"].gt(0)])
+    if rows.empty:
+        raise style.NotDrawableError("no other library was timed (python -m benchmarks.peers)")
+    cells = [cell for _, cell in rows.groupby(CELL, dropna=False, sort=True)]
+    cells.sort(key=lambda cell: OPERATIONS.index(cell["operation"].iloc[0]))
+    figure, (ax,) = style.panels(1, width=10.5, height=1.4 + 0.42 * len(cells))
+    for line, cell in enumerate(cells):
+        _line(ax, line, cell)
+    ax.set_yticks(range(len(cells)), [_label(cell) for cell in cells])
+    ax.set(xscale="log", xlabel=f"times as fast as {BASELINE}", ylim=(len(cells) - 0.5, -0.5))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}×"))
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    handles = style.key(style.in_order(rows["strategy"]), ls="")
+    return style.finish(figure, "Backward beside other libraries", rows, handles)
 
 
-def _panel(ax: Axes, cell: pd.DataFrame) -> None:
-    times = cell["forward_backward_seconds"]
-    colours = [style.look(name)["color"] for name in cell["strategy"]]
-    bars = ax.barh(list(cell["strategy"]), times, color=colours)
-    for bar, peer in zip(bars, cell["is_peer"], strict=True):
-        bar.set_hatch("//" if peer else "")
-        bar.set_edgecolor("white")
-    ax.bar_label(bars, [f" {seconds(time)}" for time in times], fontsize=11)
+def _line(ax: Axes, line: int, cell: pd.DataFrame) -> None:
+    speedups = cell["speedup_over_native"]
+    ax.plot([speedups.min(), speedups.max()], [line, line], color=style.GUIDE, lw=1.2, zorder=1)
+    for _, row in cell.iterrows():
+        ax.plot(row["speedup_over_native"], line, ls="", ms=10, **style.look(row["strategy"]))
+
+
+def _label(cell: pd.DataFrame) -> str:
     first = cell.iloc[0]
-    ax.set_title(f"{first['operation']} {case_text(first)} {first['dtype']}, {first['device']}")
-    # A bar's length is read as its value: the axis starts at zero.
-    ax.set(xlim=(0, 1.25 * times.max()), xlabel="forward + backward")
-    ax.xaxis.set_major_locator(MaxNLocator(4))
-    ax.xaxis.set_major_formatter(EngFormatter("s"))
-    ax.grid(visible=False, axis="y")
+    native = cell.loc[cell["strategy"].eq(BASELINE), "backward_seconds"].max()
+    dtype = "" if first["dtype"] == "float64" else f" {first['dtype']}"
+    return f"{first['operation']} {case_text(first)}{dtype} ({seconds(native)})"

@@ -10,9 +10,9 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
 from plots import style
+from strategies.policy import BASELINE
 from strategies.selection.recommendation import case_text
 from strategies.selection.rows import CELL
-from strategies.selection.verdicts import BASELINE
 
 LARGEST_SHOWN = 16.0
 """The colour scale ends at this factor either way; the numbers tell what lies beyond."""

@@ -142,7 +142,8 @@ def footer(rows: pd.DataFrame) -> str:
         parts = [str(machine), hardware]
         parts += [f"{threads} threads" if (threads := _values(run["threads"])) else ""]
         parts += [f"torch {version}" if (version := _values(run["torch"])) else ""]
-        parts += [f"commit {_values(run['commit'].str[:8])}", _days(run["started_at"])]
+        parts += [f"commit {commit}" if (commit := _values(run["commit"].str[:8])) else ""]
+        parts += [_days(run["started_at"])]
         lines.append(" · ".join(part for part in parts if part))
     return "\n".join(lines)
 

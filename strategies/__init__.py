@@ -10,6 +10,7 @@ from, and `linalg` holds the operations of `torch.linalg` that take one.
 from strategies import linalg
 from strategies.errors import StrategyNotFoundError, UnsupportedError
 from strategies.interface import Strategy
+from strategies.policy import use
 from strategies.pseudo_inverse import PseudoInverse, Structure
 from strategies.registry import available, get
 
@@ -22,4 +23,5 @@ __all__ = [
     "available",
     "get",
     "linalg",
+    "use",
 ]

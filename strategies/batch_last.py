@@ -12,6 +12,8 @@ __all__ = ["BatchLast"]
 
 _CHUNK = 8192  # matrices at a time: bounds the copies; measured as fast as a whole batch of 100 000
 
+_LARGEST = 64  # columns reversed one by one: from half of this on, blocks are faster at any batch
+
 
 class BatchLast(TriangularSolve):
     """The reverse of LU unrolled to single columns, each step one long elementwise pass.
@@ -34,11 +36,13 @@ class BatchLast(TriangularSolve):
 
     def lu_backward(self, LU: Tensor, inverse_order: Tensor, cotangent: Tensor) -> Tensor:
         m, n = LU.shape[-2:]
+        if min(m, n) > _LARGEST:
+            return super().lu_backward(LU, inverse_order, cotangent)
         gradient = torch.empty_like(cotangent, memory_format=torch.contiguous_format)
         if gradient.numel() == 0:
             return gradient
-        parts = (tensor.reshape(-1, m, n).split(_CHUNK) for tensor in (LU, cotangent))
-        results = gradient.view(-1, m, n).split(_CHUNK)
+        parts = (torch.split(tensor.reshape(-1, m, n), _CHUNK) for tensor in (LU, cotangent))
+        results = torch.split(gradient.view(-1, m, n), _CHUNK)
         for factors, bar, result in zip(*parts, results, strict=True):
             result.copy_(_batch_first(_reverse(_batch_last(factors), _batch_last(bar))))
         return permute_rows(gradient, inverse_order)

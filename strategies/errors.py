@@ -5,7 +5,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["LinAlgError", "StrategyNotFoundError", "UnsupportedError", "raise_if_singular"]
+__all__ = [
+    "LinAlgError",
+    "StrategyNotFoundError",
+    "UnsupportedError",
+    "raise_if_not_finite",
+    "raise_if_singular",
+]
 
 
 LinAlgError = torch.linalg.LinAlgError  # type: ignore[attr-defined]  # missing from torch's stubs
@@ -17,6 +23,19 @@ class StrategyNotFoundError(LookupError):
 
 class UnsupportedError(NotImplementedError):
     """The strategy cannot do what it was asked; the message names one that can."""
+
+
+def raise_if_not_finite(result: Tensor, matrix: Tensor) -> None:
+    """Raise where NaN or Inf in a matrix has reached the result.
+
+    Raises:
+        torch.linalg.LinAlgError: as `torch.linalg.pinv` does.
+
+    Example:
+        >>> raise_if_not_finite(torch.ones(1), torch.ones(1, 1))
+    """
+    if not bool(torch.isfinite(result).all()) and not bool(torch.isfinite(matrix).all()):
+        raise LinAlgError("the input matrix contained non-finite values")
 
 
 def raise_if_singular(singular: Tensor, strategy: str, advice: str) -> None:

@@ -14,7 +14,7 @@ from strategies.pseudo_inverse import PseudoInverse, Structure
 
 __all__ = ["QRPinv"]
 
-_NOISE = 4  # with 1, two QRs in a row misjudge up to four rank-deficient 2×2 matrices in a thousand
+_NOISE = 8  # in ε; with less, two QRs in a row misjudge some rank-deficient 2×2 and 3×3 matrices
 
 
 class QRPinv(Strategy):
@@ -26,7 +26,7 @@ class QRPinv(Strategy):
     A randomized URV would not have to, but misjudges the rank of about one small matrix in a
     thousand, for want of pivoting.
 
-    The cut is a rank decision at noise level: 4·max(m, n)·ε where no tolerance is given. One far
+    The cut is a rank decision at noise level: max(m, n, 8)·ε where no tolerance is given. One far
     above it drops what an SVD would drop only approximately.
 
     Example:
@@ -50,7 +50,7 @@ class QRPinv(Strategy):
     ) -> PseudoInverse:
         m, n = matrix.shape[-2:]
         if rtol is None and atol is None:
-            rtol = _NOISE * max(m, n) * torch.finfo(matrix.dtype).eps
+            rtol = max(m, n, _NOISE) * torch.finfo(matrix.dtype).eps
         if m < n:
             return self.factor(structure.dense(matrix).mH, rtol=rtol, atol=atol).adjoint
         Q, R = torch.linalg.qr(structure.dense(matrix))

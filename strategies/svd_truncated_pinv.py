@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from strategies.errors import raise_if_not_finite
 from strategies.factors import Orthogonal
 from strategies.interface import Strategy, Tolerance, rank_threshold
 from strategies.pseudo_inverse import PseudoInverse, Structure
@@ -42,6 +43,7 @@ class SVDTruncatedPinv(Strategy):
         m, n = matrix.shape[-2:]
         U, singular_values, Vh = torch.linalg.svd(structure.dense(matrix), full_matrices=False)
         V = Vh.mH
+        raise_if_not_finite(singular_values, matrix)
         if singular_values.numel() == 0:
             kept = torch.zeros_like(singular_values, dtype=torch.bool)
         else:

@@ -155,3 +155,26 @@ def test_figures_need_a_checkout(invoke, tmp_path, monkeypatch):
 )
 def test_what_cannot_be_checked_is_one_line(invoke, target, said):
     failed(invoke("check", target), said)
+
+
+def test_a_sound_strategy_is_in_order(invoke):
+    result = invoke("check", "strategies.triangular_solve:TriangularSolve")
+    assert result.exit_code == 0, result.output
+    assert "strategies.triangular_solve:TriangularSolve: in order" in result.stdout
+    assert "complex gradient of pinv" in result.stdout
+
+
+def test_a_broken_strategy_gives_exit_code_one_and_the_fault(invoke, tmp_path, monkeypatch):
+    (tmp_path / "broken.py").write_text(
+        "from strategies.triangular_solve import TriangularSolve\n"
+        "class Broken(TriangularSolve):\n"
+        "    name = 'broken'\n"
+        "    def inv_backward(self, inverse, cotangent):\n"
+        "        return 2 * cotangent\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    result = invoke("check", "broken:Broken")
+    assert result.exit_code == 1
+    assert "batched gradient of inv" in result.stdout
+    assert "times what rounding" in result.stdout
+    assert "checks failed" in result.stdout

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
+from rich.table import Table
 
 from strategies import Strategy
 from strategies.commands.common import console, tells_errors
@@ -17,11 +19,25 @@ from strategies.commands.common import console, tells_errors
 def check(
     target: Annotated[str, typer.Argument(metavar="MODULE:CLASS", help="The strategy to check.")],
 ) -> None:
-    """Check a strategy against the contract; modules of the current folder are found."""
-    strategy = _load(target)
-    from strategies.testing import check_strategy
+    """Check a strategy against the contract; modules of the current folder are found.
 
-    check_strategy(strategy)
+    Exit code 1 says that a check failed.
+    """
+    strategy = _load(target)
+    from strategies.testing import Status, check_strategy
+
+    report = check_strategy(strategy)
+    styles = {Status.PASSED: "green", Status.FAILED: "bold red", Status.NOT_APPLICABLE: "dim"}
+    table = Table("check", "result", "what was found", title=f"Conformance of '{report.strategy}'")
+    for outcome in report.outcomes:
+        style = styles[outcome.status]
+        table.add_row(
+            escape(outcome.check), f"[{style}]{outcome.status.value}[/]", escape(outcome.detail)
+        )
+    console.print(table)
+    if not report.passed:
+        console.print(f"{target}: {len(report.failures)} of {len(report.outcomes)} checks failed")
+        raise typer.Exit(1)
     console.print(f"{target}: in order")
 
 

@@ -11,7 +11,7 @@ import typer
 
 import strategies
 from strategies.commands.common import DEFAULT_RESULTS, Results, console, tells_errors
-from strategies.selection import nearest, on_the_spot, recommendation, rows, verdicts
+from strategies.selection import markdown, nearest, on_the_spot, recommendation, rows, verdicts
 from strategies.selection.asv_files import parse_shape
 
 
@@ -38,6 +38,12 @@ def recommend(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, not tables.")] = False,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write JSON there too.")] = None,
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            "--markdown", metavar="FILE", help="Put a Markdown table between its markers there too."
+        ),
+    ] = None,
 ) -> None:
     """Recommend a strategy for every measured case, or for the one described.
 
@@ -48,15 +54,19 @@ def recommend(
     question = nearest.Question(operation, shape, batch, dtype, device)
     if shape is not None and operation is None:
         raise ValueError("--shape needs --operation")
+    measured = _measured_now(question) if measure else rows.load(results)
+    judged = verdicts.judge(measured, strategies.available(), criteria)
     if measure:
-        cells = [_measured_now(question, criteria)]
+        cells = [judged.assign(distance=0.0)]
     else:
-        judged = verdicts.judge(rows.load(results), strategies.available(), criteria)
         judged = nearest.matching(judged, question)
         cells = nearest.nearest_cells(judged, question) if shape else [judged]
     shown = pd.concat(cells, ignore_index=True)
     if out is not None:
         recommendation.write(shown, criteria, out)
+    if into is not None:
+        table = markdown.answer(shown, measured, strategies.available())
+        markdown.put_between_markers(into, table)
     if as_json:
         print(json.dumps(recommendation.as_json(shown, criteria), indent=1, ensure_ascii=False))
     elif shape is None:
@@ -67,7 +77,7 @@ def recommend(
         _print_provenance(shown)
 
 
-def _measured_now(question: nearest.Question, criteria: verdicts.Criteria) -> pd.DataFrame:
+def _measured_now(question: nearest.Question) -> pd.DataFrame:
     if question.operation is None or question.shape is None:
         raise ValueError("--measure needs --operation and --shape")
     case = on_the_spot.question_case(
@@ -78,8 +88,7 @@ def _measured_now(question: nearest.Question, criteria: verdicts.Criteria) -> pd
         question.device or "cpu",
     )
     with console.status(f"measuring {case.label}"):
-        measured = on_the_spot.measure(case, strategies.available())
-    return verdicts.judge(measured, strategies.available(), criteria).assign(distance=0.0)
+        return on_the_spot.measure(case, strategies.available())
 
 
 def _print_rankings(cells: list[pd.DataFrame], question: nearest.Question) -> None:

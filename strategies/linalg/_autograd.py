@@ -271,17 +271,26 @@ class _Cotangent(torch.autograd.Function):
 
     @staticmethod
     def jvp(ctx: Any, _: None, __: None, *tangents: Tensor | None) -> Tensors:
-        # The transpose of the pullback: forward over forward levels do not nest in eager mode.
+        # Forward over forward levels do not nest in eager mode, but the transpose of the pullback,
+        # which is linear, is the tangent map.
         function, arguments = _Cotangent._explicit(ctx)
         arguments = _without_tangents(arguments)
-        results, pullback = torch.func.vjp(function, *arguments)[:2]
-        zeros = tuple(torch.zeros_like(result) for result in results)
-        transposed = torch.func.vjp(pullback, zeros)[1]
+        inputs = arguments[ctx.call.rule.differentiable :]
+        zeros = [
+            torch.zeros_like(value) for value, need in zip(inputs, ctx.needed, strict=False) if need
+        ]
+
+        def pullback(*cotangents: Tensor) -> Tensors:
+            gradients: Tensors = torch.func.vjp(function, *arguments)[1](cotangents)
+            return gradients
+
+        transposed = torch.func.vjp(pullback, *zeros)[1]
         filled = tuple(
             torch.zeros_like(argument) if tangent is None else tangent
             for argument, tangent in zip(arguments, tangents, strict=False)
         )
-        return transposed(filled)[0]
+        results: Tensors = transposed(filled)
+        return results
 
     @staticmethod
     def vmap(

@@ -1,29 +1,77 @@
-"""From what the caller wrote as `strategy=` to a `Strategy`."""
+"""From what the caller wrote as `strategy=` to the strategies to try."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from typing import TypeVar
+
+import torch
 from torch import Tensor
 
-from strategies import registry
+from strategies import policy, registry
+from strategies.errors import LinAlgError
 from strategies.interface import Strategy
 
-__all__ = ["StrategyChoice", "choose", "require_float_matrix"]
+__all__ = ["StrategyChoice", "choose", "first_that_can", "require_float_matrix"]
 
 StrategyChoice = str | Strategy
+Result = TypeVar("Result")
 
 
-def choose(choice: StrategyChoice) -> Strategy:
-    """The strategy that a name or an instance stands for.
+def choose(
+    choice: StrategyChoice, operation: str, A: Tensor, rhs: Tensor | None = None
+) -> tuple[Strategy, ...]:
+    """The strategies that a name, an instance or "auto" stands for, the preferred one first.
 
     Raises:
         StrategyNotFoundError: no strategy has that name.
-        TypeError: it is neither.
+        TypeError: it is none of these.
     """
-    if isinstance(choice, str):
-        return registry.get(choice)
     if isinstance(choice, Strategy):
-        return choice
-    raise TypeError(f"strategy= takes a name or a Strategy, not {type(choice).__name__}")
+        return (choice,)
+    if not isinstance(choice, str):
+        raise TypeError(f"strategy= takes a name or a Strategy, not {type(choice).__name__}")
+    if choice != "auto":
+        return (registry.get(choice),)
+    if torch.compiler.is_compiling():
+        return _measured_default_uncompiled(operation, A, rhs)
+    return _measured_default(operation, A, rhs)
+
+
+def _measured_default(operation: str, A: Tensor, rhs: Tensor | None) -> tuple[Strategy, ...]:
+    if A.ndim < 2:
+        return (registry.get(policy.BASELINE),)  # torch words the error
+    *batch, m, n = A.shape
+    return policy.candidates(
+        operation,
+        m,
+        n,
+        rhs=1 if rhs is None or rhs.ndim < A.ndim else rhs.shape[-1],
+        batch=math.prod(batch) if batch else 0,
+        dtype=str(A.dtype).removeprefix("torch."),
+        device=A.device.type,
+    )
+
+
+_measured_default_uncompiled = torch.compiler.disable(_measured_default)
+
+
+def first_that_can(
+    candidates: tuple[Strategy, ...], compute: Callable[[Strategy], Result]
+) -> Result:
+    """What the first strategy computes that does not refuse the input for its rank.
+
+    Raises:
+        torch.linalg.LinAlgError: the last one refuses, too.
+    """
+    *preferred, last = candidates
+    for strategy in preferred:
+        try:
+            return compute(strategy)
+        except LinAlgError:
+            continue
+    return compute(last)
 
 
 def require_float_matrix(operation: str, matrix: Tensor, *, square: bool = False) -> None:

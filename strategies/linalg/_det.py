@@ -152,7 +152,7 @@ def det(A: Tensor, *, strategy: StrategyChoice = "auto") -> Tensor:
         >>> A.grad.round(decimals=4).tolist()
         [[4.0, -2.0], [-2.0, 1.0]]
     """
-    chosen = choose(strategy)
+    (chosen,) = choose(strategy, "det", A)
     if chosen.forward_is_differentiable:
         return torch.linalg.det(A)
     require_float_matrix("det", A, square=True)
@@ -179,7 +179,7 @@ def slogdet(A: Tensor, *, strategy: StrategyChoice = "auto") -> SlogdetResult:
         >>> slogdet(torch.tensor([[-1.0]]), strategy="triangular_solve")
         SlogdetResult(sign=tensor(-1.), logabsdet=tensor(0.))
     """
-    chosen = choose(strategy)
+    (chosen,) = choose(strategy, "det", A)
     if chosen.forward_is_differentiable:
         return SlogdetResult(*torch.linalg.slogdet(A))
     require_float_matrix("slogdet", A, square=True)

@@ -71,7 +71,7 @@ def inv(A: Tensor, *, strategy: StrategyChoice = "auto") -> Tensor:
         >>> inv(torch.tensor([[4.0]]), strategy="explicit_inverse")
         tensor([[0.2500]])
     """
-    chosen = choose(strategy)
+    (chosen,) = choose(strategy, "inv", A)
     if chosen.forward_is_differentiable:
         return torch.linalg.inv(A)
     require_float_matrix("inv", A, square=True)

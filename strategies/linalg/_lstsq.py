@@ -9,12 +9,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from strategies.errors import UnsupportedError
+from strategies.errors import UnsupportedError, raise_if_not_finite
 from strategies.formulas import lstsq as formula
 from strategies.interface import Strategy
 from strategies.linalg._autograd import Gradients, Rule, Tensors, run
-from strategies.linalg._choice import StrategyChoice, choose, require_float_matrix
+from strategies.linalg._choice import StrategyChoice, choose, first_that_can, require_float_matrix
 from strategies.linalg._pinv import as_factor, pinv
+from strategies.policy import BASELINE
 from strategies.pseudo_inverse import PseudoInverse
 
 __all__ = ["LstsqResult", "lstsq"]
@@ -31,7 +32,10 @@ class LstsqResult(NamedTuple):
 
 @dataclass(frozen=True)
 class _Lstsq(Rule):
-    """Outputs: the solution, the rank, and the singular values (empty where not computed)."""
+    """Outputs: solution, rank, singular values (empty where not computed), whether residuals exist.
+
+    The last by a shape, which, unlike a value, can be asked for under `vmap`.
+    """
 
     name = "lstsq"
     arity = 2
@@ -41,7 +45,12 @@ class _Lstsq(Rule):
     def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:
         A, B = inputs
         inverse = strategy.factor(A, rtol=self.rcond)
-        return (inverse.apply(B), inverse.rank, _singular_values(inverse, A)), inverse
+        m, n = A.shape[-2:]
+        has_residuals = A.new_empty(*A.shape[:-2], int(m > n and inverse.full_column_rank))
+        values = _singular_values(inverse, A)
+        X = inverse.apply(B)
+        raise_if_not_finite(X, A)
+        return (X, inverse.rank, values, has_residuals), inverse
 
     def backward(
         self,
@@ -99,7 +108,7 @@ def lstsq(
         A: (..., m, n).
         B: (..., m, k), or (..., m) with the batch shape of A.
         rcond: singular values up to rcond·σ₁ count as zero; None: max(m, n)·ε.
-        driver: LAPACK's drivers are PyTorch's: only `strategy="native"` takes one.
+        driver: LAPACK's drivers are PyTorch's own: "native" alone takes one, and "auto" becomes it.
         strategy: a name from `strategies.available()`, a `Strategy`, or "auto".
 
     Returns:
@@ -117,7 +126,15 @@ def lstsq(
         >>> X.round(decimals=4).tolist()
         [[2.0]]
     """
-    chosen = choose(strategy)
+    if driver is not None and strategy == "auto":
+        strategy = BASELINE
+    candidates = choose(strategy, "lstsq", A, B)
+    return first_that_can(candidates, lambda chosen: _lstsq(chosen, A, B, rcond, driver))
+
+
+def _lstsq(
+    chosen: Strategy, A: Tensor, B: Tensor, rcond: float | None, driver: str | None
+) -> LstsqResult:
     if chosen.forward_is_differentiable:
         return LstsqResult(*torch.linalg.lstsq(A, B, rcond=rcond, driver=driver))
     if driver is not None:
@@ -129,10 +146,9 @@ def lstsq(
     _require_matching(A, B)
     is_vector = B.ndim == A.ndim - 1
     rhs = B.unsqueeze(-1) if is_vector else B
-    m, n = A.shape[-2:]
-    X, rank, singular_values = run(_Lstsq(rcond), chosen, A, rhs)
+    X, rank, singular_values, has_residuals = run(_Lstsq(rcond), chosen, A, rhs)
     residuals = X.new_empty(0, dtype=X.dtype.to_real())
-    if m > n and bool((rank == n).all()):
+    if has_residuals.shape[-1]:
         residuals = (rhs - A @ X).abs().square().sum(-2)
     if is_vector:
         X, residuals = X.squeeze(-1), residuals.squeeze(-1) if residuals.ndim else residuals

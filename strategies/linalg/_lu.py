@@ -52,9 +52,12 @@ class _LUFactor(Rule):
     name = "lu_factor"
 
     pivot: bool = True
+    check_errors: bool = False
 
     def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, None]:
         LU, pivots, info = torch.linalg.lu_factor_ex(inputs[0], pivot=self.pivot)
+        if self.check_errors:  # here and not by the caller, who under `vmap` cannot see values
+            _raise_for_info(info)
         LU, pivots, rank = canonical(LU, pivots)
         return (LU, pivots, info, inverse_order(pivots, LU.shape[-2]), rank), None
 
@@ -131,12 +134,11 @@ def lu_factor(
         >>> LU.tolist(), pivots.tolist()
         ([[4.0, 8.0], [0.0, 2.0]], [2, 2])
     """
-    chosen = choose(strategy)
+    (chosen,) = choose(strategy, "lu_factor", A)
     if chosen.forward_is_differentiable:
         return LUFactorResult(*torch.linalg.lu_factor(A, pivot=pivot))
     require_float_matrix("lu_factor", A)
-    LU, pivots, info, *_ = run(_LUFactor(pivot), chosen, A)
-    _raise_for_info(info)
+    LU, pivots, *_ = run(_LUFactor(pivot, check_errors=True), chosen, A)
     return LUFactorResult(LU, pivots)
 
 
@@ -165,15 +167,13 @@ def lu_factor_ex(
         >>> lu_factor_ex(torch.zeros(1, 1), strategy="triangular_solve").info
         tensor(1, dtype=torch.int32)
     """
-    chosen = choose(strategy)
+    (chosen,) = choose(strategy, "lu_factor", A)
     if chosen.forward_is_differentiable:
         return LUFactorExResult(
             *torch.linalg.lu_factor_ex(A, pivot=pivot, check_errors=check_errors)
         )
     require_float_matrix("lu_factor_ex", A)
-    LU, pivots, info, *_ = run(_LUFactor(pivot), chosen, A)
-    if check_errors:
-        _raise_for_info(info)
+    LU, pivots, info, *_ = run(_LUFactor(pivot, check_errors), chosen, A)
     return LUFactorExResult(LU, pivots, info)
 
 
@@ -182,7 +182,7 @@ def _raise_for_info(info: Tensor) -> None:
         index = tuple(int(i) for i in (info != 0).nonzero()[0])
         batch = f"(Batch element {index[0] if len(index) == 1 else index}): " if index else ""
         raise LinAlgError(
-            f"linalg.lu_factor: {batch}U[{int(info[index])},{int(info[index])}] is zero and using it "
+            f"{batch}U[{int(info[index])},{int(info[index])}] is zero and using it "
             "on lu_solve would result in a division by zero. If you still want to perform the "
             "factorization, consider calling linalg.lu or linalg.lu_factor_ex"
         )
@@ -207,7 +207,7 @@ def lu(A: Tensor, *, pivot: bool = True, strategy: StrategyChoice = "auto") -> L
         >>> (P @ L @ U).tolist()
         [[0.0, 2.0], [4.0, 8.0]]
     """
-    chosen = choose(strategy)
+    (chosen,) = choose(strategy, "lu_factor", A)
     if chosen.forward_is_differentiable:
         return LUResult(*torch.linalg.lu(A, pivot=pivot))
     require_float_matrix("lu", A)

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from strategies.errors import raise_if_not_finite
 from strategies.factors import Dense
 from strategies.formulas import pinv as formula
 from strategies.interface import Strategy, Tolerance
 from strategies.linalg._autograd import Gradients, Rule, Tensors, run
-from strategies.linalg._choice import StrategyChoice, choose, require_float_matrix
+from strategies.linalg._choice import StrategyChoice, choose, first_that_can, require_float_matrix
 from strategies.pseudo_inverse import PseudoInverse
 
 __all__ = ["as_factor", "pinv"]
@@ -27,7 +28,9 @@ class _Pinv(Rule):
 
     def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:
         inverse = strategy.factor(inputs[0], rtol=self.rtol, atol=self.atol)
-        return (inverse.dense(),), inverse
+        pinv = inverse.dense()
+        raise_if_not_finite(pinv, inputs[0])
+        return (pinv,), inverse
 
     def backward(
         self,
@@ -93,8 +96,8 @@ def pinv(
         >>> A.grad.round(decimals=4).flatten()
         tensor([0.0064, -0.0048])
     """
-    chosen = choose(strategy)
-    if chosen.forward_is_differentiable:
+    candidates = choose(strategy, "pinv", A)
+    if candidates[0].forward_is_differentiable:
         return torch.linalg.pinv(A, atol=atol, rtol=rtol, hermitian=hermitian)
     require_float_matrix("pinv", A, square=hermitian)
     if hermitian:
@@ -102,4 +105,10 @@ def pinv(
         mirrored = lower + lower.mH + torch.diag_embed(A.detach().diagonal(dim1=-2, dim2=-1).real)
         # The values of the mirrored triangle with the gradient of A, as in torch.
         A = A + (mirrored - A.detach())
-    return run(_Pinv(rtol, atol), chosen, A)[0]
+
+    def compute(chosen: Strategy) -> Tensor:
+        if chosen.forward_is_differentiable:
+            return torch.linalg.pinv(A, atol=atol, rtol=rtol)
+        return run(_Pinv(rtol, atol), chosen, A)[0]
+
+    return first_that_can(candidates, compute)

@@ -42,15 +42,14 @@ class _Solve(Rule):
     def explicit_backward(
         self, strategy: Strategy, inputs: Tensors, outputs: Tensors, cotangents: Tensors
     ) -> Tensors:
-        (rhs_gradient,) = run(self, strategy, inputs[0].mH, cotangents[0])
+        rhs_gradient = torch.linalg.solve(inputs[0].mH, cotangents[0])
         return -rhs_gradient @ outputs[0].mH, rhs_gradient
 
     def jvp(
         self, strategy: Strategy, inputs: Tensors, outputs: Tensors, tangents: Gradients
     ) -> Tensors:
         dA, dB = tangents
-        change = formula.rhs_tangent(outputs[0], dA, dB)
-        return run(self, strategy, inputs[0], change)
+        return (torch.linalg.solve(inputs[0], formula.rhs_tangent(outputs[0], dA, dB)),)
 
 
 def solve(A: Tensor, B: Tensor, *, left: bool = True, strategy: StrategyChoice = "auto") -> Tensor:
@@ -76,7 +75,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, strategy: StrategyChoice =
         >>> solve(torch.tensor([[2.0]]), torch.tensor([4.0]), strategy="triangular_solve")
         tensor([2.])
     """
-    chosen = choose(strategy)
+    (chosen,) = choose(strategy, "solve", A, B)
     if chosen.forward_is_differentiable:
         return torch.linalg.solve(A, B, left=left)
     require_float_matrix("solve", A, square=True)

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from strategies.accuracy import gallery
+
 OPERATIONS = ("lu_factor", "lu", "pinv", "lstsq", "solve", "inv", "det", "slogdet")
 WITH_RIGHT_HAND_SIDE = frozenset({"lstsq", "solve"})
 SQUARE_ONLY = frozenset({"solve", "inv", "det", "slogdet"})
@@ -28,6 +30,7 @@ class Case:
         log10_cond: log₁₀ of the 2-norm condition number κ; None stands for κ = 10.
         rank: rank of each matrix, exact in `dtype`; None means full rank. An exactly
             rank-deficient matrix is well conditioned on its range, so `log10_cond` must be None.
+        matrix: a name of `strategies.accuracy.gallery`, which then says what A is instead.
         seed: determines all entries. Equal cases have equal inputs on one machine.
 
     Raises:
@@ -50,6 +53,7 @@ class Case:
     rhs: int = 1
     log10_cond: float | None = None
     rank: int | None = None
+    matrix: str | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -60,12 +64,12 @@ class Case:
         m, n = self.shape
         if self.operation in SQUARE_ONLY and m != n:
             raise ValueError(f"{self.operation} needs a square matrix, got {m}x{n}")
-        if self.rank is None:
-            return
-        if not 0 <= self.rank <= min(m, n):
+        if [self.rank, self.log10_cond, self.matrix].count(None) < 2:
+            raise ValueError("give only one of rank, log10_cond and matrix")
+        if self.rank is not None and not 0 <= self.rank <= min(m, n):
             raise ValueError(f"rank {self.rank} is impossible for a {m}x{n} matrix")
-        if self.log10_cond is not None:
-            raise ValueError("give rank or log10_cond, not both")
+        if self.matrix is not None and self.matrix not in gallery.names():
+            raise ValueError(f"unknown matrix {self.matrix!r}; known: {', '.join(gallery.names())}")
 
     @property
     def label(self) -> str:
@@ -78,7 +82,14 @@ class Case:
             words.append(f"cond=1e{self.log10_cond:g}")
         if self.rank is not None:
             words.append(f"rank={self.rank}")
+        if self.matrix is not None:
+            words.append(f"matrix={self.matrix}")
         return " ".join([*words, str(self.dtype).removeprefix("torch."), self.device])
+
+    @property
+    def known_rank(self) -> int | None:
+        """The exact rank of every matrix; None means full."""
+        return self.rank if self.matrix is None else _specimen(self).rank
 
     def inputs(self) -> tuple[Tensor, ...]:
         """A, and B where the operation takes one: leaves that require a gradient.
@@ -107,7 +118,9 @@ def _draw_inputs(case: Case) -> tuple[Tensor, ...]:
     wide = torch.complex128 if case.dtype.is_complex else torch.float64
     lead = (case.batch,) if case.batch else ()
     m, n = case.shape
-    if case.rank is None:
+    if case.matrix is not None:
+        drawn = [_specimen(case).matrix]
+    elif case.rank is None:
         log10_cond = 1.0 if case.log10_cond is None else case.log10_cond
         drawn = [_with_condition(lead, m, n, log10_cond, wide, generator)]
     else:
@@ -115,6 +128,12 @@ def _draw_inputs(case: Case) -> tuple[Tensor, ...]:
     if case.operation in WITH_RIGHT_HAND_SIDE:
         drawn.append(torch.randn(*lead, m, case.rhs, dtype=wide, generator=generator))
     return tuple(a.to(case.device, case.dtype).requires_grad_() for a in drawn)
+
+
+def _specimen(case: Case) -> gallery.Specimen:
+    assert case.matrix is not None
+    lead = (case.batch,) if case.batch else ()
+    return gallery.make(case.matrix, case.shape, case.dtype, lead, case.seed)
 
 
 def _with_condition(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import statistics
+import time
 import timeit
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -78,12 +79,47 @@ def paired(
         >>> timing.low <= timing.ratio <= timing.high
         True
     """
+    return paired_samples(
+        sampler(f, timer),
+        sampler(g, timer),
+        min_pairs=min_pairs,
+        max_pairs=max_pairs,
+        budget=budget,
+        timer=timer,
+    )
+
+
+def paired_samples(
+    sample_f: Callable[[], float],
+    sample_g: Callable[[], float],
+    *,
+    min_pairs: int = FEWEST_PAIRS,
+    max_pairs: int = 100,
+    budget: float = 1.0,
+    timer: Callable[[], float] = time.perf_counter,
+) -> PairedTiming:
+    """As `paired`, of what is timed elsewhere: each argument times one block when called.
+
+    Args:
+        sample_f: times a block of f, in seconds per call; see `sampler`.
+        sample_g: times a block of g.
+        min_pairs: as in `paired`.
+        max_pairs: as in `paired`.
+        budget: as in `paired`.
+        timer: reads the clock that the budget is of.
+
+    Raises:
+        ValueError: as in `paired`.
+
+    Example:
+        >>> paired_samples(lambda: 3.0, lambda: 2.0, budget=0).ratio
+        1.5
+    """
     if not FEWEST_PAIRS <= min_pairs <= max_pairs:
         raise ValueError(
             f"need {FEWEST_PAIRS} <= min_pairs <= max_pairs, got {min_pairs} and {max_pairs}"
         )
     deadline = timer() + budget
-    sample_f, sample_g = _sampler(f, timer), _sampler(g, timer)
     times_f: list[float] = []
     times_g: list[float] = []
     while len(times_f) < min_pairs or (len(times_f) < max_pairs and timer() < deadline):
@@ -136,10 +172,16 @@ def median_interval(ordered: list[float], confidence: float = 0.95) -> tuple[flo
     return ordered[j - 1], ordered[n - j]
 
 
-def _sampler(f: Callable[[], object], timer: Callable[[], float]) -> Callable[[], float]:
+def sampler(
+    f: Callable[[], object], timer: Callable[[], float] = synchronized_timer
+) -> Callable[[], float]:
     """Warms f up and returns a callable that times one block, in seconds per call of f.
 
     The first call is not trusted, since libraries may load in it.
+
+    Example:
+        >>> sampler(lambda: sum(range(1000)))() > 0
+        True
     """
     stopwatch = timeit.Timer(f, timer=timer)  # switches garbage collection off while it times
     stopwatch.timeit(1)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable
 
 import torch
 from torch.autograd.profiler import profile
+
+# The profiler's library announces every start and stop on stderr; it reads this when first used.
+os.environ.setdefault("KINETO_LOG_LEVEL", "99")
 
 
 def peak_bytes(call: Callable[[], object], device: str | torch.device = "cpu") -> int:

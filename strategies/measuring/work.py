@@ -3,7 +3,8 @@
 `torch.utils.flop_counter` knows products and convolutions but no factorization, hence the
 formulas below: leading terms of LAPACK Working Note 41 (Blackford & Dongarra 1999), and of Golub &
 Van Loan, Matrix Computations (2013), section 8.6, for singular values and eigenvectors.
-Elementwise work is not counted. A complex operation counts as four real ones.
+Elementwise arithmetic counts one per element of the largest operand, two where it multiplies and
+adds. A complex operation counts as four real ones.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ class Work:
     """What was counted.
 
     Attributes:
-        flops: real floating-point operations of products, solves and factorizations.
+        flops: real floating-point operations of products, solves, factorizations and elementwise
+            arithmetic.
         calls: torch operations dispatched, views included.
     """
 
@@ -117,11 +119,17 @@ def _svd(a: Tensor) -> float:
     return _batches(a) * (6 * large * small**2 + 20 * small**3)
 
 
+def _elementwise(factor: int) -> Callable[..., float]:
+    return lambda *operands: factor * max(a.numel() for a in operands)
+
+
 def _cubes(factor: float) -> Callable[..., float]:
     return lambda a, *_: factor * _batches(a) * a.shape[-1] ** 3
 
 
 _FORMULAS: dict[str, Callable[..., float]] = {
+    **dict.fromkeys(("add", "sub", "mul", "div", "reciprocal", "sum"), _elementwise(1)),
+    **dict.fromkeys(("addcmul", "addcdiv"), _elementwise(2)),
     "mm": _product,
     "bmm": _product,
     "addmm": lambda _, a, b: _product(a, b),

@@ -9,6 +9,7 @@ module puts together what the benchmarks of one module say of the same case.
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 import math
 import re
@@ -16,11 +17,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import torch
 from asv.benchmarks import Benchmarks
 from asv.machine import Machine
 from asv.results import Results
 from asv.util import UserError, load_json
 
+from strategies.accuracy import gallery
 from strategies.selection.files import UnusableFileError
 
 Record = dict[str, Any]
@@ -158,16 +161,28 @@ def _case(name: str, combination: tuple[Any, ...]) -> Record:
     """The case and strategy that a combination of parameters stands for."""
     try:
         named = dict(zip(PARAMETERS[: len(combination)], combination, strict=True))
+        shape, _, matrix = named["shape"].partition(" matrix=")
+        log10_cond = float(named.get("log10_cond", math.nan))
+        if matrix:
+            sizes = parse_shape(shape)
+            log10_cond = _gallery_log10_cond(matrix, (sizes["m"], sizes["n"]), named["dtype"])
         return {
             "strategy": str(named["strategy"]),
-            **parse_shape(named["shape"]),
+            **parse_shape(shape),
+            "matrix": matrix,
             "batch": int(named["batch"]),
             "dtype": str(named["dtype"]),
             "device": str(named["device"]),
-            "log10_cond": float(named.get("log10_cond", math.nan)),
+            "log10_cond": log10_cond,
         }
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{name} has parameters {combination}, not {PARAMETERS}") from error
+
+
+@functools.cache
+def _gallery_log10_cond(name: str, shape: tuple[int, int], dtype: str) -> float:
+    """What the gallery knows of its matrix. Its cells are never without a condition number."""
+    return math.log10(gallery.make(name, shape, getattr(torch, dtype)).condition)
 
 
 def parse_shape(text: str) -> dict[str, int | None]:

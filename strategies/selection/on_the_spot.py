@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from strategies.accuracy.measures import gradient_error
+from strategies.errors import LinAlgError
 from strategies.measuring import (
     Case,
     backward_of,
@@ -21,8 +22,8 @@ from strategies.measuring import (
     paired,
     peak_bytes,
 )
+from strategies.policy import BASELINE
 from strategies.selection.rows import UNIT_ROUNDOFF, tidy
-from strategies.selection.verdicts import BASELINE
 
 Backward = Callable[[], tuple[Tensor, ...]]
 
@@ -59,7 +60,7 @@ def measure(
         try:
             runnable[name] = _warmed_up(case, name)
             records.append({"strategy": name, "status": "ok"})
-        except (NotImplementedError, torch.linalg.LinAlgError):
+        except (NotImplementedError, LinAlgError):
             records.append({"strategy": name, "status": "n/a"})
         except (RuntimeError, MemoryError):
             records.append({"strategy": name, "status": "failed"})

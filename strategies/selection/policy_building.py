@@ -1,6 +1,6 @@
 """From verdicts to a policy: what to use where, as a file that is looked up at run time.
 
-The format is described in `strategies.selection.policy_lookup`, and by `SCHEMA`.
+The format is described in `strategies.policy`, and by `SCHEMA`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import jsonschema
 import numpy as np
 import pandas as pd
 
+from strategies.policy import FORMAT, VERSION
 from strategies.selection.files import UnusableFileError, read_versioned, write_json
-from strategies.selection.policy_lookup import FORMAT, VERSION
 from strategies.selection.recommendation import provenance
 from strategies.selection.rows import latest
 from strategies.selection.verdicts import COMPARED, Criteria, Verdict, breakdowns, judge

@@ -179,7 +179,7 @@ def _cell_json(cell: pd.DataFrame) -> dict[str, Any]:
     first = cell.iloc[0]
     chosen = cell[cell["chosen"]]["strategy"]
     return {
-        **{name: _plain(first[name]) for name in CELL if name != "log10_cond"},
+        **{name: _plain(first[name]) for name in CELL if name not in ("log10_cond", "matrix")},
         "machine": first["machine"],
         "chosen": chosen.iloc[0] if len(chosen) else None,
         "strategies": [

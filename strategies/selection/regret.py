@@ -16,10 +16,10 @@ import torch
 
 from strategies.measuring import Case
 from strategies.measuring.case import SQUARE_ONLY, WITH_RIGHT_HAND_SIDE
+from strategies.policy import BASELINE, Policy
 from strategies.selection.on_the_spot import measure
-from strategies.selection.policy_lookup import Policy
 from strategies.selection.rows import UNIT_ROUNDOFF
-from strategies.selection.verdicts import BASELINE, Criteria, Objective, Verdict, judge
+from strategies.selection.verdicts import Criteria, Objective, Verdict, judge
 
 SEVERITIES = {"mild": 1.2, "moderate": 2.0, "severe": math.inf}
 """The regret up to which a wrong choice is called so."""

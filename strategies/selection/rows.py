@@ -3,8 +3,9 @@
 The columns, in the order of `COLUMNS`:
 
 * the case: operation, m, n, rhs (columns of B), rank (missing: full), log10_cond (missing: the
-  default, κ = 10), batch (0: one matrix), dtype, device;
-* strategy, and is_peer for other libraries' numbers, which no verdict counts;
+  default, κ = 10), matrix (a name of the gallery, whose κ is then log10_cond; else empty), batch
+  (0: one matrix), dtype, device;
+* strategy, and is_peer for what was measured beside other libraries, which no verdict counts;
 * status: ok, n/a, failed or timeout;
 * backward_seconds, forward_backward_seconds, speedup_over_native (paired; larger is faster), each
   with the ends of its interval as `…_low` and `…_high`; error (relative, of the gradient),
@@ -22,15 +23,16 @@ import pandas as pd
 
 from strategies.selection.asv_files import Record, load_descriptions, read_asv_file
 from strategies.selection.files import UnusableFileError, read_json
+from strategies.selection.peers_files import is_peers, peers_records
 from strategies.selection.pytest_benchmark_files import (
     is_pytest_benchmark,
     pytest_benchmark_records,
 )
 
-CELL = ["operation", "m", "n", "rhs", "rank", "log10_cond", "batch", "dtype", "device"]
+CELL = ["operation", "m", "n", "rhs", "rank", "log10_cond", "matrix", "batch", "dtype", "device"]
 """What a case consists of: strategies are compared where all of these agree."""
 
-_TEXT = ["operation", "dtype", "device", "strategy", "status", "commit", "machine"]
+_TEXT = ["operation", "matrix", "dtype", "device", "strategy", "status", "commit", "machine"]
 _TEXT += ["cpu", "gpu", "threads", "torch", "source"]
 _WHOLE = ["m", "n", "rhs", "rank", "batch"]
 _NUMBERS = [
@@ -54,7 +56,7 @@ UNIT_ROUNDOFF = {
 
 
 def load(folder: Path) -> pd.DataFrame:
-    """All results in a folder: asv's and pytest-benchmark's files, wherever they lie in it.
+    """All results in a folder: asv's, pytest-benchmark's and the peers' files, wherever they lie in it.
 
     Args:
         folder: asv's `results_dir`, a machine's folder in it, or any folder of such files.
@@ -104,7 +106,7 @@ def latest(rows: pd.DataFrame) -> pd.DataFrame:
 
     The strategies of a case are thereby compared within one run.
     """
-    keys = ["machine", *CELL]
+    keys = ["machine", "is_peer", *CELL]
     newest = rows.groupby(["source", *keys], dropna=False)["started_at"].max()
     run = rows[["source", *keys]].merge(newest.reset_index(), on=["source", *keys], how="left")
     started = run["started_at"].fillna(pd.Timestamp(0, tz="UTC"))
@@ -124,6 +126,8 @@ def _read(path: Path) -> list[Record]:
     content = read_json(path)
     if is_pytest_benchmark(content):
         return pytest_benchmark_records(path, content)
+    if is_peers(content):
+        return peers_records(path)
     raise UnusableFileError(
-        path, "is not a result file of asv (no machine.json) or pytest-benchmark"
+        path, "is not a result file of asv (no machine.json), pytest-benchmark or benchmarks.peers"
     )

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from strategies.accuracy.measures import PASS_BELOW
+from strategies.policy import BASELINE
 from strategies.selection.rows import CELL, UNIT_ROUNDOFF, latest
 
 ACCURACY_FACTOR = 10.0
@@ -29,7 +30,7 @@ processes differ by some percent (memory layout, clock rate), which no interval 
 LARGEST_PRICE_OF_SIMPLICITY = 1.1
 """A tie goes to a simpler strategy only if that is slower by no more than this, noise or not."""
 
-BASELINE = "native"
+
 """The strategy that speed-ups are over."""
 
 WORST_CONDITION = 0.1
@@ -99,19 +100,19 @@ def judge(
         * verdict: best, tie, slower or ineligible;
         * reason: why it is ineligible, else empty;
         * chosen: whether it is the one to use, exactly one a case that has an eligible strategy;
-        * ratio, ratio_low, ratio_high: its cost over the fastest eligible one's, and an interval
-          that holds the true ratio if both measured intervals hold the true costs;
+        * ratio, ratio_low, ratio_high: its cost over the fastest eligible one's, and an interval that
+            holds the true ratio if both measured intervals hold the true costs;
         * paired: whether the ratio comes from measurements taken in turn.
     """
     rows = latest(rows[~rows["is_peer"]])
     if unstable is None:
         unstable = breakdowns(rows, criteria.accuracy)
-    order = _order(simplest_first)
+    rank = order(simplest_first)
     timed = rows[rows["log10_cond"].isna()].copy()
     # What was measured for the baseline against itself is noise around this.
     timed.loc[timed["strategy"].eq(BASELINE) & timed["status"].eq("ok"), _SPEEDUPS] = 1.0
     judged = [
-        _judge_case(case, unstable, order, criteria)
+        _judge_case(case, unstable, rank, criteria)
         for _, case in timed.groupby(COMPARED, dropna=False, sort=False)
     ]
     if not judged:
@@ -136,7 +137,7 @@ def breakdowns(
     found: dict[tuple[str, str, str], str] = {}
     if accuracy is not None:
         return found
-    conditioned = rows[rows["log10_cond"].notna() & rows["rank"].isna()]
+    conditioned = rows[rows["log10_cond"].notna() & rows["rank"].isna() & rows["matrix"].eq("")]
     for _, case in conditioned.groupby(COMPARED, dropna=False):
         first = case.iloc[0]
         attainable = 10.0 ** first["log10_cond"] * UNIT_ROUNDOFF[first["dtype"]]
@@ -163,7 +164,7 @@ def breakdowns(
 def _judge_case(
     case: pd.DataFrame,
     unstable: Unstable,
-    order: Callable[[str], tuple[int, str]],
+    rank: Callable[[str], tuple[int, str]],
     criteria: Criteria,
 ) -> pd.DataFrame:
     case = case.assign(**_costs(case, criteria.objective))
@@ -188,7 +189,7 @@ def _judge_case(
     verdicts = np.where(same, Verdict.TIE if same.sum() > 1 else Verdict.BEST, Verdict.SLOWER)
     case["verdict"] = np.where(eligible, verdicts, Verdict.INELIGIBLE)
     candidates = case[same & (case["ratio"] <= LARGEST_PRICE_OF_SIMPLICITY)]["strategy"]
-    case["chosen"] = eligible & (case["strategy"] == min(candidates, key=order, default=None))
+    case["chosen"] = eligible & (case["strategy"] == min(candidates, key=rank, default=None))
     return case.sort_values(
         ["chosen", "verdict", "ratio"],
         ascending=[False, True, True],
@@ -249,6 +250,7 @@ def _why_ineligible(row: pd.Series, limit: float, unstable: Unstable, criteria: 
     return unstable.get((row["operation"], row["dtype"], row["strategy"]), "")
 
 
-def _order(simplest_first: Sequence[str]) -> Callable[[str], tuple[int, str]]:
+def order(simplest_first: Sequence[str]) -> Callable[[str], tuple[int, str]]:
+    """A key that sorts strategies as given, and all others by name after them."""
     ranks = {name: rank for rank, name in enumerate(simplest_first)}
     return lambda name: (ranks.get(name, len(ranks)), name)

@@ -20,7 +20,10 @@ def cases_of(name, operation):
     for block in (chosen.single[operation], chosen.batched[operation]):
         for _, *params in itertools.product(*block.params):
             yield grid.case_of(operation, *params)
-    for _, *params in itertools.product(*chosen.conditioned_params(operation)):
+    for _, *params in itertools.product(*chosen.gallery[operation].params):
+        yield grid.case_of(operation, *params)
+    conditioned = (chosen.conditioned_params(operation), chosen.sized_params(operation))
+    for _, *params in itertools.chain(*(itertools.product(*block) for block in conditioned)):
         yield grid.case_of(operation, *params)
 
 

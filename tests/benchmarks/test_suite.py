@@ -22,6 +22,8 @@ def hurried(monkeypatch):
 def tiny_params(instance, kind):
     if kind == "Conditioning":
         params = grid.TINY.conditioned_params(instance.operation)
+    elif kind == "Sizes":
+        params = grid.TINY.sized_params(instance.operation)
     else:
         params = getattr(grid.TINY, kind.lower())[instance.operation].params
     return list(itertools.product(*params[1:]))
@@ -33,7 +35,7 @@ def methods_of(instance):
 
 
 @pytest.mark.parametrize("strategy", strategies.available())
-@pytest.mark.parametrize("kind", ["Single", "Batched", "Conditioning"])
+@pytest.mark.parametrize("kind", ["Single", "Batched", "Conditioning", "Sizes", "Gallery"])
 @pytest.mark.parametrize("module", MODULES)
 def test_cells_run_or_are_not_applicable(module, kind, strategy):
     instance = getattr(importlib.import_module(f"benchmarks.{module}"), kind)()
@@ -41,7 +43,7 @@ def test_cells_run_or_are_not_applicable(module, kind, strategy):
         try:
             instance.setup(strategy, *params)
         except NotImplementedError:
-            assert "rank" in params[0]
+            assert "rank" in params[0]  # "rank=2", "matrix=half_rank"
             continue
         for method in methods_of(instance):
             result = method(strategy, *params)
@@ -54,7 +56,7 @@ def test_cells_run_or_are_not_applicable(module, kind, strategy):
                 assert result < 1e-6
 
 
-@pytest.mark.parametrize("kind", ["Single", "Batched", "Conditioning"])
+@pytest.mark.parametrize("kind", ["Single", "Batched", "Conditioning", "Sizes", "Gallery"])
 @pytest.mark.parametrize("module", MODULES)
 def test_what_asv_reads_is_there(module, kind):
     instance = getattr(importlib.import_module(f"benchmarks.{module}"), kind)()

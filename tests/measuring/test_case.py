@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from strategies.accuracy import gallery
 from strategies.measuring import Case
 from strategies.measuring.case import _draw_inputs
 
@@ -85,9 +86,28 @@ def test_label(case, label):
         ({"operation": "qr", "shape": (3, 3)}, "unknown operation 'qr'; known: lu_factor"),
         ({"operation": "inv", "shape": (3, 2)}, "inv needs a square matrix, got 3x2"),
         ({"operation": "pinv", "shape": (3, 2), "rank": 3}, "rank 3 is impossible"),
-        ({"operation": "pinv", "shape": (3, 2), "rank": 1, "log10_cond": 2}, "not both"),
+        ({"operation": "pinv", "shape": (3, 2), "rank": 1, "log10_cond": 2}, "give only one"),
     ],
 )
 def test_contradictions_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         Case(**options)
+
+
+def test_a_named_matrix_is_the_gallerys():
+    case = Case("pinv", (6, 4), dtype=torch.float32, matrix="half_rank", seed=3)
+    expected = gallery.make("half_rank", (6, 4), torch.float32, seed=3)
+    assert torch.equal(case.inputs()[0], expected.matrix)
+    assert case.known_rank == expected.rank == 2
+    assert case.label == "pinv 6x4 matrix=half_rank float32 cpu"
+
+
+def test_an_unknown_matrix_is_refused():
+    with pytest.raises(ValueError, match="unknown matrix 'khan'; known: "):
+        Case("inv", (3, 3), matrix="khan")
+
+
+@pytest.mark.parametrize("more", [{"rank": 2}, {"log10_cond": 3.0}])
+def test_a_named_matrix_has_its_own_rank_and_conditioning(more):
+    with pytest.raises(ValueError, match="only one of rank, log10_cond and matrix"):
+        Case("inv", (3, 3), matrix="kahan", **more)

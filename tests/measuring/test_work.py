@@ -14,7 +14,9 @@ TALL = torch.eye(9, 3, dtype=torch.float64)
     ("call", "flops"),
     [
         (lambda: A @ B, 2 * 6 * 6 * 2),
-        (lambda: A + A, 0),
+        (lambda: A + A, 36),
+        (lambda: torch.addcmul(A, B[:, :1], A), 2 * 36),
+        (lambda: A.mT[:2], 0),
         (lambda: A[0] @ A[1], 2 * 6),
         (lambda: A @ A[0], 2 * 36),
         (lambda: torch.baddbmm(A[None], A[None], A[None]), 2 * 216),

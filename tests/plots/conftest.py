@@ -52,5 +52,14 @@ def rows():
         record(s, v, 32, 8, 0, log10_cond=c, error=1e-16 * 10**c * v, **timings)
         for (s, v), c in itertools.product(STRATEGIES.items(), (1, 5, 9))
     ]
-    records += [record("jax", 4.0, 4096, 16, 0, is_peer=True)]
+    records += [
+        record(s, v, *shape, 0, log10_cond=1, error=1e-16 * v, **timings)
+        for (s, v), shape in itertools.product(STRATEGIES.items(), ((64, 16), (256, 64)))
+    ]
+    records += [
+        record(s, v, 20, 6, 0, log10_cond=1.5, matrix=matrix, error=1e-16 * v, **timings)
+        for (s, v), matrix in itertools.product(STRATEGIES.items(), ("kahan", "graded_rows"))
+    ]
+    beside = {"native": 1.0, "qr_pinv": 3.0, "jax": 2.0}
+    records += [record(s, v, 4096, 16, 0, is_peer=True) for s, v in beside.items()]
     return tidy(pd.DataFrame(records))

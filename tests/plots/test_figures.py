@@ -55,9 +55,11 @@ def test_failures_are_no_obstacle(name, rows):
     [
         ("time_against_size", ["backward (s)"]),
         ("error_against_conditioning", ["relative error of gradient", "condition number κ", "κ u"]),
+        ("error_against_size", ["relative error of gradient", "κ u"]),
+        ("error_over_gallery", ["relative error / κ u", "graded rows", "kahan"]),
         ("memory_of_tall", ["peak above the graph (bytes)", "rows m", "2 m × m"]),
         ("time_against_error", ["backward (s)", "relative error of gradient"]),
-        ("peers", ["forward + backward", "jax"]),
+        ("peers", ["times as fast as native", "jax"]),
         ("speedup_heatmap", ["times as fast as native", "1000 of 4x4"]),
         ("winners_map", ["tie", "4096x16"]),
         ("regret_distribution", ["share of cases", "time over the fastest"]),

@@ -3,6 +3,7 @@ import math
 
 import pytest
 
+from strategies.selection import asv_files
 from strategies.selection.asv_files import load_descriptions, parse_shape, read_asv_file
 from strategies.selection.files import UnusableFileError
 
@@ -129,3 +130,13 @@ def test_a_damaged_list_of_benchmarks_is_refused(asv_folder):
 def test_what_is_no_shape_is_refused(shape):
     with pytest.raises(ValueError, match="is not a shape"):
         parse_shape(shape)
+
+
+def test_a_named_matrix_brings_its_condition_number():
+    case = asv_files._case(
+        "lu.Gallery.track_gradient_error",
+        ("native", "12x12 matrix=random_condition_2", 0, "float64", "cpu"),
+    )
+    assert case["matrix"] == "random_condition_2"
+    assert case["log10_cond"] == pytest.approx(math.log10(2))
+    assert (case["m"], case["n"], case["rank"]) == (12, 12, None)

@@ -1,6 +1,6 @@
 import pytest
 
-from strategies.selection.policy_lookup import Policy
+from strategies.policy import Policy
 
 
 def cell(m, n, use, batch=0):

@@ -1,4 +1,7 @@
-"""Looking a strategy up in a policy: plain Python, no tables, no numerics library.
+"""Which strategy `strategy="auto"` stands for: looked up in a policy, built from measurements.
+
+The policy is the shipped one, or the file or the strategy that `use` or the environment variable
+`BACKWARD_STRATEGIES_USE` names. Files are read at import or when `use` is entered, never in a call.
 
 A policy file is JSON:
 
@@ -28,9 +31,20 @@ deficient rank was measured, there is no `any_rank` default, and the baseline is
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
+import functools
+import json
 import math
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal
+
+from strategies import registry
+from strategies.interface import Strategy
+
+__all__ = ["BASELINE", "FORMAT", "VERSION", "Policy", "candidates", "nearest", "position", "use"]
 
 FORMAT = "backward-strategies policy"
 VERSION = 1
@@ -89,6 +103,7 @@ class Policy:
     def __init__(self, content: Mapping[str, Any]) -> None:
         self._cells: dict[tuple[str, str, str, str], list[tuple[Point, str]]] = {}
         self._defaults: dict[tuple[str, str], str] = {}
+        self.candidates = functools.lru_cache(maxsize=4096)(self._candidates)
         for operation, entry in content["operations"].items():
             for regime, default in entry["default"].items():
                 self._defaults[operation, regime] = default["strategy"]
@@ -131,3 +146,88 @@ class Policy:
                 return nearest(cells, position(m, n, rhs, batch))
         regime = "full_rank" if rank == "full_rank" else "any_rank"
         return self._defaults.get((operation, regime), BASELINE)
+
+    def _candidates(
+        self, operation: str, m: int, n: int, rhs: int, batch: int, dtype: str, device: str
+    ) -> tuple[Strategy, ...]:
+        name = self.pick(operation, m, n, rhs=rhs, batch=batch, dtype=dtype, device=device)
+        first = _installed(name)
+        if operation not in ("pinv", "lstsq") or not first.requires_full_rank:
+            return (first,)
+        fallback = self._defaults.get((operation, "any_rank"), BASELINE)
+        return first, _installed(fallback)
+
+
+def candidates(
+    operation: str, m: int, n: int, *, rhs: int, batch: int, dtype: str, device: str
+) -> tuple[Strategy, ...]:
+    """The strategies that "auto" tries in turn: a later one where an earlier one refuses the rank.
+
+    Example:
+        >>> sizes = dict(rhs=1, batch=0, dtype="float64", device="cpu")
+        >>> with use("explicit_inverse"):
+        ...     candidates("inv", 64, 64, **sizes)
+        (<strategy explicit_inverse>,)
+    """
+    chosen = _override.get() or _DEFAULT
+    if isinstance(chosen, Strategy):
+        return (chosen,)
+    return chosen.candidates(operation, m, n, rhs, batch, dtype, device)
+
+
+@contextlib.contextmanager
+def use(choice: str | Path | Strategy) -> Iterator[None]:
+    """Let "auto" stand for a strategy, or follow a policy file, within a `with` block.
+
+    It holds for the current thread or task, and for the backward of what was computed inside.
+
+    Args:
+        choice: a strategy, its name, or the path of a file that `backward-strategies policy build`
+            wrote (ending in .json).
+
+    Raises:
+        StrategyNotFoundError: no strategy has that name.
+        OSError, ValueError: the file cannot be read, or is no policy of this version.
+
+    Example:
+        >>> import torch, strategies
+        >>> with strategies.use("qr_pinv"):
+        ...     strategies.linalg.pinv(torch.tensor([[2.0]]))
+        tensor([[0.5000]])
+    """
+    token = _override.set(_resolve(choice))
+    try:
+        yield
+    finally:
+        _override.reset(token)
+
+
+def _resolve(choice: str | Path | Strategy) -> Policy | Strategy:
+    if isinstance(choice, Strategy):
+        return choice
+    if isinstance(choice, Path) or choice.endswith(".json"):
+        return _read(Path(choice))
+    return registry.get(choice)
+
+
+def _read(path: Path) -> Policy:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content["format"] != FORMAT or content["version"] != VERSION:
+            raise ValueError(f"{path} is not a {FORMAT} of version {VERSION}")
+        return Policy(content)
+    except (KeyError, TypeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{path} is not a readable policy: {error!r}") from error
+
+
+def _installed(name: str) -> Strategy:
+    """The strategy; the baseline where a policy names a plug-in that is not installed here."""
+    return registry.get(name if name in registry.available() else BASELINE)
+
+
+_override: contextvars.ContextVar[Policy | Strategy | None] = contextvars.ContextVar(
+    "backward_strategies_override", default=None
+)
+_DEFAULT = _resolve(
+    os.environ.get("BACKWARD_STRATEGIES_USE") or Path(__file__).with_name("policy.json")
+)

@@ -1,0 +1,35 @@
+"""The dashboard: what `asv publish` writes, made to work offline, with a page *Defaults*.
+
+asv loads this module because `asv.conf.json` lists it under `plugins`, for `asv run` too: what only
+publishing needs is imported there.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from asv.console import log
+from asv.publishing import OutputPublisher
+
+__all__ = ["Defaults"]
+
+
+class Defaults(OutputPublisher):  # type: ignore[misc]  # asv has no types
+    """Writes the page and takes asv's scripts and styles from installed packages."""
+
+    name = "defaults"
+    button_label = "Defaults"
+    description = "Which strategy to use in every case that was measured"
+
+    @classmethod
+    def publish(cls, conf: Any, repo: Any, benchmarks: Any, graphs: Any, revisions: Any) -> None:
+        """What asv calls after its own pages are written."""
+        folder = Path(conf.html_dir)
+        try:
+            from plots.dashboard import offline, page
+
+            offline.localize(folder)
+            page.add(folder, Path(conf.results_dir), benchmarks)
+        except (ImportError, LookupError, ValueError) as reason:
+            log.warning(f"the dashboard remains asv's own: {reason}")

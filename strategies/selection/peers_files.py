@@ -1,0 +1,35 @@
+"""The file in which `python -m benchmarks.peers` keeps its comparison with other libraries.
+
+Native and our best strategy are in it as well, measured in turn with the others. All of its rows
+are marked `is_peer`: they are shown beside the verdicts, and none of them counts in one.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from strategies.selection.files import UnusableFileError, read_versioned
+
+FORMAT = "backward-strategies peers"
+VERSION = 1
+
+
+def is_peers(content: Any) -> bool:
+    """Whether a parsed JSON file says of itself that it is such a comparison."""
+    return isinstance(content, dict) and content.get("format") == FORMAT
+
+
+def peers_records(path: Path) -> list[dict[str, Any]]:
+    """One record for every case and library.
+
+    Raises:
+        UnusableFileError: the file is corrupt, foreign or newer.
+    """
+    content = read_versioned(path, FORMAT, VERSION)
+    try:
+        return [row | content["provenance"] | {"is_peer": True} for row in content["rows"]]
+    except (KeyError, TypeError) as error:
+        raise UnusableFileError(
+            path, f"is not a comparison with peers ({type(error).__name__}: {error})"
+        ) from error

@@ -1,0 +1,222 @@
+"""Transforms and modes of PyTorch: vmap, torch.func, compile, checkpoint, hooks, inference."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from operations import DTYPES, OPERATIONS, Operation
+from torch.utils.checkpoint import checkpoint
+
+from strategies import linalg
+
+CASES = [
+    pytest.param(operation, strategy, id=f"{operation}-{strategy}")
+    for operation in OPERATIONS
+    for strategy in operation.strategies()
+]
+
+each_operation_and_strategy = pytest.mark.parametrize(("operation", "strategy"), CASES)
+each_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=str)
+
+
+def _first(outputs: object) -> torch.Tensor:
+    return outputs if isinstance(outputs, torch.Tensor) else outputs[0]
+
+
+def _setup(operation: Operation, strategy: str, dtype, batch=()):
+    inputs = tuple(value.detach() for value in operation.inputs((3, 3), batch, dtype))
+    return (lambda *values: _first(operation.function(strategy)(*values))), inputs
+
+
+def _loss(function):
+    return lambda *inputs: function(*inputs).abs().square().sum()
+
+
+@each_dtype
+@each_operation_and_strategy
+def test_vmap_equals_the_batched_call(operation, strategy, dtype):
+    function, inputs = _setup(operation, strategy, dtype, (4,))
+
+    torch.testing.assert_close(torch.func.vmap(function)(*inputs), function(*inputs))
+
+
+@each_operation_and_strategy
+def test_vmap_of_another_dimension_and_of_some_inputs_only(operation, strategy):
+    function, inputs = _setup(operation, strategy, torch.float64, (4,))
+    moved = inputs[0].movedim(0, -1)
+    rest = [value[0] for value in inputs[1:]]
+
+    mapped = torch.func.vmap(function, in_dims=(-1, *[None] * len(rest)))(moved, *rest)
+
+    expanded = [value.expand(4, *value.shape) for value in rest]
+    torch.testing.assert_close(mapped, function(inputs[0], *expanded))
+
+
+@each_dtype
+@each_operation_and_strategy
+def test_per_sample_gradients_by_vmap_of_grad(operation, strategy, dtype):
+    function, inputs = _setup(operation, strategy, dtype, (4,))
+
+    mapped = torch.func.vmap(torch.func.grad(_loss(function)))(*inputs)
+
+    torch.testing.assert_close(mapped, torch.func.grad(_loss(function))(*inputs))
+
+
+@each_operation_and_strategy
+def test_jacobians_in_reverse_and_forward_mode_agree(operation, strategy):
+    function, inputs = _setup(operation, strategy, torch.float64)
+
+    torch.testing.assert_close(
+        torch.func.jacrev(function)(*inputs), torch.func.jacfwd(function)(*inputs)
+    )
+
+
+@each_operation_and_strategy
+def test_hessian_is_that_of_reverse_over_reverse(operation, strategy):
+    function, inputs = _setup(operation, strategy, torch.float64)
+    loss = _loss(function)
+
+    hessian = torch.func.hessian(loss)(*inputs)
+
+    torch.testing.assert_close(hessian, torch.func.jacrev(torch.func.grad(loss))(*inputs))
+
+
+@each_operation_and_strategy
+def test_vjp_and_jvp_satisfy_the_adjoint_identity(operation, strategy):
+    function, inputs = _setup(operation, strategy, torch.float64, (2,))
+    directions = tuple(torch.randn_like(value) for value in inputs)
+
+    output, tangent = torch.func.jvp(function, inputs, directions)
+    cotangent = torch.randn_like(output)
+    gradients = torch.func.vjp(function, *inputs)[1](cotangent)
+
+    pairings = [(a * b).sum() for a, b in zip(gradients, directions, strict=True)]
+    torch.testing.assert_close((cotangent * tangent).sum(), sum(pairings))
+
+
+@each_dtype
+@each_operation_and_strategy
+def test_compiled_gradients_are_the_eager_ones(operation, strategy, dtype):
+    function, inputs = _setup(operation, strategy, dtype)
+    leaves = [value.clone().requires_grad_() for value in inputs]
+    torch.compiler.reset()
+
+    def loss(*values: torch.Tensor) -> torch.Tensor:
+        return _loss(function)(*(2 * value for value in values))
+
+    compiled = torch.compile(loss, backend="aot_eager")(*leaves)
+
+    torch.testing.assert_close(
+        torch.autograd.grad(compiled, leaves), torch.autograd.grad(loss(*leaves), leaves)
+    )
+
+
+@each_operation_and_strategy
+@pytest.mark.parametrize("use_reentrant", [True, False])
+def test_checkpointing_gives_the_same_gradients(operation, strategy, use_reentrant):
+    function, inputs = _setup(operation, strategy, torch.float64)
+    leaves = [value.clone().requires_grad_() for value in inputs]
+
+    output = checkpoint(function, *leaves, use_reentrant=use_reentrant)
+
+    expected = torch.autograd.grad(function(*leaves).sum(), leaves)
+    torch.autograd.backward(output.sum())
+    torch.testing.assert_close(tuple(leaf.grad for leaf in leaves), expected)
+
+
+@each_operation_and_strategy
+def test_every_tensor_that_is_kept_for_the_backward_passes_the_saved_tensor_hooks(
+    operation, strategy
+):
+    function, inputs = _setup(operation, strategy, torch.float64)
+    leaves = [value.clone().requires_grad_() for value in inputs]
+    packed = []
+
+    def pack(tensor: torch.Tensor) -> int:
+        packed.append(tensor.detach().clone())
+        return len(packed) - 1
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda index: packed[index]):
+        output = function(*leaves)
+
+    torch.testing.assert_close(
+        torch.autograd.grad(output.sum(), leaves),
+        torch.autograd.grad(function(*leaves).sum(), leaves),
+    )
+
+
+@each_operation_and_strategy
+def test_non_contiguous_and_expanded_inputs(operation, strategy):
+    function, inputs = _setup(operation, strategy, torch.float64)
+    views = [value.mT.contiguous().mT.expand(2, *value.shape) for value in inputs]
+    copies = [view.contiguous() for view in views]
+
+    torch.testing.assert_close(
+        torch.func.grad(_loss(function))(*views), torch.func.grad(_loss(function))(*copies)
+    )
+
+
+@each_operation_and_strategy
+def test_inference_mode_and_inputs_that_require_no_gradient(operation, strategy):
+    function, inputs = _setup(operation, strategy, torch.float64)
+
+    with torch.inference_mode():
+        value = function(*inputs)
+
+    assert not function(*inputs).requires_grad
+    torch.testing.assert_close(value, function(*inputs))
+
+
+@pytest.mark.parametrize("strategy", ["triangular_solve", "qr_pinv", "svd_truncated_pinv"])
+@pytest.mark.parametrize("wanted", [0, 1])
+def test_lstsq_gradient_of_one_input_only(strategy, wanted):
+    inputs = [torch.randn(5, 3, dtype=torch.float64), torch.randn(5, 2, dtype=torch.float64)]
+    inputs[wanted].requires_grad_()
+
+    X = linalg.lstsq(*inputs, strategy=strategy).solution
+
+    expected = torch.linalg.lstsq(*inputs).solution
+    torch.testing.assert_close(
+        torch.autograd.grad(X.sum(), inputs[wanted]),
+        torch.autograd.grad(expected.sum(), inputs[wanted]),
+    )
+
+
+@pytest.mark.parametrize("factor", [1, 2])
+def test_lu_gradient_of_one_factor_only(factor):
+    A = torch.randn(4, 3, dtype=torch.float64, requires_grad=True)
+
+    gradient = torch.autograd.grad(linalg.lu(A, strategy="blocked_lu")[factor].sum(), A)
+
+    torch.testing.assert_close(gradient, torch.autograd.grad(torch.linalg.lu(A)[factor].sum(), A))
+
+
+def test_one_backward_for_many_cotangents():
+    A = torch.randn(4, 3, dtype=torch.float64, requires_grad=True)
+    LU = linalg.lu_factor(A, strategy="blocked_lu").LU
+    cotangents = torch.randn(5, 4, 3, dtype=torch.float64)
+
+    (batched,) = torch.autograd.grad(LU, A, cotangents, retain_graph=True, is_grads_batched=True)
+
+    separate = [torch.autograd.grad(LU, A, c, retain_graph=True)[0] for c in cotangents]
+    torch.testing.assert_close(batched, torch.stack(separate))
+
+
+@pytest.mark.parametrize("precision", ["high", "medium"])
+@each_operation_and_strategy
+def test_reduced_float32_products_do_not_enter_a_gradient(operation, strategy, precision):
+    inputs = [
+        value.detach().float().requires_grad_()
+        for value in operation.inputs((64, 64), (), torch.float64)
+    ]
+    function = _loss(lambda *values: _first(operation.function(strategy)(*values)) / 64)
+    expected = torch.autograd.grad(function(*inputs), inputs)
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(precision)
+    try:
+        gradients = torch.autograd.grad(function(*inputs), inputs)
+        assert torch.get_float32_matmul_precision() == precision
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+    assert all(torch.equal(a, b) for a, b in zip(gradients, expected, strict=True))

@@ -1,0 +1,178 @@
+"""Values and gradients of every operation by every strategy against `torch.linalg`."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from operations import DTYPES, OPERATIONS, STRATEGIES, Operation
+
+from strategies import linalg
+
+SHAPES = {(0, 0), (1, 1), (5, 5), (7, 3), (3, 7), (0, 3), (3, 0), (70, 66)}
+CASES = [
+    pytest.param(operation, strategy, shape, id=f"{operation}-{strategy}-{shape[0]}x{shape[1]}")
+    for operation in OPERATIONS
+    for strategy in operation.strategies()
+    for shape in sorted(SHAPES)
+    if shape[0] == shape[1] or not operation.is_square
+    if not (operation.name in ("lu", "lu_factor") and 0 in shape)  # torch gives no gradient there
+]
+
+
+def _as_tuple(outputs: object) -> tuple[torch.Tensor, ...]:
+    return (outputs,) if isinstance(outputs, torch.Tensor) else tuple(outputs)
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, torch.float32, torch.complex64], ids=str)
+@pytest.mark.parametrize("batch", [(), (2, 3)], ids=str)
+@pytest.mark.parametrize(("operation", "strategy", "shape"), CASES)
+def test_values_and_gradients_are_those_of_torch(
+    operation: Operation, strategy: str, shape, batch, dtype
+):
+    inputs = operation.inputs(shape, batch, dtype)
+    values = _as_tuple(operation.function(strategy)(*inputs))
+    expected = _as_tuple(operation.reference(*inputs))
+    cotangents = [torch.ones_like(value) for value in expected]
+    tolerance = (
+        {"rtol": 1e-2, "atol": 1e-2}
+        if dtype.to_real() == torch.float32
+        else {"rtol": 1e-8, "atol": 1e-8}
+    )
+
+    torch.testing.assert_close(values, expected, **tolerance)
+    torch.testing.assert_close(
+        torch.autograd.grad(values, inputs, cotangents, materialize_grads=True),
+        torch.autograd.grad(expected, inputs, cotangents, materialize_grads=True),
+        **tolerance,
+    )
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize(
+    ("A_shape", "B_shape"),
+    [
+        ((3, 3), (3, 2)),
+        ((3, 3), (4, 3, 2)),
+        ((4, 3, 3), (3, 2)),
+        ((4, 1, 3, 3), (5, 3, 2)),
+        ((4, 3, 3), (4, 3, 2)),
+        ((0, 3, 3), (3, 2)),
+    ],
+)
+def test_solve_broadcasts_as_torch_does(strategy, left, A_shape, B_shape):
+    A = torch.randn(A_shape, dtype=torch.float64, requires_grad=True)
+    B = torch.randn(B_shape, dtype=torch.float64)
+    B = (B if left else B.mT.contiguous()).requires_grad_()
+    X, expected = (
+        linalg.solve(A, B, left=left, strategy=strategy),
+        torch.linalg.solve(A, B, left=left),
+    )
+
+    torch.testing.assert_close(X, expected)
+    torch.testing.assert_close(
+        torch.autograd.grad(X.sum(), (A, B)), torch.autograd.grad(expected.sum(), (A, B))
+    )
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(
+    ("A_shape", "B_shape"), [((3, 3), (3,)), ((4, 3, 3), (3,)), ((4, 3, 3), (4, 3))]
+)
+def test_solve_takes_vectors_as_torch_does(strategy, A_shape, B_shape):
+    A = torch.randn(A_shape, dtype=torch.float64)
+    B = torch.randn(B_shape, dtype=torch.float64)
+
+    torch.testing.assert_close(linalg.solve(A, B, strategy=strategy), torch.linalg.solve(A, B))
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(
+    ("A_shape", "B_shape"),
+    [((5, 3), (5, 2)), ((5, 3), (5,)), ((2, 5, 3), (2, 5)), ((3, 5), (3, 1))],
+)
+def test_lstsq_fields_are_those_of_torch(strategy, A_shape, B_shape):
+    A = torch.randn(A_shape, dtype=torch.float64)
+    B = torch.randn(B_shape, dtype=torch.float64)
+    result, expected = (
+        linalg.lstsq(A, B, strategy=strategy),
+        torch.linalg.lstsq(A, B, driver="gelsd"),
+    )
+
+    torch.testing.assert_close(result.solution, expected.solution)
+    torch.testing.assert_close(result.residuals, expected.residuals)
+    assert torch.equal(result.rank, expected.rank)
+
+
+def test_lstsq_singular_values_where_the_strategy_has_them():
+    A, B = torch.randn(5, 3), torch.randn(5, 1)
+
+    found = linalg.lstsq(A, B, strategy="svd_truncated_pinv").singular_values
+
+    torch.testing.assert_close(found, torch.linalg.svdvals(A))
+    assert linalg.lstsq(A, B, strategy="triangular_solve").singular_values.numel() == 0
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_pinv_hermitian_reads_the_lower_triangle_only(strategy):
+    A = torch.randn(4, 4, dtype=torch.complex128) + 4 * torch.eye(4)
+    hermitian = A.tril(-1) + A.tril(-1).mH + torch.diag_embed(A.diagonal().real)
+
+    torch.testing.assert_close(
+        linalg.pinv(A, hermitian=True, strategy=strategy), torch.linalg.pinv(hermitian)
+    )
+
+
+@pytest.mark.parametrize(
+    "tolerance",
+    [
+        {"rtol": 0.1},
+        {"atol": 0.5},
+        {"rtol": torch.tensor([0.1, 0.6])},
+        {"atol": torch.tensor([0.5, 1.0]), "rtol": torch.tensor([0.01, 0.01])},
+    ],
+)
+def test_pinv_tolerances_cut_where_torch_cuts(tolerance):
+    U, _ = torch.linalg.qr(torch.randn(2, 5, 3, dtype=torch.float64))
+    A = U * torch.tensor([2.0, 1.0, 0.1], dtype=torch.float64)
+
+    torch.testing.assert_close(
+        linalg.pinv(A, strategy="svd_truncated_pinv", **tolerance),
+        torch.linalg.pinv(A, **tolerance),
+    )
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("shape", [(4, 4), (5, 3), (3, 5)])
+def test_lu_factor_and_lu_agree_with_the_ex_form(strategy, shape):
+    A = torch.randn(shape, dtype=torch.float64)
+    LU, pivots, info = linalg.lu_factor_ex(A, strategy=strategy)
+
+    assert torch.equal(LU, linalg.lu_factor(A, strategy=strategy).LU)
+    assert torch.equal(pivots, torch.linalg.lu_factor(A).pivots)
+    assert int(info) == 0
+    P, L, U = linalg.lu(A, strategy=strategy)
+    torch.testing.assert_close(P @ L @ U, A)
+
+
+@pytest.mark.parametrize("rank", [0, 1, 3])
+@pytest.mark.parametrize("shape", [(6, 6), (8, 5), (5, 8)])
+def test_rank_deficient_lu_is_canonical_and_exact(shape, rank):
+    m, n = shape
+    A = torch.randn(m, rank, dtype=torch.float64) @ torch.randn(rank, n, dtype=torch.float64)
+    P, L, U = linalg.lu(A, strategy="triangular_solve")
+
+    torch.testing.assert_close(P @ L @ U, A)
+    assert torch.all(U[rank:] == 0)
+    assert torch.equal(L[rank:, rank:], torch.eye(m - rank, min(m, n) - rank, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("scale", [1e-20, 1e20])
+def test_badly_scaled_rows_and_columns_are_not_taken_for_rank_deficiency(scale):
+    A = torch.diag(torch.tensor([1.0, scale], dtype=torch.float64)) + torch.tensor(
+        [[0.0, 1.0], [0.0, 0.0]], dtype=torch.float64
+    )
+
+    assert torch.equal(
+        linalg.lu_factor(A, strategy="triangular_solve").LU, torch.linalg.lu_factor(A).LU
+    )

@@ -1,0 +1,55 @@
+"""What the backward may hold at its peak, above its graph: DESIGN's promises for thin matrices."""
+
+import math
+
+import pytest
+
+import strategies
+from strategies.measuring import Case, backward_of, forward_backward_of, peak_bytes
+
+OURS = [name for name in strategies.available() if name != "native"]
+MB = 10**6
+
+
+def peak_in_inputs(case, strategy):
+    """The peak of the backward in units of A."""
+    return peak_bytes(backward_of(case, strategy)) / case.inputs()[0].nbytes
+
+
+@pytest.mark.parametrize("n", [512, 1024])
+def test_lu_reverses_in_two_matrices(n):
+    # The working copy and the row gather; the inverses of the diagonal blocks are O(64 n).
+    assert peak_in_inputs(Case("lu_factor", (n, n)), "blocked_lu") <= 2.02
+
+
+@pytest.mark.parametrize("shape", [(8192, 64), (64, 8192), (2048, 256)])
+def test_lu_of_thin_matrices_makes_nothing_square(shape):
+    assert peak_in_inputs(Case("lu_factor", shape), "blocked_lu") <= 2.1
+
+
+@pytest.mark.parametrize("shape", [(4096, 32), (8192, 64)])
+@pytest.mark.parametrize("strategy", OURS)
+def test_pinv_takes_three_matrices(shape, strategy):
+    assert peak_in_inputs(Case("pinv", shape), strategy) <= 3
+
+
+@pytest.mark.parametrize("shape", [(4096, 32), (8192, 64)])
+@pytest.mark.parametrize("strategy", OURS)
+def test_lstsq_takes_two_matrices(shape, strategy):
+    assert peak_in_inputs(Case("lstsq", shape), strategy) <= 2
+
+
+@pytest.mark.parametrize(
+    ("operation", "shape", "limit"),
+    [
+        ("pinv", (200_000, 4), 100 * MB),
+        ("lstsq", (200_000, 4), 100 * MB),
+        ("pinv", (400_000, 2), 200 * MB),
+        ("pinv", (2, 400_000), 200 * MB),
+    ],
+    ids=lambda value: "x".join(map(str, value)) if isinstance(value, tuple) else None,
+)
+@pytest.mark.parametrize("strategy", OURS)
+def test_very_thin_matrices_fit(operation, shape, limit, strategy):
+    peak = peak_bytes(forward_backward_of(Case(operation, shape), strategy))
+    assert math.prod(shape) * 8 <= peak < limit

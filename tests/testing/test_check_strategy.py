@@ -1,0 +1,47 @@
+import pytest
+import torch
+
+import strategies
+from strategies.testing import ConformanceError, Outcome, Report, Status, check_strategy
+from strategies.testing.global_state import changed, preserved, snapshot
+from strategies.triangular_solve import TriangularSolve
+
+
+@pytest.mark.parametrize("name", strategies.available())
+def test_every_registered_strategy_passes(name):
+    check_strategy(strategies.get(name)).raise_if_failed()
+
+
+def test_a_class_is_made_into_an_instance():
+    assert check_strategy(TriangularSolve).strategy == "triangular_solve"
+
+
+def test_what_is_no_strategy_is_named():
+    with pytest.raises(TypeError, match="'native'"):
+        check_strategy("native")
+
+
+def test_a_check_may_be_not_applicable():
+    statuses = {o.check: o.status for o in check_strategy(TriangularSolve).outcomes}
+    assert statuses["mixed ranks in a batch"] is Status.NOT_APPLICABLE
+
+
+def test_the_report_names_check_and_fault():
+    report = Report(
+        "mine", (Outcome("apply", Status.FAILED, "off by 3"), Outcome("rank", Status.PASSED))
+    )
+    assert str(report) == "strategy 'mine': 1 of 2 checks failed\napply\n    off by 3"
+    with pytest.raises(ConformanceError, match="off by 3"):
+        report.raise_if_failed()
+
+
+def test_nothing_is_raised_when_all_is_in_order():
+    Report("mine", (Outcome("apply", Status.PASSED),)).raise_if_failed()
+
+
+def test_what_a_strategy_changes_is_told_and_set_back():
+    before = snapshot()
+    with preserved():
+        torch.set_default_dtype(torch.float64)
+        assert "the default dtype" in changed(before)
+    assert not changed(before)
