@@ -7,10 +7,10 @@ BIN := $(VENV)/bin
 RESULTS := .asv/results
 export BACKWARD_STRATEGIES_GRID := $(GRID)
 
-.PHONY: help bench test lint types docs readme clean
+.PHONY: help bench test test-all lint types docs readme clean
 
 help:  ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
 
 bench: $(VENV)/bench  ## measure the strategies and recommend one (GRID=tiny, quick or full)
 	$(BIN)/python -m benchmarks.machine
@@ -26,6 +26,9 @@ bench: $(VENV)/bench  ## measure the strategies and recommend one (GRID=tiny, qu
 	@echo "measurements    $(RESULTS)"
 
 test: $(VENV)/dev  ## run the tests
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+test-all: $(VENV)/dev  ## run the tests, the exhaustive matrices of derivatives included
 	$(BIN)/python -m pytest -n 2
 
 lint: $(VENV)/dev  ## check style and formatting

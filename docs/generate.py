@@ -17,7 +17,7 @@ from strategies.errors import LinAlgError
 from strategies.measuring import Case, backward_of, forward
 
 CASES = {
-    "lu_factor": ((6, 6), 3),
+    "lu": ((6, 6), 3),
     "pinv": ((6, 4), 2),
     "lstsq": ((6, 4), 2),
     "solve": ((4, 4), None),
@@ -49,7 +49,8 @@ def on_files(files: Files, config: Any) -> Files:
 
 def _page(name: str) -> str:
     kind = type(strategies.get(name))
-    return f"# {name}\n\n::: {kind.__module__}.{kind.__qualname__}\n    options:\n      show_root_heading: false\n"
+    options = "    options:\n      show_root_heading: false\n"
+    return f"# {name}\n\n::: {kind.__module__}.{kind.__qualname__}\n{options}"
 
 
 def _index() -> str:
@@ -72,6 +73,7 @@ def _index() -> str:
 Found by running every pair when this page was built: real and complex, one matrix and
 batches, compared with exact gradients. *Any rank*: the gradient of a rank-deficient matrix is right too.
 **Own** marks a backward that the strategy has for this operation; all others follow from its `factor`.
+`lu` stands for `lu_factor` and `lu_factor_ex` too; `lu_factor` raises at a zero pivot, as PyTorch's does.
 
 | strategy | {" | ".join(f"`{operation}`" for operation in CASES)} |
 | --- | {" | ".join("---" for _ in CASES)} |
@@ -91,7 +93,7 @@ def _support(operation: str, name: str) -> str:
     entry = "full rank"
     if deficient is not None and _is_right(Case(operation, shape, rank=deficient), name):
         entry = "any rank"
-    method = operation.removesuffix("_factor").removeprefix("slog") + "_backward"
+    method = operation.removeprefix("slog") + "_backward"
     kind = type(strategies.get(name))
     is_own = getattr(kind, method) is not getattr(strategies.Strategy, method)
     return f"**own**, {entry}" if is_own else entry

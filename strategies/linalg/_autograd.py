@@ -119,8 +119,7 @@ class _Call:
     def forward(self, inputs: Tensors) -> Tensors:
         with _in_operation(self.rule.name, inputs[0]):
             outputs, inverse = self.rule.forward(self.strategy, *inputs)
-        # Forward mode cannot give a tangent to an output that is a view of another tensor.
-        outputs = tuple(out if out._base is None else out.clone() for out in outputs)
+        outputs = tuple(_of_its_own(output, inputs) for output in outputs)
         known = [*inputs, *outputs]
         sources = []
         for tensor in () if inverse is None else inverse.tensors():
@@ -145,7 +144,13 @@ class _Call:
         if inverse is not None:
             inverse = inverse.rebuilt((saved[i] for i in self.sources), inputs[0])
         with _in_operation(f"the backward of {self.rule.name}", inputs[0]):
-            return self.rule.backward(self.strategy, inverse, inputs, outputs, cotangents, needed)
+            gradients = self.rule.backward(
+                self.strategy, inverse, inputs, outputs, cotangents, needed
+            )
+        given = (*cotangents, *saved)
+        return tuple(
+            None if gradient is None else _of_its_own(gradient, given) for gradient in gradients
+        )
 
     def explicit_backward(self, saved: Tensors) -> tuple[Callable[..., Tensors], Tensors]:
         """The explicit gradient as a function of its differentiable arguments, and those."""
@@ -159,6 +164,16 @@ class _Call:
             return self.rule.explicit_backward(self.strategy, inputs, outputs, cotangents)
 
         return gradient, (*inputs, *outputs[:count])
+
+
+def _of_its_own(result: Tensor, given: Tensors) -> Tensor:
+    """The result, copied where it is a view or one of the tensors given.
+
+    Forward mode has no tangent for a view of another tensor, and an autograd function may not return
+    what it was given.
+    """
+    is_given = any(result is tensor for tensor in given)
+    return result.clone() if is_given or result._base is not None else result
 
 
 _PLACEHOLDER = torch.empty(0, 0)

@@ -151,7 +151,7 @@ def _lstsq(
     if has_residuals.shape[-1]:
         residuals = (rhs - A @ X).abs().square().sum(-2)
     if is_vector:
-        X, residuals = X.squeeze(-1), residuals.squeeze(-1) if residuals.ndim else residuals
+        X = X.squeeze(-1)
     if singular_values.numel() == 0:
         singular_values = singular_values.new_empty(0)
     return LstsqResult(X, residuals, rank, singular_values)

@@ -94,7 +94,7 @@ def pinv(
         >>> A = torch.tensor([[3.0], [4.0]], requires_grad=True)
         >>> pinv(A, strategy="triangular_solve").sum().backward()
         >>> A.grad.round(decimals=4).flatten()
-        tensor([0.0064, -0.0048])
+        tensor([-0.0272, -0.0496])
     """
     candidates = choose(strategy, "pinv", A)
     if candidates[0].forward_is_differentiable:

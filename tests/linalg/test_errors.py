@@ -117,7 +117,7 @@ def test_slogdet_of_a_singular_matrix_has_a_value_and_no_gradient(strategy):
 
 @each_strategy
 def test_lapack_drivers_are_left_to_native(strategy):
-    with pytest.raises(strategies.UnsupportedError, match="gelsd.*native"):
+    with pytest.raises(strategies.UnsupportedError, match=r"gelsd.*native"):
         linalg.lstsq(torch.ones(3, 1), torch.ones(3, 1), driver="gelsd", strategy=strategy)
 
 
