@@ -154,8 +154,8 @@ class Policy:
         first = _installed(name)
         if operation not in ("pinv", "lstsq") or not first.requires_full_rank:
             return (first,)
-        fallback = self._defaults.get((operation, "any_rank"), BASELINE)
-        return first, _installed(fallback)
+        fallback = self._defaults.get((operation, "any_rank"))
+        return first, _any_rank() if fallback is None else _installed(fallback)
 
 
 def candidates(
@@ -218,6 +218,12 @@ def _read(path: Path) -> Policy:
         return Policy(content)
     except (KeyError, TypeError, json.JSONDecodeError) as error:
         raise ValueError(f"{path} is not a readable policy: {error!r}") from error
+
+
+def _any_rank() -> Strategy:
+    """The simplest strategy that takes any rank on every device, which PyTorch's lstsq does not."""
+    kinds = (registry.get(name) for name in registry.available())
+    return next(k for k in kinds if not (k.requires_full_rank or k.forward_is_differentiable))
 
 
 def _installed(name: str) -> Strategy:

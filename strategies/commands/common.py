@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, ParamSpec, TypeVar
@@ -13,7 +14,8 @@ from rich.console import Console
 P = ParamSpec("P")
 R = TypeVar("R")
 
-console = Console()
+# A file or a pipe has no width, and eighty columns would cut the tables that are written there.
+console = Console(width=None if sys.stdout.isatty() else 160)
 _errors = Console(stderr=True)
 
 Results = Annotated[
