@@ -17,7 +17,7 @@ def canonical(LU: Tensor, pivots: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Packed factors in canonical form, their pivots and ranks.
 
     A row of U counts as roundoff where each of its entries is negligible beside the terms that it is
-    the sum of, |U| ≤ 16·max(m, n)·ε·(|L||U|), which no scaling of rows or columns feigns; the rank is
+    the sum of, |U| ≤ 4·max(m, n)·ε·(|L||U|), which no scaling of rows or columns feigns; the rank is
     the number of rows above the last such rows (Higham, "Accuracy and Stability of Numerical
     Algorithms", 2nd ed., Theorem 9.3 bounds the rounding error by this product).
 
@@ -37,7 +37,7 @@ def canonical(LU: Tensor, pivots: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     rank = torch.full(LU.shape[:-2], k, dtype=torch.int64, device=LU.device)
     if LU.numel() == 0:
         return LU, pivots, rank
-    tolerance = 16 * max(LU.shape[-2:]) * torch.finfo(LU.dtype).eps
+    tolerance = 4 * max(LU.shape[-2:]) * torch.finfo(LU.dtype).eps
     # The test for the last pivot alone costs k products a matrix; few matrices go further.
     last = LU[..., k - 1, k - 1].abs()
     terms = (LU[..., k - 1, : k - 1].abs() * LU[..., : k - 1, k - 1].abs()).sum(-1) + last
