@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import torch
 import typer
 
-import strategies
 from benchmarks.grid import case_of
+from strategies import registry
 from strategies.errors import LinAlgError
 from strategies.measuring import Case, backward_of, peak_bytes, work_of
 from strategies.selection import files
@@ -55,15 +55,6 @@ def cases(operation: str) -> list[Case]:
     ]
 
 
-def built_in() -> list[str]:
-    """The strategies of this package, without those of plug-ins."""
-    return [
-        name
-        for name in strategies.available()
-        if type(strategies.get(name)).__module__.startswith("strategies.")
-    ]
-
-
 def count(case: Case, strategy: str) -> Counts:
     """The work of one backward, or nothing where the strategy refuses the case."""
     try:
@@ -98,7 +89,7 @@ def pins() -> tuple[str, dict[str, dict[str, Counts]]]:
 
 def _count_everything() -> dict[str, dict[str, Counts]]:
     return {
-        case.label: {name: count(case, name) for name in built_in()}
+        case.label: {name: count(case, name) for name in registry.built_in()}
         for operation in _SHAPES
         for case in cases(operation)
     }

@@ -22,6 +22,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullFormatter
 
 import strategies
+from strategies import registry
 
 COLOURS = ("#404040", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a6d1d")
 STRANGERS = ("#7b3294", "#00563f", "#9e1b32", "#1f3a93", "#6b8e23", "#a0522d", "#4b0082")
@@ -62,22 +63,12 @@ def look(name: str) -> dict[str, Any]:
         >>> look("native") == look("native") != look("somebody_elses")
         True
     """
-    built_in = built_ins()
+    built_in = registry.built_in()
     if name in built_in:
         index = built_in.index(name)
         return {"color": COLOURS[index % 8], "marker": MARKERS[(index + index // 8) % 8]}
     digest = zlib.crc32(name.encode())
     return {"color": STRANGERS[digest % 7], "marker": MARKERS[digest // 7 % 8]}
-
-
-def built_ins() -> list[str]:
-    """The strategies that come with the package, in the registry's order."""
-    package = strategies.__name__ + "."
-    return [
-        name
-        for name in strategies.available()
-        if type(strategies.get(name)).__module__.startswith(package)
-    ]
 
 
 def in_order(names: Iterable[str]) -> list[str]:

@@ -24,7 +24,7 @@ from strategies.qr_pinv import QRPinv
 from strategies.svd_truncated_pinv import SVDTruncatedPinv
 from strategies.triangular_solve import TriangularSolve
 
-__all__ = ["ENTRY_POINT_GROUP", "available", "get"]
+__all__ = ["ENTRY_POINT_GROUP", "available", "built_in", "get"]
 
 ENTRY_POINT_GROUP = "backward_strategies"
 
@@ -48,6 +48,16 @@ def available() -> tuple[str, ...]:
         ('native', 'triangular_solve')
     """
     return tuple(_strategies())
+
+
+def built_in() -> tuple[str, ...]:
+    """The names of the strategies of this package, without those of plug-ins.
+
+    Example:
+        >>> built_in()[0]
+        'native'
+    """
+    return tuple(kind.name for kind in _BUILT_IN)
 
 
 def get(name: str) -> Strategy:
@@ -91,6 +101,6 @@ def _load(point: importlib.metadata.EntryPoint) -> Strategy:
     kind = point.load()
     if not (isinstance(kind, type) and issubclass(kind, Strategy)):
         raise TypeError(f"not a subclass of strategies.Strategy: {kind!r}")
-    if kind.name in {built_in.name for built_in in _BUILT_IN}:
+    if kind.name in built_in():
         raise ValueError(f"'{kind.name}' is the name of a built-in strategy")
     return kind()

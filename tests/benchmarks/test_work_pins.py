@@ -5,13 +5,14 @@ import warnings
 import pytest
 
 from benchmarks import work_pins
+from strategies import registry
 
 RELEASE, PINNED = work_pins.pins()
 OPERATIONS = sorted({label.split()[0] for label in PINNED})
 
 
 @pytest.mark.skipif(work_pins.release() != RELEASE, reason=f"work is pinned for PyTorch {RELEASE}")
-@pytest.mark.parametrize("strategy", work_pins.built_in())
+@pytest.mark.parametrize("strategy", registry.built_in())
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_work_has_not_grown(operation, strategy):
     grown, shrunk = [], []

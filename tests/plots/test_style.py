@@ -1,10 +1,11 @@
 import itertools
 
 from plots import style
+from strategies import registry
 
 
 def test_built_ins_differ_in_colour_and_marker():
-    looks = [style.look(name) for name in style.built_ins()[: len(style.COLOURS)]]
+    looks = [style.look(name) for name in registry.built_in()[: len(style.COLOURS)]]
     for one, other in itertools.combinations(looks, 2):
         assert one["color"] != other["color"]
         assert one["marker"] != other["marker"]
@@ -12,7 +13,7 @@ def test_built_ins_differ_in_colour_and_marker():
 
 def test_more_built_ins_than_colours_still_differ(monkeypatch):
     names = [f"s{i}" for i in range(16)]
-    monkeypatch.setattr(style, "built_ins", lambda: names)
+    monkeypatch.setattr(style.registry, "built_in", lambda: tuple(names))
     assert len({tuple(style.look(name).values()) for name in names}) == 16
 
 
