@@ -1,11 +1,15 @@
-"""Large batches of small matrices: one column at a time over storage with the batch innermost."""
+"""Batches of small matrices: scalar recurrences over storage with the batch innermost."""
 
 from __future__ import annotations
+
+import math
 
 import torch
 from torch import Tensor
 
+from strategies.factors import LUFactors, Orthogonal, Triangular
 from strategies.formulas.lu import permute_rows
+from strategies.pseudo_inverse import PseudoInverse
 from strategies.triangular_solve import TriangularSolve
 
 __all__ = ["BatchLast"]
@@ -16,12 +20,14 @@ _LARGEST = 64  # columns reversed one by one: from half of this on, blocks are f
 
 
 class BatchLast(TriangularSolve):
-    """The reverse of LU unrolled to single columns, each step one long elementwise pass.
+    """The formulas unrolled to single numbers, each step the same for all matrices of a batch.
 
-    With blocks of one column the reverse in `blocked_lu` has no small factorizations, solves or
-    products left, only scalar recurrences, which are the same for every matrix of a batch. Stored
-    with the batch innermost, n² fused multiply-adds over vectors as long as the batch replace a loop
-    over the matrices. All other operations are those of `triangular_solve`.
+    A batched library call loops over the matrices and, where they are small, spends its time on
+    calling and on vectors too short. With the batch innermost the vectors are as long as the
+    machine likes and nothing is called. On the CPU a backward is one compiled pass over
+    groups of matrices (`strategies.lanes`), compiled at its first use for each dtype (seconds; kept on
+    disk). On other devices only LU is unrolled, to elementwise operations of torch. Larger
+    matrices, and forward computations, are those of `triangular_solve`.
 
     Example:
         >>> import torch, strategies
@@ -32,20 +38,120 @@ class BatchLast(TriangularSolve):
     """
 
     name = "batch_last"
-    summary = "LU reversed column by column, batch innermost; otherwise triangular_solve"
+    summary = "compiled loops with the batch innermost for small matrices; else triangular_solve"
 
     def lu_backward(self, LU: Tensor, inverse_order: Tensor, cotangent: Tensor) -> Tensor:
-        m, n = LU.shape[-2:]
-        if min(m, n) > _LARGEST:
+        if not _is_small(LU):
             return super().lu_backward(LU, inverse_order, cotangent)
         gradient = torch.empty_like(cotangent, memory_format=torch.contiguous_format)
-        if gradient.numel() == 0:
+        if LU.device.type == "cpu":
+            small, large = sorted(LU.shape[-2:])
+            flops = 2 * (small**2 * large - small**3 / 3)
+            _launch("lu", flops, LU, inverse_order, cotangent, gradient)
             return gradient
+        m, n = LU.shape[-2:]
         parts = (torch.split(tensor.reshape(-1, m, n), _CHUNK) for tensor in (LU, cotangent))
         results = torch.split(gradient.view(-1, m, n), _CHUNK)
         for factors, bar, result in zip(*parts, results, strict=True):
             result.copy_(_batch_first(_reverse(_batch_last(factors), _batch_last(bar))))
         return permute_rows(gradient, inverse_order)
+
+    def pinv_backward(self, inverse: PseudoInverse, matrix: Tensor, cotangent: Tensor) -> Tensor:
+        m, n = matrix.shape[-2:]
+        if m < n:
+            return self.pinv_backward(inverse.adjoint, matrix.mH, cotangent.mH).mH
+        if m == n:
+            return self.inv_backward(inverse, cotangent)
+        QR = _thin_factors(inverse)
+        if QR is None:
+            return super().pinv_backward(inverse, matrix, cotangent)
+        gradient = torch.empty_like(matrix, memory_format=torch.contiguous_format)
+        _launch("pinv", 6 * m * n**2 + 6 * n**3, *QR, cotangent, gradient)
+        return gradient
+
+    def lstsq_backward(
+        self,
+        inverse: PseudoInverse,
+        matrix: Tensor,
+        rhs: Tensor,
+        solution: Tensor,
+        cotangent: Tensor,
+        *,
+        need_matrix: bool = True,
+    ) -> tuple[Tensor | None, Tensor]:
+        if isinstance(inverse, LUFactors):
+            return self.solve_backward(inverse, solution, cotangent, need_matrix=need_matrix)
+        QR = _thin_factors(inverse)
+        if QR is None or not need_matrix:
+            return super().lstsq_backward(
+                inverse, matrix, rhs, solution, cotangent, need_matrix=need_matrix
+            )
+        gradient = torch.empty_like(matrix, memory_format=torch.contiguous_format)
+        rhs_gradient = torch.empty_like(rhs, memory_format=torch.contiguous_format)
+        m, n = matrix.shape[-2:]
+        flops = (8 * m * n + 2 * n**2) * rhs.shape[-1]
+        _launch("lstsq", flops, *QR, matrix, rhs, solution, cotangent, rhs_gradient, gradient)
+        return gradient, rhs_gradient
+
+    def solve_backward(
+        self,
+        inverse: PseudoInverse,
+        solution: Tensor,
+        cotangent: Tensor,
+        *,
+        need_matrix: bool = True,
+    ) -> tuple[Tensor | None, Tensor]:
+        if not (need_matrix and isinstance(inverse, LUFactors) and _is_small_on_cpu(inverse.LU)):
+            return super().solve_backward(inverse, solution, cotangent, need_matrix=need_matrix)
+        LU = inverse.LU
+        gradient = torch.empty_like(LU, memory_format=torch.contiguous_format)
+        rhs_gradient = torch.empty_like(cotangent, memory_format=torch.contiguous_format)
+        flops = 4 * LU.shape[-1] ** 2 * cotangent.shape[-1]
+        _launch("solve", flops, LU, inverse.pivots, solution, cotangent, rhs_gradient, gradient)
+        return gradient, rhs_gradient
+
+    def inv_backward(self, inverse: PseudoInverse, cotangent: Tensor) -> Tensor:
+        if not (isinstance(inverse, LUFactors) and _is_small_on_cpu(inverse.LU)):
+            return super().inv_backward(inverse, cotangent)
+        gradient = torch.empty_like(cotangent, memory_format=torch.contiguous_format)
+        _launch(
+            "inv", 4 * cotangent.shape[-1] ** 3, inverse.LU, inverse.pivots, cotangent, gradient
+        )
+        return gradient
+
+    def det_backward(self, LU: Tensor, inverse_order: Tensor, scale: Tensor) -> Tensor:
+        if not _is_small_on_cpu(LU):
+            return super().det_backward(LU, inverse_order, scale)
+        inverse_adjoint = torch.empty_like(LU, memory_format=torch.contiguous_format)
+        _launch("inverse_adjoint", 2 * LU.shape[-1] ** 3, LU, inverse_order, inverse_adjoint)
+        return inverse_adjoint.mul_(scale[..., None, None])
+
+
+def _is_small(matrix: Tensor) -> bool:
+    return min(matrix.shape[-2:]) <= _LARGEST and matrix.numel() > 0
+
+
+def _is_small_on_cpu(matrix: Tensor) -> bool:
+    return matrix.device.type == "cpu" and _is_small(matrix)
+
+
+def _thin_factors(inverse: PseudoInverse) -> tuple[Tensor, Tensor] | None:
+    """Q and R, where that is how the matrix is held and a kernel takes them."""
+    if not (isinstance(inverse, Orthogonal) and isinstance(inverse.core, Triangular)):
+        return None
+    return (inverse.left, inverse.core.factor) if _is_small_on_cpu(inverse.left) else None
+
+
+def _launch(kernel: str, flops: float, *tensors: Tensor) -> None:
+    # The compiler takes a second to import: who never uses it does not wait for it.
+    from strategies.lanes import kernels
+    from strategies.lanes.launch import launch
+
+    batch = tensors[0].shape[:-2]
+    if len(batch) != 1:
+        count = math.prod(batch)
+        tensors = tuple(tensor.reshape(count, *tensor.shape[len(batch) :]) for tensor in tensors)
+    launch(getattr(kernels, kernel), flops, *tensors)
 
 
 def _batch_last(matrices: Tensor) -> Tensor:

@@ -13,11 +13,12 @@ side of a thin matrix as rarely as the mathematics allows, whichever strategy it
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import enum
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -135,24 +136,23 @@ class PseudoInverse(ABC):
 
     def tensors(self) -> Iterator[Tensor]:
         """The tensors that hold this inverse, without the factored matrix itself."""
-        for field in dataclasses.fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
+        for name, value in vars(self).items():
             if isinstance(value, PseudoInverse):
                 yield from value.tensors()
-            elif isinstance(value, Tensor) and field.name != _FACTORED_MATRIX:
+            elif isinstance(value, Tensor) and name != _FACTORED_MATRIX:
                 yield value
 
     def rebuilt(self, tensors: Iterator[Tensor], matrix: Tensor) -> Self:
         """The same inverse over other tensors: those of `tensors()`, in its order, and F."""
-        changes: dict[str, Any] = {}
-        for field in dataclasses.fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
+        # Not dataclasses.replace, which takes as long as a small backward.
+        result = copy.copy(self)
+        fields = vars(result)
+        for name, value in vars(self).items():
             if isinstance(value, PseudoInverse):
-                changes[field.name] = value.rebuilt(tensors, matrix)
+                fields[name] = value.rebuilt(tensors, matrix)
             elif isinstance(value, Tensor):
-                is_factored = field.name == _FACTORED_MATRIX
-                changes[field.name] = matrix if is_factored else next(tensors)
-        return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+                fields[name] = matrix if name == _FACTORED_MATRIX else next(tensors)
+        return result
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -15,12 +15,14 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from strategies.errors import LinAlgError
 from strategies.interface import Strategy
@@ -225,8 +227,12 @@ class _Primal(torch.autograd.Function):
         if any(map(_is_legacy_batched, used)):
             function, arguments = ctx.call.explicit_backward(saved)
             return (None, *function(*used, *arguments))
-        gradients = iter(_Cotangent.apply(ctx.call, needed, *used, *saved))
-        return (None, *(next(gradients) if need else None for need in needed))
+        if not (torch.is_grad_enabled() or _is_transformed()):
+            # Nothing differentiates the gradient: a node for it would cost more than small ones do.
+            gradients = ctx.call.backward(tuple(used), saved, needed)
+            return (None, *(g if need else None for g, need in zip(gradients, needed, strict=True)))
+        nodes = iter(_Cotangent.apply(ctx.call, needed, *used, *saved))
+        return (None, *(next(nodes) if need else None for need in needed))
 
     @staticmethod
     def jvp(ctx: Any, _: None, *tangents: Tensor | None) -> Gradients:
@@ -320,6 +326,11 @@ class _Cotangent(torch.autograd.Function):
         return gradients, (0,) * len(gradients)
 
 
+for _forward in (_Primal.forward, _Cotangent.forward):
+    # torch asks for the signature in every call, and to find it takes as long as a small inverse.
+    vars(_forward)["__signature__"] = inspect.signature(_forward)
+
+
 def _without_tangents(tensors: Tensors) -> Tensors:
     """Copies for use inside a forward rule, where forward mode is off.
 
@@ -327,6 +338,11 @@ def _without_tangents(tensors: Tensors) -> Tensors:
     would find those of its base.
     """
     return tuple(tensor.clone() for tensor in tensors)
+
+
+def _is_transformed() -> bool:
+    """Whether a torch.func transform or forward mode sees what is computed now."""
+    return bool(torch._C._are_functorch_transforms_active()) or forward_ad._current_level >= 0
 
 
 def _is_legacy_batched(tensor: Tensor) -> bool:

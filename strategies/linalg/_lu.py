@@ -72,9 +72,11 @@ class _LUFactor(Rule):
     ) -> Gradients:
         LU, _, _, order, rank = outputs
         (cotangent,) = cotangents
-        if bool((rank < min(LU.shape[-2:])).any()):
+        if not bool(
+            LU.diagonal(dim1=-2, dim2=-1).all()
+        ):  # the trailing pivots of canonical form, too
             LU, cotangent = formula.extend(LU, rank), formula.mask_trailing(cotangent, rank)
-        _refuse_zero_pivots(LU)
+            _refuse_zero_pivots(LU)
         return (strategy.lu_backward(LU, order, cotangent),)
 
     def explicit_backward(

@@ -17,6 +17,8 @@ from typing import Any
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from strategies.lanes import watchers
+
 
 @dataclass(frozen=True)
 class Work:
@@ -41,8 +43,13 @@ def work_of(call: Callable[[], object]) -> Work:
         >>> work_of(lambda: a @ a.mT)
         Work(flops=72, calls=2)
     """
-    with _Counter() as counter:
-        call()
+    counter = _Counter()
+    watchers.append(counter.add_flops)
+    try:
+        with counter:
+            call()
+    finally:
+        watchers.remove(counter.add_flops)
     return Work(flops=round(counter.flops), calls=counter.calls)
 
 
@@ -51,6 +58,9 @@ class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         super().__init__()  # type: ignore[no-untyped-call]
         self.flops = 0.0
         self.calls = 0
+
+    def add_flops(self, flops: float) -> None:
+        self.flops += flops
 
     def __torch_dispatch__(
         self,

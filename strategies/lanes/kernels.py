@@ -1,0 +1,274 @@
+"""The backward of small matrices, a group of them at a time with the batch innermost.
+
+Gathered into an array (rows, columns, lanes), the scalar recurrences of substitution and elimination
+become the same vector instruction for all matrices of a group, however small they are, and a whole
+backward reads its inputs once and writes its result once. Each kernel goes over a batch of whatever
+strides and length; every function is plain Python until `strategies.lanes.launch` compiles it.
+
+In one file, because the compiler's cache looks for changes in the file of the kernel only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+__all__ = ["inv", "inverse_adjoint", "lstsq", "lu", "pinv", "solve"]
+
+Array = Any  # NumPy arrays of whatever the kernel is compiled for
+
+_compiled: Any = numba.njit  # as part of the kernel that calls it
+
+
+@_compiled
+def _gather(source: Array, start: int, lanes: int) -> Array:
+    """A group of matrices, batch last; the last one repeated where the batch ends."""
+    count, rows, columns = source.shape
+    group = np.empty((rows, columns, lanes), source.dtype)
+    for r in range(rows):
+        for c in range(columns):
+            for lane in range(lanes):
+                group[r, c, lane] = source[min(start + lane, count - 1), r, c]
+    return group
+
+
+@_compiled
+def _scatter(group: Array, target: Array, start: int) -> None:
+    count, rows, columns = target.shape
+    lanes = group.shape[2]
+    for lane in range(min(lanes, count - start)):
+        for r in range(rows):
+            for c in range(columns):
+                target[start + lane, r, c] = group[r, c, lane]
+
+
+@_compiled
+def _solve_upper(U: Array, Y: Array) -> None:
+    """Y ← U⁻¹ Y."""
+    n, columns, lanes = Y.shape
+    for i in range(n - 1, -1, -1):
+        for c in range(columns):
+            for lane in range(lanes):
+                Y[i, c, lane] /= U[i, i, lane]
+        for r in range(i):
+            for c in range(columns):
+                for lane in range(lanes):
+                    Y[r, c, lane] -= U[r, i, lane] * Y[i, c, lane]
+
+
+@_compiled
+def _solve_upper_adjoint(U: Array, Y: Array) -> None:
+    """Y ← U⁻ᴴ Y."""
+    n, columns, lanes = Y.shape
+    for i in range(n):
+        for c in range(columns):
+            for lane in range(lanes):
+                Y[i, c, lane] /= np.conj(U[i, i, lane])
+        for r in range(i + 1, n):
+            for c in range(columns):
+                for lane in range(lanes):
+                    Y[r, c, lane] -= np.conj(U[i, r, lane]) * Y[i, c, lane]
+
+
+@_compiled
+def _solve_unit_lower(L: Array, Y: Array) -> None:
+    """Y ← L⁻¹ Y; the diagonal of L is not read."""
+    n, columns, lanes = Y.shape
+    for i in range(n):
+        for r in range(i + 1, n):
+            for c in range(columns):
+                for lane in range(lanes):
+                    Y[r, c, lane] -= L[r, i, lane] * Y[i, c, lane]
+
+
+@_compiled
+def _solve_unit_lower_adjoint(L: Array, Y: Array) -> None:
+    """Y ← L⁻ᴴ Y; the diagonal of L is not read."""
+    n, columns, lanes = Y.shape
+    for i in range(n - 1, -1, -1):
+        for r in range(i):
+            for c in range(columns):
+                for lane in range(lanes):
+                    Y[r, c, lane] -= np.conj(L[i, r, lane]) * Y[i, c, lane]
+
+
+@_compiled
+def _permute(group: Array, order: Array, start: int) -> Array:
+    """Row i of each result is row `order[i]` of its matrix."""
+    count = order.shape[0]
+    rows, columns, lanes = group.shape
+    result = np.empty_like(group)
+    for lane in range(lanes):
+        of_matrix = order[min(start + lane, count - 1)]
+        for r in range(rows):
+            for c in range(columns):
+                result[r, c, lane] = group[of_matrix[r], c, lane]
+    return result
+
+
+@_compiled
+def _swap(group: Array, pivots: Array, start: int, adjoint: bool) -> None:
+    """Y ← P Y, or Pᵀ Y: the row swaps of LAPACK pivots, from the last one or from the first."""
+    count, n = pivots.shape
+    _, columns, lanes = group.shape
+    for lane in range(lanes):
+        of_matrix = pivots[min(start + lane, count - 1)]
+        for step in range(n):
+            i = step if adjoint else n - 1 - step
+            j = of_matrix[i] - 1
+            if j != i:
+                for c in range(columns):
+                    group[i, c, lane], group[j, c, lane] = group[j, c, lane], group[i, c, lane]
+
+
+@_compiled
+def _add_product(out: Array, sign: int, X: Array, Y: Array) -> None:
+    """Out ← out + sign · X Y."""
+    rows, inner, lanes = X.shape
+    columns = Y.shape[1]
+    for r in range(rows):
+        for i in range(inner):
+            for c in range(columns):
+                for lane in range(lanes):
+                    out[r, c, lane] += sign * X[r, i, lane] * Y[i, c, lane]
+
+
+@_compiled
+def _adjoint(X: Array) -> Array:
+    rows, columns, lanes = X.shape
+    result = np.empty((columns, rows, lanes), X.dtype)
+    for r in range(rows):
+        for c in range(columns):
+            for lane in range(lanes):
+                result[c, r, lane] = np.conj(X[r, c, lane])
+    return result
+
+
+@_compiled
+def _zeros(rows: int, columns: int, like: Array) -> Array:
+    return np.zeros((rows, columns, like.shape[2]), like.dtype)
+
+
+def lu(lanes: int, LU: Array, inverse_order: Array, cotangent: Array, result: Array) -> None:
+    """The reverse in `blocked_lu` with blocks of one column."""
+    count, m, n = LU.shape
+    for start in range(0, count, lanes):
+        F, S = _gather(LU, start, lanes), _gather(cotangent, start, lanes)
+        for j in range(min(m, n) - 1, -1, -1):
+            for r in range(j + 1, m):
+                for c in range(j + 1, n):
+                    for lane in range(lanes):
+                        S[r, j, lane] -= S[r, c, lane] * np.conj(F[j, c, lane])
+                        S[j, c, lane] -= np.conj(F[r, j, lane]) * S[r, c, lane]
+            for r in range(j + 1, m):
+                for lane in range(lanes):
+                    S[r, j, lane] /= np.conj(F[j, j, lane])
+                    S[j, j, lane] -= np.conj(F[r, j, lane]) * S[r, j, lane]
+        _scatter(_permute(S, inverse_order, start), result, start)
+
+
+def solve(
+    lanes: int,
+    LU: Array,
+    pivots: Array,
+    solution: Array,
+    cotangent: Array,
+    rhs_result: Array,
+    result: Array,
+) -> None:
+    """B̄ = A⁻ᴴ G and Ā = −B̄ Xᴴ, from A = P L U."""
+    n = LU.shape[1]
+    for start in range(0, LU.shape[0], lanes):
+        F, Y = _gather(LU, start, lanes), _gather(cotangent, start, lanes)
+        _solve_upper_adjoint(F, Y)
+        _solve_unit_lower_adjoint(F, Y)
+        _swap(Y, pivots, start, False)
+        _scatter(Y, rhs_result, start)
+        gradient = _zeros(n, n, F)
+        _add_product(gradient, -1, Y, _adjoint(_gather(solution, start, lanes)))
+        _scatter(gradient, result, start)
+
+
+def inv(lanes: int, LU: Array, pivots: Array, cotangent: Array, result: Array) -> None:
+    """Ā = −A⁻ᴴ G A⁻ᴴ, from A = P L U."""
+    for start in range(0, LU.shape[0], lanes):
+        F, Y = _gather(LU, start, lanes), _gather(cotangent, start, lanes)
+        _solve_upper_adjoint(F, Y)
+        _solve_unit_lower_adjoint(F, Y)
+        _swap(Y, pivots, start, False)
+        Y = _adjoint(Y)
+        _swap(Y, pivots, start, True)
+        _solve_unit_lower(F, Y)
+        _solve_upper(F, Y)
+        _scatter(-_adjoint(Y), result, start)
+
+
+def inverse_adjoint(lanes: int, LU: Array, inverse_order: Array, result: Array) -> None:
+    """A⁻ᴴ, from PᵀA = L U."""
+    n = LU.shape[1]
+    for start in range(0, LU.shape[0], lanes):
+        F = _gather(LU, start, lanes)
+        Y = _zeros(n, n, F)
+        for i in range(n):
+            for lane in range(lanes):
+                Y[i, i, lane] = 1
+        _solve_upper_adjoint(F, Y)
+        _solve_unit_lower_adjoint(F, Y)
+        _scatter(_permute(Y, inverse_order, start), result, start)
+
+
+def pinv(lanes: int, Q: Array, R: Array, cotangent: Array, result: Array) -> None:
+    """The formula of `strategies.formulas.pinv` at full column rank, A = Q R."""
+    n = R.shape[1]
+    for start in range(0, Q.shape[0], lanes):
+        basis, F = _gather(Q, start, lanes), _gather(R, start, lanes)
+        W = _adjoint(_gather(cotangent, start, lanes))
+        in_range = _zeros(n, n, F)
+        _add_product(in_range, 1, _adjoint(basis), W)
+        gram = _zeros(n, n, F)
+        for i in range(n):
+            for lane in range(lanes):
+                gram[i, i, lane] = 1
+        _solve_upper_adjoint(F, gram)
+        _solve_upper(F, gram)
+        K = in_range.copy()
+        _solve_upper(F, K)
+        along = -_adjoint(K)
+        _solve_upper_adjoint(F, along)
+        _add_product(along, -1, in_range, gram)
+        gradient = _zeros(basis.shape[0], n, F)
+        _add_product(gradient, 1, W, gram)
+        _add_product(gradient, 1, basis, along)
+        _scatter(gradient, result, start)
+
+
+def lstsq(
+    lanes: int,
+    Q: Array,
+    R: Array,
+    matrix: Array,
+    rhs: Array,
+    solution: Array,
+    cotangent: Array,
+    rhs_result: Array,
+    result: Array,
+) -> None:
+    """The formula of `strategies.formulas.lstsq` at full column rank, A = Q R."""
+    m, n = Q.shape[1:]
+    k = rhs.shape[2]
+    for start in range(0, Q.shape[0], lanes):
+        F, X = _gather(R, start, lanes), _gather(solution, start, lanes)
+        w = _gather(cotangent, start, lanes)
+        _solve_upper_adjoint(F, w)
+        Z = _zeros(m, k, F)
+        _add_product(Z, 1, _gather(Q, start, lanes), w)
+        _scatter(Z, rhs_result, start)
+        _solve_upper(F, w)
+        residual = _gather(rhs, start, lanes)
+        _add_product(residual, -1, _gather(matrix, start, lanes), X)
+        gradient = _zeros(m, n, F)
+        _add_product(gradient, -1, Z, _adjoint(X))
+        _add_product(gradient, 1, residual, _adjoint(w))
+        _scatter(gradient, result, start)
