@@ -229,8 +229,8 @@ QUICK = Grid(
 )
 
 _TALL = "8x8, 32x32, 128x128, 512x512, 32x8, 128x32, 512x128, 128x8, 512x32, 512x8"
-_TALL_BATCHED = "4x4, 16x16, 64x64, 16x4, 64x16, 64x4, 256x16"
-_DEEP = (16, 256, 4096)
+_TALL_BATCHED = "4x4, 16x16, 64x64, 16x4, 64x16, 64x4, 256x8"
+_DEEP = (16, 160, 2000)
 
 CPU = Grid(
     single=_everywhere(
@@ -270,7 +270,7 @@ CPU = Grid(
     largest_work=2**27,
     largest_reference=2**22,
 )
-"""What a policy for the CPU needs: steps of 4× in size and 16× in batch, up to a second's work.
+"""What a policy for the CPU needs: steps of 4× in size and some 12× in batch, up to a second's work.
 
 Between its cells a policy takes means over the nearest ones, so they are spread evenly."""
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from strategies.measuring.clock import FEWEST_PAIRS, sampler, synchronized_timer
+from strategies.measuring.clock import sampler, synchronized_timer
 
 HOPELESS = 10.0
 """Slower than the fastest by this factor, a callable sits the rounds out."""
 
 _SCREENING_CALLS = 3
-_SCREENING_SECONDS = 0.1
+_SCREENING_SECONDS = 1.0
+"""Long enough that what another program interrupted is tried again."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Rounds:
 def in_rounds(
     calls: Mapping[str, Callable[[], object]],
     *,
-    min_rounds: int = 2 * FEWEST_PAIRS,
+    min_rounds: int = 8,
     max_rounds: int = 40,
     budget: float = 1.0,
     timer: Callable[[], float] = synchronized_timer,
