@@ -7,12 +7,15 @@ BIN := $(VENV)/bin
 RESULTS := .asv/results
 export BACKWARD_STRATEGIES_GRID := $(GRID)
 
-.PHONY: help bench test test-all lint types docs readme clean
+# Times would double the time that it takes, and a policy rests on ratios taken in turn.
+POLICY_BENCHMARKS := '\.(Single|Batched|Conditioning)\.track_(speedup_over_native|gradient_error)'
+
+.PHONY: help bench policy test test-all lint types docs readme clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
 
-bench: $(VENV)/bench  ## measure the strategies and recommend one (GRID=tiny, quick or full)
+bench: $(VENV)/bench  ## measure the strategies and recommend one (GRID=tiny, quick, cpu or full)
 	$(BIN)/python -m benchmarks.machine
 	@# Exit status 2 says that some cells failed; they are in the results as failed.
 	$(BIN)/asv run --environment existing:same --set-commit-hash HEAD || [ $$? -eq 2 ]
@@ -24,6 +27,13 @@ bench: $(VENV)/bench  ## measure the strategies and recommend one (GRID=tiny, qu
 	@echo "figures         out/figures"
 	@echo "dashboard       .asv/html  ($(BIN)/asv preview)"
 	@echo "measurements    $(RESULTS)"
+
+policy: $(VENV)/bench  ## measure what a policy rests on, and build one
+	$(BIN)/python -m benchmarks.machine
+	BACKWARD_STRATEGIES_GRID=cpu $(BIN)/asv run --environment existing:same --set-commit-hash HEAD \
+	  --bench $(POLICY_BENCHMARKS) || [ $$? -eq 2 ]
+	@mkdir -p out
+	$(BIN)/backward-strategies policy build out/policy.json --results $(RESULTS)
 
 test: $(VENV)/dev  ## run the tests
 	$(BIN)/python -m pytest -n 2 -m "not slow"

@@ -1,4 +1,4 @@
-"""The cases that are measured: quick, full and tiny grids of them.
+"""The cases that are measured: tiny, quick, cpu and full grids of them.
 
 asv starts a process for every combination of parameters, n/a ones included. A grid is therefore
 made of dense blocks, one for single matrices and one for batches, and not of a sparse product of
@@ -62,6 +62,9 @@ class Grid:
         log10_conds: the condition numbers that are tried there.
         sized: by operation, the shapes at which errors are compared besides that one.
         gallery: by operation, the named matrices at which errors are compared.
+        largest_work: the most multiplications m n min(m, n) · batch; what is larger is n/a.
+        largest_reference: the most multiplications m n min(m, n) for which the exact gradient is
+            computed. 1024³ takes a minute or two of ball arithmetic, 256³ a second.
     """
 
     single: dict[str, Block]
@@ -70,6 +73,8 @@ class Grid:
     log10_conds: tuple[int, ...]
     sized: dict[str, Block]
     gallery: dict[str, Block]
+    largest_work: float = math.inf
+    largest_reference: int = 1024**3
 
     def conditioned_params(self, operation: str) -> list[list[str] | list[int]]:
         """As `Block.params`, with the condition numbers as a last list."""
@@ -114,6 +119,8 @@ def is_affordable(case: Case, strategy: str) -> bool:
     """Whether a machine with 8 GB can be asked to run the case in a minute or so."""
     m, n = case.shape
     itemsize = case.dtype.itemsize
+    if m * n * min(m, n) * max(case.batch, 1) > CHOSEN.largest_work:
+        return False
     if max(case.batch, 1) * m * n * itemsize > 2**28:
         return False
     if case.dtype.is_complex and min(m, n) > 1024:
@@ -124,8 +131,8 @@ def is_affordable(case: Case, strategy: str) -> bool:
 
 
 def has_affordable_reference(case: Case) -> bool:
-    """Whether the exact gradient takes no more than a minute or two of ball arithmetic."""
-    return math.prod(case.shape) * min(case.shape) <= 1024**3
+    """Whether the exact gradient is worth the time that it takes."""
+    return math.prod(case.shape) * min(case.shape) <= CHOSEN.largest_reference
 
 
 _SQUARE = ("solve", "inv", "det")
@@ -221,6 +228,52 @@ QUICK = Grid(
     ),
 )
 
+_TALL = "8x8, 32x32, 128x128, 512x512, 32x8, 128x32, 512x128, 128x8, 512x32, 512x8"
+_TALL_BATCHED = "4x4, 16x16, 64x64, 16x4, 64x16, 64x4, 256x8"
+_DEEP = (16, 160, 2000)
+
+CPU = Grid(
+    single=_everywhere(
+        lu_factor=Block(f"{_TALL}, 8x32, 32x128, 128x512, 8x128, 32x512, 8x512", dtypes=REAL),
+        pinv=Block(
+            f"{_TALL}, 32x32 rank=16, 128x128 rank=64, 128x8 rank=4, 512x32 rank=16", dtypes=REAL
+        ),
+        lstsq=Block(
+            f"{_TALL}, 8x8 k=16, 32x32 k=16, 128x128 k=16, 512x512 k=16, 128x8 k=16, 512x32 k=16, "
+            "32x32 rank=16, 128x128 rank=64, 128x8 rank=4, 512x32 rank=16",
+            dtypes=REAL,
+        ),
+        square=Block("8x8, 32x32, 128x128, 512x512", dtypes=REAL),
+    )
+    | {
+        "solve": Block(
+            "8x8, 32x32, 128x128, 512x512, 8x8 k=16, 32x32 k=16, 128x128 k=16, 512x512 k=16",
+            dtypes=REAL,
+        )
+    },
+    batched=_everywhere(
+        lu_factor=Block("4x4, 16x16, 64x64, 16x4, 4x16, 64x16, 16x64", _DEEP, REAL),
+        pinv=Block(f"{_TALL_BATCHED}, 16x16 rank=8, 64x16 rank=8", _DEEP, REAL),
+        lstsq=Block(
+            f"{_TALL_BATCHED}, 4x4 k=16, 16x16 k=16, 64x64 k=16, 64x16 k=16, "
+            "16x16 rank=8, 64x16 rank=8",
+            _DEEP,
+            REAL,
+        ),
+        square=Block("4x4, 16x16, 64x64", _DEEP, REAL),
+    )
+    | {"solve": Block("4x4, 16x16, 64x64, 4x4 k=16, 16x16 k=16, 64x64 k=16", _DEEP, REAL)},
+    conditioned=QUICK.conditioned,
+    log10_conds=QUICK.log10_conds,
+    sized=QUICK.sized,
+    gallery=QUICK.gallery,
+    largest_work=2**27,
+    largest_reference=2**22,
+)
+"""What a policy for the CPU needs: steps of 4× in size and some 12× in batch, up to a second's work.
+
+Between its cells a policy takes means over the nearest ones, so they are spread evenly."""
+
 TINY = Grid(
     single=_everywhere(
         lu_factor=Block("8x8, 48x48"),
@@ -247,11 +300,11 @@ TINY = Grid(
     ),
 )
 
-GRIDS = {"tiny": TINY, "quick": QUICK, "full": FULL}
+GRIDS = {"tiny": TINY, "quick": QUICK, "cpu": CPU, "full": FULL}
 
 
 def chosen_name() -> str:
-    """The grid that BACKWARD_STRATEGIES_GRID names: tiny, quick or full, which is the default.
+    """The grid that BACKWARD_STRATEGIES_GRID names: tiny, quick, cpu or full, which is the default.
 
     Raises:
         ValueError: if it names another.

@@ -43,7 +43,12 @@ Backward = Callable[[], tuple[Tensor, ...]]
 Method = TypeVar("Method", bound=Callable[..., object])
 
 # Fewest and most samples or pairs, and the seconds after which no more are taken.
-_EFFORT = {"tiny": (2, 6, 0.01), "quick": (3, 50, 0.1), "full": (5, 100, 0.5)}[grid.chosen_name()]
+_EFFORT = {
+    "tiny": (2, 6, 0.01),
+    "quick": (3, 50, 0.1),
+    "cpu": (3, 30, 0.06),
+    "full": (5, 100, 0.5),
+}[grid.chosen_name()]
 
 
 def unit(name: str, *, samples: bool = False) -> Callable[[Method], Method]:

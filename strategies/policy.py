@@ -5,28 +5,32 @@ The policy is the shipped one, or the file or the strategy that `use` or the env
 
 A policy file is JSON:
 
-    {"format": "backward-strategies policy", "version": 1,
+    {"format": "backward-strategies policy", "version": 2,
      "criteria": {"objective": "backward", "accuracy": null, "memory_bytes": null},
      "provenance": [{"machine": ..., "cpu": ..., "torch": ..., "commit": ..., ...}],
      "operations": {
        "pinv": {
          "default": {
-           "full_rank": {"strategy": "triangular_solve", "worst_regret": 1.4, ...},
-           "any_rank": {"strategy": "qr_pinv", "worst_regret": 3.1, ...}},
+           "full_rank": {"strategy": "triangular_solve", "then": ["qr_pinv", ...], ...},
+           "any_rank": {"strategy": "qr_pinv", "then": [...], "worst_regret": 3.1, ...}},
          "unstable": {"float64": {"explicit_inverse": "at κ = 1e5 its error is ..."}},
          "cells": {
            "cpu": {
              "float64": {
                "full_rank": [{"m": 4096, "n": 32, "rhs": 1, "batch": 0, "rank": null,
                               "use": "triangular_solve", "ties": ["qr_pinv"],
-                              "over_native": 188.0}, ...],
+                              "over_native": 188.0,
+                              "times": {"triangular_solve": 1.0, "qr_pinv": 1.04,
+                                        "native": 188.0}}, ...],
                "rank_deficient": [...]}}}}}}
 
-A case is answered by the measured cell nearest in log₂ of m, n, right-hand sides and batch, among
-those of the same operation, kind of device, dtype and kind of rank. A dtype that was not measured
-borrows the cells of the next of `DTYPES_IN_ORDER`; a kind of device that was not measured gets the
-operation's single default; an operation that was not measured, the baseline. Where no matrix of
-deficient rank was measured, there is no `any_rank` default, and the baseline is used for those.
+`times` are of every eligible strategy, over that of the fastest. A measured case is answered by its
+cell. Any other is answered by the nearest cells (see `ranking`) of the same operation, kind of
+device, dtype and kind of rank. A dtype that was not measured borrows the cells of the next of
+`DTYPES_IN_ORDER`; a kind of device that was not measured gets the operation's single default; an
+operation that was not measured, the baseline. Where no matrix of deficient rank was measured, there
+is no `any_rank` default, and the simplest strategy that takes any rank is used for those. Of what
+a policy ranks, the first that is installed is used.
 """
 
 from __future__ import annotations
@@ -34,20 +38,32 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import functools
+import heapq
 import json
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from strategies import registry
 from strategies.interface import Strategy
 
-__all__ = ["BASELINE", "FORMAT", "VERSION", "Policy", "candidates", "nearest", "position", "use"]
+__all__ = [
+    "BASELINE",
+    "FORMAT",
+    "VERSION",
+    "Cell",
+    "Policy",
+    "candidates",
+    "position",
+    "ranking",
+    "use",
+]
 
 FORMAT = "backward-strategies policy"
-VERSION = 1
+VERSION = 2
 
 BASELINE = "native"
 
@@ -60,6 +76,14 @@ DTYPES_IN_ORDER = {
     "complex128": ("complex128", "complex64", "float64", "float32"),
 }
 """Where each dtype looks for cells: the same field first, then the same precision."""
+
+_REGIMES = {"full_rank": "full_rank", "rank_deficient": "any_rank"}
+
+NEIGHBOURS = 4
+"""Cells that answer for a case between them."""
+
+BASELINE_MARGIN = 1.05
+"""What is expected to be faster than the baseline by no more than this is not used instead of it."""
 
 Point = tuple[float, float, float, float]
 
@@ -79,18 +103,61 @@ def position(m: int, n: int, rhs: int = 1, batch: int = 0) -> Point:
     )
 
 
-def nearest(cells: Sequence[tuple[Point, str]], asked: Point) -> str:
-    """What the nearest cell uses; the earliest of equally near ones.
+@dataclass(frozen=True)
+class Cell:
+    """A measured case.
+
+    Attributes:
+        position: where it lies.
+        names: its eligible strategies, the one to use first, then from fast to slow.
+        costs: of each of them, the logarithm of its time over the fastest one's.
+    """
+
+    position: Point
+    names: tuple[str, ...]
+    costs: Mapping[str, float]
+
+    @classmethod
+    def of(cls, entry: Mapping[str, Any]) -> Cell:
+        """The cell that an entry of a policy file describes."""
+        use, times = entry["use"], entry["times"]
+        others = sorted((name for name in times if name != use), key=times.__getitem__)
+        where = position(entry["m"], entry["n"], entry["rhs"], entry["batch"])
+        return cls(where, (use, *others), {name: math.log(times[name]) for name in times})
+
+
+def ranking(cells: Sequence[Cell], asked: Point) -> tuple[str, ...]:
+    """The strategies for a case, the best first, by what the nearest cells say of them.
+
+    That is the mean over the `NEIGHBOURS` nearest cells of the logarithm of the time over the
+    fastest one's, weighted by 1 / distance² (Shepard, Proc. 23rd ACM National Conference, 1968).
+    Strategies that are not eligible in all of them come last. The baseline is preferred to what is
+    not faster by `BASELINE_MARGIN`. A case that was measured is answered by its cell alone.
 
     Args:
-        cells: positions, and the strategy to use there; at least one.
+        cells: at least one.
         asked: the position of the case.
 
     Example:
-        >>> nearest([(position(4, 4), "native"), (position(512, 512), "qr_pinv")], position(99, 99))
-        'qr_pinv'
+        >>> small = Cell(position(4, 4), ("native", "qr_pinv"), {"native": 0.0, "qr_pinv": 1.0})
+        >>> large = Cell(position(99, 99), ("qr_pinv", "native"), {"native": 3.0, "qr_pinv": 0.0})
+        >>> ranking([small, large], position(9, 9)), ranking([small, large], position(30, 30))
+        (('native', 'qr_pinv'), ('qr_pinv', 'native'))
     """
-    return min(cells, key=lambda cell: math.dist(cell[0], asked))[1]
+    found = [(math.dist(cell.position, asked), cell) for cell in cells]
+    near = heapq.nsmallest(NEIGHBOURS, found, key=lambda pair: pair[0])
+    distance, nearest = near[0]
+    if distance == 0:
+        return nearest.names
+    costs = {
+        name: sum(cell.costs[name] / distance**2 for distance, cell in near)
+        for name in nearest.names
+        if all(name in cell.costs for _, cell in near)
+    }
+    if BASELINE in costs:
+        costs[BASELINE] -= math.log(BASELINE_MARGIN) * sum(1 / distance**2 for distance, _ in near)
+    best = sorted(costs, key=costs.__getitem__)
+    return (*best, *(name for name in nearest.names if name not in costs))
 
 
 class Policy:
@@ -101,21 +168,19 @@ class Policy:
     """
 
     def __init__(self, content: Mapping[str, Any]) -> None:
-        self._cells: dict[tuple[str, str, str, str], list[tuple[Point, str]]] = {}
-        self._defaults: dict[tuple[str, str], str] = {}
+        self._cells: dict[tuple[str, str, str, str], list[Cell]] = {}
+        self._defaults: dict[tuple[str, str], tuple[str, ...]] = {}
         self.candidates = functools.lru_cache(maxsize=4096)(self._candidates)
         for operation, entry in content["operations"].items():
             for regime, default in entry["default"].items():
-                self._defaults[operation, regime] = default["strategy"]
+                self._defaults[operation, regime] = (default["strategy"], *default["then"])
             for device, by_dtype in entry["cells"].items():
                 for dtype, by_rank in by_dtype.items():
                     for rank, cells in by_rank.items():
-                        self._cells[operation, device, dtype, rank] = [
-                            (position(c["m"], c["n"], c["rhs"], c["batch"]), c["use"])
-                            for c in cells
-                        ]
+                        key = operation, device, dtype, rank
+                        self._cells[key] = [Cell.of(cell) for cell in cells]
 
-    def pick(
+    def ranking(
         self,
         operation: str,
         m: int,
@@ -126,8 +191,8 @@ class Policy:
         dtype: str = "float64",
         device: str = "cpu",
         rank: Rank = "full_rank",
-    ) -> str:
-        """The name of the strategy to use for a case.
+    ) -> tuple[str, ...]:
+        """The names of the strategies for a case, the best first, whether installed or not.
 
         Args:
             operation: a name of `torch.linalg`.
@@ -143,19 +208,23 @@ class Policy:
         for candidate in DTYPES_IN_ORDER.get(dtype, ()):
             cells = self._cells.get((operation, kind, candidate, rank))
             if cells:
-                return nearest(cells, position(m, n, rhs, batch))
-        regime = "full_rank" if rank == "full_rank" else "any_rank"
-        return self._defaults.get((operation, regime), BASELINE)
+                return ranking(cells, position(m, n, rhs, batch))
+        return self._defaults.get((operation, _REGIMES[rank]), ())
 
     def _candidates(
         self, operation: str, m: int, n: int, rhs: int, batch: int, dtype: str, device: str
     ) -> tuple[Strategy, ...]:
-        name = self.pick(operation, m, n, rhs=rhs, batch=batch, dtype=dtype, device=device)
-        first = _installed(name)
+        def installed(rank: Rank) -> Iterator[Strategy]:
+            names = self.ranking(
+                operation, m, n, rhs=rhs, batch=batch, dtype=dtype, device=device, rank=rank
+            )
+            return (registry.get(name) for name in names if name in registry.available())
+
+        first = next(installed("full_rank"), None) or registry.get(BASELINE)
         if operation not in ("pinv", "lstsq") or not first.requires_full_rank:
             return (first,)
-        fallback = self._defaults.get((operation, "any_rank"))
-        return first, _any_rank() if fallback is None else _installed(fallback)
+        any_rank = (each for each in installed("rank_deficient") if not each.requires_full_rank)
+        return first, next(any_rank, None) or _any_rank()
 
 
 def candidates(
@@ -224,11 +293,6 @@ def _any_rank() -> Strategy:
     """The simplest strategy that takes any rank on every device, which PyTorch's lstsq does not."""
     kinds = (registry.get(name) for name in registry.available())
     return next(k for k in kinds if not (k.requires_full_rank or k.forward_is_differentiable))
-
-
-def _installed(name: str) -> Strategy:
-    """The strategy; the baseline where a policy names a plug-in that is not installed here."""
-    return registry.get(name if name in registry.available() else BASELINE)
 
 
 _override: contextvars.ContextVar[Policy | Strategy | None] = contextvars.ContextVar(

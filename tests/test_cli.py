@@ -126,18 +126,57 @@ def test_a_foreign_policy_is_named_and_kept(invoke, tmp_path):
     assert path.read_text() == '{"format": "something else"}'
 
 
-def test_regret_scores_a_policy(invoke, tmp_path, monkeypatch):
-    from strategies.selection import regret
+@pytest.fixture
+def small_cases(monkeypatch):
+    from strategies.commands import regret as command
+    from strategies.selection import held_out
 
-    monkeypatch.setattr(regret, "SIDES", (3, 12))
-    monkeypatch.setattr(regret, "BATCHES", (2, 8))
-    policy, out = tmp_path / "policy.json", tmp_path / "regret.json"
+    monkeypatch.setattr(held_out, "SIDES", (3, 12))
+    monkeypatch.setattr(held_out, "BATCHES", (2, 8))
+    monkeypatch.setattr(command, "BUDGET", 0.0)
+
+
+def test_regret_scores_a_policy_and_another_on_the_same_measurements(
+    invoke, tmp_path, small_cases, monkeypatch
+):
+    from strategies.selection import held_out
+
+    policy, kept = tmp_path / "policy.json", tmp_path / "scores.json"
     invoke("policy", "build", policy, "--results", RESULTS)
-    result = invoke("regret", policy, "--cases", 2, "--out", out)
+    result = invoke("regret", policy, "--cases", 2, "--scores", kept)
     assert result.exit_code == 0, result.output
     assert "Regret over 2 held-out cases" in result.stdout
-    choices = {score["choice"] for score in json.loads(out.read_text())["scores"]}
-    assert {"policy", "single default", "native"} <= choices
+    assert "times as fast as native" in result.stdout
+    assert "measuring" not in result.stdout
+    assert all(name in result.stdout for name in ("policy", "single default", "native"))
+    monkeypatch.setattr(held_out, "measure", lambda *_: pytest.fail("measured again"))
+    again = invoke("regret", policy, "--cases", 2, "--scores", kept)
+    assert again.stdout == result.stdout
+
+
+def test_regret_says_what_an_interrupted_run_has_kept(invoke, tmp_path, small_cases, monkeypatch):
+    from strategies.selection import held_out
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    policy, kept = tmp_path / "policy.json", tmp_path / "scores.json"
+    invoke("policy", "build", policy, "--results", RESULTS)
+    invoke("regret", policy, "--cases", 1, "--scores", kept)
+    monkeypatch.setattr(held_out, "measure", interrupt)
+    result = invoke("regret", policy, "--cases", 3, "--scores", kept)
+    assert result.exit_code != 0
+    assert "1 of 3 cases are in" in result.stdout
+
+
+def test_a_foreign_scores_file_is_named_and_kept(invoke, tmp_path):
+    policy, kept = tmp_path / "policy.json", tmp_path / "scores.json"
+    invoke("policy", "build", policy, "--results", RESULTS)
+    kept.write_text('{"format": "something else"}')
+    failed(
+        invoke("regret", policy, "--scores", kept), "scores.json", "is not a backward-strategies"
+    )
+    assert kept.read_text() == '{"format": "something else"}'
 
 
 def test_figures_need_a_checkout(invoke, tmp_path, monkeypatch):

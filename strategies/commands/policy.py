@@ -46,13 +46,14 @@ def show(file: PolicyFile) -> None:
     policy = policy_building.read(file)
     console.print(_defaults(policy))
     table = Table(title="By case", title_justify="left", header_style="bold")
-    for name in ("operation", "case", "dtype", "device", "use", "as good", "× native"):
+    for name in ("operation", "case", "dtype", "device", "use", "as good", "else", "× native"):
         table.add_column(name)
     for _, cell in policy_building.flat(policy).iterrows():
         table.add_row(
             *_case(cell),
             cell["use"],
             ", ".join(cell["ties"]),
+            _next(cell),
             "-" if pd.isna(cell["over_native"]) else f"{cell['over_native']:.3g}",
         )
     console.print(table)
@@ -79,12 +80,30 @@ def diff(old: PolicyFile, new: PolicyFile) -> None:
         f"{len(shared)} cells in both: {len(shared) - len(changed)} agree, "
         f"{len(changed) - beyond} differ within a tie, {beyond} differ; {only} in one only"
     )
+    agreeing, decided = policy_building.agreement(cells)
+    if decided:
+        console.print(
+            f"of the {decided} that are no tie, {agreeing} agree: {agreeing / decided:.1%}"
+        )
     if beyond:
         raise typer.Exit(1)
 
 
 def _case(cell: pd.Series) -> tuple[str, str, str, str]:
     return cell["operation"], recommendation.case_text(cell), cell["dtype"], cell["device"]
+
+
+def _next(cell: pd.Series) -> str:
+    """The fastest that is slower, and by how much: what is lost where the others are missing."""
+    slower = {
+        name: time
+        for name, time in cell["times"].items()
+        if name != cell["use"] and name not in cell["ties"]
+    }
+    if not slower:
+        return "-"
+    name = min(slower, key=slower.__getitem__)
+    return f"{name} {slower[name] / cell['times'].get(cell['use'], 1.0):.3g}×"
 
 
 def _defaults(policy: dict[str, Any]) -> Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -68,7 +69,10 @@ def recommend(
         table = markdown.answer(shown, measured, strategies.available())
         markdown.put_between_markers(into, table)
     if as_json:
-        print(json.dumps(recommendation.as_json(shown, criteria), indent=1, ensure_ascii=False))
+        content = recommendation.as_json(shown, criteria)
+        if shape is not None:
+            content["asked"] = asdict(question) | {"ranking": nearest.answer(cells, question)}
+        print(json.dumps(content, indent=1, ensure_ascii=False))
     elif shape is None:
         console.print(recommendation.overview(shown))
     else:
@@ -100,6 +104,12 @@ def _print_rankings(cells: list[pd.DataFrame], question: nearest.Question) -> No
             f"{asked} itself was not measured. This is the nearest case, a factor of "
             f"{2**distance:.2g} away; --measure measures yours."
         )
+        names = nearest.answer(cells, question)
+        if names:
+            console.print(
+                f"Weighted by nearness, this case and the next {len(cells) - 1} say: "
+                f"{', then '.join(names)}."
+            )
     if len(cells) > 1:
         others = pd.concat(cells[1:], ignore_index=True)
         console.print(recommendation.overview(others, title="The next nearest"))

@@ -97,7 +97,7 @@ def load_descriptions(folder: Path) -> dict[str, Any] | None:
 def _merge(results: Results, benchmarks: dict[str, Any]) -> list[Record]:
     records: dict[tuple[Any, ...], Record] = {}
     for name in sorted(results.get_all_result_keys(), key=_order_of_quantity):
-        *modules, _, method = name.split(".")
+        *modules, kind, method = name.split(".")
         description = benchmarks.get(name, {})
         if method not in QUANTITIES or _is_outdated(results, name, description):
             continue
@@ -105,9 +105,14 @@ def _merge(results: Results, benchmarks: dict[str, Any]) -> list[Record]:
         suite["is_peer"] = modules[0] == "peers"
         for combination, status, quantity in _values(results, name, description):
             case = suite | _case(name, combination)
-            record = records.setdefault(tuple(case.values()), case | {"status": status})
+            where = {"benchmark": ".".join([*modules, kind]), "parameters": _text(combination)}
+            record = records.setdefault(tuple(case.values()), case | where | {"status": status})
             record.update(quantity)
     return list(records.values())
+
+
+def _text(combination: tuple[Any, ...]) -> str:
+    return ", ".join(map(str, combination))
 
 
 def _order_of_quantity(name: str) -> int:

@@ -8,6 +8,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+LINE_LENGTH = 320
+"""A cell of a policy, and a case's times, fit in a line."""
+
 
 class UnusableFileError(ValueError):
     """A file that is missing, corrupt, truncated, foreign or of a newer version.
@@ -35,11 +38,12 @@ def read_json(path: Path) -> Any:
         raise UnusableFileError(path, f"is not valid JSON, or cut off ({error})") from error
 
 
-def read_versioned(path: Path, format_name: str, newest: int) -> dict[str, Any]:
+def read_versioned(path: Path, format_name: str, newest: int, *, oldest: int = 1) -> dict[str, Any]:
     """The content of one of our own JSON files, whose format and version are checked.
 
     Raises:
-        UnusableFileError: unreadable, of another format, or newer than this package knows.
+        UnusableFileError: unreadable, of another format, or of a version that this package does
+            not read: newer than `newest`, or older than `oldest`.
     """
     content = read_json(path)
     if not isinstance(content, dict) or content.get("format") != format_name:
@@ -51,6 +55,10 @@ def read_versioned(path: Path, format_name: str, newest: int) -> dict[str, Any]:
         raise UnusableFileError(
             path, f"has version {version}; this package reads up to {newest}: upgrade it"
         )
+    if version < oldest:
+        raise UnusableFileError(
+            path, f"has version {version}; this package reads {oldest} and later: make it anew"
+        )
     return content
 
 
@@ -60,7 +68,7 @@ def write_json(path: Path, content: Any) -> None:
     Raises:
         UnusableFileError: the folder is missing or cannot be written to.
     """
-    text = json.dumps(_without_nan(content), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+    text = _text(_without_nan(content)) + "\n"
     try:
         with tempfile.NamedTemporaryFile(
             "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
@@ -82,3 +90,17 @@ def _without_nan(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def _text(value: Any, depth: int = 0) -> str:
+    """JSON for people: what fits in a line is on one, the rest is indented."""
+    line = json.dumps(value, allow_nan=False, ensure_ascii=False)
+    if depth + len(line) <= LINE_LENGTH or not isinstance(value, dict | list):
+        return line
+    if isinstance(value, dict):
+        items = [f"{json.dumps(str(k))}: {_text(v, depth + 1)}" for k, v in value.items()]
+    else:
+        items = [_text(item, depth + 1) for item in value]
+    first, last = "{}" if isinstance(value, dict) else "[]"
+    indent = " " * (depth + 1)
+    return f"{first}\n{indent}" + f",\n{indent}".join(items) + f"\n{indent[1:]}{last}"

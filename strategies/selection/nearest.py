@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
+from strategies.policy import NEIGHBOURS, Cell, Point, position, ranking
 from strategies.selection.asv_files import parse_shape
+from strategies.selection.policy_building import entry_of
 from strategies.selection.rows import CELL
 
 
@@ -53,12 +54,13 @@ def matching(rows: pd.DataFrame, question: Question) -> pd.DataFrame:
     return rows
 
 
-def nearest_cells(rows: pd.DataFrame, question: Question, count: int = 3) -> list[pd.DataFrame]:
+def nearest_cells(
+    rows: pd.DataFrame, question: Question, count: int = NEIGHBOURS
+) -> list[pd.DataFrame]:
     """The measured cells nearest to the question's shape, nearest first.
 
-    Nearness is the Euclidean distance in log₂ of m, n, batch and right-hand sides: a factor of
-    two in one of them is a distance of 1. Full rank and deficient rank do not mix. The column
-    `distance` is added.
+    Nearness is that of the policy: the Euclidean distance of `strategies.policy.position`s. Full
+    rank and deficient rank do not mix. The column `distance` is added.
 
     Raises:
         ValueError: no cell is of the operation, dtype, device and kind of rank asked for.
@@ -72,9 +74,27 @@ def nearest_cells(rows: pd.DataFrame, question: Question, count: int = 3) -> lis
     if rows.empty:
         kind = "rank-deficient" if deficient else "full-rank"
         raise ValueError(f"no {kind} matrix was measured for {question.operation}")
-    asked = [shape["m"], shape["n"], shape["rhs"], question.batch]
-    measured = rows[["m", "n", "rhs", "batch"]].to_numpy(dtype=float)
-    offsets = np.log2(np.maximum(measured, 1)) - [math.log2(max(size or 1, 1)) for size in asked]
-    rows = rows.assign(distance=np.sqrt((offsets**2).sum(axis=1)))
+    asked = _position(question)
+    measured = rows[["m", "n", "rhs", "batch"]].to_numpy(dtype=int)
+    rows = rows.assign(distance=[math.dist(position(*sizes), asked) for sizes in measured])
     cells = [cell for _, cell in rows.groupby(["machine", *CELL], dropna=False, sort=False)]
     return sorted(cells, key=lambda cell: float(cell["distance"].iloc[0]))[:count]
+
+
+def answer(cells: list[pd.DataFrame], question: Question) -> tuple[str, ...]:
+    """What these judged cells say between them, the best strategy first, as a policy would.
+
+    Args:
+        cells: as `nearest_cells` gives them.
+        question: with a shape.
+
+    Returns:
+        Names; none if no strategy is eligible in any of the cells.
+    """
+    decided = [Cell.of(entry_of(cell)) for cell in cells if cell["chosen"].any()]
+    return ranking(decided, _position(question)) if decided else ()
+
+
+def _position(question: Question) -> Point:
+    m, n, rhs = (parse_shape(question.shape or "")[name] or 1 for name in ("m", "n", "rhs"))
+    return position(m, n, rhs, question.batch)

@@ -12,7 +12,8 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from strategies.accuracy.measures import gradient_error
+from strategies.accuracy import gradient
+from strategies.accuracy.certified import Certified
 from strategies.errors import LinAlgError
 from strategies.measuring import (
     Case,
@@ -54,25 +55,58 @@ def measure(
         Rows as `strategies.selection.rows.load` gives them. `speedup_over_native` is over the
         partner, which keeps the ratios between strategies.
     """
-    runnable: dict[str, Backward] = {}
-    records: list[dict[str, Any]] = []
-    for name in sorted(names, key=lambda name: name != BASELINE):
-        try:
-            runnable[name] = _warmed_up(case, name)
-            records.append({"strategy": name, "status": "ok"})
-        except (NotImplementedError, LinAlgError):
-            records.append({"strategy": name, "status": "n/a"})
-        except (RuntimeError, MemoryError):
-            records.append({"strategy": name, "status": "failed"})
+    runnable, statuses = prepare(case, names)
+    records: list[dict[str, Any]] = [
+        {"strategy": name, "status": status} for name, status in statuses.items()
+    ]
+    exact = exact_gradient(case)
     for record in records:
         if record["status"] == "ok":
             partner = next(iter(runnable.values()))
-            record.update(_quantities(case, record["strategy"], runnable, partner, budget))
+            record.update(_quantities(case, runnable[record["strategy"]], partner, exact, budget))
             if forward_too:
                 both = forward_backward_of(case, record["strategy"])
                 timing = paired(both, both, budget=budget / 4, min_pairs=6)
                 record["forward_backward_seconds"] = timing.seconds_f
-    return tidy(pd.DataFrame.from_records(records).assign(**_case_columns(case), **_here()))
+    return tidy(pd.DataFrame.from_records(records).assign(**case_columns(case), **_provenance()))
+
+
+def prepare(case: Case, names: Sequence[str]) -> tuple[dict[str, Backward], dict[str, str]]:
+    """Builds every strategy's graph of a case and runs its backward once.
+
+    Returns:
+        The backwards of those that can, native first, and the status of all: ok, n/a or failed.
+    """
+    runnable: dict[str, Backward] = {}
+    statuses: dict[str, str] = {}
+    for name in sorted(names, key=lambda name: name != BASELINE):
+        try:
+            runnable[name] = _warmed_up(case, name)
+            statuses[name] = "ok"
+        except (NotImplementedError, LinAlgError):
+            statuses[name] = "n/a"
+        except (RuntimeError, MemoryError):
+            statuses[name] = "failed"
+    return runnable, statuses
+
+
+def exact_gradient(case: Case) -> Certified | None:
+    """The exact gradient of a case, of a batch's first matrices; None where it takes too long."""
+    m, n = case.shape
+    if m * n * min(m, n) > LARGEST_EXACT:
+        return None
+    inputs, cotangents = case.inputs(), case.cotangents(forward(case, BASELINE))
+    if case.batch:
+        inputs, cotangents = (tuple(t[:CHECKED] for t in ts) for ts in (inputs, cotangents))
+    return gradient(case.operation, inputs, cotangents, rank=case.rank)
+
+
+def error_of(case: Case, backward: Backward, exact: Certified | None) -> float:
+    """The error of what a backward computes against `exact_gradient`; NaN where that is unknown."""
+    if exact is None:
+        return math.nan
+    computed = backward()
+    return exact.relative_error(tuple(t[:CHECKED] for t in computed) if case.batch else computed)
 
 
 def question_case(
@@ -102,36 +136,21 @@ def _warmed_up(case: Case, name: str) -> Backward:
 
 
 def _quantities(
-    case: Case, name: str, runnable: dict[str, Backward], partner: Backward, budget: float
+    case: Case, backward: Backward, partner: Backward, exact: Certified | None, budget: float
 ) -> dict[str, float]:
-    backward = runnable[name]
     timing = paired(partner, backward, budget=budget)
     return {
         "backward_seconds": timing.seconds_g,
         "speedup_over_native": timing.ratio,
         "speedup_over_native_low": timing.low,
         "speedup_over_native_high": timing.high,
-        "error": _error(case, backward),
+        "error": error_of(case, backward, exact),
         "peak_bytes": float(peak_bytes(backward, case.device)),
     }
 
 
-def _error(case: Case, backward: Backward) -> float:
-    m, n = case.shape
-    if m * n * min(m, n) > LARGEST_EXACT:
-        return math.nan
-    exact_for = case.inputs()
-    cotangents = case.cotangents(forward(case, BASELINE))
-    computed = backward()
-    if case.batch:
-        exact_for, cotangents, computed = (
-            tuple(tensor[:CHECKED] for tensor in group)
-            for group in (exact_for, cotangents, computed)
-        )
-    return gradient_error(case.operation, exact_for, cotangents, computed, rank=case.rank)
-
-
-def _case_columns(case: Case) -> dict[str, Any]:
+def case_columns(case: Case) -> dict[str, Any]:
+    """The columns of `rows.CELL` for a case."""
     m, n = case.shape
     return {
         "operation": case.operation,
@@ -146,14 +165,17 @@ def _case_columns(case: Case) -> dict[str, Any]:
     }
 
 
-def _here() -> dict[str, Any]:
-    cuda = torch.cuda.is_available()
+def machine() -> dict[str, str]:
+    """What times depend on besides the case, as text."""
     return {
         "machine": platform.node(),
         "cpu": platform.processor() or platform.machine(),
-        "gpu": torch.cuda.get_device_name() if cuda else "",
+        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else "",
         "threads": str(torch.get_num_threads()),
         "torch": torch.__version__,
-        "started_at": datetime.now(UTC).timestamp() * 1000,
-        "source": "measured now",
     }
+
+
+def _provenance() -> dict[str, Any]:
+    started_at = datetime.now(UTC).timestamp() * 1000
+    return {**machine(), "started_at": started_at, "source": "measured now"}

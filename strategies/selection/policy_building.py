@@ -25,9 +25,10 @@ _SIZES = ("m", "n", "rhs", "batch", "rank")
 
 _DEFAULT = {
     "type": "object",
-    "required": ["strategy", "worst_regret", "geometric_mean_regret", "cells", "uncovered"],
+    "required": ["strategy", "then", "worst_regret", "geometric_mean_regret", "cells", "uncovered"],
     "properties": {
         "strategy": {"type": "string"},
+        "then": {"type": "array", "items": {"type": "string"}},
         "worst_regret": {"type": ["number", "null"]},
         "geometric_mean_regret": {"type": ["number", "null"]},
         "cells": {"type": "integer"},
@@ -36,13 +37,14 @@ _DEFAULT = {
 }
 _CELL = {
     "type": "object",
-    "required": [*_SIZES, "use", "ties", "over_native"],
+    "required": [*_SIZES, "use", "ties", "over_native", "times"],
     "properties": {
         **{name: {"type": "integer", "minimum": 0} for name in ("m", "n", "rhs", "batch")},
         "rank": {"type": ["integer", "null"]},
         "use": {"type": "string"},
         "ties": {"type": "array", "items": {"type": "string"}},
         "over_native": {"type": ["number", "null"]},
+        "times": {"type": "object", "additionalProperties": {"type": "number"}},
     },
 }
 _BY_RANK = {"type": "object", "additionalProperties": {"type": "array", "items": _CELL}}
@@ -68,7 +70,7 @@ SCHEMA = {
         "operations": {"type": "object", "additionalProperties": _OPERATION},
     },
 }
-"""The JSON Schema of version 1."""
+"""The JSON Schema of version 2."""
 
 
 def build(rows: pd.DataFrame, simplest_first: Sequence[str], criteria: Criteria) -> dict[str, Any]:
@@ -123,7 +125,7 @@ def read(path: Path) -> dict[str, Any]:
     Raises:
         UnusableFileError: not a policy, a damaged one, or one of a newer version.
     """
-    policy = read_versioned(path, FORMAT, VERSION)
+    policy = read_versioned(path, FORMAT, VERSION, oldest=VERSION)
     try:
         jsonschema.validate(policy, SCHEMA)
     except jsonschema.ValidationError as error:
@@ -140,8 +142,9 @@ def single_default(judged: pd.DataFrame, simplest_first: Sequence[str]) -> dict[
     in which it is ineligible come first, then the smallest worst regret.
 
     Returns:
-        strategy; worst_regret and geometric_mean_regret, over the cases that it covers; cells,
-        how many have an eligible strategy; uncovered, in how many it is not among those.
+        strategy; then, the next best in turn; worst_regret and geometric_mean_regret, over the
+        cases that it covers; cells, how many have an eligible strategy; uncovered, in how many it
+        is not among those.
     """
     cells = judged.groupby(COMPARED, dropna=False, sort=False)["chosen"].transform("any")
     judged = judged[cells]
@@ -163,12 +166,14 @@ def single_default(judged: pd.DataFrame, simplest_first: Sequence[str]) -> dict[
     if not candidates:
         return {
             "strategy": simplest_first[0],
+            "then": [],
             "worst_regret": math.nan,
             "geometric_mean_regret": math.nan,
             "cells": 0,
             "uncovered": 0,
         }
-    return min(candidates, key=lambda candidate: candidate[:4])[-1]
+    best, *others = sorted(candidates, key=lambda candidate: candidate[:4])
+    return best[-1] | {"then": [name for _, _, _, name, _ in others]}
 
 
 def differences(old: dict[str, Any], new: dict[str, Any]) -> pd.DataFrame:
@@ -176,21 +181,21 @@ def differences(old: dict[str, Any], new: dict[str, Any]) -> pd.DataFrame:
 
     Returns:
         operation, device, dtype, the sizes, use_old, use_new (missing where a policy lacks the
-        cell), and is_tie: either choice is among the other policy's ties.
+        cell), and is_tie: one of them could not tell strategies apart, and the other's choice is
+        among those.
     """
     keys = ["operation", "device", "dtype", *_SIZES]
     both = flat(old).merge(flat(new), on=keys, how="outer", suffixes=("_old", "_new"))
-    ties = [
-        any(
-            choice in found
-            for choice, found in ((old_use, new_ties), (new_use, old_ties))
-            if isinstance(found, list)
-        )
-        for old_use, new_use, old_ties, new_ties in zip(
-            both["use_old"], both["use_new"], both["ties_old"], both["ties_new"], strict=True
-        )
-    ]
-    return both.assign(is_tie=ties)[[*keys, "use_old", "use_new", "is_tie"]]
+    both = both.assign(is_tie=[_is_tie(row) for _, row in both.iterrows()])
+    return both[[*keys, "use_old", "use_new", "is_tie"]]
+
+
+def _is_tie(both: pd.Series) -> bool:
+    if pd.isna(both["use_old"]) or pd.isna(both["use_new"]):
+        return False
+    if both["use_old"] == both["use_new"]:
+        return bool(both["ties_old"] or both["ties_new"])
+    return both["use_old"] in both["ties_new"] or both["use_new"] in both["ties_old"]
 
 
 def flat(policy: dict[str, Any]) -> pd.DataFrame:
@@ -206,6 +211,20 @@ def flat(policy: dict[str, Any]) -> pd.DataFrame:
     columns = ["operation", "device", "dtype", *_CELL["required"]]
     table = pd.DataFrame.from_records(records, columns=columns)
     return table.astype(dict.fromkeys(_SIZES, "Int64"))
+
+
+def agreement(differing: pd.DataFrame) -> tuple[int, int]:
+    """In how many of the cells that both have, and that are no tie, two policies agree.
+
+    Args:
+        differing: what `differences` returns.
+
+    Returns:
+        How many agree, and of how many.
+    """
+    both = differing["use_old"].notna() & differing["use_new"].notna()
+    decided = differing[both & ~differing["is_tie"]]
+    return int((decided["use_old"] == decided["use_new"]).sum()), len(decided)
 
 
 def _defaults(rows: pd.DataFrame, simplest_first: Sequence[str]) -> dict[str, Any]:
@@ -224,18 +243,30 @@ def _cells(rows: pd.DataFrame) -> dict[str, Any]:
     for _, cell in rows.groupby(COMPARED, dropna=False, sort=False):
         if not cell["chosen"].any():
             continue
-        use = cell[cell["chosen"]].iloc[0]
-        rank = "full_rank" if pd.isna(use["rank"]) else "rank_deficient"
-        device = use["device"].partition(":")[0]
-        cells = table.setdefault(device, {}).setdefault(use["dtype"], {}).setdefault(rank, [])
-        ties = cell[(cell["verdict"] == Verdict.TIE) & ~cell["chosen"]]["strategy"]
-        entry = {name: None if pd.isna(use[name]) else int(use[name]) for name in _SIZES}
+        first = cell.iloc[0]
+        rank = "full_rank" if pd.isna(first["rank"]) else "rank_deficient"
+        device = first["device"].partition(":")[0]
+        cells = table.setdefault(device, {}).setdefault(first["dtype"], {}).setdefault(rank, [])
+        entry = entry_of(cell)
         # Several devices of a kind: the first one stands for all.
         if not any(all(known[name] == entry[name] for name in _SIZES) for known in cells):
-            over_native = float(use["speedup_over_native"])
-            cells.append(
-                entry
-                | {"use": use["strategy"], "ties": list(ties)}
-                | {"over_native": None if math.isnan(over_native) else round(over_native, 3)}
-            )
+            cells.append(entry)
     return table
+
+
+def entry_of(cell: pd.DataFrame) -> dict[str, Any]:
+    """What a policy file says of a judged case, in which some strategy is chosen."""
+    use = cell[cell["chosen"]].iloc[0]
+    ties = cell[(cell["verdict"] == Verdict.TIE) & ~cell["chosen"]]["strategy"]
+    eligible = cell[cell["verdict"] != Verdict.INELIGIBLE]
+    over_native = float(use["speedup_over_native"])
+    return {
+        **{name: None if pd.isna(use[name]) else int(use[name]) for name in _SIZES},
+        "use": use["strategy"],
+        "ties": list(ties),
+        "over_native": None if math.isnan(over_native) else round(over_native, 3),
+        "times": {
+            name: float(f"{ratio:.4g}")
+            for name, ratio in zip(eligible["strategy"], eligible["ratio"], strict=True)
+        },
+    }

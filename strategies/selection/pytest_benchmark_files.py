@@ -71,6 +71,8 @@ def _record(benchmark: dict[str, Any]) -> Record | None:
         "dtype": str(params["dtype"]),
         "device": str(params["device"]),
         "log10_cond": math.nan,
+        "benchmark": benchmark["fullname"],
+        "parameters": ", ".join(str(params[name]) for name in PARAMETERS[:5]),
         "status": "ok",
         "backward_seconds": float(stats["median"]),
         "backward_seconds_low": float(stats["q1"]),

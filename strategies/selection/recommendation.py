@@ -24,7 +24,8 @@ _EVIDENCE = [
     *("ratio", "ratio_low", "ratio_high", "paired"),
     *("backward_seconds", "forward_backward_seconds"),
     *("speedup_over_native", "speedup_over_native_low", "speedup_over_native_high"),
-    *("error", "test_ratio", "peak_bytes", "source"),
+    *("error", "test_ratio", "peak_bytes"),
+    *("source", "benchmark", "parameters"),
 ]
 _COLOURS = {
     Verdict.BEST: "green",

@@ -10,8 +10,9 @@ The columns, in the order of `COLUMNS`:
 * backward_seconds, forward_backward_seconds, speedup_over_native (paired; larger is faster), each
   with the ends of its interval as `…_low` and `…_high`; error (relative, of the gradient),
   test_ratio (error / κ u, where κ is known), peak_bytes. A missing number was not measured;
-* provenance: commit, machine, cpu, gpu, threads, torch, started_at (UTC), and source, the file
-  that the row is from.
+* provenance: commit, machine, cpu, gpu, threads, torch, started_at (UTC); source, the file that the
+  row is from; benchmark, in that file, whose methods' names then follow (those of
+  `asv_files.QUANTITIES`), and parameters, that benchmark's, separated by commas.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ CELL = ["operation", "m", "n", "rhs", "rank", "log10_cond", "matrix", "batch", "
 """What a case consists of: strategies are compared where all of these agree."""
 
 _TEXT = ["operation", "matrix", "dtype", "device", "strategy", "status", "commit", "machine"]
-_TEXT += ["cpu", "gpu", "threads", "torch", "source"]
+_TEXT += ["cpu", "gpu", "threads", "torch", "source", "benchmark", "parameters"]
 _WHOLE = ["m", "n", "rhs", "rank", "batch"]
 _NUMBERS = [
     "log10_cond",
@@ -45,6 +46,7 @@ _NUMBERS = [
     *("error", "test_ratio", "peak_bytes"),
 ]
 _PROVENANCE = ["commit", "machine", "cpu", "gpu", "threads", "torch", "started_at", "source"]
+_PROVENANCE += ["benchmark", "parameters"]
 COLUMNS = [*CELL, "strategy", "is_peer", "status", *_NUMBERS[1:], *_PROVENANCE]
 
 UNIT_ROUNDOFF = {

@@ -1,6 +1,7 @@
 """Every grid is well formed and what it needs to be."""
 
 import itertools
+import math
 import os
 import subprocess
 import sys
@@ -51,6 +52,31 @@ def test_full_grid_spans_what_is_promised():
     assert any(case.rank for case in cases)
 
 
+def test_the_cpu_grid_has_cells_near_every_held_out_case():
+    from strategies.policy import position
+    from strategies.selection.held_out import draw_cases
+
+    points = {}
+    for operation in OPERATIONS:
+        cells = [case for case in cases_of("cpu", operation) if case.rank is None]
+        points[operation] = [position(*c.shape, c.rhs, c.batch) for c in cells if not c.matrix]
+    distances = [
+        min(math.dist(position(*c.shape, c.rhs, c.batch), p) for p in points[c.operation])
+        for c in draw_cases(300, "cpu", 0)
+    ]
+    # In log₂: a factor of four in size and of twelve in batch lie between neighbouring cells.
+    assert max(distances) < 5
+    assert sorted(distances)[150] < 2
+
+
+def test_what_is_too_much_work_for_a_grid_is_not_applicable(monkeypatch):
+    monkeypatch.setattr(grid, "CHOSEN", grid.CPU)
+    assert grid.is_affordable(grid.case_of("lu_factor", "64x64", 160, "float64", "cpu"), "native")
+    assert not grid.is_affordable(
+        grid.case_of("lu_factor", "64x64", 2000, "float64", "cpu"), "native"
+    )
+
+
 def test_strategies_are_the_registered_ones():
     assert grid.QUICK.single["pinv"].params[0] == list(strategies.available())
 
@@ -74,7 +100,7 @@ def test_native_is_spared_what_would_exhaust_memory():
 
 def test_unknown_grid_is_refused(monkeypatch):
     monkeypatch.setenv("BACKWARD_STRATEGIES_GRID", "huge")
-    with pytest.raises(ValueError, match="'huge': known grids are tiny, quick, full"):
+    with pytest.raises(ValueError, match="'huge': known grids are tiny, quick, cpu, full"):
         grid.chosen_name()
 
 

@@ -51,3 +51,18 @@ def test_an_unusable_file_is_named_with_its_problem(tmp_path, text, problem):
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(files.UnusableFileError, match="missing"):
         files.read_json(tmp_path / "missing.json")
+
+
+def test_a_file_of_an_older_version_is_named(tmp_path):
+    path = tmp_path / "f.json"
+    path.write_text('{"format": "ours", "version": 1}')
+    with pytest.raises(files.UnusableFileError, match="version 1; this package reads 2 and later"):
+        files.read_versioned(path, "ours", 3, oldest=2)
+
+
+def test_what_fits_in_a_line_is_written_in_one(tmp_path):
+    content = {"cells": [{"m": 4, "times": {"native": 1.0}}] * 20, "empty": [], "name": "é"}
+    files.write_json(tmp_path / "f.json", content)
+    text = (tmp_path / "f.json").read_text()
+    assert json.loads(text) == content
+    assert text.splitlines()[2] == '  {"m": 4, "times": {"native": 1.0}},'

@@ -39,3 +39,9 @@ def test_a_file_with_a_part_missing_is_refused(key):
 def test_a_newer_file_is_refused():
     with pytest.raises(UnusableFileError, match="pytest-benchmark 6"):
         pytest_benchmark_records(PATH, content() | {"version": "6.0.0"})
+
+
+def test_the_test_and_its_parameters_are_named():
+    native = pytest_benchmark_records(PATH, content())[0]
+    assert native["benchmark"] in {benchmark["fullname"] for benchmark in content()["benchmarks"]}
+    assert native["parameters"].startswith("native, ")

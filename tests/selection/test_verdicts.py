@@ -26,15 +26,15 @@ def test_the_fastest_eligible_is_best(rows_of, at_speed, order):
 
 
 def test_ten_times_the_best_error_is_too_much(rows_of, at_speed, order):
-    fast = at_speed("explicit_inverse", 5, error=1.2e-14)
-    judged = judge(rows_of(at_speed("native", 1), fast), order)
+    fast = at_speed("explicit_inverse", 5, error=1.2e-12)
+    judged = judge(rows_of(at_speed("native", 1, error=1e-13), fast), order)
     assert verdict(judged, "explicit_inverse") == "ineligible"
-    assert reason(judged, "explicit_inverse") == "error 1.2e-14 exceeds 1.0e-14"
+    assert reason(judged, "explicit_inverse") == "error 1.2e-12 exceeds 1.0e-12"
     assert chosen(judged) == ["native"]
 
 
-def test_an_error_below_the_roundoff_is_no_yardstick(rows_of, at_speed, order):
-    lucky, fast = at_speed("native", 1, error=1e-20), at_speed("qr_pinv", 5, error=5e-16)
+def test_what_a_stable_method_may_have_is_accurate(rows_of, at_speed, order):
+    lucky, fast = at_speed("native", 1, error=1e-20), at_speed("qr_pinv", 5, error=3e-14)
     assert chosen(judge(rows_of(lucky, fast), order)) == ["qr_pinv"]
 
 

@@ -1,0 +1,63 @@
+"""Rounds, on a time that only the measured callables advance."""
+
+import pytest
+
+from strategies.measuring.rounds import HOPELESS, in_rounds
+
+
+class FakeClock:
+    """A clock whose hand is moved by the tasks it hands out."""
+
+    def __init__(self):
+        self.now = 0.0
+        self.log = []
+
+    def __call__(self):
+        return self.now
+
+    def task(self, name, seconds):
+        def run():
+            self.log.append(name)
+            self.now += seconds() if callable(seconds) else seconds
+
+        return run
+
+
+def timed(clock, budget=0.0, **seconds):
+    calls = {name: clock.task(name, value) for name, value in seconds.items()}
+    return in_rounds(calls, min_rounds=4, budget=budget, timer=clock)
+
+
+def test_everyone_is_timed_in_every_round():
+    found = timed(FakeClock(), a=1.0, b=2.0)
+    assert found.seconds == {"a": [1.0] * 4, "b": [2.0] * 4}
+
+
+def test_every_second_round_goes_backwards():
+    clock = FakeClock()
+    timed(clock, a=1.0, b=1.0, c=1.0)
+    assert "".join(clock.log).endswith("abccbaabccba")
+
+
+def test_the_hopeless_sit_the_rounds_out():
+    clock = FakeClock()
+    found = timed(clock, fast=1.0, slow=1.1 * HOPELESS, slowish=0.9 * HOPELESS)
+    assert set(found.seconds) == {"fast", "slowish"}
+    assert found.screened["slow"] == pytest.approx(1.1 * HOPELESS)
+    assert clock.log.count("slow") == 1
+
+
+def test_one_slow_first_call_makes_nobody_hopeless():
+    clock = FakeClock()
+    first = iter([0.05])
+    found = timed(clock, a=0.001, b=lambda: next(first, 0.001))
+    assert set(found.seconds) == {"a", "b"}
+
+
+def test_the_budget_ends_the_rounds():
+    found = timed(FakeClock(), budget=19.0, a=1.0, b=1.0)
+    assert len(found.seconds["a"]) == 10
+
+
+def test_nothing_to_time_takes_no_time():
+    assert in_rounds({}).seconds == {}
