@@ -26,6 +26,7 @@ def draw(rows: pd.DataFrame) -> Figure:
     Raises:
         NotDrawableError: no operation has three cases with an eligible strategy.
     """
+    rows = rows[~rows["is_peer"]]
     if not rows["log10_cond"].isna().any():
         raise style.NotDrawableError("the results hold no timed case")
     judged = judge(rows, strategies.available())

@@ -22,6 +22,7 @@ def draw(rows: pd.DataFrame) -> Figure:
     Raises:
         NotDrawableError: no case has an eligible strategy.
     """
+    rows = rows[~rows["is_peer"]]
     if not rows["log10_cond"].isna().any():
         raise style.NotDrawableError("the results hold no timed case")
     judged = judge(rows, strategies.available())

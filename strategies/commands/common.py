@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,8 +15,8 @@ from rich.console import Console
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# A file or a pipe has no width, and eighty columns would cut the tables that are written there.
-console = Console(width=None if sys.stdout.isatty() else 160)
+# A file or a pipe has no width of its own: what fits the log of a build, unless COLUMNS says more.
+console = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120)
 _errors = Console(stderr=True)
 
 Results = Annotated[
