@@ -69,10 +69,10 @@ def _study(out: Path) -> None:
     _print("Error / κ u on the gallery, float64: the largest of all operations", _largest(named))
     growth = named[named["matrix"].eq("wilkinson_growth")]
     _print("Error / κ u on Wilkinson's matrix", _wide(growth, "operation", "test_ratio"))
-    save(error_over_gallery.draw(named), out / "error_over_gallery")
+    save(error_over_gallery.draw(named), out / "error_over_gallery_float64")
     sized = _measured(_sizes())
     _print("Error against size at κ = 10, float64, largest of all operations", _by_size(sized))
-    save(error_against_size.draw(sized), out / "error_against_size")
+    save(error_against_size.draw(sized), out / "error_against_size_float64")
     kahan = pd.DataFrame(_kahan())
     _print(
         "LU of Kahan's matrix, float64: what the backward adds", _wide(kahan, "n", "added_error")

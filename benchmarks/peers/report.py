@@ -63,13 +63,12 @@ def _cells(results: Results, objective: str) -> list[list[str]]:
 
 
 def _entry(timed: Timed, objective: str) -> str:
-    from strategies.selection.recommendation import seconds
+    from strategies.selection.recommendation import seconds, times
 
     if timed.note:
         return "n/a"
     low, ratio, high = timed.over_ours[objective]
-    digits = 0 if ratio >= 100 else 1 if ratio >= 10 else 2
-    interval = f"{ratio:.{digits}f}× [{low:.{digits}f}, {high:.{digits}f}]"
+    interval = f"{times(ratio)} [{times(low)}, {times(high)}]"
     return f"{seconds(timed.seconds[objective])} = {interval}"
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from strategies.measuring.case import OPERATIONS
 from strategies.policy import BASELINE
 from strategies.selection.files import UnusableFileError
-from strategies.selection.recommendation import case_text, seconds
+from strategies.selection.recommendation import case_text, seconds, times
 from strategies.selection.rows import latest
 from strategies.selection.verdicts import COMPARED, Verdict, order
 
@@ -88,15 +88,22 @@ def _libraries(beside: pd.DataFrame, ours: Sequence[str]) -> str:
         of = cell.set_index("strategy")
         native = seconds(of["backward_seconds"].get(BASELINE, math.nan))
         best = of[of.index.isin(ours) & (of.index != BASELINE)]["speedup_over_native"]
-        mine = f"{_ratio(best.iloc[0])} `{best.index[0]}`" if len(best) else "–"
+        mine = f"{times(best.iloc[0])} `{best.index[0]}`" if len(best) else "–"
         theirs = (of["speedup_over_native"].get(name, math.nan) for name in others)
-        lines.append([*_case(cell), native, mine, *map(_ratio, theirs)])
+        lines.append([*_case(cell), native, mine, *map(times, theirs)])
     return _table([BASELINE, "our best", *others], lines)
 
 
 def _cells(rows: pd.DataFrame) -> list[pd.DataFrame]:
-    cells = [cell for _, cell in rows.groupby(COMPARED, dropna=False, sort=False)]
-    return sorted(cells, key=lambda cell: OPERATIONS.index(cell["operation"].iloc[0]))
+    """The cases of an operation as they matter: single matrices, deficient ones, batches; large first."""
+
+    def order(cell: pd.DataFrame) -> tuple[float, ...]:
+        case = cell.iloc[0]
+        work = case["m"] * case["n"] * min(case["m"], case["n"]) * max(case["batch"], 1)
+        kind = case["batch"] > 0, not pd.isna(case["rank"])
+        return (OPERATIONS.index(case["operation"]), *kind, -work, case["rhs"])
+
+    return sorted((cell for _, cell in rows.groupby(COMPARED, dropna=False)), key=order)
 
 
 def _case(cell: pd.DataFrame) -> tuple[str, str]:
@@ -112,16 +119,10 @@ def _entry(measured: pd.DataFrame) -> str:
         return "–" if row["status"] == "n/a" else str(row["status"])
     speedup = row["speedup_over_native"]
     is_time = row["strategy"] == BASELINE or math.isnan(speedup)
-    text = seconds(row["backward_seconds"]) if is_time else _ratio(speedup)
+    text = seconds(row["backward_seconds"]) if is_time else times(speedup)
     if row["chosen"]:
         return f"**{text}**"
     return {Verdict.TIE: f"≈ {text}", Verdict.INELIGIBLE: f"({text})"}.get(row["verdict"], text)
-
-
-def _ratio(value: float) -> str:
-    if math.isnan(value):
-        return "–"
-    return f"{value:.2g}×" if value < 100 else f"{value:.0f}×"
 
 
 def _table(columns: Sequence[str], lines: Sequence[Sequence[str]]) -> str:

@@ -159,6 +159,18 @@ def size(value: float) -> str:
     return _scaled(value, (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0)))
 
 
+def times(value: float) -> str:
+    """A ratio with two digits, or all before the point.
+
+    Example:
+        >>> times(1.456), times(145.6)
+        ('1.5×', '146×')
+    """
+    if math.isnan(value):
+        return "–"
+    return f"{value:.2g}×" if value < 99.5 else f"{value:.0f}×"
+
+
 def _scaled(value: float, units: tuple[tuple[str, float], ...]) -> str:
     if math.isnan(value):
         return "-"
