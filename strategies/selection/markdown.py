@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from strategies.measuring.case import OPERATIONS
 from strategies.policy import BASELINE
 from strategies.selection.files import UnusableFileError
-from strategies.selection.recommendation import case_text, seconds, times
+from strategies.selection.recommendation import case_text, cells_in_order, seconds, times
 from strategies.selection.rows import latest
-from strategies.selection.verdicts import COMPARED, Verdict, order
+from strategies.selection.verdicts import Verdict, order
 
 BEGIN = "<!-- recommendation: begin -->"
 END = "<!-- recommendation: end -->"
@@ -75,7 +74,7 @@ def _verdicts(shown: pd.DataFrame, simplest_first: Sequence[str]) -> str:
     strategies = sorted(shown["strategy"].unique(), key=order(simplest_first))
     lines = [
         [*_case(cell), *(_entry(cell[cell["strategy"].eq(name)]) for name in strategies)]
-        for cell in _cells(shown)
+        for cell in cells_in_order(shown)
     ]
     return _table(strategies, lines)
 
@@ -84,7 +83,7 @@ def _libraries(beside: pd.DataFrame, ours: Sequence[str]) -> str:
     """Native's time, and how much faster our best strategy and every other library are."""
     others = sorted(set(beside["strategy"]) - set(ours))
     lines = []
-    for cell in _cells(beside):
+    for cell in cells_in_order(beside):
         of = cell.set_index("strategy")
         native = seconds(of["backward_seconds"].get(BASELINE, math.nan))
         best = of[of.index.isin(ours) & (of.index != BASELINE)]["speedup_over_native"]
@@ -92,18 +91,6 @@ def _libraries(beside: pd.DataFrame, ours: Sequence[str]) -> str:
         theirs = (of["speedup_over_native"].get(name, math.nan) for name in others)
         lines.append([*_case(cell), native, mine, *map(times, theirs)])
     return _table([BASELINE, "our best", *others], lines)
-
-
-def _cells(rows: pd.DataFrame) -> list[pd.DataFrame]:
-    """The cases of an operation as they matter: single matrices, deficient ones, batches; large first."""
-
-    def order(cell: pd.DataFrame) -> tuple[float, ...]:
-        case = cell.iloc[0]
-        work = case["m"] * case["n"] * min(case["m"], case["n"]) * max(case["batch"], 1)
-        kind = case["batch"] > 0, not pd.isna(case["rank"])
-        return (OPERATIONS.index(case["operation"]), *kind, -work, case["rhs"])
-
-    return sorted((cell for _, cell in rows.groupby(COMPARED, dropna=False)), key=order)
 
 
 def _case(cell: pd.DataFrame) -> tuple[str, str]:

@@ -11,6 +11,7 @@ import pandas as pd
 from rich import box
 from rich.table import Table
 
+from strategies.measuring.case import OPERATIONS
 from strategies.selection.files import write_json
 from strategies.selection.rows import CELL
 from strategies.selection.verdicts import COMPARED, Criteria, Verdict
@@ -121,6 +122,18 @@ def provenance(rows: pd.DataFrame) -> list[dict[str, Any]]:
         {**{name: run[name] for name in PROVENANCE}, "started_at": _date(run["started_at"])}
         for _, run in runs.iterrows()
     ]
+
+
+def cells_in_order(rows: pd.DataFrame) -> list[pd.DataFrame]:
+    """The cases as they matter: by operation, single matrices before batches, large before small."""
+
+    def order(cell: pd.DataFrame) -> tuple[float, ...]:
+        case = cell.iloc[0]
+        work = case["m"] * case["n"] * min(case["m"], case["n"]) * max(case["batch"], 1)
+        kind = case["batch"] > 0, not pd.isna(case["rank"])
+        return (OPERATIONS.index(case["operation"]), *kind, -work, case["rhs"])
+
+    return sorted((cell for _, cell in rows.groupby(COMPARED, dropna=False)), key=order)
 
 
 def case_text(row: pd.Series) -> str:

@@ -8,6 +8,7 @@ import pytest
 import torch
 import typer
 
+from benchmarks.peers import comparison
 from benchmarks.peers.comparison import GRIDS, Timed, cases, compare
 from benchmarks.peers.worker import Peer
 from strategies.measuring import Case, backward_of
@@ -50,6 +51,13 @@ def test_a_peer_does_the_same_work_or_refuses(peer, case):
 @pytest.mark.parametrize("grid", GRIDS)
 def test_cases_are_made(grid):
     assert all(case.device == "cpu" for case in cases(grid))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_what_loses_digits_twice_is_not_compared_as_our_best(dtype):
+    case = Case("pinv", (32, 8), dtype=dtype)
+    assert not comparison._is_stable(case, "explicit_inverse")
+    assert comparison._is_stable(case, "triangular_solve")
 
 
 @pytest.fixture
