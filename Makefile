@@ -5,6 +5,7 @@ GRID ?= $(or $(BACKWARD_STRATEGIES_GRID),quick)
 VENV := .venv
 BIN := $(VENV)/bin
 RESULTS := .asv/results
+SUITES = $(basename $(notdir $(shell grep -l suite.Measured benchmarks/*.py)))
 export BACKWARD_STRATEGIES_GRID := $(GRID)
 
 # Times would double the time that it takes, and a policy rests on ratios taken in turn.
@@ -15,10 +16,17 @@ POLICY_BENCHMARKS := '\.(Single|Batched|Conditioning)\.track_(speedup_over_nativ
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
 
-bench: $(VENV)/bench  ## measure the strategies and recommend one (GRID=tiny, quick, cpu or full)
+bench: $(VENV)/bench  ## measure the strategies and recommend one (GRID=tiny, quick, cpu or full; CONTINUE=1 after Ctrl-C)
 	$(BIN)/python -m benchmarks.machine
+	@# asv writes results when a run ends: by a run for each suite, Ctrl-C costs one suite at most.
 	@# Exit status 2 says that some cells failed; they are in the results as failed.
-	$(BIN)/asv run --environment existing:same --set-commit-hash HEAD || [ $$? -eq 2 ]
+	@trap 'printf "\n%s\n" "suites that ended are in $(RESULTS); make bench GRID=$(GRID) CONTINUE=1 \
+	measures the others"; exit 130' INT; \
+	for suite in $(SUITES); do \
+		echo "== suite $$suite, of $(SUITES)"; \
+		$(BIN)/asv run --environment existing:same --set-commit-hash HEAD --bench "^$$suite\." \
+			$(if $(CONTINUE),--skip-existing-successful) || [ $$? -eq 2 ] || exit 1; \
+	done
 	$(BIN)/asv publish
 	$(BIN)/python -m plots --results $(RESULTS) --out out/figures
 	$(BIN)/backward-strategies recommend --results $(RESULTS) --out out/recommendation.json

@@ -31,7 +31,7 @@ Ratios = dict[str, dict[str, float]]
 """Time over native's, by case label and strategy."""
 
 
-def time_over_native(
+def over_native(
     backward: Callable[[], object], native: Callable[[], object], budget: float
 ) -> float:
     """The shortest block of one over the shortest block of the other, taken in turn.
@@ -42,7 +42,7 @@ def time_over_native(
         budget: seconds to go on for.
 
     Example:
-        >>> time_over_native(lambda: sum(range(5000)), lambda: sum(range(5000)), 0.02) > 0
+        >>> over_native(lambda: sum(range(5000)), lambda: sum(range(5000)), 0.02) > 0
         True
     """
     mine, theirs = sampler(backward), sampler(native)

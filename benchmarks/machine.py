@@ -6,6 +6,9 @@ The entries are added to those of `asv machine`, and from then on kept with ever
 from __future__ import annotations
 
 import re
+import subprocess
+from datetime import UTC, datetime
+from typing import Any
 
 import torch
 
@@ -26,6 +29,17 @@ def description() -> dict[str, str]:
         "gpu": ", ".join(gpus),
         "tf32": "on" if torch.backends.cuda.matmul.allow_tf32 else "off",
     }
+
+
+def provenance() -> dict[str, Any]:
+    """Where and when something is measured: what rows of results keep of a run."""
+    from asv.machine import Machine
+
+    asked = ["git", "rev-parse", "HEAD"]
+    commit = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
+    known = {**Machine.get_defaults(), **description()}
+    kept = {key: known[key] for key in ("machine", "cpu", "gpu", "threads", "torch", "blas")}
+    return {"commit": commit, **kept, "started_at": datetime.now(UTC).timestamp() * 1000}
 
 
 def main() -> None:

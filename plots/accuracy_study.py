@@ -5,11 +5,10 @@ Every error is measured against a certified exact gradient. Tables are printed a
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-import platform
-import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,6 +32,8 @@ from plots.__main__ import save
 from strategies import linalg
 from strategies.accuracy import gallery, gradient, measures
 from strategies.accuracy.classes import WELL_POSED
+from strategies.commands.common import notes, tells_errors
+from strategies.commands.progress import progress
 from strategies.measuring import Case
 from strategies.measuring.case import SQUARE_ONLY
 from strategies.selection.rows import tidy
@@ -44,26 +45,34 @@ SEEDS = range(5)
 """Errors vary by a factor of a few from matrix to matrix: medians over these are tabled."""
 
 
+@tells_errors
 def main(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where the figures go.")] = Path("out"),
 ) -> None:
     """Measure, print the tables, draw the figures."""
     out.mkdir(parents=True, exist_ok=True)
-    conditioned = tidy(pd.DataFrame(_conditioning()))
+    try:
+        _study(out)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"figures so far are in {out}; the study starts anew") from None
+
+
+def _study(out: Path) -> None:
+    conditioned = _measured(_conditioning())
     for dtype, rows in conditioned.groupby("dtype"):
         _print(f"Median error against κ, {dtype}", _by_condition(rows))
         figure = error_against_conditioning.draw(_medians(rows))
         save(figure, out / f"error_against_conditioning_{dtype}")
     _print("Error of explicit_inverse / error of triangular_solve, medians", _inverse(conditioned))
     _print("Largest κ = 10^j at which an error is below 10 %, float32", _worthless(conditioned))
-    named = tidy(pd.DataFrame(_over_gallery()))
+    named = _measured(_over_gallery())
     _print("Error / κ u on the gallery, float64: the largest of all operations", _largest(named))
     growth = named[named["matrix"].eq("wilkinson_growth")]
     _print("Error / κ u on Wilkinson's matrix", _wide(growth, "operation", "test_ratio"))
-    save(error_over_gallery.draw(named), out / "error_over_gallery")
-    sized = tidy(pd.DataFrame(_sizes()))
+    save(error_over_gallery.draw(named), out / "error_over_gallery_float64")
+    sized = _measured(_sizes())
     _print("Error against size at κ = 10, float64, largest of all operations", _by_size(sized))
-    save(error_against_size.draw(sized), out / "error_against_size")
+    save(error_against_size.draw(sized), out / "error_against_size_float64")
     kahan = pd.DataFrame(_kahan())
     _print(
         "LU of Kahan's matrix, float64: what the backward adds", _wide(kahan, "n", "added_error")
@@ -77,33 +86,43 @@ def main(
     _print("det of [[2, 4], [3, 6]]: the gradient", _corank_one())
 
 
-def _conditioning() -> Iterator[dict[str, Any]]:
+def _conditioning() -> Iterator[Case]:
     for operation, dtype, seed in itertools.product(
         OPERATIONS, (torch.float32, torch.float64), SEEDS
     ):
         shape = (80, 10) if operation in ("pinv", "lstsq") else (32, 32)
         for log10_cond in range(1, 9 if dtype == torch.float32 else 16):
-            case = Case(operation, shape, dtype=dtype, log10_cond=log10_cond, seed=seed)
-            yield from _records(case)
+            yield Case(operation, shape, dtype=dtype, log10_cond=log10_cond, seed=seed)
 
 
-def _over_gallery() -> Iterator[dict[str, Any]]:
+def _over_gallery() -> Iterator[Case]:
     for operation, matrix in itertools.product(OPERATIONS, WELL_POSED):
         square = operation in SQUARE_ONLY or operation == "lu_factor"
-        case = Case(operation, (12, 12) if square else (20, 6), matrix=matrix)
-        condition = gallery.make(matrix, case.shape, case.dtype).condition
-        for record in _records(case):
-            yield record | {"log10_cond": math.log10(condition)}
+        yield Case(operation, (12, 12) if square else (20, 6), matrix=matrix)
 
 
-def _sizes() -> Iterator[dict[str, Any]]:
+def _sizes() -> Iterator[Case]:
     for operation, n in itertools.product(OPERATIONS, SIZES):
         shape = (8 * n, n) if operation in ("pinv", "lstsq") else (n, n)
-        yield from _records(Case(operation, shape, log10_cond=1.0))
+        yield Case(operation, shape, log10_cond=1.0)
+
+
+def _measured(cases: Iterable[Case]) -> pd.DataFrame:
+    """A row for every case and strategy."""
+    every = list(cases)
+    with progress(len(every), notes) as begin:
+        records = []
+        for case in every:
+            begin(case.label)
+            records += list(_records(case))
+    return tidy(pd.DataFrame(records))
 
 
 def _records(case: Case) -> Iterator[dict[str, Any]]:
     """One row a strategy; those that refuse the case have no error."""
+    log10_cond = case.log10_cond
+    if case.matrix is not None:
+        log10_cond = math.log10(gallery.make(case.matrix, case.shape, case.dtype).condition)
     for name in strategies.available():
         record = _provenance() | {
             "operation": case.operation,
@@ -111,7 +130,7 @@ def _records(case: Case) -> Iterator[dict[str, Any]]:
             "n": case.shape[1],
             "dtype": str(case.dtype).removeprefix("torch."),
             "device": case.device,
-            "log10_cond": case.log10_cond,
+            "log10_cond": log10_cond,
             "matrix": case.matrix,
             "strategy": name,
             "source": f"seed {case.seed}",
@@ -124,16 +143,10 @@ def _records(case: Case) -> Iterator[dict[str, Any]]:
             yield record | {"status": "n/a"}
 
 
+@functools.cache
 def _provenance() -> dict[str, Any]:
-    described = machine.description()
-    return {
-        "machine": "accuracy study",
-        "cpu": platform.machine(),
-        "threads": described["threads"],
-        "torch": described["torch"],
-        "commit": "",
-        "started_at": pd.Timestamp(time.time(), unit="s", tz="UTC"),
-    }
+    run = machine.provenance()
+    return run | {"started_at": pd.Timestamp(run["started_at"], unit="ms", tz="UTC")}
 
 
 def _kahan() -> Iterator[dict[str, Any]]:
@@ -149,7 +162,6 @@ def _kahan() -> Iterator[dict[str, Any]]:
             yield _provenance() | {
                 "n": n,
                 "device": "cpu",
-                "gpu": "",
                 "strategy": name,
                 "error": exact.relative_error((computed,)),
                 "added_error": measures.added_error(LU, pivots, G, computed),
@@ -169,7 +181,6 @@ def _right_hand_sides() -> Iterator[dict[str, Any]]:
                 yield _provenance() | {
                     "rhs_kind": kind,
                     "device": "cpu",
-                    "gpu": "",
                     "log10_cond": log10_cond,
                     "strategy": name,
                     "error": float(np.median(found)),

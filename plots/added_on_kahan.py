@@ -17,13 +17,11 @@ def draw(rows: pd.DataFrame) -> Figure:
     """
     figure, axes = style.panels(2, share=True)
     names = style.in_order(rows["strategy"])
-    titles = {"error": "against the gradient at A", "added_error": "at the stored factors"}
+    titles = {"error": "against the gradient at A", "added_error": "against that at the stored LU"}
     for ax, (column, title) in zip(axes, titles.items(), strict=True):
-        for rank, name in enumerate(names):
+        for name, look in style.nested(names).items():
             mine = rows[rows["strategy"].eq(name)]
-            look = style.look(name) | {"mfc": "none", "mew": 1.8}
-            size = 4 + 1.6 * (len(names) - rank)
-            ax.plot(mine["n"].astype(int), mine[column], markersize=size, **look)
-        ax.set(yscale="log", xlabel="n", title=title)
+            ax.plot(mine["n"].astype(int), mine[column], **look)
+        ax.set(yscale="log", xlabel="rows and columns n", title=title)
     axes[0].set_ylabel("relative error of gradient")
     return style.finish(figure, "lu_factor of Kahan's matrix, float64", rows, style.key(names))

@@ -31,8 +31,11 @@ def draw(rows: pd.DataFrame) -> Figure:
     for ax in axes[::3]:
         ax.set_ylabel("relative error of gradient")
     dtypes = ", ".join(sorted(rows["dtype"].unique()))
-    handles = style.key(style.in_order(rows["strategy"]))
-    return style.finish(figure, f"Error against condition number, {dtypes}", rows, handles)
+    handles = [*style.key(style.in_order(rows["strategy"])), style.guide("κ u")]
+    note = (
+        "u: unit roundoff of the dtype. A line that ends: beyond it the strategy refuses the matrix"
+    )
+    return style.finish(figure, f"Error against condition number, {dtypes}", rows, handles, note)
 
 
 def _one_shape(rows: pd.DataFrame) -> pd.DataFrame:
@@ -43,28 +46,11 @@ def _one_shape(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _panel(ax: Axes, rows: pd.DataFrame, dtype: str) -> None:
-    names = style.in_order(rows["strategy"])
-    for rank, name in enumerate(names):
+    for name, look in style.nested(style.in_order(rows["strategy"])).items():
         mine = rows[rows["strategy"].eq(name)].sort_values("log10_cond")
-        # Strategies often agree to the digit: larger open markers show around smaller ones.
-        ax.plot(
-            10 ** mine["log10_cond"],
-            mine["error"],
-            mfc="none",
-            mew=1.8,
-            markersize=4 + 2 * (len(names) - rank),
-            **style.look(name),
-        )
+        ax.plot(10 ** mine["log10_cond"], mine["error"], **look)
     powers = np.array([rows["log10_cond"].min(), rows["log10_cond"].max()])
     ax.plot(10**powers, UNIT_ROUNDOFF[dtype] * 10**powers, color=style.GUIDE, ls=":", zorder=1)
-    ax.annotate(
-        "κ u",
-        (10 ** powers[1], UNIT_ROUNDOFF[dtype] * 10 ** powers[1]),
-        xytext=(-4, 8),
-        textcoords="offset points",
-        color=style.GUIDE,
-        ha="right",
-    )
     if rows["error"].max() > 1:
         ax.axhline(1, color=style.GUIDE, lw=1)
     ax.set(xscale="log", yscale="log", xlabel="condition number κ")

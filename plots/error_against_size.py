@@ -33,17 +33,18 @@ def draw(rows: pd.DataFrame) -> Figure:
         ax.set_ylabel("relative error of gradient")
     style.power_of_two_ticks(axes[0], rows["size"])
     handles = [*style.key(style.in_order(rows["strategy"])), style.guide("κ u")]
-    return style.finish(figure, f"Error against size at κ = 10, {dtype}", rows, handles)
+    note = "size: ∛(m·n·min(m, n)), which is n if m = n. u: unit roundoff"
+    return style.finish(figure, f"Error against size at κ = 10, {dtype}", rows, handles, note)
 
 
 def _panel(ax: Axes, rows: pd.DataFrame, dtype: str) -> None:
-    names = style.in_order(rows["strategy"])
-    for rank, name in enumerate(names):
+    for name, look in style.nested(style.in_order(rows["strategy"])).items():
         mine = rows[rows["strategy"].eq(name)].sort_values("size")
-        look = style.look(name) | {"mfc": "none", "mew": 1.8}
-        ax.plot(mine["size"], mine["error"], markersize=4 + 1.6 * (len(names) - rank), **look)
+        ax.plot(mine["size"], mine["error"], **look)
     ax.axhline(10 * UNIT_ROUNDOFF[dtype], color=style.GUIDE, ls=":", lw=1.5)
     shape = (
-        "square" if rows["m"].eq(rows["n"]).all() else f"{rows['m'].iloc[0] // rows['n'].iloc[0]}:1"
+        "m = n"
+        if rows["m"].eq(rows["n"]).all()
+        else f"m = {rows['m'].iloc[0] // rows['n'].iloc[0]} n"
     )
-    ax.set(xscale="log", yscale="log", xlabel=f"∛(m·n·min(m, n)), {shape}")
+    ax.set(xscale="log", yscale="log", xlabel=f"size, {shape}")

@@ -18,12 +18,16 @@ def draw(rows: pd.DataFrame) -> Figure:
     figure, axes = style.panels(rows["rhs_kind"].nunique(), share=True)
     names = style.in_order(rows["strategy"])
     for ax, (kind, panel) in zip(axes, rows.groupby("rhs_kind", sort=False), strict=True):
-        for rank, name in enumerate(names):
+        for name, look in style.nested(names).items():
             mine = panel[panel["strategy"].eq(name)]
-            look = style.look(name) | {"mfc": "none", "mew": 1.8}
-            size = 4 + 1.6 * (len(names) - rank)
-            ax.plot(10 ** mine["log10_cond"], mine["error"], markersize=size, **look)
+            ax.plot(10 ** mine["log10_cond"], mine["error"], **look)
         ax.axhline(1, color=style.GUIDE, lw=1)
-        ax.set(xscale="log", yscale="log", xlabel="condition number κ", title=kind)
+        ax.set(
+            xscale="log",
+            yscale="log",
+            xlabel="condition number κ",
+            title=f"right-hand side: {kind}",
+        )
     axes[0].set_ylabel("relative error of gradient")
-    return style.finish(figure, "lstsq 80x10, float32", rows, style.key(names))
+    note = "Above 1 no digit is right. A line that ends: beyond it the strategy refuses the matrix"
+    return style.finish(figure, "Error of lstsq, 80x10 float32", rows, style.key(names), note)

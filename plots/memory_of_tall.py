@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from plots import style
+from strategies.selection.recommendation import size
 
 TALL = 4
 """A matrix is tall from this many times as many rows as columns."""
@@ -37,28 +38,24 @@ def draw(rows: pd.DataFrame) -> Figure:
         ax.set_title(operation)
     style.widen(axes[0])
     style.power_of_two_ticks(axes[0], rows["m"].astype(float))
+    style.in_units(axes[0].yaxis, size)
     for ax in axes[::2]:
-        ax.set_ylabel("peak above the graph (bytes)")
+        ax.set_ylabel("peak above the graph")
     handles = style.key(style.in_order(rows["strategy"]))
-    title = f"Memory of one backward, tall {dtype} matrices"
-    return style.finish(figure, f"{title} on {device}", rows, handles)
+    handles += [style.guide("two m × m", "--"), style.guide("one m × n")]
+    title = f"Memory of one backward, tall {dtype} matrices on {device}"
+    note = (
+        "two m × m: the arrays that PyTorch's own pinv and lstsq make; one m × n: the matrix itself"
+    )
+    return style.finish(figure, title, rows, handles, note)
 
 
 def _panel(ax: Axes, rows: pd.DataFrame, itemsize: int) -> None:
-    for name in style.in_order(rows["strategy"]):
+    for name, look in style.nested(style.in_order(rows["strategy"])).items():
         mine = rows[rows["strategy"].eq(name)].sort_values(["m", "n"])
-        ax.plot(mine["m"].astype(float), mine["peak_bytes"], **style.look(name))
+        ax.plot(mine["m"].astype(float), mine["peak_bytes"], **look)
     cases = rows.drop_duplicates(["m", "n"]).sort_values(["m", "n"])
     m, n = cases["m"].astype(float), cases["n"].astype(float)
-    guides = (("2 m × m", 2 * m * m * itemsize, 4), ("m × n", m * n * itemsize, -20))
-    for label, values, offset in guides:
-        ax.plot(m, values, color=style.GUIDE, ls=":", lw=1.5, marker="_", zorder=1)
-        ax.annotate(
-            label,
-            (m.iloc[-1], values.iloc[-1]),
-            xytext=(-6, offset),
-            textcoords="offset points",
-            ha="right",
-            color=style.GUIDE,
-        )
+    for values, line in ((2 * m * m * itemsize, "--"), (m * n * itemsize, ":")):
+        ax.plot(m, values, color=style.GUIDE, ls=line, lw=1.5, marker="_", ms=30, mew=2, zorder=1)
     ax.set(xscale="log", yscale="log", xlabel="rows m")

@@ -26,6 +26,7 @@ def draw(rows: pd.DataFrame) -> Figure:
     Raises:
         NotDrawableError: no operation has three cases with an eligible strategy.
     """
+    rows = rows[~rows["is_peer"]]
     if not rows["log10_cond"].isna().any():
         raise style.NotDrawableError("the results hold no timed case")
     judged = judge(rows, strategies.available())
@@ -43,7 +44,12 @@ def draw(rows: pd.DataFrame) -> Figure:
     eligible = judged[judged["verdict"].ne(Verdict.INELIGIBLE)]
     right = min(FURTHEST, max(float(eligible["ratio"].max()), 2.0))
     for ax in axes:
-        ax.set(xscale="log", xlim=(1, right), ylim=(-0.03, 1.03), xlabel="time over the fastest")
+        ax.set(
+            xscale="log",
+            xlim=(0.96, right * 1.1),
+            ylim=(-0.03, 1.03),
+            xlabel="time over the fastest's",
+        )
         ticks = [tick for tick in (1, 2, 5, 10, 20, 50) if tick <= right]
         ax.set_xticks(ticks, [f"{tick}×" for tick in ticks])
         ax.set_xticks([], minor=True)
@@ -51,7 +57,11 @@ def draw(rows: pd.DataFrame) -> Figure:
     for ax in axes[::3]:
         ax.set_ylabel("share of cases")
     handles = style.key(style.in_order(eligible["strategy"]))
-    return style.finish(figure, "Regret of keeping one strategy", judged, handles)
+    note = (
+        "A curve: in which share of the cases a strategy is accurate enough and takes at most that many "
+        "times\nthe fastest's time. What it lacks of 100 % it cannot do, or not accurately"
+    )
+    return style.finish(figure, "Regret of keeping one strategy", judged, handles, note)
 
 
 def _panel(ax: Axes, cases: pd.DataFrame, count: int) -> None:
@@ -59,6 +69,6 @@ def _panel(ax: Axes, cases: pd.DataFrame, count: int) -> None:
     for name in style.in_order(eligible["strategy"]):
         ratios = np.sort(eligible[eligible["strategy"].eq(name)]["ratio"].to_numpy(dtype=float))
         shares = np.arange(1, len(ratios) + 1) / count
-        x = np.concatenate([[1.0], ratios, [FURTHEST]])
+        x = np.concatenate([[1.0], ratios, [max(2 * FURTHEST, ratios[-1])]])
         y = np.concatenate([[0.0], shares, shares[-1:]])
         ax.step(x, y, where="post", markevery=slice(1, -1), **style.look(name))

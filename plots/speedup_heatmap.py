@@ -9,10 +9,12 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
+import strategies
 from plots import style
 from strategies.policy import BASELINE
-from strategies.selection.recommendation import case_text
+from strategies.selection.recommendation import case_text, times
 from strategies.selection.rows import CELL
+from strategies.selection.verdicts import Verdict, judge
 
 LARGEST_SHOWN = 16.0
 """The colour scale ends at this factor either way; the numbers tell what lies beyond."""
@@ -22,11 +24,16 @@ LARGEST_SHOWN = 16.0
 def draw(rows: pd.DataFrame) -> Figure:
     """A panel an operation: strategies down, cases across, from small to large and to batches.
 
+    What is too inaccurate to be used stands in parentheses, what is to be used in bold.
+
     Raises:
         NotDrawableError: no speed-up was measured.
     """
-    rows = rows[rows["log10_cond"].isna() & rows["speedup_over_native"].gt(0) & ~rows["is_peer"]]
-    rows = rows[rows["strategy"].ne(BASELINE)]
+    rows = rows[~rows["is_peer"]]
+    if not rows["log10_cond"].isna().any():
+        raise style.NotDrawableError("the results hold no timed case")
+    rows = judge(rows, strategies.available())
+    rows = rows[rows["speedup_over_native"].gt(0) & rows["strategy"].ne(BASELINE)]
     if rows.empty:
         raise style.NotDrawableError("no speed-up over native was measured")
     dtype = style.most_frequent(rows, "dtype", "float64")
@@ -49,11 +56,16 @@ def draw(rows: pd.DataFrame) -> Figure:
     for ax, operation in zip(axes, operations, strict=True):
         _panel(ax, rows[rows["operation"].eq(operation)], names, scale)
         ax.set_title(operation)
+    for index, ax in enumerate(axes):
+        ax.set_yticks(range(len(names)), names if index % columns == 0 else [""] * len(names))
     bar = figure.colorbar(ScalarMappable(scale, "PuOr"), ax=axes, shrink=0.7, pad=0.02)
     ticks = [-4, -2, 0, 2, 4]
     bar.set_ticks(ticks, labels=["≤ 1/16", "1/4", "1", "4", "≥ 16"])
     bar.set_label("times as fast as native")
-    return style.finish(figure, f"Speed-up over native, {dtype} on {device}", rows)
+    note = (
+        "Bold: the strategy to use. (Parentheses): too inaccurate to be used. n/a: does not apply"
+    )
+    return style.finish(figure, f"Speed-up over native, {dtype} on {device}", rows, note=note)
 
 
 def _panel(ax: Axes, rows: pd.DataFrame, names: list[str], scale: Normalize) -> None:
@@ -61,17 +73,22 @@ def _panel(ax: Axes, rows: pd.DataFrame, names: list[str], scale: Normalize) -> 
     labels = [case_text(case) for case in cases]
     values = np.full((len(names), len(labels)), np.nan)
     for _, row in rows.iterrows():
-        at = names.index(row["strategy"]), labels.index(case_text(row))
-        values[at] = row["speedup_over_native"]
+        i, j = names.index(row["strategy"]), labels.index(case_text(row))
+        values[i, j] = value = row["speedup_over_native"]
+        text = times(value).removesuffix("×")
+        is_dark = abs(np.log2(value)) > 0.6 * np.log2(LARGEST_SHOWN)
+        ax.text(
+            j,
+            i,
+            f"({text})" if row["verdict"] == Verdict.INELIGIBLE else text,
+            ha="center",
+            va="center",
+            fontsize=12,
+            fontweight="bold" if row["chosen"] else "normal",
+            color="white" if is_dark else "black",
+        )
+    for i, j in np.argwhere(np.isnan(values)):
+        ax.text(j, i, "n/a", ha="center", va="center", fontsize=11, color=style.GUIDE)
     ax.imshow(np.log2(values), cmap="PuOr", norm=scale, aspect="auto")
-    for (i, j), value in np.ndenumerate(values):
-        if np.isnan(value):
-            ax.text(j, i, "n/a", ha="center", va="center", fontsize=10, color=style.GUIDE)
-        else:
-            strong = abs(np.log2(value)) > 0.6 * scale.vmax if scale.vmax else False
-            colour = "white" if strong else "black"
-            text = f"{value:.2g}" if value < 100 else f"{value:.0f}"
-            ax.text(j, i, text, ha="center", va="center", fontsize=10.5, color=colour)
-    ax.set_xticks(range(len(labels)), labels, rotation=35, ha="right", fontsize=10.5)
-    ax.set_yticks(range(len(names)), names, fontsize=11)
+    ax.set_xticks(range(len(labels)), labels, rotation=35, ha="right", fontsize=12)
     ax.grid(visible=False)

@@ -17,9 +17,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 import strategies
 from strategies import registry
@@ -98,9 +99,9 @@ def panels(
 
 
 def finish(
-    figure: Figure, title: str, rows: pd.DataFrame, handles: Sequence[Artist] = ()
+    figure: Figure, title: str, rows: pd.DataFrame, handles: Sequence[Artist] = (), note: str = ""
 ) -> Figure:
-    """Adds title and legend above the panels, and below them the run that the figure is from."""
+    """Adds title and legend above the panels, below them how to read them and the run they are from."""
     columns = max(1, int(figure.get_figwidth() // 2.5))
     heading = figure.legend(
         handles=list(handles),
@@ -111,8 +112,18 @@ def finish(
         borderaxespad=0.2,
     )
     heading.get_title().set(fontsize=16, fontweight="bold")
-    figure.supxlabel(footer(rows), x=0.01, ha="left", fontsize=9.5, color="#606060")
+    below = "\n".join(filter(None, [note, footer(rows)]))
+    figure.supxlabel(below, x=0.01, ha="left", fontsize=11, color="#505050", linespacing=1.4)
     return figure
+
+
+def nested(names: Sequence[str], largest: float = 15.0) -> dict[str, dict[str, Any]]:
+    """Looks with open markers, smaller and smaller: of points that coincide each is seen."""
+    step = (largest - 5.0) / max(len(names) - 1, 1)
+    return {
+        name: look(name) | {"mfc": "none", "mew": 1.8, "markersize": largest - step * rank}
+        for rank, name in enumerate(names)
+    }
 
 
 def key(names: Sequence[str], *, ls: str = "-") -> list[Artist]:
@@ -163,8 +174,8 @@ def sorted_cases(rows: pd.DataFrame) -> list[pd.Series]:
     return [case for _, case in distinct.iterrows()]
 
 
-def widen(ax: Axes, decades: float = 1.5) -> None:
-    """Widens logarithmic axes so that small differences do not look large."""
+def widen(ax: Axes, decades: float = 2.0) -> None:
+    """Widens logarithmic axes so that small differences do not look large, and two ticks are seen."""
     for axis, set_limits in ((ax.xaxis, ax.set_xlim), (ax.yaxis, ax.set_ylim)):
         low, high = np.log10(axis.get_view_interval())
         middle, half = (low + high) / 2, max(high - low, decades) / 2
@@ -174,11 +185,18 @@ def widen(ax: Axes, decades: float = 1.5) -> None:
 
 def power_of_two_ticks(ax: Axes, values: pd.Series, at_most: int = 5) -> None:
     """Labels a logarithmic x axis of sizes with powers of two."""
-    first, last = math.floor(math.log2(values.min())), math.ceil(math.log2(values.max()))
+    # A cube root of a power of two may be a bit less.
+    first, last = math.floor(math.log2(values.min()) + 1e-9), math.ceil(math.log2(values.max()))
     step = max(1, math.ceil((last - first) / at_most))
     ticks = [2.0**power for power in range(first, last + 1, step)]
     ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.set_xticks([], minor=True)
+
+
+def in_units(axis: Axis, text: Callable[[float], str]) -> None:
+    """Labels an axis of seconds or bytes as the tables do: 10 µs, 1 ms."""
+    axis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def drawn(draw: Callable[[pd.DataFrame], Figure]) -> Callable[[pd.DataFrame], Figure]:

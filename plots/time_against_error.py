@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from plots import style
-from strategies.selection.recommendation import case_text
+from strategies.selection.recommendation import case_text, seconds
 from strategies.selection.rows import CELL
 
 
@@ -31,11 +31,13 @@ def draw(rows: pd.DataFrame) -> Figure:
     for ax, panel in zip(axes, panels, strict=True):
         _panel(ax, panel)
     for ax in axes[::3]:
-        ax.set_ylabel("backward (s)")
+        ax.set_ylabel("time of one backward")
     shown = pd.concat(panels)
     handles = style.key(style.in_order(shown["strategy"]), ls="")
     handles.append(style.guide("Pareto front", "-"))
-    return style.finish(figure, "Time against error, the largest case of each", shown, handles)
+    title = "Time against error, largest case of each operation"
+    note = "Pareto front: no other strategy is both faster and more accurate"
+    return style.finish(figure, title, shown, handles, note)
 
 
 def _largest(rows: pd.DataFrame) -> pd.DataFrame:
@@ -61,10 +63,11 @@ def _panel(ax: Axes, rows: pd.DataFrame) -> None:
         drawstyle="steps-pre",
         zorder=1,
     )
-    for _, row in rows.iterrows():
-        look = style.look(row["strategy"])
-        ax.plot(row["error"], row["backward_seconds"], ls="", markersize=11, **look)
+    for name, look in style.nested(style.in_order(rows["strategy"])).items():
+        mine = rows[rows["strategy"].eq(name)]
+        ax.plot(mine["error"], mine["backward_seconds"], ls="", **look)
     first = rows.iloc[0]
     title = f"{first['operation']} {case_text(first)}\n{first['dtype']}, {first['device']}"
     ax.set(xscale="log", yscale="log", title=title, xlabel="relative error of gradient")
     style.widen(ax)
+    style.in_units(ax.yaxis, seconds)

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from plots import style
+from strategies.selection.recommendation import seconds
 
 
 @style.drawn
@@ -31,28 +32,34 @@ def draw(rows: pd.DataFrame) -> Figure:
     rows = rows.assign(size=style.equivalent_size(rows))
     operations = sorted(rows["operation"].unique())
     figure, axes = style.panels(len(operations), share=True)
+    sizes = np.array([rows["size"].min(), rows["size"].max()])
+    fastest = rows["backward_seconds"].min()
     for ax, operation in zip(axes, operations, strict=True):
-        _panel(ax, rows[rows["operation"].eq(operation)], operation)
+        _panel(ax, rows[rows["operation"].eq(operation)], sizes, fastest)
+        ax.set_title(operation)
     for ax in axes[::3]:
-        ax.set_ylabel("backward (s)")
+        ax.set_ylabel("time of one backward")
     style.power_of_two_ticks(axes[0], rows["size"])
+    style.in_units(axes[0].yaxis, seconds)
     handles = style.key(style.in_order(rows["strategy"]))
-    handles.append(style.guide("best rate seen"))
-    return style.finish(figure, f"Time of one backward, {dtype} on {device}", rows, handles)
+    handles.append(style.guide("best rate"))
+    note = (
+        "size: ∛(m·n·min(m, n)), which is n if m = n; other shapes stand alone. "
+        "Best rate: size³ multiplications\nat the rate of the panel's fastest point"
+    )
+    title = f"Time of one backward, {dtype} on {device}"
+    return style.finish(figure, title, rows, handles, note)
 
 
-def _panel(ax: Axes, rows: pd.DataFrame, operation: str) -> None:
-    for name in style.in_order(rows["strategy"]):
+def _panel(ax: Axes, rows: pd.DataFrame, sizes: np.ndarray, fastest: float) -> None:
+    for name, look in style.nested(style.in_order(rows["strategy"])).items():
         mine = rows[rows["strategy"].eq(name)].sort_values("size")
         square = mine["m"].eq(mine["n"])
-        look = style.look(name)
-        ax.plot(mine["size"][square], mine["backward_seconds"][square], **look)
-        ax.plot(
-            mine["size"][~square],
-            mine["backward_seconds"][~square],
-            **{**look, "ls": "", "mfc": "white", "mew": 2},
-        )
-    sizes = np.array([rows["size"].min(), rows["size"].max()])
+        for shapes, line in ((square, "-"), (~square, "")):
+            ax.plot(mine["size"][shapes], mine["backward_seconds"][shapes], ls=line, **look)
     rate = (rows["size"] ** 3 / rows["backward_seconds"]).max()
-    ax.plot(sizes, sizes**3 / rate, color=style.GUIDE, lw=1.5, ls=":", zorder=1)
-    ax.set(xscale="log", yscale="log", title=operation, xlabel="∛(m·n·min(m, n)), open: m ≠ n")
+    # Far below the fastest of all, the line would only make the panels flat.
+    start = max(sizes[0], (rate * fastest) ** (1 / 3))
+    shown = np.array([min(start, sizes[1]), sizes[1]])
+    ax.plot(shown, shown**3 / rate, color=style.GUIDE, lw=1.5, ls=":", zorder=1)
+    ax.set(xscale="log", yscale="log", xlabel="size")

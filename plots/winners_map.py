@@ -9,7 +9,7 @@ from matplotlib.patches import Patch, Rectangle
 
 import strategies
 from plots import style
-from strategies.selection.recommendation import case_text
+from strategies.selection.recommendation import case_text, times
 from strategies.selection.verdicts import COMPARED, Verdict, judge
 
 
@@ -22,6 +22,7 @@ def draw(rows: pd.DataFrame) -> Figure:
     Raises:
         NotDrawableError: no case has an eligible strategy.
     """
+    rows = rows[~rows["is_peer"]]
     if not rows["log10_cond"].isna().any():
         raise style.NotDrawableError("the results hold no timed case")
     judged = judge(rows, strategies.available())
@@ -43,12 +44,14 @@ def draw(rows: pd.DataFrame) -> Figure:
     for ax, operation, cells in zip(axes, operations, per_operation, strict=True):
         _panel(ax, cells)
         ax.set_title(operation)
+        ax.set_xlim(-0.5, widest - 0.5)
     handles = [
         Patch(facecolor=style.look(name)["color"], label=name)
         for name in style.in_order(chosen["strategy"])
     ]
     handles.append(Patch(facecolor="white", edgecolor="black", hatch="//", label="tie"))
-    return style.finish(figure, f"What to use, on {device}", judged, handles)
+    note = "Number: speed-up over native. Hatching: in the colour of the fastest that is as good"
+    return style.finish(figure, f"What to use, on {device}", judged, handles, note)
 
 
 def _panel(ax: Axes, cells: pd.DataFrame) -> None:
@@ -69,10 +72,10 @@ def _panel(ax: Axes, cells: pd.DataFrame) -> None:
             hatched.set_edgecolor(second)
             ax.add_patch(hatched)
         if use["speedup_over_native"] > 0:
-            text = f"{use['speedup_over_native']:.2g}×"
+            text = times(use["speedup_over_native"])
             badge = {"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.9}
-            ax.text(x, y, text, ha="center", va="center", fontsize=10.5, bbox=badge)
-    ax.set_xticks(range(len(labels)), labels, rotation=35, ha="right", fontsize=10.5)
-    ax.set_yticks(range(len(dtypes)), dtypes, fontsize=11)
-    ax.set(xlim=(-0.5, len(labels) - 0.5), ylim=(len(dtypes) - 0.5, -0.5))
+            ax.text(x, y, text, ha="center", va="center", fontsize=12, bbox=badge)
+    ax.set_xticks(range(len(labels)), labels, rotation=35, ha="right", fontsize=12)
+    ax.set_yticks(range(len(dtypes)), dtypes, fontsize=12)
+    ax.set_ylim(len(dtypes) - 0.5, -0.5)
     ax.grid(visible=False)

@@ -50,7 +50,7 @@ def test_recommend_for_a_case_ranks_and_names_the_nearest(invoke):
     assert result.exit_code == 0
     assert "← " in result.stdout
     assert "100x10 itself was not measured" in result.stdout
-    assert "4754bd79-existing-py3.11.json" in result.stdout
+    assert "a7107f47-existing-py3.11.json" in result.stdout
 
 
 def test_recommend_as_json_is_nothing_but_json(invoke):

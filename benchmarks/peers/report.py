@@ -1,4 +1,4 @@
-"""What the comparison with the peers found: a table to read, and a file to keep.
+"""What the comparison with the peers found: a table to read, and a file to keep and to go on from.
 
 asv imports this module too, in environments without asv's own package and pandas: they are imported
 where they are used.
@@ -7,21 +7,23 @@ where they are used.
 from __future__ import annotations
 
 import importlib.metadata
-import subprocess
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import torch
 from rich.table import Table
 
 from benchmarks import machine
 from benchmarks.peers.comparison import NATIVE, OBJECTIVES, Timed
-from strategies.measuring import Case, PairedTiming
+from strategies.measuring import Case
 from strategies.selection import files
 from strategies.selection.peers_files import FORMAT, VERSION
 
-Results = list[tuple[Case, list[Timed]]]
+Results = dict[Case, list[Timed]]
+
+_VARY = ("started_at",)
+"""What may differ between the runs that add up to one file."""
 
 
 def as_table(results: Results, objective: str) -> Table:
@@ -47,34 +49,43 @@ def as_markdown(results: Results) -> str:
 
 
 def _cells(results: Results, objective: str) -> list[list[str]]:
-    peers = list(dict.fromkeys(timed.name for _, every in results for timed in every[2:]))
     from strategies.selection.recommendation import seconds
 
+    peers = list(dict.fromkeys(timed.name for every in results.values() for timed in every[2:]))
     lines = [["case", "our best", "ours", NATIVE, *peers]]
-    for case, (native, ours, *others) in results:
+    for case, (native, ours, *others) in results.items():
         by_name = {timed.name: timed for timed in others}
         shown = [_entry(timed, objective) for timed in (native, *(by_name[p] for p in peers))]
         label = case.label.removesuffix(" cpu").removesuffix(" float64")
-        lines.append([label, ours.name, seconds(ours.seconds[objective]), *shown])
+        time = "n/a" if ours.note else seconds(ours.seconds[objective])
+        lines.append([label, ours.name, time, *shown])
     return lines
 
 
 def _entry(timed: Timed, objective: str) -> str:
-    from strategies.selection.recommendation import seconds
+    from strategies.selection.recommendation import seconds, times
 
     if timed.note:
         return "n/a"
-    ratio = timed.over_ours[objective]
-    return f"{seconds(timed.seconds[objective])} = {_ratio(ratio)}"
+    low, ratio, high = timed.over_ours[objective]
+    interval = f"{times(ratio)} [{times(low)}, {times(high)}]"
+    return f"{seconds(timed.seconds[objective])} = {interval}"
 
 
-def _ratio(timing: PairedTiming) -> str:
-    digits = 0 if timing.ratio >= 100 else 1 if timing.ratio >= 10 else 2
-    return f"{timing.ratio:.{digits}f}× [{timing.low:.{digits}f}, {timing.high:.{digits}f}]"
+def provenance(peers: Sequence[str]) -> dict[str, Any]:
+    """Where and with what is measured."""
+    versions = {name: importlib.metadata.version(name) for name in peers}
+    return machine.provenance() | {"libraries": versions}
 
 
-def write(path: Path, results: Results, peers: Sequence[str]) -> None:
+def write(path: Path, results: Results, arguments: dict[str, Any], where: dict[str, Any]) -> None:
     """Writes the JSON file that `strategies.selection.rows` reads, and Markdown beside it.
+
+    Args:
+        path: of the JSON file; it is replaced in one step.
+        results: so far.
+        arguments: of the command, which a run that goes on must share.
+        where: as `provenance` gives it.
 
     Raises:
         UnusableFileError: the folder is missing or cannot be written to.
@@ -82,10 +93,11 @@ def write(path: Path, results: Results, peers: Sequence[str]) -> None:
     content = {
         "format": FORMAT,
         "version": VERSION,
-        "provenance": _provenance(peers),
+        "arguments": arguments,
+        "provenance": where,
         "rows": [
             _case_columns(case) | _timed_columns(timed, every[0])
-            for case, every in results
+            for case, every in results.items()
             for timed in every
         ],
     }
@@ -93,17 +105,44 @@ def write(path: Path, results: Results, peers: Sequence[str]) -> None:
     path.with_suffix(".md").write_text(as_markdown(results), encoding="utf-8")
 
 
-def _provenance(peers: Sequence[str]) -> dict[str, Any]:
-    from asv.machine import Machine
+def read(path: Path, arguments: dict[str, Any], where: dict[str, Any]) -> Results:
+    """What an earlier run with the same arguments left in the file; nothing if there is none.
 
-    commit = subprocess.run(
-        ["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False
-    ).stdout.strip()
-    versions = {name: importlib.metadata.version(name) for name in peers}
-    known = {**Machine.get_defaults(), **machine.description()}
-    kept = {key: known[key] for key in ("machine", "cpu", "gpu", "threads", "torch", "blas")}
-    started_at = datetime.now(UTC).timestamp() * 1000
-    return {"commit": commit, **kept, **versions, "started_at": started_at}
+    Raises:
+        UnusableFileError: the file is no such file, or of other arguments, code or machine.
+    """
+    if not path.exists():
+        return {}
+    content = files.read_versioned(path, FORMAT, VERSION)
+    then = {"arguments": content.get("arguments"), **content["provenance"]}
+    now = {"arguments": arguments, **where}
+    differing = [key for key in now if key not in _VARY and now[key] != then.get(key)]
+    if differing:
+        raise files.UnusableFileError(
+            path,
+            f"is of another run ({', '.join(differing)} differ): move it, or give another --out",
+        )
+    results: Results = {}
+    for row in content["rows"]:
+        ratios = {
+            objective: tuple(row[f"{objective}_over_ours"])
+            for objective in OBJECTIVES
+            if f"{objective}_over_ours" in row
+        }
+        seconds = {
+            objective: row[f"{objective}_seconds"]
+            for objective in OBJECTIVES
+            if f"{objective}_seconds" in row
+        }
+        timed = Timed(row["strategy"], seconds, ratios, row.get("note", ""))
+        results.setdefault(_case_of(row), []).append(timed)
+    return results
+
+
+def _case_of(row: dict[str, Any]) -> Case:
+    dtype = getattr(torch, row["dtype"])
+    shape = (row["m"], row["n"])
+    return Case(row["operation"], shape, row["batch"], dtype, row["device"], rhs=row["rhs"])
 
 
 def _case_columns(case: Case) -> dict[str, Any]:
@@ -124,10 +163,19 @@ def _timed_columns(timed: Timed, native: Timed) -> dict[str, Any]:
     for objective, value in timed.seconds.items():
         columns[f"{objective}_seconds"] = value
         if objective in timed.over_ours:
-            ratio = timed.over_ours[objective]
-            columns[f"{objective}_over_ours"] = [ratio.low, ratio.ratio, ratio.high]
-    if not timed.note:
-        paired = native.over_ours["backward"].ratio
-        own = timed.over_ours["backward"].ratio if timed.over_ours else 1.0
-        columns["speedup_over_native"] = paired / own
-    return columns | ({"note": timed.note} if timed.note else {})
+            columns[f"{objective}_over_ours"] = list(timed.over_ours[objective])
+    if timed.note:
+        return columns | {"note": timed.note}
+    if native.over_ours:
+        columns |= _speedup(timed, native)
+    return columns
+
+
+def _speedup(timed: Timed, native: Timed) -> dict[str, float]:
+    """How often faster than native, both being relative to ours; the interval holds it if both do."""
+    ours = (1.0, 1.0, 1.0)
+    low, ratio, high = native.over_ours["backward"]
+    its_low, its_ratio, its_high = timed.over_ours.get("backward", ours)
+    ends = ours if timed is native else (low / its_high, ratio / its_ratio, high / its_low)
+    names = ("speedup_over_native_low", "speedup_over_native", "speedup_over_native_high")
+    return dict(zip(names, ends, strict=True))

@@ -8,8 +8,10 @@ processor; the threads of its libraries stop spinning within `REST`.
 from __future__ import annotations
 
 import importlib
+import math
 import multiprocessing
 import os
+import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -44,12 +46,15 @@ class Peer:
 
     def __init__(self, name: str, threads: int) -> None:
         self.name = name
-        spawning = multiprocessing.get_context("spawn")
-        self._pipe, there = spawning.Pipe()
         # Read when the libraries load, in the child; those of this process are loaded already.
         counts = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NPROC")
         os.environ.update(dict.fromkeys(counts, str(threads)))
-        self._process = spawning.Process(target=_serve, args=(name, there), daemon=True)
+        self._start()
+
+    def _start(self) -> None:
+        spawning = multiprocessing.get_context("spawn")
+        self._pipe, there = spawning.Pipe()
+        self._process = spawning.Process(target=_serve, args=(self.name, there), daemon=True)
         self._process.start()
         there.close()
 
@@ -62,32 +67,53 @@ class Peer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._stop()
+
+    def _stop(self) -> None:
         self._pipe.close()
+        self._process.join(timeout=1)
+        self._process.kill()
         self._process.join()
 
-    def prepare(self, case: Case) -> Arrays:
+    def prepare(self, case: Case, limit: float = math.inf) -> Arrays:
         """Compiles and warms up a case, and returns its gradients.
+
+        Args:
+            case: what to compute.
+            limit: seconds to wait.
 
         Raises:
             NotImplementedError: the library cannot do it.
+            TimeoutError: not within the limit; the process has been started anew.
         """
-        gradients: Arrays = self._ask("prepare", case)
+        gradients: Arrays = self._ask("prepare", case, limit)
         return gradients
 
-    def sampler(self, objective: str) -> Callable[[], float]:
-        """A callable that times one block, in seconds per call: see `measuring.sampler`."""
+    def sampler(
+        self, objective: str, left: Callable[[], float] = lambda: math.inf
+    ) -> Callable[[], float]:
+        """A callable that times one block, in seconds per call: see `measuring.sampler`.
+
+        Args:
+            objective: "backward" or "forward_backward".
+            left: the seconds that are left; the callable raises TimeoutError when none are.
+        """
 
         def sample() -> float:
             time.sleep(REST)
-            seconds: float = self._ask("sample", objective)
+            seconds: float = self._ask("sample", objective, left())
             time.sleep(REST)
             return seconds
 
         return sample
 
-    def _ask(self, question: str, argument: Any) -> Any:
+    def _ask(self, question: str, argument: Any, limit: float) -> Any:
         self._pipe.send((question, argument))
         try:
+            if not self._pipe.poll(None if math.isinf(limit) else max(limit, 0)):
+                self._stop()
+                self._start()
+                raise TimeoutError("out of time")
             answer = self._pipe.recv()
         except EOFError:
             raise RuntimeError(
@@ -99,6 +125,8 @@ class Peer:
 
 
 def _serve(name: str, pipe: Connection) -> None:
+    # Ctrl-C reaches the whole group; the process that asks decides what to do.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     peer = importlib.import_module(f"benchmarks.peers.{name}_peer")
     samplers: dict[str, Callable[[], float]] = {}
     while True:

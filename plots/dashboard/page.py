@@ -71,8 +71,7 @@ def add(folder: Path, results: Path, benchmarks: Benchmarks) -> None:
 
 
 def _body(judged: pd.DataFrame, benchmarks: Benchmarks, figures: list[str]) -> str:
-    cells = [cell for _, cell in judged.groupby(verdicts.COMPARED, dropna=False, sort=False)]
-    lines = "\n".join(_line(cell, benchmarks) for cell in cells)
+    lines = "\n".join(_line(cell, benchmarks) for cell in recommendation.cells_in_order(judged))
     filters = " ".join(_filter(name, judged[name].unique().tolist()) for name in FILTERS)
     headings = "".join(f"<th>{name}</th>" for name in _COLUMNS)
     pictures = "\n".join(
@@ -120,9 +119,7 @@ def _line(cell: pd.DataFrame, benchmarks: Benchmarks) -> str:
         row = chosen.iloc[0]
         texts = {
             "use": row["strategy"],
-            "speedup": "–"
-            if pd.isna(row["speedup_over_native"])
-            else f"{row['speedup_over_native']:.3g}×",
+            "speedup": recommendation.times(row["speedup_over_native"]),
             "backward": recommendation.seconds(row["backward_seconds"]),
             "error": "–" if pd.isna(row["error"]) else f"{row['error']:.1e}",
             "memory": recommendation.size(row["peak_bytes"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,9 +15,10 @@ from rich.console import Console
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# A file or a pipe has no width, and eighty columns would cut the tables that are written there.
-console = Console(width=None if sys.stdout.isatty() else 160)
-_errors = Console(stderr=True)
+# A file or a pipe has no width of its own: what fits the log of a build, unless COLUMNS says more.
+console = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120)
+notes = Console(stderr=True)
+"""For what is not the answer: progress, errors, and how to go on."""
 
 Results = Annotated[
     Path,
@@ -32,7 +34,8 @@ def tells_errors(command: Callable[P, R]) -> Callable[P, R]:
     """Turns the errors that a user can cause into one line and exit code 2.
 
     What is wrong with files, names and values arrives as ValueError and LookupError, a missing
-    optional library as ImportError; anything else is a defect, and keeps its traceback.
+    optional library as ImportError; anything else is a defect, and keeps its traceback. Ctrl-C ends
+    with what its KeyboardInterrupt says, and exit code 130.
     """
 
     @functools.wraps(command)
@@ -40,7 +43,11 @@ def tells_errors(command: Callable[P, R]) -> Callable[P, R]:
         try:
             return command(*args, **kwargs)
         except (ImportError, LookupError, ValueError) as error:
-            _errors.print(f"[red]error:[/] {error}", highlight=False, soft_wrap=True)
+            notes.print(f"[red]error:[/] {error}", highlight=False, soft_wrap=True)
             raise typer.Exit(2) from error
+        except KeyboardInterrupt as stop:
+            said = ": ".join(["interrupted", *map(str, stop.args)])
+            notes.print(said, highlight=False, soft_wrap=True)
+            raise typer.Exit(130) from stop
 
     return wrapped

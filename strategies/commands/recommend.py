@@ -11,7 +11,8 @@ import pandas as pd
 import typer
 
 import strategies
-from strategies.commands.common import DEFAULT_RESULTS, Results, console, tells_errors
+from strategies.commands.common import DEFAULT_RESULTS, Results, console, notes, tells_errors
+from strategies.commands.progress import progress
 from strategies.selection import markdown, nearest, on_the_spot, recommendation, rows, verdicts
 from strategies.selection.asv_files import parse_shape
 
@@ -91,8 +92,11 @@ def _measured_now(question: nearest.Question) -> pd.DataFrame:
         question.dtype or "float64",
         question.device or "cpu",
     )
-    with console.status(f"measuring {case.label}"):
-        return on_the_spot.measure(case, strategies.available())
+    names = strategies.available()
+    with progress(len(names), notes) as begin:
+        return on_the_spot.measure(
+            case, names, begins=lambda name: begin(f"measuring {case.label}: {name}")
+        )
 
 
 def _print_rankings(cells: list[pd.DataFrame], question: nearest.Question) -> None:

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from strategies.measuring.case import OPERATIONS
 from strategies.policy import BASELINE
 from strategies.selection.files import UnusableFileError
-from strategies.selection.recommendation import case_text, seconds
+from strategies.selection.recommendation import case_text, cells_in_order, seconds, times
 from strategies.selection.rows import latest
-from strategies.selection.verdicts import COMPARED, Verdict, order
+from strategies.selection.verdicts import Verdict, order
 
 BEGIN = "<!-- recommendation: begin -->"
 END = "<!-- recommendation: end -->"
@@ -75,7 +74,7 @@ def _verdicts(shown: pd.DataFrame, simplest_first: Sequence[str]) -> str:
     strategies = sorted(shown["strategy"].unique(), key=order(simplest_first))
     lines = [
         [*_case(cell), *(_entry(cell[cell["strategy"].eq(name)]) for name in strategies)]
-        for cell in _cells(shown)
+        for cell in cells_in_order(shown)
     ]
     return _table(strategies, lines)
 
@@ -84,19 +83,14 @@ def _libraries(beside: pd.DataFrame, ours: Sequence[str]) -> str:
     """Native's time, and how much faster our best strategy and every other library are."""
     others = sorted(set(beside["strategy"]) - set(ours))
     lines = []
-    for cell in _cells(beside):
+    for cell in cells_in_order(beside):
         of = cell.set_index("strategy")
         native = seconds(of["backward_seconds"].get(BASELINE, math.nan))
         best = of[of.index.isin(ours) & (of.index != BASELINE)]["speedup_over_native"]
-        mine = f"{_ratio(best.iloc[0])} `{best.index[0]}`" if len(best) else "–"
+        mine = f"{times(best.iloc[0])} `{best.index[0]}`" if len(best) else "–"
         theirs = (of["speedup_over_native"].get(name, math.nan) for name in others)
-        lines.append([*_case(cell), native, mine, *map(_ratio, theirs)])
+        lines.append([*_case(cell), native, mine, *map(times, theirs)])
     return _table([BASELINE, "our best", *others], lines)
-
-
-def _cells(rows: pd.DataFrame) -> list[pd.DataFrame]:
-    cells = [cell for _, cell in rows.groupby(COMPARED, dropna=False, sort=False)]
-    return sorted(cells, key=lambda cell: OPERATIONS.index(cell["operation"].iloc[0]))
 
 
 def _case(cell: pd.DataFrame) -> tuple[str, str]:
@@ -112,16 +106,10 @@ def _entry(measured: pd.DataFrame) -> str:
         return "–" if row["status"] == "n/a" else str(row["status"])
     speedup = row["speedup_over_native"]
     is_time = row["strategy"] == BASELINE or math.isnan(speedup)
-    text = seconds(row["backward_seconds"]) if is_time else _ratio(speedup)
+    text = seconds(row["backward_seconds"]) if is_time else times(speedup)
     if row["chosen"]:
         return f"**{text}**"
     return {Verdict.TIE: f"≈ {text}", Verdict.INELIGIBLE: f"({text})"}.get(row["verdict"], text)
-
-
-def _ratio(value: float) -> str:
-    if math.isnan(value):
-        return "–"
-    return f"{value:.2g}×" if value < 100 else f"{value:.0f}×"
 
 
 def _table(columns: Sequence[str], lines: Sequence[Sequence[str]]) -> str:

@@ -39,7 +39,12 @@ CHECKED = 4
 
 
 def measure(
-    case: Case, names: Sequence[str], *, budget: float = 1.0, forward_too: bool = True
+    case: Case,
+    names: Sequence[str],
+    *,
+    budget: float = 1.0,
+    forward_too: bool = True,
+    begins: Callable[[str], None] = lambda _: None,
 ) -> pd.DataFrame:
     """Runs the strategies on one case, each in turn with a common partner.
 
@@ -50,6 +55,7 @@ def measure(
         names: the strategies.
         budget: seconds that each comparison may take.
         forward_too: whether to time forward and backward together as well.
+        begins: called with the name of every strategy, before its turn.
 
     Returns:
         Rows as `strategies.selection.rows.load` gives them. `speedup_over_native` is over the
@@ -61,6 +67,7 @@ def measure(
     ]
     exact = exact_gradient(case)
     for record in records:
+        begins(record["strategy"])
         if record["status"] == "ok":
             partner = next(iter(runnable.values()))
             record.update(_quantities(case, runnable[record["strategy"]], partner, exact, budget))

@@ -21,14 +21,17 @@ def is_peers(content: Any) -> bool:
 
 
 def peers_records(path: Path) -> list[dict[str, Any]]:
-    """One record for every case and library.
+    """One record for every case and library; `torch` names the other libraries' versions as well.
 
     Raises:
         UnusableFileError: the file is corrupt, foreign or newer.
     """
     content = read_versioned(path, FORMAT, VERSION)
     try:
-        return [row | content["provenance"] | {"is_peer": True} for row in content["rows"]]
+        run = dict(content["provenance"])
+        others = [f"{name} {version}" for name, version in run.pop("libraries", {}).items()]
+        run |= {"torch": ", ".join([run["torch"], *others]), "is_peer": True}
+        return [row | run for row in content["rows"]]
     except (KeyError, TypeError) as error:
         raise UnusableFileError(
             path, f"is not a comparison with peers ({type(error).__name__}: {error})"

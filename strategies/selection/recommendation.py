@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from rich import box
 from rich.table import Table
 
+from strategies.measuring.case import OPERATIONS
 from strategies.selection.files import write_json
 from strategies.selection.rows import CELL
 from strategies.selection.verdicts import COMPARED, Criteria, Verdict
@@ -36,19 +38,21 @@ _COLOURS = {
 
 
 def overview(judged: pd.DataFrame, title: str = "What to use") -> Table:
-    """One line a case: the strategy to use and what it is worth."""
-    table = Table(title=title, title_justify="left", header_style="bold")
-    for name in ("operation", "case", "dtype", "device", "use", "verdict"):
-        table.add_column(name, no_wrap=name != "verdict")
+    """One line a case: the strategy to use, what cannot be told from it, and what it is worth.
+
+    A dtype or device that all cases share stands in the title.
+    """
+    varying = [name for name in ("dtype", "device") if judged[name].nunique() > 1]
+    shared = [judged[name].iloc[0] for name in ("dtype", "device") if name not in varying]
+    table = _table(", ".join([title, *shared]))
+    for name in ("operation", "case", *varying, "use"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("as good")
     for name in ("× native", "backward", "error", "memory"):
         table.add_column(name, justify="right", no_wrap=True)
-    previous = ""
     for _, cell in judged.groupby(COMPARED, dropna=False, sort=False):
         first = cell.iloc[0]
-        if first["operation"] != previous:
-            table.add_section()
-        previous = first["operation"]
-        case = (first["operation"], case_text(first), first["dtype"], first["device"])
+        case = (first["operation"], case_text(first), *(first[name] for name in varying))
         table.add_row(*case, *_choice(cell))
     return table
 
@@ -56,8 +60,7 @@ def overview(judged: pd.DataFrame, title: str = "What to use") -> Table:
 def ranking(cell: pd.DataFrame) -> Table:
     """One line a strategy: everything the verdict on one case rests on."""
     first = cell.iloc[0]
-    title = f"{first['operation']} {case_text(first)} {first['dtype']} {first['device']}"
-    table = Table(title=title, title_justify="left", header_style="bold")
+    table = _table(f"{first['operation']} {case_text(first)} {first['dtype']} {first['device']}")
     table.add_column("strategy", no_wrap=True)
     for name in ("× best", "interval", "× native", "backward", "error", "memory"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -77,6 +80,18 @@ def ranking(cell: pd.DataFrame) -> Table:
             style=_COLOURS[verdict],
         )
     return table
+
+
+def _table(title: str) -> Table:
+    """Without vertical rules, which would make ten columns wider than the logs they are read in."""
+    return Table(
+        title=title,
+        title_justify="left",
+        header_style="bold",
+        box=box.SIMPLE_HEAD,
+        collapse_padding=True,
+        pad_edge=False,
+    )
 
 
 def as_json(judged: pd.DataFrame, criteria: Criteria) -> dict[str, Any]:
@@ -108,6 +123,18 @@ def provenance(rows: pd.DataFrame) -> list[dict[str, Any]]:
         {**{name: run[name] for name in PROVENANCE}, "started_at": _date(run["started_at"])}
         for _, run in runs.iterrows()
     ]
+
+
+def cells_in_order(rows: pd.DataFrame) -> list[pd.DataFrame]:
+    """The cases as they matter: by operation, single matrices before batches, large before small."""
+
+    def order(cell: pd.DataFrame) -> tuple[float, ...]:
+        case = cell.iloc[0]
+        work = case["m"] * case["n"] * min(case["m"], case["n"]) * max(case["batch"], 1)
+        kind = case["batch"] > 0, not pd.isna(case["rank"])
+        return (OPERATIONS.index(case["operation"]), *kind, -work, case["rhs"])
+
+    return sorted((cell for _, cell in rows.groupby(COMPARED, dropna=False)), key=order)
 
 
 def case_text(row: pd.Series) -> str:
@@ -146,6 +173,18 @@ def size(value: float) -> str:
     return _scaled(value, (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0)))
 
 
+def times(value: float) -> str:
+    """A ratio with two digits, or all before the point.
+
+    Example:
+        >>> times(1.456), times(145.6)
+        ('1.5×', '146×')
+    """
+    if math.isnan(value):
+        return "–"
+    return f"{value:.2g}×" if value < 99.5 else f"{value:.0f}×"
+
+
 def _scaled(value: float, units: tuple[tuple[str, float], ...]) -> str:
     if math.isnan(value):
         return "-"
@@ -165,10 +204,9 @@ def _choice(cell: pd.DataFrame) -> tuple[str, ...]:
         return ("-", str(why), *["-"] * 4)
     row = cell[cell["chosen"]].iloc[0]
     ties = cell[(cell["verdict"] == Verdict.TIE) & ~cell["chosen"]]["strategy"]
-    verdict = f"tie with {', '.join(ties)}" if len(ties) else "best"
     return (
         row["strategy"],
-        verdict,
+        ", ".join(ties),
         _number(row["speedup_over_native"], ".3g"),
         seconds(row["backward_seconds"]),
         _number(row["error"], ".1e"),

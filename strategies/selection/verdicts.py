@@ -31,9 +31,6 @@ processes differ by some percent (memory layout, clock rate), which no interval 
 LARGEST_PRICE_OF_SIMPLICITY = 1.1
 """A tie goes to a simpler strategy only if that is slower by no more than this, noise or not."""
 
-
-"""The strategy that speed-ups are over."""
-
 WORST_CONDITION = 0.1
 """Beyond κ u of this, the gradient has no correct digit to compare strategies by."""
 
@@ -117,7 +114,9 @@ def judge(
         for _, case in timed.groupby(COMPARED, dropna=False, sort=False)
     ]
     if not judged:
-        raise ValueError("the results hold no timed case, only conditioning; run the whole suite")
+        raise ValueError(
+            "the results hold no timed case, only conditioning or other libraries; run the whole suite"
+        )
     return pd.concat(judged, ignore_index=True)
 
 

@@ -1,12 +1,17 @@
 """The comparison with other libraries, in this process where it can be."""
 
+import importlib
+import itertools
+
 import numpy as np
 import pytest
 import torch
+import typer
 
-from benchmarks.peers.comparison import GRIDS, Timed, cases
+from benchmarks.peers import comparison
+from benchmarks.peers.comparison import GRIDS, Timed, cases, compare
 from benchmarks.peers.worker import Peer
-from strategies.measuring import Case, backward_of, paired_samples
+from strategies.measuring import Case, backward_of
 from strategies.selection import rows
 
 CASES = [
@@ -48,20 +53,102 @@ def test_cases_are_made(grid):
     assert all(case.device == "cpu" for case in cases(grid))
 
 
-def test_what_is_written_is_read_as_rows_that_no_verdict_counts(tmp_path):
-    report = pytest.importorskip("benchmarks.peers.report")
-    pair = {name: paired_samples(lambda: 3.0, lambda: 1.0, budget=0) for name in report.OBJECTIVES}
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_what_loses_digits_twice_is_not_compared_as_our_best(dtype):
+    case = Case("pinv", (32, 8), dtype=dtype)
+    assert not comparison._is_stable(case, "explicit_inverse")
+    assert comparison._is_stable(case, "triangular_solve")
+
+
+@pytest.fixture
+def report():
+    return pytest.importorskip("benchmarks.peers.report")
+
+
+@pytest.fixture
+def results(report):
+    """A case by native, by ours and by a library that refused it."""
+    ratios = dict.fromkeys(report.OBJECTIVES, (2.0, 3.0, 4.0))
     seconds = dict.fromkeys(report.OBJECTIVES, 3.0)
-    native, ours = Timed("native", seconds, pair), Timed("qr_pinv", seconds, {})
-    refused = Timed("torch", {}, {}, "cannot")
-    results = [(Case("pinv", (9, 4)), [native, ours, refused])]
-    report.write(tmp_path / "peers.json", results, ["torch"])
+    native, ours = Timed("native", seconds, ratios), Timed("qr_pinv", seconds, {})
+    return {Case("pinv", (9, 4)): [native, ours, Timed("jax", {}, {}, "cannot")]}
+
+
+ARGUMENTS = {"grid": "quick", "budget": 1.0}
+WHERE = {"torch": "2.13.0", "commit": "abc", "started_at": 1, "libraries": {"jax": "0.10"}}
+
+
+def test_what_is_written_is_read_as_rows_that_no_verdict_counts(tmp_path, report, results):
+    report.write(tmp_path / "peers.json", results, ARGUMENTS, WHERE)
     read = rows.load(tmp_path).set_index("strategy")
     assert read["is_peer"].all()
-    assert read["speedup_over_native"].to_dict() == pytest.approx(
-        {"native": 1.0, "qr_pinv": 3.0, "torch": float("nan")}, nan_ok=True
-    )
+    assert set(read["torch"]) == {"2.13.0, jax 0.10"}
+    speedups = read.filter(regex="speedup_over_native").loc[["native", "qr_pinv"]]
+    assert speedups.to_numpy().tolist() == [[1.0, 1.0, 1.0], [3.0, 2.0, 4.0]]
     assert (
-        "| pinv 9x4 | qr_pinv | 3 s | 3 s = 3.00× [3.00, 3.00] | n/a |"
+        "| pinv 9x4 | qr_pinv | 3 s | 3 s = 3× [2×, 4×] | n/a |"
         in (tmp_path / "peers.md").read_text()
     )
+
+
+def test_a_run_goes_on_with_what_is_there(tmp_path, report, results):
+    path = tmp_path / "peers.json"
+    assert report.read(path, ARGUMENTS, WHERE) == {}
+    report.write(path, results, ARGUMENTS, WHERE)
+    assert report.read(path, ARGUMENTS, WHERE | {"started_at": 2}) == results
+
+
+@pytest.mark.parametrize(
+    ("arguments", "where", "said"),
+    [
+        (ARGUMENTS | {"budget": 2.0}, WHERE, "arguments"),
+        (ARGUMENTS, WHERE | {"commit": "def"}, "commit"),
+        (ARGUMENTS, WHERE | {"libraries": {"jax": "0.11"}}, "libraries"),
+    ],
+)
+def test_a_file_of_another_run_is_not_added_to(tmp_path, report, results, arguments, where, said):
+    path = tmp_path / "peers.json"
+    report.write(path, results, ARGUMENTS, WHERE)
+    with pytest.raises(ValueError, match=said):
+        report.read(path, arguments, where)
+
+
+def test_what_does_not_end_in_time_is_left_out_with_a_note():
+    clock = itertools.chain([0.0], itertools.repeat(1e9))
+    case = Case("inv", (8, 8))
+    native, ours = compare(case, [], budget=0.0, clock=lambda: next(clock))
+    assert native.note == ours.note == "out of time"
+    assert not native.seconds
+
+
+def test_a_library_that_does_not_answer_in_time_is_started_anew(peer):
+    case = Case("solve", (9, 9))
+    with pytest.raises(TimeoutError):
+        peer.prepare(case, limit=0)
+    assert len(peer.prepare(case)) == 2
+
+
+def test_the_command_resumes_and_says_how_long_it_may_take(tmp_path, monkeypatch, capfd):
+    pytest.importorskip("lineax")
+    command = importlib.import_module("benchmarks.peers.__main__")
+    done = []
+
+    def measured(remaining, budget):
+        for case in remaining:
+            if len(done) == 2:
+                done.append("stopped")
+                raise KeyboardInterrupt
+            done.append(case)
+            yield case, [Timed("native", {}, {}, "-"), Timed("qr_pinv", {}, {}, "-")]
+
+    monkeypatch.setattr(command, "_measured", measured)
+    out = tmp_path / "peers.json"
+    with pytest.raises(typer.Exit) as stop:
+        command.main(out=out, grid="quick", budget=1.0)
+    assert stop.value.exit_code == 130
+    count = len(cases("quick"))
+    said = capfd.readouterr().err
+    assert f"{count} of {count} cases to measure; takes 7 min at most" in said
+    assert f"interrupted: 2 of {count} cases are in" in said
+    command.main(out=out, grid="quick", budget=1.0)
+    assert [case for case in done if case != "stopped"] == cases("quick")

@@ -3,10 +3,13 @@
 import importlib
 import itertools
 import math
+import pkgutil
+import re
 
 import pytest
 import torch
 
+import benchmarks
 import strategies
 from benchmarks import grid, suite
 from strategies.measuring import Case
@@ -105,3 +108,18 @@ def test_gradient_error_is_finite_and_above_zero():
 def test_gradient_error_checks_some_of_a_large_batch():
     case = Case("inv", (3, 3), batch=50)
     assert suite.gradient_error(case, suite.backward_of(case, "native")) < 1e-14
+
+
+def test_asv_finds_no_benchmark_outside_the_suites():
+    modules = [
+        importlib.import_module(f"benchmarks.{info.name}")
+        for info in pkgutil.iter_modules(benchmarks.__path__)
+        if info.name != "conftest"
+    ]
+    found = [
+        f"{module.__name__}.{name}"
+        for module in modules
+        for name in vars(module)
+        if re.match(r"([Tt]ime|[Tt]rack|[Mm]em|[Pp]eakmem)(raw)?_", name)
+    ]
+    assert found == []

@@ -131,7 +131,8 @@ def test_the_dashboard_opens_with_the_defaults(see):
 
 
 def test_figures_are_drawn(see, browser):
-    see("#defaults", ".defaults-figures img")
+    figures = see("#defaults", ".defaults-figures img")
+    assert "error over gallery" in [figure.get_attribute("alt") for figure in figures]
     widths = (
         "return [...document.querySelectorAll('.defaults-figures img')].map(i => i.naturalWidth)"
     )

@@ -43,6 +43,11 @@ def test_a_line_says_what_each_strategy_is_worth(rows, order):
     assert line_of(text, "9000x8")[2:] == ["–", "–", "timeout"]
 
 
+def test_large_single_matrices_come_first_and_batches_last(rows, order):
+    lines = markdown.answer(judge(rows, order), rows, order).splitlines()[4:]
+    assert [line.split("|")[2].strip() for line in lines] == ["9000x8", "64x8", "7 of 16x8"]
+
+
 def test_the_heading_says_where_and_when(rows, order):
     heading = markdown.answer(judge(rows, order), rows, order).splitlines()[0]
     assert heading.startswith("**float64, cpu** · here")

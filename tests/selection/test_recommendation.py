@@ -28,9 +28,15 @@ def text_of(table):
 
 def test_the_overview_names_a_strategy_a_case(judged):
     lines = text_of(recommendation.overview(judged)).splitlines()
-    assert any("64x8" in line and "qr_pinv" in line and "best" in line for line in lines)
-    assert any("7 of 16x8" in line and "tie with qr_pinv" in line for line in lines)
+    assert any("64x8" in line and "qr_pinv" in line and "4" in line for line in lines)
+    assert any("7 of 16x8" in line and line.split()[4:6] == ["native", "qr_pinv"] for line in lines)
     assert any("9000x8" in line and "timeout" in line for line in lines)
+
+
+def test_what_all_cases_share_is_said_once(judged):
+    title, *lines = text_of(recommendation.overview(judged)).splitlines()
+    assert title.strip() == "What to use, float64, cpu"
+    assert not any("float64" in line for line in lines)
 
 
 def test_the_ranking_shows_ratio_interval_and_verdict(judged):

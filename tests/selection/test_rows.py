@@ -12,7 +12,7 @@ def test_a_row_for_every_case_and_strategy(asv_folder):
     assert list(table.columns) == rows.COLUMNS
     assert not table.duplicated([*rows.CELL, "strategy"]).any()
     assert set(table["status"]) == {"ok", "n/a"}
-    assert set(table["source"]) == {"reference-machine/4754bd79-existing-py3.11.json"}
+    assert set(table["source"]) == {"reference-machine/a7107f47-existing-py3.11.json"}
 
 
 def test_a_machines_folder_reads_like_its_parent(asv_folder):

@@ -21,7 +21,7 @@ $(document).ready(function () {
     });
 
     $.asv.register_page('defaults', function (params) {
-        $('#title').text('Defaults');
+        $('#title').text('');  // the tab says it
         $('#defaults-display').show();
         filters().each((i, f) => { f.value = (params[f.name] || [''])[0]; });
         applyFilters();
