@@ -1,0 +1,1 @@
+"""Strategies that were tried and left out, and the cases that decided it."""
