@@ -3,6 +3,18 @@
 Once the rank r is exhausted, the Schur complement is roundoff and so is the pivoting within it. The
 canonical form undoes those row swaps and sets the trailing block to zero, which makes the factors a
 smooth function of matrices of that rank.
+
+**When is a Schur complement roundoff?** The factors are exact for a matrix within E of the given one,
+and |E| is about ε |L||U| (Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., Theorem
+9.3). With S = A₂₂ − A₂₁A₁₁⁻¹A₁₂ that changes the complement by
+
+    dS = [−L₂L₁⁻¹  I] E [−U₁⁻¹U₂; I].
+
+Were the entries of E independent, of mean zero and deviation ε |L||U|, then ‖dS‖²_F would be on average
+what is compared here with ‖S‖²_F, without a further constant. Of thousands of random products of
+factors of rank r it misses none to two in a thousand; of matrices with condition number 1e15 that are
+not of lower rank, it takes two in a thousand for deficient at worst, and none with 1e14. A bound on
+the single entries of U, as on |U| ≤ c max(m, n) ε |L||U|, errs at any c in one or in tens of a hundred.
 """
 
 from __future__ import annotations
@@ -16,10 +28,9 @@ __all__ = ["canonical"]
 def canonical(LU: Tensor, pivots: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Packed factors in canonical form, their pivots and ranks.
 
-    A row of U counts as roundoff where each of its entries is negligible beside the terms that it is
-    the sum of, |U| ≤ 4·max(m, n)·ε·(|L||U|), which no scaling of rows or columns feigns; the rank is
-    the number of rows above the last such rows (Higham, "Accuracy and Stability of Numerical
-    Algorithms", 2nd ed., Theorem 9.3 bounds the rounding error by this product).
+    The rank is the smallest at which the Schur complement is roundoff (see above) and each row of U
+    from there on small beside the terms that it is the sum of, which no scaling of rows or columns
+    feigns.
 
     Args:
         LU: packed factors, (..., m, n).
@@ -37,31 +48,72 @@ def canonical(LU: Tensor, pivots: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     rank = torch.full(LU.shape[:-2], k, dtype=torch.int64, device=LU.device)
     if LU.numel() == 0:
         return LU, pivots, rank
-    tolerance = 4 * max(LU.shape[-2:]) * torch.finfo(LU.dtype).eps
     # The test for the last pivot alone costs k products a matrix; few matrices go further.
     last = LU[..., k - 1, k - 1].abs()
     terms = (LU[..., k - 1, : k - 1].abs() * LU[..., : k - 1, k - 1].abs()).sum(-1) + last
-    suspicious = last <= tolerance * terms
+    suspicious = last <= _small(LU) * terms
     if not bool(suspicious.any()):
         return LU, pivots, rank
+    deficient = suspicious.nonzero()[_is_roundoff(LU[suspicious], k - 1)]
+    if deficient.shape[0] == 0:
+        return LU, pivots, rank
     LU, pivots = LU.clone(), pivots.clone()
-    for index in suspicious.nonzero().tolist():
+    for index in deficient.tolist():
         where = tuple(index)
-        found = _rank(LU[where], tolerance)
-        if found < k:
-            rank[where] = found
-            _canonicalize(LU[where], pivots[where], found)
+        found = _rank(LU[where])
+        rank[where] = found
+        _canonicalize(LU[where], pivots[where], found)
     return LU, pivots, rank
 
 
-def _rank(LU: Tensor, tolerance: float) -> int:
+def _small(LU: Tensor) -> float:
+    """Beside its terms, what is larger is no roundoff however much the elimination amplified it."""
+    return torch.finfo(LU.dtype).eps ** 0.5
+
+
+def _is_roundoff(LU: Tensor, rank: int) -> Tensor:
+    """Whether what is left after `rank` steps of elimination is roundoff: (..., m, n) -> (...)."""
+    *batch, m, n = LU.shape
+    k = min(m, n)
+    precision = torch.finfo(LU.dtype).eps
+    # Squares of doubles of at most one do not overflow, nor underflow within 150 orders of magnitude.
+    LU = LU.to(torch.promote_types(LU.dtype, torch.float64))
+    L = LU[..., :k].tril(-1) + torch.eye(m, k, dtype=LU.dtype, device=LU.device)
+    U = LU[..., :k, :].triu()
+    terms = L.abs() @ U.abs()
+    scale = terms.amax((-2, -1), keepdim=True)
+    left = torch.linalg.solve_triangular(
+        L[..., :rank, :rank], L[..., rank:, :rank], upper=False, left=False, unitriangular=True
+    )
+    right = torch.linalg.solve_triangular(U[..., :rank, :rank], U[..., :rank, rank:], upper=True)
+    rows = torch.cat([left.abs().square().sum(-2), terms.new_ones(*batch, m - rank)], -1)
+    columns = torch.cat([right.abs().square().sum(-1), terms.new_ones(*batch, n - rank)], -1)
+    variance = rows.unsqueeze(-2) @ (terms / scale).square() @ columns.unsqueeze(-1)
+    roundoff = variance[..., 0, 0].sqrt()
+    complement = torch.linalg.matrix_norm(L[..., rank:, rank:] @ U[..., rank:, rank:] / scale)
+    # Not ≤: after a pivot that is exactly zero, or of a zero matrix, the right side is not a number.
+    return ~(complement > precision * roundoff)
+
+
+def _rank(LU: Tensor) -> int:
+    """The rank of a matrix whose last step of elimination is known to have been roundoff."""
     k = min(LU.shape)
     size = LU.abs()
     lower = size[:k, :k].tril(-1)
     upper = size[:k].triu()
     terms = upper + lower @ upper
-    negligible = (upper <= tolerance * terms).all(-1).flip(0)
-    return k - int(negligible.to(torch.int64).cumprod(0).sum())
+    small = (upper <= _small(LU) * terms).all(-1).flip(0)
+    lowest = k - int(small.to(torch.int64).cumprod(0).sum())
+    if lowest == k:
+        return k
+    highest = k - 1
+    while lowest < highest:
+        middle = (lowest + highest) // 2
+        if bool(_is_roundoff(LU, middle)):
+            highest = middle
+        else:
+            lowest = middle + 1
+    return highest
 
 
 def _canonicalize(LU: Tensor, pivots: Tensor, rank: int) -> None:

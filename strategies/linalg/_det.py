@@ -14,6 +14,7 @@ from strategies.formulas import bordered_det
 from strategies.formulas import det as formula
 from strategies.interface import Strategy
 from strategies.linalg._autograd import Gradients, Rule, Tensors, run
+from strategies.linalg._canonical_lu import canonical
 from strategies.linalg._choice import StrategyChoice, choose, require_float_matrix
 from strategies.linalg._pivots import inverse_order
 from strategies.pseudo_inverse import PseudoInverse
@@ -55,10 +56,15 @@ class _Det(Rule):
         cotangents: Tensors,
         needed: Sequence[bool],
     ) -> Gradients:
-        _, LU, pivots, order, *_ = outputs
-        LU = formula.without_zero_pivots(LU)
-        scale = cotangents[0] * formula.determinant(LU, pivots).conj()
-        return (strategy.det_backward(LU, order, scale),)
+        _, LU, pivots, order, N, _ = outputs
+        nonzero = formula.without_zero_pivots(LU)
+        scale = cotangents[0] * formula.determinant(nonzero, pivots).conj()
+        gradient = strategy.det_backward(nonzero, order, scale)
+        if N.shape[-1] > 1:
+            # From corank 2 on the adjugate is zero, and what the factors say of it is roundoff.
+            rank = canonical(LU, pivots)[2]
+            gradient = gradient.masked_fill((rank < LU.shape[-1] - 1)[..., None, None], 0)
+        return (gradient,)
 
     def explicit_backward(
         self, strategy: Strategy, inputs: Tensors, outputs: Tensors, cotangents: Tensors

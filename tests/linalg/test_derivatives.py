@@ -164,3 +164,16 @@ def test_det_at_corank_one_where_the_computed_determinant_is_exactly_zero(strate
     torch.testing.assert_close(
         A.grad, torch.tensor([[6.0, -3.0], [-4.0, 2.0]], dtype=torch.float64)
     )
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_gradient_of_det_is_exactly_zero_from_corank_two_on_and_only_there(strategy):
+    generator = torch.Generator().manual_seed(0)
+    a, b = torch.randint(-9, 10, (2, 3, 6, 5), generator=generator).double()
+    coranks = torch.tensor([1, 2, 6])
+    a[1, :, 4:], a[2] = 0, 0
+    A = (a @ b.mT).requires_grad_()
+
+    linalg.det(A, strategy=strategy).sum().backward()
+
+    assert torch.equal((A.grad == 0).all(-1).all(-1), coranks > 1)
