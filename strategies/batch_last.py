@@ -16,7 +16,9 @@ __all__ = ["BatchLast"]
 
 _CHUNK = 8192  # matrices at a time: bounds the copies; measured as fast as a whole batch of 100 000
 
-_LARGEST = 64  # columns reversed one by one: from half of this on, blocks are faster at any batch
+# Columns from which on library calls are faster at any batch, as measured.
+_LARGEST = 64
+_LARGEST_WITH_FEW_RIGHT_HAND_SIDES = 16
 
 
 class BatchLast(TriangularSolve):
@@ -62,7 +64,7 @@ class BatchLast(TriangularSolve):
             return self.pinv_backward(inverse.adjoint, matrix.mH, cotangent.mH).mH
         if m == n:
             return self.inv_backward(inverse, cotangent)
-        QR = _thin_factors(inverse)
+        QR = _thin_factors(inverse, _LARGEST)
         if QR is None:
             return super().pinv_backward(inverse, matrix, cotangent)
         gradient = torch.empty_like(matrix, memory_format=torch.contiguous_format)
@@ -81,7 +83,7 @@ class BatchLast(TriangularSolve):
     ) -> tuple[Tensor | None, Tensor]:
         if isinstance(inverse, LUFactors):
             return self.solve_backward(inverse, solution, cotangent, need_matrix=need_matrix)
-        QR = _thin_factors(inverse)
+        QR = _thin_factors(inverse, _LARGEST_WITH_FEW_RIGHT_HAND_SIDES)
         if QR is None or not need_matrix:
             return super().lstsq_backward(
                 inverse, matrix, rhs, solution, cotangent, need_matrix=need_matrix
@@ -101,7 +103,10 @@ class BatchLast(TriangularSolve):
         *,
         need_matrix: bool = True,
     ) -> tuple[Tensor | None, Tensor]:
-        if not (need_matrix and isinstance(inverse, LUFactors) and _is_small_on_cpu(inverse.LU)):
+        largest = _LARGEST_WITH_FEW_RIGHT_HAND_SIDES
+        if not (
+            need_matrix and isinstance(inverse, LUFactors) and _is_small_on_cpu(inverse.LU, largest)
+        ):
             return super().solve_backward(inverse, solution, cotangent, need_matrix=need_matrix)
         LU = inverse.LU
         gradient = torch.empty_like(LU, memory_format=torch.contiguous_format)
@@ -127,19 +132,20 @@ class BatchLast(TriangularSolve):
         return inverse_adjoint.mul_(scale[..., None, None])
 
 
-def _is_small(matrix: Tensor) -> bool:
-    return min(matrix.shape[-2:]) <= _LARGEST and matrix.numel() > 0
+def _is_small(matrix: Tensor, largest: int = _LARGEST) -> bool:
+    m, n = matrix.shape[-2:]
+    return min(m, n) <= largest and m * n <= _LARGEST**2 and matrix.numel() > 0
 
 
-def _is_small_on_cpu(matrix: Tensor) -> bool:
-    return matrix.device.type == "cpu" and _is_small(matrix)
+def _is_small_on_cpu(matrix: Tensor, largest: int = _LARGEST) -> bool:
+    return matrix.device.type == "cpu" and _is_small(matrix, largest)
 
 
-def _thin_factors(inverse: PseudoInverse) -> tuple[Tensor, Tensor] | None:
+def _thin_factors(inverse: PseudoInverse, largest: int) -> tuple[Tensor, Tensor] | None:
     """Q and R, where that is how the matrix is held and a kernel takes them."""
     if not (isinstance(inverse, Orthogonal) and isinstance(inverse.core, Triangular)):
         return None
-    return (inverse.left, inverse.core.factor) if _is_small_on_cpu(inverse.left) else None
+    return (inverse.left, inverse.core.factor) if _is_small_on_cpu(inverse.left, largest) else None
 
 
 def _launch(kernel: str, flops: float, *tensors: Tensor) -> None:
