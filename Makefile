@@ -11,7 +11,7 @@ export BACKWARD_STRATEGIES_GRID := $(GRID)
 # Times would double the time that it takes, and a policy rests on ratios taken in turn.
 POLICY_BENCHMARKS := '\.(Single|Batched|Conditioning)\.track_(speedup_over_native|gradient_error)'
 
-.PHONY: help bench policy test test-all lint types docs readme clean
+.PHONY: help bench policy test test-all lint types modes docs readme clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -55,6 +55,9 @@ lint: $(VENV)/dev  ## check style and formatting
 
 types: $(VENV)/dev  ## check types
 	$(BIN)/mypy
+
+modes: $(VENV)/dev  ## run every operation in every mode of differentiation, and write docs/modes.md
+	$(BIN)/python -m pytest tests/linalg -n 2 -m mode --modes-table docs/modes.md
 
 docs: $(VENV)/docs  ## build the documentation into site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet

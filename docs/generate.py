@@ -74,6 +74,7 @@ Found by running every pair when this page was built: real and complex, one matr
 batches, compared with exact gradients. *Any rank*: the gradient of a rank-deficient matrix is right too.
 **Own** marks a backward that the strategy has for this operation; all others follow from its `factor`.
 `lu` stands for `lu_factor` and `lu_factor_ex` too; `lu_factor` raises at a zero pivot, as PyTorch's does.
+The [table of modes](../modes.md) says the same of higher derivatives and transforms.
 
 | strategy | {" | ".join(f"`{operation}`" for operation in CASES)} |
 | --- | {" | ".join("---" for _ in CASES)} |

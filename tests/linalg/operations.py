@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -32,6 +33,10 @@ class Operation:
             kind = type(strategies.get(name))
             distinct.setdefault((kind.factor, getattr(kind, f"{stem}_backward")), name)
         return list(distinct.values())
+
+    def marks(self, strategy: str) -> list[pytest.MarkDecorator]:
+        """What a test of every strategy is marked with: slow where the code is not its own."""
+        return [] if strategy in self.strategies() else [pytest.mark.slow]
 
     def function(self, strategy: str) -> Callable[..., object]:
         return lambda *inputs: self.call(*inputs, strategy=strategy)

@@ -10,13 +10,20 @@ from operations import ANY_RANK, DTYPES, OPERATIONS, STRATEGIES, Operation, shap
 from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 
+import strategies
 from strategies import linalg
 
 CASES = [
-    pytest.param(operation, shape, strategy, id=f"{operation}-{strategy}-{shape[0]}x{shape[1]}")
+    pytest.param(
+        operation,
+        shape,
+        strategy,
+        id=f"{operation}-{strategy}-{shape[0]}x{shape[1]}",
+        # `lu` unpacks what `lu_factor` returns.
+        marks=[pytest.mark.slow] if operation.name == "lu_factor" else operation.marks(strategy),
+    )
     for operation in OPERATIONS
-    if operation.name != "lu_factor"  # what `lu` unpacks
-    for strategy in operation.strategies()
+    for strategy in strategies.available()
     for shape in shapes_of(operation)
 ]
 
@@ -32,6 +39,7 @@ def _batches(*usual: tuple[int, ...]) -> list[object]:
 pytestmark = pytest.mark.filterwarnings("ignore:Input #")
 
 
+@pytest.mark.mode("backward", "forward")
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("batch", _batches((), (2,)))
 @pytest.mark.parametrize(("operation", "shape", "strategy"), CASES)
@@ -45,6 +53,7 @@ def test_first_derivatives_in_reverse_and_forward_mode(
     )
 
 
+@pytest.mark.mode("backward of backward", "forward over backward")
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("batch", _batches(()))
 @pytest.mark.parametrize(("operation", "shape", "strategy"), CASES)
@@ -66,7 +75,8 @@ def _factors(shape: tuple[int, int], rank: int, dtype: torch.dtype) -> tuple[Ten
 
 DEFICIENT = [
     pytest.param(shape, rank, id=f"{shape[0]}x{shape[1]}-rank{rank}")
-    for shape, rank in itertools.product([(3, 3), (3, 2), (2, 3)], [0, 1, 2])
+    for shape, rank in itertools.product([(3, 3), (3, 2), (2, 3)], [0, 1, 2, 3])
+    if rank <= min(shape)
 ]
 
 
@@ -117,16 +127,26 @@ def test_pinv_of_a_rank_one_product_as_in_pytorch_issue_65911(strategy):
     assert gradcheck(lambda a, b: linalg.pinv(a @ b.t(), strategy=strategy), (a, b))
 
 
-@pytest.mark.parametrize("strategy", ANY_RANK)
-def test_pinv_of_a_batch_whose_matrices_differ_in_rank(strategy):
-    a = torch.randn(3, 4, 3, dtype=torch.float64)
-    b = torch.randn(3, 3, 3, dtype=torch.float64)
-    mask = torch.tensor([[1, 1, 1], [1, 0, 0], [0, 0, 0]], dtype=torch.float64).unsqueeze(-2)
+def _of_ranks_3_1_and_0(a: Tensor, b: Tensor) -> Tensor:
+    mask = torch.tensor([[1, 1, 1], [1, 0, 0], [0, 0, 0]], dtype=a.dtype).unsqueeze(-2)
+    return (a * mask) @ b.mT
 
-    def function(a: Tensor, b: Tensor) -> Tensor:
-        return linalg.pinv((a * mask) @ b.mT, strategy=strategy)
 
-    assert gradcheck(function, (a.requires_grad_(), b.requires_grad_()), check_forward_ad=True)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("shape", [(4, 3), (3, 4)], ids=str)
+@pytest.mark.parametrize(
+    ("operation", "strategy"),
+    [("lu", strategy) for strategy in STRATEGIES]
+    + [(operation, strategy) for operation in ("pinv", "lstsq") for strategy in ANY_RANK],
+)
+def test_a_batch_whose_matrices_differ_in_rank(operation, strategy, shape, dtype):
+    (call,) = [each.function(strategy) for each in OPERATIONS if each.name == operation]
+    factors = [torch.randn(3, size, 3, dtype=dtype, requires_grad=True) for size in shape]
+    rest = (torch.randn(3, shape[0], 2, dtype=dtype),) if operation == "lstsq" else ()
+
+    assert gradcheck(
+        lambda a, b: call(_of_ranks_3_1_and_0(a, b), *rest), factors, check_forward_ad=True
+    )
 
 
 @pytest.mark.parametrize("strategy", ANY_RANK)

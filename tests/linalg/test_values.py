@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from operations import DTYPES, OPERATIONS, STRATEGIES, Operation
+from operations import ANY_RANK, DTYPES, OPERATIONS, STRATEGIES, Operation
 
 from strategies import linalg
 
@@ -15,7 +15,10 @@ CASES = [
     for strategy in operation.strategies()
     for shape in sorted(SHAPES)
     if shape[0] == shape[1] or not operation.is_square
-    if not (operation.name in ("lu", "lu_factor") and 0 in shape)  # torch gives no gradient there
+]
+BATCHES = [
+    pytest.param(batch, marks=[] if batch in [(), (2, 3)] else [pytest.mark.slow], id=str(batch))
+    for batch in [(), (2,), (0,), (2, 1), (2, 3)]
 ]
 
 
@@ -24,7 +27,7 @@ def _as_tuple(outputs: object) -> tuple[torch.Tensor, ...]:
 
 
 @pytest.mark.parametrize("dtype", [*DTYPES, torch.float32, torch.complex64], ids=str)
-@pytest.mark.parametrize("batch", [(), (2, 3)], ids=str)
+@pytest.mark.parametrize("batch", BATCHES)
 @pytest.mark.parametrize(("operation", "strategy", "shape"), CASES)
 def test_values_and_gradients_are_those_of_torch(
     operation: Operation, strategy: str, shape, batch, dtype
@@ -40,11 +43,40 @@ def test_values_and_gradients_are_those_of_torch(
     )
 
     torch.testing.assert_close(values, expected, **tolerance)
+    if operation.name in ("lu", "lu_factor") and 0 in shape:
+        return  # torch gives no gradient there
     torch.testing.assert_close(
         torch.autograd.grad(values, inputs, cotangents, materialize_grads=True),
         torch.autograd.grad(expected, inputs, cotangents, materialize_grads=True),
         **tolerance,
     )
+
+
+DEFICIENT = [(shape, rank) for shape in [(3, 3), (5, 3), (3, 5)] for rank in range(4)]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("strategy", ANY_RANK)
+@pytest.mark.parametrize(("shape", "rank"), DEFICIENT)
+def test_pinv_and_lstsq_of_a_product_of_any_rank_are_those_of_torch(shape, rank, strategy, dtype):
+    a, b = (torch.randn(size, rank, dtype=dtype) for size in shape)
+    A, B = a @ b.mT, torch.randn(shape[0], 2, dtype=dtype)
+    solution = linalg.lstsq(A, B, strategy=strategy).solution
+
+    torch.testing.assert_close(linalg.pinv(A, strategy=strategy), torch.linalg.pinv(A))
+    torch.testing.assert_close(solution, torch.linalg.lstsq(A, B, driver="gelsd").solution)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize(("shape", "rank"), DEFICIENT)
+def test_lu_of_a_product_of_any_rank_is_that_of_torch_up_to_the_rank(shape, rank, dtype):
+    a, b = (torch.randn(size, rank, dtype=dtype) for size in shape)
+    A = a @ b.mT
+    P, L, U = linalg.lu(A, strategy="triangular_solve")
+    P_, L_, U_ = torch.linalg.lu(A)
+
+    torch.testing.assert_close(U, U_)
+    torch.testing.assert_close((P @ L)[:, :rank], (P_ @ L_)[:, :rank])
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
