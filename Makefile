@@ -8,9 +8,6 @@ RESULTS := .asv/results
 SUITES = $(basename $(notdir $(shell grep -l suite.Measured benchmarks/*.py)))
 export BACKWARD_STRATEGIES_GRID := $(GRID)
 
-# Times would double the time that it takes, and a policy rests on ratios taken in turn.
-POLICY_BENCHMARKS := '\.(Single|Batched|Conditioning)\.track_(speedup_over_native|gradient_error)'
-
 .PHONY: help bench policy test test-all lint types modes docs readme clean
 
 help:  ## list the targets
@@ -37,11 +34,8 @@ bench: $(VENV)/bench  ## measure the strategies and recommend one (GRID=tiny, qu
 	@echo "measurements    $(RESULTS)"
 
 policy: $(VENV)/bench  ## measure what a policy rests on, and build one
-	$(BIN)/python -m benchmarks.machine
-	BACKWARD_STRATEGIES_GRID=cpu $(BIN)/asv run --environment existing:same --set-commit-hash HEAD \
-	  --bench $(POLICY_BENCHMARKS) || [ $$? -eq 2 ]
-	@mkdir -p out
-	$(BIN)/backward-strategies policy build out/policy.json --results $(RESULTS)
+	BACKWARD_STRATEGIES_GRID=cpu $(BIN)/python -m benchmarks.rounds out/rounds/rounds.json
+	$(BIN)/backward-strategies policy build out/policy.json --results out/rounds --objective forward_backward
 
 test: $(VENV)/dev  ## run the tests
 	$(BIN)/python -m pytest -n 2 -m "not slow"

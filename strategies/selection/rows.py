@@ -29,6 +29,7 @@ from strategies.selection.pytest_benchmark_files import (
     is_pytest_benchmark,
     pytest_benchmark_records,
 )
+from strategies.selection.rounds_files import is_rounds, rounds_records
 
 CELL = ["operation", "m", "n", "rhs", "rank", "log10_cond", "matrix", "batch", "dtype", "device"]
 """What a case consists of: strategies are compared where all of these agree."""
@@ -58,7 +59,7 @@ UNIT_ROUNDOFF = {
 
 
 def load(folder: Path) -> pd.DataFrame:
-    """All results in a folder: asv's, pytest-benchmark's and the peers' files, wherever they lie in it.
+    """All results in a folder: of asv, pytest-benchmark, the peers and the rounds, wherever they lie.
 
     Args:
         folder: asv's `results_dir`, a machine's folder in it, or any folder of such files.
@@ -130,6 +131,10 @@ def _read(path: Path) -> list[Record]:
         return pytest_benchmark_records(path, content)
     if is_peers(content):
         return peers_records(path)
+    if is_rounds(content):
+        return rounds_records(path)
     raise UnusableFileError(
-        path, "is not a result file of asv (no machine.json), pytest-benchmark or benchmarks.peers"
+        path,
+        "is not a result file of asv (no machine.json), pytest-benchmark, benchmarks.peers or "
+        "benchmarks.rounds",
     )
