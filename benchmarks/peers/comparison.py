@@ -89,7 +89,7 @@ def _case(operation: str, shape: str, *words: str) -> Case:
 def longest(peers: int, budget: float) -> float:
     """Seconds after which nothing more of a case is begun; most take a fraction of it."""
     timings = (1 + peers) * len(OBJECTIVES)
-    return 60 + 2 * budget * timings
+    return 180 + 2 * budget * timings
 
 
 def compare(
