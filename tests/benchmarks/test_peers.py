@@ -148,7 +148,7 @@ def test_the_command_resumes_and_says_how_long_it_may_take(tmp_path, monkeypatch
     assert stop.value.exit_code == 130
     count = len(cases("quick"))
     said = capfd.readouterr().err
-    assert f"{count} of {count} cases to measure; takes 7 min at most" in said
+    assert f"{count} of {count} cases to measure; takes 19 min at most" in said
     assert f"interrupted: 2 of {count} cases are in" in said
     command.main(out=out, grid="quick", budget=1.0)
     assert [case for case in done if case != "stopped"] == cases("quick")
