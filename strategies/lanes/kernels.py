@@ -151,6 +151,15 @@ def _zeros(rows: int, columns: int, like: Array) -> Array:
     return np.zeros((rows, columns, like.shape[2]), like.dtype)
 
 
+@_compiled
+def _identity(n: int, like: Array) -> Array:
+    group = _zeros(n, n, like)
+    for i in range(n):
+        for lane in range(like.shape[2]):
+            group[i, i, lane] = 1
+    return group
+
+
 def lu(lanes: int, LU: Array, inverse_order: Array, cotangent: Array, result: Array) -> None:
     """The reverse in `blocked_lu` with blocks of one column."""
     count, m, n = LU.shape
@@ -210,10 +219,7 @@ def inverse_adjoint(lanes: int, LU: Array, inverse_order: Array, result: Array) 
     n = LU.shape[1]
     for start in range(0, LU.shape[0], lanes):
         F = _gather(LU, start, lanes)
-        Y = _zeros(n, n, F)
-        for i in range(n):
-            for lane in range(lanes):
-                Y[i, i, lane] = 1
+        Y = _identity(n, F)
         _solve_upper_adjoint(F, Y)
         _solve_unit_lower_adjoint(F, Y)
         _scatter(_permute(Y, inverse_order, start), result, start)
@@ -227,10 +233,7 @@ def pinv(lanes: int, Q: Array, R: Array, cotangent: Array, result: Array) -> Non
         W = _adjoint(_gather(cotangent, start, lanes))
         in_range = _zeros(n, n, F)
         _add_product(in_range, 1, _adjoint(basis), W)
-        gram = _zeros(n, n, F)
-        for i in range(n):
-            for lane in range(lanes):
-                gram[i, i, lane] = 1
+        gram = _identity(n, F)
         _solve_upper_adjoint(F, gram)
         _solve_upper(F, gram)
         K = in_range.copy()

@@ -4,26 +4,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from fake_clock import FakeClock
 
 from strategies.measuring.clock import SHORTEST_BLOCK, median_interval, paired
-
-
-class FakeClock:
-    """A clock whose hand is moved by the tasks it hands out."""
-
-    def __init__(self):
-        self.now = 0.0
-        self.log = []
-
-    def __call__(self):
-        return self.now
-
-    def task(self, name, seconds):
-        def run():
-            self.log.append(name)
-            self.now += seconds() if callable(seconds) else seconds
-
-        return run
 
 
 def test_ratio_and_seconds_of_constant_tasks():

@@ -1,26 +1,9 @@
 """Rounds, on a time that only the measured callables advance."""
 
 import pytest
+from fake_clock import FakeClock
 
 from strategies.measuring.rounds import HOPELESS, in_rounds
-
-
-class FakeClock:
-    """A clock whose hand is moved by the tasks it hands out."""
-
-    def __init__(self):
-        self.now = 0.0
-        self.log = []
-
-    def __call__(self):
-        return self.now
-
-    def task(self, name, seconds):
-        def run():
-            self.log.append(name)
-            self.now += seconds() if callable(seconds) else seconds
-
-        return run
 
 
 def timed(clock, budget=0.0, **seconds):

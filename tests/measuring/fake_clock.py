@@ -1,0 +1,19 @@
+"""A time that only the measured callables advance."""
+
+
+class FakeClock:
+    """A clock whose hand is moved by the tasks it hands out."""
+
+    def __init__(self):
+        self.now = 0.0
+        self.log = []
+
+    def __call__(self):
+        return self.now
+
+    def task(self, name, seconds):
+        def run():
+            self.log.append(name)
+            self.now += seconds() if callable(seconds) else seconds
+
+        return run
