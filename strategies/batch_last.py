@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor
 
 from strategies.factors import LUFactors, Orthogonal, Triangular
 from strategies.formulas.lu import permute_rows
+from strategies.lanes import launch
 from strategies.pseudo_inverse import PseudoInverse
 from strategies.triangular_solve import TriangularSolve
 
@@ -49,7 +48,7 @@ class BatchLast(TriangularSolve):
         if LU.device.type == "cpu":
             small, large = sorted(LU.shape[-2:])
             flops = 2 * (small**2 * large - small**3 / 3)
-            _launch("lu", flops, LU, inverse_order, cotangent, gradient)
+            launch("lu", flops, LU.shape[:-2], LU, inverse_order, cotangent, gradient)
             return gradient
         m, n = LU.shape[-2:]
         parts = (torch.split(tensor.reshape(-1, m, n), _CHUNK) for tensor in (LU, cotangent))
@@ -68,7 +67,8 @@ class BatchLast(TriangularSolve):
         if QR is None:
             return super().pinv_backward(inverse, matrix, cotangent)
         gradient = torch.empty_like(matrix, memory_format=torch.contiguous_format)
-        _launch("pinv", 6 * m * n**2 + 6 * n**3, *QR, cotangent, gradient)
+        flops = 6 * m * n**2 + 6 * n**3
+        launch("pinv", flops, matrix.shape[:-2], *QR, cotangent, gradient)
         return gradient
 
     def lstsq_backward(
@@ -92,7 +92,8 @@ class BatchLast(TriangularSolve):
         rhs_gradient = torch.empty_like(rhs, memory_format=torch.contiguous_format)
         m, n = matrix.shape[-2:]
         flops = (8 * m * n + 2 * n**2) * rhs.shape[-1]
-        _launch("lstsq", flops, *QR, matrix, rhs, solution, cotangent, rhs_gradient, gradient)
+        arguments = (*QR, matrix, rhs, solution, cotangent, rhs_gradient, gradient)
+        launch("lstsq", flops, matrix.shape[:-2], *arguments)
         return gradient, rhs_gradient
 
     def solve_backward(
@@ -112,24 +113,26 @@ class BatchLast(TriangularSolve):
         gradient = torch.empty_like(LU, memory_format=torch.contiguous_format)
         rhs_gradient = torch.empty_like(cotangent, memory_format=torch.contiguous_format)
         flops = 4 * LU.shape[-1] ** 2 * cotangent.shape[-1]
-        _launch("solve", flops, LU, inverse.pivots, solution, cotangent, rhs_gradient, gradient)
+        arguments = (LU, inverse.pivots, solution, cotangent, rhs_gradient, gradient)
+        launch("solve", flops, LU.shape[:-2], *arguments)
         return gradient, rhs_gradient
 
     def inv_backward(self, inverse: PseudoInverse, cotangent: Tensor) -> Tensor:
         if not (isinstance(inverse, LUFactors) and _is_small_on_cpu(inverse.LU)):
             return super().inv_backward(inverse, cotangent)
         gradient = torch.empty_like(cotangent, memory_format=torch.contiguous_format)
-        _launch(
-            "inv", 4 * cotangent.shape[-1] ** 3, inverse.LU, inverse.pivots, cotangent, gradient
-        )
+        *batch, n, _ = cotangent.shape
+        launch("inv", 4 * n**3, batch, inverse.LU, inverse.pivots, cotangent, gradient)
         return gradient
 
     def det_backward(self, LU: Tensor, inverse_order: Tensor, scale: Tensor) -> Tensor:
         if not _is_small_on_cpu(LU):
             return super().det_backward(LU, inverse_order, scale)
-        inverse_adjoint = torch.empty_like(LU, memory_format=torch.contiguous_format)
-        _launch("inverse_adjoint", 2 * LU.shape[-1] ** 3, LU, inverse_order, inverse_adjoint)
-        return inverse_adjoint.mul_(scale[..., None, None])
+        gradient = torch.empty_like(LU, memory_format=torch.contiguous_format)
+        *batch, n, _ = LU.shape
+        arguments = (LU, inverse_order, scale[..., None, None], gradient)
+        launch("inverse_adjoint", 4 / 3 * n**3, batch, *arguments)
+        return gradient
 
 
 def _is_small(matrix: Tensor, largest: int = _LARGEST) -> bool:
@@ -146,18 +149,6 @@ def _thin_factors(inverse: PseudoInverse, largest: int) -> tuple[Tensor, Tensor]
     if not (isinstance(inverse, Orthogonal) and isinstance(inverse.core, Triangular)):
         return None
     return (inverse.left, inverse.core.factor) if _is_small_on_cpu(inverse.left, largest) else None
-
-
-def _launch(kernel: str, flops: float, *tensors: Tensor) -> None:
-    # The compiler takes a second to import: who never uses it does not wait for it.
-    from strategies.lanes import kernels
-    from strategies.lanes.launch import launch
-
-    batch = tensors[0].shape[:-2]
-    if len(batch) != 1:
-        count = math.prod(batch)
-        tensors = tuple(tensor.reshape(count, *tensor.shape[len(batch) :]) for tensor in tensors)
-    launch(getattr(kernels, kernel), flops, *tensors)
 
 
 def _batch_last(matrices: Tensor) -> Tensor:

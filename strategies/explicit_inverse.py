@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -55,6 +56,23 @@ class ExplicitInverse(Strategy):
         self._refuse_deficient_gram(gram_factor, info, matrix.shape, rtol, atol)
         gram_inverse = torch.cholesky_inverse(gram_factor)
         return _NormalEquations(matrix, gram_inverse @ matrix.mH, gram_inverse, rank)
+
+    def factor_square(self, matrix: Tensor) -> PseudoInverse:
+        *batch, n, _ = matrix.shape
+        inverse, info = torch.linalg.inv_ex(matrix)
+        raise_if_singular(info != 0, self.name, "it has no inverse")
+        rank = torch.full(batch, n, dtype=torch.int64, device=matrix.device)
+        return Dense(matrix, inverse, rank, True, True)
+
+    def inv_backward(self, inverse: PseudoInverse, cotangent: Tensor) -> Tensor:
+        adjoint = inverse.dense().mH
+        *batch, n, _ = cotangent.shape
+        # The sign as a factor of the product costs nothing, and as a pass over its result a tenth.
+        product = torch.addmm if not batch else torch.baddbmm
+        shape = (n, n) if not batch else (math.prod(batch), n, n)
+        left, right = adjoint.reshape(shape), (cotangent @ adjoint).reshape(shape)
+        unused = cotangent.new_empty(())
+        return product(unused, left, right, beta=0, alpha=-1).reshape(cotangent.shape)
 
     def _refuse_ill_conditioned(
         self, matrix: Tensor, inverse: Tensor, rtol: Tolerance, atol: Tolerance

@@ -13,7 +13,6 @@ side of a thin matrix as rarely as the mathematics allows, whichever strategy it
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import enum
 from abc import ABC, abstractmethod
@@ -145,13 +144,15 @@ class PseudoInverse(ABC):
     def rebuilt(self, tensors: Iterator[Tensor], matrix: Tensor) -> Self:
         """The same inverse over other tensors: those of `tensors()`, in its order, and F."""
         # Not dataclasses.replace, which takes as long as a small backward.
-        result = copy.copy(self)
+        result = object.__new__(type(self))
         fields = vars(result)
         for name, value in vars(self).items():
             if isinstance(value, PseudoInverse):
                 fields[name] = value.rebuilt(tensors, matrix)
             elif isinstance(value, Tensor):
                 fields[name] = matrix if name == _FACTORED_MATRIX else next(tensors)
+            else:
+                fields[name] = value
         return result
 
 

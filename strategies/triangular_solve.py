@@ -52,6 +52,11 @@ class TriangularSolve(Strategy):
         core = Triangular(R, Structure.UPPER)
         return Orthogonal(Q, core, None, core.rank, full_column_rank=True, full_row_rank=False)
 
+    def factor_square(self, matrix: Tensor) -> PseudoInverse:
+        LU, pivots, info = torch.linalg.lu_factor_ex(matrix)
+        raise_if_singular(info != 0, self.name, "it has no inverse")
+        return LUFactors(LU, pivots)
+
     def _refuse_singular(
         self, factor: Tensor, shape: torch.Size, rtol: Tolerance, atol: Tolerance
     ) -> None:

@@ -3,23 +3,65 @@
 Gathered into an array (rows, columns, lanes), the scalar recurrences of substitution and elimination
 become the same vector instruction for all matrices of a group, however small they are, and a whole
 backward reads its inputs once and writes its result once. Each kernel goes over a batch of whatever
-strides and length; every function is plain Python until `strategies.lanes.launch` compiles it.
+strides and length, described by a task; `strategies.lanes.threads` compiles it.
 
 In one file, because the compiler's cache looks for changes in the file of the kernel only.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numba
 import numpy as np
 
-__all__ = ["inv", "inverse_adjoint", "lstsq", "lu", "pinv", "solve"]
+from strategies.lanes.task import (
+    claim,
+    flags,
+    group_size,
+    integers,
+    matrices,
+    number_of_matrices,
+    numbers,
+    pivots,
+)
+
+__all__ = [
+    "determinant",
+    "inv",
+    "inverse_adjoint",
+    "inverse_order",
+    "last_pivot_is_small",
+    "lstsq",
+    "lu",
+    "pinv",
+    "solve",
+]
 
 Array = Any  # NumPy arrays of whatever the kernel is compiled for
+Task = Any  # see `strategies.lanes.task`
 
 _compiled: Any = numba.njit  # as part of the kernel that calls it
+
+
+@_compiled
+def _groups(task: Task) -> Iterator[int]:
+    """The first matrices of the groups that are this thread's."""
+    count, size = number_of_matrices(task), group_size(task)
+    start = claim(task) * size
+    while start < count:
+        yield start
+        start = claim(task) * size
+
+
+@_compiled
+def _single_matrices(task: Task) -> Iterator[int]:
+    """The matrices of this thread's groups, one by one."""
+    for start in _groups(task):
+        stop = min(start + group_size(task), number_of_matrices(task))
+        for matrix in range(start, stop):  # noqa: UP028 - Numba knows no `yield from`
+            yield matrix
 
 
 @_compiled
@@ -27,10 +69,15 @@ def _gather(source: Array, start: int, lanes: int) -> Array:
     """A group of matrices, batch last; the last one repeated where the batch ends."""
     count, rows, columns = source.shape
     group = np.empty((rows, columns, lanes), source.dtype)
+    here = min(lanes, count - start)
+    present = source[start : start + here]
     for r in range(rows):
         for c in range(columns):
-            for lane in range(lanes):
-                group[r, c, lane] = source[min(start + lane, count - 1), r, c]
+            entries, gathered = present[:, r, c], group[r, c]
+            for lane in range(here):
+                gathered[lane] = entries[lane]
+            for lane in range(here, lanes):
+                gathered[lane] = entries[here - 1]
     return group
 
 
@@ -42,6 +89,18 @@ def _scatter(group: Array, target: Array, start: int) -> None:
         for r in range(rows):
             for c in range(columns):
                 target[start + lane, r, c] = group[r, c, lane]
+
+
+@_compiled
+def _scatter_rows(group: Array, order: Array, target: Array, start: int) -> None:
+    """Row i of each result is row `order[i]` of its matrix."""
+    count, rows, columns = target.shape
+    lanes = group.shape[2]
+    for lane in range(min(lanes, count - start)):
+        for r in range(rows):
+            row, permuted = group[order[start + lane, r], :, lane], target[start + lane, r]
+            for c in range(columns):
+                permuted[c] = row[c]
 
 
 @_compiled
@@ -95,26 +154,12 @@ def _solve_unit_lower_adjoint(L: Array, Y: Array) -> None:
 
 
 @_compiled
-def _permute(group: Array, order: Array, start: int) -> Array:
-    """Row i of each result is row `order[i]` of its matrix."""
-    count = order.shape[0]
-    rows, columns, lanes = group.shape
-    result = np.empty_like(group)
-    for lane in range(lanes):
-        of_matrix = order[min(start + lane, count - 1)]
-        for r in range(rows):
-            for c in range(columns):
-                result[r, c, lane] = group[of_matrix[r], c, lane]
-    return result
-
-
-@_compiled
-def _swap(group: Array, pivots: Array, start: int, adjoint: bool) -> None:
+def _swap(group: Array, swaps: Array, start: int, adjoint: bool) -> None:
     """Y ← P Y, or Pᵀ Y: the row swaps of LAPACK pivots, from the last one or from the first."""
-    count, n = pivots.shape
+    count, n = swaps.shape
     _, columns, lanes = group.shape
     for lane in range(lanes):
-        of_matrix = pivots[min(start + lane, count - 1)]
+        of_matrix = swaps[min(start + lane, count - 1)]
         for step in range(n):
             i = step if adjoint else n - 1 - step
             j = of_matrix[i] - 1
@@ -160,10 +205,13 @@ def _identity(n: int, like: Array) -> Array:
     return group
 
 
-def lu(lanes: int, LU: Array, inverse_order: Array, cotangent: Array, result: Array) -> None:
+def lu(task: Task) -> None:
     """The reverse in `blocked_lu` with blocks of one column."""
-    count, m, n = LU.shape
-    for start in range(0, count, lanes):
+    LU, cotangent, result = matrices(task, 0), matrices(task, 2), matrices(task, 3)
+    inverse_order = integers(task, 1)
+    _, m, n = LU.shape
+    lanes = group_size(task)
+    for start in _groups(task):
         F, S = _gather(LU, start, lanes), _gather(cotangent, start, lanes)
         for j in range(min(m, n) - 1, -1, -1):
             for r in range(j + 1, m):
@@ -175,60 +223,79 @@ def lu(lanes: int, LU: Array, inverse_order: Array, cotangent: Array, result: Ar
                 for lane in range(lanes):
                     S[r, j, lane] /= np.conj(F[j, j, lane])
                     S[j, j, lane] -= np.conj(F[r, j, lane]) * S[r, j, lane]
-        _scatter(_permute(S, inverse_order, start), result, start)
+        _scatter_rows(S, inverse_order, result, start)
 
 
-def solve(
-    lanes: int,
-    LU: Array,
-    pivots: Array,
-    solution: Array,
-    cotangent: Array,
-    rhs_result: Array,
-    result: Array,
-) -> None:
+def solve(task: Task) -> None:
     """B̄ = A⁻ᴴ G and Ā = −B̄ Xᴴ, from A = P L U."""
+    LU, swaps, solution = matrices(task, 0), pivots(task, 1), matrices(task, 2)
+    cotangent, rhs_result, result = matrices(task, 3), matrices(task, 4), matrices(task, 5)
     n = LU.shape[1]
-    for start in range(0, LU.shape[0], lanes):
+    lanes = group_size(task)
+    for start in _groups(task):
         F, Y = _gather(LU, start, lanes), _gather(cotangent, start, lanes)
         _solve_upper_adjoint(F, Y)
         _solve_unit_lower_adjoint(F, Y)
-        _swap(Y, pivots, start, False)
+        _swap(Y, swaps, start, False)
         _scatter(Y, rhs_result, start)
         gradient = _zeros(n, n, F)
         _add_product(gradient, -1, Y, _adjoint(_gather(solution, start, lanes)))
         _scatter(gradient, result, start)
 
 
-def inv(lanes: int, LU: Array, pivots: Array, cotangent: Array, result: Array) -> None:
+def inv(task: Task) -> None:
     """Ā = −A⁻ᴴ G A⁻ᴴ, from A = P L U."""
-    for start in range(0, LU.shape[0], lanes):
+    LU, swaps = matrices(task, 0), pivots(task, 1)
+    cotangent, result = matrices(task, 2), matrices(task, 3)
+    lanes = group_size(task)
+    for start in _groups(task):
         F, Y = _gather(LU, start, lanes), _gather(cotangent, start, lanes)
         _solve_upper_adjoint(F, Y)
         _solve_unit_lower_adjoint(F, Y)
-        _swap(Y, pivots, start, False)
+        _swap(Y, swaps, start, False)
         Y = _adjoint(Y)
-        _swap(Y, pivots, start, True)
+        _swap(Y, swaps, start, True)
         _solve_unit_lower(F, Y)
         _solve_upper(F, Y)
         _scatter(-_adjoint(Y), result, start)
 
 
-def inverse_adjoint(lanes: int, LU: Array, inverse_order: Array, result: Array) -> None:
-    """A⁻ᴴ, from PᵀA = L U."""
+def inverse_adjoint(task: Task) -> None:
+    """A number times A⁻ᴴ = P L⁻ᴴ U⁻ᴴ, from PᵀA = L U."""
+    LU, inverse_order = matrices(task, 0), integers(task, 1)
+    scale, result = matrices(task, 2), matrices(task, 3)
     n = LU.shape[1]
-    for start in range(0, LU.shape[0], lanes):
+    lanes = group_size(task)
+    for start in _groups(task):
         F = _gather(LU, start, lanes)
-        Y = _identity(n, F)
-        _solve_upper_adjoint(F, Y)
+        Y = _zeros(n, n, F)
+        # U⁻ᴴ, row by row: it is lower triangular.
+        for i in range(n):
+            for lane in range(lanes):
+                Y[i, i, lane] = 1
+            for r in range(i):
+                for c in range(r + 1):
+                    for lane in range(lanes):
+                        Y[i, c, lane] -= np.conj(F[r, i, lane]) * Y[r, c, lane]
+            for c in range(i + 1):
+                for lane in range(lanes):
+                    Y[i, c, lane] /= np.conj(F[i, i, lane])
         _solve_unit_lower_adjoint(F, Y)
-        _scatter(_permute(Y, inverse_order, start), result, start)
+        of_group = _gather(scale, start, lanes)
+        for r in range(n):
+            for c in range(n):
+                for lane in range(lanes):
+                    Y[r, c, lane] *= of_group[0, 0, lane]
+        _scatter_rows(Y, inverse_order, result, start)
 
 
-def pinv(lanes: int, Q: Array, R: Array, cotangent: Array, result: Array) -> None:
+def pinv(task: Task) -> None:
     """The formula of `strategies.formulas.pinv` at full column rank, A = Q R."""
+    Q, R = matrices(task, 0), matrices(task, 1)
+    cotangent, result = matrices(task, 2), matrices(task, 3)
     n = R.shape[1]
-    for start in range(0, Q.shape[0], lanes):
+    lanes = group_size(task)
+    for start in _groups(task):
         basis, F = _gather(Q, start, lanes), _gather(R, start, lanes)
         W = _adjoint(_gather(cotangent, start, lanes))
         in_range = _zeros(n, n, F)
@@ -247,21 +314,15 @@ def pinv(lanes: int, Q: Array, R: Array, cotangent: Array, result: Array) -> Non
         _scatter(gradient, result, start)
 
 
-def lstsq(
-    lanes: int,
-    Q: Array,
-    R: Array,
-    matrix: Array,
-    rhs: Array,
-    solution: Array,
-    cotangent: Array,
-    rhs_result: Array,
-    result: Array,
-) -> None:
+def lstsq(task: Task) -> None:
     """The formula of `strategies.formulas.lstsq` at full column rank, A = Q R."""
+    Q, R, matrix, rhs = matrices(task, 0), matrices(task, 1), matrices(task, 2), matrices(task, 3)
+    solution, cotangent = matrices(task, 4), matrices(task, 5)
+    rhs_result, result = matrices(task, 6), matrices(task, 7)
     m, n = Q.shape[1:]
     k = rhs.shape[2]
-    for start in range(0, Q.shape[0], lanes):
+    lanes = group_size(task)
+    for start in _groups(task):
         F, X = _gather(R, start, lanes), _gather(solution, start, lanes)
         w = _gather(cotangent, start, lanes)
         _solve_upper_adjoint(F, w)
@@ -275,3 +336,48 @@ def lstsq(
         _add_product(gradient, -1, Z, _adjoint(X))
         _add_product(gradient, 1, residual, _adjoint(w))
         _scatter(gradient, result, start)
+
+
+def inverse_order(task: Task) -> None:
+    """The row swaps of LAPACK pivots, applied backwards: the inverse of the order they make."""
+    swaps, result = pivots(task, 0), integers(task, 1)
+    for matrix in _single_matrices(task):
+        for i in range(result.shape[1]):
+            result[matrix, i] = i
+        for i in range(swaps.shape[1] - 1, -1, -1):
+            j = swaps[matrix, i] - 1
+            result[matrix, i], result[matrix, j] = result[matrix, j], result[matrix, i]
+
+
+def last_pivot_is_small(task: Task) -> None:
+    """Whether the last pivot is at most √ε of the terms that it is the sum of."""
+    LU, result = matrices(task, 0), flags(task, 1)
+    _, m, n = LU.shape
+    last = min(m, n) - 1
+    small = np.sqrt(np.finfo(LU.real.dtype).eps)
+    for matrix in _single_matrices(task):
+        pivot = abs(LU[matrix, last, last])
+        terms = pivot
+        for i in range(last):
+            terms += abs(LU[matrix, last, i]) * abs(LU[matrix, i, last])
+        result[matrix, 0] = pivot <= small * terms
+
+
+def determinant(task: Task) -> None:
+    """Det A, and how many pivots are at most √ε of the largest entry of the factors."""
+    LU, swaps = matrices(task, 0), pivots(task, 1)
+    result, negligible = numbers(task, 2), integers(task, 3)
+    n = LU.shape[1]
+    small = np.sqrt(np.finfo(LU.real.dtype).eps)
+    for matrix in _single_matrices(task):
+        largest = abs(LU[matrix, 0, 0])
+        for i in range(n):
+            for j in range(n):
+                largest = max(largest, abs(LU[matrix, i, j]))
+        product = LU[matrix, 0, 0] ** 0
+        negligible[matrix, 0] = 0
+        for i in range(n):
+            pivot = LU[matrix, i, i]
+            product *= pivot if swaps[matrix, i] == i + 1 else -pivot
+            negligible[matrix, 0] += abs(pivot) <= small * largest
+        result[matrix, 0] = product

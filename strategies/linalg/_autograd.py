@@ -1,19 +1,20 @@
 """The autograd glue that every operation shares.
 
 An operation is a `Rule`: how to compute it and its gradient with a strategy, on plain tensors, and
-the same gradient written over the operation's inputs and outputs in differentiable calls. Two
-autograd functions make all orders and modes of differentiation from that:
+the same gradient written over the operation's inputs and outputs in differentiable calls. Autograd
+functions make all orders and modes of differentiation from that:
 
 - `_Primal` computes the operation; its backward is `_Cotangent`, its forward mode is `Rule.jvp`.
 - `_Cotangent` computes the gradient with the strategy's saved factors; differentiated itself, it is
   the explicit form, so that nothing is silently constant.
+- `_Eager` is `_Primal` where no transform of torch.func and no forward mode is on. A function that
+  takes part in those costs more per call than a small factorization does.
 
 `vmap` moves the mapped dimension to the front of every tensor and calls the batched code.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import inspect
 from abc import ABC, abstractmethod
@@ -92,7 +93,13 @@ def run(rule: Rule, strategy: Strategy, *inputs: Tensor) -> Tensors:
     if torch.compiler.is_compiling():
         return _run_uncompiled(rule, strategy, *inputs)
     call = _Call(rule, strategy)
-    outputs: Tensors = _Primal.apply(call, *inputs)
+    outputs: Tensors
+    if _is_transformed():
+        outputs = _Primal.apply(call, *inputs)
+    elif torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs):
+        outputs = _Eager.apply(call, *inputs)
+    else:
+        outputs = call.forward(inputs)
     return outputs[: call.number_of_outputs]
 
 
@@ -107,7 +114,7 @@ def _run_uncompiled(rule: Rule, strategy: Strategy, *inputs: Tensor) -> Tensors:
 class _Call:
     """One call of an operation: what its autograd nodes share besides tensors.
 
-    The tensors of the factors are further outputs of `_Primal`, so that saved-tensor hooks,
+    The tensors of the factors are saved as the inputs and outputs are, so that saved-tensor hooks,
     checkpointing and vmap see them. `sources` says where among inputs, outputs and those each is to
     be found again, since a factor may be one of the former itself.
     """
@@ -119,7 +126,7 @@ class _Call:
     number_of_outputs: int = 0
 
     def forward(self, inputs: Tensors) -> Tensors:
-        with _in_operation(self.rule.name, inputs[0]):
+        with _InOperation(self.rule.name, inputs[0]):
             outputs, inverse = self.rule.forward(self.strategy, *inputs)
         outputs = tuple(_of_its_own(output, inputs) for output in outputs)
         known = [*inputs, *outputs]
@@ -145,7 +152,7 @@ class _Call:
         inverse = self.inverse
         if inverse is not None:
             inverse = inverse.rebuilt((saved[i] for i in self.sources), inputs[0])
-        with _in_operation(f"the backward of {self.rule.name}", inputs[0]):
+        with _InOperation(f"the backward of {self.rule.name}", inputs[0]):
             gradients = self.rule.backward(
                 self.strategy, inverse, inputs, outputs, cotangents, needed
             )
@@ -186,14 +193,20 @@ def _placeholders() -> Iterator[Tensor]:
         yield _PLACEHOLDER
 
 
-@contextlib.contextmanager
-def _in_operation(name: str, like: Tensor) -> Iterator[None]:
+class _InOperation:
     """Full precision, and errors that say in which operation they arose."""
-    try:
-        with full_precision(like.device, like.dtype):
-            yield
-    except LinAlgError as error:
-        raise LinAlgError(f"linalg.{name}: {error}") from None
+
+    def __init__(self, name: str, like: Tensor) -> None:
+        self._name = name
+        self._precision = full_precision(like.device, like.dtype)
+
+    def __enter__(self) -> None:
+        self._precision.__enter__()
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        self._precision.__exit__(kind, error, traceback)
+        if isinstance(error, LinAlgError):
+            raise LinAlgError(f"linalg.{self._name}: {error}") from None
 
 
 class _Primal(torch.autograd.Function):
@@ -215,24 +228,7 @@ class _Primal(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Tensor | None) -> Gradients:
-        needed = tuple(ctx.needs_input_grad[1:])
-        saved = ctx.saved_tensors
-        _, outputs = ctx.call.split(saved)
-        used = [
-            torch.zeros_like(output) if cotangent is None else cotangent
-            for output, cotangent in zip(
-                outputs[: ctx.call.rule.differentiable], cotangents, strict=False
-            )
-        ]
-        if any(map(_is_legacy_batched, used)):
-            function, arguments = ctx.call.explicit_backward(saved)
-            return (None, *function(*used, *arguments))
-        if not (torch.is_grad_enabled() or _is_transformed()):
-            # Nothing differentiates the gradient: a node for it would cost more than small ones do.
-            gradients = ctx.call.backward(tuple(used), saved, needed)
-            return (None, *(g if need else None for g, need in zip(gradients, needed, strict=True)))
-        nodes = iter(_Cotangent.apply(ctx.call, needed, *used, *saved))
-        return (None, *(next(nodes) if need else None for need in needed))
+        return _backward(ctx, cotangents)
 
     @staticmethod
     def jvp(ctx: Any, _: None, *tangents: Tensor | None) -> Gradients:
@@ -248,6 +244,45 @@ class _Primal(torch.autograd.Function):
     ) -> tuple[Tensors, tuple[int, ...]]:
         outputs = _Primal.apply(call, *_batch_first(tensors, in_dims[1:], info.batch_size))
         return outputs, (0,) * len(outputs)
+
+
+class _Eager(torch.autograd.Function):
+    """The operation, where only the backward can be asked for."""
+
+    @staticmethod
+    def forward(ctx: Any, call: _Call, *inputs: Tensor) -> Tensors:
+        found = call.forward(inputs)
+        outputs = found[: call.number_of_outputs]
+        ctx.call = call
+        ctx.mark_non_differentiable(*outputs[call.rule.differentiable :])
+        ctx.save_for_backward(*inputs, *found)
+        ctx.set_materialize_grads(False)
+        return outputs
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Tensor | None) -> Gradients:
+        return _backward(ctx, cotangents)
+
+
+def _backward(ctx: Any, cotangents: Gradients) -> Gradients:
+    needed = tuple(ctx.needs_input_grad[1:])
+    saved = ctx.saved_tensors
+    _, outputs = ctx.call.split(saved)
+    used = [
+        torch.zeros_like(output) if cotangent is None else cotangent
+        for output, cotangent in zip(
+            outputs[: ctx.call.rule.differentiable], cotangents, strict=False
+        )
+    ]
+    if any(map(_is_legacy_batched, used)):
+        function, arguments = ctx.call.explicit_backward(saved)
+        return (None, *function(*used, *arguments))
+    if not (torch.is_grad_enabled() or _is_transformed()):
+        # Nothing differentiates the gradient: a node for it would cost more than small ones do.
+        gradients = ctx.call.backward(tuple(used), saved, needed)
+        return (None, *(g if need else None for g, need in zip(gradients, needed, strict=True)))
+    nodes = iter(_Cotangent.apply(ctx.call, needed, *used, *saved))
+    return (None, *(next(nodes) if need else None for need in needed))
 
 
 class _Cotangent(torch.autograd.Function):
@@ -284,7 +319,7 @@ class _Cotangent(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *cotangents: Tensor) -> Gradients:
         function, arguments = _Cotangent._explicit(ctx)
-        with _in_operation(f"the second backward of {ctx.call.rule.name}", arguments[0]):
+        with _InOperation(f"the second backward of {ctx.call.rule.name}", arguments[0]):
             pullback = torch.func.vjp(function, *arguments)[1]
             gradients = pullback(cotangents)
         others = len(ctx.saved_tensors) - len(gradients)

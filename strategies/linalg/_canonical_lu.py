@@ -23,6 +23,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from strategies.lanes import launch
+
 __all__ = ["canonical"]
 
 
@@ -50,9 +52,7 @@ def canonical(LU: Tensor, pivots: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     if LU.numel() == 0:
         return LU, pivots, rank
     # The test for the last pivot alone costs k products a matrix; few matrices go further.
-    last = LU[..., k - 1, k - 1].abs()
-    terms = (LU[..., k - 1, : k - 1].abs() * LU[..., : k - 1, k - 1].abs()).sum(-1) + last
-    suspicious = last <= _small(LU) * terms
+    suspicious = _last_pivot_is_small(LU)
     if not bool(suspicious.any()):
         return LU, pivots, rank
     deficient = suspicious.nonzero()[_is_roundoff(LU[suspicious], k - 1)]
@@ -65,6 +65,18 @@ def canonical(LU: Tensor, pivots: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         rank[where] = found
         _canonicalize(LU[where], pivots[where], found)
     return LU, pivots, rank
+
+
+def _last_pivot_is_small(LU: Tensor) -> Tensor:
+    *batch, m, n = LU.shape
+    k = min(m, n)
+    if LU.device.type == "cpu":
+        result = torch.empty(*batch, 1, dtype=torch.bool)
+        launch("last_pivot_is_small", 2 * k, batch, LU, result)
+        return result.squeeze(-1)
+    last = LU[..., k - 1, k - 1].abs()
+    terms = (LU[..., k - 1, : k - 1].abs() * LU[..., : k - 1, k - 1].abs()).sum(-1) + last
+    return last <= _small(LU) * terms
 
 
 def _small(LU: Tensor) -> float:

@@ -13,6 +13,7 @@ from strategies.errors import raise_if_singular
 from strategies.formulas import bordered_det
 from strategies.formulas import det as formula
 from strategies.interface import Strategy
+from strategies.lanes import launch
 from strategies.linalg._autograd import Gradients, Rule, Tensors, run
 from strategies.linalg._canonical_lu import canonical
 from strategies.linalg._choice import StrategyChoice, choose, require_float_matrix
@@ -42,10 +43,10 @@ class _Det(Rule):
     def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, None]:
         LU, pivots, _ = torch.linalg.lu_factor_ex(inputs[0])
         order = inverse_order(pivots, LU.shape[-1])
-        corank = _negligible_pivots(LU)
+        det, corank = _det_and_negligible_pivots(LU, pivots)
         empty = LU.new_empty(*LU.shape[:-1], 0)
         N, M = bordered_det.border(inputs[0], corank) if corank else (empty, empty.clone())
-        return (formula.determinant(LU, pivots), LU, pivots, order, N, M), None
+        return (det, LU, pivots, order, N, M), None
 
     def backward(
         self,
@@ -56,7 +57,9 @@ class _Det(Rule):
         cotangents: Tensors,
         needed: Sequence[bool],
     ) -> Gradients:
-        _, LU, pivots, order, N, _ = outputs
+        det, LU, pivots, order, N, _ = outputs
+        if N.shape[-1] == 0:
+            return (strategy.det_backward(LU, order, cotangents[0] * det.conj()),)
         nonzero = formula.without_zero_pivots(LU)
         scale = cotangents[0] * formula.determinant(nonzero, pivots).conj()
         gradient = strategy.det_backward(nonzero, order, scale)
@@ -84,13 +87,21 @@ class _Det(Rule):
         return ((gradient.conj() * tangent).sum((-2, -1)),)
 
 
-def _negligible_pivots(LU: Tensor) -> int:
-    """An upper bound of every corank: pivots too small to divide by twice in a second derivative."""
+def _det_and_negligible_pivots(LU: Tensor, pivots: Tensor) -> tuple[Tensor, int]:
+    """Det A, and an upper bound of every corank: pivots that one cannot divide by twice.
+
+    A second derivative does.
+    """
+    *batch, n, _ = LU.shape
     if LU.numel() == 0:
-        return 0
-    pivots = LU.diagonal(dim1=-2, dim2=-1).abs()
-    small = pivots <= torch.finfo(LU.dtype).eps ** 0.5 * LU.abs().amax((-2, -1)).unsqueeze(-1)
-    return int(small.sum(-1).max())
+        return formula.determinant(LU, pivots), 0
+    if LU.device.type == "cpu":
+        det, count = LU.new_empty(*batch, 1), torch.empty(*batch, 1, dtype=torch.int64)
+        launch("determinant", n**2, batch, LU, pivots, det, count)
+        return det.squeeze(-1), int(count.max())
+    diagonal = LU.diagonal(dim1=-2, dim2=-1).abs()
+    small = diagonal <= torch.finfo(LU.dtype).eps ** 0.5 * LU.abs().amax((-2, -1)).unsqueeze(-1)
+    return formula.determinant(LU, pivots), int(small.sum(-1).max())
 
 
 @dataclass(frozen=True)

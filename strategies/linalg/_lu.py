@@ -180,7 +180,7 @@ def lu_factor_ex(
 
 
 def _raise_for_info(info: Tensor) -> None:
-    if bool((info != 0).any()):
+    if bool(info.any()):
         index = tuple(int(i) for i in (info != 0).nonzero()[0])
         batch = f"(Batch element {index[0] if len(index) == 1 else index}): " if index else ""
         raise LinAlgError(

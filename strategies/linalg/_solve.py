@@ -89,9 +89,11 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, strategy: StrategyChoice =
 
 
 def _solve_broadcast(strategy: Strategy, A: Tensor, B: Tensor) -> Tensor:
+    if A.shape[:-2] == B.shape[:-2]:
+        return run(_Solve(), strategy, A, B)[0]
     n, k = B.shape[-2:]
     batch = torch.broadcast_shapes(A.shape[:-2], B.shape[:-2])
-    if A.ndim > 2 or not batch:
+    if A.ndim > 2:
         A, B = A.expand(*batch, n, n), B.expand(*batch, n, k)
         return run(_Solve(), strategy, A, B)[0]
     # One matrix for a batch of right-hand sides: all their columns at once.

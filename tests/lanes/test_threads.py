@@ -7,7 +7,7 @@ import sys
 import pytest
 import torch
 
-from strategies.lanes import kernels, launch, watchers
+from strategies.lanes import kernels, threads, watchers
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def factors():
 
 def _inv(factors, flops):
     result = torch.full_like(factors[2], torch.nan)
-    launch.launch(kernels.inv, flops, *factors, result)
+    threads.run(kernels.inv, flops, result.shape[:1], *factors, result)
     return result
 
 
@@ -45,15 +45,28 @@ def test_watchers_hear_of_complex_work_as_four_times_the_real(factors):
 
 
 def test_without_a_folder_for_its_cache_a_kernel_is_compiled_all_the_same(factors, monkeypatch):
+    compile_function = threads.numba.cfunc
+
     def refuses_to_cache(*signature, cache=False, **options):
         if cache:
             raise RuntimeError("cannot cache function: no locator available")
-        return lambda kernel: kernel
+        return compile_function(*signature, **options)
 
-    launch._compiled.cache_clear()
-    monkeypatch.setattr(launch.numba, "njit", refuses_to_cache)
-    assert launch._compiled(kernels.lu, ()) is kernels.lu
-    launch._compiled.cache_clear()
+    expected = _inv(factors, 1)
+    threads._compiled.cache_clear()
+    monkeypatch.setattr(threads.numba, "cfunc", refuses_to_cache)
+    assert torch.equal(_inv(factors, 1), expected)
+    threads._compiled.cache_clear()
+
+
+def test_without_the_openmp_of_torch_other_threads_share_the_batch(factors, monkeypatch):
+    expected = _inv(factors, 1)
+    monkeypatch.setattr(threads, "_team", lambda: None)
+    torch.set_num_threads(3)
+    try:
+        assert torch.equal(_inv(factors, 1e9), expected)
+    finally:
+        torch.set_num_threads(1)
 
 
 def _in_a_child(factors, queue):

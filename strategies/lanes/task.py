@@ -1,0 +1,131 @@
+"""What a kernel is called with: one block of 64-bit words, as C sees it.
+
+    0       the next group of matrices that no thread has taken
+    1       how many matrices there are
+    2       how many of them make a group
+    3 + 7i  of the i-th argument: address, three extents, three strides in bytes
+
+A kernel has the address of such a block for its one parameter, typed as a pointer to the numbers
+that the matrices hold, so that the same kernel is compiled for each dtype. Any number of threads
+may run it on the same block; each takes a group after the other.
+
+The compiler's cache does not see changes in this file: after one, remove `__pycache__` beside it.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+from numba.np import arrayobj
+from torch import Tensor
+
+__all__ = [
+    "claim",
+    "flags",
+    "group_size",
+    "integers",
+    "matrices",
+    "number_of_matrices",
+    "numbers",
+    "pivots",
+    "task",
+]
+
+_HEADER = 3
+_ARGUMENT = 7
+
+
+def task(count: int, group: int, tensors: Sequence[Tensor]) -> array[int]:
+    """The block for a batch.
+
+    Args:
+        count: matrices.
+        group: matrices side by side.
+        tensors: with one batch dimension and one or two others, not conjugated; they must live
+            until the kernel returns.
+    """
+    words = array("q", (0, count, group))
+    for tensor in tensors:
+        size, missing = tensor.element_size(), [0] * (3 - tensor.ndim)
+        words.append(tensor.data_ptr())
+        words.extend((*tensor.shape, *missing))
+        words.extend((*[size * stride for stride in tensor.stride()], *missing))
+    return words
+
+
+def _word(builder: Any, block: Any, position: int | Any) -> Any:
+    index = ir.Constant(ir.IntType(64), position) if isinstance(position, int) else position
+    return builder.gep(builder.bitcast(block, ir.IntType(64).as_pointer()), [index])
+
+
+def _claim(_typing: Any, block: Any) -> Any:
+    """The number of a group that no other thread gets."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        one = ir.Constant(ir.IntType(64), 1)
+        return builder.atomic_rmw("add", _word(builder, arguments[0], 0), one, "monotonic")
+
+    return types.int64(block), generate
+
+
+claim: Any = intrinsic(_claim)
+
+
+def _header(position: int) -> Any:
+    def read(_typing: Any, block: Any) -> Any:
+        def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            return builder.load(_word(builder, arguments[0], position))
+
+        return types.int64(block), generate
+
+    return intrinsic(read)
+
+
+number_of_matrices, group_size = _header(1), _header(2)
+
+
+def _argument(dtype_in: Callable[[Any], Any], ndim: int) -> Any:
+    """A function of block and position: that argument as an array of so many dimensions."""
+
+    def view(_typing: Any, block: Any, _: Any) -> Any:
+        dtype = dtype_in(block)
+        kind = types.Array(dtype, ndim, "A")
+
+        def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            first = builder.add(
+                builder.mul(arguments[1], ir.Constant(ir.IntType(64), _ARGUMENT)),
+                ir.Constant(ir.IntType(64), _HEADER),
+            )
+
+            def word(offset: int) -> Any:
+                at = builder.add(first, ir.Constant(ir.IntType(64), offset))
+                return builder.load(_word(builder, arguments[0], at))
+
+            fill: Any = arrayobj.populate_array
+            stored = context.get_data_type(dtype)
+            result = context.make_array(kind)(context, builder)
+            fill(
+                result,
+                data=builder.inttoptr(word(0), stored.as_pointer()),
+                shape=[word(1 + i) for i in range(ndim)],
+                strides=[word(4 + i) for i in range(ndim)],
+                itemsize=ir.Constant(ir.IntType(64), context.get_abi_sizeof(stored)),
+                meminfo=None,
+            )
+            return result._getvalue()
+
+        return kind(block, types.int64), generate
+
+    return intrinsic(view)
+
+
+matrices = _argument(lambda block: block.dtype, 3)
+numbers = _argument(lambda block: block.dtype, 2)
+integers = _argument(lambda _: types.int64, 2)
+pivots = _argument(lambda _: types.int32, 2)
+flags = _argument(lambda _: types.boolean, 2)
