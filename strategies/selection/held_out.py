@@ -119,14 +119,14 @@ class Scores:
         self.machine, self.cases = kept["machine"], kept["cases"]
 
     def complete(
-        self, count: int, budget: float, measured: Callable[[Case], None]
+        self, count: int, budget: float, begins: Callable[[str], None] = lambda _: None
     ) -> list[dict[str, Any]]:
         """The first cases of the draw, those measured that are missing.
 
         Args:
             count: how many.
             budget: as in `measure`.
-            measured: called after every case that was measured.
+            begins: called with the label of every case that is missing, before it is measured.
 
         Raises:
             UnusableFileError: cases are missing, and those in the file are not of this machine;
@@ -142,6 +142,7 @@ class Scores:
                 self.path, f"is of another machine or version ({self.machine}): give another file"
             )
         for case in missing:
+            begins(case.label)
             found = measure(
                 case, self._head["strategies"], Objective(self._head["objective"]), budget
             )
@@ -149,7 +150,6 @@ class Scores:
             if self.path is not None:
                 head = {"format": FORMAT, "version": VERSION, **self._head}
                 write_json(self.path, {**head, "machine": self.machine, "cases": self.cases})
-            measured(case)
         return self.cases[:count]
 
 
