@@ -1,8 +1,4 @@
-"""What the comparison with the peers found: a table to read, and a file to keep and to go on from.
-
-asv imports this module too, in environments without asv's own package and pandas: they are imported
-where they are used.
-"""
+"""What the comparison with the peers found: a table to read, and a file to keep and to go on from."""
 
 from __future__ import annotations
 
@@ -19,6 +15,7 @@ from benchmarks.peers.comparison import NATIVE, OBJECTIVES, Timed
 from strategies.measuring import Case
 from strategies.selection import files
 from strategies.selection.peers_files import FORMAT, VERSION
+from strategies.selection.recommendation import seconds, times
 
 Results = dict[Case, list[Timed]]
 
@@ -49,8 +46,6 @@ def as_markdown(results: Results) -> str:
 
 
 def _cells(results: Results, objective: str) -> list[list[str]]:
-    from strategies.selection.recommendation import seconds
-
     peers = list(dict.fromkeys(timed.name for every in results.values() for timed in every[2:]))
     lines = [["case", "our best", "ours", NATIVE, *peers]]
     for case, (native, ours, *others) in results.items():
@@ -63,8 +58,6 @@ def _cells(results: Results, objective: str) -> list[list[str]]:
 
 
 def _entry(timed: Timed, objective: str) -> str:
-    from strategies.selection.recommendation import seconds, times
-
     if timed.note:
         return "n/a"
     low, ratio, high = timed.over_ours[objective]
