@@ -14,13 +14,9 @@ from benchmarks import machine
 from benchmarks.peers.comparison import NATIVE, OBJECTIVES, Timed
 from strategies.measuring import Case
 from strategies.selection import files
-from strategies.selection.peers_files import FORMAT, VERSION
 from strategies.selection.recommendation import seconds, times
 
 Results = dict[Case, list[Timed]]
-
-_VARY = ("started_at",)
-"""What may differ between the runs that add up to one file."""
 
 
 def as_table(results: Results, objective: str) -> Table:
@@ -71,63 +67,33 @@ def provenance(peers: Sequence[str]) -> dict[str, Any]:
     return machine.provenance() | {"libraries": versions}
 
 
-def write(path: Path, results: Results, arguments: dict[str, Any], where: dict[str, Any]) -> None:
+def write(path: Path, content: dict[str, Any], results: Results) -> None:
     """Writes the JSON file that `strategies.selection.rows` reads, and Markdown beside it.
 
     Args:
         path: of the JSON file; it is replaced in one step.
+        content: of the file before, whose rows are replaced.
         results: so far.
-        arguments: of the command, which a run that goes on must share.
-        where: as `provenance` gives it.
 
     Raises:
         UnusableFileError: the folder is missing or cannot be written to.
     """
-    content = {
-        "format": FORMAT,
-        "version": VERSION,
-        "arguments": arguments,
-        "provenance": where,
-        "rows": [
-            _case_columns(case) | _timed_columns(timed, every[0])
-            for case, every in results.items()
-            for timed in every
-        ],
-    }
-    files.write_json(path, content)
+    rows = [
+        _case_columns(case) | _timed_columns(timed, every[0])
+        for case, every in results.items()
+        for timed in every
+    ]
+    files.write_json(path, content | {"rows": rows})
     path.with_suffix(".md").write_text(as_markdown(results), encoding="utf-8")
 
 
-def read(path: Path, arguments: dict[str, Any], where: dict[str, Any]) -> Results:
-    """What an earlier run with the same arguments left in the file; nothing if there is none.
-
-    Raises:
-        UnusableFileError: the file is no such file, or of other arguments, code or machine.
-    """
-    if not path.exists():
-        return {}
-    content = files.read_versioned(path, FORMAT, VERSION)
-    then = {"arguments": content.get("arguments"), **content["provenance"]}
-    now = {"arguments": arguments, **where}
-    differing = [key for key in now if key not in _VARY and now[key] != then.get(key)]
-    if differing:
-        raise files.UnusableFileError(
-            path,
-            f"is of another run ({', '.join(differing)} differ): move it, or give another --out",
-        )
+def results_of(content: dict[str, Any]) -> Results:
+    """What the rows of a file say."""
     results: Results = {}
     for row in content["rows"]:
-        ratios = {
-            objective: tuple(row[f"{objective}_over_ours"])
-            for objective in OBJECTIVES
-            if f"{objective}_over_ours" in row
-        }
-        seconds = {
-            objective: row[f"{objective}_seconds"]
-            for objective in OBJECTIVES
-            if f"{objective}_seconds" in row
-        }
-        timed = Timed(row["strategy"], seconds, ratios, row.get("note", ""))
+        took = {o: row[name] for o in OBJECTIVES if (name := f"{o}_seconds") in row}
+        ratios = {o: tuple(row[name]) for o in OBJECTIVES if (name := f"{o}_over_ours") in row}
+        timed = Timed(row["strategy"], took, ratios, row.get("note", ""))
         results.setdefault(_case_of(row), []).append(timed)
     return results
 

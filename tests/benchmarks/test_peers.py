@@ -12,7 +12,7 @@ from benchmarks.peers import comparison
 from benchmarks.peers.comparison import GRIDS, Timed, cases, compare
 from benchmarks.peers.worker import Peer
 from strategies.measuring import Case, backward_of
-from strategies.selection import rows
+from strategies.selection import kept_files, rows
 
 CASES = [
     Case("lu_factor", (9, 9)),
@@ -74,12 +74,13 @@ def results(report):
     return {Case("pinv", (9, 4)): [native, ours, Timed("jax", {}, {}, "cannot")]}
 
 
-ARGUMENTS = {"grid": "quick", "budget": 1.0}
-WHERE = {"torch": "2.13.0", "commit": "abc", "started_at": 1, "libraries": {"jax": "0.10"}}
+def begun(path):
+    where = {"torch": "2.13.0", "commit": "abc", "started_at": 1, "libraries": {"jax": "0.10"}}
+    return kept_files.PEERS.begun(path, {"grid": "quick", "budget": 1.0}, where)
 
 
 def test_what_is_written_is_read_as_rows_that_no_verdict_counts(tmp_path, report, results):
-    report.write(tmp_path / "peers.json", results, ARGUMENTS, WHERE)
+    report.write(tmp_path / "peers.json", begun(tmp_path / "peers.json"), results)
     read = rows.load(tmp_path).set_index("strategy")
     assert read["is_peer"].all()
     assert set(read["torch"]) == {"2.13.0, jax 0.10"}
@@ -93,24 +94,9 @@ def test_what_is_written_is_read_as_rows_that_no_verdict_counts(tmp_path, report
 
 def test_a_run_goes_on_with_what_is_there(tmp_path, report, results):
     path = tmp_path / "peers.json"
-    assert report.read(path, ARGUMENTS, WHERE) == {}
-    report.write(path, results, ARGUMENTS, WHERE)
-    assert report.read(path, ARGUMENTS, WHERE | {"started_at": 2}) == results
-
-
-@pytest.mark.parametrize(
-    ("arguments", "where", "said"),
-    [
-        (ARGUMENTS | {"budget": 2.0}, WHERE, "arguments"),
-        (ARGUMENTS, WHERE | {"commit": "def"}, "commit"),
-        (ARGUMENTS, WHERE | {"libraries": {"jax": "0.11"}}, "libraries"),
-    ],
-)
-def test_a_file_of_another_run_is_not_added_to(tmp_path, report, results, arguments, where, said):
-    path = tmp_path / "peers.json"
-    report.write(path, results, ARGUMENTS, WHERE)
-    with pytest.raises(ValueError, match=said):
-        report.read(path, arguments, where)
+    assert report.results_of(begun(path)) == {}
+    report.write(path, begun(path), results)
+    assert report.results_of(begun(path)) == results
 
 
 def test_what_does_not_end_in_time_is_left_out_with_a_note():

@@ -113,7 +113,7 @@ def test_a_file_of_another_machine_is_scored_but_not_added_to(small, tmp_path):
     content["machine"]["cpu"] = "an abacus"
     path.write_text(json.dumps(content))
     assert scores(path).complete(1, 0.0)
-    with pytest.raises(UnusableFileError, match="another machine"):
+    with pytest.raises(UnusableFileError, match="cpu an abacus, not"):
         scores(path).complete(2, 0.0)
     assert json.loads(path.read_text()) == content
 
