@@ -12,14 +12,12 @@ import torch
 import typer
 
 from benchmarks.peers import report
-from benchmarks.peers.comparison import GRIDS, OBJECTIVES, Timed, cases, compare, longest
+from benchmarks.peers.comparison import GRIDS, OBJECTIVES, PEERS, Timed, cases, compare, longest
 from benchmarks.peers.worker import Peer
 from strategies.commands.common import console, notes, tells_errors
 from strategies.commands.progress import duration, progress
 from strategies.measuring import Case
 from strategies.selection import kept_files
-
-PEERS = ("jax", "lineax")
 
 
 @tells_errors

@@ -11,7 +11,7 @@ import torch
 from rich.table import Table
 
 from benchmarks import machine
-from benchmarks.peers.comparison import NATIVE, OBJECTIVES, Timed
+from benchmarks.peers.comparison import NATIVE, OBJECTIVES, PEERS, Timed
 from strategies.measuring import Case
 from strategies.selection import files
 from strategies.selection.recommendation import seconds, times
@@ -42,15 +42,23 @@ def as_markdown(results: Results) -> str:
 
 
 def _cells(results: Results, objective: str) -> list[list[str]]:
-    peers = list(dict.fromkeys(timed.name for every in results.values() for timed in every[2:]))
-    lines = [["case", "our best", "ours", NATIVE, *peers]]
-    for case, (native, ours, *others) in results.items():
-        by_name = {timed.name: timed for timed in others}
-        shown = [_entry(timed, objective) for timed in (native, *(by_name[p] for p in peers))]
+    found = {timed.name for every in results.values() for timed in every}
+    others = [name for name in (NATIVE, *PEERS) if name in found]
+    lines = [["case", "our best", "ours", *others]]
+    for case, every in results.items():
+        by_name = {timed.name: timed for timed in every}
         label = case.label.removesuffix(" cpu").removesuffix(" float64")
-        time = "n/a" if ours.note else seconds(ours.seconds[objective])
-        lines.append([label, ours.name, time, *shown])
+        shown = [_entry(by_name[name], objective) for name in others]
+        lines.append([label, *_best(every, objective), *shown])
     return lines
+
+
+def _best(every: list[Timed], objective: str) -> tuple[str, str]:
+    """Our best strategy at an objective, and what it takes."""
+    for timed in every:
+        if timed.name not in (NATIVE, *PEERS) and objective in timed.seconds:
+            return timed.name, seconds(timed.seconds[objective])
+    return "n/a", "n/a"
 
 
 def _entry(timed: Timed, objective: str) -> str:
@@ -125,7 +133,7 @@ def _timed_columns(timed: Timed, native: Timed) -> dict[str, Any]:
             columns[f"{objective}_over_ours"] = list(timed.over_ours[objective])
     if timed.note:
         return columns | {"note": timed.note}
-    if native.over_ours:
+    if native.over_ours and "backward" in timed.seconds:
         columns |= _speedup(timed, native)
     return columns
 

@@ -73,7 +73,7 @@ _ROW = ["operation", "m", "n", "rhs", "batch", "dtype", "device", "strategy", "s
 _CELL = {"cell": _OBJECT, "strategies": {"type": "array", "items": _OBJECT}}
 _CASE = _OBJECT | {"required": list(_CELL), "properties": _CELL}
 
-PEERS = Kind("backward-strategies peers", 1, "rows", _OBJECT | {"required": _ROW})
+PEERS = Kind("backward-strategies peers", 2, "rows", _OBJECT | {"required": _ROW})
 ROUNDS = Kind("backward-strategies rounds", 1, "cases", _CASE)
 
 

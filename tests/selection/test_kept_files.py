@@ -6,7 +6,7 @@ import pytest
 
 from strategies.selection import rows
 from strategies.selection.files import UnusableFileError, write_json
-from strategies.selection.kept_files import ROUNDS
+from strategies.selection.kept_files import PEERS, ROUNDS
 
 
 @pytest.mark.parametrize(
@@ -71,3 +71,13 @@ def test_a_file_of_another_run_is_not_gone_on_with(tmp_path, arguments, where, s
     write_json(path, ROUNDS.begun(path, ARGUMENTS, WHERE))
     with pytest.raises(UnusableFileError, match=said):
         ROUNDS.begun(path, arguments, where)
+
+
+def test_what_an_older_version_wrote_is_read_but_not_gone_on_with(tmp_path):
+    path = tmp_path / "peers.json"
+    row = {"operation": "inv", "m": 3, "n": 3, "rhs": 1, "batch": 0, "dtype": "float64"}
+    row |= {"device": "cpu", "strategy": "jax", "status": "ok", "backward_seconds": 1.0}
+    write_json(path, PEERS.begun(path, ARGUMENTS, WHERE) | {"version": 1, "rows": [row]})
+    assert rows.load(tmp_path)["backward_seconds"].item() == 1.0
+    with pytest.raises(UnusableFileError, match="version 1, not 2"):
+        PEERS.begun(path, ARGUMENTS, WHERE)
