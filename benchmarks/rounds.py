@@ -21,7 +21,7 @@ from strategies.commands.common import console, notes, tells_errors
 from strategies.commands.progress import progress
 from strategies.measuring import Case
 from strategies.selection import files, held_out, on_the_spot
-from strategies.selection.rounds_files import FORMAT, VERSION
+from strategies.selection.kept_files import ROUNDS
 from strategies.selection.verdicts import Objective
 
 
@@ -39,7 +39,8 @@ def main(
     """
     timed, conditioned = _cases()
     arguments = {"grid": chosen_name(), "objective": str(objective), "budget": budget}
-    content = _begun(out, arguments)
+    arguments |= {"strategies": list(strategies.available())}
+    content = ROUNDS.begun(out, arguments, provenance())
     out.parent.mkdir(parents=True, exist_ok=True)
     done = len(content["cases"])
     missing = [*timed, *conditioned][done:]
@@ -81,23 +82,6 @@ def _of_block(operation: str, block: Block, log10_cond: int | None = None) -> It
         shapes, block.batches, block.dtypes, devices()
     ):
         yield case_of(operation, shape, batch, dtype, device, log10_cond)
-
-
-def _begun(path: Path, arguments: dict[str, Any]) -> dict[str, Any]:
-    """What an earlier run with the same arguments left in the file, or the beginning of one."""
-    now = {**arguments, "strategies": list(strategies.available())}
-    where = provenance()
-    if not path.exists():
-        head = {"format": FORMAT, "version": VERSION, "arguments": now, "provenance": where}
-        return {**head, "cases": []}
-    content: dict[str, Any] = files.read_versioned(path, FORMAT, VERSION)
-    here = {key: where[key] for key in ("commit", "machine", "cpu", "threads", "torch")}
-    then = {key: content["provenance"].get(key) for key in here}
-    if content.get("arguments") != now or then != here:
-        raise files.UnusableFileError(
-            path, "is of other arguments, code or machine: move it, or give another file"
-        )
-    return content
 
 
 def _timed(case: Case, objective: Objective, budget: float) -> dict[str, Any]:

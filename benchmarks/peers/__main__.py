@@ -12,13 +12,12 @@ import torch
 import typer
 
 from benchmarks.peers import report
-from benchmarks.peers.comparison import GRIDS, OBJECTIVES, Timed, cases, compare, longest
+from benchmarks.peers.comparison import GRIDS, OBJECTIVES, PEERS, Timed, cases, compare, longest
 from benchmarks.peers.worker import Peer
 from strategies.commands.common import console, notes, tells_errors
 from strategies.commands.progress import duration, progress
 from strategies.measuring import Case
-
-PEERS = ("jax", "lineax")
+from strategies.selection import kept_files
 
 
 @tells_errors
@@ -37,8 +36,9 @@ def main(
     if missing:
         needed = " and ".join(missing)
         raise ValueError(f"{needed} must be installed: pip install 'backward-strategies[peers]'")
-    arguments, where = {"grid": grid, "budget": budget}, report.provenance(PEERS)
-    results = report.read(out, arguments, where)
+    arguments = {"grid": grid, "budget": budget}
+    content = kept_files.PEERS.begun(out, arguments, report.provenance(PEERS))
+    results = report.results_of(content)
     every = cases(grid)
     missing_cases = [case for case in every if case not in results]
     at_most = duration(len(missing_cases) * longest(len(PEERS), budget))
@@ -49,7 +49,7 @@ def main(
     try:
         for case, timed in _measured(missing_cases, budget):
             results[case] = timed
-            report.write(out, results, arguments, where)
+            report.write(out, content, results)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
             f"{len(results)} of {len(every)} cases are in {out}; the same command goes on from there"

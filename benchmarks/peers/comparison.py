@@ -1,12 +1,15 @@
-"""One case by PyTorch, by the best of our strategies and by every peer, compared in turn."""
+"""One case by PyTorch, by the best of our strategies and by every peer, compared in turn.
+
+There are two objectives, the backward and forward and backward together, and a best for each.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import statistics
 import time
-import timeit
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -25,9 +28,11 @@ from strategies.measuring import (
     paired_samples,
     sampler,
 )
+from strategies.measuring.rounds import in_rounds
 
 OBJECTIVES = {"backward": backward_of, "forward_backward": forward_backward_of}
 NATIVE = "native"
+PEERS = ("jax", "lineax")
 
 GRIDS = {
     "full": {
@@ -50,18 +55,19 @@ GRIDS = {
     },
 }
 
-Sampler = Callable[[], float]
+T = TypeVar("T")
+Clock = Callable[[], float]
 
 
 @dataclasses.dataclass(frozen=True)
 class Timed:
-    """One library on one case.
+    """One library, or one of our strategies, on one case.
 
     Attributes:
         name: of the strategy or the peer.
-        seconds: of a call, by objective.
-        over_ours: time over that of our best strategy, paired, by objective: the median between
-            the ends of its 95 % interval.
+        seconds: of a call, by objective; of ours, by those at which it is the best.
+        over_ours: of another, time over that of our best strategy at an objective, paired: the
+            median between the ends of its 95 % interval.
         note: why it was not timed, else empty.
     """
 
@@ -93,12 +99,9 @@ def longest(peers: int, budget: float) -> float:
 
 
 def compare(
-    case: Case,
-    peers: Sequence[Peer],
-    budget: float,
-    clock: Callable[[], float] = time.monotonic,
+    case: Case, peers: Sequence[Peer], budget: float, clock: Clock = time.monotonic
 ) -> list[Timed]:
-    """Times native, our best strategy and the peers; ours comes second.
+    """Times native, our best strategy at each objective, and the peers, in this order.
 
     What is not done when `longest` has passed is left out, with a note.
 
@@ -117,13 +120,17 @@ def compare(
         return deadline - clock()
 
     reference = backward_of(case, NATIVE)()
-    best = _fastest(case, reference, left)
-    ours = _samplers(case, best, left)
+    try:
+        best = _fastest(case, reference, left)
+        ours = _samplers(case, best, left)
+    except TimeoutError as reason:
+        names = (NATIVE, *(peer.name for peer in peers))
+        return [Timed(name, {}, {}, str(reason)) for name in names]
     others, timings = [], []
     for name, peer in {NATIVE: None, **{peer.name: peer for peer in peers}}.items():
         try:
             if peer is None:
-                theirs = _samplers(case, NATIVE, left)
+                theirs = _samplers(case, dict.fromkeys(OBJECTIVES, NATIVE), left)
             else:
                 _check(case, peer.name, peer.prepare(case, left()), reference)
                 theirs = {objective: peer.sampler(objective, left) for objective in OBJECTIVES}
@@ -136,26 +143,36 @@ def compare(
         else:
             others.append(_timed(name, timing))
             timings.append(timing)
-    seconds = {
-        objective: statistics.median(timing[objective].seconds_g for timing in timings)
-        for objective in OBJECTIVES
-        if timings
-    }
-    return [others[0], Timed(best, seconds, {}, "" if seconds else "out of time"), *others[1:]]
+    return [others[0], *_our_own(best, timings), *others[1:]]
 
 
-def _samplers(case: Case, name: str, left: Callable[[], float]) -> dict[str, Sampler]:
-    def limited(sample: Sampler) -> Sampler:
-        def sample_in_time() -> float:
-            if left() < 0:
-                raise TimeoutError("out of time")
-            return sample()
+def _our_own(best: Mapping[str, str], timings: Sequence[Mapping[str, PairedTiming]]) -> list[Timed]:
+    """Our best strategies with what they took beside the others; none if nothing was timed."""
+    seconds: dict[str, dict[str, float]] = {}
+    for objective, name in best.items():
+        if timings:
+            took = statistics.median(timing[objective].seconds_g for timing in timings)
+            seconds.setdefault(name, {})[objective] = took
+    return [Timed(name, took, {}) for name, took in seconds.items()]
 
-        return sample_in_time
 
+def _samplers(case: Case, names: Mapping[str, str], left: Clock) -> dict[str, Clock]:
+    """By objective, what times a block of the strategy that is named for it."""
     return {
-        objective: limited(sampler(build(case, name))) for objective, build in OBJECTIVES.items()
+        objective: _limited(sampler(OBJECTIVES[objective](case, name)), left)
+        for objective, name in names.items()
     }
+
+
+def _limited(call: Callable[[], T], left: Clock) -> Callable[[], T]:
+    """A call that raises TimeoutError when no seconds are left."""
+
+    def in_time() -> T:
+        if left() < 0:
+            raise TimeoutError("out of time")
+        return call()
+
+    return in_time
 
 
 def _check(case: Case, name: str, gradients: Arrays, reference: tuple[Tensor, ...]) -> None:
@@ -172,36 +189,57 @@ def _timed(name: str, timings: dict[str, PairedTiming]) -> Timed:
     return Timed(name, seconds, ratios)
 
 
-def _fastest(case: Case, reference: tuple[Tensor, ...], left: Callable[[], float]) -> str:
-    """Our fastest stable strategy whose gradient is PyTorch's to within the errors allowed to both.
+def _fastest(case: Case, reference: tuple[Tensor, ...], left: Clock) -> dict[str, str]:
+    """By objective, the fastest of our strategies that are right.
 
-    One that takes far longer than another in a single call is out of the running.
+    Twice as slow as another in its first calls, one is out of the running: at the largest cases a
+    call takes seconds.
+
+    Raises:
+        TimeoutError: no seconds are left.
     """
-    times: dict[str, float] = {}
-    for name in strategies.available():
-        if name == NATIVE or (times and left() < 0):
-            continue
+    names = _candidates(case, reference, left)
+    fastest = {}
+    for objective, build in OBJECTIVES.items():
+        calls = {name: _limited(build(case, name), left) for name in names}
+        rounds = in_rounds(calls, hopeless=2, min_rounds=4, budget=0.5).seconds
+        fastest[objective] = min(rounds, key=lambda name: statistics.median(rounds[name]))
+    return fastest
+
+
+def _candidates(case: Case, reference: tuple[Tensor, ...], left: Clock) -> list[str]:
+    """Our stable strategies whose gradient is PyTorch's to within the errors allowed to both.
+
+    One whose backward alone takes far longer than another's forward and backward is the best at
+    neither, and left out.
+    """
+    alone: dict[str, float] = {}
+    together: dict[str, float] = {}
+    names = [name for name in strategies.available() if name != NATIVE]
+    # All small cases come first: they load and compile what the large one needs.
+    for name in [name for name in names if _is_stable(case, name)]:
+        begun = time.perf_counter()
         try:
-            backward = backward_of(case, name)
+            backward = _limited(backward_of(case, name), left)
+            built = time.perf_counter()
             gradients = backward()
-            if not _is_stable(case, name):
-                continue
         except (NotImplementedError, LinAlgError):
             continue
-        once = timeit.timeit(backward, number=1)
-        if not _agrees(case, gradients, reference) or once > 5 * min(times.values(), default=once):
-            continue
-        timing = paired_samples(sample := sampler(backward), sample, budget=0.5)
-        times[name] = timing.seconds_f
-    return min(times, key=lambda name: times[name])
+        if _agrees(case, gradients, reference):
+            ended = time.perf_counter()
+            alone[name], together[name] = ended - built, ended - begun
+    return [name for name, took in alone.items() if took <= 4 * min(together.values())]
 
 
 def _is_stable(case: Case, name: str) -> bool:
-    """Whether the error grows as κ u; if it grows faster, being fast is no merit."""
+    """Whether the error grows as κ u; a strategy that refuses is not stable either."""
     shape = (80, 10) if case.operation in ("pinv", "lstsq") else (48, 48)
     harder = Case(case.operation, shape, dtype=case.dtype, log10_cond=3.0)
-    unit_roundoff = torch.finfo(case.dtype).eps / 2
-    return gradient_error(harder, backward_of(harder, name)) <= PASS_BELOW * 1e3 * unit_roundoff
+    limit = PASS_BELOW * 1e3 * torch.finfo(case.dtype).eps / 2
+    try:
+        return gradient_error(harder, backward_of(harder, name)) <= limit
+    except (NotImplementedError, LinAlgError):
+        return False
 
 
 def _agrees(case: Case, gradients: tuple[Tensor, ...], reference: tuple[Tensor, ...]) -> bool:

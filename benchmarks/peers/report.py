@@ -1,8 +1,4 @@
-"""What the comparison with the peers found: a table to read, and a file to keep and to go on from.
-
-asv imports this module too, in environments without asv's own package and pandas: they are imported
-where they are used.
-"""
+"""What the comparison with the peers found: a table to read, and a file to keep and to go on from."""
 
 from __future__ import annotations
 
@@ -15,15 +11,12 @@ import torch
 from rich.table import Table
 
 from benchmarks import machine
-from benchmarks.peers.comparison import NATIVE, OBJECTIVES, Timed
+from benchmarks.peers.comparison import NATIVE, OBJECTIVES, PEERS, Timed
 from strategies.measuring import Case
 from strategies.selection import files
-from strategies.selection.peers_files import FORMAT, VERSION
+from strategies.selection.recommendation import seconds, times
 
 Results = dict[Case, list[Timed]]
-
-_VARY = ("started_at",)
-"""What may differ between the runs that add up to one file."""
 
 
 def as_table(results: Results, objective: str) -> Table:
@@ -49,22 +42,26 @@ def as_markdown(results: Results) -> str:
 
 
 def _cells(results: Results, objective: str) -> list[list[str]]:
-    from strategies.selection.recommendation import seconds
-
-    peers = list(dict.fromkeys(timed.name for every in results.values() for timed in every[2:]))
-    lines = [["case", "our best", "ours", NATIVE, *peers]]
-    for case, (native, ours, *others) in results.items():
-        by_name = {timed.name: timed for timed in others}
-        shown = [_entry(timed, objective) for timed in (native, *(by_name[p] for p in peers))]
+    found = {timed.name for every in results.values() for timed in every}
+    others = [name for name in (NATIVE, *PEERS) if name in found]
+    lines = [["case", "our best", "ours", *others]]
+    for case, every in results.items():
+        by_name = {timed.name: timed for timed in every}
         label = case.label.removesuffix(" cpu").removesuffix(" float64")
-        time = "n/a" if ours.note else seconds(ours.seconds[objective])
-        lines.append([label, ours.name, time, *shown])
+        shown = [_entry(by_name[name], objective) for name in others]
+        lines.append([label, *_best(every, objective), *shown])
     return lines
 
 
-def _entry(timed: Timed, objective: str) -> str:
-    from strategies.selection.recommendation import seconds, times
+def _best(every: list[Timed], objective: str) -> tuple[str, str]:
+    """Our best strategy at an objective, and what it takes."""
+    for timed in every:
+        if timed.name not in (NATIVE, *PEERS) and objective in timed.seconds:
+            return timed.name, seconds(timed.seconds[objective])
+    return "n/a", "n/a"
 
+
+def _entry(timed: Timed, objective: str) -> str:
     if timed.note:
         return "n/a"
     low, ratio, high = timed.over_ours[objective]
@@ -78,63 +75,33 @@ def provenance(peers: Sequence[str]) -> dict[str, Any]:
     return machine.provenance() | {"libraries": versions}
 
 
-def write(path: Path, results: Results, arguments: dict[str, Any], where: dict[str, Any]) -> None:
+def write(path: Path, content: dict[str, Any], results: Results) -> None:
     """Writes the JSON file that `strategies.selection.rows` reads, and Markdown beside it.
 
     Args:
         path: of the JSON file; it is replaced in one step.
+        content: of the file before, whose rows are replaced.
         results: so far.
-        arguments: of the command, which a run that goes on must share.
-        where: as `provenance` gives it.
 
     Raises:
         UnusableFileError: the folder is missing or cannot be written to.
     """
-    content = {
-        "format": FORMAT,
-        "version": VERSION,
-        "arguments": arguments,
-        "provenance": where,
-        "rows": [
-            _case_columns(case) | _timed_columns(timed, every[0])
-            for case, every in results.items()
-            for timed in every
-        ],
-    }
-    files.write_json(path, content)
+    rows = [
+        _case_columns(case) | _timed_columns(timed, every[0])
+        for case, every in results.items()
+        for timed in every
+    ]
+    files.write_json(path, content | {"rows": rows})
     path.with_suffix(".md").write_text(as_markdown(results), encoding="utf-8")
 
 
-def read(path: Path, arguments: dict[str, Any], where: dict[str, Any]) -> Results:
-    """What an earlier run with the same arguments left in the file; nothing if there is none.
-
-    Raises:
-        UnusableFileError: the file is no such file, or of other arguments, code or machine.
-    """
-    if not path.exists():
-        return {}
-    content = files.read_versioned(path, FORMAT, VERSION)
-    then = {"arguments": content.get("arguments"), **content["provenance"]}
-    now = {"arguments": arguments, **where}
-    differing = [key for key in now if key not in _VARY and now[key] != then.get(key)]
-    if differing:
-        raise files.UnusableFileError(
-            path,
-            f"is of another run ({', '.join(differing)} differ): move it, or give another --out",
-        )
+def results_of(content: dict[str, Any]) -> Results:
+    """What the rows of a file say."""
     results: Results = {}
     for row in content["rows"]:
-        ratios = {
-            objective: tuple(row[f"{objective}_over_ours"])
-            for objective in OBJECTIVES
-            if f"{objective}_over_ours" in row
-        }
-        seconds = {
-            objective: row[f"{objective}_seconds"]
-            for objective in OBJECTIVES
-            if f"{objective}_seconds" in row
-        }
-        timed = Timed(row["strategy"], seconds, ratios, row.get("note", ""))
+        took = {o: row[name] for o in OBJECTIVES if (name := f"{o}_seconds") in row}
+        ratios = {o: tuple(row[name]) for o in OBJECTIVES if (name := f"{o}_over_ours") in row}
+        timed = Timed(row["strategy"], took, ratios, row.get("note", ""))
         results.setdefault(_case_of(row), []).append(timed)
     return results
 
@@ -166,7 +133,7 @@ def _timed_columns(timed: Timed, native: Timed) -> dict[str, Any]:
             columns[f"{objective}_over_ours"] = list(timed.over_ours[objective])
     if timed.note:
         return columns | {"note": timed.note}
-    if native.over_ours:
+    if native.over_ours and "backward" in timed.seconds:
         columns |= _speedup(timed, native)
     return columns
 

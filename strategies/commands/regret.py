@@ -8,18 +8,11 @@ from typing import Annotated
 
 import pandas as pd
 import typer
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 
 import strategies
-from strategies.commands.common import console, tells_errors
-from strategies.measuring import Case
+from strategies.commands.common import console, notes, tells_errors
+from strategies.commands.progress import progress
 from strategies.selection import policy_building
 from strategies.selection import regret as regrets
 from strategies.selection.held_out import Scores
@@ -53,32 +46,20 @@ def regret(
     names = strategies.available()
     kept = Scores(scores, seed, device, names, Objective(policy["criteria"]["objective"]))
     try:
-        measured = _measured(kept, cases)
+        with progress(max(cases - len(kept.cases), 0), notes) as begin:
+            measured = kept.complete(cases, BUDGET, begin)
     except KeyboardInterrupt:
-        if scores is not None:
-            console.print(
-                f"{len(kept.cases)} of {cases} cases are in {scores}; say it again to go on"
-            )
-        raise
+        if scores is None:
+            raise
+        raise KeyboardInterrupt(
+            f"{len(kept.cases)} of {cases} cases are in {scores}; the same command goes on from there"
+        ) from None
     scored = regrets.score(measured, policy, names)
     console.print(_summary_table(regrets.summary(scored), seed))
     _print_against_native(scored)
     wrong = regrets.wrong_choices(scored)
     if len(wrong):
         console.print(_wrong_table(wrong))
-
-
-def _measured(kept: Scores, cases: int) -> list[dict[str, object]]:
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
-    with Progress(
-        *columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal
-    ) as progress:
-        task = progress.add_task("measuring", total=cases, completed=min(cases, len(kept.cases)))
-
-        def advance(case: Case) -> None:
-            progress.update(task, advance=1, description=case.label)
-
-        return kept.complete(cases, BUDGET, advance)
 
 
 def _summary_table(summary: pd.DataFrame, seed: int) -> Table:

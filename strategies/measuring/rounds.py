@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from strategies.measuring.clock import sampler, synchronized_timer
 
 HOPELESS = 10.0
-"""Slower than the fastest by this factor, a callable sits the rounds out."""
+"""A factor at which a callable is out of the running, however noisy its first calls are."""
 
 _SCREENING_CALLS = 3
 _SCREENING_SECONDS = 1.0
@@ -36,6 +36,7 @@ class Rounds:
 def in_rounds(
     calls: Mapping[str, Callable[[], object]],
     *,
+    hopeless: float = HOPELESS,
     min_rounds: int = 8,
     max_rounds: int = 40,
     budget: float = 1.0,
@@ -45,6 +46,7 @@ def in_rounds(
 
     Args:
         calls: what to time, by name; each has run once before.
+        hopeless: slower than the fastest by this factor, a callable sits the rounds out.
         min_rounds: rounds to run whatever they cost.
         max_rounds: rounds to stop at.
         budget: seconds after which no further round starts, once there are `min_rounds`.
@@ -56,7 +58,7 @@ def in_rounds(
         ['short']
     """
     screened = {name: _shortest(call, timer) for name, call in calls.items()}
-    limit = HOPELESS * min(screened.values(), default=0.0)
+    limit = hopeless * min(screened.values(), default=0.0)
     samples = {name: sampler(calls[name], timer) for name in calls if screened[name] <= limit}
     seconds: dict[str, list[float]] = {name: [] for name in samples}
     deadline = timer() + budget

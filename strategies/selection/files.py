@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import math
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+import jsonschema
 
 LINE_LENGTH = 320
 """A cell of a policy, and a case's times, fit in a line."""
@@ -38,12 +41,19 @@ def read_json(path: Path) -> Any:
         raise UnusableFileError(path, f"is not valid JSON, or cut off ({error})") from error
 
 
-def read_versioned(path: Path, format_name: str, newest: int, *, oldest: int = 1) -> dict[str, Any]:
-    """The content of one of our own JSON files, whose format and version are checked.
+def read_versioned(
+    path: Path,
+    format_name: str,
+    newest: int,
+    *,
+    oldest: int = 1,
+    schema: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The content of one of our own JSON files, whose format, version and schema are checked.
 
     Raises:
         UnusableFileError: unreadable, of another format, or of a version that this package does
-            not read: newer than `newest`, or older than `oldest`.
+            not read: newer than `newest`, or older than `oldest`; or damaged, by its JSON Schema.
     """
     content = read_json(path)
     if not isinstance(content, dict) or content.get("format") != format_name:
@@ -59,7 +69,28 @@ def read_versioned(path: Path, format_name: str, newest: int, *, oldest: int = 1
         raise UnusableFileError(
             path, f"has version {version}; this package reads {oldest} and later: make it anew"
         )
+    try:
+        jsonschema.validate(content, schema or {})
+    except jsonschema.ValidationError as error:
+        raise UnusableFileError(
+            path, f"is damaged at {error.json_path}: {error.message}"
+        ) from error
     return content
+
+
+def require_same(path: Path, kept: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Checks that what determines a run is what determined the one that left the file.
+
+    Raises:
+        UnusableFileError: something differs; it is named, with both values.
+    """
+    for name, value in now.items():
+        if kept.get(name) != value:
+            raise UnusableFileError(
+                path,
+                f"was measured with {name} {kept.get(name)}, not {value}: "
+                "move it, or give another file",
+            )
 
 
 def write_json(path: Path, content: Any) -> None:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import numpy as np
 import torch
 
@@ -23,7 +22,7 @@ from strategies.measuring.clock import median_interval
 from strategies.measuring.rounds import in_rounds
 from strategies.policy import BASELINE
 from strategies.selection import on_the_spot
-from strategies.selection.files import UnusableFileError, read_versioned, write_json
+from strategies.selection.files import UnusableFileError, read_versioned, require_same, write_json
 from strategies.selection.rows import CELL, UNIT_ROUNDOFF
 from strategies.selection.verdicts import Objective
 
@@ -101,32 +100,19 @@ class Scores:
         self.machine: dict[str, Any] = on_the_spot.machine()
         self.cases: list[dict[str, Any]] = []
         if path is not None and path.exists():
-            self._take(path)
-
-    def _take(self, path: Path) -> None:
-        kept = read_versioned(path, FORMAT, VERSION, oldest=VERSION)
-        try:
-            jsonschema.validate(kept, SCHEMA)
-        except jsonschema.ValidationError as error:
-            raise UnusableFileError(
-                path, f"is damaged at {error.json_path}: {error.message}"
-            ) from error
-        for name, wanted in self._head.items():
-            if kept[name] != wanted:
-                raise UnusableFileError(
-                    path, f"was measured with {name} {kept[name]}, not {wanted}: give another file"
-                )
-        self.machine, self.cases = kept["machine"], kept["cases"]
+            kept = read_versioned(path, FORMAT, VERSION, oldest=VERSION, schema=SCHEMA)
+            require_same(path, kept, self._head)
+            self.machine, self.cases = kept["machine"], kept["cases"]
 
     def complete(
-        self, count: int, budget: float, measured: Callable[[Case], None]
+        self, count: int, budget: float, begins: Callable[[str], None] = lambda _: None
     ) -> list[dict[str, Any]]:
         """The first cases of the draw, those measured that are missing.
 
         Args:
             count: how many.
             budget: as in `measure`.
-            measured: called after every case that was measured.
+            begins: called with the label of every case that is missing, before it is measured.
 
         Raises:
             UnusableFileError: cases are missing, and those in the file are not of this machine;
@@ -137,11 +123,10 @@ class Scores:
         if self.path is not None and seeds != [case.seed for case in drawn[: len(seeds)]]:
             raise UnusableFileError(self.path, "holds other cases than are drawn now")
         missing = drawn[len(self.cases) :]
-        if missing and self.path is not None and self.machine != on_the_spot.machine():
-            raise UnusableFileError(
-                self.path, f"is of another machine or version ({self.machine}): give another file"
-            )
+        if missing and self.path is not None:
+            require_same(self.path, self.machine, on_the_spot.machine())
         for case in missing:
+            begins(case.label)
             found = measure(
                 case, self._head["strategies"], Objective(self._head["objective"]), budget
             )
@@ -149,7 +134,6 @@ class Scores:
             if self.path is not None:
                 head = {"format": FORMAT, "version": VERSION, **self._head}
                 write_json(self.path, {**head, "machine": self.machine, "cases": self.cases})
-            measured(case)
         return self.cases[:count]
 
 

@@ -86,7 +86,7 @@ def _libraries(beside: pd.DataFrame, ours: Sequence[str]) -> str:
     for cell in cells_in_order(beside):
         of = cell.set_index("strategy")
         native = seconds(of["backward_seconds"].get(BASELINE, math.nan))
-        best = of[of.index.isin(ours) & (of.index != BASELINE)]["speedup_over_native"]
+        best = of[of.index.isin(ours) & (of.index != BASELINE)]["speedup_over_native"].dropna()
         mine = f"{times(best.iloc[0])} `{best.index[0]}`" if len(best) else "–"
         theirs = (of["speedup_over_native"].get(name, math.nan) for name in others)
         lines.append([*_case(cell), native, mine, *map(times, theirs)])

@@ -11,12 +11,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import numpy as np
 import pandas as pd
 
 from strategies.policy import FORMAT, VERSION
-from strategies.selection.files import UnusableFileError, read_versioned, write_json
+from strategies.selection.files import read_versioned, write_json
 from strategies.selection.recommendation import provenance
 from strategies.selection.rows import latest
 from strategies.selection.verdicts import COMPARED, Criteria, Verdict, breakdowns, judge
@@ -125,14 +124,7 @@ def read(path: Path) -> dict[str, Any]:
     Raises:
         UnusableFileError: not a policy, a damaged one, or one of a newer version.
     """
-    policy = read_versioned(path, FORMAT, VERSION, oldest=VERSION)
-    try:
-        jsonschema.validate(policy, SCHEMA)
-    except jsonschema.ValidationError as error:
-        raise UnusableFileError(
-            path, f"is damaged at {error.json_path}: {error.message}"
-        ) from error
-    return policy
+    return read_versioned(path, FORMAT, VERSION, oldest=VERSION, schema=SCHEMA)
 
 
 def single_default(judged: pd.DataFrame, simplest_first: Sequence[str]) -> dict[str, Any]:

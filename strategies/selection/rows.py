@@ -24,12 +24,11 @@ import pandas as pd
 
 from strategies.selection.asv_files import Record, load_descriptions, read_asv_file
 from strategies.selection.files import UnusableFileError, read_json
-from strategies.selection.peers_files import is_peers, peers_records
+from strategies.selection.kept_files import is_kept, kept_records
 from strategies.selection.pytest_benchmark_files import (
     is_pytest_benchmark,
     pytest_benchmark_records,
 )
-from strategies.selection.rounds_files import is_rounds, rounds_records
 
 CELL = ["operation", "m", "n", "rhs", "rank", "log10_cond", "matrix", "batch", "dtype", "device"]
 """What a case consists of: strategies are compared where all of these agree."""
@@ -129,10 +128,8 @@ def _read(path: Path) -> list[Record]:
     content = read_json(path)
     if is_pytest_benchmark(content):
         return pytest_benchmark_records(path, content)
-    if is_peers(content):
-        return peers_records(path)
-    if is_rounds(content):
-        return rounds_records(path)
+    if is_kept(content):
+        return kept_records(path, content)
     raise UnusableFileError(
         path,
         "is not a result file of asv (no machine.json), pytest-benchmark, benchmarks.peers or "

@@ -123,3 +123,15 @@ assert not torch.cuda.is_initialized()
 """
     environment = {**os.environ, "BACKWARD_STRATEGIES_GRID": "full"}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+
+
+def test_imports_need_nothing_that_asvs_environment_lacks():
+    # What asv.conf.json does not name; discovery stops at the first module that cannot be imported.
+    code = """
+import pkgutil, sys
+sys.modules.update(dict.fromkeys(["jax", "lineax", "matplotlib", "pytest"]))
+import benchmarks
+for module in pkgutil.walk_packages(benchmarks.__path__, "benchmarks."):
+    __import__(module.name)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -80,5 +80,5 @@ def test_a_file_of_another_run_is_left_alone(measured):
     before = measured.read_text()
     result = _run(measured, "--objective", "backward")
     assert result.exit_code != 0
-    assert "of other arguments" in result.output
+    assert "objective forward_backward, not backward" in result.output
     assert measured.read_text() == before

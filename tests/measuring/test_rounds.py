@@ -30,6 +30,12 @@ def test_the_hopeless_sit_the_rounds_out():
     assert clock.log.count("slow") == 1
 
 
+def test_who_is_hopeless_can_be_said():
+    clock = FakeClock()
+    calls = {"fast": clock.task("fast", 1.0), "slow": clock.task("slow", 2.5)}
+    assert set(in_rounds(calls, hopeless=2, budget=0, timer=clock).seconds) == {"fast"}
+
+
 def test_one_slow_first_call_makes_nobody_hopeless():
     clock = FakeClock()
     first = iter([0.05])

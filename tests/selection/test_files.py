@@ -60,6 +60,23 @@ def test_a_file_of_an_older_version_is_named(tmp_path):
         files.read_versioned(path, "ours", 3, oldest=2)
 
 
+def test_what_a_schema_does_not_allow_is_named_with_its_place(tmp_path):
+    path = tmp_path / "f.json"
+    path.write_text('{"format": "ours", "version": 1, "cells": [{}]}')
+    schema = {"properties": {"cells": {"items": {"required": ["m"]}}}}
+    with pytest.raises(files.UnusableFileError, match=r"at \$\.cells\[0\]: 'm' is a required"):
+        files.read_versioned(path, "ours", 1, schema=schema)
+
+
+def test_what_differs_between_two_runs_is_named_with_both_values(tmp_path):
+    path = tmp_path / "f.json"
+    files.require_same(path, {"seed": 1, "started_at": 5}, {"seed": 1})
+    with pytest.raises(
+        files.UnusableFileError, match=r"f\.json: was measured with cpu None, not x"
+    ):
+        files.require_same(path, {"seed": 1}, {"seed": 1, "cpu": "x"})
+
+
 def test_what_fits_in_a_line_is_written_in_one(tmp_path):
     content = {"cells": [{"m": 4, "times": {"native": 1.0}}] * 20, "empty": [], "name": "é"}
     files.write_json(tmp_path / "f.json", content)

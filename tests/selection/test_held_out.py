@@ -66,25 +66,28 @@ def test_memory_takes_no_rounds(small):
 def test_an_interrupted_run_goes_on_where_it_stopped(small, tmp_path):
     path = tmp_path / "scores.json"
 
-    def interrupt(case):
-        raise KeyboardInterrupt
+    labels = [case.label for case in draw_cases(3, "cpu", 0)]
+
+    def interrupt(label):
+        if label != labels[0]:
+            raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         scores(path).complete(3, 0.0, interrupt)
     (first,) = json.loads(path.read_text())["cases"]
-    done = []
-    cases = scores(path).complete(3, 0.0, done.append)
-    assert len(done) == 2
-    assert [case["label"] for case in cases] == [c.label for c in draw_cases(3, "cpu", 0)]
+    begun = []
+    cases = scores(path).complete(3, 0.0, begun.append)
+    assert begun == labels[1:]
+    assert [case["label"] for case in cases] == labels
     assert cases[0] == first
     assert len(json.loads(path.read_text())["cases"]) == 3
 
 
 def test_what_is_complete_is_not_measured_again(small, tmp_path):
     path = tmp_path / "scores.json"
-    scores(path).complete(2, 0.0, lambda case: None)
+    scores(path).complete(2, 0.0)
     before = path.read_bytes()
-    assert len(scores(path).complete(1, 0.0, lambda case: pytest.fail(case.label))) == 1
+    assert len(scores(path).complete(1, 0.0, pytest.fail)) == 1
     assert path.read_bytes() == before
 
 
@@ -98,20 +101,20 @@ def test_what_is_complete_is_not_measured_again(small, tmp_path):
 )
 def test_measurements_of_something_else_are_refused(small, tmp_path, changed, said):
     path = tmp_path / "scores.json"
-    scores(path).complete(1, 0.0, lambda case: None)
+    scores(path).complete(1, 0.0)
     with pytest.raises(UnusableFileError, match=rf"scores\.json: .*{said}"):
         scores(path, **changed)
 
 
 def test_a_file_of_another_machine_is_scored_but_not_added_to(small, tmp_path):
     path = tmp_path / "scores.json"
-    scores(path).complete(1, 0.0, lambda case: None)
+    scores(path).complete(1, 0.0)
     content = json.loads(path.read_text())
     content["machine"]["cpu"] = "an abacus"
     path.write_text(json.dumps(content))
-    assert scores(path).complete(1, 0.0, lambda case: None)
-    with pytest.raises(UnusableFileError, match="another machine"):
-        scores(path).complete(2, 0.0, lambda case: None)
+    assert scores(path).complete(1, 0.0)
+    with pytest.raises(UnusableFileError, match="cpu an abacus, not"):
+        scores(path).complete(2, 0.0)
     assert json.loads(path.read_text()) == content
 
 
@@ -129,7 +132,7 @@ def test_a_file_of_another_machine_is_scored_but_not_added_to(small, tmp_path):
 )
 def test_what_is_no_scores_file_is_named_and_kept(small, tmp_path, damage):
     path = tmp_path / "scores.json"
-    scores(path).complete(1, 0.0, lambda case: None)
+    scores(path).complete(1, 0.0)
     damaged = damage(path.read_text())
     path.write_text(damaged)
     with pytest.raises(UnusableFileError) as caught:
