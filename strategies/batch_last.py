@@ -25,10 +25,10 @@ class BatchLast(TriangularSolve):
 
     A batched library call loops over the matrices and, where they are small, spends its time on
     calling and on vectors too short. With the batch innermost the vectors are as long as the
-    machine likes and nothing is called. On the CPU a backward is one compiled pass over
-    groups of matrices (`strategies.lanes`), compiled at its first use for each dtype (seconds; kept on
-    disk). On other devices only LU is unrolled, to elementwise operations of torch. Larger
-    matrices, and forward computations, are those of `triangular_solve`.
+    machine likes and nothing is called. On the CPU a backward is one compiled pass over groups of
+    matrices (`strategies.lanes`) in as many threads as torch uses, compiled at its first use for
+    each dtype (seconds; kept on disk). On other devices only LU is unrolled, to elementwise
+    operations of torch. Larger matrices, and forward computations, are those of `triangular_solve`.
 
     Example:
         >>> import torch, strategies

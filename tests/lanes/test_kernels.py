@@ -16,7 +16,7 @@ OPERATIONS = {
 CASES = [(name, shape) for name, (_, shapes) in OPERATIONS.items() for shape in shapes]
 
 # One matrix, less than a group, a group and a rest, two batch dimensions, the last matrix alone.
-BATCHES = [(), (3,), (37,), (2, 3), (33,)]
+BATCHES = [(), (3,), (130,), (2, 3), (65,)]
 
 
 def _gradients(name, strategy, A, B):
