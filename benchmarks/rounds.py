@@ -17,6 +17,7 @@ import typer
 import strategies
 from benchmarks.grid import CHOSEN, Block, case_of, chosen_name, devices, is_affordable
 from benchmarks.machine import provenance
+from strategies import registry
 from strategies.commands.common import console, notes, tells_errors
 from strategies.commands.progress import progress
 from strategies.measuring import Case
@@ -85,7 +86,8 @@ def _of_block(operation: str, block: Block, log10_cond: int | None = None) -> It
 
 
 def _timed(case: Case, objective: Objective, budget: float) -> dict[str, Any]:
-    found = held_out.measure(case, strategies.available(), objective, budget)["strategies"]
+    names = registry.distinct(case.operation)
+    found = held_out.measure(case, names, objective, budget)["strategies"]
     ran = [entry for entry in found if entry["status"] == "ok"]
     for entry in ran:
         _set_seconds(entry, ran[0], objective)
@@ -114,7 +116,7 @@ def _set_seconds(entry: dict[str, Any], partner: dict[str, Any], objective: Obje
 
 
 def _errors(case: Case) -> dict[str, Any]:
-    runnable, statuses = on_the_spot.prepare(case, strategies.available())
+    runnable, statuses = on_the_spot.prepare(case, registry.distinct(case.operation))
     exact = on_the_spot.exact_gradient(case)
     return {
         "cell": _cell(case) | {"log10_cond": case.log10_cond},

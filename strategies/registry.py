@@ -24,9 +24,11 @@ from strategies.qr_pinv import QRPinv
 from strategies.svd_truncated_pinv import SVDTruncatedPinv
 from strategies.triangular_solve import TriangularSolve
 
-__all__ = ["ENTRY_POINT_GROUP", "available", "built_in", "get"]
+__all__ = ["ENTRY_POINT_GROUP", "available", "built_in", "distinct", "get"]
 
 ENTRY_POINT_GROUP = "backward_strategies"
+
+_STEMS = {"lu_factor": "lu", "lu_factor_ex": "lu", "slogdet": "det"}
 
 _BUILT_IN: tuple[type[Strategy], ...] = (
     # From simple to elaborate: a tie between measurements goes to the earlier one.
@@ -58,6 +60,28 @@ def built_in() -> tuple[str, ...]:
         'native'
     """
     return tuple(kind.name for kind in _BUILT_IN)
+
+
+def distinct(operation: str) -> tuple[str, ...]:
+    """The names of the strategies whose code for an operation is not another's, inherited.
+
+    Of those that share it, the one that `available` names first.
+
+    Args:
+        operation: a name of `torch.linalg`.
+
+    Example:
+        >>> "blocked_lu" in distinct("lu_factor"), "blocked_lu" in distinct("lstsq")
+        (True, False)
+    """
+    backward = f"{_STEMS.get(operation, operation)}_backward"
+    methods = ("factor", "factor_square", "factor_triangle", backward)
+    by_code: dict[tuple[object, ...], str] = {}
+    for name, strategy in _strategies().items():
+        kind = type(strategy)
+        code = tuple(getattr(kind, method) for method in methods)
+        by_code.setdefault((kind.forward_is_differentiable, *code), name)
+    return tuple(by_code.values())
 
 
 def get(name: str) -> Strategy:

@@ -130,12 +130,13 @@ class _Call:
             outputs, inverse = self.rule.forward(self.strategy, *inputs)
         outputs = tuple(_of_its_own(output, inputs) for output in outputs)
         known = [*inputs, *outputs]
+        positions = {id(tensor): i for i, tensor in enumerate(known)}
         sources = []
         for tensor in () if inverse is None else inverse.tensors():
-            position = next((i for i, other in enumerate(known) if other is tensor), len(known))
-            if position == len(known):
+            if id(tensor) not in positions:
+                positions[id(tensor)] = len(known)
                 known.append(tensor)
-            sources.append(position)
+            sources.append(positions[id(tensor)])
         # Only the form is kept here: the tensors belong to the graph, and are freed with it.
         self.inverse = None if inverse is None else inverse.rebuilt(_placeholders(), _PLACEHOLDER)
         self.sources = tuple(sources)

@@ -7,6 +7,7 @@ most of the time would go to it, and no more is known of its rank for that.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -42,7 +43,10 @@ def in_rounds(
     budget: float = 1.0,
     timer: Callable[[], float] = synchronized_timer,
 ) -> Rounds:
-    """Times callables in turn; every second round goes through them backwards.
+    """Times callables in turn, in another order in every round.
+
+    What ran before leaves caches, freed memory and waiting threads behind; no callable has the same
+    predecessor throughout. The orders are the same in every run.
 
     Args:
         calls: what to time, by name; each has run once before.
@@ -62,12 +66,12 @@ def in_rounds(
     samples = {name: sampler(calls[name], timer) for name in calls if screened[name] <= limit}
     seconds: dict[str, list[float]] = {name: [] for name in samples}
     deadline = timer() + budget
-    order = list(samples)
+    order, shuffled = list(samples), random.Random(0)  # noqa: S311 - no secret
     done = 0
     while order and (done < min_rounds or (done < max_rounds and timer() < deadline)):
+        shuffled.shuffle(order)
         for name in order:
             seconds[name].append(samples[name]())
-        order.reverse()
         done += 1
     return Rounds(screened, seconds)
 

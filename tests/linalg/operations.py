@@ -27,12 +27,7 @@ class Operation:
 
     def strategies(self) -> list[str]:
         """The strategies whose code for this operation is not another's, which they inherit."""
-        stem = {"slogdet": "det", "lu_factor": "lu"}.get(self.name, self.name)
-        distinct = {}
-        for name in STRATEGIES:
-            kind = type(strategies.get(name))
-            distinct.setdefault((kind.factor, getattr(kind, f"{stem}_backward")), name)
-        return list(distinct.values())
+        return [name for name in strategies.registry.distinct(self.name) if name in STRATEGIES]
 
     def marks(self, strategy: str) -> list[pytest.MarkDecorator]:
         """What a test of every strategy is marked with: slow where the code is not its own."""
