@@ -36,6 +36,7 @@ __all__ = [
     "lstsq",
     "lu",
     "pinv",
+    "rest_is_roundoff",
     "solve",
 ]
 
@@ -381,3 +382,51 @@ def determinant(task: Task) -> None:
             product *= pivot if swaps[matrix, i] == i + 1 else -pivot
             negligible[matrix, 0] += abs(pivot) <= small * largest
         result[matrix, 0] = product
+
+
+def rest_is_roundoff(task: Task) -> None:
+    """Whether what is left after some steps of elimination is roundoff: `linalg._canonical_lu`."""
+    LU, ranks, result = matrices(task, 0), integers(task, 1), flags(task, 2)
+    _, m, n = LU.shape
+    k = min(m, n)
+    precision = np.finfo(LU.real.dtype).eps
+    terms = np.empty((m, n))
+    for matrix in _single_matrices(task):
+        F, rank = LU[matrix] * np.float64(1), ranks[matrix, 0]  # squares of it do not overflow
+        rows, columns = np.ones(m), np.ones(n)
+        rows[:rank] = 0
+        columns[:rank] = 0
+        x = np.empty(rank, F.dtype)
+        for p in range(rank, m):  # the rows of L₂ L₁⁻¹
+            for i in range(rank - 1, -1, -1):
+                x[i] = F[p, i]
+                for j in range(i + 1, rank):
+                    x[i] -= x[j] * F[j, i]
+                rows[i] += abs(x[i]) ** 2
+        for q in range(rank, n):  # the columns of U₁⁻¹ U₂
+            for i in range(rank - 1, -1, -1):
+                x[i] = F[i, q]
+                for j in range(i + 1, rank):
+                    x[i] -= F[i, j] * x[j]
+                # Numba's complex division raises an error where the divisor is zero.
+                x[i] *= np.conj(F[i, i]) * (1 / abs(F[i, i]) ** 2)
+                columns[i] += abs(x[i]) ** 2
+        for i in range(m):
+            for j in range(n):
+                terms[i, j] = abs(F[i, j]) if i <= j else 0.0
+                for s in range(min(i, j + 1, k)):
+                    terms[i, j] += abs(F[i, s]) * abs(F[s, j])
+        scale = terms.max()
+        variance = 0.0
+        for i in range(m):
+            for j in range(n):
+                variance += rows[i] * (terms[i, j] / scale) ** 2 * columns[j]
+        left = 0.0
+        for i in range(rank, m):
+            for j in range(rank, n):
+                entry = F[i, j] * np.float64(i <= j)
+                for s in range(rank, min(i, j + 1, k)):
+                    entry += F[i, s] * F[s, j]
+                left += (abs(entry) / scale) ** 2
+        # Not ≤: after a pivot that is exactly zero, or of a zero matrix, the right side is NaN.
+        result[matrix, 0] = not (np.sqrt(left) > precision * np.sqrt(variance))

@@ -59,9 +59,9 @@ def run(kernel: Kernel, flops: float, batch: Sequence[int], *tensors: Tensor) ->
     for watcher in watchers:
         watcher(total)
     compiled = _compiled(kernel, torch.float64 if numbers is None else numbers.dtype)
-    group = min(count, _lanes(arguments[0]))
-    block = task(count, group, arguments)
-    threads = min(torch.get_num_threads(), -(-count // group), 1 + int(total / _WORTH_A_THREAD))
+    groups = -(-count // _lanes(arguments[0]))
+    block = task(count, -(-count // groups), arguments)  # the last one nearly as full as the others
+    threads = min(torch.get_num_threads(), groups, 1 + int(total / _WORTH_A_THREAD))
     _call(compiled, block.buffer_info()[0], threads)
 
 

@@ -27,6 +27,9 @@ from strategies.lanes import launch
 
 __all__ = ["canonical"]
 
+_LARGEST_COMPILED = 64**2
+"""Entries of a matrix up to which loops take less time than library calls."""
+
 
 def canonical(LU: Tensor, pivots: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Packed factors in canonical form, their pivots and ranks.
@@ -88,6 +91,11 @@ def _is_roundoff(LU: Tensor, rank: int) -> Tensor:
     """Whether what is left after `rank` steps of elimination is roundoff: (..., m, n) -> (...)."""
     *batch, m, n = LU.shape
     k = min(m, n)
+    if LU.device.type == "cpu" and m * n <= _LARGEST_COMPILED:
+        ranks = torch.full((*batch, 1), rank, dtype=torch.int64)
+        result = torch.empty(*batch, 1, dtype=torch.bool)
+        launch("rest_is_roundoff", 2 * m * n * k, batch, LU, ranks, result)
+        return result.squeeze(-1)
     precision = torch.finfo(LU.dtype).eps
     # Squares of doubles of at most one do not overflow, nor underflow within 150 orders of magnitude.
     LU = LU.to(torch.promote_types(LU.dtype, torch.float64))

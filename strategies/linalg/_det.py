@@ -61,12 +61,14 @@ class _Det(Rule):
         if N.shape[-1] == 0:
             return (strategy.det_backward(LU, order, cotangents[0] * det.conj()),)
         nonzero = formula.without_zero_pivots(LU)
-        scale = cotangents[0] * formula.determinant(nonzero, pivots).conj()
-        gradient = strategy.det_backward(nonzero, order, scale)
+        if nonzero is not LU:
+            det = formula.determinant(nonzero, pivots)
+        gradient = strategy.det_backward(nonzero, order, cotangents[0] * det.conj())
         if N.shape[-1] > 1:
             # From corank 2 on the adjugate is zero, and what the factors say of it is roundoff.
-            rank = canonical(LU, pivots)[2]
-            gradient = gradient.masked_fill((rank < LU.shape[-1] - 1)[..., None, None], 0)
+            vanishes = canonical(LU, pivots)[2] < LU.shape[-1] - 1
+            if bool(vanishes.any()):
+                gradient = gradient.masked_fill(vanishes[..., None, None], 0)
         return (gradient,)
 
     def explicit_backward(
