@@ -66,13 +66,13 @@ class ExplicitInverse(Strategy):
 
     def inv_backward(self, inverse: PseudoInverse, cotangent: Tensor) -> Tensor:
         adjoint = inverse.dense().mH
-        *batch, n, _ = cotangent.shape
+        product, unused = cotangent @ adjoint, cotangent.new_empty(())
         # The sign as a factor of the product costs nothing, and as a pass over its result a tenth.
-        product = torch.addmm if not batch else torch.baddbmm
-        shape = (n, n) if not batch else (math.prod(batch), n, n)
-        left, right = adjoint.reshape(shape), (cotangent @ adjoint).reshape(shape)
-        unused = cotangent.new_empty(())
-        return product(unused, left, right, beta=0, alpha=-1).reshape(cotangent.shape)
+        if cotangent.ndim == 2:
+            return torch.addmm(unused, adjoint, product, beta=0, alpha=-1)
+        *batch, n, _ = cotangent.shape
+        left, right = (m.reshape(math.prod(batch), n, n) for m in (adjoint, product))
+        return torch.baddbmm(unused, left, right, beta=0, alpha=-1).reshape(cotangent.shape)
 
     def _refuse_ill_conditioned(
         self, matrix: Tensor, inverse: Tensor, rtol: Tolerance, atol: Tolerance

@@ -35,9 +35,11 @@ def test_what_can_be_drawn_is_and_what_cannot_is_told(results, tmp_path):
 
 
 def test_other_libraries_alone_make_their_figure(tmp_path):
-    row = {"operation": "inv", "m": 8, "n": 8, "dtype": "float64", "device": "cpu", "status": "ok"}
+    row = {"operation": "inv", "m": 8, "n": 8, "rhs": 1, "batch": 0}
+    row |= {"dtype": "float64", "device": "cpu", "status": "ok"}
     timed = {"strategy": "native", "backward_seconds": 1e-3, "speedup_over_native": 1.0}
-    content = {"format": "backward-strategies peers", "version": 1, "provenance": {"torch": "2"}}
+    content = {"format": "backward-strategies peers", "version": 1, "arguments": {}}
+    content["provenance"] = {"torch": "2"}
     (tmp_path / "peers.json").write_text(json.dumps(content | {"rows": [row | timed]}))
     done = run("--results", tmp_path, "--out", tmp_path / "figures")
     assert done.returncode == 0, done.stderr
