@@ -12,6 +12,7 @@ from __future__ import annotations
 import difflib
 import functools
 import importlib.metadata
+import inspect
 import warnings
 
 from strategies.batch_last import BatchLast
@@ -27,6 +28,9 @@ from strategies.triangular_solve import TriangularSolve
 __all__ = ["ENTRY_POINT_GROUP", "available", "built_in", "distinct", "get"]
 
 ENTRY_POINT_GROUP = "backward_strategies"
+
+_NOT_CODE = ("name", "summary", "_abc_impl")
+"""What differs between any two strategies."""
 
 _STEMS = {"lu_factor": "lu", "lu_factor_ex": "lu", "slogdet": "det"}
 
@@ -75,12 +79,18 @@ def distinct(operation: str) -> tuple[str, ...]:
         (True, False)
     """
     backward = f"{_STEMS.get(operation, operation)}_backward"
-    methods = ("factor", "factor_square", "factor_triangle", backward)
-    by_code: dict[tuple[object, ...], str] = {}
+    by_code: dict[tuple[tuple[str, int], ...], str] = {}
     for name, strategy in _strategies().items():
         kind = type(strategy)
-        code = tuple(getattr(kind, method) for method in methods)
-        by_code.setdefault((kind.forward_is_differentiable, *code), name)
+        # All that could be called, since a subclass may change a method by a helper of that method.
+        code = tuple(
+            (attribute, id(inspect.getattr_static(kind, attribute)))
+            for attribute in dir(kind)
+            if not attribute.startswith("__")
+            and attribute not in _NOT_CODE
+            and (attribute == backward or not attribute.endswith("_backward"))
+        )
+        by_code.setdefault(code, name)
     return tuple(by_code.values())
 
 

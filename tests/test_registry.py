@@ -51,6 +51,17 @@ def test_a_package_offers_a_strategy_by_an_entry_point(entry_points, monkeypatch
     assert isinstance(strategies.get("offered"), Offered)
 
 
+def test_a_subclass_that_changes_a_helper_has_code_of_its_own(entry_points, monkeypatch):
+    class Changed(Offered):
+        def _refuse_singular(self, *arguments):
+            pass
+
+    for kind, expected in ((Offered, False), (Changed, True)):
+        monkeypatch.setattr(importlib.metadata.EntryPoint, "load", lambda self, kind=kind: kind)
+        entry_points(("offered", "package.module:Offered"))
+        assert ("offered" in registry.distinct("pinv")) is expected
+
+
 @pytest.mark.parametrize(
     ("value", "reason"),
     [

@@ -54,24 +54,20 @@ def run(kernel: Kernel, flops: float, batch: Sequence[int], *tensors: Tensor) ->
         return
     # Kept in a list until the kernel returns: it has their addresses only.
     arguments = [_with_one_batch_dimension(tensor, len(batch), count) for tensor in tensors]
-    numbers = next((t for t in arguments if not _is_integral(t)), None)
-    total = count * flops * (4 if numbers is not None and numbers.is_complex() else 1)
+    dtypes = (t.dtype for t in arguments if t.is_floating_point() or t.is_complex())
+    dtype = next(dtypes, torch.float64)  # a kernel of integers alone is compiled once
+    total = count * flops * (4 if dtype.is_complex else 1)
     for watcher in watchers:
         watcher(total)
-    compiled = _compiled(kernel, torch.float64 if numbers is None else numbers.dtype)
     groups = -(-count // _lanes(arguments[0]))
     block = task(count, -(-count // groups), arguments)  # the last one nearly as full as the others
     threads = min(torch.get_num_threads(), groups, 1 + int(total / _WORTH_A_THREAD))
-    _call(compiled, block.buffer_info()[0], threads)
-
-
-def _is_integral(tensor: Tensor) -> bool:
-    return not (tensor.is_floating_point() or tensor.is_complex())
+    _call(_compiled(kernel, dtype), block.buffer_info()[0], threads)
 
 
 def _with_one_batch_dimension(tensor: Tensor, dimensions: int, count: int) -> Tensor:
-    if tensor.is_conj():
-        tensor = tensor.resolve_conj()
+    # Memory alone is read: what torch only notes beside it must be in it.
+    tensor = tensor.resolve_conj().resolve_neg()
     if dimensions == 1:
         return tensor
     return tensor.reshape(count, *tensor.shape[dimensions:]) if dimensions else tensor.unsqueeze(0)

@@ -58,13 +58,12 @@ class _Det(Rule):
         needed: Sequence[bool],
     ) -> Gradients:
         det, LU, pivots, order, N, _ = outputs
-        if N.shape[-1] == 0:
-            return (strategy.det_backward(LU, order, cotangents[0] * det.conj()),)
-        nonzero = formula.without_zero_pivots(LU)
+        corank = N.shape[-1]
+        nonzero = formula.without_zero_pivots(LU) if corank else LU
         if nonzero is not LU:
             det = formula.determinant(nonzero, pivots)
         gradient = strategy.det_backward(nonzero, order, cotangents[0] * det.conj())
-        if N.shape[-1] > 1:
+        if corank > 1:
             # From corank 2 on the adjugate is zero, and what the factors say of it is roundoff.
             vanishes = canonical(LU, pivots)[2] < LU.shape[-1] - 1
             if bool(vanishes.any()):

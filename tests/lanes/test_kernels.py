@@ -61,3 +61,14 @@ def test_strided_inputs_are_read_in_place():
     ours = _gradients("lu", "batch_last", A, A)[0]
     reference = _gradients("lu", "triangular_solve", A.contiguous(), A)[0]
     torch.testing.assert_close(ours, reference, rtol=1e-3, atol=1e-3)
+
+
+def test_signs_and_conjugates_that_torch_only_notes_are_seen():
+    z = torch.randn(3, 4, 4, dtype=torch.complex128)
+    A = (torch.randn(3, 4, 4, dtype=torch.float64) + 3 * torch.eye(4)).requires_grad_()
+    noted = z.conj().imag
+    assert noted.is_neg()
+    LU = linalg.lu_factor(A, strategy="batch_last").LU
+    (gradient,) = torch.autograd.grad(LU, A, noted, retain_graph=True)
+    (expected,) = torch.autograd.grad(LU, A, noted.clone().resolve_neg())
+    assert torch.equal(gradient, expected)
