@@ -1,8 +1,14 @@
 """det A as an expression that is smooth to every order at singular matrices.
 
-Let the columns of N and M span the k smallest left and right singular directions of A. The bordered
-matrix [[A, N], [Mᴴ, 0]] is nonsingular however singular A is in those directions, and Jacobi's
-identity for complementary minors gives
+Let PᵀA = L U, and let the columns of E be those of the identity at the negligible pivots. With
+N = P L E and M = E
+
+    [A   N]   [P L   ] [U   E]
+    [Mᴴ  0] = [     I] [Eᴴ  0],
+
+whose determinant is, up to its sign, the product of the other pivots: the bordered matrix is
+nonsingular however singular A is, at the price of a gather. Jacobi's identity for complementary
+minors holds for any N and M:
 
     det A = det(bordered) · det((bordered⁻¹)₂₂),
 
@@ -16,18 +22,27 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from strategies.formulas.lu import permute_rows
+
 __all__ = ["border", "determinant"]
 
 
-def border(matrix: Tensor, corank: int) -> tuple[Tensor, Tensor]:
-    """N and M, (..., n, corank), of the matrices of a batch, taken as constants."""
-    U, _, Vh = torch.linalg.svd(matrix)
-    first = matrix.shape[-1] - corank
-    return U[..., first:], Vh.mH[..., first:]
+def border(LU: Tensor, inverse_order: Tensor, columns: Tensor) -> tuple[Tensor, Tensor]:
+    """N and M of the matrices of a batch, both (..., n, k), taken as constants.
+
+    Args:
+        LU: packed factors, (..., n, n).
+        inverse_order: where each row of A went, (..., n).
+        columns: of the negligible pivots, (..., k); others beside them do no harm.
+    """
+    index = columns.unsqueeze(-2).expand(*LU.shape[:-1], -1)
+    rows = torch.arange(LU.shape[-1], device=LU.device).unsqueeze(-1)
+    M = (rows == index).to(LU.dtype)
+    return permute_rows(M + LU.gather(-1, index) * (rows > index), inverse_order), M
 
 
 def determinant(matrix: Tensor, N: Tensor, M: Tensor) -> Tensor:
-    """Det A, (..., n, n) -> (...), smooth where N and M span all negligible directions."""
+    """Det A, (..., n, n) -> (...), smooth where N and M take in all negligible pivots."""
     n, corank = N.shape[-2:]
     if corank == 0:
         return _nonsingular(matrix)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
+from types import ModuleType
 
 from torch import Tensor
 
@@ -22,8 +24,14 @@ def launch(kernel: str, flops: float, batch: Sequence[int], *tensors: Tensor) ->
         batch: the batch dimensions, with which every tensor begins.
         tensors: the arguments, those that are written to contiguous.
     """
-    # The compiler takes a second to import: who never uses it does not wait for it.
+    run, kernels = _compiler()
+    run(getattr(kernels, kernel), flops, batch, *tensors)
+
+
+@functools.cache
+def _compiler() -> tuple[Callable[..., None], ModuleType]:
+    # It takes a second to import: who never uses it does not wait for it.
     from strategies.lanes import kernels
     from strategies.lanes.threads import run
 
-    run(getattr(kernels, kernel), flops, batch, *tensors)
+    return run, kernels

@@ -3,7 +3,7 @@
     0       the next group of matrices that no thread has taken
     1       how many matrices there are
     2       how many of them make a group
-    3 + 7i  of the i-th argument: address, three extents, three strides in bytes
+    3 + 7i  of the i-th argument: address, three extents, three strides; zero where there are fewer
 
 A kernel has the address of such a block for its one parameter, typed as a pointer to the numbers
 that the matrices hold, so that the same kernel is compiled for each dtype. Any number of threads
@@ -15,9 +15,10 @@ The compiler's cache does not see changes in this file: after one, remove `__pyc
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numba
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
@@ -25,19 +26,20 @@ from numba.np import arrayobj
 from torch import Tensor
 
 __all__ = [
-    "claim",
     "flags",
     "group_size",
+    "groups",
     "integers",
     "matrices",
-    "number_of_matrices",
     "numbers",
     "pivots",
+    "single_matrices",
     "task",
 ]
 
 _HEADER = 3
 _ARGUMENT = 7
+_MISSING = {2: (0,), 3: ()}
 
 
 def task(count: int, group: int, tensors: Sequence[Tensor]) -> array[int]:
@@ -49,13 +51,11 @@ def task(count: int, group: int, tensors: Sequence[Tensor]) -> array[int]:
         tensors: with one batch dimension and one or two others, not conjugated; they must live
             until the kernel returns.
     """
-    words = array("q", (0, count, group))
+    words = [0, count, group]
     for tensor in tensors:
-        size, missing = tensor.element_size(), [0] * (3 - tensor.ndim)
-        words.append(tensor.data_ptr())
-        words.extend((*tensor.shape, *missing))
-        words.extend((*[size * stride for stride in tensor.stride()], *missing))
-    return words
+        missing = _MISSING[tensor.ndim]
+        words += (tensor.data_ptr(), *tensor.shape, *missing, *tensor.stride(), *missing)
+    return array("q", words)
 
 
 def _word(builder: Any, block: Any, position: int | Any) -> Any:
@@ -73,7 +73,7 @@ def _claim(_typing: Any, block: Any) -> Any:
     return types.int64(block), generate
 
 
-claim: Any = intrinsic(_claim)
+_claimed: Any = intrinsic(_claim)
 
 
 def _header(position: int) -> Any:
@@ -86,7 +86,28 @@ def _header(position: int) -> Any:
     return intrinsic(read)
 
 
-number_of_matrices, group_size = _header(1), _header(2)
+_number_of_matrices, group_size = _header(1), _header(2)
+
+_compiled: Any = numba.njit(fastmath={"contract"}, error_model="numpy")
+
+
+@_compiled
+def groups(block: Any) -> Iterator[int]:
+    """The first matrices of the groups that are this thread's."""
+    count, size = _number_of_matrices(block), group_size(block)
+    start = _claimed(block) * size
+    while start < count:
+        yield start
+        start = _claimed(block) * size
+
+
+@_compiled
+def single_matrices(block: Any) -> Iterator[int]:
+    """The matrices of this thread's groups, one by one."""
+    for start in groups(block):
+        stop = min(start + group_size(block), _number_of_matrices(block))
+        for matrix in range(start, stop):  # noqa: UP028 - Numba knows no `yield from`
+            yield matrix
 
 
 def _argument(dtype_in: Callable[[Any], Any], ndim: int) -> Any:
@@ -108,13 +129,14 @@ def _argument(dtype_in: Callable[[Any], Any], ndim: int) -> Any:
 
             fill: Any = arrayobj.populate_array
             stored = context.get_data_type(dtype)
+            itemsize = ir.Constant(ir.IntType(64), context.get_abi_sizeof(stored))
             result = context.make_array(kind)(context, builder)
             fill(
                 result,
                 data=builder.inttoptr(word(0), stored.as_pointer()),
                 shape=[word(1 + i) for i in range(ndim)],
-                strides=[word(4 + i) for i in range(ndim)],
-                itemsize=ir.Constant(ir.IntType(64), context.get_abi_sizeof(stored)),
+                strides=[builder.mul(word(4 + i), itemsize) for i in range(ndim)],
+                itemsize=itemsize,
                 meminfo=None,
             )
             return result._getvalue()

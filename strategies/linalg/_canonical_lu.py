@@ -20,19 +20,32 @@ three in a hundred of the former and takes half of the latter.
 
 from __future__ import annotations
 
+import math
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
 from strategies.lanes import launch
+from strategies.linalg._pivots import inverse_order
 
-__all__ = ["canonical"]
+__all__ = ["CanonicalLU", "canonical", "rest_is_roundoff"]
 
 _LARGEST_COMPILED = 64**2
 """Entries of a matrix up to which loops take less time than library calls."""
 
 
-def canonical(LU: Tensor, pivots: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Packed factors in canonical form, their pivots and ranks.
+class CanonicalLU(NamedTuple):
+    """What `canonical` returns."""
+
+    LU: Tensor
+    pivots: Tensor
+    inverse_order: Tensor
+    rank: Tensor
+
+
+def canonical(LU: Tensor, pivots: Tensor) -> CanonicalLU:
+    """Packed factors in canonical form, their pivots, inverse row orders and ranks.
 
     The rank is the smallest at which the Schur complement is roundoff (see above) and each row of U
     from there on small beside the terms that it is the sum of, which no scaling of rows or columns
@@ -43,31 +56,69 @@ def canonical(LU: Tensor, pivots: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         pivots: LAPACK pivots, (..., min(m, n)).
 
     Returns:
-        LU and pivots, the same objects where every rank is full, and ranks, int64 (...).
+        LU and pivots, the same objects where every rank is full, `inverse_order` of those pivots,
+        and ranks, int64 (...).
 
     Example:
         >>> LU, pivots, _ = torch.linalg.lu_factor_ex(torch.ones(2, 2))
-        >>> canonical(LU, pivots)[2]
+        >>> canonical(LU, pivots).rank
         tensor(1)
     """
-    k = min(LU.shape[-2:])
-    rank = torch.full(LU.shape[:-2], k, dtype=torch.int64, device=LU.device)
+    *batch, m, n = LU.shape
+    k = min(m, n)
+    rank = torch.full(batch, k, dtype=torch.int64, device=LU.device)
     if LU.numel() == 0:
-        return LU, pivots, rank
-    # The test for the last pivot alone costs k products a matrix; few matrices go further.
-    suspicious = _last_pivot_is_small(LU)
-    if not bool(suspicious.any()):
-        return LU, pivots, rank
-    deficient = suspicious.nonzero()[_is_roundoff(LU[suspicious], k - 1)]
-    if deficient.shape[0] == 0:
-        return LU, pivots, rank
+        return CanonicalLU(LU, pivots, inverse_order(pivots, m), rank)
+    if _is_compiled(LU):
+        order = torch.empty(*batch, m, dtype=torch.int64)
+        found = torch.empty(*batch, 1, dtype=torch.bool)
+        launch("deficiency", 2 * k + m, batch, LU, pivots, found, order)
+        deficient = found.squeeze(-1)
+    else:
+        order, deficient = inverse_order(pivots, m), rest_is_roundoff(LU, k - 1)
+    if not bool(deficient.any()):
+        return CanonicalLU(LU, pivots, order, rank)
     LU, pivots = LU.clone(), pivots.clone()
-    for index in deficient.tolist():
-        where = tuple(index)
-        found = _rank(LU[where])
-        rank[where] = found
-        _canonicalize(LU[where], pivots[where], found)
-    return LU, pivots, rank
+    if _is_compiled(LU):
+        matrices, swaps = LU[deficient].contiguous(), pivots[deficient].contiguous()
+        ranks = torch.empty(len(matrices), 1, dtype=torch.int64)
+        flops = 2 * m * n * k * math.log2(2 * k)
+        launch("canonicalize", flops, (len(matrices),), matrices, swaps, ranks)
+        LU[deficient], pivots[deficient], rank[deficient] = matrices, swaps, ranks.squeeze(-1)
+    else:
+        for index in deficient.nonzero().tolist():
+            where = tuple(index)
+            rank[where] = highest = _rank(LU[where])
+            _canonicalize(LU[where], pivots[where], highest)
+    return CanonicalLU(LU, pivots, inverse_order(pivots, m), rank)
+
+
+def _is_compiled(LU: Tensor) -> bool:
+    m, n = LU.shape[-2:]
+    return LU.device.type == "cpu" and m * n <= _LARGEST_COMPILED
+
+
+def rest_is_roundoff(LU: Tensor, rank: int) -> Tensor:
+    """Whether each matrix has at most that rank: what is left after as many steps is roundoff.
+
+    Args:
+        LU: packed factors, (..., m, n), not empty.
+        rank: less than min(m, n).
+
+    Returns:
+        (...), bool.
+    """
+    *batch, m, n = LU.shape
+    if _is_compiled(LU):
+        ranks = torch.full((*batch, 1), rank, dtype=torch.int64)
+        result = torch.empty(*batch, 1, dtype=torch.bool)
+        launch("rest_is_roundoff", 2 * m * n * min(m, n), batch, LU, ranks, result)
+        return result.squeeze(-1)
+    # The test for the last pivot alone costs k products a matrix; few matrices go further.
+    result = _last_pivot_is_small(LU)
+    if bool(result.any()):
+        result[result.clone()] = _rest_is_roundoff(LU[result], rank)
+    return result
 
 
 def _last_pivot_is_small(LU: Tensor) -> Tensor:
@@ -79,29 +130,20 @@ def _last_pivot_is_small(LU: Tensor) -> Tensor:
         return result.squeeze(-1)
     last = LU[..., k - 1, k - 1].abs()
     terms = (LU[..., k - 1, : k - 1].abs() * LU[..., : k - 1, k - 1].abs()).sum(-1) + last
-    return last <= _small(LU) * terms
+    return last <= torch.finfo(LU.dtype).eps ** 0.5 * terms
 
 
-def _small(LU: Tensor) -> float:
-    """Beside its terms, what is larger is no roundoff however much the elimination amplified it."""
-    return torch.finfo(LU.dtype).eps ** 0.5
-
-
-def _is_roundoff(LU: Tensor, rank: int) -> Tensor:
-    """Whether what is left after `rank` steps of elimination is roundoff: (..., m, n) -> (...)."""
+def _rest_is_roundoff(LU: Tensor, rank: int) -> Tensor:
     *batch, m, n = LU.shape
     k = min(m, n)
-    if LU.device.type == "cpu" and m * n <= _LARGEST_COMPILED:
-        ranks = torch.full((*batch, 1), rank, dtype=torch.int64)
-        result = torch.empty(*batch, 1, dtype=torch.bool)
-        launch("rest_is_roundoff", 2 * m * n * k, batch, LU, ranks, result)
-        return result.squeeze(-1)
     precision = torch.finfo(LU.dtype).eps
     # Squares of doubles of at most one do not overflow, nor underflow within 150 orders of magnitude.
     LU = LU.to(torch.promote_types(LU.dtype, torch.float64))
     L = LU[..., :k].tril(-1) + torch.eye(m, k, dtype=LU.dtype, device=LU.device)
     U = LU[..., :k, :].triu()
     terms = L.abs() @ U.abs()
+    # Beside its terms, what is larger is no roundoff however much the elimination amplified it.
+    small = (U[..., rank:, :].abs() <= precision**0.5 * terms[..., rank:k, :]).all(-1).all(-1)
     scale = terms.amax((-2, -1), keepdim=True)
     left = torch.linalg.solve_triangular(
         L[..., :rank, :rank], L[..., rank:, :rank], upper=False, left=False, unitriangular=True
@@ -113,24 +155,15 @@ def _is_roundoff(LU: Tensor, rank: int) -> Tensor:
     roundoff = variance[..., 0, 0].sqrt()
     complement = torch.linalg.matrix_norm(L[..., rank:, rank:] @ U[..., rank:, rank:] / scale)
     # Not ≤: after a pivot that is exactly zero, or of a zero matrix, the right side is not a number.
-    return ~(complement > precision * roundoff)
+    return small & ~(complement > precision * roundoff)
 
 
 def _rank(LU: Tensor) -> int:
     """The rank of a matrix whose last step of elimination is known to have been roundoff."""
-    k = min(LU.shape)
-    size = LU.abs()
-    lower = size[:k, :k].tril(-1)
-    upper = size[:k].triu()
-    terms = upper + lower @ upper
-    small = (upper <= _small(LU) * terms).all(-1).flip(0)
-    lowest = k - int(small.to(torch.int64).cumprod(0).sum())
-    if lowest == k:
-        return k
-    highest = k - 1
+    lowest, highest = 0, min(LU.shape) - 1
     while lowest < highest:
         middle = (lowest + highest) // 2
-        if bool(_is_roundoff(LU, middle)):
+        if bool(rest_is_roundoff(LU, middle)):
             highest = middle
         else:
             lowest = middle + 1

@@ -15,7 +15,7 @@ from strategies.formulas import det as formula
 from strategies.interface import Strategy
 from strategies.lanes import launch
 from strategies.linalg._autograd import Gradients, Rule, Tensors, run
-from strategies.linalg._canonical_lu import canonical
+from strategies.linalg._canonical_lu import rest_is_roundoff
 from strategies.linalg._choice import StrategyChoice, choose, require_float_matrix
 from strategies.linalg._pivots import inverse_order
 from strategies.pseudo_inverse import PseudoInverse
@@ -32,21 +32,22 @@ class SlogdetResult(NamedTuple):
 
 @dataclass(frozen=True)
 class _Det(Rule):
-    """Outputs: det, packed LU, pivots, inverse row order, and the borders of `bordered_det`.
+    """Outputs: det, packed LU, pivots, inverse row order, and the columns of negligible pivots.
 
-    The borders have as many columns as the batch's largest number of negligible pivots: a shape,
-    which is known wherever the explicit form is traced.
+    Those are as many in each matrix as in that of the batch which has most: a shape, which is known
+    wherever the explicit form is traced.
     """
 
     name = "det"
 
     def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, None]:
         LU, pivots, _ = torch.linalg.lu_factor_ex(inputs[0])
-        order = inverse_order(pivots, LU.shape[-1])
-        det, corank = _det_and_negligible_pivots(LU, pivots)
-        empty = LU.new_empty(*LU.shape[:-1], 0)
-        N, M = bordered_det.border(inputs[0], corank) if corank else (empty, empty.clone())
-        return (det, LU, pivots, order, N, M), None
+        det, most, order = _inspect(LU, pivots)
+        if most:
+            columns = LU.diagonal(dim1=-2, dim2=-1).abs().topk(most, largest=False).indices
+        else:
+            columns = order.new_empty(*det.shape, 0)
+        return (det, LU, pivots, order, columns), None
 
     def backward(
         self,
@@ -57,15 +58,15 @@ class _Det(Rule):
         cotangents: Tensors,
         needed: Sequence[bool],
     ) -> Gradients:
-        det, LU, pivots, order, N, _ = outputs
-        corank = N.shape[-1]
-        nonzero = formula.without_zero_pivots(LU) if corank else LU
+        det, LU, pivots, order, columns = outputs
+        negligible = columns.shape[-1]
+        nonzero = formula.without_zero_pivots(LU) if negligible else LU
         if nonzero is not LU:
             det = formula.determinant(nonzero, pivots)
         gradient = strategy.det_backward(nonzero, order, cotangents[0] * det.conj())
-        if corank > 1:
+        if negligible > 1:
             # From corank 2 on the adjugate is zero, and what the factors say of it is roundoff.
-            vanishes = canonical(LU, pivots)[2] < LU.shape[-1] - 1
+            vanishes = rest_is_roundoff(LU, LU.shape[-1] - 2)
             if bool(vanishes.any()):
                 gradient = gradient.masked_fill(vanishes[..., None, None], 0)
         return (gradient,)
@@ -73,7 +74,8 @@ class _Det(Rule):
     def explicit_backward(
         self, strategy: Strategy, inputs: Tensors, outputs: Tensors, cotangents: Tensors
     ) -> Tensors:
-        *_, N, M = outputs
+        _, LU, _, order, columns = outputs
+        N, M = bordered_det.border(LU, order, columns)
         pullback = torch.func.vjp(lambda A: bordered_det.determinant(A, N, M), *inputs)[1]
         gradients: Tensors = pullback(*cotangents)
         return gradients
@@ -88,21 +90,22 @@ class _Det(Rule):
         return ((gradient.conj() * tangent).sum((-2, -1)),)
 
 
-def _det_and_negligible_pivots(LU: Tensor, pivots: Tensor) -> tuple[Tensor, int]:
-    """Det A, and an upper bound of every corank: pivots that one cannot divide by twice.
+def _inspect(LU: Tensor, pivots: Tensor) -> tuple[Tensor, int, Tensor]:
+    """Det A, the most negligible pivots of a matrix, at least its corank, and `inverse_order`.
 
-    A second derivative does.
+    Negligible are pivots that one cannot divide by twice, as a second derivative does.
     """
     *batch, n, _ = LU.shape
     if LU.numel() == 0:
-        return formula.determinant(LU, pivots), 0
+        return formula.determinant(LU, pivots), 0, inverse_order(pivots, n)
     if LU.device.type == "cpu":
         det, count = LU.new_empty(*batch, 1), torch.empty(*batch, 1, dtype=torch.int64)
-        launch("determinant", n**2, batch, LU, pivots, det, count)
-        return det.squeeze(-1), int(count.max())
+        order = torch.empty(*batch, n, dtype=torch.int64)
+        launch("determinant", n**2, batch, LU, pivots, det, count, order)
+        return det.squeeze(-1), int(count.max()), order
     diagonal = LU.diagonal(dim1=-2, dim2=-1).abs()
     small = diagonal <= torch.finfo(LU.dtype).eps ** 0.5 * LU.abs().amax((-2, -1)).unsqueeze(-1)
-    return formula.determinant(LU, pivots), int(small.sum(-1).max())
+    return formula.determinant(LU, pivots), int(small.sum(-1).max()), inverse_order(pivots, n)
 
 
 @dataclass(frozen=True)
@@ -113,8 +116,8 @@ class _Slogdet(Rule):
     differentiable = 2
 
     def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, None]:
-        sign, logabsdet = torch.linalg.slogdet(inputs[0])
         LU, pivots, _ = torch.linalg.lu_factor_ex(inputs[0])
+        sign, logabsdet = formula.slogdet(LU, pivots)
         return (sign, logabsdet, LU, inverse_order(pivots, LU.shape[-1])), None
 
     def backward(

@@ -16,7 +16,7 @@ from strategies.interface import Strategy
 from strategies.linalg._autograd import Gradients, Rule, Tensors, run
 from strategies.linalg._canonical_lu import canonical
 from strategies.linalg._choice import StrategyChoice, choose, require_float_matrix
-from strategies.linalg._pivots import inverse_order, order_of
+from strategies.linalg._pivots import order_of
 from strategies.pseudo_inverse import PseudoInverse
 
 __all__ = ["LUFactorExResult", "LUFactorResult", "LUResult", "lu", "lu_factor", "lu_factor_ex"]
@@ -58,8 +58,8 @@ class _LUFactor(Rule):
         LU, pivots, info = torch.linalg.lu_factor_ex(inputs[0], pivot=self.pivot)
         if self.check_errors:  # here and not by the caller, who under `vmap` cannot see values
             _raise_for_info(info)
-        LU, pivots, rank = canonical(LU, pivots)
-        return (LU, pivots, info, inverse_order(pivots, LU.shape[-2]), rank), None
+        LU, pivots, order, rank = canonical(LU, pivots)
+        return (LU, pivots, info, order, rank), None
 
     def backward(
         self,

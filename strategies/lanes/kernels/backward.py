@@ -10,59 +10,19 @@ In one file, because the compiler's cache looks for changes in the file of the k
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numba
 import numpy as np
 
-from strategies.lanes.task import (
-    claim,
-    flags,
-    group_size,
-    integers,
-    matrices,
-    number_of_matrices,
-    numbers,
-    pivots,
-)
+from strategies.lanes.task import group_size, groups, integers, matrices, pivots
 
-__all__ = [
-    "determinant",
-    "inv",
-    "inverse_adjoint",
-    "inverse_order",
-    "last_pivot_is_small",
-    "lstsq",
-    "lu",
-    "pinv",
-    "rest_is_roundoff",
-    "solve",
-]
+__all__ = ["inv", "inverse_adjoint", "lstsq", "lu", "pinv", "solve"]
 
 Array = Any  # NumPy arrays of whatever the kernel is compiled for
 Task = Any  # see `strategies.lanes.task`
 
-_compiled: Any = numba.njit  # as part of the kernel that calls it
-
-
-@_compiled
-def _groups(task: Task) -> Iterator[int]:
-    """The first matrices of the groups that are this thread's."""
-    count, size = number_of_matrices(task), group_size(task)
-    start = claim(task) * size
-    while start < count:
-        yield start
-        start = claim(task) * size
-
-
-@_compiled
-def _single_matrices(task: Task) -> Iterator[int]:
-    """The matrices of this thread's groups, one by one."""
-    for start in _groups(task):
-        stop = min(start + group_size(task), number_of_matrices(task))
-        for matrix in range(start, stop):  # noqa: UP028 - Numba knows no `yield from`
-            yield matrix
+_compiled: Any = numba.njit(fastmath={"contract"}, error_model="numpy")
 
 
 @_compiled
@@ -212,7 +172,7 @@ def lu(task: Task) -> None:
     inverse_order = integers(task, 1)
     _, m, n = LU.shape
     lanes = group_size(task)
-    for start in _groups(task):
+    for start in groups(task):
         F, S = _gather(LU, start, lanes), _gather(cotangent, start, lanes)
         for j in range(min(m, n) - 1, -1, -1):
             for r in range(j + 1, m):
@@ -233,7 +193,7 @@ def solve(task: Task) -> None:
     cotangent, rhs_result, result = matrices(task, 3), matrices(task, 4), matrices(task, 5)
     n = LU.shape[1]
     lanes = group_size(task)
-    for start in _groups(task):
+    for start in groups(task):
         F, Y = _gather(LU, start, lanes), _gather(cotangent, start, lanes)
         _solve_upper_adjoint(F, Y)
         _solve_unit_lower_adjoint(F, Y)
@@ -249,7 +209,7 @@ def inv(task: Task) -> None:
     LU, swaps = matrices(task, 0), pivots(task, 1)
     cotangent, result = matrices(task, 2), matrices(task, 3)
     lanes = group_size(task)
-    for start in _groups(task):
+    for start in groups(task):
         F, Y = _gather(LU, start, lanes), _gather(cotangent, start, lanes)
         _solve_upper_adjoint(F, Y)
         _solve_unit_lower_adjoint(F, Y)
@@ -267,7 +227,7 @@ def inverse_adjoint(task: Task) -> None:
     scale, result = matrices(task, 2), matrices(task, 3)
     n = LU.shape[1]
     lanes = group_size(task)
-    for start in _groups(task):
+    for start in groups(task):
         F = _gather(LU, start, lanes)
         Y = _zeros(n, n, F)
         # U⁻ᴴ, row by row: it is lower triangular.
@@ -296,7 +256,7 @@ def pinv(task: Task) -> None:
     cotangent, result = matrices(task, 2), matrices(task, 3)
     n = R.shape[1]
     lanes = group_size(task)
-    for start in _groups(task):
+    for start in groups(task):
         basis, F = _gather(Q, start, lanes), _gather(R, start, lanes)
         W = _adjoint(_gather(cotangent, start, lanes))
         in_range = _zeros(n, n, F)
@@ -323,7 +283,7 @@ def lstsq(task: Task) -> None:
     m, n = Q.shape[1:]
     k = rhs.shape[2]
     lanes = group_size(task)
-    for start in _groups(task):
+    for start in groups(task):
         F, X = _gather(R, start, lanes), _gather(solution, start, lanes)
         w = _gather(cotangent, start, lanes)
         _solve_upper_adjoint(F, w)
@@ -337,96 +297,3 @@ def lstsq(task: Task) -> None:
         _add_product(gradient, -1, Z, _adjoint(X))
         _add_product(gradient, 1, residual, _adjoint(w))
         _scatter(gradient, result, start)
-
-
-def inverse_order(task: Task) -> None:
-    """The row swaps of LAPACK pivots, applied backwards: the inverse of the order they make."""
-    swaps, result = pivots(task, 0), integers(task, 1)
-    for matrix in _single_matrices(task):
-        for i in range(result.shape[1]):
-            result[matrix, i] = i
-        for i in range(swaps.shape[1] - 1, -1, -1):
-            j = swaps[matrix, i] - 1
-            result[matrix, i], result[matrix, j] = result[matrix, j], result[matrix, i]
-
-
-def last_pivot_is_small(task: Task) -> None:
-    """Whether the last pivot is at most √ε of the terms that it is the sum of."""
-    LU, result = matrices(task, 0), flags(task, 1)
-    _, m, n = LU.shape
-    last = min(m, n) - 1
-    small = np.sqrt(np.finfo(LU.real.dtype).eps)
-    for matrix in _single_matrices(task):
-        pivot = abs(LU[matrix, last, last])
-        terms = pivot
-        for i in range(last):
-            terms += abs(LU[matrix, last, i]) * abs(LU[matrix, i, last])
-        result[matrix, 0] = pivot <= small * terms
-
-
-def determinant(task: Task) -> None:
-    """Det A, and how many pivots are at most √ε of the largest entry of the factors."""
-    LU, swaps = matrices(task, 0), pivots(task, 1)
-    result, negligible = numbers(task, 2), integers(task, 3)
-    n = LU.shape[1]
-    small = np.sqrt(np.finfo(LU.real.dtype).eps)
-    for matrix in _single_matrices(task):
-        largest = abs(LU[matrix, 0, 0])
-        for i in range(n):
-            for j in range(n):
-                largest = max(largest, abs(LU[matrix, i, j]))
-        product = LU[matrix, 0, 0] ** 0
-        negligible[matrix, 0] = 0
-        for i in range(n):
-            pivot = LU[matrix, i, i]
-            product *= pivot if swaps[matrix, i] == i + 1 else -pivot
-            negligible[matrix, 0] += abs(pivot) <= small * largest
-        result[matrix, 0] = product
-
-
-def rest_is_roundoff(task: Task) -> None:
-    """Whether what is left after some steps of elimination is roundoff: `linalg._canonical_lu`."""
-    LU, ranks, result = matrices(task, 0), integers(task, 1), flags(task, 2)
-    _, m, n = LU.shape
-    k = min(m, n)
-    precision = np.finfo(LU.real.dtype).eps
-    terms = np.empty((m, n))
-    for matrix in _single_matrices(task):
-        F, rank = LU[matrix] * np.float64(1), ranks[matrix, 0]  # squares of it do not overflow
-        rows, columns = np.ones(m), np.ones(n)
-        rows[:rank] = 0
-        columns[:rank] = 0
-        x = np.empty(rank, F.dtype)
-        for p in range(rank, m):  # the rows of L₂ L₁⁻¹
-            for i in range(rank - 1, -1, -1):
-                x[i] = F[p, i]
-                for j in range(i + 1, rank):
-                    x[i] -= x[j] * F[j, i]
-                rows[i] += abs(x[i]) ** 2
-        for q in range(rank, n):  # the columns of U₁⁻¹ U₂
-            for i in range(rank - 1, -1, -1):
-                x[i] = F[i, q]
-                for j in range(i + 1, rank):
-                    x[i] -= F[i, j] * x[j]
-                # Numba's complex division raises an error where the divisor is zero.
-                x[i] *= np.conj(F[i, i]) * (1 / abs(F[i, i]) ** 2)
-                columns[i] += abs(x[i]) ** 2
-        for i in range(m):
-            for j in range(n):
-                terms[i, j] = abs(F[i, j]) if i <= j else 0.0
-                for s in range(min(i, j + 1, k)):
-                    terms[i, j] += abs(F[i, s]) * abs(F[s, j])
-        scale = terms.max()
-        variance = 0.0
-        for i in range(m):
-            for j in range(n):
-                variance += rows[i] * (terms[i, j] / scale) ** 2 * columns[j]
-        left = 0.0
-        for i in range(rank, m):
-            for j in range(rank, n):
-                entry = F[i, j] * np.float64(i <= j)
-                for s in range(rank, min(i, j + 1, k)):
-                    entry += F[i, s] * F[s, j]
-                left += (abs(entry) / scale) ** 2
-        # Not ≤: after a pivot that is exactly zero, or of a zero matrix, the right side is NaN.
-        result[matrix, 0] = not (np.sqrt(left) > precision * np.sqrt(variance))

@@ -1,0 +1,216 @@
+"""What factors of small matrices are asked, one matrix after the other.
+
+In one file, because the compiler's cache looks for changes in the file of the kernel only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+from strategies.lanes.task import flags, integers, matrices, numbers, pivots, single_matrices
+
+__all__ = [
+    "canonicalize",
+    "deficiency",
+    "determinant",
+    "inverse_order",
+    "last_pivot_is_small",
+    "rest_is_roundoff",
+]
+
+Array = Any  # NumPy arrays of whatever the kernel is compiled for
+Task = Any  # see `strategies.lanes.task`
+
+_compiled: Any = numba.njit(fastmath={"contract"}, error_model="numpy")
+
+
+def inverse_order(task: Task) -> None:
+    """The row swaps of LAPACK pivots, applied backwards: the inverse of the order they make."""
+    swaps, result = pivots(task, 0), integers(task, 1)
+    for matrix in single_matrices(task):
+        _undo(swaps[matrix], result[matrix])
+
+
+@_compiled
+def _undo(swaps: Array, order: Array) -> None:
+    for i in range(len(order)):
+        order[i] = i
+    for i in range(len(swaps) - 1, -1, -1):
+        j = swaps[i] - 1
+        order[i], order[j] = order[j], order[i]
+
+
+def determinant(task: Task) -> None:
+    """Det A, how many pivots are at most √ε of the largest entry of the factors, `inverse_order`."""
+    LU, swaps = matrices(task, 0), pivots(task, 1)
+    result, negligible, order = numbers(task, 2), integers(task, 3), integers(task, 4)
+    n = LU.shape[1]
+    small = np.sqrt(np.finfo(LU.real.dtype).eps)
+    for matrix in single_matrices(task):
+        largest = abs(LU[matrix, 0, 0])
+        for i in range(n):
+            for j in range(n):
+                largest = max(largest, abs(LU[matrix, i, j]))
+        product = LU[matrix, 0, 0] ** 0
+        negligible[matrix, 0] = 0
+        for i in range(n):
+            pivot = LU[matrix, i, i]
+            product *= pivot if swaps[matrix, i] == i + 1 else -pivot
+            negligible[matrix, 0] += abs(pivot) <= small * largest
+        result[matrix, 0] = product
+        _undo(swaps[matrix], order[matrix])
+
+
+def last_pivot_is_small(task: Task) -> None:
+    """Whether the last pivot is at most √ε of the terms that it is the sum of."""
+    LU, result = matrices(task, 0), flags(task, 1)
+    _, m, n = LU.shape
+    last = min(m, n) - 1
+    small = np.sqrt(np.finfo(LU.real.dtype).eps)
+    for matrix in single_matrices(task):
+        result[matrix, 0] = _is_small(LU[matrix], last, last, small)
+
+
+@_compiled
+def _is_small(F: Array, row: int, column: int, small: float) -> bool:
+    """Whether that entry of U is small beside the terms that it is the sum of."""
+    entry = abs(F[row, column])
+    terms = entry
+    for s in range(row):
+        terms += abs(F[row, s]) * abs(F[s, column])
+    return entry <= small * terms
+
+
+def rest_is_roundoff(task: Task) -> None:
+    """Whether what is left after some steps of elimination is roundoff: `linalg._canonical_lu`."""
+    LU, ranks, result = matrices(task, 0), integers(task, 1), flags(task, 2)
+    precision = np.finfo(LU.real.dtype).eps
+    for matrix in single_matrices(task):
+        result[matrix, 0] = _rest_is_roundoff(LU[matrix], ranks[matrix, 0], precision)
+
+
+def deficiency(task: Task) -> None:
+    """`rest_is_roundoff` for the last step, and `inverse_order`."""
+    LU, swaps, result, order = matrices(task, 0), pivots(task, 1), flags(task, 2), integers(task, 3)
+    _, m, n = LU.shape
+    precision = np.finfo(LU.real.dtype).eps
+    for matrix in single_matrices(task):
+        result[matrix, 0] = _rest_is_roundoff(LU[matrix], min(m, n) - 1, precision)
+        _undo(swaps[matrix], order[matrix])
+
+
+def canonicalize(task: Task) -> None:
+    """Overwrite rank-deficient factors and pivots by their canonical form, and tell the rank."""
+    LU, swaps, ranks = matrices(task, 0), pivots(task, 1), integers(task, 2)
+    _, m, n = LU.shape
+    k = min(m, n)
+    precision = np.finfo(LU.real.dtype).eps
+    for matrix in single_matrices(task):
+        F = LU[matrix]
+        lowest, highest = 0, k - 1
+        while lowest < highest:
+            middle = (lowest + highest) // 2
+            if _rest_is_roundoff(F, middle, precision):
+                highest = middle
+            else:
+                lowest = middle + 1
+        rank = ranks[matrix, 0] = highest
+        for i in range(k - 1, rank - 1, -1):
+            j = swaps[matrix, i] - 1
+            for c in range(rank):
+                F[i, c], F[j, c] = F[j, c], F[i, c]
+            swaps[matrix, i] = i + 1
+        F[rank:, rank:] = 0
+
+
+@_compiled
+def _rest_is_roundoff(F: Array, rank: int, precision: float) -> bool:
+    if not _rows_are_small(F, rank, np.sqrt(precision)):
+        return False
+    return _is_roundoff(F * np.float64(1), rank, precision)  # squares of it do not overflow
+
+
+@_compiled
+def _rows_are_small(F: Array, first: int, small: float) -> bool:
+    m, n = F.shape
+    for i in range(min(m, n) - 1, first - 1, -1):
+        for j in range(i, n):
+            if not _is_small(F, i, j, small):
+                return False
+    return True
+
+
+@_compiled
+def _is_roundoff(F: Array, rank: int, precision: float) -> bool:
+    m, n = F.shape
+    k = min(m, n)
+    size = np.abs(F)
+    rows, columns = _amplification(F, rank)
+    left = 0.0
+    largest = 0.0
+    for j in range(n):
+        of_column = 0.0
+        for i in range(min(j + 1, k)):
+            of_column += size[i, j]
+        largest = max(largest, of_column)
+    if not largest > 0:
+        return True
+    for i in range(rank, m):
+        for j in range(rank, n):
+            entry = F[i, j] * np.float64(i <= j)
+            for s in range(rank, min(i, j + 1, k)):
+                entry += F[i, s] * F[s, j]
+            left += (abs(entry) / largest) ** 2
+    # No entry of |L||U| exceeds the largest sum of a column of |U|: often that decides, for less.
+    if left > precision**2 * rows.sum() * columns.sum():
+        return False
+    variance = 0.0
+    terms = np.empty(n)
+    for i in range(m):
+        terms[:] = 0
+        for s in range(min(i + 1, k)):
+            factor = size[i, s] if s < i else 1.0
+            for j in range(s, n):
+                terms[j] += factor * size[s, j]
+        for j in range(n):
+            variance += rows[i] * (terms[j] / largest) ** 2 * columns[j]
+    # Not ≤: after a pivot that is exactly zero the right side is NaN.
+    return not np.sqrt(left) > precision * np.sqrt(variance)
+
+
+@_compiled
+def _amplification(F: Array, rank: int) -> tuple[Array, Array]:
+    """Sums over the squares of the columns of [−L₂L₁⁻¹ I] and of the rows of [−U₁⁻¹U₂; I]."""
+    m, n = F.shape
+    rows, columns = np.ones(m), np.ones(n)
+    left, right = F[rank:, :rank].T.copy(), F[:rank, rank:].copy()
+    for i in range(rank - 1, -1, -1):
+        rows[i] = _sum_of_squares(left[i])
+        for j in range(i):
+            _subtract(left[j], F[i, j], left[i])
+    for i in range(rank - 1, -1, -1):
+        # Numba's complex division raises an error where the divisor is zero.
+        inverse = np.conj(F[i, i]) * (1 / abs(F[i, i]) ** 2)
+        for q in range(n - rank):
+            right[i, q] *= inverse
+        columns[i] = _sum_of_squares(right[i])
+        for j in range(i):
+            _subtract(right[j], F[j, i], right[i])
+    return rows, columns
+
+
+@_compiled
+def _sum_of_squares(x: Array) -> float:
+    total = 0.0
+    for entry in x:
+        total += entry.real**2 + entry.imag**2
+    return total
+
+
+@_compiled
+def _subtract(out: Array, factor: Any, x: Array) -> None:
+    for i in range(len(x)):
+        out[i] -= factor * x[i]
