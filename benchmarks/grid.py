@@ -230,11 +230,16 @@ QUICK = Grid(
 
 _TALL = "8x8, 32x32, 128x128, 512x512, 32x8, 128x32, 512x128, 128x8, 512x32, 512x8"
 _TALL_BATCHED = "4x4, 16x16, 64x64, 16x4, 64x16, 64x4, 256x8"
+_DEFICIENT_BATCHED = "16x16 rank=8, 64x16 rank=8, 64x4 rank=2, 256x8 rank=4"
+_SIDES = "8x8, 32x32, 64x64, 128x128, 256x256, 512x512"
+_SIDES_BATCHED = "4x4, 8x8, 16x16, 32x32, 64x64"
 _DEEP = (16, 160, 2000)
 
 CPU = Grid(
     single=_everywhere(
-        lu_factor=Block(f"{_TALL}, 8x32, 32x128, 128x512, 8x128, 32x512, 8x512", dtypes=REAL),
+        lu_factor=Block(
+            f"{_TALL}, 64x64, 256x256, 8x32, 32x128, 128x512, 8x128, 32x512, 8x512", dtypes=REAL
+        ),
         pinv=Block(
             f"{_TALL}, 32x32 rank=16, 128x128 rank=64, 128x8 rank=4, 512x32 rank=16", dtypes=REAL
         ),
@@ -243,26 +248,26 @@ CPU = Grid(
             "32x32 rank=16, 128x128 rank=64, 128x8 rank=4, 512x32 rank=16",
             dtypes=REAL,
         ),
-        square=Block("8x8, 32x32, 128x128, 512x512", dtypes=REAL),
+        square=Block(_SIDES, dtypes=REAL),
     )
-    | {
-        "solve": Block(
-            "8x8, 32x32, 128x128, 512x512, 8x8 k=16, 32x32 k=16, 128x128 k=16, 512x512 k=16",
-            dtypes=REAL,
-        )
-    },
+    | {"solve": Block(f"{_SIDES}, {_SIDES.replace(',', ' k=16,')} k=16", dtypes=REAL)},
     batched=_everywhere(
-        lu_factor=Block("4x4, 16x16, 64x64, 16x4, 4x16, 64x16, 16x64", _DEEP, REAL),
-        pinv=Block(f"{_TALL_BATCHED}, 16x16 rank=8, 64x16 rank=8", _DEEP, REAL),
+        lu_factor=Block(f"{_SIDES_BATCHED}, 16x4, 4x16, 64x16, 16x64, 256x8, 8x256", _DEEP, REAL),
+        pinv=Block(f"{_TALL_BATCHED}, {_DEFICIENT_BATCHED}", _DEEP, REAL),
         lstsq=Block(
-            f"{_TALL_BATCHED}, 4x4 k=16, 16x16 k=16, 64x64 k=16, 64x16 k=16, "
-            "16x16 rank=8, 64x16 rank=8",
+            f"{_TALL_BATCHED}, 4x4 k=16, 16x16 k=16, 64x64 k=16, 64x16 k=16, {_DEFICIENT_BATCHED}",
             _DEEP,
             REAL,
         ),
-        square=Block("4x4, 16x16, 64x64", _DEEP, REAL),
+        square=Block(_SIDES_BATCHED, _DEEP, REAL),
     )
-    | {"solve": Block("4x4, 16x16, 64x64, 4x4 k=16, 16x16 k=16, 64x64 k=16", _DEEP, REAL)},
+    | {
+        "solve": Block(
+            f"{_SIDES_BATCHED}, 4x4 k=16, 16x16 k=16, 64x64 k=16",
+            _DEEP,
+            REAL,
+        )
+    },
     conditioned=QUICK.conditioned,
     log10_conds=QUICK.log10_conds,
     sized=QUICK.sized,
@@ -270,9 +275,8 @@ CPU = Grid(
     largest_work=2**27,
     largest_reference=2**22,
 )
-"""What a policy for the CPU needs: steps of 4× in size and some 12× in batch, up to a second's work.
-
-Between its cells a policy takes means over the nearest ones, so they are spread evenly."""
+"""What a policy for the CPU needs, up to a second's work: steps of 4× in size, of 2× for square
+matrices, and of some 12× in batch. Between its cells a policy takes means over the nearest ones."""
 
 TINY = Grid(
     single=_everywhere(
