@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from strategies.factors import LUFactors, Orthogonal, Triangular
+from strategies.factors import LUFactors, Orthogonal, Reflected, Triangular
 from strategies.formulas.lu import permute_rows
 from strategies.lanes import launch
 from strategies.pseudo_inverse import PseudoInverse
@@ -63,12 +63,16 @@ class BatchLast(TriangularSolve):
             return self.pinv_backward(inverse.adjoint, matrix.mH, cotangent.mH).mH
         if m == n:
             return self.inv_backward(inverse, cotangent)
-        QR = _thin_factors(inverse, _LARGEST)
-        if QR is None:
+        if not (
+            isinstance(inverse, Orthogonal)
+            and isinstance(inverse.core, Triangular)
+            and _is_small_on_cpu(matrix)
+        ):
             return super().pinv_backward(inverse, matrix, cotangent)
         gradient = torch.empty_like(matrix, memory_format=torch.contiguous_format)
         flops = 6 * m * n**2 + 6 * n**3
-        launch("pinv", flops, matrix.shape[:-2], *QR, cotangent, gradient)
+        arguments = (inverse.left, inverse.core.factor, cotangent, gradient)
+        launch("pinv", flops, matrix.shape[:-2], *arguments)
         return gradient
 
     def lstsq_backward(
@@ -83,17 +87,25 @@ class BatchLast(TriangularSolve):
     ) -> tuple[Tensor | None, Tensor]:
         if isinstance(inverse, LUFactors):
             return self.solve_backward(inverse, solution, cotangent, need_matrix=need_matrix)
-        QR = _thin_factors(inverse, _LARGEST_WITH_FEW_RIGHT_HAND_SIDES)
-        if QR is None or not need_matrix:
+        if not (
+            need_matrix
+            and isinstance(inverse, Reflected)
+            and _is_small_on_cpu(matrix, _LARGEST_WITH_FEW_RIGHT_HAND_SIDES)
+        ):
             return super().lstsq_backward(
                 inverse, matrix, rhs, solution, cotangent, need_matrix=need_matrix
             )
         gradient = torch.empty_like(matrix, memory_format=torch.contiguous_format)
         rhs_gradient = torch.empty_like(rhs, memory_format=torch.contiguous_format)
         m, n = matrix.shape[-2:]
-        flops = (8 * m * n + 2 * n**2) * rhs.shape[-1]
-        arguments = (*QR, matrix, rhs, solution, cotangent, rhs_gradient, gradient)
-        launch("lstsq", flops, matrix.shape[:-2], *arguments)
+        flops = (10 * m * n + 2 * n**2) * rhs.shape[-1]
+        launch(
+            "lstsq",
+            flops,
+            matrix.shape[:-2],
+            *(inverse.reflectors, inverse.scales.unsqueeze(-1), matrix),
+            *(rhs, solution, cotangent, rhs_gradient, gradient),
+        )
         return gradient, rhs_gradient
 
     def solve_backward(
@@ -142,13 +154,6 @@ def _is_small(matrix: Tensor, largest: int = _LARGEST) -> bool:
 
 def _is_small_on_cpu(matrix: Tensor, largest: int = _LARGEST) -> bool:
     return matrix.device.type == "cpu" and _is_small(matrix, largest)
-
-
-def _thin_factors(inverse: PseudoInverse, largest: int) -> tuple[Tensor, Tensor] | None:
-    """Q and R, where that is how the matrix is held and a kernel takes them."""
-    if not (isinstance(inverse, Orthogonal) and isinstance(inverse.core, Triangular)):
-        return None
-    return (inverse.left, inverse.core.factor) if _is_small_on_cpu(inverse.left, largest) else None
 
 
 def _batch_last(matrices: Tensor) -> Tensor:

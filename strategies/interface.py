@@ -113,6 +113,22 @@ class Strategy(ABC):
         inverse_adjoint = det.inverse_adjoint(self.factor_triangle, LU, inverse_order)
         return scale[..., None, None] * inverse_adjoint
 
+    def least_squares(
+        self, matrix: Tensor, rhs: Tensor, *, rtol: Tolerance = None
+    ) -> tuple[Tensor, PseudoInverse]:
+        """X = A⁺B, and the factors with which `lstsq_backward` will be called.
+
+        Args:
+            matrix: A, (..., m, n).
+            rhs: B, (..., m, k).
+            rtol: as in `factor`.
+
+        Raises:
+            torch.linalg.LinAlgError: as in `factor`.
+        """
+        inverse = self.factor(matrix, rtol=rtol)
+        return inverse.apply(rhs), inverse
+
     def factor_square(self, matrix: Tensor) -> PseudoInverse:
         """`factor` of a square matrix that must be nonsingular: no singular value is cut off.
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from strategies.errors import LinAlgError
-from strategies.factors import Orthogonal, Triangular
+from strategies.factors import Orthogonal, Reflected, Triangular
 from strategies.interface import Strategy, Tolerance, rank_threshold
 from strategies.pseudo_inverse import PseudoInverse, Structure
 
@@ -50,28 +50,53 @@ class QRPinv(Strategy):
     ) -> PseudoInverse:
         m, n = matrix.shape[-2:]
         if rtol is None and atol is None:
-            rtol = max(m, n, _NOISE) * torch.finfo(matrix.dtype).eps
+            rtol = _default_tolerance(matrix)
         if m < n:
             return self.factor(structure.dense(matrix).mH, rtol=rtol, atol=atol).adjoint
         Q, R = torch.linalg.qr(structure.dense(matrix))
         if _proves_full_rank(R, matrix.shape, rtol, atol):
             core = Triangular(R, Structure.UPPER)
             return Orthogonal(Q, core, None, core.rank, full_column_rank=True, full_row_rank=m == n)
-        range_basis, diagonal = _pivoted_qr(R)
-        threshold = rank_threshold(diagonal[..., 0], matrix.shape, rtol, atol)
-        rank = (diagonal > threshold.unsqueeze(-1)).sum(-1)
-        largest, smallest = int(rank.max()), int(rank.min())
-        kept = (torch.arange(largest, device=rank.device) < rank.unsqueeze(-1)).to(matrix.dtype)
-        basis = range_basis[..., :largest] * kept.unsqueeze(-2)
-        V, T = torch.linalg.qr(R.mH @ basis)
-        return Orthogonal(
-            Q @ basis,
-            Triangular(T + torch.diag_embed(1 - kept), Structure.UPPER).adjoint,
-            V * kept.unsqueeze(-2),
-            rank,
-            full_column_rank=smallest == n,
-            full_row_rank=smallest == m,
-        )
+        return _complete(Q, R, matrix.shape, rtol, atol)
+
+    def least_squares(
+        self, matrix: Tensor, rhs: Tensor, *, rtol: Tolerance = None
+    ) -> tuple[Tensor, PseudoInverse]:
+        if not Reflected.pays(matrix, rhs):
+            return super().least_squares(matrix, rhs, rtol=rtol)
+        if rtol is None:
+            rtol = _default_tolerance(matrix)
+        inverse: PseudoInverse = (reflected := Reflected.of(matrix))
+        R = reflected.packed_R.triu()
+        if not _proves_full_rank(R, matrix.shape, rtol, None):
+            inverse = _complete(reflected.basis(), R, matrix.shape, rtol, None)
+        return inverse.apply(rhs), inverse
+
+
+def _default_tolerance(matrix: Tensor) -> float:
+    return max(*matrix.shape[-2:], _NOISE) * torch.finfo(matrix.dtype).eps
+
+
+def _complete(
+    Q: Tensor, R: Tensor, shape: torch.Size, rtol: Tolerance, atol: Tolerance
+) -> Orthogonal:
+    """The decomposition of A = Q R with the ranks that a pivoted QR of R reveals."""
+    m, n = shape[-2:]
+    range_basis, diagonal = _pivoted_qr(R)
+    threshold = rank_threshold(diagonal[..., 0], shape, rtol, atol)
+    rank = (diagonal > threshold.unsqueeze(-1)).sum(-1)
+    largest, smallest = int(rank.max()), int(rank.min())
+    kept = (torch.arange(largest, device=rank.device) < rank.unsqueeze(-1)).to(Q.dtype)
+    basis = range_basis[..., :largest] * kept.unsqueeze(-2)
+    V, T = torch.linalg.qr(R.mH @ basis)
+    return Orthogonal(
+        Q @ basis,
+        Triangular(T + torch.diag_embed(1 - kept), Structure.UPPER).adjoint,
+        V * kept.unsqueeze(-2),
+        rank,
+        full_column_rank=smallest == n,
+        full_row_rank=smallest == m,
+    )
 
 
 def _proves_full_rank(R: Tensor, shape: torch.Size, rtol: Tolerance, atol: Tolerance) -> bool:

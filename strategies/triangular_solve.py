@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from strategies.errors import raise_if_singular
-from strategies.factors import LUFactors, Orthogonal, Triangular
+from strategies.factors import LUFactors, Orthogonal, Reflected, Triangular
 from strategies.interface import Strategy, Tolerance, rank_threshold
 from strategies.pseudo_inverse import PseudoInverse, Structure
 
@@ -51,6 +51,15 @@ class TriangularSolve(Strategy):
         self._refuse_singular(R, matrix.shape, rtol, atol)
         core = Triangular(R, Structure.UPPER)
         return Orthogonal(Q, core, None, core.rank, full_column_rank=True, full_row_rank=False)
+
+    def least_squares(
+        self, matrix: Tensor, rhs: Tensor, *, rtol: Tolerance = None
+    ) -> tuple[Tensor, PseudoInverse]:
+        if not Reflected.pays(matrix, rhs):
+            return super().least_squares(matrix, rhs, rtol=rtol)
+        inverse = Reflected.of(matrix)
+        self._refuse_singular(inverse.packed_R, matrix.shape, rtol, None)
+        return inverse.apply(rhs), inverse
 
     def factor_square(self, matrix: Tensor) -> PseudoInverse:
         LU, pivots, info = torch.linalg.lu_factor_ex(matrix)

@@ -3,6 +3,7 @@
 from strategies.factors.dense import Dense
 from strategies.factors.lu_factors import LUFactors
 from strategies.factors.orthogonal import Orthogonal
+from strategies.factors.reflected import Reflected
 from strategies.factors.triangular import Triangular
 
-__all__ = ["Dense", "LUFactors", "Orthogonal", "Triangular"]
+__all__ = ["Dense", "LUFactors", "Orthogonal", "Reflected", "Triangular"]

@@ -44,11 +44,10 @@ class _Lstsq(Rule):
 
     def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:
         A, B = inputs
-        inverse = strategy.factor(A, rtol=self.rcond)
+        X, inverse = strategy.least_squares(A, B, rtol=self.rcond)
         m, n = A.shape[-2:]
         has_residuals = A.new_empty(*A.shape[:-2], int(m > n and inverse.full_column_rank))
         values = _singular_values(inverse, A)
-        X = inverse.apply(B)
         raise_if_not_finite(X, A)
         return (X, inverse.rank, values, has_residuals), inverse
 

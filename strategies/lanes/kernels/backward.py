@@ -276,19 +276,20 @@ def pinv(task: Task) -> None:
 
 
 def lstsq(task: Task) -> None:
-    """The formula of `strategies.formulas.lstsq` at full column rank, A = Q R."""
-    Q, R, matrix, rhs = matrices(task, 0), matrices(task, 1), matrices(task, 2), matrices(task, 3)
-    solution, cotangent = matrices(task, 4), matrices(task, 5)
+    """The formula of `strategies.formulas.lstsq` over `strategies.factors.Reflected`."""
+    packed, scales, matrix = matrices(task, 0), matrices(task, 1), matrices(task, 2)
+    rhs, solution, cotangent = matrices(task, 3), matrices(task, 4), matrices(task, 5)
     rhs_result, result = matrices(task, 6), matrices(task, 7)
-    m, n = Q.shape[1:]
+    m, n = matrix.shape[1:]
     k = rhs.shape[2]
     lanes = group_size(task)
     for start in groups(task):
-        F, X = _gather(R, start, lanes), _gather(solution, start, lanes)
+        F, X = _gather(packed, start, lanes), _gather(solution, start, lanes)
         w = _gather(cotangent, start, lanes)
         _solve_upper_adjoint(F, w)
         Z = _zeros(m, k, F)
-        _add_product(Z, 1, _gather(Q, start, lanes), w)
+        Z[:n] = w
+        _reflect(F, _gather(scales, start, lanes), Z)
         _scatter(Z, rhs_result, start)
         _solve_upper(F, w)
         residual = _gather(rhs, start, lanes)
@@ -297,3 +298,24 @@ def lstsq(task: Task) -> None:
         _add_product(gradient, -1, Z, _adjoint(X))
         _add_product(gradient, 1, residual, _adjoint(w))
         _scatter(gradient, result, start)
+
+
+@_compiled
+def _reflect(packed: Array, scales: Array, Y: Array) -> None:
+    """Y ← Q Y by the reflectors of LAPACK geqrf: I − τ v vᴴ each, v of one on the diagonal."""
+    m, columns, lanes = Y.shape
+    along = np.empty((columns, lanes), Y.dtype)
+    for i in range(packed.shape[1] - 1, -1, -1):
+        along[:] = Y[i]
+        for r in range(i + 1, m):
+            for c in range(columns):
+                for lane in range(lanes):
+                    along[c, lane] += np.conj(packed[r, i, lane]) * Y[r, c, lane]
+        for c in range(columns):
+            for lane in range(lanes):
+                along[c, lane] *= scales[i, 0, lane]
+                Y[i, c, lane] -= along[c, lane]
+        for r in range(i + 1, m):
+            for c in range(columns):
+                for lane in range(lanes):
+                    Y[r, c, lane] -= packed[r, i, lane] * along[c, lane]
