@@ -7,6 +7,7 @@ import torch
 from operations import DTYPES
 from torch import Tensor
 
+from strategies.linalg import _canonical_lu
 from strategies.linalg._canonical_lu import canonical
 
 
@@ -49,3 +50,29 @@ def test_the_rank_is_found_where_pivots_beyond_it_are_exactly_zero():
     assert rank_of(torch.ones(4, 4)) == 1
     assert rank_of(torch.diag(torch.tensor([3.0, 2.0, 0.0, 0.0]))) == 2
     assert rank_of(torch.zeros(3, 4)) == 0
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, torch.float32, torch.complex64], ids=str)
+@pytest.mark.parametrize("shape", [(6, 6), (9, 5), (5, 9)], ids=str)
+def test_loops_and_library_calls_find_the_same_form(shape, dtype, monkeypatch):
+    m, n = shape
+    ranks = (torch.arange(40) % 6).reshape(4, 10)
+    kept = (torch.arange(5) < ranks.unsqueeze(-1)).to(dtype).unsqueeze(-2)
+    A = torch.randn(4, 10, m, 5, dtype=dtype) * kept @ torch.randn(4, 10, 5, n, dtype=dtype)
+    LU, pivots, _ = torch.linalg.lu_factor_ex(A)
+
+    compiled = canonical(LU, pivots)
+    monkeypatch.setattr(_canonical_lu, "_LARGEST_COMPILED", 0)
+    by_calls = canonical(LU, pivots)
+
+    assert (compiled.rank == ranks).sum() >= 38
+    assert all(torch.equal(ours, theirs) for ours, theirs in zip(compiled, by_calls, strict=True))
+
+
+def test_factors_of_full_rank_are_returned_as_they_are():
+    LU, pivots, _ = torch.linalg.lu_factor_ex(torch.randn(3, 5, 5))
+
+    found = canonical(LU, pivots)
+
+    assert found.LU is LU
+    assert found.pivots is pivots

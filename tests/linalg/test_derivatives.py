@@ -197,3 +197,24 @@ def test_gradient_of_det_is_exactly_zero_from_corank_two_on_and_only_there(strat
     linalg.det(A, strategy=strategy).sum().backward()
 
     assert torch.equal((A.grad == 0).all(-1).all(-1), coranks > 1)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_second_derivatives_of_det_in_a_batch_of_every_corank(strategy):
+    # The determinant of 3×3 matrices is a polynomial that takes no factorization.
+    def polynomial(A):
+        x, y, z = A.unbind(-2)
+        return (x * torch.linalg.cross(y, z)).sum(-1)
+
+    a, b = torch.randn(2, 4, 3, 3, dtype=torch.float64)
+    a *= (torch.arange(3) < torch.tensor([[3], [2], [1], [0]])).unsqueeze(-2)
+    A, V = a @ b.mT, torch.randn(4, 3, 3, dtype=torch.float64)
+
+    def second(function):
+        A_ = A.clone().requires_grad_()
+        (gradient,) = torch.autograd.grad(function(A_).sum(), A_, create_graph=True)
+        return torch.autograd.grad((gradient * V).sum(), A_)[0]
+
+    torch.testing.assert_close(
+        second(lambda A: linalg.det(A, strategy=strategy)), second(polynomial)
+    )
