@@ -261,13 +261,7 @@ CPU = Grid(
         ),
         square=Block(_SIDES_BATCHED, _DEEP, REAL),
     )
-    | {
-        "solve": Block(
-            f"{_SIDES_BATCHED}, 4x4 k=16, 16x16 k=16, 64x64 k=16",
-            _DEEP,
-            REAL,
-        )
-    },
+    | {"solve": Block(f"{_SIDES_BATCHED}, 4x4 k=16, 16x16 k=16, 64x64 k=16", _DEEP, REAL)},
     conditioned=QUICK.conditioned,
     log10_conds=QUICK.log10_conds,
     sized=QUICK.sized,

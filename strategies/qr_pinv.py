@@ -66,11 +66,12 @@ class QRPinv(Strategy):
             return super().least_squares(matrix, rhs, rtol=rtol)
         if rtol is None:
             rtol = _default_tolerance(matrix)
-        inverse: PseudoInverse = (reflected := Reflected.of(matrix))
+        reflected = Reflected.of(matrix)
         R = reflected.packed_R.triu()
-        if not _proves_full_rank(R, matrix.shape, rtol, None):
-            inverse = _complete(reflected.basis(), R, matrix.shape, rtol, None)
-        return inverse.apply(rhs), inverse
+        if _proves_full_rank(R, matrix.shape, rtol, None):
+            return reflected.apply(rhs), reflected
+        complete = _complete(reflected.basis(), R, matrix.shape, rtol, None)
+        return complete.apply(rhs), complete
 
 
 def _default_tolerance(matrix: Tensor) -> float:

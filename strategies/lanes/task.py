@@ -26,6 +26,7 @@ from numba.np import arrayobj
 from torch import Tensor
 
 __all__ = [
+    "compiled",
     "flags",
     "group_size",
     "groups",
@@ -88,10 +89,11 @@ def _header(position: int) -> Any:
 
 _number_of_matrices, group_size = _header(1), _header(2)
 
-_compiled: Any = numba.njit(fastmath={"contract"}, error_model="numpy")
+compiled: Any = numba.njit(fastmath={"contract"}, error_model="numpy")
+"""Decorates what is compiled as part of the kernel that calls it."""
 
 
-@_compiled
+@compiled
 def groups(block: Any) -> Iterator[int]:
     """The first matrices of the groups that are this thread's."""
     count, size = _number_of_matrices(block), group_size(block)
@@ -101,7 +103,7 @@ def groups(block: Any) -> Iterator[int]:
         start = _claimed(block) * size
 
 
-@_compiled
+@compiled
 def single_matrices(block: Any) -> Iterator[int]:
     """The matrices of this thread's groups, one by one."""
     for start in groups(block):

@@ -7,10 +7,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
-from strategies.lanes.task import flags, integers, matrices, numbers, pivots, single_matrices
+from strategies.lanes.task import (
+    compiled,
+    flags,
+    integers,
+    matrices,
+    numbers,
+    pivots,
+    single_matrices,
+)
 
 __all__ = [
     "canonicalize",
@@ -24,8 +31,6 @@ __all__ = [
 Array = Any  # NumPy arrays of whatever the kernel is compiled for
 Task = Any  # see `strategies.lanes.task`
 
-_compiled: Any = numba.njit(fastmath={"contract"}, error_model="numpy")
-
 
 def inverse_order(task: Task) -> None:
     """The row swaps of LAPACK pivots, applied backwards: the inverse of the order they make."""
@@ -34,7 +39,7 @@ def inverse_order(task: Task) -> None:
         _undo(swaps[matrix], result[matrix])
 
 
-@_compiled
+@compiled
 def _undo(swaps: Array, order: Array) -> None:
     for i in range(len(order)):
         order[i] = i
@@ -74,7 +79,7 @@ def last_pivot_is_small(task: Task) -> None:
         result[matrix, 0] = _is_small(LU[matrix], last, last, small)
 
 
-@_compiled
+@compiled
 def _is_small(F: Array, row: int, column: int, small: float) -> bool:
     """Whether that entry of U is small beside the terms that it is the sum of."""
     entry = abs(F[row, column])
@@ -126,14 +131,14 @@ def canonicalize(task: Task) -> None:
         F[rank:, rank:] = 0
 
 
-@_compiled
+@compiled
 def _rest_is_roundoff(F: Array, rank: int, precision: float) -> bool:
     if not _rows_are_small(F, rank, np.sqrt(precision)):
         return False
     return _is_roundoff(F * np.float64(1), rank, precision)  # squares of it do not overflow
 
 
-@_compiled
+@compiled
 def _rows_are_small(F: Array, first: int, small: float) -> bool:
     m, n = F.shape
     for i in range(min(m, n) - 1, first - 1, -1):
@@ -143,7 +148,7 @@ def _rows_are_small(F: Array, first: int, small: float) -> bool:
     return True
 
 
-@_compiled
+@compiled
 def _is_roundoff(F: Array, rank: int, precision: float) -> bool:
     m, n = F.shape
     k = min(m, n)
@@ -164,8 +169,9 @@ def _is_roundoff(F: Array, rank: int, precision: float) -> bool:
             for s in range(rank, min(i, j + 1, k)):
                 entry += F[i, s] * F[s, j]
             left += (abs(entry) / largest) ** 2
-    # No entry of |L||U| exceeds the largest sum of a column of |U|: often that decides, for less.
-    if left > precision**2 * rows.sum() * columns.sum():
+    # Pivoting keeps |L| ≤ √2 (complex pivots are compared by |re| + |im|), and the entries of |L||U|
+    # at most that times the largest sum of a column of |U|: often that decides, for less.
+    if left > 2 * precision**2 * rows.sum() * columns.sum():
         return False
     variance = 0.0
     terms = np.empty(n)
@@ -181,7 +187,7 @@ def _is_roundoff(F: Array, rank: int, precision: float) -> bool:
     return not np.sqrt(left) > precision * np.sqrt(variance)
 
 
-@_compiled
+@compiled
 def _amplification(F: Array, rank: int) -> tuple[Array, Array]:
     """Sums over the squares of the columns of [−L₂L₁⁻¹ I] and of the rows of [−U₁⁻¹U₂; I]."""
     m, n = F.shape
@@ -202,7 +208,7 @@ def _amplification(F: Array, rank: int) -> tuple[Array, Array]:
     return rows, columns
 
 
-@_compiled
+@compiled
 def _sum_of_squares(x: Array) -> float:
     total = 0.0
     for entry in x:
@@ -210,7 +216,7 @@ def _sum_of_squares(x: Array) -> float:
     return total
 
 
-@_compiled
+@compiled
 def _subtract(out: Array, factor: Any, x: Array) -> None:
     for i in range(len(x)):
         out[i] -= factor * x[i]
