@@ -23,8 +23,8 @@ import numpy as np
 
 from strategies.measuring import Case, sampler
 
-REST = 0.05
-"""Seconds between one process's work and the other's: OpenBLAS's idle threads spin for 30 ms."""
+REST = 0.1
+"""Seconds between one process's work and the other's: idle threads of libraries spin for 50 ms."""
 
 Arrays = tuple[np.ndarray[Any, Any], ...]
 

@@ -69,14 +69,15 @@ def canonical(LU: Tensor, pivots: Tensor) -> CanonicalLU:
     rank = torch.full(batch, k, dtype=torch.int64, device=LU.device)
     if LU.numel() == 0:
         return CanonicalLU(LU, pivots, inverse_order(pivots, m), rank)
-    if _is_compiled(LU):
+    # The test of the last pivot costs k products a matrix; few matrices go further.
+    if LU.device.type == "cpu":
         order = torch.empty(*batch, m, dtype=torch.int64)
-        found = torch.empty(*batch, 1, dtype=torch.bool)
-        launch("deficiency", 2 * k + m, batch, LU, pivots, found, order)
-        deficient = found.squeeze(-1)
+        small = torch.empty(*batch, 1, dtype=torch.bool)
+        launch("last_pivot_is_small", 2 * k + m, batch, LU, pivots, small, order)
     else:
-        order, deficient = inverse_order(pivots, m), rest_is_roundoff(LU, k - 1)
-    if not bool(deficient.any()):
+        order, small = inverse_order(pivots, m), _last_pivot_is_small(LU)
+    deficient = rest_is_roundoff(LU, k - 1) if bool(small.any()) else None
+    if deficient is None or not bool(deficient.any()):
         return CanonicalLU(LU, pivots, order, rank)
     LU, pivots = LU.clone(), pivots.clone()
     if _is_compiled(LU):
@@ -114,7 +115,6 @@ def rest_is_roundoff(LU: Tensor, rank: int) -> Tensor:
         result = torch.empty(*batch, 1, dtype=torch.bool)
         launch("rest_is_roundoff", 2 * m * n * min(m, n), batch, LU, ranks, result)
         return result.squeeze(-1)
-    # The test for the last pivot alone costs k products a matrix; few matrices go further.
     result = _last_pivot_is_small(LU)
     if bool(result.any()):
         result[result.clone()] = _rest_is_roundoff(LU[result], rank)
@@ -122,12 +122,7 @@ def rest_is_roundoff(LU: Tensor, rank: int) -> Tensor:
 
 
 def _last_pivot_is_small(LU: Tensor) -> Tensor:
-    *batch, m, n = LU.shape
-    k = min(m, n)
-    if LU.device.type == "cpu":
-        result = torch.empty(*batch, 1, dtype=torch.bool)
-        launch("last_pivot_is_small", 2 * k, batch, LU, result)
-        return result.squeeze(-1)
+    k = min(LU.shape[-2:])
     last = LU[..., k - 1, k - 1].abs()
     terms = (LU[..., k - 1, : k - 1].abs() * LU[..., : k - 1, k - 1].abs()).sum(-1) + last
     return last <= torch.finfo(LU.dtype).eps ** 0.5 * terms

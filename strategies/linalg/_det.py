@@ -32,10 +32,12 @@ class SlogdetResult(NamedTuple):
 
 @dataclass(frozen=True)
 class _Det(Rule):
-    """Outputs: det, packed LU, pivots, inverse row order, and the columns of negligible pivots.
+    """Outputs: det, packed LU, inverse row order, and three more of matrices near singular.
 
-    Those are as many in each matrix as in that of the batch which has most: a shape, which is known
-    wherever the explicit form is traced.
+    The columns of negligible pivots, as many in each matrix as in that of the batch which has most.
+    The determinant of LU, whose zero pivots have been raised, (..., 1); or (..., 0) where there were
+    none. Whether the adjugate is zero, (..., 1); or (..., 0) where it nowhere is. What there is to
+    do is thus told by shapes, which are known wherever the explicit form is traced.
     """
 
     name = "det"
@@ -43,11 +45,19 @@ class _Det(Rule):
     def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, None]:
         LU, pivots, _ = torch.linalg.lu_factor_ex(inputs[0])
         det, most, order = _inspect(LU, pivots)
+        columns = order.new_empty(*det.shape, 0)
+        raised, is_zero = det.new_empty(*det.shape, 0), det.new_empty(*det.shape, 0)
+        if most > 1:
+            # From corank 2 on the adjugate is zero, and what the factors say of it is roundoff.
+            vanishes = rest_is_roundoff(LU, LU.shape[-1] - 2)
+            if bool(vanishes.any()):
+                is_zero = vanishes.unsqueeze(-1)
         if most:
             columns = LU.diagonal(dim1=-2, dim2=-1).abs().topk(most, largest=False).indices
-        else:
-            columns = order.new_empty(*det.shape, 0)
-        return (det, LU, pivots, order, columns), None
+            nonzero = formula.without_zero_pivots(LU)
+            if nonzero is not LU:
+                LU, raised = nonzero, formula.determinant(nonzero, pivots).unsqueeze(-1)
+        return (det, LU, order, columns, raised, is_zero), None
 
     def backward(
         self,
@@ -58,23 +68,17 @@ class _Det(Rule):
         cotangents: Tensors,
         needed: Sequence[bool],
     ) -> Gradients:
-        det, LU, pivots, order, columns = outputs
-        negligible = columns.shape[-1]
-        nonzero = formula.without_zero_pivots(LU) if negligible else LU
-        if nonzero is not LU:
-            det = formula.determinant(nonzero, pivots)
-        gradient = strategy.det_backward(nonzero, order, cotangents[0] * det.conj())
-        if negligible > 1:
-            # From corank 2 on the adjugate is zero, and what the factors say of it is roundoff.
-            vanishes = rest_is_roundoff(LU, LU.shape[-1] - 2)
-            if bool(vanishes.any()):
-                gradient = gradient.masked_fill(vanishes[..., None, None], 0)
+        det, LU, order, _, raised, is_zero = outputs
+        of_factors = raised.squeeze(-1) if raised.shape[-1] else det
+        gradient = strategy.det_backward(LU, order, cotangents[0] * of_factors.conj())
+        if is_zero.shape[-1]:
+            gradient = gradient.masked_fill(is_zero.unsqueeze(-1), 0)
         return (gradient,)
 
     def explicit_backward(
         self, strategy: Strategy, inputs: Tensors, outputs: Tensors, cotangents: Tensors
     ) -> Tensors:
-        _, LU, _, order, columns = outputs
+        _, LU, order, columns, _, _ = outputs
         N, M = bordered_det.border(LU, order, columns)
         pullback = torch.func.vjp(lambda A: bordered_det.determinant(A, N, M), *inputs)[1]
         gradients: Tensors = pullback(*cotangents)

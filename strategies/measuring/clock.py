@@ -25,6 +25,9 @@ synchronized_timer = benchmark.timer
 SHORTEST_BLOCK = 2e-3
 """Seconds that a sample should last at least."""
 
+_UNDISTURBED = 0.1
+"""Seconds from which on a block does not notice what was before it."""
+
 FEWEST_PAIRS = 6
 """With fewer, not even the extremes enclose the median with 95 % confidence: 1 − 2·2⁻⁵ < 0.95."""
 
@@ -190,9 +193,9 @@ def sampler(
         calls = max(2 * calls, math.ceil(calls * SHORTEST_BLOCK / max(elapsed, 1e-9)))
 
     def sample() -> float:
-        # The other callable has emptied the caches and given memory back to the system, which the
-        # first call of a short block would pay for; a program that runs only one never does.
-        if calls > 1:
+        # The other callable has emptied the caches, put threads to sleep and given memory back to the
+        # system, for which a first call would pay; in a program that runs only one it never does.
+        if elapsed < _UNDISTURBED:
             f()
         return stopwatch.timeit(calls) / calls
 

@@ -3,7 +3,6 @@
 from strategies.lanes.kernels.backward import inv, inverse_adjoint, lstsq, lu, pinv, solve
 from strategies.lanes.kernels.inspection import (
     canonicalize,
-    deficiency,
     determinant,
     inverse_order,
     last_pivot_is_small,
@@ -12,7 +11,6 @@ from strategies.lanes.kernels.inspection import (
 
 __all__ = [
     "canonicalize",
-    "deficiency",
     "determinant",
     "inv",
     "inverse_adjoint",

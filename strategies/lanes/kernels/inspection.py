@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numba
 import numpy as np
 
 from strategies.lanes.task import (
@@ -21,12 +22,14 @@ from strategies.lanes.task import (
 
 __all__ = [
     "canonicalize",
-    "deficiency",
     "determinant",
     "inverse_order",
     "last_pivot_is_small",
     "rest_is_roundoff",
 ]
+
+_reordered: Any = numba.njit(fastmath={"contract", "reassoc"}, error_model="numpy")
+"""`compiled`, and free to add up in any order, as vector instructions do."""
 
 Array = Any  # NumPy arrays of whatever the kernel is compiled for
 Task = Any  # see `strategies.lanes.task`
@@ -70,13 +73,14 @@ def determinant(task: Task) -> None:
 
 
 def last_pivot_is_small(task: Task) -> None:
-    """Whether the last pivot is at most √ε of the terms that it is the sum of."""
-    LU, result = matrices(task, 0), flags(task, 1)
+    """Whether the last pivot is at most √ε of the terms that it is the sum of; `inverse_order`."""
+    LU, swaps, result, order = matrices(task, 0), pivots(task, 1), flags(task, 2), integers(task, 3)
     _, m, n = LU.shape
     last = min(m, n) - 1
     small = np.sqrt(np.finfo(LU.real.dtype).eps)
     for matrix in single_matrices(task):
         result[matrix, 0] = _is_small(LU[matrix], last, last, small)
+        _undo(swaps[matrix], order[matrix])
 
 
 @compiled
@@ -95,16 +99,6 @@ def rest_is_roundoff(task: Task) -> None:
     precision = np.finfo(LU.real.dtype).eps
     for matrix in single_matrices(task):
         result[matrix, 0] = _rest_is_roundoff(LU[matrix], ranks[matrix, 0], precision)
-
-
-def deficiency(task: Task) -> None:
-    """`rest_is_roundoff` for the last step, and `inverse_order`."""
-    LU, swaps, result, order = matrices(task, 0), pivots(task, 1), flags(task, 2), integers(task, 3)
-    _, m, n = LU.shape
-    precision = np.finfo(LU.real.dtype).eps
-    for matrix in single_matrices(task):
-        result[matrix, 0] = _rest_is_roundoff(LU[matrix], min(m, n) - 1, precision)
-        _undo(swaps[matrix], order[matrix])
 
 
 def canonicalize(task: Task) -> None:
@@ -133,48 +127,59 @@ def canonicalize(task: Task) -> None:
 
 @compiled
 def _rest_is_roundoff(F: Array, rank: int, precision: float) -> bool:
-    if not _rows_are_small(F, rank, np.sqrt(precision)):
-        return False
-    return _is_roundoff(F * np.float64(1), rank, precision)  # squares of it do not overflow
+    last = min(F.shape) - 1
+    small = np.sqrt(precision)
+    if not _is_small(F, last, last, small):
+        return False  # of most matrices, and all that has been read is a row and a column
+    rows = F * np.float64(1)  # contiguous, and squares of it do not overflow
+    size = np.abs(rows)
+    return _rows_are_small(size, rank, small) and _is_roundoff(rows, size, rank, precision)
 
 
 @compiled
-def _rows_are_small(F: Array, first: int, small: float) -> bool:
-    m, n = F.shape
+def _rows_are_small(size: Array, first: int, small: float) -> bool:
+    """Whether each row of U from there on is small beside the terms that it is the sum of."""
+    m, n = size.shape
+    terms = np.empty(n)
     for i in range(min(m, n) - 1, first - 1, -1):
         for j in range(i, n):
-            if not _is_small(F, i, j, small):
-                return False
+            terms[j] = size[i, j]
+        for s in range(i):
+            for j in range(i, n):
+                terms[j] += size[i, s] * size[s, j]
+        larger = 0
+        for j in range(i, n):
+            larger += size[i, j] > small * terms[j]
+        if larger:
+            return False
     return True
 
 
-@compiled
-def _is_roundoff(F: Array, rank: int, precision: float) -> bool:
+@_reordered
+def _is_roundoff(F: Array, size: Array, rank: int, precision: float) -> bool:
     m, n = F.shape
     k = min(m, n)
-    size = np.abs(F)
-    rows, columns = _amplification(F, rank)
-    left = 0.0
-    largest = 0.0
-    for j in range(n):
-        of_column = 0.0
-        for i in range(min(j + 1, k)):
-            of_column += size[i, j]
-        largest = max(largest, of_column)
+    terms = np.zeros(n)
+    for i in range(k):
+        for j in range(i, n):
+            terms[j] += size[i, j]
+    largest = terms.max()
     if not largest > 0:
         return True
+    scale = 1 / largest
+    left = 0.0
     for i in range(rank, m):
         for j in range(rank, n):
             entry = F[i, j] * np.float64(i <= j)
             for s in range(rank, min(i, j + 1, k)):
                 entry += F[i, s] * F[s, j]
-            left += (abs(entry) / largest) ** 2
+            left += (abs(entry) * scale) ** 2
+    rows, columns = _amplification(F, rank)
     # Pivoting keeps |L| ≤ √2 (complex pivots are compared by |re| + |im|), and the entries of |L||U|
     # at most that times the largest sum of a column of |U|: often that decides, for less.
     if left > 2 * precision**2 * rows.sum() * columns.sum():
         return False
     variance = 0.0
-    terms = np.empty(n)
     for i in range(m):
         terms[:] = 0
         for s in range(min(i + 1, k)):
@@ -182,7 +187,7 @@ def _is_roundoff(F: Array, rank: int, precision: float) -> bool:
             for j in range(s, n):
                 terms[j] += factor * size[s, j]
         for j in range(n):
-            variance += rows[i] * (terms[j] / largest) ** 2 * columns[j]
+            variance += rows[i] * (terms[j] * scale) ** 2 * columns[j]
     # Not ≤: after a pivot that is exactly zero the right side is NaN.
     return not np.sqrt(left) > precision * np.sqrt(variance)
 
@@ -193,30 +198,38 @@ def _amplification(F: Array, rank: int) -> tuple[Array, Array]:
     m, n = F.shape
     rows, columns = np.ones(m), np.ones(n)
     left, right = F[rank:, :rank].T.copy(), F[:rank, rank:].copy()
-    for i in range(rank - 1, -1, -1):
+    _solve_upper(F[:rank, :rank].T, left, True)
+    _solve_upper(F[:rank, :rank], right, False)
+    for i in range(rank):
         rows[i] = _sum_of_squares(left[i])
-        for j in range(i):
-            _subtract(left[j], F[i, j], left[i])
-    for i in range(rank - 1, -1, -1):
-        # Numba's complex division raises an error where the divisor is zero.
-        inverse = np.conj(F[i, i]) * (1 / abs(F[i, i]) ** 2)
-        for q in range(n - rank):
-            right[i, q] *= inverse
         columns[i] = _sum_of_squares(right[i])
-        for j in range(i):
-            _subtract(right[j], F[j, i], right[i])
     return rows, columns
 
 
 @compiled
+def _solve_upper(T: Array, Y: Array, is_unit: bool) -> None:
+    """Y ← T⁻¹ Y; of one column, as it mostly is, in a loop that spares the views of rows."""
+    rank, columns = Y.shape
+    for i in range(rank - 1, -1, -1):
+        if not is_unit:
+            # Numba's complex division raises an error where the divisor is zero.
+            inverse = np.conj(T[i, i]) * (1 / abs(T[i, i]) ** 2)
+            for q in range(columns):
+                Y[i, q] *= inverse
+        if columns == 1:
+            x = Y[i, 0]
+            for j in range(i):
+                Y[j, 0] -= T[j, i] * x
+        else:
+            for j in range(i):
+                factor = T[j, i]
+                for q in range(columns):
+                    Y[j, q] -= factor * Y[i, q]
+
+
+@_reordered
 def _sum_of_squares(x: Array) -> float:
     total = 0.0
     for entry in x:
         total += entry.real**2 + entry.imag**2
     return total
-
-
-@compiled
-def _subtract(out: Array, factor: Any, x: Array) -> None:
-    for i in range(len(x)):
-        out[i] -= factor * x[i]
