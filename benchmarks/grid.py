@@ -233,7 +233,13 @@ _TALL_BATCHED = "4x4, 16x16, 64x64, 16x4, 64x16, 64x4, 256x8"
 _DEFICIENT_BATCHED = "16x16 rank=8, 64x16 rank=8, 64x4 rank=2, 256x8 rank=4"
 _SIDES = "8x8, 32x32, 64x64, 128x128, 256x256, 512x512"
 _SIDES_BATCHED = "4x4, 8x8, 16x16, 32x32, 64x64"
+_SQUARE_BATCHED = "4x4, 6x6, 8x8, 12x12, 16x16, 24x24, 32x32, 64x64"
 _DEEP = (16, 160, 2000)
+
+
+def _with(rhs: int, shapes: str) -> str:
+    return ", ".join(f"{shape} k={rhs}" for shape in shapes.split(", "))
+
 
 CPU = Grid(
     single=_everywhere(
@@ -244,24 +250,26 @@ CPU = Grid(
             f"{_TALL}, 32x32 rank=16, 128x128 rank=64, 128x8 rank=4, 512x32 rank=16", dtypes=REAL
         ),
         lstsq=Block(
-            f"{_TALL}, 8x8 k=16, 32x32 k=16, 128x128 k=16, 512x512 k=16, 128x8 k=16, 512x32 k=16, "
+            f"{_TALL}, {_with(16, '8x8, 32x32, 128x128, 512x512, 128x8, 512x32, 128x32, 256x128')}, "
+            f"{_with(16, '512x128')}, {_with(4, '512x256')}, "
             "32x32 rank=16, 128x128 rank=64, 128x8 rank=4, 512x32 rank=16",
             dtypes=REAL,
         ),
         square=Block(_SIDES, dtypes=REAL),
     )
-    | {"solve": Block(f"{_SIDES}, {_SIDES.replace(',', ' k=16,')} k=16", dtypes=REAL)},
+    | {"solve": Block(f"{_SIDES}, {_with(4, _SIDES)}, {_with(16, _SIDES)}", dtypes=REAL)},
     batched=_everywhere(
         lu_factor=Block(f"{_SIDES_BATCHED}, 16x4, 4x16, 64x16, 16x64, 256x8, 8x256", _DEEP, REAL),
-        pinv=Block(f"{_TALL_BATCHED}, {_DEFICIENT_BATCHED}", _DEEP, REAL),
+        pinv=Block(f"{_TALL_BATCHED}, 24x24, 48x12, {_DEFICIENT_BATCHED}", _DEEP, REAL),
         lstsq=Block(
-            f"{_TALL_BATCHED}, 4x4 k=16, 16x16 k=16, 64x64 k=16, 64x16 k=16, {_DEFICIENT_BATCHED}",
-            _DEEP,
+            f"{_TALL_BATCHED}, 24x24, {_with(4, '24x24, 64x24')}, "
+            f"{_with(16, '4x4, 16x16, 64x64, 64x16')}, {_DEFICIENT_BATCHED}",
+            (4, *_DEEP),
             REAL,
         ),
-        square=Block(_SIDES_BATCHED, _DEEP, REAL),
+        square=Block(_SQUARE_BATCHED, _DEEP, REAL),
     )
-    | {"solve": Block(f"{_SIDES_BATCHED}, 4x4 k=16, 16x16 k=16, 64x64 k=16", _DEEP, REAL)},
+    | {"solve": Block(f"{_SQUARE_BATCHED}, {_with(16, '4x4, 16x16, 64x64')}", _DEEP, REAL)},
     conditioned=QUICK.conditioned,
     log10_conds=QUICK.log10_conds,
     sized=QUICK.sized,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from fake_clock import FakeClock
 
-from strategies.measuring.clock import SHORTEST_BLOCK, median_interval, paired
+from strategies.measuring.clock import SHORTEST_BLOCK, median_interval, paired, sampler
 
 
 def test_ratio_and_seconds_of_constant_tasks():
@@ -40,8 +40,17 @@ def test_short_calls_are_timed_in_blocks():
 
 def test_budget_ends_the_pairs():
     clock = FakeClock()
-    timing = paired(clock.task("f", 0.1), clock.task("g", 0.1), budget=10.0, timer=clock)
-    assert len(timing.ratios) == pytest.approx(10.0 / 0.2, abs=3)
+    timing = paired(clock.task("f", 0.2), clock.task("g", 0.2), budget=10.0, timer=clock)
+    assert len(timing.ratios) == pytest.approx(10.0 / 0.4, abs=3)
+
+
+@pytest.mark.parametrize(("seconds", "calls"), [(0.01, 2), (0.2, 1)])
+def test_a_sample_of_one_call_begins_with_an_untimed_one_unless_it_is_long(seconds, calls):
+    clock = FakeClock()
+    sample = sampler(clock.task("f", seconds), clock)
+    clock.log.clear()
+    assert sample() == pytest.approx(seconds)
+    assert len(clock.log) == calls
 
 
 def test_fewest_pairs_are_run_whatever_they_cost():
