@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from strategies import tiles
 from strategies.factors import LUFactors, Orthogonal, Reflected, Triangular
 from strategies.formulas.lu import permute_rows
 from strategies.lanes import launch
@@ -27,7 +28,8 @@ class BatchLast(TriangularSolve):
     calling and on vectors too short. With the batch innermost the vectors are as long as the
     machine likes and nothing is called. On the CPU a backward is one compiled pass over groups of
     matrices (`strategies.lanes`) in as many threads as torch uses, compiled at its first use for
-    each dtype (seconds; kept on disk). On other devices only LU is unrolled, to elementwise
+    each dtype (seconds; kept on disk). On CUDA that of LU, solve and inv of real matrices up to 32×32
+    is one kernel (`strategies.tiles`), if Triton is there; other LUs are unrolled to elementwise
     operations of torch. Larger matrices, and forward computations, are those of `triangular_solve`.
 
     Example:
@@ -42,6 +44,8 @@ class BatchLast(TriangularSolve):
     summary = "compiled loops with the batch innermost for small matrices; else triangular_solve"
 
     def lu_backward(self, LU: Tensor, inverse_order: Tensor, cotangent: Tensor) -> Tensor:
+        if tiles.takes(LU):
+            return tiles.lu(LU, inverse_order, cotangent)
         if not _is_small(LU):
             return super().lu_backward(LU, inverse_order, cotangent)
         gradient = torch.empty_like(cotangent, memory_format=torch.contiguous_format)
@@ -116,12 +120,13 @@ class BatchLast(TriangularSolve):
         *,
         need_matrix: bool = True,
     ) -> tuple[Tensor | None, Tensor]:
-        largest = _LARGEST_WITH_FEW_RIGHT_HAND_SIDES
-        if not (
-            need_matrix and isinstance(inverse, LUFactors) and _is_small_on_cpu(inverse.LU, largest)
-        ):
+        if not (need_matrix and isinstance(inverse, LUFactors)):
             return super().solve_backward(inverse, solution, cotangent, need_matrix=need_matrix)
         LU = inverse.LU
+        if tiles.takes(LU, solution):
+            return tiles.solve(LU, inverse.pivots, solution, cotangent)
+        if not _is_small_on_cpu(LU, _LARGEST_WITH_FEW_RIGHT_HAND_SIDES):
+            return super().solve_backward(inverse, solution, cotangent, need_matrix=need_matrix)
         gradient = torch.empty_like(LU, memory_format=torch.contiguous_format)
         rhs_gradient = torch.empty_like(cotangent, memory_format=torch.contiguous_format)
         flops = 4 * LU.shape[-1] ** 2 * cotangent.shape[-1]
@@ -130,6 +135,8 @@ class BatchLast(TriangularSolve):
         return gradient, rhs_gradient
 
     def inv_backward(self, inverse: PseudoInverse, cotangent: Tensor) -> Tensor:
+        if isinstance(inverse, LUFactors) and tiles.takes(inverse.LU):
+            return tiles.inv(inverse.LU, inverse.pivots, cotangent)
         if not (isinstance(inverse, LUFactors) and _is_small_on_cpu(inverse.LU)):
             return super().inv_backward(inverse, cotangent)
         gradient = torch.empty_like(cotangent, memory_format=torch.contiguous_format)

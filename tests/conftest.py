@@ -1,7 +1,13 @@
 """What holds for all tests."""
 
+import os
+
 import pytest
 import torch
+
+if not torch.cuda.is_available():
+    # Read when triton is imported, which is later: its kernels then run on the CPU, one by one.
+    os.environ["TRITON_INTERPRET"] = "1"
 
 # pytest-xdist fills the cores with processes; threads within each only wait for one another.
 torch.set_num_threads(1)
