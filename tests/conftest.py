@@ -16,3 +16,19 @@ torch.set_num_threads(1)
 @pytest.fixture(autouse=True)
 def same_random_numbers_every_time():
     torch.manual_seed(0)
+
+
+@pytest.fixture(
+    params=[
+        "cpu",
+        pytest.param(
+            "cuda",
+            marks=[
+                pytest.mark.cuda,
+                pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
+            ],
+        ),
+    ]
+)
+def device(request):
+    return request.param

@@ -18,6 +18,7 @@ from strategies.commands.common import console, tells_errors
 @tells_errors
 def check(
     target: Annotated[str, typer.Argument(metavar="MODULE:CLASS", help="The strategy to check.")],
+    device: Annotated[str, typer.Option(help="As cpu or cuda:0.")] = "cpu",
 ) -> None:
     """Check a strategy against the contract; modules of the current folder are found.
 
@@ -26,7 +27,7 @@ def check(
     strategy = _load(target)
     from strategies.testing import Status, check_strategy
 
-    report = check_strategy(strategy)
+    report = check_strategy(strategy, device)
     styles = {Status.PASSED: "green", Status.FAILED: "bold red", Status.NOT_APPLICABLE: "dim"}
     table = Table("check", "result", "what was found", title=f"Conformance of '{report.strategy}'")
     for outcome in report.outcomes:

@@ -19,7 +19,7 @@ import strategies
 from strategies.errors import UnsupportedError
 from strategies.interface import Strategy
 from strategies.testing import conduct_checks, factor_checks, global_state, gradient_checks
-from strategies.testing.checks import Check, NotApplicableError, Violation
+from strategies.testing.checks import Check, NotApplicableError, Violation, on
 from strategies.testing.report import ConformanceError, Outcome, Report, Status
 
 __all__ = ["CHECKS", "ConformanceError", "Outcome", "Report", "Status", "check_strategy"]
@@ -32,11 +32,12 @@ CHECKS: tuple[Check, ...] = (
 """Every check, in the order in which they run."""
 
 
-def check_strategy(strategy: Strategy | type[Strategy]) -> Report:
+def check_strategy(strategy: Strategy | type[Strategy], device: str = "cpu") -> Report:
     """Run every check on a strategy.
 
     Args:
         strategy: an instance, or a class that is made without arguments.
+        device: where the matrices are, as "cuda:0".
 
     Returns:
         What each check found. Global state that the strategy changed has been set back.
@@ -54,7 +55,8 @@ def check_strategy(strategy: Strategy | type[Strategy]) -> Report:
         strategy = strategy()
     if not isinstance(strategy, Strategy):
         raise TypeError(f"expected a Strategy or a subclass of it, got {strategy!r}")
-    return Report(str(strategy.name), tuple(_outcome(check, strategy) for check in CHECKS))
+    with on(device):
+        return Report(str(strategy.name), tuple(_outcome(check, strategy) for check in CHECKS))
 
 
 def _outcome(check: Check, strategy: Strategy) -> Outcome:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -11,7 +13,17 @@ from torch import Tensor
 
 from strategies.interface import Strategy
 
-__all__ = ["DTYPES", "Check", "NotApplicableError", "Violation", "close", "numbered", "require"]
+__all__ = [
+    "DTYPES",
+    "Check",
+    "NotApplicableError",
+    "Violation",
+    "close",
+    "device",
+    "numbered",
+    "on",
+    "require",
+]
 
 DTYPES = (torch.float32, torch.float64, torch.complex64, torch.complex128)
 
@@ -38,6 +50,24 @@ class Check:
 
     name: str
     run: Callable[[Strategy], None]
+
+
+_device = contextvars.ContextVar("device", default="cpu")
+
+
+def device() -> str:
+    """Where the checks put what they make."""
+    return _device.get()
+
+
+@contextlib.contextmanager
+def on(name: str) -> Iterator[None]:
+    """Let the checks within put what they make on that device."""
+    token = _device.set(name)
+    try:
+        yield
+    finally:
+        _device.reset(token)
 
 
 def require(condition: bool, message: str) -> None:
@@ -67,4 +97,4 @@ def close(found: Tensor, expected: Tensor, what: str) -> None:
 def numbered(shape: tuple[int, ...], dtype: torch.dtype, seed: int) -> Tensor:
     """Standard normal numbers that the seed determines, the global generator untouched."""
     generator = torch.Generator().manual_seed(seed)
-    return torch.randn(shape, dtype=dtype, generator=generator)
+    return torch.randn(shape, dtype=dtype, generator=generator).to(device())

@@ -15,7 +15,15 @@ from strategies.errors import UnsupportedError
 from strategies.interface import Strategy
 from strategies.measuring import Case, backward_of
 from strategies.pseudo_inverse import PseudoInverse, Structure
-from strategies.testing.checks import DTYPES, Check, NotApplicableError, close, numbered, require
+from strategies.testing.checks import (
+    DTYPES,
+    Check,
+    NotApplicableError,
+    close,
+    device,
+    numbered,
+    require,
+)
 from strategies.testing.global_state import changed, snapshot
 from strategies.testing.gradient_checks import OPERATIONS, ratio_of
 
@@ -27,7 +35,7 @@ _TALL = {"lu_factor", "pinv", "lstsq"}
 def _cases(dtype: torch.dtype = torch.float64, batch: int = 0, seed: int = 0) -> Iterator[Case]:
     for operation in OPERATIONS:
         shape = (6, 4) if operation in _TALL else (5, 5)
-        yield Case(operation, shape, batch, dtype, seed=seed)
+        yield Case(operation, shape, batch, dtype, device(), seed=seed)
 
 
 def _supported(cases: Iterator[Case], strategy: Strategy) -> Iterator[tuple[Case, list[Tensor]]]:
@@ -54,7 +62,7 @@ def _check_declaration(strategy: Strategy) -> None:
     for flag in ("requires_full_rank", "forward_is_differentiable"):
         value = getattr(strategy, flag)
         require(isinstance(value, bool), f"{flag} must be True or False and is {value!r}")
-    inverse = strategy.factor(torch.eye(2))
+    inverse = strategy.factor(torch.eye(2, device=device()))
     require(
         isinstance(inverse, PseudoInverse),
         f"{kind.__name__}.factor returns {type(inverse).__name__}, not a PseudoInverse",
@@ -144,7 +152,9 @@ def _check_inputs_kept(strategy: Strategy) -> None:
             strategy.lstsq_backward(factors, F, B, X, G)
             guard.check()
             LU = guard.watch(torch.linalg.lu_factor(F)[0], "the factors given to lu_backward")
-            order = guard.watch(torch.arange(m).flip(0), "the row order given to lu_backward")
+            order = guard.watch(
+                torch.arange(m, device=device()).flip(0), "the row order given to lu_backward"
+            )
             bar = guard.watch(numbered(shape, dtype, 18), "the cotangent of lu")
             strategy.lu_backward(LU, order, bar)
             guard.check()
@@ -197,7 +207,7 @@ def _check_result_dtype(strategy: Strategy) -> None:
         for what, result in results.items():
             require(result.dtype == dtype, f"{what} of {dtype} is {result.dtype}")
         LU, cotangent = numbered((4, 4), dtype, 23) + 4, numbered((4, 4), dtype, 24)
-        found = strategy.lu_backward(LU, torch.arange(4), cotangent).dtype
+        found = strategy.lu_backward(LU, torch.arange(4, device=device()), cotangent).dtype
         require(found == dtype, f"lu_backward of {dtype} is {found}")
 
 
@@ -218,7 +228,7 @@ def _check_working_precision(strategy: Strategy) -> None:
             f"{dtype}: double precision within, in {', '.join(sorted(watch.found))}",
         )
         for operation, shape in (("pinv", (12, 6)), ("inv", (12, 12)), ("lstsq", (12, 6))):
-            case = Case(operation, shape, dtype=dtype, log10_cond=3.0)
+            case = Case(operation, shape, 0, dtype, device(), log10_cond=3.0)
             ratio = 1e3 * ratio_of(case, strategy)
             require(
                 ratio > 2,
@@ -262,8 +272,8 @@ def _check_memory_layout(strategy: Strategy) -> None:
             found = strategy.factor(laid_out(F))
             close(found.dense(), expected.dense(), f"{what}: dense()")
             close(found.apply(laid_out(b)), expected.apply(b), f"{what}: apply(b)")
-            LU, bar = F[:, :4] + 4 * torch.eye(4, dtype=dtype), b[:, :4].repeat(1, 1, 2)[..., :4]
-            order = torch.arange(4).expand(2, 4)
+            LU, bar = F[:, :4] + 4 * torch.eye(4).to(F), b[:, :4].repeat(1, 1, 2)[..., :4]
+            order = torch.arange(4, device=device()).expand(2, 4)
             close(
                 strategy.lu_backward(laid_out(LU), order, laid_out(bar)),
                 strategy.lu_backward(LU, order, bar),

@@ -23,6 +23,7 @@ from strategies.testing.checks import (
     NotApplicableError,
     Violation,
     close,
+    device,
     numbered,
     require,
 )
@@ -66,9 +67,10 @@ def _matrices() -> tuple[tuple[str, Tensor, int], ...]:
 
 
 def _factored(strategy: Strategy) -> Iterator[_Factored]:
-    for what, F, rank in _matrices():
-        if strategy.requires_full_rank and rank < min(F.shape[-2:]):
+    for what, matrix, rank in _matrices():
+        if strategy.requires_full_rank and rank < min(matrix.shape[-2:]):
             continue
+        F = matrix.to(device())
         inverse = strategy.factor(F.clone())
         yield _Factored(what, F, inverse, inverse.dense())
         yield _Factored(f"adjoint of {what}", F.mH, inverse.adjoint, inverse.dense().mH)
@@ -193,7 +195,8 @@ def _check_triangular_structures(strategy: Strategy) -> None:
     """The other triangle belongs to another factor, as in packed LU."""
     for dtype in DTYPES:
         for batch in ((), (2,)):
-            packed = numbered((*batch, 4, 4), dtype, 3) / 4 + 2 * torch.eye(4, dtype=dtype)
+            packed = numbered((*batch, 4, 4), dtype, 3) / 4
+            packed = packed + 2 * torch.eye(4).to(packed)
             for structure in (Structure.LOWER, Structure.UNIT_LOWER, Structure.UPPER):
                 inverse = strategy.factor(packed.clone(), structure, rtol=0.0, atol=0.0)
                 expected = torch.linalg.inv(structure.dense(packed))
@@ -206,8 +209,8 @@ def _check_triangular_structures(strategy: Strategy) -> None:
 
 def _check_tolerances(strategy: Strategy) -> None:
     """Rtol and atol cut well separated singular values where they say, one bound a matrix too."""
-    F = gallery.random_with_condition((5, 2), torch.float64, 4, (2,)).matrix
-    each = torch.tensor([1e-2, 1e-6], dtype=torch.float64)
+    F = gallery.random_with_condition((5, 2), torch.float64, 4, (2,)).matrix.to(device())
+    each = torch.tensor([1e-2, 1e-6], dtype=torch.float64, device=device())
     for options in ({"rtol": 1e-2}, {"atol": 1e-2}, {"rtol": each}, {"atol": each}):
         said = ", ".join(f"{name}={value}" for name, value in options.items())
         expected = [1, 2] if isinstance(next(iter(options.values())), Tensor) else [1, 1]
@@ -234,8 +237,9 @@ def _check_mixed_ranks(strategy: Strategy) -> None:
     """Matrices of a batch may differ in rank, down to zero."""
     if strategy.requires_full_rank:
         raise NotApplicableError("needs full rank")
-    parts = [gallery.random_with_rank((5, 3), torch.float64, r, (), r).matrix for r in range(4)]
-    inverse = strategy.factor(torch.stack(parts))
+    drawn = [gallery.random_with_rank((5, 3), torch.float64, r, (), r).matrix for r in range(4)]
+    parts = torch.stack(drawn).to(device())
+    inverse = strategy.factor(parts)
     require(inverse.rank.tolist() == [0, 1, 2, 3], f"ranks {inverse.rank.tolist()}, not 0 to 3")
     b = numbered((4, 5, _COLUMNS), torch.float64, 5)
     for i, part in enumerate(parts):

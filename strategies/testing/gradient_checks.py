@@ -22,7 +22,15 @@ from strategies.errors import LinAlgError, UnsupportedError
 from strategies.interface import Strategy
 from strategies.measuring import Case, backward_of, forward
 from strategies.measuring.case import SQUARE_ONLY, WITH_RIGHT_HAND_SIDE
-from strategies.testing.checks import Check, NotApplicableError, Violation, close, numbered, require
+from strategies.testing.checks import (
+    Check,
+    NotApplicableError,
+    Violation,
+    close,
+    device,
+    numbered,
+    require,
+)
 
 __all__ = ["CHECKS", "OPERATIONS", "ratio_of"]
 
@@ -77,7 +85,7 @@ def _gradient_check(
         for dtype in dtypes:
             for shape in _shapes(operation):
                 rhs = 2 if operation in WITH_RIGHT_HAND_SIDE else 1
-                _require_exact(Case(operation, shape, batch, dtype, rhs=rhs), strategy)
+                _require_exact(Case(operation, shape, batch, dtype, device(), rhs=rhs), strategy)
 
     return run
 
@@ -89,7 +97,7 @@ def _gallery_check(operation: str) -> Callable[[Strategy], None]:
         for dtype in REAL:
             for matrix in ("random_condition_root", "graded_rows", "wilkinson_growth"):
                 for shape in _shapes(operation):
-                    case = Case(operation, shape, dtype=dtype, matrix=matrix)
+                    case = Case(operation, shape, 0, dtype, device(), matrix=matrix)
                     ratio = functools.partial(ratio_of, case, strategy)
                     classes.judge(strategy.name, operation, case.inputs()[0], ratio)
 
@@ -109,7 +117,7 @@ def _deficient_check(operation: str) -> Callable[[Strategy], None]:
                 what: dict[str, Any] = (
                     {"rank": shape[0] - 1} if operation == "det" else {"matrix": "half_rank"}
                 )
-                case = Case(operation, shape, dtype=dtype, **what)
+                case = Case(operation, shape, 0, dtype, device(), **what)
                 if of_a_factor and strategy.requires_full_rank:
                     _require_refusal(case, strategy)
                 else:
@@ -150,7 +158,7 @@ def _check_singular_refusal(strategy: Strategy) -> None:
 def _check_rhs_alone(strategy: Strategy) -> None:
     """The gradient of B is the same when that of A is not asked for."""
     for operation in ("lstsq", "solve"):
-        case = Case(operation, (5, 5), 2, rhs=2)
+        case = Case(operation, (5, 5), 2, device=device(), rhs=2)
         A, B = (tensor.detach().clone() for tensor in case.inputs())
         gradients = []
         for needs_matrix in (True, False):
@@ -167,8 +175,8 @@ def _check_empty(strategy: Strategy) -> None:
         for operation in OPERATIONS:
             if operation in SQUARE_ONLY and shape[-1] != shape[-2]:
                 continue
-            A = torch.zeros(shape, requires_grad=True)
-            B = torch.zeros(*shape[:-1], 2, requires_grad=True)
+            A = torch.zeros(shape, device=device(), requires_grad=True)
+            B = torch.zeros(*shape[:-1], 2, device=device(), requires_grad=True)
             takes_rhs = operation in WITH_RIGHT_HAND_SIDE
             leaves = (A, B) if takes_rhs else (A,)
             result = getattr(linalg, operation)(*leaves, strategy=strategy)

@@ -6,18 +6,10 @@ import torch
 from strategies.measuring import peak_bytes
 
 MB = 10**6
-DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)]
 
 
 def block(megabytes, device="cpu"):
     return torch.empty(megabytes * MB, dtype=torch.uint8, device=device)
-
-
-@pytest.fixture(params=DEVICES)
-def device(request):
-    if request.param == "cuda" and not torch.cuda.is_available():
-        pytest.skip("no CUDA device")
-    return request.param
 
 
 def peak_megabytes(call, device):

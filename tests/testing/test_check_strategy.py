@@ -2,14 +2,31 @@ import pytest
 import torch
 
 import strategies
+from strategies.errors import LinAlgError
 from strategies.testing import ConformanceError, Outcome, Report, Status, check_strategy
 from strategies.testing.global_state import changed, preserved, snapshot
 from strategies.triangular_solve import TriangularSolve
 
 
 @pytest.mark.parametrize("name", strategies.available())
-def test_every_registered_strategy_passes(name):
-    check_strategy(strategies.get(name)).raise_if_failed()
+def test_every_registered_strategy_passes(name, device):
+    check_strategy(strategies.get(name), device).raise_if_failed()
+
+
+def test_everything_is_made_on_the_device():
+    made = []
+
+    class Watched(TriangularSolve):
+        def factor(self, matrix, *arguments, **options):
+            made.append(matrix.device.type)
+            raise LinAlgError("seen")
+
+        def lu_backward(self, LU, inverse_order, cotangent):
+            made.extend(tensor.device.type for tensor in (LU, inverse_order, cotangent))
+            raise LinAlgError("seen")
+
+    check_strategy(Watched, "meta")
+    assert set(made) == {"meta"}
 
 
 def test_a_class_is_made_into_an_instance():
