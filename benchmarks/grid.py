@@ -2,8 +2,9 @@
 
 asv starts a process for every combination of parameters, n/a ones included. A grid is therefore
 made of dense blocks, one for single matrices and one for batches, and not of a sparse product of
-everything. For the same reason the devices are those that are there; each result file carries
-its own parameters, so results of machines with and without CUDA read together.
+everything. For the same reason the devices are those that are there, and the largest cases are there
+only if a CUDA device is; each result file carries its own parameters, so results of machines with
+and without CUDA read together.
 """
 
 from __future__ import annotations
@@ -33,22 +34,25 @@ class Block:
             "8192x64 k=16", "512x64 rank=16"; with a name of the gallery "20x6 matrix=kahan".
         batches: numbers of matrices; 0 is one matrix without a batch dimension.
         dtypes: names of torch dtypes.
+        cuda_shapes: further shapes where there is a CUDA device.
+        cuda_batches: further batches there.
     """
 
     shapes: str
     batches: tuple[int, ...] = (0,)
     dtypes: tuple[str, ...] = ("float64",)
+    cuda_shapes: str = ""
+    cuda_batches: tuple[int, ...] = ()
 
     @property
     def params(self) -> list[list[str] | list[int]]:
         """The lists of values that asv combines, in the order of `PARAMETERS`."""
-        return [
-            list(strategies.available()),
-            self.shapes.split(", "),
-            list(self.batches),
-            list(self.dtypes),
-            devices(),
-        ]
+        there = devices()
+        shapes, batches = self.shapes.split(", "), list(self.batches)
+        if len(there) > 1:
+            shapes += self.cuda_shapes.split(", ") if self.cuda_shapes else []
+            batches += self.cuda_batches
+        return [list(strategies.available()), shapes, batches, list(self.dtypes), there]
 
 
 @dataclass(frozen=True)
@@ -116,18 +120,26 @@ def case_of(
 
 
 def is_affordable(case: Case, strategy: str) -> bool:
-    """Whether a machine with 8 GB can be asked to run the case in a minute or so."""
+    """Whether a machine with 8 GB, or the CUDA device, can be asked to run it in a minute or so."""
     m, n = case.shape
-    itemsize = case.dtype.itemsize
-    if m * n * min(m, n) * max(case.batch, 1) > CHOSEN.largest_work:
+    batch, itemsize = max(case.batch, 1), case.dtype.itemsize
+    on_cpu = case.device == "cpu"
+    if m * n * min(m, n) * batch > min(CHOSEN.largest_work, 2**33 if on_cpu else math.inf):
         return False
-    if max(case.batch, 1) * m * n * itemsize > 2**28:
+    if batch * m * n * itemsize > (2**28 if on_cpu else 2**31):
         return False
-    if case.dtype.is_complex and min(m, n) > 1024:
+    if case.dtype.is_complex and min(m, n) > (1024 if on_cpu else 4096):
         return False
     # PyTorch's backward makes two matrices of the larger dimension squared. (2.13)
     squares = strategy == "native" and case.operation in ("pinv", "lstsq") and m != n
-    return not squares or 2 * max(case.batch, 1) * max(m, n) ** 2 * itemsize <= 5 * 10**9
+    return not squares or 2 * batch * max(m, n) ** 2 * itemsize <= _memory(case.device)
+
+
+def _memory(device: str) -> float:
+    """Bytes that a case may take there."""
+    if device == "cpu":
+        return 5e9
+    return 0.9 * float(torch.cuda.get_device_properties(device).total_memory)
 
 
 def has_affordable_reference(case: Case) -> bool:
@@ -166,22 +178,31 @@ FULL = Grid(
         lu_factor=Block(
             "16x16, 64x64, 256x256, 512x512, 1024x1024, 2048x2048, 1024x128, 128x1024",
             dtypes=ALL,
+            cuda_shapes="4096x4096, 8192x8192",
         ),
         pinv=Block(
             "16x16, 256x256, 512x64, 64x512, 4096x32, 8192x64, 16384x32, 200000x4, 512x64 rank=16",
             dtypes=ALL,
+            cuda_shapes="65536x64",
         ),
         lstsq=Block(
             "16x16, 256x256, 512x64, 64x512, 8192x64, 200000x4, 8192x64 k=16, 512x64 rank=16",
             dtypes=ALL,
+            cuda_shapes="65536x64",
         ),
-        square=Block("16x16, 256x256, 1024x1024", dtypes=ALL),
+        square=Block("16x16, 256x256, 1024x1024", dtypes=ALL, cuda_shapes="4096x4096, 8192x8192"),
     ),
     batched=_everywhere(
-        lu_factor=Block("4x4, 8x8, 32x32", (100, 10_000, 100_000), REAL),
+        lu_factor=Block(
+            "4x4, 8x8, 32x32",
+            (100, 10_000, 100_000),
+            REAL,
+            cuda_shapes="16x16",
+            cuda_batches=(1_000_000,),
+        ),
         pinv=Block("4x4, 16x4, 64x16", (100, 10_000, 100_000), REAL),
         lstsq=Block("4x4, 16x4, 64x16", (100, 10_000, 100_000), REAL),
-        square=Block("4x4, 16x16", (100, 10_000), REAL),
+        square=Block("4x4, 16x16", (100, 10_000), REAL, cuda_batches=(1_000_000,)),
     ),
     conditioned=_CONDITIONED,
     log10_conds=(*range(1, 16),),

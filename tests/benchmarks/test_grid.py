@@ -5,6 +5,7 @@ import math
 import os
 import subprocess
 import sys
+import types
 
 import pytest
 import torch
@@ -96,6 +97,27 @@ def test_native_is_spared_what_would_exhaust_memory():
     assert not grid.is_affordable(case, "native")
     assert grid.is_affordable(case, "triangular_solve")
     assert grid.is_affordable(grid.case_of("pinv", "16384x32", 0, "float64", "cpu"), "native")
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_the_largest_cases_are_there_with_a_cuda_device_only(count, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+    assert ("8192x8192" in grid.FULL.single["lu_factor"].params[1]) == bool(count)
+    assert (1_000_000 in grid.FULL.batched["solve"].params[2]) == bool(count)
+
+
+@pytest.mark.parametrize(("device", "affordable"), [("cpu", False), ("cuda:0", True)])
+def test_the_largest_cases_are_measured_on_cuda_only(device, affordable):
+    case = grid.case_of("lu_factor", "8192x8192", 0, "float64", device)
+    assert grid.is_affordable(case, "native") == affordable
+
+
+@pytest.mark.parametrize(("gigabytes", "affordable"), [(40, False), (140, True)])
+def test_native_is_spared_what_would_exhaust_the_device(gigabytes, affordable, monkeypatch):
+    properties = types.SimpleNamespace(total_memory=gigabytes * 10**9)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: properties)
+    case = grid.case_of("pinv", "65536x64", 0, "float64", "cuda:0")
+    assert grid.is_affordable(case, "native") == affordable
 
 
 def test_unknown_grid_is_refused(monkeypatch):
