@@ -9,6 +9,9 @@ from strategies.lanes import launch
 
 __all__ = ["inverse_order", "order_of"]
 
+_SWAPS_AT_ONCE = 256
+"""Bounds the integers that they are composed in: with 8192 at once, as many as a matrix has entries."""
+
 
 def inverse_order(pivots: Tensor, rows: int) -> Tensor:
     """Where each row of A went: row i of A is row `inverse_order[i]` of L U.
@@ -33,13 +36,20 @@ def inverse_order(pivots: Tensor, rows: int) -> Tensor:
 
 
 def _composed(pivots: Tensor, rows: int) -> Tensor:
-    """`inverse_order` without a loop over the swaps, nor a word of the host.
+    """`inverse_order` without a word of the host: a few launches for each `_SWAPS_AT_ONCE`."""
+    order = torch.arange(rows, device=pivots.device).repeat(*pivots.shape[:-1], 1)
+    for first, swaps in enumerate(pivots.split(_SWAPS_AT_ONCE, dim=-1)):
+        order = _of_swaps(swaps, first * _SWAPS_AT_ONCE, rows).gather(-1, order)
+    return order
 
-    Each swap is written as a permutation, and neighbours are composed until one is left: log₂ k
-    gathers, over as many integers as the matrix has entries.
+
+def _of_swaps(pivots: Tensor, first: int, rows: int) -> Tensor:
+    """The order that successive swaps make, the first of them that of row `first`.
+
+    Each is written as a permutation, and neighbours are composed until one is left.
     """
     *batch, steps = pivots.shape
-    here = torch.arange(steps, device=pivots.device).unsqueeze(-1)
+    here = torch.arange(first, first + steps, device=pivots.device).unsqueeze(-1)
     there = pivots.long().unsqueeze(-1) - 1
     orders = torch.arange(rows, device=pivots.device).repeat(*batch, max(steps, 1), 1)
     orders.scatter_(-1, there, here.expand(there.shape))
