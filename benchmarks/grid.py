@@ -271,8 +271,8 @@ CPU = Grid(
             f"{_TALL}, 32x32 rank=16, 128x128 rank=64, 128x8 rank=4, 512x32 rank=16", dtypes=REAL
         ),
         lstsq=Block(
-            f"{_TALL}, {_with(16, '8x8, 32x32, 128x128, 512x512, 128x8, 512x32, 128x32, 256x128')}, "
-            f"{_with(16, '512x128')}, {_with(4, '512x256')}, "
+            f"{_TALL}, {_with(16, '8x8, 32x32, 128x128, 512x512, 32x8, 128x8, 512x32, 128x32')}, "
+            f"{_with(16, '256x128, 512x128')}, {_with(4, '512x256')}, "
             "32x32 rank=16, 128x128 rank=64, 128x8 rank=4, 512x32 rank=16",
             dtypes=REAL,
         ),
