@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 import strategies
-from benchmarks.grid import CHOSEN, Block, case_of, chosen_name, devices, is_affordable
+from benchmarks.grid import CHOSEN, Block, case_of, chosen_name, is_affordable
 from benchmarks.machine import provenance
 from strategies import registry
 from strategies.commands.common import console, notes, tells_errors
@@ -33,13 +33,21 @@ def main(
         Objective, typer.Option(help="What is timed.")
     ] = Objective.FORWARD_BACKWARD,
     budget: Annotated[float, typer.Option(help="Seconds for the rounds of a cell.")] = 1.0,
+    operation: Annotated[
+        str | None, typer.Option(help="Only its cells; in a file of their own, the newest count.")
+    ] = None,
 ) -> None:
     """Measure the cells of the grid that BACKWARD_STRATEGIES_GRID names.
 
     Every cell is written as it is done. The same command goes on with what is there.
     """
-    timed, conditioned = _cases()
+    if operation not in (None, *CHOSEN.single):
+        raise ValueError(f"--operation {operation}: there is {', '.join(CHOSEN.single)}")
+    timed, conditioned = (
+        [case for case in cases if operation in (None, case.operation)] for cases in _cases()
+    )
     arguments = {"grid": chosen_name(), "objective": str(objective), "budget": budget}
+    arguments |= {"operation": operation} if operation else {}
     arguments |= {"strategies": list(strategies.available())}
     content = ROUNDS.begun(out, arguments, provenance())
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -78,10 +86,8 @@ def _cases() -> tuple[list[Case], list[Case]]:
 
 
 def _of_block(operation: str, block: Block, log10_cond: int | None = None) -> Iterator[Case]:
-    shapes = block.shapes.split(", ")
-    for shape, batch, dtype, device in itertools.product(
-        shapes, block.batches, block.dtypes, devices()
-    ):
+    _, *params = block.params
+    for shape, batch, dtype, device in itertools.product(*params):
         yield case_of(operation, shape, batch, dtype, device, log10_cond)
 
 

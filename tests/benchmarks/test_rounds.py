@@ -13,10 +13,10 @@ from strategies.selection.verdicts import Criteria, Objective
 
 @pytest.fixture
 def three_cells(monkeypatch):
-    """A grid with one cell to time, and two for their errors."""
+    """A grid with one cell to time, and two for their errors; and a cell of another operation."""
 
     grid = Grid(
-        single={"inv": Block("4x4")},
+        single={"inv": Block("4x4"), "det": Block("4x4")},
         batched={},
         conditioned={"inv": Block("4x4")},
         log10_conds=(1, 5),
@@ -38,9 +38,21 @@ def _run(*arguments):
 @pytest.fixture
 def measured(three_cells, tmp_path):
     file = tmp_path / "rounds.json"
-    result = _run(file)
+    result = _run(file, "--operation", "inv")
     assert result.exit_code == 0, result.output
     return file
+
+
+def test_all_operations_are_measured_unless_one_is_named(three_cells, tmp_path):
+    assert _run(tmp_path / "all.json").exit_code == 0
+    cases = json.loads((tmp_path / "all.json").read_text())["cases"]
+    assert [case["cell"]["operation"] for case in cases] == ["inv", "det", "inv", "inv"]
+
+
+def test_an_operation_that_is_not_in_the_grid_is_refused(three_cells, tmp_path):
+    result = _run(tmp_path / "none.json", "--operation", "qr")
+    assert result.exit_code != 0
+    assert "--operation qr: there is inv, det" in result.output
 
 
 def test_a_policy_can_be_built_from_them(measured):
@@ -72,7 +84,7 @@ def test_the_same_command_goes_on_with_what_is_there(measured):
     content = json.loads(measured.read_text())
     kept = content["cases"][0]
     measured.write_text(json.dumps(content | {"cases": [kept]}))
-    assert _run(measured).exit_code == 0
+    assert _run(measured, "--operation", "inv").exit_code == 0
     again = json.loads(measured.read_text())["cases"]
     assert again[0] == kept
     assert len(again) == 3
@@ -80,7 +92,7 @@ def test_the_same_command_goes_on_with_what_is_there(measured):
 
 def test_a_file_of_another_run_is_left_alone(measured):
     before = measured.read_text()
-    result = _run(measured, "--objective", "backward")
+    result = _run(measured, "--operation", "inv", "--objective", "backward")
     assert result.exit_code != 0
     assert "objective forward_backward, not backward" in result.output
     assert measured.read_text() == before
