@@ -52,6 +52,7 @@ from strategies.interface import Strategy
 
 __all__ = [
     "BASELINE",
+    "BY_BACKWARD",
     "FORMAT",
     "VERSION",
     "Cell",
@@ -67,6 +68,14 @@ VERSION = 2
 
 BASELINE = "native"
 
+_SHIPPED = Path(__file__).with_name("policy.json")
+
+BY_BACKWARD = Path(__file__).with_name("policy_by_backward.json")
+"""A policy for `use` where one forward is followed by many backwards, as in a Jacobian.
+
+It goes by the time of the backward alone. What is used otherwise goes by both together.
+"""
+
 Rank = Literal["full_rank", "rank_deficient"]
 
 DTYPES_IN_ORDER = {
@@ -81,9 +90,6 @@ _REGIMES = {"full_rank": "full_rank", "rank_deficient": "any_rank"}
 
 NEIGHBOURS = 4
 """Cells that answer for a case between them."""
-
-BASELINE_MARGIN = 1.05
-"""What is expected to be faster than the baseline by no more than this is not used instead of it."""
 
 Point = tuple[float, float, float, float]
 
@@ -131,8 +137,8 @@ def ranking(cells: Sequence[Cell], asked: Point) -> tuple[str, ...]:
 
     That is the mean over the `NEIGHBOURS` nearest cells of the logarithm of the time over the
     fastest one's, weighted by 1 / distance² (Shepard, Proc. 23rd ACM National Conference, 1968).
-    Strategies that are not eligible in all of them come last. The baseline is preferred to what is
-    not faster by `BASELINE_MARGIN`. A case that was measured is answered by its cell alone.
+    Strategies that are not eligible in all of them come last. A case that was measured is answered
+    by its cell alone.
 
     Args:
         cells: at least one.
@@ -154,8 +160,6 @@ def ranking(cells: Sequence[Cell], asked: Point) -> tuple[str, ...]:
         for name in nearest.names
         if all(name in cell.costs for _, cell in near)
     }
-    if BASELINE in costs:
-        costs[BASELINE] -= math.log(BASELINE_MARGIN) * sum(1 / distance**2 for distance, _ in near)
     best = sorted(costs, key=costs.__getitem__)
     return (*best, *(name for name in nearest.names if name not in costs))
 
@@ -298,6 +302,4 @@ def _any_rank() -> Strategy:
 _override: contextvars.ContextVar[Policy | Strategy | None] = contextvars.ContextVar(
     "backward_strategies_override", default=None
 )
-_DEFAULT = _resolve(
-    os.environ.get("BACKWARD_STRATEGIES_USE") or Path(__file__).with_name("policy.json")
-)
+_DEFAULT = _resolve(os.environ.get("BACKWARD_STRATEGIES_USE") or _SHIPPED)

@@ -54,11 +54,6 @@ def test_a_strategy_that_is_good_all_around_beats_the_winner_of_the_nearest_cell
     assert ranking(known, position(20, 20))[0] == "batch_last"
 
 
-def test_native_is_preferred_to_what_is_hardly_faster():
-    known = cells(*(cell(n, n, qr_pinv=1, native=1.04) for n in (8, 64)))
-    assert ranking(known, position(20, 20)) == ("native", "qr_pinv")
-
-
 def test_what_is_ineligible_nearby_comes_last():
     known = cells(cell(8, 8, explicit_inverse=1, qr_pinv=5), cell(64, 64, qr_pinv=1))
     assert ranking(known, position(9, 9)) == ("qr_pinv", "explicit_inverse")
