@@ -76,3 +76,8 @@ def test_factors_of_full_rank_are_returned_as_they_are():
 
     assert found.LU is LU
     assert found.pivots is pivots
+
+
+def test_what_is_not_a_number_is_not_taken_for_roundoff():
+    LU = torch.tensor([[1.0, 1.0, 1.0], [0.0, 0.0, float("nan")]])
+    assert canonical(LU, torch.tensor([1, 2], dtype=torch.int32)).rank == 2

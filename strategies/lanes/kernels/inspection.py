@@ -147,10 +147,10 @@ def _rows_are_small(size: Array, first: int, small: float) -> bool:
         for s in range(i):
             for j in range(i, n):
                 terms[j] += size[i, s] * size[s, j]
-        larger = 0
+        within = 0
         for j in range(i, n):
-            larger += size[i, j] > small * terms[j]
-        if larger:
+            within += size[i, j] <= small * terms[j]
+        if within < n - i:
             return False
     return True
 
