@@ -22,6 +22,7 @@ def takes(*tensors: Tensor) -> bool:
     """Whether there are kernels for these matrices: on CUDA, real, and small each way.
 
     Example:
+        >>> import torch
         >>> takes(torch.eye(3))
         False
     """
