@@ -86,8 +86,8 @@ def _cases() -> tuple[list[Case], list[Case]]:
 
 
 def _of_block(operation: str, block: Block, log10_cond: int | None = None) -> Iterator[Case]:
-    of_strategies_too: list[Any] = block.params
-    for shape, batch, dtype, device in itertools.product(*of_strategies_too[1:]):
+    cells: list[Any] = block.params[1:]  # the first are the strategies
+    for shape, batch, dtype, device in itertools.product(*cells):
         yield case_of(operation, shape, batch, dtype, device, log10_cond)
 
 

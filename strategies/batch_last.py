@@ -135,9 +135,11 @@ class BatchLast(TriangularSolve):
         return gradient, rhs_gradient
 
     def inv_backward(self, inverse: PseudoInverse, cotangent: Tensor) -> Tensor:
-        if isinstance(inverse, LUFactors) and tiles.takes(inverse.LU):
+        if not isinstance(inverse, LUFactors):
+            return super().inv_backward(inverse, cotangent)
+        if tiles.takes(inverse.LU):
             return tiles.inv(inverse.LU, inverse.pivots, cotangent)
-        if not (isinstance(inverse, LUFactors) and _is_small_on_cpu(inverse.LU)):
+        if not _is_small_on_cpu(inverse.LU):
             return super().inv_backward(inverse, cotangent)
         gradient = torch.empty_like(cotangent, memory_format=torch.contiguous_format)
         *batch, n, _ = cotangent.shape

@@ -34,6 +34,7 @@ __all__ = [
     "matrices",
     "numbers",
     "pivots",
+    "reordered",
     "single_matrices",
     "task",
 ]
@@ -91,6 +92,9 @@ _number_of_matrices, group_size = _header(1), _header(2)
 
 compiled: Any = numba.njit(fastmath={"contract"}, error_model="numpy")
 """Decorates what is compiled as part of the kernel that calls it."""
+
+reordered: Any = numba.njit(fastmath={"contract", "reassoc"}, error_model="numpy")
+"""`compiled`, and free to add up in any order, as vector instructions do."""
 
 
 @compiled

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
 from strategies.lanes.task import (
@@ -17,6 +16,7 @@ from strategies.lanes.task import (
     matrices,
     numbers,
     pivots,
+    reordered,
     single_matrices,
 )
 
@@ -27,9 +27,6 @@ __all__ = [
     "last_pivot_is_small",
     "rest_is_roundoff",
 ]
-
-_reordered: Any = numba.njit(fastmath={"contract", "reassoc"}, error_model="numpy")
-"""`compiled`, and free to add up in any order, as vector instructions do."""
 
 Array = Any  # NumPy arrays of whatever the kernel is compiled for
 Task = Any  # see `strategies.lanes.task`
@@ -155,7 +152,7 @@ def _rows_are_small(size: Array, first: int, small: float) -> bool:
     return True
 
 
-@_reordered
+@reordered
 def _is_roundoff(F: Array, size: Array, rank: int, precision: float) -> bool:
     m, n = F.shape
     k = min(m, n)
@@ -227,7 +224,7 @@ def _solve_upper(T: Array, Y: Array, is_unit: bool) -> None:
                     Y[j, q] -= factor * Y[i, q]
 
 
-@_reordered
+@reordered
 def _sum_of_squares(x: Array) -> float:
     total = 0.0
     for entry in x:
