@@ -40,8 +40,8 @@ def test_short_calls_are_timed_in_blocks():
 
 def test_budget_ends_the_pairs():
     clock = FakeClock()
-    timing = paired(clock.task("f", 0.2), clock.task("g", 0.2), budget=10.0, timer=clock)
-    assert len(timing.ratios) == pytest.approx(10.0 / 0.4, abs=3)
+    timing = paired(clock.task("f", 0.2), clock.task("g", 0.2), budget=20.0, timer=clock)
+    assert len(timing.ratios) == pytest.approx(20.0 / 0.4, abs=3)
 
 
 @pytest.mark.parametrize(("seconds", "calls"), [(0.01, 2), (0.2, 1)])
