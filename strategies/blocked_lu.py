@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from strategies.formulas.lu import permute_rows
+from strategies.lanes import has_blas, launch
 from strategies.triangular_solve import TriangularSolve
 
 __all__ = ["BlockedLU"]
@@ -41,8 +42,10 @@ class BlockedLU(TriangularSolve):
         Ā₁₁ = L₁₁⁻ᴴ [tril₋₁(L₁₁ᴴ L̄₁₁) + triu(Ū₁₁ U₁₁ᴴ)] U₁₁⁻ᴴ,
 
     4n³/3 + O(n²·block) operations for the 2n³/3 of the factorization. Square, tall and wide are the
-    same loop: S has the rows and columns that are there. Only the inverses of the diagonal blocks
-    are formed, since a product with a small inverse is faster than a solve with many right-hand
+    same loop: S has the rows and columns that are there. On the CPU it is compiled, solves with the
+    diagonal blocks, and calls the BLAS of torch, in torch's threads (`strategies.lanes`). Elsewhere,
+    or where a build of torch does not show its BLAS, it is written in operations of torch; those
+    multiply by inverses of the diagonal blocks, faster there than solves with many right-hand
     sides. All other operations are those of `triangular_solve`.
 
     Example:
@@ -58,12 +61,31 @@ class BlockedLU(TriangularSolve):
 
     def lu_backward(self, LU: Tensor, inverse_order: Tensor, cotangent: Tensor) -> Tensor:
         *batch, m, n = LU.shape
+        gradient = cotangent.clone(memory_format=torch.contiguous_format)
+        if LU.device.type == "cpu" and has_blas():
+            _launch(LU, gradient, inverse_order)
+            return gradient
         if batch:
             LU = LU.reshape(-1, m, n) if LU.numel() else LU.new_empty(0, m, n)
-            cotangent = cotangent.reshape(LU.shape)
-        gradient = cotangent.clone(memory_format=torch.contiguous_format)
-        _reverse(LU, gradient)
-        return permute_rows(gradient.reshape(*batch, m, n), inverse_order)
+        _reverse(LU, gradient.view(LU.shape))
+        return permute_rows(gradient, inverse_order)
+
+
+def _launch(LU: Tensor, bar: Tensor, inverse_order: Tensor) -> None:
+    """The compiled loop, over the matrices of a batch or over the blocks of each in all threads."""
+    *batch, m, n = LU.shape
+    small, large = sorted((m, n))
+    flops = 2 * (small**2 * large - small**3 / 3)
+    if LU.stride(-2) != 1 or LU.stride(-1) < m:
+        LU = LU.mT.contiguous().mT
+    arguments = (LU.conj(), bar, inverse_order)
+    count = math.prod(batch)
+    if batch and count < torch.get_num_threads():
+        flat = (t.reshape(count, *t.shape[len(batch) :]) for t in arguments)
+        for matrix in zip(*flat, strict=True):
+            launch("reverse_elimination", flops, (), *matrix)
+    else:
+        launch("reverse_elimination", flops, batch, *arguments)
 
 
 def _reverse(LU: Tensor, bar: Tensor) -> None:

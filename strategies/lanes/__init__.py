@@ -1,4 +1,4 @@
-"""Compiled loops over batches of small matrices, a few matrices side by side in each vector."""
+"""Compiled loops: over batches of small matrices side by side, and over the blocks of one matrix."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import ModuleType
 
 from torch import Tensor
 
-__all__ = ["launch", "watchers"]
+__all__ = ["has_blas", "launch", "watchers"]
 
 watchers: list[Callable[[float], None]] = []
 """Called with the floating-point operations of every launch, which torch's own tools do not see."""
@@ -26,6 +26,14 @@ def launch(kernel: str, flops: float, batch: Sequence[int], *tensors: Tensor) ->
     """
     run, kernels = _compiler()
     run(getattr(kernels, kernel), flops, batch, *tensors)
+
+
+@functools.cache
+def has_blas() -> bool:
+    """Whether kernels can call the BLAS of torch; those that do are not to be launched otherwise."""
+    from strategies.lanes.blas import IS_AVAILABLE
+
+    return IS_AVAILABLE
 
 
 @functools.cache

@@ -33,6 +33,7 @@ __all__ = [
     "integers",
     "matrices",
     "numbers",
+    "one_by_one",
     "pivots",
     "reordered",
     "single_matrices",
@@ -44,19 +45,23 @@ _ARGUMENT = 7
 _MISSING = {2: (0,), 3: ()}
 
 
-def task(count: int, group: int, tensors: Sequence[Tensor]) -> array[int]:
-    """The block for a batch.
+def task(count: int, group: int, tensors: Sequence[Tensor], *, is_batch: bool) -> array[int]:
+    """The block for a batch, or for a single matrix.
 
     Args:
         count: matrices.
         group: matrices side by side.
-        tensors: with one batch dimension and one or two others, not conjugated; they must live
-            until the kernel returns.
+        tensors: with one or two dimensions for each matrix, not conjugated; they must live until
+            the kernel returns.
+        is_batch: whether they have another dimension before those, of matrices.
     """
     words = [0, count, group]
     for tensor in tensors:
-        missing = _MISSING[tensor.ndim]
-        words += (tensor.data_ptr(), *tensor.shape, *missing, *tensor.stride(), *missing)
+        shape, strides = (*tensor.shape,), tensor.stride()
+        if not is_batch:
+            shape, strides = (1, *shape), (0, *strides)
+        missing = _MISSING[len(shape)]
+        words += (tensor.data_ptr(), *shape, *missing, *strides, *missing)
     return array("q", words)
 
 
@@ -95,6 +100,12 @@ compiled: Any = numba.njit(fastmath={"contract"}, error_model="numpy")
 
 reordered: Any = numba.njit(fastmath={"contract", "reassoc"}, error_model="numpy")
 """`compiled`, and free to add up in any order, as vector instructions do."""
+
+
+def one_by_one(kernel: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Marks a kernel over `single_matrices`: one large matrix is a group."""
+    kernel.one_by_one = True  # type: ignore[attr-defined]
+    return kernel
 
 
 @compiled

@@ -59,25 +59,26 @@ def run(kernel: Kernel, flops: float, batch: Sequence[int], *tensors: Tensor) ->
     total = count * flops * (4 if dtype.is_complex else 1)
     for watcher in watchers:
         watcher(total)
-    groups = -(-count // _lanes(arguments[0]))
-    block = task(count, -(-count // groups), arguments)  # the last one nearly as full as the others
+    groups = -(-count // _lanes(kernel, arguments[0], count))
+    group = -(-count // groups)  # so that the last one is nearly as full as the others
+    block = task(count, group, arguments, is_batch=bool(batch))
     threads = min(torch.get_num_threads(), groups, 1 + int(total / _WORTH_A_THREAD))
     _call(_compiled(kernel, dtype), block.buffer_info()[0], threads)
 
 
 def _with_one_batch_dimension(tensor: Tensor, dimensions: int, count: int) -> Tensor:
+    """Or with none, as given."""
     # Memory alone is read: what torch only notes beside it must be in it.
     tensor = tensor.resolve_conj().resolve_neg()
-    if dimensions == 1:
-        return tensor
-    return tensor.reshape(count, *tensor.shape[dimensions:]) if dimensions else tensor.unsqueeze(0)
+    return tensor.reshape(count, *tensor.shape[dimensions:]) if dimensions > 1 else tensor
 
 
-def _lanes(matrices: Tensor) -> int:
-    """How many matrices of that shape to put side by side."""
-    size = matrices.element_size()
-    of_one = size * max(math.prod(matrices.shape[1:]), 1)
-    return min(_MOST_LANES, max(_LANE_BYTES // size, _GROUP_BYTES // of_one))
+def _lanes(kernel: Kernel, tensor: Tensor, count: int) -> int:
+    """How many matrices to make a group."""
+    size = tensor.element_size()
+    least = 1 if getattr(kernel, "one_by_one", False) else _LANE_BYTES // size
+    of_one = size * max(tensor.numel() // count, 1)
+    return min(_MOST_LANES, max(least, _GROUP_BYTES // of_one))
 
 
 @functools.cache

@@ -42,6 +42,7 @@ class CanonicalLU(NamedTuple):
     pivots: Tensor
     inverse_order: Tensor
     rank: Tensor
+    is_suspect: Tensor
 
 
 def canonical(LU: Tensor, pivots: Tensor) -> CanonicalLU:
@@ -57,7 +58,7 @@ def canonical(LU: Tensor, pivots: Tensor) -> CanonicalLU:
 
     Returns:
         LU and pivots, the same objects where every rank is full, `inverse_order` of those pivots,
-        and ranks, int64 (...).
+        ranks, int64 (...), and whether a pivot may be zero, bool (...).
 
     Example:
         >>> LU, pivots, _ = torch.linalg.lu_factor_ex(torch.ones(2, 2))
@@ -68,17 +69,21 @@ def canonical(LU: Tensor, pivots: Tensor) -> CanonicalLU:
     k = min(m, n)
     rank = torch.full(batch, k, dtype=torch.int64, device=LU.device)
     if LU.numel() == 0:
-        return CanonicalLU(LU, pivots, inverse_order(pivots, m), rank)
+        nothing = torch.zeros(batch, dtype=torch.bool, device=LU.device)
+        return CanonicalLU(LU, pivots, inverse_order(pivots, m), rank, nothing)
     # The test of the last pivot costs k products a matrix; few matrices go further.
     if LU.device.type == "cpu":
         order = torch.empty(*batch, m, dtype=torch.int64)
-        small = torch.empty(*batch, 1, dtype=torch.bool)
-        launch("last_pivot_is_small", 2 * k + m, batch, LU, pivots, small, order)
+        suspect = torch.empty(batch, dtype=torch.bool)
+        arguments = (LU, pivots, suspect.unsqueeze(-1), order)
+        launch("pivot_may_be_zero", 2 * k + m, batch, *arguments)
     else:
-        order, small = inverse_order(pivots, m), _last_pivot_is_small(LU)
-    deficient = rest_is_roundoff(LU, k - 1) if bool(small.any()) else None
+        order = inverse_order(pivots, m)
+        no_zero = LU.diagonal(dim1=-2, dim2=-1).all(-1)
+        suspect = _last_pivot_is_small(LU).logical_or_(no_zero.logical_not_())
+    deficient = rest_is_roundoff(LU, k - 1) if bool(suspect.any()) else None
     if deficient is None or not bool(deficient.any()):
-        return CanonicalLU(LU, pivots, order, rank)
+        return CanonicalLU(LU, pivots, order, rank, suspect)
     LU, pivots = LU.clone(), pivots.clone()
     if _is_compiled(LU):
         matrices, swaps = LU[deficient].contiguous(), pivots[deficient].contiguous()
@@ -91,7 +96,7 @@ def canonical(LU: Tensor, pivots: Tensor) -> CanonicalLU:
             where = tuple(index)
             rank[where] = highest = _rank(LU[where])
             _canonicalize(LU[where], pivots[where], highest)
-    return CanonicalLU(LU, pivots, inverse_order(pivots, m), rank)
+    return CanonicalLU(LU, pivots, inverse_order(pivots, m), rank, suspect)
 
 
 def _is_compiled(LU: Tensor) -> bool:

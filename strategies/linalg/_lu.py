@@ -47,7 +47,7 @@ class LUResult(NamedTuple):
 
 @dataclass(frozen=True)
 class _LUFactor(Rule):
-    """Outputs: packed LU, LAPACK pivots, info, inverse row order, rank."""
+    """Outputs: packed LU, LAPACK pivots, info, inverse row order, rank, whether a pivot may be zero."""
 
     name = "lu_factor"
 
@@ -58,8 +58,8 @@ class _LUFactor(Rule):
         LU, pivots, info = torch.linalg.lu_factor_ex(inputs[0], pivot=self.pivot)
         if self.check_errors:  # here and not by the caller, who under `vmap` cannot see values
             _raise_for_info(info)
-        LU, pivots, order, rank = canonical(LU, pivots)
-        return (LU, pivots, info, order, rank), None
+        LU, pivots, order, rank, is_suspect = canonical(LU, pivots)
+        return (LU, pivots, info, order, rank, is_suspect), None
 
     def backward(
         self,
@@ -70,11 +70,10 @@ class _LUFactor(Rule):
         cotangents: Tensors,
         needed: Sequence[bool],
     ) -> Gradients:
-        LU, _, _, order, rank = outputs
+        LU, _, _, order, rank, is_suspect = outputs
         (cotangent,) = cotangents
-        if not bool(
-            LU.diagonal(dim1=-2, dim2=-1).all()
-        ):  # the trailing pivots of canonical form, too
+        # Of canonical form the trailing pivots are zero, too.
+        if bool(is_suspect.any()) and not bool(LU.diagonal(dim1=-2, dim2=-1).all()):
             LU, cotangent = formula.extend(LU, rank), formula.mask_trailing(cotangent, rank)
             _refuse_zero_pivots(LU)
         return (strategy.lu_backward(LU, order, cotangent),)
@@ -82,7 +81,7 @@ class _LUFactor(Rule):
     def explicit_backward(
         self, strategy: Strategy, inputs: Tensors, outputs: Tensors, cotangents: Tensors
     ) -> Tensors:
-        LU, _, _, order, rank = outputs
+        LU, _, _, order, rank, _ = outputs
         rows = formula.backward(
             Triangular, formula.extend(LU, rank), formula.mask_trailing(cotangents[0], rank)
         )
@@ -91,7 +90,7 @@ class _LUFactor(Rule):
     def jvp(
         self, strategy: Strategy, inputs: Tensors, outputs: Tensors, tangents: Gradients
     ) -> Tensors:
-        LU, _, _, order, rank = outputs
+        LU, _, _, order, rank, _ = outputs
         (tangent,) = tangents
         assert tangent is not None
         rows = formula.permute_rows(tangent, order_of(order))
@@ -213,7 +212,7 @@ def lu(A: Tensor, *, pivot: bool = True, strategy: StrategyChoice = "auto") -> L
     if chosen.forward_is_differentiable:
         return LUResult(*torch.linalg.lu(A, pivot=pivot))
     require_float_matrix("lu", A)
-    LU, _, _, order, _ = run(_LUFactor(pivot), chosen, A)
+    LU, _, _, order, *_ = run(_LUFactor(pivot), chosen, A)
     m, n = A.shape[-2:]
     k = min(m, n)
     unit = torch.eye(m, k, dtype=A.dtype, device=A.device)

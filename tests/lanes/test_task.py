@@ -7,7 +7,7 @@ from strategies.lanes.task import task
 
 
 def test_it_begins_with_no_group_taken_and_the_sizes():
-    assert task(5, 2, []).tolist() == [0, 5, 2]
+    assert task(5, 2, [], is_batch=True).tolist() == [0, 5, 2]
 
 
 @pytest.mark.parametrize(
@@ -21,4 +21,14 @@ def test_it_begins_with_no_group_taken_and_the_sizes():
     ids=["rows", "columns", "two dimensions", "expanded"],
 )
 def test_an_argument_is_its_address_extents_and_strides(tensor, extents, strides):
-    assert task(5, 2, [tensor])[3:].tolist() == [tensor.data_ptr(), *extents, *strides]
+    assert task(5, 2, [tensor], is_batch=True)[3:].tolist() == [
+        tensor.data_ptr(),
+        *extents,
+        *strides,
+    ]
+
+
+def test_a_single_matrix_is_a_batch_of_one():
+    tensor = torch.empty(2, 3)
+    words = task(1, 1, [tensor], is_batch=False)[3:].tolist()
+    assert words == [tensor.data_ptr(), 1, 2, 3, 0, 3, 1]

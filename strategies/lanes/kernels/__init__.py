@@ -1,11 +1,12 @@
 """The functions that `strategies.lanes.launch` runs, by name."""
 
 from strategies.lanes.kernels.backward import inv, inverse_adjoint, lstsq, lu, pinv, solve
+from strategies.lanes.kernels.elimination import reverse_elimination
 from strategies.lanes.kernels.inspection import (
     canonicalize,
     determinant,
     inverse_order,
-    last_pivot_is_small,
+    pivot_may_be_zero,
     rest_is_roundoff,
 )
 
@@ -15,10 +16,11 @@ __all__ = [
     "inv",
     "inverse_adjoint",
     "inverse_order",
-    "last_pivot_is_small",
     "lstsq",
     "lu",
     "pinv",
+    "pivot_may_be_zero",
     "rest_is_roundoff",
+    "reverse_elimination",
     "solve",
 ]

@@ -15,6 +15,7 @@ from strategies.lanes.task import (
     integers,
     matrices,
     numbers,
+    one_by_one,
     pivots,
     reordered,
     single_matrices,
@@ -24,7 +25,7 @@ __all__ = [
     "canonicalize",
     "determinant",
     "inverse_order",
-    "last_pivot_is_small",
+    "pivot_may_be_zero",
     "rest_is_roundoff",
 ]
 
@@ -32,6 +33,7 @@ Array = Any  # NumPy arrays of whatever the kernel is compiled for
 Task = Any  # see `strategies.lanes.task`
 
 
+@one_by_one
 def inverse_order(task: Task) -> None:
     """The row swaps of LAPACK pivots, applied backwards: the inverse of the order they make."""
     swaps, result = pivots(task, 0), integers(task, 1)
@@ -48,6 +50,7 @@ def _undo(swaps: Array, order: Array) -> None:
         order[i], order[j] = order[j], order[i]
 
 
+@one_by_one
 def determinant(task: Task) -> None:
     """Det A, how many pivots are at most √ε of the largest entry of the factors, `inverse_order`."""
     LU, swaps = matrices(task, 0), pivots(task, 1)
@@ -69,14 +72,18 @@ def determinant(task: Task) -> None:
         _undo(swaps[matrix], order[matrix])
 
 
-def last_pivot_is_small(task: Task) -> None:
-    """Whether the last pivot is at most √ε of the terms that it is the sum of; `inverse_order`."""
+@one_by_one
+def pivot_may_be_zero(task: Task) -> None:
+    """Whether the last pivot is at most √ε of its terms or another one zero; `inverse_order`."""
     LU, swaps, result, order = matrices(task, 0), pivots(task, 1), flags(task, 2), integers(task, 3)
     _, m, n = LU.shape
     last = min(m, n) - 1
     small = np.sqrt(np.finfo(LU.real.dtype).eps)
     for matrix in single_matrices(task):
-        result[matrix, 0] = _is_small(LU[matrix], last, last, small)
+        is_suspect = _is_small(LU[matrix], last, last, small)
+        for i in range(last):
+            is_suspect |= LU[matrix, i, i] == 0
+        result[matrix, 0] = is_suspect
         _undo(swaps[matrix], order[matrix])
 
 
@@ -90,6 +97,7 @@ def _is_small(F: Array, row: int, column: int, small: float) -> bool:
     return entry <= small * terms
 
 
+@one_by_one
 def rest_is_roundoff(task: Task) -> None:
     """Whether what is left after some steps of elimination is roundoff: `linalg._canonical_lu`."""
     LU, ranks, result = matrices(task, 0), integers(task, 1), flags(task, 2)
@@ -98,6 +106,7 @@ def rest_is_roundoff(task: Task) -> None:
         result[matrix, 0] = _rest_is_roundoff(LU[matrix], ranks[matrix, 0], precision)
 
 
+@one_by_one
 def canonicalize(task: Task) -> None:
     """Overwrite rank-deficient factors and pivots by their canonical form, and tell the rank."""
     LU, swaps, ranks = matrices(task, 0), pivots(task, 1), integers(task, 2)
