@@ -122,6 +122,10 @@ class PseudoInverse(ABC):
         """(FᴴF)⁺ x: (..., n, k) -> (..., n, k)."""
         return self.solve(self.solve_adjoint(x))
 
+    def add_from_range(self, c: Tensor, target: Tensor) -> None:
+        """Add `from_range(c)` to the target, in place: (..., r, k), (..., m, k)."""
+        target += self.from_range(c)
+
     def range_complement(self, b: Tensor) -> Tensor:
         """(I − F F⁺) b, the part of b outside the range of F: (..., m, k) -> (..., m, k)."""
         if self.full_row_rank:

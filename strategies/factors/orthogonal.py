@@ -57,6 +57,12 @@ class Orthogonal(PseudoInverse):
     def from_range(self, c: Tensor) -> Tensor:
         return self.left @ c
 
+    def add_from_range(self, c: Tensor, target: Tensor) -> None:
+        if target.ndim == 2:
+            target.addmm_(self.left, c)
+        else:
+            super().add_from_range(c, target)
+
     def solve(self, c: Tensor) -> Tensor:
         x = self.core.apply(c)
         return x if self.right is None else self.right @ x

@@ -16,6 +16,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from strategies.formulas.columns import product_by_columns
 from strategies.formulas.solve import rhs_tangent as change_of_rhs
 from strategies.pseudo_inverse import PseudoInverse
 
@@ -56,7 +57,7 @@ def backward(
     if not inverse.full_column_rank:
         left.append(inverse.apply_adjoint(solution))
         right.append(inverse.null_complement(cotangent))
-    return torch.cat(left, dim=-1) @ torch.cat(right, dim=-1).mH, Z
+    return product_by_columns(torch.cat(left, dim=-1), torch.cat(right, dim=-1).mH), Z
 
 
 def jvp(

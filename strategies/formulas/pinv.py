@@ -15,6 +15,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from strategies.formulas.columns import product_by_columns
 from strategies.pseudo_inverse import PseudoInverse
 
 __all__ = ["backward", "jvp"]
@@ -49,8 +50,8 @@ def backward(inverse: PseudoInverse, matrix: Tensor, cotangent: Tensor) -> Tenso
         return inverse.from_range(through_inverse)
     identity = torch.eye(n, dtype=matrix.dtype, device=matrix.device)
     gram = inverse.apply_gram(identity.expand(*matrix.shape[:-2], n, n))
-    gradient = W @ gram
-    gradient += inverse.from_range(through_inverse - in_range @ gram)
+    gradient = product_by_columns(W, gram)
+    inverse.add_from_range(through_inverse - in_range @ gram, gradient)
     return gradient
 
 

@@ -128,7 +128,8 @@ class _Call:
     def forward(self, inputs: Tensors) -> Tensors:
         with _InOperation(self.rule.name, inputs[0]):
             outputs, inverse = self.rule.forward(self.strategy, *inputs)
-        outputs = tuple(_of_its_own(output, inputs) for output in outputs)
+        given = set(map(id, inputs))
+        outputs = tuple(_with_own_tangent(output, given) for output in outputs)
         known = [*inputs, *outputs]
         positions = {id(tensor): i for i, tensor in enumerate(known)}
         sources = []
@@ -159,7 +160,8 @@ class _Call:
             )
         given = (*cotangents, *saved)
         return tuple(
-            None if gradient is None else _of_its_own(gradient, given) for gradient in gradients
+            None if gradient is None else _with_own_memory(gradient, given)
+            for gradient in gradients
         )
 
     def explicit_backward(self, saved: Tensors) -> tuple[Callable[..., Tensors], Tensors]:
@@ -176,14 +178,26 @@ class _Call:
         return gradient, (*inputs, *outputs[:count])
 
 
-def _of_its_own(result: Tensor, given: Tensors) -> Tensor:
-    """The result, copied where it is a view or one of the tensors given.
+def _with_own_tangent(result: Tensor, given: set[int]) -> Tensor:
+    """The result, copied where it is a view or one of the tensors given, by identity.
 
     Forward mode has no tangent for a view of another tensor, and an autograd function may not return
     what it was given.
     """
-    is_given = any(result is tensor for tensor in given)
-    return result.clone() if is_given or result._base is not None else result
+    return result.clone() if id(result) in given or result._is_view() else result
+
+
+def _with_own_memory(result: Tensor, given: Tensors) -> Tensor:
+    """The result, copied where it shares memory with one of the tensors given.
+
+    A gradient becomes `.grad`, which is written to. The transpose of a new tensor is left as it is.
+    """
+    if result._is_view():
+        base = result._base
+        is_shared = any(base is tensor or base is tensor._base for tensor in given)
+    else:
+        is_shared = any(result is tensor for tensor in given)
+    return result.clone() if is_shared or result.is_conj() else result
 
 
 _PLACEHOLDER = torch.empty(0, 0)
@@ -294,7 +308,7 @@ class _Cotangent(torch.autograd.Function):
         count = call.rule.differentiable
         gradients = call.backward(tensors[:count], tensors[count:], needed)
         return tuple(
-            gradient
+            _with_own_tangent(gradient, set())
             for gradient, need in zip(gradients, needed, strict=True)
             if need and gradient is not None
         )
