@@ -273,7 +273,7 @@ CPU = Grid(
         ),
         lstsq=Block(
             f"{_TALL}, {_with(16, '8x8, 32x32, 128x128, 512x512, 32x8, 128x8, 512x32, 128x32')}, "
-            f"{_with(16, '256x128, 512x128')}, {_with(4, '512x256')}, "
+            f"{_with(16, '256x128, 512x128')}, {_with(4, '256x4, 128x8, 512x256')}, "
             "32x32 rank=16, 128x128 rank=64, 128x8 rank=4, 512x32 rank=16",
             dtypes=REAL,
         ),
@@ -282,7 +282,9 @@ CPU = Grid(
     # One right-hand side is another case in PyTorch than two.
     | {"solve": Block(", ".join(_with(k, _SIDES) for k in (1, 2, 4, 16)), dtypes=REAL)},
     batched=_everywhere(
-        lu_factor=Block(f"{_SIDES_BATCHED}, 16x4, 4x16, 64x16, 16x64, 256x8, 8x256", _DEEP, REAL),
+        lu_factor=Block(
+            f"{_SIDES_BATCHED}, 128x128, 16x4, 4x16, 64x16, 16x64, 256x8, 8x256", _DEEP, REAL
+        ),
         pinv=Block(f"{_TALL_BATCHED}, 24x24, 48x12, {_DEFICIENT_BATCHED}", _DEEP, REAL),
         lstsq=Block(
             f"{_TALL_BATCHED}, 24x24, {_with(4, '24x24, 64x24')}, "
@@ -292,7 +294,14 @@ CPU = Grid(
         ),
         square=Block(_SQUARE_BATCHED, _DEEP, REAL),
     )
-    | {"solve": Block(f"{_SQUARE_BATCHED}, {_with(16, '4x4, 16x16, 64x64')}", _DEEP, REAL)},
+    | {
+        "solve": Block(
+            f"{_SQUARE_BATCHED}, {_with(4, '4x4, 16x16')}, "
+            f"{_with(16, '4x4, 8x8, 16x16, 32x32, 64x64')}",
+            _DEEP,
+            REAL,
+        )
+    },
     conditioned=QUICK.conditioned,
     log10_conds=QUICK.log10_conds,
     sized=QUICK.sized,
