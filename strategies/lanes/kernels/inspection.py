@@ -74,13 +74,13 @@ def determinant(task: Task) -> None:
 
 @one_by_one
 def pivot_may_be_zero(task: Task) -> None:
-    """Whether the last pivot is at most √ε of its terms or another one zero; `inverse_order`."""
+    """Whether the last pivot may be roundoff or another one is zero; `inverse_order`."""
     LU, swaps, result, order = matrices(task, 0), pivots(task, 1), flags(task, 2), integers(task, 3)
     _, m, n = LU.shape
     last = min(m, n) - 1
-    small = np.sqrt(np.finfo(LU.real.dtype).eps)
+    precision = np.finfo(LU.real.dtype).eps
     for matrix in single_matrices(task):
-        is_suspect = _is_small(LU[matrix], last, last, small)
+        is_suspect = _may_be_roundoff(LU[matrix], last, precision)
         for i in range(last):
             is_suspect |= LU[matrix, i, i] == 0
         result[matrix, 0] = is_suspect
@@ -161,8 +161,23 @@ def _rows_are_small(size: Array, first: int, small: float) -> bool:
     return True
 
 
+@compiled
+def _may_be_roundoff(F: Array, last: int, precision: float) -> bool:
+    """What can be told of `_rest_is_roundoff` at rank `last` without a product of the factors."""
+    small = np.sqrt(precision)
+    if not _is_small(F, last, last, small):
+        return False
+    rows = F * np.float64(1)
+    size = np.abs(rows)
+    if not _rows_are_small(size, last, small):
+        return False
+    complement, scale = _complement(rows, size, last)
+    return scale == 0 or not _is_more(complement, *_amplification(rows, last), precision)
+
+
 @reordered
-def _is_roundoff(F: Array, size: Array, rank: int, precision: float) -> bool:
+def _complement(F: Array, size: Array, rank: int) -> tuple[float, float]:
+    """Its squared norm, in units of the largest sum of a column of |U|, and one over that sum."""
     m, n = F.shape
     k = min(m, n)
     terms = np.zeros(n)
@@ -171,7 +186,7 @@ def _is_roundoff(F: Array, size: Array, rank: int, precision: float) -> bool:
             terms[j] += size[i, j]
     largest = terms.max()
     if not largest > 0:
-        return True
+        return 0.0, 0.0
     scale = 1 / largest
     left = 0.0
     for i in range(rank, m):
@@ -180,11 +195,30 @@ def _is_roundoff(F: Array, size: Array, rank: int, precision: float) -> bool:
             for s in range(rank, min(i, j + 1, k)):
                 entry += F[i, s] * F[s, j]
             left += (abs(entry) * scale) ** 2
+    return left, scale
+
+
+@compiled
+def _is_more(complement: float, rows: Array, columns: Array, precision: float) -> bool:
+    """Whether it exceeds a bound on its roundoff, whatever the entries of |L||U|.
+
+    Pivoting keeps |L| ≤ √2 (complex pivots are compared by |re| + |im|), and the entries of |L||U| at
+    most that times the largest sum of a column of |U|.
+    """
+    return complement > 2 * precision**2 * rows.sum() * columns.sum()
+
+
+@reordered
+def _is_roundoff(F: Array, size: Array, rank: int, precision: float) -> bool:
+    m, n = F.shape
+    k = min(m, n)
+    left, scale = _complement(F, size, rank)
+    if scale == 0:
+        return True
     rows, columns = _amplification(F, rank)
-    # Pivoting keeps |L| ≤ √2 (complex pivots are compared by |re| + |im|), and the entries of |L||U|
-    # at most that times the largest sum of a column of |U|: often that decides, for less.
-    if left > 2 * precision**2 * rows.sum() * columns.sum():
+    if _is_more(left, rows, columns, precision):  # it often is, and that costs less
         return False
+    terms = np.empty(n)
     variance = 0.0
     for i in range(m):
         terms[:] = 0
