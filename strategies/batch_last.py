@@ -7,7 +7,7 @@ from torch import Tensor
 
 from strategies import tiles
 from strategies.factors import LUFactors, Orthogonal, Reflected, Triangular
-from strategies.formulas.lu import permute_rows
+from strategies.formulas.lu import permute_rows, reverse_flops
 from strategies.lanes import launch
 from strategies.pseudo_inverse import PseudoInverse
 from strategies.triangular_solve import TriangularSolve
@@ -49,12 +49,10 @@ class BatchLast(TriangularSolve):
         if not _is_small(LU):
             return super().lu_backward(LU, inverse_order, cotangent)
         gradient = torch.empty_like(cotangent, memory_format=torch.contiguous_format)
+        *batch, m, n = LU.shape
         if LU.device.type == "cpu":
-            small, large = sorted(LU.shape[-2:])
-            flops = 2 * (small**2 * large - small**3 / 3)
-            launch("lu", flops, LU.shape[:-2], LU, inverse_order, cotangent, gradient)
+            launch("lu", reverse_flops(m, n), batch, LU, inverse_order, cotangent, gradient)
             return gradient
-        m, n = LU.shape[-2:]
         parts = (torch.split(tensor.reshape(-1, m, n), _CHUNK) for tensor in (LU, cotangent))
         results = torch.split(gradient.view(-1, m, n), _CHUNK)
         for factors, bar, result in zip(*parts, results, strict=True):

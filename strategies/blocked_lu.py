@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from strategies.formulas.lu import permute_rows
+from strategies.formulas.lu import permute_rows, reverse_flops
 from strategies.lanes import has_blas, launch
 from strategies.triangular_solve import TriangularSolve
 
@@ -74,8 +74,7 @@ class BlockedLU(TriangularSolve):
 def _launch(LU: Tensor, bar: Tensor, inverse_order: Tensor) -> None:
     """The compiled loop, over the matrices of a batch or over the blocks of each in all threads."""
     *batch, m, n = LU.shape
-    small, large = sorted((m, n))
-    flops = 2 * (small**2 * large - small**3 / 3)
+    flops = reverse_flops(m, n)
     if LU.stride(-2) != 1 or LU.stride(-1) < m:
         LU = LU.mT.contiguous().mT
     arguments = (LU.conj(), bar, inverse_order)

@@ -2,7 +2,7 @@
 
 From Python every product of small blocks costs several times what it computes. These are the same
 routines, in the same threads, called from machine code. Arrays hold their columns one after the
-other, as LAPACK's do; of two operands that overlap none is written to.
+other, as LAPACK's do; one that is written to overlaps no other operand.
 
 The compiler's cache does not see changes in this file: after one, remove `kernels/__pycache__`.
 """

@@ -192,11 +192,8 @@ def _with_own_memory(result: Tensor, given: Tensors) -> Tensor:
 
     A gradient becomes `.grad`, which is written to. The transpose of a new tensor is left as it is.
     """
-    if result._is_view():
-        base = result._base
-        is_shared = any(base is tensor or base is tensor._base for tensor in given)
-    else:
-        is_shared = any(result is tensor for tensor in given)
+    owner = result._base if result._is_view() else result
+    is_shared = any(owner is tensor or owner is tensor._base for tensor in given)
     return result.clone() if is_shared or result.is_conj() else result
 
 
