@@ -20,6 +20,11 @@ _CHUNK = 8192  # matrices at a time: bounds the copies; measured as fast as a wh
 _LARGEST = 64
 _LARGEST_WITH_FEW_RIGHT_HAND_SIDES = 16
 
+# Of tall matrices; with fewer entries the batch is innermost, with more right-hand sides the products
+# are a library's, as measured.
+_FEW_ENTRIES = 1024
+_FEW_RIGHT_HAND_SIDES = 4
+
 
 class BatchLast(TriangularSolve):
     """The formulas unrolled to single numbers, each step the same for all matrices of a batch.
@@ -89,24 +94,23 @@ class BatchLast(TriangularSolve):
     ) -> tuple[Tensor | None, Tensor]:
         if isinstance(inverse, LUFactors):
             return self.solve_backward(inverse, solution, cotangent, need_matrix=need_matrix)
-        if not (
-            need_matrix
-            and isinstance(inverse, Reflected)
-            and _is_small_on_cpu(matrix, _LARGEST_WITH_FEW_RIGHT_HAND_SIDES)
-        ):
+        if not (need_matrix and isinstance(inverse, Reflected)):
             return super().lstsq_backward(
                 inverse, matrix, rhs, solution, cotangent, need_matrix=need_matrix
             )
+        if _has_many_rows(matrix, rhs):
+            return _by_rows(inverse.apply_gram(cotangent), matrix, rhs, solution)
+        if not _is_small_on_cpu(matrix, _LARGEST_WITH_FEW_RIGHT_HAND_SIDES):
+            return super().lstsq_backward(inverse, matrix, rhs, solution, cotangent)
         gradient = torch.empty_like(matrix, memory_format=torch.contiguous_format)
         rhs_gradient = torch.empty_like(rhs, memory_format=torch.contiguous_format)
         m, n = matrix.shape[-2:]
-        flops = (10 * m * n + 2 * n**2) * rhs.shape[-1]
+        flops = (8 * m * n + 2 * n**2) * rhs.shape[-1]
         launch(
             "lstsq",
             flops,
             matrix.shape[:-2],
-            *(inverse.reflectors, inverse.scales.unsqueeze(-1), matrix),
-            *(rhs, solution, cotangent, rhs_gradient, gradient),
+            *(inverse.packed_R, matrix, rhs, solution, cotangent, rhs_gradient, gradient),
         )
         return gradient, rhs_gradient
 
@@ -161,6 +165,27 @@ def _is_small(matrix: Tensor, largest: int = _LARGEST) -> bool:
 
 def _is_small_on_cpu(matrix: Tensor, largest: int = _LARGEST) -> bool:
     return matrix.device.type == "cpu" and _is_small(matrix, largest)
+
+
+def _has_many_rows(matrix: Tensor, rhs: Tensor) -> bool:
+    m, n = matrix.shape[-2:]
+    is_there = matrix.device.type == "cpu" and matrix.is_contiguous() and rhs.numel() > 0
+    return is_there and m * n > _FEW_ENTRIES and rhs.shape[-1] <= _FEW_RIGHT_HAND_SIDES
+
+
+def _by_rows(w: Tensor, matrix: Tensor, rhs: Tensor, solution: Tensor) -> tuple[Tensor, Tensor]:
+    """The gradients of a tall least-squares problem from w = (AᴴA)⁻¹ G: see `formulas.lstsq`.
+
+    The rows of a tall matrix are a batch like another: all have the same products to do.
+    """
+    n, k = w.shape[-2:]
+    gradient = torch.empty_like(matrix, memory_format=torch.contiguous_format)
+    rhs_gradient = torch.empty_like(rhs, memory_format=torch.contiguous_format)
+    columns = torch.cat((w, solution), dim=-1).mT.reshape(-1, n)
+    arguments = (matrix.view(-1, n), rhs.contiguous().view(-1, k), columns.contiguous())
+    results = (rhs_gradient.view(-1, k), gradient.view(-1, n))
+    launch("lstsq_by_rows", 8 * n * k, results[0].shape[:1], *arguments, *results)
+    return gradient, rhs_gradient
 
 
 def _batch_last(matrices: Tensor) -> Tensor:

@@ -115,6 +115,7 @@ class _NormalEquations(PseudoInverse):
 
     full_column_rank = True
     full_row_rank = False
+    solves_stably = True  # c is the solution already
 
     @property
     def rank(self) -> Tensor:

@@ -90,6 +90,14 @@ class PseudoInverse(ABC):
         """All singular values, (..., min(m, n)), where the factors hold them."""
         return None
 
+    @property
+    def solves_stably(self) -> bool:
+        """Whether F · `solve(c)` is `from_range(c)` but for roundoff that grows as κ, and not as κ².
+
+        So it is by substitution, and is not by an F⁺ formed as a matrix.
+        """
+        return False
+
     @abstractmethod
     def to_range(self, b: Tensor) -> Tensor:
         """Coordinates of F F⁺ b: (..., m, k) -> (..., r, k)."""

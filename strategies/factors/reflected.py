@@ -39,6 +39,7 @@ class Reflected(PseudoInverse):
 
     full_column_rank = True
     full_row_rank = False
+    solves_stably = True
 
     @staticmethod
     def pays(matrix: Tensor, rhs: Tensor) -> bool:

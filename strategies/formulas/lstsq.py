@@ -9,6 +9,10 @@ so that with Z = A⁺ᴴ G and w = A⁺ Z
     B̄ = Z,    Ā = −Z Xᴴ + R wᴴ + (A⁺ᴴ X) ((I − A⁺A) G)ᴴ:
 
 O(mnk) from the factors that the forward already has.
+
+At full column rank Z is A (AᴴA)⁺ G, too, and A w with w by substitution has an error of the same
+order κ u as Q R⁻ᴴ G has: the semi-normal equations for a solution of least norm (Paige 1973; Demmel &
+Higham 1993). Then one product, A [w X], is all that has the length of A before the gradient itself.
 """
 
 from __future__ import annotations
@@ -46,18 +50,32 @@ def backward(
         Ā, (..., m, n), or None, and B̄, (..., m, k).
     """
     coordinates = inverse.solve_adjoint(cotangent)
-    Z = inverse.from_range(coordinates)
-    if not need_matrix:
-        return None, Z
+    if is_tall(inverse):
+        w = inverse.solve(coordinates)
+        if not need_matrix:
+            return None, matrix @ w
+        products = product_by_columns(matrix, torch.cat((w, solution), dim=-1))
+        k = solution.shape[-1]
+        Z, fitted = products[..., :k], products[..., k:]
+        left, right = [Z, rhs - fitted], [-solution, w]
+    else:
+        Z = inverse.from_range(coordinates)
+        if not need_matrix:
+            return None, Z
+        left, right = [Z], [-solution]
+        if not inverse.full_row_rank:
+            left.append(rhs - matrix @ solution)
+            right.append(inverse.solve(coordinates))
+        if not inverse.full_column_rank:
+            left.append(inverse.apply_adjoint(solution))
+            right.append(inverse.null_complement(cotangent))
     # Outer products of k columns each, joined so that the m×n result is written once.
-    left, right = [Z], [-solution]
-    if not inverse.full_row_rank:
-        left.append(rhs - matrix @ solution)
-        right.append(inverse.solve(coordinates))
-    if not inverse.full_column_rank:
-        left.append(inverse.apply_adjoint(solution))
-        right.append(inverse.null_complement(cotangent))
     return product_by_columns(torch.cat(left, dim=-1), torch.cat(right, dim=-1).mH), Z
+
+
+def is_tall(inverse: PseudoInverse) -> bool:
+    """Whether products with A and substitution are all that a gradient takes."""
+    return inverse.solves_stably and inverse.full_column_rank and not inverse.full_row_rank
 
 
 def jvp(

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numba
 from llvmlite import ir
@@ -36,6 +36,7 @@ __all__ = [
     "one_by_one",
     "pivots",
     "reordered",
+    "rows",
     "single_matrices",
     "task",
 ]
@@ -127,12 +128,12 @@ def single_matrices(block: Any) -> Iterator[int]:
             yield matrix
 
 
-def _argument(dtype_in: Callable[[Any], Any], ndim: int) -> Any:
+def _argument(dtype_in: Callable[[Any], Any], ndim: int, layout: Literal["A", "C"] = "A") -> Any:
     """A function of block and position: that argument as an array of so many dimensions."""
 
     def view(_typing: Any, block: Any, _: Any) -> Any:
         dtype = dtype_in(block)
-        kind = types.Array(dtype, ndim, "A")
+        kind = types.Array(dtype, ndim, layout)
 
         def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
             first = builder.add(
@@ -165,6 +166,7 @@ def _argument(dtype_in: Callable[[Any], Any], ndim: int) -> Any:
 
 matrices = _argument(lambda block: block.dtype, 3)
 numbers = _argument(lambda block: block.dtype, 2)
+rows = _argument(lambda block: block.dtype, 2, "C")
 integers = _argument(lambda _: types.int64, 2)
 pivots = _argument(lambda _: types.int32, 2)
 flags = _argument(lambda _: types.boolean, 2)

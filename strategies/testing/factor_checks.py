@@ -233,6 +233,19 @@ def _check_tolerances(strategy: Strategy) -> None:
     )
 
 
+def _check_stable_solve(strategy: Strategy) -> None:
+    """F · solve(c) is from_range(c), far within κ² u, of an F that is said to be solved stably."""
+    F = gallery.random_with_condition((12, 4), torch.float64, 6).matrix.to(device())
+    inverse = strategy.factor(F.clone())
+    if not inverse.solves_stably:
+        raise NotApplicableError("does not claim to solve stably")
+    c = inverse.to_range(numbered((12, _COLUMNS), torch.float64, 6))
+    expected = inverse.from_range(c)
+    error = float(torch.linalg.matrix_norm(F @ inverse.solve(c) - expected))
+    limit = 1e-8 * float(torch.linalg.matrix_norm(expected))
+    require(error <= limit, f"F @ solve(c) is off by {error:.1e} at κ = 1e6, more than {limit:.0e}")
+
+
 def _check_mixed_ranks(strategy: Strategy) -> None:
     """Matrices of a batch may differ in rank, down to zero."""
     if strategy.requires_full_rank:
@@ -270,5 +283,6 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check("triangular structures", _check_triangular_structures),
     Check("tolerances", _check_tolerances),
+    Check("stable solve", _check_stable_solve),
     Check("mixed ranks in a batch", _check_mixed_ranks),
 )

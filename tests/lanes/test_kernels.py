@@ -5,10 +5,13 @@ import torch
 
 from strategies import linalg
 
+# More than 1024 entries are gone over row by row.
+TALL_LAST = [(5, 5), (7, 3), (3, 7), (103, 10)]
+
 OPERATIONS = {
     "lu": (lambda A, B, s: linalg.lu_factor(A, strategy=s).LU, [(5, 5), (7, 3), (3, 7)]),
     "pinv": (lambda A, B, s: linalg.pinv(A, strategy=s), [(5, 5), (7, 3), (3, 7)]),
-    "lstsq": (lambda A, B, s: linalg.lstsq(A, B, strategy=s).solution, [(5, 5), (7, 3), (3, 7)]),
+    "lstsq": (lambda A, B, s: linalg.lstsq(A, B, strategy=s).solution, TALL_LAST),
     "solve": (lambda A, B, s: linalg.solve(A, B, strategy=s), [(5, 5)]),
     "inv": (lambda A, B, s: linalg.inv(A, strategy=s), [(5, 5)]),
     "det": (lambda A, B, s: linalg.det(A, strategy=s), [(5, 5)]),
@@ -20,7 +23,7 @@ BATCHES = [(), (3,), (130,), (2, 3), (65,)]
 
 
 def _gradients(name, strategy, A, B):
-    A, B = A.clone().requires_grad_(), B.clone().requires_grad_()
+    A, B = A.detach().requires_grad_(), B.detach().requires_grad_()
     result = OPERATIONS[name][0](A, B, strategy)
     generator = torch.Generator().manual_seed(1)
     cotangent = torch.randn(result.shape, dtype=result.dtype, generator=generator)
@@ -54,6 +57,16 @@ def test_a_matrix_has_the_same_gradient_alone_and_in_any_batch(name, shape):
     cotangent = torch.randn(result.shape, generator=generator)
     alone = torch.autograd.grad(result[7], A, cotangent[7])[0][7]
     assert torch.equal(alone, together[7])
+
+
+@pytest.mark.parametrize("k", [1, 4, 5])
+@pytest.mark.parametrize("is_transposed", [False, True])
+def test_tall_least_squares_of_any_strides_and_number_of_right_hand_sides(k, is_transposed):
+    A = torch.randn(60, 200, dtype=torch.float64).mT if is_transposed else torch.randn(200, 60)
+    B = torch.randn(200, 2 * k, dtype=A.dtype)[:, ::2]
+    ours, reference = (_gradients("lstsq", s, A, B) for s in ("batch_last", "svd_truncated_pinv"))
+    for gradient, expected in zip(ours, reference, strict=True):
+        torch.testing.assert_close(gradient, expected, rtol=1e-3, atol=1e-5)
 
 
 def test_strided_inputs_are_read_in_place():

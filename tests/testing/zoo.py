@@ -127,6 +127,14 @@ class HidesItsTensors(Spoiled): ...
 # What factor reads, cuts and refuses.
 
 
+@spoiled(
+    "stable solve",
+    solves_stably=True,
+    solve=lambda self, c: Orthogonal.solve(self, c) * (1 + 1e-6),
+)
+class ClaimsToSolveStably(Spoiled): ...
+
+
 @caught_by("triangular structures")
 class ReadsTheOtherTriangle(SVDTruncatedPinv):
     def factor(self, matrix, structure=Structure.GENERAL, *, rtol=None, atol=None):

@@ -9,6 +9,7 @@ from strategies.lanes.kernels.inspection import (
     pivot_may_be_zero,
     rest_is_roundoff,
 )
+from strategies.lanes.kernels.least_squares import lstsq_by_rows
 
 __all__ = [
     "canonicalize",
@@ -17,6 +18,7 @@ __all__ = [
     "inverse_adjoint",
     "inverse_order",
     "lstsq",
+    "lstsq_by_rows",
     "lu",
     "pinv",
     "pivot_may_be_zero",

@@ -275,46 +275,24 @@ def pinv(task: Task) -> None:
 
 
 def lstsq(task: Task) -> None:
-    """The formula of `strategies.formulas.lstsq` over `strategies.factors.Reflected`."""
-    packed, scales, matrix = matrices(task, 0), matrices(task, 1), matrices(task, 2)
-    rhs, solution, cotangent = matrices(task, 3), matrices(task, 4), matrices(task, 5)
-    rhs_result, result = matrices(task, 6), matrices(task, 7)
+    """The formula of `strategies.formulas.lstsq` for tall A = Q R of full rank."""
+    R, matrix, rhs = matrices(task, 0), matrices(task, 1), matrices(task, 2)
+    solution, cotangent = matrices(task, 3), matrices(task, 4)
+    rhs_result, result = matrices(task, 5), matrices(task, 6)
     m, n = matrix.shape[1:]
     k = rhs.shape[2]
     lanes = group_size(task)
     for start in groups(task):
-        F, X = _gather(packed, start, lanes), _gather(solution, start, lanes)
-        w = _gather(cotangent, start, lanes)
+        F, A = _gather(R, start, lanes), _gather(matrix, start, lanes)
+        X, w = _gather(solution, start, lanes), _gather(cotangent, start, lanes)
         _solve_upper_adjoint(F, w)
-        Z = _zeros(m, k, F)
-        Z[:n] = w
-        _reflect(F, _gather(scales, start, lanes), Z)
-        _scatter(Z, rhs_result, start)
         _solve_upper(F, w)
+        Z = _zeros(m, k, F)
+        _add_product(Z, 1, A, w)
+        _scatter(Z, rhs_result, start)
         residual = _gather(rhs, start, lanes)
-        _add_product(residual, -1, _gather(matrix, start, lanes), X)
+        _add_product(residual, -1, A, X)
         gradient = _zeros(m, n, F)
         _add_product(gradient, -1, Z, _adjoint(X))
         _add_product(gradient, 1, residual, _adjoint(w))
         _scatter(gradient, result, start)
-
-
-@compiled
-def _reflect(packed: Array, scales: Array, Y: Array) -> None:
-    """Y ← Q Y by the reflectors of LAPACK geqrf: I − τ v vᴴ each, v of one on the diagonal."""
-    m, columns, lanes = Y.shape
-    along = np.empty((columns, lanes), Y.dtype)
-    for i in range(packed.shape[1] - 1, -1, -1):
-        along[:] = Y[i]
-        for r in range(i + 1, m):
-            for c in range(columns):
-                for lane in range(lanes):
-                    along[c, lane] += np.conj(packed[r, i, lane]) * Y[r, c, lane]
-        for c in range(columns):
-            for lane in range(lanes):
-                along[c, lane] *= scales[i, 0, lane]
-                Y[i, c, lane] -= along[c, lane]
-        for r in range(i + 1, m):
-            for c in range(columns):
-                for lane in range(lanes):
-                    Y[r, c, lane] -= packed[r, i, lane] * along[c, lane]

@@ -1,0 +1,51 @@
+"""The gradients of least squares with few right-hand sides, a row of the matrix at a time.
+
+In one file, because the compiler's cache looks for changes in the file of the kernel only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from strategies.lanes.task import group_size, groups, reordered, rows
+
+__all__ = ["lstsq_by_rows"]
+
+Array = Any  # NumPy arrays of whatever the kernel is compiled for
+Task = Any  # see `strategies.lanes.task`
+
+
+def lstsq_by_rows(task: Task) -> None:
+    """Z = A w and Ā = −Z Xᴴ + (B − A X) wᴴ of tall A, each row read once and written once.
+
+    All rows of all A, B, Z and Ā lie one after the other. The columns of w and of X are rows here:
+    k of w, then k of X, for each matrix.
+    """
+    A, B, columns = rows(task, 0), rows(task, 1), rows(task, 2)
+    Z, gradient = rows(task, 3), rows(task, 4)
+    for start in groups(task):
+        _some_rows(A, B, columns, Z, gradient, start, min(start + group_size(task), len(A)))
+
+
+@reordered
+def _some_rows(
+    A: Array, B: Array, columns: Array, Z: Array, gradient: Array, start: int, stop: int
+) -> None:
+    n, k = A.shape[1], B.shape[1]
+    height = len(A) // (len(columns) // (2 * k))
+    for row in range(start, stop):
+        first = row // height * 2 * k
+        for q in range(k):
+            w, x = first + q, first + k + q
+            along = fitted = A[row, 0] * 0
+            for c in range(n):
+                along += A[row, c] * columns[w, c]
+                fitted += A[row, c] * columns[x, c]
+            Z[row, q] = along
+            residual = B[row, q] - fitted
+            for c in range(n):
+                before = gradient[row, c] if q > 0 else along * 0
+                change = residual * np.conj(columns[w, c]) - along * np.conj(columns[x, c])
+                gradient[row, c] = before + change
