@@ -8,7 +8,7 @@ from torch import Tensor
 from strategies import tiles
 from strategies.factors import LUFactors, Orthogonal, Reflected, Triangular
 from strategies.formulas.lu import permute_rows, reverse_flops
-from strategies.lanes import launch
+from strategies.lanes import launch, tall
 from strategies.pseudo_inverse import PseudoInverse
 from strategies.triangular_solve import TriangularSolve
 
@@ -99,13 +99,15 @@ class BatchLast(TriangularSolve):
                 inverse, matrix, rhs, solution, cotangent, need_matrix=need_matrix
             )
         if _has_many_rows(matrix, rhs):
-            return _by_rows(inverse.apply_gram(cotangent), matrix, rhs, solution)
+            w = inverse.substitute(cotangent)
+            w += inverse.substitute(cotangent - tall.gram_product(matrix, w))
+            return tall.lstsq_gradients(w, matrix, rhs, solution)
         if not _is_small_on_cpu(matrix, _LARGEST_WITH_FEW_RIGHT_HAND_SIDES):
             return super().lstsq_backward(inverse, matrix, rhs, solution, cotangent)
         gradient = torch.empty_like(matrix, memory_format=torch.contiguous_format)
         rhs_gradient = torch.empty_like(rhs, memory_format=torch.contiguous_format)
         m, n = matrix.shape[-2:]
-        flops = (8 * m * n + 2 * n**2) * rhs.shape[-1]
+        flops = (12 * m * n + 4 * n**2) * rhs.shape[-1]
         launch(
             "lstsq",
             flops,
@@ -171,21 +173,6 @@ def _has_many_rows(matrix: Tensor, rhs: Tensor) -> bool:
     m, n = matrix.shape[-2:]
     is_there = matrix.device.type == "cpu" and matrix.is_contiguous() and rhs.numel() > 0
     return is_there and m * n > _FEW_ENTRIES and rhs.shape[-1] <= _FEW_RIGHT_HAND_SIDES
-
-
-def _by_rows(w: Tensor, matrix: Tensor, rhs: Tensor, solution: Tensor) -> tuple[Tensor, Tensor]:
-    """The gradients of a tall least-squares problem from w = (AᴴA)⁻¹ G: see `formulas.lstsq`.
-
-    The rows of a tall matrix are a batch like another: all have the same products to do.
-    """
-    n, k = w.shape[-2:]
-    gradient = torch.empty_like(matrix, memory_format=torch.contiguous_format)
-    rhs_gradient = torch.empty_like(rhs, memory_format=torch.contiguous_format)
-    columns = torch.cat((w, solution), dim=-1).mT.reshape(-1, n)
-    arguments = (matrix.view(-1, n), rhs.contiguous().view(-1, k), columns.contiguous())
-    results = (rhs_gradient.view(-1, k), gradient.view(-1, n))
-    launch("lstsq_by_rows", 8 * n * k, results[0].shape[:1], *arguments, *results)
-    return gradient, rhs_gradient
 
 
 def _batch_last(matrices: Tensor) -> Tensor:

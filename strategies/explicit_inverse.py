@@ -115,7 +115,7 @@ class _NormalEquations(PseudoInverse):
 
     full_column_rank = True
     full_row_rank = False
-    solves_stably = True  # c is the solution already
+    has_stable_gram = True  # Beside A⁺, which has the same error.
 
     @property
     def rank(self) -> Tensor:

@@ -91,10 +91,10 @@ class PseudoInverse(ABC):
         return None
 
     @property
-    def solves_stably(self) -> bool:
-        """Whether F · `solve(c)` is `from_range(c)` but for roundoff that grows as κ, and not as κ².
+    def has_stable_gram(self) -> bool:
+        """Whether F · `apply_gram(x)` is no less accurate than `apply_adjoint(x)`.
 
-        So it is by substitution, and is not by an F⁺ formed as a matrix.
+        The product of two inverses squares κ; corrected once, it does not.
         """
         return False
 

@@ -44,10 +44,6 @@ class Orthogonal(PseudoInverse):
     full_row_rank: bool
 
     @property
-    def solves_stably(self) -> bool:
-        return self.core.solves_stably
-
-    @property
     def singular_values(self) -> Tensor | None:
         return self.core.singular_values
 

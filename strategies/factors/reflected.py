@@ -25,6 +25,7 @@ class Reflected(PseudoInverse):
     `pays`), applying the reflectors takes less.
 
     Args:
+        matrix: F, (..., m, n).
         reflectors: R on and above the diagonal, and below it what makes Q, (..., m, n): LAPACK geqrf.
         scales: of the reflectors, (..., n).
 
@@ -34,12 +35,13 @@ class Reflected(PseudoInverse):
         tensor([[2.]])
     """
 
+    matrix: Tensor
     reflectors: Tensor
     scales: Tensor
 
     full_column_rank = True
     full_row_rank = False
-    solves_stably = True
+    has_stable_gram = True
 
     @staticmethod
     def pays(matrix: Tensor, rhs: Tensor) -> bool:
@@ -50,7 +52,7 @@ class Reflected(PseudoInverse):
     @classmethod
     def of(cls, matrix: Tensor) -> Self:
         """The factors of a batch of matrices, (..., m, n) with m ≥ n."""
-        return cls(*torch.geqrf(matrix))
+        return cls(matrix, *torch.geqrf(matrix))
 
     @property
     def packed_R(self) -> Tensor:  # noqa: N802 - R is its name
@@ -82,6 +84,15 @@ class Reflected(PseudoInverse):
 
     def solve_adjoint(self, x: Tensor) -> Tensor:
         return self._core.solve_adjoint(x)
+
+    def apply_gram(self, x: Tensor) -> Tensor:
+        """R⁻¹R⁻ᴴx, corrected once (the corrected semi-normal equations of Björck 1987)."""
+        found = self.substitute(x)
+        return found + self.substitute(x - self.matrix.mH @ (self.matrix @ found))
+
+    def substitute(self, x: Tensor) -> Tensor:
+        """R⁻¹R⁻ᴴx: (..., n, k) -> (..., n, k)."""
+        return self.solve(self.solve_adjoint(x))
 
     def null_complement(self, x: Tensor) -> Tensor:
         return torch.zeros_like(x)

@@ -29,7 +29,6 @@ class Triangular(PseudoInverse):
 
     full_column_rank = True
     full_row_rank = True
-    solves_stably = True
 
     @property
     def rank(self) -> Tensor:

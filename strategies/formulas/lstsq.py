@@ -10,9 +10,7 @@ so that with Z = A⁺ᴴ G and w = A⁺ Z
 
 O(mnk) from the factors that the forward already has.
 
-At full column rank Z is A (AᴴA)⁺ G, too, and A w with w by substitution has an error of the same
-order κ u as Q R⁻ᴴ G has: the semi-normal equations for a solution of least norm (Paige 1973; Demmel &
-Higham 1993). Then one product, A [w X], is all that has the length of A before the gradient itself.
+At full column rank Z is A (AᴴA)⁺ G, too: where w is accurate enough, one product, A [w X], gives it.
 """
 
 from __future__ import annotations
@@ -49,9 +47,9 @@ def backward(
     Returns:
         Ā, (..., m, n), or None, and B̄, (..., m, k).
     """
-    coordinates = inverse.solve_adjoint(cotangent)
-    if is_tall(inverse):
-        w = inverse.solve(coordinates)
+    is_tall = inverse.full_column_rank and not inverse.full_row_rank
+    if is_tall and inverse.has_stable_gram:
+        w = inverse.apply_gram(cotangent)
         if not need_matrix:
             return None, matrix @ w
         products = product_by_columns(matrix, torch.cat((w, solution), dim=-1))
@@ -59,6 +57,7 @@ def backward(
         Z, fitted = products[..., :k], products[..., k:]
         left, right = [Z, rhs - fitted], [-solution, w]
     else:
+        coordinates = inverse.solve_adjoint(cotangent)
         Z = inverse.from_range(coordinates)
         if not need_matrix:
             return None, Z
@@ -71,11 +70,6 @@ def backward(
             right.append(inverse.null_complement(cotangent))
     # Outer products of k columns each, joined so that the m×n result is written once.
     return product_by_columns(torch.cat(left, dim=-1), torch.cat(right, dim=-1).mH), Z
-
-
-def is_tall(inverse: PseudoInverse) -> bool:
-    """Whether products with A and substitution are all that a gradient takes."""
-    return inverse.solves_stably and inverse.full_column_rank and not inverse.full_row_rank
 
 
 def jvp(

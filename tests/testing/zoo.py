@@ -128,11 +128,11 @@ class HidesItsTensors(Spoiled): ...
 
 
 @spoiled(
-    "stable solve",
-    solves_stably=True,
-    solve=lambda self, c: Orthogonal.solve(self, c) * (1 + 1e-6),
+    "stable gram",
+    has_stable_gram=True,
+    apply_gram=lambda self, x: Orthogonal.apply_gram(self, x) * (1 + 1e-6),
 )
-class ClaimsToSolveStably(Spoiled): ...
+class ClaimsAStableGram(Spoiled): ...
 
 
 @caught_by("triangular structures")

@@ -9,11 +9,12 @@ from strategies.lanes.kernels.inspection import (
     pivot_may_be_zero,
     rest_is_roundoff,
 )
-from strategies.lanes.kernels.least_squares import lstsq_by_rows
+from strategies.lanes.kernels.least_squares import gram_by_rows, lstsq_by_rows
 
 __all__ = [
     "canonicalize",
     "determinant",
+    "gram_by_rows",
     "inv",
     "inverse_adjoint",
     "inverse_order",

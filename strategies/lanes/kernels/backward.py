@@ -284,11 +284,17 @@ def lstsq(task: Task) -> None:
     lanes = group_size(task)
     for start in groups(task):
         F, A = _gather(R, start, lanes), _gather(matrix, start, lanes)
-        X, w = _gather(solution, start, lanes), _gather(cotangent, start, lanes)
+        X, G = _gather(solution, start, lanes), _gather(cotangent, start, lanes)
+        w, Z = G.copy(), _zeros(m, k, F)
         _solve_upper_adjoint(F, w)
         _solve_upper(F, w)
-        Z = _zeros(m, k, F)
         _add_product(Z, 1, A, w)
+        # Corrected once, as in `strategies.factors.Reflected`.
+        _add_product(G, -1, _adjoint(A), Z)
+        _solve_upper_adjoint(F, G)
+        _solve_upper(F, G)
+        _add_product(Z, 1, A, G)
+        w += G
         _scatter(Z, rhs_result, start)
         residual = _gather(rhs, start, lanes)
         _add_product(residual, -1, A, X)

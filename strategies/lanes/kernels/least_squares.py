@@ -9,12 +9,41 @@ from typing import Any
 
 import numpy as np
 
-from strategies.lanes.task import group_size, groups, reordered, rows
+from strategies.lanes.task import group_size, groups, one_by_one, reordered, rows, single_matrices
 
-__all__ = ["lstsq_by_rows"]
+__all__ = ["gram_by_rows", "lstsq_by_rows"]
 
 Array = Any  # NumPy arrays of whatever the kernel is compiled for
 Task = Any  # see `strategies.lanes.task`
+
+
+@one_by_one
+def gram_by_rows(task: Task) -> None:
+    """The summands of AᴴA w, one for each so many rows of A, in one pass over them.
+
+    All rows of all A lie one after the other, the columns of all w are rows, and so are the summands.
+    """
+    A, columns, summands = rows(task, 0), rows(task, 1), rows(task, 2)
+    for part in single_matrices(task):
+        _add_gram(A, columns, summands, part)
+
+
+@reordered
+def _add_gram(A: Array, columns: Array, summands: Array, part: int) -> None:
+    n = A.shape[1]
+    k = summands.shape[1] // n
+    matrices = len(columns) // k
+    height, parts = len(A) // matrices, len(summands) // matrices
+    share = -(-height // parts)
+    matrix, start = part // parts, part % parts * share
+    summands[part] = 0
+    for row in range(matrix * height + start, matrix * height + min(start + share, height)):
+        for q in range(k):
+            along = A[row, 0] * 0
+            for c in range(n):
+                along += A[row, c] * columns[matrix * k + q, c]
+            for c in range(n):
+                summands[part, q * n + c] += np.conj(A[row, c]) * along
 
 
 def lstsq_by_rows(task: Task) -> None:
