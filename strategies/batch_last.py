@@ -33,9 +33,10 @@ class BatchLast(TriangularSolve):
     calling and on vectors too short. With the batch innermost the vectors are as long as the
     machine likes and nothing is called. On the CPU a backward is one compiled pass over groups of
     matrices (`strategies.lanes`) in as many threads as torch uses, compiled at its first use for
-    each dtype (seconds; kept on disk). On CUDA that of LU, solve and inv of real matrices up to 32×32
-    is one kernel (`strategies.tiles`), if Triton is there; other LUs are unrolled to elementwise
-    operations of torch. Larger matrices, and forward computations, are those of `triangular_solve`.
+    each dtype (seconds; kept on disk). The rows of a tall matrix are a batch, too, for least squares
+    with few right-hand sides (`strategies.lanes.tall`). On CUDA the backward of LU, solve and inv of
+    real matrices up to 32×32 is one kernel (`strategies.tiles`), if Triton is there; other LUs are
+    unrolled to elementwise operations of torch. All else is that of `triangular_solve`.
 
     Example:
         >>> import torch, strategies
@@ -46,7 +47,7 @@ class BatchLast(TriangularSolve):
     """
 
     name = "batch_last"
-    summary = "compiled loops with the batch innermost for small matrices; else triangular_solve"
+    summary = "compiled loops over batches of small matrices and rows of tall; else triangular_solve"
 
     def lu_backward(self, LU: Tensor, inverse_order: Tensor, cotangent: Tensor) -> Tensor:
         if tiles.takes(LU):
