@@ -47,7 +47,9 @@ class BatchLast(TriangularSolve):
     """
 
     name = "batch_last"
-    summary = "compiled loops over batches of small matrices and rows of tall; else triangular_solve"
+    summary = (
+        "compiled loops over batches of small matrices and rows of tall; else triangular_solve"
+    )
 
     def lu_backward(self, LU: Tensor, inverse_order: Tensor, cotangent: Tensor) -> Tensor:
         if tiles.takes(LU):

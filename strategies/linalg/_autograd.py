@@ -27,6 +27,7 @@ from torch.autograd import forward_ad
 
 from strategies.errors import LinAlgError
 from strategies.interface import Strategy
+from strategies.linalg._copies import with_own_memory, with_own_tangent, without_tangents
 from strategies.linalg._precision import full_precision
 from strategies.pseudo_inverse import PseudoInverse
 
@@ -129,7 +130,7 @@ class _Call:
         with _InOperation(self.rule.name, inputs[0]):
             outputs, inverse = self.rule.forward(self.strategy, *inputs)
         given = set(map(id, inputs))
-        outputs = tuple(_with_own_tangent(output, given) for output in outputs)
+        outputs = tuple(with_own_tangent(output, given) for output in outputs)
         known = [*inputs, *outputs]
         positions = {id(tensor): i for i, tensor in enumerate(known)}
         sources = []
@@ -160,8 +161,7 @@ class _Call:
             )
         given = (*cotangents, *saved)
         return tuple(
-            None if gradient is None else _with_own_memory(gradient, given)
-            for gradient in gradients
+            None if gradient is None else with_own_memory(gradient, given) for gradient in gradients
         )
 
     def explicit_backward(self, saved: Tensors) -> tuple[Callable[..., Tensors], Tensors]:
@@ -176,25 +176,6 @@ class _Call:
             return self.rule.explicit_backward(self.strategy, inputs, outputs, cotangents)
 
         return gradient, (*inputs, *outputs[:count])
-
-
-def _with_own_tangent(result: Tensor, given: set[int]) -> Tensor:
-    """The result, copied where it is a view or one of the tensors given, by identity.
-
-    Forward mode has no tangent for a view of another tensor, and an autograd function may not return
-    what it was given.
-    """
-    return result.clone() if id(result) in given or result._is_view() else result
-
-
-def _with_own_memory(result: Tensor, given: Tensors) -> Tensor:
-    """The result, copied where it shares memory with one of the tensors given.
-
-    A gradient becomes `.grad`, which is written to. The transpose of a new tensor is left as it is.
-    """
-    owner = result._base if result._is_view() else result
-    is_shared = any(owner is tensor or owner is tensor._base for tensor in given)
-    return result.clone() if is_shared or result.is_conj() else result
 
 
 _PLACEHOLDER = torch.empty(0, 0)
@@ -245,7 +226,7 @@ class _Primal(torch.autograd.Function):
     @staticmethod
     def jvp(ctx: Any, _: None, *tangents: Tensor | None) -> Gradients:
         call: _Call = ctx.call
-        inputs, outputs = call.split(_without_tangents(ctx.saved_tensors))
+        inputs, outputs = call.split(without_tangents(ctx.saved_tensors))
         results = call.rule.jvp(call.strategy, inputs, outputs, tangents)
         others = len(ctx.saved_tensors) - len(inputs) - len(results)
         return (*results, *[None] * others)
@@ -305,7 +286,7 @@ class _Cotangent(torch.autograd.Function):
         count = call.rule.differentiable
         gradients = call.backward(tensors[:count], tensors[count:], needed)
         return tuple(
-            _with_own_tangent(gradient, set())
+            with_own_tangent(gradient, set())
             for gradient, need in zip(gradients, needed, strict=True)
             if need and gradient is not None
         )
@@ -342,7 +323,7 @@ class _Cotangent(torch.autograd.Function):
         # Forward over forward levels do not nest in eager mode, but the transpose of the pullback,
         # which is linear, is the tangent map.
         function, arguments = _Cotangent._explicit(ctx)
-        arguments = _without_tangents(arguments)
+        arguments = without_tangents(arguments)
         inputs = arguments[ctx.call.rule.differentiable :]
         zeros = [
             torch.zeros_like(value) for value, need in zip(inputs, ctx.needed, strict=False) if need
@@ -376,15 +357,6 @@ class _Cotangent(torch.autograd.Function):
 for _forward in (_Primal.forward, _Cotangent.forward):
     # torch asks for the signature in every call, and to find it takes as long as a small inverse.
     vars(_forward)["__signature__"] = inspect.signature(_forward)
-
-
-def _without_tangents(tensors: Tensors) -> Tensors:
-    """Copies for use inside a forward rule, where forward mode is off.
-
-    A backward that such a rule runs would switch it on again and find the saved tangents; a view
-    would find those of its base.
-    """
-    return tuple(tensor.clone() for tensor in tensors)
 
 
 def _is_transformed() -> bool:
