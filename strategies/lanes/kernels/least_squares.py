@@ -37,9 +37,10 @@ def _add_gram(A: Array, columns: Array, summands: Array, part: int) -> None:
     share = -(-height // parts)
     matrix, start = part // parts, part % parts * share
     summands[part] = 0
+    zero = A.dtype.type(0)
     for row in range(matrix * height + start, matrix * height + min(start + share, height)):
         for q in range(k):
-            along = A[row, 0] * 0
+            along = zero
             for c in range(n):
                 along += A[row, c] * columns[matrix * k + q, c]
             for c in range(n):
@@ -64,17 +65,18 @@ def _some_rows(
 ) -> None:
     n, k = A.shape[1], B.shape[1]
     height = len(A) // (len(columns) // (2 * k))
+    zero = A.dtype.type(0)
     for row in range(start, stop):
         first = row // height * 2 * k
         for q in range(k):
             w, x = first + q, first + k + q
-            along = fitted = A[row, 0] * 0
+            along = fitted = zero
             for c in range(n):
                 along += A[row, c] * columns[w, c]
                 fitted += A[row, c] * columns[x, c]
             Z[row, q] = along
             residual = B[row, q] - fitted
             for c in range(n):
-                before = gradient[row, c] if q > 0 else along * 0
+                before = gradient[row, c] if q > 0 else zero
                 change = residual * np.conj(columns[w, c]) - along * np.conj(columns[x, c])
                 gradient[row, c] = before + change
