@@ -102,8 +102,7 @@ class BatchLast(TriangularSolve):
                 inverse, matrix, rhs, solution, cotangent, need_matrix=need_matrix
             )
         if _has_many_rows(matrix, rhs):
-            w = inverse.substitute(cotangent)
-            w += inverse.substitute(cotangent - tall.gram_product(matrix, w))
+            w = inverse.corrected_gram(cotangent, lambda w: tall.gram_product(matrix, w))
             return tall.lstsq_gradients(w, matrix, rhs, solution)
         if not _is_small_on_cpu(matrix, _LARGEST_WITH_FEW_RIGHT_HAND_SIDES):
             return super().lstsq_backward(inverse, matrix, rhs, solution, cotangent)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
@@ -45,7 +46,7 @@ class Reflected(PseudoInverse):
 
     @staticmethod
     def pays(matrix: Tensor, rhs: Tensor) -> bool:
-        """Whether it takes less to reflect so many right-hand sides twice than to form Q."""
+        """Whether it takes less to reflect so many right-hand sides than to form Q for the backward."""
         m, n = matrix.shape[-2:]
         return m > n and matrix.numel() > 0 and 2 * rhs.shape[-1] <= max(n, _FEW)
 
@@ -86,13 +87,18 @@ class Reflected(PseudoInverse):
         return self._core.solve_adjoint(x)
 
     def apply_gram(self, x: Tensor) -> Tensor:
-        """R⁻¹R⁻ᴴx, corrected once (the corrected semi-normal equations of Björck 1987)."""
-        found = self.substitute(x)
-        return found + self.substitute(x - self.matrix.mH @ (self.matrix @ found))
+        """(FᴴF)⁻¹ x: (..., n, k) -> (..., n, k)."""
+        return self.corrected_gram(x, lambda w: self.matrix.mH @ (self.matrix @ w))
 
-    def substitute(self, x: Tensor) -> Tensor:
-        """R⁻¹R⁻ᴴx: (..., n, k) -> (..., n, k)."""
-        return self.solve(self.solve_adjoint(x))
+    def corrected_gram(self, x: Tensor, product: Callable[[Tensor], Tensor]) -> Tensor:
+        """R⁻¹R⁻ᴴx, corrected once (the corrected semi-normal equations of Björck 1987).
+
+        Args:
+            x: (..., n, k).
+            product: FᴴF times what it is given, (..., n, k).
+        """
+        found = super().apply_gram(x)
+        return found + super().apply_gram(x - product(found))
 
     def null_complement(self, x: Tensor) -> Tensor:
         return torch.zeros_like(x)

@@ -36,7 +36,7 @@ def gram_product(matrix: Tensor, w: Tensor) -> Tensor:
     *batch, _, k = w.shape
     parts = math.ceil(m / _ROWS)
     summands = w.new_empty(math.prod(batch) * parts, k * n)
-    arguments = (matrix.view(-1, n), w.mT.reshape(-1, n).contiguous(), summands)
+    arguments = (matrix.view(-1, n), w.mT.contiguous().view(-1, n), summands)
     launch("gram_by_rows", 4 * _ROWS * n * k, summands.shape[:1], *arguments)
     return summands.view(*batch, parts, k, n).sum(-3).mT
 
@@ -65,7 +65,7 @@ def lstsq_gradients(
     n, k = w.shape[-2:]
     gradient = torch.empty_like(matrix, memory_format=torch.contiguous_format)
     rhs_gradient = torch.empty_like(rhs, memory_format=torch.contiguous_format)
-    columns = torch.cat((w, solution), dim=-1).mT.reshape(-1, n).contiguous()
+    columns = torch.cat((w, solution), dim=-1).mT.contiguous().view(-1, n)
     arguments = (matrix.view(-1, n), rhs.contiguous().view(-1, k), columns)
     results = (rhs_gradient.view(-1, k), gradient.view(-1, n))
     launch("lstsq_by_rows", 8 * n * k, results[0].shape[:1], *arguments, *results)
