@@ -6,10 +6,12 @@ import torch
 from torch import Tensor
 
 from strategies import tiles
+from strategies.errors import raise_if_singular
 from strategies.factors import LUFactors, Orthogonal, Reflected, Triangular
 from strategies.formulas.lu import permute_rows, reverse_flops
-from strategies.lanes import launch, tall
-from strategies.pseudo_inverse import PseudoInverse
+from strategies.interface import Tolerance
+from strategies.lanes import launch, small, tall
+from strategies.pseudo_inverse import PseudoInverse, Structure
 from strategies.triangular_solve import TriangularSolve
 
 __all__ = ["BatchLast"]
@@ -34,7 +36,8 @@ class BatchLast(TriangularSolve):
     machine likes and nothing is called. On the CPU a backward is one compiled pass over groups of
     matrices (`strategies.lanes`) in as many threads as torch uses, compiled at its first use for
     each dtype (seconds; kept on disk). The rows of a tall matrix are a batch, too, for least squares
-    with few right-hand sides (`strategies.lanes.tall`). On CUDA the backward of LU, solve and inv of
+    with few right-hand sides (`strategies.lanes.tall`). So is the forward of solve, inv, pinv and lstsq
+    (`strategies.lanes.small`); that of LU and det is LAPACK's, which is as fast. On CUDA the backward of LU, solve and inv of
     real matrices up to 32×32 is one kernel (`strategies.tiles`), if Triton is there; other LUs are
     unrolled to elementwise operations of torch. All else is that of `triangular_solve`.
 
@@ -160,6 +163,57 @@ class BatchLast(TriangularSolve):
         arguments = (LU, inverse_order, scale[..., None, None], gradient)
         launch("inverse_adjoint", 4 / 3 * n**3, batch, *arguments)
         return gradient
+
+    def solve(self, matrix: Tensor, rhs: Tensor) -> tuple[Tensor, PseudoInverse]:
+        if rhs.numel() == 0 or not small.takes(matrix):
+            return super().solve(matrix, rhs)
+        return self._nonsingular(small.solve(matrix, rhs))
+
+    def inverse(self, matrix: Tensor) -> tuple[Tensor, PseudoInverse]:
+        if not small.takes(matrix):
+            return super().inverse(matrix)
+        return self._nonsingular(small.inverse(matrix))
+
+    def _nonsingular(self, solved: small.LUOf) -> tuple[Tensor, PseudoInverse]:
+        raise_if_singular(solved.info != 0, self.name, "it has no inverse")
+        return solved.solution, LUFactors(solved.LU, solved.pivots)
+
+    def pseudo_inverse(
+        self, matrix: Tensor, *, rtol: Tolerance = None, atol: Tolerance = None
+    ) -> tuple[Tensor, PseudoInverse]:
+        m, n = matrix.shape[-2:]
+        if not small.takes(matrix):
+            return super().pseudo_inverse(matrix, rtol=rtol, atol=atol)
+        if m < n:
+            result, inverse = self.pseudo_inverse(matrix.mH, rtol=rtol, atol=atol)
+            return result.mH, inverse.adjoint
+        if m == n:
+            solved = small.inverse(matrix)
+            self._refuse_singular(solved.LU, matrix.shape, rtol, atol)
+            return solved.solution, LUFactors(solved.LU, solved.pivots)
+        result, Q, R = small.pseudo_inverse(matrix)
+        self._refuse_singular(R, matrix.shape, rtol, atol)
+        core = Triangular(R, Structure.UPPER)
+        return result, Orthogonal(
+            Q, core, None, core.rank, full_column_rank=True, full_row_rank=False
+        )
+
+    def least_squares(
+        self, matrix: Tensor, rhs: Tensor, *, rtol: Tolerance = None
+    ) -> tuple[Tensor, PseudoInverse]:
+        m, n = matrix.shape[-2:]
+        if rhs.numel() == 0 or not small.takes(matrix):
+            return super().least_squares(matrix, rhs, rtol=rtol)
+        if m == n:
+            solved = small.solve(matrix, rhs)
+            self._refuse_singular(solved.LU, matrix.shape, rtol, None)
+            return solved.solution, LUFactors(solved.LU, solved.pivots)
+        if not Reflected.pays(matrix, rhs):
+            return super().least_squares(matrix, rhs, rtol=rtol)
+        X, reflectors, scales = small.least_squares(matrix, rhs)
+        inverse = Reflected(matrix, reflectors, scales)
+        self._refuse_singular(inverse.packed_R, matrix.shape, rtol, None)
+        return X, inverse
 
 
 def _is_small(matrix: Tensor, largest: int = _LARGEST) -> bool:

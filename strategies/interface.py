@@ -113,6 +113,31 @@ class Strategy(ABC):
         inverse_adjoint = det.inverse_adjoint(self.factor_triangle, LU, inverse_order)
         return scale[..., None, None] * inverse_adjoint
 
+    def solve(self, matrix: Tensor, rhs: Tensor) -> tuple[Tensor, PseudoInverse]:
+        """X = A⁻¹B, and the factors with which `solve_backward` will be called.
+
+        Args:
+            matrix: A, (..., n, n).
+            rhs: B, (..., n, k).
+
+        Raises:
+            torch.linalg.LinAlgError: a matrix is singular.
+        """
+        inverse = self.factor_square(matrix)
+        return inverse.apply(rhs), inverse
+
+    def inverse(self, matrix: Tensor) -> tuple[Tensor, PseudoInverse]:
+        """A⁻¹, and the factors with which `inv_backward` will be called; as `solve`."""
+        inverse = self.factor_square(matrix)
+        return inverse.dense(), inverse
+
+    def pseudo_inverse(
+        self, matrix: Tensor, *, rtol: Tolerance = None, atol: Tolerance = None
+    ) -> tuple[Tensor, PseudoInverse]:
+        """A⁺, and the factors with which `pinv_backward` will be called; as `factor`."""
+        inverse = self.factor(matrix, rtol=rtol, atol=atol)
+        return inverse.dense(), inverse
+
     def least_squares(
         self, matrix: Tensor, rhs: Tensor, *, rtol: Tolerance = None
     ) -> tuple[Tensor, PseudoInverse]:

@@ -23,8 +23,8 @@ class _Inv(Rule):
     name = "inv"
 
     def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:
-        inverse = strategy.factor_square(inputs[0])
-        return (inverse.dense(),), inverse
+        result, inverse = strategy.inverse(inputs[0])
+        return (result,), inverse
 
     def backward(
         self,

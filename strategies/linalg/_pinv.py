@@ -27,8 +27,7 @@ class _Pinv(Rule):
     atol: Tolerance = None
 
     def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:
-        inverse = strategy.factor(inputs[0], rtol=self.rtol, atol=self.atol)
-        pinv = inverse.dense()
+        pinv, inverse = strategy.pseudo_inverse(inputs[0], rtol=self.rtol, atol=self.atol)
         raise_if_not_finite(pinv, inputs[0])
         return (pinv,), inverse
 

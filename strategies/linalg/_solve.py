@@ -23,9 +23,8 @@ class _Solve(Rule):
     arity = 2
 
     def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:
-        A, B = inputs
-        inverse = strategy.factor_square(A)
-        return (inverse.apply(B),), inverse
+        X, inverse = strategy.solve(*inputs)
+        return (X,), inverse
 
     def backward(
         self,

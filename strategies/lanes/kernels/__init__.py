@@ -2,6 +2,12 @@
 
 from strategies.lanes.kernels.backward import inv, inverse_adjoint, lstsq, lu, pinv, solve
 from strategies.lanes.kernels.elimination import reverse_elimination
+from strategies.lanes.kernels.forward import (
+    invert,
+    pseudo_invert,
+    solve_least_squares,
+    solve_square,
+)
 from strategies.lanes.kernels.inspection import (
     canonicalize,
     determinant,
@@ -18,12 +24,16 @@ __all__ = [
     "inv",
     "inverse_adjoint",
     "inverse_order",
+    "invert",
     "lstsq",
     "lstsq_by_rows",
     "lu",
     "pinv",
     "pivot_may_be_zero",
+    "pseudo_invert",
     "rest_is_roundoff",
     "reverse_elimination",
     "solve",
+    "solve_least_squares",
+    "solve_square",
 ]

@@ -1,13 +1,7 @@
 """The backward of small matrices, a group of them at a time with the batch innermost.
 
-Gathered into an array (rows, columns, lanes), the scalar recurrences of substitution and elimination
-become the same vector instruction for all matrices of a group, however small they are, and a whole
-backward reads its inputs once and writes its result once. Each kernel goes over a batch of whatever
-strides and length, described by a task; `strategies.lanes.threads` compiles it. The four substitutions
-are written out: with the loop that they share in a function, inlined or not, `inv` of 16×16 takes a
-tenth to a fifth longer.
-
-In one file, because the compiler's cache looks for changes in the file of the kernel only.
+A whole backward reads its inputs once and writes its result once. Each kernel goes over a batch of
+whatever strides and length, described by a task; `strategies.lanes.threads` compiles it.
 """
 
 from __future__ import annotations
@@ -16,153 +10,25 @@ from typing import Any
 
 import numpy as np
 
-from strategies.lanes.task import compiled, group_size, groups, integers, matrices, pivots
+from strategies.lanes.kernels.lanewise import (
+    add_product,
+    adjoint,
+    gather,
+    identity,
+    scatter,
+    scatter_rows,
+    solve_unit_lower,
+    solve_unit_lower_adjoint,
+    solve_upper,
+    solve_upper_adjoint,
+    swap,
+    zeros,
+)
+from strategies.lanes.task import group_size, groups, integers, matrices, pivots
 
 __all__ = ["inv", "inverse_adjoint", "lstsq", "lu", "pinv", "solve"]
 
-Array = Any  # NumPy arrays of whatever the kernel is compiled for
 Task = Any  # see `strategies.lanes.task`
-
-
-@compiled
-def _gather(source: Array, start: int, lanes: int) -> Array:
-    """A group of matrices, batch last; the last one repeated where the batch ends."""
-    count, rows, columns = source.shape
-    group = np.empty((rows, columns, lanes), source.dtype)
-    here = min(lanes, count - start)
-    present = source[start : start + here]
-    for r in range(rows):
-        for c in range(columns):
-            entries, gathered = present[:, r, c], group[r, c]
-            for lane in range(here):
-                gathered[lane] = entries[lane]
-            for lane in range(here, lanes):
-                gathered[lane] = entries[here - 1]
-    return group
-
-
-@compiled
-def _scatter(group: Array, target: Array, start: int) -> None:
-    count, rows, columns = target.shape
-    lanes = group.shape[2]
-    for lane in range(min(lanes, count - start)):
-        for r in range(rows):
-            for c in range(columns):
-                target[start + lane, r, c] = group[r, c, lane]
-
-
-@compiled
-def _scatter_rows(group: Array, order: Array, target: Array, start: int) -> None:
-    """Row i of each result is row `order[i]` of its matrix."""
-    count, rows, columns = target.shape
-    lanes = group.shape[2]
-    for lane in range(min(lanes, count - start)):
-        for r in range(rows):
-            row, permuted = group[order[start + lane, r], :, lane], target[start + lane, r]
-            for c in range(columns):
-                permuted[c] = row[c]
-
-
-@compiled
-def _solve_upper(U: Array, Y: Array) -> None:
-    """Y ← U⁻¹ Y."""
-    n, columns, lanes = Y.shape
-    for i in range(n - 1, -1, -1):
-        for c in range(columns):
-            for lane in range(lanes):
-                Y[i, c, lane] /= U[i, i, lane]
-        for r in range(i):
-            for c in range(columns):
-                for lane in range(lanes):
-                    Y[r, c, lane] -= U[r, i, lane] * Y[i, c, lane]
-
-
-@compiled
-def _solve_upper_adjoint(U: Array, Y: Array) -> None:
-    """Y ← U⁻ᴴ Y."""
-    n, columns, lanes = Y.shape
-    for i in range(n):
-        for c in range(columns):
-            for lane in range(lanes):
-                Y[i, c, lane] /= np.conj(U[i, i, lane])
-        for r in range(i + 1, n):
-            for c in range(columns):
-                for lane in range(lanes):
-                    Y[r, c, lane] -= np.conj(U[i, r, lane]) * Y[i, c, lane]
-
-
-@compiled
-def _solve_unit_lower(L: Array, Y: Array) -> None:
-    """Y ← L⁻¹ Y; the diagonal of L is not read."""
-    n, columns, lanes = Y.shape
-    for i in range(n):
-        for r in range(i + 1, n):
-            for c in range(columns):
-                for lane in range(lanes):
-                    Y[r, c, lane] -= L[r, i, lane] * Y[i, c, lane]
-
-
-@compiled
-def _solve_unit_lower_adjoint(L: Array, Y: Array) -> None:
-    """Y ← L⁻ᴴ Y; the diagonal of L is not read."""
-    n, columns, lanes = Y.shape
-    for i in range(n - 1, -1, -1):
-        for r in range(i):
-            for c in range(columns):
-                for lane in range(lanes):
-                    Y[r, c, lane] -= np.conj(L[i, r, lane]) * Y[i, c, lane]
-
-
-@compiled
-def _swap(group: Array, swaps: Array, start: int, adjoint: bool) -> None:
-    """Y ← P Y, or Pᵀ Y: the row swaps of LAPACK pivots, from the last one or from the first."""
-    count, n = swaps.shape
-    _, columns, lanes = group.shape
-    for lane in range(lanes):
-        of_matrix = swaps[min(start + lane, count - 1)]
-        for step in range(n):
-            i = step if adjoint else n - 1 - step
-            j = of_matrix[i] - 1
-            if j != i:
-                for c in range(columns):
-                    group[i, c, lane], group[j, c, lane] = group[j, c, lane], group[i, c, lane]
-
-
-@compiled
-def _add_product(out: Array, sign: int, X: Array, Y: Array) -> None:
-    """Out ← out + sign · X Y."""
-    rows, inner, lanes = X.shape
-    columns = Y.shape[1]
-    for r in range(rows):
-        for i in range(inner):
-            for c in range(columns):
-                for lane in range(lanes):
-                    out[r, c, lane] += sign * X[r, i, lane] * Y[i, c, lane]
-
-
-@compiled
-def _adjoint(X: Array) -> Array:
-    rows, columns, lanes = X.shape
-    result = np.empty((columns, rows, lanes), X.dtype)
-    for r in range(rows):
-        for c in range(columns):
-            for lane in range(lanes):
-                result[c, r, lane] = np.conj(X[r, c, lane])
-    return result
-
-
-@compiled
-def _zeros(rows: int, columns: int, like: Array) -> Array:
-    return np.zeros((rows, columns, like.shape[2]), like.dtype)
-
-
-@compiled
-def _identity(n: int, like: Array) -> Array:
-    group = _zeros(n, n, like)
-    for i in range(n):
-        for lane in range(like.shape[2]):
-            group[i, i, lane] = 1
-    return group
 
 
 def lu(task: Task) -> None:
@@ -172,7 +38,7 @@ def lu(task: Task) -> None:
     _, m, n = LU.shape
     lanes = group_size(task)
     for start in groups(task):
-        F, S = _gather(LU, start, lanes), _gather(cotangent, start, lanes)
+        F, S = gather(LU, start, lanes), gather(cotangent, start, lanes)
         for j in range(min(m, n) - 1, -1, -1):
             for r in range(j + 1, m):
                 for c in range(j + 1, n):
@@ -183,7 +49,7 @@ def lu(task: Task) -> None:
                 for lane in range(lanes):
                     S[r, j, lane] /= np.conj(F[j, j, lane])
                     S[j, j, lane] -= np.conj(F[r, j, lane]) * S[r, j, lane]
-        _scatter_rows(S, inverse_order, result, start)
+        scatter_rows(S, inverse_order, result, start)
 
 
 def solve(task: Task) -> None:
@@ -193,14 +59,14 @@ def solve(task: Task) -> None:
     n = LU.shape[1]
     lanes = group_size(task)
     for start in groups(task):
-        F, Y = _gather(LU, start, lanes), _gather(cotangent, start, lanes)
-        _solve_upper_adjoint(F, Y)
-        _solve_unit_lower_adjoint(F, Y)
-        _swap(Y, swaps, start, False)
-        _scatter(Y, rhs_result, start)
-        gradient = _zeros(n, n, F)
-        _add_product(gradient, -1, Y, _adjoint(_gather(solution, start, lanes)))
-        _scatter(gradient, result, start)
+        F, Y = gather(LU, start, lanes), gather(cotangent, start, lanes)
+        solve_upper_adjoint(F, Y)
+        solve_unit_lower_adjoint(F, Y)
+        swap(Y, swaps, start, False)
+        scatter(Y, rhs_result, start)
+        gradient = zeros(n, n, F)
+        add_product(gradient, -1, Y, adjoint(gather(solution, start, lanes)))
+        scatter(gradient, result, start)
 
 
 def inv(task: Task) -> None:
@@ -209,15 +75,15 @@ def inv(task: Task) -> None:
     cotangent, result = matrices(task, 2), matrices(task, 3)
     lanes = group_size(task)
     for start in groups(task):
-        F, Y = _gather(LU, start, lanes), _gather(cotangent, start, lanes)
-        _solve_upper_adjoint(F, Y)
-        _solve_unit_lower_adjoint(F, Y)
-        _swap(Y, swaps, start, False)
-        Y = _adjoint(Y)
-        _swap(Y, swaps, start, True)
-        _solve_unit_lower(F, Y)
-        _solve_upper(F, Y)
-        _scatter(-_adjoint(Y), result, start)
+        F, Y = gather(LU, start, lanes), gather(cotangent, start, lanes)
+        solve_upper_adjoint(F, Y)
+        solve_unit_lower_adjoint(F, Y)
+        swap(Y, swaps, start, False)
+        Y = adjoint(Y)
+        swap(Y, swaps, start, True)
+        solve_unit_lower(F, Y)
+        solve_upper(F, Y)
+        scatter(-adjoint(Y), result, start)
 
 
 def inverse_adjoint(task: Task) -> None:
@@ -227,8 +93,8 @@ def inverse_adjoint(task: Task) -> None:
     n = LU.shape[1]
     lanes = group_size(task)
     for start in groups(task):
-        F = _gather(LU, start, lanes)
-        Y = _zeros(n, n, F)
+        F = gather(LU, start, lanes)
+        Y = zeros(n, n, F)
         # U⁻ᴴ, row by row: it is lower triangular.
         for i in range(n):
             for lane in range(lanes):
@@ -240,13 +106,13 @@ def inverse_adjoint(task: Task) -> None:
             for c in range(i + 1):
                 for lane in range(lanes):
                     Y[i, c, lane] /= np.conj(F[i, i, lane])
-        _solve_unit_lower_adjoint(F, Y)
-        of_group = _gather(scale, start, lanes)
+        solve_unit_lower_adjoint(F, Y)
+        of_group = gather(scale, start, lanes)
         for r in range(n):
             for c in range(n):
                 for lane in range(lanes):
                     Y[r, c, lane] *= of_group[0, 0, lane]
-        _scatter_rows(Y, inverse_order, result, start)
+        scatter_rows(Y, inverse_order, result, start)
 
 
 def pinv(task: Task) -> None:
@@ -256,22 +122,22 @@ def pinv(task: Task) -> None:
     n = R.shape[1]
     lanes = group_size(task)
     for start in groups(task):
-        basis, F = _gather(Q, start, lanes), _gather(R, start, lanes)
-        W = _adjoint(_gather(cotangent, start, lanes))
-        in_range = _zeros(n, n, F)
-        _add_product(in_range, 1, _adjoint(basis), W)
-        gram = _identity(n, F)
-        _solve_upper_adjoint(F, gram)
-        _solve_upper(F, gram)
+        basis, F = gather(Q, start, lanes), gather(R, start, lanes)
+        W = adjoint(gather(cotangent, start, lanes))
+        in_range = zeros(n, n, F)
+        add_product(in_range, 1, adjoint(basis), W)
+        gram = identity(n, F)
+        solve_upper_adjoint(F, gram)
+        solve_upper(F, gram)
         K = in_range.copy()
-        _solve_upper(F, K)
-        along = -_adjoint(K)
-        _solve_upper_adjoint(F, along)
-        _add_product(along, -1, in_range, gram)
-        gradient = _zeros(basis.shape[0], n, F)
-        _add_product(gradient, 1, W, gram)
-        _add_product(gradient, 1, basis, along)
-        _scatter(gradient, result, start)
+        solve_upper(F, K)
+        along = -adjoint(K)
+        solve_upper_adjoint(F, along)
+        add_product(along, -1, in_range, gram)
+        gradient = zeros(basis.shape[0], n, F)
+        add_product(gradient, 1, W, gram)
+        add_product(gradient, 1, basis, along)
+        scatter(gradient, result, start)
 
 
 def lstsq(task: Task) -> None:
@@ -283,22 +149,22 @@ def lstsq(task: Task) -> None:
     k = rhs.shape[2]
     lanes = group_size(task)
     for start in groups(task):
-        F, A = _gather(R, start, lanes), _gather(matrix, start, lanes)
-        X, G = _gather(solution, start, lanes), _gather(cotangent, start, lanes)
-        w, Z = G.copy(), _zeros(m, k, F)
-        _solve_upper_adjoint(F, w)
-        _solve_upper(F, w)
-        _add_product(Z, 1, A, w)
+        F, A = gather(R, start, lanes), gather(matrix, start, lanes)
+        X, G = gather(solution, start, lanes), gather(cotangent, start, lanes)
+        w, Z = G.copy(), zeros(m, k, F)
+        solve_upper_adjoint(F, w)
+        solve_upper(F, w)
+        add_product(Z, 1, A, w)
         # Corrected once, as in `strategies.factors.Reflected`.
-        _add_product(G, -1, _adjoint(A), Z)
-        _solve_upper_adjoint(F, G)
-        _solve_upper(F, G)
-        _add_product(Z, 1, A, G)
+        add_product(G, -1, adjoint(A), Z)
+        solve_upper_adjoint(F, G)
+        solve_upper(F, G)
+        add_product(Z, 1, A, G)
         w += G
-        _scatter(Z, rhs_result, start)
-        residual = _gather(rhs, start, lanes)
-        _add_product(residual, -1, A, X)
-        gradient = _zeros(m, n, F)
-        _add_product(gradient, -1, Z, _adjoint(X))
-        _add_product(gradient, 1, residual, _adjoint(w))
-        _scatter(gradient, result, start)
+        scatter(Z, rhs_result, start)
+        residual = gather(rhs, start, lanes)
+        add_product(residual, -1, A, X)
+        gradient = zeros(m, n, F)
+        add_product(gradient, -1, Z, adjoint(X))
+        add_product(gradient, 1, residual, adjoint(w))
+        scatter(gradient, result, start)
