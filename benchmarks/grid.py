@@ -268,7 +268,8 @@ CPU = Grid(
             f"{_TALL}, 64x64, 256x256, 8x32, 32x128, 128x512, 8x128, 32x512, 8x512", dtypes=REAL
         ),
         pinv=Block(
-            f"{_TALL}, 48x24, 48x48, 64x16, 64x32, 64x64, 32x32 rank=16, 128x128 rank=64, 128x8 rank=4, 512x32 rank=16",
+            f"{_TALL}, 48x24, 48x48, 64x16, 64x32, 64x64, "
+            "32x32 rank=16, 128x128 rank=64, 128x8 rank=4, 512x32 rank=16",
             dtypes=REAL,
         ),
         lstsq=Block(

@@ -11,7 +11,7 @@ from strategies.factors import LUFactors, Orthogonal, Reflected, Triangular
 from strategies.formulas.lu import permute_rows, reverse_flops
 from strategies.interface import Tolerance
 from strategies.lanes import launch, small, tall
-from strategies.pseudo_inverse import PseudoInverse, Structure
+from strategies.pseudo_inverse import PseudoInverse
 from strategies.triangular_solve import TriangularSolve
 
 __all__ = ["BatchLast"]
@@ -36,10 +36,10 @@ class BatchLast(TriangularSolve):
     machine likes and nothing is called. On the CPU a backward is one compiled pass over groups of
     matrices (`strategies.lanes`) in as many threads as torch uses, compiled at its first use for
     each dtype (seconds; kept on disk). The rows of a tall matrix are a batch, too, for least squares
-    with few right-hand sides (`strategies.lanes.tall`). So is the forward of solve, inv, pinv and lstsq
-    (`strategies.lanes.small`); that of LU and det is LAPACK's, which is as fast. On CUDA the backward of LU, solve and inv of
-    real matrices up to 32×32 is one kernel (`strategies.tiles`), if Triton is there; other LUs are
-    unrolled to elementwise operations of torch. All else is that of `triangular_solve`.
+    with few right-hand sides (`strategies.lanes.tall`). The forward of solve, inv, pinv and lstsq is
+    another such pass where that is faster (`strategies.lanes.small`). On CUDA the backward of LU,
+    solve and inv of real matrices up to 32×32 is one kernel (`strategies.tiles`), if Triton is there;
+    other LUs are unrolled to elementwise operations of torch. All else is that of `triangular_solve`.
 
     Example:
         >>> import torch, strategies
@@ -174,7 +174,7 @@ class BatchLast(TriangularSolve):
             return super().inverse(matrix)
         return self._nonsingular(small.inverse(matrix))
 
-    def _nonsingular(self, solved: small.LUOf) -> tuple[Tensor, PseudoInverse]:
+    def _nonsingular(self, solved: small.LUSolution) -> tuple[Tensor, PseudoInverse]:
         raise_if_singular(solved.info != 0, self.name, "it has no inverse")
         return solved.solution, LUFactors(solved.LU, solved.pivots)
 
@@ -188,15 +188,10 @@ class BatchLast(TriangularSolve):
             result, inverse = self.pseudo_inverse(matrix.mH, rtol=rtol, atol=atol)
             return result.mH, inverse.adjoint
         if m == n:
-            solved = small.inverse(matrix)
-            self._refuse_singular(solved.LU, matrix.shape, rtol, atol)
-            return solved.solution, LUFactors(solved.LU, solved.pivots)
+            result, LU, pivots, _ = small.inverse(matrix)
+            return result, self._by_lu(LU, pivots, rtol, atol)
         result, Q, R = small.pseudo_inverse(matrix)
-        self._refuse_singular(R, matrix.shape, rtol, atol)
-        core = Triangular(R, Structure.UPPER)
-        return result, Orthogonal(
-            Q, core, None, core.rank, full_column_rank=True, full_row_rank=False
-        )
+        return result, self._by_qr(Q, R, rtol, atol)
 
     def least_squares(
         self, matrix: Tensor, rhs: Tensor, *, rtol: Tolerance = None
@@ -205,9 +200,8 @@ class BatchLast(TriangularSolve):
         if rhs.numel() == 0 or not small.takes(matrix):
             return super().least_squares(matrix, rhs, rtol=rtol)
         if m == n:
-            solved = small.solve(matrix, rhs)
-            self._refuse_singular(solved.LU, matrix.shape, rtol, None)
-            return solved.solution, LUFactors(solved.LU, solved.pivots)
+            X, LU, pivots, _ = small.solve(matrix, rhs)
+            return X, self._by_lu(LU, pivots, rtol, None)
         if not Reflected.pays(matrix, rhs):
             return super().least_squares(matrix, rhs, rtol=rtol)
         X, reflectors, scales = small.least_squares(matrix, rhs)

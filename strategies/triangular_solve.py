@@ -45,12 +45,9 @@ class TriangularSolve(Strategy):
             return self.factor(matrix.mH, rtol=rtol, atol=atol).adjoint
         if m == n:
             LU, pivots, _ = torch.linalg.lu_factor_ex(matrix)
-            self._refuse_singular(LU, matrix.shape, rtol, atol)
-            return LUFactors(LU, pivots)
+            return self._by_lu(LU, pivots, rtol, atol)
         Q, R = torch.linalg.qr(matrix)
-        self._refuse_singular(R, matrix.shape, rtol, atol)
-        core = Triangular(R, Structure.UPPER)
-        return Orthogonal(Q, core, None, core.rank, full_column_rank=True, full_row_rank=False)
+        return self._by_qr(Q, R, rtol, atol)
 
     def least_squares(
         self, matrix: Tensor, rhs: Tensor, *, rtol: Tolerance = None
@@ -65,6 +62,15 @@ class TriangularSolve(Strategy):
         LU, pivots, info = torch.linalg.lu_factor_ex(matrix)
         raise_if_singular(info != 0, self.name, "it has no inverse")
         return LUFactors(LU, pivots)
+
+    def _by_lu(self, LU: Tensor, pivots: Tensor, rtol: Tolerance, atol: Tolerance) -> LUFactors:
+        self._refuse_singular(LU, LU.shape, rtol, atol)
+        return LUFactors(LU, pivots)
+
+    def _by_qr(self, Q: Tensor, R: Tensor, rtol: Tolerance, atol: Tolerance) -> Orthogonal:
+        self._refuse_singular(R, Q.shape, rtol, atol)
+        core = Triangular(R, Structure.UPPER)
+        return Orthogonal(Q, core, None, core.rank, full_column_rank=True, full_row_rank=False)
 
     def _refuse_singular(
         self, factor: Tensor, shape: torch.Size, rtol: Tolerance, atol: Tolerance

@@ -15,9 +15,9 @@ from torch import Tensor
 from strategies.lanes import launch
 
 __all__ = [
-    "LUOf",
-    "QROf",
-    "ReflectorsOf",
+    "LUSolution",
+    "LeastSquaresSolution",
+    "QRInverse",
     "inverse",
     "least_squares",
     "pseudo_inverse",
@@ -31,7 +31,7 @@ _FULL_BATCH = 16
 _VERY_FEW_ENTRIES = 12**2
 
 
-class LUOf(NamedTuple):
+class LUSolution(NamedTuple):
     """A = P L U of square matrices.
 
     Attributes:
@@ -47,7 +47,7 @@ class LUOf(NamedTuple):
     info: Tensor
 
 
-class QROf(NamedTuple):
+class QRInverse(NamedTuple):
     """A = Q R of tall matrices, and R⁻¹Qᴴ if no diagonal entry of the batch is zero."""
 
     pseudo_inverse: Tensor
@@ -55,7 +55,7 @@ class QROf(NamedTuple):
     R: Tensor
 
 
-class ReflectorsOf(NamedTuple):
+class LeastSquaresSolution(NamedTuple):
     """`torch.geqrf` of tall matrices, and what was solved for if no diagonal entry is zero."""
 
     solution: Tensor
@@ -78,7 +78,7 @@ def _by_columns(like: Tensor) -> Tensor:
     return torch.empty_like(like.mT, memory_format=torch.contiguous_format).mT
 
 
-def solve(matrix: Tensor, rhs: Tensor) -> LUOf:
+def solve(matrix: Tensor, rhs: Tensor) -> LUSolution:
     """X with A X = B.
 
     Args:
@@ -95,10 +95,10 @@ def solve(matrix: Tensor, rhs: Tensor) -> LUOf:
     LU, pivots, info = _lu_results(matrix)
     flops = 2 / 3 * n**3 + 2 * n**2 * k
     launch("solve_square", flops, batch, matrix, rhs, LU, pivots, info, X)
-    return LUOf(X, LU, pivots, info.squeeze(-1))
+    return LUSolution(X, LU, pivots, info.squeeze(-1))
 
 
-def inverse(matrix: Tensor) -> LUOf:
+def inverse(matrix: Tensor) -> LUSolution:
     """A⁻¹ of square matrices.
 
     Args:
@@ -113,7 +113,7 @@ def inverse(matrix: Tensor) -> LUOf:
     result = torch.empty_like(matrix, memory_format=torch.contiguous_format)
     LU, pivots, info = _lu_results(matrix)
     launch("invert", 2 * n**3, batch, matrix, LU, pivots, info, result)
-    return LUOf(result, LU, pivots, info.squeeze(-1))
+    return LUSolution(result, LU, pivots, info.squeeze(-1))
 
 
 def _lu_results(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -122,7 +122,7 @@ def _lu_results(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return _by_columns(matrix), pivots, info
 
 
-def pseudo_inverse(matrix: Tensor) -> QROf:
+def pseudo_inverse(matrix: Tensor) -> QRInverse:
     """A⁺ = R⁻¹Qᴴ of tall matrices of full rank.
 
     Args:
@@ -136,10 +136,10 @@ def pseudo_inverse(matrix: Tensor) -> QROf:
     Q = torch.empty_like(matrix, memory_format=torch.contiguous_format)
     R, result = matrix.new_empty(*batch, n, n), matrix.new_empty(*batch, n, m)
     launch("pseudo_invert", 5 * m * n**2 - 4 / 3 * n**3, batch, matrix, Q, R, result)
-    return QROf(result, Q, R)
+    return QRInverse(result, Q, R)
 
 
-def least_squares(matrix: Tensor, rhs: Tensor) -> ReflectorsOf:
+def least_squares(matrix: Tensor, rhs: Tensor) -> LeastSquaresSolution:
     """The X that minimizes ‖A X − B‖, A tall and of full rank.
 
     Args:
@@ -157,4 +157,4 @@ def least_squares(matrix: Tensor, rhs: Tensor) -> ReflectorsOf:
     X = matrix.new_empty(*batch, n, k)
     flops = 2 * m * n**2 - 2 / 3 * n**3 + 4 * m * n * k
     launch("solve_least_squares", flops, batch, matrix, rhs, reflectors, scales, X)
-    return ReflectorsOf(X, reflectors, scales)
+    return LeastSquaresSolution(X, reflectors, scales)

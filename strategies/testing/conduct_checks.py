@@ -147,6 +147,7 @@ def _check_inputs_kept(strategy: Strategy) -> None:
             X = guard.watch(numbered((n, 2), dtype, 15), "the solution given to lstsq_backward")
             G = guard.watch(numbered((n, 2), dtype, 16), "the cotangent of lstsq")
             B = guard.watch(numbered((m, 2), dtype, 17), "the right-hand side of lstsq")
+            strategy.pseudo_inverse(F)
             _, factors = strategy.least_squares(F, B)
             guard.check()
             strategy.lstsq_backward(factors, F, B, X, G)
@@ -159,6 +160,8 @@ def _check_inputs_kept(strategy: Strategy) -> None:
             strategy.lu_backward(LU, order, bar)
             guard.check()
             if m == n:
+                strategy.inverse(F)
+                strategy.solve(F, B)
                 strategy.solve_backward(inverse, X, G)
                 strategy.inv_backward(inverse, cotangent)
                 strategy.det_backward(LU, order, guard.watch(LU[0, 0].clone(), "the scale of det"))

@@ -7,6 +7,7 @@ compared with the product that it stands for. The matrices have exact ranks and 
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -233,6 +234,27 @@ def _check_tolerances(strategy: Strategy) -> None:
     )
 
 
+def _check_forwards(strategy: Strategy) -> None:
+    """What the forwards return, and the factors that come with it, are those of `factor`."""
+    for dtype in DTYPES:
+        for shape, batch in itertools.product(((6, 3), (3, 6), (4, 4)), ((), (2,), (20,))):
+            F = gallery.random_with_condition(shape, dtype, 0.5, batch).matrix.to(device())
+            b = numbered((*batch, shape[0], _COLUMNS), dtype, 8)
+            expected = strategy.factor(F.clone()).dense()
+            found = {
+                "pseudo_inverse": (strategy.pseudo_inverse(F.clone()), expected),
+                "least_squares": (strategy.least_squares(F.clone(), b.clone()), expected @ b),
+            }
+            if shape[0] == shape[1]:
+                found["inverse"] = strategy.inverse(F.clone()), expected
+                found["solve"] = strategy.solve(F.clone(), b.clone()), expected @ b
+            sizes = "x".join(map(str, F.shape))
+            for name, ((result, inverse), value) in found.items():
+                what = f"{name} of {sizes} {str(dtype).removeprefix('torch.')}"
+                close(result, value, what)
+                close(inverse.apply(b), expected @ b, f"factors of {what}: apply(b)")
+
+
 def _check_stable_gram(strategy: Strategy) -> None:
     """F · apply_gram(x) is apply_adjoint(x) far within κ² u, of an inverse that says so."""
     F = gallery.random_with_condition((12, 4), torch.float64, 6).matrix.to(device())
@@ -284,6 +306,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check("triangular structures", _check_triangular_structures),
     Check("tolerances", _check_tolerances),
+    Check("forwards", _check_forwards),
     Check("stable gram", _check_stable_gram),
     Check("mixed ranks in a batch", _check_mixed_ranks),
 )

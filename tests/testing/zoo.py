@@ -195,6 +195,29 @@ class DeclinesWithoutAdvice(TriangularSolve):
         return super().inv_backward(inverse, cotangent)
 
 
+# One forward.
+
+
+@caught_by("forwards")
+class SolvesWithTheTranspose(TriangularSolve):
+    def solve(self, matrix, rhs):
+        return super().solve(matrix.mT, rhs)
+
+
+@caught_by("forwards")
+class SideBySideInTheWrongOrder(TriangularSolve):
+    def pseudo_inverse(self, matrix, *, rtol=None, atol=None):
+        result, inverse = super().pseudo_inverse(matrix, rtol=rtol, atol=atol)
+        return result.flip(0) if matrix.ndim > 2 else result, inverse
+
+
+@caught_by("inputs kept")
+class OverwritesTheRightHandSide(TriangularSolve):
+    def solve(self, matrix, rhs):
+        X, inverse = super().solve(matrix, rhs)
+        return rhs.copy_(X), inverse
+
+
 # One operation's backward.
 
 

@@ -72,28 +72,31 @@ def _eliminate(F: Array, swaps: Array, info: Array, start: int) -> None:
                     F[r, c, lane] -= F[r, j, lane] * F[j, c, lane]
 
 
+@compiled
+def _has_zero(F: Array, n: int) -> bool:
+    """Whether a diagonal entry of a group is zero: nothing is to be divided by it."""
+    found = False
+    for i in range(n):
+        for lane in range(F.shape[2]):
+            found |= F[i, i, lane] == 0
+    return found
+
+
 def solve_square(task: Task) -> None:
     """LU, pivots, the position of the first zero pivot, and X = A⁻¹B."""
     A, B, LU = matrices(task, 0), matrices(task, 1), matrices(task, 2)
     swaps, info, X = pivots(task, 3), pivots(task, 4), matrices(task, 5)
+    n = A.shape[1]
     lanes = group_size(task)
     for start in groups(task):
         F, Y = gather(A, start, lanes), gather(B, start, lanes)
         _eliminate(F, swaps, info, start)
         scatter(F, LU, start)
-        if _is_regular(info, start, lanes):
+        if not _has_zero(F, n):
             swap(Y, swaps, start, True)
             solve_unit_lower(F, Y)
             solve_upper(F, Y)
             scatter(Y, X, start)
-
-
-@compiled
-def _is_regular(info: Array, start: int, lanes: int) -> bool:
-    zeros_found = 0
-    for matrix in range(start, min(start + lanes, len(info))):
-        zeros_found += info[matrix, 0]
-    return zeros_found == 0
 
 
 def invert(task: Task) -> None:
@@ -106,7 +109,7 @@ def invert(task: Task) -> None:
         F = gather(A, start, lanes)
         _eliminate(F, swaps, info, start)
         scatter(F, LU, start)
-        if _is_regular(info, start, lanes):
+        if not _has_zero(F, n):
             Y = identity(n, F)
             # L⁻¹ is lower triangular.
             for i in range(n):
@@ -230,16 +233,6 @@ def _basis(F: Array, scales: Array) -> Array:
                 for lane in range(lanes):
                     Q[r, c, lane] -= F[r, j, lane] * along[lane]
     return Q
-
-
-@compiled
-def _has_zero(F: Array, n: int) -> bool:
-    """Whether a diagonal entry of a group is zero: nothing is to be divided by it."""
-    found = False
-    for i in range(n):
-        for lane in range(F.shape[2]):
-            found |= F[i, i, lane] == 0
-    return found
 
 
 def pseudo_invert(task: Task) -> None:

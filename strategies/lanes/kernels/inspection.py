@@ -165,7 +165,7 @@ def _rows_are_small(size: Array, first: int, small: float) -> bool:
 def _may_be_roundoff(F: Array, last: int, precision: float) -> bool:
     """What can be told of `_rest_is_roundoff` at rank `last` without a product of the factors."""
     small = np.sqrt(precision)
-    if not _is_small(F, last, last, small):
+    if not _is_small(F, last, last, small) or _leading_block_is_regular(F, last, precision):
         return False
     rows = F * np.float64(1)
     size = np.abs(rows)
@@ -173,6 +173,32 @@ def _may_be_roundoff(F: Array, last: int, precision: float) -> bool:
         return False
     complement, scale = _complement(rows, size, last)
     return scale == 0 or not _is_more(complement, *_amplification(rows, last), precision)
+
+
+@compiled
+def _leading_block_is_regular(F: Array, last: int, precision: float) -> bool:
+    """Whether its last pivot is at least twice what roundoff may be, and so the matrix of full rank.
+
+    Cauchy and Schwarz bound an entry of |L||U| by the norms of a row of L and a column of U. Summed up
+    as in `linalg._canonical_lu`, that is two to four times what roundoff is expected to be.
+    """
+    block = F[: last + 1, : last + 1] * np.float64(1)
+    largest = abs(block[last, last])
+    for i in range(last):
+        for j in range(i, last + 1):
+            largest = max(largest, abs(block[i, j]))
+    if not largest > 0:
+        return False
+    rows, columns = _amplification(block, last)
+    of_L, of_U = 0.0, 0.0
+    for i in range(last + 1):
+        for j in range(i):
+            of_L += rows[i] * abs(block[i, j]) ** 2
+        of_L += rows[i]
+        for j in range(i, last + 1):
+            of_U += columns[j] * (abs(block[i, j]) / largest) ** 2
+    pivot = abs(block[last, last]) / largest
+    return pivot**2 > (2 * precision) ** 2 * of_L * of_U
 
 
 @reordered
