@@ -12,10 +12,10 @@ and |E| is about ε |L||U| (Higham, "Accuracy and Stability of Numerical Algorit
 
 Were the entries of E independent, of mean zero and deviation ε |L||U|, then ‖dS‖²_F would be on average
 what is compared here with ‖S‖²_F, without a further constant. Of thousands of random products of
-factors of rank r it misses at most eight in a thousand (3×3 to 8×8; of larger ones three); it takes no matrix with condition number 1e14
-for deficient, and of those with one singular value of 1e-15 one in a thousand (of complex ones, in
-ten). A bound on single entries, |U| ≤ c max(m, n) ε |L||U|, has no c that does: with 4 it misses
-three in a hundred of the former and takes half of the latter.
+factors of rank r it misses at most eight in a thousand (of 3×3 to 8×8; of larger ones three); it takes
+no matrix with condition number 1e14 for deficient, and of those with one singular value of 1e-15 one
+in a thousand (of complex ones, in ten). A bound on single entries, |U| ≤ c max(m, n) ε |L||U|, has no c
+that does: with 4 it misses three in a hundred of the former and takes half of the latter.
 """
 
 from __future__ import annotations
