@@ -120,7 +120,12 @@ def rest_is_roundoff(LU: Tensor, rank: int) -> Tensor:
         result = torch.empty(*batch, 1, dtype=torch.bool)
         launch("rest_is_roundoff", 2 * m * n * min(m, n), batch, LU, ranks, result)
         return result.squeeze(-1)
-    result = _last_pivot_is_small(LU)
+    if LU.device.type == "cpu":
+        result = torch.empty(batch, dtype=torch.bool)
+        flops = 2 * min(m, n) ** 2
+        launch("last_may_be_roundoff", flops, batch, LU, result.unsqueeze(-1))
+    else:
+        result = _last_pivot_is_small(LU)
     if bool(result.any()):
         result[result.clone()] = _rest_is_roundoff(LU[result], rank)
     return result

@@ -12,6 +12,7 @@ from strategies.lanes.kernels.inspection import (
     canonicalize,
     determinant,
     inverse_order,
+    last_may_be_roundoff,
     pivot_may_be_zero,
     rest_is_roundoff,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "inverse_adjoint",
     "inverse_order",
     "invert",
+    "last_may_be_roundoff",
     "lstsq",
     "lstsq_by_rows",
     "lu",

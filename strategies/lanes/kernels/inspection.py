@@ -25,6 +25,7 @@ __all__ = [
     "canonicalize",
     "determinant",
     "inverse_order",
+    "last_may_be_roundoff",
     "pivot_may_be_zero",
     "rest_is_roundoff",
 ]
@@ -98,6 +99,16 @@ def _is_small(F: Array, row: int, column: int, small: float) -> bool:
 
 
 @one_by_one
+def last_may_be_roundoff(task: Task) -> None:
+    """Whether the last pivot may be roundoff, by its row, its column and its leading block."""
+    LU, result = matrices(task, 0), flags(task, 1)
+    last = min(LU.shape[1:]) - 1
+    precision = np.finfo(LU.real.dtype).eps
+    for matrix in single_matrices(task):
+        result[matrix, 0] = _last_may_be_roundoff(LU[matrix], last, precision)
+
+
+@one_by_one
 def rest_is_roundoff(task: Task) -> None:
     """Whether what is left after some steps of elimination is roundoff: `linalg._canonical_lu`."""
     LU, ranks, result = matrices(task, 0), integers(task, 1), flags(task, 2)
@@ -135,8 +146,8 @@ def canonicalize(task: Task) -> None:
 def _rest_is_roundoff(F: Array, rank: int, precision: float) -> bool:
     last = min(F.shape) - 1
     small = np.sqrt(precision)
-    if not _is_small(F, last, last, small):
-        return False  # of most matrices, and all that has been read is a row and a column
+    if not _last_may_be_roundoff(F, last, precision):
+        return False
     rows = F * np.float64(1)  # contiguous, and squares of it do not overflow
     size = np.abs(rows)
     return _rows_are_small(size, rank, small) and _is_roundoff(rows, size, rank, precision)
@@ -165,7 +176,7 @@ def _rows_are_small(size: Array, first: int, small: float) -> bool:
 def _may_be_roundoff(F: Array, last: int, precision: float) -> bool:
     """What can be told of `_rest_is_roundoff` at rank `last` without a product of the factors."""
     small = np.sqrt(precision)
-    if not _is_small(F, last, last, small) or _leading_block_is_regular(F, last, precision):
+    if not _last_may_be_roundoff(F, last, precision):
         return False
     rows = F * np.float64(1)
     size = np.abs(rows)
@@ -173,6 +184,14 @@ def _may_be_roundoff(F: Array, last: int, precision: float) -> bool:
         return False
     complement, scale = _complement(rows, size, last)
     return scale == 0 or not _is_more(complement, *_amplification(rows, last), precision)
+
+
+@compiled
+def _last_may_be_roundoff(F: Array, last: int, precision: float) -> bool:
+    """Not of most matrices, of which all that has been read then is a row and a column."""
+    if not _is_small(F, last, last, np.sqrt(precision)):
+        return False
+    return not _leading_block_is_regular(F, last, precision)
 
 
 @compiled
