@@ -24,6 +24,7 @@ def score(path, measured):
 
 DRAWS = [
     (BY_BOTH, "forward_backward"),
+    (BY_BOTH, "forward_backward-seed-1"),
     (policies.BY_BACKWARD, "backward"),
     (policies.BY_BACKWARD, "backward-seed-1"),
 ]
@@ -55,7 +56,7 @@ def test_they_choose_well_in_150_cases_that_were_not_measured_for_them(path, dra
     ("path", "draws", "most", "by"),
     [
         (policies.BY_BACKWARD, ("backward", "backward-seed-1"), 1, 1.2),
-        (BY_BOTH, ("forward_backward",), 3, 1.3),
+        (BY_BOTH, ("forward_backward", "forward_backward-seed-1"), 7, 1.5),
     ],
 )
 def test_native_is_rarely_faster_and_not_by_much(path, draws, most, by):
