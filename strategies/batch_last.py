@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from strategies import tiles
-from strategies.errors import raise_if_singular
 from strategies.factors import LUFactors, Orthogonal, Reflected, Triangular
 from strategies.formulas.lu import permute_rows, reverse_flops
 from strategies.interface import Tolerance
@@ -167,16 +166,14 @@ class BatchLast(TriangularSolve):
     def solve(self, matrix: Tensor, rhs: Tensor) -> tuple[Tensor, PseudoInverse]:
         if rhs.numel() == 0 or not small.takes(matrix):
             return super().solve(matrix, rhs)
-        return self._nonsingular(small.solve(matrix, rhs))
+        X, LU, pivots, info = small.solve(matrix, rhs)
+        return X, self._nonsingular(LU, pivots, info)
 
     def inverse(self, matrix: Tensor) -> tuple[Tensor, PseudoInverse]:
         if not small.takes(matrix):
             return super().inverse(matrix)
-        return self._nonsingular(small.inverse(matrix))
-
-    def _nonsingular(self, solved: small.LUSolution) -> tuple[Tensor, PseudoInverse]:
-        raise_if_singular(solved.info != 0, self.name, "it has no inverse")
-        return solved.solution, LUFactors(solved.LU, solved.pivots)
+        result, LU, pivots, info = small.inverse(matrix)
+        return result, self._nonsingular(LU, pivots, info)
 
     def pseudo_inverse(
         self, matrix: Tensor, *, rtol: Tolerance = None, atol: Tolerance = None

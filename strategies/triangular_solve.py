@@ -59,7 +59,9 @@ class TriangularSolve(Strategy):
         return inverse.apply(rhs), inverse
 
     def factor_square(self, matrix: Tensor) -> PseudoInverse:
-        LU, pivots, info = torch.linalg.lu_factor_ex(matrix)
+        return self._nonsingular(*torch.linalg.lu_factor_ex(matrix))
+
+    def _nonsingular(self, LU: Tensor, pivots: Tensor, info: Tensor) -> LUFactors:
         raise_if_singular(info != 0, self.name, "it has no inverse")
         return LUFactors(LU, pivots)
 

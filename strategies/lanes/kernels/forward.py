@@ -2,7 +2,8 @@
 
 LU with partial pivoting, QR by reflectors, and what is solved with them at once: a batched library
 call spends most of its time between the matrices. Pivots, reflectors and their signs are those of
-LAPACK (getrf, geqrf), so that its routines take the factors.
+LAPACK (getrf, geqrf), so that its routines take the factors. A reflector is applied in two places in
+the same words: in a function of both, a QR takes a twentieth to a third longer.
 """
 
 from __future__ import annotations
@@ -118,20 +119,8 @@ def invert(task: Task) -> None:
                         for lane in range(lanes):
                             Y[r, c, lane] -= F[r, i, lane] * Y[i, c, lane]
             solve_upper(F, Y)
-            _swap_columns(Y, swaps, start)
+            swap(Y.transpose(1, 0, 2), swaps, start, False)  # Y ← Y Pᵀ
             scatter(Y, result, start)
-
-
-@compiled
-def _swap_columns(Y: Array, swaps: Array, start: int) -> None:
-    """Y ← Y Pᵀ."""
-    n, _, lanes = Y.shape
-    for lane in range(min(lanes, len(swaps) - start)):
-        for i in range(n - 1, -1, -1):
-            j = swaps[start + lane, i] - 1
-            if j != i:
-                for r in range(n):
-                    Y[r, i, lane], Y[r, j, lane] = Y[r, j, lane], Y[r, i, lane]
 
 
 @compiled
