@@ -15,15 +15,15 @@ import importlib.metadata
 import inspect
 import warnings
 
-from strategies.batch_last import BatchLast
-from strategies.blocked_lu import BlockedLU
+from strategies.builtin.batch_last import BatchLast
+from strategies.builtin.blocked_lu import BlockedLU
+from strategies.builtin.explicit_inverse import ExplicitInverse
+from strategies.builtin.native import Native
+from strategies.builtin.qr_pinv import QRPinv
+from strategies.builtin.svd_truncated_pinv import SVDTruncatedPinv
+from strategies.builtin.triangular_solve import TriangularSolve
 from strategies.errors import StrategyNotFoundError
-from strategies.explicit_inverse import ExplicitInverse
 from strategies.interface import Strategy
-from strategies.native import Native
-from strategies.qr_pinv import QRPinv
-from strategies.svd_truncated_pinv import SVDTruncatedPinv
-from strategies.triangular_solve import TriangularSolve
 
 __all__ = ["ENTRY_POINT_GROUP", "available", "built_in", "distinct", "get"]
 

@@ -205,7 +205,7 @@ def test_a_sound_strategy_is_in_order(invoke):
 
 def test_a_broken_strategy_gives_exit_code_one_and_the_fault(invoke, tmp_path, monkeypatch):
     (tmp_path / "broken.py").write_text(
-        "from strategies.triangular_solve import TriangularSolve\n"
+        "from strategies.builtin.triangular_solve import TriangularSolve\n"
         "class Broken(TriangularSolve):\n"
         "    name = 'broken'\n"
         "    def inv_backward(self, inverse, cotangent):\n"

@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 MODULE = """
-from strategies.triangular_solve import TriangularSolve
+from strategies.builtin.triangular_solve import TriangularSolve
 
 class Lent(TriangularSolve):
     name = "lent"

@@ -8,7 +8,7 @@ import pytest
 
 import strategies
 from strategies import registry
-from strategies.triangular_solve import TriangularSolve
+from strategies.builtin.triangular_solve import TriangularSolve
 
 
 class Offered(TriangularSolve):

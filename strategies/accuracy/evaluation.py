@@ -7,12 +7,12 @@ import numpy as np
 from flint import arb, ctx
 from numpy.typing import NDArray
 
-from strategies.accuracy.balls import Matrix, UnresolvedError, exact, radius_bound
 from strategies.accuracy.certified import Certified, ScaledPair
-from strategies.accuracy.exact_lu import lu_gradient
-from strategies.accuracy.exact_pinv import Profile, lstsq_gradient, pinv_gradient
-from strategies.accuracy.exact_rank import rank_profile
-from strategies.accuracy.exact_square import (
+from strategies.exact.balls import Matrix, UnresolvedError, exact, radius_bound
+from strategies.exact.lu import lu_gradient
+from strategies.exact.pinv import Profile, lstsq_gradient, pinv_gradient
+from strategies.exact.rank import rank_profile
+from strategies.exact.square import (
     det_gradient,
     inv_gradient,
     slogdet_gradient,

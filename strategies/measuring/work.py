@@ -17,7 +17,7 @@ from typing import Any
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from strategies.lanes import watchers
+from strategies.kernels.cpu import watchers
 
 
 @dataclass(frozen=True)

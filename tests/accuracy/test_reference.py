@@ -319,7 +319,7 @@ def test_what_does_not_fit_is_refused(
 
 def test_missing_flint_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = [name for name in sys.modules if name.startswith("strategies.accuracy.e")]
-    for name in [*loaded, "strategies.accuracy.balls"]:
+    for name in [*loaded, "strategies.exact.balls"]:
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, "flint", None)
     with pytest.raises(ImportError, match=r"backward-strategies\[accuracy\]"):

@@ -2,10 +2,10 @@ import pytest
 import torch
 
 import strategies
+from strategies.builtin.triangular_solve import TriangularSolve
 from strategies.errors import LinAlgError
 from strategies.testing import ConformanceError, Outcome, Report, Status, check_strategy
 from strategies.testing.global_state import changed, preserved, snapshot
-from strategies.triangular_solve import TriangularSolve
 
 
 @pytest.mark.parametrize("name", strategies.available())

@@ -9,13 +9,13 @@ import dataclasses
 import numpy as np
 import torch
 
+from strategies.builtin.svd_truncated_pinv import SVDTruncatedPinv
+from strategies.builtin.triangular_solve import TriangularSolve
 from strategies.errors import UnsupportedError
 from strategies.factors import Dense, LUFactors, Orthogonal
 from strategies.formulas import solve
 from strategies.interface import Strategy
 from strategies.pseudo_inverse import Structure
-from strategies.svd_truncated_pinv import SVDTruncatedPinv
-from strategies.triangular_solve import TriangularSolve
 
 ZOO: dict[type[Strategy], str] = {}
 

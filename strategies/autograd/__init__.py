@@ -1,0 +1,1 @@
+"""The autograd glue that every operation shares."""

@@ -1,0 +1,380 @@
+"""The autograd glue that every operation shares.
+
+An operation is a `Rule`: how to compute it and its gradient with a strategy, on plain tensors, and
+the same gradient written over the operation's inputs and outputs in differentiable calls. Autograd
+functions make all orders and modes of differentiation from that:
+
+- `_Primal` computes the operation; its backward is `_Cotangent`, its forward mode is `Rule.jvp`.
+- `_Cotangent` computes the gradient with the strategy's saved factors; differentiated itself, it is
+  the explicit form, so that nothing is silently constant.
+- `_Eager` is `_Primal` where no transform of torch.func and no forward mode is on. A function that
+  takes part in those costs more per call than a small factorization does.
+
+`vmap` moves the mapped dimension to the front of every tensor and calls the batched code.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+
+from strategies.autograd.copies import with_own_memory, with_own_tangent, without_tangents
+from strategies.autograd.precision import full_precision
+from strategies.errors import LinAlgError
+from strategies.interface import Strategy
+from strategies.pseudo_inverse import PseudoInverse
+
+__all__ = ["Gradients", "Rule", "run"]
+
+Tensors = tuple[Tensor, ...]
+Gradients = tuple[Tensor | None, ...]
+
+
+class Rule(ABC):
+    """What autograd needs to know of one operation, with the options of one call.
+
+    Attributes:
+        name: of the operation, for messages.
+        arity: how many tensors it takes.
+        differentiable: how many of the outputs, from the first, carry gradients; the others are
+            what the gradient needs beside them (pivots, ranks).
+    """
+
+    name: ClassVar[str]
+    arity: ClassVar[int] = 1
+    differentiable: ClassVar[int] = 1
+
+    @abstractmethod
+    def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse | None]:
+        """The outputs, and the factors that the gradient will reuse."""
+
+    @abstractmethod
+    def backward(
+        self,
+        strategy: Strategy,
+        inverse: PseudoInverse | None,
+        inputs: Tensors,
+        outputs: Tensors,
+        cotangents: Tensors,
+        needed: Sequence[bool],
+    ) -> Gradients:
+        """The gradients of the inputs by the strategy; one that is not needed may be None."""
+
+    @abstractmethod
+    def explicit_backward(
+        self, strategy: Strategy, inputs: Tensors, outputs: Tensors, cotangents: Tensors
+    ) -> Tensors:
+        """The gradients of the inputs as differentiable functions of all three."""
+
+    @abstractmethod
+    def jvp(
+        self,
+        strategy: Strategy,
+        inputs: Tensors,
+        outputs: Tensors,
+        tangents: Gradients,
+    ) -> Tensors:
+        """The tangents of the differentiable outputs, in differentiable calls; None is zero."""
+
+
+def run(rule: Rule, strategy: Strategy, *inputs: Tensor) -> Tensors:
+    """The rule's outputs, differentiable in every mode, by the strategy.
+
+    Raises:
+        torch.linalg.LinAlgError: naming operation, strategy and batch index of a matrix that is
+            singular where full rank is required.
+    """
+    if torch.compiler.is_compiling():
+        return _run_uncompiled(rule, strategy, *inputs)
+    call = _Call(rule, strategy)
+    outputs: Tensors
+    if _is_transformed():
+        outputs = _Primal.apply(call, *inputs)
+    elif torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs):
+        outputs = _Eager.apply(call, *inputs)
+    else:
+        outputs = call.forward(inputs)
+    return outputs[: call.number_of_outputs]
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+def _run_uncompiled(rule: Rule, strategy: Strategy, *inputs: Tensor) -> Tensors:
+    # Ranks decide at run time what is computed, so the compiler is given an opaque eager call; it
+    # compiles what stands before and after, and the gradient is the eager one.
+    return run(rule, strategy, *inputs)
+
+
+@dataclasses.dataclass
+class _Call:
+    """One call of an operation: what its autograd nodes share besides tensors.
+
+    The tensors of the factors are saved as the inputs and outputs are, so that saved-tensor hooks,
+    checkpointing and vmap see them. `sources` says where among inputs, outputs and those each is to
+    be found again, since a factor may be one of the former itself.
+    """
+
+    rule: Rule
+    strategy: Strategy
+    inverse: PseudoInverse | None = None
+    sources: tuple[int, ...] = ()
+    number_of_outputs: int = 0
+
+    def forward(self, inputs: Tensors) -> Tensors:
+        with _InOperation(self.rule.name, inputs[0]):
+            outputs, inverse = self.rule.forward(self.strategy, *inputs)
+        given = set(map(id, inputs))
+        outputs = tuple(with_own_tangent(output, given) for output in outputs)
+        known = [*inputs, *outputs]
+        positions = {id(tensor): i for i, tensor in enumerate(known)}
+        sources = []
+        for tensor in () if inverse is None else inverse.tensors():
+            if id(tensor) not in positions:
+                positions[id(tensor)] = len(known)
+                known.append(tensor)
+            sources.append(positions[id(tensor)])
+        # Only the form is kept here: the tensors belong to the graph, and are freed with it.
+        self.inverse = None if inverse is None else inverse.rebuilt(_placeholders(), _PLACEHOLDER)
+        self.sources = tuple(sources)
+        self.number_of_outputs = len(outputs)
+        return tuple(known[len(inputs) :])
+
+    def split(self, saved: Tensors) -> tuple[Tensors, Tensors]:
+        """Inputs and outputs among the saved tensors."""
+        arity = self.rule.arity
+        return saved[:arity], saved[arity : arity + self.number_of_outputs]
+
+    def backward(self, cotangents: Tensors, saved: Tensors, needed: Sequence[bool]) -> Gradients:
+        inputs, outputs = self.split(saved)
+        inverse = self.inverse
+        if inverse is not None:
+            inverse = inverse.rebuilt((saved[i] for i in self.sources), inputs[0])
+        with _InOperation(f"the backward of {self.rule.name}", inputs[0]):
+            gradients = self.rule.backward(
+                self.strategy, inverse, inputs, outputs, cotangents, needed
+            )
+        given = (*cotangents, *saved)
+        return tuple(
+            None if gradient is None else with_own_memory(gradient, given) for gradient in gradients
+        )
+
+    def explicit_backward(self, saved: Tensors) -> tuple[Callable[..., Tensors], Tensors]:
+        """The explicit gradient as a function of its differentiable arguments, and those."""
+        inputs, outputs = self.split(saved)
+        count = self.rule.differentiable
+        constant = outputs[count:]
+
+        def gradient(*arguments: Tensor) -> Tensors:
+            cotangents, rest = arguments[:count], arguments[count:]
+            inputs, outputs = rest[: self.rule.arity], (*rest[self.rule.arity :], *constant)
+            return self.rule.explicit_backward(self.strategy, inputs, outputs, cotangents)
+
+        return gradient, (*inputs, *outputs[:count])
+
+
+_PLACEHOLDER = torch.empty(0, 0)
+
+
+def _placeholders() -> Iterator[Tensor]:
+    while True:
+        yield _PLACEHOLDER
+
+
+class _InOperation:
+    """Full precision, and errors that say in which operation they arose."""
+
+    def __init__(self, name: str, like: Tensor) -> None:
+        self._name = name
+        self._precision = full_precision(like.device, like.dtype)
+
+    def __enter__(self) -> None:
+        self._precision.__enter__()
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        self._precision.__exit__(kind, error, traceback)
+        if isinstance(error, LinAlgError):
+            raise LinAlgError(f"linalg.{self._name}: {error}") from None
+
+
+class _Primal(torch.autograd.Function):
+    """The operation."""
+
+    @staticmethod
+    def forward(call: _Call, *inputs: Tensor) -> Tensors:
+        return call.forward(inputs)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensors) -> None:
+        call, *tensors = inputs
+        ctx.call = call
+        ctx.mark_non_differentiable(*output[call.rule.differentiable :])
+        ctx.save_for_backward(*tensors, *output)
+        ctx.save_for_forward(*tensors, *output)
+        # Else every saved factor is given a cotangent of zeros.
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Tensor | None) -> Gradients:
+        return _backward(ctx, cotangents)
+
+    @staticmethod
+    def jvp(ctx: Any, _: None, *tangents: Tensor | None) -> Gradients:
+        call: _Call = ctx.call
+        inputs, outputs = call.split(without_tangents(ctx.saved_tensors))
+        results = call.rule.jvp(call.strategy, inputs, outputs, tangents)
+        others = len(ctx.saved_tensors) - len(inputs) - len(results)
+        return (*results, *[None] * others)
+
+    @staticmethod
+    def vmap(
+        info: Any, in_dims: tuple[int | None, ...], call: _Call, *tensors: Tensor
+    ) -> tuple[Tensors, tuple[int, ...]]:
+        outputs = _Primal.apply(call, *_batch_first(tensors, in_dims[1:], info.batch_size))
+        return outputs, (0,) * len(outputs)
+
+
+class _Eager(torch.autograd.Function):
+    """The operation, where only the backward can be asked for."""
+
+    @staticmethod
+    def forward(ctx: Any, call: _Call, *inputs: Tensor) -> Tensors:
+        found = call.forward(inputs)
+        outputs = found[: call.number_of_outputs]
+        ctx.call = call
+        ctx.mark_non_differentiable(*outputs[call.rule.differentiable :])
+        ctx.save_for_backward(*inputs, *found)
+        ctx.set_materialize_grads(False)
+        return outputs
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Tensor | None) -> Gradients:
+        return _backward(ctx, cotangents)
+
+
+def _backward(ctx: Any, cotangents: Gradients) -> Gradients:
+    needed = tuple(ctx.needs_input_grad[1:])
+    saved = ctx.saved_tensors
+    _, outputs = ctx.call.split(saved)
+    used = [
+        torch.zeros_like(output) if cotangent is None else cotangent
+        for output, cotangent in zip(
+            outputs[: ctx.call.rule.differentiable], cotangents, strict=False
+        )
+    ]
+    if any(map(_is_legacy_batched, used)):
+        function, arguments = ctx.call.explicit_backward(saved)
+        return (None, *function(*used, *arguments))
+    if not (torch.is_grad_enabled() or _is_transformed()):
+        # Nothing differentiates the gradient: a node for it would cost more than small ones do.
+        gradients = ctx.call.backward(tuple(used), saved, needed)
+        return (None, *(g if need else None for g, need in zip(gradients, needed, strict=True)))
+    nodes = iter(_Cotangent.apply(ctx.call, needed, *used, *saved))
+    return (None, *(next(nodes) if need else None for need in needed))
+
+
+class _Cotangent(torch.autograd.Function):
+    """The gradient of the operation with respect to the inputs that need it."""
+
+    @staticmethod
+    def forward(call: _Call, needed: tuple[bool, ...], *tensors: Tensor) -> Tensors:
+        count = call.rule.differentiable
+        gradients = call.backward(tensors[:count], tensors[count:], needed)
+        return tuple(
+            with_own_tangent(gradient, set())
+            for gradient, need in zip(gradients, needed, strict=True)
+            if need and gradient is not None
+        )
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensors) -> None:
+        ctx.call, ctx.needed, *tensors = inputs
+        ctx.save_for_backward(*tensors)
+        ctx.save_for_forward(*tensors)
+
+    @staticmethod
+    def _explicit(ctx: Any) -> tuple[Callable[..., Tensors], Tensors]:
+        count = ctx.call.rule.differentiable
+        cotangents, saved = ctx.saved_tensors[:count], ctx.saved_tensors[count:]
+        gradient, rest = ctx.call.explicit_backward(saved)
+
+        def needed_gradients(*arguments: Tensor) -> Tensors:
+            pairs = zip(gradient(*arguments), ctx.needed, strict=True)
+            return tuple(value for value, need in pairs if need)
+
+        return needed_gradients, (*cotangents, *rest)
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Tensor) -> Gradients:
+        function, arguments = _Cotangent._explicit(ctx)
+        with _InOperation(f"the second backward of {ctx.call.rule.name}", arguments[0]):
+            pullback = torch.func.vjp(function, *arguments)[1]
+            gradients = pullback(cotangents)
+        others = len(ctx.saved_tensors) - len(gradients)
+        return (None, None, *gradients, *[None] * others)
+
+    @staticmethod
+    def jvp(ctx: Any, _: None, __: None, *tangents: Tensor | None) -> Tensors:
+        # Forward over forward levels do not nest in eager mode, but the transpose of the pullback,
+        # which is linear, is the tangent map.
+        function, arguments = _Cotangent._explicit(ctx)
+        arguments = without_tangents(arguments)
+        inputs = arguments[ctx.call.rule.differentiable :]
+        zeros = [
+            torch.zeros_like(value) for value, need in zip(inputs, ctx.needed, strict=False) if need
+        ]
+
+        def pullback(*cotangents: Tensor) -> Tensors:
+            gradients: Tensors = torch.func.vjp(function, *arguments)[1](cotangents)
+            return gradients
+
+        transposed = torch.func.vjp(pullback, *zeros)[1]
+        filled = tuple(
+            torch.zeros_like(argument) if tangent is None else tangent
+            for argument, tangent in zip(arguments, tangents, strict=False)
+        )
+        results: Tensors = transposed(filled)
+        return results
+
+    @staticmethod
+    def vmap(
+        info: Any,
+        in_dims: tuple[int | None, ...],
+        call: _Call,
+        needed: tuple[bool, ...],
+        *tensors: Tensor,
+    ) -> tuple[Tensors, tuple[int, ...]]:
+        moved = _batch_first(tensors, in_dims[2:], info.batch_size)
+        gradients = _Cotangent.apply(call, needed, *moved)
+        return gradients, (0,) * len(gradients)
+
+
+for _forward in (_Primal.forward, _Cotangent.forward):
+    # torch asks for the signature in every call, and to find it takes as long as a small inverse.
+    vars(_forward)["__signature__"] = inspect.signature(_forward)
+
+
+def _is_transformed() -> bool:
+    """Whether a torch.func transform or forward mode sees what is computed now."""
+    return bool(torch._C._are_functorch_transforms_active()) or forward_ad._current_level >= 0
+
+
+def _is_legacy_batched(tensor: Tensor) -> bool:
+    """Whether `torch.autograd.grad(is_grads_batched=True)` runs the backward.
+
+    Its vmap is not that of torch.func: it maps torch's operations, not autograd functions, and the
+    explicit form is what consists of nothing else.
+    """
+    return bool(torch._C._functorch.is_legacy_batchedtensor(tensor))
+
+
+def _batch_first(tensors: Tensors, in_dims: Sequence[int | None], size: int) -> list[Tensor]:
+    return [
+        tensor.expand(size, *tensor.shape) if dim is None else tensor.movedim(dim, 0)
+        for tensor, dim in zip(tensors, in_dims, strict=True)
+    ]

@@ -1,0 +1,1 @@
+"""The strategies of this package, one file each."""

@@ -1,0 +1,1 @@
+"""The calculus in ball arithmetic: exact gradients of one matrix."""

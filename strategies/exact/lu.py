@@ -1,0 +1,90 @@
+"""The exact gradient of the LU factorization, in ball arithmetic.
+
+Elimination with balls loses more than a bit a column. The factors are therefore approximated
+first, on midpoints alone, and enclosed afterwards: with approximate inverses Y ≈ L⁻¹ and Z ≈ U⁻¹,
+exactly unit lower and upper triangular, T = Y A Z = I + E has a tiny, rigorously bounded E.
+
+Let T = (I + X)(I + V) be its LU factorization, X strictly lower and V upper triangular. Then
+X + V = E − XV, and as X and V share no entry, s = ‖X + V‖_F satisfies ‖X‖‖V‖ ≤ s²/2 and hence
+s ≤ ‖E‖ + s²/2. Following tE from t = 0 to 1, s stays on the smaller branch,
+s ≤ 1 − √(1 − 2‖E‖) ≤ 2‖E‖ while ‖E‖_F ≤ 1/4, and both (I + X)⁻¹ and (I + V)⁻¹ lie
+within 2‖E‖/(1 − 2‖E‖) ≤ 4‖E‖ of I. Finally L⁻¹ = (I + X)⁻¹ Y and U⁻¹ = Z (I + V)⁻¹.
+"""
+
+from flint import acb, acb_mat, arb
+
+from strategies.exact.balls import (
+    Matrix,
+    UnresolvedError,
+    adjoint,
+    blocks,
+    identity,
+    join,
+    norm_bound,
+    strictly_lower,
+    upper,
+    zeros,
+)
+
+
+def lu_gradient(permuted: Matrix, cotangent: Matrix, rank: int) -> Matrix:
+    """Return the gradient at PᵀA, rows in pivoted order, of the packed factors.
+
+    The formula is that of the design, section 4.1: the r leading rows and columns determine
+    the factors, the trailing block follows from them and gets no gradient.
+
+    Args:
+        permuted: PᵀA, m×n, its leading rank×rank block nonsingular.
+        cotangent: m×n; below the diagonal that of L, on and above it that of U.
+        rank: the exact rank r of A.
+
+    Raises:
+        UnresolvedError: more bits are needed.
+        ZeroDivisionError: likewise, or the leading block is singular.
+        ValueError: A certainly has a larger rank.
+    """
+    if rank == 0:
+        return zeros(permuted, permuted.nrows(), permuted.ncols())
+    a11, a12, a21, a22 = blocks(permuted, rank)
+    g11, u2_bar, l2_bar, _ = blocks(cotangent, rank)
+    l1_inverse, u1_inverse = _enclosed_inverses(a11)
+    l1 = strictly_lower(a11 * u1_inverse) + identity(a11, rank)
+    u1 = upper(l1_inverse * a11)
+    l2, u2 = a21 * u1_inverse, l1_inverse * a12
+    if not (a22 - l2 * u2).contains(zeros(a22, a22.nrows(), a22.ncols())):
+        raise ValueError(f"the matrix has a rank above {rank}: the trailing block is not zero")
+    a21_bar = l2_bar * adjoint(u1_inverse)
+    a12_bar = adjoint(l1_inverse) * u2_bar
+    l1_bar = strictly_lower(g11 - a12_bar * adjoint(u2))
+    u1_bar = upper(g11 - adjoint(l2) * a21_bar)
+    middle = strictly_lower(adjoint(l1) * l1_bar) + upper(u1_bar * adjoint(u1))
+    a11_bar = adjoint(l1_inverse) * middle * adjoint(u1_inverse)
+    return join(a11_bar, a12_bar, a21_bar, zeros(a22, a22.nrows(), a22.ncols()))
+
+
+def _enclosed_inverses(a: Matrix) -> tuple[Matrix, Matrix]:
+    """Enclose L⁻¹ and U⁻¹ of the unpivoted LU factorization of a."""
+    size = a.nrows()
+    y, z = _approximate_inverses(a)
+    error = norm_bound(y * a * z - identity(a, size))
+    if not error < 0.25:
+        raise UnresolvedError("the approximate LU factors are too inaccurate to enclose")
+    around_zero = arb(0, 4 * error)
+    entry = acb(around_zero, around_zero) if isinstance(a, acb_mat) else around_zero
+    spread = type(a)(size, size, [entry] * (size * size))
+    return y + strictly_lower(spread) * y, z + z * upper(spread)
+
+
+def _approximate_inverses(a: Matrix) -> tuple[Matrix, Matrix]:
+    """Approximate L⁻¹ and U⁻¹ by halving: products do nearly all the work."""
+    size = a.nrows()
+    if size == 1:
+        return identity(a, 1), type(a)(1, 1, [1 / a[0, 0].mid()]).mid()
+    half = size // 2
+    a11, a12, a21, a22 = blocks(a, half)
+    y1, z1 = _approximate_inverses(a11)
+    u12, l21 = (y1 * a12).mid(), (a21 * z1).mid()
+    y2, z2 = _approximate_inverses((a22 - l21 * u12).mid())
+    y = join(y1, zeros(a12, half, size - half), -(y2 * (l21 * y1)), y2)
+    z = join(z1, -((z1 * u12) * z2), zeros(a21, size - half, half), z2)
+    return y.mid(), z.mid()

@@ -1,0 +1,1 @@
+"""Typed kernels for CPU and CUDA."""

@@ -1,0 +1,158 @@
+r"""The reverse of an LU factorization, block by block, in one buffer.
+
+Transposed, the recurrences of `strategies.blocked_lu` have no adjoint in them. With F = conj(LU)
+and T = (L̄\Ū)ᵀ, and T₂₂ finished:
+
+    T₁₂ ← U₁₁⁻¹ (T₁₂ − U₁₂ T₂₂)                     T₂₁ ← (T₂₁ − T₂₂ L₂₁) L₁₁⁻¹
+    T₁₁ ← T₁₁ − triu₁(U₁₂ T₂₁) − tril(T₁₂ L₂₁),     and T₁₁ as a matrix by itself.
+
+Matrices hold their columns one after the other, as BLAS has them. In one file, because the
+compiler's cache looks for changes in the file of the kernel only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from strategies.kernels.cpu.blas import solve_unit_lower_from_right, solve_upper, subtract_product
+from strategies.kernels.cpu.task import (
+    compiled,
+    integers,
+    matrices,
+    one_by_one,
+    reordered,
+    single_matrices,
+)
+
+__all__ = ["reverse_elimination"]
+
+Array = Any  # NumPy arrays of whatever the kernel is compiled for
+Task = Any  # see `strategies.kernels.cpu.task`
+
+# Columns of a block, and of the blocks that it is made of. As measured from 24 to 2048 columns;
+# products whose columns lie a power of two apart are slower.
+_WIDE = 96
+_NARROW = 48
+
+
+@one_by_one
+def reverse_elimination(task: Task) -> None:
+    """Overwrite the cotangent of packed factors by the gradient of A, given their conjugate."""
+    factors, bars, inverse_order = matrices(task, 0), matrices(task, 1), integers(task, 2)
+    scratch = np.empty((4, _NARROW, _NARROW), factors.dtype)
+    for matrix in single_matrices(task):
+        _reverse(factors[matrix], bars[matrix].T, scratch)
+        _permute_columns(bars[matrix].T, inverse_order[matrix])
+
+
+@compiled
+def _reverse(F: Array, T: Array, scratch: Array) -> None:
+    k = min(F.shape)
+    for start in range((k - 1) // _WIDE * _WIDE, -1, -_WIDE):
+        stop = min(start + _WIDE, k)
+        _finish_beside(F, T, start, stop, scratch)
+        _reverse_block(F[start:stop, start:stop], T[start:stop, start:stop], scratch)
+
+
+@compiled
+def _reverse_block(F: Array, T: Array, scratch: Array) -> None:
+    k = len(F)
+    for start in range((k - 1) // _NARROW * _NARROW, -1, -_NARROW):
+        stop = min(start + _NARROW, k)
+        _finish_beside(F, T, start, stop, scratch)
+        _reverse_small(F[start:stop, start:stop], T[start:stop, start:stop], scratch)
+
+
+@compiled
+def _finish_beside(F: Array, T: Array, start: int, stop: int, scratch: Array) -> None:
+    """All of a block's recurrences but the last, which it leaves as one of the block alone."""
+    m, n = F.shape
+    has_below, has_right = stop < m, stop < n
+    block = F[start:stop, start:stop]
+    right, below = T[start:stop, stop:], T[stop:, start:stop]
+    if has_below and has_right:
+        subtract_product(right, F[start:stop, stop:], T[stop:, stop:])
+        subtract_product(below, T[stop:, stop:], F[stop:, start:stop])
+    if has_below:
+        solve_upper(block, right)
+    if has_right:
+        solve_unit_lower_from_right(block, below)
+    if has_below or has_right:
+        for i in range(start, stop, _NARROW):
+            _subtract_strip(F, T, i, min(i + _NARROW, stop), stop, scratch)
+
+
+@compiled
+def _subtract_strip(F: Array, T: Array, i: int, j: int, stop: int, scratch: Array) -> None:
+    """Rows and columns i to j of triu₁(U₁₂ T₂₁) and tril(T₁₂ L₂₁), right of and below T[i, i]."""
+    m, n = F.shape
+    U, L, right, below = F[:, stop:], F[stop:], T[:, stop:], T[stop:]
+    upper, lower = scratch[0].T[: j - i, : j - i], scratch[1].T[: j - i, : j - i]
+    upper[:] = 0
+    lower[:] = 0
+    if stop < n:
+        subtract_product(upper, U[i:j], below[:, i:j])
+        if j < stop:
+            subtract_product(T[i:j, j:stop], U[i:j], below[:, j:stop])
+    if stop < m:
+        subtract_product(lower, right[i:j], L[:, i:j])
+        if j < stop:
+            subtract_product(T[j:stop, i:j], right[j:stop], L[:, i:j])
+    for c in range(j - i):
+        for r in range(j - i):
+            T[i + r, i + c] += upper[r, c] if r < c else lower[r, c]
+
+
+@reordered
+def _reverse_small(F: Array, T: Array, scratch: Array) -> None:
+    """A matrix by itself, a row and a column at a time, in copies of a size the compiler knows.
+
+    Of a column all rows are read, and what is not needed is multiplied by zeros or not stored: two
+    to five times faster than loops of ever other lengths.
+    """
+    width = len(F)
+    f, t = scratch[2].T, scratch[3].T
+    t[:] = 0
+    for c in range(width):
+        for r in range(width):
+            f[r, c] = F[r, c]
+            t[r, c] = T[r, c]
+    u, below = np.zeros(_NARROW, F.dtype), np.empty(_NARROW, F.dtype)
+    for j in range(width - 1, -1, -1):
+        for c in range(j + 1, width):
+            u[c] = f[j, c]
+        below[:] = t[:, j]
+        for c in range(j + 1, width):
+            column, multiple = t[:, c], f[c, j]
+            product = F.dtype.type(0)
+            for r in range(_NARROW):
+                product += u[r] * column[r]
+                below[r] -= column[r] * multiple
+            t[j, c] = (t[j, c] - product) / f[j, j]
+        for c in range(j + 1, width):
+            t[c, j] = below[c]
+            t[j, j] -= t[j, c] * f[c, j]
+    for c in range(width):
+        for r in range(width):
+            T[r, c] = t[r, c]
+
+
+@compiled
+def _permute_columns(T: Array, order: Array) -> None:
+    """In place, cycle by cycle: column i of the result is column `order[i]`."""
+    rows, columns = T.shape
+    is_done = np.zeros(columns, np.bool_)
+    kept = np.empty(rows, T.dtype)
+    for first in range(columns):
+        if is_done[first] or order[first] == first:
+            continue
+        kept[:] = T[:, first]
+        target = first
+        while order[target] != first:
+            T[:, target] = T[:, order[target]]
+            is_done[target] = True
+            target = order[target]
+        T[:, target] = kept
+        is_done[target] = True
