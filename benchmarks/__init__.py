@@ -1,1 +1,1 @@
-"""What is measured: asv suites, one thin module an operation, over one grid of cases."""
+"""What is measured over time, and by other means than the result store: asv suites, gates, peers."""

@@ -1,42 +1,29 @@
-"""The backward of every cell, timed by pytest-benchmark; its accuracy is asserted."""
+"""The backward of every cell: its accuracy is asserted, its time compared and shown."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from benchmarks import grid
-from benchmarks.baseline import over_native
-from benchmarks.suite import error_limit, gradient_error, prepared
-from strategies.measuring import peak_bytes
+from benchmarks.baseline import measured
+from strategies import registry
+from strategies.accuracy.judgement import judge
+from strategies.accuracy.measures import amplification, error_ratio
+from strategies.measuring.case import Case
+from strategies.measuring.errors import checked_problem
+from strategies.measuring.workload import backward_of
 
-SECONDS = 0.1
-"""For the comparison with native."""
 
-
-def test_backward(
-    benchmark: Any,
-    operation: str,
-    strategy: str,
-    shape: str,
-    batch: int,
-    dtype: str,
-    device: str,
-) -> None:
+def test_backward(benchmark: Any, case: Case, strategy: str) -> None:
     """One backward, on a graph built before."""
     import pytest
 
-    case = grid.case_of(operation, shape, batch, dtype, device)
-    try:
-        backward, _ = prepared(case, strategy)
-        native, _ = prepared(case, "native")
-    except NotImplementedError as refusal:
-        pytest.skip(str(refusal))
-    error = gradient_error(case, backward)
-    benchmark.extra_info.update(
-        operation=operation,
-        error=error,
-        peak_bytes=peak_bytes(backward, device),
-        speedup_over_native=1 / over_native(backward, native, SECONDS),
-    )
-    benchmark(backward)
-    assert error < error_limit(case)
+    found = measured(case).get(strategy)
+    assert found is not None
+    if found.backward is None:
+        pytest.skip(found.note)
+    benchmark(backward_of(case, strategy))
+    if found.error is not None:
+        inputs, cotangents = checked_problem(case)
+        grown = amplification(case.operation, inputs, cotangents, rank=case.known_rank)
+        ratio = error_ratio(found.error, grown, case.dtype)
+        judge(registry.get(strategy), case.operation, inputs[0], lambda: ratio)

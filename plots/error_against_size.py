@@ -1,4 +1,4 @@
-"""Error of the gradient against the size of the matrix, at one condition number."""
+"""Error of the gradient against the size of the matrix, at the condition number κ = 10."""
 
 from __future__ import annotations
 
@@ -7,44 +7,21 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from plots import style
-from strategies.selection.rows import UNIT_ROUNDOFF
 
 
-@style.drawn
 def draw(rows: pd.DataFrame) -> Figure:
-    """One panel an operation: matrices of full rank with κ = 10, square or tall.
-
-    Raises:
-        NotDrawableError: the suites that vary the size at κ = 10 were not run.
-    """
-    rows = rows[rows["log10_cond"].eq(1) & rows["matrix"].eq("") & rows["error"].gt(0)]
-    rows = rows[~rows["is_peer"]]
-    if rows[["m", "n"]].drop_duplicates().shape[0] < 2:
-        raise style.NotDrawableError("errors at κ = 10 were not measured for several sizes")
-    dtype = style.most_frequent(rows, "dtype", "float64")
-    rows = rows[rows["dtype"].eq(dtype)]
-    rows = rows.assign(size=style.equivalent_size(rows))
-    operations = sorted(rows["operation"].unique())
-    figure, axes = style.panels(len(operations), share=True)
-    for ax, operation in zip(axes, operations, strict=True):
-        _panel(ax, rows[rows["operation"].eq(operation)], dtype)
-        ax.set_title(operation)
-    for ax in axes[::3]:
-        ax.set_ylabel("relative error of gradient")
-    style.power_of_two_ticks(axes[0], rows["size"])
-    handles = [*style.key(style.in_order(rows["strategy"])), style.guide("κ u")]
+    """A panel an operation: single matrices of full rank, square or tall."""
+    rows = rows.query("shows == 'condition' and kappa == 10 and error > 0")
+    rows = rows[rows.groupby("operation")["sizes"].transform("nunique").gt(1)]
+    rows = style.usual(rows, "errors at κ = 10 were not measured for several sizes")
+    title = f"Error against size at κ = 10, {rows['dtype'].iloc[0]}"
     note = "size: ∛(m·n·min(m, n)), which is n if m = n. u: unit roundoff"
-    return style.finish(figure, f"Error against size at κ = 10, {dtype}", rows, handles, note)
+    return style.figure(rows, _panel, title, note, ylabel=style.ERROR)
 
 
-def _panel(ax: Axes, rows: pd.DataFrame, dtype: str) -> None:
-    for name, look in style.nested(style.in_order(rows["strategy"])).items():
-        mine = rows[rows["strategy"].eq(name)].sort_values("size")
-        ax.plot(mine["size"], mine["error"], **look)
-    ax.axhline(10 * UNIT_ROUNDOFF[dtype], color=style.GUIDE, ls=":", lw=1.5)
-    shape = (
-        "m = n"
-        if rows["m"].eq(rows["n"]).all()
-        else f"m = {rows['m'].iloc[0] // rows['n'].iloc[0]} n"
-    )
-    ax.set(xscale="log", yscale="log", xlabel=f"size, {shape}")
+def _panel(ax: Axes, rows: pd.DataFrame) -> None:
+    first = rows.iloc[0]
+    shape = "m = n" if first["m"] == first["n"] else f"m = {first['m'] // first['n']} n"
+    style.errors(ax, rows, "size", f"size, {shape}")
+    style.powers_of_two(ax)
+    ax.axhline(10 * first["roundoff"], ls=":", label="κ u", **style.GUIDE)

@@ -2,60 +2,39 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from plots import style
-from strategies.selection.recommendation import size
+from strategies.selection.text import size
 
 TALL = 4
 """A matrix is tall from this many times as many rows as columns."""
 
-BYTES = {"float32": 4, "float64": 8, "complex64": 8, "complex128": 16}
 
-
-@style.drawn
 def draw(rows: pd.DataFrame) -> Figure:
-    """A panel an operation; the grey lines are the matrix itself and two m × m arrays.
-
-    Raises:
-        NotDrawableError: no memory of tall matrices was measured.
-    """
-    rows = rows[rows["log10_cond"].isna() & rows["peak_bytes"].gt(0) & ~rows["is_peer"]]
-    rows = rows[rows["m"].ge(TALL * rows["n"]) & rows["rhs"].eq(1) & rows["rank"].isna()]
-    rows = rows[rows["batch"].eq(0)]
-    if rows.empty:
-        raise style.NotDrawableError(f"no memory was measured of a matrix with m ≥ {TALL} n")
-    dtype = style.most_frequent(rows, "dtype", "float64")
-    rows = rows[rows["dtype"].eq(dtype)]
-    device = style.most_frequent(rows, "device", "cpu")
-    rows = rows[rows["device"].eq(device)]
-    operations = sorted(rows["operation"].unique())
-    figure, axes = style.panels(len(operations), columns=2, width=5.6, height=4.4, share=True)
-    for ax, operation in zip(axes, operations, strict=True):
-        _panel(ax, rows[rows["operation"].eq(operation)], BYTES[dtype])
-        ax.set_title(operation)
-    style.widen(axes[0])
-    style.power_of_two_ticks(axes[0], rows["m"].astype(float))
-    style.in_units(axes[0].yaxis, size)
-    for ax in axes[::2]:
-        ax.set_ylabel("peak above the graph")
-    handles = style.key(style.in_order(rows["strategy"]))
-    handles += [style.guide("two m × m", "--"), style.guide("one m × n")]
-    title = f"Memory of one backward, tall {dtype} matrices on {device}"
-    note = (
-        "two m × m: the arrays that PyTorch's own pinv and lstsq make; one m × n: the matrix itself"
-    )
-    return style.finish(figure, title, rows, handles, note)
+    """A panel an operation; the grey lines are the matrix itself and two m × m arrays."""
+    rows = rows[rows["shows"].isin(["time", "condition"]) & rows["kappa"].eq(10)]
+    rows = rows.query(f"m >= {TALL} * n and batch == 0 and rhs == 1 and peak_bytes > 0")
+    rows = rows[rows.groupby("operation")["m"].transform("nunique").gt(1)]
+    problem = f"no operation's memory was measured at two matrices with m ≥ {TALL} n"
+    rows = style.usual(rows, problem).drop_duplicates(["operation", "m", "n", "strategy"])
+    title = f"Memory of one backward, tall matrices, {style.setting(rows)}"
+    note = "two m × m: the arrays that PyTorch's own pinv and lstsq make; m × n: the matrix itself"
+    figure = style.figure(rows, _panel, title, note, ylabel="peak above the graph")
+    style.widen(figure.axes[0])
+    return figure
 
 
-def _panel(ax: Axes, rows: pd.DataFrame, itemsize: int) -> None:
-    for name, look in style.nested(style.in_order(rows["strategy"])).items():
-        mine = rows[rows["strategy"].eq(name)].sort_values(["m", "n"])
-        ax.plot(mine["m"].astype(float), mine["peak_bytes"], **look)
-    cases = rows.drop_duplicates(["m", "n"]).sort_values(["m", "n"])
-    m, n = cases["m"].astype(float), cases["n"].astype(float)
-    for values, line in ((2 * m * m * itemsize, "--"), (m * n * itemsize, ":")):
-        ax.plot(m, values, color=style.GUIDE, ls=line, lw=1.5, marker="_", ms=30, mew=2, zorder=1)
-    ax.set(xscale="log", yscale="log", xlabel="rows m")
+def _panel(ax: Axes, rows: pd.DataFrame) -> None:
+    style.curves(ax, rows, "m", "peak_bytes", ls="")
+    rows = rows.sort_values("m")
+    m, n, itemsize = rows["m"].astype(float), rows["n"], np.dtype(rows["dtype"].iloc[0]).itemsize
+    ax.plot(m, 2 * m * m * itemsize, ls="--", label="two m × m", **style.GUIDE)
+    guide = style.GUIDE | {"ls": "", "marker": "_", "ms": 30, "mew": 2}
+    ax.plot(m, m * n * itemsize, label="m × n", **guide)
+    ax.set(yscale="log", xlabel="rows m")
+    style.powers_of_two(ax)
+    style.in_units(ax.yaxis, size)

@@ -1,53 +1,51 @@
-"""The same backward in other libraries, beside native and our best strategy."""
+"""The same gradients by other libraries, beside native and our best strategy."""
 
 from __future__ import annotations
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from plots import style
-from strategies.measuring.case import OPERATIONS
 from strategies.policy import BASELINE
-from strategies.selection.recommendation import case_text, seconds, times
-from strategies.selection.rows import CELL, latest
+from strategies.selection.text import seconds, times
+
+SHOWN = {"forward and backward": "speedup", "backward alone": "backward_speedup"}
+"""The column of each panel, by its title."""
 
 
-@style.drawn
 def draw(rows: pd.DataFrame) -> Figure:
-    """A line a case, a mark a library, all measured in turn: how often faster than native.
+    """A line a case, a mark a library: how many times as fast as native."""
+    problem = "no other library was timed (python -m benchmarks.peers)"
+    rows = style.usual(rows.query("shows == 'peers'"), problem, ["machine", "device"])
+    return style.figure(
+        rows.merge(pd.DataFrame({"shown": list(SHOWN)}), how="cross"),
+        _panel,
+        "Gradients by other libraries",
+        f"In brackets: {BASELINE}'s forward and backward. Whiskers: 95 % intervals. "
+        "All of a case were measured in alternation",
+        by="shown",
+        width=5.6,
+        height=lambda _: 0.8 + 0.55 * rows["case"].nunique(),
+    )
 
-    Raises:
-        NotDrawableError: no other library was timed.
-    """
-    rows = latest(rows[rows["is_peer"] & rows["speedup_over_native"].gt(0)])
-    if rows.empty:
-        raise style.NotDrawableError("no other library was timed (python -m benchmarks.peers)")
-    cells = [cell for _, cell in rows.groupby(CELL, dropna=False, sort=True)]
-    cells.sort(key=lambda cell: OPERATIONS.index(cell["operation"].iloc[0]))
-    figure, (ax,) = style.panels(1, width=10.5, height=1.4 + 0.6 * len(cells))
+
+def _panel(ax: Axes, rows: pd.DataFrame) -> None:
+    column = SHOWN[rows["shown"].iloc[0]]
+    cells = [cell for _, cell in rows.groupby("case", sort=False)]
     for line, cell in enumerate(cells):
-        _line(ax, line, cell)
-    ax.set_yticks(range(len(cells)), [_label(cell) for cell in cells])
+        for place, (_, row) in enumerate(cell[cell["strategy"].ne(BASELINE)].iterrows()):
+            look, at = style.look(row["strategy"]), line + 0.14 * (place - (len(cell) - 2) / 2)
+            ax.plot([row[f"{column}_low"], row[f"{column}_high"]], [at, at], color=look["color"])
+            ax.plot(row[column], at, ls="", ms=10, label=row["strategy"], **look)
+    ax.axvline(1, label=BASELINE, **style.GUIDE)
     ax.set(xscale="log", xlabel=f"times as fast as {BASELINE}", ylim=(len(cells) - 0.5, -0.5))
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: times(value)))
-    ax.xaxis.set_minor_formatter(NullFormatter())
-    handles = style.key(style.in_order(rows["strategy"]), ls="")
-    note = "In brackets: the time of native. Whiskers: 95 % intervals; all were measured in turn"
-    return style.finish(figure, "Backward beside other libraries", rows, handles, note)
-
-
-def _line(ax: Axes, line: int, cell: pd.DataFrame) -> None:
-    for place, (_, row) in enumerate(cell.iterrows()):
-        look, at = style.look(row["strategy"]), line + 0.14 * (place - (len(cell) - 1) / 2)
-        ends = row["speedup_over_native_low"], row["speedup_over_native_high"]
-        ax.plot(ends, [at, at], color=look["color"], lw=1.5)
-        ax.plot(row["speedup_over_native"], at, ls="", ms=10, **look)
+    ax.set_yticks(range(len(cells)), map(_label, cells))
+    style.in_units(ax.xaxis, times)
 
 
 def _label(cell: pd.DataFrame) -> str:
     first = cell.iloc[0]
-    native = cell.loc[cell["strategy"].eq(BASELINE), "backward_seconds"].max()
+    native = cell.loc[cell["strategy"].eq(BASELINE), "seconds"].max()
     dtype = "" if first["dtype"] == "float64" else f" {first['dtype']}"
-    return f"{first['operation']} {case_text(first)}{dtype} ({seconds(native)})"
+    return f"{first['operation']} {first['sizes']}{dtype} ({seconds(native)})"

@@ -7,68 +7,44 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-import strategies
 from plots import style
-from strategies.selection.verdicts import Verdict, judge
 
 FURTHEST = 100.0
 """The axis ends here, or at the largest regret if that is less."""
 
+FEWEST = 3
+"""Cases that make a distribution."""
 
-@style.drawn
+
 def draw(rows: pd.DataFrame) -> Figure:
     """A performance profile (Dolan & Moré, Mathematical Programming 91, 2002) an operation.
 
     A curve tells in which share of the cases a strategy is eligible and within a factor of the
     fastest eligible one. It starts at the share of cases it wins; what it lacks at the right end
     are cases that it cannot do, or not accurately.
-
-    Raises:
-        NotDrawableError: no operation has three cases with an eligible strategy.
     """
-    rows = rows[~rows["is_peer"]]
-    if not rows["log10_cond"].isna().any():
-        raise style.NotDrawableError("the results hold no timed case")
-    judged = judge(rows, strategies.available())
-    operations = judged.groupby("operation")["chosen"].sum()
-    names = sorted(operations.index[operations >= 3])
-    judged = judged[judged["operation"].isin(names)]
-    if judged.empty:
-        raise style.NotDrawableError("no operation has three cases with an eligible strategy")
-    figure, axes = style.panels(len(names), share=True)
-    for ax, operation in zip(axes, names, strict=True):
-        cases = judged[judged["operation"].eq(operation)]
-        count = int(cases["chosen"].sum())
-        _panel(ax, cases, count)
-        ax.set_title(f"{operation}, {count} cases")
-    eligible = judged[judged["verdict"].ne(Verdict.INELIGIBLE)]
-    right = min(FURTHEST, max(float(eligible["ratio"].max()), 2.0))
-    for ax in axes:
-        ax.set(
-            xscale="log",
-            xlim=(0.96, right * 1.1),
-            ylim=(-0.03, 1.03),
-            xlabel="time over the fastest's",
-        )
-        ticks = [tick for tick in (1, 2, 5, 10, 20, 50) if tick <= right]
-        ax.set_xticks(ticks, [f"{tick}×" for tick in ticks])
-        ax.set_xticks([], minor=True)
-        ax.yaxis.set_major_formatter("{x:.0%}")
-    for ax in axes[::3]:
-        ax.set_ylabel("share of cases")
-    handles = style.key(style.in_order(eligible["strategy"]))
+    rows = rows.query("ratio >= 1 and verdict != 'ineligible'")
+    rows = rows[rows.groupby("operation")["case"].transform("nunique").ge(FEWEST)]
+    rows = style.usual(rows, f"no operation has {FEWEST} cases with an eligible strategy", [])
     note = (
         "A curve: in which share of the cases a strategy is accurate enough and takes at most that many "
-        "times\nthe fastest's time. What it lacks of 100 % it cannot do, or not accurately"
+        "times the fastest's time of forward and backward. What it lacks of 100 % it cannot do, or not "
+        "accurately"
     )
-    return style.finish(figure, "Regret of keeping one strategy", judged, handles, note)
+    title, ylabel = "Regret of keeping one strategy", "share of cases"
+    figure = style.figure(rows, _panel, title, note, ylabel=ylabel)
+    furthest = np.clip(rows["ratio"].max(), 2, FURTHEST)
+    figure.axes[0].set(xlim=(0.96, 1.1 * furthest), ylim=(-0.03, 1.03))
+    return figure
 
 
-def _panel(ax: Axes, cases: pd.DataFrame, count: int) -> None:
-    eligible = cases[cases["verdict"].ne(Verdict.INELIGIBLE)]
-    for name in style.in_order(eligible["strategy"]):
-        ratios = np.sort(eligible[eligible["strategy"].eq(name)]["ratio"].to_numpy(dtype=float))
-        shares = np.arange(1, len(ratios) + 1) / count
-        x = np.concatenate([[1.0], ratios, [max(2 * FURTHEST, ratios[-1])]])
-        y = np.concatenate([[0.0], shares, shares[-1:]])
-        ax.step(x, y, where="post", markevery=slice(1, -1), **style.look(name))
+def _panel(ax: Axes, rows: pd.DataFrame) -> None:
+    count = rows["case"].nunique()
+    for name in style.in_order(rows["strategy"]):
+        ratios = rows.loc[rows["strategy"].eq(name), "ratio"].sort_values()
+        shares = np.arange(len(ratios) + 1) / count
+        x, y = [1.0, *ratios, 1e3 * ratios.max()], [*shares, shares[-1]]
+        ax.step(x, y, where="post", markevery=0.07, label=name, **style.look(name))
+    ax.set(title=f"{ax.get_title()}, {count} cases", xlabel="time over the fastest's")
+    style.powers_of_two(ax, "{x:g}×")
+    ax.yaxis.set_major_formatter("{x:.0%}")

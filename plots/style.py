@@ -1,57 +1,61 @@
 """One look for all figures: a colour and a marker a strategy, panels, legend and footer.
 
 The colours are those of Okabe & Ito (Color Universal Design, 2008), told apart by the colour-blind
-and, with the markers, without colour. Figures have a white ground of their own, so that they read
-the same on light and dark pages, and type large enough to be shown at half their width.
+and, with the markers, without colour. By `figures.mplstyle`, figures have a white ground of their own,
+so that they read the same on light and dark pages, and type that is read at half their width.
 """
 
 from __future__ import annotations
 
 import math
+import textwrap
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-import matplotlib as mpl
-import numpy as np
 import pandas as pd
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.patches import Rectangle
+from matplotlib.text import Text
+from matplotlib.ticker import NullFormatter
 
-import strategies
 from strategies import registry
+from strategies.selection import text
+from strategies.selection.verdicts import simplicity
 
 COLOURS = ("#404040", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a6d1d")
 STRANGERS = ("#7b3294", "#00563f", "#9e1b32", "#1f3a93", "#6b8e23", "#a0522d", "#4b0082")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-GUIDE = "#8a8a8a"
-
-SETTINGS: dict[Any, Any] = {
-    "figure.facecolor": "white",
-    "savefig.facecolor": "white",
-    "font.family": "DejaVu Sans",
-    "font.size": 13,
-    "axes.titlesize": 14,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "grid.color": "#e4e4e4",
-    "legend.frameon": False,
-    "lines.linewidth": 2,
-    "lines.markersize": 8,
-    "hatch.linewidth": 2,
-    "svg.hashsalt": "backward-strategies",
-    "svg.fonttype": "path",
-}
+GUIDE: dict[str, Any] = {"color": "#8a8a8a", "lw": 1.5, "zorder": 1}
+PREFERRED = {"dtype": "float64", "device": "cpu"}
+ERROR = "relative error of gradient"
 
 
 class NotDrawableError(ValueError):
     """The rows lack what a figure shows; the message says what."""
+
+
+def usual(
+    rows: pd.DataFrame, problem: str, columns: Sequence[str] = ("machine", "device", "dtype")
+) -> pd.DataFrame:
+    """The rows of one machine, device and dtype: the CPU and float64 if there, else most rows'.
+
+    If there are no rows, it raises NotDrawableError with the problem.
+    """
+    if rows.empty:
+        raise NotDrawableError(problem)
+    for column in columns:
+        counts = rows[column].value_counts()
+        preferred = PREFERRED.get(column, "")
+        rows = rows[rows[column].eq(preferred if preferred in counts else str(counts.index[0]))]
+    return rows
+
+
+def setting(rows: pd.DataFrame) -> str:
+    """The dtype and device of `usual` rows, for titles."""
+    return f"{rows['dtype'].iloc[0]} on {rows['device'].iloc[0]}"
 
 
 def look(name: str) -> dict[str, Any]:
@@ -74,146 +78,116 @@ def look(name: str) -> dict[str, Any]:
 
 def in_order(names: Iterable[str]) -> list[str]:
     """Strategies in the registry's order, then all others by name."""
-    order = {name: rank for rank, name in enumerate(strategies.available())}
-    return sorted(set(names), key=lambda name: (order.get(name, len(order)), name))
+    return sorted(set(names), key=simplicity)
 
 
-def panels(
-    count: int,
+def figure(
+    rows: pd.DataFrame,
+    panel: Callable[[Axes, pd.DataFrame], None],
+    title: str,
+    note: str = "",
     *,
-    columns: int = 3,
+    by: str = "operation",
+    ylabel: str = "",
     width: float = 4.6,
-    height: float = 3.9,
-    share: bool = False,
-) -> tuple[Figure, list[Axes]]:
-    """A figure with `count` panels, filled row by row; with `share`, all on the same scales."""
-    columns = min(columns, count)
-    rows = math.ceil(count / columns)
-    figure = Figure(figsize=(max(width * columns, 7.5), height * rows + 1.3), layout="constrained")
-    grid = figure.subplots(rows, columns, squeeze=False, sharex=share, sharey=share).ravel()
-    for unused in grid[count:]:
-        unused.remove()
-    for ax in grid[:count]:
-        ax.tick_params(labelbottom=True)
-    return figure, list(grid[:count])
-
-
-def finish(
-    figure: Figure, title: str, rows: pd.DataFrame, handles: Sequence[Artist] = (), note: str = ""
+    height: Callable[[pd.DataFrame], float] = lambda _: 3.9,
+    share: bool = True,
 ) -> Figure:
-    """Adds title and legend above the panels, below them how to read them and the run they are from."""
-    columns = max(1, int(figure.get_figwidth() // 2.5))
-    heading = figure.legend(
-        handles=list(handles),
-        title=title,
-        loc="outside upper left",
-        ncols=min(columns, max(len(handles), 1)),
-        alignment="left",
-        borderaxespad=0.2,
-    )
-    heading.get_title().set(fontsize=16, fontweight="bold")
-    below = "\n".join(filter(None, [note, footer(rows)]))
-    figure.supxlabel(below, x=0.01, ha="left", fontsize=11, color="#505050", linespacing=1.4)
-    return figure
+    """A panel, with sizes in inches, for every value of the column `by`, drawn by `panel`.
+
+    Above them are the title and a legend of all labels, below them how to read the figure and the
+    runs it is from. With `share`, all panels are on the same scales.
+    """
+    groups = list(rows.groupby(by, sort=False))
+    columns = min(3, int(14 // width), len(groups))
+    heights = [height(group) for _, group in groups]
+    heights = [max(heights[start : start + columns]) for start in range(0, len(groups), columns)]
+    made = Figure(figsize=(max(width * columns, 7.5), sum(heights)), layout="constrained")
+    axes = made.subplots(
+        *(len(heights), columns), sharex=share, sharey=share, squeeze=False, height_ratios=heights
+    ).ravel()
+    for unused in axes[len(groups) :]:
+        unused.remove()
+    for ax, (name, group) in zip(axes, groups, strict=False):
+        ax.set_title(str(name))
+        ax.tick_params(labelbottom=True)
+        panel(ax, group)
+    for ax in axes[::columns]:
+        ax.set_ylabel(ylabel)
+    _surround(made, title, [note, *text.provenance(rows["measured_on"])])
+    return made
 
 
-def nested(names: Sequence[str], largest: float = 15.0) -> dict[str, dict[str, Any]]:
-    """Looks with open markers, smaller and smaller: of points that coincide each is seen."""
-    step = (largest - 5.0) / max(len(names) - 1, 1)
-    return {
-        name: look(name) | {"mfc": "none", "mew": 1.8, "markersize": largest - step * rank}
-        for rank, name in enumerate(names)
+def _surround(figure: Figure, title: str, below: Sequence[str]) -> None:
+    """Adds title and legend above the panels and paragraphs below, and makes room for both."""
+    width, height = figure.get_size_inches()
+    entries = {
+        label: handle
+        for ax in figure.axes
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
     }
+    labels = in_order(entries)
+    columns = max(1, min(int(width // 2.5), len(labels)))
+    legend = figure.legend([entries[label] for label in labels], labels, ncols=columns, title=title)
+    legend.set(loc="outside upper left", alignment="left")
+    legend.get_title().set_fontweight("bold")
+    lines = [line for paragraph in below for line in textwrap.wrap(paragraph, int(11.5 * width))]
+    figure.supxlabel("\n".join(lines), x=0.01, ha="left", color="#505050", linespacing=1.4)
+    figure.set_figheight(height + 0.5 + 0.28 * math.ceil(len(labels) / columns) + 0.22 * len(lines))
 
 
-def key(names: Sequence[str], *, ls: str = "-") -> list[Artist]:
-    """What a legend shows for strategies: `ls` is "" where markers stand alone."""
-    return [Line2D([], [], label=name, ls=ls, **look(name)) for name in names]
+def curves(ax: Axes, rows: pd.DataFrame, x: str, y: str, ls: str = "-") -> None:
+    """A curve a strategy, or markers alone where `ls` is "".
+
+    Markers are open, and smaller from strategy to strategy: of points that coincide each is seen.
+    """
+    names = in_order(rows["strategy"])
+    step = 10.0 / max(len(names) - 1, 1)
+    for rank, name in enumerate(names):
+        mine = rows[rows["strategy"].eq(name)].sort_values(x)
+        ax.plot(mine[x], mine[y], ls=ls, mfc="none", mew=1.8, ms=15 - step * rank, **look(name))
+        ax.plot([], [], ls=ls, label=name, **look(name))  # what the legend shows
 
 
-def guide(label: str, ls: str = ":") -> Artist:
-    """What a legend shows for a grey line."""
-    return Line2D([], [], color=GUIDE, ls=ls, lw=1.5, label=label)
+def errors(ax: Axes, rows: pd.DataFrame, x: str, xlabel: str) -> None:
+    """Curves of errors on logarithmic axes; above the grey line at 1 no digit is right."""
+    curves(ax, rows, x, "error")
+    if rows["error"].max() > 1:
+        ax.axhline(1, **GUIDE)
+    ax.set(xscale="log", yscale="log", xlabel=xlabel)
 
 
-def footer(rows: pd.DataFrame) -> str:
-    """The machines, versions, commits and dates that rows come from, a line a machine."""
-    lines = []
-    for machine, run in rows.groupby("machine", sort=True):
-        hardware = _values(run["gpu"] if run["device"].ne("cpu").all() else run["cpu"])
-        parts = [str(machine), hardware]
-        parts += [f"{threads} threads" if (threads := _values(run["threads"])) else ""]
-        parts += [f"torch {version}" if (version := _values(run["torch"])) else ""]
-        parts += [f"commit {commit}" if (commit := _values(run["commit"].str[:8])) else ""]
-        parts += [_days(run["started_at"])]
-        lines.append(" · ".join(part for part in parts if part))
-    return "\n".join(lines)
+def tiles(
+    ax: Axes, rows: pd.DataFrame, column: str, across: Sequence[str], **labels: Any
+) -> Iterator[tuple[pd.Series, Rectangle, Text]]:
+    """Makes a table of sizes down and the values of a column across: each row, its tile and text."""
+    down = list(rows["sizes"].unique())
+    ax.set_xticks(range(len(across)), across, fontsize=12, **labels)
+    ax.set_yticks(range(len(down)), down, fontsize=12)
+    ax.set(xlim=(-0.5, len(across) - 0.5), ylim=(len(down) - 0.5, -0.5))
+    ax.grid(visible=False)
+    for _, row in rows.iterrows():
+        x, y = across.index(row[column]), down.index(row["sizes"])
+        tile = Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor="white", edgecolor="white", lw=2)
+        ax.add_patch(tile)
+        yield row, tile, ax.text(x, y, "", ha="center", va="center", fontsize=11)
 
 
-def most_frequent(rows: pd.DataFrame, column: str, preferred: str) -> str:
-    """`preferred` if the column holds it, else its most frequent value."""
-    values = rows[column].value_counts()
-    return preferred if preferred in values else str(values.index[0])
+def powers_of_two(ax: Axes, how: str = "{x:g}") -> None:
+    """Gives a panel a logarithmic x axis whose ticks are powers of two."""
+    ax.set_xscale("log", base=2)
+    ax.xaxis.set_major_formatter(how)
 
 
-def equivalent_size(rows: pd.DataFrame) -> pd.Series:
-    """∛(m n min(m, n)): the n of the square matrix that takes as many multiplications."""
-    m, n = rows["m"].astype(float), rows["n"].astype(float)
-    return m.mul(n).mul(np.minimum(m, n)).pow(1 / 3)
-
-
-def sorted_cases(rows: pd.DataFrame) -> list[pd.Series]:
-    """One row for every size, rank and batch: single matrices by their work, then batches."""
-    sizes = ["m", "n", "rhs", "rank", "batch"]
-    distinct = rows.drop_duplicates(sizes)
-    distinct = distinct.assign(
-        is_batch=distinct["batch"].gt(0),
-        is_deficient=distinct["rank"].notna(),
-        work=equivalent_size(distinct),
-    ).sort_values(["is_batch", "is_deficient", "work", "m", "batch", "rhs"])
-    return [case for _, case in distinct.iterrows()]
-
-
-def widen(ax: Axes, decades: float = 2.0) -> None:
-    """Widens logarithmic axes so that small differences do not look large, and two ticks are seen."""
-    for axis, set_limits in ((ax.xaxis, ax.set_xlim), (ax.yaxis, ax.set_ylim)):
-        low, high = np.log10(axis.get_view_interval())
-        middle, half = (low + high) / 2, max(high - low, decades) / 2
-        set_limits(10 ** (middle - half), 10 ** (middle + half))
-        axis.set_minor_formatter(NullFormatter())
-
-
-def power_of_two_ticks(ax: Axes, values: pd.Series, at_most: int = 5) -> None:
-    """Labels a logarithmic x axis of sizes with powers of two."""
-    # A cube root of a power of two may be a bit less.
-    first, last = math.floor(math.log2(values.min()) + 1e-9), math.ceil(math.log2(values.max()))
-    step = max(1, math.ceil((last - first) / at_most))
-    ticks = [2.0**power for power in range(first, last + 1, step)]
-    ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-    ax.set_xticks([], minor=True)
-
-
-def in_units(axis: Axis, text: Callable[[float], str]) -> None:
-    """Labels an axis of seconds or bytes as the tables do: 10 µs, 1 ms."""
-    axis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
+def in_units(axis: Axis, in_words: Callable[[float], str]) -> None:
+    """Labels a logarithmic axis of seconds, bytes or ratios as the tables do: 10 µs, 1 ms."""
+    axis.set_major_formatter(lambda value, _: in_words(value))
     axis.set_minor_formatter(NullFormatter())
 
 
-def drawn(draw: Callable[[pd.DataFrame], Figure]) -> Callable[[pd.DataFrame], Figure]:
-    """Gives a drawing function the settings of this module, and takes them back after it."""
-
-    def with_settings(rows: pd.DataFrame) -> Figure:
-        with mpl.rc_context(SETTINGS):
-            return draw(rows)
-
-    with_settings.__doc__ = draw.__doc__
-    return with_settings
-
-
-def _values(column: pd.Series) -> str:
-    return ", ".join(sorted({str(value) for value in column if value}))
-
-
-def _days(moments: pd.Series) -> str:
-    days = sorted({moment.date().isoformat() for moment in moments.dropna()})
-    return days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}" if days else ""
+def widen(ax: Axes) -> None:
+    """Widens logarithmic axes to two decades: small differences do not look large."""
+    for axis, set_limits in ((ax.xaxis, ax.set_xlim), (ax.yaxis, ax.set_ylim)):
+        low, high = axis.get_view_interval()
+        excess = max(100 * low / high, 1.0) ** 0.5
+        set_limits(low / excess, high * excess)

@@ -7,67 +7,27 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from plots import style
-from strategies.selection.recommendation import case_text, seconds
-from strategies.selection.rows import CELL
+from strategies.selection.text import seconds
 
 
-@style.drawn
 def draw(rows: pd.DataFrame) -> Figure:
-    """A panel an operation; on the line lie the strategies that no other beats in both.
-
-    Raises:
-        NotDrawableError: no case has both times and errors of two strategies.
-    """
-    rows = rows[rows["log10_cond"].isna() & rows["backward_seconds"].notna() & ~rows["is_peer"]]
-    rows = rows[rows["error"].gt(0)]
-    panels = [
-        largest
-        for _, operation in rows.groupby("operation", sort=True)
-        if not (largest := _largest(operation)).empty
-    ]
-    if not panels:
-        raise style.NotDrawableError("no case has times and errors of two strategies")
-    figure, axes = style.panels(len(panels))
-    for ax, panel in zip(axes, panels, strict=True):
-        _panel(ax, panel)
-    for ax in axes[::3]:
-        ax.set_ylabel("time of one backward")
-    shown = pd.concat(panels)
-    handles = style.key(style.in_order(shown["strategy"]), ls="")
-    handles.append(style.guide("Pareto front", "-"))
-    title = "Time against error, largest case of each operation"
+    """A panel an operation; on the line lie the strategies that no other beats in both."""
+    rows = rows.query("shows == 'time' and seconds > 0 and error > 0")
+    rows = rows[rows.groupby("case")["strategy"].transform("nunique").gt(1)]
+    rows = style.usual(rows, "no case has times and errors of two strategies")
+    work = rows["batch"].clip(lower=1) * rows["size"] ** 3
+    rows = rows[rows["case"].isin(rows.loc[work.groupby(rows["operation"]).idxmax(), "case"])]
+    title = f"Time against error, largest case of each operation, {style.setting(rows)}"
     note = "Pareto front: no other strategy is both faster and more accurate"
-    return style.finish(figure, title, shown, handles, note)
-
-
-def _largest(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the case with the most work among those with two strategies or more."""
-    rows = rows[rows["dtype"].eq(style.most_frequent(rows, "dtype", "float64"))]
-    work = rows["batch"].clip(lower=1).astype(float) * style.equivalent_size(rows) ** 3
-    cells = rows.groupby(CELL, dropna=False)["strategy"]
-    work = work[cells.transform("size") > 1]
-    if work.empty:
-        return rows.head(0)
-    cell_of_row = cells.ngroup()
-    return rows[cell_of_row == cell_of_row.loc[work.nlargest(1).index].iloc[0]]
+    return style.figure(rows, _panel, title, note, ylabel="forward and backward", share=False)
 
 
 def _panel(ax: Axes, rows: pd.DataFrame) -> None:
-    ordered = rows.sort_values(["backward_seconds", "error"])
+    ordered = rows.sort_values(["seconds", "error"])
     front = ordered[ordered["error"] < ordered["error"].cummin().shift(fill_value=float("inf"))]
-    ax.plot(
-        front["error"],
-        front["backward_seconds"],
-        color=style.GUIDE,
-        lw=1.5,
-        drawstyle="steps-pre",
-        zorder=1,
-    )
-    for name, look in style.nested(style.in_order(rows["strategy"])).items():
-        mine = rows[rows["strategy"].eq(name)]
-        ax.plot(mine["error"], mine["backward_seconds"], ls="", **look)
-    first = rows.iloc[0]
-    title = f"{first['operation']} {case_text(first)}\n{first['dtype']}, {first['device']}"
-    ax.set(xscale="log", yscale="log", title=title, xlabel="relative error of gradient")
+    ax.step(front["error"], front["seconds"], label="Pareto front", **style.GUIDE)
+    style.curves(ax, rows, "error", "seconds", ls="")
+    ax.set(xscale="log", yscale="log", xlabel=style.ERROR)
+    ax.set_title(f"{ax.get_title()} {rows['sizes'].iloc[0]}")
     style.widen(ax)
     style.in_units(ax.yaxis, seconds)

@@ -4,18 +4,23 @@
     X = linalg.lstsq(A, B, strategy="triangular_solve").solution
 
 `available()` names the strategies, `get(name)` is one of them, `Strategy` is what a new one derives
-from, and `linalg` holds the operations of `torch.linalg` that take one.
+from, and `linalg` is `torch.linalg` with the argument `strategy=`.
 """
+
+import importlib.metadata
 
 from strategies import linalg
 from strategies.errors import StrategyNotFoundError, UnsupportedError
-from strategies.interface import Strategy
+from strategies.interface import Saved, Strategy
 from strategies.policy import use
 from strategies.pseudo_inverse import PseudoInverse, Structure
 from strategies.registry import available, get
 
+__version__ = importlib.metadata.version("backward-strategies")
+
 __all__ = [
     "PseudoInverse",
+    "Saved",
     "Strategy",
     "StrategyNotFoundError",
     "Structure",

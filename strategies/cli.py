@@ -1,16 +1,19 @@
-"""The `backward-strategies` command.
-
-Reading results takes the libraries of the extra `bench`; without them `list` and `check` remain.
-"""
+"""The `backward-strategies` command."""
 
 from __future__ import annotations
 
-import importlib.util
+import importlib.metadata
+from typing import Annotated
 
 import typer
 
+from strategies.commands import policy
 from strategies.commands.check import check
-from strategies.commands.listing import list_strategies
+from strategies.commands.list import list_strategies
+from strategies.commands.plot import plot
+from strategies.commands.recommend import recommend
+from strategies.commands.regret import regret
+from strategies.commands.run import run
 
 app = typer.Typer(
     help="Backward passes of linear algebra: which strategy to use, on which evidence.",
@@ -19,20 +22,26 @@ app = typer.Typer(
 )
 app.command("list")(list_strategies)
 app.command()(check)
-
-if all(importlib.util.find_spec(name) for name in ("asv", "jsonschema", "pandas")):
-    from strategies.commands import policy
-    from strategies.commands.plot import plot
-    from strategies.commands.recommend import recommend
-    from strategies.commands.regret import regret
-
-    app.command()(recommend)
-    app.add_typer(policy.app, name="policy")
-    app.command()(regret)
-    app.command()(plot)
-else:
-    app.info.epilog = "More commands with: pip install 'backward-strategies[bench]'"
+app.command()(run)
+app.command()(recommend)
+app.add_typer(policy.app, name="policy")
+app.command()(regret)
+app.command()(plot)
 
 
-if __name__ == "__main__":
-    app()
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(importlib.metadata.version("backward-strategies"))
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    pass

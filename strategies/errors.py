@@ -9,6 +9,7 @@ __all__ = [
     "LinAlgError",
     "StrategyNotFoundError",
     "UnsupportedError",
+    "raise_if_deficient",
     "raise_if_not_finite",
     "raise_if_singular",
 ]
@@ -62,3 +63,9 @@ def raise_if_singular(singular: Tensor, strategy: str, advice: str) -> None:
         f"strategy '{strategy}' needs a matrix of full rank, and this one is singular to working "
         f"precision{where}; {advice}"
     )
+
+
+def raise_if_deficient(deficient: Tensor, strategy: str) -> None:
+    """`raise_if_singular` where strategies that take any rank would do."""
+    advice = "'qr_pinv' and 'svd_truncated_pinv' take any rank in pinv and lstsq"
+    raise_if_singular(deficient, strategy, advice)

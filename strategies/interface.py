@@ -1,24 +1,31 @@
 """The shared backward interface: what a strategy is.
 
-A strategy says how an inverse is held and applied, by `factor`. Every operation's backward then
-follows from its formula, and a strategy that knows a faster way overrides that one method. A
-strategy knows neither autograd nor the public operations; it computes on plain tensors, holds no
-state and gives the same bits for the same input every time.
+A strategy says how an inverse is held and applied, by `factor_tall`. Every operation's backward then
+follows from its formula. A strategy knows neither autograd nor the public operations; it computes on
+plain tensors, holds no state and gives the same bits for the same input every time.
+
+A strategy with a faster way for one operation has a method `<operation>_forward` or
+`<operation>_backward`, which is used in place of the formula. It may return NotImplemented for inputs
+for which it has none. The signatures are those of the formulas in the operation's record, in
+`strategies.operations`; `docs/adding-a-strategy.md` lists them.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
+from strategies.accuracy_classes import AccuracyClass
 from strategies.errors import raise_if_singular
-from strategies.formulas import det, lstsq, lu, pinv, solve
+from strategies.factors import Triangular
 from strategies.pseudo_inverse import PseudoInverse, Structure
 
-__all__ = ["Strategy", "rank_threshold"]
+__all__ = ["Saved", "Strategy", "Tolerance", "rank_threshold"]
 
 Tolerance = float | Tensor | None
 
@@ -31,7 +38,8 @@ class Strategy(ABC):
         summary: one line for tables: what it forms and how it is applied.
         requires_full_rank: True where rank-deficient input to pinv and lstsq is refused.
         forward_is_differentiable: True where the operation should be PyTorch's own, differentiated
-            by PyTorch; `factor` and the methods below are then not used by `strategies.linalg`.
+            by PyTorch; `factor` is then not used by `strategies.linalg`.
+        accuracy: by operation, where its gradients may lose more than rounding explains, and why.
 
     Example:
         >>> import strategies
@@ -43,8 +51,25 @@ class Strategy(ABC):
     summary: ClassVar[str]
     requires_full_rank: ClassVar[bool]
     forward_is_differentiable: ClassVar[bool] = False
+    accuracy: ClassVar[Mapping[str, AccuracyClass]] = {}
 
     @abstractmethod
+    def factor_tall(self, matrix: Tensor, *, rtol: Tolerance, atol: Tolerance) -> PseudoInverse:
+        """Factor a batch of matrices with at least as many rows as columns.
+
+        Args:
+            matrix: F, (..., m, n) with m ≥ n.
+            rtol: as in `factor`.
+            atol: as in `factor`.
+
+        Raises:
+            torch.linalg.LinAlgError: a matrix is rank-deficient and the strategy needs full rank.
+        """
+
+    def factor_triangular(self, matrix: Tensor, structure: Structure) -> PseudoInverse:
+        """Factor a batch of nonsingular triangular matrices, (..., n, n): only a triangle is read."""
+        return Triangular(matrix, structure)
+
     def factor(
         self,
         matrix: Tensor,
@@ -65,112 +90,72 @@ class Strategy(ABC):
         Raises:
             torch.linalg.LinAlgError: a matrix is rank-deficient and the strategy needs full rank.
         """
-
-    def lu_backward(self, LU: Tensor, inverse_order: Tensor, cotangent: Tensor) -> Tensor:
-        """The gradient of A from that of its packed LU factors.
-
-        Args:
-            LU: packed factors of full rank, (..., m, n), of which only this is known: no pivot is 0.
-            inverse_order: row i of A is row `inverse_order[i]` of L U, int64 (..., m).
-            cotangent: of the packed factors, (..., m, n).
-        """
-        return lu.permute_rows(lu.backward(self.factor_triangle, LU, cotangent), inverse_order)
-
-    def pinv_backward(self, inverse: PseudoInverse, matrix: Tensor, cotangent: Tensor) -> Tensor:
-        """The gradient of A from that of A⁺: see `formulas.pinv`."""
-        return pinv.backward(inverse, matrix, cotangent)
-
-    def lstsq_backward(
-        self,
-        inverse: PseudoInverse,
-        matrix: Tensor,
-        rhs: Tensor,
-        solution: Tensor,
-        cotangent: Tensor,
-        *,
-        need_matrix: bool = True,
-    ) -> tuple[Tensor | None, Tensor]:
-        """The gradients of A and B from that of X = A⁺B: see `formulas.lstsq`."""
-        return lstsq.backward(inverse, matrix, rhs, solution, cotangent, need_matrix=need_matrix)
-
-    def solve_backward(
-        self,
-        inverse: PseudoInverse,
-        solution: Tensor,
-        cotangent: Tensor,
-        *,
-        need_matrix: bool = True,
-    ) -> tuple[Tensor | None, Tensor]:
-        """The gradients of A and B from that of X = A⁻¹B: see `formulas.solve`."""
-        return solve.backward(inverse, solution, cotangent, need_matrix=need_matrix)
-
-    def inv_backward(self, inverse: PseudoInverse, cotangent: Tensor) -> Tensor:
-        """The gradient of A from that of A⁻¹: see `formulas.solve`."""
-        return solve.inv_backward(inverse, cotangent)
-
-    def det_backward(self, LU: Tensor, inverse_order: Tensor, scale: Tensor) -> Tensor:
-        """The gradient `scale` · A⁻ᴴ of det and slogdet, from packed factors: see `formulas.det`."""
-        inverse_adjoint = det.inverse_adjoint(self.factor_triangle, LU, inverse_order)
-        return scale[..., None, None] * inverse_adjoint
-
-    def solve(self, matrix: Tensor, rhs: Tensor) -> tuple[Tensor, PseudoInverse]:
-        """X = A⁻¹B, and the factors with which `solve_backward` will be called.
-
-        Args:
-            matrix: A, (..., n, n).
-            rhs: B, (..., n, k).
-
-        Raises:
-            torch.linalg.LinAlgError: a matrix is singular.
-        """
-        inverse = self.factor_square(matrix)
-        return inverse.apply(rhs), inverse
-
-    def inverse(self, matrix: Tensor) -> tuple[Tensor, PseudoInverse]:
-        """A⁻¹, and the factors with which `inv_backward` will be called; as `solve`."""
-        inverse = self.factor_square(matrix)
-        return inverse.dense(), inverse
-
-    def pseudo_inverse(
-        self, matrix: Tensor, *, rtol: Tolerance = None, atol: Tolerance = None
-    ) -> tuple[Tensor, PseudoInverse]:
-        """A⁺, and the factors with which `pinv_backward` will be called; as `factor`."""
-        inverse = self.factor(matrix, rtol=rtol, atol=atol)
-        return inverse.dense(), inverse
-
-    def least_squares(
-        self, matrix: Tensor, rhs: Tensor, *, rtol: Tolerance = None
-    ) -> tuple[Tensor, PseudoInverse]:
-        """X = A⁺B, and the factors with which `lstsq_backward` will be called.
-
-        Args:
-            matrix: A, (..., m, n).
-            rhs: B, (..., m, k).
-            rtol: as in `factor`.
-
-        Raises:
-            torch.linalg.LinAlgError: as in `factor`.
-        """
-        inverse = self.factor(matrix, rtol=rtol)
-        return inverse.apply(rhs), inverse
+        if structure.is_triangular:
+            return self.factor_triangular(matrix, structure)
+        m, n = matrix.shape[-2:]
+        if m < n:
+            return self.factor_tall(matrix.mH, rtol=rtol, atol=atol).adjoint
+        return self.factor_tall(matrix, rtol=rtol, atol=atol)
 
     def factor_square(self, matrix: Tensor) -> PseudoInverse:
-        """`factor` of a square matrix that must be nonsingular: no singular value is cut off.
+        """`factor` of square matrices that must be nonsingular: no singular value is cut off.
 
         Raises:
             torch.linalg.LinAlgError: a matrix is singular.
         """
-        inverse = self.factor(matrix, rtol=0.0, atol=0.0)
+        inverse = self.factor_tall(matrix, rtol=0.0, atol=0.0)
         if not inverse.full_column_rank:
             raise_if_singular(inverse.rank < matrix.shape[-1], self.name, "it has no inverse")
         return inverse
 
-    def factor_triangle(self, matrix: Tensor, structure: Structure) -> PseudoInverse:
-        """`factor` of a nonsingular triangular matrix: no singular value is cut off."""
-        return self.factor(matrix, structure, rtol=0.0, atol=0.0)
+    def own(self, method: str, formula: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """What a method of that name computes, or the formula where there is none for the input.
+
+        Args:
+            method: as "lstsq_backward".
+            formula: takes the strategy, and what the method takes.
+            arguments: of both.
+            options: of both.
+        """
+        faster = getattr(self, method, None)
+        if faster is not None:
+            result = faster(*arguments, **options)
+            if result is not NotImplemented:
+                return result
+        return formula(self, *arguments, **options)
 
     def __repr__(self) -> str:
         return f"<strategy {self.name}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What the forward of an operation leaves for its backward.
+
+    Attributes:
+        inverse: A⁺ as the strategy holds it.
+        inputs: A, and B where the operation takes one.
+        outputs: what the operation returned.
+    """
+
+    inverse: PseudoInverse
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+
+    @property
+    def matrix(self) -> Tensor:
+        """A."""
+        return self.inputs[0]
+
+    @property
+    def rhs(self) -> Tensor:
+        """B."""
+        return self.inputs[1]
+
+    @property
+    def result(self) -> Tensor:
+        """The first of the outputs: A⁻¹, A⁺ or the solution X."""
+        return self.outputs[0]
 
 
 def rank_threshold(scale: Tensor, shape: torch.Size, rtol: Tolerance, atol: Tolerance) -> Tensor:

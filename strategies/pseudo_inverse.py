@@ -22,7 +22,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-__all__ = ["PseudoInverse", "Structure"]
+__all__ = ["Nonsingular", "PseudoInverse", "Structure", "full_rank"]
 
 _FACTORED_MATRIX = "matrix"
 
@@ -166,6 +166,28 @@ class PseudoInverse(ABC):
             else:
                 fields[name] = value
         return result
+
+
+class Nonsingular(PseudoInverse):
+    """F⁻¹ of square matrices: every vector is its own range coordinates."""
+
+    full_column_rank = True
+    full_row_rank = True
+
+    def to_range(self, b: Tensor) -> Tensor:
+        return b
+
+    def from_range(self, c: Tensor) -> Tensor:
+        return c
+
+    def null_complement(self, x: Tensor) -> Tensor:
+        return torch.zeros_like(x)
+
+
+def full_rank(matrix: Tensor) -> Tensor:
+    """The number of columns as the rank of each matrix: int64, of the batch shape."""
+    *batch, _, n = matrix.shape
+    return torch.full(batch, n, dtype=torch.int64, device=matrix.device)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

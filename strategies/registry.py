@@ -14,6 +14,7 @@ import functools
 import importlib.metadata
 import inspect
 import warnings
+from collections.abc import Mapping
 
 from strategies.builtin.batch_last import BatchLast
 from strategies.builtin.blocked_lu import BlockedLU
@@ -29,10 +30,8 @@ __all__ = ["ENTRY_POINT_GROUP", "available", "built_in", "distinct", "get"]
 
 ENTRY_POINT_GROUP = "backward_strategies"
 
-_NOT_CODE = ("name", "summary", "_abc_impl")
+_NOT_CODE = ("name", "summary", "accuracy", "_abc_impl")
 """What differs between any two strategies."""
-
-_STEMS = {"lu_factor": "lu", "lu_factor_ex": "lu", "slogdet": "det"}
 
 _BUILT_IN: tuple[type[Strategy], ...] = (
     # From simple to elaborate: a tie between measurements goes to the earlier one.
@@ -66,19 +65,19 @@ def built_in() -> tuple[str, ...]:
     return tuple(kind.name for kind in _BUILT_IN)
 
 
-def distinct(operation: str) -> tuple[str, ...]:
+def distinct(stem: str) -> tuple[str, ...]:
     """The names of the strategies whose code for an operation is not another's, inherited.
 
     Of those that share it, the one that `available` names first.
 
     Args:
-        operation: a name of `torch.linalg`.
+        stem: of the operation, as its record says: what its own methods' names begin with.
 
     Example:
-        >>> "blocked_lu" in distinct("lu_factor"), "blocked_lu" in distinct("lstsq")
+        >>> "blocked_lu" in distinct("lu"), "blocked_lu" in distinct("lstsq")
         (True, False)
     """
-    backward = f"{_STEMS.get(operation, operation)}_backward"
+    of_operation = (f"{stem}_forward", f"{stem}_backward")
     by_code: dict[tuple[tuple[str, int], ...], str] = {}
     for name, strategy in _strategies().items():
         kind = type(strategy)
@@ -88,7 +87,7 @@ def distinct(operation: str) -> tuple[str, ...]:
             for attribute in dir(kind)
             if not attribute.startswith("__")
             and attribute not in _NOT_CODE
-            and (attribute == backward or not attribute.endswith("_backward"))
+            and (attribute in of_operation or not attribute.endswith(("_forward", "_backward")))
         )
         by_code.setdefault(code, name)
     return tuple(by_code.values())
@@ -119,8 +118,9 @@ def _strategies() -> dict[str, Strategy]:
     points = importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)
     for point in sorted(points, key=lambda point: point.name):
         try:
-            strategy = _load(point)
-        except Exception as error:  # noqa: BLE001 - one broken plug-in must not disable the others
+            strategy = _load(point, found)
+        # SystemExit too: one broken plug-in must not disable the others.
+        except (Exception, SystemExit) as error:  # noqa: BLE001
             warnings.warn(
                 f"strategy plug-in '{point.name}' ({point.value}) is left out: "
                 f"{type(error).__name__}: {error}",
@@ -131,10 +131,13 @@ def _strategies() -> dict[str, Strategy]:
     return found
 
 
-def _load(point: importlib.metadata.EntryPoint) -> Strategy:
+def _load(point: importlib.metadata.EntryPoint, known: Mapping[str, Strategy]) -> Strategy:
     kind = point.load()
     if not (isinstance(kind, type) and issubclass(kind, Strategy)):
         raise TypeError(f"not a subclass of strategies.Strategy: {kind!r}")
-    if kind.name in built_in():
-        raise ValueError(f"'{kind.name}' is the name of a built-in strategy")
-    return kind()
+    strategy = kind()
+    if not isinstance(strategy.name, str) or not isinstance(strategy.summary, str):
+        raise TypeError(f"{kind.__name__}.name and .summary must be strings")
+    if strategy.name in known:
+        raise ValueError(f"a strategy named '{strategy.name}' exists already")
+    return strategy

@@ -13,10 +13,10 @@ import pytest
 import typer
 import typer.main
 
+from strategies import operations
 from strategies.accuracy.reference import gradient
 from strategies.cli import app
 from strategies.measuring import Case, backward_of, forward
-from strategies.measuring.case import OPERATIONS
 from strategies.testing import check_strategy
 
 ROOT = Path(__file__).parents[1]
@@ -134,7 +134,7 @@ def test_a_strategy_that_is_shown_passes_every_check(page, name):
 
 def test_the_strategy_of_the_readme_is_right_in_every_operation():
     example = run(ROOT / "README.md")["QRInverse"]()
-    for operation in OPERATIONS:
+    for operation in operations.names():
         case = Case(operation, (6, 6), batch=2)
         exact = gradient(operation, case.inputs(), case.cotangents(forward(case, example)))
         assert exact.relative_error(backward_of(case, example)()) < 1e-12

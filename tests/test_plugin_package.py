@@ -24,9 +24,10 @@ SCRIPT = """
 import json, sys
 import strategies
 import strategies.testing
-from benchmarks.pinv import Single
+from benchmarks import suites
 from plots import style
 
+Single = suites.suites_of("pinv")["pinv.Single"]
 suite = Single()
 case = ("lent", *[values[0] for values in Single.params[1:]])
 suite.setup(*case)

@@ -1,104 +1,97 @@
+import subprocess
+import sys
+import warnings
+
 import pytest
 
 from strategies import policy as policies
 from strategies import registry
-from strategies.policy import Policy, position, ranking
+from strategies.files import UnusableFileError
+from strategies.policy_file import Cell, Default, OperationPolicy, Policy
+
+SIZES = {"rhs": 1, "batch": 0, "dtype": "float64", "device": "cpu"}
 
 
-def cell(m, n, batch=0, rank=None, **times):
-    use = min(times, key=times.get)
-    return {"m": m, "n": n, "rhs": 1, "batch": batch, "rank": rank, "use": use, "times": times}
+def names(operation, *, any_rank=False, device="cpu"):
+    found = policies.candidates(operation, 8, 8, **SIZES | {"device": device}, any_rank=any_rank)
+    return [strategy.name for strategy in found]
 
 
-def cells(*entries):
-    return [policies.Cell.of(entry) for entry in entries]
+def made_of(*cells, default=None):
+    entry = OperationPolicy(cells={"cpu": {"float64": cells}}, full_rank=default)
+    return Policy(operations={"pinv": entry})
 
 
-def content(operation, full_rank, deficient=(), default=("triangular_solve", "qr_pinv")):
-    by_rank = {"full_rank": full_rank, "rank_deficient": list(deficient)}
-    first, *others = default
-    defaults = {"full_rank": {"strategy": first, "then": others}}
-    if deficient:
-        defaults["any_rank"] = {"strategy": "qr_pinv", "then": []}
-    entry = {"default": defaults, "cells": {"cpu": {"float64": by_rank}}}
-    return {"operations": {operation: entry}}
-
-
-@pytest.fixture
-def policy():
-    square = [
-        cell(4, 4, batch=1000, native=1, qr_pinv=4),
-        cell(64, 64, native=1, qr_pinv=2),
-        cell(1024, 1024, native=8, qr_pinv=1),
-    ]
-    return Policy(content("inv", square))
-
-
-def test_a_measured_case_is_answered_by_its_cell():
-    tie = {"use": "native", "times": {"native": 1.04, "qr_pinv": 1.0}}
-    known = cells(cell(8, 8, qr_pinv=1, native=9), cell(64, 64, native=1) | tie)
-    assert ranking(known, position(64, 64)) == ("native", "qr_pinv")
-
-
-@pytest.mark.parametrize(("n", "use"), [(70, "native"), (100, "native"), (700, "qr_pinv")])
-def test_between_cells_the_mean_by_nearness_decides(policy, n, use):
-    assert policy.ranking("inv", n, n)[0] == use
-
-
-def test_a_strategy_that_is_good_all_around_beats_the_winner_of_the_nearest_cell():
-    known = cells(
-        cell(16, 16, qr_pinv=1, batch_last=1.01, native=9),
-        *(cell(2**k, 2**k, qr_pinv=5, batch_last=1, native=9) for k in (5, 2, 1)),
-    )
-    assert ranking(known, position(16, 16))[0] == "qr_pinv"
-    assert ranking(known, position(20, 20))[0] == "batch_last"
-
-
-def test_what_is_ineligible_nearby_comes_last():
-    known = cells(cell(8, 8, explicit_inverse=1, qr_pinv=5), cell(64, 64, qr_pinv=1))
-    assert ranking(known, position(9, 9)) == ("qr_pinv", "explicit_inverse")
-
-
-def test_where_nothing_is_eligible_in_all_cells_the_nearest_answers():
-    known = cells(cell(8, 8, explicit_inverse=1), cell(64, 64, qr_pinv=1))
-    assert ranking(known, position(9, 9)) == ("explicit_inverse",)
-
-
-def test_an_unmeasured_dtype_borrows(policy):
-    assert policy.ranking("inv", 1024, 1024, dtype="complex64")[0] == "qr_pinv"
-
-
-def test_an_unmeasured_kind_of_device_gets_the_default(policy):
-    assert policy.ranking("inv", 1024, 1024, device="cuda:0") == ("triangular_solve", "qr_pinv")
-
-
-def test_what_was_never_measured_gets_the_baseline(policy):
-    assert policy.ranking("det", 8, 8) == ()
-    (chosen,) = policy.candidates("det", 8, 8, 1, 0, "float64", "cpu")
-    assert chosen.name == "native"
-
-
-def test_empty_matrices_have_a_place(policy):
-    assert policy.ranking("inv", 0, 0)[0] == "native"
-
-
-def test_a_device_may_have_an_index(policy):
-    assert policy.ranking("inv", 1024, 1024, device="cpu:0")[0] == "qr_pinv"
-
-
-def test_where_the_best_is_not_installed_the_next_best_is_used(monkeypatch):
-    known = [cell(8, 8, somebody_elses=1, explicit_inverse=2, native=3)]
-    policy = Policy(content("inv", known, default=("somebody_elses", "explicit_inverse")))
-    for device in ("cpu", "cuda"):
-        (chosen,) = policy.candidates("inv", 8, 8, 1, 0, "float64", device)
-        assert chosen is registry.get("explicit_inverse")
+def test_where_the_best_is_not_installed_the_next_best_is_used():
+    known = Cell(8, 8, 1, 0, None, "somebody_elses", (), {"somebody_elses": 1, "native": 3})
+    default = Default("somebody_elses", ("native",), 1.0, 1.0, 1, 0)
+    with policies.use(made_of(known, default=default)):
+        assert names("pinv") == names("pinv", device="cuda") == ["native"]
 
 
 def test_what_refuses_a_rank_is_followed_by_the_best_that_takes_any():
-    full, deficient = (
-        cell(8, 4, triangular_solve=1, native=3),
-        cell(8, 4, rank=2, somebody_elses=1, svd_truncated_pinv=1.5, qr_pinv=2),
+    full = Cell(8, 8, 1, 0, None, "triangular_solve", (), {"triangular_solve": 1, "native": 3})
+    deficient = Cell(8, 8, 1, 0, 2, "svd_truncated_pinv", (), {"svd_truncated_pinv": 1})
+    with policies.use(made_of(full, deficient)):
+        assert names("pinv") == ["triangular_solve"]
+        assert names("pinv", any_rank=True) == ["triangular_solve", "svd_truncated_pinv"]
+    with policies.use(made_of(full)):
+        assert names("pinv", any_rank=True) == ["triangular_solve", "qr_pinv"]
+
+
+def test_what_was_never_measured_gets_the_simplest_stable_strategy():
+    with policies.use(made_of()):
+        assert names("det") == ["triangular_solve"]
+        assert names("lstsq", any_rank=True) == ["qr_pinv"]
+
+
+def test_a_strategy_can_stand_for_auto_by_its_name_and_by_itself():
+    for choice in ("explicit_inverse", registry.get("explicit_inverse")):
+        with policies.use(choice):
+            assert names("inv") == ["explicit_inverse"]
+
+
+def test_a_file_that_is_no_policy_is_refused_where_it_is_named(tmp_path):
+    with pytest.raises(UnusableFileError, match="nowhere"), policies.use(tmp_path / "nowhere.json"):
+        pass
+
+
+@pytest.fixture
+def fresh():
+    """As if nothing had asked for "auto" yet, before and afterwards."""
+    policies._default.cache_clear()
+    yield
+    policies._default.cache_clear()
+
+
+@pytest.mark.parametrize("bad", ["nowhere.json", "no_such_strategy"])
+def test_a_bad_variable_is_told_once_and_the_shipped_policy_answers(fresh, monkeypatch, bad):
+    monkeypatch.setenv("BACKWARD_STRATEGIES_USE", bad)
+    with pytest.warns(RuntimeWarning, match=f"BACKWARD_STRATEGIES_USE: .*{bad}") as caught:
+        first = names("pinv")
+    assert len(caught) == 1
+    with warnings.catch_warnings(action="error"):
+        assert names("pinv") == first
+    with policies.use(policies.SHIPPED):
+        assert names("pinv") == first
+
+
+@pytest.mark.parametrize("content", [None, "", "{", '{"format": "a recipe", "version": 1}'])
+def test_a_shipped_policy_that_is_damaged_is_done_without(fresh, monkeypatch, tmp_path, content):
+    shipped = tmp_path / "policy.json"
+    if content is not None:
+        shipped.write_text(content)
+    monkeypatch.delenv("BACKWARD_STRATEGIES_USE", raising=False)
+    monkeypatch.setattr(policies, "SHIPPED", shipped)
+    with pytest.warns(RuntimeWarning, match=r"policy\.json: "):
+        assert names("inv") == ["triangular_solve"]
+
+
+def test_no_file_is_read_before_the_first_auto():
+    program = (
+        "import strategies, torch; from strategies import policy;"
+        "assert policy._default.cache_info().currsize == 0;"
+        "strategies.linalg.inv(torch.eye(2));"
+        "assert policy._default.cache_info().currsize == 1"
     )
-    policy = Policy(content("pinv", [full], [deficient]))
-    names = [s.name for s in policy.candidates("pinv", 8, 4, 1, 0, "float64", "cpu")]
-    assert names == ["triangular_solve", "svd_truncated_pinv"]
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -67,7 +67,7 @@ def test_a_subclass_that_changes_a_helper_has_code_of_its_own(entry_points, monk
     [
         ("no_such_package:Nothing", "ModuleNotFoundError"),
         ("builtins:int", "not a subclass"),
-        ("strategies.native:Native", "name of a built-in"),
+        ("strategies.builtin.native:Native", "exists already"),
     ],
 )
 def test_a_plug_in_that_fails_is_named_and_left_out(entry_points, value, reason):

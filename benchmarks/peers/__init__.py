@@ -1,1 +1,1 @@
-"""The same backward passes in other libraries, each in a process of its own, in turn with ours."""
+"""The same backward passes in other libraries, each in a process of its own, in the same rounds as ours."""

@@ -1,73 +1,75 @@
-"""`python -m benchmarks.peers --out results/peers.json`: PyTorch, ours, JAX and lineax."""
+"""`python -m benchmarks.peers out/results/peers.json`: PyTorch, ours, JAX and lineax."""
 
 from __future__ import annotations
 
 import contextlib
 import importlib.util
-from collections.abc import Iterator
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import torch
 import typer
+from rich.table import Table
 
-from benchmarks.peers import report
-from benchmarks.peers.comparison import GRIDS, OBJECTIVES, PEERS, Timed, cases, compare, longest
-from benchmarks.peers.worker import Peer
-from strategies.commands.common import console, notes, tells_errors
-from strategies.commands.progress import duration, progress
-from strategies.measuring import Case
-from strategies.selection import kept_files
+from benchmarks.peers.comparison import PEERS, compare, fastest
+from benchmarks.peers.process import Peer
+from strategies.commands.common import console, reports_errors
+from strategies.commands.run import resumable
+from strategies.grids import GRIDS
+from strategies.measuring import grid_cases
+from strategies.measuring.machine import describe
+from strategies.measuring.measurement import Cell, Objective
+from strategies.policy import BASELINE
+from strategies.selection import text
+from strategies.store import Writer
 
 
-@tells_errors
+@reports_errors
 def main(
-    out: Annotated[Path, typer.Option(metavar="FILE", help="JSON; Markdown goes beside it.")],
-    grid: Annotated[str, typer.Option(help=f"One of {', '.join(GRIDS)}.")] = "full",
-    budget: Annotated[float, typer.Option(help="Seconds for each library and objective.")] = 2.0,
+    out: Annotated[Path, typer.Argument(metavar="FILE", help="Where to keep the cells, as JSON.")],
+    grid: Annotated[str, typer.Option(help=f"One of {', '.join(GRIDS)}.")] = "quick",
+    budget: Annotated[float, typer.Option(help="Seconds for the rounds of an objective.")] = 2.0,
 ) -> None:
-    """Compare with other libraries, in turn, with as many threads for each.
+    """Compare with other libraries at full rank on the CPU, with as many threads for each.
 
-    Every case is written as it is done. The same command goes on with what is there.
+    Every case is written as soon as it is measured. The same command resumes an interrupted run.
     """
-    if grid not in GRIDS:
-        raise ValueError(f"--grid {grid}: there is {', '.join(GRIDS)}")
-    missing = [name for name in PEERS if importlib.util.find_spec(name) is None]
-    if missing:
-        needed = " and ".join(missing)
+    needed = " and ".join(name for name in PEERS if importlib.util.find_spec(name) is None)
+    if needed:
         raise ValueError(f"{needed} must be installed: pip install 'backward-strategies[peers]'")
-    arguments = {"grid": grid, "budget": budget}
-    content = kept_files.PEERS.begun(out, arguments, report.provenance(PEERS))
-    results = report.results_of(content)
-    every = cases(grid)
-    missing_cases = [case for case in every if case not in results]
-    at_most = duration(len(missing_cases) * longest(len(PEERS), budget))
-    notes.print(
-        f"{len(missing_cases)} of {len(every)} cases to measure; takes {at_most} at most",
-        highlight=False,
-    )
-    try:
-        for case, timed in _measured(missing_cases, budget):
-            results[case] = timed
-            report.write(out, content, results)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(
-            f"{len(results)} of {len(every)} cases are in {out}; the same command goes on from there"
-        ) from None
-    for objective in OBJECTIVES:
-        console.print(report.as_table(results, objective))
-    console.print("ratios: time over that of our best strategy, measured in turn, 95 % interval")
-
-
-def _measured(remaining: list[Case], budget: float) -> Iterator[tuple[Case, list[Timed]]]:
-    """Starts the libraries and compares case by case."""
+    cases = [case for case in grid_cases.timed(grid) if case.device == "cpu" and not case.rank]
+    writer = Writer(out, "peers", {"grid": grid, "budget": budget}, describe(PEERS))
     with contextlib.ExitStack() as stack:
-        begin = stack.enter_context(progress(len(remaining), notes))
-        threads = torch.get_num_threads()
-        peers = [stack.enter_context(Peer(name, threads)) for name in PEERS]
-        for case in remaining:
-            begin(case.label)
-            yield case, compare(case, peers, budget)
+        missing = stack.enter_context(resumable(writer, cases))
+        peers = [stack.enter_context(Peer(name, torch.get_num_threads())) for name in PEERS]
+        for case in missing:
+            writer.append(compare(case, peers, budget))
+    for objective in (Objective.FORWARD_BACKWARD, Objective.BACKWARD):
+        console.print(as_table(writer.cells, objective))
+
+
+def as_table(cells: Sequence[Cell], objective: Objective) -> Table:
+    """Native's time, and how many times as fast everything else is, with 95 % intervals."""
+    table = Table(title=text.OBJECTIVES[objective], title_justify="left")
+    for name in ("case", BASELINE, "ours", *PEERS):
+        table.add_column(name)
+    for cell in cells:
+        native = cell.get(BASELINE)
+        cost = native.cost(objective) if native else None
+        best = fastest(cell, objective) or ""
+        shown = [_speedup(cell, name, objective) for name in (best, *PEERS)]
+        took = text.seconds(cost.seconds if cost else None)
+        table.add_row(str(cell.case).removesuffix(" cpu"), took, f"{best} {shown[0]}", *shown[1:])
+    return table
+
+
+def _speedup(cell: Cell, name: str, objective: Objective) -> str:
+    speedup, low, high = cell.speedup(BASELINE, name, objective)
+    if math.isnan(speedup):
+        return text.NOTHING
+    return f"{text.times(speedup)} [{text.times(low)}, {text.times(high)}]"
 
 
 if __name__ == "__main__":

@@ -6,35 +6,38 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-import strategies
 from benchmarks.rejected.cholesky_qr2 import CholeskyQR2
 from benchmarks.rejected.newton_schulz import NewtonSchulz
-from strategies.measuring import Case, forward_backward_of, paired
+from strategies.measuring import Case, forward_backward_of, measure
+from strategies.measuring.clock import sampler
+from strategies.measuring.measurement import Objective
 
 QR = "triangular_solve"
 INVERSE = "explicit_inverse"
 
 COMPARISONS = [
-    (CholeskyQR2(), QR, Case("lstsq", (512, 64))),
-    (CholeskyQR2(), QR, Case("lstsq", (8192, 64))),
-    (CholeskyQR2(), QR, Case("lstsq", (16, 4), 1000)),
-    (NewtonSchulz(), INVERSE, Case("inv", (256, 256), log10_cond=1)),
-    (NewtonSchulz(), INVERSE, Case("inv", (256, 256), log10_cond=4)),
-    (NewtonSchulz(), INVERSE, Case("inv", (4, 4), 1000, log10_cond=1)),
+    (CholeskyQR2, QR, "lstsq 512x64"),
+    (CholeskyQR2, QR, "lstsq 8192x64"),
+    (CholeskyQR2, QR, "lstsq 1000x16x4"),
+    (NewtonSchulz, INVERSE, "inv 256x256 cond=1e1"),
+    (NewtonSchulz, INVERSE, "inv 256x256 cond=1e4"),
+    (NewtonSchulz, INVERSE, "inv 1000x4x4 cond=1e1"),
 ]
 
 
 def main() -> None:
-    """Prints a row a comparison: forward and backward together, timed in turn."""
+    """Prints a row a comparison: forward and backward together, in the same rounds."""
     title = f"forward + backward, {torch.get_num_threads()} threads, torch {torch.__version__}"
     table = Table(title=title)
     for name in ("case", "left out", "against", "speed-up", "95 % interval"):
         table.add_column(name, no_wrap=True)
-    for candidate, name, case in COMPARISONS:
-        incumbent = forward_backward_of(case, strategies.get(name))
-        timing = paired(incumbent, forward_backward_of(case, candidate))
-        interval = f"{timing.low:.2f}-{timing.high:.2f}"
-        table.add_row(case.label, candidate.name, name, f"{timing.ratio:.2f}×", interval)
+    both = Objective.FORWARD_BACKWARD
+    for kind, name, text in COMPARISONS:
+        candidate, case = kind(), Case.parse(text)
+        others = {candidate.name: {both: sampler(forward_backward_of(case, candidate))}}
+        cell = measure(case, [name], objectives=[both], others=others)
+        speedup, low, high = cell.speedup(name, candidate.name, both)
+        table.add_row(text, candidate.name, name, f"{speedup:.2f}×", f"{low:.2f}-{high:.2f}")
     Console().print(table)
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from strategies.builtin.triangular_solve import TriangularSolve
-from strategies.factors import Orthogonal, Triangular
 from strategies.interface import Tolerance
-from strategies.pseudo_inverse import PseudoInverse, Structure
-
-__all__ = ["CholeskyQR2"]
+from strategies.pseudo_inverse import PseudoInverse
 
 _NEARLY_ORTHONORMAL = 5 / 64
 
@@ -36,22 +35,15 @@ class CholeskyQR2(TriangularSolve):
     name = "cholesky_qr2"
     summary = "QR of a tall matrix by two Cholesky factorizations; otherwise triangular_solve"
 
-    def factor(
-        self,
-        matrix: Tensor,
-        structure: Structure = Structure.GENERAL,
-        *,
-        rtol: Tolerance = None,
-        atol: Tolerance = None,
-    ) -> PseudoInverse:
+    def factor_tall(self, matrix: Tensor, *, rtol: Tolerance, atol: Tolerance) -> PseudoInverse:
         m, n = matrix.shape[-2:]
-        factors = None if structure.is_triangular or m <= n else _cholesky_qr2(matrix)
+        factors = None if m == n else _cholesky_qr2(matrix)
         if factors is None:
-            return super().factor(matrix, structure, rtol=rtol, atol=atol)
-        Q, R = factors
-        self._refuse_singular(R, matrix.shape, rtol, atol)
-        core = Triangular(R, Structure.UPPER)
-        return Orthogonal(Q, core, None, core.rank, full_column_rank=True, full_row_rank=False)
+            return super().factor_tall(matrix, rtol=rtol, atol=atol)
+        return self._by_qr(*factors, rtol, atol)
+
+    def lstsq_forward(self, *_: Any, **__: Any) -> Any:
+        return NotImplemented  # that of `triangular_solve` has a factorization of its own
 
 
 def _cholesky_qr2(matrix: Tensor) -> tuple[Tensor, Tensor] | None:

@@ -6,11 +6,9 @@ import torch
 from torch import Tensor
 
 from strategies.errors import raise_if_singular
-from strategies.factors import Dense, Triangular
+from strategies.factors import Dense
 from strategies.interface import Strategy, Tolerance
-from strategies.pseudo_inverse import PseudoInverse, Structure
-
-__all__ = ["NewtonSchulz"]
+from strategies.pseudo_inverse import PseudoInverse
 
 _MOST_STEPS = 100
 
@@ -32,19 +30,8 @@ class NewtonSchulz(Strategy):
     summary = "the inverse by Newton's iteration; products only"
     requires_full_rank = True
 
-    def factor(
-        self,
-        matrix: Tensor,
-        structure: Structure = Structure.GENERAL,
-        *,
-        rtol: Tolerance = None,
-        atol: Tolerance = None,
-    ) -> PseudoInverse:
-        if structure.is_triangular:
-            return Triangular(matrix, structure)
+    def factor_tall(self, matrix: Tensor, *, rtol: Tolerance, atol: Tolerance) -> PseudoInverse:
         m, n = matrix.shape[-2:]
-        if m < n:
-            return self.factor(matrix.mH, rtol=rtol, atol=atol).adjoint
         scale = torch.linalg.matrix_norm(matrix, 1) * torch.linalg.matrix_norm(matrix, torch.inf)
         X = matrix.mH / scale[..., None, None]
         identity = torch.eye(n, dtype=matrix.dtype, device=matrix.device)

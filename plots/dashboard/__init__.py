@@ -1,7 +1,7 @@
-"""The dashboard: what `asv publish` writes, made to work offline, with a page *Defaults*.
+"""The dashboard that `asv publish` makes of asv's results, offline, and with a page *Defaults*.
 
-asv loads this module because `asv.conf.json` lists it under `plugins`, for `asv run` too: what only
-publishing needs is imported there.
+The page is made of the result store in `out/results`. asv loads this module because `asv.conf.json`
+lists it under `plugins`, for `asv run` too: what only publishing needs is imported there.
 """
 
 from __future__ import annotations
@@ -12,11 +12,9 @@ from typing import Any
 from asv.console import log
 from asv.publishing import OutputPublisher
 
-__all__ = ["Defaults"]
-
 
 class Defaults(OutputPublisher):  # type: ignore[misc]  # asv has no types
-    """Writes the page and takes asv's scripts and styles from installed packages."""
+    """Writes the page, and takes asv's scripts and styles from installed packages."""
 
     name = "defaults"
     button_label = "Defaults"
@@ -28,8 +26,11 @@ class Defaults(OutputPublisher):  # type: ignore[misc]  # asv has no types
         folder = Path(conf.html_dir)
         try:
             from plots.dashboard import offline, page
+            from strategies import store
+            from strategies.commands.common import DEFAULT_RESULTS
 
             offline.localize(folder)
-            page.add(folder, Path(conf.results_dir), benchmarks)
+            machines = graphs.get_params().get("machine", set())
+            page.add(folder, store.load(DEFAULT_RESULTS), page.graphs_of(benchmarks, machines))
         except (ImportError, LookupError, ValueError) as reason:
-            log.warning(f"the dashboard remains asv's own: {reason}")
+            log.warning(f"the dashboard remains without the page Defaults: {reason}")

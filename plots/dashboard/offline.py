@@ -10,26 +10,26 @@ from __future__ import annotations
 import importlib.metadata
 import re
 import shutil
-from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 ASSETS = Path(__file__).parent / "assets"
 
-PACKAGES = {
-    "jquery": "js.jquery",
-    "jquery.flot": "js.jquery_flot",
-    "jquery.flot.time": "js.jquery_flot",
-    "jquery.flot.selection": "js.jquery_flot",
-    "jquery.flot.categories": "js.jquery_flot",
-    "bootstrap": "js.bootstrap",
+PACKAGED = {
+    "jquery.js": "js/jquery/resources/jquery-3.3.1.min.js",
+    "bootstrap.js": "js/bootstrap/resources/js/bootstrap.min.js",
+    "bootstrap.css": "js/bootstrap/resources/css/bootstrap.min.css",
+    **{
+        f"jquery.flot{part}.js": f"js/jquery_flot/resources/jquery.flot{part}.min.js"
+        for part in ("", ".time", ".selection", ".categories")
+    },
 }
-"""The distribution that a remote script or style is in."""
+"""Where the packages js.jquery, js.bootstrap and js.jquery_flot have a remote script or style."""
 
-STAND_INS = ("jquery.flot.orderBars", "stupidtable", "md5")
+STAND_INS = ("jquery.flot.orderBars.js", "stupidtable.js", "md5.js")
 """What `assets/stand_ins.js` replaces."""
 
 _REMOTE = re.compile(
-    r'[ \t]*<(?P<tag>script|link)[^>]*(?:src|href)="https?://[^"]*/(?P<file>[^"/]+\.(?P<kind>js|css))"'
+    r'[ \t]*<(?:script|link)[^>]*(?:src|href)="https?://[^"]*/([^"/]+\.(?:js|css))"'
     r"[^>]*>(?:</script>)?\n"
 )
 
@@ -42,16 +42,25 @@ def localize(folder: Path) -> None:
     """
     vendor = folder / "vendor"
     vendor.mkdir(exist_ok=True)
-    index = folder / "index.html"
 
     def local(match: re.Match[str]) -> str:
-        stem = _stem(match["file"])
-        if stem in STAND_INS:
+        # The library without version and suffixes: jquery.js of jquery-3.3.1.min.js.
+        name = re.sub(r"(-[\d.]+)?(\.min)?(?=\.(js|css)$)", "", match[1], count=1)
+        if name in STAND_INS:
             return ""
-        source = _installed(stem, match["kind"])
-        shutil.copy(source, vendor / source.name)
+        if name not in PACKAGED:
+            raise LookupError(f"no package is known that holds {name}")
+        package = "js." + PACKAGED[name].split("/")[1]
+        try:
+            distribution = importlib.metadata.distribution(package)
+        except importlib.metadata.PackageNotFoundError:
+            message = f"package {package} is missing; it comes with the extra bench"
+            raise LookupError(message) from None
+        source = Path(str(distribution.locate_file(PACKAGED[name])))
+        shutil.copy(source, vendor)
         return _tag(f"vendor/{source.name}")
 
+    index = folder / "index.html"
     page = _REMOTE.sub(local, index.read_text(encoding="utf-8"))
     # asv's own scripts use the stand-ins, which use jQuery and flot.
     before, own, after = page.partition('    <script language="javascript"')
@@ -63,31 +72,3 @@ def _tag(file: str) -> str:
     if file.endswith(".css"):
         return f'    <link rel="stylesheet" href="{file}">\n'
     return f'    <script src="{file}"></script>\n'
-
-
-def _stem(name: str) -> str:
-    """The library's name without version and suffixes.
-
-    Example:
-        >>> _stem("jquery-3.3.1.min.js"), _stem("jquery.flot.time.min.js")
-        ('jquery', 'jquery.flot.time')
-    """
-    return re.sub(r"(-[\d.]+)?(\.min)?\.(js|css)$", "", name)
-
-
-def _installed(stem: str, kind: str) -> Path:
-    """The minified file of that library in the package that has it."""
-    if stem not in PACKAGES:
-        raise LookupError(f"no package is known that holds {stem}.{kind}")
-    package = PACKAGES[stem]
-    for path in _files(package):
-        if path.name.endswith(f".min.{kind}") and _stem(path.name) == stem:
-            return Path(str(importlib.metadata.distribution(package).locate_file(path)))
-    raise LookupError(f"package {package} holds no {stem}.min.{kind}")
-
-
-def _files(package: str) -> Iterator[PurePosixPath]:
-    try:
-        yield from importlib.metadata.files(package) or ()
-    except importlib.metadata.PackageNotFoundError as error:
-        raise LookupError(f"package {package} is missing; it comes with the extra bench") from error

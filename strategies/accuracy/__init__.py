@@ -1,17 +1,8 @@
-"""Accuracy: certified reference gradients, a gallery of hard matrices, error measures."""
+"""Accuracy: certified reference gradients, a gallery of hard matrices, how errors are judged."""
 
 from strategies.accuracy import gallery, measures
-from strategies.accuracy.cache import Cache, clear
+from strategies.accuracy.cache import Cache
 from strategies.accuracy.certified import Certified
-from strategies.accuracy.reference import OPERATIONS, gradient, lu_gradient_at_factors
+from strategies.accuracy.reference import gradient, lu_gradient_at_factors
 
-__all__ = [
-    "OPERATIONS",
-    "Cache",
-    "Certified",
-    "clear",
-    "gallery",
-    "gradient",
-    "lu_gradient_at_factors",
-    "measures",
-]
+__all__ = ["Cache", "Certified", "gallery", "gradient", "lu_gradient_at_factors", "measures"]

@@ -13,42 +13,36 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class ScaledPair:
-    """A batch of matrices held as (high + low)·2^exponent, to about 106 bits.
+    """A batch of matrices or vectors held as (high + low)·2^exponent, to about 106 bits.
 
     Two floats a number, so that a float64 result can be compared near roundoff; one exponent a
     matrix, so that neither an entry nor a norm overflows or underflows.
 
     Attributes:
-        high: float64 or complex128, (..., m, n), the largest part near 1.
+        high: float64 or complex128, (..., m, n) or (..., m), the largest part near 1.
         low: what rounding to `high` left over.
         exponent: int32, (...).
-        shape: the shape of the tensor described; (..., m) where a vector is held as m×1.
     """
 
     high: NDArray[Any]
     low: NDArray[Any]
     exponent: NDArray[np.int32]
-    shape: tuple[int, ...]
-
-    def rounded(self) -> Tensor:
-        """Return the nearest float64 or complex128 tensor; infinite where that is exceeded."""
-        with np.errstate(over="ignore"):
-            return torch.from_numpy(_scale(self.high, self.exponent)).reshape(self.shape)
 
     def relative_errors(self, computed: Tensor) -> Tensor:
-        """Return ‖computed − exact‖_F / ‖exact‖_F for every matrix, float64 of shape (...).
+        """‖computed − exact‖_F / ‖exact‖_F of every matrix, float64 of shape (...).
 
         Where the exact matrix is zero the error is zero for a computed zero and otherwise
         infinite; it is infinite as well where the computed matrix is not finite.
         """
-        if computed.shape != self.shape:
-            raise ValueError(f"computed has shape {tuple(computed.shape)}, exact {self.shape}")
-        values = computed.detach().cpu().resolve_conj().numpy().astype(self.high.dtype)
+        if computed.shape != self.high.shape:
+            raise ValueError(f"computed has shape {tuple(computed.shape)}, exact {self.high.shape}")
+        values = as_array(computed).astype(self.high.dtype)
+        axes = tuple(range(self.exponent.ndim, self.high.ndim))
         with np.errstate(all="ignore"):
-            scaled = _scale(values.reshape(self.high.shape), -self.exponent)
-            norm = np.linalg.norm(self.high, axis=(-2, -1))
-            errors = np.linalg.norm((scaled - self.high) - self.low, axis=(-2, -1)) / norm
-        of_zero = np.where(values.reshape(self.high.shape).any((-2, -1)), math.inf, 0.0)
+            difference = _scaled(values, -self.exponent) - self.high - self.low
+            norm = np.linalg.norm(self.high, axis=axes)
+            errors = np.linalg.norm(difference, axis=axes) / norm
+        of_zero = np.where(values.any(axes), math.inf, 0.0)
         errors = np.where(norm > 0, np.where(np.isnan(errors), math.inf, errors), of_zero)
         return torch.from_numpy(np.asarray(errors))
 
@@ -70,11 +64,12 @@ class Certified:
 
     @property
     def gradients(self) -> tuple[Tensor, ...]:
-        """The gradients rounded to float64 or complex128, on the CPU."""
-        return tuple(part.rounded() for part in self.parts)
+        """The gradients rounded to float64 or complex128, infinite beyond, on the CPU."""
+        with np.errstate(over="ignore"):
+            return tuple(torch.from_numpy(_scaled(part.high, part.exponent)) for part in self.parts)
 
     def relative_errors(self, computed: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """Return ‖computed − exact‖_F / ‖exact‖_F of every matrix, a tensor for each input.
+        """‖computed − exact‖_F / ‖exact‖_F of every matrix, a tensor for each input.
 
         Args:
             computed: one gradient for each input, of the input's shape, any dtype and device.
@@ -86,14 +81,19 @@ class Certified:
         return tuple(part.relative_errors(gradient) for part, gradient in pairs)
 
     def relative_error(self, computed: Sequence[Tensor]) -> float:
-        """Return the largest of `relative_errors`; zero for an empty batch."""
+        """The largest of `relative_errors`; zero for an empty batch."""
         errors = self.relative_errors(computed)
         return max((float(error.max()) for error in errors if error.numel()), default=0.0)
 
 
-def _scale(array: NDArray[Any], exponent: NDArray[np.int32]) -> NDArray[Any]:
-    """Multiply each matrix by 2^exponent, exactly but for overflow and underflow."""
-    power = exponent[..., None, None]
+def as_array(tensor: Tensor) -> NDArray[Any]:
+    """A tensor in NumPy, its values unchanged."""
+    return tensor.detach().cpu().resolve_conj().resolve_neg().numpy()
+
+
+def _scaled(array: NDArray[Any], exponent: NDArray[np.int32]) -> NDArray[Any]:
+    """Each matrix times 2^exponent, exactly but for overflow and underflow."""
+    power = exponent.reshape(exponent.shape + (1,) * (array.ndim - exponent.ndim))
     if np.iscomplexobj(array):
         return np.asarray(np.ldexp(array.real, power) + 1j * np.ldexp(array.imag, power))
     return np.asarray(np.ldexp(array, power))

@@ -1,13 +1,18 @@
 """Random matrices with prescribed singular values or an exact rank: the gallery's raw material."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from strategies.amplification import unit_roundoff
+
 Array: TypeAlias = NDArray[Any]
+
+Built: TypeAlias = tuple[Array, int, float]
+"""A batch of matrices, their exact rank and the largest condition number σ₁/σ_rank."""
 
 
 @dataclass(frozen=True)
@@ -32,18 +37,9 @@ class Request:
         return min(self.shape)
 
     @property
-    def is_complex(self) -> bool:
-        """Whether the dtype is complex."""
-        return self.dtype.is_complex
-
-    @property
     def roundoff(self) -> float:
-        """The dtype's unit roundoff."""
-        return torch.finfo(self.dtype).eps / 2
-
-    def reshaped(self, shape: tuple[int, int]) -> "Request":
-        """Ask the same for another shape."""
-        return replace(self, shape=shape)
+        """The dtype's unit roundoff u."""
+        return unit_roundoff(self.dtype)
 
     def random(self, stream: int) -> np.random.Generator:
         """Return a generator; streams are independent of each other."""
@@ -54,11 +50,17 @@ def with_singular_values(request: Request, values: NDArray[np.float64]) -> Array
     """Return U diag(values) Vᴴ with Haar-distributed singular vectors, rounded once to double."""
     m, n = request.shape
     left, right = _orthonormal(request, m, 0), _orthonormal(request, n, 1)
-    product: Array = (left * values) @ right.conj().swapaxes(-1, -2)
-    return product
+    return (left * values) @ right.conj().swapaxes(-1, -2)
 
 
-def with_exact_rank(request: Request, rank: int) -> Array:
+def with_condition(request: Request, condition: float) -> Built:
+    """Return a matrix whose singular values fall geometrically from 1 to 1/condition."""
+    condition = condition if request.k > 1 else 1.0
+    values = np.geomspace(1, 1 / condition, request.k)
+    return with_singular_values(request, values), request.k, condition
+
+
+def with_exact_rank(request: Request, rank: int) -> Built:
     """Return a matrix of exactly this rank whose entries are exact in every dtype.
 
     Entries are integers below about 20·rank times powers of two between 1/4 and 4.
@@ -71,12 +73,14 @@ def with_exact_rank(request: Request, rank: int) -> Array:
     column_scale = 2.0 ** rng.integers(-1, 2, (*request.batch, 1, n))
     matrix: Array = row_scale * (left @ right) * column_scale
     order = np.argsort(rng.random(matrix.shape[:-1]), axis=-1)
-    return np.asarray(np.take_along_axis(matrix, order[..., None], axis=-2))
+    matrix = np.take_along_axis(matrix, order[..., None], axis=-2)
+    return matrix, rank, measured_condition(matrix, rank)
 
 
-def unitary_phases(request: Request, count: int) -> Array:
-    """Return random exact phases, ±1 or also ±i, of shape (*batch, count)."""
-    return _phases(request, request.random(3), (*request.batch, count))
+def phases(request: Request, rng: np.random.Generator, *size: int) -> Array:
+    """Return random exact phases, ±1 or also ±i, of shape (*batch, *size)."""
+    units = np.array([1, 1j, -1, -1j] if request.dtype.is_complex else [1.0, -1.0])
+    return units[rng.integers(0, len(units), (*request.batch, *size))]
 
 
 def measured_condition(matrix: Array, rank: int) -> float:
@@ -96,12 +100,11 @@ def _orthonormal(request: Request, rows: int, stream: int) -> Array:
     rng = request.random(stream)
     size = (*request.batch, rows, request.k)
     gaussian: Array = rng.standard_normal(size)
-    if request.is_complex:
+    if request.dtype.is_complex:
         gaussian = gaussian + 1j * rng.standard_normal(size)
     q, r = np.linalg.qr(gaussian)
-    diagonal = np.diagonal(r, axis1=-2, axis2=-1)
-    phases: Array = diagonal / np.abs(diagonal)
-    return np.asarray(q * phases[..., None, :])
+    diagonal = np.diagonal(r, axis1=-2, axis2=-1)[..., None, :]
+    return q * (diagonal / np.abs(diagonal))
 
 
 def _dominant_on_top(request: Request, rng: np.random.Generator, rows: int, rank: int) -> Array:
@@ -109,18 +112,11 @@ def _dominant_on_top(request: Request, rng: np.random.Generator, rows: int, rank
 
     A row of the top has at most three units beside its diagonal 4.
     """
-    size = (*request.batch, rows, rank)
-    entries = _phases(request, rng, size) * rng.integers(0, 2, size)
+    entries = phases(request, rng, rows, rank)
+    entries *= rng.integers(0, 2, entries.shape)
     top = np.zeros((rank, rank))
-    for offset in (1, 2, 3):
-        if offset < rank:
-            top += np.roll(np.eye(rank), offset, axis=1)
-    entries[..., :rank, :] = entries[..., :rank, :] * top
+    for offset in range(1, min(rank, 4)):
+        top += np.roll(np.eye(rank), offset, axis=1)
+    entries[..., :rank, :] *= top
     entries[..., range(rank), range(rank)] = 4
     return entries
-
-
-def _phases(request: Request, rng: np.random.Generator, size: tuple[int, ...]) -> Array:
-    if request.is_complex:
-        return np.array([1, 1j, -1, -1j])[rng.integers(0, 4, size)]
-    return np.array([1.0, -1.0])[rng.integers(0, 2, size)]

@@ -1,8 +1,4 @@
-"""The autograd glue that every operation shares.
-
-An operation is a `Rule`: how to compute it and its gradient with a strategy, on plain tensors, and
-the same gradient written over the operation's inputs and outputs in differentiable calls. Autograd
-functions make all orders and modes of differentiation from that:
+"""The autograd functions that make all orders and modes of differentiation from a `Rule`.
 
 - `_Primal` computes the operation; its backward is `_Cotangent`, its forward mode is `Rule.jvp`.
 - `_Cotangent` computes the gradient with the strategy's saved factors; differentiated itself, it is
@@ -17,71 +13,22 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Any, cast
 
 import torch
 from torch import Tensor
+from torch._compile import _disable_dynamo
 from torch.autograd import forward_ad
 
 from strategies.autograd.copies import with_own_memory, with_own_tangent, without_tangents
 from strategies.autograd.precision import full_precision
+from strategies.autograd.rule import Gradients, Rule, Tensors
 from strategies.errors import LinAlgError
-from strategies.interface import Strategy
+from strategies.interface import Saved, Strategy
 from strategies.pseudo_inverse import PseudoInverse
 
-__all__ = ["Gradients", "Rule", "run"]
-
-Tensors = tuple[Tensor, ...]
-Gradients = tuple[Tensor | None, ...]
-
-
-class Rule(ABC):
-    """What autograd needs to know of one operation, with the options of one call.
-
-    Attributes:
-        name: of the operation, for messages.
-        arity: how many tensors it takes.
-        differentiable: how many of the outputs, from the first, carry gradients; the others are
-            what the gradient needs beside them (pivots, ranks).
-    """
-
-    name: ClassVar[str]
-    arity: ClassVar[int] = 1
-    differentiable: ClassVar[int] = 1
-
-    @abstractmethod
-    def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse | None]:
-        """The outputs, and the factors that the gradient will reuse."""
-
-    @abstractmethod
-    def backward(
-        self,
-        strategy: Strategy,
-        inverse: PseudoInverse | None,
-        inputs: Tensors,
-        outputs: Tensors,
-        cotangents: Tensors,
-        needed: Sequence[bool],
-    ) -> Gradients:
-        """The gradients of the inputs by the strategy; one that is not needed may be None."""
-
-    @abstractmethod
-    def explicit_backward(
-        self, strategy: Strategy, inputs: Tensors, outputs: Tensors, cotangents: Tensors
-    ) -> Tensors:
-        """The gradients of the inputs as differentiable functions of all three."""
-
-    @abstractmethod
-    def jvp(
-        self,
-        strategy: Strategy,
-        inputs: Tensors,
-        outputs: Tensors,
-        tangents: Gradients,
-    ) -> Tensors:
-        """The tangents of the differentiable outputs, in differentiable calls; None is zero."""
+__all__ = ["run"]
 
 
 def run(rule: Rule, strategy: Strategy, *inputs: Tensor) -> Tensors:
@@ -104,7 +51,8 @@ def run(rule: Rule, strategy: Strategy, *inputs: Tensor) -> Tensors:
     return outputs[: call.number_of_outputs]
 
 
-@torch.compiler.disable  # type: ignore[untyped-decorator]
+# Unlike torch.compiler.disable this imports torch._dynamo, which takes a second, only when called.
+@_disable_dynamo
 def _run_uncompiled(rule: Rule, strategy: Strategy, *inputs: Tensor) -> Tensors:
     # Ranks decide at run time what is computed, so the compiler is given an opaque eager call; it
     # compiles what stands before and after, and the gradient is the eager one.
@@ -150,16 +98,15 @@ class _Call:
         arity = self.rule.arity
         return saved[:arity], saved[arity : arity + self.number_of_outputs]
 
-    def backward(self, cotangents: Tensors, saved: Tensors, needed: Sequence[bool]) -> Gradients:
-        inputs, outputs = self.split(saved)
+    def backward(self, cotangents: Tensors, tensors: Tensors, needed: Sequence[bool]) -> Gradients:
+        inputs, outputs = self.split(tensors)
         inverse = self.inverse
         if inverse is not None:
-            inverse = inverse.rebuilt((saved[i] for i in self.sources), inputs[0])
+            inverse = inverse.rebuilt((tensors[i] for i in self.sources), inputs[0])
         with _InOperation(f"the backward of {self.rule.name}", inputs[0]):
-            gradients = self.rule.backward(
-                self.strategy, inverse, inputs, outputs, cotangents, needed
-            )
-        given = (*cotangents, *saved)
+            saved = _at(inputs, outputs, inverse)
+            gradients = self.rule.backward(self.strategy, saved, cotangents, needed)
+        given = (*cotangents, *tensors)
         return tuple(
             None if gradient is None else with_own_memory(gradient, given) for gradient in gradients
         )
@@ -173,9 +120,14 @@ class _Call:
         def gradient(*arguments: Tensor) -> Tensors:
             cotangents, rest = arguments[:count], arguments[count:]
             inputs, outputs = rest[: self.rule.arity], (*rest[self.rule.arity :], *constant)
-            return self.rule.explicit_backward(self.strategy, inputs, outputs, cotangents)
+            return self.rule.explicit_backward(self.strategy, _at(inputs, outputs), cotangents)
 
         return gradient, (*inputs, *outputs[:count])
+
+
+def _at(inputs: Tensors, outputs: Tensors, inverse: PseudoInverse | None = None) -> Saved:
+    # Only a rule that has saved an inverse reads one.
+    return Saved(cast(PseudoInverse, inverse), inputs, outputs)
 
 
 _PLACEHOLDER = torch.empty(0, 0)
@@ -227,7 +179,7 @@ class _Primal(torch.autograd.Function):
     def jvp(ctx: Any, _: None, *tangents: Tensor | None) -> Gradients:
         call: _Call = ctx.call
         inputs, outputs = call.split(without_tangents(ctx.saved_tensors))
-        results = call.rule.jvp(call.strategy, inputs, outputs, tangents)
+        results = call.rule.jvp(call.strategy, _at(inputs, outputs), tangents)
         others = len(ctx.saved_tensors) - len(inputs) - len(results)
         return (*results, *[None] * others)
 

@@ -6,25 +6,17 @@ import torch
 from torch import Tensor
 
 from strategies.builtin.triangular_solve import TriangularSolve
-from strategies.factors import LUFactors, Orthogonal, Reflected, Triangular
-from strategies.formulas.lu import permute_rows, reverse_flops
-from strategies.interface import Tolerance
+from strategies.factors import LUFactors, Orthogonal, PackedLU, Reflected, Triangular
+from strategies.formulas.lu import permute_rows
+from strategies.interface import Saved, Tolerance
 from strategies.kernels import cuda
-from strategies.kernels.cpu import launch, small, tall
+from strategies.kernels.cpu import backward, forward, tall
+from strategies.kernels.kernel import first_supporting
 from strategies.pseudo_inverse import PseudoInverse
 
 __all__ = ["BatchLast"]
 
-_CHUNK = 8192  # matrices at a time: bounds the copies; measured as fast as a whole batch of 100 000
-
-# Columns from which on library calls are faster at any batch, as measured.
-_LARGEST = 64
-_LARGEST_WITH_FEW_RIGHT_HAND_SIDES = 16
-
-# Of tall matrices; with fewer entries the batch is innermost, with more right-hand sides the products
-# are a library's, as measured.
-_FEW_ENTRIES = 1024
-_FEW_RIGHT_HAND_SIDES = 4
+_FEW_ENTRIES = 64**2  # of an LU that is worth unrolling to operations of torch
 
 
 class BatchLast(TriangularSolve):
@@ -32,13 +24,13 @@ class BatchLast(TriangularSolve):
 
     A batched library call loops over the matrices and, where they are small, spends its time on
     calling and on vectors too short. With the batch innermost the vectors are as long as the
-    machine likes and nothing is called. On the CPU a backward is one compiled pass over groups of
-    matrices (`strategies.kernels.cpu`) in as many threads as torch uses, compiled at its first use for
-    each dtype (seconds; kept on disk). The rows of a tall matrix are a batch, too, for least squares
-    with few right-hand sides (`strategies.kernels.cpu.tall`). The forward of solve, inv, pinv and lstsq
-    is another such pass where that is faster (`strategies.kernels.cpu.small`). On CUDA the backward of
-    LU, solve and inv of real matrices up to 32×32 is one kernel (`strategies.kernels.cuda`), if Triton is
-    there; other LUs are unrolled to elementwise operations of torch. All else is that of `triangular_solve`.
+    machine likes and nothing is called. On the CPU a forward or a backward is one compiled pass over
+    groups of matrices (`strategies.kernels.cpu`), where that is faster, in as many threads as torch
+    uses. It is compiled at its first use for each dtype, which takes seconds, and kept on disk. The
+    rows of a tall matrix are a batch, too, for least squares with few right-hand sides. On CUDA the
+    backward of LU, solve and inv of real matrices up to 32×32 is one kernel (`strategies.kernels.cuda`),
+    if Triton is there; other small LUs are unrolled to elementwise operations of torch. Everything
+    else is done as in `triangular_solve`.
 
     Example:
         >>> import torch, strategies
@@ -53,195 +45,112 @@ class BatchLast(TriangularSolve):
         "compiled loops over batches of small matrices and rows of tall; else triangular_solve"
     )
 
-    def lu_backward(self, LU: Tensor, inverse_order: Tensor, cotangent: Tensor) -> Tensor:
-        if cuda.takes(LU):
-            return cuda.lu(LU, inverse_order, cotangent)
-        if not _is_small(LU):
-            return super().lu_backward(LU, inverse_order, cotangent)
-        gradient = torch.empty_like(cotangent, memory_format=torch.contiguous_format)
-        *batch, m, n = LU.shape
-        if LU.device.type == "cpu":
-            launch("lu", reverse_flops(m, n), batch, LU, inverse_order, cotangent, gradient)
+    def lu_backward(self, factors: PackedLU, cotangent: Tensor) -> Tensor:
+        gradient = first_supporting((cuda.lu, backward.lu), *factors, cotangent)
+        if gradient is not NotImplemented or not _is_worth_unrolling(factors.LU):
             return gradient
-        parts = (torch.split(tensor.reshape(-1, m, n), _CHUNK) for tensor in (LU, cotangent))
-        results = torch.split(gradient.view(-1, m, n), _CHUNK)
-        for factors, bar, result in zip(*parts, results, strict=True):
-            result.copy_(_batch_first(_reverse(_batch_last(factors), _batch_last(bar))))
-        return permute_rows(gradient, inverse_order)
+        m, n = cotangent.shape[-2:]
+        LU, bar = (_batch_last(t.reshape(-1, m, n)) for t in (factors.LU, cotangent))
+        rows = _reverse(LU, bar).permute(2, 0, 1).reshape(cotangent.shape)
+        return permute_rows(rows, factors.inverse_order)
 
-    def pinv_backward(self, inverse: PseudoInverse, matrix: Tensor, cotangent: Tensor) -> Tensor:
-        m, n = matrix.shape[-2:]
-        if m < n:
-            return self.pinv_backward(inverse.adjoint, matrix.mH, cotangent.mH).mH
-        if m == n:
-            return self.inv_backward(inverse, cotangent)
-        if not (
-            isinstance(inverse, Orthogonal)
-            and isinstance(inverse.core, Triangular)
-            and _is_small_on_cpu(matrix)
-        ):
-            return super().pinv_backward(inverse, matrix, cotangent)
-        gradient = torch.empty_like(matrix, memory_format=torch.contiguous_format)
-        flops = 6 * m * n**2 + 6 * n**3
-        arguments = (inverse.left, inverse.core.factor, cotangent, gradient)
-        launch("pinv", flops, matrix.shape[:-2], *arguments)
-        return gradient
+    def det_backward(self, factors: PackedLU, scale: Tensor) -> Tensor:
+        return first_supporting((backward.det,), *factors, scale)
 
-    def lstsq_backward(
-        self,
-        inverse: PseudoInverse,
-        matrix: Tensor,
-        rhs: Tensor,
-        solution: Tensor,
-        cotangent: Tensor,
-        *,
-        need_matrix: bool = True,
-    ) -> tuple[Tensor | None, Tensor]:
-        if isinstance(inverse, LUFactors):
-            return self.solve_backward(inverse, solution, cotangent, need_matrix=need_matrix)
-        if not (need_matrix and isinstance(inverse, Reflected)):
-            return super().lstsq_backward(
-                inverse, matrix, rhs, solution, cotangent, need_matrix=need_matrix
-            )
-        if _has_many_rows(matrix, rhs):
-            w = inverse.corrected_gram(cotangent, lambda w: tall.gram_product(matrix, w))
-            return tall.lstsq_gradients(w, matrix, rhs, solution)
-        if not _is_small_on_cpu(matrix, _LARGEST_WITH_FEW_RIGHT_HAND_SIDES):
-            return super().lstsq_backward(inverse, matrix, rhs, solution, cotangent)
-        gradient = torch.empty_like(matrix, memory_format=torch.contiguous_format)
-        rhs_gradient = torch.empty_like(rhs, memory_format=torch.contiguous_format)
-        m, n = matrix.shape[-2:]
-        flops = (12 * m * n + 4 * n**2) * rhs.shape[-1]
-        launch(
-            "lstsq",
-            flops,
-            matrix.shape[:-2],
-            *(inverse.packed_R, matrix, rhs, solution, cotangent, rhs_gradient, gradient),
-        )
-        return gradient, rhs_gradient
+    def inv_backward(self, saved: Saved, cotangent: Tensor) -> Tensor:
+        match saved.inverse:
+            case LUFactors(LU, pivots):
+                kernels = cuda.inv, backward.inv
+                return first_supporting(kernels, LU, pivots, cotangent)
+        return NotImplemented
 
     def solve_backward(
-        self,
-        inverse: PseudoInverse,
-        solution: Tensor,
-        cotangent: Tensor,
-        *,
-        need_matrix: bool = True,
+        self, saved: Saved, cotangent: Tensor, *, need_matrix: bool = True
     ) -> tuple[Tensor | None, Tensor]:
-        if not (need_matrix and isinstance(inverse, LUFactors)):
-            return super().solve_backward(inverse, solution, cotangent, need_matrix=need_matrix)
-        LU = inverse.LU
-        if cuda.takes(LU, solution):
-            return cuda.solve(LU, inverse.pivots, solution, cotangent)
-        if not _is_small_on_cpu(LU, _LARGEST_WITH_FEW_RIGHT_HAND_SIDES):
-            return super().solve_backward(inverse, solution, cotangent, need_matrix=need_matrix)
-        gradient = torch.empty_like(LU, memory_format=torch.contiguous_format)
-        rhs_gradient = torch.empty_like(cotangent, memory_format=torch.contiguous_format)
-        flops = 4 * LU.shape[-1] ** 2 * cotangent.shape[-1]
-        arguments = (LU, inverse.pivots, solution, cotangent, rhs_gradient, gradient)
-        launch("solve", flops, LU.shape[:-2], *arguments)
-        return gradient, rhs_gradient
+        match saved.inverse:
+            case LUFactors(LU, pivots) if need_matrix:
+                kernels = cuda.solve, backward.solve
+                return first_supporting(kernels, LU, pivots, saved.result, cotangent)
+        return NotImplemented
 
-    def inv_backward(self, inverse: PseudoInverse, cotangent: Tensor) -> Tensor:
-        if not isinstance(inverse, LUFactors):
-            return super().inv_backward(inverse, cotangent)
-        if cuda.takes(inverse.LU):
-            return cuda.inv(inverse.LU, inverse.pivots, cotangent)
-        if not _is_small_on_cpu(inverse.LU):
-            return super().inv_backward(inverse, cotangent)
-        gradient = torch.empty_like(cotangent, memory_format=torch.contiguous_format)
-        *batch, n, _ = cotangent.shape
-        launch("inv", 4 * n**3, batch, inverse.LU, inverse.pivots, cotangent, gradient)
-        return gradient
+    def pinv_backward(self, saved: Saved, cotangent: Tensor) -> Tensor:
+        m, n = saved.matrix.shape[-2:]
+        if m < n:
+            tall_one = Saved(saved.inverse.adjoint, (saved.matrix.mH,), (saved.result.mH,))
+            gradient = self.pinv_backward(tall_one, cotangent.mH)
+            return gradient if gradient is NotImplemented else gradient.mH
+        match saved.inverse:
+            case LUFactors():
+                return self.inv_backward(saved, cotangent)
+            case Orthogonal(Q, Triangular(R)):
+                return first_supporting((backward.pinv,), Q, R, cotangent)
+        return NotImplemented
 
-    def det_backward(self, LU: Tensor, inverse_order: Tensor, scale: Tensor) -> Tensor:
-        if not _is_small_on_cpu(LU):
-            return super().det_backward(LU, inverse_order, scale)
-        gradient = torch.empty_like(LU, memory_format=torch.contiguous_format)
-        *batch, n, _ = LU.shape
-        arguments = (LU, inverse_order, scale[..., None, None], gradient)
-        launch("inverse_adjoint", 4 / 3 * n**3, batch, *arguments)
-        return gradient
+    def lstsq_backward(
+        self, saved: Saved, cotangent: Tensor, *, need_matrix: bool = True
+    ) -> tuple[Tensor | None, Tensor]:
+        A, B, X = saved.matrix, saved.rhs, saved.result
+        match saved.inverse:
+            case LUFactors():
+                return self.solve_backward(saved, cotangent, need_matrix=need_matrix)
+            case Reflected() as inverse if need_matrix and tall.supports(A, B):
+                w = inverse.corrected_gram(cotangent, lambda w: tall.gram_product(A, w))
+                return tall.lstsq_gradients(w, A, B, X)
+            case Reflected(packed_R=R) if need_matrix:
+                return first_supporting((backward.lstsq,), R, A, B, X, cotangent)
+        return NotImplemented
 
-    def solve(self, matrix: Tensor, rhs: Tensor) -> tuple[Tensor, PseudoInverse]:
-        if rhs.numel() == 0 or not small.takes(matrix):
-            return super().solve(matrix, rhs)
-        X, LU, pivots, info = small.solve(matrix, rhs)
-        return X, self._nonsingular(LU, pivots, info)
+    def inv_forward(self, matrix: Tensor) -> tuple[Tensor, PseudoInverse]:
+        if not forward.inv.supports(matrix):
+            return NotImplemented
+        result, *factors = forward.inv(matrix)
+        return result, self._nonsingular(*factors)
 
-    def inverse(self, matrix: Tensor) -> tuple[Tensor, PseudoInverse]:
-        if not small.takes(matrix):
-            return super().inverse(matrix)
-        result, LU, pivots, info = small.inverse(matrix)
-        return result, self._nonsingular(LU, pivots, info)
+    def solve_forward(self, matrix: Tensor, rhs: Tensor) -> tuple[Tensor, PseudoInverse]:
+        if not forward.solve.supports(matrix, rhs):
+            return NotImplemented
+        X, *factors = forward.solve(matrix, rhs)
+        return X, self._nonsingular(*factors)
 
-    def pseudo_inverse(
+    def pinv_forward(
         self, matrix: Tensor, *, rtol: Tolerance = None, atol: Tolerance = None
     ) -> tuple[Tensor, PseudoInverse]:
         m, n = matrix.shape[-2:]
-        if not small.takes(matrix):
-            return super().pseudo_inverse(matrix, rtol=rtol, atol=atol)
+        if not forward.pinv.supports(matrix):
+            return NotImplemented
         if m < n:
-            result, inverse = self.pseudo_inverse(matrix.mH, rtol=rtol, atol=atol)
+            result, inverse = self.pinv_forward(matrix.mH, rtol=rtol, atol=atol)
             return result.mH, inverse.adjoint
         if m == n:
-            result, LU, pivots, _ = small.inverse(matrix)
+            result, LU, pivots, _ = forward.inv(matrix)
             return result, self._by_lu(LU, pivots, rtol, atol)
-        result, Q, R = small.pseudo_inverse(matrix)
+        result, Q, R = forward.pinv(matrix)
         return result, self._by_qr(Q, R, rtol, atol)
 
-    def least_squares(
+    def lstsq_forward(
         self, matrix: Tensor, rhs: Tensor, *, rtol: Tolerance = None
     ) -> tuple[Tensor, PseudoInverse]:
         m, n = matrix.shape[-2:]
-        if rhs.numel() == 0 or not small.takes(matrix):
-            return super().least_squares(matrix, rhs, rtol=rtol)
+        if not forward.lstsq.supports(matrix, rhs):
+            return super().lstsq_forward(matrix, rhs, rtol=rtol)
         if m == n:
-            X, LU, pivots, _ = small.solve(matrix, rhs)
+            X, LU, pivots, _ = forward.solve(matrix, rhs)
             return X, self._by_lu(LU, pivots, rtol, None)
         if not Reflected.pays(matrix, rhs):
-            return super().least_squares(matrix, rhs, rtol=rtol)
-        X, reflectors, scales = small.least_squares(matrix, rhs)
+            return NotImplemented
+        X, reflectors, scales = forward.lstsq(matrix, rhs)
         inverse = Reflected(matrix, reflectors, scales)
         self._refuse_singular(inverse.packed_R, matrix.shape, rtol, None)
         return X, inverse
 
 
-def _is_small(matrix: Tensor, largest: int = _LARGEST) -> bool:
-    m, n = matrix.shape[-2:]
-    return min(m, n) <= largest and m * n <= _LARGEST**2 and matrix.numel() > 0
-
-
-def _is_small_on_cpu(matrix: Tensor, largest: int = _LARGEST) -> bool:
-    return matrix.device.type == "cpu" and _is_small(matrix, largest)
-
-
-def _has_many_rows(matrix: Tensor, rhs: Tensor) -> bool:
-    m, n = matrix.shape[-2:]
-    is_there = matrix.device.type == "cpu" and matrix.is_contiguous() and rhs.numel() > 0
-    return is_there and m * n > _FEW_ENTRIES and rhs.shape[-1] <= _FEW_RIGHT_HAND_SIDES
+def _is_worth_unrolling(LU: Tensor) -> bool:
+    return not LU.is_cpu and 0 < LU.shape[-2] * LU.shape[-1] <= _FEW_ENTRIES and LU.numel() > 0
 
 
 def _batch_last(matrices: Tensor) -> Tensor:
-    """(b, m, n) -> (m, n, b), by a transpose of two dimensions, which torch does in cache blocks."""
-    if matrices.stride(-2) == 1:  # the column-major matrices that LAPACK leaves
-        return _batch_last_row_major(matrices.mT).transpose(0, 1)
-    return _batch_last_row_major(matrices)
-
-
-def _batch_last_row_major(matrices: Tensor) -> Tensor:
-    count, rows, columns = matrices.shape
-    return (
-        matrices.reshape(count, -1)
-        .t()
-        .clone(memory_format=torch.contiguous_format)
-        .view(rows, columns, count)
-    )
-
-
-def _batch_first(entries: Tensor) -> Tensor:
-    m, n, count = entries.shape
-    return entries.reshape(m * n, count).t().view(count, m, n)
+    """(batch, m, n) -> (m, n, batch), a copy."""
+    return matrices.permute(1, 2, 0).clone(memory_format=torch.contiguous_format)
 
 
 def _reverse(LU: Tensor, bar: Tensor) -> Tensor:

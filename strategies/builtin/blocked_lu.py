@@ -8,22 +8,23 @@ import torch
 from torch import Tensor
 
 from strategies.builtin.triangular_solve import TriangularSolve
-from strategies.formulas.lu import permute_rows, reverse_flops
-from strategies.kernels.cpu import has_blas, launch
+from strategies.factors import PackedLU
+from strategies.formulas.lu import permute_rows
+from strategies.kernels.cpu.elimination import reverse_elimination
 
 __all__ = ["BlockedLU"]
 
 _LARGE = 1024
-"""Columns from which on wider blocks are faster, as measured."""
+"""Number of columns from which wider blocks are faster, as measured."""
 
 _STEP = 24
 
 
 def _width(columns: int) -> int:
-    """Of the blocks: as even as multiples of `_STEP` allow, and none of them a power of two.
+    """Width of the blocks: as even as multiples of `_STEP` allow, and never a power of two.
 
-    With those products take up to half as long again: the columns of a block lie a power of two
-    apart, and compete for the same lines of a cache.
+    Columns that lie a power of two apart compete for the same lines of a cache: products then take
+    up to half as long again.
     """
     widest = 72 if columns < _LARGE else 96
     blocks = math.ceil(columns / widest)
@@ -42,11 +43,11 @@ class BlockedLU(TriangularSolve):
         Ā₁₁ = L₁₁⁻ᴴ [tril₋₁(L₁₁ᴴ L̄₁₁) + triu(Ū₁₁ U₁₁ᴴ)] U₁₁⁻ᴴ,
 
     4n³/3 + O(n²·block) operations for the 2n³/3 of the factorization. Square, tall and wide are the
-    same loop: S has the rows and columns that are there. On the CPU it is compiled, solves with the
-    diagonal blocks, and calls the BLAS of torch, in torch's threads (`strategies.kernels.cpu`). Elsewhere,
-    or where a build of torch does not show its BLAS, it is written in operations of torch; those
-    multiply by inverses of the diagonal blocks, faster there than solves with many right-hand
-    sides. All other operations are those of `triangular_solve`.
+    same loop: S has the rows and columns that are there. On the CPU the loop is compiled: it solves
+    with the diagonal blocks and calls the BLAS of torch, in torch's threads
+    (`strategies.kernels.cpu`). Elsewhere, or where a build of torch does not export its BLAS, it is
+    written in operations of torch and multiplies by inverses of the diagonal blocks, which is faster
+    there than solves with many right-hand sides. Other operations are those of `triangular_solve`.
 
     Example:
         >>> import torch, strategies
@@ -59,11 +60,12 @@ class BlockedLU(TriangularSolve):
     name = "blocked_lu"
     summary = "LU reversed block by block in place; otherwise triangular_solve"
 
-    def lu_backward(self, LU: Tensor, inverse_order: Tensor, cotangent: Tensor) -> Tensor:
+    def lu_backward(self, factors: PackedLU, cotangent: Tensor) -> Tensor:
+        LU, inverse_order = factors
         *batch, m, n = LU.shape
         gradient = cotangent.clone(memory_format=torch.contiguous_format)
-        if LU.device.type == "cpu" and has_blas():
-            _launch(LU, gradient, inverse_order)
+        if reverse_elimination.supports(LU, inverse_order, gradient):
+            _call_kernel(LU, inverse_order, gradient)
             return gradient
         if batch:
             LU = LU.reshape(-1, m, n) if LU.numel() else LU.new_empty(0, m, n)
@@ -71,20 +73,19 @@ class BlockedLU(TriangularSolve):
         return permute_rows(gradient, inverse_order)
 
 
-def _launch(LU: Tensor, bar: Tensor, inverse_order: Tensor) -> None:
-    """The compiled loop, over the matrices of a batch or over the blocks of each in all threads."""
-    *batch, m, n = LU.shape
-    flops = reverse_flops(m, n)
+def _call_kernel(LU: Tensor, inverse_order: Tensor, bar: Tensor) -> None:
+    """Share the matrices of a batch among the threads, or the blocks of each where there are few."""
+    *batch, m, _ = LU.shape
     if LU.stride(-2) != 1 or LU.stride(-1) < m:
         LU = LU.mT.contiguous().mT
-    arguments = (LU.conj(), bar, inverse_order)
+    arguments = (LU.conj(), inverse_order, bar)
     count = math.prod(batch)
     if batch and count < torch.get_num_threads():
         flat = (t.reshape(count, *t.shape[len(batch) :]) for t in arguments)
-        for matrix in zip(*flat, strict=True):
-            launch("reverse_elimination", flops, (), *matrix)
+        for LU_conj, order, bar_of_one in zip(*flat, strict=True):
+            reverse_elimination(LU_conj, order, bar_of_one)
     else:
-        launch("reverse_elimination", flops, batch, *arguments)
+        reverse_elimination(*arguments)
 
 
 def _reverse(LU: Tensor, bar: Tensor) -> None:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from strategies.errors import raise_if_singular
+from strategies.accuracy_classes import SOLVES_NORMAL_EQUATIONS
+from strategies.errors import raise_if_deficient, raise_if_singular
 from strategies.factors import Dense, Triangular
-from strategies.interface import Strategy, Tolerance, rank_threshold
-from strategies.pseudo_inverse import PseudoInverse, Structure
+from strategies.interface import Saved, Strategy, Tolerance, rank_threshold
+from strategies.pseudo_inverse import PseudoInverse, Structure, full_rank
 
 __all__ = ["ExplicitInverse"]
 
@@ -31,41 +32,30 @@ class ExplicitInverse(Strategy):
     name = "explicit_inverse"
     summary = "the inverse, or (AᴴA)⁻¹Aᴴ, formed as a matrix; products"
     requires_full_rank = True
+    accuracy = SOLVES_NORMAL_EQUATIONS
 
-    def factor(
-        self,
-        matrix: Tensor,
-        structure: Structure = Structure.GENERAL,
-        *,
-        rtol: Tolerance = None,
-        atol: Tolerance = None,
-    ) -> PseudoInverse:
+    def factor_tall(self, matrix: Tensor, *, rtol: Tolerance, atol: Tolerance) -> PseudoInverse:
         m, n = matrix.shape[-2:]
-        if structure.is_triangular:
-            triangle = Triangular(matrix, structure)
-            return Dense(matrix, triangle.dense(), triangle.rank, True, True)
-        if m < n:
-            return self.factor(matrix.mH, rtol=rtol, atol=atol).adjoint
-        rank = torch.full(matrix.shape[:-2], n, dtype=torch.int64, device=matrix.device)
         if m == n:
             inverse, info = torch.linalg.inv_ex(matrix)
-            self._refuse(info != 0)
+            raise_if_deficient(info != 0, self.name)
             self._refuse_ill_conditioned(matrix, inverse, rtol, atol)
-            return Dense(matrix, inverse, rank, True, True)
+            return Dense.nonsingular(matrix, inverse)
         gram_factor, info = torch.linalg.cholesky_ex(matrix.mH @ matrix)
         self._refuse_deficient_gram(gram_factor, info, matrix.shape, rtol, atol)
         gram_inverse = torch.cholesky_inverse(gram_factor)
-        return _NormalEquations(matrix, gram_inverse @ matrix.mH, gram_inverse, rank)
+        return _NormalEquations(matrix, gram_inverse @ matrix.mH, gram_inverse)
+
+    def factor_triangular(self, matrix: Tensor, structure: Structure) -> PseudoInverse:
+        return Dense.nonsingular(matrix, Triangular(matrix, structure).dense())
 
     def factor_square(self, matrix: Tensor) -> PseudoInverse:
-        *batch, n, _ = matrix.shape
         inverse, info = torch.linalg.inv_ex(matrix)
         raise_if_singular(info != 0, self.name, "it has no inverse")
-        rank = torch.full(batch, n, dtype=torch.int64, device=matrix.device)
-        return Dense(matrix, inverse, rank, True, True)
+        return Dense.nonsingular(matrix, inverse)
 
-    def inv_backward(self, inverse: PseudoInverse, cotangent: Tensor) -> Tensor:
-        adjoint = inverse.dense().mH
+    def inv_backward(self, saved: Saved, cotangent: Tensor) -> Tensor:
+        adjoint = saved.result.mH
         product, unused = cotangent @ adjoint, cotangent.new_empty(())
         # The sign as a factor of the product costs nothing, and as a pass over its result a tenth.
         if cotangent.ndim == 2:
@@ -82,26 +72,19 @@ class ExplicitInverse(Strategy):
             return
         norm = torch.linalg.matrix_norm(matrix, ord=1)
         smallest = torch.linalg.matrix_norm(inverse, ord=1).reciprocal()
-        self._refuse(smallest <= rank_threshold(norm, matrix.shape, rtol, atol))
+        raise_if_deficient(smallest <= rank_threshold(norm, matrix.shape, rtol, atol), self.name)
 
     def _refuse_deficient_gram(
         self, factor: Tensor, info: Tensor, shape: torch.Size, rtol: Tolerance, atol: Tolerance
     ) -> None:
-        self._refuse(info != 0)
+        raise_if_deficient(info != 0, self.name)
         diagonal = factor.diagonal(dim1=-2, dim2=-1).real
         if diagonal.numel() == 0:
             return
         largest = diagonal.amax(-1)
         visible = (shape[-1] * torch.finfo(diagonal.dtype).eps) ** 0.5 * largest
         threshold = torch.maximum(rank_threshold(largest, shape, rtol, atol), visible)
-        self._refuse(diagonal.amin(-1) <= threshold)
-
-    def _refuse(self, singular: Tensor) -> None:
-        raise_if_singular(
-            singular,
-            self.name,
-            "'qr_pinv' and 'svd_truncated_pinv' take any rank in pinv and lstsq",
-        )
+        raise_if_deficient(diagonal.amin(-1) <= threshold, self.name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +94,6 @@ class _NormalEquations(PseudoInverse):
     matrix: Tensor
     inverse: Tensor
     gram_inverse: Tensor
-    ranks: Tensor
 
     full_column_rank = True
     full_row_rank = False
@@ -119,7 +101,7 @@ class _NormalEquations(PseudoInverse):
 
     @property
     def rank(self) -> Tensor:
-        return self.ranks
+        return full_rank(self.matrix)
 
     def to_range(self, b: Tensor) -> Tensor:
         return self.inverse @ b

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from strategies.accuracy_classes import SOLVES_SQUARE_WITH_LU
 from strategies.factors import Dense
 from strategies.interface import Strategy, Tolerance
 from strategies.pseudo_inverse import PseudoInverse, Structure
@@ -27,17 +28,14 @@ class Native(Strategy):
     summary = "PyTorch's own operation and autograd formula"
     requires_full_rank = False
     forward_is_differentiable = True
+    accuracy = SOLVES_SQUARE_WITH_LU
 
-    def factor(
-        self,
-        matrix: Tensor,
-        structure: Structure = Structure.GENERAL,
-        *,
-        rtol: Tolerance = None,
-        atol: Tolerance = None,
-    ) -> PseudoInverse:
+    def factor_tall(self, matrix: Tensor, *, rtol: Tolerance, atol: Tolerance) -> PseudoInverse:
         m, n = matrix.shape[-2:]
-        rank = torch.linalg.matrix_rank(structure.dense(matrix), rtol=rtol, atol=atol)
-        smallest = int(rank.min()) if rank.numel() else min(m, n)
-        inverse = torch.linalg.pinv(structure.dense(matrix), rtol=rtol, atol=atol)
-        return Dense(structure.dense(matrix), inverse, rank, smallest == n, smallest == m)
+        rank = torch.linalg.matrix_rank(matrix, rtol=rtol, atol=atol)
+        smallest = int(rank.min()) if rank.numel() else n
+        inverse = torch.linalg.pinv(matrix, rtol=rtol, atol=atol)
+        return Dense(matrix, inverse, rank, smallest == n, smallest == m)
+
+    def factor_triangular(self, matrix: Tensor, structure: Structure) -> PseudoInverse:
+        return self.factor_tall(structure.dense(matrix), rtol=0.0, atol=0.0)

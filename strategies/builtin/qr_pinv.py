@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
 import torch
 from torch import Tensor
 
+from strategies.accuracy_classes import FACTORS_U_ORTHOGONALLY
 from strategies.errors import LinAlgError
 from strategies.factors import Orthogonal, Reflected, Triangular
 from strategies.interface import Strategy, Tolerance, rank_threshold
@@ -39,38 +39,30 @@ class QRPinv(Strategy):
     name = "qr_pinv"
     summary = "complete orthogonal decomposition from a rank-revealing QR; triangular solves"
     requires_full_rank = False
+    accuracy = FACTORS_U_ORTHOGONALLY
 
-    def factor(
-        self,
-        matrix: Tensor,
-        structure: Structure = Structure.GENERAL,
-        *,
-        rtol: Tolerance = None,
-        atol: Tolerance = None,
-    ) -> PseudoInverse:
-        m, n = matrix.shape[-2:]
+    def factor_tall(self, matrix: Tensor, *, rtol: Tolerance, atol: Tolerance) -> PseudoInverse:
         if rtol is None and atol is None:
             rtol = _default_tolerance(matrix)
-        if m < n:
-            return self.factor(structure.dense(matrix).mH, rtol=rtol, atol=atol).adjoint
-        Q, R = torch.linalg.qr(structure.dense(matrix))
-        if _proves_full_rank(R, matrix.shape, rtol, atol):
-            core = Triangular(R, Structure.UPPER)
-            return Orthogonal(Q, core, None, core.rank, full_column_rank=True, full_row_rank=m == n)
-        return _complete(Q, R, matrix.shape, rtol, atol)
+        Q, R = torch.linalg.qr(matrix)
+        return _of_qr(Q, R, rtol, atol)
 
-    def least_squares(
+    def factor_triangular(self, matrix: Tensor, structure: Structure) -> PseudoInverse:
+        Q, R = torch.linalg.qr(structure.dense(matrix))
+        return _of_qr(Q, R, 0.0, 0.0)
+
+    def lstsq_forward(
         self, matrix: Tensor, rhs: Tensor, *, rtol: Tolerance = None
     ) -> tuple[Tensor, PseudoInverse]:
         if not Reflected.pays(matrix, rhs):
-            return super().least_squares(matrix, rhs, rtol=rtol)
+            return NotImplemented
         if rtol is None:
             rtol = _default_tolerance(matrix)
         reflected = Reflected.of(matrix)
         R = reflected.packed_R.triu()
         if _proves_full_rank(R, matrix.shape, rtol, None):
             return reflected.apply(rhs), reflected
-        complete = _complete(reflected.basis(), R, matrix.shape, rtol, None)
+        complete = _complete(reflected.basis(), R, rtol, None)
         return complete.apply(rhs), complete
 
 
@@ -78,13 +70,19 @@ def _default_tolerance(matrix: Tensor) -> float:
     return max(*matrix.shape[-2:], _NOISE) * torch.finfo(matrix.dtype).eps
 
 
-def _complete(
-    Q: Tensor, R: Tensor, shape: torch.Size, rtol: Tolerance, atol: Tolerance
-) -> Orthogonal:
+def _of_qr(Q: Tensor, R: Tensor, rtol: Tolerance, atol: Tolerance) -> Orthogonal:
+    m, n = Q.shape[-2:]
+    if not _proves_full_rank(R, Q.shape, rtol, atol):
+        return _complete(Q, R, rtol, atol)
+    core = Triangular(R, Structure.UPPER)
+    return Orthogonal(Q, core, None, core.rank, full_column_rank=True, full_row_rank=m == n)
+
+
+def _complete(Q: Tensor, R: Tensor, rtol: Tolerance, atol: Tolerance) -> Orthogonal:
     """The decomposition of A = Q R with the ranks that a pivoted QR of R reveals."""
-    m, n = shape[-2:]
+    m, n = Q.shape[-2:]
     range_basis, diagonal = _pivoted_qr(R)
-    threshold = rank_threshold(diagonal[..., 0], shape, rtol, atol)
+    threshold = rank_threshold(diagonal[..., 0], Q.shape, rtol, atol)
     rank = (diagonal > threshold.unsqueeze(-1)).sum(-1)
     largest, smallest = int(rank.max()), int(rank.min())
     kept = (torch.arange(largest, device=rank.device) < rank.unsqueeze(-1)).to(Q.dtype)
@@ -111,6 +109,8 @@ def _proves_full_rank(R: Tensor, shape: torch.Size, rtol: Tolerance, atol: Toler
 
 def _pivoted_qr(R: Tensor) -> tuple[Tensor, Tensor]:
     """Q and the moduli of the diagonal of a QR of each n×n matrix with column pivoting."""
+    import scipy.linalg  # takes longer to import than this package, and few matrices come here
+
     if not bool(torch.isfinite(R).all()):
         raise LinAlgError("the matrix has entries that are not finite")
     matrices = R.detach().cpu().numpy().reshape(-1, *R.shape[-2:])

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from strategies.accuracy_classes import FACTORS_U_ORTHOGONALLY
 from strategies.errors import raise_if_not_finite
 from strategies.factors import Orthogonal
 from strategies.interface import Strategy, Tolerance, rank_threshold
-from strategies.pseudo_inverse import PseudoInverse, Structure
+from strategies.pseudo_inverse import Nonsingular, PseudoInverse, Structure
 
 __all__ = ["SVDTruncatedPinv"]
 
@@ -31,17 +32,11 @@ class SVDTruncatedPinv(Strategy):
     name = "svd_truncated_pinv"
     summary = "U_r, σ_r, V_r of a truncated SVD; products"
     requires_full_rank = False
+    accuracy = FACTORS_U_ORTHOGONALLY
 
-    def factor(
-        self,
-        matrix: Tensor,
-        structure: Structure = Structure.GENERAL,
-        *,
-        rtol: Tolerance = None,
-        atol: Tolerance = None,
-    ) -> PseudoInverse:
+    def factor_tall(self, matrix: Tensor, *, rtol: Tolerance, atol: Tolerance) -> PseudoInverse:
         m, n = matrix.shape[-2:]
-        U, singular_values, Vh = torch.linalg.svd(structure.dense(matrix), full_matrices=False)
+        U, singular_values, Vh = torch.linalg.svd(matrix, full_matrices=False)
         V = Vh.mH
         raise_if_not_finite(singular_values, matrix)
         if singular_values.numel() == 0:
@@ -67,16 +62,16 @@ class SVDTruncatedPinv(Strategy):
             full_row_rank=complete == m,
         )
 
+    def factor_triangular(self, matrix: Tensor, structure: Structure) -> PseudoInverse:
+        return self.factor_tall(structure.dense(matrix), rtol=0.0, atol=0.0)
+
 
 @dataclass(frozen=True, eq=False)
-class SingularValues(PseudoInverse):
+class SingularValues(Nonsingular):
     """The inverse of a diagonal of singular values, zero where they were cut off."""
 
     reciprocals: Tensor
     all_singular_values: Tensor
-
-    full_column_rank = True
-    full_row_rank = True
 
     @property
     def rank(self) -> Tensor:
@@ -86,20 +81,11 @@ class SingularValues(PseudoInverse):
     def singular_values(self) -> Tensor | None:
         return self.all_singular_values
 
-    def to_range(self, b: Tensor) -> Tensor:
-        return b
-
-    def from_range(self, c: Tensor) -> Tensor:
-        return c
-
     def solve(self, c: Tensor) -> Tensor:
         return self.reciprocals.unsqueeze(-1) * c
 
     def solve_adjoint(self, x: Tensor) -> Tensor:
         return self.reciprocals.unsqueeze(-1) * x
-
-    def null_complement(self, x: Tensor) -> Tensor:
-        return torch.zeros_like(x)
 
     def dense(self) -> Tensor:
         return torch.diag_embed(self.reciprocals)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from strategies.errors import raise_if_singular
+from strategies.accuracy_classes import SOLVES_WITH_LU
+from strategies.errors import raise_if_deficient, raise_if_singular
 from strategies.factors import LUFactors, Orthogonal, Reflected, Triangular
 from strategies.interface import Strategy, Tolerance, rank_threshold
 from strategies.pseudo_inverse import PseudoInverse, Structure
@@ -29,31 +30,21 @@ class TriangularSolve(Strategy):
     name = "triangular_solve"
     summary = "LU of a square matrix, QR of any other; triangular solves against the factor"
     requires_full_rank = True
+    accuracy = SOLVES_WITH_LU
 
-    def factor(
-        self,
-        matrix: Tensor,
-        structure: Structure = Structure.GENERAL,
-        *,
-        rtol: Tolerance = None,
-        atol: Tolerance = None,
-    ) -> PseudoInverse:
-        if structure.is_triangular:
-            return Triangular(matrix, structure)
+    def factor_tall(self, matrix: Tensor, *, rtol: Tolerance, atol: Tolerance) -> PseudoInverse:
         m, n = matrix.shape[-2:]
-        if m < n:
-            return self.factor(matrix.mH, rtol=rtol, atol=atol).adjoint
         if m == n:
             LU, pivots, _ = torch.linalg.lu_factor_ex(matrix)
             return self._by_lu(LU, pivots, rtol, atol)
         Q, R = torch.linalg.qr(matrix)
         return self._by_qr(Q, R, rtol, atol)
 
-    def least_squares(
+    def lstsq_forward(
         self, matrix: Tensor, rhs: Tensor, *, rtol: Tolerance = None
     ) -> tuple[Tensor, PseudoInverse]:
         if not Reflected.pays(matrix, rhs):
-            return super().least_squares(matrix, rhs, rtol=rtol)
+            return NotImplemented
         inverse = Reflected.of(matrix)
         self._refuse_singular(inverse.packed_R, matrix.shape, rtol, None)
         return inverse.apply(rhs), inverse
@@ -81,8 +72,4 @@ class TriangularSolve(Strategy):
         if diagonal.numel() == 0:
             return
         threshold = rank_threshold(diagonal.amax(-1), shape, rtol, atol)
-        raise_if_singular(
-            diagonal.amin(-1) <= threshold,
-            self.name,
-            "'qr_pinv' and 'svd_truncated_pinv' take any rank in pinv and lstsq",
-        )
+        raise_if_deficient(diagonal.amin(-1) <= threshold, self.name)

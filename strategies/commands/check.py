@@ -5,37 +5,38 @@ from __future__ import annotations
 import importlib
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
-from rich.markup import escape
-from rich.table import Table
 
 from strategies import Strategy
-from strategies.commands.common import console, tells_errors
+from strategies.commands.common import Device, console, reports_errors
+from strategies.measuring.case import Case
+from strategies.measuring.measure import prepare
+from strategies.selection.text import table
 
 
-@tells_errors
+@reports_errors
 def check(
     target: Annotated[str, typer.Argument(metavar="MODULE:CLASS", help="The strategy to check.")],
-    device: Annotated[str, typer.Option(help="As cpu or cuda:0.")] = "cpu",
+    device: Device = "cpu",
 ) -> None:
     """Check a strategy against the contract; modules of the current folder are found.
 
     Exit code 1 says that a check failed.
     """
-    strategy = _load(target)
-    from strategies.testing import Status, check_strategy
+    from strategies.testing import Status, check_strategy  # needs python-flint
 
-    report = check_strategy(strategy, device)
+    # Of no strategy: this says whether there is such a device.
+    prepare(Case("inv", (1, 1), device=device), ())
+    report = check_strategy(_load(target), device)
     styles = {Status.PASSED: "green", Status.FAILED: "bold red", Status.NOT_APPLICABLE: "dim"}
-    table = Table("check", "result", "what was found", title=f"Conformance of '{report.strategy}'")
+    columns = "check", "result", "what was found"
+    lines = table(f"Checks of '{report.strategy}'", columns, wraps=columns[2:])
     for outcome in report.outcomes:
-        style = styles[outcome.status]
-        table.add_row(
-            escape(outcome.check), f"[{style}]{outcome.status.value}[/]", escape(outcome.detail)
-        )
-    console.print(table)
+        status = outcome.status
+        lines.add_row(outcome.check, status.value, outcome.detail, style=styles[status])
+    console.print(lines)
     if not report.passed:
         console.print(f"{target}: {len(report.failures)} of {len(report.outcomes)} checks failed")
         raise typer.Exit(1)
@@ -51,5 +52,4 @@ def _load(target: str) -> Strategy:
     is_strategy = isinstance(kind, type) and issubclass(kind, Strategy)
     if not is_strategy:
         raise ValueError(f"{name} in {module} is not a subclass of strategies.Strategy")
-    instance: Strategy = kind()
-    return instance
+    return cast(Strategy, kind())

@@ -1,4 +1,4 @@
-"""What the subcommands share: where results are, and how errors are told."""
+"""What the subcommands share: their common options, and how errors are told."""
 
 from __future__ import annotations
 
@@ -11,26 +11,42 @@ from typing import Annotated, ParamSpec, TypeVar
 
 import typer
 from rich.console import Console
+from rich.text import Text
+
+from strategies.measuring.measurement import Objective
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 # A file or a pipe has no width of its own: what fits the log of a build, unless COLUMNS says more.
-console = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120)
-notes = Console(stderr=True)
+_WIDTH = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120
+
+# Names, reasons and paths are printed as they are: their brackets and colons are no markup.
+console = Console(width=_WIDTH, markup=False, emoji=False, highlight=False)
+notes = Console(stderr=True, markup=False, emoji=False, highlight=False)
 """For what is not the answer: progress, errors, and how to go on."""
 
+DEFAULT_RESULTS = Path("out/results")
+
 Results = Annotated[
-    Path,
+    Path, typer.Option("--results", metavar="PATH", help="A result file, or a folder of them.")
+]
+Accuracy = Annotated[
+    float | None,
     typer.Option(
-        "--results", metavar="DIR", help="Folder of asv or pytest-benchmark result files."
+        metavar="ERROR",
+        help="Largest relative error accepted; by default ten times the best, or 30 κ u (κ: "
+        "condition number, u: unit roundoff) if that is more.",
     ),
 ]
-DEFAULT_RESULTS = Path(".asv/results")
-"""Where `asv run` keeps what it measures in this checkout."""
+Memory = Annotated[
+    float | None, typer.Option(metavar="BYTES", help="Most memory the backward may take.")
+]
+Goal = Annotated[Objective, typer.Option("--objective", help="What is to be small.")]
+Device = Annotated[str, typer.Option(metavar="DEVICE", help="As cpu or cuda:0.")]
 
 
-def tells_errors(command: Callable[P, R]) -> Callable[P, R]:
+def reports_errors(command: Callable[P, R]) -> Callable[P, R]:
     """Turns the errors that a user can cause into one line and exit code 2.
 
     What is wrong with files, names and values arrives as ValueError and LookupError, a missing
@@ -43,11 +59,11 @@ def tells_errors(command: Callable[P, R]) -> Callable[P, R]:
         try:
             return command(*args, **kwargs)
         except (ImportError, LookupError, ValueError) as error:
-            notes.print(f"[red]error:[/] {error}", highlight=False, soft_wrap=True)
+            said = " ".join(str(error).split())
+            notes.print(Text.assemble(("error: ", "red"), said), soft_wrap=True)
             raise typer.Exit(2) from error
         except KeyboardInterrupt as stop:
-            said = ": ".join(["interrupted", *map(str, stop.args)])
-            notes.print(said, highlight=False, soft_wrap=True)
+            notes.print(": ".join(["interrupted", *map(str, stop.args)]), soft_wrap=True)
             raise typer.Exit(130) from stop
 
     return wrapped

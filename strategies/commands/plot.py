@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
-from strategies.commands.common import DEFAULT_RESULTS, Results, tells_errors
+from strategies.commands.common import DEFAULT_RESULTS, Results, reports_errors
 
 
-@tells_errors
+@reports_errors
 def plot(
     results: Results = DEFAULT_RESULTS,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where the figures go.")] = Path("out"),

@@ -7,6 +7,7 @@ bar; in the log of a build a plain line now and then.
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Iterator
 
@@ -15,7 +16,6 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
-    TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
@@ -28,51 +28,19 @@ PLAIN_EVERY = 30.0
 def progress(
     total: int, console: Console, clock: Callable[[], float] = time.monotonic
 ) -> Iterator[Callable[[str], None]]:
-    """Shows how far a sequence of steps is; to be called with each step's name as it begins.
-
-    Args:
-        total: how many steps there are.
-        console: where to show it.
-        clock: reads seconds.
-
-    Example:
-        >>> with progress(2, Console(stderr=True)) as begin:
-        ...     for name in ("first", "second"):
-        ...         begin(name)
-    """
-    if console.is_terminal:
-        with _bar(console) as bar:
-            task = bar.add_task("", total=total)
-            yield lambda name: bar.update(
-                task, description=name, advance=bar.tasks[0].description != ""
-            )
-    else:
+    """Shows how far a sequence of steps is; to be called with each step's name as it begins."""
+    if not console.is_terminal:
         yield _Lines(total, console, clock)
-
-
-def duration(seconds: float) -> str:
-    """A time to wait, as people say it.
-
-    Example:
-        >>> duration(42.4), duration(300)
-        ('42 s', '5 min')
-    """
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
-
-
-def _bar(console: Console) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        # Steps may take minutes; rich would forget their speed after thirty seconds.
-        speed_estimate_period=3600,
-    )
+        return
+    columns = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), "left", TimeRemainingColumn()
+    # Steps may take minutes; rich would forget their speed after thirty seconds.
+    with Progress(
+        "{task.description}", *columns, console=console, transient=True, speed_estimate_period=3600
+    ) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda name: bar.update(
+            task, description=name, advance=bar.tasks[0].description != ""
+        )
 
 
 class _Lines:
@@ -80,15 +48,19 @@ class _Lines:
 
     def __init__(self, total: int, console: Console, clock: Callable[[], float]) -> None:
         self.total, self.console, self.clock = total, console, clock
-        self.begun = 0
-        self.started = self.printed = clock()
+        self.done = -1
+        self.started, self.printed = clock(), -math.inf
 
     def __call__(self, name: str) -> None:
-        now, done = self.clock(), self.begun
-        self.begun += 1
-        if done and now - self.printed < PLAIN_EVERY:
+        now = self.clock()
+        self.done += 1
+        if now - self.printed < PLAIN_EVERY:
             return
         self.printed = now
-        spent = now - self.started
-        left = f", about {duration(spent / done * (self.total - done))} left" if done else ""
-        self.console.print(f"{done} of {self.total} done{left}: {name}", highlight=False)
+        left = ""
+        if self.done:
+            wait = (now - self.started) / self.done * (self.total - self.done)
+            left = (
+                ", about " + (f"{wait:.0f} s" if wait < 100 else f"{wait / 60:.0f} min") + " left"
+            )
+        self.console.print(f"{self.done} of {self.total} done{left}: {name}", highlight=False)

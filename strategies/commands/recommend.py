@@ -2,22 +2,42 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import pandas as pd
+import msgspec
 import typer
 
-import strategies
-from strategies.commands.common import DEFAULT_RESULTS, Results, console, notes, tells_errors
+from strategies import operations, policy, registry, store
+from strategies.commands.common import (
+    DEFAULT_RESULTS,
+    Accuracy,
+    Goal,
+    Memory,
+    Results,
+    console,
+    notes,
+    reports_errors,
+)
+from strategies.commands.policy import defaults_table
 from strategies.commands.progress import progress
-from strategies.selection import markdown, nearest, on_the_spot, recommendation, rows, verdicts
-from strategies.selection.asv_files import parse_shape
+from strategies.files import json_text, write_text
+from strategies.measuring.case import Case
+from strategies.measuring.machine import Machine, describe
+from strategies.measuring.measure import TIMED, measure
+from strategies.measuring.measurement import Objective
+from strategies.policy_file import read
+from strategies.selection import markdown, nearest, recommendation
+from strategies.selection.eligibility import Criteria
+from strategies.selection.policies import question, unstable_in
+from strategies.selection.text import provenance
+from strategies.selection.verdicts import JudgedCell, judge, judge_cell, machines
+from strategies.store import Run
 
 
-@tells_errors
+@reports_errors
 def recommend(
     results: Results = DEFAULT_RESULTS,
     operation: Annotated[str | None, typer.Option(help="A name of torch.linalg.")] = None,
@@ -27,15 +47,10 @@ def recommend(
     batch: Annotated[int, typer.Option(min=0, help="Number of matrices; 0 is one matrix.")] = 0,
     dtype: Annotated[str | None, typer.Option(help="As float64.")] = None,
     device: Annotated[str | None, typer.Option(help="As cpu or cuda:0.")] = None,
-    accuracy: Annotated[
-        float | None,
-        typer.Option(help="Largest relative error accepted. [default: ten times the best]"),
-    ] = None,
-    memory: Annotated[float | None, typer.Option(help="Most bytes the backward may take.")] = None,
-    objective: Annotated[
-        verdicts.Objective, typer.Option(help="What is to be small.")
-    ] = verdicts.Objective.BACKWARD,
-    measure: Annotated[
+    accuracy: Accuracy = None,
+    memory: Memory = None,
+    objective: Goal = Objective.FORWARD_BACKWARD,
+    measure_now: Annotated[
         bool, typer.Option("--measure", help="Measure the case now, instead of looking it up.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, not tables.")] = False,
@@ -50,78 +65,102 @@ def recommend(
     """Recommend a strategy for every measured case, or for the one described.
 
     Given an operation and a shape, it ranks the strategies of the nearest measured cases. What is
-    not given (dtype, device) may be anything.
+    not given (dtype, device) may be anything. Without results, the shipped policy answers.
     """
-    criteria = verdicts.Criteria(objective, accuracy, memory)
-    question = nearest.Question(operation, shape, batch, dtype, device)
-    if shape is not None and operation is None:
-        raise ValueError("--shape needs --operation")
-    measured = _measured_now(question) if measure else rows.load(results)
-    judged = verdicts.judge(measured, strategies.available(), criteria)
-    if measure:
-        cells = [judged.assign(distance=0.0)]
+    criteria = Criteria(objective, accuracy, memory)
+    asked = _asked(operation, shape, batch, dtype, device)
+    if measure_now:
+        runs, judged = _measured_now(asked, criteria)
+    elif results == DEFAULT_RESULTS and not results.exists():
+        _tell_shipped(asked, as_json)
+        return
     else:
-        judged = nearest.matching(judged, question)
-        cells = nearest.nearest_cells(judged, question) if shape else [judged]
-    shown = pd.concat(cells, ignore_index=True)
+        runs = store.load(results)
+        judged = nearest.matching(judge(runs, criteria), operation, dtype, device)
+        judged = nearest.nearest_cells(judged, asked) if asked else judged
+    content = recommendation.as_json(judged, criteria)
+    if asked is not None:
+        content["asked"] = asked.columns() | {"ranking": nearest.answer(judged, asked)}
     if out is not None:
-        recommendation.write(shown, criteria, out)
+        write_text(out, json_text(content))
     if into is not None:
-        table = markdown.answer(shown, measured, strategies.available())
-        markdown.put_between_markers(into, table)
+        markdown.update(into, judged, runs, objective)
     if as_json:
-        content = recommendation.as_json(shown, criteria)
-        if shape is not None:
-            content["asked"] = asdict(question) | {"ranking": nearest.answer(cells, question)}
-        print(json.dumps(content, indent=1, ensure_ascii=False))
-    elif shape is None:
-        console.print(recommendation.overview(shown))
+        print(json_text(content), end="")
+        return
+    if asked is None:
+        console.print(recommendation.overview(judged, objective))
     else:
-        _print_rankings(cells, question)
-    if not as_json:
-        _print_provenance(shown)
+        _print_rankings(judged, asked, objective)
+    _print_provenance(machines(judged))
+    console.print(f"in {', '.join(sorted({cell.source for cell in judged}))}", style="dim")
 
 
-def _measured_now(question: nearest.Question) -> pd.DataFrame:
-    if question.operation is None or question.shape is None:
+def _asked(
+    operation: str | None, shape: str | None, batch: int, dtype: str | None, device: str | None
+) -> Case | None:
+    """The case described; None where all of them are asked for."""
+    if operation is not None:
+        operations.get(operation)
+    if shape is None:
+        return None
+    if operation is None:
+        raise ValueError("--shape needs --operation")
+    sizes = f"{batch}x{shape}" if batch else shape
+    case = Case.parse(" ".join(filter(None, (operation, sizes, dtype))))
+    return replace(case, device=device) if device else case
+
+
+def _measured_now(asked: Case | None, criteria: Criteria) -> tuple[list[Run], list[JudgedCell]]:
+    if asked is None:
         raise ValueError("--measure needs --operation and --shape")
-    case = on_the_spot.question_case(
-        question.operation,
-        parse_shape(question.shape),
-        question.batch,
-        question.dtype or "float64",
-        question.device or "cpu",
+    names, machine = registry.available(), describe()
+    with progress(len(names) + len(TIMED), notes) as begin:
+        cell = measure(asked, names, begins=lambda step: begin(f"measuring {asked}: {step}"))
+    # One case does not show what a strategy does to an ill-conditioned matrix; the policy knows.
+    known = {} if criteria.accuracy else unstable_in(read(policy.SHIPPED), asked)
+    judged = judge_cell(machine, cell, criteria, known, "measured now")
+    return [Run("grid", machine, {}, (cell,))], [judged]
+
+
+def _tell_shipped(asked: Case | None, as_json: bool) -> None:
+    """What "auto" uses where nothing was measured on this machine."""
+    shipped = read(policy.SHIPPED)
+    content: dict[str, Any] = {"provenance": shipped.provenance, "cells": []}
+    ranked: tuple[str, ...] = ()
+    if asked is not None:
+        ranked = shipped.ranking(*question(asked), deficient=asked.rank is not None)
+        content["asked"] = asked.columns() | {"ranking": ranked}
+    if as_json:
+        print(json_text(content), end="")
+        return
+    console.print(
+        f"There are no results in {DEFAULT_RESULTS}; `backward-strategies run {DEFAULT_RESULTS}/"
+        "mine.json` measures this machine. Until then the shipped policy answers."
     )
-    names = strategies.available()
-    with progress(len(names), notes) as begin:
-        return on_the_spot.measure(
-            case, names, begins=lambda name: begin(f"measuring {case.label}: {name}")
-        )
+    if asked is None:
+        console.print(defaults_table(shipped))
+    else:
+        said = ", then ".join(ranked) or "it was not measured there either"
+        console.print(f"For {asked}: {said}.")
+    _print_provenance(msgspec.convert(run, Machine) for run in shipped.provenance)
 
 
-def _print_rankings(cells: list[pd.DataFrame], question: nearest.Question) -> None:
-    console.print(recommendation.ranking(cells[0]))
-    distance = cells[0]["distance"].iloc[0]
+def _print_rankings(cells: list[JudgedCell], asked: Case, objective: Objective) -> None:
+    console.print(recommendation.ranking(cells[0], objective))
+    distance = nearest.distance(cells[0].case, asked)
     if distance > 0:
-        asked = f"{question.batch} of {question.shape}" if question.batch else question.shape
         console.print(
-            f"{asked} itself was not measured. This is the nearest case, a factor of "
+            f"{asked.sizes} itself was not measured. This is the nearest case, a factor of "
             f"{2**distance:.2g} away; --measure measures yours."
         )
-        names = nearest.answer(cells, question)
-        if names:
-            console.print(
-                f"Weighted by nearness, this case and the next {len(cells) - 1} say: "
-                f"{', then '.join(names)}."
-            )
+        if names := ", then ".join(nearest.answer(cells, asked)):
+            count = len(cells) - 1
+            console.print(f"Weighted by nearness, this case and the next {count} say: {names}.")
     if len(cells) > 1:
-        others = pd.concat(cells[1:], ignore_index=True)
-        console.print(recommendation.overview(others, title="The next nearest"))
+        console.print(recommendation.overview(cells[1:], objective, title="The next nearest"))
 
 
-def _print_provenance(shown: pd.DataFrame) -> None:
-    for run in recommendation.provenance(shown):
-        parts = [run["cpu"], run["gpu"], f"{run['threads']} threads" if run["threads"] else ""]
-        parts += [f"torch {run['torch']}" if run["torch"] else "", run["commit"][:8]]
-        parts += [run["started_at"] or "", run["source"]]
-        console.print("measured on " + ", ".join(part for part in parts if part), style="dim")
+def _print_provenance(machines: Iterable[Machine]) -> None:
+    for line in provenance(machines):
+        console.print(f"measured on {line}", style="dim")

@@ -6,28 +6,34 @@ import math
 from pathlib import Path
 from typing import Annotated
 
-import pandas as pd
 import typer
 from rich.table import Table
 
-import strategies
-from strategies.commands.common import console, notes, tells_errors
+from strategies import policy_file as files
+from strategies import registry, store
+from strategies.commands.common import Device, console, notes, reports_errors
 from strategies.commands.progress import progress
-from strategies.selection import policy_building
+from strategies.commands.run import resumable
+from strategies.files import UnusableFileError
+from strategies.measuring.machine import describe
+from strategies.measuring.measure import TIMED, measure
+from strategies.measuring.measurement import Cell, Objective
+from strategies.selection import policies
 from strategies.selection import regret as regrets
-from strategies.selection.held_out import Scores
-from strategies.selection.verdicts import Objective
+from strategies.selection.draws import draw_cases
+from strategies.selection.regret import POLICY, SLOWER, Score, Summary
+from strategies.selection.text import table
 
 BUDGET = 1.5
 """Seconds for the rounds of a case. With what goes before, a case takes two or three."""
 
 
-@tells_errors
+@reports_errors
 def regret(
     policy_file: Annotated[Path, typer.Argument(metavar="POLICY")],
     cases: Annotated[int, typer.Option(min=1, help="How many cases to draw.")] = 150,
-    seed: Annotated[int, typer.Option(help="Determines the cases.")] = 0,
-    device: Annotated[str, typer.Option(help="As cpu or cuda:0.")] = "cpu",
+    seed: Annotated[int, typer.Option(min=0, help="Determines the cases.")] = 0,
+    device: Device = "cpu",
     scores: Annotated[
         Path | None,
         typer.Option(
@@ -37,78 +43,99 @@ def regret(
 ) -> None:
     """Run every strategy on cases drawn at random, and score the policy's choices.
 
-    With --scores an interrupted run goes on where it stopped, and another policy is scored on the
-    same measurements.
+    With --scores an interrupted run is resumed, and another policy is scored on the same
+    measurements.
     """
-    policy = policy_building.read(policy_file)
-    if policy_building.flat(policy).empty:
+    policy = files.read(policy_file)
+    if not policies.by_case(policy):
         raise ValueError(f"{policy_file}: holds no cells to be judged")
-    names = strategies.available()
-    kept = Scores(scores, seed, device, names, Objective(policy["criteria"]["objective"]))
-    try:
-        with progress(max(cases - len(kept.cases), 0), notes) as begin:
-            measured = kept.complete(cases, BUDGET, begin)
-    except KeyboardInterrupt:
-        if scores is None:
-            raise
-        raise KeyboardInterrupt(
-            f"{len(kept.cases)} of {cases} cases are in {scores}; the same command goes on from there"
-        ) from None
-    scored = regrets.score(measured, policy, names)
-    console.print(_summary_table(regrets.summary(scored), seed))
-    _print_against_native(scored)
-    wrong = regrets.wrong_choices(scored)
-    if len(wrong):
+    objective = regrets.criteria_of(policy).objective
+    scored = regrets.score(_measured(cases, seed, device, objective, scores), policy)
+    summaries = regrets.summaries(scored)
+    console.print(_summary_table(summaries, seed))
+    mean = next(each.over_native for each in summaries if each.choice == POLICY)
+    speeds = [each.over_native[0] for each in scored if each.choice == POLICY]
+    both = len(speeds) - sum(map(math.isnan, speeds))
+    slower = regrets.slower_than_native(scored)
+    console.print(
+        f"The policy is {mean:.2f} times as fast as native, as a geometric mean over the {both} "
+        f"cases where both ran, and slower by more than {SLOWER}× in {len(slower)}."
+    )
+    if slower:
+        console.print(_slower_table(slower))
+    if wrong := regrets.wrong_choices(scored):
         console.print(_wrong_table(wrong))
 
 
-def _summary_table(summary: pd.DataFrame, seed: int) -> Table:
-    count = int(summary["cases"].max())
-    table = Table(title=f"Regret over {count} held-out cases, seed {seed}", title_justify="left")
-    for name in ("choice", "median", "p95", "worst", "eligible in", "× native"):
-        table.add_column(name, justify="left" if name == "choice" else "right")
-    for _, row in summary.reset_index().iterrows():
-        figures = (_regret(row[name]) for name in ("median", "p95", "worst"))
-        table.add_row(
-            str(row["choice"]), *figures, f"{row['eligible']:.0%}", f"{row['over_native']:.3g}"
-        )
-    return table
+def _measured(
+    count: int, seed: int, device: str, objective: Objective, path: Path | None
+) -> list[Cell]:
+    """The cells of the first cases of a draw: those that a file keeps, and those measured now.
+
+    A file of another draw cannot be used, nor one of another machine that is not complete.
+    """
+    drawn = draw_cases(count, device, seed)
+    names = registry.available()
+    timed = [each for each in TIMED if each is objective]
+    cells: list[Cell] = []
+    if path is None:
+        with progress(count, notes) as begin:
+            for case in drawn:
+                begin(str(case))
+                cells.append(measure(case, names, objectives=timed, budget=BUDGET))
+        return cells
+    kept = store.load(path) if path.exists() else []
+    cells = [cell for run in kept for cell in run.cells]
+    others = [cell for cell, case in zip(cells, drawn, strict=False) if cell.case != case]
+    if others or any(run.arguments.get("objective") != objective for run in kept):
+        raise UnusableFileError(path, f"is not of this draw, by {objective}")
+    if len(cells) >= count:
+        return cells[:count]
+    arguments = {"seed": seed, "device": device, "objective": str(objective)}
+    arguments |= {"strategies": list(names)}
+    writer = store.Writer(path, "draw", arguments, describe())
+    with resumable(writer, drawn) as missing:
+        for case in missing:
+            writer.append(measure(case, names, objectives=timed, budget=BUDGET))
+    return writer.cells
 
 
-def _print_against_native(scored: pd.DataFrame) -> None:
-    policy = scored[scored["choice"].eq("policy")]
-    both = policy[policy["over_native"].notna()]
-    mean = regrets.summary(policy)["over_native"].item()
-    slower = regrets.slower_than_native(scored)
-    console.print(
-        f"The policy is {mean:.2f} times as fast as native, as a geometric mean over the {len(both)} "
-        f"cases where both ran, and slower by more than {regrets.SLOWER}× in {len(slower)}."
+def _summary_table(summaries: list[Summary], seed: int) -> Table:
+    count = max(summary.cases for summary in summaries)
+    lines = table(
+        f"Regret over {count} drawn cases, seed {seed}",
+        ["choice"],
+        ("median", "p95", "worst", "eligible in", "× native"),
     )
-    if slower.empty:
-        return
-    table = Table(title="Where it is slower than native", title_justify="left")
-    for name in ("case", "chose", "time over native's", "interval", "native"):
-        table.add_column(name)
-    for _, row in slower.iterrows():
-        ends = 1 / row["over_native_high"], 1 / row["over_native_low"]
-        table.add_row(
-            row["case"],
-            row["strategy"],
-            f"{1 / row['over_native']:.2f}×",
-            f"{ends[0]:.2f}-{ends[1]:.2f}",
-            f"ineligible: {row['native']}" if row["native"] else "eligible",
-        )
-    console.print(table)
+    for each in summaries:
+        figures = map(_regret, (each.median, each.p95, each.worst))
+        lines.add_row(each.choice, *figures, f"{each.eligible:.0%}", f"{each.over_native:.3g}")
+    return lines
 
 
-def _wrong_table(wrong: pd.DataFrame) -> Table:
-    table = Table(title="Where the policy chose wrongly", title_justify="left")
-    for name in ("case", "chose", "regret", "at least", "severity"):
-        table.add_column(name)
-    for _, row in wrong.iterrows():
-        least = "-" if math.isinf(row["regret"]) else f"{row['regret_low']:.2f}×"
-        table.add_row(row["case"], row["strategy"], _regret(row["regret"]), least, row["severity"])
-    return table
+def _slower_table(slower: list[Score]) -> Table:
+    lines = table(
+        "Where it is slower than native",
+        ("case", "chose", "native"),
+        ("time over native's", "interval"),
+        wraps=("case", "native"),
+    )
+    for each in slower:
+        ratio, low, high = each.over_native
+        native = f"ineligible: {each.native}" if each.native else "eligible"
+        figures = f"{1 / ratio:.2f}×", f"{1 / high:.2f}-{1 / low:.2f}"
+        lines.add_row(str(each.case), each.strategy, native, *figures)
+    return lines
+
+
+def _wrong_table(wrong: list[Score]) -> Table:
+    title, columns = "Where the policy chose wrongly", ("case", "chose", "severity")
+    lines = table(title, columns, ("regret", "at least"), wraps=["case"])
+    for each in wrong:
+        least = "-" if math.isinf(each.regret) else f"{each.regret_low:.2f}×"
+        figures = _regret(each.regret), least
+        lines.add_row(str(each.case), each.strategy, each.severity, *figures)
+    return lines
 
 
 def _regret(value: float) -> str:

@@ -1,10 +1,11 @@
 """Matrices of balls: what the exact formulas need beyond python-flint's own operators.
 
-A ball is a midpoint with a radius that bounds everything lost so far. ``arb_mat`` holds real
-balls, ``acb_mat`` complex ones; both are called `Ball matrix` here and every helper takes either.
-Arithmetic rounds to ``flint.ctx.prec`` bits, which the caller sets.
+A ball is a midpoint with a radius that bounds everything lost so far. `arb_mat` holds real balls,
+`acb_mat` complex ones; every helper takes either. Arithmetic rounds to `flint.ctx.prec` bits, which
+the caller sets.
 """
 
+import itertools
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -35,10 +36,7 @@ def zeros(like: Matrix, rows: int, columns: int) -> Matrix:
 
 def identity(like: Matrix, size: int) -> Matrix:
     """Return the identity of the same kind, real or complex."""
-    result = zeros(like, size, size)
-    for i in range(size):
-        result[i, i] = 1
-    return result
+    return type(like)(size, size, 1)
 
 
 def adjoint(a: Matrix) -> Matrix:
@@ -55,24 +53,19 @@ def select(a: Matrix, rows: Sequence[int], columns: Sequence[int]) -> Matrix:
 
 def blocks(a: Matrix, size: int) -> tuple[Matrix, Matrix, Matrix, Matrix]:
     """Split into [[size×size, rest], [rest, rest]], returned row by row."""
-    top, bottom = range(size), range(size, a.nrows())
-    left, right = range(size), range(size, a.ncols())
-    return (
-        select(a, top, left),
-        select(a, top, right),
-        select(a, bottom, left),
-        select(a, bottom, right),
-    )
+    first, below, right = range(size), range(size, a.nrows()), range(size, a.ncols())
+    upper_left, upper_right = select(a, first, first), select(a, first, right)
+    return upper_left, upper_right, select(a, below, first), select(a, below, right)
 
 
 def join(a: Matrix, b: Matrix, c: Matrix, d: Matrix) -> Matrix:
     """Put [[a, b], [c, d]] together: the inverse of `blocks`."""
-    rows = [
-        left + right
-        for upper, lower in ((a, b), (c, d))
-        for left, right in zip(upper.tolist(), lower.tolist(), strict=True)
+    entries = [
+        entry
+        for left, right in ((a, b), (c, d))
+        for rows in zip(left.tolist(), right.tolist(), strict=True)
+        for entry in itertools.chain(*rows)
     ]
-    entries = [entry for row in rows for entry in row]
     return type(a)(a.nrows() + c.nrows(), a.ncols() + b.ncols(), entries)
 
 
@@ -100,5 +93,4 @@ def radius_bound(a: Matrix) -> arb:
     """
     spread = a - a.mid()
     row, column = type(a)(1, a.nrows(), [1] * a.nrows()), type(a)(a.ncols(), 1, [1] * a.ncols())
-    total: arb = abs((row * spread * column)[0, 0]).abs_upper()
-    return total
+    return abs((row * spread * column)[0, 0]).abs_upper()

@@ -11,7 +11,9 @@ s ≤ 1 − √(1 − 2‖E‖) ≤ 2‖E‖ while ‖E‖_F ≤ 1/4, and both (
 within 2‖E‖/(1 − 2‖E‖) ≤ 4‖E‖ of I. Finally L⁻¹ = (I + X)⁻¹ Y and U⁻¹ = Z (I + V)⁻¹.
 """
 
+import numpy as np
 from flint import acb, acb_mat, arb
+from numpy.typing import NDArray
 
 from strategies.exact.balls import (
     Matrix,
@@ -21,45 +23,47 @@ from strategies.exact.balls import (
     identity,
     join,
     norm_bound,
+    select,
     strictly_lower,
     upper,
     zeros,
 )
 
 
-def lu_gradient(permuted: Matrix, cotangent: Matrix, rank: int) -> Matrix:
-    """Return the gradient at PᵀA, rows in pivoted order, of the packed factors.
+def lu_gradient(
+    matrix: Matrix,
+    lower_cotangent: Matrix,
+    upper_cotangent: Matrix,
+    rank: int,
+    order: NDArray[np.int64] | None,
+) -> Matrix:
+    """Return the gradient of the factors L and U of PᵀA with respect to A, m×n.
 
-    The formula is that of the design, section 4.1: the r leading rows and columns determine
-    the factors, the trailing block follows from them and gets no gradient.
-
-    Args:
-        permuted: PᵀA, m×n, its leading rank×rank block nonsingular.
-        cotangent: m×n; below the diagonal that of L, on and above it that of U.
-        rank: the exact rank r of A.
-
-    Raises:
-        UnresolvedError: more bits are needed.
-        ZeroDivisionError: likewise, or the leading block is singular.
-        ValueError: A certainly has a larger rank.
+    The leading `rank` rows and columns, whose block is nonsingular, determine the factors
+    (docs/mathematics.md, LU); the trailing block follows from them and gets no gradient. Of the
+    cotangents only L's strict lower and U's upper triangle count, so the packed one serves as both.
+    `order` says where in A the rows of PᵀA come from; None means that P is the identity.
     """
+    m, n = matrix.nrows(), matrix.ncols()
     if rank == 0:
-        return zeros(permuted, permuted.nrows(), permuted.ncols())
-    a11, a12, a21, a22 = blocks(permuted, rank)
-    g11, u2_bar, l2_bar, _ = blocks(cotangent, rank)
+        return zeros(matrix, m, n)
+    order = np.arange(m) if order is None else order
+    leading, below, right = range(rank), range(rank, m), range(rank, n)
+    a11, a12, a21, a22 = blocks(select(matrix, order.tolist(), range(n)), rank)
     l1_inverse, u1_inverse = _enclosed_inverses(a11)
     l1 = strictly_lower(a11 * u1_inverse) + identity(a11, rank)
     u1 = upper(l1_inverse * a11)
     l2, u2 = a21 * u1_inverse, l1_inverse * a12
     if not (a22 - l2 * u2).contains(zeros(a22, a22.nrows(), a22.ncols())):
         raise ValueError(f"the matrix has a rank above {rank}: the trailing block is not zero")
-    a21_bar = l2_bar * adjoint(u1_inverse)
-    a12_bar = adjoint(l1_inverse) * u2_bar
-    l1_bar = strictly_lower(g11 - a12_bar * adjoint(u2))
-    u1_bar = upper(g11 - adjoint(l2) * a21_bar)
+    a21_bar = select(lower_cotangent, below, leading) * adjoint(u1_inverse)
+    a12_bar = adjoint(l1_inverse) * select(upper_cotangent, leading, right)
+    l1_bar = strictly_lower(select(lower_cotangent, leading, leading) - a12_bar * adjoint(u2))
+    u1_bar = upper(select(upper_cotangent, leading, leading) - adjoint(l2) * a21_bar)
     middle = strictly_lower(adjoint(l1) * l1_bar) + upper(u1_bar * adjoint(u1))
     a11_bar = adjoint(l1_inverse) * middle * adjoint(u1_inverse)
-    return join(a11_bar, a12_bar, a21_bar, zeros(a22, a22.nrows(), a22.ncols()))
+    permuted = join(a11_bar, a12_bar, a21_bar, zeros(a22, a22.nrows(), a22.ncols()))
+    return select(permuted, np.argsort(order).tolist(), range(n))
 
 
 def _enclosed_inverses(a: Matrix) -> tuple[Matrix, Matrix]:

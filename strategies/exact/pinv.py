@@ -4,37 +4,18 @@ Everything goes through S = (AᴴA)⁺, whose size is that of the smaller dimens
 use (AAᴴ)⁺): squaring the condition number costs bits, not accuracy, and no m×m array exists.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
-
 from strategies.exact.balls import Matrix, adjoint, select, zeros
-
-
-class Profile(NamedTuple):
-    """Rows and columns that meet in a nonsingular matrix of the full matrix's rank."""
-
-    rows: Sequence[int]
-    columns: Sequence[int]
+from strategies.exact.rank import Profile
 
 
 def pinv_gradient(a: Matrix, cotangent: Matrix, profile: Profile | None) -> Matrix:
     """Return the gradient of A⁺ at a rank that does not change.
 
     Golub & Pereyra 1973, eq. 4.12, in terms of S: with W = Gᴴ, A⁺ = S Aᴴ and K = A⁺ W it reads
-    Ā = W S + A (S K (I − S AᴴA) − K S − S Kᴴ).
-
-    Args:
-        a: m×n.
-        cotangent: G, n×m.
-        profile: None at full rank.
-
-    Raises:
-        ZeroDivisionError: more bits are needed, or the rank is lower than declared.
-        ValueError: the rank is certainly higher than declared.
+    Ā = W S + A (S K (I − S AᴴA) − K S − S Kᴴ). The profile is None at full rank.
     """
     if a.nrows() < a.ncols():
-        flipped = None if profile is None else Profile(profile.columns, profile.rows)
-        return adjoint(pinv_gradient(adjoint(a), adjoint(cotangent), flipped))
+        return adjoint(pinv_gradient(adjoint(a), adjoint(cotangent), profile and profile[::-1]))
     w, a_adjoint = adjoint(cotangent), adjoint(a)
     gram = a_adjoint * a
     s = _gram_pinv(a, gram, profile)
@@ -49,48 +30,23 @@ def lstsq_gradient(
 ) -> tuple[Matrix, Matrix]:
     """Return the gradients of A⁺B with respect to A and B at a rank that does not change.
 
-    With X = A⁺B, Z = A⁺ᴴG, w = A⁺Z and R = B − AX (design, section 4.3): B̄ = Z and
-    Ā = −Z Xᴴ + R wᴴ + (A⁺ᴴX)(G − A⁺AG)ᴴ.
-
-    Args:
-        a: m×n.
-        b: m×k.
-        cotangent: G, n×k.
-        profile: None at full rank.
-
-    Raises:
-        ZeroDivisionError: more bits are needed, or the rank is lower than declared.
-        ValueError: the rank is certainly higher than declared.
+    With X = A⁺B, Z = A⁺ᴴG, w = A⁺Z and R = B − AX: B̄ = Z and
+    Ā = −Z Xᴴ + R wᴴ + (A⁺ᴴX)(G − A⁺AG)ᴴ. The profile is None at full rank.
     """
-    inverse = _PseudoInverse(a, profile)
-    x = inverse.apply(b)
-    z = inverse.apply_adjoint(cotangent)
-    residual = b - a * x
+    inverse = _pinv(a, profile)
+    x, z = inverse * b, adjoint(inverse) * cotangent
     a_bar = (
-        residual * adjoint(inverse.apply(z))
+        (b - a * x) * adjoint(inverse * z)
         - z * adjoint(x)
-        + inverse.apply_adjoint(x) * adjoint(cotangent - inverse.apply(a * cotangent))
+        + (adjoint(inverse) * x) * adjoint(cotangent - inverse * (a * cotangent))
     )
     return a_bar, z
 
 
-class _PseudoInverse:
-    """A⁺ as S Aᴴ where A is tall and as Aᴴ (AAᴴ)⁺ where it is wide."""
-
-    def __init__(self, a: Matrix, profile: Profile | None) -> None:
-        self._a, self._adjoint = a, adjoint(a)
-        self._tall = a.nrows() >= a.ncols()
-        if self._tall:
-            self._s = _gram_pinv(a, self._adjoint * a, profile)
-        else:
-            flipped = None if profile is None else Profile(profile.columns, profile.rows)
-            self._s = _gram_pinv(self._adjoint, a * self._adjoint, flipped)
-
-    def apply(self, b: Matrix) -> Matrix:
-        return self._s * (self._adjoint * b) if self._tall else self._adjoint * (self._s * b)
-
-    def apply_adjoint(self, x: Matrix) -> Matrix:
-        return self._a * (self._s * x) if self._tall else self._s * (self._a * x)
+def _pinv(a: Matrix, profile: Profile | None) -> Matrix:
+    if a.nrows() < a.ncols():
+        return adjoint(_pinv(adjoint(a), profile and profile[::-1]))
+    return _gram_pinv(a, adjoint(a) * a, profile) * adjoint(a)
 
 
 def _gram_pinv(a: Matrix, gram: Matrix, profile: Profile | None) -> Matrix:
@@ -102,8 +58,6 @@ def _gram_pinv(a: Matrix, gram: Matrix, profile: Profile | None) -> Matrix:
     if profile is None:
         return gram.inv()
     rows, columns = profile
-    if not columns:
-        return zeros(gram, gram.nrows(), gram.ncols())
     c = select(a, range(a.nrows()), columns)
     f = select(a, rows, columns).inv() * select(a, rows, range(a.ncols()))
     if not (a - c * f).contains(zeros(a, a.nrows(), a.ncols())):

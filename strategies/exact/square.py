@@ -3,26 +3,18 @@
 from flint import acb, acb_mat
 
 from strategies.exact.balls import Matrix, adjoint, select, zeros
-from strategies.exact.pinv import Profile
+from strategies.exact.rank import Profile
 
 
 def solve_gradient(a: Matrix, b: Matrix, cotangent: Matrix) -> tuple[Matrix, Matrix]:
-    """Return the gradients of X = A⁻¹B: B̄ = A⁻ᴴG and Ā = −B̄Xᴴ.
-
-    Raises:
-        ZeroDivisionError: more bits are needed, or A is singular.
-    """
+    """Return the gradients of X = A⁻¹B: B̄ = A⁻ᴴG and Ā = −B̄Xᴴ."""
     inverse = a.inv()
     b_bar = adjoint(inverse) * cotangent
     return -(b_bar * adjoint(inverse * b)), b_bar
 
 
 def inv_gradient(a: Matrix, cotangent: Matrix) -> Matrix:
-    """Return the gradient of A⁻¹: −A⁻ᴴ G A⁻ᴴ.
-
-    Raises:
-        ZeroDivisionError: more bits are needed, or A is singular.
-    """
+    """Return the gradient of A⁻¹: −A⁻ᴴ G A⁻ᴴ."""
     inverse_adjoint = adjoint(a.inv())
     return -(inverse_adjoint * cotangent * inverse_adjoint)
 
@@ -32,57 +24,36 @@ def det_gradient(a: Matrix, cotangent: Matrix, profile: Profile | None) -> Matri
 
     adj(A) is det(A) A⁻¹ at full rank and zero at corank two or more. At corank one it is the
     outer product x yᵀ of the null vectors of A and Aᵀ, scaled: normalized to one at the left-out
-    column j and row i, the scale is the cofactor (−1)^(i+j) det A[rows, columns].
-
-    Args:
-        a: n×n.
-        cotangent: 1×1.
-        profile: None at full rank.
-
-    Raises:
-        ZeroDivisionError: more bits are needed, or the rank is lower than declared.
+    column j and row i, the scale is the cofactor (−1)^(i+j) det A[rows, columns]. The profile is
+    None at full rank.
     """
     size = a.nrows()
     if profile is None:
-        return adjoint(a.inv()) * (cotangent * adjoint(_one_by_one(a, a.det())))[0, 0]
+        return adjoint(a.inv() * a.det()) * cotangent[0, 0]
     rows, columns = profile
     if len(rows) < size - 1:
         return zeros(a, size, size)
     (i,) = set(range(size)) - set(rows)
     (j,) = set(range(size)) - set(columns)
     core = select(a, rows, columns)
-    core_inverse = core.inv() if rows else core
+    core_inverse = core.inv()
     x, y = zeros(a, size, 1), zeros(a, 1, size)
     right, left = core_inverse * select(a, rows, [j]), select(a, [i], columns) * core_inverse
-    for position, column in enumerate(columns):
-        x[column, 0] = -right[position, 0]
-    for position, row in enumerate(rows):
-        y[0, row] = -left[0, position]
+    for position, (row, column) in enumerate(zip(rows, columns, strict=True)):
+        x[column, 0], y[0, row] = -right[position, 0], -left[0, position]
     x[j, 0], y[0, i] = 1, 1
-    cofactor = (-1) ** (i + j) * (core.det() if rows else 1)
-    return adjoint(x * y) * (cotangent * adjoint(_one_by_one(a, cofactor)))[0, 0]
+    cofactor = (-1) ** (i + j) * core.det()
+    return adjoint(x * y * cofactor) * cotangent[0, 0]
 
 
 def slogdet_gradient(a: Matrix, sign_cotangent: Matrix, cotangent: Matrix) -> Matrix:
     """Return the gradient of (sign, logabsdet): c A⁻ᴴ.
 
     With t = tr(A⁻¹E), logabsdet changes by Re t and sign by i·sign·Im t, so
-    c = g − i Im(conj(g_sign) sign): a real matrix's sign does not move.
-
-    Args:
-        a: n×n.
-        sign_cotangent: g_sign, 1×1.
-        cotangent: g, of logabsdet, 1×1, real in value.
-
-    Raises:
-        ZeroDivisionError: more bits are needed, or A is singular.
+    c = g − i Im(conj(g_sign) sign). The sign of a real matrix does not move.
     """
     factor = cotangent[0, 0]
     if isinstance(a, acb_mat):
         turn = adjoint(sign_cotangent)[0, 0] * a.det().sgn()
         factor = factor - acb(0, turn.imag)
     return adjoint(a.inv()) * factor
-
-
-def _one_by_one(like: Matrix, value: object) -> Matrix:
-    return type(like)(1, 1, [value])

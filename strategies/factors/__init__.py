@@ -3,7 +3,8 @@
 from strategies.factors.dense import Dense
 from strategies.factors.lu_factors import LUFactors
 from strategies.factors.orthogonal import Orthogonal
+from strategies.factors.packed_lu import PackedLU
 from strategies.factors.reflected import Reflected
 from strategies.factors.triangular import Triangular
 
-__all__ = ["Dense", "LUFactors", "Orthogonal", "Reflected", "Triangular"]
+__all__ = ["Dense", "LUFactors", "Orthogonal", "PackedLU", "Reflected", "Triangular"]

@@ -20,19 +20,15 @@ that does: with 4 it misses three in a hundred of the former and takes half of t
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from strategies.factors.pivots import inverse_order
-from strategies.kernels.cpu import launch
+from strategies.kernels.cpu import inspection
 
 __all__ = ["CanonicalLU", "canonical", "rest_is_roundoff"]
-
-_LARGEST_COMPILED = 64**2
-"""Entries of a matrix up to which loops take less time than library calls."""
 
 
 class CanonicalLU(NamedTuple):
@@ -72,11 +68,8 @@ def canonical(LU: Tensor, pivots: Tensor) -> CanonicalLU:
         nothing = torch.zeros(batch, dtype=torch.bool, device=LU.device)
         return CanonicalLU(LU, pivots, inverse_order(pivots, m), rank, nothing)
     # The test of the last pivot costs k products a matrix; few matrices go further.
-    if LU.device.type == "cpu":
-        order = torch.empty(*batch, m, dtype=torch.int64)
-        suspect = torch.empty(batch, dtype=torch.bool)
-        arguments = (LU, pivots, suspect.unsqueeze(-1), order)
-        launch("pivot_may_be_zero", 2 * k + m, batch, *arguments)
+    if inspection.pivot_may_be_zero.supports(LU, pivots):
+        suspect, order = inspection.pivot_may_be_zero(LU, pivots)
     else:
         order = inverse_order(pivots, m)
         no_zero = LU.diagonal(dim1=-2, dim2=-1).all(-1)
@@ -85,23 +78,16 @@ def canonical(LU: Tensor, pivots: Tensor) -> CanonicalLU:
     if deficient is None or not bool(deficient.any()):
         return CanonicalLU(LU, pivots, order, rank, suspect)
     LU, pivots = LU.clone(), pivots.clone()
-    if _is_compiled(LU):
+    if inspection.canonicalize.supports(LU, pivots):
         matrices, swaps = LU[deficient].contiguous(), pivots[deficient].contiguous()
-        ranks = torch.empty(len(matrices), 1, dtype=torch.int64)
-        flops = 2 * m * n * k * math.log2(2 * k)
-        launch("canonicalize", flops, (len(matrices),), matrices, swaps, ranks)
-        LU[deficient], pivots[deficient], rank[deficient] = matrices, swaps, ranks.squeeze(-1)
+        rank[deficient] = inspection.canonicalize(matrices, swaps)
+        LU[deficient], pivots[deficient] = matrices, swaps
     else:
         for index in deficient.nonzero().tolist():
             where = tuple(index)
             rank[where] = highest = _rank(LU[where])
             _canonicalize(LU[where], pivots[where], highest)
     return CanonicalLU(LU, pivots, inverse_order(pivots, m), rank, suspect)
-
-
-def _is_compiled(LU: Tensor) -> bool:
-    m, n = LU.shape[-2:]
-    return LU.device.type == "cpu" and m * n <= _LARGEST_COMPILED
 
 
 def rest_is_roundoff(LU: Tensor, rank: int) -> Tensor:
@@ -114,18 +100,11 @@ def rest_is_roundoff(LU: Tensor, rank: int) -> Tensor:
     Returns:
         (...), bool.
     """
-    *batch, m, n = LU.shape
-    if _is_compiled(LU):
-        ranks = torch.full((*batch, 1), rank, dtype=torch.int64)
-        result = torch.empty(*batch, 1, dtype=torch.bool)
-        launch("rest_is_roundoff", 2 * m * n * min(m, n), batch, LU, ranks, result)
-        return result.squeeze(-1)
-    if LU.device.type == "cpu":
-        result = torch.empty(batch, dtype=torch.bool)
-        flops = 2 * min(m, n) ** 2
-        launch("last_may_be_roundoff", flops, batch, LU, result.unsqueeze(-1))
-    else:
-        result = _last_pivot_is_small(LU)
+    ranks = torch.full(LU.shape[:-2], rank, dtype=torch.int64)
+    if inspection.rest_is_roundoff.supports(LU, ranks):
+        return inspection.rest_is_roundoff(LU, ranks)
+    kernel = inspection.last_may_be_roundoff
+    result = kernel(LU) if kernel.supports(LU) else _last_pivot_is_small(LU)
     if bool(result.any()):
         result[result.clone()] = _rest_is_roundoff(LU[result], rank)
     return result

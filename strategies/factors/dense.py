@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import torch
 from torch import Tensor
 
-from strategies.pseudo_inverse import PseudoInverse
+from strategies.pseudo_inverse import PseudoInverse, full_rank
 
 __all__ = ["Dense"]
 
@@ -29,6 +30,17 @@ class Dense(PseudoInverse):
     ranks: Tensor
     full_column_rank: bool
     full_row_rank: bool
+
+    @classmethod
+    def nonsingular(cls, matrix: Tensor, inverse: Tensor) -> Self:
+        """F⁻¹ of square nonsingular matrices."""
+        return cls(matrix, inverse, full_rank(matrix), full_column_rank=True, full_row_rank=True)
+
+    @classmethod
+    def of_any_rank(cls, matrix: Tensor, inverse: Tensor) -> Self:
+        """F⁺ as differentiable in F and F⁺ as if nothing were known of the rank."""
+        rank = torch.zeros(matrix.shape[:-2], dtype=torch.int64, device=matrix.device)
+        return cls(matrix, inverse, rank, full_column_rank=False, full_row_rank=False)
 
     @property
     def rank(self) -> Tensor:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from strategies.pseudo_inverse import PseudoInverse
+from strategies.pseudo_inverse import Nonsingular, full_rank
 
 __all__ = ["LUFactors"]
 
 
 @dataclass(frozen=True, eq=False)
-class LUFactors(PseudoInverse):
+class LUFactors(Nonsingular):
     """F⁻¹ of a nonsingular F = P L U, by two triangular solves (LAPACK getrs).
 
     Example:
@@ -25,28 +25,15 @@ class LUFactors(PseudoInverse):
     LU: Tensor
     pivots: Tensor
 
-    full_column_rank = True
-    full_row_rank = True
-
     @property
     def rank(self) -> Tensor:
-        *batch, n, _ = self.LU.shape
-        return torch.full(batch, n, dtype=torch.int64, device=self.LU.device)
-
-    def to_range(self, b: Tensor) -> Tensor:
-        return b
-
-    def from_range(self, c: Tensor) -> Tensor:
-        return c
+        return full_rank(self.LU)
 
     def solve(self, c: Tensor) -> Tensor:
         return torch.linalg.lu_solve(self.LU, self.pivots, c)
 
     def solve_adjoint(self, x: Tensor) -> Tensor:
         return torch.linalg.lu_solve(self.LU, self.pivots, x, adjoint=True)
-
-    def null_complement(self, x: Tensor) -> Tensor:
-        return torch.zeros_like(x)
 
     def dense(self) -> Tensor:
         n = self.LU.shape[-1]

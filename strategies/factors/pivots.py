@@ -5,12 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from strategies.kernels.cpu import launch
+from strategies.kernels.cpu import inspection
 
 __all__ = ["inverse_order", "order_of"]
 
 _SWAPS_AT_ONCE = 256
-"""Bounds the integers that they are composed in: with 8192 at once, as many as a matrix has entries."""
+"""Bounds the memory for composing them: 8192 at once take as many integers as a matrix has entries."""
 
 
 def inverse_order(pivots: Tensor, rows: int) -> Tensor:
@@ -27,26 +27,25 @@ def inverse_order(pivots: Tensor, rows: int) -> Tensor:
         >>> inverse_order(torch.tensor([3, 3, 3], dtype=torch.int32), 3)
         tensor([1, 2, 0])
     """
-    *batch, steps = pivots.shape
-    if pivots.device.type != "cpu":
+    order = torch.empty(*pivots.shape[:-1], rows, dtype=torch.int64)
+    if not inspection.inverse_order.supports(pivots, order):
         return _composed(pivots, rows)
-    order = torch.empty(*batch, rows, dtype=torch.int64)
-    launch("inverse_order", rows + steps, batch, pivots, order)
+    inspection.inverse_order(pivots, order)
     return order
 
 
 def _composed(pivots: Tensor, rows: int) -> Tensor:
-    """`inverse_order` without a word of the host: a few launches for each `_SWAPS_AT_ONCE`."""
+    """`inverse_order` without host synchronisation: a few launches for each `_SWAPS_AT_ONCE`."""
     order = torch.arange(rows, device=pivots.device).repeat(*pivots.shape[:-1], 1)
-    for first, swaps in enumerate(pivots.split(_SWAPS_AT_ONCE, dim=-1)):
+    for first, swaps in enumerate(torch.split(pivots, _SWAPS_AT_ONCE, dim=-1)):
         order = _of_swaps(swaps, first * _SWAPS_AT_ONCE, rows).gather(-1, order)
     return order
 
 
 def _of_swaps(pivots: Tensor, first: int, rows: int) -> Tensor:
-    """The order that successive swaps make, the first of them that of row `first`.
+    """The order that successive swaps make, beginning with that of row `first`.
 
-    Each is written as a permutation, and neighbours are composed until one is left.
+    Each swap is written as a permutation; neighbours are composed until one is left.
     """
     *batch, steps = pivots.shape
     here = torch.arange(first, first + steps, device=pivots.device).unsqueeze(-1)

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from strategies.pseudo_inverse import PseudoInverse, Structure
+from strategies.pseudo_inverse import Nonsingular, Structure, full_rank
 
 __all__ = ["Triangular"]
 
 
 @dataclass(frozen=True, eq=False)
-class Triangular(PseudoInverse):
+class Triangular(Nonsingular):
     """F⁻¹ of a nonsingular triangular F, by substitution.
 
     Only the triangle that `structure` names is read. Made of differentiable solves only.
@@ -27,19 +27,9 @@ class Triangular(PseudoInverse):
     factor: Tensor
     structure: Structure
 
-    full_column_rank = True
-    full_row_rank = True
-
     @property
     def rank(self) -> Tensor:
-        *batch, n, _ = self.factor.shape
-        return torch.full(batch, n, dtype=torch.int64, device=self.factor.device)
-
-    def to_range(self, b: Tensor) -> Tensor:
-        return b
-
-    def from_range(self, c: Tensor) -> Tensor:
-        return c
+        return full_rank(self.factor)
 
     def solve(self, c: Tensor) -> Tensor:
         return torch.linalg.solve_triangular(
@@ -56,9 +46,6 @@ class Triangular(PseudoInverse):
             upper=self.structure is not Structure.UPPER,
             unitriangular=self.structure is Structure.UNIT_LOWER,
         )
-
-    def null_complement(self, x: Tensor) -> Tensor:
-        return torch.zeros_like(x)
 
     def dense(self) -> Tensor:
         n = self.factor.shape[-1]

@@ -18,8 +18,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from strategies.formulas import solve
 from strategies.formulas.columns import product_by_columns
-from strategies.formulas.solve import rhs_tangent as change_of_rhs
 from strategies.pseudo_inverse import PseudoInverse
 
 __all__ = ["backward", "jvp"]
@@ -47,8 +47,9 @@ def backward(
     Returns:
         Ā, (..., m, n), or None, and B̄, (..., m, k).
     """
-    is_tall = inverse.full_column_rank and not inverse.full_row_rank
-    if is_tall and inverse.has_stable_gram:
+    if inverse.full_column_rank and inverse.full_row_rank:
+        return solve.backward(inverse, solution, cotangent, need_matrix=need_matrix)
+    if inverse.full_column_rank and inverse.has_stable_gram:
         w = inverse.apply_gram(cotangent)
         if not need_matrix:
             return None, matrix @ w
@@ -81,7 +82,7 @@ def jvp(
     rhs_tangent: Tensor | None,
 ) -> Tensor:
     """The tangent of X, (..., n, k), from those of A and B; None stands for zero."""
-    result = inverse.apply(change_of_rhs(solution, matrix_tangent, rhs_tangent))
+    result = inverse.apply(solve.rhs_tangent(solution, matrix_tangent, rhs_tangent))
     if matrix_tangent is None:
         return result
     adjoint_tangent = matrix_tangent.mH

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from strategies.formulas.columns import product_by_columns
+from strategies.formulas.solve import inv_backward
 from strategies.pseudo_inverse import PseudoInverse
 
 __all__ = ["backward", "jvp"]
@@ -41,13 +42,13 @@ def backward(inverse: PseudoInverse, matrix: Tensor, cotangent: Tensor) -> Tenso
     m, n = matrix.shape[-2:]
     if m < n:
         return backward(inverse.adjoint, matrix.mH, cotangent.mH).mH
+    if inverse.full_row_rank:
+        return inv_backward(inverse, cotangent)
     W = cotangent.mH
     in_range = inverse.to_range(W)
     K = inverse.solve(in_range)
     crossing = -K.mH if inverse.full_column_rank else inverse.null_complement(K.mH).mH - K.mH
     through_inverse = inverse.solve_adjoint(crossing)
-    if inverse.full_row_rank:
-        return inverse.from_range(through_inverse)
     identity = torch.eye(n, dtype=matrix.dtype, device=matrix.device)
     gram = inverse.apply_gram(identity.expand(*matrix.shape[:-2], n, n))
     gradient = product_by_columns(W, gram)

@@ -1,1 +1,1 @@
-"""Typed kernels for CPU and CUDA."""
+"""Compiled code for the operations on small matrices: loops for the CPU, Triton programs for CUDA."""

@@ -1,28 +1,17 @@
-"""Measuring: a case, its work, the one clock, memory and operation counts."""
+"""Measuring: a case, how strategies are timed on it, their errors, memory and work."""
 
 from strategies.measuring.case import Case
-from strategies.measuring.clock import (
-    PairedTiming,
-    paired,
-    paired_samples,
-    sampler,
-    synchronized_timer,
-)
+from strategies.measuring.measure import measure
 from strategies.measuring.memory import peak_bytes
-from strategies.measuring.work import Work, work_of
+from strategies.measuring.work import work_of
 from strategies.measuring.workload import backward_of, forward, forward_backward_of
 
 __all__ = [
     "Case",
-    "PairedTiming",
-    "Work",
     "backward_of",
     "forward",
     "forward_backward_of",
-    "paired",
-    "paired_samples",
+    "measure",
     "peak_bytes",
-    "sampler",
-    "synchronized_timer",
     "work_of",
 ]

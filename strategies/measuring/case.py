@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-import functools
-import math
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 
+from strategies import operations
 from strategies.accuracy import gallery
+from strategies.measuring import inputs
 
-OPERATIONS = ("lu_factor", "lu", "pinv", "lstsq", "solve", "inv", "det", "slogdet")
-WITH_RIGHT_HAND_SIDE = frozenset({"lstsq", "solve"})
-SQUARE_ONLY = frozenset({"solve", "inv", "det", "slogdet"})
+DTYPES = {name: getattr(torch, name) for name in ("float32", "float64", "complex64", "complex128")}
+"""The dtypes that are measured, by name."""
+
+_COLUMNS = (
+    *("operation", "m", "n", "rhs", "rank", "log10_cond", "matrix"),
+    *("batch", "dtype", "device", "seed"),
+)
+_MOST_ENTRIES = 2**40
+_LARGEST_LOG10_COND = 300.0
 
 
 @dataclass(frozen=True)
@@ -21,12 +30,12 @@ class Case:
     """What is asked of an operation: everything but the strategy that answers.
 
     Attributes:
-        operation: a name of `torch.linalg`, one of `OPERATIONS`.
+        operation: a name of `strategies.operations`.
         shape: rows and columns of each matrix.
         batch: number of matrices; 0 means one matrix without a batch dimension.
         dtype: float32, float64, complex64 or complex128.
-        device: where the inputs live, as `torch.device` writes it.
-        rhs: columns of B, for `lstsq` and `solve`.
+        device: where the inputs live: cpu, cuda, cuda:0, ...
+        rhs: columns of B, for operations that take one.
         log10_cond: log₁₀ of the 2-norm condition number κ; None stands for κ = 10.
         rank: rank of each matrix, exact in `dtype`; None means full rank. An exactly
             rank-deficient matrix is well conditioned on its range, so `log10_cond` must be None.
@@ -34,15 +43,15 @@ class Case:
         seed: determines all entries. Equal cases have equal inputs on one machine.
 
     Raises:
-        ValueError: for an unknown operation, a shape that the operation cannot take, or
-            attributes that contradict each other.
+        ValueError: for an unknown operation, dtype, device or matrix, for sizes that the operation
+            cannot take or no machine can hold, or attributes that contradict each other.
 
     Example:
         >>> case = Case("pinv", (4096, 32))
-        >>> case.label
+        >>> str(case)
         'pinv 4096x32 float64 cpu'
-        >>> [tuple(a.shape) for a in Case("lstsq", (6, 3), batch=5, rhs=2).inputs()]
-        [(5, 6, 3), (5, 6, 2)]
+        >>> Case.parse("pinv 4096x32") == case
+        True
     """
 
     operation: str
@@ -57,39 +66,108 @@ class Case:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.operation not in OPERATIONS:
-            raise ValueError(
-                f"unknown operation {self.operation!r}; known: {', '.join(OPERATIONS)}"
-            )
+        record = operations.get(self.operation)
         m, n = self.shape
-        if self.operation in SQUARE_ONLY and m != n:
+        if min(m, n, self.rhs) < 1 or self.batch < 0:
+            raise ValueError(f"{self}: rows, columns and right-hand sides are counted from 1")
+        if max(self.batch, 1) * m * max(n, self.rhs) > _MOST_ENTRIES:
+            raise ValueError(f"{self}: no machine holds a matrix of that size")
+        if record.square and m != n:
             raise ValueError(f"{self.operation} needs a square matrix, got {m}x{n}")
+        if record.arity == 1 and self.rhs != 1:
+            raise ValueError(f"{self.operation} takes no right-hand side, got k={self.rhs}")
+        _dtype(self.dtype_name)
+        if not re.fullmatch(r"(cpu|cuda)(:\d{1,2})?", self.device):
+            raise ValueError(f"unknown device {self.device!r}; known: cpu, cuda, cuda:0, ...")
         if [self.rank, self.log10_cond, self.matrix].count(None) < 2:
-            raise ValueError("give only one of rank, log10_cond and matrix")
+            raise ValueError(f"{self}: give only one of rank, log10_cond and matrix")
         if self.rank is not None and not 0 <= self.rank <= min(m, n):
             raise ValueError(f"rank {self.rank} is impossible for a {m}x{n} matrix")
+        if self.log10_cond is not None and not 0 <= self.log10_cond <= _LARGEST_LOG10_COND:
+            raise ValueError(f"a condition number of 10^{self.log10_cond} is impossible")
         if self.matrix is not None and self.matrix not in gallery.names():
             raise ValueError(f"unknown matrix {self.matrix!r}; known: {', '.join(gallery.names())}")
+        if not 0 <= self.seed < 2**62:
+            raise ValueError(f"a seed is between 0 and 2**62, not {self.seed}")
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The case that `str` writes so; what is left out has its default.
+
+        Raises:
+            ValueError: the text is no case; the message says what is wrong with it.
+
+        Example:
+            >>> Case.parse("lstsq 1000x16x4 k=16 rank=2 float32").batch
+            1000
+        """
+        found = re.fullmatch(r"(\S+)\s+(?:(\d+)x)?(\d+)x(\d+)(|\s.*)", text.strip())
+        if found is None:
+            raise ValueError(f"{text!r} is no case, as 'inv 4x4' or 'pinv 100x8x4' is")
+        operation, batch, m, n, words = found.groups()
+        options = dict(map(_option, words.split()))
+        return cls(operation, (int(m), int(n)), int(batch or 0), **options)
+
+    def __str__(self) -> str:
+        """The case in one line, without what is at its default."""
+        dims = "x".join(map(str, (self.batch, *self.shape) if self.batch else self.shape))
+        words = [self.operation, dims, *self._options(), self.dtype_name, self.device]
+        return " ".join([*words, f"seed={self.seed}"] if self.seed else words)
 
     @property
-    def label(self) -> str:
-        """The case in one line, without what is at its default."""
-        dims = ([self.batch] if self.batch else []) + list(self.shape)
-        words = [self.operation, "x".join(map(str, dims))]
-        if self.operation in WITH_RIGHT_HAND_SIDE and self.rhs != 1:
-            words.append(f"k={self.rhs}")
+    def sizes(self) -> str:
+        """The sizes and what is special about the matrices, for a column of a table.
+
+        Example:
+            >>> Case.parse("lstsq 1000x16x4 k=16 rank=2").sizes
+            '1000 of 16x4 k=16 rank=2'
+        """
+        m, n = self.shape
+        count = f"{self.batch} of " if self.batch else ""
+        return " ".join([f"{count}{m}x{n}", *self._options()])
+
+    def columns(self) -> dict[str, Any]:
+        """The case as plain values, for tables and JSON; None for what is not given."""
+        m, n = self.shape
+        values = {**vars(self), "m": m, "n": n, "dtype": self.dtype_name}
+        return {name: values[name] for name in _COLUMNS}
+
+    @classmethod
+    def from_columns(cls, columns: Mapping[str, Any]) -> Self:
+        """The case of these columns. Others are ignored, missing ones have their default.
+
+        Raises:
+            ValueError: the columns contradict each other.
+
+        Example:
+            >>> case = Case("inv", (4, 4), batch=3)
+            >>> Case.from_columns(case.columns()) == case
+            True
+        """
+        found = {name: columns[name] for name in _COLUMNS if columns.get(name) is not None}
+        shape, dtype = (found.pop("m"), found.pop("n")), _dtype(found.pop("dtype", "float64"))
+        return cls(**found, shape=shape, dtype=dtype)
+
+    @property
+    def dtype_name(self) -> str:
+        """The dtype as text: "float64"."""
+        return str(self.dtype).removeprefix("torch.")
+
+    def _options(self) -> list[str]:
+        values = {
+            "k": self.rhs if self.rhs != 1 else None,
+            "cond": self.log10_cond,
+            "rank": self.rank,
+            "matrix": self.matrix,
+        }
         if self.log10_cond is not None:
-            words.append(f"cond=1e{self.log10_cond:g}")
-        if self.rank is not None:
-            words.append(f"rank={self.rank}")
-        if self.matrix is not None:
-            words.append(f"matrix={self.matrix}")
-        return " ".join([*words, str(self.dtype).removeprefix("torch."), self.device])
+            values["cond"] = "1e" + str(self.log10_cond).removesuffix(".0")
+        return [f"{name}={value}" for name, value in values.items() if value is not None]
 
     @property
     def known_rank(self) -> int | None:
         """The exact rank of every matrix; None means full."""
-        return self.rank if self.matrix is None else _specimen(self).rank
+        return self.rank if self.matrix is None else inputs.specimen(self).rank
 
     def inputs(self) -> tuple[Tensor, ...]:
         """A, and B where the operation takes one: leaves that require a gradient.
@@ -97,88 +175,33 @@ class Case:
         The latest case's tensors are kept, so that strategies compared on one case share
         them: treat them as read-only.
         """
-        return _draw_inputs(self)
+        return inputs.draw(self)
 
     def cotangents(self, outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """A standard normal cotangent for each output, of its shape, dtype and device."""
-        generator = self._generator(stream=1)
+        generator = inputs.generator_of(self, stream=1)
         return tuple(
             torch.randn(out.shape, dtype=out.dtype, generator=generator).to(out.device)
             for out in outputs
         )
 
-    def _generator(self, stream: int) -> torch.Generator:
-        # On the CPU, whatever the device: every device sees the same numbers.
-        return torch.Generator().manual_seed(2 * self.seed + stream)
+
+def _dtype(name: str) -> torch.dtype:
+    if name not in DTYPES:
+        raise ValueError(f"unknown dtype {name!r}; known: {', '.join(DTYPES)}")
+    return DTYPES[name]
 
 
-@functools.lru_cache(maxsize=1)
-def _draw_inputs(case: Case) -> tuple[Tensor, ...]:
-    generator = case._generator(stream=0)
-    wide = torch.complex128 if case.dtype.is_complex else torch.float64
-    lead = (case.batch,) if case.batch else ()
-    m, n = case.shape
-    if case.matrix is not None:
-        drawn = [_specimen(case).matrix]
-    elif case.rank is None:
-        log10_cond = 1.0 if case.log10_cond is None else case.log10_cond
-        drawn = [_with_condition(lead, m, n, log10_cond, wide, generator)]
-    else:
-        drawn = [_with_rank(lead, m, n, case.rank, wide, generator)]
-    if case.operation in WITH_RIGHT_HAND_SIDE:
-        drawn.append(torch.randn(*lead, m, case.rhs, dtype=wide, generator=generator))
-    return tuple(a.to(case.device, case.dtype).requires_grad_() for a in drawn)
+_OPTION = re.compile(
+    r"k=(?P<rhs>\d+)|rank=(?P<rank>\d+)|seed=(?P<seed>\d+)|matrix=(?P<matrix>.+)"
+    r"|cond=1e(?P<log10_cond>-?\d+(?:\.\d+)?(?:e-?\d+)?)|(?P<device>c(?:pu|uda).*)|(?P<dtype>[^=]+)"
+)
+_KINDS: dict[str, Any] = {"matrix": str, "log10_cond": float, "device": str, "dtype": _dtype}
 
 
-def _specimen(case: Case) -> gallery.Specimen:
-    assert case.matrix is not None
-    lead = (case.batch,) if case.batch else ()
-    return gallery.make(case.matrix, case.shape, case.dtype, lead, case.seed)
-
-
-def _with_condition(
-    lead: tuple[int, ...],
-    m: int,
-    n: int,
-    log10_cond: float,
-    dtype: torch.dtype,
-    generator: torch.Generator,
-) -> Tensor:
-    """Random singular vectors, log-spaced singular values from √κ to 1/√κ.
-
-    Their geometric mean is one, so that determinants neither overflow nor vanish.
-    """
-    r = min(m, n)
-    left, _ = torch.linalg.qr(torch.randn(*lead, m, r, dtype=dtype, generator=generator))
-    right, _ = torch.linalg.qr(torch.randn(*lead, n, r, dtype=dtype, generator=generator))
-    half = log10_cond / 2
-    sigma = torch.logspace(half, -half, r, dtype=torch.float64)
-    matrix: Tensor = (left * sigma) @ right.mH
-    return matrix
-
-
-def _with_rank(
-    lead: tuple[int, ...],
-    m: int,
-    n: int,
-    rank: int,
-    dtype: torch.dtype,
-    generator: torch.Generator,
-) -> Tensor:
-    """X Yᵀ of two m×rank and n×rank factors of small integers: no entry is rounded.
-
-    Each factor has entries ±1 (times i at random when complex) but for a dominant diagonal, 4√rank
-    against a norm of about 2√rank for the signs: it has full column rank and κ of a few units.
-    Its rows are shuffled, so that elimination has to pivot.
-    """
-
-    def factor(rows: int) -> Tensor:
-        signs = torch.randint(0, 2, (*lead, rows, rank), generator=generator) * 2 - 1
-        entries = signs.to(dtype)
-        if dtype.is_complex:
-            turned = torch.randint(0, 2, entries.shape, generator=generator, dtype=torch.bool)
-            entries = torch.where(turned, entries * 1j, entries)
-        entries.diagonal(dim1=-2, dim2=-1).fill_(4 * math.ceil(math.sqrt(rank)))
-        return entries[..., torch.randperm(rows, generator=generator), :]
-
-    return factor(m) @ factor(n).mT
+def _option(word: str) -> tuple[str, Any]:
+    """The attribute that `str` writes as this word, and its value."""
+    found = _OPTION.fullmatch(word)
+    if found is None or found.lastgroup is None:
+        raise ValueError(f"{word} is not one of k=4, cond=1e3, rank=2, matrix=kahan, seed=1")
+    return found.lastgroup, _KINDS.get(found.lastgroup, int)(found[found.lastgroup])

@@ -31,7 +31,14 @@ def peak_bytes(call: Callable[[], object], device: str | torch.device = "cpu") -
     """
     device = torch.device(device)
     if device.type == "cuda":
-        return _peak_on_cuda(call, device)
+        call()
+        torch.cuda.synchronize(device)
+        before = torch.cuda.memory_allocated(device)
+        torch.cuda.reset_peak_memory_stats(device)
+        kept = call()
+        torch.cuda.synchronize(device)
+        del kept
+        return torch.cuda.max_memory_allocated(device) - before
     with profile(profile_memory=True) as recorded:
         kept = call()
     del kept
@@ -41,14 +48,3 @@ def peak_bytes(call: Callable[[], object], device: str | torch.device = "cpu") -
     events.sort(key=lambda event: event.start_ns())
     changes: list[int] = [event.nbytes() for event in events]
     return max(itertools.accumulate(changes, initial=0))
-
-
-def _peak_on_cuda(call: Callable[[], object], device: torch.device) -> int:
-    call()
-    torch.cuda.synchronize(device)
-    before = torch.cuda.memory_allocated(device)
-    torch.cuda.reset_peak_memory_stats(device)
-    kept = call()
-    torch.cuda.synchronize(device)
-    del kept
-    return torch.cuda.max_memory_allocated(device) - before

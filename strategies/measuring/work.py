@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -20,15 +19,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from strategies.kernels.cpu import watchers
 
 
-@dataclass(frozen=True)
-class Work:
-    """What was counted.
-
-    Attributes:
-        flops: real floating-point operations of products, solves, factorizations and elementwise
-            arithmetic.
-        calls: torch operations dispatched, views included.
-    """
+class Work(NamedTuple):
+    """Real floating-point operations, and torch operations dispatched, views included."""
 
     flops: int
     calls: int
@@ -63,60 +55,43 @@ class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.flops += flops
 
     def __torch_dispatch__(
-        self,
-        func: Any,
-        types: Sequence[type],
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
+        self, func: Any, types: Sequence[type], args: Any = (), kwargs: Any = None
     ) -> Any:
         self.calls += 1
         formula = _FORMULAS.get(func.overloadpacket.__name__.rstrip("_"))
         if formula is not None:
             operands = [a for a in args if isinstance(a, Tensor)]
-            scale = 4 if operands[0].is_complex() else 1
-            self.flops += scale * formula(*operands)
+            self.add_flops((4 if operands[0].is_complex() else 1) * formula(*operands))
         return func(*args, **(kwargs or {}))
-
-
-def _batches(a: Tensor) -> int:
-    return math.prod(a.shape[:-2])
 
 
 def _product(a: Tensor, b: Tensor) -> float:
     return 2 * a.numel() * b.shape[-1]
 
 
-def _lu(a: Tensor) -> float:
-    small, large = sorted(a.shape[-2:])
-    return _batches(a) * (small**2 * large - small**3 / 3)
+def _of_sides(count: Callable[[int, int], float]) -> Callable[..., float]:
+    """By the short and the long side of every matrix."""
+    return lambda a, *_: math.prod(a.shape[:-2]) * count(*sorted(a.shape[-2:]))
 
 
-def _triangular_solve(a: Tensor, b: Tensor) -> float:
-    # The triangle is on either side of b.
-    return b.numel() * a.shape[-1]
+def _cubes(factor: float) -> Callable[..., float]:
+    return _of_sides(lambda n, _: factor * n**3)
 
 
-def _lu_solve(lu: Tensor, _pivots: Tensor, b: Tensor) -> float:
-    return 2 * b.numel() * lu.shape[-1]
+def _elementwise(factor: int) -> Callable[..., float]:
+    return lambda *operands: factor * max(a.numel() for a in operands)
 
 
-def _solve(a: Tensor, b: Tensor) -> float:
-    return _lu(a) + 2 * b.numel() * a.shape[-1]
-
-
-def _householder_qr(a: Tensor) -> float:
-    small, large = sorted(a.shape[-2:])
-    return _batches(a) * (2 * small**2 * large - 2 * small**3 / 3)
-
-
-def _qr_with_q(a: Tensor) -> float:
-    return 2 * _householder_qr(a)
+_lu = _of_sides(lambda small, large: small**2 * large - small**3 / 3)
+_householder_qr = _of_sides(lambda small, large: 2 * small**2 * large - 2 * small**3 / 3)
+_svd = _of_sides(lambda small, large: 6 * large * small**2 + 20 * small**3)
 
 
 def _form_q(reflectors: Tensor, tau: Tensor) -> float:
     m, n = reflectors.shape[-2:]
     k = tau.shape[-1]
-    return _batches(reflectors) * (4 * m * n * k - 2 * (m + n) * k**2 + 4 * k**3 / 3)
+    of_one = 4 * m * n * k - 2 * (m + n) * k**2 + 4 * k**3 / 3
+    return math.prod(reflectors.shape[:-2]) * of_one
 
 
 def _apply_q(reflectors: Tensor, tau: Tensor, b: Tensor) -> float:
@@ -124,41 +99,22 @@ def _apply_q(reflectors: Tensor, tau: Tensor, b: Tensor) -> float:
     return b.numel() / m * (4 * m * k - 2 * k**2)
 
 
-def _svd(a: Tensor) -> float:
-    small, large = sorted(a.shape[-2:])
-    return _batches(a) * (6 * large * small**2 + 20 * small**3)
-
-
-def _elementwise(factor: int) -> Callable[..., float]:
-    return lambda *operands: factor * max(a.numel() for a in operands)
-
-
-def _cubes(factor: float) -> Callable[..., float]:
-    return lambda a, *_: factor * _batches(a) * a.shape[-1] ** 3
-
-
 _FORMULAS: dict[str, Callable[..., float]] = {
     **dict.fromkeys(("add", "sub", "mul", "div", "reciprocal", "sum"), _elementwise(1)),
     **dict.fromkeys(("addcmul", "addcdiv"), _elementwise(2)),
-    "mm": _product,
-    "bmm": _product,
-    "addmm": lambda _, a, b: _product(a, b),
-    "baddbmm": lambda _, a, b: _product(a, b),
-    "mv": lambda a, _: 2 * a.numel(),
+    **dict.fromkeys(("mm", "bmm"), _product),
+    **dict.fromkeys(("addmm", "baddbmm"), lambda _, a, b: _product(a, b)),
+    **dict.fromkeys(("mv", "dot", "vdot"), lambda a, _: 2 * a.numel()),
     "addmv": lambda _y, a, _x: 2 * a.numel(),
-    "dot": lambda x, _: 2 * x.numel(),
-    "vdot": lambda x, _: 2 * x.numel(),
-    "linalg_solve_triangular": _triangular_solve,
-    "triangular_solve": lambda b, a: _triangular_solve(a, b),
-    "linalg_lu_factor_ex": _lu,
-    "linalg_lu": _lu,
-    "_linalg_det": _lu,
-    "_linalg_slogdet": _lu,
-    "linalg_lu_solve": _lu_solve,
-    "_linalg_solve_ex": _solve,
+    # The triangle is on either side of b.
+    "linalg_solve_triangular": lambda a, b: b.numel() * a.shape[-1],
+    "triangular_solve": lambda b, a: b.numel() * a.shape[-1],
+    **dict.fromkeys(("linalg_lu_factor_ex", "linalg_lu", "_linalg_det", "_linalg_slogdet"), _lu),
+    "linalg_lu_solve": lambda lu, _, b: 2 * b.numel() * lu.shape[-1],
+    "_linalg_solve_ex": lambda a, b: _lu(a) + 2 * b.numel() * a.shape[-1],
     "linalg_inv_ex": _cubes(2),
     "geqrf": _householder_qr,
-    "linalg_qr": _qr_with_q,
+    "linalg_qr": lambda a: 2 * _householder_qr(a),
     "linalg_householder_product": _form_q,
     "ormqr": _apply_q,
     "linalg_lstsq": lambda a, b: _householder_qr(a) + 4 * a.numel() * b.shape[-1],

@@ -1,4 +1,4 @@
-"""The work that is measured: forward, backward, and both, of one case by one strategy."""
+"""The work that is measured, and what a machine can be asked for of it."""
 
 from __future__ import annotations
 
@@ -8,41 +8,32 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from strategies import linalg
+from strategies import operations
 from strategies.measuring.case import Case
+from strategies.policy import BASELINE
 
-# Every operation's differentiable outputs; pivots, ranks and residuals are left out.
-_CALLS: dict[str, Callable[[tuple[Tensor, ...], Any], tuple[Tensor, ...]]] = {
-    "lu_factor": lambda inputs, s: (linalg.lu_factor(*inputs, strategy=s)[0],),
-    "lu": lambda inputs, s: tuple(linalg.lu(*inputs, strategy=s)[1:]),
-    "pinv": lambda inputs, s: (linalg.pinv(*inputs, strategy=s),),
-    "lstsq": lambda inputs, s: (linalg.lstsq(inputs[0], inputs[1], strategy=s).solution,),
-    "solve": lambda inputs, s: (linalg.solve(inputs[0], inputs[1], strategy=s),),
-    "inv": lambda inputs, s: (linalg.inv(*inputs, strategy=s),),
-    "det": lambda inputs, s: (linalg.det(*inputs, strategy=s),),
-    # The sign of a real determinant is constant wherever it has a gradient.
-    "slogdet": lambda inputs, s: tuple(linalg.slogdet(*inputs, strategy=s))[
-        0 if inputs[0].is_complex() else 1 :
-    ],
-}
+Backward = Callable[[], tuple[Tensor, ...]]
+"""Computes the gradients of a case's inputs once a call."""
+
+_LARGEST_INPUT = {"cpu": 2**28, "cuda": 2**31}
+"""Bytes of an input. A strategy keeps several arrays of that size, and all are kept at once."""
+
+_CPU_BYTES = 5e9
 
 
 def forward(case: Case, strategy: Any) -> tuple[Tensor, ...]:
-    """The differentiable outputs of the case's operation, with their graph.
-
-    Args:
-        case: what to compute.
-        strategy: a strategy's name or instance.
+    """The differentiable outputs of the case's operation by a strategy's name or instance.
 
     Example:
         >>> (inverse,) = forward(Case("pinv", (5, 3)), "native")
         >>> inverse.shape, inverse.requires_grad
         (torch.Size([3, 5]), True)
     """
-    return _CALLS[case.operation](case.inputs(), strategy)
+    record = operations.get(case.operation)
+    return record.outputs(record.function(*case.inputs(), strategy=strategy))
 
 
-def backward_of(case: Case, strategy: Any) -> Callable[[], tuple[Tensor, ...]]:
+def backward_of(case: Case, strategy: Any) -> Backward:
     """One backward a call, on a graph built here, once.
 
     The callable returns the gradients of the inputs and does nothing else: no forward, no
@@ -53,23 +44,40 @@ def backward_of(case: Case, strategy: Any) -> Callable[[], tuple[Tensor, ...]]:
         >>> backward()[0].shape
         torch.Size([5, 3])
     """
-    inputs = case.inputs()
-    outputs = forward(case, strategy)
+    inputs, outputs = case.inputs(), forward(case, strategy)
     cotangents = case.cotangents(outputs)
-
-    def backward() -> tuple[Tensor, ...]:
-        return torch.autograd.grad(outputs, inputs, cotangents, retain_graph=True)
-
-    return backward
+    return lambda: torch.autograd.grad(outputs, inputs, cotangents, retain_graph=True)
 
 
-def forward_backward_of(case: Case, strategy: Any) -> Callable[[], tuple[Tensor, ...]]:
+def forward_backward_of(case: Case, strategy: Any) -> Backward:
     """One forward and its backward a call; otherwise as `backward_of`."""
-    inputs = case.inputs()
-    call = _CALLS[case.operation]
-    cotangents = case.cotangents(call(inputs, strategy))
+    record, inputs = operations.get(case.operation), case.inputs()
+    cotangents = case.cotangents(forward(case, strategy))
 
     def forward_backward() -> tuple[Tensor, ...]:
-        return torch.autograd.grad(call(inputs, strategy), inputs, cotangents)
+        outputs = record.outputs(record.function(*inputs, strategy=strategy))
+        return torch.autograd.grad(outputs, inputs, cotangents)
 
     return forward_backward
+
+
+def is_affordable(case: Case, strategy: str) -> bool:
+    """Whether 8 GB of memory, or those of the CUDA device, suffice for a case.
+
+    Example:
+        >>> case = Case("pinv", (200_000, 4))
+        >>> is_affordable(case, "native"), is_affordable(case, "triangular_solve")
+        (False, True)
+    """
+    m, n = case.shape
+    batch, itemsize = max(case.batch, 1), case.dtype.itemsize
+    on = torch.device(case.device)
+    if batch * m * max(n, case.rhs) * itemsize > _LARGEST_INPUT[on.type]:
+        return False
+    # PyTorch's backward makes two matrices of the larger dimension squared. (2.13)
+    if strategy != BASELINE or not operations.get(case.operation).truncates or m == n:
+        return True
+    free = _CPU_BYTES
+    if on.type == "cuda":
+        free = 0.9 * torch.cuda.get_device_properties(on).total_memory
+    return 2 * batch * max(m, n) ** 2 * itemsize <= free

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
 
+from strategies import grids
 from strategies.autograd.choice import StrategyChoice, choose, require_float_matrix
-from strategies.autograd.nodes import Gradients, Rule, Tensors, run
+from strategies.autograd.nodes import run
+from strategies.autograd.rule import Gradients, Rule, Tensors, only
 from strategies.errors import raise_if_singular
+from strategies.factors import PackedLU
 from strategies.factors.canonical_lu import rest_is_roundoff
+from strategies.factors.determinant import determinant
 from strategies.factors.pivots import inverse_order
 from strategies.formulas import bordered_det
 from strategies.formulas import det as formula
-from strategies.interface import Strategy
-from strategies.kernels.cpu import launch
-from strategies.pseudo_inverse import PseudoInverse
+from strategies.interface import Saved, Strategy
+from strategies.operations.record import Operation
+
+if TYPE_CHECKING:
+    from strategies.exact.balls import Matrix
+    from strategies.exact.problem import Problem
 
 __all__ = ["SlogdetResult", "det", "slogdet"]
 
@@ -28,6 +35,11 @@ class SlogdetResult(NamedTuple):
 
     sign: Tensor
     logabsdet: Tensor
+
+
+def _backward(strategy: Strategy, factors: PackedLU, scale: Tensor) -> Tensor:
+    inverse_adjoint = formula.inverse_adjoint(strategy.factor_triangular, *factors)
+    return scale[..., None, None] * inverse_adjoint
 
 
 @dataclass(frozen=True)
@@ -44,7 +56,7 @@ class _Det(Rule):
 
     def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, None]:
         LU, pivots, _ = torch.linalg.lu_factor_ex(inputs[0])
-        det, most, order = _inspect(LU, pivots)
+        det, most, order = determinant(LU, pivots)
         columns = order.new_empty(*det.shape, 0)
         raised, is_zero = det.new_empty(*det.shape, 0), det.new_empty(*det.shape, 0)
         if most > 1:
@@ -60,56 +72,26 @@ class _Det(Rule):
         return (det, LU, order, columns, raised, is_zero), None
 
     def backward(
-        self,
-        strategy: Strategy,
-        inverse: PseudoInverse | None,
-        inputs: Tensors,
-        outputs: Tensors,
-        cotangents: Tensors,
-        needed: Sequence[bool],
+        self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
     ) -> Gradients:
-        det, LU, order, _, raised, is_zero = outputs
+        det, LU, order, _, raised, is_zero = saved.outputs
         of_factors = raised.squeeze(-1) if raised.shape[-1] else det
-        gradient = strategy.det_backward(LU, order, cotangents[0] * of_factors.conj())
+        scale = cotangents[0] * of_factors.conj()
+        gradient = strategy.own("det_backward", _backward, PackedLU(LU, order), scale)
         if is_zero.shape[-1]:
             gradient = gradient.masked_fill(is_zero.unsqueeze(-1), 0)
         return (gradient,)
 
-    def explicit_backward(
-        self, strategy: Strategy, inputs: Tensors, outputs: Tensors, cotangents: Tensors
-    ) -> Tensors:
-        _, LU, order, columns, _, _ = outputs
+    def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
+        _, LU, order, columns, _, _ = at.outputs
         N, M = bordered_det.border(LU, order, columns)
-        pullback = torch.func.vjp(lambda A: bordered_det.determinant(A, N, M), *inputs)[1]
+        pullback = torch.func.vjp(lambda A: bordered_det.determinant(A, N, M), *at.inputs)[1]
         gradients: Tensors = pullback(*cotangents)
         return gradients
 
-    def jvp(
-        self, strategy: Strategy, inputs: Tensors, outputs: Tensors, tangents: Gradients
-    ) -> Tensors:
-        (tangent,) = tangents
-        assert tangent is not None
-        ones = torch.ones_like(outputs[0])
-        (gradient,) = self.explicit_backward(strategy, inputs, outputs, (ones,))
-        return ((gradient.conj() * tangent).sum((-2, -1)),)
-
-
-def _inspect(LU: Tensor, pivots: Tensor) -> tuple[Tensor, int, Tensor]:
-    """Det A, the most negligible pivots of a matrix, at least its corank, and `inverse_order`.
-
-    Negligible are pivots that one cannot divide by twice, as a second derivative does.
-    """
-    *batch, n, _ = LU.shape
-    if LU.numel() == 0:
-        return formula.determinant(LU, pivots), 0, inverse_order(pivots, n)
-    if LU.device.type == "cpu":
-        det, count = LU.new_empty(*batch, 1), torch.empty(*batch, 1, dtype=torch.int64)
-        order = torch.empty(*batch, n, dtype=torch.int64)
-        launch("determinant", n**2, batch, LU, pivots, det, count, order)
-        return det.squeeze(-1), int(count.max()), order
-    diagonal = LU.diagonal(dim1=-2, dim2=-1).abs()
-    small = diagonal <= torch.finfo(LU.dtype).eps ** 0.5 * LU.abs().amax((-2, -1)).unsqueeze(-1)
-    return formula.determinant(LU, pivots), int(small.sum(-1).max()), inverse_order(pivots, n)
+    def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
+        (gradient,) = self.explicit_backward(strategy, at, (torch.ones_like(at.result),))
+        return ((gradient.conj() * only(tangents)).sum((-2, -1)),)
 
 
 @dataclass(frozen=True)
@@ -125,32 +107,20 @@ class _Slogdet(Rule):
         return (sign, logabsdet, LU, inverse_order(pivots, LU.shape[-1])), None
 
     def backward(
-        self,
-        strategy: Strategy,
-        inverse: PseudoInverse | None,
-        inputs: Tensors,
-        outputs: Tensors,
-        cotangents: Tensors,
-        needed: Sequence[bool],
+        self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
     ) -> Gradients:
-        sign, _, LU, order = outputs
+        sign, _, LU, order = saved.outputs
         raise_if_singular(sign == 0, strategy.name, "log|det| has no gradient there; det has")
-        return (strategy.det_backward(LU, order, formula.slogdet_scale(sign, *cotangents)),)
+        scale = formula.slogdet_scale(sign, *cotangents)
+        return (strategy.own("det_backward", _backward, PackedLU(LU, order), scale),)
 
-    def explicit_backward(
-        self, strategy: Strategy, inputs: Tensors, outputs: Tensors, cotangents: Tensors
-    ) -> Tensors:
-        scale = formula.slogdet_scale(outputs[0], *cotangents)
-        return (scale[..., None, None] * torch.linalg.inv(inputs[0]).mH,)
+    def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
+        scale = formula.slogdet_scale(at.result, *cotangents)
+        return (scale[..., None, None] * torch.linalg.inv(at.matrix).mH,)
 
-    def jvp(
-        self, strategy: Strategy, inputs: Tensors, outputs: Tensors, tangents: Gradients
-    ) -> Tensors:
-        (tangent,) = tangents
-        assert tangent is not None
-        sign = outputs[0]
-        inverse = torch.linalg.inv(inputs[0])
-        trace = (inverse.mT * tangent).sum((-2, -1))
+    def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
+        sign = at.result
+        trace = (torch.linalg.inv(at.matrix).mT * only(tangents)).sum((-2, -1))
         if not sign.is_complex():
             return torch.zeros_like(sign), trace
         return 1j * trace.imag * sign, trace.real
@@ -209,3 +179,45 @@ def slogdet(A: Tensor, *, strategy: StrategyChoice = "auto") -> SlogdetResult:
         return SlogdetResult(*torch.linalg.slogdet(A))
     require_float_matrix("slogdet", A, square=True)
     return SlogdetResult(*run(_Slogdet(), chosen, A)[:2])
+
+
+def _exact(problem: Problem) -> tuple[Matrix, ...]:
+    from strategies.exact.square import det_gradient
+
+    matrix, cotangent = problem.operands
+    return (det_gradient(matrix, cotangent, problem.profile),)
+
+
+def _exact_slogdet(problem: Problem) -> tuple[Matrix, ...]:
+    from strategies.exact.square import slogdet_gradient
+
+    return (slogdet_gradient(*problem.operands),)
+
+
+def _slogdet_outputs(result: SlogdetResult) -> tuple[Tensor, ...]:
+    """The sign of a real determinant is constant wherever log|det| has a gradient."""
+    return tuple(result) if result.sign.is_complex() else (result.logabsdet,)
+
+
+RECORDS = (
+    Operation(
+        name="det",
+        function=det,
+        output_shapes=lambda matrix: [matrix[:-2]],
+        exact=_exact,
+        cells=grids.SQUARE,
+        square=True,
+    ),
+    Operation(
+        name="slogdet",
+        function=slogdet,
+        outputs=_slogdet_outputs,
+        output_shapes=lambda matrix: [matrix[:-2]] * 2,
+        exact=_exact_slogdet,
+        cells=grids.SQUARE,
+        square=True,
+        needs_full_rank=True,
+        stem="det",
+        answered_by="det",
+    ),
+)

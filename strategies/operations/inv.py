@@ -4,18 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
+from strategies import grids
 from strategies.autograd.choice import StrategyChoice, choose, require_float_matrix
-from strategies.autograd.nodes import Gradients, Rule, Tensors, run
+from strategies.autograd.nodes import run
+from strategies.autograd.rule import Gradients, Rule, Tensors, only
+from strategies.factors import Dense
 from strategies.formulas import solve as formula
-from strategies.interface import Strategy
-from strategies.operations.pinv import as_factor
+from strategies.interface import Saved, Strategy
+from strategies.operations.record import Operation
 from strategies.pseudo_inverse import PseudoInverse
 
+if TYPE_CHECKING:
+    from strategies.exact.balls import Matrix
+    from strategies.exact.problem import Problem
+
 __all__ = ["inv"]
+
+
+def _forward(strategy: Strategy, matrix: Tensor) -> tuple[Tensor, PseudoInverse]:
+    inverse = strategy.factor_square(matrix)
+    return inverse.dense(), inverse
+
+
+def _backward(_: Strategy, saved: Saved, cotangent: Tensor) -> Tensor:
+    return formula.inv_backward(saved.inverse, cotangent)
 
 
 @dataclass(frozen=True)
@@ -23,32 +40,19 @@ class _Inv(Rule):
     name = "inv"
 
     def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:
-        result, inverse = strategy.inverse(inputs[0])
+        result, inverse = strategy.own("inv_forward", _forward, *inputs)
         return (result,), inverse
 
     def backward(
-        self,
-        strategy: Strategy,
-        inverse: PseudoInverse | None,
-        inputs: Tensors,
-        outputs: Tensors,
-        cotangents: Tensors,
-        needed: Sequence[bool],
+        self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
     ) -> Gradients:
-        assert inverse is not None
-        return (strategy.inv_backward(inverse, *cotangents),)
+        return (strategy.own("inv_backward", _backward, saved, *cotangents),)
 
-    def explicit_backward(
-        self, strategy: Strategy, inputs: Tensors, outputs: Tensors, cotangents: Tensors
-    ) -> Tensors:
-        return (formula.inv_backward(as_factor(*inputs, *outputs), *cotangents),)
+    def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
+        return (formula.inv_backward(Dense.of_any_rank(at.matrix, at.result), *cotangents),)
 
-    def jvp(
-        self, strategy: Strategy, inputs: Tensors, outputs: Tensors, tangents: Gradients
-    ) -> Tensors:
-        (tangent,) = tangents
-        assert tangent is not None
-        return (formula.inv_jvp(as_factor(*inputs, *outputs), tangent),)
+    def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
+        return (formula.inv_jvp(Dense.of_any_rank(at.matrix, at.result), only(tangents)),)
 
 
 def inv(A: Tensor, *, strategy: StrategyChoice = "auto") -> Tensor:
@@ -76,3 +80,21 @@ def inv(A: Tensor, *, strategy: StrategyChoice = "auto") -> Tensor:
         return torch.linalg.inv(A)
     require_float_matrix("inv", A, square=True)
     return run(_Inv(), chosen, A)[0]
+
+
+def _exact(problem: Problem) -> tuple[Matrix, ...]:
+    from strategies.exact.square import inv_gradient
+
+    return (inv_gradient(*problem.operands),)
+
+
+RECORDS = (
+    Operation(
+        name="inv",
+        function=inv,
+        exact=_exact,
+        cells=grids.SQUARE,
+        square=True,
+        needs_full_rank=True,
+    ),
+)

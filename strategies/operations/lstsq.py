@@ -4,19 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
 
-from strategies.autograd.choice import StrategyChoice, choose, first_that_can, require_float_matrix
-from strategies.autograd.nodes import Gradients, Rule, Tensors, run
+from strategies import grids
+from strategies.amplification import lstsq_amplification
+from strategies.autograd.choice import (
+    StrategyChoice,
+    choose,
+    first_that_can,
+    require_float_matrix,
+    require_same_kind,
+)
+from strategies.autograd.nodes import run
+from strategies.autograd.rule import Gradients, Rule, Tensors
 from strategies.errors import UnsupportedError, raise_if_not_finite
+from strategies.factors import Dense
 from strategies.formulas import lstsq as formula
-from strategies.interface import Strategy
-from strategies.operations.pinv import as_factor, pinv
+from strategies.interface import Saved, Strategy, Tolerance
+from strategies.operations.pinv import pinv
+from strategies.operations.record import Operation, Shape
 from strategies.policy import BASELINE
 from strategies.pseudo_inverse import PseudoInverse
+
+if TYPE_CHECKING:
+    from strategies.exact.balls import Matrix
+    from strategies.exact.problem import Problem
 
 __all__ = ["LstsqResult", "lstsq"]
 
@@ -28,6 +43,21 @@ class LstsqResult(NamedTuple):
     residuals: Tensor
     rank: Tensor
     singular_values: Tensor
+
+
+def _forward(
+    strategy: Strategy, matrix: Tensor, rhs: Tensor, *, rtol: Tolerance = None
+) -> tuple[Tensor, PseudoInverse]:
+    inverse = strategy.factor(matrix, rtol=rtol)
+    return inverse.apply(rhs), inverse
+
+
+def _backward(
+    _: Strategy, saved: Saved, cotangent: Tensor, *, need_matrix: bool = True
+) -> Gradients:
+    return formula.backward(
+        saved.inverse, saved.matrix, saved.rhs, saved.result, cotangent, need_matrix=need_matrix
+    )
 
 
 @dataclass(frozen=True)
@@ -44,7 +74,7 @@ class _Lstsq(Rule):
 
     def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:
         A, B = inputs
-        X, inverse = strategy.least_squares(A, B, rtol=self.rcond)
+        X, inverse = strategy.own("lstsq_forward", _forward, A, B, rtol=self.rcond)
         m, n = A.shape[-2:]
         has_residuals = A.new_empty(*A.shape[:-2], int(m > n and inverse.full_column_rank))
         values = _singular_values(inverse, A)
@@ -52,36 +82,24 @@ class _Lstsq(Rule):
         return (X, inverse.rank, values, has_residuals), inverse
 
     def backward(
-        self,
-        strategy: Strategy,
-        inverse: PseudoInverse | None,
-        inputs: Tensors,
-        outputs: Tensors,
-        cotangents: Tensors,
-        needed: Sequence[bool],
+        self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
     ) -> Gradients:
-        assert inverse is not None
-        A, B = inputs
-        return strategy.lstsq_backward(
-            inverse, A, B, outputs[0], cotangents[0], need_matrix=needed[0]
-        )
+        return strategy.own("lstsq_backward", _backward, saved, *cotangents, need_matrix=needed[0])
 
-    def explicit_backward(
-        self, strategy: Strategy, inputs: Tensors, outputs: Tensors, cotangents: Tensors
-    ) -> Tensors:
-        A, B = inputs
-        matrix, rhs = formula.backward(self._inverse(A, strategy), A, B, outputs[0], cotangents[0])
+    def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
+        inverse = self._inverse(at.matrix, strategy)
+        (G,) = cotangents
+        matrix, rhs = formula.backward(inverse, at.matrix, at.rhs, at.result, G)
         assert matrix is not None
         return matrix, rhs
 
-    def jvp(
-        self, strategy: Strategy, inputs: Tensors, outputs: Tensors, tangents: Gradients
-    ) -> Tensors:
-        A, B = inputs
-        return (formula.jvp(self._inverse(A, strategy), A, B, outputs[0], *tangents),)
+    def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
+        inverse = self._inverse(at.matrix, strategy)
+        dA, dB = tangents
+        return (formula.jvp(inverse, at.matrix, at.rhs, at.result, dA, dB),)
 
     def _inverse(self, A: Tensor, strategy: Strategy) -> PseudoInverse:
-        return as_factor(A, pinv(A, rtol=self.rcond, strategy=strategy))
+        return Dense.of_any_rank(A, pinv(A, rtol=self.rcond, strategy=strategy))
 
 
 def _singular_values(inverse: PseudoInverse, like: Tensor) -> Tensor:
@@ -127,7 +145,7 @@ def lstsq(
     """
     if driver is not None and strategy == "auto":
         strategy = BASELINE
-    candidates = choose(strategy, "lstsq", A, B)
+    candidates = choose(strategy, "lstsq", A, B, any_rank=True)
     return first_that_can(candidates, lambda chosen: _lstsq(chosen, A, B, rcond, driver))
 
 
@@ -157,15 +175,7 @@ def _lstsq(
 
 
 def _require_matching(A: Tensor, B: Tensor) -> None:
-    if A.dtype != B.dtype:
-        raise RuntimeError(
-            f"linalg.lstsq: Expected A and B to have the same dtype, but got {A.dtype} and {B.dtype}"
-        )
-    if A.device != B.device:
-        raise RuntimeError(
-            f"linalg.lstsq: Expected A and B to be on the same device, "
-            f"but got {A.device} and {B.device}"
-        )
+    require_same_kind("lstsq", A, B)
     is_vector = B.ndim == A.ndim - 1
     fits = B.shape == A.shape[:-1] if is_vector else B.shape[:-1] == A.shape[:-1]
     if not fits or B.ndim < A.ndim - 1:
@@ -173,3 +183,30 @@ def _require_matching(A: Tensor, B: Tensor) -> None:
             f"linalg.lstsq: B must be (..., m, k) or (..., m) with the batch shape and the m of A: "
             f"A is {tuple(A.shape)}, B is {tuple(B.shape)}"
         )
+
+
+def _exact(problem: Problem) -> tuple[Matrix, ...]:
+    from strategies.exact.pinv import lstsq_gradient
+
+    matrix, rhs, cotangent = problem.operands
+    return lstsq_gradient(matrix, rhs, cotangent, problem.profile)
+
+
+def _output_shapes(matrix: Shape, rhs: Shape) -> list[Shape]:
+    *batch, _, n = matrix
+    return [(*batch, n, *rhs[len(batch) + 1 :])]
+
+
+RECORDS = (
+    Operation(
+        name="lstsq",
+        function=lstsq,
+        outputs=lambda result: (result.solution,),
+        output_shapes=_output_shapes,
+        exact=_exact,
+        cells=grids.LSTSQ,
+        arity=2,
+        truncates=True,
+        amplification=lstsq_amplification,
+    ),
+)

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
 
+from strategies import grids
+from strategies.amplification import lu_amplification
 from strategies.autograd.choice import StrategyChoice, choose, require_float_matrix
-from strategies.autograd.nodes import Gradients, Rule, Tensors, run
+from strategies.autograd.nodes import run
+from strategies.autograd.rule import Gradients, Rule, Tensors, only
 from strategies.errors import LinAlgError
-from strategies.factors import Triangular
+from strategies.factors import PackedLU, Triangular
 from strategies.factors.canonical_lu import canonical
 from strategies.factors.pivots import order_of
 from strategies.formulas import lu as formula
-from strategies.interface import Strategy
-from strategies.pseudo_inverse import PseudoInverse
+from strategies.interface import Saved, Strategy
+from strategies.operations.record import Operation, Shape
+
+if TYPE_CHECKING:
+    from strategies.exact.balls import Matrix
+    from strategies.exact.problem import Problem
 
 __all__ = ["LUFactorExResult", "LUFactorResult", "LUResult", "lu", "lu_factor", "lu_factor_ex"]
 
@@ -45,6 +52,11 @@ class LUResult(NamedTuple):
     U: Tensor
 
 
+def _backward(strategy: Strategy, factors: PackedLU, cotangent: Tensor) -> Tensor:
+    rows = formula.backward(strategy.factor_triangular, factors.LU, cotangent)
+    return formula.permute_rows(rows, factors.inverse_order)
+
+
 @dataclass(frozen=True)
 class _LUFactor(Rule):
     """Outputs: packed LU, LAPACK pivots, info, inverse row order, rank, whether a pivot may be zero."""
@@ -62,38 +74,26 @@ class _LUFactor(Rule):
         return (LU, pivots, info, order, rank, is_suspect), None
 
     def backward(
-        self,
-        strategy: Strategy,
-        inverse: PseudoInverse | None,
-        inputs: Tensors,
-        outputs: Tensors,
-        cotangents: Tensors,
-        needed: Sequence[bool],
+        self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
     ) -> Gradients:
-        LU, _, _, order, rank, is_suspect = outputs
+        LU, _, _, order, rank, is_suspect = saved.outputs
         (cotangent,) = cotangents
         # Of canonical form the trailing pivots are zero, too.
         if bool(is_suspect.any()) and not bool(LU.diagonal(dim1=-2, dim2=-1).all()):
             LU, cotangent = formula.extend(LU, rank), formula.mask_trailing(cotangent, rank)
             _refuse_zero_pivots(LU)
-        return (strategy.lu_backward(LU, order, cotangent),)
+        return (strategy.own("lu_backward", _backward, PackedLU(LU, order), cotangent),)
 
-    def explicit_backward(
-        self, strategy: Strategy, inputs: Tensors, outputs: Tensors, cotangents: Tensors
-    ) -> Tensors:
-        LU, _, _, order, rank, _ = outputs
+    def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
+        LU, _, _, order, rank, _ = at.outputs
         rows = formula.backward(
             Triangular, formula.extend(LU, rank), formula.mask_trailing(cotangents[0], rank)
         )
         return (formula.permute_rows(rows, order),)
 
-    def jvp(
-        self, strategy: Strategy, inputs: Tensors, outputs: Tensors, tangents: Gradients
-    ) -> Tensors:
-        LU, _, _, order, rank, _ = outputs
-        (tangent,) = tangents
-        assert tangent is not None
-        rows = formula.permute_rows(tangent, order_of(order))
+    def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
+        LU, _, _, order, rank, _ = at.outputs
+        rows = formula.permute_rows(only(tangents), order_of(order))
         result = formula.jvp(Triangular, formula.extend(LU, rank), rows)
         return (formula.mask_trailing(result, rank),)
 
@@ -221,3 +221,47 @@ def lu(A: Tensor, *, pivot: bool = True, strategy: StrategyChoice = "auto") -> L
         return LUResult(A.new_empty(0), L, U)
     identity = torch.eye(m, dtype=A.dtype, device=A.device)
     return LUResult(identity[order], L, U)
+
+
+def _exact(problem: Problem) -> tuple[Matrix, ...]:
+    from strategies.exact.lu import lu_gradient
+
+    matrix, cotangent = problem.operands
+    return (lu_gradient(matrix, cotangent, cotangent, problem.rank, problem.order),)
+
+
+def _exact_unpacked(problem: Problem) -> tuple[Matrix, ...]:
+    from strategies.exact.lu import lu_gradient
+
+    matrix, of_lower, of_upper = problem.operands
+    return (lu_gradient(matrix, of_lower, of_upper, problem.rank, problem.order),)
+
+
+def _unpacked_shapes(matrix: Shape) -> list[Shape]:
+    *batch, m, n = matrix
+    return [(*batch, m, min(m, n)), (*batch, min(m, n), n)]
+
+
+RECORDS = (
+    Operation(
+        name="lu_factor",
+        function=lu_factor,
+        outputs=lambda result: (result.LU,),
+        exact=_exact,
+        cells=grids.LU,
+        pivoted=True,
+        stem="lu",
+        amplification=lu_amplification,
+    ),
+    Operation(
+        name="lu",
+        function=lu,
+        outputs=lambda result: (result.L, result.U),
+        output_shapes=_unpacked_shapes,
+        exact=_exact_unpacked,
+        cells=grids.LU,
+        pivoted=True,
+        answered_by="lu_factor",
+        amplification=lu_amplification,
+    ),
+)

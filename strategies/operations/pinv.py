@@ -4,19 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
+from strategies import grids
 from strategies.autograd.choice import StrategyChoice, choose, first_that_can, require_float_matrix
-from strategies.autograd.nodes import Gradients, Rule, Tensors, run
+from strategies.autograd.nodes import run
+from strategies.autograd.rule import Gradients, Rule, Tensors, only
 from strategies.errors import raise_if_not_finite
 from strategies.factors import Dense
 from strategies.formulas import pinv as formula
-from strategies.interface import Strategy, Tolerance
+from strategies.interface import Saved, Strategy, Tolerance
+from strategies.operations.record import Operation, Shape
 from strategies.pseudo_inverse import PseudoInverse
 
-__all__ = ["as_factor", "pinv"]
+if TYPE_CHECKING:
+    from strategies.exact.balls import Matrix
+    from strategies.exact.problem import Problem
+
+__all__ = ["pinv"]
+
+
+def _forward(
+    strategy: Strategy, matrix: Tensor, *, rtol: Tolerance = None, atol: Tolerance = None
+) -> tuple[Tensor, PseudoInverse]:
+    inverse = strategy.factor(matrix, rtol=rtol, atol=atol)
+    return inverse.dense(), inverse
+
+
+def _backward(_: Strategy, saved: Saved, cotangent: Tensor) -> Tensor:
+    return formula.backward(saved.inverse, saved.matrix, cotangent)
 
 
 @dataclass(frozen=True)
@@ -27,39 +46,24 @@ class _Pinv(Rule):
     atol: Tolerance = None
 
     def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:
-        pinv, inverse = strategy.pseudo_inverse(inputs[0], rtol=self.rtol, atol=self.atol)
+        pinv, inverse = strategy.own(
+            "pinv_forward", _forward, inputs[0], rtol=self.rtol, atol=self.atol
+        )
         raise_if_not_finite(pinv, inputs[0])
         return (pinv,), inverse
 
     def backward(
-        self,
-        strategy: Strategy,
-        inverse: PseudoInverse | None,
-        inputs: Tensors,
-        outputs: Tensors,
-        cotangents: Tensors,
-        needed: Sequence[bool],
+        self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
     ) -> Gradients:
-        assert inverse is not None
-        return (strategy.pinv_backward(inverse, inputs[0], cotangents[0]),)
+        return (strategy.own("pinv_backward", _backward, saved, *cotangents),)
 
-    def explicit_backward(
-        self, strategy: Strategy, inputs: Tensors, outputs: Tensors, cotangents: Tensors
-    ) -> Tensors:
-        return (formula.backward(as_factor(*inputs, *outputs), inputs[0], cotangents[0]),)
+    def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
+        inverse = Dense.of_any_rank(at.matrix, at.result)
+        return (formula.backward(inverse, at.matrix, *cotangents),)
 
-    def jvp(
-        self, strategy: Strategy, inputs: Tensors, outputs: Tensors, tangents: Gradients
-    ) -> Tensors:
-        (tangent,) = tangents
-        assert tangent is not None
-        return (formula.jvp(as_factor(*inputs, *outputs), inputs[0], tangent),)
-
-
-def as_factor(matrix: Tensor, pinv: Tensor) -> Dense:
-    """A⁺ as a factor whose every use is differentiable in A and A⁺, of whatever rank."""
-    rank = torch.zeros(matrix.shape[:-2], dtype=torch.int64, device=matrix.device)
-    return Dense(matrix, pinv, rank, full_column_rank=False, full_row_rank=False)
+    def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
+        inverse = Dense.of_any_rank(at.matrix, at.result)
+        return (formula.jvp(inverse, at.matrix, only(tangents)),)
 
 
 def pinv(
@@ -95,7 +99,7 @@ def pinv(
         >>> A.grad.round(decimals=4).flatten()
         tensor([-0.0272, -0.0496])
     """
-    candidates = choose(strategy, "pinv", A)
+    candidates = choose(strategy, "pinv", A, any_rank=True)
     if candidates[0].forward_is_differentiable:
         return torch.linalg.pinv(A, atol=atol, rtol=rtol, hermitian=hermitian)
     require_float_matrix("pinv", A, square=hermitian)
@@ -111,3 +115,27 @@ def pinv(
         return run(_Pinv(rtol, atol), chosen, A)[0]
 
     return first_that_can(candidates, compute)
+
+
+def _exact(problem: Problem) -> tuple[Matrix, ...]:
+    from strategies.exact.pinv import pinv_gradient
+
+    matrix, cotangent = problem.operands
+    return (pinv_gradient(matrix, cotangent, problem.profile),)
+
+
+def _output_shapes(matrix: Shape) -> list[Shape]:
+    *batch, m, n = matrix
+    return [(*batch, n, m)]
+
+
+RECORDS = (
+    Operation(
+        name="pinv",
+        function=pinv,
+        output_shapes=_output_shapes,
+        exact=_exact,
+        cells=grids.PINV,
+        truncates=True,
+    ),
+)

@@ -4,17 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from strategies.autograd.choice import StrategyChoice, choose, require_float_matrix
-from strategies.autograd.nodes import Gradients, Rule, Tensors, run
+from strategies import grids
+from strategies.autograd.choice import (
+    StrategyChoice,
+    choose,
+    require_float_matrix,
+    require_same_kind,
+)
+from strategies.autograd.nodes import run
+from strategies.autograd.rule import Gradients, Rule, Tensors
 from strategies.formulas import solve as formula
-from strategies.interface import Strategy
+from strategies.interface import Saved, Strategy
+from strategies.operations.record import Operation
 from strategies.pseudo_inverse import PseudoInverse
 
+if TYPE_CHECKING:
+    from strategies.exact.balls import Matrix
+    from strategies.exact.problem import Problem
+
 __all__ = ["solve"]
+
+
+def _forward(strategy: Strategy, matrix: Tensor, rhs: Tensor) -> tuple[Tensor, PseudoInverse]:
+    inverse = strategy.factor_square(matrix)
+    return inverse.apply(rhs), inverse
+
+
+def _backward(
+    _: Strategy, saved: Saved, cotangent: Tensor, *, need_matrix: bool = True
+) -> Gradients:
+    return formula.backward(saved.inverse, saved.result, cotangent, need_matrix=need_matrix)
 
 
 @dataclass(frozen=True)
@@ -23,32 +47,20 @@ class _Solve(Rule):
     arity = 2
 
     def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:
-        X, inverse = strategy.solve(*inputs)
+        X, inverse = strategy.own("solve_forward", _forward, *inputs)
         return (X,), inverse
 
     def backward(
-        self,
-        strategy: Strategy,
-        inverse: PseudoInverse | None,
-        inputs: Tensors,
-        outputs: Tensors,
-        cotangents: Tensors,
-        needed: Sequence[bool],
+        self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
     ) -> Gradients:
-        assert inverse is not None
-        return strategy.solve_backward(inverse, *outputs, *cotangents, need_matrix=needed[0])
+        return strategy.own("solve_backward", _backward, saved, *cotangents, need_matrix=needed[0])
 
-    def explicit_backward(
-        self, strategy: Strategy, inputs: Tensors, outputs: Tensors, cotangents: Tensors
-    ) -> Tensors:
-        rhs_gradient = torch.linalg.solve(inputs[0].mH, cotangents[0])
-        return -rhs_gradient @ outputs[0].mH, rhs_gradient
+    def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
+        rhs_gradient = torch.linalg.solve(at.matrix.mH, cotangents[0])
+        return -rhs_gradient @ at.result.mH, rhs_gradient
 
-    def jvp(
-        self, strategy: Strategy, inputs: Tensors, outputs: Tensors, tangents: Gradients
-    ) -> Tensors:
-        dA, dB = tangents
-        return (torch.linalg.solve(inputs[0], formula.rhs_tangent(outputs[0], dA, dB)),)
+    def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
+        return (torch.linalg.solve(at.matrix, formula.rhs_tangent(at.result, *tangents)),)
 
 
 def solve(A: Tensor, B: Tensor, *, left: bool = True, strategy: StrategyChoice = "auto") -> Tensor:
@@ -104,16 +116,7 @@ def _solve_broadcast(strategy: Strategy, A: Tensor, B: Tensor) -> Tensor:
 def _require_matching(
     A: Tensor, B: Tensor, rhs: Tensor, *, left: bool, is_vector: bool, asked_left: bool
 ) -> None:
-    if A.dtype != B.dtype:
-        raise RuntimeError(
-            f"linalg.solve: Expected A and B to have the same dtype, but found A of type {A.dtype} "
-            f"and B of type {B.dtype} instead"
-        )
-    if A.device != B.device:
-        raise RuntimeError(
-            f"linalg.solve: Expected A and B to be on the same device, but found A on {A.device} "
-            f"and B on {B.device} instead"
-        )
+    require_same_kind("solve", A, B)
     if is_vector and not asked_left:
         raise RuntimeError(
             "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. "
@@ -125,3 +128,22 @@ def _require_matching(
             f"{'AX = B' if left else 'XA = B'} ({A.shape[-2]}x{A.shape[-1]} and "
             f"{'x'.join(map(str, rhs.shape[-2:]))})"
         )
+
+
+def _exact(problem: Problem) -> tuple[Matrix, ...]:
+    from strategies.exact.square import solve_gradient
+
+    return solve_gradient(*problem.operands)
+
+
+RECORDS = (
+    Operation(
+        name="solve",
+        function=solve,
+        exact=_exact,
+        cells=grids.SOLVE,
+        arity=2,
+        square=True,
+        needs_full_rank=True,
+    ),
+)

@@ -3,116 +3,133 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-import pandas as pd
-
+from strategies import operations, registry
+from strategies.files import UnusableFileError, write_text
+from strategies.measuring.case import Case
+from strategies.measuring.machine import Machine
+from strategies.measuring.measurement import Cell, Objective, Status
 from strategies.policy import BASELINE
-from strategies.selection.files import UnusableFileError
-from strategies.selection.recommendation import case_text, cells_in_order, seconds, times
-from strategies.selection.rows import latest
-from strategies.selection.verdicts import Verdict, order
+from strategies.selection.text import NOTHING, provenance, seconds, times
+from strategies.selection.verdicts import Judged, JudgedCell, Verdict, simplicity
+from strategies.store import Run, newest_cells
 
-BEGIN = "<!-- recommendation: begin -->"
-END = "<!-- recommendation: end -->"
+_BEGIN = re.compile(r"<!-- recommendation: (.*?) *-->")
+_END = "<!-- recommendation: end -->"
 
-_RUN = ["machine", "dtype", "device"]
+_OUR_BEST = "our best"
 
-
-def answer(judged: pd.DataFrame, rows: pd.DataFrame, simplest_first: Sequence[str]) -> str:
-    """One table for every machine, dtype and device: a line a case, a column a strategy.
-
-    The column of native holds its time, the others speed-ups over it (times where native did not
-    run). Bold is the strategy to use, ≈ a tie with it, parentheses say ineligible. What was measured
-    beside other libraries follows in tables of its own.
-
-    Args:
-        judged: as `verdicts.judge` gives them.
-        rows: all results, of which the other libraries' are taken for the same dtypes and devices.
-        simplest_first: strategies in the order of the columns; `strategies.available()`.
-    """
-    runs = list(judged.groupby(_RUN, sort=True))
-    tables = [f"{_heading(shown)}\n\n{_verdicts(shown, simplest_first)}" for _, shown in runs]
-    peers = latest(rows[rows["is_peer"] & rows["status"].eq("ok") & rows["log10_cond"].isna()])
-    for (machine, dtype, device), beside in peers.groupby(_RUN, sort=True):
-        if (machine, dtype, device) in dict(runs):
-            heading = f"Beside other libraries: {_heading(beside)}"
-            tables.append(f"{heading}\n\n{_libraries(beside, simplest_first)}")
-    return "\n\n".join(tables)
+_Line = tuple[Machine, Case, Mapping[str, str]]
+"""What a table says of a case, by strategies or libraries."""
 
 
-def put_between_markers(path: Path, text: str) -> None:
-    """Replaces what a file holds between `BEGIN` and `END`.
+def update(
+    path: Path, judged: Sequence[JudgedCell], runs: Sequence[Run], objective: Objective
+) -> None:
+    """Replaces what a page holds between two markers by tables of the verdicts.
 
-    Raises:
-        UnusableFileError: it cannot be read or written, or does not have the markers once each.
+    The first marker is `<!-- recommendation: CASES -->`, where CASES is "all" or cases separated by
+    commas, as "pinv 4096x32, solve 512x512 float32"; in the second, CASES is "end". What the runs
+    say of other libraries follows the verdicts.
     """
     try:
         page = path.read_text(encoding="utf-8")
-        if page.count(BEGIN) != 1 or page.count(END) != 1 or page.index(BEGIN) > page.index(END):
-            raise UnusableFileError(path, f"lacks a pair of lines {BEGIN} and {END}")
-        before, after = page.split(BEGIN)[0], page.split(END)[1]
-        path.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
-    except OSError as error:
-        raise UnusableFileError(path, f"cannot be read and written ({error.strerror})") from error
-
-
-def _heading(shown: pd.DataFrame) -> str:
-    first = shown.iloc[0]
-    hardware = first["cpu"] if first["device"] == "cpu" else first["gpu"]
-    parts = [hardware or first["machine"]]
-    parts += [f"{first['threads']} threads"] if first["threads"] else []
-    parts += [f"torch {first['torch']}"] if first["torch"] else []
-    parts += [f"commit {first['commit'][:8]}"] if first["commit"] else []
-    started = shown["started_at"].max()
-    parts += [] if pd.isna(started) else [started.date().isoformat()]
-    return f"**{first['dtype']}, {first['device']}** · " + " · ".join(parts)
-
-
-def _verdicts(shown: pd.DataFrame, simplest_first: Sequence[str]) -> str:
-    strategies = sorted(shown["strategy"].unique(), key=order(simplest_first))
-    lines = [
-        [*_case(cell), *(_entry(cell[cell["strategy"].eq(name)]) for name in strategies)]
-        for cell in cells_in_order(shown)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UnusableFileError(path, f"cannot be read ({error})") from error
+    markers = list(_BEGIN.finditer(page))
+    if len(markers) != 2 or markers[1].group() != _END:
+        raise UnusableFileError(path, f"lacks lines <!-- recommendation: all --> and {_END}")
+    begin, end = markers
+    wanted = None if begin[1] == "all" else [Case.parse(text) for text in begin[1].split(",")]
+    verdicts = [(each.machine, each.case, _verdicts(each, objective)) for each in judged]
+    peers = newest_cells([run for run in runs if run.kind == "peers"])
+    libraries = [(machine, cell.case, _libraries(cell)) for machine, cell in peers]
+    tables = [
+        table
+        for lines in (verdicts, libraries)
+        for table in _tables([line for line in lines if wanted is None or line[1] in wanted])
     ]
-    return _table(strategies, lines)
+    text = "\n\n".join(tables)
+    write_text(path, f"{page[: begin.end()]}\n{text}\n{page[end.start() :]}")
 
 
-def _libraries(beside: pd.DataFrame, ours: Sequence[str]) -> str:
-    """Native's time, and how much faster our best strategy and every other library are."""
-    others = sorted(set(beside["strategy"]) - set(ours))
-    lines = []
-    for cell in cells_in_order(beside):
-        of = cell.set_index("strategy")
-        native = seconds(of["backward_seconds"].get(BASELINE, math.nan))
-        best = of[of.index.isin(ours) & (of.index != BASELINE)]["speedup_over_native"].dropna()
-        mine = f"{times(best.iloc[0])} `{best.index[0]}`" if len(best) else "–"
-        theirs = (of["speedup_over_native"].get(name, math.nan) for name in others)
-        lines.append([*_case(cell), native, mine, *map(times, theirs)])
-    return _table([BASELINE, "our best", *others], lines)
+def _tables(lines: Sequence[_Line]) -> Iterator[str]:
+    """A table for every dtype, device and machine: a line a case, a column a strategy or library."""
+
+    def kind(line: _Line) -> tuple[str, str, str]:
+        machine, case, _ = line
+        return machine.name, case.dtype_name, case.device
+
+    for machine, dtype, device in sorted(set(map(kind, lines))):
+        shown = [line for line in lines if kind(line) == (machine, dtype, device)]
+        names = {name for _, _, entries in shown for name in entries}
+        columns = sorted(
+            names, key=lambda name: (name not in (BASELINE, _OUR_BEST), simplicity(name))
+        )
+        rows = [["operation", "matrix", *columns], ["---", "---", *["--:"] * len(columns)]]
+        for _, case, entries in sorted(shown, key=lambda line: _importance(line[1])):
+            words = (entries.get(name, NOTHING) for name in columns)
+            rows.append([f"`{case.operation}`", case.sizes, *words])
+        heading = f"**{dtype}, {device}** · " + "; ".join(provenance(line[0] for line in shown))
+        yield "\n".join([heading, "", *(f"| {' | '.join(row)} |" for row in rows)])
 
 
-def _case(cell: pd.DataFrame) -> tuple[str, str]:
-    return f"`{cell['operation'].iloc[0]}`", case_text(cell.iloc[0])
+def _importance(case: Case) -> tuple[float, ...]:
+    """Sorts cases by operation, single matrices before batches, large before small."""
+    m, n = case.shape
+    work = m * n * min(m, n) * max(case.batch, 1)
+    operation = operations.names().index(case.operation)
+    return operation, case.batch > 0, case.rank is not None, -work, case.rhs
 
 
-def _entry(measured: pd.DataFrame) -> str:
-    """What the table says of a strategy in a case; of none, a dash."""
-    if measured.empty:
-        return "–"
-    row = measured.iloc[0]
-    if row["status"] != "ok":
-        return "–" if row["status"] == "n/a" else str(row["status"])
-    speedup = row["speedup_over_native"]
-    is_time = row["strategy"] == BASELINE or math.isnan(speedup)
-    text = seconds(row["backward_seconds"]) if is_time else times(speedup)
-    if row["chosen"]:
+def _verdicts(cell: JudgedCell, objective: Objective) -> dict[str, str]:
+    """A line by strategies: native's time, and the others' speed-up over it.
+
+    A time stands also for the others where native did not run. Bold is the strategy to use, ≈ a tie
+    with it, ? what is too noisy to tell, parentheses say ineligible.
+    """
+    return {each.strategy: _entry(cell, each, objective) for each in cell.judged}
+
+
+def _entry(cell: JudgedCell, judged: Judged, objective: Objective) -> str:
+    if judged.measurement.status is Status.NOT_APPLICABLE:
+        return NOTHING
+    if judged.measurement.status is not Status.OK:
+        return str(judged.measurement.status)
+    speedup = cell.cell.speedup(BASELINE, judged.strategy, objective)[0]
+    cost = judged.measurement.cost(objective)
+    is_time = judged.strategy == BASELINE or not speedup > 0
+    text = seconds(cost.seconds if cost else None) if is_time else times(speedup)
+    if judged.chosen and not cell.is_too_noisy:
         return f"**{text}**"
-    return {Verdict.TIE: f"≈ {text}", Verdict.INELIGIBLE: f"({text})"}.get(row["verdict"], text)
+    if judged.is_too_noisy:
+        return f"? {text}"
+    return {Verdict.TIE: f"≈ {text}", Verdict.INELIGIBLE: f"({text})"}.get(judged.verdict, text)
 
 
-def _table(columns: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    rule = ["---", "---", *["--:"] * len(columns)]
-    table = [["operation", "matrix", *columns], rule, *lines]
-    return "\n".join(f"| {' | '.join(line)} |" for line in table)
+def _libraries(cell: Cell) -> dict[str, str]:
+    """A line by libraries: native's time, and how much faster our best strategy and the others are.
+
+    Of each both objectives: forward and backward together / the backward alone.
+    """
+    ours = registry.available()
+    entries: dict[str, list[str]] = {}
+    for objective in (Objective.FORWARD_BACKWARD, Objective.BACKWARD):
+        native = cell.get(BASELINE)
+        cost = native.cost(objective) if native else None
+        names = [each.strategy for each in cell if each.strategy != BASELINE]
+        speeds = {name: cell.speedup(BASELINE, name, objective)[0] for name in names}
+        best = max(
+            (speeds[name] for name in names if name in ours and speeds[name] > 0), default=math.nan
+        )
+        texts = {BASELINE: seconds(cost.seconds if cost else None), _OUR_BEST: times(best)}
+        texts |= {name: times(speeds[name]) for name in names if name not in ours}
+        for name, text in texts.items():
+            entries.setdefault(name, []).append(text)
+    return {
+        name: NOTHING if set(texts) == {NOTHING} else " / ".join(texts)
+        for name, texts in entries.items()
+    }

@@ -1,49 +1,34 @@
 """Which strategy to use in each case, and what that rests on.
 
-A strategy is *eligible* if it ran and is accurate: its error is at most ten times the best in the
-case, or what a stable method may have, or within the tolerance asked for, and at no condition
-number that was measured does it lose digits that others keep. Of the eligible ones the fastest is
-*best*. Those that cannot be told from it form a *tie*, and a tie goes to the simplest. What a
-verdict rests on stands beside it.
+Of the eligible strategies the fastest is *best*. Those that cannot be told from it form a *tie*, and a
+tie goes to the simplest.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-import numpy as np
-import pandas as pd
+from strategies import registry
+from strategies.measuring.case import Case
+from strategies.measuring.machine import Machine
+from strategies.measuring.measurement import Cell, Measurement, Objective, Status
+from strategies.selection.eligibility import ANY, Criteria, breakdowns, why_ineligible
+from strategies.store import Run, newest_cells
 
-from strategies.accuracy.measures import PASS_BELOW
-from strategies.policy import BASELINE
-from strategies.selection.rows import CELL, UNIT_ROUNDOFF, latest
-
-ACCURACY_FACTOR = 10.0
-"""How much larger than the best error of its case an error may be."""
+__all__ = ["Criteria", "Judged", "JudgedCell", "Verdict", "judge", "judge_cell"]
 
 RESOLUTION = 1.05
-"""Ratios within this of 1 are a tie. Every strategy is measured in a process of its own, and
-processes differ by some percent (memory layout, clock rate), which no interval within one shows."""
+"""Ratios within this of 1 are a tie: timings of one machine repeat no better, whatever the interval
+of one run says (memory layout, clock rate)."""
 
 LARGEST_PRICE_OF_SIMPLICITY = 1.1
 """A tie goes to a simpler strategy only if that is slower by no more than this, noise or not."""
 
-WORST_CONDITION = 0.1
-"""Beyond κ u of this, the gradient has no correct digit to compare strategies by."""
-
-COMPARED = ["machine", *CELL]
-"""Rows that agree in these are compared with each other."""
-
-
-class Objective(StrEnum):
-    """What is to be small."""
-
-    BACKWARD = "backward"
-    FORWARD_BACKWARD = "forward_backward"
-    MEMORY = "memory"
+NOISY = 2.0
+"""An interval that holds both faster and slower, and whose ends are this factor apart, says nothing."""
 
 
 class Verdict(StrEnum):
@@ -55,209 +40,168 @@ class Verdict(StrEnum):
     INELIGIBLE = "ineligible"
 
 
-_SPEEDUPS = [f"speedup_over_native{end}" for end in ("", "_low", "_high")]
+@dataclass(frozen=True)
+class Judged:
+    """The verdict on one strategy in one case.
+
+    Attributes:
+        measurement: what it rests on.
+        verdict: best, tie, slower or ineligible.
+        reason: why it is ineligible, else empty.
+        chosen: whether it is the one to use.
+        ratio: its cost over the fastest eligible one's; NaN where there is none.
+        ratio_low: lower end of an interval that holds the true ratio if both measured intervals
+            hold the true costs.
+        ratio_high: its upper end.
+    """
+
+    measurement: Measurement
+    verdict: Verdict
+    reason: str
+    chosen: bool
+    ratio: float
+    ratio_low: float
+    ratio_high: float
+
+    @property
+    def strategy(self) -> str:
+        """The name."""
+        return self.measurement.strategy
+
+    @property
+    def is_eligible(self) -> bool:
+        """Whether it ran and is accurate."""
+        return self.verdict is not Verdict.INELIGIBLE
+
+    @property
+    def is_too_noisy(self) -> bool:
+        """Whether it may as well be much faster as much slower than the fastest."""
+        both = self.ratio_low < 1 / RESOLUTION and self.ratio_high > RESOLUTION
+        return self.is_eligible and both and self.ratio_high > NOISY * self.ratio_low
 
 
 @dataclass(frozen=True)
-class Criteria:
-    """What the user asks of a strategy.
+class JudgedCell:
+    """The verdict on all strategies in one case.
 
     Attributes:
-        objective: what is to be small.
-        accuracy: the largest relative error accepted; None stands for ten times the best.
-        memory_bytes: the most memory that the backward may take above its graph.
+        machine: where it was measured.
+        cell: what was measured.
+        judged: the strategies from best to worst.
+        source: the file that the measurement is in.
     """
 
-    objective: Objective = Objective.BACKWARD
-    accuracy: float | None = None
-    memory_bytes: float | None = None
+    machine: Machine
+    cell: Cell
+    judged: tuple[Judged, ...]
+    source: str = ""
+
+    @property
+    def case(self) -> Case:
+        """What was computed."""
+        return self.cell.case
+
+    @property
+    def chosen(self) -> Judged | None:
+        """The strategy to use; None where none is eligible."""
+        return next((each for each in self.judged if each.chosen), None)
+
+    @property
+    def ties(self) -> tuple[str, ...]:
+        """The other strategies that cannot be told from the fastest."""
+        tied = (each for each in self.judged if each.verdict is Verdict.TIE and not each.chosen)
+        return tuple(each.strategy for each in tied)
+
+    @property
+    def is_too_noisy(self) -> bool:
+        """Whether the choice rests on an interval that says nothing."""
+        return any(each.is_too_noisy for each in self.judged)
 
 
-Unstable = Mapping[tuple[str, str, str], str]
-"""Why a strategy loses accuracy, by operation, dtype and its name."""
-
-
-def judge(
-    rows: pd.DataFrame,
-    simplest_first: Sequence[str],
-    criteria: Criteria = Criteria(),
-    unstable: Unstable | None = None,
-) -> pd.DataFrame:
-    """Judges every strategy in every case, on the newest run of each machine.
+def judge(runs: Sequence[Run], criteria: Criteria = ANY) -> list[JudgedCell]:
+    """Judges every strategy in every timed case, by the newest measurement of each machine.
 
     Args:
-        rows: as `strategies.selection.rows.load` gives them.
-        simplest_first: strategies in the order in which ties are given; `strategies.available()`.
-            Others come after them, by name.
+        runs: as `strategies.store.load` gives them; those that are not of kind "grid" do not count.
         criteria: what is asked.
-        unstable: strategies to leave out; None stands for the `breakdowns` that the rows show.
 
-    Returns:
-        The rows of timed cases, each case's strategies from best to worst, with the columns
-
-        * verdict: best, tie, slower or ineligible;
-        * reason: why it is ineligible, else empty;
-        * chosen: whether it is the one to use, exactly one a case that has an eligible strategy;
-        * ratio, ratio_low, ratio_high: its cost over the fastest eligible one's, and an interval that
-            holds the true ratio if both measured intervals hold the true costs;
-        * paired: whether the ratio comes from measurements taken in turn.
+    Raises:
+        ValueError: no case was timed as the objective asks.
     """
-    rows = latest(rows[~rows["is_peer"]])
-    if unstable is None:
-        unstable = breakdowns(rows, criteria.accuracy)
-    rank = order(simplest_first)
-    timed = rows[rows["log10_cond"].isna()].copy()
-    # What was measured for the baseline against itself is noise around this.
-    timed.loc[timed["strategy"].eq(BASELINE) & timed["status"].eq("ok"), _SPEEDUPS] = 1.0
+    runs = [run for run in runs if run.kind == "grid"]
+    unstable = breakdowns(runs, criteria.accuracy)
+    sources = {id(run.machine): run.path for run in runs}
     judged = [
-        _judge_case(case, unstable, rank, criteria)
-        for _, case in timed.groupby(COMPARED, dropna=False, sort=False)
+        judge_cell(
+            machine,
+            cell,
+            criteria,
+            unstable.get((cell.case.operation, cell.case.dtype_name), {}),
+            sources[id(machine)],
+        )
+        for machine, cell in newest_cells(runs, lambda cell: _is_timed(cell, criteria.objective))
     ]
     if not judged:
         raise ValueError(
-            "the results hold no timed case, only conditioning or other libraries; run the whole suite"
+            f"the results hold no case in which {criteria.objective} was measured; "
+            "`backward-strategies run` measures some"
         )
-    return pd.concat(judged, ignore_index=True)
+    return judged
 
 
-def breakdowns(
-    rows: pd.DataFrame, accuracy: float | None = None
-) -> dict[tuple[str, str, str], str]:
-    """The strategies that lose accuracy as conditioning worsens, and where.
-
-    With an accuracy asked for there are none: a limit that the user sets is about their own
-    matrices, and is applied to the case alone.
-
-    A dtype without such measurements inherits from those that have them: what a strategy does with
-    the condition number is in its formula, not in the precision.
-
-    Returns:
-        By (operation, dtype, strategy), the reason in words.
-    """
-    found: dict[tuple[str, str, str], str] = {}
-    if accuracy is not None:
-        return found
-    conditioned = rows[rows["log10_cond"].notna() & rows["rank"].isna() & rows["matrix"].eq("")]
-    for _, case in conditioned.groupby(COMPARED, dropna=False):
-        first = case.iloc[0]
-        attainable = 10.0 ** first["log10_cond"] * UNIT_ROUNDOFF[first["dtype"]]
-        if attainable > WORST_CONDITION:
-            continue
-        limit = error_limit(case, first["log10_cond"])
-        for strategy, status, error in zip(
-            case["strategy"], case["status"], case["error"], strict=True
-        ):
-            key = (first["operation"], first["dtype"], strategy)
-            if key not in found and status == "ok" and error > limit:
-                found[key] = (
-                    f"unstable: at κ = 1e{first['log10_cond']:.0f} its error is {error:.1e}, "
-                    f"the best is {case['error'].min():.1e}"
-                )
-    measured = set(zip(conditioned["operation"], conditioned["dtype"], strict=True))
-    for operation, dtype in set(zip(rows["operation"], rows["dtype"], strict=True)) - measured:
-        for (other, source, strategy), why in list(found.items()):
-            if other == operation:
-                found.setdefault((operation, dtype, strategy), f"{why} ({source})")
-    return found
-
-
-def _judge_case(
-    case: pd.DataFrame,
-    unstable: Unstable,
-    rank: Callable[[str], tuple[int, str]],
+def judge_cell(
+    machine: Machine,
+    cell: Cell,
     criteria: Criteria,
-) -> pd.DataFrame:
-    case = case.assign(**_costs(case, criteria.objective))
-    limit = criteria.accuracy if criteria.accuracy is not None else error_limit(case)
-    reasons = [_why_ineligible(row, limit, unstable, criteria) for _, row in case.iterrows()]
-    case["reason"] = reasons
-    eligible = case["reason"] == ""
-    best = case[eligible].nsmallest(1, "cost")
-    if best.empty:
-        relative = dict.fromkeys(("ratio", "ratio_low", "ratio_high"), math.nan)
-    else:
-        fastest = best.iloc[0]
-        relative = {
-            "ratio": case["cost"] / fastest["cost"],
-            "ratio_low": case["cost_low"] / fastest["cost_high"],
-            "ratio_high": case["cost_high"] / fastest["cost_low"],
-        }
-    case = case.assign(**relative)
-    if not best.empty:
-        case.loc[best.index, ["ratio_low", "ratio_high"]] = 1.0
-    same = eligible & (case["ratio_low"] <= RESOLUTION)
-    verdicts = np.where(same, Verdict.TIE if same.sum() > 1 else Verdict.BEST, Verdict.SLOWER)
-    case["verdict"] = np.where(eligible, verdicts, Verdict.INELIGIBLE)
-    candidates = case[same & (case["ratio"] <= LARGEST_PRICE_OF_SIMPLICITY)]["strategy"]
-    case["chosen"] = eligible & (case["strategy"] == min(candidates, key=rank, default=None))
-    return case.sort_values(
-        ["chosen", "verdict", "ratio"],
-        ascending=[False, True, True],
-        key=lambda column: column.map(list(Verdict).index) if column.name == "verdict" else column,
-        kind="stable",
-    ).drop(columns=["cost", "cost_low", "cost_high"])
+    unstable: Mapping[str, str],
+    source: str = "",
+) -> JudgedCell:
+    """Judges every strategy in one case, whatever it was measured for.
 
-
-def _costs(case: pd.DataFrame, objective: Objective) -> dict[str, pd.Series | bool]:
-    """What each strategy costs, and the ends of its interval, in a unit common to the case.
-
-    The backward's cost is in units of native's, since those ratios were taken in turn, unless
-    some strategy that ran lacks one.
+    What is unstable in other cases of the operation and dtype is not eligible, for the reason given.
     """
-    if objective is Objective.MEMORY:
-        # Counted, not sampled. An exact zero would make every ratio to it infinite.
-        cost = case["peak_bytes"].clip(lower=1.0)
-        return {"cost": cost, "cost_low": cost, "cost_high": cost, "paired": False}
-    speedups = case.loc[case["status"] == "ok", "speedup_over_native"]
-    paired = objective is Objective.BACKWARD and not speedups.empty and bool(speedups.gt(0).all())
-    if paired:
-        cost = 1 / case["speedup_over_native"]
-        low, high = 1 / case["speedup_over_native_high"], 1 / case["speedup_over_native_low"]
-        # An interval that reaches down to zero excludes no slowness.
-        high = high.where(high > 0, math.inf)
-    else:
-        column = f"{objective}_seconds"
-        cost, low, high = case[column], case[f"{column}_low"], case[f"{column}_high"]
-    return {
-        "cost": cost,
-        "cost_low": low.fillna(cost),
-        "cost_high": high.fillna(cost),
-        "paired": paired,
-    }
+    reasons = why_ineligible(cell, unstable, criteria)
+    costs = {each.strategy: each.cost(criteria.objective) for each in cell}
+    eligible = {name: cost.seconds for name, cost in costs.items() if cost and not reasons[name]}
+    fastest = min(eligible, key=eligible.__getitem__, default="")
+    ratios = {name: cell.speedup(name, fastest, criteria.objective) for name in costs}
+    same = [name for name in eligible if ratios[name][1] <= RESOLUTION]
+    affordable = [name for name in same if ratios[name][0] <= LARGEST_PRICE_OF_SIMPLICITY]
+    chosen = min(affordable, key=simplicity, default="")
+
+    def verdict(name: str) -> Verdict:
+        if name not in eligible:
+            return Verdict.INELIGIBLE
+        if name not in same:
+            return Verdict.SLOWER
+        return Verdict.TIE if len(same) > 1 else Verdict.BEST
+
+    def order(each: Judged) -> tuple[bool, int, float]:
+        ratio = math.inf if math.isnan(each.ratio) else each.ratio
+        return not each.chosen, list(Verdict).index(each.verdict), ratio
+
+    judged = [
+        Judged(each, verdict(name), reasons[name], name == chosen, *ratios[name])
+        for name, each in zip(costs, cell, strict=True)
+    ]
+    return JudgedCell(machine, cell, tuple(sorted(judged, key=order)), source)
 
 
-def error_limit(rows: pd.DataFrame, log10_cond: float = 1.0) -> float:
-    """The largest error that is accurate enough in a case.
-
-    Ten times the best error; or `PASS_BELOW` κ u, where LAPACK's tests begin to fail, if that is
-    more: among seven methods that all are as good as can be, the luckiest is no yardstick.
-
-    Args:
-        rows: the strategies of one case.
-        log10_cond: its κ, 10 where times are taken.
-    """
-    best = float(rows.loc[rows["status"] == "ok", "error"].min())
-    attainable = 10.0**log10_cond * UNIT_ROUNDOFF[rows["dtype"].iloc[0]]
-    return max(ACCURACY_FACTOR * best, PASS_BELOW * attainable) if best == best else best
+def machines(cells: Iterable[JudgedCell]) -> list[Machine]:
+    """Where the cells were measured: every run once, oldest first."""
+    found = {id(cell.machine): cell.machine for cell in cells}
+    return sorted(found.values(), key=lambda machine: machine.started_at)
 
 
-def _why_ineligible(row: pd.Series, limit: float, unstable: Unstable, criteria: Criteria) -> str:
-    """The reason in words, or an empty string."""
-    if row["status"] != "ok":
-        return str(row["status"])
-    if not row["cost"] > 0:
-        return f"{criteria.objective} not measured"
-    if row["error"] > limit:
-        return f"error {row['error']:.1e} exceeds {limit:.1e}"
-    # NaN as a limit: nobody's error was measured here, which counts against nobody.
-    if math.isnan(row["error"]) and not math.isnan(limit):
-        return "error not measured, or not a number"
-    if criteria.memory_bytes is not None and not row["peak_bytes"] <= criteria.memory_bytes:
-        return f"memory {row['peak_bytes']:.1e} B exceeds {criteria.memory_bytes:.1e} B"
-    return unstable.get((row["operation"], row["dtype"], row["strategy"]), "")
+def simplicity(name: str) -> tuple[int, str]:
+    """A key that sorts strategies from simple to elaborate, those that are not installed last."""
+    names = registry.available()
+    return (names.index(name) if name in names else len(names), name)
 
 
-def order(simplest_first: Sequence[str]) -> Callable[[str], tuple[int, str]]:
-    """A key that sorts strategies as given, and all others by name after them."""
-    ranks = {name: rank for rank, name in enumerate(simplest_first)}
-    return lambda name: (ranks.get(name, len(ranks)), name)
+def _is_timed(cell: Cell, objective: Objective) -> bool:
+    """Whether a cell compares costs, and is not there for its errors alone."""
+    if cell.case.log10_cond is not None or cell.case.matrix is not None:
+        return False
+    ran = [each for each in cell if each.status is Status.OK]
+    return not ran or any(each.cost(objective) for each in ran)

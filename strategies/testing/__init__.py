@@ -22,14 +22,25 @@ from strategies.testing import conduct_checks, factor_checks, global_state, grad
 from strategies.testing.checks import Check, NotApplicableError, Violation, on
 from strategies.testing.report import ConformanceError, Outcome, Report, Status
 
-__all__ = ["CHECKS", "ConformanceError", "Outcome", "Report", "Status", "check_strategy"]
+__all__ = [
+    "ConformanceError",
+    "Outcome",
+    "Report",
+    "Status",
+    "check_strategy",
+    "checks",
+    "outcome_of",
+]
 
-CHECKS: tuple[Check, ...] = (
-    *conduct_checks.CHECKS,
-    *factor_checks.CHECKS,
-    *gradient_checks.CHECKS,
-)
-"""Every check, in the order in which they run."""
+
+def checks() -> tuple[Check, ...]:
+    """Every check, in the order in which they run; operations that were added have theirs.
+
+    Example:
+        >>> "gradient of pinv" in [check.name for check in checks()]
+        True
+    """
+    return (*conduct_checks.CHECKS, *factor_checks.CHECKS, *gradient_checks.checks())
 
 
 def check_strategy(strategy: Strategy | type[Strategy], device: str = "cpu") -> Report:
@@ -56,29 +67,30 @@ def check_strategy(strategy: Strategy | type[Strategy], device: str = "cpu") -> 
     if not isinstance(strategy, Strategy):
         raise TypeError(f"expected a Strategy or a subclass of it, got {strategy!r}")
     with on(device):
-        return Report(str(strategy.name), tuple(_outcome(check, strategy) for check in CHECKS))
+        return Report(str(strategy.name), tuple(outcome_of(check, strategy) for check in checks()))
 
 
-def _outcome(check: Check, strategy: Strategy) -> Outcome:
+def outcome_of(check: Check, strategy: Strategy) -> Outcome:
+    """Run one check of `checks()`; global state that the strategy changed is set back."""
+    status, detail = Status.FAILED, ""
     try:
         with global_state.preserved():
             check.run(strategy)
+        status = Status.PASSED
     except NotApplicableError as reason:
-        return Outcome(check.name, Status.NOT_APPLICABLE, str(reason))
+        status, detail = Status.NOT_APPLICABLE, str(reason)
     except Violation as violation:
-        return Outcome(check.name, Status.FAILED, str(violation))
+        detail = str(violation)
     except UnsupportedError as refusal:
-        return _refused(check, str(refusal))
+        # A strategy may decline a case, if it says who takes it.
+        if any(f"'{name}'" in str(refusal) for name in strategies.available()):
+            status, detail = Status.NOT_APPLICABLE, str(refusal)
+        else:
+            detail = (
+                f"UnsupportedError must name, in quotes, a strategy that can; it says: {refusal}"
+            )
     except ImportError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever a strategy raises is a finding
-        return Outcome(check.name, Status.FAILED, f"{type(error).__name__}: {error}")
-    return Outcome(check.name, Status.PASSED)
-
-
-def _refused(check: Check, message: str) -> Outcome:
-    """A strategy may decline a case, if it says who takes it."""
-    if any(f"'{name}'" in message for name in strategies.available()):
-        return Outcome(check.name, Status.NOT_APPLICABLE, message)
-    detail = f"UnsupportedError must name, in quotes, a strategy that can; it says: {message}"
-    return Outcome(check.name, Status.FAILED, detail)
+        detail = f"{type(error).__name__}: {error}"
+    return Outcome(check.name, status, detail)

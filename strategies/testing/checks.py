@@ -4,31 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from strategies.amplification import unit_roundoff
 from strategies.interface import Strategy
-
-__all__ = [
-    "DTYPES",
-    "Check",
-    "NotApplicableError",
-    "Violation",
-    "close",
-    "device",
-    "numbered",
-    "on",
-    "require",
-]
 
 DTYPES = (torch.float32, torch.float64, torch.complex64, torch.complex128)
 
 _ROUNDOFFS = 2000
-"""All matrices here have κ ≤ 10 and at most 8 rows: even κ² u with every constant is below this."""
+"""Times u, the unit roundoff. The matrices have at most 8 rows and a condition number κ ≤ 10: even
+κ² u with every constant is below this."""
 
 
 class Violation(AssertionError):  # noqa: N818 - what the strategy did, not an error of this module
@@ -39,17 +28,16 @@ class NotApplicableError(Exception):
     """The check asks what this strategy does not claim to do."""
 
 
-@dataclass(frozen=True)
-class Check:
-    """One thing that every strategy must do.
-
-    Attributes:
-        name: as it stands in the report.
-        run: raises `Violation`, or anything else, where the strategy does not do it.
-    """
+class Check(NamedTuple):
+    """One thing that every strategy must do: `run` raises where the strategy does not do it."""
 
     name: str
     run: Callable[[Strategy], None]
+
+
+def named(*functions: Callable[[Strategy], None]) -> tuple[Check, ...]:
+    """Checks that are called as these functions are."""
+    return tuple(Check(run.__name__.strip("_").replace("_", " "), run) for run in functions)
 
 
 _device = contextvars.ContextVar("device", default="cpu")
@@ -78,20 +66,22 @@ def require(condition: bool, message: str) -> None:
 
 def close(found: Tensor, expected: Tensor, what: str) -> None:
     """Require equal shapes, and values equal to within rounding errors of a well-posed problem."""
-    require(
-        found.shape == expected.shape,
-        f"{what} has shape {tuple(found.shape)}, not {tuple(expected.shape)}",
-    )
-    require(found.dtype == expected.dtype, f"{what} has dtype {found.dtype}, not {expected.dtype}")
+    for name, has, due in (
+        ("shape", tuple(found.shape), tuple(expected.shape)),
+        ("dtype", found.dtype, expected.dtype),
+    ):
+        require(has == due, f"{what} has {name} {has}, not {due}")
     if expected.numel() == 0:
         return
     scale = float(expected.abs().max()) or 1.0
     error = float((found - expected).abs().max()) / scale
-    roundoff = torch.finfo(expected.dtype).eps / 2
-    require(
-        not math.isnan(error) and error <= _ROUNDOFFS * roundoff,
-        f"{what} is off by {error:.1e}, where rounding explains {_ROUNDOFFS * roundoff:.0e}",
-    )
+    limit = _ROUNDOFFS * unit_roundoff(expected.dtype)
+    require(error <= limit, f"{what} is off by {error:.1e}, where rounding explains {limit:.0e}")
+
+
+def is_number(tensor: Tensor) -> bool:
+    """Whether a tensor holds floating-point numbers, real or complex."""
+    return tensor.is_floating_point() or tensor.is_complex()
 
 
 def numbered(shape: tuple[int, ...], dtype: torch.dtype, seed: int) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import random
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,17 +11,18 @@ from typing import Any
 import numpy as np
 import torch
 
-__all__ = ["changed", "preserved", "snapshot"]
-
 _backends: Any = torch.backends
+
+
+def _float32_precision(matmul: Any) -> tuple[Callable[[], Any], Callable[[Any], Any]]:
+    name = "fp32_precision"
+    return functools.partial(getattr, matmul, name), functools.partial(setattr, matmul, name)
+
 
 # What it is called, how it is read, how it is set.
 _SETTINGS: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
     "torch's random generator": (torch.get_rng_state, torch.set_rng_state),
-    "NumPy's random generator": (
-        np.random.get_state,
-        np.random.set_state,
-    ),
+    "NumPy's random generator": (np.random.get_state, np.random.set_state),
     "Python's random generator": (random.getstate, random.setstate),
     "the default dtype": (torch.get_default_dtype, torch.set_default_dtype),
     "whether gradients are recorded": (torch.is_grad_enabled, torch.set_grad_enabled),
@@ -29,14 +31,8 @@ _SETTINGS: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
         torch.are_deterministic_algorithms_enabled,
         torch.use_deterministic_algorithms,
     ),
-    "float32 precision of CPU products": (
-        lambda: _backends.mkldnn.matmul.fp32_precision,
-        lambda value: setattr(_backends.mkldnn.matmul, "fp32_precision", value),
-    ),
-    "float32 precision of CUDA products": (
-        lambda: _backends.cuda.matmul.fp32_precision,
-        lambda value: setattr(_backends.cuda.matmul, "fp32_precision", value),
-    ),
+    "float32 precision of CPU products": _float32_precision(_backends.mkldnn.matmul),
+    "float32 precision of CUDA products": _float32_precision(_backends.cuda.matmul),
 }
 
 

@@ -1,27 +1,28 @@
 """Every operation's gradient, against the exact one.
 
-An error is judged in units of what rounding explains (`accuracy.measures.amplification`). Real and
+An error is judged in units of what rounding explains (`strategies.accuracy.measures`). Real and
 complex matrices, single ones and batches are separate checks, so that the report says which goes
 wrong: a forgotten conjugate shows in the complex one only.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
 
 import torch
 from torch import Tensor
 
-from strategies import linalg
-from strategies.accuracy import classes, measures
+from strategies import operations
+from strategies.accuracy import measures
 from strategies.accuracy.certified import Certified
+from strategies.accuracy.judgement import judge
 from strategies.accuracy.reference import gradient
-from strategies.errors import LinAlgError, UnsupportedError
+from strategies.errors import LinAlgError
 from strategies.interface import Strategy
 from strategies.measuring import Case, backward_of, forward
-from strategies.measuring.case import SQUARE_ONLY, WITH_RIGHT_HAND_SIDE
+from strategies.measuring.errors import checked_problem
+from strategies.operations import Operation
 from strategies.testing.checks import (
     Check,
     NotApplicableError,
@@ -32,11 +33,8 @@ from strategies.testing.checks import (
     require,
 )
 
-__all__ = ["CHECKS", "OPERATIONS", "ratio_of"]
-
-OPERATIONS = ("lu_factor", "pinv", "lstsq", "solve", "inv", "det", "slogdet")
-REAL = (torch.float32, torch.float64)
-COMPLEX = (torch.complex64, torch.complex128)
+_REAL = (torch.float32, torch.float64)
+_COMPLEX = (torch.complex64, torch.complex128)
 
 
 def ratio_of(case: Case, strategy: Strategy) -> float:
@@ -44,192 +42,158 @@ def ratio_of(case: Case, strategy: Strategy) -> float:
 
     Infinite where a gradient is not finite, or is not zero where the exact one is.
     """
-    exact, amplification = _judge(case)
+    exact, amplification = _known(case)
     computed = backward_of(case, strategy)()
-    for gradient_, tensor in zip(computed, case.inputs(), strict=True):
+    for found, tensor in zip(computed, case.inputs(), strict=True):
         require(
-            gradient_.dtype == tensor.dtype and gradient_.shape == tensor.shape,
-            f"{case.label}: a gradient is {gradient_.dtype} of shape {tuple(gradient_.shape)}, "
+            found.dtype == tensor.dtype and found.shape == tensor.shape,
+            f"{case}: a gradient is {found.dtype} of shape {tuple(found.shape)}, "
             f"its input {tensor.dtype} of shape {tuple(tensor.shape)}",
         )
     errors = exact.relative_errors(computed)
     return max(measures.error_ratio(error, amplification, case.dtype) for error in errors)
 
 
-@functools.lru_cache(maxsize=512)
-def _judge(case: Case) -> tuple[Certified, Tensor]:
-    """The exact gradients, computed before any strategy had its hands on the inputs."""
-    inputs = case.inputs()
-    cotangents = case.cotangents(forward(case, "native"))
-    exact = gradient(case.operation, inputs, cotangents, rank=case.known_rank)
-    return exact, measures.amplification(case.operation, inputs, cotangents, rank=case.known_rank)
+@lru_cache(maxsize=512)
+def _known(case: Case) -> tuple[Certified, Tensor]:
+    """The exact gradients and their amplification, computed before any strategy has the inputs."""
+    problem = checked_problem(case)
+    exact = gradient(case.operation, *problem, rank=case.known_rank)
+    return exact, measures.amplification(case.operation, *problem, rank=case.known_rank)
 
 
-def _shapes(operation: str) -> tuple[tuple[int, int], ...]:
-    return ((5, 5),) if operation in SQUARE_ONLY else ((5, 5), (7, 4), (4, 7))
+def gradients(
+    operation: Operation,
+    strategy: Strategy,
+    leaves: tuple[Tensor, ...],
+    layout: Callable[[Tensor], Tensor] = lambda cotangent: cotangent,
+) -> tuple[Tensor, ...]:
+    """The gradients of those leaves that require one; cotangents of batches are laid out so."""
+    outputs = operation.outputs(operation.function(*leaves, strategy=strategy))
+    cotangents = [numbered(tuple(out.shape), out.dtype, 7) for out in outputs]
+    cotangents = [layout(each) if each.ndim > 2 else each for each in cotangents]
+    asked = [leaf for leaf in leaves if leaf.requires_grad]
+    return torch.autograd.grad(outputs, asked, cotangents, materialize_grads=True)
+
+
+def _cases(
+    operation: Operation, dtypes: tuple[torch.dtype, ...], batch: int = 0, matrix: str | None = None
+) -> Iterator[Case]:
+    shapes = [(5, 5)] if operation.square else [(5, 5), (7, 4), (4, 7)]
+    rhs = operation.arity  # two columns, or the one that stands for none
+    for dtype in dtypes:
+        for shape in shapes:
+            yield Case(operation.name, shape, batch, dtype, device(), rhs=rhs, matrix=matrix)
 
 
 def _require_exact(case: Case, strategy: Strategy) -> None:
-    ratio = ratio_of(case, strategy)
-    limit = measures.PASS_BELOW
+    ratio, limit = ratio_of(case, strategy), measures.PASS_BELOW
     require(
         ratio < limit,
-        f"{case.label}: the error is {ratio:.1e} times what rounding explains, the limit {limit:g}",
+        f"{case}: the error is {ratio:.1e} times what rounding explains, the limit {limit:g}",
     )
 
 
-def _gradient_check(
-    operation: str, dtypes: tuple[torch.dtype, ...], batch: int
-) -> Callable[[Strategy], None]:
-    def run(strategy: Strategy) -> None:
-        for dtype in dtypes:
-            for shape in _shapes(operation):
-                rhs = 2 if operation in WITH_RIGHT_HAND_SIDE else 1
-                _require_exact(Case(operation, shape, batch, dtype, device(), rhs=rhs), strategy)
-
-    return run
-
-
-def _gallery_check(operation: str) -> Callable[[Strategy], None]:
-    """A well-posed but not harmless matrix may cost the digits that the documented class allows."""
-
-    def run(strategy: Strategy) -> None:
-        for dtype in REAL:
-            for matrix in ("random_condition_root", "graded_rows", "wilkinson_growth"):
-                for shape in _shapes(operation):
-                    case = Case(operation, shape, 0, dtype, device(), matrix=matrix)
-                    ratio = functools.partial(ratio_of, case, strategy)
-                    classes.judge(strategy.name, operation, case.inputs()[0], ratio)
-
-    return run
-
-
-def _deficient_check(operation: str) -> Callable[[Strategy], None]:
-    """The gradient along perturbations that keep the rank, or a refusal that says so."""
-
-    def run(strategy: Strategy) -> None:
-        of_a_factor = operation in ("pinv", "lstsq")
-        if strategy.forward_is_differentiable and not of_a_factor:
-            raise NotApplicableError("PyTorch's own operation, which divides by the zero pivots")
-        for dtype in (torch.float64, torch.complex64):
-            for shape in _shapes(operation):
-                # The gradient of det is zero, and has no relative error, from corank 2 on.
-                what: dict[str, Any] = (
-                    {"rank": shape[0] - 1} if operation == "det" else {"matrix": "half_rank"}
-                )
-                case = Case(operation, shape, 0, dtype, device(), **what)
-                if of_a_factor and strategy.requires_full_rank:
-                    _require_refusal(case, strategy)
-                else:
-                    _require_exact(case, strategy)
-
-    return run
-
-
-def _require_refusal(case: Case, strategy: Strategy) -> None:
+def _require_refusal(compute: Callable[[], object], what: str, strategy: Strategy) -> None:
     try:
-        forward(case, strategy)
+        compute()
     except LinAlgError as refusal:
-        require(
-            strategy.name in str(refusal),
-            f"{case.label}: refused, but the message does not name '{strategy.name}': {refusal}",
-        )
-        return
-    raise Violation(f"{case.label}: no LinAlgError, though the strategy needs full rank")
+        is_named = strategy.name in str(refusal)
+        require(is_named, f"{what}: refused, but not in the name of '{strategy.name}': {refusal}")
+    else:
+        raise Violation(f"{what}: gave a result where LinAlgError is due")
 
 
-def _check_singular_refusal(strategy: Strategy) -> None:
+def _check_gradient(
+    operation: Operation, dtypes: tuple[torch.dtype, ...], batch: int, strategy: Strategy
+) -> None:
+    for case in _cases(operation, dtypes, batch):
+        _require_exact(case, strategy)
+
+
+def _check_class(operation: Operation, strategy: Strategy) -> None:
+    """A well-posed but not harmless matrix may cost the digits that the strategy's class allows."""
+    for matrix in ("random_condition_root", "graded_rows", "wilkinson_growth"):
+        for case in _cases(operation, _REAL, matrix=matrix):
+            ratio = partial(ratio_of, case, strategy)
+            judge(strategy, operation.name, case.inputs()[0], ratio)
+
+
+def _check_deficient(operation: Operation, strategy: Strategy) -> None:
+    """The gradient along perturbations that keep the rank, or a refusal that says so."""
+    if strategy.forward_is_differentiable and not operation.truncates:
+        raise NotApplicableError("PyTorch's own operation, which divides by the zero pivots")
+    refuses = strategy.requires_full_rank and operation.truncates
+    for matrix in ("half_rank", "last_column_zero"):
+        for case in _cases(operation, (torch.float64, torch.complex64), matrix=matrix):
+            try:
+                forward(case, "native")
+            except RuntimeError:
+                continue  # there is no result, whatever the strategy
+            if refuses and case.known_rank != min(case.shape):
+                _require_refusal(partial(forward, case, strategy), str(case), strategy)
+            else:
+                _require_exact(case, strategy)
+
+
+def _check_singular(operation: Operation, strategy: Strategy) -> None:
     """A matrix with a column of zeros has no inverse: an error, never Inf."""
+    if strategy.forward_is_differentiable:
+        raise NotApplicableError("PyTorch's own operation, which words its own errors")
     for dtype in (torch.float32, torch.complex128):
         for column in (0, 3):
-            A = numbered((4, 4), dtype, 6)
+            A, B = numbered((4, 4), dtype, 6), numbered((4, 2), dtype, 8)
             A[:, column] = 0
-            for name, arguments in (("inv", (A,)), ("solve", (A, A[:, 1:2]))):
-                what = f"{name} of a matrix whose column {column} is zero"
-                try:
-                    getattr(linalg, name)(*arguments, strategy=strategy)
-                except LinAlgError as error:
-                    named = strategy.forward_is_differentiable or strategy.name in str(error)
-                    require(named, f"{what}: the error does not name the strategy: {error}")
-                else:
-                    raise Violation(f"{what} gave a result where LinAlgError is due")
+            leaves = tuple(leaf.requires_grad_() for leaf in (A, B)[: operation.arity])
+            what = f"{operation.name} of a matrix whose column {column} is zero"
+            compute = partial(gradients, operation, strategy, leaves)
+            _require_refusal(compute, what, strategy)
 
 
-def _check_rhs_alone(strategy: Strategy) -> None:
+def _check_rhs_alone(operation: Operation, strategy: Strategy) -> None:
     """The gradient of B is the same when that of A is not asked for."""
-    for operation in ("lstsq", "solve"):
-        case = Case(operation, (5, 5), 2, device=device(), rhs=2)
+    for case in _cases(operation, (torch.float64,), batch=2):
         A, B = (tensor.detach().clone() for tensor in case.inputs())
-        gradients = []
-        for needs_matrix in (True, False):
-            leaves = A.clone().requires_grad_(needs_matrix), B.clone().requires_grad_()
-            result = getattr(linalg, operation)(*leaves, strategy=strategy)
-            X = result if isinstance(result, Tensor) else result.solution
-            gradients.append(torch.autograd.grad(X, leaves[1], numbered(X.shape, X.dtype, 7))[0])
-        close(gradients[1], gradients[0], f"{operation}: the gradient of B without that of A")
+        both = gradients(operation, strategy, (A.requires_grad_(), B.requires_grad_()))
+        (alone,) = gradients(operation, strategy, (A.detach(), B))
+        close(alone, both[1], f"{case}: the gradient of B without that of A")
 
 
-def _check_empty(strategy: Strategy) -> None:
+def _check_empty(operation: Operation, strategy: Strategy) -> None:
     """No rows, no columns, no matrices: shapes follow, gradients are zeros of the input's shape."""
     for shape in ((0, 0), (3, 0), (0, 3), (0, 3, 3), (2, 0, 0), (0, 4, 2)):
-        for operation in OPERATIONS:
-            if operation in SQUARE_ONLY and shape[-1] != shape[-2]:
-                continue
-            A = torch.zeros(shape, device=device(), requires_grad=True)
-            B = torch.zeros(*shape[:-1], 2, device=device(), requires_grad=True)
-            takes_rhs = operation in WITH_RIGHT_HAND_SIDE
-            leaves = (A, B) if takes_rhs else (A,)
-            result = getattr(linalg, operation)(*leaves, strategy=strategy)
-            output = result if isinstance(result, Tensor) else result[operation == "slogdet"]
-            expected = _empty_shape(operation, shape)
-            what = f"{operation} of shape {shape}"
+        if operation.square and shape[-1] != shape[-2]:
+            continue
+        A, B = (torch.zeros(size, device=device()) for size in (shape, (*shape[:-1], 2)))
+        leaves = tuple(leaf.requires_grad_() for leaf in (A, B)[: operation.arity])
+        outputs = operation.outputs(operation.function(*leaves, strategy=strategy))
+        expected = operation.output_shapes(*(tuple(leaf.shape) for leaf in leaves))
+        what = f"{operation.name} of shape {shape}"
+        for output, size in zip(reversed(outputs), reversed(expected), strict=False):
+            found_size = tuple(output.shape)
+            require(found_size == size, f"{what}: a result of shape {found_size}, not {size}")
+        for value, leaf in zip(gradients(operation, strategy, leaves), leaves, strict=True):
             require(
-                tuple(output.shape) == expected,
-                f"{what}: result of shape {tuple(output.shape)}, not {expected}",
+                value.shape == leaf.shape and not value.any(),
+                f"{what}: the gradient is not zeros of shape {tuple(leaf.shape)}",
             )
-            found = torch.autograd.grad(output.sum(), leaves, allow_unused=True)
-            for value, leaf in zip(found, leaves, strict=True):
-                require(
-                    value is None or (value.shape == leaf.shape and not value.any()),
-                    f"{what}: the gradient is not zeros of shape {tuple(leaf.shape)}",
-                )
 
 
-def _empty_shape(operation: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-    *batch, m, n = shape
-    matrix = {"lu_factor": (m, n), "det": (), "slogdet": ()}.get(operation, (n, m))
-    return (*batch, *((n, 2) if operation in WITH_RIGHT_HAND_SIDE else matrix))
-
-
-def _check_driver_refusal(strategy: Strategy) -> None:
-    """LAPACK's drivers are PyTorch's; asking another strategy for one is refused, not ignored."""
-    if strategy.forward_is_differentiable:
-        raise NotApplicableError("has PyTorch's drivers")
-    A = numbered((4, 2), torch.float64, 8)
-    try:
-        linalg.lstsq(A, A, driver="gels", strategy=strategy)
-    except UnsupportedError:
-        return
-    raise Violation("lstsq(driver='gels') was accepted; UnsupportedError is due")
-
-
-CHECKS: tuple[Check, ...] = (
-    *(Check(f"gradient of {name}", _gradient_check(name, REAL, 0)) for name in OPERATIONS),
-    *(
-        Check(f"complex gradient of {name}", _gradient_check(name, COMPLEX, 0))
-        for name in OPERATIONS
-    ),
-    *(
-        Check(f"batched gradient of {name}", _gradient_check(name, (torch.float64,), 3))
-        for name in OPERATIONS
-    ),
-    *(Check(f"accuracy class of {name}", _gallery_check(name)) for name in OPERATIONS),
-    *(
-        Check(f"rank-deficient {name}", _deficient_check(name))
-        for name in ("lu", "pinv", "lstsq", "det")
-    ),
-    Check("singular matrices refused", _check_singular_refusal),
-    Check("gradient of B alone", _check_rhs_alone),
-    Check("empty matrices and batches", _check_empty),
-    Check("drivers refused", _check_driver_refusal),
-)
+def checks() -> Iterator[Check]:
+    """The checks of every operation that there is."""
+    for operation in map(operations.get, operations.names()):
+        of_each: dict[str, Callable[[Strategy], None]] = {
+            "gradient of": partial(_check_gradient, operation, _REAL, 0),
+            "complex gradient of": partial(_check_gradient, operation, _COMPLEX, 0),
+            "batched gradient of": partial(_check_gradient, operation, (torch.float64,), 3),
+            "accuracy class of": partial(_check_class, operation),
+            "empty matrices in": partial(_check_empty, operation),
+        }
+        if operation.needs_full_rank:
+            of_each["singular matrices in"] = partial(_check_singular, operation)
+        else:
+            of_each["rank-deficient"] = partial(_check_deficient, operation)
+        if operation.arity > 1:
+            of_each["gradient of B alone in"] = partial(_check_rhs_alone, operation)
+        for what, run in of_each.items():
+            yield Check(f"{what} {operation.name}", run)

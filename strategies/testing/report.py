@@ -6,8 +6,6 @@ import enum
 import textwrap
 from dataclasses import dataclass
 
-__all__ = ["ConformanceError", "Outcome", "Report", "Status"]
-
 
 class ConformanceError(AssertionError):
     """A strategy does not do what all strategies must; the message is the report's failures."""
@@ -38,12 +36,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Report:
-    """All checks of one strategy, in the order in which they ran.
-
-    Attributes:
-        strategy: its name.
-        outcomes: one for each check.
-    """
+    """All checks of one strategy, by name, in the order in which they ran."""
 
     strategy: str
     outcomes: tuple[Outcome, ...]
@@ -59,23 +52,13 @@ class Report:
         return not self.failures
 
     def raise_if_failed(self) -> None:
-        """Make pytest, or any caller, fail with the failures as the message.
-
-        Raises:
-            ConformanceError: a check failed.
-        """
+        """Make pytest, or any caller, fail: a ConformanceError with the failures as its message."""
         if not self.passed:
             raise ConformanceError(str(self))
 
     def __str__(self) -> str:
-        summary = f"strategy '{self.strategy}': {self._count()}"
-        failures = [
-            f"{outcome.check}\n{textwrap.indent(outcome.detail, '    ')}"
-            for outcome in self.failures
-        ]
-        return "\n".join([summary, *failures])
-
-    def _count(self) -> str:
-        if self.passed:
-            return f"all {len(self.outcomes)} checks in order"
-        return f"{len(self.failures)} of {len(self.outcomes)} checks failed"
+        count = len(self.outcomes)
+        found = f"{len(self.failures)} of {count}" if self.failures else f"all {count}"
+        verdict = "failed" if self.failures else "passed"
+        failures = [f"{o.check}\n{textwrap.indent(o.detail, '    ')}" for o in self.failures]
+        return "\n".join([f"strategy '{self.strategy}': {found} checks {verdict}", *failures])

@@ -5,4 +5,5 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BACKWARD_STRATEGIES_CACHE", str(tmp_path / "cache"))
+    """Of gradients alone: compiled kernels stay where they are."""
+    monkeypatch.setattr("strategies.accuracy.cache.cache_directory", lambda: tmp_path / "cache")

@@ -8,7 +8,7 @@ from strategies.accuracy.certified import Certified, ScaledPair
 
 
 def _certified(matrix: np.ndarray, exponent: int = 0) -> Certified:
-    pair = ScaledPair(matrix, np.zeros_like(matrix), np.array(exponent, np.int32), matrix.shape)
+    pair = ScaledPair(matrix, np.zeros_like(matrix), np.array(exponent, np.int32))
     return Certified((pair,), 0.0, 256)
 
 
@@ -18,7 +18,7 @@ def test_error_is_relative_to_the_exact_norm() -> None:
 
 
 def test_low_part_counts() -> None:
-    pair = ScaledPair(np.array([[1.0]]), np.array([[2.0**-60]]), np.array(0, np.int32), (1, 1))
+    pair = ScaledPair(np.array([[1.0]]), np.array([[2.0**-60]]), np.array(0, np.int32))
     exact = Certified((pair,), 0.0, 256)
     assert exact.relative_error((torch.ones(1, 1, dtype=torch.float64),)) == 2.0**-60
 
@@ -44,7 +44,7 @@ def test_not_finite_is_infinitely_wrong(bad: float, exact: float) -> None:
 
 def test_worst_of_the_batch_counts() -> None:
     matrix = np.ones((2, 1, 1))
-    pair = ScaledPair(matrix, 0 * matrix, np.zeros(2, np.int32), (2, 1, 1))
+    pair = ScaledPair(matrix, 0 * matrix, np.zeros(2, np.int32))
     computed = torch.tensor([1.0, 1.5]).reshape(2, 1, 1)
     assert Certified((pair,), 0.0, 256).relative_error((computed,)) == 0.5
 

@@ -1,55 +1,95 @@
 """The gate on slowdowns, on times that are known."""
 
-import itertools
+import pytest
 
 from benchmarks import baseline
+from strategies import store
+from strategies.measuring.case import Case
+from strategies.measuring.measurement import Cell, Measurement, Timing
 
-KEPT = {
-    "inv 8x8 float64 cpu": {"qr_pinv": 2.0, "explicit_inverse": 1.0},
-    "inv 9x9 float64 cpu": {"qr_pinv": 3.0, "explicit_inverse": 1.0},
-    "det 8x8 float64 cpu": {"qr_pinv": 5.0},
+RATIOS = {
+    "inv 8x8": {"qr_pinv": 2.0, "explicit_inverse": 1.0},
+    "inv 9x9": {"qr_pinv": 3.0, "explicit_inverse": 1.0},
+    "det 8x8": {"qr_pinv": 5.0},
 }
 
 
-def slowed(strategy, factor):
-    return {
-        label: {
-            name: ratio * (factor if name == strategy else 1) for name, ratio in by_strategy.items()
-        }
-        for label, by_strategy in KEPT.items()
-    }
+def cells(ratios, native=1.0):
+    """Cells in which strategies take these multiples of native's time."""
+
+    def took(strategy, seconds):
+        timing = Timing(seconds, seconds, seconds, (seconds, seconds))
+        return Measurement(strategy, backward=timing)
+
+    return [
+        Cell(
+            Case.parse(text),
+            (took("native", native), *(took(name, native * r) for name, r in by_name.items())),
+        )
+        for text, by_name in ratios.items()
+    ]
 
 
-def test_what_is_unchanged_is_at_one():
-    assert set(baseline.slowdowns(KEPT, KEPT).values()) == {1.0}
+KEPT = cells(RATIOS)
+
+
+def slower(found):
+    return {group for group, slowdown in found.items() if slowdown > baseline.SLOWER}
+
+
+def test_a_slower_machine_is_no_slowdown():
+    assert set(baseline.slowdowns(KEPT, cells(RATIOS, native=2.0)).values()) == {1.0}
 
 
 def test_a_strategy_that_is_slowed_twice_is_beyond_the_limit_and_no_other():
-    found = baseline.slowdowns(KEPT, slowed("qr_pinv", 2))
-    slower = {group for group, slowdown in found.items() if slowdown > baseline.SLOWER}
-    assert slower == {("qr_pinv", "inv"), ("qr_pinv", "det")}
+    slowed = {
+        text: {name: ratio * (2 if name == "qr_pinv" else 1) for name, ratio in by_name.items()}
+        for text, by_name in RATIOS.items()
+    }
+    found = baseline.slowdowns(KEPT, cells(slowed))
+    assert slower(found) == {("qr_pinv", "inv"), ("qr_pinv", "det")}
 
 
 def test_one_disturbed_case_among_two_is_no_slowdown():
-    measured = {**KEPT, "inv 8x8 float64 cpu": {"qr_pinv": 4.0}}
-    assert baseline.slowdowns(KEPT, measured)["qr_pinv", "inv"] < baseline.SLOWER
+    disturbed = RATIOS | {"inv 8x8": {"qr_pinv": 4.0}}
+    assert not slower(baseline.slowdowns(KEPT, cells(disturbed)))
 
 
 def test_new_cases_and_strategies_are_not_judged():
-    assert baseline.slowdowns(KEPT, {"inv 8x8 float64 cpu": {"new": 9.0}, "pinv": {"new": 9}}) == {}
+    assert (
+        baseline.slowdowns(KEPT, cells({"inv 8x8": {"new": 9.0}, "pinv 8x8": {"qr_pinv": 9}})) == {}
+    )
 
 
 def test_what_is_saved_is_loaded(tmp_path, monkeypatch):
     monkeypatch.setattr(baseline, "PATH", tmp_path / "baseline.json")
-    baseline.save(KEPT, {"threads": "1"})
-    assert baseline.load() == KEPT
+    for _ in range(2):
+        store.save(baseline.PATH, "baseline", KEPT)
+        assert baseline.load() == tuple(KEPT)
 
 
-def test_the_committed_baseline_is_readable():
-    assert all(ratio > 0 for each in baseline.load().values() for ratio in each.values())
+def test_the_committed_baseline_is_of_the_quick_grid(monkeypatch):
+    from strategies.measuring.grid_cases import timed
+
+    kept = {cell.case for cell in baseline.load()}
+    assert kept >= {case for case in timed("quick") if case.device == "cpu"}
 
 
-def test_disturbed_blocks_do_not_count(monkeypatch):
-    blocks = {"mine": itertools.cycle([9.0, 4.0, 30.0]), "theirs": itertools.cycle([7.0, 2.0])}
-    monkeypatch.setattr(baseline, "sampler", lambda name: lambda: next(blocks[name]))
-    assert baseline.over_native("mine", "theirs", budget=0) == 2.0
+@pytest.mark.parametrize(
+    ("text", "ratio", "passes", "said"),
+    [
+        ("inv 8x8", 2.0, True, "no strategy has become slower: 1.00× at most"),
+        ("inv 8x8", 4.0, False, "qr_pinv takes 2.00 times as long in inv as it did"),
+        ("inv 99x99", 2.0, False, "none of these cases"),
+    ],
+)
+def test_a_session_is_measured_once_a_case_and_judged(text, ratio, passes, said, monkeypatch):
+    (cell,) = cells({text: {"qr_pinv": ratio}})
+    measured = iter([cell])
+    monkeypatch.setattr(baseline, "measure", lambda *_, **__: next(measured))
+    monkeypatch.setattr(baseline, "session", {})
+    monkeypatch.setattr(baseline, "load", lambda: KEPT)
+    assert baseline.measured(cell.case) is baseline.measured(cell.case) is cell
+    passed, (line,) = baseline.verdict()
+    assert passed == passes
+    assert said in line

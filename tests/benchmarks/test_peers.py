@@ -1,7 +1,7 @@
 """The comparison with other libraries, in this process where it can be."""
 
 import importlib
-import itertools
+import importlib.util
 
 import numpy as np
 import pytest
@@ -9,171 +9,143 @@ import torch
 import typer
 
 from benchmarks.peers import comparison
-from benchmarks.peers.comparison import GRIDS, Timed, cases, compare
-from benchmarks.peers.worker import Peer
-from strategies.measuring import Case, backward_of
-from strategies.measuring.rounds import Rounds
-from strategies.selection import kept_files, rows
+from benchmarks.peers.comparison import candidates, compare
+from benchmarks.peers.process import Peer
+from strategies import store
+from strategies.measuring.case import Case
+from strategies.measuring.measure import TIMED
+from strategies.measuring.measurement import Cell, Measurement, Objective, Status, Timing
+from strategies.measuring.workload import backward_of
 
 CASES = [
-    Case("lu_factor", (9, 9)),
-    Case("lu_factor", (9, 4)),
-    Case("lu_factor", (4, 4), batch=5),
-    Case("pinv", (9, 4), dtype=torch.float32),
-    Case("lstsq", (9, 4)),
-    Case("solve", (9, 9)),
-    Case("inv", (9, 9)),
+    "lu_factor 9x9",
+    "lu_factor 9x4",
+    "lu_factor 5x4x4",
+    "pinv 9x4 float32",
+    "lstsq 9x4",
+    "lstsq 5x9x4",
+    "solve 9x9",
+    "inv 9x9",
+    "det 9x9",
 ]
+REFUSED = {"jax": {"lstsq 5x9x4"}, "lineax": set(CASES) - {"lstsq 9x4", "solve 9x9"}}
 
 
-@pytest.fixture(params=["jax", "lineax"], scope="module")
-def peer(request):
-    pytest.importorskip(request.param)
-    with Peer(request.param, threads=1) as process:
-        yield process
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_library_does_the_same_work_or_refuses(name):
+    pytest.importorskip(name)
+    with Peer(name, threads=1) as peer:
+        for text in CASES:
+            case = Case.parse(text)
+            if text in REFUSED[name]:
+                with pytest.raises(NotImplementedError):
+                    peer.prepare(case)
+                continue
+            expected = backward_of(case, "native")()
+            for computed, gradient in zip(peer.prepare(case), expected, strict=True):
+                assert computed.dtype == gradient.numpy().dtype
+                tolerance = 2e-3 if case.dtype.itemsize == 4 else 1e-8
+                np.testing.assert_allclose(computed, gradient, rtol=tolerance)
+            assert all(peer.sampler(objective)() > 0 for objective in TIMED)
+        with pytest.raises(TimeoutError, match="not ready"):
+            peer.prepare(Case("solve", (9, 9)), limit=0)
+        assert len(peer.prepare(Case("solve", (9, 9)))) == 2  # of a process that was started anew
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.label)
-def test_a_peer_does_the_same_work_or_refuses(peer, case):
-    try:
-        gradients = peer.prepare(case)
-    except NotImplementedError:
-        assert peer.name == "lineax"
-        assert case.operation not in ("lstsq", "solve")
-        return
-    for computed, expected in zip(gradients, backward_of(case, "native")(), strict=True):
-        assert computed.dtype == expected.numpy().dtype
-        np.testing.assert_allclose(
-            computed, expected, rtol=2e-3 if case.dtype.itemsize == 4 else 1e-8
-        )
-    assert all(peer.sampler(objective)() > 0 for objective in ("backward", "forward_backward"))
+class Library:
+    """A peer that needs no process."""
+
+    name = "jax"
+
+    def __init__(self, gradients):
+        self.gradients = gradients
+
+    def prepare(self, case):
+        if self.gradients is None:
+            raise NotImplementedError("cannot")
+        return self.gradients
+
+    def sampler(self, objective):
+        return lambda: 1.0
 
 
-@pytest.mark.parametrize("grid", GRIDS)
-def test_cases_are_made(grid):
-    assert all(case.device == "cpu" for case in cases(grid))
+def took(backward, forward_backward):
+    timings = [Timing(s, s, s, (s, s)) for s in (backward, forward_backward)]
+    return dict(zip(("backward", "forward_backward"), timings, strict=True))
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_what_loses_digits_twice_is_not_compared_as_our_best(dtype):
-    case = Case("pinv", (32, 8), dtype=dtype)
-    assert not comparison._is_stable(case, "explicit_inverse")
-    assert comparison._is_stable(case, "triangular_solve")
+CASE = Case("inv", (8, 8))
+TIMES = {
+    "native": took(3.0, 3.0),
+    "explicit_inverse": took(1.0, 3.0),
+    "triangular_solve": took(2.0, 1.0),
+    "qr_pinv": took(9.0, 9.0),
+}
 
 
 @pytest.fixture
-def report():
-    return pytest.importorskip("benchmarks.peers.report")
+def measured(monkeypatch):
+    """Instead of a clock, known times; what else was asked for takes one second."""
+
+    def measure(case, names, *, budget, others):
+        monkeypatch.undo()
+        found = [Measurement(name, **TIMES[name]) for name in TIMES]
+        return Cell(case, (*found, *(Measurement(name, **took(1.0, 1.0)) for name in others)))
+
+    monkeypatch.setattr(comparison, "candidates", lambda case: list(TIMES)[1:])
+    monkeypatch.setattr(comparison, "measure", measure)
 
 
-@pytest.fixture
-def results(report):
-    """A case by native, by our best at either objective and by a library that refused it."""
-    ratios = dict.fromkeys(report.OBJECTIVES, (2.0, 3.0, 4.0))
-    native = Timed("native", dict.fromkeys(report.OBJECTIVES, 3.0), ratios)
-    ours = Timed("svd_truncated_pinv", {"backward": 1.0}, {})
-    other = Timed("qr_pinv", {"forward_backward": 2.0}, {})
-    return {Case("pinv", (9, 4)): [native, ours, other, Timed("jax", {}, {}, "cannot")]}
+def test_native_and_our_best_at_each_objective_stand_beside_a_library(measured):
+    gradients = [gradient.numpy() for gradient in backward_of(CASE, "native")()]
+    cell = compare(CASE, [Library(gradients)], budget=0.0)
+    assert [each.strategy for each in cell] == [*list(TIMES)[:3], "jax"]
+    assert cell.get("jax").backward.seconds == 1.0
+    assert cell.get("jax").error < 1e-13
+    assert comparison.fastest(cell, Objective.BACKWARD) == "explicit_inverse"
+    assert comparison.fastest(cell, Objective.FORWARD_BACKWARD) == "triangular_solve"
 
 
-def begun(path):
-    where = {"torch": "2.13.0", "commit": "abc", "started_at": 1, "libraries": {"jax": "0.10"}}
-    return kept_files.PEERS.begun(path, {"grid": "quick", "budget": 1.0}, where)
+def test_a_library_that_refuses_says_why(measured):
+    cell = compare(CASE, [Library(None)], budget=0.0)
+    assert (cell.get("jax").status, cell.get("jax").note) == (Status.NOT_APPLICABLE, "cannot")
 
 
-def test_what_is_written_is_read_as_rows_that_no_verdict_counts(tmp_path, report, results):
-    report.write(tmp_path / "peers.json", begun(tmp_path / "peers.json"), results)
-    read = rows.load(tmp_path).set_index("strategy")
-    assert read["is_peer"].all()
-    assert set(read["torch"]) == {"2.13.0, jax 0.10"}
-    speedups = read.filter(regex="speedup_over_native").loc[["native", "svd_truncated_pinv"]]
-    assert speedups.to_numpy().tolist() == [[1.0, 1.0, 1.0], [3.0, 2.0, 4.0]]
-    assert read.loc["qr_pinv"].filter(regex="speedup|^backward").isna().all()
+def test_a_library_that_does_other_work_is_not_compared():
+    with pytest.raises(RuntimeError, match="jax's gradients of inv 8x8 float64 cpu differ"):
+        compare(CASE, [Library([np.zeros((8, 8))])], budget=0.0)
 
 
-def test_each_objective_names_its_own_best(tmp_path, report, results):
-    report.write(tmp_path / "peers.json", begun(tmp_path / "peers.json"), results)
-    backward, both = (tmp_path / "peers.md").read_text().split("**forward + backward**")
-    assert "| pinv 9x4 | svd_truncated_pinv | 1 s | 3 s = 3× [2×, 4×] | n/a |" in backward
-    assert "| pinv 9x4 | qr_pinv | 2 s | 3 s = 3× [2×, 4×] | n/a |" in both
-
-
-def stopped() -> float:
-    """A clock by which all strategies take the same time, on a disturbed machine too."""
-    return 0.0
-
-
-def test_our_best_is_chosen_at_each_objective(monkeypatch):
-    fastest = iter(["explicit_inverse", "triangular_solve"])
-
-    def in_rounds(calls, **_):
-        best = next(fastest)
-        return Rounds({}, {name: [1.0 if name == best else 2.0] for name in calls})
-
-    monkeypatch.setattr(comparison, "in_rounds", in_rounds)
-    native, *ours = compare(Case("inv", (8, 8)), [], budget=0.0, clock=stopped)
-    assert [timed.name for timed in ours] == ["explicit_inverse", "triangular_solve"]
-    assert [list(timed.seconds) for timed in ours] == [["backward"], ["forward_backward"]]
-    assert set(native.over_ours) == set(comparison.OBJECTIVES)
-
-
-def test_neither_native_nor_what_loses_digits_is_a_candidate(monkeypatch):
-    candidates = []
-
-    def in_rounds(calls, **_):
-        candidates.append(set(calls))
-        return Rounds({}, {name: [1.0] for name in calls})
-
-    monkeypatch.setattr(comparison, "in_rounds", in_rounds)
-    compare(Case("pinv", (32, 8)), [], budget=0.0, clock=stopped)
-    for names in candidates:
+def test_neither_native_nor_what_loses_digits_twice_is_a_candidate():
+    for dtype in (torch.float32, torch.float64):
+        names = candidates(Case("pinv", (32, 8), dtype=dtype))
         assert "triangular_solve" in names
-        assert not names & {"native", "explicit_inverse"}
+        assert not {"native", "explicit_inverse"} & set(names)
 
 
-def test_a_run_goes_on_with_what_is_there(tmp_path, report, results):
-    path = tmp_path / "peers.json"
-    assert report.results_of(begun(path)) == {}
-    report.write(path, begun(path), results)
-    assert report.results_of(begun(path)) == results
-
-
-def test_what_does_not_end_in_time_is_left_out_with_a_note():
-    clock = itertools.chain([0.0], itertools.repeat(1e9))
-    case = Case("inv", (8, 8))
-    (native,) = compare(case, [], budget=0.0, clock=lambda: next(clock))
-    assert native.note == "out of time"
-    assert not native.seconds
-
-
-def test_a_library_that_does_not_answer_in_time_is_started_anew(peer):
-    case = Case("solve", (9, 9))
-    with pytest.raises(TimeoutError):
-        peer.prepare(case, limit=0)
-    assert len(peer.prepare(case)) == 2
-
-
-def test_the_command_resumes_and_says_how_long_it_may_take(tmp_path, monkeypatch, capfd):
-    pytest.importorskip("lineax")
+def test_the_command_resumes_and_shows_ratios(tmp_path, monkeypatch, capfd):
     command = importlib.import_module("benchmarks.peers.__main__")
     done = []
 
-    def measured(remaining, budget):
-        for case in remaining:
-            if len(done) == 2:
-                done.append("stopped")
-                raise KeyboardInterrupt
-            done.append(case)
-            yield case, [Timed("native", {}, {}, "-")]
+    def compared(case, peers, budget):
+        if len(done) == 2:
+            done.append("stopped")
+            raise KeyboardInterrupt
+        done.append(case)
+        found = [Measurement(name, **times) for name, times in TIMES.items()]
+        return Cell(case, tuple(found[:2]))
 
-    monkeypatch.setattr(command, "_measured", measured)
+    monkeypatch.setattr(command, "compare", compared)
+    monkeypatch.setattr(command, "PEERS", ())
     out = tmp_path / "peers.json"
     with pytest.raises(typer.Exit) as stop:
-        command.main(out=out, grid="quick", budget=1.0)
+        command.main(out=out, grid="tiny", budget=1.0)
     assert stop.value.exit_code == 130
-    count = len(cases("quick"))
-    said = capfd.readouterr().err
-    assert f"{count} of {count} cases to measure; takes 19 min at most" in said
-    assert f"interrupted: 2 of {count} cases are in" in said
-    command.main(out=out, grid="quick", budget=1.0)
-    assert [case for case in done if case != "stopped"] == cases("quick")
+    assert "interrupted: 2 of 13 cells are in" in " ".join(capfd.readouterr().err.split())
+    command.main(out=out, grid="tiny", budget=1.0)
+    (run,) = store.load(out, "peers")
+    assert [cell.case for cell in run.cells] == [case for case in done if case != "stopped"]
+    assert len(run.cells) == 13
+    shown = capfd.readouterr().out
+    assert "explicit_inverse 3× [3×, 3×]" in shown
+    assert "inv 8x8 float64" in shown

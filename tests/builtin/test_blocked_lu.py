@@ -4,11 +4,10 @@ import pytest
 import torch
 
 from strategies import registry
-from strategies.builtin import blocked_lu
+from strategies.factors import PackedLU, Triangular
 from strategies.factors.pivots import inverse_order
-from strategies.kernels.cpu import has_blas
-
-DTYPES = [torch.float64, torch.float32, torch.complex128, torch.complex64]
+from strategies.formulas import lu as formula
+from strategies.kernels.cpu.elimination import reverse_elimination
 
 # One small block, the blocks of a wide one, wide blocks and a rest; square, tall and wide.
 SHAPES = [
@@ -23,16 +22,28 @@ SHAPES = [
     (7, 1),
 ]
 
-_strategy = registry.get("blocked_lu")
-_reference = registry.get("triangular_solve")
+reverse = registry.get("blocked_lu").lu_backward
+
+
+@pytest.fixture(params=["compiled", "in torch's operations"], autouse=True)
+def _way(request, monkeypatch):
+    if request.param != "compiled":
+        monkeypatch.setattr(reverse_elimination, "supports", lambda *_: False)
+    elif not reverse_elimination.supports(*[torch.eye(1)] * 3):
+        pytest.skip("this build of torch does not export its BLAS")
 
 
 def _problem(*shape, dtype=torch.float64):
-    """Factors, the order of rows and a cotangent."""
+    """Factors and a cotangent."""
     generator = torch.Generator().manual_seed(0)
     A, cotangent = (torch.randn(*shape, dtype=dtype, generator=generator) for _ in range(2))
     LU, pivots = torch.linalg.lu_factor(A)
-    return LU, inverse_order(pivots, shape[-2]), cotangent
+    return PackedLU(LU, inverse_order(pivots, shape[-2])), cotangent
+
+
+def _expected(factors, cotangent):
+    rows = formula.backward(Triangular, factors.LU, cotangent)
+    return formula.permute_rows(rows, factors.inverse_order)
 
 
 def _require_close(gradient, expected):
@@ -41,66 +52,48 @@ def _require_close(gradient, expected):
     assert error <= 30 * roundoff * torch.linalg.vector_norm(expected)
 
 
-@pytest.fixture(params=["compiled", "in torch's operations"])
-def way(request, monkeypatch):
-    if request.param != "compiled":
-        monkeypatch.setattr(blocked_lu, "has_blas", lambda: False)
-    elif not has_blas():
-        pytest.skip("this build of torch does not show its BLAS")
+def test_every_arrangement_of_blocks_gives_the_gradient():
+    for dtype in (torch.float64, torch.float32, torch.complex128, torch.complex64):
+        for shape in SHAPES:
+            problem = _problem(*shape, dtype=dtype)
+            _require_close(reverse(*problem), _expected(*problem))
 
 
-@pytest.mark.usefixtures("way")
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", SHAPES)
-def test_every_arrangement_of_blocks_gives_the_gradient(shape, dtype):
-    problem = _problem(*shape, dtype=dtype)
-    _require_close(_strategy.lu_backward(*problem), _reference.lu_backward(*problem))
+def test_batches_give_the_gradients_of_their_matrices():
+    for batch in ((1,), (2, 3), (40,), (0,)):
+        (LU, order), cotangent = _problem(*batch, 60, 70)
+        gradient = reverse(PackedLU(LU, order), cotangent)
+        assert gradient.shape == LU.shape
+        for index in torch.cartesian_prod(*map(torch.arange, batch)).view(-1, len(batch)).tolist():
+            i = tuple(index)
+            _require_close(gradient[i], reverse(PackedLU(LU[i], order[i]), cotangent[i]))
 
 
-@pytest.mark.usefixtures("way")
-@pytest.mark.parametrize("batch", [(1,), (2, 3), (40,), (0,)])
-def test_batches_give_the_gradients_of_their_matrices(batch):
-    LU, order, cotangent = _problem(*batch, 60, 70)
-    gradient = _strategy.lu_backward(LU, order, cotangent)
-    assert gradient.shape == LU.shape
-    for index in torch.cartesian_prod(*map(torch.arange, batch)).view(-1, len(batch)).tolist():
-        i = tuple(index)
-        _require_close(gradient[i], _strategy.lu_backward(LU[i], order[i], cotangent[i]))
-
-
-@pytest.mark.usefixtures("way")
 def test_fewer_matrices_than_threads_take_turns():
     problem = _problem(3, 100, 100)
-    expected = _strategy.lu_backward(*problem)
+    expected = reverse(*problem)
     torch.set_num_threads(4)
     try:
-        gradient = _strategy.lu_backward(*problem)
+        gradient = reverse(*problem)
     finally:
         torch.set_num_threads(1)
     _require_close(gradient, expected)
 
 
-@pytest.mark.usefixtures("way")
-@pytest.mark.parametrize(
-    "rearranged",
-    [
-        lambda LU: LU.contiguous(),
-        lambda LU: LU[:1].expand(LU.shape),
-        lambda LU: LU.repeat_interleave(2, dim=-2)[..., ::2, :],
-        lambda LU: LU.conj().resolve_conj().conj(),
-    ],
-    ids=["rows in order", "one matrix for all", "every other row", "conjugated lazily"],
-)
-def test_factors_may_have_any_strides(rearranged):
-    LU, order, cotangent = _problem(3, 60, 60, dtype=torch.complex128)
-    LU = rearranged(LU)
-    expected = _reference.lu_backward(LU.clone(), order, cotangent)
-    _require_close(_strategy.lu_backward(LU, order, cotangent), expected)
+def test_factors_may_have_any_strides():
+    (LU, order), cotangent = _problem(3, 60, 60, dtype=torch.complex128)
+    for given in (
+        LU.contiguous(),
+        LU[:1].expand(LU.shape),
+        LU.repeat_interleave(2, dim=-2)[..., ::2, :],
+        LU.conj().resolve_conj().conj(),
+    ):
+        expected = _expected(PackedLU(given.clone(), order), cotangent)
+        _require_close(reverse(PackedLU(given, order), cotangent), expected)
 
 
-@pytest.mark.usefixtures("way")
 def test_what_is_given_is_left_as_it_was():
-    problem = _problem(100, 100)
-    before = [tensor.clone() for tensor in problem]
-    _strategy.lu_backward(*problem)
-    assert all(map(torch.equal, problem, before))
+    factors, cotangent = _problem(100, 100)
+    before = [tensor.clone() for tensor in (*factors, cotangent)]
+    reverse(factors, cotangent)
+    assert all(map(torch.equal, (*factors, cotangent), before))

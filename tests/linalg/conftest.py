@@ -30,7 +30,7 @@ def pytest_itemcollected(item: pytest.Function) -> None:
     if marker is None:
         return
     case = item.callspec.params
-    row = str(case["operation"]), case["strategy"]
+    row = case["operation"].name, case["strategy"]
     numbers = NUMBERS[case["dtype"].is_complex]
     for mode in marker.args:
         assert mode in MODES, f"{item.nodeid}: no mode is called {mode!r}"

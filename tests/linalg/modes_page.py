@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import torch
-from operations import OPERATIONS
 
-from strategies import registry
+from strategies import operations, registry
 
 MODES = (
     "backward",
@@ -48,9 +47,9 @@ def page(outcomes: Mapping[Cell, set[str]]) -> str:
         return " ".join(f"({reasons.index(why) + 1})" for why in entries) or "✓"
 
     sections = []
-    for operation in OPERATIONS:
+    for operation in operations.names():
         rows = [
-            f"| `{name}` | {' | '.join(entry(operation.name, name, mode) for mode in MODES)} |"
+            f"| `{name}` | {' | '.join(entry(operation, name, mode) for mode in MODES)} |"
             for name in registry.built_in()
         ]
         head = [f"| strategy | {' | '.join(MODES)} |", f"| --- {'| :-: ' * len(MODES)}|"]

@@ -3,88 +3,67 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import pytest
 import torch
 from torch import Tensor
 
 import strategies
-from strategies import linalg
+from strategies import operations, registry
+from strategies.operations import Operation
 
 STRATEGIES = [name for name in strategies.available() if name != "native"]
 ANY_RANK = [name for name in STRATEGIES if not strategies.get(name).requires_full_rank]
 DTYPES = [torch.float64, torch.complex128]
+ALL_DTYPES = [*DTYPES, torch.float32, torch.complex64]
+OPERATIONS = [operations.get(name) for name in operations.names()]
 
 
-@dataclass(frozen=True)
-class Operation:
-    name: str
-    call: Callable[..., object]
-    reference: Callable[..., object]
-    is_square: bool = False
-    has_rhs: bool = False
-
-    def strategies(self) -> list[str]:
-        """The strategies whose code for this operation is not another's, which they inherit."""
-        return [name for name in strategies.registry.distinct(self.name) if name in STRATEGIES]
-
-    def marks(self, strategy: str) -> list[pytest.MarkDecorator]:
-        """What a test of every strategy is marked with: slow where the code is not its own."""
-        return [] if strategy in self.strategies() else [pytest.mark.slow]
-
-    def function(self, strategy: str) -> Callable[..., object]:
-        return lambda *inputs: self.call(*inputs, strategy=strategy)
-
-    def inputs(
-        self, shape: tuple[int, int], batch: tuple[int, ...], dtype: torch.dtype, seed: int = 0
-    ) -> tuple[Tensor, ...]:
-        generator = torch.Generator().manual_seed(seed)
-        m, n = shape
-        A = torch.randn(*batch, m, n, dtype=dtype, generator=generator)
-        # Away from singular matrices, where finite differences measure nothing.
-        A = A + 2 * torch.eye(m, n, dtype=dtype)
-        if not self.has_rhs:
-            return (A.requires_grad_(),)
-        B = torch.randn(*batch, m, 2, dtype=dtype, generator=generator)
-        return A.requires_grad_(), B.requires_grad_()
-
-    def __str__(self) -> str:
-        return self.name
+def function(operation: Operation, strategy: str) -> Callable[..., tuple[Tensor, ...]]:
+    """The differentiable outputs by a strategy."""
+    return lambda *inputs: operation.outputs(operation.function(*inputs, strategy=strategy))
 
 
-def _differentiable(slogdet: tuple[Tensor, Tensor]) -> object:
-    """The sign of a real determinant is locally constant and has no gradient."""
-    sign, logabsdet = slogdet
-    return (sign, logabsdet) if sign.is_complex() else logabsdet
+def reference(operation: Operation) -> Callable[..., tuple[Tensor, ...]]:
+    """The differentiable outputs of the function of `torch.linalg`."""
+    return lambda *inputs: operation.outputs(getattr(torch.linalg, operation.name)(*inputs))
 
 
-OPERATIONS = [
-    Operation("lu", lambda A, **s: linalg.lu(A, **s)[1:], lambda A: torch.linalg.lu(A)[1:]),
-    Operation(
-        "lu_factor",
-        lambda A, **s: linalg.lu_factor(A, **s).LU,
-        lambda A: torch.linalg.lu_factor(A).LU,
-    ),
-    Operation("pinv", linalg.pinv, torch.linalg.pinv),
-    Operation(
-        "lstsq",
-        lambda A, B, **s: linalg.lstsq(A, B, **s).solution,
-        lambda A, B: torch.linalg.lstsq(A, B).solution,
-        has_rhs=True,
-    ),
-    Operation("solve", linalg.solve, torch.linalg.solve, is_square=True, has_rhs=True),
-    Operation("inv", linalg.inv, torch.linalg.inv, is_square=True),
-    Operation("det", linalg.det, torch.linalg.det, is_square=True),
-    Operation(
-        "slogdet",
-        lambda A, **s: _differentiable(linalg.slogdet(A, **s)),
-        lambda A: _differentiable(torch.linalg.slogdet(A)),
-        is_square=True,
-    ),
-]
+def inputs_of(
+    operation: Operation,
+    shape: tuple[int, int],
+    batch: tuple[int, ...] = (),
+    dtype: torch.dtype = torch.float64,
+    seed: int = 0,
+) -> tuple[Tensor, ...]:
+    """A, and B where the operation takes one, away from singular matrices."""
+    generator = torch.Generator().manual_seed(seed)
+    m, n = shape
+    A = torch.randn(*batch, m, n, dtype=dtype, generator=generator)
+    A = A + 2 * torch.eye(m, n, dtype=dtype)
+    B = torch.randn(*batch, m, 2, dtype=dtype, generator=generator)
+    return tuple(value.requires_grad_() for value in (A, B)[: operation.arity])
 
 
-def shapes_of(operation: Operation) -> list[tuple[int, int]]:
-    square = [(0, 0), (1, 1), (2, 2)]
-    return square if operation.is_square else [*square, (3, 2), (2, 3)]
+def shapes_of(operation: Operation, shapes: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Of some shapes those that an operation takes."""
+    return [(m, n) for m, n in shapes if m == n or not operation.square]
+
+
+def own_strategies(operation: Operation) -> list[str]:
+    """The strategies whose code for an operation is not another's, which they inherit."""
+    return [name for name in registry.distinct(operation.stem) if name in STRATEGIES]
+
+
+def pairs(names: Callable[[Operation], list[str]], *, others: bool = False) -> list[object]:
+    """Every operation by these strategies; the others, if wanted, marked slow."""
+    return [
+        pytest.param(
+            operation,
+            strategy,
+            id=f"{operation.name}-{strategy}",
+            marks=[] if strategy in names(operation) else [pytest.mark.slow],
+        )
+        for operation in OPERATIONS
+        for strategy in (strategies.available() if others else names(operation))
+    ]

@@ -6,63 +6,70 @@ import itertools
 
 import pytest
 import torch
-from operations import ANY_RANK, DTYPES, OPERATIONS, STRATEGIES, Operation, shapes_of
+from operations import (
+    ANY_RANK,
+    DTYPES,
+    function,
+    inputs_of,
+    own_strategies,
+    pairs,
+    shapes_of,
+)
 from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 
-import strategies
-from strategies import linalg
+from strategies import linalg, operations
 
-CASES = [
-    pytest.param(
-        operation,
-        shape,
-        strategy,
-        id=f"{operation}-{strategy}-{shape[0]}x{shape[1]}",
-        # `lu` unpacks what `lu_factor` returns.
-        marks=[pytest.mark.slow] if operation.name == "lu_factor" else operation.marks(strategy),
-    )
-    for operation in OPERATIONS
-    for strategy in strategies.available()
-    for shape in shapes_of(operation)
-]
-
-
-def _batches(*usual: tuple[int, ...]) -> list[object]:
-    every = [(), (2,), (0,), (2, 1)]
-    return [
-        pytest.param(batch, marks=() if batch in usual else pytest.mark.slow, id=str(batch))
-        for batch in every
-    ]
-
+SHAPES = [(2, 2), (3, 2), (2, 3)]
+EXHAUSTIVE = [(0, 0), (1, 1), *SHAPES]
+BATCHES = [(), (2,), (0,)]
 
 pytestmark = pytest.mark.filterwarnings("ignore:Input #")
 
+DET_STRATEGIES = own_strategies(operations.get("det"))
+
+each_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=str)
+each_own_strategy = pytest.mark.parametrize(("operation", "strategy"), pairs(own_strategies))
+each_strategy = pytest.mark.parametrize(("operation", "strategy"), pairs(lambda _: [], others=True))
+
+
+def check(call, inputs, atol=1e-4):
+    """Both orders in reverse and forward mode, along random directions."""
+    assert gradcheck(call, inputs, fast_mode=True, check_forward_ad=True)
+    assert gradgradcheck(call, inputs, fast_mode=True, check_fwd_over_rev=True, atol=atol)
+
+
+@each_dtype
+@each_own_strategy
+def test_derivatives_along_random_directions(operation, strategy, dtype):
+    for shape in shapes_of(operation, SHAPES):
+        check(function(operation, strategy), inputs_of(operation, shape, (2,), dtype))
+
 
 @pytest.mark.mode("backward", "forward")
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("batch", _batches((), (2,)))
-@pytest.mark.parametrize(("operation", "shape", "strategy"), CASES)
-def test_first_derivatives_in_reverse_and_forward_mode(
-    operation: Operation, shape, strategy: str, batch, dtype
-):
-    inputs = operation.inputs(shape, batch, dtype)
-
-    assert gradcheck(
-        operation.function(strategy), inputs, check_forward_ad=True, check_batched_grad=True
-    )
+@each_dtype
+@each_strategy
+def test_first_derivatives_in_reverse_and_forward_mode(operation, strategy, dtype):
+    for shape, batch in itertools.product(shapes_of(operation, EXHAUSTIVE), BATCHES):
+        assert gradcheck(
+            function(operation, strategy),
+            inputs_of(operation, shape, batch, dtype),
+            check_forward_ad=True,
+            check_batched_grad=True,
+        )
 
 
 @pytest.mark.mode("backward of backward", "forward over backward")
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("batch", _batches(()))
-@pytest.mark.parametrize(("operation", "shape", "strategy"), CASES)
-def test_second_derivatives_in_reverse_and_forward_over_reverse_mode(
-    operation: Operation, shape, strategy: str, batch, dtype
-):
-    inputs = operation.inputs(shape, batch, dtype)
-
-    assert gradgradcheck(operation.function(strategy), inputs, check_fwd_over_rev=True, atol=1e-4)
+@each_dtype
+@each_strategy
+def test_second_derivatives_in_reverse_and_forward_over_reverse_mode(operation, strategy, dtype):
+    for shape, batch in itertools.product(shapes_of(operation, EXHAUSTIVE), BATCHES):
+        assert gradgradcheck(
+            function(operation, strategy),
+            inputs_of(operation, shape, batch, dtype),
+            check_fwd_over_rev=True,
+            atol=1e-4,
+        )
 
 
 def _factors(shape: tuple[int, int], rank: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
@@ -74,50 +81,41 @@ def _factors(shape: tuple[int, int], rank: int, dtype: torch.dtype) -> tuple[Ten
 
 
 DEFICIENT = [
-    pytest.param(shape, rank, id=f"{shape[0]}x{shape[1]}-rank{rank}")
+    (shape, rank)
     for shape, rank in itertools.product([(3, 3), (3, 2), (2, 3)], [0, 1, 2, 3])
     if rank <= min(shape)
 ]
 
-
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize(("shape", "rank"), DEFICIENT)
-def test_lu_of_a_product_of_factors_of_any_rank(shape, rank, strategy, dtype):
-    factors = _factors(shape, rank, dtype)
-
-    def function(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-        return linalg.lu(a @ b.mT, strategy=strategy)[1:]
-
-    assert gradcheck(function, factors, check_forward_ad=True)
-    assert gradgradcheck(function, factors, check_fwd_over_rev=True, atol=1e-4)
+each_deficient_operation_and_strategy = pytest.mark.parametrize(
+    ("name", "strategy"),
+    [("lu", strategy) for strategy in own_strategies(operations.get("lu"))]
+    + [(name, strategy) for name in ("pinv", "lstsq") for strategy in ANY_RANK],
+)
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("strategy", ANY_RANK)
-@pytest.mark.parametrize(("shape", "rank"), DEFICIENT)
-def test_pinv_of_a_product_of_factors_of_any_rank(shape, rank, strategy, dtype):
-    factors = _factors(shape, rank, dtype)
-
-    def function(a: Tensor, b: Tensor) -> Tensor:
-        return linalg.pinv(a @ b.mT, strategy=strategy)
-
-    assert gradcheck(function, factors, check_forward_ad=True)
-    assert gradgradcheck(function, factors, check_fwd_over_rev=True, atol=1e-3)
+@each_dtype
+@each_deficient_operation_and_strategy
+def test_a_product_of_factors_of_any_rank(name, strategy, dtype):
+    operation = operations.get(name)
+    call = function(operation, strategy)
+    for shape, rank in DEFICIENT:
+        rest = inputs_of(operation, shape, (), dtype)[1:]
+        inputs = (*_factors(shape, rank, dtype), *rest)
+        check(lambda a, b, *rest: call(a @ b.mT, *rest), inputs, atol=1e-3)
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("strategy", ANY_RANK)
-@pytest.mark.parametrize(("shape", "rank"), DEFICIENT)
-def test_lstsq_of_a_product_of_factors_of_any_rank(shape, rank, strategy, dtype):
-    B = torch.randn(shape[0], 2, dtype=dtype, requires_grad=True)
-    factors = _factors(shape, rank, dtype)
-
-    def function(a: Tensor, b: Tensor, rhs: Tensor) -> Tensor:
-        return linalg.lstsq(a @ b.mT, rhs, strategy=strategy).solution
-
-    assert gradcheck(function, (*factors, B), check_forward_ad=True)
-    assert gradgradcheck(function, (*factors, B), check_fwd_over_rev=True, atol=1e-3)
+@each_dtype
+@each_deficient_operation_and_strategy
+def test_a_batch_whose_matrices_differ_in_rank(name, strategy, dtype):
+    operation = operations.get(name)
+    call = function(operation, strategy)
+    ranks = torch.tensor([[1, 1, 1], [1, 0, 0], [0, 0, 0]], dtype=dtype).unsqueeze(-2)
+    for shape in [(4, 3), (3, 4)]:
+        factors = [torch.randn(3, size, 3, dtype=dtype, requires_grad=True) for size in shape]
+        rest = [value.detach() for value in inputs_of(operation, shape, (3,), dtype)[1:]]
+        assert gradcheck(
+            lambda a, b, rest=rest: call((a * ranks) @ b.mT, *rest), factors, check_forward_ad=True
+        )
 
 
 @pytest.mark.parametrize("strategy", ANY_RANK)
@@ -125,28 +123,6 @@ def test_pinv_of_a_rank_one_product_as_in_pytorch_issue_65911(strategy):
     a, b = _factors((30, 30), 1, torch.float64)
 
     assert gradcheck(lambda a, b: linalg.pinv(a @ b.t(), strategy=strategy), (a, b))
-
-
-def _of_ranks_3_1_and_0(a: Tensor, b: Tensor) -> Tensor:
-    mask = torch.tensor([[1, 1, 1], [1, 0, 0], [0, 0, 0]], dtype=a.dtype).unsqueeze(-2)
-    return (a * mask) @ b.mT
-
-
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("shape", [(4, 3), (3, 4)], ids=str)
-@pytest.mark.parametrize(
-    ("operation", "strategy"),
-    [("lu", strategy) for strategy in STRATEGIES]
-    + [(operation, strategy) for operation in ("pinv", "lstsq") for strategy in ANY_RANK],
-)
-def test_a_batch_whose_matrices_differ_in_rank(operation, strategy, shape, dtype):
-    (call,) = [each.function(strategy) for each in OPERATIONS if each.name == operation]
-    factors = [torch.randn(3, size, 3, dtype=dtype, requires_grad=True) for size in shape]
-    rest = (torch.randn(3, shape[0], 2, dtype=dtype),) if operation == "lstsq" else ()
-
-    assert gradcheck(
-        lambda a, b: call(_of_ranks_3_1_and_0(a, b), *rest), factors, check_forward_ad=True
-    )
 
 
 @pytest.mark.parametrize("strategy", ANY_RANK)
@@ -162,20 +138,16 @@ def test_pinv_with_repeated_singular_values(strategy, scale):
     )
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize(
-    ("size", "corank"), [(1, 1), (2, 1), (3, 1), (3, 2), (4, 2), (2, 2), (3, 3)]
-)
-def test_det_of_a_singular_matrix(size, corank, strategy, dtype):
-    a, b = (factor.detach() for factor in _factors((size, size), size - corank, dtype))
-    A = (a @ b.mT).requires_grad_()
-
-    assert gradcheck(lambda A: linalg.det(A, strategy=strategy), (A,), check_forward_ad=True)
-    assert gradgradcheck(lambda A: linalg.det(A, strategy=strategy), (A,), check_fwd_over_rev=True)
+@each_dtype
+@pytest.mark.parametrize("strategy", DET_STRATEGIES)
+def test_det_of_a_singular_matrix(strategy, dtype):
+    for size, corank in [(1, 1), (2, 1), (3, 1), (3, 2), (4, 2), (2, 2), (3, 3)]:
+        a, b = (factor.detach() for factor in _factors((size, size), size - corank, dtype))
+        A = (a @ b.mT).requires_grad_()
+        check(lambda A: linalg.det(A, strategy=strategy), (A,))
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", DET_STRATEGIES)
 def test_det_at_corank_one_where_the_computed_determinant_is_exactly_zero(strategy):
     A = torch.tensor([[2.0, 4.0], [3.0, 6.0]], dtype=torch.float64, requires_grad=True)
 
@@ -186,7 +158,7 @@ def test_det_at_corank_one_where_the_computed_determinant_is_exactly_zero(strate
     )
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", DET_STRATEGIES)
 def test_gradient_of_det_is_exactly_zero_from_corank_two_on_and_only_there(strategy):
     generator = torch.Generator().manual_seed(0)
     a, b = torch.randint(-9, 10, (2, 3, 6, 5), generator=generator).double()
@@ -199,7 +171,7 @@ def test_gradient_of_det_is_exactly_zero_from_corank_two_on_and_only_there(strat
     assert torch.equal((A.grad == 0).all(-1).all(-1), coranks > 1)
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", DET_STRATEGIES)
 def test_second_derivatives_of_det_in_a_batch_of_every_corank(strategy):
     # The determinant of 3×3 matrices is a polynomial that takes no factorization.
     def polynomial(A):

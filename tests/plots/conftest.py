@@ -1,65 +1,71 @@
-"""Rows of every kind that a figure can be drawn from."""
+"""Runs with cells of every kind that a figure can be drawn from."""
 
-import itertools
-
-import pandas as pd
 import pytest
+import torch
 
-from strategies.selection.rows import tidy
+from plots.rows import table
+from strategies.measuring import Case
+from strategies.measuring.machine import Machine
+from strategies.measuring.measurement import Cell, Measurement, Timing
+from strategies.store import Run, Writer
 
-STRATEGIES = {"native": 1.0, "triangular_solve": 3.0, "qr_pinv": 2.9, "somebody_elses": 0.5}
-SHAPES = [(16, 16, 0), (256, 256, 0), (512, 16, 0), (4096, 16, 0), (4, 4, 1000)]
+MACHINE = Machine("reference-machine", "Reference CPU", started_at="2023-11-14T22:13:20+00:00")
+SPEEDUPS = {"native": 1.0, "triangular_solve": 3.0, "qr_pinv": 2.9, "somebody_elses": 0.5}
+TIMED = ("16x16", "256x256", "64x8", "4096x16", "1000x4x4", "64x16 rank=5")
+JUDGED = (
+    *("32x8 cond=1e1", "32x8 cond=1e5", "32x8 cond=1e9", "64x16 cond=1e1", "256x64 cond=1e1"),
+    *("20x6 matrix=kahan", "20x6 matrix=graded_rows"),
+)
 
 
-def record(strategy, speedup, m, n, batch, **others):
-    seconds = 1e-9 * m * n * n * max(batch, 1) / speedup
-    return {
-        "operation": "pinv",
-        "m": m,
-        "n": n,
-        "batch": batch,
-        "dtype": "float64",
-        "device": "cpu",
-        "strategy": strategy,
-        "status": "ok",
-        "backward_seconds": seconds,
-        "forward_backward_seconds": 1.5 * seconds,
-        "speedup_over_native": speedup,
-        "speedup_over_native_low": speedup / 1.05,
-        "speedup_over_native_high": speedup * 1.05,
-        "error": 1e-15 * speedup,
-        "peak_bytes": 16.0 * m * (m if strategy == "native" else n),
-        "machine": "reference-machine",
-        "cpu": "Reference CPU",
-        "threads": "2",
-        "torch": "2.13.0",
-        "commit": "0123456789abcdef",
-        "source": "run.json",
-        "started_at": 1_700_000_000_000,
-    } | others
+def measured(text, speedups=SPEEDUPS):
+    """The cell of a case: times if it is one that is timed, else errors and memory."""
+    case = Case.parse(text)
+    (m, n), eps = case.shape, torch.finfo(case.dtype).eps
+
+    def timing(seconds):
+        if case.log10_cond is None and case.matrix is None:
+            return Timing(seconds, seconds / 1.02, seconds * 1.02, (seconds, seconds))
+        return None
+
+    strategies = []
+    for name, speedup in speedups.items():
+        seconds = 1e-9 * m * n * n * max(case.batch, 1) / speedup
+        error = speedup * eps * 10 ** (case.log10_cond or 1)
+        found = {"error": error, "peak_bytes": 16 * m * (m if name == "native" else n)}
+        times = {"backward": timing(seconds / 2), "forward_backward": timing(seconds)}
+        strategies.append(Measurement(name, **found, **times))
+    return Cell(case, tuple(strategies))
+
+
+@pytest.fixture(scope="session")
+def runs():
+    grid = [measured(f"{name} {text}") for name in ("lstsq", "pinv") for text in TIMED]
+    grid += [measured(f"pinv {text}") for text in JUDGED]
+    peers = measured("pinv 4096x16", {"native": 1.0, "qr_pinv": 3.0, "jax": 2.0})
+    return [Run("grid", MACHINE, {}, tuple(grid)), Run("peers", MACHINE, {}, (peers,))]
+
+
+@pytest.fixture(scope="session")
+def few(runs):
+    """Two timed cases and other libraries: what some figures are quickly drawn from."""
+    cells = tuple(measured(text) for text in ("pinv 64x8", "lstsq 16x16"))
+    return [Run("grid", MACHINE, {}, cells), runs[1]]
 
 
 @pytest.fixture
-def rows():
-    records = [
-        record(strategy, speedup, *shape)
-        for (strategy, speedup), shape in itertools.product(STRATEGIES.items(), SHAPES)
-    ]
-    timings = dict.fromkeys(
-        ["backward_seconds", "forward_backward_seconds", "speedup_over_native", "peak_bytes"]
-    )
-    records += [
-        record(s, v, 32, 8, 0, log10_cond=c, error=1e-16 * 10**c * v, **timings)
-        for (s, v), c in itertools.product(STRATEGIES.items(), (1, 5, 9))
-    ]
-    records += [
-        record(s, v, *shape, 0, log10_cond=1, error=1e-16 * v, **timings)
-        for (s, v), shape in itertools.product(STRATEGIES.items(), ((64, 16), (256, 64)))
-    ]
-    records += [
-        record(s, v, 20, 6, 0, log10_cond=1.5, matrix=matrix, error=1e-16 * v, **timings)
-        for (s, v), matrix in itertools.product(STRATEGIES.items(), ("kahan", "graded_rows"))
-    ]
-    beside = {"native": 1.0, "qr_pinv": 3.0, "jax": 2.0}
-    records += [record(s, v, 4096, 16, 0, is_peer=True) for s, v in beside.items()]
-    return tidy(pd.DataFrame(records))
+def rows(runs):
+    return table(runs)
+
+
+@pytest.fixture(scope="session")
+def write_runs():
+    """Writes runs into a folder, as the commands that measure them do."""
+
+    def write(runs, folder):
+        for run in runs:
+            writer = Writer(folder / f"{run.kind}.json", run.kind, run.arguments, run.machine)
+            for cell in run.cells:
+                writer.append(cell)
+
+    return write

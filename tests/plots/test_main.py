@@ -1,56 +1,41 @@
-import json
-import shutil
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
+from typer import Typer
+from typer.testing import CliRunner
 
-ROOT = Path(__file__).parents[2]
-RESULTS = ROOT / "tests" / "selection" / "data" / "asv"
-
-
-def run(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "plots", *map(str, arguments)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+from plots.__main__ import main
 
 
 @pytest.fixture
-def results(tmp_path):
-    return shutil.copytree(RESULTS, tmp_path / "results")
+def draw(write_runs, tmp_path, monkeypatch):
+    """Draws runs by the command: what it says, and the files that it makes."""
+    monkeypatch.setenv("COLUMNS", "200")
+    app = Typer()
+    app.command()(main)
+
+    def draw(runs):
+        write_runs(runs, tmp_path / "results")
+        folders = ["--results", tmp_path / "results", "--out", tmp_path / "figures"]
+        done = CliRunner().invoke(app, list(map(str, folders)))
+        return done, {path.name: path for path in tmp_path.glob("figures/*")}
+
+    return draw
 
 
-def test_what_can_be_drawn_is_and_what_cannot_is_told(results, tmp_path):
-    done = run("--results", results, "--out", tmp_path / "figures")
-    assert done.returncode == 0, done.stderr
-    assert "peers: not drawn, no other library was timed" in " ".join(done.stdout.split())
-    for name in ("time_against_size", "error_against_conditioning", "winners_map"):
-        for suffix in (".png", ".svg"):
-            assert (tmp_path / "figures" / f"{name}{suffix}").stat().st_size > 10_000
+def test_what_can_be_drawn_is_and_what_cannot_is_told(draw, few):
+    done, files = draw(few[:1])
+    assert done.exit_code == 0, done.output
+    assert "peers: not drawn, no other library was timed" in " ".join(done.output.split())
+    drawn = ("speedup_heatmap", "time_against_error", "winners_map")
+    assert set(files) == {f"{name}{suffix}" for name in drawn for suffix in (".png", ".svg")}
+    assert all(path.stat().st_size > 10_000 for path in files.values())
 
 
-def test_other_libraries_alone_make_their_figure(tmp_path):
-    row = {"operation": "inv", "m": 8, "n": 8, "rhs": 1, "batch": 0}
-    row |= {"dtype": "float64", "device": "cpu", "status": "ok"}
-    timed = {"strategy": "native", "backward_seconds": 1e-3, "speedup_over_native": 1.0}
-    content = {"format": "backward-strategies peers", "version": 1, "arguments": {}}
-    content["provenance"] = {"torch": "2"}
-    (tmp_path / "peers.json").write_text(json.dumps(content | {"rows": [row | timed]}))
-    done = run("--results", tmp_path, "--out", tmp_path / "figures")
-    assert done.returncode == 0, done.stderr
-    drawn = {path.stem for path in (tmp_path / "figures").iterdir()}
-    assert drawn == {"peers"}
-    assert done.stdout.count("not drawn") == 9
+def test_other_libraries_alone_make_their_figure(draw, few):
+    done, files = draw(few[1:])
+    assert (done.exit_code, set(files)) == (0, {"peers.png", "peers.svg"}), done.output
 
 
-def test_no_results_is_one_line_and_no_traceback(tmp_path):
-    done = run("--results", tmp_path / "nowhere", "--out", tmp_path / "figures")
-    assert done.returncode == 2
+def test_no_results_is_one_line_and_no_traceback(draw):
+    done, files = draw([])
+    assert (done.exit_code, files) == (2, {})
     assert done.stderr.startswith("error: ")
-    assert "Traceback" not in done.stderr
-    assert not (tmp_path / "figures").exists()

@@ -1,67 +1,53 @@
-"""Results to select from: real files as asv wrote them, and tables made by hand."""
+"""Measurements made by hand."""
 
-import shutil
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
-from strategies.selection.rows import tidy
+from strategies.measuring.case import Case
+from strategies.measuring.machine import Machine
+from strategies.measuring.measurement import Cell, Measurement, Objective, Timing
+from strategies.store import Run
 
-DATA = Path(__file__).parent / "data"
-ORDER = ("native", "triangular_solve", "explicit_inverse", "qr_pinv", "svd_truncated_pinv")
-
-
-@pytest.fixture
-def asv_folder(tmp_path):
-    """A copy of asv results of the tiny grid (lu and pinv), to be damaged at will."""
-    return Path(shutil.copytree(DATA / "asv", tmp_path / "asv"))
+MACHINE = Machine("here", cpu="a processor", started_at="2026-11-20T10:00:00+00:00")
 
 
-@pytest.fixture
-def result_file(asv_folder):
-    return next(asv_folder.glob("*/*-*.json"))
+def make_timing(seconds, spread=1.0, halves=None):
+    return Timing(seconds, seconds / spread, seconds * spread, halves or (seconds, seconds))
 
 
-def make_rows(*strategies, **case):
-    """Rows of one case; each strategy is a dict with at least its name."""
-    defaults = {
-        "operation": "pinv",
-        "m": 64,
-        "n": 8,
-        "dtype": "float64",
-        "device": "cpu",
-        "status": "ok",
-        "machine": "here",
-        "source": "here/run.json",
-        "started_at": 1_700_000_000_000,
-        "error": 1e-15,
-    }
-    return tidy(pd.DataFrame([defaults | case | strategy for strategy in strategies]))
+def make_measurement(
+    strategy, seconds=None, spread=1.0, *, halves=None, by=Objective.FORWARD_BACKWARD, **others
+):
+    """A strategy whose time is known within a factor of `spread`."""
+    cost = {} if seconds is None else {by.value: make_timing(seconds, spread, halves)}
+    return Measurement(strategy, **{"error": 1e-15, **cost, **others})
 
 
-def speed(strategy, value, spread=1.0, **others):
-    """A strategy that is `value` times as fast as native, within a factor of `spread`."""
-    return {
-        "strategy": strategy,
-        "speedup_over_native": value,
-        "speedup_over_native_low": value / spread,
-        "speedup_over_native_high": value * spread,
-        "backward_seconds": 1e-3 / value,
-        **others,
-    }
+def make_cell(*measurements, case="pinv 64x8"):
+    return Cell(Case.parse(case), measurements)
+
+
+def make_run(*cells, kind="grid", machine=MACHINE, path="here/run.json"):
+    return Run(kind, machine, {}, cells, path)
 
 
 @pytest.fixture
-def order():
-    return ORDER
+def took():
+    return make_measurement
 
 
 @pytest.fixture
-def rows_of():
-    return make_rows
+def cell_of():
+    return make_cell
 
 
 @pytest.fixture
-def at_speed():
-    return speed
+def run_of():
+    return make_run
+
+
+@pytest.fixture
+def results():
+    """Kept results of a whole grid, forward and backward together."""
+    return Path(__file__).parents[2] / "results" / "epyc-2cores" / "forward_backward"

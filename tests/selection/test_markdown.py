@@ -1,35 +1,44 @@
-import pandas as pd
 import pytest
 
+from strategies.files import UnusableFileError
+from strategies.measuring.measurement import Objective, Status
 from strategies.selection import markdown
-from strategies.selection.files import UnusableFileError
 from strategies.selection.verdicts import judge
 
+ALL = "<!-- recommendation: all -->"
+END = "<!-- recommendation: end -->"
+
 
 @pytest.fixture
-def rows(rows_of, at_speed):
-    cells = [
-        rows_of(
-            at_speed("native", 1),
-            at_speed("qr_pinv", 4),
-            at_speed("explicit_inverse", 9, error=1e-3),
+def runs(run_of, cell_of, took):
+    refused = took("native", status=Status.NOT_APPLICABLE)
+    bad = took("explicit_inverse", 0.004 / 9, error=1e-3)
+    beside = (took(name, time, error=None) for name, time in (("native", 1), ("qr_pinv", 0.25)))
+    return [
+        run_of(
+            cell_of(took("native", 0.004), took("qr_pinv", 0.001), bad),
+            cell_of(took("native", 1, 1.05), took("qr_pinv", 1, 1.05), case="pinv 7x16x8"),
+            cell_of(took("native", 1.2, 2.0), took("qr_pinv", 1, 2.0), case="pinv 16x8"),
+            cell_of(refused, took("qr_pinv", status=Status.FAILED), case="pinv 9000x8"),
         ),
-        rows_of(at_speed("native", 1, 1.1), at_speed("qr_pinv", 1, 1.1), m=16, batch=7),
-        rows_of(
-            {"strategy": "native", "status": "n/a"},
-            {"strategy": "qr_pinv", "status": "timeout"},
-            m=9000,
-        ),
+        run_of(cell_of(*beside, took("jax", 1 / 150, error=None)), kind="peers"),
     ]
-    return pd.concat(cells, ignore_index=True)
 
 
 @pytest.fixture
-def beside(rows_of, at_speed):
-    # Our best at forward and backward together has no time of the backward.
-    both = {"strategy": "svd_truncated_pinv", "forward_backward_seconds": 1.0}
-    measured = [at_speed("native", 1), both, at_speed("qr_pinv", 4), at_speed("jax", 150)]
-    return rows_of(*(row | {"is_peer": True} for row in measured))
+def page(tmp_path):
+    path = tmp_path / "page.md"
+    path.write_text(f"before\n{ALL}\nold\n{END}\nafter\n")
+    return path
+
+
+@pytest.fixture
+def text(runs, page):
+    markdown.update(page, judge(runs), runs, Objective.FORWARD_BACKWARD)
+    before, rest = page.read_text().split(f"{ALL}\n")
+    text, after = rest.split(f"\n{END}")
+    assert (before, after) == ("before\n", "\nafter\n")
+    return text
 
 
 def line_of(text, case):
@@ -37,44 +46,36 @@ def line_of(text, case):
     return [entry.strip() for entry in line.split("|")[1:-1]]
 
 
-def test_a_line_says_what_each_strategy_is_worth(rows, order):
-    text = markdown.answer(judge(rows, order), rows, order)
-    assert line_of(text, "matrix")[2:] == ["native", "explicit_inverse", "qr_pinv"]
-    assert line_of(text, "64x8") == ["`pinv`", "64x8", "1 ms", "(9×)", "**4×**"]
-    assert line_of(text, "7 of 16x8")[2:] == ["**1 ms**", "–", "≈ 1×"]
-    assert line_of(text, "9000x8")[2:] == ["–", "–", "timeout"]
+def test_a_line_says_what_each_strategy_is_worth(text):
+    *ours, theirs = text.split("**float64, cpu**")
+    assert line_of("".join(ours), "matrix")[2:] == ["native", "explicit_inverse", "qr_pinv"]
+    assert line_of("".join(ours), "64x8") == ["`pinv`", "64x8", "4 ms", "(9×)", "**4×**"]
+    assert line_of("".join(ours), "7 of 16x8")[2:] == ["**1 s**", "–", "≈ 1×"]
+    assert line_of("".join(ours), "16x8")[2:] == ["? 1.2 s", "–", "≈ 1.2×"]
+    assert line_of("".join(ours), "9000x8")[2:] == ["–", "–", "failed"]
+    assert line_of(theirs, "64x8")[2:] == ["1 s / –", "4× / –", "150× / –"]
 
 
-def test_large_single_matrices_come_first_and_batches_last(rows, order):
-    lines = markdown.answer(judge(rows, order), rows, order).splitlines()[4:]
-    assert [line.split("|")[2].strip() for line in lines] == ["9000x8", "64x8", "7 of 16x8"]
+def test_large_single_matrices_come_first_and_batches_last(text):
+    lines = text.splitlines()[4:8]
+    found = [line.split("|")[2].strip() for line in lines]
+    assert found == ["9000x8", "64x8", "16x8", "7 of 16x8"]
 
 
-def test_the_heading_says_where_and_when(rows, order):
-    heading = markdown.answer(judge(rows, order), rows, order).splitlines()[0]
-    assert heading.startswith("**float64, cpu** · here")
-    assert heading.endswith("2023-11-14")
+def test_the_heading_says_where_and_when(text):
+    assert text.splitlines()[0] == "**float64, cpu** · here · a processor · 2026-11-20"
 
 
-def test_other_libraries_follow_in_a_table_of_their_own(rows, beside, order):
-    every = pd.concat([rows, beside], ignore_index=True)
-    text = markdown.answer(judge(every, order), every, order)
-    ours, theirs = text.split("Beside other libraries: ")
-    assert "jax" not in ours
-    assert line_of(theirs, "64x8")[2:] == ["1 ms", "4× `qr_pinv`", "150×"]
+def test_the_marker_may_name_the_cases(runs, page):
+    page.write_text(page.read_text().replace("all", "pinv 16x8, pinv 7x16x8"))
+    markdown.update(page, judge(runs), runs, Objective.FORWARD_BACKWARD)
+    found = [line.split("|")[2].strip() for line in page.read_text().splitlines() if "`" in line]
+    assert found == ["16x8", "7 of 16x8"]
 
 
-def test_only_what_is_between_the_markers_is_replaced(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text(f"before\n{markdown.BEGIN}\nold\n{markdown.END}\nafter\n")
-    markdown.put_between_markers(page, "new")
-    assert page.read_text() == f"before\n{markdown.BEGIN}\nnew\n{markdown.END}\nafter\n"
-
-
-@pytest.mark.parametrize("text", ["", markdown.BEGIN, f"{markdown.END}\n{markdown.BEGIN}"])
-def test_a_page_without_markers_is_left_alone(text, tmp_path):
-    page = tmp_path / "page.md"
+@pytest.mark.parametrize("text", ["", ALL, f"{END}\n{ALL}"])
+def test_a_page_without_markers_is_left_alone(text, runs, page):
     page.write_text(text)
-    with pytest.raises(UnusableFileError, match=r"page\.md: lacks a pair of lines"):
-        markdown.put_between_markers(page, "new")
+    with pytest.raises(UnusableFileError, match=r"page\.md: lacks lines"):
+        markdown.update(page, judge(runs), runs, Objective.FORWARD_BACKWARD)
     assert page.read_text() == text

@@ -1,58 +1,55 @@
-import pandas as pd
 import pytest
 
-from strategies.selection.nearest import Question, matching, nearest_cells
+from strategies.measuring.case import Case
+from strategies.selection.nearest import answer, distance, matching, nearest_cells
+from strategies.selection.verdicts import judge
 
 
 @pytest.fixture
-def table(rows_of, at_speed):
-    sizes = [{"m": 64, "n": 8}, {"m": 4096, "n": 32}, {"m": 4096, "n": 32, "rank": 5}]
-    sizes += [{"m": 8, "n": 8, "batch": 1000}]
-    parts = [rows_of(at_speed("native", 1), at_speed("qr_pinv", 2), **size) for size in sizes]
-    return pd.concat(parts, ignore_index=True)
+def cells(run_of, cell_of, took):
+    cases = ("pinv 64x8", "pinv 4096x32", "pinv 4096x32 rank=5", "pinv 1000x8x8")
+    measured = took("native", 2), took("qr_pinv", 1)
+    return judge([run_of(*(cell_of(*measured, case=case) for case in cases))])
 
 
-def first(cells):
-    return cells[0].iloc[0]
-
-
-def test_the_nearest_in_log_size_comes_first(table):
-    cells = nearest_cells(table, Question("pinv", "3000x40"))
-    assert first(cells)["m"] == 4096
-    assert [len(cell) for cell in cells] == [2, 2, 2]
-    distances = [cell["distance"].iloc[0] for cell in cells]
+@pytest.mark.parametrize(
+    ("asked", "nearest"),
+    [
+        ("pinv 3000x40", "pinv 4096x32 float64 cpu"),
+        ("pinv 64x8 rank=2", "pinv 4096x32 rank=5 float64 cpu"),
+        ("pinv 500x8x8", "pinv 1000x8x8 float64 cpu"),
+    ],
+)
+def test_the_nearest_in_log_size_comes_first(cells, asked, nearest):
+    case = Case.parse(asked)
+    found = nearest_cells(cells, case)
+    assert str(found[0].case) == nearest
+    distances = [distance(cell.case, case) for cell in found]
     assert distances == sorted(distances)
 
 
-def test_a_measured_case_is_at_no_distance(table):
-    assert first(nearest_cells(table, Question("pinv", "64x8")))["distance"] == 0
+def test_a_factor_of_two_is_a_distance_of_one():
+    assert distance(Case.parse("pinv 64x8"), Case.parse("pinv 128x8")) == 1
 
 
-def test_a_factor_of_two_is_a_distance_of_one(table):
-    assert first(nearest_cells(table, Question("pinv", "128x8")))["distance"] == 1
-
-
-def test_deficient_rank_has_its_own_cells(table):
-    assert first(nearest_cells(table, Question("pinv", "64x8 rank=2")))["rank"] == 5
-
-
-def test_batches_count(table):
-    assert first(nearest_cells(table, Question("pinv", "8x8", batch=500)))["batch"] == 1000
+def test_the_nearest_answer_between_them(cells):
+    case = Case.parse("pinv 100x8")
+    assert answer(nearest_cells(cells, case), case) == ("qr_pinv", "native")
 
 
 @pytest.mark.parametrize(
     ("question", "said"),
     [
-        (Question("lstsq"), "operation lstsq; there is pinv"),
-        (Question("pinv", dtype="float16"), "dtype float16; there is float64"),
-        (Question("pinv", device="cuda:0"), "device cuda:0; there is cpu"),
+        ({"operation": "lstsq"}, "operation lstsq; there is pinv"),
+        ({"dtype": "float16"}, "dtype float16; there is float64"),
+        ({"device": "cuda:0"}, "device cuda:0; there is cpu"),
     ],
 )
-def test_what_was_not_measured_is_said_with_what_was(table, question, said):
+def test_what_was_not_measured_is_said_with_what_was(cells, question, said):
     with pytest.raises(ValueError, match=said):
-        matching(table, question)
+        matching(cells, **question)
 
 
-def test_a_shape_that_is_none_is_refused_at_once():
-    with pytest.raises(ValueError, match="is not a shape"):
-        Question("pinv", "large")
+def test_a_kind_of_rank_that_was_not_measured_is_said(cells):
+    with pytest.raises(ValueError, match="no rank-deficient matrix"):
+        nearest_cells(cells[:2], Case.parse("pinv 8x8 rank=2"))

@@ -1,23 +1,28 @@
 import io
-import json
 
-import pandas as pd
+import msgspec
 import pytest
 from rich.console import Console
 
+from strategies.measuring.measurement import Objective, Status, Timing
 from strategies.selection import recommendation
-from strategies.selection.rows import load
-from strategies.selection.verdicts import Criteria, judge
+from strategies.selection.eligibility import Criteria
+from strategies.selection.verdicts import judge
+
+OBJECTIVE = Objective.FORWARD_BACKWARD
 
 
 @pytest.fixture
-def judged(rows_of, at_speed, order):
-    cells = [
-        rows_of(at_speed("native", 1), at_speed("qr_pinv", 4)),
-        rows_of(at_speed("native", 1, 1.1), at_speed("qr_pinv", 1, 1.1), m=16, batch=7),
-        rows_of({"strategy": "native", "status": "timeout"}, m=9000),
-    ]
-    return judge(pd.concat(cells, ignore_index=True), order)
+def cells(run_of, cell_of, took):
+    fast = took("qr_pinv", 0.001, backward=Timing(0.0003, 0.0003, 0.0003, (0.0003, 0.0003)))
+    failed = took("native", status=Status.FAILED)
+    run = run_of(
+        cell_of(took("native", 0.004), fast),
+        cell_of(took("native", 1, 1.05), took("qr_pinv", 1, 1.05), case="pinv 7x16x8"),
+        cell_of(took("native", 1.2, 2.0), took("qr_pinv", 1, 2.0), case="pinv 512x8"),
+        cell_of(failed, case="pinv 9000x8"),
+    )
+    return {cell.case.sizes: cell for cell in judge([run])}
 
 
 def text_of(table):
@@ -26,48 +31,50 @@ def text_of(table):
     return console.export_text()
 
 
-def test_the_overview_names_a_strategy_a_case(judged):
-    lines = text_of(recommendation.overview(judged)).splitlines()
-    assert any("64x8" in line and "qr_pinv" in line and "4" in line for line in lines)
-    assert any("7 of 16x8" in line and line.split()[4:6] == ["native", "qr_pinv"] for line in lines)
-    assert any("9000x8" in line and "timeout" in line for line in lines)
+@pytest.fixture
+def overview(cells):
+    return text_of(recommendation.overview(list(cells.values()), OBJECTIVE))
 
 
-def test_what_all_cases_share_is_said_once(judged):
-    title, *lines = text_of(recommendation.overview(judged)).splitlines()
+def line_of(text, sizes):
+    (line,) = (line for line in text.splitlines() if f" {sizes} " in line)
+    return line.split(sizes)[1].split()
+
+
+def test_the_overview_names_a_strategy_a_case(overview):
+    assert line_of(overview, "64x8") == [
+        *("qr_pinv", "4", "1", "ms", "300", "µs", "1.0e-15", "–"),
+    ]
+    assert line_of(overview, "7 of 16x8")[:2] == ["native", "qr_pinv"]
+    assert line_of(overview, "9000x8") == ["–", "failed"]
+
+
+def test_what_is_too_noisy_is_no_arrow(overview, cells):
+    assert "too noisy to tell: native" in " ".join(line_of(overview, "512x8"))
+    text = text_of(recommendation.ranking(cells["512x8"], OBJECTIVE))
+    assert "too noisy to tell" in text
+    assert "←" not in text
+
+
+def test_what_all_cases_share_is_said_once(overview):
+    title, *lines = overview.splitlines()
     assert title.strip() == "What to use, float64, cpu"
     assert not any("float64" in line for line in lines)
 
 
-def test_the_ranking_shows_ratio_interval_and_verdict(judged):
-    text = text_of(recommendation.ranking(judged[judged["m"].eq(64)]))
+def test_the_ranking_shows_ratio_interval_and_verdict(cells):
+    text = text_of(recommendation.ranking(cells["64x8"], OBJECTIVE))
     assert "qr_pinv ←" in text
-    assert "4.00" in text
+    assert "4.00-4.00" in text
     assert "slower" in text
 
 
-def test_the_json_holds_what_the_verdict_rests_on(judged, tmp_path):
-    recommendation.write(judged, Criteria(), tmp_path / "r.json")
-    content = json.loads((tmp_path / "r.json").read_text())
-    assert (content["format"], content["version"]) == (recommendation.FORMAT, 1)
+def test_the_json_holds_what_the_verdict_rests_on(cells):
+    found = recommendation.as_json(list(cells.values()), Criteria())
+    content = msgspec.json.decode(msgspec.json.encode(found))
     by_m = {cell["m"]: cell for cell in content["cells"]}
-    assert by_m[64]["chosen"] == "qr_pinv"
-    assert by_m[9000]["chosen"] is None
+    assert (by_m[64]["chosen"], by_m[9000]["chosen"]) == ("qr_pinv", None)
+    assert by_m[64]["source"] == "here/run.json"
     best = by_m[64]["strategies"][0]
-    assert best["verdict"] == "best"
-    assert best["source"] == "here/run.json"
-    assert content["provenance"][0]["machine"] == "here"
-
-
-def test_real_results_can_be_recommended_from(asv_folder, order):
-    judged = judge(load(asv_folder), order)
-    content = recommendation.as_json(judged, Criteria())
-    assert all(cell["chosen"] for cell in content["cells"])
-    assert json.dumps(content)
-
-
-def test_an_amount_has_a_unit_of_its_size():
-    assert recommendation.seconds(12.3) == "12.3 s"
-    assert recommendation.seconds(4.2e-8) == "0.042 µs"
-    assert recommendation.seconds(float("nan")) == "-"
-    assert recommendation.size(3) == "3 B"
+    assert (best["verdict"], best["forward_backward"][0]) == ("best", 0.001)
+    assert content["provenance"][0]["name"] == "here"

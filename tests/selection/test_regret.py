@@ -1,122 +1,101 @@
 import math
 import random
+import statistics
 
-import pandas as pd
 import pytest
 
+from strategies.measuring.measurement import Status, Timing
 from strategies.selection import regret
-from strategies.selection.policy_building import build
-from strategies.selection.verdicts import Criteria
-
-ORDER = ("native", "triangular_solve", "qr_pinv")
+from strategies.selection.eligibility import Criteria
+from strategies.selection.policies import build
 
 
-def measured(*, rank=None, operation="pinv", **seconds):
-    """A case as held_out gives it; a strategy without seconds refused it."""
-    strategies = []
-    for name in ORDER:
-        rounds = seconds.get(name)
-        if rounds is None:
-            strategies.append({"strategy": name, "status": "n/a"})
-            continue
-        rounds = rounds if isinstance(rounds, list) else [rounds] * 12
-        cost = {"screened": rounds[0], "rounds": rounds, "backward_seconds": rounds[0]}
-        strategies.append(
-            {"strategy": name, "status": "ok", "error": 1e-15, "peak_bytes": 8.0} | cost
+@pytest.fixture
+def says_native(run_of, cell_of, took):
+    """A policy that has found native to be the fastest."""
+    return build([run_of(cell_of(took("native", 1), took("qr_pinv", 2)))], Criteria())
+
+
+@pytest.fixture
+def drawn(cell_of, took):
+    """A case in which triangular_solve refuses."""
+
+    def drawn(native, qr_pinv, case="pinv 64x8 cond=1e1", **others):
+        refused = took("triangular_solve", status=Status.NOT_APPLICABLE)
+        return cell_of(
+            took("native", native), refused, took("qr_pinv", qr_pinv, **others), case=case
         )
-    sizes = {"operation": operation, "m": 64, "n": 8, "rhs": 1, "batch": 0, "rank": rank}
-    where = {"log10_cond": None, "dtype": "float64", "device": "cpu", "label": "a case", "seed": 0}
-    return {**sizes, **where, "strategies": strategies}
+
+    return drawn
 
 
-@pytest.fixture
-def says_native(rows_of, at_speed):
-    """A policy that has found native to be the fastest at full rank."""
-    full = rows_of(at_speed("native", 1), at_speed("qr_pinv", 0.5))
-    return build(full, ORDER, Criteria())
+def by_choice(scores):
+    return {score.choice: score for score in scores}
 
 
-@pytest.fixture
-def scored(says_native):
-    return regret.score([measured(native=4.0, qr_pinv=1.0)] * 2, says_native, ORDER)
+def test_regret_is_the_time_over_the_fastest(says_native, drawn):
+    found = by_choice(regret.score([drawn(4.0, 1.0)], says_native))
+    regrets = {choice: score.regret for choice, score in found.items()}
+    assert regrets == {
+        **dict.fromkeys(("policy", "single default", "native"), 4),
+        "qr_pinv": 1,
+        "triangular_solve": math.inf,
+    }
 
 
-def test_regret_is_the_time_over_the_fastest(scored):
-    by_choice = scored.groupby("choice")["regret"].max()
-    assert by_choice["policy"] == by_choice["native"] == by_choice["single default"] == 4
-    assert by_choice["qr_pinv"] == 1
-    assert by_choice["triangular_solve"] == math.inf
-
-
-def test_the_summary_ranks_choices(scored):
-    summary = regret.summary(scored)
-    assert summary.index[0] == "qr_pinv"
-    assert summary.loc["triangular_solve", "eligible"] == 0
-    assert summary.loc["policy", "cases"] == 2
-    assert summary.loc["qr_pinv", "over_native"] == pytest.approx(4)
-    assert summary.loc["policy", "over_native"] == pytest.approx(1)
+def test_the_summary_ranks_choices(says_native, drawn):
+    scores = regret.score([drawn(4.0, 1.0)] * 2, says_native)
+    first, *_ = found = regret.summaries(scores)
+    by_name = {summary.choice: summary for summary in found}
+    assert (first.choice, first.over_native) == ("qr_pinv", pytest.approx(4))
+    assert (by_name["policy"].cases, by_name["policy"].over_native) == (2, 1)
+    assert by_name["triangular_solve"].eligible == 0
+    assert math.isnan(by_name["triangular_solve"].over_native)
 
 
 def test_equal_strategies_have_no_regret_for_all_their_noise():
     noise = random.Random(0)  # noqa: S311 - no secret
     mean = 0.0
     for _ in range(200):
-        names = [f"s{i}" for i in range(7)]
-        entries = {
-            name: {"screened": 1.0, "rounds": [noise.lognormvariate(0, 0.1) for _ in range(24)]}
-            for name in names
-        }
-        product = regret.regrets(entries, names)["s0"]
-        mean += math.log(product) / 200
+        timings = {}
+        for name in range(7):
+            halves = [
+                statistics.median(noise.lognormvariate(0, 0.1) for _ in range(12)) for _ in range(2)
+            ]
+            timings[str(name)] = Timing(1.0, 1.0, 1.0, tuple(halves))
+        mean += math.log(regret.regrets(timings)["0"]) / 200
     # The ratio of two medians over the fastest of seven would be 4 % too large.
     assert mean < 0.02
 
 
-def test_what_is_not_accurate_is_infinitely_regretted(says_native):
-    case = measured(native=4.0, qr_pinv=1.0)
-    case["strategies"][2]["error"] = 1e-3
-    scores = regret.score([case], says_native, ORDER).set_index("choice")
-    assert scores.loc["qr_pinv", "regret"] == math.inf
-    assert scores.loc["native", "regret"] == 1
+def test_what_is_not_accurate_is_infinitely_regretted(says_native, drawn):
+    found = by_choice(regret.score([drawn(4.0, 1.0, error=1e-3)], says_native))
+    assert found["qr_pinv"].regret == math.inf
+    assert found["native"].regret == 1
 
 
-def test_where_auto_is_refused_the_rank_its_next_candidate_counts(rows_of, at_speed):
-    full = rows_of(at_speed("native", 1), at_speed("triangular_solve", 4))
-    deficient = rows_of(at_speed("native", 1), at_speed("qr_pinv", 3), rank=4)
-    policy = build(pd.concat([full, deficient], ignore_index=True), ORDER, Criteria())
-    scores = regret.score([measured(rank=4, native=2.0, qr_pinv=1.0)], policy, ORDER)
-    assert scores.set_index("choice").loc["policy", "strategy"] == "qr_pinv"
+def test_where_auto_is_refused_the_rank_its_next_candidate_counts(run_of, cell_of, took, drawn):
+    full = cell_of(took("native", 4), took("triangular_solve", 1))
+    deficient = cell_of(took("native", 3), took("qr_pinv", 1), case="pinv 64x8 rank=4")
+    policy = build([run_of(full, deficient)], Criteria())
+    scores = regret.score([drawn(2.0, 1.0, case="pinv 64x8 rank=4")], policy)
+    assert by_choice(scores)["policy"].strategy == "qr_pinv"
 
 
-def test_what_is_slower_than_native_is_listed_unless_it_may_be_noise(rows_of, at_speed):
-    policy = build(rows_of(at_speed("native", 1), at_speed("qr_pinv", 4)), ORDER, Criteria())
-    noisy = [1.3, 0.7, 1.4, 1.3, 0.6, 1.5, 1.3, 0.8, 1.3, 0.9, 1.2, 1.2]
-    cases = [
-        measured(native=1.0, qr_pinv=1.05),
-        measured(native=1.0, qr_pinv=1.5),
-        measured(native=1.0, qr_pinv=noisy),
-    ]
-    slower = regret.slower_than_native(regret.score(cases, policy, ORDER))
-    assert list(1 / slower["over_native"]) == [pytest.approx(1.5)]
+def test_what_is_slower_than_native_is_listed_unless_it_may_be_noise(run_of, cell_of, took, drawn):
+    policy = build([run_of(cell_of(took("native", 4), took("qr_pinv", 1)))], Criteria())
+    cases = [drawn(1.0, 1.05), drawn(1.0, 1.5), drawn(1.0, 1.3, spread=1.6)]
+    (slower,) = regret.slower_than_native(regret.score(cases, policy))
+    assert 1 / slower.over_native[0] == pytest.approx(1.5)
 
 
-def test_a_case_without_an_eligible_strategy_is_left_out(says_native):
-    assert regret.score([measured()], says_native, ORDER).empty
-
-
-def test_wrong_choices_are_listed_with_severity(scored):
-    wrong = regret.wrong_choices(scored)
-    assert list(wrong["severity"]) == ["severe", "severe"]
-    assert list(wrong["regret_low"]) == [4, 4]
-    assert regret.wrong_choices(scored, "qr_pinv").empty
+def test_a_case_without_an_eligible_strategy_is_left_out(says_native, cell_of, took):
+    assert regret.score([cell_of(took("native", status=Status.FAILED))], says_native) == []
 
 
 @pytest.mark.parametrize(
-    ("value", "severity"),
-    [(1.1, "mild"), (1.2, "moderate"), (2.0, "severe"), (math.inf, "ineligible")],
+    ("slow", "severity"), [(1.04, None), (1.1, "mild"), (1.2, "moderate"), (2.0, "severe")]
 )
-def test_severity_grows_with_regret(value, severity):
-    scores = pd.DataFrame(
-        [{"case": "c", "operation": "inv", "choice": "policy", "strategy": "s", "regret": value}]
-    )
-    assert regret.wrong_choices(scores)["severity"].item() == severity
+def test_wrong_choices_are_listed_with_severity(says_native, drawn, slow, severity):
+    wrong = regret.wrong_choices(regret.score([drawn(slow, 1.0)], says_native))
+    assert [each.severity for each in wrong] == ([severity] if severity else [])

@@ -1,10 +1,21 @@
+import dataclasses
+
 import pytest
 import torch
 
 import strategies
+from strategies import operations
 from strategies.builtin.triangular_solve import TriangularSolve
 from strategies.errors import LinAlgError
-from strategies.testing import ConformanceError, Outcome, Report, Status, check_strategy
+from strategies.testing import (
+    ConformanceError,
+    Outcome,
+    Report,
+    Status,
+    check_strategy,
+    checks,
+    outcome_of,
+)
 from strategies.testing.global_state import changed, preserved, snapshot
 
 
@@ -17,20 +28,29 @@ def test_everything_is_made_on_the_device():
     made = []
 
     class Watched(TriangularSolve):
-        def factor(self, matrix, *arguments, **options):
+        def factor_tall(self, matrix, **_):
             made.append(matrix.device.type)
             raise LinAlgError("seen")
 
-        def lu_backward(self, LU, inverse_order, cotangent):
-            made.extend(tensor.device.type for tensor in (LU, inverse_order, cotangent))
+        def lu_backward(self, factors, cotangent):
+            made.extend(tensor.device.type for tensor in (*factors, cotangent))
             raise LinAlgError("seen")
 
     check_strategy(Watched, "meta")
     assert set(made) == {"meta"}
 
 
-def test_a_class_is_made_into_an_instance():
-    assert check_strategy(TriangularSolve).strategy == "triangular_solve"
+def test_a_class_is_made_into_an_instance_and_failures_are_raised():
+    class Wrong(TriangularSolve):
+        summary = "two\nlines"
+
+    report = check_strategy(Wrong)
+    assert report.strategy == "triangular_solve"
+    assert [failure.check for failure in report.failures] == ["declaration"]
+    statuses = {outcome.check: outcome.status for outcome in report.outcomes}
+    assert statuses["mixed ranks in a batch"] is Status.NOT_APPLICABLE
+    with pytest.raises(ConformanceError, match="one line"):
+        report.raise_if_failed()
 
 
 def test_what_is_no_strategy_is_named():
@@ -38,9 +58,12 @@ def test_what_is_no_strategy_is_named():
         check_strategy("native")
 
 
-def test_a_check_may_be_not_applicable():
-    statuses = {o.check: o.status for o in check_strategy(TriangularSolve).outcomes}
-    assert statuses["mixed ranks in a batch"] is Status.NOT_APPLICABLE
+def test_an_operation_that_is_added_is_checked_too():
+    with operations.registered(dataclasses.replace(operations.get("inv"), name="toy")):
+        of_toy = [check for check in checks() if check.name.endswith(" toy")]
+        assert len(of_toy) == 6
+        for check in of_toy:
+            assert outcome_of(check, TriangularSolve()).status is Status.PASSED
 
 
 def test_the_report_names_check_and_fault():

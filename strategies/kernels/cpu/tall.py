@@ -1,9 +1,10 @@
-"""Products with tall matrices on the CPU, their rows a batch like another.
+"""Products with tall matrices that have few right-hand sides: their rows are a batch like another.
 
 In a library a product two columns wide takes several times as long as to read the matrix, and one
-with a gradient of the matrix's size for its result reads or writes it once more.
+whose result is as large as the matrix reads or writes it once more.
 """
 
+# ruff: noqa: ARG001, ARG005 - a kernel is declared with all that it reads
 from __future__ import annotations
 
 import math
@@ -11,11 +12,49 @@ import math
 import torch
 from torch import Tensor
 
-from strategies.kernels.cpu import launch
-
-__all__ = ["gram_product", "lstsq_gradients"]
+from strategies.kernels.cpu.kernel import cpu_kernel
+from strategies.kernels.kernel import by_rows
 
 _ROWS = 256  # for each summand; from 64 to 1024 it makes no difference
+
+# As measured: up to so many entries the batch is better innermost, and with more right-hand sides a
+# library is faster.
+_FEW_ENTRIES = 1024
+_FEW_RIGHT_HAND_SIDES = 4
+
+
+@cpu_kernel(
+    flops=lambda matrix, columns, summands: 4 * _ROWS * summands.shape[-1],
+    batch=lambda matrix, columns, summands: summands.shape[:1],
+    one_by_one=True,
+)
+def gram_by_rows(matrix: Tensor, columns: Tensor, summands: Tensor) -> tuple[()]:
+    """Writes the summands of AᴴA w, one for each so many rows of A: (parts, k·n).
+
+    The rows of all A lie one after the other, (rows, n), and the columns of all w are rows here.
+    """
+    return ()
+
+
+@cpu_kernel(
+    flops=lambda matrix, rhs, _: 8 * matrix.shape[-1] * rhs.shape[-1],
+    batch=lambda matrix, *_: matrix.shape[:1],
+)
+def lstsq_by_rows(matrix: Tensor, rhs: Tensor, columns: Tensor) -> tuple[Tensor, Tensor]:
+    """Ā, (rows, n), and B̄, (rows, k): Z = A w and Ā = −Z Xᴴ + (B − A X) wᴴ.
+
+    The rows of all A and B lie one after the other. The columns of w and of X are rows here: k of w,
+    then k of X, for each matrix.
+    """
+    return by_rows(matrix), by_rows(rhs)
+
+
+def supports(matrix: Tensor, rhs: Tensor) -> bool:
+    """Whether to call the functions below for least squares with A, (..., m, n), and B, (..., m, k)."""
+    m, n = matrix.shape[-2:]
+    has_few = 0 < rhs.shape[-1] <= _FEW_RIGHT_HAND_SIDES
+    has_entries = m * n > _FEW_ENTRIES and matrix.is_contiguous()
+    return has_few and has_entries and lstsq_by_rows.supports(matrix, rhs, rhs)
 
 
 def gram_product(matrix: Tensor, w: Tensor) -> Tensor:
@@ -36,8 +75,7 @@ def gram_product(matrix: Tensor, w: Tensor) -> Tensor:
     *batch, _, k = w.shape
     parts = math.ceil(m / _ROWS)
     summands = w.new_empty(math.prod(batch) * parts, k * n)
-    arguments = (matrix.view(-1, n), w.mT.contiguous().view(-1, n), summands)
-    launch("gram_by_rows", 4 * _ROWS * n * k, summands.shape[:1], *arguments)
+    gram_by_rows(matrix.view(-1, n), w.mT.contiguous().view(-1, n), summands)
     return summands.view(*batch, parts, k, n).sum(-3).mT
 
 
@@ -63,10 +101,7 @@ def lstsq_gradients(
                 [0.]]))
     """
     n, k = w.shape[-2:]
-    gradient = torch.empty_like(matrix, memory_format=torch.contiguous_format)
-    rhs_gradient = torch.empty_like(rhs, memory_format=torch.contiguous_format)
     columns = torch.cat((w, solution), dim=-1).mT.contiguous().view(-1, n)
-    arguments = (matrix.view(-1, n), rhs.contiguous().view(-1, k), columns)
-    results = (rhs_gradient.view(-1, k), gradient.view(-1, n))
-    launch("lstsq_by_rows", 8 * n * k, results[0].shape[:1], *arguments, *results)
-    return gradient, rhs_gradient
+    rows = matrix.view(-1, n), rhs.contiguous().view(-1, k)
+    gradient, rhs_gradient = lstsq_by_rows(*rows, columns)
+    return gradient.view(matrix.shape), rhs_gradient.view(rhs.shape)

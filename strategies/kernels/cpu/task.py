@@ -1,49 +1,27 @@
-"""What a kernel is called with: one block of 64-bit words, as C sees it.
+"""What a loop is called with: one block of 64-bit words, as C sees it.
 
     0       the next group of matrices that no thread has taken
     1       how many matrices there are
     2       how many of them make a group
-    3 + 7i  of the i-th argument: address, three extents, three strides; zero where there are fewer
+    3 + 7i  of the i-th argument: address, three extents, three strides; one where there are fewer
 
-A kernel has the address of such a block for its one parameter, typed as a pointer to the numbers
-that the matrices hold, so that the same kernel is compiled for each dtype. Any number of threads
-may run it on the same block; each takes a group after the other.
-
-The compiler's cache does not see changes in this file: after one, remove `__pycache__` beside it.
+A loop has the address of such a block for its one parameter, typed as a pointer to the numbers that
+the matrices hold, so that the same loop is compiled for each dtype. Any number of threads may run it
+on the same block; each takes one group after the other. `strategies.kernels.cpu.loops.arguments`
+reads the block.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal
+from collections.abc import Sequence
 
-import numba
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
-from numba.np import arrayobj
 from torch import Tensor
 
-__all__ = [
-    "compiled",
-    "flags",
-    "group_size",
-    "groups",
-    "integers",
-    "matrices",
-    "numbers",
-    "one_by_one",
-    "pivots",
-    "reordered",
-    "rows",
-    "single_matrices",
-    "task",
-]
+HEADER_WORDS = 3
+ARGUMENT_WORDS = 7
 
-_HEADER = 3
-_ARGUMENT = 7
-_MISSING = {2: (0,), 3: ()}
+_MISSING = {1: (1, 1), 2: (1,), 3: ()}
 
 
 def task(count: int, group: int, tensors: Sequence[Tensor], *, is_batch: bool) -> array[int]:
@@ -52,8 +30,8 @@ def task(count: int, group: int, tensors: Sequence[Tensor], *, is_batch: bool) -
     Args:
         count: matrices.
         group: matrices side by side.
-        tensors: with one or two dimensions for each matrix, not conjugated; they must live until
-            the kernel returns.
+        tensors: with up to two dimensions for each matrix, not conjugated; they must live until the
+            loop returns.
         is_batch: whether they have another dimension before those, of matrices.
     """
     words = [0, count, group]
@@ -64,109 +42,3 @@ def task(count: int, group: int, tensors: Sequence[Tensor], *, is_batch: bool) -
         missing = _MISSING[len(shape)]
         words += (tensor.data_ptr(), *shape, *missing, *strides, *missing)
     return array("q", words)
-
-
-def _word(builder: Any, block: Any, position: int | Any) -> Any:
-    index = ir.Constant(ir.IntType(64), position) if isinstance(position, int) else position
-    return builder.gep(builder.bitcast(block, ir.IntType(64).as_pointer()), [index])
-
-
-def _claim(_typing: Any, block: Any) -> Any:
-    """The number of a group that no other thread gets."""
-
-    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        one = ir.Constant(ir.IntType(64), 1)
-        return builder.atomic_rmw("add", _word(builder, arguments[0], 0), one, "monotonic")
-
-    return types.int64(block), generate
-
-
-_claimed: Any = intrinsic(_claim)
-
-
-def _header(position: int) -> Any:
-    def read(_typing: Any, block: Any) -> Any:
-        def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-            return builder.load(_word(builder, arguments[0], position))
-
-        return types.int64(block), generate
-
-    return intrinsic(read)
-
-
-_number_of_matrices, group_size = _header(1), _header(2)
-
-compiled: Any = numba.njit(fastmath={"contract"}, error_model="numpy")
-"""Decorates what is compiled as part of the kernel that calls it."""
-
-reordered: Any = numba.njit(fastmath={"contract", "reassoc"}, error_model="numpy")
-"""`compiled`, and free to add up in any order, as vector instructions do."""
-
-
-def one_by_one(kernel: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Marks a kernel over `single_matrices`: one large matrix is a group."""
-    kernel.one_by_one = True  # type: ignore[attr-defined]
-    return kernel
-
-
-@compiled
-def groups(block: Any) -> Iterator[int]:
-    """The first matrices of the groups that are this thread's."""
-    count, size = _number_of_matrices(block), group_size(block)
-    start = _claimed(block) * size
-    while start < count:
-        yield start
-        start = _claimed(block) * size
-
-
-@compiled
-def single_matrices(block: Any) -> Iterator[int]:
-    """The matrices of this thread's groups, one by one."""
-    for start in groups(block):
-        stop = min(start + group_size(block), _number_of_matrices(block))
-        for matrix in range(start, stop):  # noqa: UP028 - Numba knows no `yield from`
-            yield matrix
-
-
-def _argument(dtype_in: Callable[[Any], Any], ndim: int, layout: Literal["A", "C"] = "A") -> Any:
-    """A function of block and position: that argument as an array of so many dimensions."""
-
-    def view(_typing: Any, block: Any, _: Any) -> Any:
-        dtype = dtype_in(block)
-        kind = types.Array(dtype, ndim, layout)
-
-        def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-            first = builder.add(
-                builder.mul(arguments[1], ir.Constant(ir.IntType(64), _ARGUMENT)),
-                ir.Constant(ir.IntType(64), _HEADER),
-            )
-
-            def word(offset: int) -> Any:
-                at = builder.add(first, ir.Constant(ir.IntType(64), offset))
-                return builder.load(_word(builder, arguments[0], at))
-
-            fill: Any = arrayobj.populate_array
-            stored = context.get_data_type(dtype)
-            itemsize = ir.Constant(ir.IntType(64), context.get_abi_sizeof(stored))
-            result = context.make_array(kind)(context, builder)
-            fill(
-                result,
-                data=builder.inttoptr(word(0), stored.as_pointer()),
-                shape=[word(1 + i) for i in range(ndim)],
-                strides=[builder.mul(word(4 + i), itemsize) for i in range(ndim)],
-                itemsize=itemsize,
-                meminfo=None,
-            )
-            return result._getvalue()
-
-        return kind(block, types.int64), generate
-
-    return intrinsic(view)
-
-
-matrices = _argument(lambda block: block.dtype, 3)
-numbers = _argument(lambda block: block.dtype, 2)
-rows = _argument(lambda block: block.dtype, 2, "C")
-integers = _argument(lambda _: types.int64, 2)
-pivots = _argument(lambda _: types.int32, 2)
-flags = _argument(lambda _: types.boolean, 2)

@@ -1,86 +1,79 @@
-"""Fused backwards of batches of small matrices on GPUs, in Triton: one launch each.
+"""Kernels for CUDA, in Triton: backwards of batches of small real matrices, one launch each.
 
-The same formulas as `strategies.kernels.cpu` has on the CPU. Several whole matrices are held in the
-registers of a program, so that a backward reads its inputs once and writes its result once.
+The formulas are those of the kernels for the CPU. Several whole matrices are held in the registers of
+a program, so that a backward reads its inputs once and writes its results once.
 """
+
+# ruff: noqa: ARG001 - a kernel is declared with all that it reads
 
 from __future__ import annotations
 
 import functools
 import importlib.util
-from types import ModuleType
+from collections.abc import Callable, Sequence
 
 from torch import Tensor
 
-__all__ = ["inv", "lu", "solve", "takes"]
+from strategies.kernels.kernel import Inputs, Kernel, Results, by_rows
+
+__all__ = ["CUDAKernel", "inv", "lu", "solve"]
 
 _LARGEST = 32
 """Rows and columns of a matrix that still fits into registers."""
 
 
-def takes(*tensors: Tensor) -> bool:
-    """Whether there are kernels for these matrices: on CUDA, real, and small each way.
+class CUDAKernel(Kernel[*Inputs, Results]):
+    """A program of `strategies.kernels.cuda.programs`, which has the name of the kernel.
 
-    Example:
-        >>> import torch
-        >>> takes(torch.eye(3))
-        False
+    Args:
+        allocate: as in `Kernel`.
+        sides: of the matrices, as the program names them.
     """
-    first = tensors[0]
-    return (
-        first.is_cuda
-        and not first.is_complex()
-        and all(tensor.numel() > 0 and max(tensor.shape[-2:]) <= _LARGEST for tensor in tensors)
-        and _has_triton()
-    )
+
+    def __init__(
+        self, allocate: Callable[[*Inputs], Results], sides: Callable[..., Sequence[int]]
+    ) -> None:
+        super().__init__(allocate, self._fits)
+        self._sides = sides
+
+    def _fits(self, *tensors: Tensor) -> bool:
+        in_registers = all(0 < side <= _LARGEST for side in self._sides(*tensors))
+        return in_registers and tensors[0].numel() > 0
+
+    def _runs_on(self, tensor: Tensor) -> bool:
+        return tensor.is_cuda and not tensor.is_complex() and _has_triton()
+
+    def _run(self, read: tuple[Tensor, ...], written: tuple[Tensor, ...]) -> None:
+        # Triton is optional, and takes a second to import.
+        from strategies.kernels.cuda.programs import launch
+
+        launch(self.name, read, written, self._sides(*read))
 
 
+def _cuda_kernel(
+    sides: Callable[..., Sequence[int]],
+) -> Callable[[Callable[[*Inputs], Results]], CUDAKernel[*Inputs, Results]]:
+    return lambda allocate: CUDAKernel(allocate, sides)
+
+
+@_cuda_kernel(sides=lambda LU, *_: LU.shape[-2:])
 def lu(LU: Tensor, inverse_order: Tensor, cotangent: Tensor) -> Tensor:
-    """The gradient of A = P L U from that of the packed factors: (..., m, n).
-
-    Args:
-        LU: packed factors, (..., m, n).
-        inverse_order: where each row of A went, (..., m).
-        cotangent: of the packed factors, (..., m, n).
-    """
-    (result,) = _kernels().run("lu", (LU, inverse_order, cotangent), (cotangent,), LU.shape[-2:])
-    return result
+    """Ā from the cotangent of packed factors, (..., m, n)."""
+    return by_rows(cotangent)
 
 
+@_cuda_kernel(sides=lambda *read: read[2].shape[-2:])
 def solve(LU: Tensor, pivots: Tensor, solution: Tensor, cotangent: Tensor) -> tuple[Tensor, Tensor]:
-    """The gradients of A and B from that of the solution X of A X = B.
-
-    Args:
-        LU: packed factors, (..., n, n).
-        pivots: LAPACK pivots, (..., n).
-        solution: X, (..., n, k).
-        cotangent: of X, (..., n, k).
-    """
-    arguments = (LU, pivots, solution, cotangent)
-    rhs_result, result = _kernels().run("solve", arguments, (cotangent, LU), solution.shape[-2:])
-    return result, rhs_result
+    """Ā, (..., n, n), and B̄, (..., n, k)."""
+    return by_rows(LU), by_rows(cotangent)
 
 
+@_cuda_kernel(sides=lambda LU, *_: LU.shape[-1:])
 def inv(LU: Tensor, pivots: Tensor, cotangent: Tensor) -> Tensor:
-    """The gradient of A from that of its inverse: (..., n, n).
-
-    Args:
-        LU: packed factors, (..., n, n).
-        pivots: LAPACK pivots, (..., n).
-        cotangent: of the inverse, (..., n, n).
-    """
-    (result,) = _kernels().run("inv", (LU, pivots, cotangent), (LU,), LU.shape[-1:])
-    return result
+    """Ā, (..., n, n)."""
+    return by_rows(LU)
 
 
 @functools.cache
 def _has_triton() -> bool:
     return importlib.util.find_spec("triton") is not None
-
-
-@functools.cache
-def _kernels() -> ModuleType:
-    # It is optional, and takes a second to import.
-    from strategies.kernels.cuda import programs as kernels
-
-    return kernels

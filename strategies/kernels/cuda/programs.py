@@ -1,6 +1,6 @@
-"""The kernels: tiles of a few whole matrices, (matrices, rows, columns), padded to powers of two.
+"""Triton programs: blocks of a few whole matrices, (matrices, rows, columns), padded to powers of two.
 
-A row or column is taken out of a tile by a sum over what it masks, which stays in registers whatever
+A row or column is taken out of a block by a sum over what it masks, which stays in registers whatever
 its index; so the loops over pivots are real loops, and short to compile. Matrices beyond the end of
 the batch, and what is padded, are zero or not a number, and never stored.
 """
@@ -17,42 +17,37 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-__all__ = ["run"]
+__all__ = ["PROGRAMS", "launch"]
 
-_TILE = 2048
-"""Entries of a tile that is made of several matrices: 16 for each thread of four warps."""
+_ENTRIES = 2048
+"""Of a block that is made of several matrices: 16 for each thread of four warps."""
 
 
-def run(
-    name: str, arguments: Sequence[Tensor], like: Sequence[Tensor], sides: Sequence[int]
-) -> tuple[Tensor, ...]:
-    """Launch a kernel over a batch, on the current stream of the tensors' device.
+def launch(
+    name: str, read: Sequence[Tensor], written: Sequence[Tensor], sides: Sequence[int]
+) -> None:
+    """Launch a program over a batch, on the current stream of the tensors' device.
 
     Args:
-        name: of a kernel of this file.
-        arguments: what it reads; each begins with the batch dimensions of the first.
-        like: what has the shapes of its results.
-        sides: of the matrices, as the kernel names them after `count`.
-
-    Returns:
-        The results, contiguous.
+        name: of a program of this file.
+        read: its inputs; each begins with the batch dimensions of the first.
+        written: its results, contiguous.
+        sides: of the matrices, as the program names them after `count`.
     """
-    first = arguments[0]
+    first = read[0]
     batch = first.shape[:-2]
     count = math.prod(batch)
-    results = [torch.empty_like(t, memory_format=torch.contiguous_format) for t in like]
-    read: list[Any] = []
-    for tensor in arguments:
+    arguments: list[Any] = []
+    for tensor in read:
         flat = tensor.resolve_neg().reshape(count, *tensor.shape[len(batch) :])
-        read += (flat, *flat.stride())
+        arguments += (flat, *flat.stride())
     padded = [triton.next_power_of_2(side) for side in sides]
-    matrices = max(1, _TILE // (padded[0] * max(padded)))
+    matrices = max(1, _ENTRIES // (padded[0] * max(padded)))
     on_device = torch.cuda.device(first.device) if first.is_cuda else contextlib.nullcontext()
     with on_device:
-        _KERNELS[name][(triton.cdiv(count, matrices),)](
-            *read, *results, count, *sides, *padded, matrices
+        PROGRAMS[name][(triton.cdiv(count, matrices),)](
+            *arguments, *written, count, *sides, *padded, matrices
         )
-    return tuple(results)
 
 
 @triton.jit
@@ -179,7 +174,7 @@ def _lu(
 def _solve(
     LU, LU_batch, LU_row, LU_column, pivots, pivots_batch, pivots_row,
     solution, solution_batch, solution_row, solution_column,
-    cotangent, cotangent_batch, cotangent_row, cotangent_column, rhs_result, result,
+    cotangent, cotangent_batch, cotangent_row, cotangent_column, result, rhs_result,
     count, n, k, N: tl.constexpr, K: tl.constexpr, B: tl.constexpr,
 ):  # fmt: skip
     """B̄ = A⁻ᴴ G and Ā = −B̄ Xᴴ, from A = P L U."""
@@ -222,4 +217,8 @@ def _inv(
     tl.store(result + row * n + r[None, None, :], -Y, mask=inside)
 
 
-_KERNELS = {"lu": _lu, "solve": _solve, "inv": _inv}
+PROGRAMS = {
+    "lu": _lu,
+    "solve": _solve,
+    "inv": _inv,
+}

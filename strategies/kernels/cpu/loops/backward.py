@@ -1,15 +1,20 @@
 """The backward of small matrices, a group of them at a time with the batch innermost.
 
-A whole backward reads its inputs once and writes its result once. Each kernel goes over a batch of
-whatever strides and length, described by a task; `strategies.kernels.cpu.threads` compiles it.
+A whole backward reads its inputs once and writes its result once. Inputs may have any strides.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from strategies.kernels.cpu.loops.arguments import (
+    Task,
+    group_size,
+    groups,
+    integers,
+    matrices,
+    pivots,
+)
 from strategies.kernels.cpu.loops.lanewise import (
     add_product,
     adjoint,
@@ -24,11 +29,6 @@ from strategies.kernels.cpu.loops.lanewise import (
     swap,
     zeros,
 )
-from strategies.kernels.cpu.task import group_size, groups, integers, matrices, pivots
-
-__all__ = ["inv", "inverse_adjoint", "lstsq", "lu", "pinv", "solve"]
-
-Task = Any  # see `strategies.kernels.cpu.task`
 
 
 def lu(task: Task) -> None:
@@ -55,7 +55,7 @@ def lu(task: Task) -> None:
 def solve(task: Task) -> None:
     """B̄ = A⁻ᴴ G and Ā = −B̄ Xᴴ, from A = P L U."""
     LU, swaps, solution = matrices(task, 0), pivots(task, 1), matrices(task, 2)
-    cotangent, rhs_result, result = matrices(task, 3), matrices(task, 4), matrices(task, 5)
+    cotangent, result, rhs_result = matrices(task, 3), matrices(task, 4), matrices(task, 5)
     n = LU.shape[1]
     lanes = group_size(task)
     for start in groups(task):
@@ -86,8 +86,8 @@ def inv(task: Task) -> None:
         scatter(-adjoint(Y), result, start)
 
 
-def inverse_adjoint(task: Task) -> None:
-    """A number times A⁻ᴴ = P L⁻ᴴ U⁻ᴴ, from PᵀA = L U."""
+def det(task: Task) -> None:
+    """A number for each matrix times A⁻ᴴ = P L⁻ᴴ U⁻ᴴ, from PᵀA = L U."""
     LU, inverse_order = matrices(task, 0), integers(task, 1)
     scale, result = matrices(task, 2), matrices(task, 3)
     n = LU.shape[1]
@@ -144,7 +144,7 @@ def lstsq(task: Task) -> None:
     """The formula of `strategies.formulas.lstsq` for tall A = Q R of full rank."""
     R, matrix, rhs = matrices(task, 0), matrices(task, 1), matrices(task, 2)
     solution, cotangent = matrices(task, 3), matrices(task, 4)
-    rhs_result, result = matrices(task, 5), matrices(task, 6)
+    result, rhs_result = matrices(task, 5), matrices(task, 6)
     m, n = matrix.shape[1:]
     k = rhs.shape[2]
     lanes = group_size(task)

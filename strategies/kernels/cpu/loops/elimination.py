@@ -1,35 +1,28 @@
 r"""The reverse of an LU factorization, block by block, in one buffer.
 
-Transposed, the recurrences of `strategies.blocked_lu` have no adjoint in them. With F = conj(LU)
+Transposed, the recurrences of `builtin.blocked_lu` have no adjoint in them. With F = conj(LU)
 and T = (L̄\Ū)ᵀ, and T₂₂ finished:
 
     T₁₂ ← U₁₁⁻¹ (T₁₂ − U₁₂ T₂₂)                     T₂₁ ← (T₂₁ − T₂₂ L₂₁) L₁₁⁻¹
     T₁₁ ← T₁₁ − triu₁(U₁₂ T₂₁) − tril(T₁₂ L₂₁),     and T₁₁ as a matrix by itself.
 
-Matrices hold their columns one after the other, as BLAS has them. In one file, because the
-compiler's cache looks for changes in the file of the kernel only.
+Matrices hold their columns one after the other, as BLAS has them.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from strategies.kernels.cpu.blas import solve_unit_lower_from_right, solve_upper, subtract_product
-from strategies.kernels.cpu.task import (
+from strategies.kernels.cpu.loops.arguments import (
+    Array,
+    Task,
     compiled,
     integers,
     matrices,
-    one_by_one,
     reordered,
     single_matrices,
 )
-
-__all__ = ["reverse_elimination"]
-
-Array = Any  # NumPy arrays of whatever the kernel is compiled for
-Task = Any  # see `strategies.kernels.cpu.task`
 
 # Columns of a block, and of the blocks that it is made of. As measured from 24 to 2048 columns;
 # products whose columns lie a power of two apart are slower.
@@ -37,10 +30,9 @@ _WIDE = 96
 _NARROW = 48
 
 
-@one_by_one
 def reverse_elimination(task: Task) -> None:
     """Overwrite the cotangent of packed factors by the gradient of A, given their conjugate."""
-    factors, bars, inverse_order = matrices(task, 0), matrices(task, 1), integers(task, 2)
+    factors, inverse_order, bars = matrices(task, 0), integers(task, 1), matrices(task, 2)
     scratch = np.empty((4, _NARROW, _NARROW), factors.dtype)
     for matrix in single_matrices(task):
         _reverse(factors[matrix], bars[matrix].T, scratch)

@@ -12,6 +12,16 @@ from typing import Any
 
 import numpy as np
 
+from strategies.kernels.cpu.loops.arguments import (
+    Array,
+    Task,
+    compiled,
+    group_size,
+    groups,
+    matrices,
+    numbers,
+    pivots,
+)
 from strategies.kernels.cpu.loops.lanewise import (
     adjoint,
     gather,
@@ -22,12 +32,6 @@ from strategies.kernels.cpu.loops.lanewise import (
     swap,
     zeros,
 )
-from strategies.kernels.cpu.task import compiled, group_size, groups, matrices, numbers, pivots
-
-__all__ = ["invert", "pseudo_invert", "solve_least_squares", "solve_square"]
-
-Array = Any  # NumPy arrays of whatever the kernel is compiled for
-Task = Any  # see `strategies.kernels.cpu.task`
 
 
 @compiled
@@ -83,10 +87,10 @@ def _has_zero(F: Array, n: int) -> bool:
     return found
 
 
-def solve_square(task: Task) -> None:
-    """LU, pivots, the position of the first zero pivot, and X = A⁻¹B."""
-    A, B, LU = matrices(task, 0), matrices(task, 1), matrices(task, 2)
-    swaps, info, X = pivots(task, 3), pivots(task, 4), matrices(task, 5)
+def solve(task: Task) -> None:
+    """X = A⁻¹B, LU, pivots and the position of the first zero pivot."""
+    A, B, X = matrices(task, 0), matrices(task, 1), matrices(task, 2)
+    LU, swaps, info = matrices(task, 3), pivots(task, 4), pivots(task, 5)
     n = A.shape[1]
     lanes = group_size(task)
     for start in groups(task):
@@ -100,10 +104,10 @@ def solve_square(task: Task) -> None:
             scatter(Y, X, start)
 
 
-def invert(task: Task) -> None:
-    """LU, pivots, the position of the first zero pivot, and A⁻¹."""
-    A, LU = matrices(task, 0), matrices(task, 1)
-    swaps, info, result = pivots(task, 2), pivots(task, 3), matrices(task, 4)
+def inv(task: Task) -> None:
+    """A⁻¹, LU, pivots and the position of the first zero pivot."""
+    A, result, LU = matrices(task, 0), matrices(task, 1), matrices(task, 2)
+    swaps, info = pivots(task, 3), pivots(task, 4)
     n = A.shape[1]
     lanes = group_size(task)
     for start in groups(task):
@@ -224,9 +228,9 @@ def _basis(F: Array, scales: Array) -> Array:
     return Q
 
 
-def pseudo_invert(task: Task) -> None:
-    """Q, R and A⁺ = R⁻¹Qᴴ of tall A, the last if R has no zero."""
-    A, basis, R, result = matrices(task, 0), matrices(task, 1), matrices(task, 2), matrices(task, 3)
+def pinv(task: Task) -> None:
+    """A⁺ = R⁻¹Qᴴ of tall A if no diagonal entry of R is zero, Q and R."""
+    A, result, basis, R = matrices(task, 0), matrices(task, 1), matrices(task, 2), matrices(task, 3)
     n = A.shape[2]
     lanes = group_size(task)
     for start in groups(task):
@@ -246,10 +250,10 @@ def pseudo_invert(task: Task) -> None:
             scatter(Y, result, start)
 
 
-def solve_least_squares(task: Task) -> None:
-    """R and reflectors, their scales, and X = A⁺B of tall A, the last if R has no zero."""
-    A, B, reflectors = matrices(task, 0), matrices(task, 1), matrices(task, 2)
-    scales_result, X = numbers(task, 3), matrices(task, 4)
+def lstsq(task: Task) -> None:
+    """X = A⁺B of tall A if no diagonal entry of R is zero, R and reflectors, and their scales."""
+    A, B, X = matrices(task, 0), matrices(task, 1), matrices(task, 2)
+    reflectors, scales_result = matrices(task, 3), numbers(task, 4)
     m, n = A.shape[1:]
     k = B.shape[2]
     lanes = group_size(task)

@@ -1,40 +1,23 @@
-"""What factors of small matrices are asked, one matrix after the other.
-
-In one file, because the compiler's cache looks for changes in the file of the kernel only.
-"""
+"""Rank and determinant tests on LU factors, one matrix after the other."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from strategies.kernels.cpu.task import (
+from strategies.kernels.cpu.loops.arguments import (
+    Array,
+    Task,
     compiled,
     flags,
     integers,
     matrices,
     numbers,
-    one_by_one,
     pivots,
     reordered,
     single_matrices,
 )
 
-__all__ = [
-    "canonicalize",
-    "determinant",
-    "inverse_order",
-    "last_may_be_roundoff",
-    "pivot_may_be_zero",
-    "rest_is_roundoff",
-]
 
-Array = Any  # NumPy arrays of whatever the kernel is compiled for
-Task = Any  # see `strategies.kernels.cpu.task`
-
-
-@one_by_one
 def inverse_order(task: Task) -> None:
     """The row swaps of LAPACK pivots, applied backwards: the inverse of the order they make."""
     swaps, result = pivots(task, 0), integers(task, 1)
@@ -51,7 +34,6 @@ def _undo(swaps: Array, order: Array) -> None:
         order[i], order[j] = order[j], order[i]
 
 
-@one_by_one
 def determinant(task: Task) -> None:
     """Det A, how many pivots are at most √ε of the largest entry of the factors, `inverse_order`."""
     LU, swaps = matrices(task, 0), pivots(task, 1)
@@ -73,7 +55,6 @@ def determinant(task: Task) -> None:
         _undo(swaps[matrix], order[matrix])
 
 
-@one_by_one
 def pivot_may_be_zero(task: Task) -> None:
     """Whether the last pivot may be roundoff or another one is zero; `inverse_order`."""
     LU, swaps, result, order = matrices(task, 0), pivots(task, 1), flags(task, 2), integers(task, 3)
@@ -98,7 +79,6 @@ def _is_small(F: Array, row: int, column: int, small: float) -> bool:
     return entry <= small * terms
 
 
-@one_by_one
 def last_may_be_roundoff(task: Task) -> None:
     """Whether the last pivot may be roundoff, by its row, its column and its leading block."""
     LU, result = matrices(task, 0), flags(task, 1)
@@ -108,16 +88,14 @@ def last_may_be_roundoff(task: Task) -> None:
         result[matrix, 0] = _last_may_be_roundoff(LU[matrix], last, precision)
 
 
-@one_by_one
 def rest_is_roundoff(task: Task) -> None:
-    """Whether what is left after some steps of elimination is roundoff: `linalg._canonical_lu`."""
+    """Whether what is left after some steps of elimination is roundoff: `factors.canonical_lu`."""
     LU, ranks, result = matrices(task, 0), integers(task, 1), flags(task, 2)
     precision = np.finfo(LU.real.dtype).eps
     for matrix in single_matrices(task):
         result[matrix, 0] = _rest_is_roundoff(LU[matrix], ranks[matrix, 0], precision)
 
 
-@one_by_one
 def canonicalize(task: Task) -> None:
     """Overwrite rank-deficient factors and pivots by their canonical form, and tell the rank."""
     LU, swaps, ranks = matrices(task, 0), pivots(task, 1), integers(task, 2)
@@ -199,7 +177,7 @@ def _leading_block_is_regular(F: Array, last: int, precision: float) -> bool:
     """Whether its last pivot is at least twice what roundoff may be, and so the matrix of full rank.
 
     Cauchy and Schwarz bound an entry of |L||U| by the norms of a row of L and a column of U. Summed up
-    as in `linalg._canonical_lu`, that is two to four times what roundoff is expected to be.
+    as in `factors.canonical_lu`, that is two to four times what roundoff is expected to be.
     """
     block = F[: last + 1, : last + 1] * np.float64(1)
     largest = abs(block[last, last])

@@ -4,34 +4,13 @@ Gathered into an array (rows, columns, lanes), the scalar recurrences of substit
 become the same vector instruction for all matrices of a group, however small they are. The four
 substitutions are written out: with the loop that they share in a function, inlined or not, the
 backward of `inv` of 16×16 takes a tenth to a fifth longer.
-
-The compiler's cache does not see changes in this file: after one, remove `__pycache__` beside it.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from strategies.kernels.cpu.task import compiled
-
-__all__ = [
-    "add_product",
-    "adjoint",
-    "gather",
-    "identity",
-    "scatter",
-    "scatter_rows",
-    "solve_unit_lower",
-    "solve_unit_lower_adjoint",
-    "solve_upper",
-    "solve_upper_adjoint",
-    "swap",
-    "zeros",
-]
-
-Array = Any  # NumPy arrays of whatever the kernel is compiled for
+from strategies.kernels.cpu.loops.arguments import Array, compiled
 
 
 @compiled

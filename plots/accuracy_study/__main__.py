@@ -1,0 +1,99 @@
+"""`python -m plots.accuracy_study --out docs/figures`: tables as Markdown, and the figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import pandas as pd
+import typer
+
+import strategies
+from plots import error_against_conditioning, error_against_size, error_over_gallery
+from plots.accuracy_study import experiments
+from plots.figures import save
+from strategies.commands.common import reports_errors
+from strategies.selection.text import number
+
+
+@reports_errors
+def main(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the figures go.")] = Path("out"),
+) -> None:
+    """Measure, print the tables, draw the figures."""
+    try:
+        _study(out)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"figures so far are in {out}; the study starts anew") from None
+
+
+def _study(out: Path) -> None:
+    errors = experiments.conditioned()
+    medians = _medians(errors, ["operation", "dtype", "log10_cond", "strategy"])
+    for dtype, rows in medians.groupby("dtype"):
+        shown = rows[rows["log10_cond"].isin([1, 3, 5, 7, 9, 12, 15])]
+        _compare(f"Median error against κ, {dtype}", shown, ["operation", "log10_cond"])
+        save(error_against_conditioning.draw, rows, out / f"error_against_conditioning_{dtype}")
+    _print("Error of explicit_inverse / error of triangular_solve, medians", _inverse(errors))
+    title = "Largest κ = 10^j at which an error is below 10 %, float32"
+    usable = medians.query("dtype == 'float32' and error < 0.1")
+    _compare(title, usable, ["operation"], "log10_cond")
+
+    named = experiments.over_gallery()
+    named["ratio"] = named["error"] / (named["kappa"] * named["roundoff"])
+    title = "Error / κ u on the gallery, float64: the largest of all operations"
+    _compare(title, named, ["matrix"], "ratio")
+    growth = named[named["matrix"].eq("wilkinson_growth")]
+    _compare("Error / κ u on Wilkinson's matrix", growth, ["operation"], "ratio")
+    save(error_over_gallery.draw, named, out / "error_over_gallery_float64")
+
+    sized = experiments.sized()
+    _compare("Error against size at κ = 10, float64, largest of all operations", sized, ["n"])
+    save(error_against_size.draw, sized, out / "error_against_size_float64")
+
+    kahan = experiments.kahan()
+    added = kahan[kahan["kind"].eq(experiments.ADDED)]
+    _compare("LU of Kahan's matrix, float64: what the backward adds", added, ["n"])
+    save(experiments.draw_kahan, kahan, out / "added_on_kahan")
+
+    noisy = _medians(experiments.residuals(), ["kind", "log10_cond", "strategy"])
+    for kind, rows in noisy.groupby("kind", sort=False):
+        _compare(f"lstsq 80x10, float32, {kind}", rows, ["log10_cond"])
+    save(experiments.draw_residuals, noisy, out / "lstsq_residuals")
+
+    title = "Truncating above κ: pinv 80x10, float64, κ = 1e8"
+    _compare(title, experiments.truncation(), ["rtol", "kept of 10"])
+    _print("det of [[2, 4], [3, 6]]: the gradient", experiments.singular_det())
+
+
+def _medians(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """One row for all seeds of a case."""
+    median = rows.groupby(keys)["error"].transform("median")
+    return rows.assign(error=median).drop_duplicates(keys)
+
+
+def _inverse(rows: pd.DataFrame) -> pd.DataFrame:
+    rows = rows[rows["log10_cond"].isin([1, 3, 5, 7, 9, 12])]
+    keys = ["dtype", "operation", "log10_cond"]
+    errors = rows.pivot(index=[*keys, "seed"], columns="strategy", values="error")
+    ratio = errors["explicit_inverse"] / errors["triangular_solve"]
+    return ratio.groupby(keys).median().unstack().rename(columns="κ=1e{:.0f}".format).reset_index()
+
+
+def _compare(title: str, rows: pd.DataFrame, index: list[str], values: str = "error") -> None:
+    """Prints a table with a column a strategy, of the largest value of each line."""
+    table = rows.pivot_table(values, index, "strategy", aggfunc="max", sort=False)
+    table = table.reindex(columns=[name for name in strategies.available() if name in table])
+    _print(title, table.reset_index())
+
+
+def _print(title: str, table: pd.DataFrame) -> None:
+    print(f"\n**{title}**\n")
+    lines = [table.columns.to_list(), ["---"] * table.shape[1], *table.to_numpy(object).tolist()]
+    for line in lines:
+        entries = (number(each, ".2g") if isinstance(each, float) else str(each) for each in line)
+        print(f"| {' | '.join(entries)} |")
+
+
+if __name__ == "__main__":
+    typer.run(main)

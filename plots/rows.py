@@ -1,0 +1,106 @@
+"""The result store as one table for the figures: a row for every case and strategy.
+
+Of every machine and case it holds the newest measurement, by operation, and so that single matrices
+come before batches, full rank before deficient, small before large. Its columns:
+
+* the case: those of `Case.columns()`; `case`, all of it and the machine, in words; `sizes`, in
+  short; `size`, ∛(m n min(m, n)), the n of a square matrix that takes as many multiplications;
+  `kappa`, the condition number κ, if no rank is given; `roundoff`, the unit roundoff u;
+* `shows`, what it was measured for: "time"; "condition", errors at a given κ; "gallery", errors on
+  a matrix of the gallery; "peers", time beside other libraries;
+* the measurement: `strategy`, `status`, `error`, `peak_bytes`; `seconds` of forward and backward
+  together, and `speedup` over native in these, with the ends of its interval as `speedup_low` and
+  `speedup_high`; the same of the backward alone as `backward_seconds`, `backward_speedup` and so on;
+* where `shows` is "time", the `verdict` by `seconds`, whether it is `chosen`, and `ratio`, its
+  seconds over those of the fastest eligible strategy;
+* `machine`, its name, and `measured_on`, all of the `Machine`. What was not measured is NaN.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pandas as pd
+import torch
+
+from strategies.accuracy import gallery
+from strategies.measuring.case import Case
+from strategies.measuring.measurement import Cell, Measurement, Objective
+from strategies.policy import BASELINE
+from strategies.selection.verdicts import judge
+from strategies.store import Run, newest_cells
+
+_ORDER = ["operation", "is_batch", "is_deficient", "size", "m", "n", "rhs", "batch"]
+
+
+def table(runs: Sequence[Run]) -> pd.DataFrame:
+    """All that runs of the kinds grid and peers measured.
+
+    Raises:
+        ValueError: they measured nothing.
+    """
+    records = [
+        {name: math.nan if value is None else value for name, value in record.items()}
+        for record in _records(runs)
+    ]
+    if not records:
+        raise ValueError("the results hold nothing that a figure shows")
+    return pd.DataFrame(records).sort_values(_ORDER, kind="stable", ignore_index=True)
+
+
+def _records(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
+    verdicts = {}
+    with contextlib.suppress(ValueError):  # no case was timed
+        for found in judge(runs):
+            for verdict in found.judged:
+                verdicts["grid", found.machine.name, found.case, verdict.strategy] = verdict
+    for kind in ("grid", "peers"):
+        for machine, cell in newest_cells([run for run in runs if run.kind == kind]):
+            shared = _case(cell.case) | {"machine": machine.name, "measured_on": machine}
+            if kind == "peers":
+                shared["shows"] = kind
+            for each in cell:
+                judged = verdicts.get((kind, machine.name, cell.case, each.strategy))
+                yield {
+                    **shared,
+                    **_measured(cell, each),
+                    "case": f"{cell.case} on {machine.name}",
+                    "verdict": judged and judged.verdict,
+                    "ratio": judged and judged.ratio,
+                    "chosen": judged is not None and judged.chosen,
+                }
+
+
+def _case(case: Case) -> dict[str, Any]:
+    m, n = case.shape
+    if case.matrix is not None:
+        shows = "gallery"
+        kappa = gallery.make(case.matrix, case.shape, case.dtype, seed=case.seed).condition
+    else:
+        shows = "time" if case.log10_cond is None else "condition"
+        kappa = 10.0 ** (1.0 if case.log10_cond is None else case.log10_cond)
+    return {
+        **case.columns(),
+        "is_batch": case.batch > 0,
+        "is_deficient": case.rank is not None,
+        "sizes": case.sizes,
+        "size": (m * n * min(m, n)) ** (1 / 3),
+        "kappa": kappa if case.rank is None else None,
+        "roundoff": torch.finfo(case.dtype).eps / 2,
+        "shows": shows,
+    }
+
+
+def _measured(cell: Cell, each: Measurement) -> dict[str, Any]:
+    found = {name: getattr(each, name) for name in ("strategy", "status", "error", "peak_bytes")}
+    times = {"": Objective.FORWARD_BACKWARD, "backward_": Objective.BACKWARD}
+    for prefix, objective in times.items():
+        cost = each.cost(objective)
+        found[f"{prefix}seconds"] = cost and cost.seconds
+        speedups = cell.speedup(BASELINE, each.strategy, objective)
+        names = [f"{prefix}speedup{end}" for end in ("", "_low", "_high")]
+        found |= dict(zip(names, speedups, strict=True))
+    return found

@@ -1,0 +1,116 @@
+"""Reading and writing the JSON files of this package: results and policies.
+
+What is read may be packed by gzip; `gzip -n FILE` is how a file that is kept gets small.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import tempfile
+import zlib
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+__all__ = ["UnusableFileError", "json_text", "read", "write_text"]
+
+LINE_LENGTH = 320
+"""What a cell of a policy or of a result file fits in, so that a difference of files is readable."""
+
+_GZIP = b"\x1f\x8b"
+
+Content = TypeVar("Content")
+
+
+class UnusableFileError(ValueError):
+    """A file that is missing, damaged, foreign or of another version, or cannot be written.
+
+    The message is one line that names the file and what is wrong with it.
+    """
+
+    def __init__(self, path: Path, problem: str) -> None:
+        super().__init__(f"{path}: {' '.join(problem.split())}")
+        self.path = path
+        self.problem = problem
+
+
+class _Head(msgspec.Struct):
+    format: str
+    version: int
+
+
+def read(path: Path, kind: type[Content], format_name: str, version: int) -> Content:
+    """The content of a JSON file whose fields "format" and "version" say these, as a msgspec type.
+
+    Raises:
+        UnusableFileError: it cannot be read, is damaged, of another format or of another version.
+    """
+    try:
+        data = path.read_bytes()
+        if data.startswith(_GZIP):
+            data = gzip.decompress(data)
+    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+        raise UnusableFileError(path, f"cannot be unpacked ({error})") from error
+    except OSError as error:
+        raise UnusableFileError(path, f"cannot be read ({error.strerror})") from error
+    try:
+        head = msgspec.json.decode(data, type=_Head)
+    except msgspec.ValidationError as error:
+        raise UnusableFileError(path, f"is not a {format_name} file") from error
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise UnusableFileError(path, f"is not valid JSON, or cut off ({error})") from error
+    if head.format != format_name:
+        raise UnusableFileError(path, f"is not a {format_name} file")
+    if head.version != version:
+        advice = "upgrade the package" if head.version > version else "make the file anew"
+        raise UnusableFileError(
+            path, f"has version {head.version}; this package reads {version}: {advice}"
+        )
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, RecursionError, ValueError) as error:
+        raise UnusableFileError(path, f"is damaged: {error}") from error
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a file in one step; a failed attempt leaves neither a part nor a draft behind.
+
+    Raises:
+        UnusableFileError: it cannot be written.
+    """
+    draft: Path | None = None
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
+        ) as file:
+            draft = Path(file.name)
+            file.write(text)
+        # A temporary file is private to its owner; a result is not.
+        draft.chmod(0o644)
+        draft.replace(path)
+    except OSError as error:
+        raise UnusableFileError(path, f"cannot be written ({error.strerror})") from error
+    finally:
+        if draft is not None:
+            with contextlib.suppress(OSError):
+                draft.unlink(missing_ok=True)
+
+
+def json_text(value: Any) -> str:
+    """Anything that msgspec encodes, as JSON for people: what fits a line is on one."""
+    return _text(msgspec.to_builtins(value), 0) + "\n"
+
+
+def _text(value: Any, depth: int) -> str:
+    line = msgspec.json.format(msgspec.json.encode(value), indent=0).decode()
+    if depth + len(line) <= LINE_LENGTH or not isinstance(value, dict | list | tuple):
+        return line
+    if isinstance(value, dict):
+        items = [f"{_text(str(key), 0)}: {_text(item, depth + 1)}" for key, item in value.items()]
+    else:
+        items = [_text(item, depth + 1) for item in value]
+    first, last = "{}" if isinstance(value, dict) else "[]"
+    indent = " " * (depth + 1)
+    return f"{first}\n{indent}" + f",\n{indent}".join(items) + f"\n{indent[1:]}{last}"

@@ -1,0 +1,99 @@
+"""What a kernel for the CPU is: a loop over a batch of matrices, and what it costs."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from strategies.kernels.cpu import compilation, threads
+from strategies.kernels.cpu.task import task
+from strategies.kernels.kernel import Inputs, Kernel, Results
+
+__all__ = ["CPUKernel", "cpu_kernel", "watchers"]
+
+watchers: list[Callable[[float], None]] = []
+"""Called with the floating-point operations of every call, which torch's own tools do not see."""
+
+_IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
+"""Where Numba is told to compile nothing, no kernel supports anything."""
+
+_LANE_BYTES = 128
+"""Least size of one entry of all matrices of a group: with less, loop overhead dominates."""
+
+_GROUP_BYTES = 2**15
+"""A group gets more matrices up to this size, which the first-level cache holds."""
+
+_MOST_LANES = 64
+
+
+class CPUKernel(Kernel[*Inputs, Results]):
+    """A loop over a batch of matrices, in as many threads as torch uses.
+
+    The loop is the function of the same name in the module of the same name in
+    `strategies.kernels.cpu.loops`. Its arguments are the inputs, then the results. It is compiled for
+    a dtype when it is first called with it: see `strategies.kernels.cpu.compilation`.
+
+    Args:
+        allocate: as in `Kernel`; a loop that overwrites some of its inputs may have no results.
+        suits: as in `Kernel`, for tensors on the CPU.
+        flops: floating-point operations for one real matrix, leading terms.
+        batch: the batch dimensions. Every tensor begins with them, or there is only one.
+        one_by_one: whether the loop takes matrix after matrix, so that one is a group.
+    """
+
+    def __init__(
+        self,
+        allocate: Callable[[*Inputs], Results],
+        suits: Callable[..., bool],
+        flops: Callable[..., float],
+        batch: Callable[..., Sequence[int]],
+        one_by_one: bool,
+    ) -> None:
+        super().__init__(allocate, suits)
+        self._flops, self._batch, self._one_by_one = flops, batch, one_by_one
+        self._loop = f"{allocate.__module__.rpartition('.')[2]}.{self.name}"
+
+    def _runs_on(self, tensor: Tensor) -> bool:
+        return _IS_COMPILED and tensor.is_cpu
+
+    def _run(self, read: tuple[Tensor, ...], written: tuple[Tensor, ...]) -> None:
+        batch = self._batch(*read)
+        count = math.prod(batch)
+        if count == 0:
+            return
+        # Kept in a list until the loop returns, which has their addresses only. It reads nothing but
+        # memory: a conjugate or a sign that torch merely notes must be written to it.
+        arguments = [*(t.resolve_conj().resolve_neg() for t in read), *written]
+        if len(batch) > 1:
+            arguments = [t.reshape(count, *t.shape[len(batch) :]) for t in arguments]
+        dtypes = (t.dtype for t in arguments if t.is_floating_point() or t.is_complex())
+        dtype = next(dtypes, torch.float64)  # a loop over integers alone is compiled once
+        flops = count * self._flops(*read) * (4 if dtype.is_complex else 1)
+        for watcher in watchers:
+            watcher(flops)
+        groups = -(-count // self._lanes(arguments[0], count))
+        group = -(-count // groups)  # so that the last one is nearly as full as the others
+        block = task(count, group, arguments, is_batch=bool(batch))
+        threads.run(compilation.entry(self._loop, dtype), block.buffer_info()[0], groups, flops)
+
+    def _lanes(self, tensor: Tensor, count: int) -> int:
+        """How many matrices to make a group."""
+        size = tensor.element_size()
+        least = 1 if self._one_by_one else _LANE_BYTES // size
+        of_one = size * max(tensor.numel() // count, 1)
+        return min(_MOST_LANES, max(least, _GROUP_BYTES // of_one))
+
+
+def cpu_kernel(
+    *,
+    flops: Callable[..., float],
+    suits: Callable[..., bool] = lambda first, *_: first.numel() > 0,
+    batch: Callable[..., Sequence[int]] = lambda first, *_: first.shape[:-2],
+    one_by_one: bool = False,
+) -> Callable[[Callable[[*Inputs], Results]], CPUKernel[*Inputs, Results]]:
+    """Makes a function that allocates results into the `CPUKernel` that fills them."""
+    return lambda allocate: CPUKernel(allocate, suits, flops, batch, one_by_one)

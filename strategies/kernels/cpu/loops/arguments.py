@@ -1,0 +1,117 @@
+"""How a loop reads its task (`strategies.kernels.cpu.task`), and how its parts are compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
+
+import numba
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+from numba.np import arrayobj
+
+from strategies.kernels.cpu.task import ARGUMENT_WORDS, HEADER_WORDS
+
+Array = Any  # NumPy arrays of whatever dtype the loop is compiled for
+Task = Any  # the address of a block
+
+compiled: Any = numba.njit(fastmath={"contract"}, error_model="numpy")
+"""Decorates what is compiled as part of the loop that calls it."""
+
+reordered: Any = numba.njit(fastmath={"contract", "reassoc"}, error_model="numpy")
+"""`compiled`, and free to add up in any order, as vector instructions do."""
+
+
+def _word(builder: Any, block: Any, position: int | Any) -> Any:
+    index = ir.Constant(ir.IntType(64), position) if isinstance(position, int) else position
+    return builder.gep(builder.bitcast(block, ir.IntType(64).as_pointer()), [index])
+
+
+def _claim(_typing: Any, block: Any) -> Any:
+    """The number of a group that no other thread gets."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        one = ir.Constant(ir.IntType(64), 1)
+        return builder.atomic_rmw("add", _word(builder, arguments[0], 0), one, "monotonic")
+
+    return types.int64(block), generate
+
+
+_claimed: Any = intrinsic(_claim)
+
+
+def _header(position: int) -> Any:
+    def read(_typing: Any, block: Any) -> Any:
+        def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            return builder.load(_word(builder, arguments[0], position))
+
+        return types.int64(block), generate
+
+    return intrinsic(read)
+
+
+_number_of_matrices, group_size = _header(1), _header(2)
+
+
+@compiled
+def groups(block: Any) -> Iterator[int]:
+    """The first matrices of the groups that are this thread's."""
+    count, size = _number_of_matrices(block), group_size(block)
+    start = _claimed(block) * size
+    while start < count:
+        yield start
+        start = _claimed(block) * size
+
+
+@compiled
+def single_matrices(block: Any) -> Iterator[int]:
+    """The matrices of this thread's groups, one by one."""
+    for start in groups(block):
+        stop = min(start + group_size(block), _number_of_matrices(block))
+        for matrix in range(start, stop):  # noqa: UP028 - Numba knows no `yield from`
+            yield matrix
+
+
+def _argument(dtype_in: Callable[[Any], Any], ndim: int, layout: Literal["A", "C"] = "A") -> Any:
+    """A function of block and position: that argument as an array of so many dimensions."""
+
+    def view(_typing: Any, block: Any, _: Any) -> Any:
+        dtype = dtype_in(block)
+        kind = types.Array(dtype, ndim, layout)
+
+        def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            first = builder.add(
+                builder.mul(arguments[1], ir.Constant(ir.IntType(64), ARGUMENT_WORDS)),
+                ir.Constant(ir.IntType(64), HEADER_WORDS),
+            )
+
+            def word(offset: int) -> Any:
+                at = builder.add(first, ir.Constant(ir.IntType(64), offset))
+                return builder.load(_word(builder, arguments[0], at))
+
+            fill: Any = arrayobj.populate_array
+            stored = context.get_data_type(dtype)
+            itemsize = ir.Constant(ir.IntType(64), context.get_abi_sizeof(stored))
+            result = context.make_array(kind)(context, builder)
+            fill(
+                result,
+                data=builder.inttoptr(word(0), stored.as_pointer()),
+                shape=[word(1 + i) for i in range(ndim)],
+                strides=[builder.mul(word(4 + i), itemsize) for i in range(ndim)],
+                itemsize=itemsize,
+                meminfo=None,
+            )
+            return result._getvalue()
+
+        return kind(block, types.int64), generate
+
+    return intrinsic(view)
+
+
+matrices = _argument(lambda block: block.dtype, 3)
+numbers = _argument(lambda block: block.dtype, 2)
+rows = _argument(lambda block: block.dtype, 2, "C")
+integers = _argument(lambda _: types.int64, 2)
+pivots = _argument(lambda _: types.int32, 2)
+flags = _argument(lambda _: types.boolean, 2)

@@ -1,0 +1,20 @@
+# What type checkers and editors see of linalg.py, which takes its names from the records in
+# strategies.operations. tests/test_linalg.py holds this file to them.
+from typing import Any
+
+from strategies.operations.det import SlogdetResult as SlogdetResult
+from strategies.operations.det import det as det
+from strategies.operations.det import slogdet as slogdet
+from strategies.operations.inv import inv as inv
+from strategies.operations.lstsq import LstsqResult as LstsqResult
+from strategies.operations.lstsq import lstsq as lstsq
+from strategies.operations.lu import LUFactorExResult as LUFactorExResult
+from strategies.operations.lu import LUFactorResult as LUFactorResult
+from strategies.operations.lu import LUResult as LUResult
+from strategies.operations.lu import lu as lu
+from strategies.operations.lu import lu_factor as lu_factor
+from strategies.operations.lu import lu_factor_ex as lu_factor_ex
+from strategies.operations.pinv import pinv as pinv
+from strategies.operations.solve import solve as solve
+
+def __getattr__(name: str) -> Any: ...  # torch.linalg's

@@ -1,0 +1,98 @@
+"""Many callables timed alternately: in every round each runs one block.
+
+Machines drift by tens of percent within a minute, so medians taken one after the other are no
+comparison. What is compared here was measured within the same second, whatever the machine did
+meanwhile. A callable that is hopelessly slower than the fastest is timed a few times and sits the
+rounds out: most of the time would go to it, and its rank would be no better known.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from strategies.measuring.clock import Sampler, median_interval
+from strategies.measuring.measurement import Timing
+
+HOPELESS = 10.0
+"""Slower than the fastest by this factor, a callable is out of the running."""
+
+_SCREENING_SAMPLES = 3
+_SCREENING_SECONDS = 1.0
+"""Beyond these, two samples do: one of them may be what another program interrupted."""
+
+
+def interleaved(
+    samplers: Mapping[str, Sampler],
+    *,
+    min_rounds: int = 8,
+    max_rounds: int = 40,
+    budget: float = 1.0,
+    timer: Callable[[], float] = time.perf_counter,
+) -> dict[str, Timing]:
+    """Times callables alternately, in another order in every round.
+
+    What ran before leaves caches, freed memory and waiting threads behind; no callable has the same
+    predecessor throughout. The orders are the same in every run. After `budget` seconds of `timer`
+    no further round starts, once there are `min_rounds`.
+
+    Example:
+        >>> found = interleaved({"one": lambda: 1.0, "two": lambda: 2.0}, budget=0)
+        >>> found["two"].seconds
+        2.0
+    """
+    screened = {name: _shortest(sample) for name, sample in samplers.items()}
+    limit = HOPELESS * min(screened.values(), default=0.0)
+    seconds: dict[str, list[float]] = {
+        name: [] for name, shortest in screened.items() if shortest <= limit
+    }
+    deadline = timer() + budget
+    order, shuffled = list(seconds), random.Random(0)  # noqa: S311 - no secret
+    done = 0
+    while order and (done < min_rounds or (done < max_rounds and timer() < deadline)):
+        shuffled.shuffle(order)
+        for name in order:
+            seconds[name].append(samplers[name]())
+        done += 1
+    return timings(screened, seconds)
+
+
+def timings(
+    screened: Mapping[str, float], seconds: Mapping[str, Sequence[float]]
+) -> dict[str, Timing]:
+    """What the rounds say, such that quotients of two timings are paired ratios.
+
+    The first of those that took part in the rounds, four at least, is the unit of all. The others
+    keep the shortest time of their screening, which has no interval, and stay hopeless even if the
+    rounds were slower than the screening.
+
+    Example:
+        >>> found = timings({"a": 1.0, "b": 2.0}, {"a": [1.0, 2.0, 3.0, 4.0], "b": [2.0, 4.0, 6.0, 8.0]})
+        >>> found["b"].seconds, found["b"].low
+        (5.0, 5.0)
+    """
+    found = {}
+    for name, took in seconds.items():
+        unit = next(iter(seconds.values()))
+        size = statistics.median(unit)
+        scaled = [size * a / b for a, b in zip(took, unit, strict=True)]
+        low, high = median_interval(sorted(scaled))
+        even, odd = (
+            statistics.median(s for index, s in enumerate(scaled) if index // 2 % 2 == which)
+            for which in (0, 1)
+        )
+        found[name] = Timing(statistics.median(scaled), low, high, (even, odd))
+    least = HOPELESS * min((timing.seconds for timing in found.values()), default=0.0)
+    for name in screened.keys() - seconds.keys():
+        alone = max(screened[name], least)
+        found[name] = Timing(alone, alone, alone, (alone, alone))
+    return found
+
+
+def _shortest(sample: Sampler) -> float:
+    times = [sample(), sample()]
+    while len(times) < _SCREENING_SAMPLES and sum(times) < _SCREENING_SECONDS:
+        times.append(sample())
+    return min(times)

@@ -1,0 +1,76 @@
+"""Where and with what something is measured."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import re
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import torch
+
+
+class Machine(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What times depend on besides the case, as text.
+
+    Attributes:
+        name: of the machine.
+        cpu: model of the processor.
+        gpu: names of the CUDA devices, separated by commas.
+        threads: that torch uses.
+        torch: its version.
+        blas: the library of matrix products that torch was built with.
+        commit: of this project, where it is a checkout.
+        started_at: ISO 8601, UTC.
+        libraries: versions of other libraries that were measured.
+    """
+
+    name: str
+    cpu: str = ""
+    gpu: str = ""
+    threads: int = 0
+    torch: str = ""
+    blas: str = ""
+    commit: str = ""
+    started_at: str = ""
+    libraries: dict[str, str] = {}
+
+
+def describe(libraries: tuple[str, ...] = ()) -> Machine:
+    """This machine, and the state that the process is in, with versions of these distributions.
+
+    Example:
+        >>> describe().torch == torch.__version__
+        True
+    """
+    blas = re.search(r"BLAS_INFO=(\w+)", torch.__config__.show())
+    gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+    return Machine(
+        name=platform.node(),
+        cpu=_processor(),
+        gpu=", ".join(gpus),
+        threads=torch.get_num_threads(),
+        torch=str(torch.__version__),
+        blas=blas.group(1) if blas else "",
+        commit=_commit(),
+        started_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        libraries={name: importlib.metadata.version(name) for name in libraries},
+    )
+
+
+def _processor() -> str:
+    """The model, which `platform` does not know on Linux."""
+    models = Path("/proc/cpuinfo")
+    found = re.search(r"model name\s*: (.+)", models.read_text()) if models.exists() else None
+    return found.group(1) if found else platform.processor() or platform.machine()
+
+
+def _commit() -> str:
+    checkout = Path(__file__).parents[2]
+    if not (checkout / ".git").exists():
+        return ""
+    asked = ["git", "-C", str(checkout), "rev-parse", "HEAD"]
+    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()

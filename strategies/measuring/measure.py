@@ -1,0 +1,99 @@
+"""One case measured with several strategies: times by interleaved rounds, errors, memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+import torch
+
+from strategies.errors import LinAlgError
+from strategies.measuring.case import Case
+from strategies.measuring.clock import Sampler, sampler
+from strategies.measuring.errors import gradient_error
+from strategies.measuring.interleaved import interleaved
+from strategies.measuring.measurement import Cell, Measurement, Objective, Status
+from strategies.measuring.memory import peak_bytes
+from strategies.measuring.workload import (
+    Backward,
+    backward_of,
+    forward_backward_of,
+    is_affordable,
+)
+
+TIMED = (Objective.BACKWARD, Objective.FORWARD_BACKWARD)
+"""The objectives that take a clock."""
+
+
+def measure(
+    case: Case,
+    names: Sequence[str],
+    *,
+    objectives: Sequence[Objective] = TIMED,
+    budget: float = 1.0,
+    others: Mapping[str, Mapping[Objective, Sampler]] = {},
+    begins: Callable[[str], None] = lambda _: None,
+) -> Cell:
+    """Runs strategies on one case: errors and memory of each, then times, interleaved.
+
+    Args:
+        case: what to measure.
+        names: the strategies, the one that others are compared with first.
+        objectives: what to time; with none, errors and memory are all that is measured.
+        budget: seconds that the rounds of an objective may take, beyond the fewest.
+        others: by name, what else is timed in the same rounds, by objective.
+        begins: called with the name of every strategy and then of every objective, before its turn.
+
+    Returns:
+        The measurements in the order of `names`, then those of `others`.
+
+    Raises:
+        ValueError: the device of the case is not there.
+
+    Example:
+        >>> cell = measure(Case("inv", (3, 3)), ["native", "qr_pinv"], budget=0)
+        >>> [each.strategy for each in cell], cell.get("qr_pinv").error < 1e-13
+        (['native', 'qr_pinv'], True)
+    """
+    runnable, found = prepare(case, names, begins)
+    for name, backward in runnable.items():
+        error = gradient_error(case, backward())
+        memory = peak_bytes(backward, case.device)
+        found[name] = Measurement(name, error=error, peak_bytes=memory)
+    found |= {name: Measurement(name) for name in others}
+    for objective in objectives:
+        begins(objective)
+        calls = runnable
+        if objective is Objective.FORWARD_BACKWARD:
+            calls = {name: forward_backward_of(case, name) for name in runnable}
+        samplers = {name: sampler(call) for name, call in calls.items()}
+        samplers |= {name: samples[objective] for name, samples in others.items()}
+        for name, timing in interleaved(samplers, budget=budget).items():
+            found[name] = msgspec.structs.replace(found[name], **{objective.value: timing})
+    return Cell(case, tuple(found.values()))
+
+
+def prepare(
+    case: Case, names: Sequence[str], begins: Callable[[str], None] = lambda _: None
+) -> tuple[dict[str, Backward], dict[str, Measurement]]:
+    """The backwards of the strategies that can, each run once, and of all how the attempt ended."""
+    device = torch.device(case.device)
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise ValueError(f"there is no device {case.device} here")
+    runnable: dict[str, Backward] = {}
+    found: dict[str, Measurement] = {}
+    for name in names:
+        begins(name)
+        try:
+            if not is_affordable(case, name):
+                raise NotImplementedError("takes more memory than is there")
+            backward = backward_of(case, name)
+            backward()
+        except (RuntimeError, MemoryError) as error:
+            refuses = isinstance(error, NotImplementedError | LinAlgError)
+            status = Status.NOT_APPLICABLE if refuses else Status.FAILED
+            note = next(iter(str(error).splitlines()), type(error).__name__)[:200]
+            found[name] = Measurement(name, status, note=note)
+        else:
+            runnable[name], found[name] = backward, Measurement(name)
+    return runnable, found

@@ -1,0 +1,133 @@
+"""What is known of one strategy in one case, and of all strategies in it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated
+
+import msgspec
+
+from strategies.measuring.case import Case
+
+WORST_ERROR = 1e6
+"""Stands for any larger error, infinite ones included, which JSON cannot hold."""
+
+Amount = Annotated[float, msgspec.Meta(gt=0, le=1e18)]
+"""Seconds, or bytes."""
+
+Error = Annotated[float, msgspec.Meta(ge=0, le=WORST_ERROR)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=10**18)]
+
+
+class Objective(StrEnum):
+    """What is to be small."""
+
+    BACKWARD = "backward"
+    FORWARD_BACKWARD = "forward_backward"
+    MEMORY = "memory"
+
+
+class Status(StrEnum):
+    """How the attempt to run a strategy ended."""
+
+    OK = "ok"
+    NOT_APPLICABLE = "n/a"
+    FAILED = "failed"
+
+
+class Timing(msgspec.Struct, frozen=True, array_like=True):
+    """Seconds per call, such that quotients between the strategies of a cell are paired ratios.
+
+    The strategies of a cell share a unit: the first of them that took part in the rounds.
+
+    Attributes:
+        seconds: the median over the rounds of the ratio to the unit in the same round, times the
+            median of the unit.
+        low: lower end of a 95 % confidence interval of that median.
+        high: its upper end.
+        halves: the same medians over the odd and over the even pairs of rounds alone, so that one
+            half can choose and the other judge.
+
+    Raises:
+        ValueError: the median is outside its interval.
+    """
+
+    seconds: Amount
+    low: Amount
+    high: Amount
+    halves: tuple[Amount, Amount]
+
+    def __post_init__(self) -> None:
+        if not self.low <= self.seconds <= self.high:
+            raise ValueError(f"{self.seconds} s is not between {self.low} and {self.high}")
+
+
+class Measurement(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One strategy in one case; None where a quantity was not measured.
+
+    Attributes:
+        strategy: its name, or that of another library.
+        status: whether it ran.
+        backward: time of the backward.
+        forward_backward: time of forward and backward together.
+        error: the largest ‖computed − exact‖ / ‖exact‖ of a gradient, `WORST_ERROR` at
+            most; also where a gradient is not finite.
+        peak_bytes: the most bytes that the backward held at once, above its graph.
+        flops: floating-point operations of the backward.
+        calls: torch operations that the backward dispatched.
+        note: why it did not run.
+    """
+
+    strategy: str
+    status: Status = Status.OK
+    backward: Timing | None = None
+    forward_backward: Timing | None = None
+    error: Error | None = None
+    peak_bytes: Count | None = None
+    flops: Count | None = None
+    calls: Count | None = None
+    note: str = ""
+
+    def cost(self, objective: Objective) -> Timing | None:
+        """What an objective counts; memory as a timing of which nothing is uncertain."""
+        if objective is Objective.MEMORY:
+            if self.peak_bytes is None:
+                return None
+            # An exact zero would make every ratio to it infinite.
+            size = float(max(self.peak_bytes, 1))
+            return Timing(size, size, size, (size, size))
+        return self.backward if objective is Objective.BACKWARD else self.forward_backward
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One case, measured with several strategies; the one that others are compared with first."""
+
+    case: Case
+    strategies: tuple[Measurement, ...]
+
+    def __iter__(self) -> Iterator[Measurement]:
+        return iter(self.strategies)
+
+    def get(self, name: str) -> Measurement | None:
+        """The measurement of that strategy."""
+        return next((each for each in self.strategies if each.strategy == name), None)
+
+    def speedup(
+        self, over: str, name: str, objective: Objective = Objective.BACKWARD
+    ) -> tuple[float, float, float]:
+        """How many times faster a strategy is than another, with the ends of a 95 % interval.
+
+        NaN where either was not measured.
+        """
+        slow, fast = (
+            each.cost(objective) if each else None for each in map(self.get, (over, name))
+        )
+        if slow is None or fast is None:
+            return math.nan, math.nan, math.nan
+        if over == name:
+            return 1.0, 1.0, 1.0
+        return slow.seconds / fast.seconds, slow.low / fast.high, slow.high / fast.low

@@ -1,0 +1,65 @@
+"""The record of an operation: what the rest of the package needs to know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor
+
+from strategies.amplification import Amplification
+from strategies.grids import Cells
+
+if TYPE_CHECKING:
+    from strategies.exact.balls import Matrix
+    from strategies.exact.problem import Problem
+
+__all__ = ["Operation", "Shape"]
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """One operation; everything that differs between operations is here.
+
+    Attributes:
+        name: in `torch.linalg` and in `strategies.linalg`.
+        function: takes what the function of that name in `torch.linalg` takes, and `strategy=`.
+        exact: the exact gradients of one matrix in ball arithmetic. It imports
+            `strategies.exact`, which needs python-flint, when it is called.
+        cells: where it is measured, by grid.
+        outputs: the differentiable outputs among what the function returns; by default all of it.
+        output_shapes: their shapes, from those of the inputs; by default that of the last input.
+        arity: 1 where it takes A, 2 where it takes A and B.
+        square: it takes square matrices only.
+        truncates: singular values below a tolerance count as zero, and a strategy may refuse
+            matrices of deficient rank.
+        needs_full_rank: at deficient rank it has no gradient.
+        pivoted: the gradient depends on the order in which rows were pivoted.
+        stem: what the names of a strategy's own methods for it begin with; by default its name.
+        answered_by: the operation whose measured cells also answer for it; by default itself.
+        amplification: by how much rounding errors of the inputs are magnified in the gradient;
+            None: by the condition number.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    exact: Callable[[Problem], tuple[Matrix, ...]]
+    cells: Cells
+    outputs: Callable[[Any], tuple[Tensor, ...]] = lambda result: (result,)
+    output_shapes: Callable[..., list[Shape]] = lambda *inputs: [inputs[-1]]
+    arity: int = 1
+    square: bool = False
+    truncates: bool = False
+    needs_full_rank: bool = False
+    pivoted: bool = False
+    stem: str = ""
+    answered_by: str = ""
+    amplification: Amplification | None = None
+
+    def __post_init__(self) -> None:
+        for default in ("stem", "answered_by"):
+            if not getattr(self, default):
+                object.__setattr__(self, default, self.name)

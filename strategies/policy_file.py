@@ -1,0 +1,203 @@
+"""The policy file: what it says of every measured case, and how it answers for the others.
+
+A policy file is JSON, described by `Policy`:
+
+    {"format": "backward-strategies policy", "version": 3,
+     "criteria": {"objective": "forward_backward", "accuracy": null, "memory_bytes": null},
+     "provenance": [{"name": ..., "cpu": ..., "torch": ..., "commit": ..., ...}],
+     "operations": {
+       "pinv": {
+         "full_rank": {"strategy": "triangular_solve", "then": ["qr_pinv", ...], ...},
+         "any_rank": {"strategy": "qr_pinv", "then": [...], "worst_regret": 3.1, ...},
+         "unstable": {"float64": {"explicit_inverse": "at κ = 1e5 its error is ..."}},
+         "cells": {
+           "cpu": {
+             "float64": [[4096, 32, 1, 0, null, "triangular_solve", ["qr_pinv"],
+                          {"triangular_solve": 1.0, "qr_pinv": 1.04, "native": 188.0}], ...]}}}}}
+
+A measured case is answered by its cell. Any other is answered by the nearest cells (see `ranking`) of
+the same operation, kind of device, dtype and kind of rank. A dtype that was not measured borrows the
+cells of the next of `DTYPES_IN_ORDER`. A kind of device that was not measured gets the operation's
+single default, and an operation that was not measured no answer.
+"""
+
+from __future__ import annotations
+
+import functools
+import heapq
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from strategies import files
+
+FORMAT = "backward-strategies policy"
+VERSION = 3
+
+DTYPES_IN_ORDER = {
+    "float32": ("float32", "float64", "complex64", "complex128"),
+    "float64": ("float64", "float32", "complex128", "complex64"),
+    "complex64": ("complex64", "complex128", "float32", "float64"),
+    "complex128": ("complex128", "complex64", "float64", "float32"),
+}
+"""Where each dtype looks for cells: the same field first, then the same precision."""
+
+NEIGHBOURS = 4
+"""Cells that answer for a case between them."""
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**40)]
+Ratio = Annotated[float, msgspec.Meta(gt=0)]
+Point = tuple[float, ...]
+
+Question = tuple[str, int, int, int, int, str, str]
+"""Operation, m, n, columns of B, batch (0 is one matrix), dtype, device with or without an index."""
+
+
+def position(m: int, n: int, rhs: int = 1, batch: int = 0) -> Point:
+    """Where a case lies: log₂ of its sizes; nothing and one of something are the same place."""
+    return tuple(math.log2(max(size, 1)) for size in (m, n, rhs, batch))
+
+
+class Cell(msgspec.Struct, frozen=True, array_like=True, dict=True):
+    """A measured case, its sizes as in a `Question`, and what to use in it.
+
+    Attributes:
+        rank: None is full rank.
+        use: the strategy to use.
+        ties: those that could not be told from it.
+        times: of all eligible strategies, over that of the fastest.
+    """
+
+    m: Count
+    n: Count
+    rhs: Count
+    batch: Count
+    rank: Count | None
+    use: str
+    ties: tuple[str, ...]
+    times: dict[str, Ratio]
+
+    @functools.cached_property
+    def position(self) -> Point:
+        """Where the case lies."""
+        return position(self.m, self.n, self.rhs, self.batch)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The eligible strategies, the one to use first, then from fast to slow."""
+        others = sorted(self.times.keys() - {self.use}, key=lambda name: (self.times[name], name))
+        return (self.use, *others)
+
+
+class Default(msgspec.Struct, frozen=True):
+    """The one strategy of an operation to keep if only one may be kept.
+
+    A strategy's regret in a case is its cost over that of the fastest eligible one.
+
+    Attributes:
+        strategy: its name.
+        then: the next best, best first.
+        worst_regret: over the cases in which it is eligible.
+        mean_regret: the geometric mean over the same.
+        cells: how many cases have an eligible strategy.
+        uncovered: in how many of them it is not eligible.
+    """
+
+    strategy: str
+    then: tuple[str, ...]
+    worst_regret: Ratio
+    mean_regret: Ratio
+    cells: Count
+    uncovered: Count
+
+
+class OperationPolicy(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What a policy says of one operation.
+
+    Attributes:
+        full_rank: the single default for matrices of full rank, where some were measured.
+        any_rank: the same for matrices of any rank, where deficient ones were measured.
+        unstable: by dtype and strategy, why it is not eligible anywhere.
+        cells: by kind of device and dtype.
+    """
+
+    full_rank: Default | None = None
+    any_rank: Default | None = None
+    unstable: dict[str, dict[str, str]] = {}
+    cells: dict[str, dict[str, tuple[Cell, ...]]]
+
+
+class Policy(msgspec.Struct, frozen=True, eq=False, kw_only=True):
+    """The content of a policy file.
+
+    Attributes:
+        version: raised when a field changes its meaning or goes away.
+        criteria: a `strategies.selection.verdicts.Criteria`.
+        provenance: the `strategies.measuring.machine.Machine` of every run that it rests on.
+    """
+
+    format: str = FORMAT
+    version: int = VERSION
+    criteria: dict[str, Any] = {}
+    provenance: tuple[dict[str, Any], ...] = ()
+    operations: dict[str, OperationPolicy]
+
+    def ranking(
+        self,
+        operation: str,
+        m: int,
+        n: int,
+        rhs: int = 1,
+        batch: int = 0,
+        dtype: str = "float64",
+        device: str = "cpu",
+        *,
+        deficient: bool = False,
+    ) -> tuple[str, ...]:
+        """The names of the strategies for a `Question`, the best first, whether installed or not.
+
+        Matrices that are known to be rank-deficient have cells of their own.
+        """
+        known = self.operations.get(operation)
+        if known is None:
+            return ()
+        by_dtype = known.cells.get(device.partition(":")[0], {})
+        for candidate in DTYPES_IN_ORDER.get(dtype, ()):
+            of_dtype = by_dtype.get(candidate, ())
+            cells = [cell for cell in of_dtype if (cell.rank is not None) == deficient]
+            if cells:
+                return ranking(cells, position(m, n, rhs, batch))
+        default = known.any_rank if deficient else known.full_rank
+        return (default.strategy, *default.then) if default else ()
+
+
+def ranking(cells: Sequence[Cell], asked: Point) -> tuple[str, ...]:
+    """The strategies for a case, the best first, by what the nearest cells say of them.
+
+    That is the mean over the `NEIGHBOURS` nearest cells of the logarithm of the time over the
+    fastest one's, weighted by 1 / distance² (Shepard, Proc. 23rd ACM National Conference, 1968).
+    Strategies that are not eligible in all of them come last. A case that was measured is answered
+    by its cell alone.
+    """
+    near = heapq.nsmallest(NEIGHBOURS, cells, key=lambda cell: math.dist(cell.position, asked))
+    nearest = near[0]
+    if nearest.position == asked:
+        return nearest.names
+    weights = [1 / math.dist(cell.position, asked) ** 2 for cell in near]
+    costs = {
+        name: sum(
+            weight * math.log(cell.times[name]) for weight, cell in zip(weights, near, strict=True)
+        )
+        for name in nearest.names
+        if all(name in cell.times for cell in near)
+    }
+    best = sorted(costs, key=costs.__getitem__)
+    return (*best, *(name for name in nearest.names if name not in costs))
+
+
+def read(path: Path) -> Policy:
+    """The policy in a file; UnusableFileError where there is none of this version, undamaged."""
+    return files.read(path, Policy, FORMAT, VERSION)

@@ -1,0 +1,170 @@
+"""From verdicts to a policy, and what two policies disagree on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from strategies import operations
+from strategies.measuring.case import Case
+from strategies.policy_file import Cell, Default, OperationPolicy, Policy, Question
+from strategies.selection.eligibility import Criteria, breakdowns
+from strategies.selection.verdicts import JudgedCell, judge, machines, simplicity
+from strategies.store import Run
+
+
+def build(runs: Sequence[Run], criteria: Criteria) -> Policy:
+    """The policy that follows from the results of one machine; several may well disagree."""
+    judged = judge(runs, criteria)
+    places = machines(judged)
+    names = sorted({machine.name for machine in places})
+    if len(names) > 1:
+        raise ValueError(
+            f"results of several machines ({', '.join(names)}): a policy is of one; "
+            "give one machine's folder as --results"
+        )
+    unstable = breakdowns(runs, criteria.accuracy)
+    by_operation: dict[str, list[JudgedCell]] = {}
+    for cell in judged:
+        by_operation.setdefault(cell.case.operation, []).append(cell)
+    return Policy(
+        operations={
+            operation: OperationPolicy(
+                cells=_cells(cells),
+                full_rank=single_default(cell for cell in cells if cell.case.rank is None),
+                any_rank=single_default(cells)
+                if any(cell.case.rank is not None for cell in cells)
+                else None,
+                unstable={
+                    dtype: reasons
+                    for (name, dtype), reasons in unstable.items()
+                    if name == operation and reasons
+                },
+            )
+            for operation, cells in sorted(by_operation.items())
+        },
+        criteria=msgspec.to_builtins(criteria),
+        provenance=tuple(msgspec.to_builtins(machine) for machine in places),
+    )
+
+
+def single_default(cells: Iterable[JudgedCell]) -> Default | None:
+    """The one strategy to keep if only one may be kept, and what that costs.
+
+    Fewest cases in which it is ineligible come first, then the smallest worst regret. None where no
+    strategy is eligible in any case.
+    """
+    decided = [cell for cell in cells if cell.chosen]
+    regrets: dict[str, list[float]] = {}
+    for cell in decided:
+        for each in cell.judged:
+            if each.is_eligible:
+                regrets.setdefault(each.strategy, []).append(each.ratio)
+    if not regrets:
+        return None
+    best, *then = sorted(
+        regrets, key=lambda name: (-len(regrets[name]), max(regrets[name]), simplicity(name))
+    )
+    return Default(
+        strategy=best,
+        then=tuple(then),
+        worst_regret=_rounded(max(regrets[best])),
+        mean_regret=_rounded(math.exp(sum(map(math.log, regrets[best])) / len(regrets[best]))),
+        cells=len(decided),
+        uncovered=len(decided) - len(regrets[best]),
+    )
+
+
+def entry_of(cell: JudgedCell) -> Cell:
+    """What a policy says of a case in which some strategy, then the first, is chosen."""
+    case = cell.case
+    return Cell(
+        *(*case.shape, case.rhs, case.batch, case.rank),
+        use=cell.judged[0].strategy,
+        ties=cell.ties,
+        times={each.strategy: _rounded(each.ratio) for each in cell.judged if each.is_eligible},
+    )
+
+
+def question(case: Case) -> Question:
+    """A case as a policy is asked about it."""
+    operation = operations.get(case.operation).answered_by
+    return (operation, *case.shape, case.rhs, case.batch, case.dtype_name, case.device)
+
+
+def unstable_in(policy: Policy, case: Case) -> dict[str, str]:
+    """The strategies that a policy leaves out for a case's operation and dtype, and why.
+
+    A dtype that was not measured inherits from the others.
+    """
+    known = policy.operations.get(operations.get(case.operation).answered_by)
+    by_dtype = known.unstable if known else {}
+    inherited = {name: why for reasons in by_dtype.values() for name, why in reasons.items()}
+    return by_dtype.get(case.dtype_name, inherited)
+
+
+def by_case(policy: Policy) -> dict[Case, Cell]:
+    """Every cell of a policy."""
+    return {
+        Case.from_columns(
+            {"operation": operation, "dtype": dtype, "device": device}
+            | {name: getattr(cell, name) for name in ("m", "n", "rhs", "batch", "rank")}
+        ): cell
+        for operation, entry in policy.operations.items()
+        for device, by_dtype in entry.cells.items()
+        for dtype, cells in by_dtype.items()
+        for cell in cells
+    }
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What two policies say of a case."""
+
+    case: Case
+    old: Cell
+    new: Cell
+
+    @property
+    def is_change(self) -> bool:
+        """Whether another strategy is used."""
+        return self.old.use != self.new.use
+
+    @property
+    def is_tie(self) -> bool:
+        """Whether a policy that could not tell strategies apart has the other's choice among them."""
+        if self.is_change:
+            return self.old.use in self.new.ties or self.new.use in self.old.ties
+        return bool(self.old.ties or self.new.ties)
+
+
+def differences(old: Policy, new: Policy) -> list[Difference]:
+    """The cells that two policies share, side by side, also those that agree."""
+    others = by_case(new)
+    return [
+        Difference(case, cell, others[case])
+        for case, cell in by_case(old).items()
+        if case in others
+    ]
+
+
+def _cells(cells: Sequence[JudgedCell]) -> dict[str, dict[str, tuple[Cell, ...]]]:
+    """By kind of device and dtype, the cells that have an eligible strategy."""
+    found: dict[str, dict[str, dict[Case, Cell]]] = {}
+    for cell in cells:
+        if cell.chosen:
+            device = cell.case.device.partition(":")[0]
+            by_sizes = found.setdefault(device, {}).setdefault(cell.case.dtype_name, {})
+            # Several devices of a kind: the first one stands for all.
+            by_sizes.setdefault(replace(cell.case, device=device), entry_of(cell))
+    return {
+        device: {dtype: tuple(by_sizes.values()) for dtype, by_sizes in by_dtype.items()}
+        for device, by_dtype in found.items()
+    }
+
+
+def _rounded(ratio: float) -> float:
+    return float(f"{ratio:.4g}")

@@ -1,0 +1,97 @@
+"""Numbers, provenance and tables as text, the same in commands, figures and pages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from rich import box
+from rich.table import Table
+
+from strategies.measuring.machine import Machine
+from strategies.measuring.measurement import Objective
+
+NOTHING = "–"
+"""Stands for what was not measured."""
+
+OBJECTIVES = {
+    Objective.FORWARD_BACKWARD: "forward + backward",
+    Objective.BACKWARD: "backward",
+    Objective.MEMORY: "memory",
+}
+
+
+def seconds(value: float | None) -> str:
+    """A duration with three digits and its unit, as "1.23 ms"."""
+    return _scaled(value, (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)))
+
+
+def size(value: float | None) -> str:
+    """An amount of memory with three digits and its unit, as "2.5 MB"."""
+    return _scaled(value, (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0)))
+
+
+def times(value: float) -> str:
+    """A ratio with two digits, or all before the point: "1.5×", "146×"."""
+    return f"{number(value, '.2g' if value < 99.5 else '.0f')}{'' if math.isnan(value) else '×'}"
+
+
+def number(value: float | None, how: str) -> str:
+    """A number in one of Python's formats, as ".1e", or a dash where there is none."""
+    return NOTHING if value is None or math.isnan(value) else format(value, how)
+
+
+def provenance(machines: Iterable[Machine]) -> list[str]:
+    """Where and with what was measured, and when: a line for all runs that differ in the day alone.
+
+    Example:
+        >>> days = ("2026-11-20T10:00:00Z", "2026-11-22T10:00:00Z")
+        >>> provenance(Machine("epyc", cpu="AMD EPYC", threads=2, started_at=day) for day in days)
+        ['epyc · AMD EPYC · 2 threads · 2026-11-20 to 2026-11-22']
+    """
+    days: dict[str, set[str]] = {}
+    for machine in machines:
+        parts = [
+            *(machine.name, machine.cpu, machine.gpu),
+            f"{machine.threads} threads" if machine.threads else "",
+            f"torch {machine.torch}" if machine.torch else "",
+            *(f"{name} {version}" for name, version in machine.libraries.items()),
+            f"commit {machine.commit[:8]}" if machine.commit else "",
+        ]
+        line = " · ".join(filter(None, parts))
+        days.setdefault(line, set()).add(machine.started_at[:10])
+    lines = []
+    for line, found in days.items():
+        known = sorted(found - {""})
+        span = " to ".join(dict.fromkeys((*known[:1], *known[-1:])))
+        lines.append(" · ".join(filter(None, (line, span))))
+    return lines
+
+
+def table(
+    title: str, left: Iterable[str], right: Iterable[str] = (), *, wraps: Sequence[str] = ()
+) -> Table:
+    """An empty table: columns of words, of which some may wrap, then columns of numbers.
+
+    It has no vertical rules, which would make ten columns wider than the logs they are read in.
+    """
+    found = Table(
+        title=title,
+        title_justify="left",
+        header_style="bold",
+        box=box.SIMPLE_HEAD,
+        collapse_padding=True,
+        pad_edge=False,
+    )
+    for name in left:
+        found.add_column(name, no_wrap=name not in wraps)
+    for name in right:
+        found.add_column(name, justify="right", no_wrap=True)
+    return found
+
+
+def _scaled(value: float | None, units: tuple[tuple[str, float], ...]) -> str:
+    if value is None or math.isnan(value):
+        return NOTHING
+    name, factor = next((unit for unit in units if abs(value) >= unit[1]), units[-1])
+    return f"{value / factor:.3g} {name}"

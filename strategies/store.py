@@ -1,0 +1,183 @@
+"""The files in which measurements are kept: one schema, one reader, one writer.
+
+A file is JSON. It says with which arguments, where and with what its cells were measured, grows by
+one cell at a time, and is replaced in one step, so that a reader sees the old file or the new one.
+Times and errors have four significant digits, counts all of theirs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from strategies.files import UnusableFileError, read, write_text
+from strategies.measuring.case import Case
+from strategies.measuring.machine import Machine, describe
+from strategies.measuring.measurement import Cell, Measurement
+
+__all__ = ["Kind", "Run", "UnusableFileError", "Writer", "load", "newest_cells", "save"]
+
+FORMAT = "backward-strategies results"
+VERSION = 1
+"""Raised when a field changes its meaning or goes away; new fields do not count."""
+
+Kind = Literal["grid", "peers", "draw", "baseline", "work"]
+
+
+class Run(msgspec.Struct, frozen=True):
+    """What one run of a command measured.
+
+    Attributes:
+        kind: grid (what verdicts rest on), peers (beside other libraries), draw (random cases that
+            judge a policy), baseline (of the speed gate), work (operations and bytes only).
+        machine: where and with what.
+        arguments: of the command; only a run with equal arguments can resume the file.
+        cells: what was measured, in the order of measuring.
+        path: of the file, relative to the folder that was loaded.
+    """
+
+    kind: Kind
+    machine: Machine
+    arguments: dict[str, Any]
+    cells: tuple[Cell, ...]
+    path: str = ""
+
+
+class _StoredCell(msgspec.Struct):
+    case: str
+    strategies: tuple[Measurement, ...]
+
+
+class _StoredRun(msgspec.Struct):
+    kind: Kind
+    machine: Machine
+    arguments: dict[str, Any]
+    cells: tuple[_StoredCell, ...]
+
+
+def load(folder: Path, kind: Kind | None = None) -> list[Run]:
+    """All runs of a kind in a folder and below it, or in a single file, oldest first.
+
+    Files may be compressed by gzip, as `.json.gz`.
+
+    Raises:
+        UnusableFileError: there is none, or one of the files is damaged, foreign or newer. Nothing
+            is skipped: a verdict on half of the evidence would look like any other.
+    """
+    if folder.is_file():
+        runs = [_run(folder, folder.name)]
+    elif folder.is_dir():
+        found = sorted([*folder.rglob("*.json"), *folder.rglob("*.json.gz")])
+        runs = [_run(path, path.relative_to(folder).as_posix()) for path in found]
+    else:
+        raise UnusableFileError(folder, "is not a folder of results, nor a file of them")
+    wanted = [run for run in runs if kind in (None, run.kind)]
+    if not wanted:
+        what = f"results of kind {kind}" if kind else "results"
+        raise UnusableFileError(folder, f"holds no {what}; `backward-strategies run` measures some")
+    return sorted(wanted, key=lambda run: (run.machine.started_at, run.path))
+
+
+def newest_cells(
+    runs: Sequence[Run], counts: Callable[[Cell], bool] = lambda _: True
+) -> list[tuple[Machine, Cell]]:
+    """Of every machine and case, the last cell that counts, in the order of the cases.
+
+    The runs come oldest first, as `load` gives them.
+    """
+    newest = {
+        (run.machine.name, cell.case): (run.machine, cell)
+        for run in runs
+        for cell in run.cells
+        if counts(cell)
+    }
+    return sorted(newest.values(), key=lambda found: (_order(found[1].case), found[0].name))
+
+
+class Writer:
+    """Appends cells to a result file, in one step each; resumes a file of the same run.
+
+    Attributes:
+        path: of the file; missing folders are made.
+        cells: what it holds.
+
+    Raises:
+        UnusableFileError: the file is damaged, foreign, newer, or of other arguments or another
+            machine; or it cannot be written.
+    """
+
+    def __init__(self, path: Path, kind: Kind, arguments: dict[str, Any], machine: Machine) -> None:
+        run, self.path = Run(kind, machine, arguments, ()), path
+        if path.exists():
+            run = _resumed(path, run)
+        self.cells = list(run.cells)
+        self._lines = [_line(cell) for cell in run.cells]
+        head = {"format": FORMAT, "version": VERSION, "kind": kind}
+        head |= {"machine": run.machine, "arguments": arguments}
+        self._head = msgspec.json.encode(head).decode().removesuffix("}")
+        if not path.exists():
+            self._write()  # what cannot be written is better known before anything is measured
+
+    def append(self, cell: Cell) -> None:
+        """Adds a cell and replaces the file, or raises UnusableFileError."""
+        self._lines.append(_line(cell))
+        self._write()
+        self.cells.append(cell)
+
+    def _write(self) -> None:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UnusableFileError(self.path, f"cannot be written ({error.strerror})") from error
+        cells = ",\n".join(self._lines)
+        write_text(self.path, f'{self._head},"cells":[\n{cells}\n]}}\n')
+
+
+def save(path: Path, kind: Kind, cells: Iterable[Cell]) -> None:
+    """Makes a file of these cells, measured here and now, in place of what there is."""
+    path.unlink(missing_ok=True)
+    writer = Writer(path, kind, {}, describe())
+    for cell in cells:
+        writer.append(cell)
+
+
+def _run(path: Path, name: str) -> Run:
+    stored = read(path, _StoredRun, FORMAT, VERSION)
+    try:
+        cells = tuple(Cell(Case.parse(cell.case), cell.strategies) for cell in stored.cells)
+    except ValueError as error:
+        raise UnusableFileError(path, f"is damaged: {error}") from error
+    return Run(stored.kind, stored.machine, stored.arguments, cells, name)
+
+
+def _line(cell: Cell) -> str:
+    """The cell with four significant digits in every number that is no count."""
+    exact = msgspec.json.encode(cell.strategies)
+    short = json.loads(exact, parse_float=lambda digits: float(f"{float(digits):.4g}"))
+    return msgspec.json.encode({"case": str(cell.case), "strategies": short}).decode()
+
+
+def _resumed(path: Path, run: Run) -> Run:
+    """What a file holds, if what determined it is what determines this run."""
+    kept = _run(path, path.name)
+    before, now = (
+        {"kind": each.kind, **msgspec.structs.asdict(each.machine), **each.arguments}
+        for each in (kept, run)
+    )
+    for name in sorted((before.keys() | now.keys()) - {"started_at"}):
+        if before.get(name) != now.get(name):
+            raise UnusableFileError(
+                path,
+                f"was measured with {name} {before.get(name)}, not {now.get(name)}: "
+                "move it, or give another file",
+            )
+    return kept
+
+
+def _order(case: Case) -> tuple[Any, ...]:
+    """Sorts cases by their columns, and what is not given first."""
+    return tuple((value is not None, value) for value in case.columns().values())

@@ -1,0 +1,40 @@
+import numpy as np
+
+from strategies import operations
+from strategies.accuracy.evaluation import certify, evaluate
+from strategies.exact.problem import Problem, StoredFactors
+
+
+def _random_problem(record: operations.Operation, seed: int) -> Problem:
+    rng = np.random.default_rng(seed)
+    m, n = (int(size) for size in rng.integers(1, 9, 2))
+    n = m if record.square else n
+    dtype = (np.float32, np.float64, np.complex64, np.complex128)[seed % 4]
+
+    def draw(*shape: int) -> np.ndarray:
+        values = rng.standard_normal(shape) * 2.0 ** rng.integers(-20, 20, shape)
+        if np.issubdtype(dtype, np.complexfloating):
+            values = values + 1j * rng.standard_normal(shape)
+        return np.asarray(values, dtype=dtype)
+
+    shapes = ((m, n), (m, 2))[: record.arity]
+    return (StoredFactors if record.pivoted and seed % 3 == 0 else Problem)(
+        tuple(draw(*shape) for shape in shapes),
+        tuple(draw(*shape) for shape in record.output_shapes(*shapes)),
+        min(m, n),
+        rng.permutation(m) if record.pivoted else None,
+    )
+
+
+def test_right_to_its_certificate_at_double_the_precision() -> None:
+    for record in map(operations.get, operations.names()):
+        for seed in range(24):
+            problem = _random_problem(record, seed)
+            certified = certify(problem, record.exact)
+            better = evaluate(problem, record.exact, 2 * certified.bits)
+            assert certified.radius <= 2.0**-20 * np.finfo(problem.matrix.dtype).eps / 2
+            for part, other in zip(certified.parts, better.parts, strict=True):
+                assert part.exponent == other.exponent
+                difference = np.linalg.norm((part.high - other.high) + (part.low - other.low))
+                norm = np.linalg.norm(other.high)
+                assert difference <= (certified.radius + better.radius) * norm

@@ -1,0 +1,123 @@
+"""Every method of every suite runs on the tiny grid; asv finds all suites, and nothing else."""
+
+import dataclasses
+import itertools
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks import suites
+from strategies import operations
+from strategies.grids import GRIDS
+from strategies.measuring.case import Case
+
+ROOT = Path(__file__).parents[2]
+KINDS = ["Single", "Batched", "Conditioning", "Sizes", "Gallery"]
+STRATEGIES = ("native", "triangular_solve")
+
+
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch):
+    monkeypatch.setattr(suites, "_EFFORT", (1, 6, 0.0))
+
+
+def methods_of(suite):
+    return [getattr(suite, name) for name in dir(suite) if name.startswith(("time_", "track_"))]
+
+
+@pytest.mark.parametrize("operation", operations.measured())
+def test_cells_run_or_are_not_applicable(operation):
+    for name, kind in suites.suites_of(operation, "tiny").items():
+        suite = kind()
+        for params in itertools.product(STRATEGIES, *kind.params[1:]):
+            try:
+                suite.setup(*params)
+            except NotImplementedError:
+                assert "rank" in params[1]  # "rank=2", "matrix=half_rank"
+                continue
+            for method in methods_of(suite):
+                assert method.benchmark_name == f"{name}.{method.__name__}"
+                check(method.__name__, method(*params))
+
+
+def check(method, result):
+    if method.startswith("time_"):
+        return
+    assert type(result) is float
+    assert 0 < result < math.inf
+    assert method != "track_gradient_error" or result < 1e-6
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+def test_what_asv_reads_is_there(grid):
+    for operation in operations.measured():
+        made = suites.suites_of(operation, grid)
+        assert list(made) == [f"{operation}.{kind}" for kind in KINDS]
+        for suite in made.values():
+            assert len(suite.params) == len(suite.param_names)
+            assert all(suite.params)
+            for method in methods_of(suite):
+                assert method.__name__.startswith("time_") or method.unit
+
+
+def test_what_is_too_much_for_native_has_no_speedup():
+    suite = suites.suites_of("pinv", "full")["pinv.Single"]()
+    suite.case = Case("pinv", (200_000, 4))
+    assert math.isnan(suite.track_speedup_over_native("triangular_solve"))
+
+
+def test_the_suites_of_a_new_operation_are_made_from_its_record():
+    record = dataclasses.replace(operations.get("inv"), name="toy", stem="inv", answered_by="toy")
+    with operations.registered(record):
+        suite = suites.suites_of("toy", "tiny")["toy.Single"]()
+        suite.setup("native", "8x8", 0, "float64", "cpu")
+        assert suite.case.operation == "toy"
+        assert suite.track_peak_memory() > 0
+
+
+def test_asv_finds_every_suite_and_nothing_else_without_computing():
+    # A forked process deadlocks if torch computed, and started threads, before the fork. An empty
+    # placeholder is no computation. What asv.conf.json does not name cannot be imported there.
+    code = """
+import dataclasses, json, sys
+sys.modules.update(dict.fromkeys(["jax", "lineax", "matplotlib", "pandas", "pytest"]))
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+class Refuse(TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        assert func.overloadpacket is torch.ops.aten.empty, f"{func} at import"
+        return func(*args, **(kwargs or {}))
+with Refuse():
+    from strategies import operations
+    record = operations.get("inv")
+    with operations.registered(dataclasses.replace(record, name="toy", answered_by="toy")):
+        from asv_runner.discovery import disc_benchmarks
+        print(json.dumps([benchmark.name for benchmark in disc_benchmarks("benchmarks")]))
+assert not torch.cuda.is_initialized()
+"""
+    environment = {**os.environ, "BACKWARD_STRATEGIES_GRID": "tiny", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(
+        command, check=False, capture_output=True, text=True, env=environment, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    made = [
+        method.benchmark_name
+        for operation in operations.measured()
+        for suite in suites.suites_of(operation).values()
+        for method in methods_of(suite)
+    ]
+    assert sorted(name for name in found if not name.startswith("toy.")) == sorted(made)
+    assert len(found) == len(made) * (len(operations.measured()) + 1) / len(operations.measured())
+
+
+def test_an_unknown_grid_is_refused(monkeypatch):
+    monkeypatch.setenv("BACKWARD_STRATEGIES_GRID", "huge")
+    with pytest.raises(ValueError, match="'huge': known grids are tiny, quick, cpu, full"):
+        suites._chosen_grid()

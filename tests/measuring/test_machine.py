@@ -1,0 +1,13 @@
+import torch
+
+from strategies.measuring.machine import describe
+
+
+def test_a_description_says_what_times_depend_on():
+    machine = describe(("numpy",))
+    assert machine.name
+    assert machine.cpu
+    assert machine.blas
+    assert machine.torch == torch.__version__
+    assert machine.threads == torch.get_num_threads()
+    assert set(machine.libraries) == {"numpy"}

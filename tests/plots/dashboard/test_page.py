@@ -1,0 +1,53 @@
+from pathlib import Path
+
+import asv
+import pytest
+
+from plots.dashboard import page
+
+ASV_PAGE = (Path(asv.__file__).parent / "www" / "index.html").read_text()
+BENCHMARKS = {
+    "pinv.Single.time_backward": {
+        "param_names": ["strategy", "shape", "batch", "dtype", "device"],
+        "params": [["'native'"], ["'64x8'", "'16x4 rank=2'"], ["0"], ["'float64'"], ["'cpu'"]],
+    }
+}
+
+
+@pytest.fixture
+def added(runs, tmp_path, monkeypatch):
+    monkeypatch.setattr(page, "draw_all", lambda rows, out: [("peers", None), ("other", "no rows")])
+
+    def add(machines=("reference-machine",), asv_page=ASV_PAGE):
+        (tmp_path / "index.html").write_text(asv_page)
+        page.add(tmp_path, runs, page.graphs_of(BENCHMARKS, machines))
+        return (tmp_path / "index.html").read_text()
+
+    return add
+
+
+def test_every_timed_case_has_a_line_by_both_objectives(added):
+    lines = [line for line in added().splitlines() if line.startswith("<tr data-operation")]
+    assert len(lines) == 12
+    (line,) = (line for line in lines if "<td>pinv</td><td>64x8</td>" in line)
+    assert "<td>triangular_solve</td><td>qr_pinv</td><td>3×</td><td>1.37 µs</td>" in line
+    assert "triangular_solve 3×</a></td></tr>" in line
+
+
+def test_an_entry_leads_to_the_graph_of_its_case_and_machine(added):
+    content = added()
+    assert content.count("#pinv.Single.time_backward?") == 1
+    assert "p-shape=%2764x8%27" in content
+    assert "machine=reference-machine" in content
+    assert "#pinv.Single.time_backward?" not in added(machines=("another",))
+
+
+def test_only_figures_that_were_drawn_are_shown(added):
+    content = added()
+    assert 'src="figures/peers.svg"' in content
+    assert "other.svg" not in content
+
+
+def test_a_page_of_another_asv_is_refused(added):
+    with pytest.raises(LookupError, match="no place"):
+        added(asv_page=ASV_PAGE.replace("nav-li-", "menu-"))

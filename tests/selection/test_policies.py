@@ -1,0 +1,132 @@
+import math
+
+import msgspec
+import pytest
+
+from strategies import policy_file
+from strategies.files import UnusableFileError, json_text
+from strategies.measuring.case import Case
+from strategies.measuring.machine import Machine
+from strategies.measuring.measurement import Status
+from strategies.selection import policies
+from strategies.selection.eligibility import Criteria
+
+
+@pytest.fixture
+def runs(run_of, cell_of, took):
+    native = took("native", 1)
+    refused = took("triangular_solve", status=Status.NOT_APPLICABLE)
+    return [
+        run_of(
+            cell_of(native, took("triangular_solve", 0.25), took("qr_pinv", 0.5)),
+            cell_of(native, took("triangular_solve", 2.5), took("qr_pinv", 1.1), case="pinv 8x8"),
+            cell_of(native, took("qr_pinv", 1 / 3), refused, case="pinv 64x8 rank=2"),
+        )
+    ]
+
+
+@pytest.fixture
+def policy(runs):
+    return policies.build(runs, Criteria())
+
+
+def test_a_cell_holds_the_choice_and_the_times_of_all_that_are_eligible(policy):
+    cells = {(cell.m, cell.rank): cell for cell in policies.by_case(policy).values()}
+    assert {key: cell.use for key, cell in cells.items()} == {
+        (8, None): "native",
+        (64, None): "triangular_solve",
+        (64, 2): "qr_pinv",
+    }
+    assert cells[64, None].times == {"triangular_solve": 1, "qr_pinv": 2, "native": 4}
+    assert cells[64, 2].times == {"qr_pinv": 1, "native": 3}
+
+
+def test_the_single_default_has_the_smallest_worst_regret(policy):
+    default = policy.operations["pinv"].full_rank
+    assert (default.strategy, default.then) == ("qr_pinv", ("triangular_solve", "native"))
+    assert default.worst_regret == pytest.approx(2)
+    assert default.mean_regret == pytest.approx(math.sqrt(2 * 1.1), rel=1e-3)
+    assert policy.operations["pinv"].any_rank.cells == 3
+
+
+def test_covering_more_cases_comes_before_small_regret(run_of, cell_of, took):
+    failed = took("qr_pinv", status=Status.FAILED)
+    fast = cell_of(took("native", 50), took("qr_pinv", 1))
+    runs = [run_of(fast, cell_of(took("native", 50), failed, case="pinv 8x8"))]
+    default = policies.build(runs, Criteria()).operations["pinv"].full_rank
+    assert (default.strategy, default.worst_regret, default.uncovered) == ("native", 50, 0)
+
+
+def test_a_policy_survives_being_written_and_read(policy, tmp_path):
+    path = tmp_path / "policy.json"
+    path.write_text(json_text(policy))
+    assert msgspec.to_builtins(policy_file.read(path)) == msgspec.to_builtins(policy)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"version": 3', '"version": 2', "has version 2; this package reads 3: make the file anew"),
+        ('"version": 3', '"version": 9', "has version 9; this package reads 3: upgrade"),
+        ("backward-strategies policy", "a recipe", "is not a backward-strategies policy file"),
+        ("[64, 8, 1", "[-64, 8, 1", "is damaged: Expected `int` >= 0"),
+        ('"qr_pinv": 2.0', '"qr_pinv": 1e999', "is damaged: Number out of range"),
+        ('"qr_pinv": 2.0', '"qr_pinv": 0', "is damaged: Expected `float` > 0.0"),
+    ],
+)
+def test_a_damaged_policy_is_named_with_what_is_wrong(policy, tmp_path, old, new, said):
+    path = tmp_path / "policy.json"
+    path.write_text(json_text(policy))
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    with pytest.raises(UnusableFileError) as caught:
+        policy_file.read(path)
+    assert str(caught.value).startswith(f"{path}: {said}")
+
+
+def test_results_of_two_machines_are_refused(runs, run_of):
+    (run,) = runs
+    with pytest.raises(ValueError, match="several machines"):
+        policies.build([run, run_of(*run.cells, machine=Machine("there"))], Criteria())
+
+
+def test_the_unstable_are_listed_and_inherited(run_of, cell_of, took):
+    bad = took("qr_pinv", error=1e-10), took("explicit_inverse", error=1e-3)
+    runs = [run_of(cell_of(took("qr_pinv", 1)), cell_of(*bad, case="pinv 64x8 cond=1e6"))]
+    policy = policies.build(runs, Criteria())
+    (name,) = policy.operations["pinv"].unstable["float64"]
+    assert name == "explicit_inverse"
+    complex_case = Case.parse("pinv 9x9 complex64")
+    assert name in policies.unstable_in(policy, complex_case)
+    assert policies.unstable_in(policy, Case.parse("inv 9x9")) == {}
+
+
+@pytest.fixture
+def with_times(run_of, cell_of, took):
+    """A policy of one cell, by the times of triangular_solve and qr_pinv."""
+
+    def build_one(first, second, case="pinv 64x8"):
+        measured = took("triangular_solve", first, 1.1), took("qr_pinv", second, 1.1)
+        return policies.build(
+            [run_of(cell_of(took("native", 99), *measured, case=case))], Criteria()
+        )
+
+    return build_one
+
+
+def test_a_difference_within_a_tie_is_told_from_a_real_one(with_times):
+    (tie,) = policies.differences(with_times(1, 1), with_times(4, 3))
+    (real,) = policies.differences(with_times(1, 4), with_times(4, 1))
+    assert tie.is_tie
+    assert not real.is_tie
+    assert (real.old.use, real.new.use) == ("triangular_solve", "qr_pinv")
+
+
+def test_agreement_leaves_out_ties_and_cells_of_one_policy_alone(with_times):
+    decided, tied, other = with_times(1, 4), with_times(1, 1), with_times(4, 1)
+    elsewhere = with_times(1, 4, case="pinv 9x9")
+    for second, changes in ((decided, [False]), (other, [True]), (elsewhere, [])):
+        found = policies.differences(decided, second)
+        assert [each.is_change for each in found if not each.is_tie] == changes
+    assert all(each.is_tie for each in policies.differences(tied, tied))

@@ -1,0 +1,68 @@
+import gzip
+
+import msgspec
+import pytest
+
+from strategies.files import UnusableFileError, json_text, read, write_text
+
+
+class Note(msgspec.Struct):
+    text: str
+
+
+def of(text):
+    return f'{{"format": "note", "version": 1, "text": "{text}"}}'.encode()
+
+
+def test_what_was_written_is_read(tmp_path):
+    path = tmp_path / "note.json"
+    write_text(path, of("κ").decode())
+    assert read(path, Note, "note", 1) == Note("κ")
+    assert [path] == list(tmp_path.iterdir())
+
+
+def test_a_packed_file_is_unpacked(tmp_path):
+    path = tmp_path / "note.json.gz"
+    path.write_bytes(gzip.compress(of("packed")))
+    assert read(path, Note, "note", 1) == Note("packed")
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "is not valid JSON, or cut off"),
+        (of("x")[:-3], "is not valid JSON, or cut off"),
+        (b"\xff\xfe", "is not valid JSON, or cut off"),
+        (b"[" * 100_000, "is not a note file"),
+        (b'{"format": "note", "version": 1, "text":' + b"[" * 100_000, "is not valid JSON"),
+        (b"[1]", "is not a note file"),
+        (of("x").replace(b"note", b"novel"), "is not a note file"),
+        (of("x").replace(b"1", b"2"), "has version 2; this package reads 1: upgrade the package"),
+        (of("x").replace(b"1", b"0"), "has version 0; this package reads 1: make the file anew"),
+        (of("x").replace(b'"x"', b"3"), "is damaged: Expected `str`, got `int` - at `$.text`"),
+        (gzip.compress(of("x"))[:-9], "cannot be unpacked"),
+        (b"\x1f\x8b\x08", "cannot be unpacked"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_one_line_that_names_it(tmp_path, data, said):
+    path = tmp_path / "note.json"
+    path.write_bytes(data)
+    with pytest.raises(UnusableFileError) as caught:
+        read(path, Note, "note", 1)
+    (line,) = str(caught.value).splitlines()
+    assert line.startswith(f"{path}: ")
+    assert said in line
+
+
+def test_a_file_that_is_missing_or_cannot_be_written_is_named(tmp_path):
+    nowhere = tmp_path / "nowhere" / "note.json"
+    with pytest.raises(UnusableFileError, match=r"note\.json: cannot be read"):
+        read(nowhere, Note, "note", 1)
+    with pytest.raises(UnusableFileError, match=r"note\.json: cannot be written"):
+        write_text(nowhere, "")
+
+
+def test_what_fits_a_line_is_on_one():
+    lines = json_text({"short": [1, 2], "long": [{"name": "x" * 90}] * 4}).splitlines()
+    assert lines[1] == ' "short": [1, 2],'
+    assert len(lines) == 9

@@ -1,0 +1,6 @@
+"""Strategies that are wrong, each in one way, and the check that is meant to notice."""
+
+from zoo import conduct, inverses, methods
+from zoo.register import ZOO
+
+__all__ = ["ZOO", "conduct", "inverses", "methods"]

@@ -1,0 +1,47 @@
+"""The list of the wrong strategies, and the sound one that most of them spoil."""
+
+import re
+
+from strategies.builtin.triangular_solve import TriangularSolve
+from strategies.formulas import det, lu, pinv, solve
+from strategies.interface import Strategy
+
+ZOO: dict[type[Strategy], str] = {}
+"""The name of the check that catches each."""
+
+
+def caught_by(check):
+    def register(kind):
+        kind.name = re.sub("(?<!^)([A-Z])", r"_\1", kind.__name__).lower()
+        ZOO[kind] = check
+        return kind
+
+    return register
+
+
+class Sound(TriangularSolve):
+    """Nothing is wrong; there is a method of its own to spoil for every operation."""
+
+    def pinv_forward(self, matrix, *, rtol=None, atol=None):
+        inverse = self.factor(matrix, rtol=rtol, atol=atol)
+        return inverse.dense(), inverse
+
+    def solve_forward(self, matrix, rhs):
+        inverse = self.factor_square(matrix)
+        return inverse.apply(rhs), inverse
+
+    def pinv_backward(self, saved, cotangent):
+        return pinv.backward(saved.inverse, saved.matrix, cotangent)
+
+    def inv_backward(self, saved, cotangent):
+        return solve.inv_backward(saved.inverse, cotangent)
+
+    def solve_backward(self, saved, cotangent, *, need_matrix=True):
+        return solve.backward(saved.inverse, saved.result, cotangent, need_matrix=need_matrix)
+
+    def lu_backward(self, factors, cotangent):
+        gradient = lu.backward(self.factor_triangular, factors.LU, cotangent)
+        return lu.permute_rows(gradient, factors.inverse_order)
+
+    def det_backward(self, factors, scale):
+        return scale[..., None, None] * det.inverse_adjoint(self.factor_triangular, *factors)
