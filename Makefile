@@ -4,44 +4,51 @@ PYTHON ?= python3
 GRID ?= $(or $(BACKWARD_STRATEGIES_GRID),quick)
 VENV := .venv
 BIN := $(VENV)/bin
-RESULTS := .asv/results
-SUITES = $(basename $(notdir $(shell grep -l suite.Measured benchmarks/*.py)))
+RESULTS := out/results
+OPERATIONS = $(shell $(BIN)/python -c "from strategies import operations; print(*operations.measured())")
 export BACKWARD_STRATEGIES_GRID := $(GRID)
 
-.PHONY: help bench policy test test-all lint types modes docs readme clean
+.PHONY: help bench history policy peers test test-all lint types modes docs readme clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
 
 bench: $(VENV)/bench  ## measure the strategies and recommend one (GRID=tiny, quick, cpu or full; CONTINUE=1 after Ctrl-C)
-	$(BIN)/python -m benchmarks.machine
-	@# asv writes results when a run ends: by a run for each suite, Ctrl-C costs one suite at most.
-	@# Exit status 2 says that some cells failed; they are in the results as failed.
-	@trap 'printf "\n%s\n" "suites that ended are in $(RESULTS); make bench GRID=$(GRID) CONTINUE=1 \
-	measures the others"; exit 130' INT; \
-	for suite in $(SUITES); do \
-		echo "== suite $$suite, of $(SUITES)"; \
-		$(BIN)/asv run --environment existing:same --set-commit-hash HEAD --bench "^$$suite\." \
-			$(if $(CONTINUE),--skip-existing-successful) || [ $$? -eq 2 ] || exit 1; \
-	done
-	$(BIN)/asv publish
-	$(BIN)/python -m plots --results $(RESULTS) --out out/figures
+	$(if $(CONTINUE),,rm -f $(RESULTS)/$(GRID).json)
+	$(BIN)/backward-strategies run $(RESULTS)/$(GRID).json
 	$(BIN)/backward-strategies recommend --results $(RESULTS) --out out/recommendation.json
+	$(BIN)/python -m plots --results $(RESULTS) --out out/figures
+	@$(MAKE) --no-print-directory history
 	@echo
 	@echo "recommendation  out/recommendation.json"
 	@echo "figures         out/figures"
 	@echo "dashboard       .asv/html  ($(BIN)/asv preview)"
 	@echo "measurements    $(RESULTS)"
 
+history: $(VENV)/bench  ## record this commit with asv, and publish the dashboard
+	$(BIN)/python -m benchmarks.machine
+	@# asv writes results when a run ends: by a run for each operation, Ctrl-C costs one of them at most.
+	@# Exit status 2 says that some cells failed; they are in the results as failed.
+	@trap 'printf "\n%s\n" "make bench GRID=$(GRID) CONTINUE=1 resumes"; exit 130' INT; \
+	for operation in $(OPERATIONS); do \
+		echo "== asv: $$operation, of $(OPERATIONS)"; \
+		$(BIN)/asv run --environment existing:same --set-commit-hash HEAD --bench "^$$operation\." \
+			$(if $(CONTINUE),--skip-existing-successful) || [ $$? -eq 2 ] || exit 1; \
+	done
+	$(BIN)/asv publish
+
 policy: $(VENV)/bench  ## measure what a policy rests on, and build one
-	BACKWARD_STRATEGIES_GRID=cpu $(BIN)/python -m benchmarks.rounds out/rounds/rounds.json
-	$(BIN)/backward-strategies policy build out/policy.json --results out/rounds --objective forward_backward
+	$(BIN)/backward-strategies run out/policy/cpu.json --grid cpu --objective forward_backward
+	$(BIN)/backward-strategies policy build out/policy.json --results out/policy
+
+peers: $(VENV)/peers  ## measure beside JAX and lineax
+	$(BIN)/python -m benchmarks.peers $(RESULTS)/peers.json --grid full
 
 test: $(VENV)/dev  ## run the tests
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
-test-all: $(VENV)/dev  ## run the tests, the exhaustive matrices of derivatives included
-	$(BIN)/python -m pytest -n 2
+test-all: test  ## run the tests, then the exhaustive matrices of cases
+	$(BIN)/python -m pytest -n 2 -m slow tests
 
 lint: $(VENV)/dev  ## check style and formatting
 	$(BIN)/ruff check .
@@ -56,8 +63,9 @@ modes: $(VENV)/dev  ## run every operation in every mode of differentiation, and
 docs: $(VENV)/docs  ## build the documentation into site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
-readme: $(VENV)/bench  ## put the results in RESULTS into README.md and docs/figures
-	$(BIN)/backward-strategies recommend --results $(RESULTS) --dtype float64 --markdown README.md
+readme: $(VENV)/bench  ## put the results in RESULTS into README.md, docs/results.md and docs/figures
+	$(BIN)/backward-strategies recommend --results $(RESULTS) --markdown README.md
+	$(BIN)/backward-strategies recommend --results $(RESULTS) --markdown docs/results.md
 	$(BIN)/python -m plots --results $(RESULTS) --out docs/figures
 
 clean:  ## remove the environment and everything that was measured or drawn

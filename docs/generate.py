@@ -12,20 +12,11 @@ import torch
 from mkdocs.structure.files import File, Files
 
 import strategies
+from strategies import operations
 from strategies.accuracy.reference import gradient
+from strategies.accuracy_classes import AccuracyClass
 from strategies.errors import LinAlgError
 from strategies.measuring import Case, backward_of, forward
-
-CASES = {
-    "lu": ((6, 6), 3),
-    "pinv": ((6, 4), 2),
-    "lstsq": ((6, 4), 2),
-    "solve": ((4, 4), None),
-    "inv": ((4, 4), None),
-    "det": ((4, 4), 3),
-    "slogdet": ((4, 4), None),
-}
-"""For every operation a shape, and a deficient rank at which it has a gradient."""
 
 LARGEST_ERROR = 1e-10
 
@@ -59,7 +50,7 @@ def _index() -> str:
         f"| [`{name}`]({name}.md) | {strategies.get(name).summary} |" for name in names
     )
     rows = "\n".join(
-        f"| `{name}` | " + " | ".join(_support(operation, name) for operation in CASES) + " |"
+        f"| `{name}` | {' | '.join(_support(each, name) for each in operations.names())} |"
         for name in names
     )
     return f"""# Strategies
@@ -73,17 +64,26 @@ def _index() -> str:
 Found by running every pair when this page was built: real and complex, one matrix and
 batches, compared with exact gradients. *Any rank*: the gradient of a rank-deficient matrix is right too.
 **Own** marks a backward that the strategy has for this operation; all others follow from its `factor`.
-`lu` stands for `lu_factor` and `lu_factor_ex` too; `lu_factor` raises at a zero pivot, as PyTorch's does.
+`lu_factor` raises at a zero pivot, as PyTorch's does; `lu` goes on.
 The [table of modes](../modes.md) says the same of higher derivatives and transforms.
 
-| strategy | {" | ".join(f"`{operation}`" for operation in CASES)} |
-| --- | {" | ".join("---" for _ in CASES)} |
+| strategy | {" | ".join(f"`{name}`" for name in operations.names())} |
+| --- |{" --- |" * len(operations.names())}
 {rows}
+
+## What a gradient may lose beyond rounding
+
+Where nothing is said, it loses nothing that the conditioning of the problem does not explain.
+
+| strategy | operations | class | why |
+| --- | --- | --- | --- |
+{_losses()}
 """
 
 
 def _support(operation: str, name: str) -> str:
-    shape, deficient = CASES[operation]
+    record = operations.get(operation)
+    shape = (4, 4) if record.square else (6, 4)
     full = [
         Case(operation, shape, batch, dtype)
         for batch in (0, 3)
@@ -91,20 +91,30 @@ def _support(operation: str, name: str) -> str:
     ]
     if not all(_is_right(case, name) for case in full):
         return "no"
-    entry = "full rank"
-    if deficient is not None and _is_right(Case(operation, shape, rank=deficient), name):
-        entry = "any rank"
-    method = operation.removeprefix("slog") + "_backward"
-    kind = type(strategies.get(name))
-    is_own = getattr(kind, method) is not getattr(strategies.Strategy, method)
-    return f"**own**, {entry}" if is_own else entry
+    is_own = hasattr(strategies.get(name), f"{record.stem}_backward")
+    any_rank = not record.needs_full_rank and _is_right(Case(operation, shape, rank=3), name)
+    return f"{'**own**, ' if is_own else ''}{'any' if any_rank else 'full'} rank"
+
+
+def _losses() -> str:
+    """A line for all strategies that lose the same in the same operations."""
+    losing: dict[tuple[str, AccuracyClass], list[str]] = {}
+    for name in strategies.available():
+        accuracy = strategies.get(name).accuracy
+        for declared in dict.fromkeys(accuracy.values()):
+            stems = ", ".join(f"`{stem}`" for stem in accuracy if accuracy[stem] is declared)
+            losing.setdefault((stems, declared), []).append(f"`{name}`")
+    return "\n".join(
+        f"| {', '.join(names)} | {stems} | {declared.name} | {declared.reason} |"
+        for (stems, declared), names in losing.items()
+    )
 
 
 def _is_right(case: Case, name: str) -> bool:
     try:
         computed = backward_of(case, name)()
+        outputs = forward(case, name)
+        exact = gradient(case.operation, case.inputs(), case.cotangents(outputs), rank=case.rank)
     except (LinAlgError, NotImplementedError, RuntimeError):
         return False
-    outputs = forward(case, name)
-    exact = gradient(case.operation, case.inputs(), case.cotangents(outputs), rank=case.rank)
     return exact.relative_error(computed) < LARGEST_ERROR
