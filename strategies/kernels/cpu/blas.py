@@ -3,8 +3,6 @@
 From Python every product of small blocks costs several times what it computes. These are the same
 routines, in the same threads, called from machine code. Arrays hold their columns one after the
 other, as LAPACK's do; one that is written to overlaps no other operand.
-
-The compiler's cache does not see changes in this file: after one, remove `kernels/__pycache__`.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ _LIBRARIES = ("libtorch_cpu.so", "libtorch_cpu.dylib")
 
 
 def _share() -> bool:
-    """Give the compiler the routines of torch's library, if it shows them."""
+    """Give the compiler the routines of torch's library, if it exports them."""
     if sys.byteorder != "little":
         return False  # an integer is passed as 64 bits, of which a 32-bit BLAS reads the first 32
     names = [letter + routine for letter in _LETTERS.values() for routine in _ROUTINES]

@@ -21,13 +21,13 @@ watchers: list[Callable[[float], None]] = []
 _IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 """Where Numba is told to compile nothing, no kernel supports anything."""
 
-_LANE_BYTES = 128
+_ENTRY_BYTES = 128
 """Least size of one entry of all matrices of a group: with less, loop overhead dominates."""
 
 _GROUP_BYTES = 2**15
 """A group gets more matrices up to this size, which the first-level cache holds."""
 
-_MOST_LANES = 64
+_MOST_MATRICES = 64
 
 
 class CPUKernel(Kernel[*Inputs, Results]):
@@ -75,17 +75,17 @@ class CPUKernel(Kernel[*Inputs, Results]):
         flops = count * self._flops(*read) * (4 if dtype.is_complex else 1)
         for watcher in watchers:
             watcher(flops)
-        groups = -(-count // self._lanes(arguments[0], count))
+        groups = -(-count // self._group_size(arguments[0], count))
         group = -(-count // groups)  # so that the last one is nearly as full as the others
         block = task(count, group, arguments, is_batch=bool(batch))
         threads.run(compilation.entry(self._loop, dtype), block.buffer_info()[0], groups, flops)
 
-    def _lanes(self, tensor: Tensor, count: int) -> int:
-        """How many matrices to make a group."""
+    def _group_size(self, tensor: Tensor, count: int) -> int:
+        """How many matrices make a group, at most."""
         size = tensor.element_size()
-        least = 1 if self._one_by_one else _LANE_BYTES // size
+        least = 1 if self._one_by_one else _ENTRY_BYTES // size
         of_one = size * max(tensor.numel() // count, 1)
-        return min(_MOST_LANES, max(least, _GROUP_BYTES // of_one))
+        return min(_MOST_MATRICES, max(least, _GROUP_BYTES // of_one))
 
 
 def cpu_kernel(

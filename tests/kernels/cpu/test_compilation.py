@@ -72,7 +72,7 @@ def test_an_edit_of_any_source_makes_another_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(compilation, "_SOURCES", sources)
     _call()
     assert _files(tmp_path) == [first]
-    edited = sources / "loops" / "lanewise.py"
+    edited = sources / "loops" / "grouped.py"
     edited.write_text(edited.read_text() + "\n")
     _call()
     second = set(_files(tmp_path)) - {first}

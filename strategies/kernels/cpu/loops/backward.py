@@ -15,7 +15,7 @@ from strategies.kernels.cpu.loops.arguments import (
     matrices,
     pivots,
 )
-from strategies.kernels.cpu.loops.lanewise import (
+from strategies.kernels.cpu.loops.grouped import (
     add_product,
     adjoint,
     gather,

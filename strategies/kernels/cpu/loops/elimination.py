@@ -101,8 +101,8 @@ def _subtract_strip(F: Array, T: Array, i: int, j: int, stop: int, scratch: Arra
 def _reverse_small(F: Array, T: Array, scratch: Array) -> None:
     """A matrix by itself, a row and a column at a time, in copies of a size the compiler knows.
 
-    Of a column all rows are read, and what is not needed is multiplied by zeros or not stored: two
-    to five times faster than loops of ever other lengths.
+    All rows of a column are read, and what is not needed is multiplied by zeros or not stored: two to
+    five times faster than loops of varying lengths.
     """
     width = len(F)
     f, t = scratch[2].T, scratch[3].T

@@ -2,8 +2,8 @@
 
 LU with partial pivoting, QR by reflectors, and what is solved with them at once: a batched library
 call spends most of its time between the matrices. Pivots, reflectors and their signs are those of
-LAPACK (getrf, geqrf), so that its routines take the factors. A reflector is applied in two places in
-the same words: in a function of both, a QR takes a twentieth to a third longer.
+LAPACK (getrf, geqrf), so that its routines take the factors. The code that applies a reflector stands
+in two places: with a function for both, a QR takes 5 to 30 % longer.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from strategies.kernels.cpu.loops.arguments import (
     numbers,
     pivots,
 )
-from strategies.kernels.cpu.loops.lanewise import (
+from strategies.kernels.cpu.loops.grouped import (
     adjoint,
     gather,
     identity,

@@ -152,7 +152,7 @@ def _rows_are_small(size: Array, first: int, small: float) -> bool:
 
 @compiled
 def _may_be_roundoff(F: Array, last: int, precision: float) -> bool:
-    """What can be told of `_rest_is_roundoff` at rank `last` without a product of the factors."""
+    """What `_rest_is_roundoff` at rank `last` is bound to be, without a product of the factors."""
     small = np.sqrt(precision)
     if not _last_may_be_roundoff(F, last, precision):
         return False
@@ -166,7 +166,7 @@ def _may_be_roundoff(F: Array, last: int, precision: float) -> bool:
 
 @compiled
 def _last_may_be_roundoff(F: Array, last: int, precision: float) -> bool:
-    """Not of most matrices, of which all that has been read then is a row and a column."""
+    """False of most matrices after reading one row and one column."""
     if not _is_small(F, last, last, np.sqrt(precision)):
         return False
     return not _leading_block_is_regular(F, last, precision)
@@ -174,7 +174,7 @@ def _last_may_be_roundoff(F: Array, last: int, precision: float) -> bool:
 
 @compiled
 def _leading_block_is_regular(F: Array, last: int, precision: float) -> bool:
-    """Whether its last pivot is at least twice what roundoff may be, and so the matrix of full rank.
+    """Whether its last pivot is at least twice what roundoff may be: the matrix then has full rank.
 
     Cauchy and Schwarz bound an entry of |L||U| by the norms of a row of L and a column of U. Summed up
     as in `factors.canonical_lu`, that is two to four times what roundoff is expected to be.
