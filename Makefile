@@ -67,6 +67,8 @@ readme: $(VENV)/bench  ## put the results in RESULTS into README.md, docs/result
 	$(BIN)/backward-strategies recommend --results $(RESULTS) --markdown README.md
 	$(BIN)/backward-strategies recommend --results $(RESULTS) --markdown docs/results.md
 	$(BIN)/python -m plots --results $(RESULTS) --out docs/figures
+	@# Of hundreds of cases the tables are easier to read than these.
+	rm docs/figures/speedup_heatmap.* docs/figures/winners_map.*
 
 clean:  ## remove the environment and everything that was measured or drawn
 	rm -rf $(VENV) .asv out site
