@@ -32,7 +32,6 @@ __all__ = [
     "jvp",
     "mask_trailing",
     "permute_rows",
-    "reverse_flops",
 ]
 
 Factor = Callable[[Tensor, Structure], PseudoInverse]
@@ -43,12 +42,6 @@ def permute_rows(matrix: Tensor, order: Tensor) -> Tensor:
     if order.ndim == 1 and matrix.ndim == 2:
         return matrix.index_select(0, order)
     return matrix.gather(-2, order.unsqueeze(-1).expand(matrix.shape))
-
-
-def reverse_flops(m: int, n: int) -> float:
-    """Of reversing the elimination of a real m×n matrix, leading terms: twice the elimination's."""
-    small, large = sorted((m, n))
-    return 2 * (small**2 * large - small**3 / 3)
 
 
 def _beyond(rank: Tensor, size: int) -> Tensor:
