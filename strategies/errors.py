@@ -10,8 +10,10 @@ __all__ = [
     "StrategyNotFoundError",
     "UnsupportedError",
     "raise_if_deficient",
+    "raise_if_grown",
     "raise_if_not_finite",
     "raise_if_singular",
+    "told",
 ]
 
 
@@ -48,24 +50,58 @@ def raise_if_singular(singular: Tensor, strategy: str, advice: str) -> None:
         advice: what would work instead.
 
     Raises:
-        torch.linalg.LinAlgError: naming the strategy and the first such matrix of the batch.
+        torch.linalg.LinAlgError: naming the strategy and, as torch counts them, the first such matrix.
 
     Example:
         >>> raise_if_singular(torch.tensor([False]), "triangular_solve", "")
     """
-    if not bool(singular.any()):
-        return
-    where = ""
-    if singular.ndim:
-        index = tuple(int(i) for i in singular.nonzero()[0])
-        where = f" (batch index {index[0] if len(index) == 1 else index})"
-    raise LinAlgError(
-        f"strategy '{strategy}' needs a matrix of full rank, and this one is singular to working "
-        f"precision{where}; {advice}"
-    )
+    if bool(singular.any()):
+        raise LinAlgError(
+            f"strategy '{strategy}' needs a matrix of full rank, and this one is singular to working "
+            f"precision{_first(singular)}; {advice}"
+        )
 
 
 def raise_if_deficient(deficient: Tensor, strategy: str) -> None:
     """`raise_if_singular` where strategies that take any rank would do."""
     advice = "'qr_pinv' and 'svd_truncated_pinv' take any rank in pinv and lstsq"
     raise_if_singular(deficient, strategy, advice)
+
+
+def raise_if_grown(grown: Tensor, strategy: str) -> None:
+    """Raise where the growth of elements in an elimination has cost digits.
+
+    Args:
+        grown: boolean, one entry a matrix (any batch shape).
+        strategy: the name of the strategy that eliminates.
+
+    Raises:
+        torch.linalg.LinAlgError: naming the strategy and the first such matrix.
+
+    Example:
+        >>> raise_if_grown(torch.tensor([False]), "triangular_solve")
+    """
+    if bool(grown.any()):
+        raise LinAlgError(
+            f"strategy '{strategy}' eliminates, and elements of this matrix grow so much in it that "
+            f"digits are lost{_first(grown)}; 'qr_pinv' and 'svd_truncated_pinv' lose none"
+        )
+
+
+def _first(flags: Tensor) -> str:
+    """Which matrix of a batch is the first, as torch counts them."""
+    return f" (Batch element {int(flags.flatten().nonzero()[0])})" if flags.ndim else ""
+
+
+def told(error: BaseException) -> str:
+    """An error of foreign code in one line, whatever its `__str__` does.
+
+    Example:
+        >>> told(ValueError("two   words"))
+        'ValueError: two words'
+    """
+    try:
+        said = " ".join(str(error).split())
+    except Exception as another:  # noqa: BLE001 - foreign code
+        said = f"its message raises {type(another).__name__}"
+    return f"{type(error).__name__}: {said}"

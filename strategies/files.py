@@ -1,4 +1,4 @@
-"""Reading and writing the JSON files of this package: results and policies.
+"""Reading and writing files, above all the JSON files of this package: results and policies.
 
 What is read may be packed by gzip; `gzip -n FILE` is how a file that is kept gets small.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import os
 import tempfile
 import zlib
 from pathlib import Path
@@ -14,10 +15,13 @@ from typing import Any, TypeVar
 
 import msgspec
 
-__all__ = ["UnusableFileError", "json_text", "read", "write_text"]
+__all__ = ["DRAFT", "UnusableFileError", "json_text", "read", "write_bytes", "write_text"]
 
 LINE_LENGTH = 320
 """What a cell of a policy or of a result file fits in, so that a difference of files is readable."""
+
+DRAFT = ".tmp"
+"""What the name of a file that is being written ends in."""
 
 _GZIP = b"\x1f\x8b"
 
@@ -75,27 +79,34 @@ def read(path: Path, kind: type[Content], format_name: str, version: int) -> Con
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a file in one step; a failed attempt leaves neither a part nor a draft behind.
+    """Writes a file as `write_bytes` does.
 
     Raises:
         UnusableFileError: it cannot be written.
     """
-    draft: Path | None = None
     try:
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as file:
-            draft = Path(file.name)
-            file.write(text)
+        write_bytes(path, text.encode())
+    except OSError as error:
+        raise UnusableFileError(path, f"cannot be written ({error.strerror})") from error
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Writes a file in one step; a failed attempt leaves neither a part nor a draft behind.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    handle, name = tempfile.mkstemp(DRAFT, f".{path.name}.", path.parent)
+    draft = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
         # A temporary file is private to its owner; a result is not.
         draft.chmod(0o644)
         draft.replace(path)
-    except OSError as error:
-        raise UnusableFileError(path, f"cannot be written ({error.strerror})") from error
     finally:
-        if draft is not None:
-            with contextlib.suppress(OSError):
-                draft.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
 
 
 def json_text(value: Any) -> str:

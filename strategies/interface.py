@@ -12,6 +12,7 @@ for which it has none. The signatures are those of the formulas in the operation
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from strategies.errors import raise_if_singular
 from strategies.factors import Triangular
 from strategies.pseudo_inverse import PseudoInverse, Structure
 
-__all__ = ["Saved", "Strategy", "Tolerance", "rank_threshold"]
+__all__ = ["Saved", "Strategy", "Tolerance", "rank_threshold", "settled"]
 
 Tolerance = float | Tensor | None
 
@@ -39,6 +40,8 @@ class Strategy(ABC):
         requires_full_rank: True where rank-deficient input to pinv and lstsq is refused.
         forward_is_differentiable: True where the operation should be PyTorch's own, differentiated
             by PyTorch; `factor` is then not used by `strategies.linalg`.
+        computes_in_double: True where single precision is computed in double on purpose, which its
+            times and errors then show.
         accuracy: by operation, where its gradients may lose more than rounding explains, and why.
 
     Example:
@@ -51,6 +54,7 @@ class Strategy(ABC):
     summary: ClassVar[str]
     requires_full_rank: ClassVar[bool]
     forward_is_differentiable: ClassVar[bool] = False
+    computes_in_double: ClassVar[bool] = False
     accuracy: ClassVar[Mapping[str, AccuracyClass]] = {}
 
     @abstractmethod
@@ -158,6 +162,20 @@ class Saved:
         return self.outputs[0]
 
 
+def settled(tolerance: Tolerance) -> Tolerance:
+    """A tolerance of at least zero; one that is NaN cuts everything off, as in torch.
+
+    Example:
+        >>> settled(-1.0), settled(math.nan)
+        (0.0, inf)
+    """
+    if tolerance is None:
+        return None
+    if isinstance(tolerance, Tensor):
+        return tolerance.clamp(min=0).nan_to_num(math.inf, math.inf)
+    return math.inf if math.isnan(tolerance) else max(tolerance, 0.0)
+
+
 def rank_threshold(scale: Tensor, shape: torch.Size, rtol: Tolerance, atol: Tolerance) -> Tensor:
     """Below what a singular value (or a diagonal entry that stands for one) counts as zero.
 
@@ -174,4 +192,6 @@ def rank_threshold(scale: Tensor, shape: torch.Size, rtol: Tolerance, atol: Tole
         has_atol = isinstance(atol, Tensor) or bool(atol)
         rtol = 0.0 if has_atol else max(shape[-2:]) * torch.finfo(scale.dtype).eps
     threshold = rtol * scale
-    return threshold if atol is None else torch.maximum(threshold, torch.as_tensor(atol).to(scale))
+    if atol is None:
+        return threshold
+    return torch.maximum(threshold, torch.as_tensor(atol, dtype=scale.dtype, device=scale.device))

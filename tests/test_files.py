@@ -1,4 +1,8 @@
+import errno
 import gzip
+import io
+import os
+import pathlib
 
 import msgspec
 import pytest
@@ -66,3 +70,32 @@ def test_what_fits_a_line_is_on_one():
     lines = json_text({"short": [1, 2], "long": [{"name": "x" * 90}] * 4}).splitlines()
     assert lines[1] == ' "short": [1, 2],'
     assert len(lines) == 9
+
+
+@pytest.mark.parametrize("step", ["write", "replace"])
+def test_a_full_disk_leaves_neither_a_draft_nor_half_a_file(tmp_path, monkeypatch, step):
+    path = tmp_path / "note.json"
+    write_text(path, "before")
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    if step == "write":
+        monkeypatch.setattr(os, "fdopen", lambda handle, _: Full(handle))
+    else:
+        monkeypatch.setattr(pathlib.Path, "replace", full)
+    with pytest.raises(UnusableFileError, match=r"note\.json: cannot be written \(No space left"):
+        write_text(path, "after")
+    monkeypatch.undo()
+    assert list(tmp_path.iterdir()) == [path]
+    assert path.read_text() == "before"
+
+
+class Full(io.FileIO):
+    """A file on a disk that is full."""
+
+    def __init__(self, handle):
+        super().__init__(handle, "wb")
+
+    def write(self, _):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -7,9 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from strategies.builtin.triangular_solve import TriangularSolve
+from strategies.builtin.triangular_solve import TriangularSolve, by_qr
+from strategies.factors.condition import smallest_of_R
 from strategies.interface import Tolerance
 from strategies.pseudo_inverse import PseudoInverse
+from strategies.refusals import refuse_near_deficiency
 
 _NEARLY_ORTHONORMAL = 5 / 64
 
@@ -40,7 +42,9 @@ class CholeskyQR2(TriangularSolve):
         factors = None if m == n else _cholesky_qr2(matrix)
         if factors is None:
             return super().factor_tall(matrix, rtol=rtol, atol=atol)
-        return self._by_qr(*factors, rtol, atol)
+        Q, R = factors
+        refuse_near_deficiency(smallest_of_R(R), matrix, rtol, atol, self.name)
+        return by_qr(Q, R)
 
     def lstsq_forward(self, *_: Any, **__: Any) -> Any:
         return NotImplemented  # that of `triangular_solve` has a factorization of its own

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import os
-import tempfile
 import time
 import warnings
 import zipfile
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from strategies.accuracy.certified import Certified, ScaledPair
 from strategies.cache_directory import cache_directory
+from strategies.files import DRAFT, write_bytes
 
 # Part of every key: raise it when the formulas or the file's layout change.
 _VERSION = 2
@@ -36,9 +37,9 @@ def fingerprint(operation: str, rank: int | None, arrays: Sequence[NDArray[Any]]
 class Cache:
     """A folder of results, bounded in size, shared safely by any number of processes.
 
-    A file is written under a temporary name and renamed, so a reader sees all of it or nothing.
-    Above the limit, in bytes, the files read least recently go first. A damaged file is a miss. A
-    folder that cannot be written costs time, with a warning, and never a result.
+    A file is written in one step, so a reader sees all of it or nothing. Above the limit, in bytes, the
+    files read least recently go first. A damaged file is a miss. A folder that cannot be written costs
+    time, with a warning, and never a result.
     """
 
     def __init__(self, directory: Path | None = None, limit: int = 2**30) -> None:
@@ -66,10 +67,9 @@ class Cache:
         arrays = [array for part in result.parts for array in (part.high, part.low, part.exponent)]
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
-            handle, draft = tempfile.mkstemp(suffix=".tmp", dir=self.directory)
-            with os.fdopen(handle, "wb") as file:
-                np.savez(file, result.radius, result.bits, *arrays)
-            Path(draft).replace(self.directory / f"{key}.npz")
+            content = io.BytesIO()
+            np.savez(content, result.radius, result.bits, *arrays)
+            write_bytes(self.directory / f"{key}.npz", content.getvalue())
         except OSError as error:
             warnings.warn(f"gradients are not cached in {self.directory}: {error}", stacklevel=2)
         else:
@@ -88,6 +88,6 @@ class Cache:
                 total += size
                 is_due = total > self.limit
             else:
-                is_due = path.suffix == ".tmp" and modified < time.time() - _ABANDONED_AFTER
+                is_due = path.suffix == DRAFT and modified < time.time() - _ABANDONED_AFTER
             if is_due:
                 path.unlink(missing_ok=True)

@@ -18,11 +18,10 @@ __all__ = [
     "StrategyChoice",
     "choose",
     "first_that_can",
-    "require_float_matrix",
-    "require_same_kind",
 ]
 
 StrategyChoice = str | Strategy
+_DTYPES = torch.float32, torch.float64, torch.complex64, torch.complex128
 Result = TypeVar("Result")
 
 
@@ -30,11 +29,13 @@ def choose(
     choice: StrategyChoice,
     operation: str,
     A: Tensor,
-    rhs: Tensor | None = None,
-    *,
+    *rhs: Tensor,
     any_rank: bool = False,
+    square: bool = False,
 ) -> tuple[Strategy, ...]:
     """The strategies that a name, an instance or "auto" stands for, the preferred one first.
+
+    What is no batch of matrices that LAPACK takes is left to PyTorch, whose errors say why.
 
     Args:
         choice: what the caller wrote.
@@ -42,15 +43,18 @@ def choose(
         A: the matrices.
         rhs: the right-hand sides, where the operation takes them.
         any_rank: end with a strategy that takes any rank.
+        square: the matrices have to be square.
 
     Raises:
         StrategyNotFoundError: no strategy has that name.
         TypeError: it is none of these.
     """
+    if not isinstance(choice, str | Strategy):
+        raise TypeError(f"strategy= takes a name or a Strategy, not {type(choice).__name__}")
+    if not _are_matrices(A, square) or (rhs and not _is_of_kind(A, *rhs)):
+        return (registry.get(policy.BASELINE),)
     if isinstance(choice, Strategy):
         return (choice,)
-    if not isinstance(choice, str):
-        raise TypeError(f"strategy= takes a name or a Strategy, not {type(choice).__name__}")
     if choice != "auto":
         return (registry.get(choice),)
     if torch.compiler.is_compiling():
@@ -58,17 +62,29 @@ def choose(
     return _measured_default(operation, A, rhs, any_rank)
 
 
+def _are_matrices(A: object, square: bool) -> bool:
+    return (
+        isinstance(A, Tensor)
+        and A.dtype in _DTYPES
+        and A.ndim > 1
+        and not (square and A.shape[-2] != A.shape[-1])
+        and not A.is_meta
+    )
+
+
+def _is_of_kind(A: Tensor, B: object) -> bool:
+    return isinstance(B, Tensor) and B.dtype == A.dtype and B.device == A.device
+
+
 def _measured_default(
-    operation: str, A: Tensor, rhs: Tensor | None, any_rank: bool
+    operation: str, A: Tensor, rhs: tuple[Tensor, ...], any_rank: bool
 ) -> tuple[Strategy, ...]:
-    if A.ndim < 2:
-        return (registry.get(policy.BASELINE),)  # torch words the error
     *batch, m, n = A.shape
     return policy.candidates(
         operation,
         m,
         n,
-        rhs=1 if rhs is None or rhs.ndim < A.ndim else rhs.shape[-1],
+        rhs=rhs[0].shape[-1] if rhs and rhs[0].ndim >= A.ndim else 1,
         batch=math.prod(batch) if batch else 0,
         dtype=str(A.dtype).removeprefix("torch."),
         device=A.device.type,
@@ -94,33 +110,3 @@ def first_that_can(
         except LinAlgError:
             continue
     return compute(last)
-
-
-def require_float_matrix(operation: str, matrix: Tensor, *, square: bool = False) -> None:
-    """Raise what `torch.linalg` raises for a tensor that is not a batch of float matrices."""
-    if matrix.ndim < 2:
-        raise RuntimeError(
-            f"linalg.{operation}: The input tensor A must have at least 2 dimensions, "
-            f"not shape {tuple(matrix.shape)}."
-        )
-    if not (matrix.is_floating_point() or matrix.is_complex()):
-        raise RuntimeError(
-            f"linalg.{operation}: Expected a floating point or complex tensor as input. "
-            f"Got {matrix.dtype}"
-        )
-    if square and matrix.shape[-1] != matrix.shape[-2]:
-        raise RuntimeError(
-            f"linalg.{operation}: A must be batches of square matrices, "
-            f"but they are {matrix.shape[-2]} by {matrix.shape[-1]} matrices"
-        )
-
-
-def require_same_kind(operation: str, A: Tensor, B: Tensor) -> None:
-    """Raise what `torch.linalg` raises for A and B of different dtypes or on different devices."""
-    for what in ("dtype", "device"):
-        kinds = getattr(A, what), getattr(B, what)
-        if kinds[0] != kinds[1]:
-            raise RuntimeError(
-                f"linalg.{operation}: Expected A and B to have the same {what}, "
-                f"but got {kinds[0]} and {kinds[1]}"
-            )

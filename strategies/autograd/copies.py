@@ -11,9 +11,10 @@ def with_own_tangent(result: Tensor, given: set[int]) -> Tensor:
     """The result, copied where it is a view or one of the tensors given, by identity.
 
     Forward mode has no tangent for a view of another tensor, and an autograd function may not return
-    what it was given.
+    what it was given. NumPy takes no lazy conjugate, which in inference mode is no view.
     """
-    return result.clone() if id(result) in given or result._is_view() else result
+    is_to_copy = id(result) in given or result._is_view() or result.is_conj()
+    return result.clone() if is_to_copy else result
 
 
 def with_own_memory(result: Tensor, given: tuple[Tensor, ...]) -> Tensor:

@@ -200,7 +200,10 @@ class _Eager(torch.autograd.Function):
         outputs = found[: call.number_of_outputs]
         ctx.call = call
         ctx.mark_non_differentiable(*outputs[call.rule.differentiable :])
-        ctx.save_for_backward(*inputs, *found)
+        kept = [*inputs, *found]
+        for i in call.rule.unread:
+            kept[len(inputs) + i] = torch.empty_like(found[i])
+        ctx.save_for_backward(*kept)
         ctx.set_materialize_grads(False)
         return outputs
 

@@ -30,11 +30,14 @@ class Rule(ABC):
         arity: how many tensors it takes.
         differentiable: how many of the outputs, from the first, carry gradients; the others are
             what the gradient needs beside them (pivots, ranks).
+        unread: positions of outputs whose values no gradient reads, so that the caller may overwrite
+            them before the backward.
     """
 
     name: ClassVar[str]
     arity: ClassVar[int] = 1
     differentiable: ClassVar[int] = 1
+    unread: ClassVar[tuple[int, ...]] = ()
 
     @abstractmethod
     def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse | None]:

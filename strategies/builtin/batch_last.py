@@ -5,14 +5,17 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from strategies.builtin.triangular_solve import TriangularSolve
+from strategies.builtin.triangular_solve import TriangularSolve, by_qr
+from strategies.errors import raise_if_grown, raise_if_singular
 from strategies.factors import LUFactors, Orthogonal, PackedLU, Reflected, Triangular
+from strategies.factors.condition import frobenius_norms, smallest_of_LU
 from strategies.formulas.lu import permute_rows
 from strategies.interface import Saved, Tolerance
 from strategies.kernels import cuda
 from strategies.kernels.cpu import backward, forward, tall
 from strategies.kernels.kernel import first_supporting
 from strategies.pseudo_inverse import PseudoInverse
+from strategies.refusals import refuse_near_deficiency
 
 __all__ = ["BatchLast"]
 
@@ -121,11 +124,10 @@ class BatchLast(TriangularSolve):
         if m < n:
             result, inverse = self.pinv_forward(matrix.mH, rtol=rtol, atol=atol)
             return result.mH, inverse.adjoint
-        if m == n:
-            result, LU, pivots, _ = forward.inv(matrix)
-            return result, self._by_lu(LU, pivots, rtol, atol)
-        result, Q, R = forward.pinv(matrix)
-        return result, self._by_qr(Q, R, rtol, atol)
+        result, *factors = forward.inv(matrix) if m == n else forward.pinv(matrix)
+        smallest = frobenius_norms(result).reciprocal()
+        refuse_near_deficiency(smallest, matrix, rtol, atol, self.name)
+        return result, self._nonsingular(*factors) if m == n else by_qr(*factors)
 
     def lstsq_forward(
         self, matrix: Tensor, rhs: Tensor, *, rtol: Tolerance = None
@@ -134,14 +136,21 @@ class BatchLast(TriangularSolve):
         if not forward.lstsq.supports(matrix, rhs):
             return super().lstsq_forward(matrix, rhs, rtol=rtol)
         if m == n:
-            X, LU, pivots, _ = forward.solve(matrix, rhs)
-            return X, self._by_lu(LU, pivots, rtol, None)
+            X, LU, pivots, info = forward.solve(matrix, rhs)
+            refuse_near_deficiency(smallest_of_LU(LU, pivots), matrix, rtol, None, self.name)
+            return X, self._nonsingular(LU, pivots, info)
         if not Reflected.pays(matrix, rhs):
             return NotImplemented
-        X, reflectors, scales = forward.lstsq(matrix, rhs)
-        inverse = Reflected(matrix, reflectors, scales)
-        self._refuse_singular(inverse.packed_R, matrix.shape, rtol, None)
-        return X, inverse
+        X, reflectors, scales, smallest = forward.lstsq(matrix, rhs)
+        refuse_near_deficiency(smallest, matrix, rtol, None, self.name)
+        return X, Reflected(matrix, reflectors, scales)
+
+    def _nonsingular(self, LU: Tensor, pivots: Tensor, info: Tensor) -> LUFactors:
+        """The inverse by factors of which `info` tells as `kernels.cpu.forward.solve` does."""
+        if bool(info.any()):
+            raise_if_singular(info > 0, self.name, "it has no inverse")
+            raise_if_grown(info < 0, self.name)
+        return LUFactors(LU, pivots)
 
 
 def _is_worth_unrolling(LU: Tensor) -> bool:

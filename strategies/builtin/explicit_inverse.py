@@ -10,9 +10,12 @@ from torch import Tensor
 
 from strategies.accuracy_classes import SOLVES_NORMAL_EQUATIONS
 from strategies.errors import raise_if_deficient, raise_if_singular
-from strategies.factors import Dense, Triangular
-from strategies.interface import Saved, Strategy, Tolerance, rank_threshold
+from strategies.factors import Dense, LUFactors, Triangular
+from strategies.factors.condition import frobenius_norms
+from strategies.factors.elimination import lu_factor_ex
+from strategies.interface import Saved, Strategy, Tolerance
 from strategies.pseudo_inverse import PseudoInverse, Structure, full_rank
+from strategies.refusals import refuse_growth, refuse_near_deficiency
 
 __all__ = ["ExplicitInverse"]
 
@@ -21,7 +24,8 @@ class ExplicitInverse(Strategy):
     """A⁻¹, L⁻¹, U⁻¹, or (AᴴA)⁻¹Aᴴ of a tall matrix, formed and applied by products.
 
     Full rank only. A tall matrix is handled through AᴴA, whose condition number is the square:
-    beyond κ = u^(−1/2) its rank cannot be seen any more, and the matrix is refused.
+    beyond κ = u^(−1/2) its rank cannot be seen any more, and the matrix is refused. So are square ones
+    that are nearly deficient, or whose elements grow in the elimination.
 
     Example:
         >>> import torch, strategies
@@ -37,22 +41,34 @@ class ExplicitInverse(Strategy):
     def factor_tall(self, matrix: Tensor, *, rtol: Tolerance, atol: Tolerance) -> PseudoInverse:
         m, n = matrix.shape[-2:]
         if m == n:
-            inverse, info = torch.linalg.inv_ex(matrix)
+            inverse, info = self._eliminated(matrix)
             raise_if_deficient(info != 0, self.name)
-            self._refuse_ill_conditioned(matrix, inverse, rtol, atol)
+            smallest = frobenius_norms(inverse).reciprocal()
+            refuse_near_deficiency(smallest, matrix, rtol, atol, self.name)
             return Dense.nonsingular(matrix, inverse)
         gram_factor, info = torch.linalg.cholesky_ex(matrix.mH @ matrix)
-        self._refuse_deficient_gram(gram_factor, info, matrix.shape, rtol, atol)
+        raise_if_deficient(info != 0, self.name)
         gram_inverse = torch.cholesky_inverse(gram_factor)
+        # The trace of (AᴴA)⁻¹ is the sum of all 1/σ².
+        smallest = gram_inverse.diagonal(dim1=-2, dim2=-1).real.sum(-1).rsqrt()
+        visible = (n * torch.finfo(matrix.dtype).eps) ** 0.5
+        refuse_near_deficiency(smallest, matrix, visible, None, self.name)
+        refuse_near_deficiency(smallest, matrix, rtol, atol, self.name)
         return _NormalEquations(matrix, gram_inverse @ matrix.mH, gram_inverse)
 
     def factor_triangular(self, matrix: Tensor, structure: Structure) -> PseudoInverse:
         return Dense.nonsingular(matrix, Triangular(matrix, structure).dense())
 
     def factor_square(self, matrix: Tensor) -> PseudoInverse:
-        inverse, info = torch.linalg.inv_ex(matrix)
+        inverse, info = self._eliminated(matrix)
         raise_if_singular(info != 0, self.name, "it has no inverse")
         return Dense.nonsingular(matrix, inverse)
+
+    def _eliminated(self, matrix: Tensor) -> tuple[Tensor, Tensor]:
+        """A⁻¹, and not zero where there is none, (...)."""
+        LU, pivots, info = lu_factor_ex(matrix)
+        refuse_growth(matrix, LU, self.name)
+        return LUFactors(LU, pivots).dense(), info
 
     def inv_backward(self, saved: Saved, cotangent: Tensor) -> Tensor:
         adjoint = saved.result.mH
@@ -63,28 +79,6 @@ class ExplicitInverse(Strategy):
         *batch, n, _ = cotangent.shape
         left, right = (m.reshape(math.prod(batch), n, n) for m in (adjoint, product))
         return torch.baddbmm(unused, left, right, beta=0, alpha=-1).reshape(cotangent.shape)
-
-    def _refuse_ill_conditioned(
-        self, matrix: Tensor, inverse: Tensor, rtol: Tolerance, atol: Tolerance
-    ) -> None:
-        """σ₁ σ_n⁻¹ is within a factor n of the product of the 1-norms."""
-        if matrix.numel() == 0:
-            return
-        norm = torch.linalg.matrix_norm(matrix, ord=1)
-        smallest = torch.linalg.matrix_norm(inverse, ord=1).reciprocal()
-        raise_if_deficient(smallest <= rank_threshold(norm, matrix.shape, rtol, atol), self.name)
-
-    def _refuse_deficient_gram(
-        self, factor: Tensor, info: Tensor, shape: torch.Size, rtol: Tolerance, atol: Tolerance
-    ) -> None:
-        raise_if_deficient(info != 0, self.name)
-        diagonal = factor.diagonal(dim1=-2, dim2=-1).real
-        if diagonal.numel() == 0:
-            return
-        largest = diagonal.amax(-1)
-        visible = (shape[-1] * torch.finfo(diagonal.dtype).eps) ** 0.5 * largest
-        threshold = torch.maximum(rank_threshold(largest, shape, rtol, atol), visible)
-        raise_if_deficient(diagonal.amin(-1) <= threshold, self.name)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,27 +7,34 @@ import torch
 from torch import Tensor
 
 from strategies.accuracy_classes import FACTORS_U_ORTHOGONALLY
-from strategies.errors import LinAlgError
+from strategies.builtin.svd_truncated_pinv import SVDTruncatedPinv
+from strategies.builtin.triangular_solve import by_qr
 from strategies.factors import Orthogonal, Reflected, Triangular
+from strategies.factors.condition import frobenius_norms, smallest_of_R
 from strategies.interface import Strategy, Tolerance, rank_threshold
 from strategies.pseudo_inverse import PseudoInverse, Structure
+from strategies.refusals import NOISE, noise_level, refuse_singular
 
 __all__ = ["QRPinv"]
 
-_NOISE = 8  # in ε; with less, two QRs in a row misjudge some rank-deficient 2×2 and 3×3 matrices
+_CLEARLY = 4  # times a threshold: an estimated singular value above that is above the threshold
 
 
 class QRPinv(Strategy):
     """A = U Tᴴ Vᴴ with orthonormal U, V and triangular T (Golub & Van Loan, section 5.4.7).
 
-    A = Q R first. Where ‖R⁻¹‖ proves full rank that is all, and costs what `triangular_solve` costs;
-    else a QR of the n×n R with column pivoting (LAPACK geqp3) reveals the rank r, and the rows that
-    remain are compressed by another QR to T. PyTorch has no pivoted QR, so R visits the host there.
-    A randomized URV would not have to, but misjudges the rank of about one small matrix in a
-    thousand, for want of pivoting.
+    A = Q R first. Where the smallest singular value of R is well above the tolerance that is all, and
+    costs what `triangular_solve` costs; else a QR of the n×n R with column pivoting (LAPACK geqp3)
+    reveals the rank r, and the rows that remain are compressed by another QR to T. PyTorch has no
+    pivoted QR, so R visits the host there. A randomized URV would not have to, but misjudges the rank
+    of about one small matrix in a thousand, for want of pivoting.
 
-    The cut is a rank decision at noise level: max(m, n, 8)·ε where no tolerance is given. One far
-    above it drops what an SVD would drop only approximately.
+    What the pivoted QR reveals is used if it is certain: what it drops is at noise level, and ‖T⁻¹‖
+    proves that nothing which is kept should be dropped. Else (near the tolerance, with a large one, and
+    of matrices like Kahan's, whose pivots hide a small singular value) an SVD decides.
+
+    A square matrix that is to be inverted is refused if it is singular: if its smallest singular value
+    is at noise level and elimination finds a pivot that is exactly zero, as in torch.
 
     Example:
         >>> import torch, strategies
@@ -42,55 +49,74 @@ class QRPinv(Strategy):
     accuracy = FACTORS_U_ORTHOGONALLY
 
     def factor_tall(self, matrix: Tensor, *, rtol: Tolerance, atol: Tolerance) -> PseudoInverse:
-        if rtol is None and atol is None:
-            rtol = _default_tolerance(matrix)
         Q, R = torch.linalg.qr(matrix)
-        return _of_qr(Q, R, rtol, atol)
+        if _is_clearly_full(R, matrix, rtol, atol):
+            return by_qr(Q, R)
+        return _of_any_rank(matrix, Q, R, rtol, atol)
 
     def factor_triangular(self, matrix: Tensor, structure: Structure) -> PseudoInverse:
-        Q, R = torch.linalg.qr(structure.dense(matrix))
-        return _of_qr(Q, R, 0.0, 0.0)
+        return by_qr(*torch.linalg.qr(structure.dense(matrix)))
+
+    def factor_square(self, matrix: Tensor) -> PseudoInverse:
+        Q, R = torch.linalg.qr(matrix)
+        refuse_singular(smallest_of_R(R), matrix, self.name)
+        return by_qr(Q, R)
 
     def lstsq_forward(
         self, matrix: Tensor, rhs: Tensor, *, rtol: Tolerance = None
     ) -> tuple[Tensor, PseudoInverse]:
         if not Reflected.pays(matrix, rhs):
             return NotImplemented
-        if rtol is None:
-            rtol = _default_tolerance(matrix)
         reflected = Reflected.of(matrix)
-        R = reflected.packed_R.triu()
-        if _proves_full_rank(R, matrix.shape, rtol, None):
+        R = reflected.packed_R
+        if _is_clearly_full(R, matrix, rtol, None):
             return reflected.apply(rhs), reflected
-        complete = _complete(reflected.basis(), R, rtol, None)
-        return complete.apply(rhs), complete
+        inverse = _of_any_rank(matrix, reflected.basis(), R.triu(), rtol, None)
+        return inverse.apply(rhs), inverse
 
 
-def _default_tolerance(matrix: Tensor) -> float:
-    return max(*matrix.shape[-2:], _NOISE) * torch.finfo(matrix.dtype).eps
+def _is_clearly_full(R: Tensor, matrix: Tensor, rtol: Tolerance, atol: Tolerance) -> bool:
+    """Whether no singular value is near the tolerance or noise, with ‖A‖_F for σ₁."""
+    if matrix.numel() == 0:
+        return True
+    smallest, norms = smallest_of_R(R), frobenius_norms(matrix)
+    level = noise_level(matrix)
+    if rtol is None and atol is None and matrix.ndim == 2:
+        return smallest.item() > level * norms.item()
+    threshold = _CLEARLY * rank_threshold(norms, matrix.shape, rtol, atol)
+    return bool((smallest > torch.maximum(threshold, level * norms)).all())
 
 
-def _of_qr(Q: Tensor, R: Tensor, rtol: Tolerance, atol: Tolerance) -> Orthogonal:
-    m, n = Q.shape[-2:]
-    if not _proves_full_rank(R, Q.shape, rtol, atol):
-        return _complete(Q, R, rtol, atol)
-    core = Triangular(R, Structure.UPPER)
-    return Orthogonal(Q, core, None, core.rank, full_column_rank=True, full_row_rank=m == n)
-
-
-def _complete(Q: Tensor, R: Tensor, rtol: Tolerance, atol: Tolerance) -> Orthogonal:
-    """The decomposition of A = Q R with the ranks that a pivoted QR of R reveals."""
-    m, n = Q.shape[-2:]
-    range_basis, diagonal = _pivoted_qr(R)
-    threshold = rank_threshold(diagonal[..., 0], Q.shape, rtol, atol)
-    rank = (diagonal > threshold.unsqueeze(-1)).sum(-1)
+def _of_any_rank(
+    matrix: Tensor, Q: Tensor, R: Tensor, rtol: Tolerance, atol: Tolerance
+) -> PseudoInverse:
+    m, n = matrix.shape[-2:]
+    range_basis, triangle = _pivoted_qr(R)
+    diagonal = triangle.diagonal(dim1=-2, dim2=-1).abs()
+    norms = frobenius_norms(R)
+    noise = max(m, n, NOISE) * torch.finfo(norms.dtype).eps * norms
+    # σ₁ is between the first pivot and the norm.
+    least = rank_threshold(diagonal[..., 0], matrix.shape, rtol, atol)
+    most = rank_threshold(norms, matrix.shape, rtol, atol)
+    rank = (diagonal > torch.minimum(noise, least).unsqueeze(-1)).sum(-1)
     largest, smallest = int(rank.max()), int(rank.min())
-    kept = (torch.arange(largest, device=rank.device) < rank.unsqueeze(-1)).to(Q.dtype)
+    columns = torch.arange(n, device=rank.device)
+    is_kept = columns < rank.unsqueeze(-1)
+    kept = is_kept[..., :largest].to(Q.dtype)
     basis = range_basis[..., :largest] * kept.unsqueeze(-2)
     V, T = torch.linalg.qr(R.mH @ basis)
+    T = T + torch.diag_embed((1 - kept) * torch.where(norms > 0, norms, 1).unsqueeze(-1))
+    dropped = frobenius_norms(triangle * ~is_kept.unsqueeze(-1))
+    # Where all pivots are dropped, nothing is kept that should not be.
+    bound = frobenius_norms(Triangular(T, Structure.UPPER).dense()).reciprocal()
+    is_certain = (dropped <= torch.minimum(noise, least)) & ((bound > most) | (rank == 0))
+    if not bool(is_certain.all()):
+        truncated = SVDTruncatedPinv().factor_tall(matrix, rtol=rtol, atol=atol)
+        # Unlike an SVD, a QR is accurate column by column.
+        return by_qr(Q, R) if truncated.full_column_rank else truncated
     return Orthogonal(
         Q @ basis,
-        Triangular(T + torch.diag_embed(1 - kept), Structure.UPPER).adjoint,
+        Triangular(T, Structure.UPPER).adjoint,
         V * kept.unsqueeze(-2),
         rank,
         full_column_rank=smallest == n,
@@ -98,28 +124,15 @@ def _complete(Q: Tensor, R: Tensor, rtol: Tolerance, atol: Tolerance) -> Orthogo
     )
 
 
-def _proves_full_rank(R: Tensor, shape: torch.Size, rtol: Tolerance, atol: Tolerance) -> bool:
-    """Whether σ_n ≥ 1/‖R⁻¹‖_F is above the threshold for every matrix, σ₁ taken as ‖R‖_F."""
-    if R.numel() == 0:
-        return True
-    smallest = torch.linalg.matrix_norm(Triangular(R, Structure.UPPER).dense()).reciprocal()
-    threshold = rank_threshold(torch.linalg.matrix_norm(R), shape, rtol, atol)
-    return bool((smallest > threshold).all())
-
-
 def _pivoted_qr(R: Tensor) -> tuple[Tensor, Tensor]:
-    """Q and the moduli of the diagonal of a QR of each n×n matrix with column pivoting."""
+    """Q and the triangle of a QR of each n×n matrix with column pivoting."""
     import scipy.linalg  # takes longer to import than this package, and few matrices come here
 
-    if not bool(torch.isfinite(R).all()):
-        raise LinAlgError("the matrix has entries that are not finite")
     matrices = R.detach().cpu().numpy().reshape(-1, *R.shape[-2:])
-    bases = np.empty_like(matrices)
-    diagonals = np.empty(matrices.shape[:-1], dtype=matrices.real.dtype)
+    bases, triangles = np.empty_like(matrices), np.empty_like(matrices)
     for i, matrix in enumerate(matrices):
-        bases[i], triangle, _ = scipy.linalg.qr(matrix, pivoting=True, check_finite=False)
-        diagonals[i] = np.abs(np.diagonal(triangle))
-    return (
-        torch.from_numpy(bases).to(R.device).reshape(R.shape),
-        torch.from_numpy(diagonals).to(R.device).reshape(R.shape[:-1]),
+        bases[i], triangles[i], _ = scipy.linalg.qr(matrix, pivoting=True, check_finite=False)
+    basis, triangle = (
+        torch.from_numpy(each).to(R.device).reshape(R.shape) for each in (bases, triangles)
     )
+    return basis, triangle

@@ -12,6 +12,7 @@ from strategies.errors import raise_if_not_finite
 from strategies.factors import Orthogonal
 from strategies.interface import Strategy, Tolerance, rank_threshold
 from strategies.pseudo_inverse import Nonsingular, PseudoInverse, Structure
+from strategies.refusals import refuse_singular
 
 __all__ = ["SVDTruncatedPinv"]
 
@@ -20,7 +21,7 @@ class SVDTruncatedPinv(Strategy):
     """U_r, σ_r, V_r of an SVD cut at the tolerance, applied as products and divisions.
 
     Any rank. The only strategy whose cut is the nearest matrix of that rank, and whose factors show
-    the singular values.
+    the singular values. A square matrix that is to be inverted is refused as by `qr_pinv`.
 
     Example:
         >>> import torch, strategies
@@ -34,7 +35,7 @@ class SVDTruncatedPinv(Strategy):
     requires_full_rank = False
     accuracy = FACTORS_U_ORTHOGONALLY
 
-    def factor_tall(self, matrix: Tensor, *, rtol: Tolerance, atol: Tolerance) -> PseudoInverse:
+    def factor_tall(self, matrix: Tensor, *, rtol: Tolerance, atol: Tolerance) -> Orthogonal:
         m, n = matrix.shape[-2:]
         U, singular_values, Vh = torch.linalg.svd(matrix, full_matrices=False)
         V = Vh.mH
@@ -61,6 +62,12 @@ class SVDTruncatedPinv(Strategy):
             full_column_rank=complete == n,
             full_row_rank=complete == m,
         )
+
+    def factor_square(self, matrix: Tensor) -> PseudoInverse:
+        inverse = self.factor_tall(matrix, rtol=0.0, atol=0.0)
+        if matrix.numel() and inverse.singular_values is not None:
+            refuse_singular(inverse.singular_values[..., -1], matrix, self.name)
+        return inverse
 
     def factor_triangular(self, matrix: Tensor, structure: Structure) -> PseudoInverse:
         return self.factor_tall(structure.dense(matrix), rtol=0.0, atol=0.0)

@@ -6,19 +6,22 @@ import torch
 from torch import Tensor
 
 from strategies.accuracy_classes import SOLVES_WITH_LU
-from strategies.errors import raise_if_deficient, raise_if_singular
+from strategies.errors import raise_if_singular
 from strategies.factors import LUFactors, Orthogonal, Reflected, Triangular
-from strategies.interface import Strategy, Tolerance, rank_threshold
+from strategies.factors.condition import smallest_of_LU, smallest_of_R
+from strategies.factors.elimination import lu_factor_ex
+from strategies.interface import Strategy, Tolerance
 from strategies.pseudo_inverse import PseudoInverse, Structure
+from strategies.refusals import refuse_growth, refuse_near_deficiency
 
-__all__ = ["TriangularSolve"]
+__all__ = ["TriangularSolve", "by_qr"]
 
 
 class TriangularSolve(Strategy):
     """LU of a square matrix, R of a QR of any other, and substitution against them.
 
-    Full rank only: a diagonal entry of the triangular factor that is negligible beside the largest
-    is refused.
+    Full rank only. Refused are also matrices that are nearly deficient, and square ones whose elements
+    grow in the elimination.
 
     Example:
         >>> import torch, strategies
@@ -35,10 +38,13 @@ class TriangularSolve(Strategy):
     def factor_tall(self, matrix: Tensor, *, rtol: Tolerance, atol: Tolerance) -> PseudoInverse:
         m, n = matrix.shape[-2:]
         if m == n:
-            LU, pivots, _ = torch.linalg.lu_factor_ex(matrix)
-            return self._by_lu(LU, pivots, rtol, atol)
+            LU, pivots, _ = lu_factor_ex(matrix)
+            refuse_near_deficiency(smallest_of_LU(LU, pivots), matrix, rtol, atol, self.name)
+            refuse_growth(matrix, LU, self.name)
+            return LUFactors(LU, pivots)
         Q, R = torch.linalg.qr(matrix)
-        return self._by_qr(Q, R, rtol, atol)
+        refuse_near_deficiency(smallest_of_R(R), matrix, rtol, atol, self.name)
+        return by_qr(Q, R)
 
     def lstsq_forward(
         self, matrix: Tensor, rhs: Tensor, *, rtol: Tolerance = None
@@ -46,30 +52,17 @@ class TriangularSolve(Strategy):
         if not Reflected.pays(matrix, rhs):
             return NotImplemented
         inverse = Reflected.of(matrix)
-        self._refuse_singular(inverse.packed_R, matrix.shape, rtol, None)
+        refuse_near_deficiency(smallest_of_R(inverse.packed_R), matrix, rtol, None, self.name)
         return inverse.apply(rhs), inverse
 
     def factor_square(self, matrix: Tensor) -> PseudoInverse:
-        return self._nonsingular(*torch.linalg.lu_factor_ex(matrix))
-
-    def _nonsingular(self, LU: Tensor, pivots: Tensor, info: Tensor) -> LUFactors:
+        LU, pivots, info = lu_factor_ex(matrix)
         raise_if_singular(info != 0, self.name, "it has no inverse")
+        refuse_growth(matrix, LU, self.name)
         return LUFactors(LU, pivots)
 
-    def _by_lu(self, LU: Tensor, pivots: Tensor, rtol: Tolerance, atol: Tolerance) -> LUFactors:
-        self._refuse_singular(LU, LU.shape, rtol, atol)
-        return LUFactors(LU, pivots)
 
-    def _by_qr(self, Q: Tensor, R: Tensor, rtol: Tolerance, atol: Tolerance) -> Orthogonal:
-        self._refuse_singular(R, Q.shape, rtol, atol)
-        core = Triangular(R, Structure.UPPER)
-        return Orthogonal(Q, core, None, core.rank, full_column_rank=True, full_row_rank=False)
-
-    def _refuse_singular(
-        self, factor: Tensor, shape: torch.Size, rtol: Tolerance, atol: Tolerance
-    ) -> None:
-        diagonal = factor.diagonal(dim1=-2, dim2=-1).abs()
-        if diagonal.numel() == 0:
-            return
-        threshold = rank_threshold(diagonal.amax(-1), shape, rtol, atol)
-        raise_if_deficient(diagonal.amin(-1) <= threshold, self.name)
+def by_qr(Q: Tensor, R: Tensor) -> Orthogonal:
+    """The pseudo-inverse of A = Q R of full column rank, with as many rows as columns or more."""
+    core, is_square = Triangular(R, Structure.UPPER), Q.shape[-2] == Q.shape[-1]
+    return Orthogonal(Q, core, None, core.rank, full_column_rank=True, full_row_rank=is_square)

@@ -33,7 +33,7 @@ def lstsq_gradient(
     With X = A⁺B, Z = A⁺ᴴG, w = A⁺Z and R = B − AX: B̄ = Z and
     Ā = −Z Xᴴ + R wᴴ + (A⁺ᴴX)(G − A⁺AG)ᴴ. The profile is None at full rank.
     """
-    inverse = _pinv(a, profile)
+    inverse = exact_pinv(a, profile)
     x, z = inverse * b, adjoint(inverse) * cotangent
     a_bar = (
         (b - a * x) * adjoint(inverse * z)
@@ -43,9 +43,10 @@ def lstsq_gradient(
     return a_bar, z
 
 
-def _pinv(a: Matrix, profile: Profile | None) -> Matrix:
+def exact_pinv(a: Matrix, profile: Profile | None) -> Matrix:
+    """Return A⁺; the profile is None at full rank."""
     if a.nrows() < a.ncols():
-        return adjoint(_pinv(adjoint(a), profile and profile[::-1]))
+        return adjoint(exact_pinv(adjoint(a), profile and profile[::-1]))
     return _gram_pinv(a, adjoint(a) * a, profile) * adjoint(a)
 
 

@@ -49,6 +49,10 @@ class Problem:
             raise ValueError(f"the matrix has rank {len(profile[0])}, not {self.rank}")
         return profile
 
+    def check_rank(self) -> None:
+        """Raise ValueError if the matrix has a higher rank than the declared one."""
+        _ = self.profile
+
     def explain_singularity(self) -> None:
         """Raise ValueError if a division by zero is due to the matrix, not to the precision."""
         actual = len(rank_profile(self.matrix)[0])
@@ -82,6 +86,9 @@ class StoredFactors(Problem):
             lower = lower[np.argsort(order)]
         product = exact(lower) * exact(np.triu(packed)[: self.rank])
         return [product, *(self._held(array) for array in self.cotangents)]
+
+    def check_rank(self) -> None:
+        """Nothing: only the first columns of L and rows of U, as many as the rank, are multiplied."""
 
     def explain_singularity(self) -> None:
         """Raise ValueError if a division by zero is due to U."""

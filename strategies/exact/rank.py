@@ -3,7 +3,8 @@
 A float is an integer times a power of two, so a matrix of floats has an image modulo any odd
 prime. Row reduction there is exact and indifferent to conditioning and scale. The rank of the
 image never exceeds the true rank and is smaller only if the prime divides a minor, which for a
-prime near 2³¹ has odds of about one in 10⁹; whoever relies on it certifies the rest with balls.
+prime near 2³¹ has odds of about one in 10⁹; the larger rank of two primes counts. Whoever relies on
+it certifies the rest with balls.
 """
 
 from typing import Any, TypeAlias
@@ -15,32 +16,35 @@ from numpy.typing import NDArray
 Profile: TypeAlias = tuple[list[int], list[int]]
 """Rows and columns that meet in a nonsingular matrix of the full matrix's rank."""
 
-_PRIME = 2**31 - 19
-# _PRIME is 5 modulo 8, so 2 is no square and this is a square root of −1: i has an image too.
-_IMAGINARY_UNIT = pow(2, (_PRIME - 1) // 4, _PRIME)
+_PRIMES = 2**31 - 19, 2**31 - 99
+# They are 5 modulo 8, so 2 is no square and 2^((p − 1)/4) a square root of −1: i has an image too.
 
 
 def rank_profile(array: NDArray[Any]) -> Profile:
     """Find a profile of a finite m×n float array, real or complex."""
-    image = _image(array)
-    columns = _pivot_columns(image)
-    return _pivot_columns(image[:, columns].T), columns
+    return max((_profile(array, prime) for prime in _PRIMES), key=lambda profile: len(profile[0]))
 
 
-def _image(array: NDArray[Any]) -> NDArray[np.int64]:
+def _profile(array: NDArray[Any], prime: int) -> Profile:
+    image = _image(array, prime)
+    columns = _pivot_columns(image, prime)
+    return _pivot_columns(image[:, columns].T, prime), columns
+
+
+def _image(array: NDArray[Any], prime: int) -> NDArray[np.int64]:
     if np.iscomplexobj(array):
-        real, imaginary = _image(array.real), _image(array.imag)
-        return (real + imaginary * _IMAGINARY_UNIT) % _PRIME
+        real, imaginary = _image(array.real, prime), _image(array.imag, prime)
+        return (real + imaginary * pow(2, (prime - 1) // 4, prime)) % prime
     fraction, exponent = np.frexp(array.astype(np.float64))
     integers = np.ldexp(fraction, 53).astype(np.int64)
     distinct, which = np.unique(exponent, return_inverse=True)
-    powers = np.array([pow(2, int(e) - 53, _PRIME) for e in distinct], dtype=np.int64)
-    return integers % _PRIME * powers[which].reshape(array.shape) % _PRIME
+    powers = np.array([pow(2, int(e) - 53, prime) for e in distinct], dtype=np.int64)
+    return integers % prime * powers[which].reshape(array.shape) % prime
 
 
-def _pivot_columns(image: NDArray[np.int64]) -> list[int]:
+def _pivot_columns(image: NDArray[np.int64], prime: int) -> list[int]:
     rows, columns = image.shape
-    reduced, rank = nmod_mat(rows, columns, image.ravel().tolist(), _PRIME).rref()
+    reduced, rank = nmod_mat(rows, columns, image.ravel().tolist(), prime).rref()
     return [
         next(column for column in range(row, columns) if int(reduced[row, column]))
         for row in range(rank)

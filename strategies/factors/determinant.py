@@ -1,4 +1,19 @@
-"""The determinant from packed LU factors, and how far it is from a well-conditioned one."""
+"""The determinant from packed LU factors, and what else there is to know before dividing by them.
+
+A **negligible** pivot is at most √ε times its row and its column, as large as elimination makes them:
+a second derivative divides by it twice. A matrix is **hard** if the factors do not give the gradient of
+its determinant, and there is more to do (`strategies.factors.diagonalized`):
+
+- `SEVERAL_NEGLIGIBLE`: two or more pivots are negligible, and the adjugate may be zero.
+- `FACTORS_ARE_USELESS`: a pivot is zero; or an entry or pivot is so large or small that the inverse
+  may leave the range of the dtype; or elimination has grown. The factors are exact for a matrix that
+  differs from A by roundoff of |L||U| (Higham, "Accuracy and Stability of Numerical Algorithms", 2nd
+  ed., Theorem 9.3). With partial pivoting that is small beside the columns of A but for rare growth,
+  yet not beside its rows if these are scaled badly (section 9.8 there). With columns scaled to a
+  largest entry of one, a row of |L||U| may have `GROWTH` times the largest entry of that row of A; in
+  Gaussian matrices of 128×128 it has up to 20.
+- `NOT_FINITE`: an entry is infinite or NaN.
+"""
 
 from __future__ import annotations
 
@@ -9,45 +24,90 @@ from torch import Tensor
 
 from strategies.factors.pivots import inverse_order
 from strategies.formulas import det as formula
+from strategies.formulas.powers_of_two import product, times_power_of_two
 from strategies.kernels.cpu import inspection
 
-__all__ = ["Determinant", "determinant"]
+__all__ = [
+    "FACTORS_ARE_USELESS",
+    "GROWTH",
+    "NOT_FINITE",
+    "SEVERAL_NEGLIGIBLE",
+    "Determinant",
+    "determinant",
+]
+
+GROWTH = 32
+SEVERAL_NEGLIGIBLE, FACTORS_ARE_USELESS, NOT_FINITE = 1, 2, 3
+"""All known to the loop `inspection.determinant`, too."""
 
 
 class Determinant(NamedTuple):
     """What `determinant` returns.
 
     Attributes:
-        det: det A, (...).
-        negligible: the most negligible pivots of a matrix of the batch, at least its corank.
+        mantissa: det A = mantissa · 2^exponent, (...).
+        notes: int64, (..., 3): that exponent, which is zero unless the product of some of the pivots
+            is near an end of the range; the number of negligible pivots; how hard A is, zero if not.
         inverse_order: row i of A is row `inverse_order[i]` of L U, int64 (..., n).
     """
 
-    det: Tensor
-    negligible: int
+    mantissa: Tensor
+    notes: Tensor
     inverse_order: Tensor
 
 
-def determinant(LU: Tensor, pivots: Tensor) -> Determinant:
-    """Det A with the number of pivots by which one cannot divide twice, as a second derivative does.
-
-    These negligible pivots are at most √ε times the largest entry of the factors.
+def determinant(A: Tensor, LU: Tensor, pivots: Tensor) -> Determinant:
+    """Det A with notes on how much its factors are worth.
 
     Args:
-        LU: packed factors, (..., n, n).
+        A: (..., n, n).
+        LU: its packed factors, (..., n, n).
         pivots: LAPACK pivots, int32 (..., n).
 
     Example:
-        >>> LU, pivots, _ = torch.linalg.lu_factor_ex(torch.ones(2, 2))
-        >>> determinant(LU, pivots)
-        Determinant(det=tensor(0.), negligible=1, inverse_order=tensor([0, 1]))
+        >>> A = torch.ones(2, 2)
+        >>> LU, pivots, _ = torch.linalg.lu_factor_ex(A)
+        >>> determinant(A, LU, pivots)
+        Determinant(mantissa=tensor(0.), notes=tensor([0, 1, 2]), inverse_order=tensor([0, 1]))
     """
-    if inspection.determinant.supports(LU, pivots):
-        det, negligible, order = inspection.determinant(LU, pivots)
-        return Determinant(det, int(negligible.max()), order)
-    det, order = formula.determinant(LU, pivots), inverse_order(pivots, LU.shape[-1])
+    if inspection.determinant.supports(A, LU, pivots):
+        return Determinant(*inspection.determinant(A, LU, pivots))
+    order = inverse_order(pivots, LU.shape[-1])
     if LU.numel() == 0:
-        return Determinant(det, 0, order)
-    diagonal = LU.diagonal(dim1=-2, dim2=-1).abs()
-    small = diagonal <= torch.finfo(LU.dtype).eps ** 0.5 * LU.abs().amax((-2, -1)).unsqueeze(-1)
-    return Determinant(det, int(small.sum(-1).max()), order)
+        one, notes = LU.new_ones(LU.shape[:-2]), order.new_zeros(*LU.shape[:-2], 3)
+        return Determinant(one, notes, order)
+    mantissa, exponent = product(LU.diagonal(dim1=-2, dim2=-1))
+    det = times_power_of_two(mantissa, exponent)
+    is_far = ~((_modulus(det) < _far(det)) & (_modulus(det) > 1 / _far(det)))
+    exponent = torch.where(is_far, exponent, 0)
+    mantissa = torch.where(is_far, mantissa, det) * formula.permutation_sign(LU, pivots)
+    negligible, difficulty = _difficulty(A, LU, order)
+    notes = torch.stack([exponent.long(), negligible, difficulty], -1)
+    return Determinant(mantissa, notes, order)
+
+
+def _far(like: Tensor) -> float:
+    """A power of two whose square is in range."""
+    return 2.0**500 if torch.finfo(like.dtype).eps < 1e-10 else 2.0**52
+
+
+def _modulus(x: Tensor) -> Tensor:
+    return x.real.abs() + x.imag.abs() if x.is_complex() else x.abs()
+
+
+def _difficulty(A: Tensor, LU: Tensor, order: Tensor) -> tuple[Tensor, Tensor]:
+    """The number of negligible pivots, and how hard a matrix is: int64 (...) both."""
+    far, small = _far(LU), torch.finfo(LU.dtype).eps ** 0.5
+    sizes, factors = _modulus(A), _modulus(LU)
+    columns, largest = sizes.amax(-2), sizes.amax((-2, -1))
+    scale = torch.where(columns > 0, 1 / columns, 0).unsqueeze(-2)
+    rows = (factors.triu() * scale).amax(-1)
+    terms = torch.maximum(rows, (factors.tril(-1) * rows.unsqueeze(-2)).amax(-1))
+    pivots = factors.diagonal(dim1=-2, dim2=-1)
+    negligible = (pivots <= small * terms * columns).sum(-1)
+    has_grown = terms.gather(-1, order) > GROWTH * (sizes * scale).amax(-1)
+    is_far = (pivots < 1 / far) | (pivots > far)
+    is_useless = (largest > far) | (is_far | has_grown).any(-1)
+    difficulty = torch.where(is_useless, FACTORS_ARE_USELESS, (negligible > 1) * SEVERAL_NEGLIGIBLE)
+    is_finite = A.isfinite().all(-1).all(-1)
+    return negligible * is_finite, torch.where(is_finite, difficulty, NOT_FINITE)

@@ -6,9 +6,7 @@
 for det, and for (s, log|det A|) = slogdet with cotangents (s̄, ḡ): log|det| is the real part of the
 logarithm and s = exp(i θ) turns with its imaginary part (Giles 2008, section 2.2.4).
 
-The adjugate is a polynomial in A and finite where A⁻¹ is not. It is computed as det(A + E) (A + E)⁻¹
-from factors whose exactly zero pivots were raised to roundoff of ‖A‖: E is then within the backward
-error of the factorization itself, so the result is as accurate as any, at every corank.
+The adjugate is a polynomial in A and finite where A⁻¹ is not: `strategies.factors.diagonalized`.
 """
 
 from __future__ import annotations
@@ -19,35 +17,14 @@ from torch import Tensor
 from strategies.formulas.lu import Factor, permute_rows
 from strategies.pseudo_inverse import Structure
 
-__all__ = ["determinant", "inverse_adjoint", "slogdet", "slogdet_scale", "without_zero_pivots"]
+__all__ = ["inverse_adjoint", "permutation_sign", "slogdet_scale"]
 
 
-def determinant(LU: Tensor, pivots: Tensor) -> Tensor:
-    """Det A from packed factors and LAPACK pivots: (..., n, n), (..., n) -> (...)."""
-    return _permutation_sign(LU, pivots) * LU.diagonal(dim1=-2, dim2=-1).prod(-1)
-
-
-def slogdet(LU: Tensor, pivots: Tensor) -> tuple[Tensor, Tensor]:
-    """Sign and log|det A| from packed factors and LAPACK pivots: (...) both."""
-    diagonal = LU.diagonal(dim1=-2, dim2=-1)
-    sign = _permutation_sign(LU, pivots) * diagonal.sgn().prod(-1)
-    return sign, diagonal.abs().log().sum(-1)
-
-
-def _permutation_sign(LU: Tensor, pivots: Tensor) -> Tensor:
+def permutation_sign(LU: Tensor, pivots: Tensor) -> Tensor:
+    """The determinant of P, of the dtype of the factors: (...)."""
     positions = torch.arange(1, pivots.shape[-1] + 1, device=pivots.device)
     swaps = (pivots != positions).sum(-1)
     return (1 - 2 * (swaps % 2)).to(LU.dtype)
-
-
-def without_zero_pivots(LU: Tensor) -> Tensor:
-    """Packed factors with zero pivots raised to roundoff of the largest entry of their matrix."""
-    diagonal = LU.diagonal(dim1=-2, dim2=-1)
-    if bool(diagonal.all()):
-        return LU
-    precision = torch.finfo(LU.dtype)
-    roundoff = (precision.eps * LU.abs().amax((-2, -1))).clamp(min=precision.tiny).unsqueeze(-1)
-    return LU + torch.diag_embed(torch.where(diagonal == 0, roundoff, 0).to(LU.dtype))
 
 
 def inverse_adjoint(factor: Factor, LU: Tensor, inverse_order: Tensor) -> Tensor:

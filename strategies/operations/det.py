@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,16 +11,17 @@ import torch
 from torch import Tensor
 
 from strategies import grids
-from strategies.autograd.choice import StrategyChoice, choose, require_float_matrix
+from strategies.autograd.choice import StrategyChoice, choose
 from strategies.autograd.nodes import run
 from strategies.autograd.rule import Gradients, Rule, Tensors, only
 from strategies.errors import raise_if_singular
 from strategies.factors import PackedLU
-from strategies.factors.canonical_lu import rest_is_roundoff
-from strategies.factors.determinant import determinant
-from strategies.factors.pivots import inverse_order
-from strategies.formulas import bordered_det
+from strategies.factors.determinant import NOT_FINITE, determinant
+from strategies.factors.diagonalized import Diagonalized, diagonalize
+from strategies.factors.elimination import lu_factor_ex
 from strategies.formulas import det as formula
+from strategies.formulas import smooth_det
+from strategies.formulas.powers_of_two import split, times_power_of_two
 from strategies.interface import Saved, Strategy
 from strategies.operations.record import Operation
 
@@ -44,49 +46,62 @@ def _backward(strategy: Strategy, factors: PackedLU, scale: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class _Det(Rule):
-    """Outputs: det, packed LU, inverse row order, and three more of matrices near singular.
+    """Outputs: det, packed LU, inverse row order, and three more, which are empty for most batches.
 
-    The columns of negligible pivots, as many in each matrix as in that of the batch which has most.
-    The determinant of LU, whose zero pivots have been raised, (..., 1); or (..., 0) where there were
-    none. Whether the adjugate is zero, (..., 1); or (..., 0) where it nowhere is. What there is to
-    do is thus told by shapes, which are known wherever the explicit form is traced.
+    The mantissa of the determinant of LU, (..., 1), and the notes of `factors.determinant`, (..., 3),
+    where one is out of range or a matrix is hard; else (..., 0). A tensor of shape (..., k, 0): up to
+    k singular values of each matrix are negligible, zero where no more is to be done than usual. So
+    shapes alone tell what to do, which are known wherever the explicit form is traced.
     """
 
     name = "det"
 
     def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, None]:
-        LU, pivots, _ = torch.linalg.lu_factor_ex(inputs[0])
-        det, most, order = determinant(LU, pivots)
-        columns = order.new_empty(*det.shape, 0)
-        raised, is_zero = det.new_empty(*det.shape, 0), det.new_empty(*det.shape, 0)
-        if most > 1:
-            # From corank 2 on the adjugate is zero, and what the factors say of it is roundoff.
-            vanishes = rest_is_roundoff(LU, LU.shape[-1] - 2)
-            if bool(vanishes.any()):
-                is_zero = vanishes.unsqueeze(-1)
-        if most:
-            columns = LU.diagonal(dim1=-2, dim2=-1).abs().topk(most, largest=False).indices
-            nonzero = formula.without_zero_pivots(LU)
-            if nonzero is not LU:
-                LU, raised = nonzero, formula.determinant(nonzero, pivots).unsqueeze(-1)
-        return (det, LU, order, columns, raised, is_zero), None
+        (A,) = inputs
+        LU, pivots, _ = lu_factor_ex(A)
+        det, notes, order = determinant(A, LU, pivots)
+        mantissa, kept = det.new_empty(*det.shape, 0), notes.new_empty(*det.shape, 0)
+        corank = 0
+        if int(notes.count_nonzero()):  # twice as fast as any()
+            exponent, negligible, difficulty = notes.unbind(-1)
+            hard = _is_hard(difficulty)
+            corank = max(1, int(negligible.masked_fill(hard, 0).max()))
+            if bool((exponent != 0).logical_or_(difficulty != 0).any()):
+                mantissa, kept = det.unsqueeze(-1), notes
+                det = times_power_of_two(det, exponent)
+            if bool(hard.any()):
+                exactly = diagonalize(A[hard])
+                corank = max(corank, exactly.negligible)
+                det[hard] = times_power_of_two(*exactly.det())
+            LU = _usable(LU, difficulty)
+        return (det, LU, order, mantissa, kept, det.new_empty(*det.shape, corank, 0)), None
 
     def backward(
         self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
     ) -> Gradients:
-        det, LU, order, _, raised, is_zero = saved.outputs
-        of_factors = raised.squeeze(-1) if raised.shape[-1] else det
-        scale = cotangents[0] * of_factors.conj()
-        gradient = strategy.own("det_backward", _backward, PackedLU(LU, order), scale)
-        if is_zero.shape[-1]:
-            gradient = gradient.masked_fill(is_zero.unsqueeze(-1), 0)
-        return (gradient,)
+        det, LU, order, mantissa, notes, _ = saved.outputs
+        (cotangent,) = cotangents
+        factors = PackedLU(LU, order)
+        if not notes.shape[-1]:
+            return (strategy.own("det_backward", _backward, factors, cotangent * det.conj()),)
+        scale = cotangent * mantissa.squeeze(-1).conj()
+        gradient = strategy.own("det_backward", _backward, factors, scale)
+        gradient = times_power_of_two(gradient, notes[..., :1].unsqueeze(-1))
+        of_hard = Diagonalized.adjugate_adjoint
+        return (_with_hard(gradient, notes[..., 2], saved.matrix, cotangent, of_hard),)
 
     def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
-        _, LU, order, columns, _, _ = at.outputs
-        N, M = bordered_det.border(LU, order, columns)
-        pullback = torch.func.vjp(lambda A: bordered_det.determinant(A, N, M), *at.inputs)[1]
-        gradients: Tensors = pullback(*cotangents)
+        det, *_, shape = at.outputs
+        if shape.shape[-2]:
+            return (smooth_det.det_gradient(at.matrix, shape.shape[-2], *cotangents),)
+        value = det.detach()
+
+        def det_of(A: Tensor) -> Tensor:
+            # As accurate as the value itself, while exp(log|det|) loses what the logarithm has.
+            found = smooth_det.regular_det(A)
+            return value * (found / found.detach())
+
+        gradients: Tensors = torch.func.vjp(det_of, at.matrix)[1](*cotangents)
         return gradients
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
@@ -96,34 +111,88 @@ class _Det(Rule):
 
 @dataclass(frozen=True)
 class _Slogdet(Rule):
-    """Outputs: sign, log|det|, packed LU, inverse row order."""
+    """Outputs: sign, log|det|, packed LU, inverse row order, and how hard the matrices are.
+
+    The last are of `factors.determinant`, (..., 1); or (..., 0) where none is.
+    """
 
     name = "slogdet"
     differentiable = 2
+    unread = (1,)
 
     def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, None]:
-        LU, pivots, _ = torch.linalg.lu_factor_ex(inputs[0])
-        sign, logabsdet = formula.slogdet(LU, pivots)
-        return (sign, logabsdet, LU, inverse_order(pivots, LU.shape[-1])), None
+        (A,) = inputs
+        LU, pivots, _ = lu_factor_ex(A)
+        mantissa, notes, order = determinant(A, LU, pivots)
+        kept = notes.new_empty(*mantissa.shape, 0)
+        if not int(notes.count_nonzero()):
+            return (mantissa.sgn(), mantissa.abs().log(), LU, order, kept), None
+        exponent, _, difficulty = notes.unbind(-1)
+        if bool(difficulty.any()):
+            kept, LU = difficulty.unsqueeze(-1), _usable(LU, difficulty)
+            hard = _is_hard(difficulty)
+            if bool(hard.any()):
+                mantissa[hard], exponent[hard] = diagonalize(A[hard]).det()
+        mantissa, more = split(mantissa)
+        modulus = mantissa.abs()
+        logabsdet = modulus.log() + (exponent + more).to(modulus.dtype) * math.log(2)
+        return (mantissa.sgn(), logabsdet, LU, order, kept), None
 
     def backward(
         self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
     ) -> Gradients:
-        sign, _, LU, order = saved.outputs
-        raise_if_singular(sign == 0, strategy.name, "log|det| has no gradient there; det has")
+        sign, _, LU, order, difficulty = saved.outputs
+        is_singular = sign == 0
+        if bool(is_singular.any()):  # or NaN, whose sign is zero in torch
+            is_singular &= difficulty.squeeze(-1) != NOT_FINITE
+            raise_if_singular(is_singular, strategy.name, "log|det| has no gradient there; det has")
         scale = formula.slogdet_scale(sign, *cotangents)
-        return (strategy.own("det_backward", _backward, PackedLU(LU, order), scale),)
+        gradient = strategy.own("det_backward", _backward, PackedLU(LU, order), scale)
+        if difficulty.shape[-1]:
+            of_hard = Diagonalized.inverse_adjoint
+            gradient = _with_hard(gradient, difficulty.squeeze(-1), saved.matrix, scale, of_hard)
+        return (gradient,)
 
     def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
         scale = formula.slogdet_scale(at.result, *cotangents)
-        return (scale[..., None, None] * torch.linalg.inv(at.matrix).mH,)
+        return (scale[..., None, None] * self._inverse(at).mH,)
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
         sign = at.result
-        trace = (torch.linalg.inv(at.matrix).mT * only(tangents)).sum((-2, -1))
+        trace = (self._inverse(at).mT * only(tangents)).sum((-2, -1))
         if not sign.is_complex():
             return torch.zeros_like(sign), trace
         return 1j * trace.imag * sign, trace.real
+
+    def _inverse(self, at: Saved) -> Tensor:
+        *_, difficulty = at.outputs
+        if difficulty.shape[-1]:
+            return smooth_det.inverse(at.matrix)
+        return torch.linalg.inv(at.matrix)
+
+
+def _is_hard(difficulty: Tensor) -> Tensor:
+    return (difficulty != 0) & (difficulty != NOT_FINITE)
+
+
+def _usable(LU: Tensor, difficulty: Tensor) -> Tensor:
+    """The factors with an identity in place of those that a strategy should not see."""
+    identity = torch.eye(LU.shape[-1], dtype=LU.dtype, device=LU.device)
+    return torch.where((difficulty != 0)[..., None, None], identity, LU)
+
+
+def _with_hard(
+    gradient: Tensor,
+    difficulty: Tensor,
+    A: Tensor,
+    scale: Tensor,
+    of_hard: Callable[[Diagonalized, Tensor], Tensor],
+) -> Tensor:
+    """The gradient with those of the hard matrices put in, and NaN where one is not finite."""
+    hard = _is_hard(difficulty)
+    if bool(hard.any()):
+        gradient[hard] = of_hard(diagonalize(A[hard]), scale[hard])
+    return gradient.masked_fill((difficulty == NOT_FINITE)[..., None, None], torch.nan)
 
 
 def det(A: Tensor, *, strategy: StrategyChoice = "auto") -> Tensor:
@@ -147,10 +216,9 @@ def det(A: Tensor, *, strategy: StrategyChoice = "auto") -> Tensor:
         >>> A.grad.round(decimals=4).tolist()
         [[4.0, -2.0], [-2.0, 1.0]]
     """
-    (chosen,) = choose(strategy, "det", A)
+    (chosen,) = choose(strategy, "det", A, square=True)
     if chosen.forward_is_differentiable:
         return torch.linalg.det(A)
-    require_float_matrix("det", A, square=True)
     return run(_Det(), chosen, A)[0]
 
 
@@ -174,10 +242,9 @@ def slogdet(A: Tensor, *, strategy: StrategyChoice = "auto") -> SlogdetResult:
         >>> slogdet(torch.tensor([[-1.0]]), strategy="triangular_solve")
         SlogdetResult(sign=tensor(-1.), logabsdet=tensor(0.))
     """
-    (chosen,) = choose(strategy, "det", A)
+    (chosen,) = choose(strategy, "det", A, square=True)
     if chosen.forward_is_differentiable:
         return SlogdetResult(*torch.linalg.slogdet(A))
-    require_float_matrix("slogdet", A, square=True)
     return SlogdetResult(*run(_Slogdet(), chosen, A)[:2])
 
 
@@ -194,6 +261,18 @@ def _exact_slogdet(problem: Problem) -> tuple[Matrix, ...]:
     return (slogdet_gradient(*problem.operands),)
 
 
+def _exact_result(problem: Problem) -> tuple[Matrix, ...]:
+    from strategies.exact.results import det_result
+
+    return det_result(problem)
+
+
+def _exact_slogdet_result(problem: Problem) -> tuple[Matrix, ...]:
+    from strategies.exact.results import slogdet_result
+
+    return slogdet_result(problem)
+
+
 def _slogdet_outputs(result: SlogdetResult) -> tuple[Tensor, ...]:
     """The sign of a real determinant is constant wherever log|det| has a gradient."""
     return tuple(result) if result.sign.is_complex() else (result.logabsdet,)
@@ -205,6 +284,7 @@ RECORDS = (
         function=det,
         output_shapes=lambda matrix: [matrix[:-2]],
         exact=_exact,
+        exact_result=_exact_result,
         cells=grids.SQUARE,
         square=True,
     ),
@@ -214,6 +294,7 @@ RECORDS = (
         outputs=_slogdet_outputs,
         output_shapes=lambda matrix: [matrix[:-2]] * 2,
         exact=_exact_slogdet,
+        exact_result=_exact_slogdet_result,
         cells=grids.SQUARE,
         square=True,
         needs_full_rank=True,

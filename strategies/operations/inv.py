@@ -10,12 +10,13 @@ import torch
 from torch import Tensor
 
 from strategies import grids
-from strategies.autograd.choice import StrategyChoice, choose, require_float_matrix
+from strategies.autograd.choice import StrategyChoice, choose, first_that_can
 from strategies.autograd.nodes import run
-from strategies.autograd.rule import Gradients, Rule, Tensors, only
+from strategies.autograd.rule import Gradients, Tensors, only
 from strategies.factors import Dense
 from strategies.formulas import solve as formula
 from strategies.interface import Saved, Strategy
+from strategies.operations.homogeneous import Homogeneous
 from strategies.operations.record import Operation
 from strategies.pseudo_inverse import PseudoInverse
 
@@ -36,14 +37,15 @@ def _backward(_: Strategy, saved: Saved, cotangent: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class _Inv(Rule):
+class _Inv(Homogeneous):
     name = "inv"
+    degrees = (-1,)
 
-    def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:
+    def compute(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:
         result, inverse = strategy.own("inv_forward", _forward, *inputs)
         return (result,), inverse
 
-    def backward(
+    def gradients(
         self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
     ) -> Gradients:
         return (strategy.own("inv_backward", _backward, saved, *cotangents),)
@@ -68,17 +70,21 @@ def inv(A: Tensor, *, strategy: StrategyChoice = "auto") -> Tensor:
         A⁻¹, (..., n, n).
 
     Raises:
-        torch.linalg.LinAlgError: a matrix is singular.
+        torch.linalg.LinAlgError: a matrix is singular; or elements grow so much in its elimination that
+            digits are lost, and the strategy eliminates ("auto" takes another then).
         RuntimeError: A is not a batch of square float matrices.
 
     Example:
         >>> inv(torch.tensor([[4.0]]), strategy="explicit_inverse")
         tensor([[0.2500]])
     """
-    (chosen,) = choose(strategy, "inv", A)
+    candidates = choose(strategy, "inv", A, square=True, any_rank=True)
+    return first_that_can(candidates, lambda chosen: _inv(chosen, A))
+
+
+def _inv(chosen: Strategy, A: Tensor) -> Tensor:
     if chosen.forward_is_differentiable:
         return torch.linalg.inv(A)
-    require_float_matrix("inv", A, square=True)
     return run(_Inv(), chosen, A)[0]
 
 
@@ -88,11 +94,19 @@ def _exact(problem: Problem) -> tuple[Matrix, ...]:
     return (inv_gradient(*problem.operands),)
 
 
+def _exact_result(problem: Problem) -> tuple[Matrix, ...]:
+    from strategies.exact.results import inv_result
+
+    return inv_result(problem)
+
+
 RECORDS = (
     Operation(
         name="inv",
         function=inv,
         exact=_exact,
+        exact_result=_exact_result,
+        falls_back=True,
         cells=grids.SQUARE,
         square=True,
         needs_full_rank=True,

@@ -15,15 +15,14 @@ from strategies.autograd.choice import (
     StrategyChoice,
     choose,
     first_that_can,
-    require_float_matrix,
-    require_same_kind,
 )
 from strategies.autograd.nodes import run
-from strategies.autograd.rule import Gradients, Rule, Tensors
-from strategies.errors import UnsupportedError, raise_if_not_finite
+from strategies.autograd.rule import Gradients, Tensors
+from strategies.errors import UnsupportedError
 from strategies.factors import Dense
 from strategies.formulas import lstsq as formula
-from strategies.interface import Saved, Strategy, Tolerance
+from strategies.interface import Saved, Strategy, Tolerance, settled
+from strategies.operations.homogeneous import Homogeneous, times_power_of_two
 from strategies.operations.pinv import pinv
 from strategies.operations.record import Operation, Shape
 from strategies.policy import BASELINE
@@ -61,7 +60,7 @@ def _backward(
 
 
 @dataclass(frozen=True)
-class _Lstsq(Rule):
+class _Lstsq(Homogeneous):
     """Outputs: solution, rank, singular values (empty where not computed), whether residuals exist.
 
     The last by a shape, which, unlike a value, can be asked for under `vmap`.
@@ -69,19 +68,24 @@ class _Lstsq(Rule):
 
     name = "lstsq"
     arity = 2
+    degrees = (-1, 1)
+    refuses_nan = True
 
-    rcond: float | None = None
+    rcond: Tolerance = None
 
-    def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:
+    def restored(self, outputs: Tensors, exponents: Tensor) -> Tensors:
+        rank, values, has_residuals = outputs
+        return rank, times_power_of_two(values.unsqueeze(-1), exponents).squeeze(-1), has_residuals
+
+    def compute(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:
         A, B = inputs
         X, inverse = strategy.own("lstsq_forward", _forward, A, B, rtol=self.rcond)
         m, n = A.shape[-2:]
         has_residuals = A.new_empty(*A.shape[:-2], int(m > n and inverse.full_column_rank))
         values = _singular_values(inverse, A)
-        raise_if_not_finite(X, A)
         return (X, inverse.rank, values, has_residuals), inverse
 
-    def backward(
+    def gradients(
         self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
     ) -> Gradients:
         return strategy.own("lstsq_backward", _backward, saved, *cotangents, need_matrix=needed[0])
@@ -123,7 +127,8 @@ def lstsq(
 
     Args:
         A: (..., m, n).
-        B: (..., m, k), or (..., m) with the batch shape of A.
+        B: (..., m, k), in a batch of as many dimensions, each of the same size or 1; or (..., m) with
+            the batch shape of A.
         rcond: singular values up to rcond·σ₁ count as zero; None: max(m, n)·ε.
         driver: LAPACK's drivers are PyTorch's own: "native" alone takes one, and "auto" becomes it.
         strategy: a name from `strategies.available()`, a `Strategy`, or "auto".
@@ -152,18 +157,18 @@ def lstsq(
 def _lstsq(
     chosen: Strategy, A: Tensor, B: Tensor, rcond: float | None, driver: str | None
 ) -> LstsqResult:
-    if chosen.forward_is_differentiable:
+    if chosen.forward_is_differentiable or not _fit(A, B):
         return LstsqResult(*torch.linalg.lstsq(A, B, rcond=rcond, driver=driver))
     if driver is not None:
         raise UnsupportedError(
             f"linalg.lstsq: strategy '{chosen.name}' has no LAPACK drivers; "
             f"driver='{driver}' needs strategy='native'"
         )
-    require_float_matrix("lstsq", A)
-    _require_matching(A, B)
-    is_vector = B.ndim == A.ndim - 1
+    is_vector = B.ndim < A.ndim
     rhs = B.unsqueeze(-1) if is_vector else B
-    X, rank, singular_values, has_residuals = run(_Lstsq(rcond), chosen, A, rhs)
+    if A.shape[:-2] != rhs.shape[:-2]:
+        return _lstsq_broadcast(chosen, A, B, rcond)
+    X, rank, singular_values, has_residuals = run(_Lstsq(settled(rcond)), chosen, A, rhs)
     residuals = X.new_empty(0, dtype=X.dtype.to_real())
     if has_residuals.shape[-1]:
         residuals = (rhs - A @ X).abs().square().sum(-2)
@@ -174,15 +179,25 @@ def _lstsq(
     return LstsqResult(X, residuals, rank, singular_values)
 
 
-def _require_matching(A: Tensor, B: Tensor) -> None:
-    require_same_kind("lstsq", A, B)
-    is_vector = B.ndim == A.ndim - 1
-    fits = B.shape == A.shape[:-1] if is_vector else B.shape[:-1] == A.shape[:-1]
-    if not fits or B.ndim < A.ndim - 1:
-        raise RuntimeError(
-            f"linalg.lstsq: B must be (..., m, k) or (..., m) with the batch shape and the m of A: "
-            f"A is {tuple(A.shape)}, B is {tuple(B.shape)}"
-        )
+def _lstsq_broadcast(chosen: Strategy, A: Tensor, B: Tensor, rcond: float | None) -> LstsqResult:
+    # What is known of A is not repeated, as in torch.
+    own = tuple(map(slice, A.shape[:-2]))
+    batch = torch.broadcast_shapes(A.shape[:-2], B.shape[:-2])
+    A, B = (each.expand(*batch, *each.shape[-2:]) for each in (A, B))
+    X, residuals, rank, values = _lstsq(chosen, A, B, rcond, None)
+    return LstsqResult(X, residuals, rank[own], values[own] if values.ndim > 1 else values)
+
+
+def _fit(A: Tensor, B: Tensor) -> bool:
+    """Whether B is of vectors, or of matrices in a batch of which each size is that of A or 1."""
+    if B.ndim < A.ndim:
+        return B.shape == A.shape[:-1]
+    sizes = zip(A.shape[:-2], B.shape[:-2], strict=False)
+    return (
+        A.ndim == B.ndim
+        and A.shape[-2] == B.shape[-2]
+        and all(a == b or 1 in (a, b) for a, b in sizes)
+    )
 
 
 def _exact(problem: Problem) -> tuple[Matrix, ...]:
@@ -197,6 +212,12 @@ def _output_shapes(matrix: Shape, rhs: Shape) -> list[Shape]:
     return [(*batch, n, *rhs[len(batch) + 1 :])]
 
 
+def _exact_result(problem: Problem) -> tuple[Matrix, ...]:
+    from strategies.exact.results import lstsq_result
+
+    return lstsq_result(problem)
+
+
 RECORDS = (
     Operation(
         name="lstsq",
@@ -204,6 +225,8 @@ RECORDS = (
         outputs=lambda result: (result.solution,),
         output_shapes=_output_shapes,
         exact=_exact,
+        exact_result=_exact_result,
+        falls_back=True,
         cells=grids.LSTSQ,
         arity=2,
         truncates=True,

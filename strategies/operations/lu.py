@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,15 +12,18 @@ from torch import Tensor
 
 from strategies import grids
 from strategies.amplification import lu_amplification
-from strategies.autograd.choice import StrategyChoice, choose, require_float_matrix
+from strategies.autograd.choice import StrategyChoice, choose
 from strategies.autograd.nodes import run
 from strategies.autograd.rule import Gradients, Rule, Tensors, only
 from strategies.errors import LinAlgError
 from strategies.factors import PackedLU, Triangular
 from strategies.factors.canonical_lu import canonical
+from strategies.factors.elimination import lu_factor_ex as eliminate
+from strategies.factors.lu_rank import UNDECIDED
 from strategies.factors.pivots import order_of
 from strategies.formulas import lu as formula
 from strategies.interface import Saved, Strategy
+from strategies.operations.homogeneous import is_moderate, largest_entries, times_power_of_two
 from strategies.operations.record import Operation, Shape
 
 if TYPE_CHECKING:
@@ -59,7 +63,7 @@ def _backward(strategy: Strategy, factors: PackedLU, cotangent: Tensor) -> Tenso
 
 @dataclass(frozen=True)
 class _LUFactor(Rule):
-    """Outputs: packed LU, LAPACK pivots, info, inverse row order, rank, whether a pivot may be zero."""
+    """Outputs: packed LU, LAPACK pivots, info, inverse row order, rank, whether that was in doubt."""
 
     name = "lu_factor"
 
@@ -67,7 +71,7 @@ class _LUFactor(Rule):
     check_errors: bool = False
 
     def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, None]:
-        LU, pivots, info = torch.linalg.lu_factor_ex(inputs[0], pivot=self.pivot)
+        LU, pivots, info = eliminate(inputs[0], pivot=self.pivot)
         if self.check_errors:  # here and not by the caller, who under `vmap` cannot see values
             _raise_for_info(info)
         LU, pivots, order, rank, is_suspect = canonical(LU, pivots)
@@ -78,34 +82,69 @@ class _LUFactor(Rule):
     ) -> Gradients:
         LU, _, _, order, rank, is_suspect = saved.outputs
         (cotangent,) = cotangents
-        # Of canonical form the trailing pivots are zero, too.
-        if bool(is_suspect.any()) and not bool(LU.diagonal(dim1=-2, dim2=-1).all()):
+        is_usual = not bool(is_suspect.any())
+        is_near_one = is_moderate(saved.matrix) and is_moderate(cotangent)
+        if not is_near_one:
+            LU, cotangent, exponents = _near_one(LU, cotangent)
+        if not is_usual:
+            _refuse_undecided(rank)
             LU, cotangent = formula.extend(LU, rank), formula.mask_trailing(cotangent, rank)
-            _refuse_zero_pivots(LU)
-        return (strategy.own("lu_backward", _backward, PackedLU(LU, order), cotangent),)
+        gradient = strategy.own("lu_backward", _backward, PackedLU(LU, order), cotangent)
+        if not is_near_one:
+            gradient = times_power_of_two(gradient, exponents)
+        return (gradient if is_usual else _with_nan(gradient, rank),)
 
     def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
         LU, _, _, order, rank, _ = at.outputs
         rows = formula.backward(
             Triangular, formula.extend(LU, rank), formula.mask_trailing(cotangents[0], rank)
         )
-        return (formula.permute_rows(rows, order),)
+        return (_with_nan(formula.permute_rows(rows, order), rank),)
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
         LU, _, _, order, rank, _ = at.outputs
         rows = formula.permute_rows(only(tangents), order_of(order))
-        result = formula.jvp(Triangular, formula.extend(LU, rank), rows)
-        return (formula.mask_trailing(result, rank),)
+        result = formula.mask_trailing(
+            formula.jvp(Triangular, formula.extend(LU, rank), rows), rank
+        )
+        return (_with_nan(result, rank),)
 
 
-def _refuse_zero_pivots(LU: Tensor) -> None:
-    zero = LU.diagonal(dim1=-2, dim2=-1) == 0
-    if bool(zero.any()):
-        where = tuple(int(i) for i in zero.nonzero()[0])
-        batch = f" of batch index {where[:-1]}" if len(where) > 1 else ""
+def _near_one(LU: Tensor, cotangent: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Factors and cotangent without far powers of two, and that to be restored to the gradient.
+
+    Of 2^e A the factors are L and 2^e U; so the gradient at A for (L̄, Ū) is 2^-e times that at 2^-e A
+    for (L̄, 2^e Ū), and linear in those.
+    """
+    L, U, L_bar, U_bar = LU.tril(-1), LU.triu(), cotangent.tril(-1), cotangent.triu()
+    of_U, of_L_bar, of_U_bar = (_exponents(each) for each in (U, L_bar, U_bar))
+    of_cotangent = torch.maximum(of_L_bar, of_U_bar + of_U)
+    near = times_power_of_two(L_bar, -of_cotangent) + times_power_of_two(U_bar, of_U - of_cotangent)
+    return L + times_power_of_two(U, -of_U), near, of_cotangent - of_U
+
+
+def _exponents(matrices: Tensor) -> Tensor:
+    """Of the largest entry of each matrix; that of zero is below all others."""
+    sizes = largest_entries(matrices)
+    return torch.where(sizes > 0, torch.frexp(sizes)[1], -(2**14))
+
+
+def _with_nan(derivative: Tensor, rank: Tensor) -> Tensor:
+    """NaN for the matrices that have no rank: of a `vmap` nobody can look whether there are any."""
+    return derivative.masked_fill((rank < 0)[..., None, None], math.nan)
+
+
+def _refuse_undecided(rank: Tensor) -> None:
+    undecided = rank == UNDECIDED
+    if bool(undecided.any()):
+        batch = f" (batch index {int(undecided.flatten().nonzero()[0])})" if rank.ndim else ""
         raise LinAlgError(
-            f"pivot {where[-1]}{batch} is zero though later columns are not: the leading columns are "
-            "linearly dependent, and LU with row pivoting is not differentiable there"
+            f"the rank is not determined{batch}: a pivot is no larger than rounding errors may make it, "
+            "but what is left after the pivots before it is more than rounding errors. So the leading "
+            "columns are linearly dependent, or the matrix is of lower rank, to working precision, "
+            "and LU with row pivoting has no gradient that the matrix determines. A matrix changed by "
+            "more than rounding errors has one; so has double precision, if that is not used yet; "
+            "pinv and lstsq have gradients at any rank (strategy 'qr_pinv')"
         )
 
 
@@ -116,7 +155,9 @@ def lu_factor(
 
     As `torch.linalg.lu_factor`. Where A is rank-deficient to roundoff, the trailing block of the
     factors, in which the pivoting is noise, is put in canonical form (zero, rows unswapped), and
-    the gradient is the one along perturbations that keep the rank.
+    the gradient is the one along perturbations that keep the rank. Where roundoff leaves the rank
+    open, or the leading columns are linearly dependent, the factors are PyTorch's, the backward
+    raises, and forward mode gives NaN. NaN and infinity in A are passed on, as PyTorch does.
 
     Args:
         A: (..., m, n), float32, float64, complex64 or complex128.
@@ -127,7 +168,7 @@ def lu_factor(
         LU, (..., m, n), and LAPACK pivots (1-based row swaps), int32 (..., min(m, n)).
 
     Raises:
-        torch.linalg.LinAlgError: a pivot is exactly zero.
+        torch.linalg.LinAlgError: a pivot is exactly zero; or, in the backward, the rank is not determined.
         RuntimeError: A has fewer than two dimensions, or is not floating-point.
 
     Example:
@@ -138,7 +179,6 @@ def lu_factor(
     (chosen,) = choose(strategy, "lu_factor", A)
     if chosen.forward_is_differentiable:
         return LUFactorResult(*torch.linalg.lu_factor(A, pivot=pivot))
-    require_float_matrix("lu_factor", A)
     LU, pivots, *_ = run(_LUFactor(pivot, check_errors=True), chosen, A)
     return LUFactorResult(LU, pivots)
 
@@ -162,7 +202,8 @@ def lu_factor_ex(
         LU and pivots as in `lu_factor`, and info, int32 (...).
 
     Raises:
-        torch.linalg.LinAlgError: a pivot is exactly zero and `check_errors` is set.
+        torch.linalg.LinAlgError: a pivot is exactly zero and `check_errors` is set; or, in the
+            backward, the rank is not determined.
 
     Example:
         >>> lu_factor_ex(torch.zeros(1, 1), strategy="triangular_solve").info
@@ -173,17 +214,17 @@ def lu_factor_ex(
         return LUFactorExResult(
             *torch.linalg.lu_factor_ex(A, pivot=pivot, check_errors=check_errors)
         )
-    require_float_matrix("lu_factor_ex", A)
     LU, pivots, info, *_ = run(_LUFactor(pivot, check_errors), chosen, A)
     return LUFactorExResult(LU, pivots, info)
 
 
 def _raise_for_info(info: Tensor) -> None:
     if bool(info.any()):
-        index = tuple(int(i) for i in (info != 0).nonzero()[0])
-        batch = f"(Batch element {index[0] if len(index) == 1 else index}): " if index else ""
+        index = int(info.flatten().nonzero()[0])
+        batch = f"(Batch element {index}): " if info.ndim else ""
+        pivot = int(info.flatten()[index])
         raise LinAlgError(
-            f"{batch}U[{int(info[index])},{int(info[index])}] is zero and using it "
+            f"{batch}U[{pivot},{pivot}] is zero and using it "
             "on lu_solve would result in a division by zero. If you still want to perform the "
             "factorization, consider calling linalg.lu or linalg.lu_factor_ex"
         )
@@ -203,6 +244,10 @@ def lu(A: Tensor, *, pivot: bool = True, strategy: StrategyChoice = "auto") -> L
     Returns:
         P (..., m, m), L (..., m, k) unit lower trapezoidal, U (..., k, n), k = min(m, n).
 
+    Raises:
+        torch.linalg.LinAlgError: in the backward, the rank is not determined.
+        RuntimeError: A has fewer than two dimensions, or is not floating-point.
+
     Example:
         >>> P, L, U = lu(torch.tensor([[0.0, 2.0], [4.0, 8.0]]), strategy="triangular_solve")
         >>> (P @ L @ U).tolist()
@@ -211,7 +256,6 @@ def lu(A: Tensor, *, pivot: bool = True, strategy: StrategyChoice = "auto") -> L
     (chosen,) = choose(strategy, "lu_factor", A)
     if chosen.forward_is_differentiable:
         return LUResult(*torch.linalg.lu(A, pivot=pivot))
-    require_float_matrix("lu", A)
     LU, _, _, order, *_ = run(_LUFactor(pivot), chosen, A)
     m, n = A.shape[-2:]
     k = min(m, n)
@@ -226,6 +270,7 @@ def lu(A: Tensor, *, pivot: bool = True, strategy: StrategyChoice = "auto") -> L
 def _exact(problem: Problem) -> tuple[Matrix, ...]:
     from strategies.exact.lu import lu_gradient
 
+    problem.check_rank()
     matrix, cotangent = problem.operands
     return (lu_gradient(matrix, cotangent, cotangent, problem.rank, problem.order),)
 
@@ -233,6 +278,7 @@ def _exact(problem: Problem) -> tuple[Matrix, ...]:
 def _exact_unpacked(problem: Problem) -> tuple[Matrix, ...]:
     from strategies.exact.lu import lu_gradient
 
+    problem.check_rank()
     matrix, of_lower, of_upper = problem.operands
     return (lu_gradient(matrix, of_lower, of_upper, problem.rank, problem.order),)
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import torch
 from torch import Tensor
 
 from strategies import grids
-from strategies.autograd.choice import StrategyChoice, choose, first_that_can, require_float_matrix
+from strategies.autograd.choice import StrategyChoice, choose, first_that_can
 from strategies.autograd.nodes import run
-from strategies.autograd.rule import Gradients, Rule, Tensors, only
-from strategies.errors import raise_if_not_finite
+from strategies.autograd.rule import Gradients, Tensors, only
 from strategies.factors import Dense
 from strategies.formulas import pinv as formula
-from strategies.interface import Saved, Strategy, Tolerance
+from strategies.interface import Saved, Strategy, Tolerance, settled
+from strategies.operations.homogeneous import Homogeneous, times_power_of_two
 from strategies.operations.record import Operation, Shape
 from strategies.pseudo_inverse import PseudoInverse
 
@@ -39,20 +40,29 @@ def _backward(_: Strategy, saved: Saved, cotangent: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class _Pinv(Rule):
+class _Pinv(Homogeneous):
     name = "pinv"
+    degrees = (-1,)
+    refuses_nan = True
 
     rtol: Tolerance = None
     atol: Tolerance = None
 
-    def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:
+    def beside(self, exponents: Tensor) -> Self:
+        if self.atol is None:
+            return self
+        atol = torch.as_tensor(self.atol, dtype=torch.float64, device=exponents.device)
+        shape = torch.broadcast_shapes(atol.shape, exponents.shape)
+        scaled = times_power_of_two(atol.expand(shape)[..., None, None], exponents)
+        return dataclasses.replace(self, atol=scaled[..., 0, 0])
+
+    def compute(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:
         pinv, inverse = strategy.own(
             "pinv_forward", _forward, inputs[0], rtol=self.rtol, atol=self.atol
         )
-        raise_if_not_finite(pinv, inputs[0])
         return (pinv,), inverse
 
-    def backward(
+    def gradients(
         self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
     ) -> Gradients:
         return (strategy.own("pinv_backward", _backward, saved, *cotangents),)
@@ -81,7 +91,7 @@ def pinv(
 
     Args:
         A: (..., m, n), float32, float64, complex64 or complex128.
-        atol: singular values up to atol count as zero; a float or a tensor of the batch shape.
+        atol: singular values up to atol count as zero; a float, or a tensor to broadcast with the batch.
         rtol: singular values up to rtol·σ₁ count as zero; None: max(m, n)·ε, or 0 if atol is given.
         hermitian: A is Hermitian, and only its lower triangle is read.
         strategy: a name from `strategies.available()`, a `Strategy`, or "auto".
@@ -99,10 +109,14 @@ def pinv(
         >>> A.grad.round(decimals=4).flatten()
         tensor([-0.0272, -0.0496])
     """
-    candidates = choose(strategy, "pinv", A, any_rank=True)
+    candidates = choose(strategy, "pinv", A, any_rank=True, square=hermitian)
     if candidates[0].forward_is_differentiable:
         return torch.linalg.pinv(A, atol=atol, rtol=rtol, hermitian=hermitian)
-    require_float_matrix("pinv", A, square=hermitian)
+    atol, rtol = settled(atol), settled(rtol)
+    if A.numel() == 0:
+        atol = rtol = None  # of whatever shape, as in torch
+    if shapes := [each.shape for each in (atol, rtol) if isinstance(each, Tensor)]:
+        A = A.expand(*torch.broadcast_shapes(A.shape[:-2], *shapes), *A.shape[-2:])
     if hermitian:
         lower = A.detach().tril(-1)
         mirrored = lower + lower.mH + torch.diag_embed(A.detach().diagonal(dim1=-2, dim2=-1).real)
@@ -129,12 +143,20 @@ def _output_shapes(matrix: Shape) -> list[Shape]:
     return [(*batch, n, m)]
 
 
+def _exact_result(problem: Problem) -> tuple[Matrix, ...]:
+    from strategies.exact.results import pinv_result
+
+    return pinv_result(problem)
+
+
 RECORDS = (
     Operation(
         name="pinv",
         function=pinv,
         output_shapes=_output_shapes,
         exact=_exact,
+        exact_result=_exact_result,
+        falls_back=True,
         cells=grids.PINV,
         truncates=True,
     ),

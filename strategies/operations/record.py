@@ -29,6 +29,8 @@ class Operation:
         function: takes what the function of that name in `torch.linalg` takes, and `strategy=`.
         exact: the exact gradients of one matrix in ball arithmetic. It imports
             `strategies.exact`, which needs python-flint, when it is called.
+        exact_result: what it returns, its differentiable outputs, likewise; None where that depends on
+            choices of the algorithm.
         cells: where it is measured, by grid.
         outputs: the differentiable outputs among what the function returns; by default all of it.
         output_shapes: their shapes, from those of the inputs; by default that of the last input.
@@ -37,6 +39,7 @@ class Operation:
         truncates: singular values below a tolerance count as zero, and a strategy may refuse
             matrices of deficient rank.
         needs_full_rank: at deficient rank it has no gradient.
+        falls_back: "auto" goes on to a strategy of any rank where the preferred one refuses a matrix.
         pivoted: the gradient depends on the order in which rows were pivoted.
         stem: what the names of a strategy's own methods for it begin with; by default its name.
         answered_by: the operation whose measured cells also answer for it; by default itself.
@@ -48,12 +51,14 @@ class Operation:
     function: Callable[..., Any]
     exact: Callable[[Problem], tuple[Matrix, ...]]
     cells: Cells
+    exact_result: Callable[[Problem], tuple[Matrix, ...]] | None = None
     outputs: Callable[[Any], tuple[Tensor, ...]] = lambda result: (result,)
     output_shapes: Callable[..., list[Shape]] = lambda *inputs: [inputs[-1]]
     arity: int = 1
     square: bool = False
     truncates: bool = False
     needs_full_rank: bool = False
+    falls_back: bool = False
     pivoted: bool = False
     stem: str = ""
     answered_by: str = ""

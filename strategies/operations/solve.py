@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,16 +11,12 @@ import torch
 from torch import Tensor
 
 from strategies import grids
-from strategies.autograd.choice import (
-    StrategyChoice,
-    choose,
-    require_float_matrix,
-    require_same_kind,
-)
+from strategies.autograd.choice import StrategyChoice, choose, first_that_can
 from strategies.autograd.nodes import run
-from strategies.autograd.rule import Gradients, Rule, Tensors
+from strategies.autograd.rule import Gradients, Tensors
 from strategies.formulas import solve as formula
 from strategies.interface import Saved, Strategy
+from strategies.operations.homogeneous import Homogeneous
 from strategies.operations.record import Operation
 from strategies.pseudo_inverse import PseudoInverse
 
@@ -42,15 +39,16 @@ def _backward(
 
 
 @dataclass(frozen=True)
-class _Solve(Rule):
+class _Solve(Homogeneous):
     name = "solve"
     arity = 2
+    degrees = (-1, 1)
 
-    def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:
+    def compute(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:
         X, inverse = strategy.own("solve_forward", _forward, *inputs)
         return (X,), inverse
 
-    def backward(
+    def gradients(
         self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
     ) -> Gradients:
         return strategy.own("solve_backward", _backward, saved, *cotangents, need_matrix=needed[0])
@@ -79,22 +77,25 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, strategy: StrategyChoice =
         X, of the broadcast shape of B.
 
     Raises:
-        torch.linalg.LinAlgError: a matrix is singular.
+        torch.linalg.LinAlgError: a matrix is singular; or elements grow so much in its elimination that
+            digits are lost, and the strategy eliminates ("auto" takes another then).
         RuntimeError: shapes or dtypes do not fit together.
 
     Example:
         >>> solve(torch.tensor([[2.0]]), torch.tensor([4.0]), strategy="triangular_solve")
         tensor([2.])
     """
-    (chosen,) = choose(strategy, "solve", A, B)
-    if chosen.forward_is_differentiable:
+    candidates = choose(strategy, "solve", A, B, square=True, any_rank=True)
+    return first_that_can(candidates, lambda chosen: _solve(chosen, A, B, left))
+
+
+def _solve(chosen: Strategy, A: Tensor, B: Tensor, left: bool) -> Tensor:
+    if chosen.forward_is_differentiable or not _fit(A, B, left):
         return torch.linalg.solve(A, B, left=left)
-    require_float_matrix("solve", A, square=True)
-    is_vector = B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1])
+    is_vector = _is_vector(A, B)
     rhs = B.unsqueeze(-1) if is_vector else B
-    _require_matching(A, B, rhs, left=left or is_vector, is_vector=is_vector, asked_left=left)
     if not left:
-        return solve(A.mT, rhs.mT, strategy=chosen).mT
+        return _solve(chosen, A.mT, rhs.mT, True).mT
     X = _solve_broadcast(chosen, A, rhs)
     return X.squeeze(-1) if is_vector else X
 
@@ -108,26 +109,20 @@ def _solve_broadcast(strategy: Strategy, A: Tensor, B: Tensor) -> Tensor:
         A, B = A.expand(*batch, n, n), B.expand(*batch, n, k)
         return run(_Solve(), strategy, A, B)[0]
     # One matrix for a batch of right-hand sides: all their columns at once.
-    columns = B.movedim(-2, 0).reshape(n, -1)
+    columns = B.movedim(-2, 0).reshape(n, math.prod(batch) * k)
     X = run(_Solve(), strategy, A, columns)[0]
     return X.reshape(n, *batch, k).movedim(0, -2)
 
 
-def _require_matching(
-    A: Tensor, B: Tensor, rhs: Tensor, *, left: bool, is_vector: bool, asked_left: bool
-) -> None:
-    require_same_kind("solve", A, B)
-    if is_vector and not asked_left:
-        raise RuntimeError(
-            "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. "
-            "In this case linalg.solve is equivalent to B / A.squeeze(-1)"
-        )
-    if rhs.ndim < 2 or rhs.shape[-2 if left else -1] != A.shape[-1]:
-        raise RuntimeError(
-            f"linalg.solve: Incompatible shapes of A and B for the equation "
-            f"{'AX = B' if left else 'XA = B'} ({A.shape[-2]}x{A.shape[-1]} and "
-            f"{'x'.join(map(str, rhs.shape[-2:]))})"
-        )
+def _is_vector(A: Tensor, B: Tensor) -> bool:
+    return B.ndim == 1 or B.shape == A.shape[:-1]
+
+
+def _fit(A: Tensor, B: Tensor, left: bool) -> bool:
+    """Whether the rows of B, or its columns, are as many as A has."""
+    if _is_vector(A, B):
+        return left and B.shape[-1] == A.shape[-1]
+    return B.ndim > 1 and B.shape[-2 if left else -1] == A.shape[-1]
 
 
 def _exact(problem: Problem) -> tuple[Matrix, ...]:
@@ -136,11 +131,19 @@ def _exact(problem: Problem) -> tuple[Matrix, ...]:
     return solve_gradient(*problem.operands)
 
 
+def _exact_result(problem: Problem) -> tuple[Matrix, ...]:
+    from strategies.exact.results import solve_result
+
+    return solve_result(problem)
+
+
 RECORDS = (
     Operation(
         name="solve",
         function=solve,
         exact=_exact,
+        exact_result=_exact_result,
+        falls_back=True,
         cells=grids.SOLVE,
         arity=2,
         square=True,

@@ -27,3 +27,8 @@ def test_scale_does_not_matter(scale: float) -> None:
 @pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0)])
 def test_empty_matrices_have_rank_zero(shape: tuple[int, int]) -> None:
     assert rank_profile(np.zeros(shape)) == ([], [])
+
+
+def test_an_entry_that_one_prime_divides_counts() -> None:
+    assert rank_profile(np.diag([1.0, 2.0**31 - 19, 0.0])) == ([0, 1], [0, 1])
+    assert rank_profile(np.diag([1.0, 2.0**31 - 99, 0.0])) == ([0, 1], [0, 1])

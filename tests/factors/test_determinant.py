@@ -1,36 +1,95 @@
-"""Determinants from LU factors, compiled and in operations of torch."""
+"""Determinants from LU factors, compiled and in operations of torch, and what they note."""
 
 import torch
 
-from strategies.factors.determinant import determinant
+from strategies.accuracy import gallery
+from strategies.factors.determinant import (
+    FACTORS_ARE_USELESS,
+    NOT_FINITE,
+    SEVERAL_NEGLIGIBLE,
+    determinant,
+)
+from strategies.formulas.powers_of_two import times_power_of_two
 from strategies.kernels.cpu import inspection
+
+DTYPES = torch.float32, torch.float64, torch.complex64, torch.complex128
+
+
+def determinant_of(A):
+    LU, pivots, _ = torch.linalg.lu_factor_ex(A)
+    return determinant(A, LU, pivots)
+
+
+def notes_of(rows):
+    return determinant_of(torch.tensor(rows, dtype=torch.float64)).notes.tolist()
 
 
 def test_loops_and_library_calls_find_the_same(monkeypatch):
-    for dtype in (torch.float32, torch.float64, torch.complex64, torch.complex128):
-        for batch in ((), (7,), (2, 3), (0,)):
-            LU, pivots, _ = torch.linalg.lu_factor_ex(torch.randn(*batch, 5, 5, dtype=dtype))
+    for dtype in DTYPES:
+        given = [torch.randn(*batch, 5, 5, dtype=dtype) for batch in ((), (7,), (2, 3), (0,))]
+        names = "half_rank", "graded_rows", "wilkinson_growth", "one_tiny_singular_value", "zero"
+        given += [gallery.make(name, (12, 12), dtype, (3,)).matrix for name in names]
+        given += [given[1] * torch.finfo(dtype).tiny, given[1] * (torch.finfo(dtype).max / 16)]
+        given.append(torch.full((2, 2), torch.nan, dtype=dtype))
+        for A in given:
             with monkeypatch.context() as patch:
                 patch.setattr(inspection.determinant, "supports", lambda *_: False)
-                expected = determinant(LU, pivots)
-            found = determinant(LU, pivots)
-            tolerance = 100 * torch.finfo(dtype).eps
-            torch.testing.assert_close(found.det, expected.det, rtol=tolerance, atol=tolerance)
-            assert found.negligible == expected.negligible
+                expected = determinant_of(A)
+            found = determinant_of(A)
+            assert torch.equal(found.notes[..., 1:], expected.notes[..., 1:])
             assert torch.equal(found.inverse_order, expected.inverse_order)
+            # Of hard matrices it is not used. The others may have different exponents.
+            usable = found.notes[..., 2] == 0
+            shift = found.notes[..., 0] - expected.notes[..., 0]
+            mantissa = times_power_of_two(found.mantissa, shift)
+            tolerance = 1000 * torch.finfo(dtype).eps
+            torch.testing.assert_close(
+                mantissa[usable], expected.mantissa[usable], rtol=tolerance, atol=tolerance
+            )
 
 
-def test_negligible_pivots_are_those_of_the_matrix_that_has_most():
-    A = torch.eye(4, dtype=torch.float64).repeat(3, 1, 1)
-    A[1, 3, 3] = A[2, 2, 2] = 1e-9
-    A[2, 3, 3] = 0
-    LU, pivots, _ = torch.linalg.lu_factor_ex(A)
-    assert determinant(LU, pivots).negligible == 2
-    assert determinant(LU[:1], pivots[:1]).negligible == 0
+def test_well_conditioned_matrices_have_nothing_noted_whatever_their_grading():
+    generator = torch.Generator().manual_seed(0)
+    for dtype in DTYPES:
+        A = torch.randn(500, 6, 6, generator=generator, dtype=dtype)
+        graded = A * 2.0 ** -torch.arange(0, 24, 4)
+        assert not determinant_of(A).notes.any()
+        assert not determinant_of(graded).notes[..., 1:].any()
+
+
+def test_pivots_are_negligible_beside_their_row_and_column():
+    assert notes_of([[1.0, 0.0], [0.0, 1e-9]]) == [0, 0, 0]
+    assert notes_of([[1.0, 1.0], [1.0, 1.0 + 1e-9]]) == [0, 1, 0]
+
+
+def test_factors_are_useless_with_a_zero_pivot_or_after_growth():
+    assert notes_of([[2.0, 4.0], [3.0, 6.0]])[2] == FACTORS_ARE_USELESS
+    doubling = gallery.make("wilkinson_growth", (8, 8), torch.float64).matrix
+    assert determinant_of(doubling).notes[2] == FACTORS_ARE_USELESS
+
+
+def test_several_negligible_pivots_are_noted():
+    A = torch.ones(3, 3, dtype=torch.float64) + 1e-12 * torch.randn(3, 3, dtype=torch.float64)
+    assert determinant_of(A).notes[2] == SEVERAL_NEGLIGIBLE
+
+
+def test_one_infinite_or_undefined_entry_anywhere_is_noted():
+    for value in (torch.nan, torch.inf):
+        for position in range(9):
+            A = torch.eye(3).repeat(2, 1, 1)
+            A[1].view(-1)[position] = value
+            assert determinant_of(A).notes[:, 2].tolist() == [0, NOT_FINITE]
+
+
+def test_the_exponent_keeps_products_of_pivots_in_range():
+    A = torch.eye(4, dtype=torch.float64) * 1e120
+    mantissa, notes, _ = determinant_of(A)
+    assert torch.isclose(
+        mantissa.log2() + notes[0], 4 * torch.tensor(1e120, dtype=torch.float64).log2()
+    )
 
 
 def test_the_determinant_of_an_empty_matrix_is_one():
-    LU, pivots, _ = torch.linalg.lu_factor_ex(torch.empty(2, 0, 0))
-    found = determinant(LU, pivots)
-    assert found.det.tolist() == [1, 1]
-    assert found.negligible == 0
+    found = determinant_of(torch.empty(2, 0, 0))
+    assert found.mantissa.tolist() == [1, 1]
+    assert not found.notes.any()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import torch
 from operations import ANY_RANK, OPERATIONS, STRATEGIES, function
@@ -18,48 +20,59 @@ def _call(operation, strategy, A: torch.Tensor) -> object:
     return function(operation, strategy)(*(A, torch.ones_like(A))[: operation.arity])
 
 
-@each_strategy
-def test_a_vector_is_refused_as_torch_refuses_it(strategy):
-    for operation in OPERATIONS:
-        with pytest.raises(RuntimeError, match="at least 2 dimensions"):
-            _call(operation, strategy, torch.ones(3))
+def _refused_as_by_torch(operation, strategy, *inputs: object) -> None:
+    with pytest.raises((RuntimeError, TypeError)) as caught:
+        getattr(torch.linalg, operation.name)(*inputs)
+    words = re.match(r"[^,({]*", str(caught.value))[0]
+    with pytest.raises(caught.type, match=re.escape(words)):
+        operation.function(*inputs, strategy=strategy)
+
+
+BAD = {
+    "a vector": torch.ones(3),
+    "integers": torch.ones(3, 3, dtype=torch.int64),
+    "half": torch.eye(3, dtype=torch.half),
+    "bfloat16": torch.eye(3, dtype=torch.bfloat16),
+    "no tensor": [[1.0]],
+    "nothing": None,
+}
 
 
 @each_strategy
-def test_integers_are_refused(strategy):
+@pytest.mark.parametrize("kind", BAD)
+def test_what_is_no_matrix_gets_the_error_of_torch(strategy, kind):
     for operation in OPERATIONS:
-        with pytest.raises(RuntimeError, match=r"floating point or complex.*int64"):
-            _call(operation, strategy, torch.ones(3, 3, dtype=torch.int64))
+        inputs = (BAD[kind],) * operation.arity
+        _refused_as_by_torch(operation, strategy, *inputs)
 
 
 @each_strategy
 def test_a_square_operation_names_the_shape_that_is_not(strategy):
     for operation in (each for each in OPERATIONS if each.square):
-        with pytest.raises(RuntimeError, match=r"square.*3 by 2"):
-            _call(operation, strategy, torch.ones(3, 2))
+        for batch in ((), (0,)):
+            with pytest.raises(RuntimeError, match=r"square.*3 by 2"):
+                _call(operation, strategy, torch.ones(*batch, 3, 2))
 
 
 @each_strategy
-@pytest.mark.parametrize("operation", [linalg.solve, linalg.lstsq])
-def test_different_dtypes_are_both_named(operation, strategy):
-    with pytest.raises(RuntimeError, match=r"float32.*float64"):
-        operation(torch.eye(3), torch.ones(3, 1, dtype=torch.float64), strategy=strategy)
-
-
-@each_strategy
-@pytest.mark.parametrize("operation", [linalg.solve, linalg.lstsq])
-def test_shapes_that_do_not_fit_are_both_named(operation, strategy):
-    with pytest.raises(RuntimeError, match=r"3.*3.*4"):
-        operation(torch.eye(3), torch.ones(4, 1), strategy=strategy)
+@pytest.mark.parametrize(
+    "B",
+    [torch.ones(3, 1, dtype=torch.float64), torch.ones(4, 1), torch.ones(2, 2, 4), None],
+    ids=["another dtype", "other rows", "another batch", "nothing"],
+)
+def test_a_right_hand_side_that_does_not_fit_gets_the_error_of_torch(strategy, B):
+    for operation in (each for each in OPERATIONS if each.arity == 2):
+        for A in (torch.eye(3), torch.empty(0, 3, 3)):
+            _refused_as_by_torch(operation, strategy, A, B)
 
 
 @each_strategy
 @pytest.mark.parametrize("operation", [linalg.inv, lambda A, **s: linalg.solve(A, A, **s)])
-def test_a_singular_matrix_names_strategy_and_batch_index(operation, strategy):
-    A = torch.eye(2).repeat(3, 1, 1)
-    A[1] = 0
+def test_a_singular_matrix_names_strategy_and_batch_element_as_torch_counts(operation, strategy):
+    A = torch.eye(2).repeat(2, 3, 1, 1)
+    A[1, 1] = 0
 
-    with pytest.raises(torch.linalg.LinAlgError, match=rf"linalg\.\w+:.*'{strategy}'.*index 1"):
+    with pytest.raises(torch.linalg.LinAlgError, match=rf"linalg\.\w+:.*'{strategy}'.*element 4"):
         operation(A, strategy=strategy)
 
 
@@ -71,25 +84,51 @@ def test_rank_deficient_input_names_strategies_that_take_it(strategy):
         linalg.lstsq(DEFICIENT, DEFICIENT, strategy=strategy)
 
 
-@each_strategy
-@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
-@pytest.mark.parametrize("operation", [linalg.pinv, lambda A, **s: linalg.lstsq(A, A, **s)])
-def test_pinv_and_lstsq_of_non_finite_entries_raise(operation, bad, strategy):
-    A = torch.ones(4, 2, dtype=torch.float64)
-    A[0, 0] = bad
+def _with_entry(entry: float) -> torch.Tensor:
+    """A batch of two, of which the second has the entry."""
+    A = torch.randn(2, 4, 4, dtype=torch.float64)
+    A[1, 2, 3] = entry
+    return A
 
-    with pytest.raises(torch.linalg.LinAlgError):
-        operation(A, strategy=strategy)
+
+@each_strategy
+def test_pinv_and_lstsq_of_nan_raise_as_in_torch(strategy):
+    A = _with_entry(float("nan"))
+    for call in (linalg.pinv, lambda A, **by: linalg.lstsq(A, A, **by)):
+        with pytest.raises(torch.linalg.LinAlgError):
+            call(A, strategy=strategy)
+
+
+@each_strategy
+def test_solve_and_inv_of_nan_are_nan_where_it_is(strategy):
+    A = _with_entry(float("nan"))
+    for call in (linalg.inv, lambda A, **by: linalg.solve(A, A, **by)):
+        result = call(A, strategy=strategy)
+        assert result[0].isfinite().all()
+        assert result[1].isnan().all()
+
+
+@each_strategy
+def test_what_is_made_of_inf_is_nan(strategy):
+    A = _with_entry(float("inf"))
+    results = [linalg.pinv(A, strategy=strategy), linalg.inv(A, strategy=strategy)]
+    results += [
+        linalg.lstsq(A, A, strategy=strategy).solution,
+        linalg.solve(A, A, strategy=strategy),
+    ]
+    for result in results:
+        assert result[0].isfinite().all()
+        assert result[1].isnan().all()
 
 
 @each_strategy
 def test_lu_factor_of_a_zero_matrix_raises_as_in_torch_and_the_ex_form_reports(strategy):
-    A = torch.zeros(2, 3, 3)
-    A[0] = torch.eye(3)
+    A = torch.zeros(1, 2, 3, 3)
+    A[0, 0] = torch.eye(3)
 
-    with pytest.raises(torch.linalg.LinAlgError, match="Batch element 1"):
+    with pytest.raises(torch.linalg.LinAlgError, match=r"Batch element 1\).*U\[1,1\]"):
         linalg.lu_factor(A, strategy=strategy)
-    assert linalg.lu_factor_ex(A, strategy=strategy).info.tolist() == [0, 1]
+    assert linalg.lu_factor_ex(A, strategy=strategy).info.tolist() == [[0, 1]]
     with pytest.raises(torch.linalg.LinAlgError):
         linalg.lu_factor_ex(A, check_errors=True, strategy=strategy)
 

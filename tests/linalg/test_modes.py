@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 import torch
-from operations import DTYPES, function, inputs_of, own_strategies, pairs
+from operations import DTYPES, OPERATIONS, function, inputs_of, own_strategies, pairs
 from torch.utils.checkpoint import checkpoint
 
 from strategies import linalg
@@ -229,6 +229,25 @@ def test_inference_mode_and_inputs_that_require_no_gradient(operation, strategy,
 
     assert not call(*inputs).requires_grad
     torch.testing.assert_close(value, call(*inputs))
+
+
+@pytest.mark.parametrize("strategy", ["triangular_solve", "qr_pinv", "svd_truncated_pinv"])
+def test_numpy_takes_what_inference_mode_returns(strategy):
+    A = torch.randn(2, 3, dtype=torch.complex128)
+    with torch.inference_mode():
+        value = linalg.pinv(A, strategy=strategy)
+
+    assert not value.is_conj()
+    assert value.numpy().shape == (3, 2)
+
+
+def test_meta_tensors_are_left_to_pytorch():
+    have_meta_kernels = [each for each in OPERATIONS if each.name != "lstsq"]
+    for operation in have_meta_kernels:
+        A = torch.empty(2, 3, 3, device="meta", requires_grad=True)
+        outputs = function(operation, "auto")(*(A, A)[: operation.arity])
+        sum(value.abs().sum() for value in outputs).backward()
+        assert A.grad.shape == A.shape
 
 
 @pytest.mark.parametrize("strategy", ["triangular_solve", "qr_pinv", "svd_truncated_pinv"])

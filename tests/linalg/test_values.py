@@ -83,6 +83,8 @@ def test_lu_of_a_product_of_any_rank_is_that_of_torch_up_to_the_rank():
         ((4, 1, 3, 3), (5, 3, 2)),
         ((4, 3, 3), (4, 3, 2)),
         ((0, 3, 3), (3, 2)),
+        ((0, 0), (4, 0, 2)),
+        ((0, 0), (2, 3, 0, 0)),
     ],
 )
 def test_solve_broadcasts_as_torch_does(left, A_shape, B_shape):
@@ -110,6 +112,24 @@ def test_solve_takes_vectors_as_torch_does(A_shape, B_shape):
     B = torch.randn(B_shape, dtype=torch.float64)
 
     torch.testing.assert_close(linalg.solve(A, B, strategy=strategy), torch.linalg.solve(A, B))
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_lstsq_broadcasts_batches_of_size_one_as_torch_does(strategy):
+    for A_batch, B_batch in [((3,), (1,)), ((1,), (3,)), ((2, 1), (1, 3)), ((1,), (0,))]:
+        A = torch.randn(*A_batch, 6, 2, dtype=torch.float64, requires_grad=True)
+        B = torch.randn(*B_batch, 6, 1, dtype=torch.float64, requires_grad=True)
+        found = linalg.lstsq(A, B, strategy=strategy)
+        expected = torch.linalg.lstsq(A, B, driver="gelsd")
+
+        torch.testing.assert_close(found.solution, expected.solution)
+        if 0 not in B_batch:
+            torch.testing.assert_close(found.residuals, expected.residuals)
+            assert torch.equal(found.rank, expected.rank)
+        torch.testing.assert_close(
+            torch.autograd.grad(found.solution.sum(), (A, B)),
+            torch.autograd.grad(expected.solution.sum(), (A, B)),
+        )
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -147,6 +167,29 @@ def test_pinv_hermitian_reads_the_lower_triangle_only(strategy):
     torch.testing.assert_close(
         linalg.pinv(A, hermitian=True, strategy=strategy), torch.linalg.pinv(hermitian)
     )
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_gradient_of_a_matrix_taken_for_hermitian_is_that_at_the_mirrored_triangle(strategy):
+    A, G, E = (torch.randn(4, 4, dtype=torch.complex128) for _ in range(3))
+    A, E = A + 4 * torch.eye(4), E + E.mH
+    leaf = A.clone().requires_grad_()
+    linalg.pinv(leaf, hermitian=True, strategy=strategy).backward(G)
+    after, before = (torch.linalg.pinv(A + h * E, hermitian=True) for h in (1e-6, -1e-6))
+
+    difference = (G.conj() * (after - before)).sum().real / 2e-6
+    torch.testing.assert_close((leaf.grad.conj() * E).sum().real, difference, rtol=1e-6, atol=1e-8)
+
+
+def test_pinv_tolerances_are_broadcast_with_the_batch_and_settled_as_in_torch():
+    A = torch.diag(torch.tensor([2.0, 1.0, 0.0], dtype=torch.float64)).expand(3, 1, 3, 3)
+    for tolerance in (-1.0, float("nan"), 5.0, torch.tensor([-1.0, 0.7, float("nan")])):
+        for name in ("rtol", "atol"):
+            for strategy in ("qr_pinv", "svd_truncated_pinv"):
+                torch.testing.assert_close(
+                    linalg.pinv(A, strategy=strategy, **{name: tolerance}),
+                    torch.linalg.pinv(A, **{name: tolerance}),
+                )
 
 
 @pytest.mark.parametrize(

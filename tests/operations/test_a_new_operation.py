@@ -16,7 +16,7 @@ from plots.figures import draw_all
 from plots.rows import table
 from strategies import cli, grids, linalg, operations, store, testing
 from strategies.accuracy import gradient
-from strategies.autograd.choice import choose, require_float_matrix
+from strategies.autograd.choice import choose
 from strategies.autograd.nodes import run
 from strategies.autograd.rule import Rule
 from strategies.formulas.solve import rhs_tangent
@@ -54,10 +54,9 @@ class InverseTimes(Rule):
 
 
 def matrix_inverse_times(A, B, *, strategy="auto"):
-    (chosen,) = choose(strategy, NAME, A, B)
+    (chosen,) = choose(strategy, NAME, A, B, square=True)
     if chosen.forward_is_differentiable:
         return torch.linalg.inv(A) @ B
-    require_float_matrix(NAME, A, square=True)
     return run(InverseTimes(), chosen, A, B)[0]
 
 
@@ -132,6 +131,7 @@ def test_the_command_line_measures_judges_and_shows_it(tmp_path):
 
     kept = tmp_path / "results" / "toy.json"
     invoke("run", kept, "--grid", "tiny", "--operation", NAME, "--budget", 0.01)
+    invoke("stability", "--operation", NAME, "--cases", 8, "--out", kept.with_name("hard.json"))
     every = json.loads(invoke("recommend", "--results", kept.parent, "--json"))["cells"]
     assert {cell["operation"] for cell in every} == {NAME}
     shape = ("--operation", NAME, "--shape", "8x8")

@@ -16,13 +16,13 @@ import os
 import pickle
 import shutil
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from strategies.cache_directory import cache_directory
+from strategies.files import write_bytes
 from strategies.kernels.cpu.threads import ENTRY, Entry
 
 __all__ = ["entry"]
@@ -48,7 +48,7 @@ def entry(loop: str, dtype: torch.dtype) -> Entry:
 
     module, _, name = loop.partition(".")
     function = getattr(importlib.import_module(f"strategies.kernels.cpu.loops.{module}"), name)
-    number = numba.from_dtype(torch.empty(0, dtype=dtype).numpy().dtype)
+    number = numba.from_dtype(torch.empty(0, device="cpu", dtype=dtype).numpy().dtype)
     pointer: Any = numba.types.CPointer
     signature = ((pointer(number),), numba.void)
     options = {"fastmath": {"contract"}, "error_model": "numpy"}
@@ -93,18 +93,12 @@ def _read(path: Path) -> bytes | None:
 
 
 def _write(path: Path, code: bytes) -> None:
-    """In one step, so that other processes see all of it or nothing; or not at all."""
+    """Where that is possible."""
     with contextlib.suppress(OSError):
         if not path.parent.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             _remove_oldest(path.parent.parent)
-        handle, draft = tempfile.mkstemp(dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(hashlib.sha256(code).digest() + code)
-            Path(draft).replace(path)
-        finally:
-            Path(draft).unlink(missing_ok=True)
+        write_bytes(path, hashlib.sha256(code).digest() + code)
 
 
 def _remove_oldest(parent: Path) -> None:

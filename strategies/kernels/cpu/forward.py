@@ -38,8 +38,8 @@ def _by_columns(like: Tensor) -> Tensor:
 
 def _lu_results(solution: Tensor, matrix: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     *batch, n, _ = matrix.shape
-    pivots = torch.empty(*batch, n, dtype=torch.int32)
-    info = torch.empty((*batch,), dtype=torch.int32)
+    pivots = torch.empty(*batch, n, dtype=torch.int32, device="cpu")
+    info = torch.empty((*batch,), dtype=torch.int32, device="cpu")
     return by_rows(solution), _by_columns(matrix), pivots, info
 
 
@@ -52,7 +52,8 @@ def _solve_flops(matrix: Tensor, rhs: Tensor) -> float:
 def solve(matrix: Tensor, rhs: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """X = A⁻¹B, and what `torch.linalg.lu_factor_ex` returns: packed LU, pivots, info.
 
-    X is there if no matrix of the batch has a zero pivot.
+    X is there if no matrix of the batch has a zero pivot. `info` is −1 where a column of U is much
+    longer than that of A: see `kernels.cpu.condition`.
 
     Args:
         matrix: A, (..., n, n).
@@ -69,6 +70,8 @@ def solve(matrix: Tensor, rhs: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 @cpu_kernel(suits=_suits, flops=lambda matrix: 2 * matrix.shape[-1] ** 3)
 def inv(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """A⁻¹ of square A, (..., n, n), and the factors: as `solve`.
+
+    A⁻¹ is NaN where a pivot is zero, and of matrices computed beside such a one.
 
     Example:
         >>> inv(torch.tensor([[0.0, 2.0], [4.0, 0.0]]))[0]
@@ -87,7 +90,7 @@ def _pinv_flops(matrix: Tensor) -> float:
 def pinv(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """A⁺ = R⁻¹Qᴴ, Q and R of tall A, (..., m, n) with m ≥ n.
 
-    A⁺ is there if no R of the batch has a zero on its diagonal.
+    A⁺ is NaN where R has a zero on its diagonal, and of matrices computed beside such a one.
 
     Example:
         >>> pinv(torch.tensor([[3.0], [4.0]]))[0].round(decimals=4)
@@ -103,10 +106,11 @@ def _lstsq_flops(matrix: Tensor, rhs: Tensor) -> float:
 
 
 @cpu_kernel(suits=_suits, flops=_lstsq_flops)
-def lstsq(matrix: Tensor, rhs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def lstsq(matrix: Tensor, rhs: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The X that minimizes ‖A X − B‖, and what `torch.geqrf` returns: reflectors and their scales.
 
-    X is there if no R of the batch has a zero on its diagonal.
+    X is there if no R of the batch has a zero on its diagonal. The last result is an estimate of the
+    smallest singular value of each matrix, (...), zero if such an R is among them.
 
     Args:
         matrix: A, (..., m, n) with m ≥ n.
@@ -118,4 +122,5 @@ def lstsq(matrix: Tensor, rhs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """
     *batch, _, n = matrix.shape
     solution, scales = matrix.new_empty(*batch, n, rhs.shape[-1]), matrix.new_empty(*batch, n)
-    return solution, _by_columns(matrix), scales
+    smallest = torch.empty((*batch,), dtype=matrix.dtype.to_real(), device="cpu")
+    return solution, _by_columns(matrix), scales, smallest

@@ -110,8 +110,10 @@ def _argument(dtype_in: Callable[[Any], Any], ndim: int, layout: Literal["A", "C
 
 
 matrices = _argument(lambda block: block.dtype, 3)
+contiguous = _argument(lambda block: block.dtype, 3, "C")
 numbers = _argument(lambda block: block.dtype, 2)
 rows = _argument(lambda block: block.dtype, 2, "C")
+reals = _argument(lambda block: getattr(block.dtype, "underlying_float", block.dtype), 2)
 integers = _argument(lambda _: types.int64, 2)
 pivots = _argument(lambda _: types.int32, 2)
 flags = _argument(lambda _: types.boolean, 2)

@@ -21,7 +21,9 @@ from strategies.kernels.cpu.loops.arguments import (
     matrices,
     numbers,
     pivots,
+    reals,
 )
+from strategies.kernels.cpu.loops.condition import first_vector, growth_limit
 from strategies.kernels.cpu.loops.grouped import (
     adjoint,
     gather,
@@ -29,9 +31,13 @@ from strategies.kernels.cpu.loops.grouped import (
     scatter,
     solve_unit_lower,
     solve_upper,
+    solve_upper_adjoint,
     swap,
     zeros,
 )
+
+_NEVER_GROWS = 4
+"""Columns of U up to here stay within the limit of `condition`: they double, or grow 1 + √2 fold."""
 
 
 @compiled
@@ -87,15 +93,42 @@ def _has_zero(F: Array, n: int) -> bool:
     return found
 
 
+@compiled
+def _squares(F: Array, column: int, rows: int, sums: Array) -> None:
+    """The sum of squares of a column down to some row, in double precision."""
+    for lane in range(len(sums)):
+        sums[lane] = 0
+    for r in range(rows):
+        for lane in range(len(sums)):
+            entry = F[r, column, lane]
+            sums[lane] += np.float64(entry.real) ** 2 + np.float64(entry.imag) ** 2
+
+
+@compiled
+def _factor(F: Array, swaps: Array, info: Array, start: int) -> None:
+    """`_eliminate`, and −1 in `info` where a column of U is too long beside that of A."""
+    n, _, lanes = F.shape
+    before, after = np.empty((n, lanes)), np.empty(lanes)
+    for j in range(n):
+        _squares(F, j, n, before[j])
+    _eliminate(F, swaps, info, start)
+    limit = growth_limit(n) ** 2
+    for j in range(_NEVER_GROWS, n):
+        _squares(F, j, j + 1, after)
+        for lane in range(min(lanes, len(info) - start)):
+            if after[lane] > limit * before[j, lane] and info[start + lane, 0] == 0:
+                info[start + lane, 0] = -1
+
+
 def solve(task: Task) -> None:
-    """X = A⁻¹B, LU, pivots and the position of the first zero pivot."""
+    """X = A⁻¹B, LU, pivots, and the position of the first zero pivot or −1 for growth."""
     A, B, X = matrices(task, 0), matrices(task, 1), matrices(task, 2)
     LU, swaps, info = matrices(task, 3), pivots(task, 4), pivots(task, 5)
     n = A.shape[1]
     lanes = group_size(task)
     for start in groups(task):
         F, Y = gather(A, start, lanes), gather(B, start, lanes)
-        _eliminate(F, swaps, info, start)
+        _factor(F, swaps, info, start)
         scatter(F, LU, start)
         if not _has_zero(F, n):
             swap(Y, swaps, start, True)
@@ -105,14 +138,14 @@ def solve(task: Task) -> None:
 
 
 def inv(task: Task) -> None:
-    """A⁻¹, LU, pivots and the position of the first zero pivot."""
+    """A⁻¹, LU, pivots, and the position of the first zero pivot or −1 for growth."""
     A, result, LU = matrices(task, 0), matrices(task, 1), matrices(task, 2)
     swaps, info = pivots(task, 3), pivots(task, 4)
     n = A.shape[1]
     lanes = group_size(task)
     for start in groups(task):
         F = gather(A, start, lanes)
-        _eliminate(F, swaps, info, start)
+        _factor(F, swaps, info, start)
         scatter(F, LU, start)
         if not _has_zero(F, n):
             Y = identity(n, F)
@@ -125,6 +158,8 @@ def inv(task: Task) -> None:
             solve_upper(F, Y)
             swap(Y.transpose(1, 0, 2), swaps, start, False)  # Y ← Y Pᵀ
             scatter(Y, result, start)
+        else:
+            result[start : start + lanes] = np.nan
 
 
 @compiled
@@ -229,7 +264,7 @@ def _basis(F: Array, scales: Array) -> Array:
 
 
 def pinv(task: Task) -> None:
-    """A⁺ = R⁻¹Qᴴ of tall A if no diagonal entry of R is zero, Q and R."""
+    """A⁺ = R⁻¹Qᴴ of tall A, or NaN if a diagonal entry of R is zero; Q and R."""
     A, result, basis, R = matrices(task, 0), matrices(task, 1), matrices(task, 2), matrices(task, 3)
     n = A.shape[2]
     lanes = group_size(task)
@@ -248,12 +283,31 @@ def pinv(task: Task) -> None:
             Y = adjoint(Q)
             solve_upper(F, Y)
             scatter(Y, result, start)
+        else:
+            result[start : start + lanes] = np.nan
+
+
+@compiled
+def _smallest(F: Array, n: int, result: Array, start: int) -> None:
+    """The estimate of σ_n of R of `condition.smallest_of_triangle`."""
+    lanes = F.shape[2]
+    vector = first_vector(n)
+    y, before, after = np.empty((n, 1, lanes), F.dtype), np.empty(lanes), np.empty(lanes)
+    for i in range(n):
+        for lane in range(lanes):
+            y[i, 0, lane] = vector[i]
+    solve_upper_adjoint(F, y)
+    _squares(y, 0, n, before)
+    solve_upper(F, y)
+    _squares(y, 0, n, after)
+    for lane in range(min(lanes, len(result) - start)):
+        result[start + lane, 0] = np.sqrt(before[lane] / after[lane])
 
 
 def lstsq(task: Task) -> None:
-    """X = A⁺B of tall A if no diagonal entry of R is zero, R and reflectors, and their scales."""
+    """X = A⁺B of tall A and σ_n if no diagonal entry of R is zero, R and reflectors, their scales."""
     A, B, X = matrices(task, 0), matrices(task, 1), matrices(task, 2)
-    reflectors, scales_result = matrices(task, 3), numbers(task, 4)
+    reflectors, scales_result, smallest = matrices(task, 3), numbers(task, 4), reals(task, 5)
     m, n = A.shape[1:]
     k = B.shape[2]
     lanes = group_size(task)
@@ -266,7 +320,10 @@ def lstsq(task: Task) -> None:
         for lane in range(min(lanes, len(A) - start)):
             for j in range(n):
                 scales_result[start + lane, j] = scales[j, lane]
+        for lane in range(min(lanes, len(A) - start)):
+            smallest[start + lane, 0] = 0
         if not _has_zero(F, n):
             Y = F[:n, n:].copy()
             solve_upper(F, Y)
             scatter(Y, X, start)
+            _smallest(F, n, smallest, start)

@@ -13,7 +13,6 @@ from strategies.kernels.cpu.loops.arguments import (
     matrices,
     numbers,
     pivots,
-    reordered,
     single_matrices,
 )
 
@@ -35,151 +34,176 @@ def _undo(swaps: Array, order: Array) -> None:
 
 
 def determinant(task: Task) -> None:
-    """Det A, how many pivots are at most √ε of the largest entry of the factors, `inverse_order`."""
-    LU, swaps = matrices(task, 0), pivots(task, 1)
-    result, negligible, order = numbers(task, 2), integers(task, 3), integers(task, 4)
-    n = LU.shape[1]
-    small = np.sqrt(np.finfo(LU.real.dtype).eps)
+    """Mantissas of det A; exponents, negligible pivots, how hard A is; `inverse_order`."""
+    A, LU, swaps = matrices(task, 0), matrices(task, 1), pivots(task, 2)
+    result, notes, order = numbers(task, 3), integers(task, 4), integers(task, 5)
+    scratch = np.empty((3, LU.shape[1]), LU.real.dtype)
     for matrix in single_matrices(task):
-        largest = abs(LU[matrix, 0, 0])
-        for i in range(n):
-            for j in range(n):
-                largest = max(largest, abs(LU[matrix, i, j]))
-        product = LU[matrix, 0, 0] ** 0
-        negligible[matrix, 0] = 0
-        for i in range(n):
-            pivot = LU[matrix, i, i]
-            product *= pivot if swaps[matrix, i] == i + 1 else -pivot
-            negligible[matrix, 0] += abs(pivot) <= small * largest
-        result[matrix, 0] = product
         _undo(swaps[matrix], order[matrix])
-
-
-def pivot_may_be_zero(task: Task) -> None:
-    """Whether the last pivot may be roundoff or another one is zero; `inverse_order`."""
-    LU, swaps, result, order = matrices(task, 0), pivots(task, 1), flags(task, 2), integers(task, 3)
-    _, m, n = LU.shape
-    last = min(m, n) - 1
-    precision = np.finfo(LU.real.dtype).eps
-    for matrix in single_matrices(task):
-        is_suspect = _may_be_roundoff(LU[matrix], last, precision)
-        for i in range(last):
-            is_suspect |= LU[matrix, i, i] == 0
-        result[matrix, 0] = is_suspect
-        _undo(swaps[matrix], order[matrix])
+        result[matrix, 0], notes[matrix, 0] = _determinant(LU[matrix], swaps[matrix])
+        notes[matrix, 1] = notes[matrix, 2] = 0
+        if not _is_easy(A[matrix], LU[matrix], scratch[0]):
+            difficulty = _difficulty(A[matrix], LU[matrix], order[matrix], scratch)
+            notes[matrix, 1], notes[matrix, 2] = difficulty
 
 
 @compiled
-def _is_small(F: Array, row: int, column: int, small: float) -> bool:
-    """Whether that entry of U is small beside the terms that it is the sum of."""
-    entry = abs(F[row, column])
-    terms = entry
-    for s in range(row):
-        terms += abs(F[row, s]) * abs(F[s, column])
-    return entry <= small * terms
-
-
-def last_may_be_roundoff(task: Task) -> None:
-    """Whether the last pivot may be roundoff, by its row, its column and its leading block."""
-    LU, result = matrices(task, 0), flags(task, 1)
-    last = min(LU.shape[1:]) - 1
-    precision = np.finfo(LU.real.dtype).eps
-    for matrix in single_matrices(task):
-        result[matrix, 0] = _last_may_be_roundoff(LU[matrix], last, precision)
-
-
-def rest_is_roundoff(task: Task) -> None:
-    """Whether what is left after some steps of elimination is roundoff: `factors.canonical_lu`."""
-    LU, ranks, result = matrices(task, 0), integers(task, 1), flags(task, 2)
-    precision = np.finfo(LU.real.dtype).eps
-    for matrix in single_matrices(task):
-        result[matrix, 0] = _rest_is_roundoff(LU[matrix], ranks[matrix, 0], precision)
-
-
-def canonicalize(task: Task) -> None:
-    """Overwrite rank-deficient factors and pivots by their canonical form, and tell the rank."""
-    LU, swaps, ranks = matrices(task, 0), pivots(task, 1), integers(task, 2)
-    _, m, n = LU.shape
-    k = min(m, n)
-    precision = np.finfo(LU.real.dtype).eps
-    for matrix in single_matrices(task):
-        F = LU[matrix]
-        lowest, highest = 0, k - 1
-        while lowest < highest:
-            middle = (lowest + highest) // 2
-            if _rest_is_roundoff(F, middle, precision):
-                highest = middle
-            else:
-                lowest = middle + 1
-        rank = ranks[matrix, 0] = highest
-        for i in range(k - 1, rank - 1, -1):
-            j = swaps[matrix, i] - 1
-            for c in range(rank):
-                F[i, c], F[j, c] = F[j, c], F[i, c]
-            swaps[matrix, i] = i + 1
-        F[rank:, rank:] = 0
+def _far(F: Array) -> tuple[float, int]:
+    """A power of two whose square is in range, with its exponent."""
+    if np.finfo(F.real.dtype).eps < 1e-10:
+        return 2.0**500, 500
+    return 2.0**52, 52
 
 
 @compiled
-def _rest_is_roundoff(F: Array, rank: int, precision: float) -> bool:
-    last = min(F.shape) - 1
-    small = np.sqrt(precision)
-    if not _last_may_be_roundoff(F, last, precision):
-        return False
-    rows = F * np.float64(1)  # contiguous, and squares of it do not overflow
-    size = np.abs(rows)
-    return _rows_are_small(size, rank, small) and _is_roundoff(rows, size, rank, precision)
+def _determinant(F: Array, swaps: Array) -> tuple[complex, int]:
+    far, step = _far(F)
+    down, up = F.real.dtype.type(1 / far), F.real.dtype.type(far)
+    product, exponent = F[0, 0] ** 0, 0
+    for i in range(len(F)):
+        pivot = F[i, i]
+        product *= pivot if swaps[i] == i + 1 else -pivot
+        size = _modulus(product)
+        if size > far:
+            product *= down
+            exponent += step
+        elif 0 < size < 1 / far:
+            product *= up
+            exponent -= step
+    return product, exponent
 
 
 @compiled
-def _rows_are_small(size: Array, first: int, small: float) -> bool:
-    """Whether each row of U from there on is small beside the terms that it is the sum of."""
-    m, n = size.shape
-    terms = np.empty(n)
-    for i in range(min(m, n) - 1, first - 1, -1):
-        for j in range(i, n):
-            terms[j] = size[i, j]
-        for s in range(i):
-            for j in range(i, n):
-                terms[j] += size[i, s] * size[s, j]
-        within = 0
-        for j in range(i, n):
-            within += size[i, j] <= small * terms[j]
-        if within < n - i:
+def _is_easy(A: Array, F: Array, columns: Array) -> bool:
+    """True of most matrices that have no negligible pivot and are not hard, at less expense.
+
+    Notes the largest entry of each column of A.
+    """
+    n = len(F)
+    small = np.sqrt(np.finfo(F.real.dtype).eps)
+    far = _far(F)[0]
+    is_finite = True
+    terms = small * 0
+    for j in range(n):
+        of_A = of_U = small * 0
+        for i in range(n):
+            size = _modulus(A[i, j])
+            is_finite &= size < np.inf
+            of_A = max(of_A, size)
+        for i in range(j + 1):
+            of_U = max(of_U, _modulus(F[i, j]))
+        columns[j] = of_A
+        terms = max(terms, of_U / of_A)
+    terms *= 2  # |L| is at most √2: complex pivots are compared by |re| + |im|
+    for i in range(n):
+        pivot = _modulus(F[i, i])
+        if not (pivot > small * terms * columns[i] and 1 / far <= pivot <= far):
             return False
+        if columns[i] > far or _has_grown(A[i], columns, terms):
+            return False
+    return is_finite
+
+
+@compiled
+def _difficulty(A: Array, F: Array, order: Array, scratch: Array) -> tuple[int, int]:
+    """The number of negligible pivots, and how hard the matrix is: `factors.determinant`.
+
+    The first row of the scratch holds the largest entries of the columns.
+    """
+    if not _is_finite(A):
+        return 0, 3
+    n = len(F)
+    columns, rows, terms = scratch[0], scratch[1], scratch[2]
+    rows[:] = 0
+    for j in range(n):
+        scale = 1 / columns[j] if columns[j] > 0 else columns[j]
+        for i in range(j + 1):
+            rows[i] = max(rows[i], _modulus(F[i, j]) * scale)
+    terms[:] = rows
+    for j in range(n):
+        for i in range(j + 1, n):
+            terms[i] = max(terms[i], _modulus(F[i, j]) * rows[j])
+    small = np.sqrt(np.finfo(F.real.dtype).eps)
+    far = _far(F)[0]
+    negligible, is_useless = 0, columns.max() > far
+    for i in range(n):
+        pivot = _modulus(F[i, i])
+        negligible += pivot <= small * terms[i] * columns[i]
+        is_useless |= pivot < 1 / far or pivot > far
+        is_useless |= _has_grown(A[i], columns, terms[order[i]])
+    return negligible, 2 if is_useless else int(negligible > 1)
+
+
+@compiled
+def _is_finite(A: Array) -> bool:
+    for i in range(len(A)):
+        for j in range(len(A)):
+            if not _modulus(A[i, j]) < np.inf:
+                return False
     return True
 
 
 @compiled
-def _may_be_roundoff(F: Array, last: int, precision: float) -> bool:
-    """What `_rest_is_roundoff` at rank `last` is bound to be, without a product of the factors."""
-    small = np.sqrt(precision)
-    if not _last_may_be_roundoff(F, last, precision):
-        return False
-    rows = F * np.float64(1)
-    size = np.abs(rows)
-    if not _rows_are_small(size, last, small):
-        return False
-    complement, scale = _complement(rows, size, last)
-    return scale == 0 or not _is_more(complement, *_amplification(rows, last), precision)
+def _modulus(x: complex) -> float:
+    """Without a square root, and thus up to √2 times as much."""
+    return abs(x.real) + abs(x.imag)
 
 
 @compiled
-def _last_may_be_roundoff(F: Array, last: int, precision: float) -> bool:
-    """False of most matrices after reading one row and one column."""
-    if not _is_small(F, last, last, np.sqrt(precision)):
-        return False
-    return not _leading_block_is_regular(F, last, precision)
+def _has_grown(row: Array, columns: Array, terms: float) -> bool:
+    for j in range(len(row)):  # noqa: SIM110 - Numba knows no `all`
+        if terms * columns[j] <= 32 * _modulus(row[j]):
+            return False
+    return True
+
+
+def may_be_deficient(task: Task) -> None:
+    """Whether some pivot may be roundoff or is not finite; `inverse_order`."""
+    LU, swaps, result, order = matrices(task, 0), pivots(task, 1), flags(task, 2), integers(task, 3)
+    k = min(LU.shape[1:])
+    precision = np.finfo(LU.real.dtype).eps
+    small = min(precision**0.25, 4 * k**-1.5)
+    for matrix in single_matrices(task):
+        F = LU[matrix]
+        result[matrix, 0] = False
+        for i in range(k):
+            if _may_be_roundoff(F, i, small, precision):
+                result[matrix, 0] = True
+                break
+        _undo(swaps[matrix], order[matrix])
+
+
+def last_may_be_roundoff(task: Task) -> None:
+    """Whether the last pivot may be roundoff."""
+    LU, result = matrices(task, 0), flags(task, 1)
+    last = min(LU.shape[1:]) - 1
+    precision = np.finfo(LU.real.dtype).eps
+    small = min(precision**0.25, 4 * (last + 1) ** -1.5)
+    for matrix in single_matrices(task):
+        result[matrix, 0] = _may_be_roundoff(LU[matrix], last, small, precision)
 
 
 @compiled
-def _leading_block_is_regular(F: Array, last: int, precision: float) -> bool:
-    """Whether its last pivot is at least twice what roundoff may be: the matrix then has full rank.
+def _may_be_roundoff(F: Array, i: int, small: float, precision: float) -> bool:
+    """False of most pivots after reading one row and one column: see `factors.lu_rank`."""
+    pivot = abs(F[i, i])
+    terms = pivot
+    for s in range(i):
+        terms += abs(F[i, s]) * abs(F[s, i])
+    if pivot > small * terms:  # false of NaN
+        return False
+    return not _block_is_regular(F[: i + 1, : i + 1], precision)
+
+
+@compiled
+def _block_is_regular(F: Array, precision: float) -> bool:
+    """Whether the last pivot of a square block is at least three times what roundoff is expected to be.
 
     Cauchy and Schwarz bound an entry of |L||U| by the norms of a row of L and a column of U. Summed up
-    as in `factors.canonical_lu`, that is two to four times what roundoff is expected to be.
+    as in `factors.lu_rank`, that is two to four times what roundoff is expected to be.
     """
-    block = F[: last + 1, : last + 1] * np.float64(1)
+    last = len(F) - 1
+    block = F * np.float64(1)  # contiguous, and squares of it do not overflow
     largest = abs(block[last, last])
     for i in range(last):
         for j in range(i, last + 1):
@@ -195,104 +219,19 @@ def _leading_block_is_regular(F: Array, last: int, precision: float) -> bool:
         for j in range(i, last + 1):
             of_U += columns[j] * (abs(block[i, j]) / largest) ** 2
     pivot = abs(block[last, last]) / largest
-    return pivot**2 > (2 * precision) ** 2 * of_L * of_U
-
-
-@reordered
-def _complement(F: Array, size: Array, rank: int) -> tuple[float, float]:
-    """Its squared norm, in units of the largest sum of a column of |U|, and one over that sum."""
-    m, n = F.shape
-    k = min(m, n)
-    terms = np.zeros(n)
-    for i in range(k):
-        for j in range(i, n):
-            terms[j] += size[i, j]
-    largest = terms.max()
-    if not largest > 0:
-        return 0.0, 0.0
-    scale = 1 / largest
-    left = 0.0
-    for i in range(rank, m):
-        for j in range(rank, n):
-            entry = F[i, j] * np.float64(i <= j)
-            for s in range(rank, min(i, j + 1, k)):
-                entry += F[i, s] * F[s, j]
-            left += (abs(entry) * scale) ** 2
-    return left, scale
+    return pivot**2 > (3 * precision) ** 2 * of_L * of_U
 
 
 @compiled
-def _is_more(complement: float, rows: Array, columns: Array, precision: float) -> bool:
-    """Whether it exceeds a bound on its roundoff, whatever the entries of |L||U|.
-
-    Pivoting keeps |L| ≤ √2 (complex pivots are compared by |re| + |im|), and the entries of |L||U| at
-    most that times the largest sum of a column of |U|.
-    """
-    return complement > 2 * precision**2 * rows.sum() * columns.sum()
-
-
-@reordered
-def _is_roundoff(F: Array, size: Array, rank: int, precision: float) -> bool:
-    m, n = F.shape
-    k = min(m, n)
-    left, scale = _complement(F, size, rank)
-    if scale == 0:
-        return True
-    rows, columns = _amplification(F, rank)
-    if _is_more(left, rows, columns, precision):  # it often is, and that costs less
-        return False
-    terms = np.empty(n)
-    variance = 0.0
-    for i in range(m):
-        terms[:] = 0
-        for s in range(min(i + 1, k)):
-            factor = size[i, s] if s < i else 1.0
-            for j in range(s, n):
-                terms[j] += factor * size[s, j]
-        for j in range(n):
-            variance += rows[i] * (terms[j] * scale) ** 2 * columns[j]
-    # Not ≤: after a pivot that is exactly zero the right side is NaN.
-    return not np.sqrt(left) > precision * np.sqrt(variance)
-
-
-@compiled
-def _amplification(F: Array, rank: int) -> tuple[Array, Array]:
-    """Sums over the squares of the columns of [−L₂L₁⁻¹ I] and of the rows of [−U₁⁻¹U₂; I]."""
-    m, n = F.shape
-    rows, columns = np.ones(m), np.ones(n)
-    left, right = F[rank:, :rank].T.copy(), F[:rank, rank:].copy()
-    _solve_upper(F[:rank, :rank].T, left, True)
-    _solve_upper(F[:rank, :rank], right, False)
-    for i in range(rank):
-        rows[i] = _sum_of_squares(left[i])
-        columns[i] = _sum_of_squares(right[i])
+def _amplification(block: Array, last: int) -> tuple[Array, Array]:
+    """The squares of the row [−l₂L₁⁻¹ 1] and of the column [−U₁⁻¹u₂; 1]."""
+    rows, columns = np.ones(last + 1), np.ones(last + 1)
+    y, x = block[last, :last].copy(), block[:last, last].copy()
+    for i in range(last - 1, -1, -1):
+        # Numba's complex division raises an error where the divisor is zero.
+        x[i] *= np.conj(block[i, i]) * (1 / abs(block[i, i]) ** 2)
+        for j in range(i):
+            y[j] -= block[i, j] * y[i]
+            x[j] -= block[j, i] * x[i]
+        rows[i], columns[i] = abs(y[i]) ** 2, abs(x[i]) ** 2
     return rows, columns
-
-
-@compiled
-def _solve_upper(T: Array, Y: Array, is_unit: bool) -> None:
-    """Y ← T⁻¹ Y; of one column, as it mostly is, in a loop that spares the views of rows."""
-    rank, columns = Y.shape
-    for i in range(rank - 1, -1, -1):
-        if not is_unit:
-            # Numba's complex division raises an error where the divisor is zero.
-            inverse = np.conj(T[i, i]) * (1 / abs(T[i, i]) ** 2)
-            for q in range(columns):
-                Y[i, q] *= inverse
-        if columns == 1:
-            x = Y[i, 0]
-            for j in range(i):
-                Y[j, 0] -= T[j, i] * x
-        else:
-            for j in range(i):
-                factor = T[j, i]
-                for q in range(columns):
-                    Y[j, q] -= factor * Y[i, q]
-
-
-@reordered
-def _sum_of_squares(x: Array) -> float:
-    total = 0.0
-    for entry in x:
-        total += entry.real**2 + entry.imag**2
-    return total

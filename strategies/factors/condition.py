@@ -1,0 +1,88 @@
+"""What triangular factors tell of the rank of a matrix and of the accuracy of elimination.
+
+The smallest singular value σ_n of A is estimated by one step of inverse iteration: with y = A⁻ᴴx and
+z = A⁻¹y, ‖y‖ / ‖z‖ is at least σ_n, for any x. Where the other singular values are much larger, which is
+where a decision depends on it, it is σ_n to a few digits. Estimates of no use are zero.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from strategies.factors.lu_factors import LUFactors
+from strategies.factors.triangular import Triangular
+from strategies.kernels.cpu import condition
+from strategies.pseudo_inverse import Nonsingular, Structure
+
+__all__ = ["frobenius_norms", "has_grown", "smallest_of_LU", "smallest_of_R"]
+
+
+def frobenius_norms(matrices: Tensor) -> Tensor:
+    """‖A‖_F of each matrix, (..., m, n) -> (...), real.
+
+    Example:
+        >>> frobenius_norms(torch.tensor([[3.0j, 4.0]]))
+        tensor(5.)
+    """
+    if matrices.ndim == 2:
+        return torch.linalg.vector_norm(matrices)
+    if (
+        matrices.is_complex()
+    ):  # as real numbers, of which torch sums up the squares ten times faster
+        matrices = torch.view_as_real(matrices.resolve_conj()).flatten(-2)
+    return torch.linalg.vector_norm(matrices, dim=(-2, -1))
+
+
+def smallest_of_R(R: Tensor) -> Tensor:  # noqa: N802 - R is its name
+    """An estimate of σ_n of upper triangular R, (..., n, n); what is below is not read.
+
+    Example:
+        >>> smallest_of_R(torch.tensor([[8.0, 0.0], [0.0, 2.0]])).round(decimals=4)
+        tensor(2.)
+    """
+    columns = R.mT.contiguous()
+    if condition.smallest_of_triangle.supports(columns):
+        return condition.smallest_of_triangle(columns)
+    return _by_inverse_iteration(Triangular(R, Structure.UPPER), R)
+
+
+def smallest_of_LU(LU: Tensor, pivots: Tensor) -> Tensor:  # noqa: N802 - L and U are their names
+    """An estimate of σ_n of A = P L U from packed factors, (..., n, n).
+
+    Example:
+        >>> A = torch.tensor([[0.0, 2.0], [8.0, 0.0]])
+        >>> smallest_of_LU(*torch.linalg.lu_factor(A)).round(decimals=4)
+        tensor(2.)
+    """
+    columns = LU.mT.contiguous()
+    if condition.smallest_of_product.supports(columns):
+        return condition.smallest_of_product(columns)
+    return _by_inverse_iteration(LUFactors(LU, pivots), LU)
+
+
+def _by_inverse_iteration(inverse: Nonsingular, like: Tensor) -> Tensor:
+    n = like.shape[-1]
+    wave = torch.cos(1 + torch.arange(n, device=like.device, dtype=torch.float64).square())
+    first = (wave + wave.sign()).to(like.dtype).unsqueeze(-1)
+    y = inverse.solve_adjoint(first.expand(*like.shape[:-1], 1))
+    return frobenius_norms(y) / frobenius_norms(inverse.solve(y))
+
+
+def has_grown(matrix: Tensor, LU: Tensor) -> Tensor:
+    """Whether a column of U is so much longer than that of A that digits are lost: bool, (...).
+
+    The backward error of A = P L U is the growth times u (Higham, "Accuracy and Stability of Numerical
+    Algorithms", 2nd ed. 2002, theorem 9.3).
+
+    Example:
+        >>> A = torch.eye(2)
+        >>> has_grown(A, torch.linalg.lu_factor(A).LU)
+        tensor(False)
+    """
+    columns = LU.mT.contiguous()
+    if condition.has_grown.supports(matrix, columns):
+        return condition.has_grown(matrix.contiguous(), columns)
+    limit = 32 + matrix.shape[-1] / 8
+    after, before = (torch.linalg.vector_norm(each, dim=-2) for each in (LU.triu(), matrix))
+    return (after > limit * before).any(-1)

@@ -1,0 +1,62 @@
+"""LU factors of a batch, apart from a defect of PyTorch.
+
+On the CPU, PyTorch 2.13 shares the matrices of a batch among its threads, and each of those calls a
+LAPACK that may ask for threads of its own. Inside a parallel region it gets none. MKL allows for that
+unless it is told to ask for a fixed number, as `torch.set_num_threads` and MKL_DYNAMIC=FALSE do. Then
+its threaded elimination runs with fewer threads than it counts on: pivots are wrong or out of range, or
+the call never returns (https://github.com/pytorch/pytorch/pull/181570). MKL eliminates small matrices
+in one thread, so they are not touched: of 1 to 128 rows and columns, and of up to 4096 entries,
+none was wrong in 2 to 16 threads; the smallest wrong ones had 8184 entries.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+__all__ = ["lu_factor_ex"]
+
+_SAFE_SIZE = 128
+_SAFE_ENTRIES = 4096
+
+
+def lu_factor_ex(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor, Tensor]:
+    """`torch.linalg.lu_factor_ex`, one matrix after the other where a batch might go wrong.
+
+    Each matrix then has all threads.
+
+    Args:
+        A: (..., m, n), outside of autograd.
+        pivot: as in `torch.linalg.lu_factor_ex`.
+
+    Returns:
+        LU, (..., m, n), LAPACK pivots, int32 (..., min(m, n)), and info, int32 (...).
+
+    Example:
+        >>> LU, pivots, info = lu_factor_ex(torch.eye(200).repeat(2, 1, 1))
+        >>> LU.shape, info.tolist()
+        (torch.Size([2, 200, 200]), [0, 0])
+    """
+    if not _may_go_wrong(A):
+        result: tuple[Tensor, Tensor, Tensor] = torch.linalg.lu_factor_ex(A, pivot=pivot)
+        return result
+    *batch, m, n = A.shape
+    matrices = A.reshape(-1, m, n)
+    count = len(matrices)
+    LU = A.new_empty(count, n, m).mT  # column after column, as LAPACK has them
+    pivots = torch.empty(count, min(m, n), dtype=torch.int32, device=A.device)
+    info = torch.empty(count, dtype=torch.int32, device=A.device)
+    for matrix, *results in zip(matrices, LU, pivots, info, strict=True):
+        torch.linalg.lu_factor_ex(matrix, pivot=pivot, out=tuple(results))
+    return LU.reshape(A.shape), pivots.reshape(*batch, -1), info.reshape(batch)
+
+
+def _may_go_wrong(A: Tensor) -> bool:
+    return (
+        A.ndim > 2
+        and max(A.shape[-2:]) > _SAFE_SIZE
+        and A.shape[-2] * A.shape[-1] > _SAFE_ENTRIES
+        and A.is_cpu
+        and A.numel() > A.shape[-2] * A.shape[-1]
+        and torch.get_num_threads() > 1
+    )

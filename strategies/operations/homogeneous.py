@@ -1,0 +1,180 @@
+"""Operations that are homogeneous in their inputs, computed at any scale of them.
+
+If A, B and the cotangent G of the result are multiplied by powers of two, so are the result and the
+gradients: nothing is rounded. What is computed between them may leave the range of the dtype much
+earlier: the gradient of least squares holds G / A² beside B. Inputs that are far from one are therefore
+brought there first, each matrix of a batch by itself.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, Self, cast
+
+import torch
+from torch import Tensor
+
+from strategies.autograd.rule import Gradients, Rule, Tensors
+from strategies.errors import LinAlgError
+from strategies.formulas import powers_of_two
+from strategies.interface import Saved, Strategy
+from strategies.pseudo_inverse import PseudoInverse
+
+__all__ = ["Homogeneous", "is_moderate", "largest_entries", "times_power_of_two"]
+
+_MODERATE = {
+    torch.float32: 2.0**21,
+    torch.float64: 2.0**170,
+    torch.complex64: 2.0**21,
+    torch.complex128: 2.0**170,
+}
+"""Norms from one over this to this need no scaling: B G / A² takes two thirds of the exponents then,
+and leaves the rest to κ²."""
+
+
+class Homogeneous(Rule):
+    """A rule for f(A, …), homogeneous in each of its inputs.
+
+    The gradient of an input is homogeneous in the cotangent (degree 1) and in all inputs, too, of one
+    degree less in that input itself.
+
+    A matrix A with an infinite or undefined entry is left out of the computation: what belongs to it
+    is NaN, and nothing else of the batch is.
+
+    Attributes:
+        degrees: of f, for each input.
+        refuses_nan: whether NaN in A is an error, as it is in the function of `torch.linalg`.
+    """
+
+    degrees: ClassVar[tuple[int, ...]]
+    refuses_nan: ClassVar[bool] = False
+
+    @abstractmethod
+    def compute(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:
+        """`Rule.forward`, for norms of the inputs that are not far from one."""
+
+    @abstractmethod
+    def gradients(
+        self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
+    ) -> Gradients:
+        """`Rule.backward`, likewise."""
+
+    def beside(self, exponents: Tensor) -> Self:
+        """The rule with the options that mean the same for A times 2^exponents; int, (...)."""
+        return self
+
+    def restored(self, outputs: Tensors, _exponents: Tensor) -> Tensors:
+        """The outputs other than f for A divided by 2^exponents again."""
+        return outputs
+
+    def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse | None]:
+        if all(map(is_moderate, inputs)):
+            return self.compute(strategy, *inputs)
+        if self.refuses_nan and bool(inputs[0].isnan().any()):
+            raise LinAlgError("the input matrix contained non-finite values")
+        near, powers = _near_one(inputs)
+        near = (_finite(near[0]), *near[1:])
+        (result, *others), _ = self.beside(-powers[0]).compute(strategy, *near)
+        result = times_power_of_two(result, self._degree(powers))
+        result = _undefined_where(_is_not_finite(inputs[0]), result)
+        # No factors: the backward sees by that where it is.
+        return (result, *self.restored(tuple(others), powers[0])), None
+
+    def backward(
+        self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
+    ) -> Gradients:
+        rule, inputs = self, saved.inputs
+        powers = [torch.zeros((), dtype=torch.int32)] * len(inputs)
+        if cast("PseudoInverse | None", saved.inverse) is not None:
+            if is_moderate(cotangents[0]):
+                return self.gradients(strategy, saved, cotangents, needed)
+        else:
+            near, powers = _near_one(inputs)
+            near = (_finite(near[0]), *near[1:])
+            rule = self.beside(-powers[0])
+            outputs, inverse = rule.compute(strategy, *near)
+            saved = Saved(inverse, near, outputs)
+        near_cotangents, (power,) = _near_one(cotangents)
+        found = rule.gradients(strategy, saved, near_cotangents, needed)
+        total = power + self._degree(powers)
+        undefined = _is_not_finite(inputs[0])
+        return tuple(
+            None
+            if gradient is None
+            else _undefined_where(undefined, times_power_of_two(gradient, total - own))
+            for gradient, own in zip(found, powers, strict=True)
+        )
+
+    def _degree(self, powers: Sequence[Tensor]) -> Tensor:
+        pairs = zip(self.degrees, powers, strict=True)
+        return torch.stack([degree * power for degree, power in pairs]).sum(0)
+
+
+def times_power_of_two(matrices: Tensor, exponents: Tensor) -> Tensor:
+    """Each matrix, (..., m, n), times 2^exponents, int (...): exact, but for over- and underflow.
+
+    Example:
+        >>> times_power_of_two(torch.tensor([[3.0]]), torch.tensor(-1))
+        tensor([[1.5000]])
+    """
+    return powers_of_two.times_power_of_two(matrices, exponents[..., None, None])
+
+
+def is_moderate(matrices: Tensor) -> bool:
+    """Whether the norm of each matrix is zero or not far from one."""
+    if matrices.numel() == 0:
+        return True
+    most = _MODERATE[matrices.dtype]
+    if matrices.ndim == 2:
+        least_norm = largest_norm = torch.linalg.vector_norm(matrices).item()
+    else:
+        norms = torch.linalg.vector_norm(_as_real(matrices), dim=(-2, -1))
+        least_norm, largest_norm = (norm.item() for norm in norms.aminmax())
+    if 1 / most < least_norm and largest_norm < most:
+        return True
+    if not (least_norm == 0 and largest_norm < most):
+        return False
+    sizes = largest_entries(matrices)
+    return bool(((sizes == 0) | (sizes > 1 / most)).all())
+
+
+def _as_real(matrices: Tensor) -> Tensor:
+    """With real and imaginary parts side by side, whose norm torch finds ten times faster."""
+    return (
+        torch.view_as_real(matrices.resolve_conj()).flatten(-2)
+        if matrices.is_complex()
+        else matrices
+    )
+
+
+def largest_entries(matrices: Tensor) -> Tensor:
+    """The largest modulus of real and imaginary parts of each matrix, (...)."""
+    if matrices.numel() == 0:
+        return matrices.new_zeros(matrices.shape[:-2], dtype=matrices.dtype.to_real())
+    return _as_real(matrices).abs().amax((-2, -1))
+
+
+def _near_one(matrices: Sequence[Tensor]) -> tuple[Tensors, list[Tensor]]:
+    """The matrices divided by powers of two near their largest entries, and these, int (...)."""
+    powers = []
+    for each in matrices:
+        sizes = largest_entries(each)
+        powers.append(torch.where(sizes.isfinite(), torch.frexp(sizes)[1], 0))
+    near = (times_power_of_two(each, -power) for each, power in zip(matrices, powers, strict=True))
+    return tuple(near), powers
+
+
+def _finite(matrices: Tensor) -> Tensor:
+    """The matrices, or an identity for one that is not finite."""
+    m, n = matrices.shape[-2:]
+    identity = torch.eye(m, n, dtype=matrices.dtype, device=matrices.device)
+    return torch.where(_is_not_finite(matrices)[..., None, None], identity, matrices)
+
+
+def _is_not_finite(matrices: Tensor) -> Tensor:
+    return ~largest_entries(matrices).isfinite()
+
+
+def _undefined_where(undefined: Tensor, matrices: Tensor) -> Tensor:
+    return torch.where(undefined[..., None, None], torch.nan, matrices)

@@ -1,0 +1,77 @@
+"""Adjugates and inverses of matrices of any rank, growth and scale, beside certified ones."""
+
+import math
+
+import torch
+
+from strategies.accuracy import gallery
+from strategies.accuracy.stability import LIMIT, references
+from strategies.factors.diagonalized import diagonalize
+from strategies.formulas.powers_of_two import times_power_of_two
+
+DTYPES = torch.float32, torch.float64, torch.complex64, torch.complex128
+SIZE = 7
+DEFICIENT = ("first_column_zero", "last_column_zero", "zero_row", "laplacian", "half_rank")
+REGULAR = (
+    "graded_rows",
+    "graded_columns",
+    "kahan",
+    "wilkinson_growth",
+    "shuffled_rows_and_columns",
+)
+
+
+def of_gallery(names, dtype):
+    for name in names:
+        specimen = gallery.make(name, (SIZE, SIZE), dtype)
+        yield specimen.matrix, specimen.rank
+
+
+def graded(A, power):
+    """Rows and columns scaled by up to 2^power, in opposite order."""
+    steps = torch.linspace(0, power, SIZE).round().int()
+    return times_power_of_two(A, steps.flip(-1).unsqueeze(-1) + steps)
+
+
+def test_adjugates_are_stable_at_every_rank_and_scale():
+    for dtype in DTYPES:
+        for A, rank in of_gallery(DEFICIENT + REGULAR, dtype):
+            for matrix in (A, graded(A, 8), graded(A, -8)):
+                one = torch.ones((), dtype=dtype)
+                _, (exact,) = references("det", (matrix,), (one,), rank=rank)
+                found = diagonalize(matrix[None]).adjugate_adjoint(one[None])[0]
+                assert max(exact.ratio(found)) < LIMIT
+
+
+def test_inverses_are_stable_at_every_scale():
+    for dtype in DTYPES:
+        for A, rank in of_gallery(REGULAR, dtype):
+            for matrix in (A, graded(A, 8), graded(A, -8)):
+                one = torch.ones((), dtype=dtype)
+                _, (exact,) = references("slogdet", (matrix,), (one.real,), rank=rank)
+                found = diagonalize(matrix[None]).inverse_adjoint(one[None])[0]
+                assert max(exact.ratio(found)) < LIMIT
+
+
+def test_determinants_are_held_beyond_the_range():
+    for dtype in DTYPES:
+        power = math.frexp(torch.finfo(dtype).max)[1] - 1
+        A = times_power_of_two(torch.eye(3, dtype=dtype), torch.tensor(power))
+        mantissa, exponent = diagonalize(A[None]).det()
+        assert times_power_of_two(mantissa, exponent - 3 * power).item() == 1
+
+
+def test_adjugates_are_exactly_zero_from_corank_two_on_and_beside_a_zero_row():
+    for dtype in DTYPES:
+        (A, _), (B, _) = of_gallery(("half_rank", "zero_row"), dtype)
+        found = diagonalize(torch.stack([A, B])).adjugate_adjoint(torch.ones(2, dtype=dtype))
+        assert not found[0].any()
+        assert found[1, 0].all()
+        assert not found[1, 1:].any()
+
+
+def test_regular_and_singular_matrices_of_a_batch_are_as_each_alone():
+    A = torch.stack([torch.eye(3), torch.ones(3, 3).tril(-1), torch.ones(3, 3).triu() * 1e-30])
+    together = diagonalize(A).adjugate_adjoint(torch.ones(3))
+    alone = [diagonalize(each[None]).adjugate_adjoint(torch.ones(1))[0] for each in A]
+    torch.testing.assert_close(together, torch.stack(alone))

@@ -1,0 +1,166 @@
+"""`det` and `slogdet` of singular, badly scaled and undefined matrices, by every strategy."""
+
+import pytest
+import torch
+
+import strategies
+from strategies import linalg
+from strategies.accuracy import gallery
+from strategies.accuracy.stability import LIMIT, references
+
+DTYPES = torch.float32, torch.float64, torch.complex64, torch.complex128
+OWN = [
+    name for name in strategies.available() if not strategies.get(name).forward_is_differentiable
+]
+each_strategy = pytest.mark.parametrize("strategy", OWN)
+
+GRADED = [[1e10, 0.0, 0.0], [0.0, 1e-10, 1e-10], [0.0, 1e-10, 1e-10]]
+
+
+def gradient(function, A, strategy):
+    A = A.clone().requires_grad_()
+    result = function(A, strategy=strategy)
+    return torch.autograd.grad(result, A, torch.ones_like(result))[0]
+
+
+def logabsdet(A, *, strategy):
+    return linalg.slogdet(A, strategy=strategy).logabsdet
+
+
+def hard_matrices(dtype):
+    """Each with its rank."""
+    scale = 2.0 ** (400 if dtype.to_real() == torch.float64 else 40)
+    regular = gallery.make("random_condition_2", (3, 3), dtype).matrix
+    yield torch.tensor([[2, 4], [3, 6]], dtype=dtype), 1
+    yield torch.tensor([[torch.finfo(dtype).smallest_normal / 8]], dtype=dtype), 1
+    yield regular * scale, 3
+    yield regular / scale, 3
+    for name in (
+        "zero_row",
+        "half_rank",
+        "laplacian",
+        "wilkinson_growth",
+        "one_tiny_singular_value",
+    ):
+        specimen = gallery.make(name, (9, 9), dtype)
+        yield specimen.matrix, specimen.rank
+
+
+@each_strategy
+def test_determinants_and_their_gradients_are_stable_where_lu_is_not(strategy):
+    for dtype in DTYPES:
+        for A, rank in hard_matrices(dtype):
+            (det,), (adjugate,) = references("det", (A,), (torch.ones((), dtype=dtype),), rank=rank)
+            if det.is_representable:
+                assert max(det.ratio(linalg.det(A, strategy=strategy))) < LIMIT
+            if adjugate.is_representable:
+                assert max(adjugate.ratio(gradient(linalg.det, A, strategy))) < LIMIT
+
+
+@each_strategy
+def test_gradients_of_matrices_that_are_singular_by_their_zeros_are_exact(strategy):
+    for dtype in DTYPES:
+        nilpotent = torch.tensor([[0, 1], [0, 0]], dtype=dtype)
+        assert gradient(linalg.det, nilpotent, strategy).tolist() == [[0, 0], [-1, 0]]
+        assert gradient(linalg.det, torch.zeros(1, 1, dtype=dtype), strategy).tolist() == [[1]]
+        assert not gradient(linalg.det, torch.zeros(3, 3, dtype=dtype), strategy).any()
+
+
+@each_strategy
+def test_the_adjugate_of_a_singular_graded_matrix_has_no_roundoff_of_its_largest_entry(strategy):
+    for dtype in DTYPES:
+        found = gradient(linalg.det, torch.tensor(GRADED, dtype=dtype), strategy)
+        expected = torch.tensor([[0, 0, 0], [0, 1, -1], [0, -1, 1]], dtype=dtype)
+        torch.testing.assert_close(found, expected)
+
+
+@each_strategy
+def test_logarithms_and_their_gradients_are_stable_at_every_scale(strategy):
+    for dtype in DTYPES:
+        one = torch.ones((), dtype=dtype.to_real())
+        for A, rank in hard_matrices(dtype):
+            if rank < len(A):
+                continue
+            results, (exact,) = references("slogdet", (A,), (one,), rank=rank)
+            assert max(results[-1].ratio(logabsdet(A, strategy=strategy))) < LIMIT
+            if exact.is_representable:
+                assert max(exact.ratio(gradient(logabsdet, A, strategy))) < LIMIT
+
+
+def test_the_product_of_pivots_may_leave_the_range_on_the_way():
+    A = torch.diag(torch.tensor([1e200, 1e200, 1e-200, 1e-200], dtype=torch.float64))
+    assert linalg.det(A, strategy="triangular_solve") == pytest.approx(1, rel=1e-14)
+    assert logabsdet(A, strategy="triangular_solve") == pytest.approx(0, abs=1e-14)
+    ones = 1e-3 * torch.eye(200)
+    assert logabsdet(ones, strategy="triangular_solve").item() == pytest.approx(-1381.551, rel=1e-5)
+
+
+def test_matrices_of_a_batch_are_as_each_alone():
+    for dtype in DTYPES:
+        A = torch.stack(
+            [A for A, _ in hard_matrices(dtype) if len(A) == 3] + [torch.eye(3, dtype=dtype)]
+        )
+        alone = torch.stack([gradient(linalg.det, each, "batch_last") for each in A])
+        torch.testing.assert_close(gradient(linalg.det, A, "batch_last"), alone)
+        twice = torch.stack([A, A])
+        torch.testing.assert_close(gradient(linalg.det, twice, "batch_last")[1], alone)
+
+
+def test_forward_mode_and_the_differentiable_gradient_agree_with_the_gradient():
+    for dtype in (torch.float64, torch.complex128):
+        for A, _ in hard_matrices(dtype):
+            expected = gradient(linalg.det, A, "triangular_solve")
+            differentiable = torch.func.vjp(
+                torch.func.grad(lambda A: linalg.det(A, strategy="triangular_solve").real), A
+            )[0]
+            tangent = torch.randn_like(A)
+            _, along = torch.func.jvp(
+                lambda A: linalg.det(A, strategy="triangular_solve"), (A,), (tangent,)
+            )
+            size = expected.abs().max() + 1e-30  # of the adjugate that is zero
+            assert (differentiable - expected).abs().max() <= 1e-12 * size
+            assert (
+                along - (expected.conj() * tangent).sum()
+            ).abs() <= 1e-12 * size * tangent.abs().sum()
+
+
+def test_second_derivatives_of_graded_and_singular_matrices_are_those_of_the_polynomial():
+    def polynomial(A):
+        x, y, z = A.unbind(-2)
+        return (x * torch.linalg.cross(y, z)).sum(-1)
+
+    def second(function, A):
+        def first(A):
+            return torch.func.grad(lambda A: function(A).sum())(A)
+
+        return torch.func.vjp(first, A)[1](torch.ones_like(A))[0]
+
+    singular = torch.tensor([[1.0, 2, 3], [4, 5, 6], [7, 8, 9]], dtype=torch.float64)
+    for A in (
+        singular,
+        torch.tensor(GRADED, dtype=torch.float64),
+        singular * 1e-120,
+        singular.triu(1),
+    ):
+        found = second(lambda A: linalg.det(A, strategy="triangular_solve"), A)
+        torch.testing.assert_close(
+            found, second(polynomial, A), rtol=1e-12, atol=1e-12 * A.abs().max()
+        )
+
+
+@each_strategy
+def test_nan_and_infinity_stay_with_their_matrix(strategy):
+    for value in (torch.nan, torch.inf):
+        A = torch.eye(2).repeat(2, 1, 1)
+        A[1, 0, 1] = value
+        for function in (linalg.det, logabsdet):
+            found = gradient(function, A, strategy)
+            assert found[0].isfinite().all()
+            assert found[1].isnan().all()
+
+
+@each_strategy
+def test_logabsdet_may_be_overwritten_before_the_backward(strategy):
+    A = torch.tensor([[2.0, 0.0], [0.0, 4.0]], requires_grad=True)
+    logabsdet(A, strategy=strategy).mul_(2).backward()
+    assert A.grad.tolist() == [[1.0, 0.0], [0.0, 0.5]]
