@@ -8,7 +8,7 @@ RESULTS := out/results
 OPERATIONS = $(shell $(BIN)/python -c "from strategies import operations; print(*operations.measured())")
 export BACKWARD_STRATEGIES_GRID := $(GRID)
 
-.PHONY: help bench history policy peers test test-all lint types modes docs readme clean
+.PHONY: help bench history policy stability peers test test-all lint types modes docs readme clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -39,10 +39,15 @@ history: $(VENV)/bench  ## record this commit with asv, and publish the dashboar
 
 policy: $(VENV)/bench  ## measure what a policy rests on, and build one
 	$(BIN)/backward-strategies run out/policy/cpu.json --grid cpu --objective forward_backward
+	$(BIN)/backward-strategies stability --cases 4000 --out out/policy/stability.json
 	$(BIN)/backward-strategies policy build out/policy.json --results out/policy
+
+stability: $(VENV)/bench  ## judge the stability of every strategy, and of "auto", on hard cases
+	$(BIN)/backward-strategies stability --out $(RESULTS)/stability.json
 
 peers: $(VENV)/peers  ## measure beside JAX and lineax
 	$(BIN)/python -m benchmarks.peers $(RESULTS)/peers.json --grid full
+	$(BIN)/python -m benchmarks.peers.stability $(RESULTS)/peer_stability.json
 
 test: $(VENV)/dev  ## run the tests
 	$(BIN)/python -m pytest -n 2 -m "not slow"
@@ -63,9 +68,10 @@ modes: $(VENV)/dev  ## run every operation in every mode of differentiation, and
 docs: $(VENV)/docs  ## build the documentation into site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
-readme: $(VENV)/bench  ## put the results in RESULTS into README.md, docs/results.md and docs/figures
+readme: $(VENV)/bench  ## put the results in RESULTS into README.md, docs/results.md, docs/stability.md and docs/figures
 	$(BIN)/backward-strategies recommend --results $(RESULTS) --markdown README.md
 	$(BIN)/backward-strategies recommend --results $(RESULTS) --markdown docs/results.md
+	$(BIN)/python -m plots.stability_table docs/stability.md --results $(RESULTS)
 	$(BIN)/python -m plots --results $(RESULTS) --out docs/figures
 	@# Of hundreds of cases the tables are easier to read than these.
 	rm docs/figures/speedup_heatmap.* docs/figures/winners_map.*

@@ -4,13 +4,14 @@
     X = linalg.lstsq(A, B, strategy="triangular_solve").solution
 
 `available()` names the strategies, `get(name)` is one of them, `Strategy` is what a new one derives
-from, and `linalg` is `torch.linalg` with the argument `strategy=`.
+from, and `linalg` is `torch.linalg` with the argument `strategy=`. `explain` says what "auto" stands for.
 """
 
 import importlib.metadata
 
 from strategies import linalg
 from strategies.errors import StrategyNotFoundError, UnsupportedError
+from strategies.explanation import explain
 from strategies.interface import Saved, Strategy
 from strategies.policy import use
 from strategies.pseudo_inverse import PseudoInverse, Structure
@@ -26,6 +27,7 @@ __all__ = [
     "Structure",
     "UnsupportedError",
     "available",
+    "explain",
     "get",
     "linalg",
     "use",

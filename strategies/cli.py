@@ -9,11 +9,13 @@ import typer
 
 from strategies.commands import policy
 from strategies.commands.check import check
+from strategies.commands.explain import explain
 from strategies.commands.list import list_strategies
 from strategies.commands.plot import plot
 from strategies.commands.recommend import recommend
 from strategies.commands.regret import regret
 from strategies.commands.run import run
+from strategies.commands.stability import stability
 
 app = typer.Typer(
     help="Backward passes of linear algebra: which strategy to use, on which evidence.",
@@ -23,7 +25,9 @@ app = typer.Typer(
 app.command("list")(list_strategies)
 app.command()(check)
 app.command()(run)
+app.command()(stability)
 app.command()(recommend)
+app.command()(explain)
 app.add_typer(policy.app, name="policy")
 app.command()(regret)
 app.command()(plot)

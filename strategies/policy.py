@@ -10,7 +10,8 @@ It is, in this order,
 The second and the third are read at the first "auto", not at import. One that cannot be used is
 skipped with a warning.
 
-Of what a policy ranks, the first that is installed is used. `strategies.policy_file` describes the file.
+Of what a policy ranks, which is what is stable, the first that is installed is used.
+`strategies.policy_file` describes the file.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from strategies.files import UnusableFileError
 from strategies.interface import Strategy
 from strategies.policy_file import Policy, Question, read
 
-__all__ = ["BASELINE", "BY_BACKWARD", "SHIPPED", "candidates", "use"]
+__all__ = ["BASELINE", "BY_BACKWARD", "SHIPPED", "candidates", "in_force", "use"]
 
 BASELINE = "native"
 """What measurements are compared with."""
@@ -62,10 +63,15 @@ def candidates(
     What is asked is a `Question`, about the operation whose measurements answer. Where it takes
     matrices of any rank, a strategy that refuses deficient rank has a successor.
     """
-    chosen = _override.get() or _default()
+    chosen, _ = in_force()
     if isinstance(chosen, Strategy):
         return (chosen,)
     return _ranked(chosen, (operation, m, n, rhs, batch, dtype, device), any_rank)
+
+
+def in_force() -> tuple[Policy | Strategy, str]:
+    """What "auto" follows here and now, and where that comes from, in words."""
+    return _override.get() or _default()
 
 
 @contextlib.contextmanager
@@ -88,7 +94,7 @@ def use(choice: str | Path | Strategy | Policy) -> Iterator[None]:
         ...     strategies.linalg.pinv(torch.tensor([[2.0]]))
         tensor([[0.5000]])
     """
-    token = _override.set(_resolve(choice))
+    token = _override.set((_resolve(choice), f"strategies.use({choice!r})"))
     try:
         yield
     finally:
@@ -118,19 +124,21 @@ def _resolve(choice: str | Path | Strategy | Policy) -> Policy | Strategy:
 
 
 @functools.cache
-def _default() -> Policy | Strategy:
+def _default() -> tuple[Policy | Strategy, str]:
     """What holds outside of `use`."""
-    for choice, source in ((os.environ.get(_ENVIRONMENT), f"{_ENVIRONMENT}: "), (SHIPPED, "")):
+    from_environment = f"{_ENVIRONMENT}={os.environ.get(_ENVIRONMENT)}"
+    choices = (os.environ.get(_ENVIRONMENT), from_environment), (SHIPPED, "the shipped policy")
+    for choice, source in choices:
         try:
             if choice:
-                return _resolve(choice)
+                return _resolve(choice), source
         except (UnusableFileError, LookupError) as error:
             warnings.warn(
-                f'{source}{error}; strategy="auto" ignores it', RuntimeWarning, stacklevel=2
+                f'{source}: {error}; strategy="auto" ignores it', RuntimeWarning, stacklevel=2
             )
-    return Policy(operations={})
+    return Policy(operations={}), "the fallback, for want of a policy"
 
 
-_override: contextvars.ContextVar[Policy | Strategy | None] = contextvars.ContextVar(
+_override: contextvars.ContextVar[tuple[Policy | Strategy, str] | None] = contextvars.ContextVar(
     "backward_strategies_override", default=None
 )

@@ -2,14 +2,14 @@
 
 A policy file is JSON, described by `Policy`:
 
-    {"format": "backward-strategies policy", "version": 3,
+    {"format": "backward-strategies policy", "version": 4,
      "criteria": {"objective": "forward_backward", "accuracy": null, "memory_bytes": null},
      "provenance": [{"name": ..., "cpu": ..., "torch": ..., "commit": ..., ...}],
      "operations": {
        "pinv": {
          "full_rank": {"strategy": "triangular_solve", "then": ["qr_pinv", ...], ...},
          "any_rank": {"strategy": "qr_pinv", "then": [...], "worst_regret": 3.1, ...},
-         "unstable": {"float64": {"explicit_inverse": "at κ = 1e5 its error is ..."}},
+         "stability": {"qr_pinv": [250, 0, 17.2, "pinv 20x6 cond=1e9 ..."], ...},
          "cells": {
            "cpu": {
              "float64": [[4096, 32, 1, 0, null, "triangular_solve", ["qr_pinv"],
@@ -35,7 +35,7 @@ import msgspec
 from strategies import files
 
 FORMAT = "backward-strategies policy"
-VERSION = 3
+VERSION = 4
 
 DTYPES_IN_ORDER = {
     "float32": ("float32", "float64", "complex64", "complex128"),
@@ -47,6 +47,9 @@ DTYPES_IN_ORDER = {
 
 NEIGHBOURS = 4
 """Cells that answer for a case between them."""
+
+LIMIT = 100.0
+"""The largest stability ratio of a strategy that may be used: see `strategies.accuracy.stability`."""
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**40)]
 Ratio = Annotated[float, msgspec.Meta(gt=0)]
@@ -92,6 +95,27 @@ class Cell(msgspec.Struct, frozen=True, array_like=True, dict=True):
         return (self.use, *others)
 
 
+class Evidence(msgspec.Struct, frozen=True, array_like=True):
+    """What is known of a strategy's stability for an operation.
+
+    Attributes:
+        judged: the hard cases in which its results and gradients were compared with exact ones.
+        refused: those in which it raised an error instead.
+        worst: the largest stability ratio, of results and gradients, normwise and by columns.
+        case: where that was, as `Case.parse` reads it; empty where nothing was judged.
+    """
+
+    judged: Count
+    refused: Count
+    worst: Annotated[float, msgspec.Meta(ge=0)]
+    case: str
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether the strategy may be used."""
+        return self.judged > 0 and self.worst <= LIMIT
+
+
 class Default(msgspec.Struct, frozen=True):
     """The one strategy of an operation to keep if only one may be kept.
 
@@ -120,14 +144,19 @@ class OperationPolicy(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=T
     Attributes:
         full_rank: the single default for matrices of full rank, where some were measured.
         any_rank: the same for matrices of any rank, where deficient ones were measured.
-        unstable: by dtype and strategy, why it is not eligible anywhere.
+        stability: by strategy, the evidence; those without any may not be used.
         cells: by kind of device and dtype.
     """
 
     full_rank: Default | None = None
     any_rank: Default | None = None
-    unstable: dict[str, dict[str, str]] = {}
+    stability: dict[str, Evidence] = {}
     cells: dict[str, dict[str, tuple[Cell, ...]]]
+
+    def allows(self, strategy: str) -> bool:
+        """Whether a strategy may be used as far as its stability goes."""
+        found = self.stability.get(strategy)
+        return found.is_stable if found else not self.stability
 
 
 class Policy(msgspec.Struct, frozen=True, eq=False, kw_only=True):
@@ -159,31 +188,45 @@ class Policy(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     ) -> tuple[str, ...]:
         """The names of the strategies for a `Question`, the best first, whether installed or not.
 
-        Matrices that are known to be rank-deficient have cells of their own.
+        They are stable, if stability was judged. Matrices that are known to be rank-deficient have
+        cells of their own.
         """
         known = self.operations.get(operation)
         if known is None:
             return ()
-        by_dtype = known.cells.get(device.partition(":")[0], {})
+        asked = operation, m, n, rhs, batch, dtype, device
+        if cells := self.nearest(asked, deficient=deficient):
+            names = ranking(cells, position(m, n, rhs, batch))
+        else:
+            default = known.any_rank if deficient else known.full_rank
+            names = (default.strategy, *default.then) if default else ()
+        return tuple(name for name in names if known.allows(name))
+
+    def nearest(self, question: Question, *, deficient: bool = False) -> list[Cell]:
+        """The measured cells that answer a `Question`, the nearest first: one, if that is the case."""
+        operation, *sizes, dtype, device = question
+        known = self.operations.get(operation)
+        by_dtype = known.cells.get(device.partition(":")[0], {}) if known else {}
+        asked = position(*sizes)
         for candidate in DTYPES_IN_ORDER.get(dtype, ()):
             of_dtype = by_dtype.get(candidate, ())
             cells = [cell for cell in of_dtype if (cell.rank is not None) == deficient]
             if cells:
-                return ranking(cells, position(m, n, rhs, batch))
-        default = known.any_rank if deficient else known.full_rank
-        return (default.strategy, *default.then) if default else ()
+                near = heapq.nsmallest(
+                    NEIGHBOURS, cells, key=lambda cell: math.dist(cell.position, asked)
+                )
+                return near[:1] if near[0].position == asked else near
+        return []
 
 
-def ranking(cells: Sequence[Cell], asked: Point) -> tuple[str, ...]:
-    """The strategies for a case, the best first, by what the nearest cells say of them.
+def ranking(near: Sequence[Cell], asked: Point) -> tuple[str, ...]:
+    """The strategies for a case, the best first, by what the cells nearest to it say of them.
 
-    That is the mean over the `NEIGHBOURS` nearest cells of the logarithm of the time over the
-    fastest one's, weighted by 1 / distance² (Shepard, Proc. 23rd ACM National Conference, 1968).
-    Strategies that are not eligible in all of them come last. A case that was measured is answered
-    by its cell alone.
+    That is the mean over the cells of the logarithm of the time over the fastest one's, weighted by
+    1 / distance² (Shepard, Proc. 23rd ACM National Conference, 1968). Strategies that are not eligible
+    in all of them come last. A case that was measured is answered by its cell alone.
     """
-    near = heapq.nsmallest(NEIGHBOURS, cells, key=lambda cell: math.dist(cell.position, asked))
-    nearest = near[0]
+    nearest = min(near, key=lambda cell: math.dist(cell.position, asked))
     if nearest.position == asked:
         return nearest.names
     weights = [1 / math.dist(cell.position, asked) ** 2 for cell in near]
@@ -200,4 +243,9 @@ def ranking(cells: Sequence[Cell], asked: Point) -> tuple[str, ...]:
 
 def read(path: Path) -> Policy:
     """The policy in a file; UnusableFileError where there is none of this version, undamaged."""
-    return files.read(path, Policy, FORMAT, VERSION)
+    policy = files.read(path, Policy, FORMAT, VERSION)
+    for entry in policy.operations.values():
+        for by_dtype in entry.cells.values():
+            if unknown := by_dtype.keys() - DTYPES_IN_ORDER.keys():
+                raise files.UnusableFileError(path, f"is damaged: no dtype is {min(unknown)!r}")
+    return policy

@@ -67,7 +67,7 @@ def fresh():
 @pytest.mark.parametrize("bad", ["nowhere.json", "no_such_strategy"])
 def test_a_bad_variable_is_told_once_and_the_shipped_policy_answers(fresh, monkeypatch, bad):
     monkeypatch.setenv("BACKWARD_STRATEGIES_USE", bad)
-    with pytest.warns(RuntimeWarning, match=f"BACKWARD_STRATEGIES_USE: .*{bad}") as caught:
+    with pytest.warns(RuntimeWarning, match=f"BACKWARD_STRATEGIES_USE={bad}: ") as caught:
         first = names("pinv")
     assert len(caught) == 1
     with warnings.catch_warnings(action="error"):

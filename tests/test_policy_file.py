@@ -1,6 +1,7 @@
 import pytest
 
-from strategies.policy_file import Cell, Default, OperationPolicy, Policy, position, ranking
+from strategies.files import UnusableFileError, json_text
+from strategies.policy_file import Cell, Default, OperationPolicy, Policy, position, ranking, read
 
 
 def cell(m, n, batch=0, rank=None, use=None, **times):
@@ -66,3 +67,10 @@ def test_what_was_never_measured_has_no_answer(policy):
 
 def test_empty_matrices_have_a_place(policy):
     assert policy.ranking("pinv", 0, 0)[0] == "native"
+
+
+def test_a_file_with_an_unknown_dtype_is_named(policy, tmp_path):
+    path = tmp_path / "policy.json"
+    path.write_text(json_text(policy).replace("float64", "float99"))
+    with pytest.raises(UnusableFileError, match=r"policy\.json: is damaged: no dtype is 'float99'"):
+        read(path)

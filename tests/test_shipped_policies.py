@@ -39,7 +39,7 @@ def of_policy(scores):
 
 @pytest.mark.parametrize(("path", "objective"), SHIPPED)
 def test_they_are_what_the_kept_measurements_say(path, objective):
-    built = build(load(KEPT / objective, "grid"), Criteria(objective))
+    built = build(load(KEPT), Criteria(objective))
     assert files.json_text(built) == path.read_text(encoding="utf-8")
 
 
@@ -64,9 +64,26 @@ def test_they_choose_well_in_150_cases_that_were_not_measured_for_them(path, obj
     assert all(each.regret <= 2 for each in wrong_beyond_noise)
 
 
+@pytest.mark.parametrize(("path", "_"), SHIPPED)
+def test_they_use_only_what_hundreds_of_hard_cases_show_to_be_stable(path, _):
+    for known in policy_file.read(path).operations.values():
+        used = {cell.use for by in known.cells.values() for cells in by.values() for cell in cells}
+        assert used
+        assert all(known.stability[name].is_stable for name in used)
+        assert all(each.judged + each.refused >= 300 for each in known.stability.values())
+        assert "native" not in used or known.stability["native"].is_stable
+
+
+def test_pytorchs_gradients_are_unstable_where_the_documentation_says_so():
+    known = policy_file.read(policies.SHIPPED).operations
+    unstable = {name for name, each in known.items() if not each.stability["native"].is_stable}
+    assert {"lstsq", "pinv", "det", "lu_factor"} <= unstable
+    assert not unstable & {"inv"}
+
+
 @pytest.mark.parametrize(("shipped", "most", "by"), [(SHIPPED[0], 7, 1.5), (SHIPPED[1], 1, 1.2)])
-def test_native_is_rarely_faster_and_not_by_much(shipped, most, by):
-    slower = regret.slower_than_native(score(*shipped, 0, 1))
+def test_where_native_is_stable_it_is_rarely_faster_and_not_by_much(shipped, most, by):
+    slower = [each for each in regret.slower_than_native(score(*shipped, 0, 1)) if not each.native]
     assert len(slower) <= most
     assert all(each.over_native[0] >= 1 / by for each in slower)
 

@@ -5,9 +5,9 @@
     >>> specimen.rank, specimen.matrix.shape
     (4, torch.Size([4, 4]))
 
-`strategies.accuracy.named_matrices` says what each is for and where it comes from. The condition
-number κ = σ₁/σ_r refers to the matrix before its entries are rounded to the dtype, which moves σ_r by
-about u·σ₁, u being the unit roundoff. Every name takes every shape, from 0×0 up.
+`strategies.accuracy.named_matrices` and `hard_matrices` say what each is for and where it comes from.
+The condition number κ = σ₁/σ_r refers to the matrix before its entries are rounded to the dtype, which
+moves σ_r by about u·σ₁, u being the unit roundoff. Every name takes every shape, from 0×0 up.
 """
 
 from dataclasses import dataclass
@@ -17,8 +17,12 @@ import torch
 from torch import Tensor
 
 from strategies.accuracy import spectra
-from strategies.accuracy.named_matrices import BUILDERS
+from strategies.accuracy.hard_matrices import HARD
+from strategies.accuracy.named_matrices import NAMED
 from strategies.accuracy.spectra import Array, Request
+
+BUILDERS = {**NAMED, **HARD}
+"""Every builder by its name."""
 
 WELL_POSED = (
     "diagonal",

@@ -135,7 +135,7 @@ def _repeated_singular_values(request: Request) -> Built:
     return matrix, request.k, 8.0 if request.k > 1 else 1.0
 
 
-BUILDERS: dict[str, Builder] = {
+NAMED: dict[str, Builder] = {
     "diagonal": _diagonal,
     "upper_triangular": _upper_triangular,
     "lower_triangular": lambda request: _adjoint_of(_upper_triangular, request),

@@ -96,7 +96,7 @@ def lu_gradient_at_factors(
     return _certified(record, (LU,), (cotangent,), rank, pivots, stored=True)
 
 
-def _checked(
+def checked(
     record: Operation, inputs: Sequence[Tensor], cotangents: Sequence[Tensor], rank: int | None
 ) -> list[Tensor]:
     """Refuse what does not fit, naming both values; return all cotangents."""
@@ -145,7 +145,7 @@ def _certified(
 
     `stored` says that packed factors stand in A's place.
     """
-    cotangents = _checked(record, inputs, cotangents, rank)
+    cotangents = checked(record, inputs, cotangents, rank)
     try:
         from strategies.accuracy.evaluation import certify
         from strategies.exact.problem import Problem, StoredFactors

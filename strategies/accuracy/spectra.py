@@ -67,8 +67,8 @@ def with_exact_rank(request: Request, rank: int) -> Built:
     """
     m, n = request.shape
     rng = request.random(2)
-    left = _dominant_on_top(request, rng, m, rank)
-    right = _dominant_on_top(request, rng, n, rank).swapaxes(-1, -2)
+    left = dominant_on_top(request, rng, m, rank)
+    right = dominant_on_top(request, rng, n, rank).swapaxes(-1, -2)
     row_scale = 2.0 ** rng.integers(-1, 2, (*request.batch, m, 1))
     column_scale = 2.0 ** rng.integers(-1, 2, (*request.batch, 1, n))
     matrix: Array = row_scale * (left @ right) * column_scale
@@ -107,7 +107,7 @@ def _orthonormal(request: Request, rows: int, stream: int) -> Array:
     return q * (diagonal / np.abs(diagonal))
 
 
-def _dominant_on_top(request: Request, rng: np.random.Generator, rows: int, rank: int) -> Array:
+def dominant_on_top(request: Request, rng: np.random.Generator, rows: int, rank: int) -> Array:
     """Return rows×rank: strictly diagonally dominant on top, random units and zeros below.
 
     A row of the top has at most three units beside its diagonal 4.

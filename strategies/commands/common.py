@@ -33,11 +33,7 @@ Results = Annotated[
 ]
 Accuracy = Annotated[
     float | None,
-    typer.Option(
-        metavar="ERROR",
-        help="Largest relative error accepted; by default ten times the best, or 30 κ u (κ: "
-        "condition number, u: unit roundoff) if that is more.",
-    ),
+    typer.Option(metavar="ERROR", help="Largest relative error accepted; by default any."),
 ]
 Memory = Annotated[
     float | None, typer.Option(metavar="BYTES", help="Most memory the backward may take.")

@@ -45,7 +45,7 @@ def build(
 ) -> None:
     """Build a policy from the results of one machine."""
     criteria = Criteria(objective, accuracy, memory)
-    policy = policies.build(store.load(results, "grid"), criteria)
+    policy = policies.build(store.load(results), criteria)
     write_text(out, json_text(policy))
     console.print(f"{len(policies.by_case(policy))} cells written to {out}")
 

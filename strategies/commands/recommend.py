@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,13 +29,19 @@ from strategies.measuring.case import Case
 from strategies.measuring.machine import Machine, describe
 from strategies.measuring.measure import TIMED, measure
 from strategies.measuring.measurement import Objective
-from strategies.policy_file import read
+from strategies.measuring.stability import judged_cells
+from strategies.policy_file import Evidence, read
 from strategies.selection import markdown, nearest, recommendation
+from strategies.selection.draws import hard_cases
 from strategies.selection.eligibility import Criteria
-from strategies.selection.policies import question, unstable_in
+from strategies.selection.policies import question
+from strategies.selection.stability import evidence_in, summary
 from strategies.selection.text import provenance
 from strategies.selection.verdicts import JudgedCell, judge, judge_cell, machines
 from strategies.store import Run
+
+HARD_CASES = 60
+"""How many show whether a strategy is stable of which the shipped policy knows nothing."""
 
 
 @reports_errors
@@ -117,10 +124,23 @@ def _measured_now(asked: Case | None, criteria: Criteria) -> tuple[list[Run], li
     names, machine = registry.available(), describe()
     with progress(len(names) + len(TIMED), notes) as begin:
         cell = measure(asked, names, begins=lambda step: begin(f"measuring {asked}: {step}"))
-    # One case does not show what a strategy does to an ill-conditioned matrix; the policy knows.
-    known = {} if criteria.accuracy else unstable_in(read(policy.SHIPPED), asked)
-    judged = judge_cell(machine, cell, criteria, known, "measured now")
+    judged = judge_cell(machine, cell, criteria, _stability(asked, names), "measured now")
     return [Run("grid", machine, {}, (cell,))], [judged]
+
+
+def _stability(asked: Case, names: Sequence[str]) -> dict[str, Evidence]:
+    """What the shipped policy knows of these strategies, and of others what hard cases show now."""
+    known = dict(evidence_in(read(policy.SHIPPED), asked))
+    if missing := [name for name in names if name not in known]:
+        drawn = hard_cases(asked.device, 0, [asked.operation], [asked.dtype_name])
+        with progress(HARD_CASES, notes) as begin:
+            cells = []
+            for cell in itertools.islice(judged_cells(drawn, missing), HARD_CASES):
+                begin(f"judging {cell.case}")
+                cells.append(cell)
+        for by_name in summary(cells).values():
+            known |= by_name
+    return known
 
 
 def _tell_shipped(asked: Case | None, as_json: bool) -> None:

@@ -43,7 +43,8 @@ def run(
         str | None, typer.Option(help="Only its cells; in a file of their own, the newest count.")
     ] = None,
     budget: Annotated[
-        float, typer.Option(min=0.0, help="Seconds for the rounds of a cell and objective.")
+        float,
+        typer.Option(min=0.0, max=3600.0, help="Seconds for the rounds of a cell and objective."),
     ] = 1.0,
 ) -> None:
     """Measure the cells of a grid, all strategies of a cell in the same rounds.

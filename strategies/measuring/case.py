@@ -13,16 +13,18 @@ from torch import Tensor
 from strategies import operations
 from strategies.accuracy import gallery
 from strategies.measuring import inputs
+from strategies.measuring.sides import COTANGENTS, RIGHT_SIDES
 
 DTYPES = {name: getattr(torch, name) for name in ("float32", "float64", "complex64", "complex128")}
 """The dtypes that are measured, by name."""
 
 _COLUMNS = (
     *("operation", "m", "n", "rhs", "rank", "log10_cond", "matrix"),
-    *("batch", "dtype", "device", "seed"),
+    *("right_side", "cotangent", "scale", "batch", "dtype", "device", "seed"),
 )
 _MOST_ENTRIES = 2**40
 _LARGEST_LOG10_COND = 300.0
+_LARGEST_SCALE = 1074
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,9 @@ class Case:
         rank: rank of each matrix, exact in `dtype`; None means full rank. An exactly
             rank-deficient matrix is well conditioned on its range, so `log10_cond` must be None.
         matrix: a name of `strategies.accuracy.gallery`, which then says what A is instead.
+        right_side: a name of `strategies.measuring.sides.RIGHT_SIDES` for B; None is standard normal.
+        cotangent: a name of `COTANGENTS` there for those outputs that are matrices; None likewise.
+        scale: A, B and cotangents that are matrices are multiplied by 2^scale.
         seed: determines all entries. Equal cases have equal inputs on one machine.
 
     Raises:
@@ -63,6 +68,9 @@ class Case:
     log10_cond: float | None = None
     rank: int | None = None
     matrix: str | None = None
+    right_side: str | None = None
+    cotangent: str | None = None
+    scale: int = 0
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -87,6 +95,13 @@ class Case:
             raise ValueError(f"a condition number of 10^{self.log10_cond} is impossible")
         if self.matrix is not None and self.matrix not in gallery.names():
             raise ValueError(f"unknown matrix {self.matrix!r}; known: {', '.join(gallery.names())}")
+        if self.right_side is not None and record.arity == 1:
+            raise ValueError(f"{self.operation} takes no right-hand side, got B={self.right_side}")
+        for side, known in ((self.right_side, RIGHT_SIDES), (self.cotangent, COTANGENTS)):
+            if side is not None and side not in known:
+                raise ValueError(f"{side!r} is none of {', '.join(known)}")
+        if abs(self.scale) > _LARGEST_SCALE:
+            raise ValueError(f"no dtype holds 2^{self.scale}")
         if not 0 <= self.seed < 2**62:
             raise ValueError(f"a seed is between 0 and 2**62, not {self.seed}")
 
@@ -159,6 +174,9 @@ class Case:
             "cond": self.log10_cond,
             "rank": self.rank,
             "matrix": self.matrix,
+            "B": self.right_side,
+            "G": self.cotangent,
+            "scale": f"2^{self.scale}" if self.scale else None,
         }
         if self.log10_cond is not None:
             values["cond"] = "1e" + str(self.log10_cond).removesuffix(".0")
@@ -178,12 +196,8 @@ class Case:
         return inputs.draw(self)
 
     def cotangents(self, outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """A standard normal cotangent for each output, of its shape, dtype and device."""
-        generator = inputs.generator_of(self, stream=1)
-        return tuple(
-            torch.randn(out.shape, dtype=out.dtype, generator=generator).to(out.device)
-            for out in outputs
-        )
+        """A cotangent for each output, of its shape, dtype and device."""
+        return inputs.cotangents(self, outputs)
 
 
 def _dtype(name: str) -> torch.dtype:
@@ -194,9 +208,14 @@ def _dtype(name: str) -> torch.dtype:
 
 _OPTION = re.compile(
     r"k=(?P<rhs>\d+)|rank=(?P<rank>\d+)|seed=(?P<seed>\d+)|matrix=(?P<matrix>.+)"
+    r"|B=(?P<right_side>.+)|G=(?P<cotangent>.+)|scale=2\^(?P<scale>-?\d{1,4})"
     r"|cond=1e(?P<log10_cond>-?\d+(?:\.\d+)?(?:e-?\d+)?)|(?P<device>c(?:pu|uda).*)|(?P<dtype>[^=]+)"
 )
-_KINDS: dict[str, Any] = {"matrix": str, "log10_cond": float, "device": str, "dtype": _dtype}
+_KINDS: dict[str, Any] = {
+    **dict.fromkeys(("matrix", "right_side", "cotangent", "device"), str),
+    "log10_cond": float,
+    "dtype": _dtype,
+}
 
 
 def _option(word: str) -> tuple[str, Any]:

@@ -1,9 +1,10 @@
-"""Random inputs of a case, with the condition number or the rank that it asks for."""
+"""Inputs and cotangents of a case, with the condition number, the rank and the sides it asks for."""
 
 from __future__ import annotations
 
 import functools
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -11,6 +12,7 @@ from torch import Generator, Tensor
 
 from strategies import operations
 from strategies.accuracy import gallery
+from strategies.measuring.sides import COTANGENTS, RIGHT_SIDES
 
 if TYPE_CHECKING:
     from strategies.measuring.case import Case
@@ -21,7 +23,7 @@ def generator_of(case: Case, stream: int) -> Generator:
     return Generator().manual_seed(2 * case.seed + stream)
 
 
-@functools.lru_cache(maxsize=1)
+@functools.lru_cache(maxsize=4)
 def draw(case: Case) -> tuple[Tensor, ...]:
     """A, and B where the operation takes one: see `Case.inputs`."""
     generator = generator_of(case, stream=0)
@@ -33,9 +35,41 @@ def draw(case: Case) -> tuple[Tensor, ...]:
     else:
         drawn = [_with_rank(case, case.rank, dtype, generator)]
     if operations.get(case.operation).arity == 2:
-        size = *_lead(case), case.shape[0], case.rhs
-        drawn.append(torch.randn(size, dtype=dtype, generator=generator))
-    return tuple(a.to(case.device, case.dtype).requires_grad_() for a in drawn)
+        if case.right_side is None:
+            size = *_lead(case), case.shape[0], case.rhs
+            drawn.append(torch.randn(size, dtype=dtype, generator=generator))
+        else:
+            side = RIGHT_SIDES[case.right_side]
+            drawn.append(side(drawn[0].to(case.dtype).to(dtype), case.rhs, generator))
+    return tuple(_rounded(a, case).to(case.device).requires_grad_() for a in drawn)
+
+
+def cotangents(case: Case, outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """A cotangent for each output: see `Case.cotangent`. Numbers have a standard normal one."""
+    generator = generator_of(case, stream=1)
+    return tuple(_cotangent(case, out, generator).to(out.device) for out in outputs)
+
+
+def _cotangent(case: Case, out: Tensor, generator: Generator) -> Tensor:
+    if out.ndim < len(_lead(case)) + 2:
+        return torch.randn(out.shape, dtype=out.dtype, generator=generator)
+    if case.cotangent is None:
+        normal = torch.randn(out.shape, dtype=out.dtype, generator=generator)
+        return normal * 2.0**case.scale if case.scale else normal
+    A = draw(replace(case, scale=0))[0].detach().cpu()
+    A = A.to(torch.complex128 if A.is_complex() else torch.float64)
+    # What has the rows of Aᴴ, as X = A⁺B has, is a right-hand side of Aᴴ.
+    A = A.mH if out.shape[-2] == A.shape[-1] else A
+    if A.shape[-2] != out.shape[-2]:
+        raise ValueError(f"{case.operation} has no cotangent named {case.cotangent}")
+    return _rounded(COTANGENTS[case.cotangent](A, out.shape[-1], generator), case)
+
+
+def _rounded(tensor: Tensor, case: Case) -> Tensor:
+    """In the case's dtype, then scaled: by halves, since a power of two may itself be out of range."""
+    tensor = tensor.to(case.dtype)
+    half = case.scale // 2
+    return tensor * 2.0**half * 2.0 ** (case.scale - half) if case.scale else tensor
 
 
 def specimen(case: Case) -> gallery.Specimen:

@@ -15,10 +15,14 @@ from strategies.measuring.case import Case
 WORST_ERROR = 1e6
 """Stands for any larger error, infinite ones included, which JSON cannot hold."""
 
+WORST_RATIO = 1e30
+"""The same for stability ratios."""
+
 Amount = Annotated[float, msgspec.Meta(gt=0, le=1e18)]
 """Seconds, or bytes."""
 
 Error = Annotated[float, msgspec.Meta(ge=0, le=WORST_ERROR)]
+Ratio = Annotated[float, msgspec.Meta(ge=0, le=WORST_RATIO)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=10**18)]
 
 
@@ -65,6 +69,27 @@ class Timing(msgspec.Struct, frozen=True, array_like=True):
             raise ValueError(f"{self.seconds} s is not between {self.low} and {self.high}")
 
 
+class Stability(msgspec.Struct, frozen=True, array_like=True):
+    """The stability ratios of a strategy in a case: see `strategies.accuracy.stability`.
+
+    Attributes:
+        result: of what the operation returns.
+        result_columns: of the worst of its columns.
+        gradient: of the worst gradient.
+        gradient_columns: of the worst column of a gradient.
+    """
+
+    result: Ratio
+    result_columns: Ratio
+    gradient: Ratio
+    gradient_columns: Ratio
+
+    @property
+    def worst(self) -> float:
+        """The largest of the four."""
+        return max(self.result, self.result_columns, self.gradient, self.gradient_columns)
+
+
 class Measurement(msgspec.Struct, frozen=True, omit_defaults=True):
     """One strategy in one case; None where a quantity was not measured.
 
@@ -75,6 +100,7 @@ class Measurement(msgspec.Struct, frozen=True, omit_defaults=True):
         forward_backward: time of forward and backward together.
         error: the largest ‖computed − exact‖ / ‖exact‖ of a gradient, `WORST_ERROR` at
             most; also where a gradient is not finite.
+        stability: how far results and gradients are from what rounding the inputs explains.
         peak_bytes: the most bytes that the backward held at once, above its graph.
         flops: floating-point operations of the backward.
         calls: torch operations that the backward dispatched.
@@ -86,6 +112,7 @@ class Measurement(msgspec.Struct, frozen=True, omit_defaults=True):
     backward: Timing | None = None
     forward_backward: Timing | None = None
     error: Error | None = None
+    stability: Stability | None = None
     peak_bytes: Count | None = None
     flops: Count | None = None
     calls: Count | None = None

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import torch
 
 from strategies import operations
+from strategies.accuracy import gallery
 from strategies.amplification import unit_roundoff
+from strategies.measuring import inputs
 from strategies.measuring.case import DTYPES, Case
+from strategies.measuring.sides import COTANGENTS, RIGHT_SIDES
 
 LARGEST_WORK = 2**27
 """The most multiplications m n min(m, n) · batch in a case: a second's work for a slow strategy."""
@@ -16,6 +24,9 @@ LARGEST_WORK = 2**27
 _LARGEST_INPUT = 2**22
 _SIDES = (3, 1024)
 _BATCHES = (2, 20_000)
+_LARGEST_SIDE_OF_BATCH = 64
+_ATTEMPTS = 20
+"""Draws of a kind of matrix, of which most may be too ill-conditioned for an operation, or deficient."""
 
 
 def draw_cases(count: int, device: str, seed: int) -> list[Case]:
@@ -56,6 +67,113 @@ def _draw(rng: np.random.Generator, operation: operations.Operation, device: str
     rank = max(1, min(m, n) // 2) if deficient else None
     seed = int(rng.integers(2**31))
     return Case(operation.name, (m, n), batch, dtype, device, rhs, log10_cond, rank, seed=seed)
+
+
+def hard_cases(
+    device: str,
+    seed: int,
+    names: Sequence[str] = (),
+    dtypes: Sequence[str] = tuple(DTYPES),
+) -> Iterator[Case]:
+    """Draws cases in which an unstable algorithm fails, without end: what stability is judged on.
+
+    Small matrices, one in eight larger; single ones and batches; condition numbers as far as a digit is
+    left, every matrix of the gallery, exact deficiency; hard right-hand sides and cotangents; half scaled
+    by a power of two that the result allows.
+
+    Args:
+        device: as cpu or cuda:0.
+        seed: determines the cases.
+        names: of operations, all by default, taken alternately.
+        dtypes: by name, taken alternately.
+    """
+    rng = np.random.default_rng([seed, 1])
+    kinds = [(name, DTYPES[dtype]) for dtype in dtypes for name in names or operations.names()]
+    for matrix in itertools.cycle([*gallery.names(), *["random", "deficient", "random"] * 6]):
+        for name, dtype in kinds:
+            for _ in range(_ATTEMPTS):
+                case = _draw_hard(rng, operations.get(name), dtype, device, matrix)
+                if case is not None:
+                    yield case
+                    break
+
+
+def _draw_hard(
+    rng: np.random.Generator,
+    operation: operations.Operation,
+    dtype: torch.dtype,
+    device: str,
+    matrix: str,
+) -> Case | None:
+    sides = (1, 100) if rng.random() < 1 / 8 else (1, 40)
+    m, n = _log_uniform(rng, sides), _log_uniform(rng, sides)
+    if operation.square or rng.random() < 0.3:
+        n = m
+    case = Case(
+        operation.name,
+        (m, n),
+        0
+        if rng.random() < 0.6 or max(m, n) > _LARGEST_SIDE_OF_BATCH
+        else _log_uniform(rng, (2, 40)),
+        dtype,
+        device,
+        rhs=_log_uniform(rng, (1, 8)) if operation.arity == 2 else 1,
+        right_side=_maybe(rng, RIGHT_SIDES) if operation.arity == 2 else None,
+        cotangent=_maybe(rng, COTANGENTS) if _returns_matrix(operation) else None,
+        seed=int(rng.integers(2**31)),
+        **_hard_matrix(rng, dtype, min(m, n), matrix),
+    )
+    try:
+        condition = _condition(case)
+    except ValueError:
+        return None
+    # Beyond, what rounding leaves of a zero singular value is as large, and no rank is right.
+    has_rank = operation.truncates or operation.pivoted
+    if has_rank and condition * unit_roundoff(dtype) * 40 * max(m, n) > 1:
+        return None
+    if operation.needs_full_rank and case.known_rank not in (None, min(m, n)):
+        return None
+    is_at_an_end = matrix.startswith("near_")  # of the range: beyond are no normal numbers
+    scale = _scale(rng, case, condition) if rng.random() < 0.5 and not is_at_an_end else 0
+    return replace(case, scale=scale)
+
+
+def _hard_matrix(
+    rng: np.random.Generator, dtype: torch.dtype, most: int, matrix: str
+) -> dict[str, Any]:
+    if matrix == "deficient":
+        return {"rank": int(rng.integers(0, most + 1))}
+    if matrix == "random":
+        digits = -math.log10(unit_roundoff(dtype))
+        return {"log10_cond": round(rng.uniform(0.3, digits), 3)}
+    return {"matrix": matrix}
+
+
+def _maybe(rng: np.random.Generator, names: Iterable[str]) -> str | None:
+    return str(rng.choice(list(names))) if rng.random() < 0.75 else None
+
+
+def _condition(case: Case) -> float:
+    if case.matrix is not None:
+        return inputs.specimen(case).condition
+    return 10.0 ** (case.log10_cond or 1.0)
+
+
+def _scale(rng: np.random.Generator, case: Case, condition: float) -> int:
+    """A power of two up to which the gradient, of the order of κ²/scale, stays in range.
+
+    That of a determinant is of the order of scale^(n−1).
+    """
+    largest = math.log2(torch.finfo(case.dtype).max)
+    digits = -math.log2(unit_roundoff(case.dtype))
+    headroom = 2 * math.log2(condition) + 2 * math.log2(max(case.shape)) + digits
+    depth = 1 if _returns_matrix(operations.get(case.operation)) else case.shape[1]
+    most = int(max(largest - headroom, 0) / depth)
+    return int(rng.integers(-most, most + 1))
+
+
+def _returns_matrix(operation: operations.Operation) -> bool:
+    return len(operation.output_shapes(*[(1, 1)] * operation.arity)[0]) == 2
 
 
 def _log_uniform(rng: np.random.Generator, ends: tuple[int, int]) -> int:

@@ -11,7 +11,8 @@ import msgspec
 from strategies import operations
 from strategies.measuring.case import Case
 from strategies.policy_file import Cell, Default, OperationPolicy, Policy, Question
-from strategies.selection.eligibility import Criteria, breakdowns
+from strategies.selection.eligibility import Criteria
+from strategies.selection.stability import evidence
 from strategies.selection.verdicts import JudgedCell, judge, machines, simplicity
 from strategies.store import Run
 
@@ -26,7 +27,7 @@ def build(runs: Sequence[Run], criteria: Criteria) -> Policy:
             f"results of several machines ({', '.join(names)}): a policy is of one; "
             "give one machine's folder as --results"
         )
-    unstable = breakdowns(runs, criteria.accuracy)
+    stability = evidence(runs)
     by_operation: dict[str, list[JudgedCell]] = {}
     for cell in judged:
         by_operation.setdefault(cell.case.operation, []).append(cell)
@@ -38,11 +39,7 @@ def build(runs: Sequence[Run], criteria: Criteria) -> Policy:
                 any_rank=single_default(cells)
                 if any(cell.case.rank is not None for cell in cells)
                 else None,
-                unstable={
-                    dtype: reasons
-                    for (name, dtype), reasons in unstable.items()
-                    if name == operation and reasons
-                },
+                stability=stability.get(operation, {}),
             )
             for operation, cells in sorted(by_operation.items())
         },
@@ -93,17 +90,6 @@ def question(case: Case) -> Question:
     """A case as a policy is asked about it."""
     operation = operations.get(case.operation).answered_by
     return (operation, *case.shape, case.rhs, case.batch, case.dtype_name, case.device)
-
-
-def unstable_in(policy: Policy, case: Case) -> dict[str, str]:
-    """The strategies that a policy leaves out for a case's operation and dtype, and why.
-
-    A dtype that was not measured inherits from the others.
-    """
-    known = policy.operations.get(operations.get(case.operation).answered_by)
-    by_dtype = known.unstable if known else {}
-    inherited = {name: why for reasons in by_dtype.values() for name, why in reasons.items()}
-    return by_dtype.get(case.dtype_name, inherited)
 
 
 def by_case(policy: Policy) -> dict[Case, Cell]:

@@ -22,7 +22,8 @@ from strategies.measuring.measurement import Cell, Status, Timing
 from strategies.policy import BASELINE, candidates, use
 from strategies.policy_file import Policy
 from strategies.selection.eligibility import Criteria
-from strategies.selection.policies import question, unstable_in
+from strategies.selection.policies import question
+from strategies.selection.stability import evidence_in
 from strategies.selection.verdicts import judge_cell
 
 POLICY, SINGLE_DEFAULT = "policy", "single default"
@@ -156,7 +157,7 @@ def _summary(choice: str, scores: Sequence[Score]) -> Summary:
 
 def _score_one(cell: Cell, policy: Policy) -> Iterator[Score]:
     case, criteria = cell.case, criteria_of(policy)
-    judged = judge_cell(Machine(""), cell, criteria, unstable_in(policy, case)).judged
+    judged = judge_cell(Machine(""), cell, criteria, evidence_in(policy, case)).judged
     timings = {
         each.strategy: cost
         for each in judged
@@ -188,7 +189,7 @@ def _score_one(cell: Cell, policy: Policy) -> Iterator[Score]:
 
 def _what_auto_does(cell: Cell, policy: Policy) -> str:
     """The first of the policy's candidates that does not refuse the case; else the last."""
-    any_rank = operations.get(cell.case.operation).truncates
+    any_rank = operations.get(cell.case.operation).falls_back
     with use(policy):
         tried = candidates(*question(cell.case), any_rank=any_rank)
     names = [strategy.name for strategy in tried]

@@ -11,11 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from strategies import registry
+from strategies import operations, registry
 from strategies.measuring.case import Case
 from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Cell, Measurement, Objective, Status
-from strategies.selection.eligibility import ANY, Criteria, breakdowns, why_ineligible
+from strategies.policy_file import Evidence
+from strategies.selection.eligibility import ANY, Criteria, why_ineligible
+from strategies.selection.stability import evidence
 from strategies.store import Run, newest_cells
 
 __all__ = ["Criteria", "Judged", "JudgedCell", "Verdict", "judge", "judge_cell"]
@@ -122,21 +124,21 @@ def judge(runs: Sequence[Run], criteria: Criteria = ANY) -> list[JudgedCell]:
     """Judges every strategy in every timed case, by the newest measurement of each machine.
 
     Args:
-        runs: as `strategies.store.load` gives them; those that are not of kind "grid" do not count.
+        runs: as `strategies.store.load` gives them; those of kinds "grid" and "stability" count.
         criteria: what is asked.
 
     Raises:
         ValueError: no case was timed as the objective asks.
     """
+    stability = evidence(runs)
     runs = [run for run in runs if run.kind == "grid"]
-    unstable = breakdowns(runs, criteria.accuracy)
     sources = {id(run.machine): run.path for run in runs}
     judged = [
         judge_cell(
             machine,
             cell,
             criteria,
-            unstable.get((cell.case.operation, cell.case.dtype_name), {}),
+            stability.get(operations.get(cell.case.operation).answered_by, {}),
             sources[id(machine)],
         )
         for machine, cell in newest_cells(runs, lambda cell: _is_timed(cell, criteria.objective))
@@ -153,14 +155,14 @@ def judge_cell(
     machine: Machine,
     cell: Cell,
     criteria: Criteria,
-    unstable: Mapping[str, str],
+    stability: Mapping[str, Evidence],
     source: str = "",
 ) -> JudgedCell:
     """Judges every strategy in one case, whatever it was measured for.
 
-    What is unstable in other cases of the operation and dtype is not eligible, for the reason given.
+    `stability` is what is known of the case's operation.
     """
-    reasons = why_ineligible(cell, unstable, criteria)
+    reasons = why_ineligible(cell, stability, criteria)
     costs = {each.strategy: each.cost(criteria.objective) for each in cell}
     eligible = {name: cost.seconds for name, cost in costs.items() if cost and not reasons[name]}
     fastest = min(eligible, key=eligible.__getitem__, default="")

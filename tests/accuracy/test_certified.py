@@ -52,3 +52,15 @@ def test_worst_of_the_batch_counts() -> None:
 def test_another_shape_is_refused() -> None:
     with pytest.raises(ValueError, match=r"\(2, 1\).*\(1, 2\)"):
         _certified(np.ones((1, 2))).relative_error((torch.ones(2, 1),))
+
+
+def test_an_imaginary_part_is_wrong_where_the_exact_gradient_is_real() -> None:
+    exact = _certified(np.ones((1, 1)))
+    assert exact.relative_error((torch.tensor([[1 + 0.5j]]),)) == 0.5
+
+
+def test_lazy_negatives_and_conjugates_count_as_their_values() -> None:
+    exact = _certified(np.full((1, 1), -2.0))
+    negative = torch.tensor([[1 + 2j]]).conj().imag
+    assert negative.is_neg()
+    assert exact.relative_error((negative,)) == 0.0

@@ -57,7 +57,9 @@ def measured(monkeypatch):
     monkeypatch.setattr("strategies.commands.recommend.measure", measure)
 
 
-@pytest.mark.parametrize(("operation", "chosen"), [("inv", "explicit_inverse"), ("pinv", "native")])
+@pytest.mark.parametrize(
+    ("operation", "chosen"), [("inv", "explicit_inverse"), ("pinv", "triangular_solve")]
+)
 def test_what_is_measured_now_obeys_the_rule_of_stability(invoke, measured, operation, chosen):
     result = invoke("recommend", "--operation", operation, "--shape", "8x8", "--measure", "--json")
     (cell,) = json.loads(result.stdout)["cells"]
@@ -82,7 +84,7 @@ def test_without_results_the_shipped_policy_answers(invoke, nothing_measured):
     assert every.exit_code == 0, every.output
     assert "If only one may be kept" in every.stdout
     one = invoke("recommend", "--operation", "slogdet", "--shape", "9x9")
-    assert "For slogdet 9x9 float64 cpu: native, then " in one.stdout
+    assert "For slogdet 9x9 float64 cpu: " in one.stdout
     for result in (every, one):
         assert "`backward-strategies run" in result.stdout
         assert "measured on epyc · AMD EPYC" in result.stdout

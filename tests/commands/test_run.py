@@ -63,5 +63,8 @@ def test_an_interrupted_run_is_resumed(invoke, tmp_path, asked, monkeypatch):
 def test_what_cannot_be_run_is_one_line(invoke, fails, tmp_path):
     path = tmp_path / "run.json"
     fails(invoke("run", path, "--operation", "qr"), "--operation qr: there is det")
+    for endless in ("nan", "inf"):
+        assert invoke("run", path, "--budget", endless).exit_code == 2
+    assert not path.exists()
     assert invoke("run", path).exit_code == 0
     fails(invoke("run", path, "--budget", "3"), "budget 1.0, not 3.0")

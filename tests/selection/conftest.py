@@ -4,9 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from strategies import operations, registry
 from strategies.measuring.case import Case
 from strategies.measuring.machine import Machine
-from strategies.measuring.measurement import Cell, Measurement, Objective, Timing
+from strategies.measuring.measurement import Cell, Measurement, Objective, Stability, Timing
+from strategies.policy_file import Evidence
+from strategies.selection import stability
 from strategies.store import Run
 
 MACHINE = Machine("here", cpu="a processor", started_at="2026-11-20T10:00:00+00:00")
@@ -30,6 +33,25 @@ def make_cell(*measurements, case="pinv 64x8"):
 
 def make_run(*cells, kind="grid", machine=MACHINE, path="here/run.json"):
     return Run(kind, machine, {}, cells, path)
+
+
+def make_stable_cell(case, **ratios):
+    """A hard case in which each strategy has that stability ratio."""
+    measured = (Measurement(name, stability=Stability(0, 0, r, 0)) for name, r in ratios.items())
+    return Cell(Case.parse(case), tuple(measured))
+
+
+@pytest.fixture
+def stable_cell_of():
+    return make_stable_cell
+
+
+@pytest.fixture(autouse=True)
+def _all_are_stable(monkeypatch):
+    """Where no stability is measured, all strategies are known to be stable."""
+    names = [*registry.available(), "a_stranger"]
+    known = dict.fromkeys(names, Evidence(1, 0, 1.0, "inv 2x2"))
+    monkeypatch.setattr(stability, "_shipped", lambda: dict.fromkeys(operations.names(), known))
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import pytest
 
 from strategies import policy_file
 from strategies.files import UnusableFileError, json_text
-from strategies.measuring.case import Case
 from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Status
 from strategies.selection import policies
@@ -66,8 +65,8 @@ def test_a_policy_survives_being_written_and_read(policy, tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('"version": 3', '"version": 2', "has version 2; this package reads 3: make the file anew"),
-        ('"version": 3', '"version": 9', "has version 9; this package reads 3: upgrade"),
+        ('"version": 4', '"version": 2', "has version 2; this package reads 4: make the file anew"),
+        ('"version": 4', '"version": 9', "has version 9; this package reads 4: upgrade"),
         ("backward-strategies policy", "a recipe", "is not a backward-strategies policy file"),
         ("[64, 8, 1", "[-64, 8, 1", "is damaged: Expected `int` >= 0"),
         ('"qr_pinv": 2.0', '"qr_pinv": 1e999', "is damaged: Number out of range"),
@@ -91,15 +90,14 @@ def test_results_of_two_machines_are_refused(runs, run_of):
         policies.build([run, run_of(*run.cells, machine=Machine("there"))], Criteria())
 
 
-def test_the_unstable_are_listed_and_inherited(run_of, cell_of, took):
-    bad = took("qr_pinv", error=1e-10), took("explicit_inverse", error=1e-3)
-    runs = [run_of(cell_of(took("qr_pinv", 1)), cell_of(*bad, case="pinv 64x8 cond=1e6"))]
+def test_the_evidence_of_stability_goes_with_it(run_of, cell_of, took, stable_cell_of):
+    timed = cell_of(took("qr_pinv", 2), took("explicit_inverse", 1))
+    hard = stable_cell_of("pinv 9x4 cond=1e6", qr_pinv=3.0, explicit_inverse=1e6)
+    runs = [run_of(timed), run_of(hard, kind="stability")]
     policy = policies.build(runs, Criteria())
-    (name,) = policy.operations["pinv"].unstable["float64"]
-    assert name == "explicit_inverse"
-    complex_case = Case.parse("pinv 9x9 complex64")
-    assert name in policies.unstable_in(policy, complex_case)
-    assert policies.unstable_in(policy, Case.parse("inv 9x9")) == {}
+    found = policy.operations["pinv"].stability
+    assert (found["qr_pinv"].is_stable, found["explicit_inverse"].is_stable) == (True, False)
+    assert policy.ranking("pinv", 64, 8) == ("qr_pinv",)
 
 
 @pytest.fixture

@@ -1,0 +1,24 @@
+"""`backward-strategies explain`: what "auto" uses for a call, and on what evidence."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from strategies.commands.common import console, reports_errors
+from strategies.explanation import explain_question
+from strategies.measuring.case import Case
+
+
+@reports_errors
+def explain(
+    case: Annotated[
+        list[str], typer.Argument(metavar="CASE", help="As: lstsq 1000x16x4 k=2 float32")
+    ],
+) -> None:
+    """Say what strategy="auto" uses for a call, by which measurements, and how stable that is."""
+    asked = Case.parse(" ".join(case))
+    sizes = (*asked.shape, asked.rhs, asked.batch)
+    question = (asked.operation, *sizes, asked.dtype_name, asked.device)
+    console.print(str(explain_question(question)), soft_wrap=True)

@@ -1,0 +1,120 @@
+"""What strategy="auto" uses for a call, and on what evidence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from strategies import operations, policy
+from strategies.policy_file import LIMIT, Cell, Evidence, Policy, Question
+
+__all__ = ["Explanation", "explain", "explain_question"]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why "auto" uses what it does; `str` says it in words.
+
+    Attributes:
+        question: operation, m, n, columns of B, batch, dtype and device.
+        tried: the strategies that "auto" tries one after the other, until one does not refuse the input.
+        source: what they come from: a policy file, or a strategy that was named.
+        cells: the measured cases that answered, the nearest first; empty where none was measured.
+        stability: the evidence by strategy, of the operation whose measurements answer.
+        objective: what the policy makes small.
+        machines: where it was measured.
+    """
+
+    question: Question
+    tried: tuple[str, ...]
+    source: str
+    cells: tuple[Cell, ...]
+    stability: dict[str, Evidence]
+    objective: str
+    machines: tuple[str, ...]
+
+    def __str__(self) -> str:
+        operation, *sizes, dtype, device = self.question
+        m, n, rhs, batch = sizes
+        count = f"{batch} of " if batch else ""
+        columns = f" k={rhs}" if rhs != 1 else ""
+        first, *then = self.tried
+        lines = [f'{operation} of {count}{m}x{n}{columns}, {dtype}, {device}: "auto" is {first}']
+        lines += [f"  if that refuses the input: {name}" for name in then]
+        lines.append(f"  by {self.source}")
+        lines += [f"  fastest by {self.objective} where measured:"] if self.cells else []
+        lines += [f"    {_in_words(cell)}" for cell in self.cells]
+        if not self.cells and self.objective:
+            lines.append("  nothing near was measured for this dtype and device")
+        if self.stability:
+            lines.append(f"  stability ratios in hard cases (limit {LIMIT:.0f}):")
+            lines += [f"    {_judged(name, each)}" for name, each in self.stability.items()]
+        lines += [f"  measured on {machine}" for machine in self.machines]
+        return "\n".join(lines)
+
+
+def explain(operation: str, A: Tensor, *rhs: Tensor) -> Explanation:
+    """What `strategy="auto"` uses for a call of an operation with these tensors, and why.
+
+    It computes nothing, so it cannot tell whether the first strategy will refuse the input for its
+    rank, and the next be used.
+
+    Args:
+        operation: a name of `torch.linalg` that `strategies.linalg` has.
+        A: (..., m, n).
+        rhs: B, where the operation takes one.
+
+    Raises:
+        LookupError: no operation has that name.
+        ValueError: A is no batch of matrices.
+
+    Example:
+        >>> import torch, strategies
+        >>> print(strategies.explain("solve", torch.eye(3), torch.ones(3, 2)).question)
+        ('solve', 3, 3, 2, 0, 'float32', 'cpu')
+    """
+    record = operations.get(operation)
+    if A.ndim < 2:
+        raise ValueError(f"{operation} takes matrices, not shape {tuple(A.shape)}")
+    *batch, m, n = A.shape
+    columns = rhs[0].shape[-1] if rhs and rhs[0].ndim >= A.ndim else 1
+    count = math.prod(batch) if batch else 0
+    dtype = str(A.dtype).removeprefix("torch.")
+    return explain_question((record.name, m, n, columns, count, dtype, A.device.type))
+
+
+def explain_question(question: Question) -> Explanation:
+    """The same for sizes alone."""
+    record = operations.get(question[0])
+    asked: Question = (record.answered_by, *question[1:])
+    tried = policy.candidates(*asked, any_rank=record.falls_back)
+    chosen, source = policy.in_force()
+    cells: Sequence[Cell] = ()
+    known, objective = None, ""
+    machines: tuple[str, ...] = ()
+    if isinstance(chosen, Policy):
+        cells = chosen.nearest(asked)
+        known = chosen.operations.get(record.answered_by)
+        names = (f"{run['name']}: {run.get('cpu', '')}" for run in chosen.provenance)
+        machines = tuple(dict.fromkeys(names))
+        objective = str(chosen.criteria.get("objective", ""))
+    stability = known.stability if known else {}
+    in_order = tuple(strategy.name for strategy in tried)
+    return Explanation(question, in_order, source, tuple(cells), stability, objective, machines)
+
+
+def _in_words(cell: Cell) -> str:
+    count = f"{cell.batch} of " if cell.batch else ""
+    times = ", ".join(f"{name} {cell.times[name]:.2f}×" for name in cell.names)
+    columns = f" k={cell.rhs}" if cell.rhs != 1 else ""
+    return f"{count}{cell.m}x{cell.n}{columns}: {times}"
+
+
+def _judged(name: str, found: Evidence) -> str:
+    verdict = "stable" if found.is_stable else "unstable"
+    where = f"; worst in {found.case}" if found.case else ""
+    judged = f"{found.judged} judged, {found.refused} refused"
+    return f"{name}: {verdict}, at most {found.worst:.2g} ({judged}{where})"

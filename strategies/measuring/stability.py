@@ -1,0 +1,127 @@
+"""How stable the strategies are in one case: results and gradients, and whether they repeat."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+import torch
+from torch import Tensor
+
+from strategies import operations
+from strategies.accuracy.stability import Exact, Ratio, references
+from strategies.measuring.case import Case
+from strategies.measuring.measurement import WORST_RATIO, Cell, Measurement, Stability, Status
+from strategies.measuring.workload import forward
+from strategies.policy import BASELINE
+
+__all__ = ["Computation", "judged_cells", "measure_stability"]
+
+Tensors = tuple[Tensor, ...]
+
+Computation = Callable[[Case], tuple[Tensors, Tensors]]
+"""From a case to its results and gradients; RuntimeError refuses it."""
+
+_NOTHING_ELSE: Mapping[str, Computation] = MappingProxyType({})
+
+
+def measure_stability(
+    case: Case, names: Sequence[str], others: Mapping[str, Computation] = _NOTHING_ELSE
+) -> Cell:
+    """Runs strategies on one case and compares them with exact results and gradients.
+
+    Of a batch the first and the last matrix are compared. A strategy that refuses the input is not
+    applicable. One whose second call gives other bits than its first has the largest ratio there is.
+
+    Args:
+        case: what to compute.
+        names: of strategies, or "auto".
+        others: what else computes the same, by name, as another library.
+
+    Raises:
+        ValueError: the operation has no gradient in the case, or one that the dtype cannot hold.
+        ArithmeticError: the exact result cannot be told from zero.
+
+    Example:
+        >>> cell = measure_stability(Case.parse("pinv 9x4 cond=1e6 G=gram"), ["qr_pinv"])
+        >>> cell.get("qr_pinv").stability.worst < 10
+        True
+    """
+    exact = _references(case)
+    ours: dict[str, Computation] = {name: functools.partial(_computed, name=name) for name in names}
+    judged = (ours | dict(others)).items()
+    return Cell(case, tuple(_measured(case, name, compute, exact) for name, compute in judged))
+
+
+def judged_cells(
+    cases: Iterable[Case], names: Sequence[str], others: Mapping[str, Computation] = _NOTHING_ELSE
+) -> Iterator[Cell]:
+    """`measure_stability` of every case in which there is something exact to compare with."""
+    for case in cases:
+        try:
+            yield measure_stability(case, names, others)
+        except (ValueError, ArithmeticError):
+            continue
+
+
+@functools.lru_cache(maxsize=1)
+def _references(case: Case) -> list[tuple[list[Exact], list[Exact]]]:
+    # The shapes of the outputs, from a matrix that no strategy refuses.
+    well_posed = replace(case, matrix=None, rank=None, log10_cond=None, scale=0)
+    inputs, cotangents = case.inputs(), case.cotangents(forward(well_posed, BASELINE))
+    found = []
+    for index in _checked(case):
+        given, asked = ([t.detach()[index] for t in tensors] for tensors in (inputs, cotangents))
+        results, gradients = references(case.operation, given, asked, rank=case.known_rank)
+        if not all(each.is_representable for each in (*results, *gradients)):
+            raise ValueError(f"{case}: {case.dtype_name} cannot hold the result or its gradient")
+        found.append((results, gradients))
+    return found
+
+
+def _checked(case: Case) -> Sequence[int | tuple[()]]:
+    return [0, -1][: case.batch] if case.batch else [()]
+
+
+def _measured(
+    case: Case, name: str, compute: Computation, exact: list[tuple[list[Exact], list[Exact]]]
+) -> Measurement:
+    try:
+        results, gradients = compute(case)
+        again = compute(case)
+    except RuntimeError as error:
+        note = next(iter(str(error).splitlines()), type(error).__name__)[:200]
+        return Measurement(name, Status.NOT_APPLICABLE, note=note)
+    if not all(map(_same_bits, (*results, *gradients), (*again[0], *again[1]))):
+        worst = WORST_RATIO
+        stability = Stability(worst, worst, worst, worst)
+        return Measurement(name, stability=stability, note="identical calls give different results")
+    found = [
+        _worst(
+            [each.ratio(computed[index]) for each, computed in zip(part[i], side, strict=False)]
+            for index, part in zip(_checked(case), exact, strict=True)
+        )
+        for i, side in enumerate((results, gradients))
+    ]
+    return Measurement(name, stability=Stability(*found[0], *found[1]))
+
+
+def _computed(case: Case, name: str) -> tuple[Tensors, Tensors]:
+    """Results and gradients."""
+    record, inputs = operations.get(case.operation), case.inputs()
+    outputs = record.outputs(record.function(*inputs, strategy=name))
+    gradients = torch.autograd.grad(outputs, inputs, case.cotangents(outputs))
+    return tuple(output.detach() for output in outputs), gradients
+
+
+def _same_bits(one: Tensor, other: Tensor) -> bool:
+    return torch.equal(one.nan_to_num(), other.nan_to_num())
+
+
+def _worst(ratios: Iterable[list[Ratio]]) -> tuple[float, float]:
+    flat = [ratio for of_matrix in ratios for ratio in of_matrix]
+    largest = (max((ratio[i] for ratio in flat), default=0.0) for i in range(2))
+    normwise, columnwise = (min(value, WORST_RATIO) for value in largest)
+    return normwise, columnwise

@@ -1,0 +1,73 @@
+"""What the measurements of hard cases say of every strategy's stability."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from strategies import operations, policy
+from strategies.files import UnusableFileError
+from strategies.measuring.case import Case
+from strategies.measuring.measurement import Cell
+from strategies.policy_file import LIMIT, Evidence, Policy, read
+from strategies.store import Run
+
+__all__ = ["AUTO", "Stabilities", "evidence", "evidence_in", "summary", "why_unstable"]
+
+AUTO = "auto"
+"""What the policy chooses, judged beside the strategies."""
+
+Stabilities = dict[str, dict[str, Evidence]]
+"""By operation (the one whose cells answer) and strategy, over all dtypes: a strategy's stability is in
+its formula, and neither in the precision nor in the machine."""
+
+
+def summary(cells: Iterable[Cell]) -> Stabilities:
+    """What these cells say, of every strategy that ran in them."""
+    found: Stabilities = {}
+    for cell in cells:
+        by_name = found.setdefault(operations.get(cell.case.operation).answered_by, {})
+        for each in cell:
+            if each.strategy == AUTO:
+                continue
+            known = by_name.get(each.strategy, Evidence(0, 0, 0.0, ""))
+            judged, refused, worst, case = known.judged, known.refused, known.worst, known.case
+            if each.stability is None:
+                refused += 1
+            else:
+                judged += 1
+                if each.stability.worst >= worst:
+                    worst, case = each.stability.worst, str(cell.case)
+            by_name[each.strategy] = Evidence(judged, refused, worst, case)
+    return found
+
+
+def evidence(runs: Sequence[Run]) -> Stabilities:
+    """What results say, and the shipped policy of the operations that they lack."""
+    measured = summary(cell for run in runs if run.kind == "stability" for cell in run.cells)
+    return {**_shipped(), **measured}
+
+
+def evidence_in(known: Policy, case: Case) -> Mapping[str, Evidence]:
+    """What a policy says of a case's operation."""
+    entry = known.operations.get(operations.get(case.operation).answered_by)
+    return entry.stability if entry else {}
+
+
+def why_unstable(strategy: str, known: Mapping[str, Evidence]) -> str:
+    """Why a strategy may not be used, by the evidence; empty where it may."""
+    found = known.get(strategy)
+    if found is None:
+        return "its stability was not measured: `backward-strategies stability` does"
+    if not found.judged:
+        return f"refused all {found.refused} hard cases"
+    if found.is_stable:
+        return ""
+    return f"unstable: {found.worst:.1e} times what rounding explains (limit {LIMIT:.0f}) in {found.case}"
+
+
+def _shipped() -> Stabilities:
+    try:
+        shipped = read(policy.SHIPPED)
+    except UnusableFileError:
+        return {}
+    return {operation: entry.stability for operation, entry in shipped.operations.items()}

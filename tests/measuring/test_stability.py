@@ -1,0 +1,79 @@
+"""Stability measured: stable and unstable strategies, refusals, results that do not repeat."""
+
+import pytest
+import torch
+
+from strategies import linalg, operations
+from strategies.measuring.case import Case
+from strategies.measuring.measurement import WORST_RATIO, Status
+from strategies.measuring.stability import judged_cells, measure_stability
+
+
+def one(text, name):
+    return measure_stability(Case.parse(text), [name]).strategies[0]
+
+
+def test_a_stable_strategy_is_told_from_one_that_squares_the_condition():
+    case = "pinv 16x4 cond=1e6 G=last_singular_vector seed=1"
+    assert one(case, "qr_pinv").stability.worst < 30
+    assert one(case, "explicit_inverse").stability.worst > 1e4
+
+
+def test_pytorchs_lstsq_gradient_is_unstable_and_ours_is_not():
+    case = Case.parse("lstsq 16x4 cond=1e6 B=image G=gram seed=1")
+    cell = measure_stability(case, ["native", "qr_pinv", "triangular_solve"])
+    assert cell.get("native").stability.gradient > 1e6
+    assert cell.get("native").stability.result < 100
+    for name in ("qr_pinv", "triangular_solve"):
+        assert cell.get(name).stability.worst < 30
+
+
+@pytest.mark.parametrize("operation", operations.names())
+def test_every_operation_is_judged_single_and_batched(operation):
+    k = " k=2" if operations.get(operation).arity == 2 else ""
+    for size in ("5x5", "3x5x5"):
+        for dtype in ("float32", "complex128"):
+            found = one(f"{operation} {size}{k} {dtype} seed=3", "triangular_solve")
+            assert found.status is Status.OK
+            assert 0 < found.stability.gradient < 50
+
+
+def test_a_refusal_is_not_applicable():
+    found = one("pinv 6x4 rank=2", "triangular_solve")
+    assert (found.status, found.stability) == (Status.NOT_APPLICABLE, None)
+    assert "rank" in found.note
+
+
+def test_results_that_do_not_repeat_have_the_worst_ratio(monkeypatch):
+    noise = iter(range(100))
+    plain = linalg.inv
+
+    def inv(A, *, strategy):
+        return plain(A, strategy="native") * (1 + 1e-12 * next(noise))
+
+    record = operations.get("inv")
+    changed = operations.Operation(**{**vars(record), "function": inv})
+    monkeypatch.setattr(operations, "get", lambda _: changed)
+    found = one("inv 3x3", "native")
+    assert found.stability.worst == WORST_RATIO
+    assert "identical calls" in found.note
+
+
+def test_what_cannot_be_judged_says_why_and_is_left_out():
+    lost = Case.parse("inv 2x2 float32 matrix=near_underflow")
+    with pytest.raises(ValueError, match="cannot hold"):
+        measure_stability(lost, ["native"])
+    kept = Case.parse("inv 2x2")
+    assert [cell.case for cell in judged_cells([lost, kept], ["native"])] == [kept]
+
+
+def test_nan_is_the_worst_there_is(monkeypatch):
+    record = operations.get("inv")
+    broken = operations.Operation(**{**vars(record), "function": lambda A, strategy: A * torch.nan})
+    monkeypatch.setattr(operations, "get", lambda _: broken)
+    assert one("inv 3x3", "native").stability.result == WORST_RATIO
+
+
+def test_what_rounding_does_is_measured_near_the_end_of_the_exponent_range():
+    found = one("det 27x27 rank=24 scale=2^25 complex128 seed=1799460893", "native")
+    assert 0 < found.stability.worst < 100
