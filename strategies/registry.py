@@ -23,10 +23,10 @@ from strategies.builtin.native import Native
 from strategies.builtin.qr_pinv import QRPinv
 from strategies.builtin.svd_truncated_pinv import SVDTruncatedPinv
 from strategies.builtin.triangular_solve import TriangularSolve
-from strategies.errors import StrategyNotFoundError
+from strategies.errors import StrategyNotFoundError, told
 from strategies.interface import Strategy
 
-__all__ = ["ENTRY_POINT_GROUP", "available", "built_in", "distinct", "get"]
+__all__ = ["ENTRY_POINT_GROUP", "available", "built_in", "distinct", "get", "made"]
 
 ENTRY_POINT_GROUP = "backward_strategies"
 
@@ -112,18 +112,45 @@ def get(name: str) -> Strategy:
         ) from None
 
 
+def made(kind: object) -> Strategy:
+    """An instance of a strategy class, with what tables and messages need of it.
+
+    Raises:
+        TypeError: it is no such class, cannot be made without arguments, or lacks a name, a summary
+            or `requires_full_rank`.
+
+    Example:
+        >>> made(Native)
+        <strategy native>
+    """
+    if not (isinstance(kind, type) and issubclass(kind, Strategy)):
+        raise TypeError(f"not a subclass of strategies.Strategy: {kind!r}")
+    try:
+        strategy = kind()
+    except TypeError as error:
+        raise TypeError(f"{kind.__name__} cannot be made without arguments: {error}") from error
+    for name, expected in (("name", str), ("summary", str), ("requires_full_rank", bool)):
+        if not hasattr(strategy, name):
+            raise TypeError(f"{kind.__name__} has no {name}")
+        value = getattr(strategy, name)
+        if not isinstance(value, expected):
+            raise TypeError(f"{kind.__name__}.{name} must be a {expected.__name__}, not {value!r}")
+    return strategy
+
+
 @functools.cache
 def _strategies() -> dict[str, Strategy]:
     found: dict[str, Strategy] = {kind.name: kind() for kind in _BUILT_IN}
     points = importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)
-    for point in sorted(points, key=lambda point: point.name):
+    for point in sorted(points, key=lambda point: (str(point.name), str(point.value))):
         try:
             strategy = _load(point, found)
+        except KeyboardInterrupt:
+            raise
         # SystemExit too: one broken plug-in must not disable the others.
-        except (Exception, SystemExit) as error:  # noqa: BLE001
+        except BaseException as error:  # noqa: BLE001
             warnings.warn(
-                f"strategy plug-in '{point.name}' ({point.value}) is left out: "
-                f"{type(error).__name__}: {error}",
+                f"strategy plug-in {str(point.name)!r} ({point.value}) is left out: {told(error)}",
                 stacklevel=2,
             )
             continue
@@ -132,12 +159,9 @@ def _strategies() -> dict[str, Strategy]:
 
 
 def _load(point: importlib.metadata.EntryPoint, known: Mapping[str, Strategy]) -> Strategy:
-    kind = point.load()
-    if not (isinstance(kind, type) and issubclass(kind, Strategy)):
-        raise TypeError(f"not a subclass of strategies.Strategy: {kind!r}")
-    strategy = kind()
-    if not isinstance(strategy.name, str) or not isinstance(strategy.summary, str):
-        raise TypeError(f"{kind.__name__}.name and .summary must be strings")
+    strategy = made(point.load())
+    if not strategy.name.isidentifier():
+        raise ValueError(f"a name must be an identifier, as on a command line: {strategy.name!r}")
     if strategy.name in known:
         raise ValueError(f"a strategy named '{strategy.name}' exists already")
     return strategy

@@ -78,3 +78,67 @@ def test_a_plug_in_that_fails_is_named_and_left_out(entry_points, value, reason)
 
     assert "native" in names
     assert "broken" not in names
+
+
+class Odd(TriangularSolve):
+    """Broken in the way that a test sets."""
+
+    summary = "odd"
+
+
+@pytest.mark.parametrize(
+    ("attributes", "reason"),
+    [
+        ({"name": 3}, "Odd.name must be a str, not 3"),
+        ({"name": "two\nlines"}, "must be an identifier"),
+        ({"name": "[red]"}, "must be an identifier"),
+        ({"name": "odd", "summary": None}, "Odd.summary must be a str"),
+        ({"name": "odd", "requires_full_rank": None}, "requires_full_rank must be a bool"),
+        ({"name": "odd", "__init__": lambda self, size: None}, "without arguments"),
+        ({"name": "native"}, "exists already"),
+    ],
+    ids=str,
+)
+def test_what_a_plug_in_lacks_is_said_in_one_line(entry_points, monkeypatch, attributes, reason):
+    kind = type("Odd", (Odd,), attributes)
+    monkeypatch.setattr(importlib.metadata.EntryPoint, "load", lambda self: kind)
+    entry_points(("broken", "package.module:Odd"))
+
+    with pytest.warns(UserWarning, match="'broken'") as warned:
+        assert strategies.available() == registry.built_in()
+    (line,) = str(warned[0].message).splitlines()
+    assert reason in line
+
+
+@pytest.mark.parametrize(
+    "error", [SystemExit(0), RecursionError("deep"), GeneratorExit()], ids=repr
+)
+def test_what_an_import_raises_leaves_the_plug_in_out(entry_points, monkeypatch, error):
+    def load(self):
+        raise error
+
+    monkeypatch.setattr(importlib.metadata.EntryPoint, "load", load)
+    entry_points(("broken", "package.module:Odd"))
+    with pytest.warns(UserWarning, match=type(error).__name__):
+        assert strategies.available() == registry.built_in()
+
+
+def test_ctrl_c_during_an_import_is_the_users(entry_points, monkeypatch):
+    def load(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(importlib.metadata.EntryPoint, "load", load)
+    entry_points(("broken", "package.module:Odd"))
+    with pytest.raises(KeyboardInterrupt):
+        strategies.available()
+
+
+def test_of_two_plug_ins_with_one_name_the_first_is_kept(entry_points, monkeypatch):
+    class Second(Offered):
+        pass
+
+    kinds = {"a": Offered, "b": Second}
+    monkeypatch.setattr(importlib.metadata.EntryPoint, "load", lambda self: kinds[self.name])
+    entry_points(("b", "package.module:Second"), ("a", "package.module:Offered"))
+    with pytest.warns(UserWarning, match="'b'.*'offered' exists already"):
+        assert type(strategies.get("offered")) is Offered

@@ -13,13 +13,31 @@ extra `backward-strategies[accuracy]`, for the exact gradients.
 
 from __future__ import annotations
 
+import importlib
 import inspect
 
-import strategies
-from strategies.errors import UnsupportedError
+from strategies.errors import UnsupportedError, told
 from strategies.interface import Strategy
-from strategies.testing import conduct_checks, factor_checks, global_state, gradient_checks
-from strategies.testing.checks import Check, NotApplicableError, Violation, on
+from strategies.testing import (
+    conduct_checks,
+    factor_checks,
+    global_state,
+    gradient_checks,
+    layout_checks,
+    rank_checks,
+    resource_checks,
+    scale_checks,
+    size_checks,
+    state_checks,
+    tolerance_checks,
+)
+from strategies.testing.checks import (
+    Check,
+    NotApplicableError,
+    Violation,
+    advice_in,
+    on,
+)
 from strategies.testing.report import ConformanceError, Outcome, Report, Status
 
 __all__ = [
@@ -40,7 +58,18 @@ def checks() -> tuple[Check, ...]:
         >>> "gradient of pinv" in [check.name for check in checks()]
         True
     """
-    return (*conduct_checks.CHECKS, *factor_checks.CHECKS, *gradient_checks.checks())
+    return (
+        *conduct_checks.CHECKS,
+        *factor_checks.CHECKS,
+        *gradient_checks.checks(),
+        *tolerance_checks.checks(),
+        *rank_checks.checks(),
+        *size_checks.checks(),
+        *layout_checks.checks(),
+        *scale_checks.checks(),
+        *state_checks.CHECKS,
+        *resource_checks.CHECKS,
+    )
 
 
 def check_strategy(strategy: Strategy | type[Strategy], device: str = "cpu") -> Report:
@@ -58,6 +87,7 @@ def check_strategy(strategy: Strategy | type[Strategy], device: str = "cpu") -> 
         ImportError: python-flint is not installed.
 
     Example:
+        >>> import strategies
         >>> report = check_strategy(strategies.get("triangular_solve"))
         >>> report.passed
         True
@@ -66,31 +96,33 @@ def check_strategy(strategy: Strategy | type[Strategy], device: str = "cpu") -> 
         strategy = strategy()
     if not isinstance(strategy, Strategy):
         raise TypeError(f"expected a Strategy or a subclass of it, got {strategy!r}")
+    importlib.import_module("flint")  # so that an ImportError within a check is the strategy's own
+    name = str(getattr(strategy, "name", type(strategy).__name__))
     with on(device):
-        return Report(str(strategy.name), tuple(outcome_of(check, strategy) for check in checks()))
+        return Report(name, tuple(outcome_of(check, strategy) for check in checks()))
 
 
 def outcome_of(check: Check, strategy: Strategy) -> Outcome:
     """Run one check of `checks()`; global state that the strategy changed is set back."""
-    status, detail = Status.FAILED, ""
     try:
         with global_state.preserved():
-            check.run(strategy)
-        status = Status.PASSED
+            note = check.run(strategy)
+        return Outcome(check.name, Status.PASSED, note or "")
     except NotApplicableError as reason:
-        status, detail = Status.NOT_APPLICABLE, str(reason)
-    except Violation as violation:
-        detail = str(violation)
+        return Outcome(check.name, Status.NOT_APPLICABLE, str(reason))
     except UnsupportedError as refusal:
-        # A strategy may decline a case, if it says who takes it.
-        if any(f"'{name}'" in str(refusal) for name in strategies.available()):
-            status, detail = Status.NOT_APPLICABLE, str(refusal)
-        else:
-            detail = (
-                f"UnsupportedError must name, in quotes, a strategy that can; it says: {refusal}"
-            )
-    except ImportError:
+        return _declined(check, refusal)
+    except Violation as violation:
+        return Outcome(check.name, Status.FAILED, str(violation))
+    except KeyboardInterrupt:
         raise
-    except Exception as error:  # noqa: BLE001 - whatever a strategy raises is a finding
-        detail = f"{type(error).__name__}: {error}"
-    return Outcome(check.name, status, detail)
+    except BaseException as error:  # noqa: BLE001 - SystemExit too: whatever is raised is a finding
+        return Outcome(check.name, Status.FAILED, told(error))
+
+
+def _declined(check: Check, refusal: UnsupportedError) -> Outcome:
+    """A strategy may decline, if it says who does it."""
+    try:
+        return Outcome(check.name, Status.NOT_APPLICABLE, advice_in(refusal))
+    except Violation as violation:
+        return Outcome(check.name, Status.FAILED, str(violation))

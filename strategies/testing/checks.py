@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
 
+from strategies import registry
 from strategies.amplification import unit_roundoff
+from strategies.errors import UnsupportedError, told
 from strategies.interface import Strategy
+
+Case = TypeVar("Case")
 
 DTYPES = (torch.float32, torch.float64, torch.complex64, torch.complex128)
 
 _ROUNDOFFS = 2000
-"""Times u, the unit roundoff. The matrices have at most 8 rows and a condition number κ ≤ 10: even
-κ² u with every constant is below this."""
+"""Times u, the unit roundoff. The condition numbers are 10 at most, 3 where there are more than 10
+rows: even κ² u with every constant is below this."""
 
 
 class Violation(AssertionError):  # noqa: N818 - what the strategy did, not an error of this module
@@ -29,13 +34,16 @@ class NotApplicableError(Exception):
 
 
 class Check(NamedTuple):
-    """One thing that every strategy must do: `run` raises where the strategy does not do it."""
+    """One thing that every strategy must do: `run` raises where the strategy does not do it.
+
+    What `run` returns is a note for the report.
+    """
 
     name: str
-    run: Callable[[Strategy], None]
+    run: Callable[[Strategy], str | None]
 
 
-def named(*functions: Callable[[Strategy], None]) -> tuple[Check, ...]:
+def named(*functions: Callable[[Strategy], str | None]) -> tuple[Check, ...]:
     """Checks that are called as these functions are."""
     return tuple(Check(run.__name__.strip("_").replace("_", " "), run) for run in functions)
 
@@ -64,19 +72,92 @@ def require(condition: bool, message: str) -> None:
         raise Violation(message)
 
 
-def close(found: Tensor, expected: Tensor, what: str) -> None:
-    """Require equal shapes, and values equal to within rounding errors of a well-posed problem."""
+def each(cases: Iterable[Case], examine: Callable[[Case], None]) -> None:
+    """Examine every case that the strategy takes; whatever goes wrong is told with its case.
+
+    Raises:
+        NotApplicableError: the strategy declines all of them.
+    """
+    declined, taken = "there is no such case", False
+    for case in cases:
+        try:
+            examine(case)
+        except NotApplicableError as reason:
+            declined = str(reason)
+        except UnsupportedError as refusal:
+            declined = advice_in(refusal)
+        except (Exception, SystemExit) as error:
+            found = str(error) if isinstance(error, Violation) else told(error)
+            raise Violation(f"{case}: {found}") from error
+        else:
+            taken = True
+    if not taken:
+        raise NotApplicableError(declined)
+
+
+def advice_in(refusal: UnsupportedError) -> str:
+    """What the refusal says: a strategy may decline a case if it names who takes it."""
+    named_ones = re.findall("'([^']+)'", str(refusal))
+    require(
+        any(name in registry.available() for name in named_ones),
+        f"UnsupportedError must name, in quotes, a strategy that can; it says: {refusal}",
+    )
+    return str(refusal)
+
+
+def require_named(refusal: Exception, strategy: Strategy) -> None:
+    """Require that a refusal says who refuses: the strategy, or one that it delegates to."""
+    names = (strategy.name, *registry.available())
+    message = f"refused, but not in the name of '{strategy.name}': {refusal}"
+    require(any(f"'{name}'" in str(refusal) for name in names), message)
+
+
+def skip_native(strategy: Strategy, reason: str) -> None:
+    """Excuse a strategy that leaves the operation to PyTorch from what PyTorch does not do."""
+    if strategy.forward_is_differentiable:
+        raise NotApplicableError(f"PyTorch's own operation, {reason}")
+
+
+def close(
+    found: Tensor,
+    expected: Tensor,
+    what: str,
+    *,
+    least_scale: float = 0.0,
+    loosened: float = 1.0,
+) -> None:
+    """Require equal shapes, dtypes and devices, and values equal to within rounding errors.
+
+    Args:
+        found: by the strategy.
+        expected: the same from elsewhere.
+        what: was compared with what, for the message.
+        least_scale: errors are relative to the largest number expected, or to this where it is
+            larger.
+        loosened: a factor of what rounding explains, of a problem that is not well-posed.
+    """
     for name, has, due in (
         ("shape", tuple(found.shape), tuple(expected.shape)),
         ("dtype", found.dtype, expected.dtype),
+        ("device", found.device.type, expected.device.type),
     ):
-        require(has == due, f"{what} has {name} {has}, not {due}")
+        require(has == due, f"{what}: has {name} {has}, not {due}")
     if expected.numel() == 0:
         return
-    scale = float(expected.abs().max()) or 1.0
+    scale = max(float(expected.abs().max()), least_scale) or 1.0
     error = float((found - expected).abs().max()) / scale
-    limit = _ROUNDOFFS * unit_roundoff(expected.dtype)
-    require(error <= limit, f"{what} is off by {error:.1e}, where rounding explains {limit:.0e}")
+    limit = loosened * _ROUNDOFFS * unit_roundoff(expected.dtype)
+    require(error <= limit, f"{what}: off by {error:.1e}, where rounding explains {limit:.0e}")
+
+
+class Shaped(NamedTuple):
+    """Which matrices a check draws, as "6x4 float64"."""
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+
+    def __str__(self) -> str:
+        return f"{'x'.join(map(str, self.shape))} {name_of(self.dtype)}"
 
 
 def is_number(tensor: Tensor) -> bool:
@@ -84,7 +165,17 @@ def is_number(tensor: Tensor) -> bool:
     return tensor.is_floating_point() or tensor.is_complex()
 
 
+def name_of(dtype: torch.dtype) -> str:
+    """As "float32"."""
+    return str(dtype).removeprefix("torch.")
+
+
+def described(tensor: Tensor) -> str:
+    """Shape and dtype of a matrix, as "6x4 float64"."""
+    return str(Shaped(tuple(tensor.shape), tensor.dtype))
+
+
 def numbered(shape: tuple[int, ...], dtype: torch.dtype, seed: int) -> Tensor:
     """Standard normal numbers that the seed determines, the global generator untouched."""
     generator = torch.Generator().manual_seed(seed)
-    return torch.randn(shape, dtype=dtype, generator=generator).to(device())
+    return torch.randn(shape, dtype=dtype, generator=generator, device="cpu").to(device())

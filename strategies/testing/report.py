@@ -26,7 +26,7 @@ class Outcome:
     Attributes:
         check: the name of the check.
         status: how it ended.
-        detail: what was wrong, or why it is not applicable; empty where it passed.
+        detail: what was wrong, why it is not applicable, or a note; empty where there is none.
     """
 
     check: str
@@ -47,6 +47,11 @@ class Report:
         return tuple(outcome for outcome in self.outcomes if outcome.status is Status.FAILED)
 
     @property
+    def not_applicable(self) -> tuple[Outcome, ...]:
+        """The checks that ask what the strategy does not claim to do."""
+        return tuple(o for o in self.outcomes if o.status is Status.NOT_APPLICABLE)
+
+    @property
     def passed(self) -> bool:
         """Whether no check failed."""
         return not self.failures
@@ -57,8 +62,16 @@ class Report:
             raise ConformanceError(str(self))
 
     def __str__(self) -> str:
-        count = len(self.outcomes)
-        found = f"{len(self.failures)} of {count}" if self.failures else f"all {count}"
-        verdict = "failed" if self.failures else "passed"
         failures = [f"{o.check}\n{textwrap.indent(o.detail, '    ')}" for o in self.failures]
-        return "\n".join([f"strategy '{self.strategy}': {found} checks {verdict}", *failures])
+        return "\n".join([f"strategy '{self.strategy}': {self.verdict}", *failures])
+
+    @property
+    def verdict(self) -> str:
+        """In a few words, as "passed, but 3 of 78 checks are not applicable"."""
+        count, skipped = len(self.outcomes), len(self.not_applicable)
+        if self.failures:
+            return f"{len(self.failures)} of {count} checks failed"
+        if skipped:
+            are = "check is" if skipped == 1 else "checks are"
+            return f"passed, but {skipped} {are} not applicable, of {count}"
+        return f"all {count} checks passed"

@@ -1,8 +1,10 @@
 import pytest
+from unusual import UNUSUAL
 from zoo import ZOO
 from zoo.register import Sound
 
-from strategies.testing import Status, checks, outcome_of
+from strategies import operations
+from strategies.testing import Status, check_strategy, checks, outcome_of
 
 
 @pytest.mark.parametrize("kind", ZOO, ids=lambda kind: kind.name)
@@ -16,6 +18,21 @@ def test_what_the_zoo_spoils_is_sound():
         (check,) = (check for check in checks() if check.name == name)
         outcome = outcome_of(check, Sound())
         assert outcome.status is not Status.FAILED, outcome
+
+
+@pytest.mark.parametrize("kind", UNUSUAL, ids=lambda kind: kind.name)
+def test_what_is_unusual_but_right_passes(kind):
+    check_strategy(kind).raise_if_failed()
+
+
+def test_every_finding_of_an_operation_names_its_case():
+    by_name = {check.name: check for check in checks()}
+    for kind, name in ZOO.items():
+        of = name.split()[-1]
+        if name.startswith(("sizes of", "batches of")) and of in operations.names():
+            detail = outcome_of(by_name[name], kind()).detail
+            assert detail.startswith(f"{of} "), detail
+            assert "float" in detail or "complex" in detail, detail
 
 
 def test_names_of_checks_are_unique():

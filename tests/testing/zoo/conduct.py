@@ -155,7 +155,7 @@ def _wide(tensor):
     return array.astype(np.result_type(array.dtype, np.float64))
 
 
-@caught_by("memory layouts")
+@caught_by("layouts in lu_factor")
 class WantsContiguousFactors(Sound):
     def lu_backward(self, factors, cotangent):
         flat = cotangent.view(-1)

@@ -8,13 +8,13 @@ from strategies.formulas import solve
 from zoo.register import Sound, caught_by
 
 
-@caught_by("forwards")
+@caught_by("sizes of solve")
 class SolvesWithTheTranspose(Sound):
     def solve_forward(self, matrix, rhs):
         return super().solve_forward(matrix.mT, rhs)
 
 
-@caught_by("forwards")
+@caught_by("batches of pinv")
 class SideBySideInTheWrongOrder(Sound):
     def pinv_forward(self, matrix, *, rtol=None, atol=None):
         result, inverse = super().pinv_forward(matrix, rtol=rtol, atol=atol)

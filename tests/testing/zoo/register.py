@@ -3,7 +3,7 @@
 import re
 
 from strategies.builtin.triangular_solve import TriangularSolve
-from strategies.formulas import det, lu, pinv, solve
+from strategies.formulas import det, lstsq, lu, pinv, solve
 from strategies.interface import Strategy
 
 ZOO: dict[type[Strategy], str] = {}
@@ -21,6 +21,8 @@ def caught_by(check):
 
 class Sound(TriangularSolve):
     """Nothing is wrong; there is a method of its own to spoil for every operation."""
+
+    name = "sound"
 
     def pinv_forward(self, matrix, *, rtol=None, atol=None):
         inverse = self.factor(matrix, rtol=rtol, atol=atol)
@@ -45,3 +47,7 @@ class Sound(TriangularSolve):
 
     def det_backward(self, factors, scale):
         return scale[..., None, None] * det.inverse_adjoint(self.factor_triangular, *factors)
+
+    def lstsq_backward(self, saved, cotangent, *, need_matrix=True):
+        A, B, X = saved.matrix, saved.rhs, saved.result
+        return lstsq.backward(saved.inverse, A, B, X, cotangent, need_matrix=need_matrix)

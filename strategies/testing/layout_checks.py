@@ -1,0 +1,196 @@
+"""Matrices in strange memory, and next to NaN: the answers stay the same."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from functools import partial
+from typing import NamedTuple
+
+import torch
+
+from strategies import operations
+from strategies.interface import Strategy
+from strategies.operations import Operation
+from strategies.testing.checks import (
+    DTYPES,
+    Check,
+    close,
+    each,
+    name_of,
+    named,
+    numbered,
+    require,
+    skip_native,
+)
+from strategies.testing.problems import (
+    Layout,
+    Problem,
+    Tensors,
+    copied,
+    matrices,
+    problem,
+    solved,
+)
+from strategies.testing.rank_checks import METHODS
+
+LAYOUTS: dict[str, Layout] = {
+    "column-major": lambda t: t.mT.contiguous().mT,
+    "strided": lambda t: t.repeat_interleave(2, -1)[..., ::2],
+    "part of larger rows": lambda t: torch.cat((t, t), -1)[..., : t.shape[-1]],
+    "lazily conjugated": lambda t: t.mH.resolve_conj().contiguous().mH,
+    "lazily negated": lambda t: torch._neg_view(t.neg()),
+    "at an odd address": lambda t: torch.cat((t.new_zeros(1), t.reshape(-1)))[1:].view(t.shape),
+    "with the batch innermost": lambda t: t.movedim(0, -1).contiguous().movedim(-1, 0),
+}
+
+_PLAIN_SHAPES = {True: ((4, 4), (3, 5, 5)), False: ((5, 3), (3, 5), (3, 4, 4), (3, 6, 3))}
+
+
+class _Laid(NamedTuple):
+    """A problem of which some tensors are laid out in some way."""
+
+    asked: Problem
+    layout: str
+    tensors: tuple[bool, ...]
+
+    def __str__(self) -> str:
+        return str(self.asked)
+
+    @property
+    def where(self) -> str:
+        names = ["A", "B"][: len(self.asked.inputs)] + ["the cotangent"] * len(
+            self.asked.cotangents
+        )
+        laid = [name for name, is_laid in zip(names, self.tensors, strict=True) if is_laid]
+        return f"{' and '.join(dict.fromkeys(laid))} {self.layout}: "
+
+    def in_place(self) -> tuple[Tensors, Tensors]:
+        every = (*self.asked.inputs, *self.asked.cotangents)
+        laid = tuple(
+            LAYOUTS[self.layout](tensor) if is_laid and tensor.ndim >= 2 else tensor
+            for tensor, is_laid in zip(every, self.tensors, strict=True)
+        )
+        arity = self.asked.operation.arity
+        return laid[:arity], laid[arity:]
+
+
+def _shapes(operation: Operation) -> tuple[tuple[int, ...], ...]:
+    return _PLAIN_SHAPES[operation.square]
+
+
+def _laid(operation: Operation) -> Iterator[_Laid]:
+    for asked in _problems(operation, (torch.float64, torch.complex64)):
+        count, arity = operation.arity + len(asked.cotangents), operation.arity
+        for layout in LAYOUTS:
+            for i in range(arity):
+                yield _Laid(asked, layout, tuple(j == i for j in range(count)))
+            yield _Laid(asked, layout, tuple(j >= arity for j in range(count)))
+            yield _Laid(asked, layout, (True,) * count)
+
+
+def _check_layouts(operation: Operation, strategy: Strategy) -> None:
+    def examine(case: _Laid) -> None:
+        inputs, cotangents = case.in_place()
+        answers = solved(strategy, operation, inputs, cotangents)
+        case.asked.require_answers(*answers, where=case.where)
+
+    each(_laid(operation), examine)
+
+
+def _check_expanded(operation: Operation, strategy: Strategy) -> None:
+    """Tensors whose strides are zero, as that of the cotangent after `.sum().backward()`."""
+
+    def examine(asked: Problem) -> None:
+        batch = (3, *[-1] * asked.inputs[0].ndim)
+        inputs = tuple(t.expand(batch) for t in asked.inputs)
+        cotangents = tuple(c.expand(3, *c.shape) for c in asked.cotangents)
+        results, gradients = solved(strategy, operation, inputs, cotangents)
+        for i in range(3):
+            own = tuple(t[i] for t in results), tuple(t[i] for t in gradients)
+            asked.require_answers(*own, f"member {i} of one matrix expanded to three: ")
+        ones = tuple(torch.ones_like(c) for c in asked.cotangents)
+        scalar = tuple(torch.ones((), dtype=c.dtype, device=c.device).expand(c.shape) for c in ones)
+        plain = solved(strategy, operation, asked.inputs, ones)[1]
+        expanded = solved(strategy, operation, asked.inputs, scalar)[1]
+        for name, found, expected in zip("AB", expanded, plain, strict=False):
+            close(
+                found, expected, f"the gradient of {name} by a number expanded to ones, and by ones"
+            )
+
+    each(_problems(operation, DTYPES), examine)
+
+
+def _problems(
+    operation: Operation, dtypes: tuple[torch.dtype, ...], batch: int | None = None
+) -> Iterator[Problem]:
+    for shape in _shapes(operation):
+        of_batch = shape if batch is None else (batch, *shape[-2:])
+        for dtype in dtypes:
+            yield problem(operation.name, of_batch, dtype, operation.arity)
+
+
+def _check_nan(operation: Operation, strategy: Strategy) -> None:
+    """NaN in one member of a batch reaches its own answers, and no others."""
+    skip_native(strategy, "which may pass NaN to LAPACK")
+
+    def examine(asked: Problem) -> None:
+        inputs, cotangents = list(asked.inputs), list(asked.cotangents)
+        poisoned = [("the cotangent", cotangents, 0), ("B", inputs, 1)][: operation.arity]
+        for what, tensors, i in poisoned:
+            sound = tensors[i]
+            tensors[i] = sound.clone()
+            # Of triangular factors only this corner is always read.
+            tensors[i][(1, -1, 0)[: sound.ndim]] = math.nan
+            answers = solved(strategy, operation, tuple(inputs), tuple(cotangents))
+            tensors[i] = sound
+            where = f"NaN in {what} of member 1: "
+            for member in (0, 2):
+                own = tuple(t[member] for t in answers[0]), tuple(t[member] for t in answers[1])
+                asked.member(member).require_answers(*own, f"{where}member {member}: ")
+            require(bool(answers[1][0][1].isnan().any()), f"{where}its gradient of A has none")
+
+    each(_problems(operation, DTYPES, batch=3), examine)
+
+
+class _LaidMatrix(NamedTuple):
+    """A matrix that is laid out in some way, for `factor`."""
+
+    layout: str
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+
+    def __str__(self) -> str:
+        return f"{'x'.join(map(str, self.shape))} {name_of(self.dtype)} {self.layout}"
+
+
+def _layouts_in_factors(strategy: Strategy) -> None:
+    """The matrix, and what its factors are applied to."""
+
+    def examine(case: _LaidMatrix) -> None:
+        *batch, m, n = case.shape
+        layout, F = LAYOUTS[case.layout], matrices(case.shape, case.dtype, 15)
+        inverse, plain = strategy.factor(copied(layout(F))), strategy.factor(F.clone())
+        close(inverse.dense(), plain.dense(), "dense() against that of a plain matrix")
+        for method, of in METHODS.items():
+            given = numbered((*batch, m if of == "b" else n, 3), case.dtype, 16)
+            found = getattr(plain, method)(copied(layout(given)))
+            expected = getattr(plain, method)(given)
+            close(found, expected, f"{method}({of}) against that of a plain {of}")
+
+    shapes = ((2, 6, 4), (2, 4, 6), (3, 3), (6, 4))
+    dtypes = torch.float64, torch.complex128
+    each(itertools.starmap(_LaidMatrix, itertools.product(LAYOUTS, shapes, dtypes)), examine)
+
+
+def checks() -> Iterator[Check]:
+    """The checks of `factor` and of every operation."""
+    yield from named(_layouts_in_factors)
+    for operation in map(operations.get, operations.names()):
+        for what, check in (
+            ("layouts in", _check_layouts),
+            ("expanded tensors in", _check_expanded),
+            ("NaN beside others in", _check_nan),
+        ):
+            yield Check(f"{what} {operation.name}", partial(check, operation))

@@ -1,0 +1,164 @@
+"""The problems that checks share: drawn once, and solved once by what is known to be right.
+
+A problem is an operation's inputs and cotangents with the results and gradients they should give,
+from `triangular_solve` in double precision. The matrices are the identity with noise, their rows
+shuffled: κ ≤ 3 at every size and shape, no determinant over- or underflows, and partial pivoting
+has one choice only, which rounding does not change.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from strategies import operations, registry
+from strategies.interface import Strategy
+from strategies.operations import Operation
+from strategies.testing.checks import close, described, device, numbered
+
+Tensors = tuple[Tensor, ...]
+Layout = Callable[[Tensor], Tensor]
+
+_NOISE = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What is asked of an operation, and the answers, none of which a strategy ever holds.
+
+    Attributes:
+        operation: whose.
+        inputs: A, and B where it takes one.
+        cotangents: of the differentiable outputs.
+        results: those outputs.
+        gradients: of the inputs.
+    """
+
+    operation: Operation
+    inputs: Tensors
+    cotangents: Tensors
+    results: Tensors
+    gradients: Tensors
+
+    def __str__(self) -> str:
+        matrix, *others = self.inputs
+        rhs = f" k={others[0].shape[-1]}" if others else ""
+        return f"{self.operation.name} {described(matrix)}{rhs}"
+
+    @property
+    def names(self) -> list[str]:
+        """What is compared, in the order of results and gradients."""
+        of_results = [f"result {i}" for i in range(len(self.results))]
+        return [*of_results, *(f"the gradient of {letter}" for letter in "AB"[: len(self.inputs)])]
+
+    def member(self, index: int) -> Problem:
+        """The problem of one matrix of the batch alone."""
+        every = (self.inputs, self.cotangents, self.results, self.gradients)
+        return Problem(self.operation, *(tuple(t[index] for t in tensors) for tensors in every))
+
+    def shifted(self, shifts: Sequence[Tensor]) -> Problem:
+        """The same problem with numbers added to the results."""
+        results = tuple(
+            r + shift.to(r.dtype) for r, shift in zip(self.results, shifts, strict=True)
+        )
+        return replace(self, results=results)
+
+    def require_answers(self, results: Tensors, gradients: Tensors, where: str = "") -> None:
+        """Require that what a strategy found are the answers."""
+        found, expected = (*results, *gradients), (*self.results, *self.gradients)
+        for i, (name, value, due) in enumerate(zip(self.names, found, expected, strict=True)):
+            # Results are of order 1, but for log|det|, which may happen to be small.
+            least_scale = 1.0 if i < len(results) else 0.0
+            what = f"{where}{name} against that of triangular_solve"
+            close(value, due, what, least_scale=least_scale)
+
+
+def solved(
+    strategy: Strategy,
+    operation: Operation,
+    inputs: Tensors,
+    cotangents: Tensors,
+    **options: object,
+) -> tuple[Tensors, Tensors]:
+    """Results and gradients by a strategy, which is given copies of the tensors.
+
+    A tensor that is a view stays the view it is: it is its base that is copied.
+    """
+    leaves = tuple(copied(tensor).requires_grad_() for tensor in inputs)
+    results = operation.outputs(operation.function(*leaves, strategy=strategy, **options))
+    given = tuple(copied(cotangent) for cotangent in cotangents)
+    gradients = torch.autograd.grad(results, leaves, given, materialize_grads=True)
+    return tuple(result.detach() for result in results), gradients
+
+
+def copied(tensor: Tensor) -> Tensor:
+    """A detached copy with the same strides, the same lazy conjugation and the same offset."""
+    tensor = tensor.detach()
+    if tensor.numel() == 0:
+        return tensor.clone()
+    plain = tensor.conj() if tensor.is_conj() else tensor
+    plain = torch._neg_view(plain) if plain.is_neg() else plain
+    extent = 1 + sum(
+        (size - 1) * step for size, step in zip(plain.shape, plain.stride(), strict=True)
+    )
+    offset = plain.storage_offset()
+    held = plain.as_strided((offset + extent,), (1,), 0).clone()
+    copy = held.as_strided(plain.shape, plain.stride(), offset)
+    copy = torch._neg_view(copy) if tensor.is_neg() else copy
+    return copy.conj() if tensor.is_conj() else copy
+
+
+def matrices(shape: tuple[int, ...], dtype: torch.dtype, seed: int = 0) -> Tensor:
+    """Well-conditioned matrices of full rank, (..., m, n); those of a batch differ."""
+    m, n = shape[-2:]
+    noise = numbered(shape, dtype, seed) * (_NOISE / math.sqrt(max(m, n, 1)))
+    rows = noise + torch.eye(m, n, dtype=dtype, device=device())
+    order = numbered(shape[:-1], torch.float64, seed + 1).argsort(-1)
+    return rows.gather(-2, order.unsqueeze(-1).expand(shape))
+
+
+def problem(
+    operation: str,
+    shape: tuple[int, ...],
+    dtype: torch.dtype = torch.float64,
+    k: int = 1,
+    seed: int = 0,
+) -> Problem:
+    """The problem of an operation at matrices of that shape, (..., m, n), and k right-hand sides."""
+    return _problem(operation, shape, dtype, k, seed, device())
+
+
+@functools.lru_cache(maxsize=4096)
+def _problem(
+    operation: str, shape: tuple[int, ...], dtype: torch.dtype, k: int, seed: int, _: str
+) -> Problem:
+    record = operations.get(operation)
+    A = matrices(shape, dtype, 100 * seed)
+    B = numbered((*shape[:-1], k), dtype, 100 * seed + 2)
+    return of_inputs(record, (A, B)[: record.arity], 100 * seed + 3)
+
+
+def of_inputs(record: Operation, inputs: Tensors, seed: int) -> Problem:
+    """The problem of an operation at these inputs."""
+    dtype = inputs[0].dtype
+    outputs = record.outputs(record.function(*inputs, strategy="triangular_solve"))
+    cotangents = tuple(
+        numbered(tuple(out.shape), out.dtype, seed + i) for i, out in enumerate(outputs)
+    )
+    wide = (tuple(map(doubled, tensors)) for tensors in (inputs, cotangents))
+    results, gradients = solved(registry.get("triangular_solve"), record, *wide)
+    narrow = (
+        tuple(tensor.to(dtype if tensor.is_complex() else dtype.to_real()) for tensor in tensors)
+        for tensors in (results, gradients)
+    )
+    return Problem(record, inputs, cotangents, *narrow)
+
+
+def doubled(tensor: Tensor) -> Tensor:
+    """The same numbers in double precision."""
+    return tensor.to(torch.complex128 if tensor.is_complex() else torch.float64)

@@ -1,0 +1,257 @@
+"""What follows from ranks: flags, refusals and singular values, of matrices that differ in rank."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterator
+from functools import partial
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from strategies import operations, registry
+from strategies.accuracy import gallery
+from strategies.errors import LinAlgError
+from strategies.interface import Strategy
+from strategies.operations import Operation
+from strategies.testing.checks import (
+    DTYPES,
+    Check,
+    NotApplicableError,
+    Shaped,
+    Violation,
+    close,
+    device,
+    each,
+    name_of,
+    named,
+    numbered,
+    require,
+    require_named,
+    skip_native,
+)
+from strategies.testing.problems import Tensors, matrices, solved
+from strategies.testing.tolerance_checks import with_smallest
+
+
+def _mixed(shape: tuple[int, int], dtype: torch.dtype, ranks: tuple[int, ...]) -> Tensor:
+    drawn = [gallery.random_with_rank(shape, dtype, r, (), r).matrix for r in ranks]
+    return torch.stack(drawn).to(device())
+
+
+class _Mixed(NamedTuple):
+    """A batch of matrices that differ in rank."""
+
+    shape: tuple[int, int]
+    dtype: torch.dtype
+    ranks: tuple[int, ...]
+
+    def __str__(self) -> str:
+        dims = "x".join(map(str, (len(self.ranks), *self.shape)))
+        return f"{dims} {name_of(self.dtype)} of ranks {self.ranks}"
+
+    @property
+    def matrix(self) -> Tensor:
+        return _mixed(*self)
+
+
+def _mixed_cases() -> Iterator[_Mixed]:
+    for shape in ((5, 3), (3, 5), (4, 4)):
+        full = min(shape)
+        for dtype in DTYPES:
+            yield _Mixed(shape, dtype, tuple(range(full + 1)))
+        for ranks in ((full, full - 1), (full - 1, full)):
+            yield _Mixed(shape, torch.float64, ranks)
+
+
+def _require_any_rank(strategy: Strategy) -> None:
+    if strategy.requires_full_rank:
+        raise NotApplicableError("needs full rank")
+
+
+def _mixed_ranks_in_a_batch(strategy: Strategy) -> None:
+    """Matrices of a batch may differ in rank, down to zero; flags hold for all of them."""
+    _require_any_rank(strategy)
+
+    def examine(case: _Mixed) -> None:
+        m, n = case.shape
+        F = case.matrix
+        inverse = strategy.factor(F.clone())
+        ranks, least = inverse.rank.tolist(), min(case.ranks)
+        require(ranks == list(case.ranks), f"rank is {ranks}")
+        flags = inverse.full_column_rank, inverse.full_row_rank
+        due = least == n, least == m
+        require(flags == due, f"(full_column_rank, full_row_rank) is {flags}, not {due}")
+        b = numbered((len(ranks), m, 3), case.dtype, 5)
+        x = numbered((len(ranks), n, 3), case.dtype, 6)
+        for i, matrix in enumerate(F):
+            alone = strategy.factor(matrix.clone())
+            member = f"of member {i} (rank {ranks[i]}) against the same matrix alone"
+            close(inverse.dense()[i], alone.dense(), f"dense() {member}")
+            for method, of in METHODS.items():
+                given = b if of == "b" else x
+                found = getattr(inverse, method)(given)[i]
+                close(found, getattr(alone, method)(given[i]), f"{method}({of}) {member}")
+
+    each(_mixed_cases(), examine)
+
+
+def _flat(answers: tuple[Tensors, Tensors]) -> Tensors:
+    return (*answers[0], *answers[1])
+
+
+METHODS = {
+    "apply": "b",
+    "range_complement": "b",
+    "apply_adjoint": "x",
+    "apply_gram": "x",
+    "null_complement": "x",
+}
+"""The methods of a `PseudoInverse` from and to vectors: which are m long (b), and which n (x)."""
+
+
+def _check_mixed(operation: Operation, strategy: Strategy) -> None:
+    """Results and gradients of matrices of different rank, against those of each alone."""
+    _require_any_rank(strategy)
+
+    def examine(case: _Mixed) -> None:
+        b = numbered((len(case.ranks), case.shape[0], 2), case.dtype, 7)
+        inputs = (case.matrix, b)[: operation.arity]
+        shapes = operation.output_shapes(*(tuple(t.shape) for t in inputs))
+        cotangents = tuple(numbered(size, case.dtype, 8) for size in shapes)
+        together = _flat(solved(strategy, operation, inputs, cotangents))
+        reference = registry.get("svd_truncated_pinv")
+        names = "result", "gradient of A", "gradient of B"
+        for i, rank in enumerate(case.ranks):
+            own = tuple(t[i] for t in inputs), tuple(t[i] for t in cotangents)
+            alone = _flat(solved(reference, operation, *own))
+            for name, found, due in zip(names, together, alone, strict=False):
+                what = f"{operation.name}: {name} of member {i} (rank {rank})"
+                against = "against svd_truncated_pinv of it alone"
+                close(found[i], due, f"{what} {against}", least_scale=1e-3)
+
+    each(_mixed_cases(), examine)
+
+
+class _Singular(NamedTuple):
+    """A batch of which one matrix has a column of zeros."""
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    where: tuple[int, ...]
+
+    def __str__(self) -> str:
+        dims = "x".join(map(str, self.shape))
+        at = f"matrix {self.where} of the batch" if self.where else "the matrix"
+        return f"{dims} {name_of(self.dtype)}, {at} singular"
+
+    @property
+    def matrix(self) -> Tensor:
+        F = matrices(self.shape, self.dtype, 9)
+        long = F[self.where] if self.shape[-2] >= self.shape[-1] else F[self.where].mT
+        long[:, -1] = 0
+        return F
+
+
+def _singular_cases(shapes: tuple[tuple[int, int], ...]) -> Iterator[_Singular]:
+    batches: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
+        *(((), ()), ((3,), (0,)), ((3,), (2,)), ((2, 2), (1, 0)), ((40,), (39,))),
+    )
+    for shape, (batch, where) in itertools.product(shapes, batches):
+        for dtype in (torch.float32, torch.complex128):
+            yield _Singular((*batch, *shape), dtype, where)
+
+
+def _check_singular(operation: Operation, strategy: Strategy) -> None:
+    """A matrix without the rank that is needed is refused, wherever in a batch it is."""
+    skip_native(strategy, "which words its own errors")
+    if not (operation.needs_full_rank or strategy.requires_full_rank):
+        raise NotApplicableError("takes matrices of any rank")
+
+    def examine(case: _Singular) -> None:
+        inputs = case.matrix, numbered((*case.shape[:-1], 2), case.dtype, 10)
+        leaves = tuple(t.requires_grad_() for t in inputs[: operation.arity])
+        try:
+            results = operation.outputs(operation.function(*leaves, strategy=strategy))
+            torch.autograd.grad(results, leaves, results)
+        except LinAlgError as refusal:
+            require_named(refusal, strategy)
+        else:
+            raise Violation(f"{operation.name} gave a result where LinAlgError is due")
+
+    shapes = ((4, 4), (2, 2)) if operation.square else ((4, 4), (6, 3), (3, 6))
+    each(_singular_cases(shapes), examine)
+
+
+def _singular_values(strategy: Strategy) -> None:
+    """All of them, in descending order, those cut off included; or None."""
+    full_rank_only = strategy.requires_full_rank
+
+    def examine(case: Shaped) -> None:
+        F = with_smallest(1e-3, *case)
+        rtol = None if full_rank_only else 1e-2
+        found = strategy.factor(F.clone(), rtol=rtol).singular_values
+        if found is None:
+            raise NotApplicableError("its factors do not hold them")
+        close(found, torch.linalg.svdvals(F), f"rtol={rtol}: singular_values against svdvals")
+
+    shapes = ((5, 3), (3, 5), (4, 4), (2, 6, 3))
+    each(itertools.starmap(Shaped, itertools.product(shapes, DTYPES)), examine)
+
+
+class _Poisoned(NamedTuple):
+    """Two matrices, one number of the second NaN."""
+
+    way: str
+    shape: tuple[int, int]
+    dtype: torch.dtype
+    where: tuple[int, int]
+
+    def __str__(self) -> str:
+        dims = "x".join(map(str, (2, *self.shape)))
+        return f"{self.way} of {dims} {name_of(self.dtype)}, NaN at {(1, *self.where)}"
+
+
+def _poisoned_cases() -> Iterator[_Poisoned]:
+    for shape in ((4, 4), (6, 3), (3, 6)):
+        m, n = shape
+        for dtype in (torch.float64, torch.complex64):
+            for where in ((0, 0), (m - 1, n - 1), (m - 1, 0), (0, n - 1)):
+                yield _Poisoned("factor", shape, dtype, where)
+                for operation in map(operations.get, operations.names()):
+                    if m == n or not operation.square:
+                        yield _Poisoned(operation.name, shape, dtype, where)
+
+
+def _not_a_number(strategy: Strategy) -> None:
+    """NaN in a matrix never gives numbers that look right: it is refused, or shows."""
+    skip_native(strategy, "which may pass NaN to LAPACK")
+
+    def examine(case: _Poisoned) -> None:
+        F = matrices((2, *case.shape), case.dtype, 11)
+        F[(1, *case.where)] = torch.nan
+        with contextlib.suppress(RuntimeError):
+            if case.way == "factor":
+                found = strategy.factor(F).dense()
+            else:
+                operation = operations.get(case.way)
+                B = numbered((2, case.shape[0], 2), case.dtype, 12)
+                leaves = tuple(t.requires_grad_() for t in (F, B)[: operation.arity])
+                results = operation.outputs(operation.function(*leaves, strategy=strategy))
+                (found,) = torch.autograd.grad(results, leaves[:1], results)
+            require(not bool(found[1].isfinite().all()), "the result holds finite numbers only")
+
+    each(_poisoned_cases(), examine)
+
+
+def checks() -> Iterator[Check]:
+    """All of them, those of operations included."""
+    yield from named(_mixed_ranks_in_a_batch, _singular_values, _not_a_number)
+    for operation in map(operations.get, operations.names()):
+        if operation.truncates:
+            yield Check(f"mixed ranks in {operation.name}", partial(_check_mixed, operation))
+        if operation.truncates or operation.needs_full_rank:
+            check = partial(_check_singular, operation)
+            yield Check(f"singular matrices in {operation.name}", check)

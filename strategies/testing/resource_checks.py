@@ -1,0 +1,154 @@
+"""What a strategy takes to compute: memory, time, and devices nobody asked for."""
+
+from __future__ import annotations
+
+import statistics
+import time
+import tracemalloc
+from collections.abc import Iterator
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._device import _device_constructors
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from strategies import operations, registry
+from strategies.interface import Strategy
+from strategies.testing.checks import (
+    each,
+    named,
+    require,
+    skip_native,
+)
+from strategies.testing.problems import Problem, problem, solved
+from strategies.testing.watched import tensors_in
+
+_LONG = 2000
+_THIN = 3
+_SLOWER = 10
+
+
+class _Sizes(TorchDispatchMode):  # type: ignore[no-untyped-call]  # untyped in torch
+    """Remembers the largest tensor that a torch operation made, and which operation that was."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.largest, self.made_by = 0, ""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+        result = func(*args, **(kwargs or {}))
+        for tensor in tensors_in(result):
+            if tensor.untyped_storage().nbytes() > self.largest:
+                self.largest = tensor.untyped_storage().nbytes()
+                self.made_by = str(func.overloadpacket)
+        return result
+
+
+def _no_square_of_the_long_side(strategy: Strategy) -> None:
+    """A thin matrix is not made into an m×m array; what NumPy allocates is seen, too."""
+    skip_native(strategy, "which makes such arrays")
+
+    def examine(asked: Problem) -> None:
+        limit = _LONG**2 // 4
+        peak, sizes = min((_peak_of(strategy, asked) for _ in range(3)), key=lambda found: found[0])
+        made = f"makes an array of {sizes.largest:,} bytes in {sizes.made_by}"
+        require(sizes.largest < limit, f"{made}: m×m of the long side, which is {_LONG}")
+        message = f"NumPy and Python allocate {peak:,} bytes, as for m×m of the long side {_LONG}"
+        require(peak < limit, message)
+
+    def cases() -> Iterator[Problem]:
+        for operation in map(operations.get, operations.names()):
+            # The P of lu is m×m by definition.
+            if not operation.square and operation.name == operation.answered_by:
+                for shape in ((_LONG, _THIN), (_THIN, _LONG)):
+                    yield problem(operation.name, shape, torch.float32, operation.arity)
+
+    each(cases(), examine)
+
+
+def _peak_of(strategy: Strategy, asked: Problem) -> tuple[int, _Sizes]:
+    """The most bytes that NumPy and Python held, which at first may be those of a compiler."""
+    tracemalloc.start()
+    try:
+        with _Sizes() as sizes:
+            solved(strategy, asked.operation, asked.inputs, asked.cotangents)
+        return tracemalloc.get_traced_memory()[1], sizes
+    finally:
+        tracemalloc.stop()
+
+
+class _Placed(TorchFunctionMode):
+    """Collects the torch functions that were left to make a tensor on the default device."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: set[str] = set()
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+        options = kwargs or {}
+        if func in _device_constructors() and options.get("device") is None:
+            self.found.add(f"torch.{func.__name__}")
+        return func(*args, **options)
+
+
+def _default_device(strategy: Strategy) -> None:
+    """Where the matrix is, everything else is: a default device of the caller's is not used."""
+
+    def examine(asked: Problem) -> None:
+        solved(strategy, asked.operation, asked.inputs, asked.cotangents)  # may compile
+        with _Placed() as placed:
+            solved(strategy, asked.operation, asked.inputs, asked.cotangents)
+            if asked.operation.name == "pinv":
+                inverse = strategy.factor(asked.inputs[0].clone())
+                inverse.apply(inverse.dense().mH)
+                inverse.null_complement(inverse.apply_gram(inverse.dense()))
+        made = ", ".join(sorted(placed.found))
+        require(not made, f"makes a tensor without device=, on the default one: {made}")
+
+    each(_problems(), examine)
+
+
+def _problems() -> Iterator[Problem]:
+    for operation in map(operations.get, operations.names()):
+        for shape in ((5, 5),) if operation.square else ((5, 5), (6, 3), (3, 6)):
+            yield problem(operation.name, shape, torch.float64, operation.arity)
+
+
+def _takes_something(strategy: Strategy) -> None:
+    """There is an operation that the strategy does not refuse."""
+    refused = []
+    for asked in _problems():
+        try:
+            solved(strategy, asked.operation, asked.inputs, asked.cotangents)
+        except Exception as error:  # noqa: BLE001 - what it is, another check tells
+            refused.append(f"{asked}: {type(error).__name__}")
+        else:
+            return
+    require(False, f"not one operation works on a well-conditioned matrix: {'; '.join(refused)}")
+
+
+def _time(strategy: Strategy) -> str:
+    """Never fails: the report says where the strategy is slow."""
+    slowest, note = 0.0, "no operation"
+    reference = registry.get("triangular_solve")
+    for asked in _problems():
+        try:
+            taken, expected = (_seconds(each, asked) for each in (strategy, reference))
+        except Exception:  # noqa: BLE001, S112 - that is for other checks
+            continue
+        if taken / expected > slowest:
+            slowest = taken / expected
+            note = f"{asked}: {taken * 1e3:.2g} ms, {slowest:.2g} times triangular_solve's"
+    return f"slowest beside triangular_solve, forward and backward: {note}"
+
+
+def _seconds(strategy: Strategy, asked: Problem) -> float:
+    durations = []
+    for _ in range(3):
+        start = time.perf_counter()
+        solved(strategy, asked.operation, asked.inputs, asked.cotangents)
+        durations.append(time.perf_counter() - start)
+    return statistics.median(durations)
+
+
+CHECKS = named(_takes_something, _no_square_of_the_long_side, _default_device, _time)

@@ -1,0 +1,106 @@
+"""Every size, shape, number of right-hand sides and batch shape, in every dtype.
+
+Kernels and special cases have thresholds, and each may be wrong on one side of its own only. So
+the sizes are small and large, even and odd, square, nearly square and very long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import torch
+
+from strategies import operations
+from strategies.interface import Strategy
+from strategies.operations import Operation
+from strategies.testing.checks import DTYPES, Check, each
+from strategies.testing.problems import Problem, problem, solved
+
+_SQUARE = (1, 2, 3, 4, 5, 8, 9, 16, 17, 33, 40, 64, 70, 130)
+_TALL = ((2, 1), (3, 2), (5, 4), (9, 8), (10, 2), (34, 33), (40, 3), (70, 64), (70, 7), (130, 70))
+_LONG = (300, 17)
+_LARGE = 260
+_THREADS = 2
+
+_RIGHT_HAND_SIDES = (2, 3, 8, 40, 1)
+"""One and another of them, in turn."""
+
+_BATCHES = ((1,), (1, 1), (2,), (2, 1), (2, 3), (7,), (40,), (300,))
+_IN_BATCHES = ((2, 2), (3, 3), (5, 5), (4, 2), (2, 4), (9, 3))
+
+
+def _shapes(operation: Operation) -> Iterator[tuple[int, int]]:
+    yield from ((n, n) for n in _SQUARE)
+    if not operation.square:
+        for m, n in (*_TALL, _LONG):
+            yield m, n
+            yield n, m
+
+
+def _of_all_sizes(operation: Operation) -> Iterator[Problem]:
+    for i, shape in enumerate(_shapes(operation)):
+        for j, dtype in enumerate(DTYPES):
+            other = _RIGHT_HAND_SIDES[(i + j) % len(_RIGHT_HAND_SIDES)]
+            for k in sorted({1, other}) if operation.arity > 1 else (1,):
+                yield problem(operation.name, shape, dtype, k)
+
+
+def _large(operation: Operation) -> Iterator[Problem]:
+    for dtype in (torch.float32, torch.complex128):
+        yield problem(operation.name, (_LARGE, _LARGE), dtype, operation.arity)
+    if not operation.square:
+        yield problem(operation.name, (_LARGE + 40, _LARGE), torch.float32, operation.arity)
+
+
+def _in_batches(operation: Operation) -> Iterator[Problem]:
+    ks = (1, 3) if operation.arity > 1 else (1,)
+    for batch in _BATCHES:
+        for m, n in _IN_BATCHES:
+            for dtype, k in zip((torch.float64, torch.complex64), (*ks, *ks), strict=False):
+                if m == n or not operation.square:
+                    yield problem(operation.name, (*batch, m, n), dtype, k)
+    for dtype in DTYPES:
+        yield problem(operation.name, (2, 3, 4, 4), dtype, ks[-1])
+        yield problem(operation.name, (2, 70, 70), dtype, ks[-1])
+
+
+def _check(
+    problems: Callable[[Operation], Iterator[Problem]], operation: Operation, strategy: Strategy
+) -> None:
+    def examine(asked: Problem) -> None:
+        answers = solved(strategy, asked.operation, asked.inputs, asked.cotangents)
+        asked.require_answers(*answers)
+
+    each(problems(operation), examine)
+
+
+def _check_large(operation: Operation, strategy: Strategy) -> None:
+    """Where strategies begin to share the work among threads."""
+    torch.set_num_threads(_THREADS)
+    _check(_large, operation, strategy)
+
+
+def _check_vectors(operation: Operation, strategy: Strategy) -> None:
+    """One right-hand side may be written without its dimension."""
+
+    def examine(asked: Problem) -> None:
+        A, B = asked.inputs
+        column = (asked.cotangents[0].squeeze(-1),)
+        results, gradients = solved(strategy, operation, (A, B.squeeze(-1)), column)
+        columns = (gradients[0], gradients[1].unsqueeze(-1))
+        asked.require_answers((results[0].unsqueeze(-1),), columns, "B a vector: ")
+
+    shapes = ((4, 4), (2, 3, 3)) if operation.square else ((4, 4), (6, 3), (3, 6), (2, 6, 3))
+    each((problem(operation.name, s, d) for s in shapes for d in DTYPES), examine)
+
+
+def checks() -> Iterator[Check]:
+    """The checks of every operation."""
+    for operation in map(operations.get, operations.names()):
+        for what, of in (("sizes", _of_all_sizes), ("batches", _in_batches)):
+            yield Check(f"{what} of {operation.name}", partial(_check, of, operation))
+        if operation.name == operation.answered_by:
+            yield Check(f"large {operation.name}", partial(_check_large, operation))
+        if operation.arity > 1:
+            yield Check(f"vectors in {operation.name}", partial(_check_vectors, operation))

@@ -1,0 +1,321 @@
+"""A strategy remembers nothing: equal calls give equal bits, whatever happens before, after or beside."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import gc
+import random
+import sys
+import threading
+import time
+import types
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from strategies import operations
+from strategies.interface import Strategy
+from strategies.testing.checks import each, named, numbered, require, skip_native
+from strategies.testing.problems import Problem, Tensors, of_inputs, problem, solved
+
+_CALLS = 30
+_THREADS = 4
+_SHAPES = {True: (5, 5), False: (6, 4)}
+
+
+def _problems(seed: int = 0, dtype: torch.dtype = torch.float64, batch: int = 0) -> list[Problem]:
+    """One problem an operation; other seeds have other numbers in the same shapes."""
+    lead = (batch,) if batch else ()
+    return [
+        problem(record.name, (*lead, *_SHAPES[record.square]), dtype, record.arity, seed)
+        for record in map(operations.get, operations.names())
+    ]
+
+
+def _answers(strategy: Strategy, asked: Problem) -> Tensors:
+    results, gradients = solved(strategy, asked.operation, asked.inputs, asked.cotangents)
+    return (*results, *gradients)
+
+
+def _require_same(found: Tensors, expected: Tensors, names: list[str], message: str) -> None:
+    for name, value, due in zip(names, found, expected, strict=True):
+        require(_same_bits(value, due), f"{name} {message}")
+
+
+def _same_bits(a: Tensor, b: Tensor) -> bool:
+    return a.dtype == b.dtype and torch.equal(a, b)
+
+
+def _clones(tensors: Tensors) -> Tensors:
+    return tuple(tensor.clone() for tensor in tensors)
+
+
+def _determinism(strategy: Strategy) -> None:
+    """Equal calls give the same bits, often in a row."""
+    skip_native(strategy, "whose LAPACK gelsy rounds differently from call to call")
+
+    def examine(asked: Problem) -> None:
+        first = _clones(_answers(strategy, asked))
+        for i in range(_CALLS if asked.inputs[0].ndim == 2 else 2):
+            message = f"has other bits in call {i + 2} than in call 1"
+            _require_same(_answers(strategy, asked), first, asked.names, message)
+
+    each(_problems(dtype=torch.float32) + _problems(dtype=torch.complex128, batch=2), examine)
+
+
+def _repeated_backward(strategy: Strategy) -> None:
+    """A backward leaves what forward saved as it was: a graph may be walked twice."""
+
+    def examine(asked: Problem) -> None:
+        leaves = tuple(t.clone().requires_grad_() for t in asked.inputs)
+        results = asked.operation.outputs(asked.operation.function(*leaves, strategy=strategy))
+
+        def backward(factor: float) -> Tensors:
+            G = tuple(factor * each for each in asked.cotangents)
+            return torch.autograd.grad(results, leaves, G, retain_graph=True)
+
+        first = _clones(backward(1.0))
+        backward(-3.0)
+        message = "is another when the same graph is walked again"
+        names = asked.names[len(results) :]
+        _require_same(backward(1.0), first, names, message)
+
+    each(_problems(batch=2) + _problems(dtype=torch.complex64), examine)
+
+
+def _no_state(strategy: Strategy) -> None:
+    """What was computed before must not matter, nor what comes after change it.
+
+    The inputs that follow one another are chosen to be mistaken: other matrices of the same shape,
+    of the same sum, norm, trace, first and last entry, or in the same memory; other right-hand
+    sides or cotangents with the same matrix. Nor may writing to what came back matter.
+    """
+
+    def examine(asked: Problem) -> None:
+        first = _answers(strategy, asked)
+        kept = _clones(first)
+        for what, other in _mistakable(asked):
+            found = other.operation, *_split(_answers(strategy, other), other)
+            other.require_answers(*found[1:], where=f"after the same with {what}: ")
+            _require_same(first, kept, asked.names, f"changed when another one, with {what}, came")
+        # On purpose into tensors of the caller's, which are his to write to.
+        for tensor in first:
+            tensor.zero_()
+        message = "is another once the first answers were overwritten by their owner"
+        _require_same(_answers(strategy, asked), kept, asked.names, message)
+        _require_reread(strategy, asked)
+
+    skip_native(strategy, "whose LAPACK gelsy rounds differently from call to call")
+    each(_problems() + _problems(dtype=torch.complex64, batch=2), examine)
+
+
+def _split(answers: Tensors, asked: Problem) -> tuple[Tensors, Tensors]:
+    count = len(asked.results)
+    return answers[:count], answers[count:]
+
+
+@functools.cache
+def _mistakable(asked: Problem) -> list[tuple[str, Problem]]:
+    A, *others = asked.inputs
+    swapped = A.clone()
+    # Two entries of the interior, off the diagonal.
+    swapped[..., 1, 2], swapped[..., 2, 1] = A[..., 2, 1], A[..., 1, 2]
+    shuffled = A.flatten(-2).clone()
+    middle = shuffled[..., 1:-1].flip(-1)
+    shuffled[..., 1:-1] = middle
+    cases = [
+        ("another matrix", (numbered(tuple(A.shape), A.dtype, 51) + 2 * A, *others)),
+        ("two entries of A exchanged", (swapped, *others)),
+        ("the inner entries of A reversed", (shuffled.view(A.shape) + 0, *others)),
+    ]
+    if others:
+        cases.append(("another B", (A, numbered(tuple(others[0].shape), A.dtype, 52))))
+    cases.append(("another cotangent", asked.inputs))
+    return [
+        (what, of_inputs(asked.operation, inputs, 53 + i)) for i, (what, inputs) in enumerate(cases)
+    ]
+
+
+def _require_reread(strategy: Strategy, asked: Problem) -> None:
+    """The same tensors, written to in between."""
+    other = _mistakable(asked)[0][1]
+    leaves = tuple(t.clone().requires_grad_() for t in asked.inputs)
+    for now in (asked, other):
+        with torch.no_grad():
+            for leaf, value in zip(leaves, now.inputs, strict=True):
+                leaf.copy_(value)
+        results = now.operation.outputs(now.operation.function(*leaves, strategy=strategy))
+        gradients = torch.autograd.grad(results, leaves, now.cotangents)
+        results = tuple(result.detach() for result in results)
+        now.require_answers(results, gradients, where="A overwritten in place: ")
+
+
+def _factors_kept(strategy: Strategy) -> None:
+    """What `factor` returned stays as it is while others are factored."""
+
+    def examine(asked: Problem) -> None:
+        F, other = asked.inputs[0], _mistakable(asked)[0][1].inputs[0]
+        inverse = strategy.factor(F.clone())
+        tensors, dense = _clones(tuple(inverse.tensors())), inverse.dense().clone()
+        applied = inverse.apply(F).clone()
+        strategy.factor(other.clone()).apply(F)
+        found = (*inverse.tensors(), inverse.dense(), inverse.apply(F))
+        names = [
+            *(f"tensor {i} of the factors" for i in range(len(tensors))),
+            "dense()",
+            "apply(F)",
+        ]
+        message = "changed when another matrix was factored"
+        _require_same(found, (*tensors, dense, applied), names, message)
+
+    each([problem("inv", (5, 5)), problem("pinv", (6, 4)), problem("pinv", (2, 3, 5))], examine)
+
+
+def _nothing_held(strategy: Strategy) -> None:
+    """Other numbers in known shapes leave instance, classes and modules as they are, and no tensor."""
+    for seed in (1, 2):
+        for asked in _problems(seed):
+            with contextlib.suppress(Exception):  # that is for other checks
+                _answers(strategy, asked)
+    before = dict(_held(strategy))
+    with _new_tensors() as count:
+        for _ in range(_CALLS):
+            for asked in _problems(2):
+                with contextlib.suppress(Exception):
+                    _answers(strategy, asked)
+        left = count()
+    after = dict(_held(strategy))
+    changed = sorted(
+        name for name in before.keys() | after.keys() if before.get(name) != after.get(name)
+    )
+    require(not changed, f"after other calls in known shapes, changed: {', '.join(changed)}")
+    require(left < _CALLS, f"{_CALLS} calls of each operation leave {left} tensors behind")
+
+
+@contextlib.contextmanager
+def _new_tensors() -> Iterator[Callable[[], int]]:
+    """Gives a function that counts the tensors made since, and still alive."""
+
+    def count() -> int:
+        gc.collect()
+        return sum(issubclass(type(thing), Tensor) for thing in gc.get_objects())
+
+    gc.freeze()  # what there is already is neither collected nor listed
+    try:
+        yield count
+    finally:
+        gc.unfreeze()
+
+
+def _held(strategy: Strategy) -> Iterator[tuple[str, object]]:
+    """Every attribute where state could be, with what identifies its value."""
+    kind = type(strategy)
+    yield from _members(f"{kind.__name__}()", getattr(strategy, "__dict__", {}))
+    for base in kind.__mro__:
+        if not base.__module__.startswith(("strategies.", "abc", "builtins", "typing")):
+            yield from _members(base.__name__, vars(base))
+            module = sys.modules.get(base.__module__)
+            if module is not None:
+                yield from _members(base.__module__, vars(module))
+
+
+def _members(owner: str, members: Any) -> Iterator[tuple[str, object]]:
+    for name, value in list(members.items()):
+        if not name.startswith("__") and not name.startswith("_abc_"):
+            yield f"{owner}.{name}", _digest(value)
+
+
+def _digest(value: Any, depth: int = 0) -> object:
+    """Equal for equal values, and not holding them."""
+    if value is None or isinstance(value, bool | int | float | complex | str | bytes):
+        return value
+    if isinstance(value, Tensor):
+        value = value.detach().cpu().resolve_conj().resolve_neg().numpy()
+    if isinstance(value, np.ndarray):
+        return value.shape, str(value.dtype), value.tobytes()
+    if isinstance(value, functools._lru_cache_wrapper):
+        return id(value), value.cache_info().currsize
+    if isinstance(value, types.ModuleType | type):
+        return id(value)
+    if depth > _DEEP:
+        return type(value).__name__
+    if isinstance(value, dict | list | tuple | set):
+        items = value.items() if isinstance(value, dict) else value
+        return type(value).__name__, tuple(_digest(item, depth + 1) for item in list(items))
+    if isinstance(value, types.FunctionType):
+        contents = (cell.cell_contents for cell in value.__closure__ or () if _is_filled(cell))
+        return id(value), _digest([*contents, value.__defaults__, vars(value)], depth + 1)
+    if type(value).__module__.split(".")[0] in _FOREIGN:
+        return id(value)
+    return id(value), _digest(getattr(value, "__dict__", None), depth + 1)
+
+
+_DEEP = 4
+_FOREIGN = ("torch", "numba", "numpy", "scipy")
+"""Their objects have counters of their own."""
+
+
+def _is_filled(cell: types.CellType) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False
+
+
+class _Yielding(TorchDispatchMode):  # type: ignore[no-untyped-call]  # untyped in torch
+    """Lets other threads run between the torch operations of this one."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._random = random.Random(seed)  # noqa: S311 - to vary, not to hide
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+        result = func(*args, **(kwargs or {}))
+        time.sleep(self._random.choice((0.0, 0.0, 1e-5, 1e-4)))
+        return result
+
+
+def _threads(strategy: Strategy) -> None:
+    """Four threads with different inputs at once give what one gives, to the bit.
+
+    The serial run is in a thread as well, since threads may have settings of their own.
+    """
+    skip_native(strategy, "whose LAPACK gelsy rounds differently from call to call")
+
+    def examine(first: Problem) -> None:
+        operation = first.operation
+        shape = _SHAPES[operation.square]
+        asked = [problem(operation.name, shape, k=operation.arity, seed=s) for s in range(_THREADS)]
+        with ThreadPoolExecutor(1) as pool:
+            alone = list(pool.map(lambda each: _clones(_answers(strategy, each)), asked))
+        start = threading.Barrier(_THREADS)
+
+        def run(i: int) -> list[Tensors]:
+            start.wait()
+            with _Yielding(i):
+                return [_answers(strategy, asked[i]) for _ in range(2)]
+
+        with ThreadPoolExecutor(_THREADS) as pool:
+            together = list(pool.map(run, range(_THREADS)))
+        message = f"has other bits while {_THREADS - 1} other threads compute"
+        for own, due, found in zip(asked, alone, together, strict=True):
+            for answers in found:
+                _require_same(answers, due, own.names, message)
+
+    each(_problems(), examine)
+
+
+CHECKS = named(
+    _determinism,
+    _repeated_backward,
+    _no_state,
+    _factors_kept,
+    _nothing_held,
+    _threads,
+)

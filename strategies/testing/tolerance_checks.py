@@ -1,0 +1,249 @@
+"""What counts as zero: tolerances, in every function that takes one and in their derivatives."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from strategies import operations, registry
+from strategies.errors import LinAlgError
+from strategies.interface import Strategy
+from strategies.operations import Operation
+from strategies.testing.checks import (
+    DTYPES,
+    Check,
+    close,
+    device,
+    each,
+    name_of,
+    named,
+    numbered,
+    require,
+    skip_native,
+)
+from strategies.testing.problems import Tensors
+
+_SHAPES = ((12, 3), (3, 12), (9, 9), (4, 4))
+_SMALL = 1e-6
+_BETWEEN = 1e-3
+_COARSE = 1e10
+"""Times what rounding explains: far above 10⁻⁶, the smallest of the singular values in question, far
+below 1. What is neither dropped nor kept exactly is as far off."""
+
+
+class _Cut(NamedTuple):
+    """Matrices of singular values near 1 and one of 10⁻⁶, a tolerance, and the ranks that follow."""
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    tolerance: dict[str, Any]
+    is_cut: tuple[bool, ...]
+
+    def __str__(self) -> str:
+        given = ", ".join(
+            f"{name}={value.tolist() if isinstance(value, Tensor) else value}"
+            for name, value in self.tolerance.items()
+        )
+        dims = "x".join(map(str, self.shape))
+        return f"{dims} {name_of(self.dtype)}, singular values 1 to 0.5 and 1e-6, {given}"
+
+    @property
+    def matrix(self) -> Tensor:
+        return with_smallest(_SMALL, self.shape, self.dtype)
+
+    @property
+    def ranks(self) -> list[int]:
+        full = min(self.shape[-2:])
+        return [full - is_cut for is_cut in self.is_cut]
+
+
+def with_smallest(value: float, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+    """Matrices with singular values from 1 to 1/2, the smallest replaced."""
+    wide, k = torch.complex128 if dtype.is_complex else torch.float64, min(shape[-2:])
+    left, right = (
+        torch.linalg.qr(numbered((*shape[:-2], side, k), wide, 40 + i)).Q
+        for i, side in enumerate(shape[-2:])
+    )
+    singular = torch.linspace(1, 0.5, k, dtype=torch.float64, device=device())
+    singular[-1] = value
+    return ((left * singular) @ right.mH).to(dtype)
+
+
+def _cuts(batch: tuple[int, ...] = (2,)) -> Iterator[_Cut]:
+    each_one = torch.tensor([_BETWEEN, _SMALL / 1e3], dtype=torch.float64, device=device())
+    for i, shape in enumerate(_SHAPES):
+        dtype = (torch.float64, torch.complex128)[i % 2]
+        yield _Cut((*batch, *shape), dtype, {"rtol": _BETWEEN}, (True, True))
+        yield _Cut((*batch, *shape), dtype, {"atol": _BETWEEN}, (True, True))
+        yield _Cut((*batch, *shape), dtype, {"rtol": each_one}, (True, False))
+        yield _Cut((*batch, *shape), dtype, {"atol": each_one}, (True, False))
+        yield _Cut((*batch, *shape), dtype, {"rtol": _SMALL / 1e3}, (False, False))
+        yield _Cut((*batch, *shape), dtype, {"atol": _SMALL / 1e3}, (False, False))
+
+
+def _require_ranks(strategy: Strategy, compute: Callable[[], Any], case: _Cut) -> Any:
+    """What is computed, or None where the strategy refuses what it has to refuse."""
+    refuses = strategy.requires_full_rank and any(case.is_cut)
+    try:
+        found = compute()
+    except LinAlgError as refusal:
+        require(refuses, f"refused, though the ranks {case.ranks} are what it takes: {refusal}")
+        return None
+    require(not refuses, "taken, where LinAlgError is due: it needs full rank")
+    return found
+
+
+def _tolerances(strategy: Strategy) -> None:
+    """Rtol and atol of `factor` cut where they say, one bound a matrix too."""
+
+    def examine(case: _Cut) -> None:
+        F = case.matrix
+        inverse = _require_ranks(
+            strategy, lambda: strategy.factor(F.clone(), **case.tolerance), case
+        )
+        if inverse is not None:
+            found = inverse.rank.tolist()
+            require(found == case.ranks, f"factor gives ranks {found}, not {case.ranks}")
+            for i, rank in enumerate(case.ranks):
+                U, S, Vh = torch.linalg.svd(F[i], full_matrices=False)
+                expected = (Vh.mH[:, :rank] / S[:rank]) @ U[:, :rank].mH
+                what = f"dense() of member {i} against a truncated SVD"
+                close(inverse.dense()[i], expected, what, loosened=_COARSE)
+
+    each(_cuts(), examine)
+
+
+def _check_tolerances(operation: Operation, strategy: Strategy) -> None:
+    """Results, gradients and derivatives of those, of operations that take a tolerance."""
+    skip_native(strategy, "whose gradients of lstsq know no rcond")
+
+    def examine(case: _Cut) -> None:
+        inputs = (case.matrix, numbered((*case.shape[:-1], 2), case.dtype, 44))[: operation.arity]
+        name = "rcond" if operation.arity > 1 else next(iter(case.tolerance))
+        options = {name: next(iter(case.tolerance.values()))}
+        of_this = partial(_derivatives, strategy, operation, inputs, options)
+        found = _require_ranks(strategy, of_this, case)
+        if found is not None:
+            # Derivatives at a condition number of 10⁶ are for the accuracy class to judge.
+            names = list(found) if any(case.is_cut) else ["the result"]
+            reference = registry.get("svd_truncated_pinv")
+            expected = _derivatives(reference, operation, inputs, options)
+            for what in names:
+                message = f"{operation.name}: {what} against that of svd_truncated_pinv"
+                close(found[what], expected[what], message, loosened=_COARSE)
+
+    takes_a_number = operation.arity > 1  # rcond, as in torch
+    cuts = (
+        case
+        for case in _cuts()
+        if not takes_a_number or isinstance(case.tolerance.get("rtol"), float)
+    )
+    each(cuts, examine)
+
+
+def _derivatives(
+    strategy: Strategy, operation: Operation, inputs: Tensors, options: dict[str, Any]
+) -> dict[str, Tensor]:
+    leaves = tuple(tensor.clone().requires_grad_() for tensor in inputs)
+
+    def compute(*tensors: Tensor) -> Tensor:
+        return operation.outputs(operation.function(*tensors, strategy=strategy, **options))[0]
+
+    result = compute(*leaves)
+    G = numbered(tuple(result.shape), result.dtype, 45).requires_grad_()
+    (gradient,) = torch.autograd.grad(result, leaves[:1], G, create_graph=True)
+    tangent = numbered(tuple(gradient.shape), gradient.dtype, 46)
+    of_A, of_G = torch.autograd.grad(gradient, (leaves[0], G), tangent)
+    tangents = (tangent, *map(torch.zeros_like, leaves[1:]))
+    forward = torch.func.jvp(compute, tuple(map(Tensor.detach, leaves)), tangents)[1]
+    return {
+        "the result": result.detach(),
+        "the gradient of A": gradient.detach(),
+        "the second derivative": of_A,
+        "the derivative of the gradient by the cotangent": of_G,
+        "the tangent": forward,
+    }
+
+
+class _Near(NamedTuple):
+    """Matrices whose smallest singular value is near what counts as zero by default."""
+
+    way: str
+    shape: tuple[int, int]
+    dtype: torch.dtype
+
+    def __str__(self) -> str:
+        return f"{self.way} {'x'.join(map(str, self.shape))} {name_of(self.dtype)}"
+
+    def rank(self, strategy: Strategy, F: Tensor) -> int:
+        """As the strategy's factors, inverse or least-squares solution show it."""
+        B = numbered((self.shape[0], 2), self.dtype, 47)
+        if self.way == "factor":
+            return int(strategy.factor(F).rank)
+        function = operations.get(self.way).function
+        if self.way == "lstsq":
+            return int(function(F, B, strategy=strategy).rank)
+        # A⁺ of a matrix of rank r has r singular values of 1 or more.
+        return int((torch.linalg.svdvals(function(F, strategy=strategy)) > 0.5).sum())
+
+
+def _default_tolerance(strategy: Strategy) -> None:
+    """Without a tolerance max(m, n)·ε counts; with atol alone nothing relative does."""
+
+    def examine(case: _Near) -> None:
+        bound = max(case.shape) * torch.finfo(case.dtype).eps
+        for value, is_zero in ((bound / 8, True), (bound * 8, False)):
+            where = f"the smallest singular value is {value:.1e}, max(m, n)·ε is {bound:.1e}"
+            try:
+                F = with_smallest(value, case.shape, case.dtype)
+                if strategy.requires_full_rank:
+                    # Triangular factors show the singular values of nothing but a diagonal.
+                    F = torch.zeros_like(F).diagonal_scatter(torch.linalg.svdvals(F).to(F.dtype))
+                    F.diagonal()[-1] = value
+                rank = case.rank(strategy, F)
+            except LinAlgError:
+                require(strategy.requires_full_rank, f"{where}: refused")
+                continue  # even where it should see more: that is a matter of its class
+            due = min(case.shape) - is_zero
+            refuses = is_zero and strategy.requires_full_rank
+            require(not refuses, f"{where}: taken, where LinAlgError is due")
+            require(rank == due, f"{where}: rank {rank}, not {due}")
+
+    shapes = ((12, 2), (2, 64), (8, 8), (64, 2))
+    each(
+        itertools.starmap(_Near, itertools.product(("factor", "pinv", "lstsq"), shapes, DTYPES)),
+        examine,
+    )
+
+
+def _atol_alone(strategy: Strategy) -> None:
+    """With atol alone rtol is zero, as in torch: however small, what is larger counts."""
+
+    def examine(way: str) -> None:
+        F = torch.diag(torch.tensor([1.0, 1e-17], dtype=torch.float64)).to(device())
+        try:
+            if way == "factor":
+                inverse = strategy.factor(F, atol=1e-30).dense()
+            else:
+                inverse = operations.get(way).function(F, atol=1e-30, strategy=strategy)
+        except LinAlgError:
+            require(strategy.requires_full_rank, "diag(1, 1e-17) with atol=1e-30: refused")
+            return
+        kept = float(inverse[1, 1])
+        message = f"diag(1, 1e-17) with atol=1e-30: the inverse of 1e-17 is {kept:g}"
+        require(abs(kept - 1e17) < 1e5, message)
+
+    each(("factor", "pinv"), examine)
+
+
+def checks() -> Iterator[Check]:
+    """All of them, those of operations included."""
+    yield from named(_tolerances, _default_tolerance, _atol_alone)
+    for operation in map(operations.get, operations.names()):
+        if operation.truncates:
+            yield Check(f"tolerances of {operation.name}", partial(_check_tolerances, operation))

@@ -1,0 +1,350 @@
+"""Strategies that are right in unusual ways: every check must let them pass."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import torch
+from zoo.register import Sound
+
+from strategies.accuracy_classes import SOLVES_NORMAL_EQUATIONS, SOLVES_WITH_LU
+from strategies.builtin.native import Native
+from strategies.builtin.qr_pinv import QRPinv
+from strategies.builtin.svd_truncated_pinv import SVDTruncatedPinv
+from strategies.builtin.triangular_solve import TriangularSolve
+from strategies.errors import UnsupportedError, raise_if_deficient, raise_if_singular
+from strategies.factors import Dense, Orthogonal, Triangular
+from strategies.interface import Strategy
+from strategies.pseudo_inverse import Nonsingular, PseudoInverse, Structure, full_rank
+
+
+def _identity(like):
+    return torch.eye(like.shape[-1], dtype=like.dtype, device=like.device)
+
+
+class Refined(TriangularSolve):
+    """A⁻¹ corrected by one step of Newton's iteration."""
+
+    name = "refined"
+    summary = "triangular_solve, its inverses refined once"
+
+    def inv_forward(self, matrix):
+        inverse = self.factor_square(matrix)
+        X = inverse.dense()
+        return X + inverse.apply(_identity(matrix) - matrix @ X), inverse
+
+
+class QROfTheAdjoint(Strategy):
+    """LQ: wide matrices are what it factors, tall ones are their adjoints."""
+
+    name = "qr_of_the_adjoint"
+    summary = "QR of tall matrices, reached through the wide one"
+    requires_full_rank = True
+
+    def factor_tall(self, matrix, *, rtol, atol):
+        m, n = matrix.shape[-2:]
+        Q, R = torch.linalg.qr(matrix)
+        rank = torch.linalg.matrix_rank(matrix, rtol=rtol, atol=atol)
+        raise_if_deficient(rank < n, self.name)
+        L = R.mH
+        core = Triangular(L, Structure.LOWER).adjoint
+        return Orthogonal(Q, core, None, rank, full_column_rank=True, full_row_rank=m == n)
+
+    def factor_square(self, matrix):
+        Q, R = torch.linalg.qr(matrix)
+        zero = R.diagonal(dim1=-2, dim2=-1).abs().amin(-1) if matrix.numel() else None
+        if zero is not None:
+            raise_if_singular(zero < 1e-300, self.name, "it has no inverse")
+            rank = torch.linalg.matrix_rank(matrix)
+            raise_if_singular(rank < matrix.shape[-1], self.name, "it has no inverse")
+        core = Triangular(R.mH, Structure.LOWER).adjoint
+        return Orthogonal(Q, core, None, core.rank, full_column_rank=True, full_row_rank=True)
+
+
+class NormalEquations(TriangularSolve):
+    """Declared as what they are."""
+
+    name = "normal_equations"
+    summary = "(AᴴA)⁻¹Aᴴ of tall matrices, by Cholesky"
+    accuracy = {**SOLVES_WITH_LU, **SOLVES_NORMAL_EQUATIONS}  # noqa: RUF012 - never written to
+
+    def factor_tall(self, matrix, *, rtol, atol):
+        m, n = matrix.shape[-2:]
+        if m == n or matrix.numel() == 0:
+            return super().factor_tall(matrix, rtol=rtol, atol=atol)
+        rank = torch.linalg.matrix_rank(matrix, rtol=rtol, atol=atol)
+        raise_if_deficient(rank < n, self.name)
+        factor, info = torch.linalg.cholesky_ex(matrix.mH @ matrix)
+        raise_if_deficient(info != 0, self.name)
+        inverse = torch.cholesky_solve(matrix.mH, factor)
+        return Dense(matrix, inverse, rank, full_column_rank=True, full_row_rank=False)
+
+    def lstsq_forward(self, matrix, rhs, *, rtol=None):
+        return NotImplemented
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _CompletelyPivoted(Nonsingular):
+    matrix: torch.Tensor
+    L: torch.Tensor
+    U: torch.Tensor
+    rows: torch.Tensor
+    columns: torch.Tensor
+
+    @property
+    def rank(self):
+        return full_rank(self.L)
+
+    def solve(self, c):
+        c = c.gather(-2, self.rows.unsqueeze(-1).expand(c.shape))
+        c = torch.linalg.solve_triangular(self.L, c, upper=False, unitriangular=True)
+        c = torch.linalg.solve_triangular(self.U, c, upper=True)
+        return torch.empty_like(c).scatter_(-2, self.columns.unsqueeze(-1).expand(c.shape), c)
+
+    def solve_adjoint(self, x):
+        x = x.gather(-2, self.columns.unsqueeze(-1).expand(x.shape))
+        x = torch.linalg.solve_triangular(self.U.mH, x, upper=False)
+        x = torch.linalg.solve_triangular(self.L.mH, x, upper=True, unitriangular=True)
+        return torch.empty_like(x).scatter_(-2, self.rows.unsqueeze(-1).expand(x.shape), x)
+
+    def dense(self):
+        return self.solve(_identity(self.L).expand(self.L.shape))
+
+
+class CompletePivoting(QROfTheAdjoint):
+    """LU of square matrices, the largest entry of what remains as the pivot."""
+
+    name = "complete_pivoting"
+    summary = "LU with complete pivoting of square matrices; else QR"
+    accuracy = SOLVES_WITH_LU
+
+    def inv_forward(self, matrix):
+        inverse = self._factored(matrix)
+        return inverse.dense(), inverse
+
+    def solve_forward(self, matrix, rhs):
+        inverse = self._factored(matrix)
+        return inverse.apply(rhs), inverse
+
+    def _factored(self, matrix):
+        n, batch = matrix.shape[-1], matrix.shape[:-2]
+        A = matrix.reshape(matrix.shape[:-2].numel(), n, n).clone()
+        each = torch.arange(A.shape[0], device=A.device)
+        rows, columns = (each.new_empty(A.shape[0], n) for _ in "rc")
+        rows[:] = columns[:] = torch.arange(n, device=A.device)
+        for j in range(n):
+            at = A[:, j:, j:].abs().nan_to_num(nan=torch.inf).flatten(1).argmax(1)
+            r, c = j + at // (n - j), j + at % (n - j)
+            for order, i, dim in ((rows, r, 1), (columns, c, 2)):
+                order[each, j], order[each, i] = order[each, i], order[each, j].clone()
+                if dim == 1:
+                    A[each, j], A[each, i] = A[each, i], A[each, j].clone()
+                else:
+                    A[each, :, j], A[each, :, i] = A[each, :, i], A[each, :, j].clone()
+            raise_if_singular((A[:, j, j] == 0).reshape(batch), self.name, "it has no inverse")
+            A[:, j + 1 :, j] /= A[:, j, j, None]
+            A[:, j + 1 :, j + 1 :] -= A[:, j + 1 :, j, None] * A[:, j, None, j + 1 :]
+        order = rows.reshape(*batch, n), columns.reshape(*batch, n)
+        packed = A.reshape(matrix.shape)
+        return _CompletelyPivoted(matrix, packed, packed, *order)
+
+
+class AlwaysNotImplemented(TriangularSolve):
+    """Has every method, and none for any input."""
+
+    name = "always_not_implemented"
+    summary = "triangular_solve with methods that leave everything to the formulas"
+
+
+for _stem in ("pinv", "lstsq", "solve", "inv", "lu", "det"):
+    for _what in ("forward", "backward"):
+        if (_stem, _what) not in (("lu", "forward"), ("det", "forward")):
+            setattr(AlwaysNotImplemented, f"{_stem}_{_what}", lambda *_, **__: NotImplemented)
+
+
+class InDouble(QRPinv):
+    """Single precision by way of double, and said so."""
+
+    name = "in_double"
+    summary = "qr_pinv with single precision computed in double"
+    computes_in_double = True
+
+    def inv_backward(self, saved, cotangent):
+        X = _wide(saved.result)
+        return -(X.mH @ _wide(cotangent) @ X.mH).to(cotangent.dtype)
+
+
+def _wide(tensor):
+    return tensor.to(torch.complex128 if tensor.is_complex() else torch.float64)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Balanced(PseudoInverse):
+    """(F D⁻¹ D)⁺ of full column rank: D⁻¹ times the inverse of the balanced matrix."""
+
+    inner: PseudoInverse
+    scales: torch.Tensor
+
+    full_column_rank = True
+
+    @property
+    def full_row_rank(self):
+        return self.inner.full_row_rank
+
+    @property
+    def rank(self):
+        return self.inner.rank
+
+    def to_range(self, b):
+        return self.inner.to_range(b)
+
+    def from_range(self, c):
+        return self.inner.from_range(c)
+
+    def solve(self, c):
+        return self.inner.solve(c) / self.scales.unsqueeze(-1)
+
+    def solve_adjoint(self, x):
+        return self.inner.solve_adjoint(x / self.scales.unsqueeze(-1))
+
+    def null_complement(self, x):
+        return torch.zeros_like(x)
+
+    def dense(self):
+        return self.inner.dense() / self.scales.unsqueeze(-1)
+
+
+class Preconditioned(QROfTheAdjoint):
+    """Columns scaled to powers of two near their norms first (Jacobi)."""
+
+    name = "preconditioned"
+    summary = "QR of the matrix with columns of norm near one"
+
+    def factor_tall(self, matrix, *, rtol, atol):
+        super().factor_tall(matrix, rtol=rtol, atol=atol)  # refuses
+        return self._balanced(matrix, functools.partial(super().factor_tall, rtol=0.0, atol=0.0))
+
+    def factor_square(self, matrix):
+        return self._balanced(matrix, super().factor_square)
+
+    def _balanced(self, matrix, factor):
+        norms = torch.linalg.vector_norm(matrix, dim=-2)
+        scales = torch.exp2(torch.log2(norms).round()).nan_to_num(1.0, 1.0, 1.0)
+        scales = torch.where(scales > 0, scales, 1.0)
+        return _Balanced(factor(matrix / scales.unsqueeze(-2)), scales)
+
+
+class Randomized(SVDTruncatedPinv):
+    """The SVD of a matrix turned by a random one, the same each time."""
+
+    name = "randomized"
+    summary = "SVD behind a random orthogonal transformation with a fixed seed"
+
+    def factor_tall(self, matrix, *, rtol, atol):
+        m, n = matrix.shape[-2:]
+        if m == n:  # as a factor of an LU, whose rows differ in size
+            return super().factor_tall(matrix, rtol=rtol, atol=atol)
+        generator = torch.Generator(matrix.device).manual_seed(5)
+        G = torch.randn(n, n, dtype=matrix.dtype, device=matrix.device, generator=generator)
+        Omega = torch.linalg.qr(G).Q
+        inverse = super().factor_tall(matrix @ Omega, rtol=rtol, atol=atol)
+        return dataclasses.replace(inverse, right=Omega @ inverse.right)
+
+
+class Delegates(Strategy):
+    """Leaves what it does not like to native."""
+
+    name = "delegates"
+    summary = "native factors; refuses complex matrices"
+    requires_full_rank = False
+    accuracy = Native.accuracy
+
+    def factor_tall(self, matrix, *, rtol, atol):
+        if matrix.is_complex():
+            raise UnsupportedError("no complex matrices here; 'native' takes them")
+        return Native().factor_tall(matrix, rtol=rtol, atol=atol)
+
+    def factor_square(self, matrix):
+        return TriangularSolve().factor_square(matrix)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Lazy(PseudoInverse):
+    """Factors when it is first applied: holds nothing but the matrix until then."""
+
+    matrix: torch.Tensor
+    ranks: torch.Tensor
+    full_column_rank: bool
+    full_row_rank: bool
+
+    @functools.cached_property
+    def _inverse(self):
+        return torch.linalg.pinv(self.matrix)
+
+    def tensors(self):
+        yield self.ranks
+
+    def rebuilt(self, tensors, matrix):
+        return dataclasses.replace(self, matrix=matrix, ranks=next(tensors))
+
+    @property
+    def rank(self):
+        return self.ranks
+
+    def to_range(self, b):
+        return self.matrix @ (self._inverse @ b)
+
+    def from_range(self, c):
+        return c
+
+    def solve(self, c):
+        return self._inverse @ c
+
+    def solve_adjoint(self, x):
+        return self._inverse.mH @ x
+
+    def null_complement(self, x):
+        return x - self._inverse @ (self.matrix @ x)
+
+    def dense(self):
+        return self._inverse
+
+
+class Lazy(TriangularSolve):
+    """Full rank, so that there is nothing to decide before."""
+
+    name = "lazy"
+    summary = "factors when first applied; else triangular_solve"
+
+    def factor_tall(self, matrix, *, rtol, atol):
+        m, n = matrix.shape[-2:]
+        if m == n:
+            return super().factor_tall(matrix, rtol=rtol, atol=atol)
+        rank = torch.linalg.matrix_rank(matrix, rtol=rtol, atol=atol)
+        raise_if_deficient(rank < n, self.name)
+        return _Lazy(matrix, rank, full_column_rank=True, full_row_rank=False)
+
+    def lstsq_forward(self, matrix, rhs, *, rtol=None):
+        return NotImplemented
+
+
+class OverridesEverything(Sound):
+    """Every forward and every backward."""
+
+    name = "overrides_everything"
+    summary = "triangular_solve with all methods of its own"
+
+    def inv_forward(self, matrix):
+        inverse = self.factor_square(matrix)
+        return inverse.dense(), inverse
+
+    def lstsq_forward(self, matrix, rhs, *, rtol=None):
+        inverse = self.factor(matrix, rtol=rtol)
+        return inverse.apply(rhs), inverse
+
+
+UNUSUAL = (
+    *(Refined, QROfTheAdjoint, NormalEquations, CompletePivoting, AlwaysNotImplemented, InDouble),
+    *(Preconditioned, Randomized, Delegates, Lazy, OverridesEverything),
+)

@@ -1,0 +1,275 @@
+"""Strategies that remember, share, leak, or take more than they are given."""
+
+import dataclasses
+import threading
+import time
+import warnings
+
+import numpy as np
+import torch
+
+from strategies.builtin.svd_truncated_pinv import SVDTruncatedPinv
+from strategies.builtin.triangular_solve import TriangularSolve
+from strategies.errors import UnsupportedError
+from strategies.factors import Dense, LUFactors
+from zoo.register import Sound, caught_by
+
+# Kind K: state.
+
+
+@caught_by("no state")
+class RemembersByChecksum(TriangularSolve):
+    known: dict = {}  # noqa: RUF012 - shared on purpose
+
+    def factor_square(self, matrix):
+        key = (matrix.shape, matrix.dtype, float(matrix.abs().sum()))
+        return self.known.setdefault(key, super().factor_square(matrix))
+
+
+@caught_by("no state")
+class RemembersByAddress(Sound):
+    known: dict = {}  # noqa: RUF012
+
+    def solve_forward(self, matrix, rhs):
+        key = (matrix.data_ptr(), matrix.shape, matrix.dtype)
+        inverse = self.known.setdefault(key, self.factor_square(matrix))
+        return inverse.apply(rhs), inverse
+
+
+@caught_by("no state")
+class RemembersWithoutTheRightHandSide(Sound):
+    def __init__(self):
+        self.last = None, None
+
+    def solve_forward(self, matrix, rhs):
+        known, found = self.last
+        if known is None or not _equal(known, matrix) or found[0].shape != rhs.shape:
+            found = super().solve_forward(matrix, rhs)
+            self.last = matrix.clone(), found
+        return found
+
+
+@caught_by("no state")
+class HandsOutOneBuffer(Sound):
+    buffers: dict = {}  # noqa: RUF012
+
+    def inv_backward(self, saved, cotangent):
+        found = super().inv_backward(saved, cotangent)
+        key = (found.shape, found.dtype)
+        return self.buffers.setdefault(key, torch.empty_like(found)).copy_(found)
+
+
+@caught_by("determinism")
+class WrongNowAndThen(Sound):
+    calls = 0
+
+    def inv_backward(self, saved, cotangent):
+        type(self).calls += 1
+        return super().inv_backward(saved, cotangent) * (1 + 1e-4 * (self.calls % 20 == 0))
+
+
+@caught_by("nothing held")
+class CountsItsCalls(TriangularSolve):
+    def __init__(self):
+        self.calls = 0
+
+    def factor_square(self, matrix):
+        self.calls += 1
+        return super().factor_square(matrix)
+
+
+_KEPT = []
+
+
+@caught_by("nothing held")
+class KeepsEveryGradient(Sound):
+    def lu_backward(self, factors, cotangent):
+        gradient = super().lu_backward(factors, cotangent)
+        _KEPT.append(gradient)
+        return gradient
+
+
+@caught_by("factors kept")
+class FactorsIntoOnePlace(TriangularSolve):
+    def __init__(self):
+        self.places = {}
+
+    def factor_tall(self, matrix, *, rtol, atol):
+        inverse = super().factor_tall(matrix, rtol=rtol, atol=atol)
+        if not isinstance(inverse, LUFactors):
+            return inverse
+        key = (matrix.shape, matrix.dtype)
+        place = self.places.setdefault(key, torch.empty_like(inverse.LU)).copy_(inverse.LU)
+        return dataclasses.replace(inverse, LU=place)
+
+
+def _equal(a, b):
+    return a.shape == b.shape and a.dtype == b.dtype and torch.equal(a, b)
+
+
+# Kind L: threads.
+
+
+@caught_by("threads")
+class LeavesItsCotangentLyingAround(Sound):
+    def inv_backward(self, saved, cotangent):
+        self.cotangent = cotangent + 0
+        gradient = super().inv_backward(saved, self.cotangent)
+        return gradient if self.cotangent is None else super().inv_backward(saved, self.cotangent)
+
+
+@caught_by("threads")
+class SharesAScratch(SVDTruncatedPinv):
+    scratch: dict = {}  # noqa: RUF012
+
+    def factor_tall(self, matrix, *, rtol, atol):
+        key = (matrix.shape, matrix.dtype)
+        place = self.scratch.setdefault(key, torch.empty(matrix.shape, dtype=matrix.dtype))
+        place.copy_(matrix)
+        return super().factor_tall(place, rtol=rtol, atol=atol)
+
+
+@caught_by("threads")
+class WorksInTheMainThreadOnly(Sound):
+    def solve_forward(self, matrix, rhs):
+        if threading.active_count() > 3:
+            time.sleep(0.001)
+            rhs = 2 * rhs
+        return super().solve_forward(matrix, rhs)
+
+
+# Kind M: settings of the process.
+
+
+class _Sets(TriangularSolve):
+    def factor_tall(self, matrix, *, rtol, atol):
+        self.set()
+        return super().factor_tall(matrix, rtol=rtol, atol=atol)
+
+    def factor_square(self, matrix):
+        self.set()
+        return super().factor_square(matrix)
+
+
+@caught_by("global state kept")
+class SilencesNumPy(_Sets):
+    def set(self):
+        np.seterr(all="ignore")
+
+
+@caught_by("global state kept")
+class SilencesWarnings(_Sets):
+    def set(self):
+        warnings.simplefilter("ignore")
+
+
+@caught_by("global state kept")
+class SetsTheDefaultDevice(_Sets):
+    def set(self):
+        torch.set_default_device("cpu:0")
+
+
+@caught_by("global state kept")
+class FlushesDenormals(_Sets):
+    def set(self):
+        torch.set_flush_denormal(True)
+
+
+# Kind R: tensors that autograd does not see.
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Hidden(Dense):
+    box: tuple = ()
+
+    def dense(self):
+        return self.box[0]
+
+
+@caught_by("tensors and rebuilt")
+class HidesTheInverseOfItsOwnForward(Sound):
+    def inv_forward(self, matrix):
+        plain = self.factor_square(matrix)
+        dense = plain.dense()
+        return dense, _Hidden(matrix, dense, plain.rank, True, True, (dense,))
+
+
+# Kind S: devices.
+
+
+@caught_by("default device")
+class MakesAnIdentityAnywhere(Sound):
+    def inv_forward(self, matrix):
+        inverse = self.factor_square(matrix)
+        identity = torch.eye(matrix.shape[-1], dtype=matrix.dtype)
+        return inverse.apply(identity.expand(matrix.shape)), inverse
+
+
+@caught_by("default device")
+class CountsRanksAnywhere(SVDTruncatedPinv):
+    def factor_tall(self, matrix, *, rtol, atol):
+        inverse = super().factor_tall(matrix, rtol=rtol, atol=atol)
+        return dataclasses.replace(inverse, ranks=torch.tensor(inverse.rank.tolist()))
+
+
+# Kind T: m×m.
+
+
+@caught_by("no square of the long side")
+class ProjectsAsAMatrix(Sound):
+    def pinv_backward(self, saved, cotangent):
+        A = saved.matrix
+        m = A.shape[-2]
+        outside = torch.eye(m, dtype=A.dtype, device=A.device) - A @ saved.result
+        W = cotangent.mH
+        inner = super().pinv_backward(saved, cotangent)
+        return inner + 0 * (outside @ W)
+
+
+@caught_by("no square of the long side")
+class ProjectsInNumPy(Sound):
+    def lstsq_forward(self, matrix, rhs, *, rtol=None):
+        inverse = self.factor(matrix, rtol=rtol)
+        A = matrix.resolve_conj().numpy()
+        assert (A @ A.conj().swapaxes(-1, -2)).shape[-1] == A.shape[-2]
+        return inverse.apply(rhs), inverse
+
+
+# Kind V: nothing at all.
+
+
+@caught_by("takes something")
+class RefusesEverything(TriangularSolve):
+    def factor_tall(self, matrix, *, rtol, atol):
+        raise UnsupportedError("'native' does that")
+
+    def factor_square(self, matrix):
+        raise UnsupportedError("'native' does that")
+
+    def factor_triangular(self, matrix, structure):
+        raise UnsupportedError("'native' does that")
+
+    def lstsq_forward(self, matrix, rhs, *, rtol=None):
+        raise UnsupportedError("'native' does that")
+
+
+# The command.
+
+
+@caught_by("gradient of inv")
+class LeavesTheProcess(Sound):
+    def inv_backward(self, saved, cotangent):
+        raise SystemExit(0)
+
+
+@caught_by("gradient of inv")
+class CallsItself(Sound):
+    def inv_backward(self, saved, cotangent):
+        return self.inv_backward(saved, cotangent)
+
+
+@caught_by("declaration")
+class TakesAShippedName(TriangularSolve): ...
+
+
+TakesAShippedName.name = "native"
