@@ -1,0 +1,264 @@
+"""The differences from torch that docs/differences.md names, each as a condition on a call."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+import strategies
+from strategies.errors import LinAlgError, UnsupportedError
+
+from .calls import Call
+from .compare import Deviation, condition, deviations, unit
+from .operands import Operand
+from .outcome import Outcome, outcome
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A deviation with all that is known of it."""
+
+    call: Call
+    deviation: Deviation
+    ours: Outcome
+    theirs: Outcome
+
+    def is_of(self, *operations: str) -> bool:
+        return self.call.operation in operations
+
+    def is_in(self, *kinds: str) -> bool:
+        return self.deviation.kind in kinds
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether we raise LinAlgError."""
+        return isinstance(self.ours.error, LinAlgError)
+
+    @property
+    def A(self) -> Tensor:  # noqa: N802 - as on paper
+        assert isinstance(self.call.matrix, Operand)
+        return self.call.matrix.value()
+
+    @property
+    def is_finite(self) -> bool:
+        return all(bool(each.base.isfinite().all()) for each in self.call.tensors)
+
+    @property
+    def is_deficient(self) -> bool:
+        """Whether a matrix has, to working precision, not the full rank of its shape."""
+        if not isinstance(self.call.matrix, Operand) or self.A.ndim < 2 or not self.is_finite:
+            return False
+        rank = torch.linalg.matrix_rank(self.A.to(torch.complex128), rtol=20 * unit(self.call))
+        return bool((rank < min(self.A.shape[-2:])).any())
+
+    @property
+    def is_near_tolerance(self) -> bool:
+        """Whether a singular value is below what is cut off, or within a factor of √n from it."""
+        if not self.is_finite:
+            return False
+        m, n = self.A.shape[-2:]
+        values = torch.linalg.svdvals(self.A.to(torch.complex128))
+        norm = torch.linalg.vector_norm(values, dim=-1)
+        tolerances = (self.call.options.get(name) for name in ("rtol", "rcond"))
+        relative = [each for each in tolerances if each is not None] or [
+            32 * max(m, n) * unit(self.call)
+        ]
+        absolute = self.call.options.get("atol")
+        threshold = (
+            relative[0] * norm if absolute is None else relative[0] * norm + absolute * n**0.5
+        )
+        return bool((values[..., -1] <= threshold).any())
+
+
+Condition = Callable[[Seen], bool]
+LU = ("lu", "lu_factor", "lu_factor_ex")
+NUMBERS = ("values", "gradient", "finite")
+
+
+def _lu_of_deficient(seen: Seen) -> bool:
+    return (
+        seen.is_of(*LU)
+        and seen.is_deficient
+        and (seen.is_in(*NUMBERS) or "backward" in (seen.ours.stage, seen.theirs.stage))
+    )
+
+
+def _refused_rank(seen: Seen) -> bool:
+    if not seen.is_refused or seen.call.strategy == "auto":
+        return False
+    if "elements of this matrix grow" in str(seen.ours.error):
+        return not seen.is_of(*LU)
+    if not seen.is_of("pinv", "lstsq"):
+        return False
+    if seen.call.strategy == "explicit_inverse":  # it factors AᴴA, whose condition is the square
+        return condition(seen.call) ** 2 * unit(seen.call) > 0.001 or seen.is_deficient
+    requires = strategies.get(seen.call.strategy).requires_full_rank
+    return requires and (seen.is_deficient or seen.is_near_tolerance)
+
+
+def _not_finite(seen: Seen) -> bool:
+    is_told = isinstance(seen.ours.error or seen.theirs.error, LinAlgError)
+    is_told |= seen.is_in("finite", "values") or "INTERNAL ASSERT" in str(seen.theirs.error)
+    return seen.is_of("pinv", "lstsq", "solve", "inv") and is_told and not seen.is_finite
+
+
+def _gradient_not_finite(seen: Seen) -> bool:
+    is_of_gradient = seen.deviation.where.startswith("gradient") and seen.is_in("finite")
+    return is_of_gradient and not seen.is_finite
+
+
+def _mixed_tolerances(seen: Seen) -> bool:
+    given = [seen.call.options.get(name) for name in ("atol", "rtol")]
+    kinds = {isinstance(each, Tensor) for each in given if each is not None}
+    return seen.is_of("pinv") and isinstance(seen.theirs.error, TypeError) and len(kinds) > 1
+
+
+def _stale_pivots(seen: Seen) -> bool:
+    """Torch's default driver is not of the opinion of another of its drivers, and we are."""
+    if not (seen.is_of("lstsq") and seen.is_in(*NUMBERS) and seen.is_finite):
+        return False
+    if 0 in seen.call.operands[1].value().shape:
+        return False  # which gelsd does not take
+    if seen.deviation.where.startswith("gradient"):
+        return "solution" in _unlike_gelsd(seen.call, seen.theirs)
+    return not _unlike_gelsd(seen.call, seen.ours)
+
+
+def _unlike_gelsd(call: Call, outcome_of_it: Outcome) -> set[str]:
+    plain = dataclasses.replace(call, mode="plain", options=call.options | {"driver": "gelsd"})
+    expected = outcome(plain, torch.linalg.lstsq)
+    return {
+        each.where
+        for each in deviations(plain, outcome_of_it, expected)
+        if each.where in ("solution", "rank") and each.kind in NUMBERS
+    }
+
+
+def _rank_without_columns(seen: Seen) -> bool:
+    columns = seen.call.operands[-1]
+    return seen.is_of("lstsq") and seen.deviation.where == "rank" and 0 in columns.value().shape
+
+
+def _singular_slogdet(seen: Seen) -> bool:
+    return (
+        seen.is_of("slogdet")
+        and seen.is_deficient
+        and (seen.is_refused or seen.is_in("gradient", "finite"))
+    )
+
+
+def _singular_det(seen: Seen) -> bool:
+    return seen.is_of("det") and seen.is_deficient and seen.is_in("gradient", "finite")
+
+
+def _vmap(seen: Seen) -> bool:
+    return seen.call.mode == "vmap" and (
+        (seen.is_in("warning") and not seen.ours.warned)
+        or (seen.ours.error is None and isinstance(seen.theirs.error, RuntimeError))
+        or (seen.is_of("lstsq") and seen.call.operands[1].value().ndim < seen.A.ndim)
+        or (seen.is_of("pinv") and seen.is_in("shape") and not seen.A.numel())
+    )
+
+
+def _not_hermitian(seen: Seen) -> bool:
+    return (
+        bool(seen.call.options.get("hermitian"))
+        and seen.is_in("gradient")
+        and not torch.equal(seen.A, seen.A.mH)
+    )
+
+
+def _coarse_tolerance(seen: Seen) -> bool:
+    given = [seen.call.options.get(name) for name in ("rtol", "atol", "rcond")]
+    is_of_rank = seen.is_of("pinv", "lstsq") and (seen.is_refused or seen.is_in(*NUMBERS))
+    return is_of_rank and any(_is_coarse(each) for each in given)
+
+
+def _is_coarse(tolerance: object) -> bool:
+    if not isinstance(tolerance, float | Tensor):
+        return False
+    return not bool((torch.as_tensor(tolerance).abs() < 1e-3).all())
+
+
+def _overflow(seen: Seen) -> bool:
+    """Something overflows in torch, where ours is a number."""
+    if not (seen.is_finite and seen.is_in("finite")):
+        return False
+    entries = [each.value().abs().max() for each in seen.call.tensors if each.value().numel()]
+    if max(abs(math.frexp(float(each))[1]) for each in entries) < 20:
+        return False
+    name, _, number = seen.deviation.where.partition(" ")
+    ours = seen.ours.gradients[int(number)] if number else seen.ours.results[name]
+    return ours is not None and bool(ours.isfinite().all())
+
+
+def _nothing_to_solve(seen: Seen) -> bool:
+    results = seen.ours.results
+    return seen.is_of("solve") and seen.ours.error is None and results["result"].numel() == 0
+
+
+def _in_place(seen: Seen) -> bool:
+    said, expected = (str(each.error) for each in (seen.ours, seen.theirs))
+    was_told = "modified by an inplace operation"
+    if seen.is_of("lu"):
+        return was_told in expected and seen.ours.error is None
+    return seen.is_of("lstsq", "slogdet") and was_told in said and seen.theirs.error is None
+
+
+def _singular_values(seen: Seen) -> bool:
+    if not (seen.is_of("lstsq") and seen.deviation.where == "singular_values"):
+        return False
+    return seen.theirs.results["singular_values"].shape[-1] == 0
+
+
+def _driver(seen: Seen) -> bool:
+    return "driver" in seen.call.options and isinstance(seen.ours.error, UnsupportedError)
+
+
+def _unknown_argument(seen: Seen) -> bool:
+    is_given = bool({"out", "rcond"} & seen.call.options.keys())
+    return is_given and isinstance(seen.ours.error, TypeError)
+
+
+DIFFERENCES: dict[str, Condition] = {
+    "LU of deficient matrices": _lu_of_deficient,
+    "det of singular matrices": _singular_det,
+    "slogdet of singular matrices": _singular_slogdet,
+    "hermitian=True of others": _not_hermitian,
+    "NaN and Inf in pinv, lstsq, solve and inv": _not_finite,
+    "gradients at NaN and Inf": _gradient_not_finite,
+    "strategies of full rank": _refused_rank,
+    "ends of the exponent range": _overflow,
+    "singular matrices and nothing to solve": _nothing_to_solve,
+    "coarse tolerances": _coarse_tolerance,
+    "stale pivots in lstsq": _stale_pivots,
+    "residuals": lambda seen: seen.is_of("lstsq") and seen.deviation.where == "residuals",
+    "rank without right-hand sides": _rank_without_columns,
+    "singular values": _singular_values,
+    "drivers": _driver,
+    "out= and rcond=": _unknown_argument,
+    "tolerances of both kinds": _mixed_tolerances,
+    "in-place changes": _in_place,
+    "vmap": _vmap,
+}
+"""By the name that stands in docs/differences.md."""
+
+
+def unnamed(
+    call: Call, found: list[Deviation], ours: Outcome, theirs: Outcome
+) -> tuple[set[str], list[Deviation]]:
+    """The names of the differences that explain deviations, and the deviations that none explains."""
+    names: set[str] = set()
+    rest = []
+    for deviation in found:
+        seen = Seen(call, deviation, ours, theirs)
+        explained = {name for name, holds in DIFFERENCES.items() if holds(seen)}
+        names |= explained
+        if not explained:
+            rest.append(deviation)
+    return names, rest

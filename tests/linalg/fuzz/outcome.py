@@ -1,0 +1,173 @@
+"""What a call does: results or an error, gradients, warnings, and what became of its operands."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+
+from .calls import Call
+from .operands import Operand
+
+FIELDS = {
+    "lu": ("P", "L", "U"),
+    "lu_factor": ("LU", "pivots"),
+    "lu_factor_ex": ("LU", "pivots", "info"),
+    "lstsq": ("solution", "residuals", "rank", "singular_values"),
+    "slogdet": ("sign", "logabsdet"),
+}
+DIFFERENTIATED = {"lu": ("L", "U"), "slogdet": ("sign", "logabsdet")}
+"""Of which results gradients are asked for; by default of the first."""
+
+NAMES_IN_TORCH = {"pinv": ("input",), "lstsq": ("input", "b")}
+"""Where torch takes other names than those which its documentation gives."""
+
+
+@dataclass
+class Outcome:
+    """What a call did.
+
+    Attributes:
+        error: what it raised, if anything.
+        stage: "forward" or "backward": where it was raised, or how far it came.
+        results: by name.
+        gradients: of the operands, by a random cotangent, or tangents under jvp.
+        warned: categories and first words of what it warned of.
+        mutated: which operands have other entries than before.
+        shared: which results share memory with an operand.
+    """
+
+    error: Exception | None = None
+    stage: str = "forward"
+    results: dict[str, Tensor] = field(default_factory=dict)
+    gradients: list[Tensor | None] = field(default_factory=list)
+    warned: list[str] = field(default_factory=list)
+    mutated: list[int] = field(default_factory=list)
+    shared: list[str] = field(default_factory=list)
+
+
+def outcome(call: Call, function: Callable[..., Any]) -> Outcome:
+    """What a function does when it is called so; the function takes no `strategy=`."""
+    found = Outcome()
+    leaves = [each.leaf() for each in call.operands]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            _run(call, function, leaves, found)
+        except Exception as error:  # noqa: BLE001 - whatever it is, torch has to raise the like
+            found.error = error
+    found.warned = sorted(
+        {
+            f"{each.category.__name__}: {str(each.message)[:40]}"
+            for each in caught
+            if each.category is not DeprecationWarning  # torch's, of its own parts
+        }
+    )
+    found.mutated = [
+        i
+        for i, (each, leaf) in enumerate(zip(call.operands, leaves, strict=True))
+        if isinstance(each, Operand) and not _same_bits(each.base, leaf.detach())
+    ]
+    return found
+
+
+def _run(call: Call, function: Callable[..., Any], leaves: list[Any], found: Outcome) -> None:
+    is_torch = getattr(torch.linalg, call.operation) is function
+    names_of_operands = NAMES_IN_TORCH.get(call.operation, ("A", "B"))
+    floats = [
+        isinstance(leaf, Tensor) and (leaf.is_floating_point() or leaf.is_complex())
+        for leaf in leaves
+    ]
+
+    def apply(*operands: Any) -> Any:
+        if call.by_name:
+            names = names_of_operands if is_torch else ("A", "B")
+            return function(**dict(zip(names, operands, strict=False)), **call.options)
+        return function(*operands, **call.options)
+
+    def views() -> list[Any]:
+        return [each.view(leaf) for each, leaf in zip(call.operands, leaves, strict=True)]
+
+    match call.mode:
+        case "no_grad" | "inference":
+            mode = torch.no_grad if call.mode == "no_grad" else torch.inference_mode
+            with mode():
+                operands = views()
+                _keep(call, apply(*operands), operands, found)
+        case "vmap":
+            operands = views()
+            _keep(call, torch.func.vmap(apply)(*operands), operands, found)
+        case "jvp":
+            with forward_ad.dual_level():
+                leaves[:] = [
+                    forward_ad.make_dual(leaf, _like(leaf, i)) if is_float else leaf
+                    for i, (leaf, is_float) in enumerate(zip(leaves, floats, strict=True))
+                ]
+                operands = views()
+                _keep(call, apply(*operands), operands, found)
+                found.gradients = [
+                    forward_ad.unpack_dual(result).tangent
+                    for result in _differentiated(call, found)
+                ]
+                found.results = {
+                    name: forward_ad.unpack_dual(value).primal
+                    for name, value in found.results.items()
+                }
+        case "backward" | "in place":
+            for leaf, is_float in zip(leaves, floats, strict=True):
+                if is_float:
+                    leaf.requires_grad_()
+            operands = views()
+            _keep(call, apply(*operands), operands, found)
+            found.stage = "backward"
+            outputs = [value for value in _differentiated(call, found) if value.requires_grad]
+            if call.mode == "in place":
+                outputs = [value.mul_(2) for value in outputs]
+            inputs = [leaf for leaf, is_float in zip(leaves, floats, strict=True) if is_float]
+            if outputs and inputs:
+                cotangents = [_like(value, i) for i, value in enumerate(outputs)]
+                found.gradients = list(
+                    torch.autograd.grad(outputs, inputs, cotangents, allow_unused=True)
+                )
+        case _:
+            operands = views()
+            _keep(call, apply(*operands), operands, found)
+
+
+def _keep(call: Call, returned: Any, operands: list[Any], found: Outcome) -> None:
+    names = FIELDS.get(call.operation, ("result",))
+    values = returned if isinstance(returned, tuple) else (returned,)
+    found.results = dict(zip(names, values, strict=True))
+    if call.operation in FIELDS and call.mode != "vmap":
+        found.results = {name: getattr(returned, name) for name in names}
+    given = {
+        operand.untyped_storage().data_ptr()
+        for operand in operands
+        if isinstance(operand, Tensor) and operand.numel()
+    }
+    found.shared = [
+        name
+        for name, value in found.results.items()
+        if value.numel() and value.untyped_storage().data_ptr() in given
+    ]
+
+
+def _differentiated(call: Call, found: Outcome) -> list[Tensor]:
+    first = next(iter(found.results))
+    return [found.results[name] for name in DIFFERENTIATED.get(call.operation, (first,))]
+
+
+def _like(value: Tensor, number: int) -> Tensor:
+    generator = torch.Generator().manual_seed(number)
+    return torch.randn(value.shape, dtype=value.dtype, generator=generator)
+
+
+def _same_bits(one: Tensor, other: Tensor) -> bool:
+    return torch.equal(one.nan_to_num(7.0), other.nan_to_num(7.0)) and torch.equal(
+        one.isnan(), other.isnan()
+    )

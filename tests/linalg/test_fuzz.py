@@ -1,0 +1,58 @@
+"""Random calls beside torch's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from fuzz import DIFFERENCES, check, draw
+from fuzz.calls import BUILT_IN
+
+from strategies import linalg, registry
+
+PAGE = Path(__file__).parents[2] / "docs" / "differences.md"
+CALLS = 300
+
+
+@pytest.mark.timeout(900)  # where kernels have to be compiled first
+def test_no_call_deviates_from_torch_in_a_way_that_is_not_documented():
+    found = [(number, check(draw(0, number))[1]) for number in range(CALLS)]
+    said = [f"--seed 0 --only {number}: {each}" for number, rest in found for each in rest]
+    assert said == []
+
+
+def test_the_differences_are_those_of_the_page():
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    rows = [line.split("|")[1].strip() for line in lines if line.startswith("| ")]
+    assert rows[2:] == list(DIFFERENCES)
+
+
+def test_every_built_in_strategy_is_drawn():
+    assert set(BUILT_IN) == set(registry.built_in())
+
+
+def _imaginary(A, strategy):
+    return torch.linalg.inv(A).to(A.dtype.to_complex())
+
+
+def _changing(A, strategy):
+    A.detach().mul_(2)
+    return torch.linalg.inv(A / 2)
+
+
+FAULTS = {
+    "values": lambda A, strategy: torch.linalg.inv(A) * (1 + 1e-3),
+    "gradient": lambda A, strategy: torch.linalg.inv(A).detach() + 0 * A,
+    "dtype": _imaginary,
+    "shape": lambda A, strategy: torch.linalg.inv(A).unsqueeze(0),
+    "error": lambda A, strategy: torch.linalg.pinv(A),
+    "mutated": _changing,
+}
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_faults_are_seen(kind, monkeypatch):
+    calls = [call for number in range(CALLS) if (call := draw(0, number)).operation == "inv"]
+    monkeypatch.setattr(linalg, "inv", FAULTS[kind])
+    assert kind in {each.kind for call in calls for each in check(call)[1]}
