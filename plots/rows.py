@@ -5,10 +5,12 @@ come before batches, full rank before deficient, small before large. Its columns
 
 * the case: those of `Case.columns()`; `case`, all of it and the machine, in words; `sizes`, in
   short; `size`, ∛(m n min(m, n)), the n of a square matrix that takes as many multiplications;
-  `kappa`, the condition number κ, if no rank is given; `roundoff`, the unit roundoff u;
+  `kappa`, the condition number κ, if no rank is given and errors are shown; `roundoff`, the unit
+  roundoff u;
 * `shows`, what it was measured for: "time"; "condition", errors at a given κ; "gallery", errors on
-  a matrix of the gallery; "peers", time beside other libraries;
-* the measurement: `strategy`, `status`, `error`, `peak_bytes`; `seconds` of forward and backward
+  a matrix of the gallery; "peers", time beside other libraries; "stability", ratios in a hard case;
+* the measurement: `strategy`, `status`, `error`, `stability`, the worst ratio of results and
+  gradients, `peak_bytes`; `seconds` of forward and backward
   together, and `speedup` over native in these, with the ends of its interval as `speedup_low` and
   `speedup_high`; the same of the backward alone as `backward_seconds`, `backward_speedup` and so on;
 * where `shows` is "time", the `verdict` by `seconds`, whether it is `chosen`, and `ratio`, its
@@ -33,11 +35,19 @@ from strategies.policy import BASELINE
 from strategies.selection.verdicts import judge
 from strategies.store import Run, newest_cells
 
+_SHOWS = {
+    "grid": {},
+    "peers": {"shows": "peers"},
+    "stability": {"shows": "stability"},
+    "peer_stability": {"shows": "stability"},
+}
+"""What the runs of a kind were measured for, where the case does not say it."""
+
 _ORDER = ["operation", "is_batch", "is_deficient", "size", "m", "n", "rhs", "batch"]
 
 
 def table(runs: Sequence[Run]) -> pd.DataFrame:
-    """All that runs of the kinds grid and peers measured.
+    """All that runs measured on a grid, beside other libraries, and in hard cases.
 
     Raises:
         ValueError: they measured nothing.
@@ -57,11 +67,10 @@ def _records(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
         for found in judge(runs):
             for verdict in found.judged:
                 verdicts["grid", found.machine.name, found.case, verdict.strategy] = verdict
-    for kind in ("grid", "peers"):
+    for kind, shows in _SHOWS.items():
         for machine, cell in newest_cells([run for run in runs if run.kind == kind]):
-            shared = _case(cell.case) | {"machine": machine.name, "measured_on": machine}
-            if kind == "peers":
-                shared["shows"] = kind
+            shared = _case(cell.case) | (shows or _errors(cell.case))
+            shared |= {"machine": machine.name, "measured_on": machine}
             for each in cell:
                 judged = verdicts.get((kind, machine.name, cell.case, each.strategy))
                 yield {
@@ -76,26 +85,31 @@ def _records(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
 
 def _case(case: Case) -> dict[str, Any]:
     m, n = case.shape
-    if case.matrix is not None:
-        shows = "gallery"
-        kappa = gallery.make(case.matrix, case.shape, case.dtype, seed=case.seed).condition
-    else:
-        shows = "time" if case.log10_cond is None else "condition"
-        kappa = 10.0 ** (1.0 if case.log10_cond is None else case.log10_cond)
     return {
         **case.columns(),
         "is_batch": case.batch > 0,
         "is_deficient": case.rank is not None,
         "sizes": case.sizes,
         "size": (m * n * min(m, n)) ** (1 / 3),
-        "kappa": kappa if case.rank is None else None,
         "roundoff": torch.finfo(case.dtype).eps / 2,
-        "shows": shows,
+        "kappa": None,
+    }
+
+
+def _errors(case: Case) -> dict[str, Any]:
+    if case.matrix is not None:
+        specimen = gallery.make(case.matrix, case.shape, case.dtype, seed=case.seed)
+        return {"shows": "gallery", "kappa": specimen.condition}
+    kappa = 10.0 ** (1.0 if case.log10_cond is None else case.log10_cond)
+    return {
+        "shows": "time" if case.log10_cond is None else "condition",
+        "kappa": kappa if case.rank is None else None,
     }
 
 
 def _measured(cell: Cell, each: Measurement) -> dict[str, Any]:
     found = {name: getattr(each, name) for name in ("strategy", "status", "error", "peak_bytes")}
+    found["stability"] = each.stability and each.stability.worst
     times = {"": Objective.FORWARD_BACKWARD, "backward_": Objective.BACKWARD}
     for prefix, objective in times.items():
         cost = each.cost(objective)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from benchmarks.peers import jax_peer
@@ -31,3 +33,22 @@ def prepare(case: Case) -> Work:
         return lineax.linear_solve(operator, b[:, 0], solver=solver).value[:, None]
 
     return jax_peer.compiled(function, case)
+
+
+@functools.cache
+def differentiable(operation: str, *, full_rank: bool) -> Callable[..., tuple[Any, ...]]:
+    """The solution of one system with any number of right-hand sides: by LU, QR, or for any rank SVD."""
+    import jax
+    import lineax
+
+    solver = lineax.LU() if operation == "solve" else lineax.QR() if full_rank else lineax.SVD()
+
+    def function(a: Any, b: Any) -> tuple[Any]:
+        operator = lineax.MatrixLinearOperator(a)
+
+        def solve(column: Any) -> Any:
+            return lineax.linear_solve(operator, column, solver=solver).value
+
+        return (jax.vmap(solve, in_axes=1, out_axes=1)(b),)
+
+    return function

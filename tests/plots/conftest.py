@@ -6,7 +6,7 @@ import torch
 from plots.rows import table
 from strategies.measuring import Case
 from strategies.measuring.machine import Machine
-from strategies.measuring.measurement import Cell, Measurement, Timing
+from strategies.measuring.measurement import Cell, Measurement, Stability, Status, Timing
 from strategies.store import Run, Writer
 
 MACHINE = Machine("reference-machine", "Reference CPU", started_at="2023-11-14T22:13:20+00:00")
@@ -38,19 +38,46 @@ def measured(text, speedups=SPEEDUPS):
     return Cell(case, tuple(strategies))
 
 
+def judged(text, ratios):
+    """The cell of a hard case: stability ratios by strategy, None where it refused."""
+    found = [
+        Measurement(name, Status.NOT_APPLICABLE)
+        if ratio is None
+        else Measurement(name, stability=Stability(0.5, 0.5, ratio / 2, ratio))
+        for name, ratio in ratios.items()
+    ]
+    return Cell(Case.parse(text), tuple(found))
+
+
+HARD = judged(
+    "solve 9x9 cond=1e9 B=image",
+    {"native": 3e12, "explicit_inverse": None, "qr_pinv": 4.4, "auto": 4.4},
+)
+EASY = judged(
+    "solve 9x9 G=ones", {"native": 1e30, "explicit_inverse": 250.0, "qr_pinv": 0.5, "auto": 0.5}
+)
+STABLE = tuple(judged(f"{name} 4x4", dict.fromkeys(SPEEDUPS, 2.0)) for name in ("lstsq", "pinv"))
+OTHERS = judged("solve 9x9 cond=1e9 B=image", {"jax": 2.0, "lineax": None})
+
+
 @pytest.fixture(scope="session")
 def runs():
     grid = [measured(f"{name} {text}") for name in ("lstsq", "pinv") for text in TIMED]
     grid += [measured(f"pinv {text}") for text in JUDGED]
     peers = measured("pinv 4096x16", {"native": 1.0, "qr_pinv": 3.0, "jax": 2.0})
-    return [Run("grid", MACHINE, {}, tuple(grid)), Run("peers", MACHINE, {}, (peers,))]
+    return [
+        Run("grid", MACHINE, {}, tuple(grid)),
+        Run("peers", MACHINE, {}, (peers,)),
+        Run("stability", MACHINE, {}, (HARD, EASY, *STABLE)),
+        Run("peer_stability", MACHINE, {}, (OTHERS,)),
+    ]
 
 
 @pytest.fixture(scope="session")
 def few(runs):
     """Two timed cases and other libraries: what some figures are quickly drawn from."""
     cells = tuple(measured(text) for text in ("pinv 64x8", "lstsq 16x16"))
-    return [Run("grid", MACHINE, {}, cells), runs[1]]
+    return [Run("grid", MACHINE, {}, cells), runs[1], Run("stability", MACHINE, {}, STABLE)]
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ LABELS = {
     "peers": ["times as fast as native", "jax", "pinv 4096x16 (1.05 ms)"],
     "speedup_heatmap": ["times as fast as native", "1000 of 4x4", "0.5", "native", "4.1 µs"],
     "winners_map": ["tie", "4096x16"],
+    "stability": ["stability ratio", "limit, 100", "JAX", "2 of 2", "0 of 2", "0 of 1", "≥ 10¹⁶"],
     "regret_distribution": ["share of cases", "time over the fastest's"],
 }
 

@@ -33,6 +33,14 @@ def test_every_row_says_what_it_was_measured_for(rows):
     assert "32x8 cond=1e5" in shown["condition"]
     assert "20x6 matrix=kahan" in shown["gallery"]
     assert list(shown["peers"]) == ["4096x16"]
+    assert set(shown["stability"]) == {"4x4", "9x9 G=ones", "9x9 cond=1e9 B=image"}
+
+
+def test_a_hard_case_has_the_worst_ratio_of_ours_and_of_other_libraries(rows):
+    hard = rows[rows["sizes"].eq("9x9 cond=1e9 B=image")].set_index("strategy")["stability"]
+    assert hard["native"] == 3e12
+    assert hard["jax"] == 2.0
+    assert math.isnan(hard["lineax"])
 
 
 def test_the_condition_number_is_that_of_the_matrix(rows):

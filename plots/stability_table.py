@@ -1,0 +1,94 @@
+"""`python -m plots.stability_table PAGE`: the stability ratios over hard cases, as tables in a page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated
+
+import pandas as pd
+import typer
+
+from plots import style
+from plots.rows import table
+from plots.stability import LIBRARIES
+from strategies import registry, store
+from strategies.commands.common import DEFAULT_RESULTS, Results, reports_errors
+from strategies.files import UnusableFileError, write_text
+from strategies.measuring.measurement import WORST_RATIO
+from strategies.policy_file import LIMIT
+from strategies.selection.text import NOTHING, provenance
+
+MARKED = re.compile(r"(<!-- stability: begin -->\n).*(<!-- stability: end -->)", re.DOTALL)
+
+
+@reports_errors
+def main(
+    page: Annotated[Path, typer.Argument(metavar="PAGE", help="A Markdown file.")],
+    results: Results = DEFAULT_RESULTS,
+) -> None:
+    """Replace what a page holds between its two markers by what the results say now."""
+    text = page.read_text(encoding="utf-8")
+    if not MARKED.search(text):
+        raise UnusableFileError(page, "lacks <!-- stability: begin --> and <!-- stability: end -->")
+    shown = tables(table(store.load(results)))
+    write_text(page, MARKED.sub(lambda found: f"{found[1]}{shown}\n{found[2]}", text))
+
+
+def tables(rows: pd.DataFrame) -> str:
+    """Two Markdown tables, an operation a line: the libraries, and all strategies.
+
+    Raises:
+        NotDrawableError: no hard case was judged.
+    """
+    rows = rows[rows["shows"].eq("stability")]
+    if rows.empty:
+        raise style.NotDrawableError("no hard case was judged")
+    libraries = [name for name in LIBRARIES if rows["strategy"].eq(name).any()]
+    strategies = [name for name in registry.built_in() if rows["strategy"].eq(name).any()]
+    blocks = [
+        "**Libraries**: cases above the limit, the worst ratio, and cases refused.",
+        _markdown(rows, {name: LIBRARIES[name] for name in libraries}, _counts),
+        "**Strategies**: the worst ratio, bold above the limit.",
+        _markdown(rows, {name: f"`{name}`" for name in strategies}, _worst),
+        "Measured on: " + "; ".join(provenance(rows["measured_on"])) + ".",
+    ]
+    return "\n\n".join(blocks)
+
+
+def _markdown(
+    rows: pd.DataFrame, columns: Mapping[str, str], entry: Callable[[pd.DataFrame], str]
+) -> str:
+    """A line an operation, a column a strategy, its entry made from its rows."""
+    lines = [["operation", *columns.values()], ["---", *["--:"] * len(columns)]]
+    for operation, own in rows.groupby("operation", sort=False):
+        by_name = [own[own["strategy"].eq(name)] for name in columns]
+        entries = (NOTHING if found.empty else entry(found) for found in by_name)
+        lines.append([f"`{operation}`", *entries])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _counts(rows: pd.DataFrame) -> str:
+    judged = rows["stability"].dropna()
+    refused = f", {len(rows) - len(judged)} refused" if len(judged) < len(rows) else ""
+    if judged.empty:
+        return refused.removeprefix(", ")
+    return f"{judged.gt(LIMIT).sum()} of {len(judged)}, {_ratio(judged.max())}{refused}"
+
+
+def _worst(rows: pd.DataFrame) -> str:
+    worst = rows["stability"].max()
+    if not worst >= 0:
+        return "refuses"
+    return f"**{_ratio(worst)}**" if worst > LIMIT else _ratio(worst)
+
+
+def _ratio(value: float) -> str:
+    if value >= WORST_RATIO:
+        return "∞"
+    return f"{value:.2g}" if value < LIMIT else f"{value:.0e}"
+
+
+if __name__ == "__main__":
+    typer.run(main)
