@@ -17,8 +17,8 @@ small one in each row (section 19.4). Where Aᴴ is factored, rows stand for col
 at deficient rank takes orthogonal transformations from both sides: there the largest of all entries counts.
 
 `LIMIT` is what a strategy's ratio must not exceed anywhere. LAPACK's test programs report a backward
-error of 30 roundoffs (`strategies.accuracy.measures.PASS_BELOW`). Here the divisor is the largest of
-`PERTURBATIONS` random samples and not the supremum, which is larger by a factor of about √n.
+error of 30 roundoffs (`strategies.accuracy.measures.PASS_BELOW`). Here the divisor is the largest of a few
+random samples and not the supremum, which is larger by a factor of about √n.
 
 f is evaluated in ball arithmetic, also at the perturbed inputs, which are never rounded. At deficient
 rank the perturbations keep the rank, except those of det, which is smooth there.
@@ -56,7 +56,7 @@ _ENOUGH_BITS = 1024
 """Tell the determinant of any perturbed matrix of moderate size from zero."""
 
 PERTURBATIONS = 4
-"""How many random perturbations of the inputs a reference tries."""
+"""How many random perturbations of the inputs a reference tries, if not told otherwise."""
 
 
 Formula: TypeAlias = Callable[["Problem"], tuple[Any, ...]]
@@ -116,6 +116,7 @@ def references(
     cotangents: Sequence[Tensor],
     *,
     rank: int | None = None,
+    perturbations: int = PERTURBATIONS,
 ) -> tuple[list[Exact], list[Exact]]:
     """The exact results and the exact gradients of one matrix, with what rounding does to them.
 
@@ -124,6 +125,7 @@ def references(
         inputs: A, (m, n), and B where the operation takes one.
         cotangents: one for each differentiable output.
         rank: the exact rank of A; None is full.
+        perturbations: how many are tried.
 
     Returns:
         The results (none where the operation has no exact ones), and a gradient for each input.
@@ -151,14 +153,16 @@ def references(
         order = order_of(inverse_order(pivots[:rank], matrix.shape[0])).numpy()
     given, asked = tuple(arrays[: record.arity]), tuple(arrays[record.arity :])
     problem = Problem(given, asked, rank, order)
-    moved = _perturbed(problem, record, matrix.dtype)
+    moved = _perturbed(problem, record, matrix.dtype, perturbations)
     results = []
     if record.exact_result:
         results = _exact(problem, moved, record.exact_result, matrix.dtype)
     return results, _exact(problem, moved, record.exact, matrix.dtype)
 
 
-def _perturbed(problem: Problem, record: Operation, dtype: torch.dtype) -> list[Perturbed]:
+def _perturbed(
+    problem: Problem, record: Operation, dtype: torch.dtype, count: int
+) -> list[Perturbed]:
     from strategies.exact.perturbed import Perturbed
 
     m, n = problem.matrix.shape
@@ -166,8 +170,7 @@ def _perturbed(problem: Problem, record: Operation, dtype: torch.dtype) -> list[
     axis: int | None = 0
     if record.truncates:
         axis = None if problem.rank < min(m, n) else int(m < n)
-    seeds = range(PERTURBATIONS)
-    moved = [Perturbed(**vars(problem), power=power, seed=i, axis=axis) for i in seeds]
+    moved = [Perturbed(**vars(problem), power=power, seed=i, axis=axis) for i in range(count)]
     if record.truncates or record.pivoted or problem.rank == min(m, n):
         return moved
     # Smooth at every rank: no perturbation need keep it, unless zeros do.
