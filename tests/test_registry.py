@@ -97,7 +97,7 @@ class Odd(TriangularSolve):
         ({"name": "odd", "__init__": lambda self, size: None}, "without arguments"),
         ({"name": "native"}, "exists already"),
     ],
-    ids=str,
+    ids=["number", "lines", "markup", "no_summary", "no_rank", "arguments", "known"],
 )
 def test_what_a_plug_in_lacks_is_said_in_one_line(entry_points, monkeypatch, attributes, reason):
     kind = type("Odd", (Odd,), attributes)
