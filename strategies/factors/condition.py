@@ -27,9 +27,8 @@ def frobenius_norms(matrices: Tensor) -> Tensor:
     """
     if matrices.ndim == 2:
         return torch.linalg.vector_norm(matrices)
-    if (
-        matrices.is_complex()
-    ):  # as real numbers, of which torch sums up the squares ten times faster
+    if matrices.is_complex():
+        # Of real numbers torch sums up the squares ten times faster.
         matrices = torch.view_as_real(matrices.resolve_conj()).flatten(-2)
     return torch.linalg.vector_norm(matrices, dim=(-2, -1))
 
@@ -38,8 +37,8 @@ def smallest_of_R(R: Tensor) -> Tensor:  # noqa: N802 - R is its name
     """An estimate of σ_n of upper triangular R, (..., n, n); what is below is not read.
 
     Example:
-        >>> smallest_of_R(torch.tensor([[8.0, 0.0], [0.0, 2.0]])).round(decimals=4)
-        tensor(2.)
+        >>> smallest_of_R(torch.tensor([[8.0, 0.0], [0.0, 0.02]])).round(decimals=4)
+        tensor(0.0200)
     """
     columns = R.mT.contiguous()
     if condition.smallest_of_triangle.supports(columns):
@@ -51,9 +50,9 @@ def smallest_of_LU(LU: Tensor, pivots: Tensor) -> Tensor:  # noqa: N802 - L and 
     """An estimate of σ_n of A = P L U from packed factors, (..., n, n).
 
     Example:
-        >>> A = torch.tensor([[0.0, 2.0], [8.0, 0.0]])
+        >>> A = torch.tensor([[0.0, 0.02], [8.0, 0.0]])
         >>> smallest_of_LU(*torch.linalg.lu_factor(A)).round(decimals=4)
-        tensor(2.)
+        tensor(0.0200)
     """
     columns = LU.mT.contiguous()
     if condition.smallest_of_product.supports(columns):

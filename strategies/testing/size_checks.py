@@ -50,7 +50,7 @@ def _large(operation: Operation) -> Iterator[Problem]:
     for dtype in (torch.float32, torch.complex128):
         yield problem(operation.name, (_LARGE, _LARGE), dtype, operation.arity)
     if not operation.square:
-        yield problem(operation.name, (_LARGE + 40, _LARGE), torch.float32, operation.arity)
+        yield problem(operation.name, (2 * _LARGE, _LARGE), torch.float32, operation.arity)
 
 
 def _in_batches(operation: Operation) -> Iterator[Problem]:

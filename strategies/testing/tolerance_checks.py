@@ -215,10 +215,11 @@ def _default_tolerance(strategy: Strategy) -> None:
             require(rank == due, f"{where}: rank {rank}, not {due}")
 
     shapes = ((12, 2), (2, 64), (8, 8), (64, 2))
-    each(
-        itertools.starmap(_Near, itertools.product(("factor", "pinv", "lstsq"), shapes, DTYPES)),
-        examine,
+    # PyTorch's lstsq has ranks that change from call to call.
+    kinds = (
+        ("factor", "pinv") if strategy.forward_is_differentiable else ("factor", "pinv", "lstsq")
     )
+    each(itertools.starmap(_Near, itertools.product(kinds, shapes, DTYPES)), examine)
 
 
 def _atol_alone(strategy: Strategy) -> None:

@@ -57,6 +57,8 @@ def matrix_inverse_times(A, B, *, strategy="auto"):
     (chosen,) = choose(strategy, NAME, A, B, square=True)
     if chosen.forward_is_differentiable:
         return torch.linalg.inv(A) @ B
+    if B.ndim < A.ndim:
+        return run(InverseTimes(), chosen, A, B.unsqueeze(-1))[0].squeeze(-1)
     return run(InverseTimes(), chosen, A, B)[0]
 
 

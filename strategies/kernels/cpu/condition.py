@@ -17,8 +17,8 @@ def smallest_of_triangle(columns: Tensor) -> Tensor:
     """An estimate of σ_n, (...), of R, (..., n, n), or (..., n, m) with reflectors below it.
 
     Example:
-        >>> smallest_of_triangle(torch.tensor([[8.0, 0.0], [0.0, 2.0]]))
-        tensor(2.)
+        >>> smallest_of_triangle(torch.tensor([[8.0, 0.0], [0.0, 0.02]])).round(decimals=4)
+        tensor(0.0200)
     """
     return torch.empty((*columns.shape[:-2],), dtype=columns.dtype.to_real(), device="cpu")
 

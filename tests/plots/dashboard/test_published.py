@@ -132,7 +132,7 @@ def test_the_dashboard_opens_with_the_defaults_and_figures(see):
     (run,) = see("#defaults-provenance li")
     assert "reference-machine" in run.text
     images = see(".defaults-figures img")
-    assert len(images) == 4
+    assert len(images) == 5
     assert all(int(image.get_property("naturalWidth")) > 0 for image in images)
 
 
