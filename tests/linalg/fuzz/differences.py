@@ -197,6 +197,11 @@ def _overflow(seen: Seen) -> bool:
     return ours is not None and bool(ours.isfinite().all())
 
 
+def _singular_by_roundoff(seen: Seen) -> bool:
+    raised = [isinstance(each.error, LinAlgError) for each in (seen.ours, seen.theirs)]
+    return seen.is_of("inv", "solve") and seen.is_deficient and raised[0] != raised[1]
+
+
 def _nothing_to_solve(seen: Seen) -> bool:
     results = seen.ours.results
     return seen.is_of("solve") and seen.ours.error is None and results["result"].numel() == 0
@@ -234,6 +239,7 @@ DIFFERENCES: dict[str, Condition] = {
     "gradients at NaN and Inf": _gradient_not_finite,
     "strategies of full rank": _refused_rank,
     "ends of the exponent range": _overflow,
+    "singular up to rounding": _singular_by_roundoff,
     "singular matrices and nothing to solve": _nothing_to_solve,
     "coarse tolerances": _coarse_tolerance,
     "stale pivots in lstsq": _stale_pivots,
