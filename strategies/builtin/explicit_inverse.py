@@ -51,10 +51,16 @@ class ExplicitInverse(Strategy):
         gram_inverse = torch.cholesky_inverse(gram_factor)
         # The trace of (AᴴA)⁻¹ is the sum of all 1/σ².
         smallest = gram_inverse.diagonal(dim1=-2, dim2=-1).real.sum(-1).rsqrt()
-        visible = (n * torch.finfo(matrix.dtype).eps) ** 0.5
-        refuse_near_deficiency(smallest, matrix, visible, None, self.name)
+        self._refuse_invisible(gram_factor)
         refuse_near_deficiency(smallest, matrix, rtol, atol, self.name)
         return _NormalEquations(matrix, gram_inverse @ matrix.mH, gram_inverse)
+
+    def _refuse_invisible(self, gram_factor: Tensor) -> None:
+        """Raise where roundoff of AᴴA, whose condition number is κ², may have made its rank full."""
+        diagonal = gram_factor.diagonal(dim1=-2, dim2=-1).real
+        if diagonal.numel():
+            visible = (diagonal.shape[-1] * torch.finfo(gram_factor.dtype).eps) ** 0.5
+            raise_if_deficient(diagonal.amin(-1) <= visible * diagonal.amax(-1), self.name)
 
     def factor_triangular(self, matrix: Tensor, structure: Structure) -> PseudoInverse:
         return Dense.nonsingular(matrix, Triangular(matrix, structure).dense())
