@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torch import Tensor
 
 from strategies import operations, policy
+from strategies.autograd.choice import question
 from strategies.policy_file import LIMIT, Cell, Evidence, Policy, Question
 
 __all__ = ["Explanation", "explain", "explain_question"]
@@ -79,11 +79,7 @@ def explain(operation: str, A: Tensor, *rhs: Tensor) -> Explanation:
     record = operations.get(operation)
     if A.ndim < 2:
         raise ValueError(f"{operation} takes matrices, not shape {tuple(A.shape)}")
-    *batch, m, n = A.shape
-    columns = rhs[0].shape[-1] if rhs and rhs[0].ndim >= A.ndim else 1
-    count = math.prod(batch) if batch else 0
-    dtype = str(A.dtype).removeprefix("torch.")
-    return explain_question((record.name, m, n, columns, count, dtype, A.device.type))
+    return explain_question(question(record.name, A, *rhs))
 
 
 def explain_question(question: Question) -> Explanation:

@@ -41,7 +41,7 @@ class ScaledPair:
         values = values.astype(np.result_type(values, self.high))
         axes = tuple(range(self.exponent.ndim, self.high.ndim))
         with np.errstate(all="ignore"):
-            difference = _scaled(values, -self.exponent) - self.high - self.low
+            difference = times_power_of_two(values, -self.exponent) - self.high - self.low
             norm = np.linalg.norm(self.high, axis=axes)
             errors = np.linalg.norm(difference, axis=axes) / norm
         of_zero = np.where(values.any(axes), math.inf, 0.0)
@@ -68,7 +68,10 @@ class Certified:
     def gradients(self) -> tuple[Tensor, ...]:
         """The gradients rounded to float64 or complex128, infinite beyond, on the CPU."""
         with np.errstate(over="ignore"):
-            return tuple(torch.from_numpy(_scaled(part.high, part.exponent)) for part in self.parts)
+            return tuple(
+                torch.from_numpy(times_power_of_two(part.high, part.exponent))
+                for part in self.parts
+            )
 
     def relative_errors(self, computed: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """‖computed − exact‖_F / ‖exact‖_F of every matrix, a tensor for each input.
@@ -93,7 +96,7 @@ def as_array(tensor: Tensor) -> NDArray[Any]:
     return tensor.detach().cpu().resolve_conj().resolve_neg().numpy()
 
 
-def _scaled(array: NDArray[Any], exponent: NDArray[np.int32]) -> NDArray[Any]:
+def times_power_of_two(array: NDArray[Any], exponent: NDArray[np.int32]) -> NDArray[Any]:
     """Each matrix times 2^exponent, exactly but for overflow and underflow."""
     power = exponent.reshape(exponent.shape + (1,) * (array.ndim - exponent.ndim))
     if np.iscomplexobj(array):

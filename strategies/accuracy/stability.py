@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from strategies import operations
-from strategies.accuracy.certified import ScaledPair, as_array
+from strategies.accuracy.certified import ScaledPair, as_array, times_power_of_two
 from strategies.accuracy.reference import checked
 from strategies.amplification import unit_roundoff
 from strategies.factors.pivots import inverse_order, order_of
@@ -104,7 +104,7 @@ class Exact:
         values = as_array(computed).reshape(high.shape)
         values = values.astype(np.result_type(values, high))
         with np.errstate(all="ignore"):
-            error = _times_power_of_two(values, -exponent) - high - low
+            error = times_power_of_two(values, -exponent) - high - low
             of_columns = _norm(error, axis=int(self.by_rows))
         normwise = _quotient(float(_norm(error)), self.allowed)
         return Ratio(normwise, max(map(_quotient, of_columns, self.allowed_columns), default=0.0))
@@ -229,17 +229,11 @@ def _difference(one: ScaledPair, other: ScaledPair) -> NDArray[Any]:
     """One minus the other, relative to 2^other.exponent."""
     shift = one.exponent - other.exponent
     with np.errstate(all="ignore"):
-        high = _times_power_of_two(one.high, shift) - other.high
-        return np.asarray(high + (_times_power_of_two(one.low, shift) - other.low))
+        high = times_power_of_two(one.high, shift) - other.high
+        return np.asarray(high + (times_power_of_two(one.low, shift) - other.low))
 
 
 def _norm(array: NDArray[Any], axis: int | None = None) -> Any:
     """The 2-norm, of columns if the axis is 0; its squares do not overflow."""
     exponent = np.frexp(abs(array).max(initial=0.0))[1]
-    return np.ldexp(np.linalg.norm(_times_power_of_two(array, -exponent), axis=axis), exponent)
-
-
-def _times_power_of_two(array: NDArray[Any], power: Any) -> NDArray[Any]:
-    if np.iscomplexobj(array):
-        return np.asarray(np.ldexp(array.real, power) + 1j * np.ldexp(array.imag, power))
-    return np.asarray(np.ldexp(array, power))
+    return np.ldexp(np.linalg.norm(times_power_of_two(array, -exponent), axis=axis), exponent)

@@ -13,11 +13,13 @@ from torch._compile import _disable_dynamo
 from strategies import policy, registry
 from strategies.errors import LinAlgError
 from strategies.interface import Strategy
+from strategies.policy_file import Question
 
 __all__ = [
     "StrategyChoice",
     "choose",
     "first_that_can",
+    "question",
 ]
 
 StrategyChoice = str | Strategy
@@ -79,20 +81,18 @@ def _is_of_kind(A: Tensor, B: object) -> bool:
 def _measured_default(
     operation: str, A: Tensor, rhs: tuple[Tensor, ...], any_rank: bool
 ) -> tuple[Strategy, ...]:
-    *batch, m, n = A.shape
-    return policy.candidates(
-        operation,
-        m,
-        n,
-        rhs=rhs[0].shape[-1] if rhs and rhs[0].ndim >= A.ndim else 1,
-        batch=math.prod(batch) if batch else 0,
-        dtype=str(A.dtype).removeprefix("torch."),
-        device=A.device.type,
-        any_rank=any_rank,
-    )
+    return policy.candidates(*question(operation, A, *rhs), any_rank=any_rank)
 
 
 _measured_default_uncompiled = _disable_dynamo(_measured_default)
+
+
+def question(operation: str, A: Tensor, *rhs: Tensor) -> Question:
+    """A call as a policy is asked about it."""
+    *batch, m, n = A.shape
+    columns = rhs[0].shape[-1] if rhs and rhs[0].ndim >= A.ndim else 1
+    count = math.prod(batch) if batch else 0
+    return (operation, m, n, columns, count, str(A.dtype).removeprefix("torch."), A.device.type)
 
 
 def first_that_can(

@@ -9,6 +9,7 @@ import typer
 from strategies.commands.common import console, reports_errors
 from strategies.explanation import explain_question
 from strategies.measuring.case import Case
+from strategies.selection.policies import question
 
 
 @reports_errors
@@ -19,6 +20,6 @@ def explain(
 ) -> None:
     """Say what strategy="auto" uses for a call, by which measurements, and how stable that is."""
     asked = Case.parse(" ".join(case))
-    sizes = (*asked.shape, asked.rhs, asked.batch)
-    question = (asked.operation, *sizes, asked.dtype_name, asked.device)
-    console.print(str(explain_question(question)), soft_wrap=True)
+    # In its own name, not in that of the operation whose measurements answer.
+    own = (asked.operation, *question(asked)[1:])
+    console.print(str(explain_question(own)), soft_wrap=True)

@@ -14,6 +14,7 @@ from rich.table import Table
 from strategies import operations, registry, store
 from strategies.commands.common import Device, console, notes, reports_errors
 from strategies.commands.progress import progress
+from strategies.files import UnusableFileError
 from strategies.measuring.case import DTYPES, Case
 from strategies.measuring.machine import describe
 from strategies.measuring.measurement import Cell
@@ -22,6 +23,9 @@ from strategies.policy_file import LIMIT
 from strategies.selection.draws import hard_cases
 from strategies.selection.stability import AUTO
 from strategies.selection.text import table
+
+MOST_LEFT_OUT = 100
+"""Cases in a row that have nothing exact to compare with."""
 
 
 @reports_errors
@@ -67,9 +71,10 @@ def _cells(
         arguments = {**arguments, "strategies": judged}
         writer = store.Writer(out, "stability", arguments, describe())
     kept = writer.cells[:count] if writer else []
-    yield from kept
     for cell in kept:
-        next(case for case in drawn if case == cell.case)
+        if out and cell.case not in itertools.islice(drawn, MOST_LEFT_OUT):
+            raise UnusableFileError(out, f"is not of this draw: {cell.case} is not in it")
+    yield from kept
     missing = count - len(kept)
     with progress(missing, notes) as begin:
         for cell in itertools.islice(judged_cells(drawn, judged), missing):

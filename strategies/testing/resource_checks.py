@@ -25,7 +25,6 @@ from strategies.testing.watched import tensors_in
 
 _LONG = 2000
 _THIN = 3
-_SLOWER = 10
 
 
 class _Sizes(TorchDispatchMode):  # type: ignore[no-untyped-call]  # untyped in torch

@@ -51,3 +51,13 @@ def test_an_unstable_auto_is_an_error(invoke, monkeypatch):
 )
 def test_what_cannot_be_judged_is_refused(invoke, fails, arguments, said):
     fails(invoke("stability", *arguments), said)
+
+
+def test_a_file_of_another_draw_is_not_gone_on_with(invoke, fails, tmp_path):
+    kept = tmp_path / "hard.json"
+    arguments = ("stability", "--operation", "inv", "--dtype", "float64", "--out", kept)
+    assert invoke(*arguments, "--cases", 1).exit_code == 0
+    found = json.loads(kept.read_text())
+    found["cells"][0]["case"] = "inv 7x7 cond=1e3 seed=12345"
+    kept.write_text(json.dumps(found))
+    fails(invoke(*arguments, "--cases", 2), "is not of this draw")

@@ -77,3 +77,23 @@ def test_nan_is_the_worst_there_is(monkeypatch):
 def test_what_rounding_does_is_measured_near_the_end_of_the_exponent_range():
     found = one("det 27x27 rank=24 scale=2^25 complex128 seed=1799460893", "native")
     assert 0 < found.stability.worst < 100
+
+
+def test_a_second_call_that_turns_nan_into_zero_is_no_repetition(monkeypatch):
+    values = iter([torch.nan, 0.0])
+    plain = linalg.inv
+
+    def inv(A, *, strategy):
+        return plain(A, strategy="native") * next(values)
+
+    changed = operations.Operation(**{**vars(operations.get("inv")), "function": inv})
+    monkeypatch.setattr(operations, "get", lambda _: changed)
+    assert "identical calls" in one("inv 3x3", "native").note
+
+
+def test_an_error_of_a_strategy_does_not_take_its_case_from_the_evidence():
+    def broken(_):
+        raise ValueError("a defect")
+
+    with pytest.raises(ValueError, match="a defect"):
+        list(judged_cells([Case.parse("inv 2x2")], ["native"], {"broken": broken}))

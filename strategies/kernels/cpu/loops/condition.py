@@ -47,20 +47,12 @@ def growth_limit(n: int) -> float:
 
 def smallest_of_triangle(task: Task) -> None:
     """An estimate of σ_n of upper triangular R; zero if a diagonal entry is."""
-    columns, result = contiguous(task, 0), reals(task, 1)
-    n = columns.shape[1]
-    vector, y = first_vector(n), np.empty(n, columns.dtype)
-    for matrix in single_matrices(task):
-        result[matrix, 0] = _smallest(columns[matrix], vector, y, False)
+    _smallest_of_each(task, False)
 
 
 def smallest_of_product(task: Task) -> None:
     """An estimate of σ_n of L U, packed; zero if a diagonal entry of U is."""
-    columns, result = contiguous(task, 0), reals(task, 1)
-    n = columns.shape[1]
-    vector, y = first_vector(n), np.empty(n, columns.dtype)
-    for matrix in single_matrices(task):
-        result[matrix, 0] = _smallest(columns[matrix], vector, y, True)
+    _smallest_of_each(task, True)
 
 
 def has_grown(task: Task) -> None:
@@ -86,6 +78,15 @@ def _sum_of_squares(F: Array, column: int) -> float:
     for i in range(column + 1):
         total += F[column, i].real ** 2 + F[column, i].imag ** 2
     return total
+
+
+@compiled
+def _smallest_of_each(task: Task, is_packed: bool) -> None:
+    columns, result = contiguous(task, 0), reals(task, 1)
+    n = columns.shape[1]
+    vector, y = first_vector(n), np.empty(n, columns.dtype)
+    for matrix in single_matrices(task):
+        result[matrix, 0] = _smallest(columns[matrix], vector, y, is_packed)
 
 
 @compiled
