@@ -89,3 +89,22 @@ def test_ordinary_matrices_are_not_refused():
             for strategy in (*FULL_RANK_ONLY, *ANY_RANK):
                 linalg.inv(A, strategy=strategy)
                 linalg.pinv(A, strategy=strategy)
+
+
+@pytest.mark.parametrize("strategy", FULL_RANK_ONLY)
+def test_a_null_vector_that_hides_from_the_estimate_is_seen(strategy):
+    # Orthogonal to the vector that inverse iteration begins with.
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(60):
+        n = int(torch.randint(2, 24, (), generator=generator))
+        m = n + int(torch.randint(0, 10, (), generator=generator))
+        wave = torch.cos(1 + torch.arange(n, dtype=torch.float64).square())
+        first = wave + wave.sign()
+        v = torch.randn(n, dtype=torch.float64, generator=generator)
+        v -= first * (v @ first) / (first @ first)
+        A = torch.randn(m, n, dtype=torch.float64, generator=generator)
+        A -= torch.outer(A @ v, v) / (v @ v)
+        with pytest.raises(LinAlgError):
+            linalg.pinv(A, strategy=strategy)
+        with pytest.raises(LinAlgError):
+            linalg.lstsq(A, torch.ones(m, 1, dtype=torch.float64), strategy=strategy)

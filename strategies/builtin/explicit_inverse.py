@@ -15,7 +15,7 @@ from strategies.factors.condition import frobenius_norms
 from strategies.factors.elimination import lu_factor_ex
 from strategies.interface import Saved, Strategy, Tolerance
 from strategies.pseudo_inverse import PseudoInverse, Structure, full_rank
-from strategies.refusals import refuse_growth, refuse_near_deficiency
+from strategies.refusals import NOISE, refuse_growth, refuse_near_deficiency
 
 __all__ = ["ExplicitInverse"]
 
@@ -46,21 +46,18 @@ class ExplicitInverse(Strategy):
             smallest = frobenius_norms(inverse).reciprocal()
             refuse_near_deficiency(smallest, matrix, rtol, atol, self.name)
             return Dense.nonsingular(matrix, inverse)
-        gram_factor, info = torch.linalg.cholesky_ex(matrix.mH @ matrix)
+        gram = matrix.mH @ matrix
+        gram_factor, info = torch.linalg.cholesky_ex(gram)
         raise_if_deficient(info != 0, self.name)
         gram_inverse = torch.cholesky_inverse(gram_factor)
         # The trace of (AᴴA)⁻¹ is the sum of all 1/σ².
         smallest = gram_inverse.diagonal(dim1=-2, dim2=-1).real.sum(-1).rsqrt()
-        self._refuse_invisible(gram_factor)
+        # Roundoff of AᴴA may have made its rank full: it leaves up to 2.4 ε of zero.
+        least = frobenius_norms(gram_inverse).reciprocal()
+        visible = NOISE / 2 * torch.finfo(gram.dtype).eps * frobenius_norms(gram)
+        raise_if_deficient(~(least > visible), self.name)
         refuse_near_deficiency(smallest, matrix, rtol, atol, self.name)
         return _NormalEquations(matrix, gram_inverse @ matrix.mH, gram_inverse)
-
-    def _refuse_invisible(self, gram_factor: Tensor) -> None:
-        """Raise where roundoff of AᴴA, whose condition number is κ², may have made its rank full."""
-        diagonal = gram_factor.diagonal(dim1=-2, dim2=-1).real
-        if diagonal.numel():
-            visible = (diagonal.shape[-1] * torch.finfo(gram_factor.dtype).eps) ** 0.5
-            raise_if_deficient(diagonal.amin(-1) <= visible * diagonal.amax(-1), self.name)
 
     def factor_triangular(self, matrix: Tensor, structure: Structure) -> PseudoInverse:
         return Dense.nonsingular(matrix, Triangular(matrix, structure).dense())

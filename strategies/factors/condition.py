@@ -1,6 +1,6 @@
 """What triangular factors tell of the rank of a matrix and of the accuracy of elimination.
 
-The smallest singular value σ_n of A is estimated by one step of inverse iteration: with y = A⁻ᴴx and
+The smallest singular value σ_n of A is estimated by a step or two of inverse iteration: with y = A⁻ᴴx and
 z = A⁻¹y, ‖y‖ / ‖z‖ is at least σ_n, for any x. Where the other singular values are much larger, which is
 where a decision depends on it, it is σ_n to a few digits. Estimates of no use are zero.
 """
@@ -64,8 +64,12 @@ def _by_inverse_iteration(inverse: Nonsingular, like: Tensor) -> Tensor:
     n = like.shape[-1]
     wave = torch.cos(1 + torch.arange(n, device=like.device, dtype=torch.float64).square())
     first = (wave + wave.sign()).to(like.dtype).unsqueeze(-1)
-    y = inverse.solve_adjoint(first.expand(*like.shape[:-1], 1))
-    return frobenius_norms(y) / frobenius_norms(inverse.solve(y))
+    z = first.expand(*like.shape[:-1], 1)
+    # Twice: the first vector may be orthogonal to the last singular vector; what comes of it is not.
+    for _ in range(2):
+        y = inverse.solve_adjoint(z / frobenius_norms(z)[..., None, None])
+        z = inverse.solve(y)
+    return frobenius_norms(y) / frobenius_norms(z)
 
 
 def has_grown(matrix: Tensor, LU: Tensor) -> Tensor:

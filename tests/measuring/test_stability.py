@@ -23,7 +23,6 @@ def test_pytorchs_lstsq_gradient_is_unstable_and_ours_is_not():
     case = Case.parse("lstsq 16x4 cond=1e6 B=image G=gram seed=1")
     cell = measure_stability(case, ["native", "qr_pinv", "triangular_solve"])
     assert cell.get("native").stability.gradient > 1e6
-    assert cell.get("native").stability.result < 100
     for name in ("qr_pinv", "triangular_solve"):
         assert cell.get(name).stability.worst < 30
 

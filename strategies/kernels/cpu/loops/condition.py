@@ -1,6 +1,6 @@
 """The smallest singular value and element growth from triangular factors, one matrix after the other.
 
-The smallest singular value of A = L U or R is estimated by one step of inverse iteration: with
+The smallest singular value of A = L U or R is estimated by a step or two of inverse iteration: with
 y = A⁻ᴴx and z = A⁻¹y, ‖z‖ / ‖y‖ is at most ‖A⁻¹‖ for any x, and falls short of it only by as much as x
 is orthogonal to the last singular vector, times the ratio of the next singular values. Factors are
 given transposed and contiguous: their columns are rows here, and the loops go along them.
@@ -22,6 +22,9 @@ from strategies.kernels.cpu.loops.arguments import (
     reordered,
     single_matrices,
 )
+
+CLEARLY_REGULAR = 1e-4
+"""Beside the largest pivot, an estimate and a pivot with which one step of inverse iteration is enough."""
 
 
 @compiled
@@ -91,23 +94,34 @@ def _smallest_of_each(task: Task, is_packed: bool) -> None:
 
 @compiled
 def _smallest(F: Array, vector: Array, y: Array, is_packed: bool) -> float:
-    n = len(F)
+    n, largest, least, estimate = len(F), 0.0, np.inf, 0.0
     for i in range(n):
         if F[i, i] == 0:
             return 0.0
-    for i in range(n):
-        y[i] = (vector[i] - _dot(F, y, i, 0, i)) / np.conj(F[i, i])
-    if is_packed:
-        for i in range(n - 1, -1, -1):
-            y[i] -= _dot(F, y, i, i + 1, n)
-    before = _length(y)
-    if is_packed:
+        pivot = float(abs(F[i, i]))
+        largest, least = max(largest, pivot), min(least, pivot)
+        y[i] = vector[i]
+    for _ in range(2):
         for i in range(n):
-            _subtract(F, y, i, i + 1, n)
-    for i in range(n - 1, -1, -1):
-        y[i] /= F[i, i]
-        _subtract(F, y, i, 0, i)
-    return before / _length(y)
+            y[i] = (y[i] - _dot(F, y, i, 0, i)) / np.conj(F[i, i])
+        if is_packed:
+            for i in range(n - 1, -1, -1):
+                y[i] -= _dot(F, y, i, i + 1, n)
+        before = _length(y)
+        if is_packed:
+            for i in range(n):
+                _subtract(F, y, i, i + 1, n)
+        for i in range(n - 1, -1, -1):
+            y[i] /= F[i, i]
+            _subtract(F, y, i, 0, i)
+        after = _length(y)
+        estimate = before / after
+        # The vector may have been orthogonal to the last singular vector; what came of it is not.
+        if min(estimate, least) > CLEARLY_REGULAR * largest:
+            break
+        for i in range(n):
+            y[i] /= after
+    return estimate
 
 
 @reordered
