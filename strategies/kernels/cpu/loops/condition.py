@@ -115,6 +115,8 @@ def _smallest(F: Array, vector: Array, y: Array, is_packed: bool) -> float:
             y[i] /= F[i, i]
             _subtract(F, y, i, 0, i)
         after = _length(y)
+        if not 0 < after < np.inf:
+            return 0.0
         estimate = before / after
         # The vector may have been orthogonal to the last singular vector; what came of it is not.
         if min(estimate, least) > CLEARLY_REGULAR * largest:
