@@ -107,22 +107,21 @@ def _smallest(F: Array, vector: Array, y: Array, is_packed: bool) -> float:
         if is_packed:
             for i in range(n - 1, -1, -1):
                 y[i] -= _dot(F, y, i, i + 1, n)
-        before = _length(y)
+        if not _normalize(y) > 0:
+            return 0.0
         if is_packed:
             for i in range(n):
                 _subtract(F, y, i, i + 1, n)
         for i in range(n - 1, -1, -1):
             y[i] /= F[i, i]
             _subtract(F, y, i, 0, i)
-        after = _length(y)
-        if not 0 < after < np.inf:
+        length = _normalize(y)
+        if not length > 0:
             return 0.0
-        estimate = before / after
+        estimate = 1 / length
         # The vector may have been orthogonal to the last singular vector; what came of it is not.
         if min(estimate, least) > CLEARLY_REGULAR * largest:
             break
-        for i in range(n):
-            y[i] /= after
     return estimate
 
 
@@ -143,9 +142,18 @@ def _subtract(F: Array, y: Array, column: int, first: int, last: int) -> None:
 
 
 @compiled
-def _length(y: Array) -> float:
-    """The norm, in double precision: its square may be beyond float32."""
-    total = 0.0
+def _normalize(y: Array) -> float:
+    """Divide a vector by its norm; returns that, or zero if it is none to divide by."""
+    largest, total = 0.0, 0.0
     for entry in y:
-        total += np.float64(entry.real) ** 2 + np.float64(entry.imag) ** 2
-    return float(np.sqrt(total))
+        largest = max(largest, abs(np.float64(entry.real)) + abs(np.float64(entry.imag)))
+    if not np.finfo(np.float64).tiny < largest < np.inf:
+        return 0.0
+    for i in range(len(y)):
+        y[i] *= 1 / largest
+        total += np.float64(y[i].real) ** 2 + np.float64(y[i].imag) ** 2
+    if not total > 0:
+        return 0.0  # of NaN
+    for i in range(len(y)):
+        y[i] *= 1 / np.sqrt(total)
+    return float(largest * np.sqrt(total))
