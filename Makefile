@@ -6,9 +6,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 RESULTS := out/results
 OPERATIONS = $(shell $(BIN)/python -c "from strategies import operations; print(*operations.measured())")
+WHEEL_TAGS = $(shell $(BIN)/python -c "import sys, sysconfig as s; print('--python-tag=cp%d%d' % sys.version_info[:2], '--plat-name=' + s.get_platform())")
 export BACKWARD_STRATEGIES_GRID := $(GRID)
 
-.PHONY: help bench history policy stability peers test test-all lint types modes docs readme clean
+.PHONY: help bench history policy stability peers test test-all lint types modes docs readme wheel clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -75,6 +76,11 @@ readme: $(VENV)/bench  ## put the results in RESULTS into README.md, docs/result
 	$(BIN)/python -m plots --results $(RESULTS) --out docs/figures
 	@# Of hundreds of cases the tables are easier to read than these.
 	rm docs/figures/speedup_heatmap.* docs/figures/winners_map.*
+
+wheel: $(VENV)/dev  ## build a wheel for this Python and platform that carries the compiled kernels
+	$(BIN)/python -m strategies.kernels.cpu.shipping
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist . --config-settings=--build-option="$(WHEEL_TAGS)"
+	rm -r strategies/kernels/cpu/compiled
 
 clean:  ## remove the environment and everything that was measured or drawn
 	rm -rf $(VENV) .asv out site

@@ -4,7 +4,8 @@
     X = linalg.lstsq(A, B, strategy="triangular_solve").solution
 
 `available()` names the strategies, `get(name)` is one of them, `Strategy` is what a new one derives
-from, and `linalg` is `torch.linalg` with the argument `strategy=`. `explain` says what "auto" stands for.
+from, and `linalg` is `torch.linalg` with the argument `strategy=`. `explain` says what "auto" stands for,
+and `warmup` compiles what would be compiled at the first calls.
 """
 
 import importlib.metadata
@@ -13,6 +14,7 @@ from strategies import linalg
 from strategies.errors import StrategyNotFoundError, UnsupportedError
 from strategies.explanation import explain
 from strategies.interface import Saved, Strategy
+from strategies.kernels.cpu.ahead import warmup
 from strategies.policy import use
 from strategies.pseudo_inverse import PseudoInverse, Structure
 from strategies.registry import available, get
@@ -31,4 +33,5 @@ __all__ = [
     "get",
     "linalg",
     "use",
+    "warmup",
 ]

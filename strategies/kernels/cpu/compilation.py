@@ -1,9 +1,14 @@
 """Machine code of the loops, compiled once for each dtype and kept in the user's cache folder.
 
 The code lies in a folder whose name is a hash of all that it depends on: the sources of the CPU
-kernels, the versions of the compiler and of torch, and the processor. After an edit or an upgrade
+kernels, the versions of the compiler and of Python, and the processor. After an edit or an upgrade
 there is thus another folder, and the oldest folders go. A file begins with a checksum: a damaged one
-counts as missing. Where no folder can be written, every process compiles for itself.
+counts as missing. Where no folder can be written, every process compiles for itself. A call that
+waits for the compiler says so.
+
+A wheel may carry such a folder for `BASELINE`, a processor that most can do the work of. Where there is
+one for this version, it is looked in first, whatever the processor: equal calls then give equal bits
+on all of them.
 """
 
 from __future__ import annotations
@@ -12,10 +17,13 @@ import contextlib
 import functools
 import hashlib
 import importlib
+import logging
 import os
 import pickle
 import shutil
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +33,27 @@ from strategies.cache_directory import cache_directory
 from strategies.files import write_bytes
 from strategies.kernels.cpu.threads import ENTRY, Entry
 
-__all__ = ["entry"]
+__all__ = ["BASELINE", "SHIPPED", "entry", "is_kept"]
+
+BASELINE = (
+    "x86-64-v3",
+    "+64bit,+avx,+avx2,+bmi,+bmi2,+cmov,+cx16,+cx8,+f16c,+fma,+fxsr,+lzcnt,+mmx,+movbe,+popcnt,+sahf,"
+    "+sse,+sse2,+sse3,+sse4.1,+sse4.2,+ssse3,+xsave",
+)
+"""Name and features, as LLVM has them: the third level of x86-64 in its psABI."""
+
+SHIPPED = Path(__file__).parent / "compiled"
 
 _SOURCES = Path(__file__).parent
 _CHECKSUM_BYTES = 32
 
 _FOLDERS_KEPT = 4
 """Of different versions; each holds up to some 15 MB."""
+
+_SECONDS_OF_SILENCE = 1.0
+"""Before a call that waits says what for: to load code takes less."""
+
+_log = logging.getLogger("strategies")
 
 
 @functools.cache
@@ -53,33 +75,61 @@ def entry(loop: str, dtype: torch.dtype) -> Entry:
     signature = ((pointer(number),), numba.void)
     options = {"fastmath": {"contract"}, "error_model": "numpy"}
     compiled: Any = CFunc(function, signature, locals={}, options=options)
-    folder = _folder()
-    if folder is not None:
-        compiled._cache = _Kept(folder / f"{loop}.{number}")
-    compiled.compile()
+    compiled._cache = _Kept(_file(loop, dtype))
+    with _announced(f"the kernel {loop} for {number}"):
+        compiled.compile()
     result: Entry = ENTRY(compiled.address)
     result.code = compiled  # lives as long
     return result
 
 
+def is_kept(loop: str, dtype: torch.dtype) -> bool:
+    """Whether `entry` finds the code in a folder."""
+    return _kept(_file(loop, dtype)) is not None
+
+
+@contextlib.contextmanager
+def _announced(what: str) -> Iterator[None]:
+    """One line, by `logging` and thus on stderr, if the block takes long."""
+    line = "strategies: compiling %s; strategies.warmup() does so for all, ahead of calls"
+    notice = threading.Timer(_SECONDS_OF_SILENCE, _log.warning, (line, what))
+    notice.daemon = True
+    notice.start()
+    try:
+        yield
+    finally:
+        notice.cancel()
+
+
+def _file(loop: str, dtype: torch.dtype) -> str:
+    return f"{loop}.{str(dtype).removeprefix('torch.')}"
+
+
+def _kept(file: str) -> bytes | None:
+    """The code in the first folder that has it."""
+    contents = (_read(folder / file) for folder in (_shipped(), _folder()) if folder is not None)
+    return next(filter(None, contents), None)
+
+
 class _Kept:
     """What a `CFunc` of Numba asks for code that was compiled before: one file."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, file: str) -> None:
+        self._file = file
 
     def load_overload(self, _signature: Any, target: Any) -> Any:
         from numba.core.compiler import CompileResult
 
         target.refresh()
-        content = _read(self._path)
-        parts = content and pickle.loads(content)  # noqa: S301 - the user's own folder
+        content = _kept(self._file)
+        parts = content and pickle.loads(content)  # noqa: S301 - the user's own folder, or ours
         return parts and CompileResult._rebuild(target, *parts)  # type: ignore[no-untyped-call]
 
     def save_overload(self, _signature: Any, result: Any) -> None:
         from numba.core.serialize import dumps
 
-        _write(self._path, dumps(result._reduce()))  # type: ignore[no-untyped-call]
+        if (folder := _folder()) is not None:
+            _write(folder / self._file, dumps(result._reduce()))  # type: ignore[no-untyped-call]
 
 
 def _read(path: Path) -> bytes | None:
@@ -111,7 +161,7 @@ def _remove_oldest(parent: Path) -> None:
 def _folder() -> Path | None:
     """Where the code of this version is kept; None where the user has no folder at all."""
     try:
-        folder = cache_directory() / "kernels" / _fingerprint(_SOURCES)
+        folder = cache_directory() / "kernels" / _fingerprint(_SOURCES, _processor())
     except (OSError, RuntimeError):
         return None
     with contextlib.suppress(OSError):
@@ -119,15 +169,34 @@ def _folder() -> Path | None:
     return folder
 
 
-def _fingerprint(sources: Path) -> str:
+@functools.cache
+def _shipped() -> Path | None:
+    """The folder that came with this package, if this version and this processor can use it."""
+    from llvmlite import binding
+
+    if not SHIPPED.is_dir():
+        return None
+    here, needed = binding.get_host_cpu_features(), BASELINE[1].replace("+", "").split(",")
+    if not all(here.get(feature) for feature in needed):
+        return None
+    folder = SHIPPED / _fingerprint(_SOURCES, (_processor()[0], *BASELINE))
+    return folder if folder.is_dir() else None
+
+
+def _processor() -> tuple[str, str, str]:
+    """Platform, name and features, as Numba compiles for them."""
+    from numba.core.registry import cpu_target
+
+    return cpu_target.target_context.codegen().magic_tuple()
+
+
+def _fingerprint(sources: Path, processor: tuple[str, str, str]) -> str:
     """Names all that machine code depends on."""
     import llvmlite
     import numba
-    from numba.core.registry import cpu_target
 
-    versions = numba.__version__, llvmlite.__version__, torch.__version__
-    processor = cpu_target.target_context.codegen().magic_tuple()
-    digest = hashlib.sha256(repr((versions, sys.version, processor)).encode())
+    versions = numba.__version__, llvmlite.__version__, sys.implementation.cache_tag
+    digest = hashlib.sha256(repr((versions, processor)).encode())
     for path in sorted(sources.rglob("*.py")):
         digest.update(f"{path.relative_to(sources)}\n".encode())
         digest.update(path.read_bytes())

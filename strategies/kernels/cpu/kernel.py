@@ -18,7 +18,7 @@ __all__ = ["CPUKernel", "cpu_kernel", "watchers"]
 watchers: list[Callable[[float], None]] = []
 """Called with the floating-point operations of every call, which torch's own tools do not see."""
 
-_IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
+IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 """Where Numba is told to compile nothing, no kernel supports anything."""
 
 _ENTRY_BYTES = 128
@@ -58,7 +58,7 @@ class CPUKernel(Kernel[*Inputs, Results]):
         self._loop = f"{allocate.__module__.rpartition('.')[2]}.{self.name}"
 
     def _runs_on(self, tensor: Tensor) -> bool:
-        return _IS_COMPILED and tensor.is_cpu
+        return IS_COMPILED and tensor.is_cpu
 
     def _run(self, read: tuple[Tensor, ...], written: tuple[Tensor, ...]) -> None:
         batch = self._batch(*read)

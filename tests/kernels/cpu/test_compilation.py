@@ -1,13 +1,18 @@
 """Machine code on disk: found again, not found after an edit, and replaced where it is damaged."""
 
+import logging
 import shutil
+import time
 from pathlib import Path
 
 import pytest
 import torch
+from llvmlite import binding
 
 from strategies.kernels.cpu import compilation
 from strategies.kernels.cpu.inspection import inverse_order
+
+LOOP = "inspection.inverse_order", torch.float64
 
 
 @pytest.fixture(autouse=True)
@@ -21,6 +26,7 @@ def _as_in_a_new_process(monkeypatch, tmp_path):
 def _forget():
     compilation.entry.cache_clear()
     compilation._folder.cache_clear()
+    compilation._shipped.cache_clear()
 
 
 def _call():
@@ -83,7 +89,7 @@ def test_an_edit_of_any_source_makes_another_folder(tmp_path, monkeypatch):
 def test_the_folders_not_used_for_longest_go(tmp_path, monkeypatch):
     monkeypatch.setattr(compilation, "_FOLDERS_KEPT", 2)
     for source in "abc":
-        monkeypatch.setattr(compilation, "_fingerprint", lambda _, name=source: name)
+        monkeypatch.setattr(compilation, "_fingerprint", lambda *_, name=source: name)
         _call()
     assert sorted(path.parent.name for path in _files(tmp_path)) == ["b", "c"]
 
@@ -109,3 +115,54 @@ def test_a_full_disk_leaves_no_draft_behind(monkeypatch, tmp_path):
     monkeypatch.setattr(Path, "replace", full)
     _call()
     assert _files(tmp_path) == []
+
+
+def test_only_a_call_that_waits_for_the_compiler_says_so(monkeypatch, caplog, capfd):
+    caplog.set_level(logging.DEBUG, "strategies")
+    _call()
+    assert not caplog.records
+    monkeypatch.setattr(compilation, "_SECONDS_OF_SILENCE", 0)
+    with compilation._announced("the kernel"):
+        _wait_for(lambda: caplog.records)
+    (record,) = caplog.records
+    assert record.getMessage().startswith("strategies: compiling the kernel; strategies.warmup()")
+    assert "\n" not in record.getMessage()
+    assert capfd.readouterr().out == ""
+
+
+def _wait_for(condition):
+    for _ in range(1000):
+        if condition():
+            return
+        time.sleep(0.01)
+    pytest.fail("nothing came")
+
+
+def test_is_kept_tells_what_a_call_has_left_behind():
+    _forget()
+    assert not compilation.is_kept(*LOOP)
+    _call()
+    assert compilation.is_kept(*LOOP)
+
+
+def test_shipped_code_is_found_first(tmp_path, monkeypatch):
+    _call()
+    (file,) = _files(tmp_path)
+    monkeypatch.setattr(compilation, "SHIPPED", tmp_path / "compiled")
+    monkeypatch.setattr(compilation, "BASELINE", ("of-here", "+sse2"))
+    monkeypatch.setattr(binding, "get_host_cpu_features", lambda: {"sse2": True})
+    processor = compilation._processor()[0], *compilation.BASELINE
+    baseline = compilation._fingerprint(compilation._SOURCES, processor)
+    shutil.move(file.parent, tmp_path / "compiled" / baseline)
+    _refuse_to_compile(monkeypatch)
+    _call()
+    assert _files(tmp_path) == []
+
+
+def test_shipped_code_is_left_alone_where_the_processor_lacks_a_feature(tmp_path, monkeypatch):
+    monkeypatch.setattr(compilation, "SHIPPED", tmp_path)
+    monkeypatch.setattr(compilation, "BASELINE", ("of-tomorrow", "+unheard-of"))
+    _forget()
+    processor = compilation._processor()[0], *compilation.BASELINE
+    (tmp_path / compilation._fingerprint(compilation._SOURCES, processor)).mkdir()
+    assert compilation._shipped() is None

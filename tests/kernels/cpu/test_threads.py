@@ -1,6 +1,9 @@
 """Sharing a batch between threads, those of torch or others."""
 
 import multiprocessing
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -58,3 +61,69 @@ def test_a_forked_process_has_threads_of_its_own(factors):
     child.join(timeout=60)
     assert child.exitcode == 0
     assert queue.get() == here[::50, 0, 0].tolist()
+
+
+def test_one_thread_starts_no_other(factors, monkeypatch):
+    for starts in ("_team", "_pool"):
+        monkeypatch.setattr(threads, starts, lambda: pytest.fail("another thread"))
+    assert torch.get_num_threads() == 1
+    inv(*factors)
+
+
+@pytest.mark.usefixtures("_three_threads")
+def test_a_change_of_the_number_of_threads_counts_at_the_next_call(factors, monkeypatch):
+    asked = []
+    monkeypatch.setattr(threads, "_team", lambda: lambda *call: asked.append(call[2]))
+    for count in (3, 2, 1):
+        torch.set_num_threads(count)
+        inv(*factors)
+    assert asked == [3, 2]
+
+
+@pytest.mark.usefixtures("_three_threads")
+def test_several_threads_of_python_may_call_at_once(factors):
+    here = inv(*factors)
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda _: inv(*factors), range(40)))
+    assert all(torch.equal(result, here) for result in results)
+
+
+WORKERS = """
+import sys
+import torch
+from torch.utils.data import DataLoader, Dataset
+from strategies import linalg
+
+def gradients(seed):
+    A = torch.randn(300, 8, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+    A.requires_grad_()
+    results = linalg.inv(A), linalg.pinv(A[:, :, :4]), linalg.lu_factor(A).LU
+    return torch.autograd.grad(sum(result.square().sum() for result in results), A)[0]
+
+class Gradients(Dataset):
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, seed):
+        assert torch.get_num_threads() == 1
+        return gradients(seed)
+
+if __name__ == "__main__":
+    torch.set_num_threads(2)
+    here = [gradients(seed) for seed in range(4)]
+    loader = DataLoader(
+        Gradients(), batch_size=None, num_workers=2, multiprocessing_context=sys.argv[1]
+    )
+    there = list(loader)
+    assert all(map(torch.equal, here, there))
+    assert torch.equal(gradients(0), here[0])
+"""
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_workers_of_a_data_loader_call_after_threads_ran_in_their_parent(start, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(WORKERS)
+    command = [sys.executable, script, start]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    assert run.returncode == 0, run.stderr

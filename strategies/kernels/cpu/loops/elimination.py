@@ -33,14 +33,21 @@ _NARROW = 48
 def reverse_elimination(task: Task) -> None:
     """Overwrite the cotangent of packed factors by the gradient of A, given their conjugate."""
     factors, inverse_order, bars = matrices(task, 0), integers(task, 1), matrices(task, 2)
-    scratch = np.empty((4, _NARROW, _NARROW), factors.dtype)
+    scratch = scratch_of_blocks(factors)
     for matrix in single_matrices(task):
-        _reverse(factors[matrix], bars[matrix].T, scratch)
-        _permute_columns(bars[matrix].T, inverse_order[matrix])
+        reverse(factors[matrix], bars[matrix].T, scratch)
+        permute_columns(bars[matrix].T, inverse_order[matrix])
 
 
 @compiled
-def _reverse(F: Array, T: Array, scratch: Array) -> None:
+def scratch_of_blocks(like: Array) -> Array:
+    """What `reverse` works in."""
+    return np.empty((4, _NARROW, _NARROW), like.dtype)
+
+
+@compiled
+def reverse(F: Array, T: Array, scratch: Array) -> None:
+    """Overwrite the transposed cotangent by that of the matrix whose factors F is the conjugate of."""
     k = min(F.shape)
     for start in range((k - 1) // _WIDE * _WIDE, -1, -_WIDE):
         stop = min(start + _WIDE, k)
@@ -115,7 +122,8 @@ def _reverse_small(F: Array, T: Array, scratch: Array) -> None:
     for j in range(width - 1, -1, -1):
         for c in range(j + 1, width):
             u[c] = f[j, c]
-        below[:] = t[:, j]
+        for r in range(_NARROW):
+            below[r] = t[r, j]
         for c in range(j + 1, width):
             column, multiple = t[:, c], f[c, j]
             product = F.dtype.type(0)
@@ -132,19 +140,27 @@ def _reverse_small(F: Array, T: Array, scratch: Array) -> None:
 
 
 @compiled
-def _permute_columns(T: Array, order: Array) -> None:
-    """In place, cycle by cycle: column i of the result is column `order[i]`."""
+def permute_columns(T: Array, order: Array) -> None:
+    """In place, cycle by cycle: column i of the result is column `order[i]`.
+
+    Rows are copied by loops: of one slice assigned to another Numba compiles the error messages, too,
+    which takes seconds.
+    """
     rows, columns = T.shape
     is_done = np.zeros(columns, np.bool_)
     kept = np.empty(rows, T.dtype)
     for first in range(columns):
         if is_done[first] or order[first] == first:
             continue
-        kept[:] = T[:, first]
+        for r in range(rows):
+            kept[r] = T[r, first]
         target = first
         while order[target] != first:
-            T[:, target] = T[:, order[target]]
+            source = order[target]
+            for r in range(rows):
+                T[r, target] = T[r, source]
             is_done[target] = True
-            target = order[target]
-        T[:, target] = kept
+            target = source
+        for r in range(rows):
+            T[r, target] = kept[r]
         is_done[target] = True

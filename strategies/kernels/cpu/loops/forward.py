@@ -29,10 +29,12 @@ from strategies.kernels.cpu.loops.grouped import (
     gather,
     identity,
     scatter,
+    side_by_side,
     solve_unit_lower,
     solve_upper,
     solve_upper_adjoint,
     swap,
+    swap_columns,
     zeros,
 )
 
@@ -156,7 +158,7 @@ def inv(task: Task) -> None:
                         for lane in range(lanes):
                             Y[r, c, lane] -= F[r, i, lane] * Y[i, c, lane]
             solve_upper(F, Y)
-            swap(Y.transpose(1, 0, 2), swaps, start, False)  # Y ← Y Pᵀ
+            swap_columns(Y, swaps, start)
             scatter(Y, result, start)
         else:
             result[start : start + lanes] = np.nan
@@ -308,12 +310,10 @@ def lstsq(task: Task) -> None:
     """X = A⁺B of tall A and σ_n if no diagonal entry of R is zero, R and reflectors, their scales."""
     A, B, X = matrices(task, 0), matrices(task, 1), matrices(task, 2)
     reflectors, scales_result, smallest = matrices(task, 3), numbers(task, 4), reals(task, 5)
-    m, n = A.shape[1:]
-    k = B.shape[2]
+    n = A.shape[2]
     lanes = group_size(task)
     for start in groups(task):
-        F = np.empty((m, n + k, lanes), A.dtype)
-        F[:, :n], F[:, n:] = gather(A, start, lanes), gather(B, start, lanes)
+        F = side_by_side(A, B, start, lanes)
         scales = np.empty((n, lanes), F.dtype)
         _reflect(F, scales)
         scatter(F[:, :n], reflectors, start)

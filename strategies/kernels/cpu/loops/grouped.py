@@ -31,6 +31,19 @@ def gather(source: Array, start: int, lanes: int) -> Array:
 
 
 @compiled
+def side_by_side(left: Array, right: Array, start: int, lanes: int) -> Array:
+    """A group of matrices [A B]."""
+    A, B = gather(left, start, lanes), gather(right, start, lanes)
+    m, n, _ = A.shape
+    group = np.empty((m, n + B.shape[1], lanes), A.dtype)
+    for r in range(m):
+        for c in range(group.shape[1]):
+            for lane in range(lanes):
+                group[r, c, lane] = A[r, c, lane] if c < n else B[r, c - n, lane]
+    return group
+
+
+@compiled
 def scatter(group: Array, target: Array, start: int) -> None:
     """Back to where `gather` takes a group from."""
     count, rows, columns = target.shape
@@ -116,6 +129,20 @@ def swap(group: Array, swaps: Array, start: int, adjoint: bool) -> None:
             if j != i:
                 for c in range(columns):
                     group[i, c, lane], group[j, c, lane] = group[j, c, lane], group[i, c, lane]
+
+
+@compiled
+def swap_columns(group: Array, swaps: Array, start: int) -> None:
+    """Y ← Y Pᵀ, of LAPACK pivots."""
+    count, n = swaps.shape
+    rows, _, lanes = group.shape
+    for lane in range(lanes):
+        of_matrix = swaps[min(start + lane, count - 1)]
+        for i in range(n - 1, -1, -1):
+            j = of_matrix[i] - 1
+            if j != i:
+                for r in range(rows):
+                    group[r, i, lane], group[r, j, lane] = group[r, j, lane], group[r, i, lane]
 
 
 @compiled

@@ -1,0 +1,109 @@
+"""Compile the kernels ahead of calls."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import itertools
+import pkgutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+
+import torch
+
+from strategies.kernels.cpu import compilation
+from strategies.kernels.cpu.kernel import IS_COMPILED
+
+__all__ = ["warmup"]
+
+_Loop = tuple[str, torch.dtype]
+
+_DTYPES = (torch.float32, torch.float64, torch.complex64, torch.complex128)
+
+_OF_INTEGERS = {"inspection.inverse_order"}
+"""Loops that read no numbers: `CPUKernel` calls them for float64, whatever the matrices are of."""
+
+_WORTH_A_PROCESS = 8
+"""Loops that take as long to compile as a process takes to start."""
+
+
+def warmup(dtypes: Sequence[torch.dtype] = _DTYPES) -> list[str]:
+    """Compile all kernels for the CPU, or load those that are kept, so that no call waits for one.
+
+    It takes a minute of a core for each dtype, in as many processes as torch uses threads, and some
+    seconds if all are kept. The code goes to the user's cache folder, or `$BACKWARD_STRATEGIES_CACHE`.
+
+    Args:
+        dtypes: of the matrices; by default all four.
+
+    Returns:
+        What was not kept and has been compiled: names of kernels with a dtype.
+
+    Raises:
+        ValueError: a dtype is none of the four.
+
+    Example:
+        >>> import strategies
+        >>> strategies.warmup([])
+        []
+    """
+    for dtype in dtypes:
+        if dtype not in _DTYPES:
+            raise ValueError(f"kernels take {', '.join(map(str, _DTYPES))}, not {dtype}")
+    loops = list(_loops(dtypes)) if IS_COMPILED else []
+    missing = [loop for loop in loops if not compilation.is_kept(*loop)]
+    _compile_in_processes(missing)
+    for loop in loops:
+        compilation.entry(*loop)
+    return [_told(loop) for loop in missing]
+
+
+def _loops(dtypes: Sequence[torch.dtype]) -> Iterator[_Loop]:
+    """All that `compilation.entry` may be asked for: dtype by dtype, and in each module by module."""
+    from strategies.kernels.cpu import blas, loops
+
+    names = []
+    for found in pkgutil.iter_modules(loops.__path__):
+        module = importlib.import_module(f"{loops.__name__}.{found.name}")
+        of_blas = (getattr(blas, name) for name in blas.__all__)
+        if not blas.IS_AVAILABLE and any(each in vars(module).values() for each in of_blas):
+            continue
+        for name, function in vars(module).items():
+            is_loop = inspect.isfunction(function) and function.__module__ == module.__name__
+            if is_loop and list(inspect.signature(function).parameters) == ["task"]:
+                names.append(f"{found.name}.{name}")
+    for dtype in dtypes:
+        yield from ((name, dtype) for name in names if name not in _OF_INTEGERS)
+    if dtypes:
+        yield from ((name, torch.float64) for name in _OF_INTEGERS)
+
+
+def _compile_in_processes(loops: Sequence[_Loop]) -> None:
+    """Leaves the code in the user's folder; what a process does not get done is left out.
+
+    Neighbours share parts, which a process compiles once: each gets a stretch.
+    """
+    count = min(torch.get_num_threads(), len(loops) // _WORTH_A_PROCESS)
+    if count < 2:
+        return
+    ends = [len(loops) * i // count for i in range(count + 1)]
+    command = [sys.executable, "-c", f"from {__name__} import _compile; _compile()"]
+    processes = [
+        subprocess.Popen([*command, *map(_told, loops[a:b])], stderr=subprocess.DEVNULL)
+        for a, b in itertools.pairwise(ends)
+    ]
+    for process in processes:
+        process.wait()
+
+
+def _told(loop: _Loop) -> str:
+    name, dtype = loop
+    return f"{name} {str(dtype).removeprefix('torch.')}"
+
+
+def _compile() -> None:
+    """The loops that the arguments of the process tell."""
+    for argument in sys.argv[1:]:
+        name, dtype = argument.split()
+        compilation.entry(name, getattr(torch, dtype))

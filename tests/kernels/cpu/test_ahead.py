@@ -1,0 +1,87 @@
+"""What is compiled ahead of calls: all, in processes where that is worth it, and only once."""
+
+import importlib
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from strategies import warmup
+from strategies.kernels import cpu
+from strategies.kernels.cpu import ahead, compilation
+from strategies.kernels.cpu.kernel import CPUKernel
+
+
+@pytest.fixture
+def _two_loops(monkeypatch):
+    """That compile in a moment, in two processes."""
+    names = "condition.has_grown", "inspection.inverse_order"
+    loops = [(name, torch.float64) for name in names]
+    monkeypatch.setattr(ahead, "_loops", lambda _: iter(loops))
+    monkeypatch.setattr(ahead, "_WORTH_A_PROCESS", 1)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+
+
+@pytest.fixture
+def _as_in_a_new_process(monkeypatch, tmp_path):
+    monkeypatch.setenv("BACKWARD_STRATEGIES_CACHE", str(tmp_path))
+    _forget()
+    yield
+    _forget()
+
+
+def _forget():
+    compilation.entry.cache_clear()
+    compilation._folder.cache_clear()
+
+
+@pytest.mark.usefixtures("_as_in_a_new_process", "_two_loops")
+def test_what_was_not_kept_is_compiled_by_other_processes_and_told(monkeypatch, tmp_path):
+    monkeypatch.setattr(compilation, "_write", lambda *_: pytest.fail("compiled here"))
+    told = ["condition.has_grown float64", "inspection.inverse_order float64"]
+    assert warmup() == told
+    assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == 2
+    assert warmup() == []
+
+
+@pytest.mark.usefixtures("_as_in_a_new_process", "_two_loops")
+def test_what_other_processes_do_not_get_done_is_compiled_here(monkeypatch):
+    monkeypatch.setattr(sys, "executable", "false")
+    assert len(warmup()) == 2
+    assert all(compilation.is_kept(*loop) for loop in ahead._loops(()))
+
+
+def test_every_kernel_is_among_the_loops():
+    loops = {name for name, _ in ahead._loops([torch.float32])}
+    for module in pkgutil.iter_modules(cpu.__path__):
+        for found in vars(importlib.import_module(f"{cpu.__name__}.{module.name}")).values():
+            if isinstance(found, CPUKernel):
+                assert found._loop in loops
+
+
+def test_a_loop_over_integers_is_compiled_for_the_dtype_that_calls_ask_for():
+    loops = list(ahead._loops([torch.complex64]))
+    dtypes = {dtype for name, dtype in loops if name == "inspection.inverse_order"}
+    assert dtypes == {torch.float64}
+    assert {dtype for name, dtype in loops if name != "inspection.inverse_order"} == {
+        torch.complex64
+    }
+
+
+def test_other_dtypes_are_refused_by_name():
+    with pytest.raises(ValueError, match=r"not torch\.float16"):
+        warmup([torch.float16])
+
+
+def test_where_nothing_may_be_compiled_nothing_is():
+    code = "import strategies; print(strategies.warmup())"
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout.strip() == "[]"
