@@ -8,17 +8,19 @@ from typing import TypeVar
 
 import torch
 from torch import Tensor
-from torch._compile import _disable_dynamo
 
 from strategies import policy, registry
-from strategies.errors import LinAlgError
+from strategies.errors import LinAlgError, UnsupportedError
 from strategies.interface import Strategy
 from strategies.policy_file import Question
 
 __all__ = [
     "StrategyChoice",
+    "are_matrices",
+    "are_of_kind",
     "choose",
     "first_that_can",
+    "name_of",
     "question",
 ]
 
@@ -53,38 +55,70 @@ def choose(
     """
     if not isinstance(choice, str | Strategy):
         raise TypeError(f"strategy= takes a name or a Strategy, not {type(choice).__name__}")
-    if not _are_matrices(A, square) or (rhs and not _is_of_kind(A, *rhs)):
+    if not are_matrices(A, square) or (rhs and not are_of_kind(A, *rhs)):
         return (registry.get(policy.BASELINE),)
     if isinstance(choice, Strategy):
         return (choice,)
     if choice != "auto":
         return (registry.get(choice),)
-    if torch.compiler.is_compiling():
-        return _measured_default_uncompiled(operation, A, rhs, any_rank)
-    return _measured_default(operation, A, rhs, any_rank)
+    return policy.candidates(*question(operation, A, *rhs), any_rank=any_rank)
 
 
-def _are_matrices(A: object, square: bool) -> bool:
+def are_matrices(A: object, square: bool = False) -> bool:
+    """Whether A is a batch of matrices that LAPACK takes.
+
+    Example:
+        >>> are_matrices(torch.ones(2, 3)), are_matrices(torch.ones(2, 3), square=True)
+        (True, False)
+    """
     return (
         isinstance(A, Tensor)
         and A.dtype in _DTYPES
         and A.ndim > 1
         and not (square and A.shape[-2] != A.shape[-1])
-        and not A.is_meta
     )
 
 
-def _is_of_kind(A: Tensor, B: object) -> bool:
+def are_of_kind(A: Tensor, B: object) -> bool:
+    """Whether B is a tensor that goes with A.
+
+    Example:
+        >>> are_of_kind(torch.ones(1, 1), torch.ones(1, dtype=torch.float64))
+        False
+    """
     return isinstance(B, Tensor) and B.dtype == A.dtype and B.device == A.device
 
 
-def _measured_default(
-    operation: str, A: Tensor, rhs: tuple[Tensor, ...], any_rank: bool
-) -> tuple[Strategy, ...]:
-    return policy.candidates(*question(operation, A, *rhs), any_rank=any_rank)
+def name_of(strategy: StrategyChoice) -> str:
+    """How an operator is told the strategy.
+
+    Raises:
+        StrategyNotFoundError: no strategy has that name.
+        TypeError: it is no strategy.
+        UnsupportedError: it is a strategy that is not registered, which a graph cannot hold.
+
+    Example:
+        >>> name_of(registry.get("qr_pinv"))
+        'qr_pinv'
+    """
+    if isinstance(strategy, str):
+        return "auto" if strategy == "auto" else registry.get(strategy).name
+    if not isinstance(strategy, Strategy):
+        raise TypeError(f"strategy= takes a name or a Strategy, not {type(strategy).__name__}")
+    if strategy.name in registry.available():
+        registered = registry.get(strategy.name)
+        if type(registered) is type(strategy):
+            return registered.name
+    raise UnsupportedError(
+        f"a compiled or exported call holds a strategy by its name, and {strategy!r} is not registered; "
+        "a package registers it by an entry point, `strategies.use` takes it around a call by 'auto', "
+        "and torch.compiler.disable keeps a function from being compiled"
+    )
 
 
-_measured_default_uncompiled = _disable_dynamo(_measured_default)
+# Dynamo then calls it while it traces, and takes what it returns as a constant. The public
+# torch.compiler.assume_constant_result sets the same mark, but imports Dynamo, which takes a second.
+vars(name_of)["_dynamo_marked_constant"] = True
 
 
 def question(operation: str, A: Tensor, *rhs: Tensor) -> Question:

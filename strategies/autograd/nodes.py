@@ -18,7 +18,6 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor
-from torch._compile import _disable_dynamo
 from torch.autograd import forward_ad
 
 from strategies.autograd.copies import with_own_memory, with_own_tangent, without_tangents
@@ -38,8 +37,6 @@ def run(rule: Rule, strategy: Strategy, *inputs: Tensor) -> Tensors:
         torch.linalg.LinAlgError: naming operation, strategy and batch index of a matrix that is
             singular where full rank is required.
     """
-    if torch.compiler.is_compiling():
-        return _run_uncompiled(rule, strategy, *inputs)
     call = _Call(rule, strategy)
     outputs: Tensors
     if _is_transformed():
@@ -49,14 +46,6 @@ def run(rule: Rule, strategy: Strategy, *inputs: Tensor) -> Tensors:
     else:
         outputs = call.forward(inputs)
     return outputs[: call.number_of_outputs]
-
-
-# Unlike torch.compiler.disable this imports torch._dynamo, which takes a second, only when called.
-@_disable_dynamo
-def _run_uncompiled(rule: Rule, strategy: Strategy, *inputs: Tensor) -> Tensors:
-    # Ranks decide at run time what is computed, so the compiler is given an opaque eager call; it
-    # compiles what stands before and after, and the gradient is the eager one.
-    return run(rule, strategy, *inputs)
 
 
 @dataclasses.dataclass

@@ -24,6 +24,7 @@ from strategies.formulas import smooth_det
 from strategies.formulas.powers_of_two import split, times_power_of_two
 from strategies.interface import Saved, Strategy
 from strategies.operations.record import Operation
+from strategies.operations.traced import traceable
 
 if TYPE_CHECKING:
     from strategies.exact.balls import Matrix
@@ -195,6 +196,7 @@ def _with_hard(
     return gradient.masked_fill((difficulty == NOT_FINITE)[..., None, None], torch.nan)
 
 
+@traceable
 def det(A: Tensor, *, strategy: StrategyChoice = "auto") -> Tensor:
     """The determinant of each matrix of a batch.
 
@@ -222,6 +224,7 @@ def det(A: Tensor, *, strategy: StrategyChoice = "auto") -> Tensor:
     return run(_Det(), chosen, A)[0]
 
 
+@traceable
 def slogdet(A: Tensor, *, strategy: StrategyChoice = "auto") -> SlogdetResult:
     """The sign and the logarithm of the absolute value of each determinant.
 

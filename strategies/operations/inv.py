@@ -18,6 +18,7 @@ from strategies.formulas import solve as formula
 from strategies.interface import Saved, Strategy
 from strategies.operations.homogeneous import Homogeneous
 from strategies.operations.record import Operation
+from strategies.operations.traced import traceable
 from strategies.pseudo_inverse import PseudoInverse
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class _Inv(Homogeneous):
         return (formula.inv_jvp(Dense.of_any_rank(at.matrix, at.result), only(tangents)),)
 
 
+@traceable
 def inv(A: Tensor, *, strategy: StrategyChoice = "auto") -> Tensor:
     """A⁻¹ of each matrix of a batch.
 

@@ -25,6 +25,7 @@ from strategies.interface import Saved, Strategy, Tolerance, settled
 from strategies.operations.homogeneous import Homogeneous, times_power_of_two
 from strategies.operations.pinv import pinv
 from strategies.operations.record import Operation, Shape
+from strategies.operations.traced import traceable
 from strategies.policy import BASELINE
 from strategies.pseudo_inverse import PseudoInverse
 
@@ -112,6 +113,7 @@ def _singular_values(inverse: PseudoInverse, like: Tensor) -> Tensor:
     return inverse.singular_values
 
 
+@traceable
 def lstsq(
     A: Tensor,
     B: Tensor,
@@ -157,7 +159,7 @@ def lstsq(
 def _lstsq(
     chosen: Strategy, A: Tensor, B: Tensor, rcond: float | None, driver: str | None
 ) -> LstsqResult:
-    if chosen.forward_is_differentiable or not _fit(A, B):
+    if chosen.forward_is_differentiable or not fit(A, B):
         return LstsqResult(*torch.linalg.lstsq(A, B, rcond=rcond, driver=driver))
     if driver is not None:
         raise UnsupportedError(
@@ -188,7 +190,7 @@ def _lstsq_broadcast(chosen: Strategy, A: Tensor, B: Tensor, rcond: float | None
     return LstsqResult(X, residuals, rank[own], values[own] if values.ndim > 1 else values)
 
 
-def _fit(A: Tensor, B: Tensor) -> bool:
+def fit(A: Tensor, B: Tensor) -> bool:
     """Whether B is of vectors, or of matrices in a batch of which each size is that of A or 1."""
     if B.ndim < A.ndim:
         return B.shape == A.shape[:-1]

@@ -25,6 +25,7 @@ from strategies.formulas import lu as formula
 from strategies.interface import Saved, Strategy
 from strategies.operations.homogeneous import is_moderate, largest_entries, times_power_of_two
 from strategies.operations.record import Operation, Shape
+from strategies.operations.traced import traceable
 
 if TYPE_CHECKING:
     from strategies.exact.balls import Matrix
@@ -148,6 +149,7 @@ def _refuse_undecided(rank: Tensor) -> None:
         )
 
 
+@traceable
 def lu_factor(
     A: Tensor, *, pivot: bool = True, strategy: StrategyChoice = "auto"
 ) -> LUFactorResult:
@@ -183,6 +185,7 @@ def lu_factor(
     return LUFactorResult(LU, pivots)
 
 
+@traceable
 def lu_factor_ex(
     A: Tensor,
     *,
@@ -230,6 +233,7 @@ def _raise_for_info(info: Tensor) -> None:
         )
 
 
+@traceable
 def lu(A: Tensor, *, pivot: bool = True, strategy: StrategyChoice = "auto") -> LUResult:
     """The factors of A = P L U with partial pivoting as three matrices.
 

@@ -19,6 +19,7 @@ from strategies.formulas import pinv as formula
 from strategies.interface import Saved, Strategy, Tolerance, settled
 from strategies.operations.homogeneous import Homogeneous, times_power_of_two
 from strategies.operations.record import Operation, Shape
+from strategies.operations.traced import traceable
 from strategies.pseudo_inverse import PseudoInverse
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ class _Pinv(Homogeneous):
         return (formula.jvp(inverse, at.matrix, only(tangents)),)
 
 
+@traceable
 def pinv(
     A: Tensor,
     *,

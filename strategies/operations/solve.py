@@ -18,6 +18,7 @@ from strategies.formulas import solve as formula
 from strategies.interface import Saved, Strategy
 from strategies.operations.homogeneous import Homogeneous
 from strategies.operations.record import Operation
+from strategies.operations.traced import traceable
 from strategies.pseudo_inverse import PseudoInverse
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class _Solve(Homogeneous):
         return (torch.linalg.solve(at.matrix, formula.rhs_tangent(at.result, *tangents)),)
 
 
+@traceable
 def solve(A: Tensor, B: Tensor, *, left: bool = True, strategy: StrategyChoice = "auto") -> Tensor:
     """The X with A X = B, or X A = B where `left` is False; A square and nonsingular.
 

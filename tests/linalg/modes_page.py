@@ -70,7 +70,8 @@ none. This is the run of PyTorch {torch}.
 - *backward of backward*, *forward over backward*: `gradgradcheck` of the same;
 - *vmap*: equals the batched call, per-sample gradients too;
 - *torch.func*: `jacrev`, `jacfwd` and `hessian` agree, `vjp` and `jvp` satisfy the adjoint identity;
-- *compile*: `torch.compile` by its default backend gives the eager gradient to rounding;
+- *compile*: `torch.compile` with `fullgraph=True`, by its default backend, gives the eager gradient to
+  rounding;
 - *checkpoint*: both kinds; *saved-tensor hooks*: all that is kept passes them;
 - *views*: non-contiguous and expanded inputs; *inference*: `inference_mode`, and inputs that
   require no gradient."""

@@ -1,0 +1,113 @@
+"""Derivatives of eager functions inside an operator, below what autograd sees of it."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from strategies.autograd.rule import Tensors
+
+__all__ = ["derivative", "eager_mode"]
+
+Function = Callable[..., Tensors]
+
+
+@contextlib.contextmanager
+def eager_mode(*, grad: bool) -> Iterator[None]:
+    """What an operator runs in has no autograd, and if compiled takes conjugate views for the tensors.
+
+    Example:
+        >>> with eager_mode(grad=False):
+        ...     torch.is_grad_enabled()
+        False
+    """
+    with torch._C._ForceDispatchKeyGuard(*_usual_keys()), torch.set_grad_enabled(grad):
+        yield
+
+
+@functools.cache
+def _usual_keys() -> tuple[Any, Any]:
+    """What the dispatcher has switched on and off where nothing has changed it: in a new thread."""
+    with ThreadPoolExecutor(1) as thread:
+        return (
+            thread.submit(torch._C._dispatch_tls_local_include_set).result(),
+            thread.submit(torch._C._dispatch_tls_local_exclude_set).result(),
+        )
+
+
+def derivative(
+    kinds: Sequence[str],
+    function: Function,
+    operands: Sequence[Tensor],
+    flags: Sequence[Sequence[bool]],
+) -> Tensors:
+    """The derivative of a function, "backward" or "forward", or of its derivative, and so on.
+
+    Args:
+        kinds: of the derivatives, the first of them that of the function.
+        function: of tensors, in eager mode.
+        operands: of the function, and cotangents or tangents for one derivative after the other.
+        flags: for each derivative, which operands have gradients, or are given tangents.
+
+    Example:
+        >>> at, cotangent = torch.tensor(3.0), torch.tensor(1.0)
+        >>> derivative(["backward"], lambda x: (x**2,), [at, cotangent], [[True]])
+        (tensor(6.),)
+    """
+    if tuple(kinds) == ("backward",):
+        return _gradients(function, operands, *flags)
+    for kind, needed in zip(kinds, flags, strict=True):
+        function = {"backward": _pullback, "forward": _pushforward}[kind](function, needed)
+    # Forward mode writes tangents in the layout of the values, which expanded ones have no room for.
+    return function(*(each.detach().contiguous() for each in operands))
+
+
+def _gradients(function: Function, operands: Sequence[Tensor], needed: Sequence[bool]) -> Tensors:
+    """By autograd, which costs less than transforms of torch.func do."""
+    count = len(needed)
+    pairs = zip(operands[:count], needed, strict=True)
+    inputs = [operand.detach().requires_grad_(need) for operand, need in pairs]
+    found = zip(function(*inputs), operands[count:], strict=True)
+    outputs, cotangents = zip(*(pair for pair in found if pair[0].requires_grad), strict=True)
+    wanted = [each for each in inputs if each.requires_grad]
+    return torch.autograd.grad(outputs, wanted, cotangents, materialize_grads=True)
+
+
+def _pullback(function: Function, needed: Sequence[bool]) -> Function:
+    def pulled_back(*operands: Tensor) -> Tensors:
+        some, values, cotangents = _of_some(function, needed, operands)
+        gradients: Tensors = torch.func.vjp(some, *values)[1](cotangents)
+        return gradients
+
+    return pulled_back
+
+
+def _pushforward(function: Function, needed: Sequence[bool]) -> Function:
+    def pushed_forward(*operands: Tensor) -> Tensors:
+        some, values, tangents = _of_some(function, needed, operands)
+        results: Tensors = torch.func.jvp(some, values, tangents)[1]
+        return results
+
+    return pushed_forward
+
+
+def _of_some(
+    function: Function, needed: Sequence[bool], operands: Tensors
+) -> tuple[Function, Tensors, Tensors]:
+    """A function as one of those operands that are flagged, these, and what else was given."""
+    count = len(needed)
+    flagged = [i for i, need in enumerate(needed) if need]
+
+    def of_flagged(*values: Tensor) -> Tensors:
+        arguments = list(operands[:count])
+        for i, value in zip(flagged, values, strict=True):
+            arguments[i] = value
+        return tuple(function(*arguments))
+
+    return of_flagged, tuple(operands[i] for i in flagged), operands[count:]

@@ -1,0 +1,319 @@
+"""What stands for the functions of this package where tensors have no values: calls of operators.
+
+Below each `torch.library` operator is the function in the form for such a call: it does by shapes what
+the other does by values. Calls that are not for a strategy are left to PyTorch, whose errors say why.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import torch
+from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
+from torch._subclasses.functional_tensor import FunctionalTensor
+from torch.compiler import is_compiling
+
+from strategies.autograd.choice import StrategyChoice, are_matrices, are_of_kind, name_of
+from strategies.autograd.operators import Operator
+from strategies.autograd.rule import Tensors
+from strategies.interface import Strategy, Tolerance
+from strategies.policy import BASELINE
+
+if TYPE_CHECKING:
+    from strategies.operations.det import SlogdetResult
+    from strategies.operations.lstsq import LstsqResult
+    from strategies.operations.lu import LUFactorExResult, LUFactorResult, LUResult
+
+__all__ = ["traceable"]
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+_EAGER: dict[str, Callable[..., Any]] = {}
+"""What the operators compute by: the functions by name, before they are decorated."""
+
+_SYMBOLIC = FakeTensor, FunctionalTensor
+
+
+def traceable(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """The function, and where its matrix has no values, what stands for it here by its name.
+
+    Example:
+        >>> from strategies import linalg
+        >>> linalg.pinv(torch.empty(5, 3, device="meta")).shape
+        torch.Size([3, 5])
+    """
+    name = function.__name__
+    traced: Callable[Parameters, Result] = globals()[f"_{name}"]
+    _EAGER[name] = function
+
+    @functools.wraps(function)
+    def by_values_or_shapes(*arguments: Parameters.args, **options: Parameters.kwargs) -> Result:
+        A = arguments[0] if arguments else options.get("A")
+        if is_compiling() or type(A) in _SYMBOLIC or (isinstance(A, Tensor) and A.is_meta):
+            return traced(*arguments, **options)
+        return function(*arguments, **options)
+
+    return by_values_or_shapes
+
+
+# inv
+
+
+def _inv(A: Tensor, *, strategy: StrategyChoice = "auto") -> Tensor:
+    if not are_matrices(A, square=True):
+        return torch.linalg.inv(A)
+    return _INV(A, name_of(strategy))[0]
+
+
+_INV = Operator(
+    "inv",
+    ["A"],
+    "",
+    lambda A, strategy: (_EAGER["inv"](A, strategy=strategy),),
+    lambda A: (A.new_empty(A.shape),),
+    any_rank=True,
+)
+
+
+# solve
+
+
+def _solve(A: Tensor, B: Tensor, *, left: bool = True, strategy: StrategyChoice = "auto") -> Tensor:
+    if not (are_matrices(A, square=True) and are_of_kind(A, B)):
+        return torch.linalg.solve(A, B, left=left)
+    return _SOLVE(A, B, left, name_of(strategy))[0]
+
+
+_SOLVE = Operator(
+    "solve",
+    ["A", "B"],
+    "bool left",
+    lambda A, B, left, strategy: (_EAGER["solve"](A, B, left=left, strategy=strategy),),
+    lambda A, B, left: (B.new_empty(torch.linalg.solve(A, B, left=left).shape),),
+    any_rank=True,
+)
+
+
+# det and slogdet
+
+
+def _det(A: Tensor, *, strategy: StrategyChoice = "auto") -> Tensor:
+    if not are_matrices(A, square=True):
+        return torch.linalg.det(A)
+    return _DET(A, name_of(strategy))[0]
+
+
+def _slogdet(A: Tensor, *, strategy: StrategyChoice = "auto") -> SlogdetResult:
+    from strategies.operations.det import SlogdetResult
+
+    if not are_matrices(A, square=True):
+        return SlogdetResult(*torch.linalg.slogdet(A))
+    return SlogdetResult(*_SLOGDET(A, name_of(strategy)))
+
+
+_DET = Operator(
+    "det",
+    ["A"],
+    "",
+    lambda A, strategy: (_EAGER["det"](A, strategy=strategy),),
+    lambda A: (A.new_empty(A.shape[:-2]),),
+)
+_SLOGDET = Operator(
+    "slogdet",
+    ["A"],
+    "",
+    lambda A, strategy: _EAGER["slogdet"](A, strategy=strategy),
+    lambda A: (
+        A.new_empty(A.shape[:-2]),
+        A.new_empty(A.shape[:-2], dtype=A.dtype.to_real()),
+    ),
+    outputs=2,
+    differentiable=2,
+    measured_as="det",
+)
+
+
+# LU, of which there is one operator
+
+
+def _lu_factor(
+    A: Tensor, *, pivot: bool = True, strategy: StrategyChoice = "auto"
+) -> LUFactorResult:
+    from strategies.operations.lu import LUFactorResult
+
+    if not are_matrices(A):
+        return LUFactorResult(*torch.linalg.lu_factor(A, pivot=pivot))
+    return LUFactorResult(*_LU_FACTOR_EX(A, pivot, True, name_of(strategy))[:2])
+
+
+def _lu_factor_ex(
+    A: Tensor,
+    *,
+    pivot: bool = True,
+    check_errors: bool = False,
+    strategy: StrategyChoice = "auto",
+) -> LUFactorExResult:
+    from strategies.operations.lu import LUFactorExResult
+
+    if not are_matrices(A):
+        return LUFactorExResult(
+            *torch.linalg.lu_factor_ex(A, pivot=pivot, check_errors=check_errors)
+        )
+    return LUFactorExResult(*_LU_FACTOR_EX(A, pivot, check_errors, name_of(strategy)))
+
+
+def _lu(A: Tensor, *, pivot: bool = True, strategy: StrategyChoice = "auto") -> LUResult:
+    from strategies.operations.lu import LUResult
+
+    if not are_matrices(A):
+        return LUResult(*torch.linalg.lu(A, pivot=pivot))
+    LU, pivots, _ = _LU_FACTOR_EX(A, pivot, False, name_of(strategy))
+    return LUResult(*torch.lu_unpack(LU, pivots, unpack_pivots=pivot))
+
+
+def _lu_factor_ex_eagerly(
+    A: Tensor, pivot: bool, check_errors: bool, strategy: Strategy
+) -> Tensors:
+    return _EAGER["lu_factor_ex"](A, pivot=pivot, check_errors=check_errors, strategy=strategy)
+
+
+def _fake_lu_factor_ex(A: Tensor, _pivot: bool, _check_errors: bool) -> Tensors:
+    *batch, m, n = A.shape
+    pivots = A.new_empty((*batch, min(m, n)), dtype=torch.int32)
+    return A.new_empty(A.shape), pivots, A.new_empty(batch, dtype=torch.int32)
+
+
+_LU_FACTOR_EX = Operator(
+    "lu_factor_ex",
+    ["A"],
+    "bool pivot, bool check_errors",
+    _lu_factor_ex_eagerly,
+    _fake_lu_factor_ex,
+    outputs=3,
+    measured_as="lu_factor",
+)
+
+
+# pinv
+
+
+def _pinv(
+    A: Tensor,
+    *,
+    atol: Tolerance = None,
+    rtol: Tolerance = None,
+    hermitian: bool = False,
+    strategy: StrategyChoice = "auto",
+) -> Tensor:
+    if not are_matrices(A, square=hermitian):
+        return torch.linalg.pinv(A, atol=atol, rtol=rtol, hermitian=hermitian)
+    tolerances = (part for tolerance in (atol, rtol) for part in _number_or_tensor(tolerance))
+    return _PINV(A, *tolerances, hermitian, name_of(strategy))[0]
+
+
+def _number_or_tensor(tolerance: Tolerance) -> tuple[float | None, Tensor | None]:
+    return (None, tolerance) if isinstance(tolerance, Tensor) else (tolerance, None)
+
+
+def _pinv_eagerly(
+    A: Tensor,
+    atol: float | None,
+    atols: Tensor | None,
+    rtol: float | None,
+    rtols: Tensor | None,
+    hermitian: bool,
+    strategy: Strategy,
+) -> Tensors:
+    pinv: Tensor = _EAGER["pinv"](
+        A,
+        atol=atol if atols is None else atols,
+        rtol=rtol if rtols is None else rtols,
+        hermitian=hermitian,
+        strategy=strategy,
+    )
+    return (pinv,)
+
+
+def _fake_pinv(A: Tensor, *tolerances: object) -> Tensors:
+    *batch, m, n = A.shape
+    shapes = [each.shape for each in tolerances if isinstance(each, Tensor)]
+    if shapes and A.numel():
+        batch = [*torch.broadcast_shapes(tuple(batch), *shapes)]
+    return (A.new_empty(*batch, n, m),)
+
+
+_PINV = Operator(
+    "pinv",
+    ["A"],
+    "float? atol, Tensor? atols, float? rtol, Tensor? rtols, bool hermitian",
+    _pinv_eagerly,
+    _fake_pinv,
+    any_rank=True,
+)
+
+
+# lstsq
+
+
+def _lstsq(
+    A: Tensor,
+    B: Tensor,
+    rcond: float | None = None,
+    *,
+    driver: str | None = None,
+    strategy: StrategyChoice = "auto",
+) -> LstsqResult:
+    """Residuals are there wherever m > n, singular values nowhere: ranks are not known here."""
+    from strategies.operations.lstsq import LstsqResult
+
+    if not (are_matrices(A) and are_of_kind(A, B)):
+        return LstsqResult(*torch.linalg.lstsq(A, B, rcond=rcond, driver=driver))
+    if driver is not None and strategy == "auto":
+        strategy = BASELINE
+    X, rank = _LSTSQ(A, B, rcond, driver, name_of(strategy))
+    none = X.new_empty(0, dtype=X.real.dtype)
+    if A.shape[-2] <= A.shape[-1]:
+        return LstsqResult(X, none, rank, none)
+    is_vector = B.ndim < A.ndim
+    rhs, columns = (each.unsqueeze(-1) if is_vector else each for each in (B, X))
+    return LstsqResult(X, (rhs - A @ columns).abs().square().sum(-2), rank, none)
+
+
+def _lstsq_eagerly(
+    A: Tensor, B: Tensor, rcond: float | None, driver: str | None, strategy: Strategy
+) -> Tensors:
+    X, _, rank, _ = _EAGER["lstsq"](A, B, rcond, driver=driver, strategy=strategy)
+    if rank.shape != A.shape[:-2]:  # a driver of PyTorch's for matrices of full rank
+        rank = rank.new_full(A.shape[:-2], min(A.shape[-2:]))
+    return X, rank
+
+
+def _fake_lstsq(A: Tensor, B: Tensor, _rcond: float | None, _driver: str | None) -> Tensors:
+    from strategies.operations.lstsq import fit
+
+    if not fit(A, B):
+        raise RuntimeError(
+            f"linalg.lstsq: B of shape {tuple(B.shape)} does not fit A of shape {tuple(A.shape)}"
+        )
+    own, n = A.shape[:-2], A.shape[-1]
+    rank = A.new_empty(own, dtype=torch.int64)
+    if B.ndim < A.ndim:
+        return B.new_empty(*own, n), rank
+    batch = torch.broadcast_shapes(own, B.shape[:-2])
+    return B.new_empty(*batch, n, B.shape[-1]), rank
+
+
+_LSTSQ = Operator(
+    "lstsq",
+    ["A", "B"],
+    "float? rcond, str? driver",
+    _lstsq_eagerly,
+    _fake_lstsq,
+    outputs=2,
+    any_rank=True,
+)

@@ -1,0 +1,389 @@
+"""Operations where tensors have no values: compiled in one graph, exported, fake and meta."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+import torch
+from operations import OPERATIONS, function, inputs_of
+from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.library import opcheck
+
+import strategies
+from strategies import linalg
+from strategies.operations import Operation
+
+CHOICES = ["auto", *strategies.available()]
+OPERATORS = torch.ops.backward_strategies
+backend_is_usable = pytest.mark.skipif(
+    shutil.which(os.environ.get("CXX", "g++")) is None,
+    reason="PyTorch's default backend needs a C++ compiler",
+)
+
+
+@pytest.fixture(autouse=True)
+def nothing_compiled_before():
+    torch.compiler.reset()
+
+
+def compiled(function, **options):
+    return torch.compile(function, fullgraph=True, backend="aot_eager", **options)
+
+
+def matrices(*batch: int, dtype=torch.float64) -> tuple[Tensor, ...]:
+    """Square A, tall C, and right-hand sides of both."""
+    A = torch.randn(*batch, 3, 3, dtype=dtype) + 3 * torch.eye(3, dtype=dtype)
+    sizes = (5, 3), (3, 2), (5, 2)
+    return A, *(torch.randn(*batch, m, n, dtype=dtype) for m, n in sizes)
+
+
+def every_call(strategy) -> object:
+    """All functions in all their forms, of those matrices."""
+
+    def call(A: Tensor, C: Tensor, B: Tensor, D: Tensor) -> tuple[Tensor, ...]:
+        tolerance = torch.full(A.shape[:-2], 1e-5, dtype=A.real.dtype, device=A.device)
+        least_squares = linalg.lstsq(C, D, strategy=strategy)
+        of_vectors = linalg.lstsq(C, D[..., 0], strategy=strategy)
+        return (
+            linalg.inv(A, strategy=strategy),
+            linalg.solve(A, B, strategy=strategy),
+            linalg.solve(A, B[..., 0], strategy=strategy),
+            linalg.solve(A, B.mT, left=False, strategy=strategy),
+            linalg.det(A, strategy=strategy),
+            *linalg.slogdet(A, strategy=strategy),
+            *linalg.lu_factor(C, strategy=strategy),
+            *linalg.lu_factor_ex(C.mT, strategy=strategy),
+            *linalg.lu(C, strategy=strategy),
+            linalg.pinv(C.mT, strategy=strategy),
+            linalg.pinv(C, atol=1e-5, strategy=strategy),
+            linalg.pinv(C, rtol=tolerance, strategy=strategy),
+            linalg.pinv(A + A.mH, hermitian=True, strategy=strategy),
+            least_squares.solution,
+            least_squares.rank,
+            of_vectors.solution,
+            of_vectors.rank,
+        )
+
+    return call
+
+
+def loss(outputs: tuple[Tensor, ...]) -> Tensor:
+    floats = (each for each in outputs if each.is_floating_point() or each.is_complex())
+    return sum(each.abs().square().sum() for each in floats)
+
+
+def loss_of(call):
+    return lambda *inputs: loss(call(*inputs))
+
+
+def gradients(loss, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    leaves = [each.detach().clone().requires_grad_() for each in inputs]
+    return torch.autograd.grad(loss(*leaves), leaves)
+
+
+@pytest.mark.parametrize("strategy", CHOICES)
+def test_a_graph_without_breaks_has_the_values_and_gradients_of_eager_mode(strategy):
+    call = every_call(strategy)
+    inputs = [each.requires_grad_() for each in matrices(2, dtype=torch.complex128)]
+
+    found, expected = compiled(call)(*inputs), call(*inputs)
+
+    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(
+        torch.autograd.grad(loss(found), inputs), torch.autograd.grad(loss(expected), inputs)
+    )
+
+
+@pytest.mark.slow
+@backend_is_usable
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
+@pytest.mark.parametrize("strategy", CHOICES)
+def test_the_default_backend_gives_the_gradients_of_eager_mode(operation: Operation, strategy: str):
+    call = function(operation, strategy)
+    for dtype in (torch.float32, torch.complex64):  # single matrices in double: docs/modes.md
+        inputs = inputs_of(operation, (4, 4), (3,), dtype)
+        torch.compiler.reset()
+
+        found = gradients(torch.compile(loss_of(call), fullgraph=True), inputs)
+
+        torch.testing.assert_close(found, gradients(loss_of(call), inputs))
+
+
+@pytest.mark.parametrize("strategy", CHOICES)
+def test_an_exported_program_takes_batches_of_any_size(strategy):
+    class Module(torch.nn.Module):
+        def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
+            return every_call(strategy)(*inputs)
+
+    batch = torch.export.Dim("batch")
+    program = torch.export.export(Module(), matrices(4), dynamic_shapes=(({0: batch},) * 4,))
+
+    for size in (4, 7, 1, 0):
+        inputs = matrices(size)
+        torch.testing.assert_close(program.module()(*inputs), every_call(strategy)(*inputs))
+    assert "backward_strategies" in str(program.run_decompositions().graph)
+
+
+@pytest.mark.parametrize("strategy", CHOICES)
+def test_fake_and_meta_tensors_have_the_shapes_of_eager_mode(strategy):
+    call = every_call(strategy)
+    mode = FakeTensorMode()
+    for dtype in (torch.float64, torch.complex64):
+        inputs = matrices(2, dtype=dtype)
+        metas = tuple(each.to("meta") for each in inputs)
+        with mode:
+            fakes = call(*map(mode.from_tensor, inputs))
+
+        for fake, meta, real in zip(fakes, call(*metas), call(*inputs), strict=True):
+            assert fake.shape == meta.shape == real.shape
+            assert fake.dtype == meta.dtype == real.dtype
+        assert [each.shape for each in gradients(loss_of(call), metas)] == [
+            each.shape for each in inputs
+        ]
+
+
+def test_one_graph_serves_matrices_of_all_sizes():
+    def both(A: Tensor, B: Tensor) -> Tensor:
+        return linalg.lstsq(A, B).solution.square().sum() + linalg.pinv(A, rtol=1e-9).sum()
+
+    graphs = []
+
+    def counting(graph, _):
+        graphs.append(graph)
+        return graph
+
+    counted = torch.compile(both, fullgraph=True, backend=counting, dynamic=True)
+    for batch, m, n, k in ((4, 6, 3, 2), (2, 7, 4, 3), (9, 8, 5, 3)):
+        inputs = tuple(torch.randn(batch, m, each, dtype=torch.float64) for each in (n, k))
+        torch.testing.assert_close(gradients(counted, inputs), gradients(both, inputs))
+    assert len(graphs) == 1
+
+
+def test_a_marked_dimension_is_not_fixed_by_any_operation():
+    of_all = loss_of(every_call("auto"))
+    for batch in (3, 4, 7):
+        inputs = [each.requires_grad_() for each in matrices(batch)]
+        for each in inputs:
+            torch._dynamo.mark_dynamic(each, 0)
+        found = torch.autograd.grad(compiled(of_all)(*inputs), inputs)
+        torch.testing.assert_close(found, torch.autograd.grad(of_all(*inputs), inputs))
+
+
+def arguments() -> list[object]:
+    A, C, B, D = (each.requires_grad_() for each in matrices(2))
+    tolerance = torch.full((2,), 1e-9, dtype=torch.float64)
+    _, used = OPERATORS.inv(A, "qr_pinv")
+    calls = {
+        "inv": (A, "auto"),
+        "solve": (A, B, True, "qr_pinv"),
+        "det": (A, "auto"),
+        "slogdet": (A, "native"),
+        "lu_factor_ex": (C, True, False, "blocked_lu"),
+        "pinv": (C, None, None, None, tolerance, False, "auto"),
+        "lstsq": (C, D, None, None, "svd_truncated_pinv"),
+        "solve_backward": ([A, B, B], True, used, [True, True]),
+        "pinv_backward": ([C, C.mT], None, None, 1e-9, None, False, used, [True]),
+        "lstsq_forward": ([C.detach(), D.detach(), C.detach()], None, None, used, [True, False]),
+    }
+    return [pytest.param(name, call, id=name) for name, call in calls.items()]
+
+
+@pytest.mark.parametrize(("name", "call"), arguments())
+def test_torch_finds_no_fault_with_an_operator(name, call):
+    opcheck(getattr(OPERATORS, name).default, call)
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lambda f: torch.func.grad(lambda *inputs: f(*inputs).square().sum()),
+        torch.func.jacrev,
+        torch.func.jacfwd,
+        lambda f: torch.func.hessian(lambda *inputs: f(*inputs).square().sum()),
+        lambda f: torch.func.grad(lambda A, B: torch.func.grad(loss_of_one(f))(A, B).sum()),
+        lambda f: lambda A, B: torch.func.jvp(f, (A, B), (B, A))[1],
+        lambda f: torch.func.vmap(f, in_dims=(0, None)),
+        lambda f: torch.func.vmap(torch.func.grad(loss_of_one(f)), in_dims=(None, 0)),
+    ],
+    ids=["grad", "jacrev", "jacfwd", "hessian", "grad-grad", "jvp", "vmap", "vmap-grad"],
+)
+def test_transforms_inside_a_compiled_function(transform):
+    A, B = matrices(2)[0], matrices(2)[0]
+
+    def call(A: Tensor, B: Tensor) -> Tensor:
+        return linalg.solve(A, B, strategy="qr_pinv")
+
+    transformed = transform(call)
+    torch.testing.assert_close(compiled(transformed)(A, B), transformed(A, B))
+
+
+def loss_of_one(function):
+    return lambda *inputs: function(*inputs).square().sum()
+
+
+def test_vmap_of_batches_that_would_be_broadcast_inside_a_compiled_function():
+    A, C, _, _ = matrices(3)
+    vectors, tolerances = torch.randn(3, 3, dtype=torch.float64), torch.tensor([0.0, 0.9, 2.0])
+
+    def solve(b: Tensor) -> Tensor:
+        return linalg.solve(A, b, strategy="qr_pinv")
+
+    def pinv(one: Tensor) -> Tensor:
+        return linalg.pinv(one, rtol=tolerances, strategy="svd_truncated_pinv")
+
+    for call, mapped in ((solve, vectors), (pinv, C)):
+        one_by_one = torch.stack([call(each) for each in mapped])
+        torch.testing.assert_close(compiled(torch.func.vmap(call))(mapped), one_by_one)
+
+
+def test_vmap_of_the_gradient_of_det_inside_a_compiled_function():
+    A = matrices(4)[0]
+    gradient = torch.func.grad(lambda one: linalg.det(one, strategy="qr_pinv"))
+
+    torch.testing.assert_close(
+        compiled(torch.func.vmap(gradient))(A), torch.stack([gradient(one) for one in A])
+    )
+
+
+def test_what_has_no_operator_says_so():
+    A = matrices()[0]
+    of_third_order = torch.func.jacrev(torch.func.jacrev(torch.func.jacrev(linalg.det)))
+
+    with pytest.raises(Exception, match="eager mode has all orders"):
+        compiled(of_third_order)(A)
+
+
+def test_a_matrix_is_refused_at_run_time_in_the_words_of_eager_mode():
+    singular = torch.zeros(3, 3, requires_grad=True)
+    inverse = compiled(lambda A: 2 * linalg.inv(A, strategy="triangular_solve"))
+    logarithm = compiled(lambda A: 2 * linalg.slogdet(A, strategy="qr_pinv").logabsdet)
+
+    with pytest.raises(torch.linalg.LinAlgError, match="'triangular_solve' needs a matrix of full"):
+        inverse(singular)
+    with pytest.raises(torch.linalg.LinAlgError, match=r"the backward of slogdet: .* has no grad"):
+        logarithm(singular).backward()
+
+
+def test_auto_goes_on_to_a_strategy_that_takes_the_matrix_and_back_by_it():
+    deficient = torch.randn(6, 2, dtype=torch.float64) @ torch.randn(2, 4, dtype=torch.float64)
+    of_pinv = loss_of_one(linalg.pinv)
+
+    torch.testing.assert_close(
+        gradients(compiled(of_pinv), (deficient,)), gradients(of_pinv, (deficient,))
+    )
+
+
+@pytest.mark.parametrize("name", ["qr_pinv", "svd_truncated_pinv"])
+def test_use_around_a_compiled_call_holds_for_its_backward(name):
+    A = matrices()[0].requires_grad_()
+    inverse = compiled(linalg.inv)
+    inverse(A)
+
+    with strategies.use(name):
+        found, expected = inverse(A), linalg.inv(A)
+
+    assert torch.equal(found, expected)
+    of_found, of_expected = (
+        torch.autograd.grad(each.square().sum(), A)[0] for each in (found, expected)
+    )
+    assert torch.equal(of_found, of_expected)
+
+
+def test_a_registered_instance_stands_for_its_name():
+    A = matrices()[0]
+    strategy = strategies.get("qr_pinv")
+
+    found = compiled(lambda A: linalg.inv(A, strategy=strategy))(A)
+
+    assert torch.equal(found, linalg.inv(A, strategy=strategy))
+
+
+@pytest.mark.parametrize(
+    ("choice", "said"),
+    [
+        ("qr_pinw", "there is qr_pinv"),
+        (type("Own", (type(strategies.get("qr_pinv")),), {})(), "is not registered"),
+    ],
+    ids=["unknown", "unregistered"],
+)
+def test_a_choice_that_no_graph_can_hold_is_named(choice, said):
+    with pytest.raises(Exception, match=said):
+        compiled(lambda A: linalg.inv(A, strategy=choice))(matrices()[0])
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda A: linalg.inv(A[:2]), "batches of square matrices"),
+        (lambda A: linalg.pinv(A.long()), "floating"),
+        (lambda A: linalg.solve(A, A[:2]), "Incompatible"),
+        (lambda A: linalg.lstsq(A, A[:2]), "does not fit A of shape"),
+    ],
+    ids=["inv", "pinv", "solve", "lstsq"],
+)
+def test_inputs_that_do_not_fit_are_errors_of_tracing(call, said):
+    with pytest.raises(Exception, match=said):
+        compiled(call)(matrices()[0])
+
+
+def test_residuals_follow_from_shapes_and_singular_values_are_left_out():
+    deficient = torch.ones(4, 2, dtype=torch.float64)
+    B = torch.randn(4, 3, dtype=torch.float64)
+    call = compiled(lambda A, B: linalg.lstsq(A, B, strategy="svd_truncated_pinv"))
+
+    found = call(deficient, B)
+
+    expected = (B - deficient @ found.solution).square().sum(0)
+    torch.testing.assert_close(found.residuals, expected)
+    assert found.rank == 1
+    assert found.singular_values.shape == (0,)
+    assert call(deficient.mT.clone(), B[:2]).residuals.shape == (0,)
+
+
+def test_no_grad_and_inference_mode_around_and_inside():
+    A = matrices()[0].requires_grad_()
+    inverse = compiled(linalg.inv)
+
+    def half(A: Tensor) -> Tensor:
+        with torch.no_grad():
+            constant = linalg.inv(A)
+        return (constant * A).sum()
+
+    with torch.no_grad():
+        assert not inverse(A).requires_grad
+    with torch.inference_mode():
+        torch.testing.assert_close(inverse(A), linalg.inv(A))
+    torch.testing.assert_close(gradients(compiled(half), (A,)), gradients(half, (A,)))
+
+
+def test_permutations_and_pivots_carry_no_gradient():
+    factors = compiled(linalg.lu)(matrices()[0].requires_grad_())
+
+    assert [each.requires_grad for each in factors] == [False, True, True]
+
+
+def test_conjugate_views_are_not_taken_for_their_tensors():
+    A = matrices(dtype=torch.complex128)[0]
+    call = compiled(lambda A: linalg.pinv(A.conj(), strategy="native"))
+
+    torch.testing.assert_close(call(A), torch.linalg.pinv(A.conj()))
+
+
+def test_an_exported_program_runs_where_nothing_else_was_computed(tmp_path):
+    class Module(torch.nn.Module):
+        def forward(self, A: Tensor) -> Tensor:
+            return linalg.inv(A, strategy="qr_pinv")
+
+    torch.export.save(torch.export.export(Module(), matrices()[:1]), tmp_path / "inverse.pt2")
+    code = f"""
+import torch, strategies
+program = torch.export.load({str(tmp_path / "inverse.pt2")!r})
+print(program.module()(2 * torch.eye(3, dtype=torch.float64)).diagonal().tolist())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[0] == "[0.5, 0.5, 0.5]"
