@@ -29,7 +29,7 @@ from strategies.files import UnusableFileError
 from strategies.interface import Strategy
 from strategies.policy_file import Policy, Question, read
 
-__all__ = ["BASELINE", "BY_BACKWARD", "SHIPPED", "candidates", "in_force", "use"]
+__all__ = ["BASELINE", "BY_BACKWARD", "SHIPPED", "candidates", "in_force", "ranked", "use"]
 
 BASELINE = "native"
 """What measurements are compared with."""
@@ -63,10 +63,21 @@ def candidates(
     What is asked is a `Question`, about the operation whose measurements answer. Where it takes
     matrices of any rank, a strategy that refuses deficient rank has a successor.
     """
-    chosen, _ = in_force()
-    if isinstance(chosen, Strategy):
-        return (chosen,)
-    return _ranked(chosen, (operation, m, n, rhs, batch, dtype, device), any_rank)
+    question = (operation, m, n, rhs, batch, dtype, device)
+    return ranked(in_force()[0], question, any_rank=any_rank)
+
+
+def ranked(
+    choice: Policy | Strategy | str, question: Question, *, any_rank: bool
+) -> tuple[Strategy, ...]:
+    """`candidates` of a policy; or the one strategy that was chosen.
+
+    Raises:
+        StrategyNotFoundError: no strategy has that name.
+    """
+    if isinstance(choice, Policy):
+        return _ranked(choice, question, any_rank)
+    return (registry.get(choice) if isinstance(choice, str) else choice,)
 
 
 def in_force() -> tuple[Policy | Strategy, str]:

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from strategies.builtin.batch_last import BatchLast
 from strategies.builtin.blocked_lu import BlockedLU
 from strategies.builtin.explicit_inverse import ExplicitInverse
+from strategies.builtin.fused import Fused
 from strategies.builtin.native import Native
 from strategies.builtin.qr_pinv import QRPinv
 from strategies.builtin.svd_truncated_pinv import SVDTruncatedPinv
@@ -42,6 +43,7 @@ _BUILT_IN: tuple[type[Strategy], ...] = (
     SVDTruncatedPinv,
     BlockedLU,
     BatchLast,
+    Fused,
 )
 
 

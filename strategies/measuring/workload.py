@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from strategies import operations
 from strategies.measuring.case import Case
+from strategies.operations import Operation
 from strategies.policy import BASELINE
 
 Backward = Callable[[], tuple[Tensor, ...]]
@@ -30,7 +32,7 @@ def forward(case: Case, strategy: Any) -> tuple[Tensor, ...]:
         (torch.Size([3, 5]), True)
     """
     record = operations.get(case.operation)
-    return record.outputs(record.function(*case.inputs(), strategy=strategy))
+    return record.outputs(_function(record, strategy)(*case.inputs()))
 
 
 def backward_of(case: Case, strategy: Any) -> Backward:
@@ -54,11 +56,21 @@ def forward_backward_of(case: Case, strategy: Any) -> Backward:
     record, inputs = operations.get(case.operation), case.inputs()
     cotangents = case.cotangents(forward(case, strategy))
 
+    function = _function(record, strategy)
+
     def forward_backward() -> tuple[Tensor, ...]:
-        outputs = record.outputs(record.function(*inputs, strategy=strategy))
+        outputs = record.outputs(function(*inputs))
         return torch.autograd.grad(outputs, inputs, cotangents)
 
     return forward_backward
+
+
+def _function(record: Operation, strategy: Any) -> Callable[..., Any]:
+    """By a strategy; of the baseline, what is called without this package, whose choosing takes time."""
+    if strategy == BASELINE and hasattr(torch.linalg, record.name):
+        native: Callable[..., Any] = getattr(torch.linalg, record.name)
+        return native
+    return functools.partial(record.function, strategy=strategy)
 
 
 def is_affordable(case: Case, strategy: str) -> bool:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from strategies import grids
 from strategies.autograd.choice import StrategyChoice, choose
+from strategies.autograd.lane import FastLane
 from strategies.autograd.nodes import run
 from strategies.autograd.rule import Gradients, Rule, Tensors, only
 from strategies.errors import raise_if_singular
@@ -218,10 +219,17 @@ def det(A: Tensor, *, strategy: StrategyChoice = "auto") -> Tensor:
         >>> A.grad.round(decimals=4).tolist()
         [[4.0, -2.0], [-2.0, 1.0]]
     """
-    (chosen,) = choose(strategy, "det", A, square=True)
+    outputs = _det_lane(strategy, A)
+    if outputs is None:
+        outputs = _general_det(choose(strategy, "det", A, square=True), A)
+    return outputs[0]
+
+
+def _general_det(candidates: tuple[Strategy, ...], A: Tensor) -> Tensors:
+    (chosen,) = candidates
     if chosen.forward_is_differentiable:
-        return torch.linalg.det(A)
-    return run(_Det(), chosen, A)[0]
+        return (torch.linalg.det(A),)
+    return run(_Det(), chosen, A)[:1]
 
 
 @traceable
@@ -245,10 +253,21 @@ def slogdet(A: Tensor, *, strategy: StrategyChoice = "auto") -> SlogdetResult:
         >>> slogdet(torch.tensor([[-1.0]]), strategy="triangular_solve")
         SlogdetResult(sign=tensor(-1.), logabsdet=tensor(0.))
     """
-    (chosen,) = choose(strategy, "det", A, square=True)
+    outputs = _slogdet_lane(strategy, A)
+    if outputs is None:
+        outputs = _general_slogdet(choose(strategy, "det", A, square=True), A)
+    return SlogdetResult(*outputs)
+
+
+def _general_slogdet(candidates: tuple[Strategy, ...], A: Tensor) -> Tensors:
+    (chosen,) = candidates
     if chosen.forward_is_differentiable:
-        return SlogdetResult(*torch.linalg.slogdet(A))
-    return SlogdetResult(*run(_Slogdet(), chosen, A)[:2])
+        return tuple(torch.linalg.slogdet(A))
+    return run(_Slogdet(), chosen, A)[:2]
+
+
+_det_lane = FastLane("det", _general_det, asks="det")
+_slogdet_lane = FastLane("slogdet", _general_slogdet, asks="det")
 
 
 def _exact(problem: Problem) -> tuple[Matrix, ...]:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from strategies import grids
 from strategies.autograd.choice import StrategyChoice, choose, first_that_can
+from strategies.autograd.lane import FastLane
 from strategies.autograd.nodes import run
 from strategies.autograd.rule import Gradients, Tensors, only
 from strategies.factors import Dense
@@ -80,14 +81,23 @@ def inv(A: Tensor, *, strategy: StrategyChoice = "auto") -> Tensor:
         >>> inv(torch.tensor([[4.0]]), strategy="explicit_inverse")
         tensor([[0.2500]])
     """
-    candidates = choose(strategy, "inv", A, square=True, any_rank=True)
-    return first_that_can(candidates, lambda chosen: _inv(chosen, A))
+    outputs = _lane(strategy, A)
+    if outputs is None:
+        outputs = _general(choose(strategy, "inv", A, square=True, any_rank=True), A)
+    return outputs[0]
+
+
+def _general(candidates: tuple[Strategy, ...], A: Tensor) -> Tensors:
+    return (first_that_can(candidates, lambda chosen: _inv(chosen, A)),)
 
 
 def _inv(chosen: Strategy, A: Tensor) -> Tensor:
     if chosen.forward_is_differentiable:
         return torch.linalg.inv(A)
     return run(_Inv(), chosen, A)[0]
+
+
+_lane = FastLane("inv", _general, asks="inv", any_rank=True)
 
 
 def _exact(problem: Problem) -> tuple[Matrix, ...]:

@@ -13,6 +13,7 @@ from torch import Tensor
 from strategies import grids
 from strategies.amplification import lu_amplification
 from strategies.autograd.choice import StrategyChoice, choose
+from strategies.autograd.lane import FastLane
 from strategies.autograd.nodes import run
 from strategies.autograd.rule import Gradients, Rule, Tensors, only
 from strategies.errors import LinAlgError
@@ -178,11 +179,22 @@ def lu_factor(
         >>> LU.tolist(), pivots.tolist()
         ([[4.0, 8.0], [0.0, 2.0]], [2, 2])
     """
-    (chosen,) = choose(strategy, "lu_factor", A)
+    outputs = _lu_factor_lane(strategy, A) if pivot else None
+    if outputs is None:
+        outputs = _general_lu_factor(choose(strategy, "lu_factor", A), A, pivot=pivot)
+    return LUFactorResult(*outputs)
+
+
+def _general_lu_factor(
+    candidates: tuple[Strategy, ...], A: Tensor, *, pivot: bool = True
+) -> Tensors:
+    (chosen,) = candidates
     if chosen.forward_is_differentiable:
-        return LUFactorResult(*torch.linalg.lu_factor(A, pivot=pivot))
-    LU, pivots, *_ = run(_LUFactor(pivot, check_errors=True), chosen, A)
-    return LUFactorResult(LU, pivots)
+        return tuple(torch.linalg.lu_factor(A, pivot=pivot))
+    return run(_LUFactor(pivot, check_errors=True), chosen, A)[:2]
+
+
+_lu_factor_lane = FastLane("lu_factor", _general_lu_factor, asks="lu_factor")
 
 
 @traceable
@@ -212,6 +224,10 @@ def lu_factor_ex(
         >>> lu_factor_ex(torch.zeros(1, 1), strategy="triangular_solve").info
         tensor(1, dtype=torch.int32)
     """
+    outputs = _lu_factor_lane(strategy, A) if pivot else None
+    if outputs is not None:
+        LU, pivots = outputs
+        return LUFactorExResult(LU, pivots, torch.zeros((), dtype=torch.int32))
     (chosen,) = choose(strategy, "lu_factor", A)
     if chosen.forward_is_differentiable:
         return LUFactorExResult(
@@ -257,18 +273,28 @@ def lu(A: Tensor, *, pivot: bool = True, strategy: StrategyChoice = "auto") -> L
         >>> (P @ L @ U).tolist()
         [[0.0, 2.0], [4.0, 8.0]]
     """
-    (chosen,) = choose(strategy, "lu_factor", A)
+    outputs = _lu_lane(strategy, A) if pivot else None
+    if outputs is None:
+        outputs = _general_lu(choose(strategy, "lu_factor", A), A, pivot=pivot)
+    return LUResult(*outputs)
+
+
+def _general_lu(candidates: tuple[Strategy, ...], A: Tensor, *, pivot: bool = True) -> Tensors:
+    (chosen,) = candidates
     if chosen.forward_is_differentiable:
-        return LUResult(*torch.linalg.lu(A, pivot=pivot))
+        return tuple(torch.linalg.lu(A, pivot=pivot))
     LU, _, _, order, *_ = run(_LUFactor(pivot), chosen, A)
     m, n = A.shape[-2:]
     k = min(m, n)
     unit = torch.eye(m, k, dtype=A.dtype, device=A.device)
     L, U = LU[..., :k].tril(-1) + unit, LU[..., :k, :].triu()
     if not pivot:
-        return LUResult(A.new_empty(0), L, U)
+        return A.new_empty(0), L, U
     identity = torch.eye(m, dtype=A.dtype, device=A.device)
-    return LUResult(identity[order], L, U)
+    return identity[order], L, U
+
+
+_lu_lane = FastLane("lu", _general_lu, asks="lu_factor")
 
 
 def _exact(problem: Problem) -> tuple[Matrix, ...]:

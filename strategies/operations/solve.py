@@ -12,6 +12,7 @@ from torch import Tensor
 
 from strategies import grids
 from strategies.autograd.choice import StrategyChoice, choose, first_that_can
+from strategies.autograd.lane import FastLane
 from strategies.autograd.nodes import run
 from strategies.autograd.rule import Gradients, Tensors
 from strategies.formulas import solve as formula
@@ -87,8 +88,18 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, strategy: StrategyChoice =
         >>> solve(torch.tensor([[2.0]]), torch.tensor([4.0]), strategy="triangular_solve")
         tensor([2.])
     """
-    candidates = choose(strategy, "solve", A, B, square=True, any_rank=True)
-    return first_that_can(candidates, lambda chosen: _solve(chosen, A, B, left))
+    outputs = _lane(strategy, A, B) if left else None
+    if outputs is None:
+        candidates = choose(strategy, "solve", A, B, square=True, any_rank=True)
+        return first_that_can(candidates, lambda chosen: _solve(chosen, A, B, left))
+    return outputs[0]
+
+
+def _general(candidates: tuple[Strategy, ...], A: Tensor, B: Tensor) -> Tensors:
+    return (first_that_can(candidates, lambda chosen: _solve(chosen, A, B, True)),)
+
+
+_lane = FastLane("solve", _general, asks="solve", any_rank=True)
 
 
 def _solve(chosen: Strategy, A: Tensor, B: Tensor, left: bool) -> Tensor:

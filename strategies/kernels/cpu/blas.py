@@ -1,4 +1,4 @@
-"""Products and triangular solves inside compiled loops, by the BLAS that torch itself calls.
+"""BLAS and LAPACK inside compiled loops: those that torch itself calls.
 
 From Python every product of small blocks costs several times what it computes. These are the same
 routines, in the same threads, called from machine code. Arrays hold their columns one after the
@@ -18,7 +18,28 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["IS_AVAILABLE", "solve_unit_lower_from_right", "solve_upper", "subtract_product"]
+__all__ = [
+    "IS_AVAILABLE",
+    "add_adjoint_product",
+    "add_adjoint_times_transpose",
+    "add_product",
+    "add_transposed_product",
+    "apply_reflectors_adjoint",
+    "eliminate",
+    "form_basis",
+    "reflect",
+    "solve_adjoint_with",
+    "solve_transposed_with",
+    "solve_unit_lower_from_right",
+    "solve_upper",
+    "solve_upper_adjoint",
+    "solve_upper_transposed_from_right",
+    "solve_with",
+    "subtract_adjoint_product",
+    "subtract_adjoint_times_transpose",
+    "subtract_product",
+    "subtract_product_with_adjoint",
+]
 
 _LETTERS = {
     types.float32: "s",
@@ -26,7 +47,19 @@ _LETTERS = {
     types.complex64: "c",
     types.complex128: "z",
 }
-_ROUTINES = ("gemm", "trsm")
+_ROUTINES = {
+    "gemm": "sdcz",
+    "trsm": "sdcz",
+    "getrf": "sdcz",
+    "getrs": "sdcz",
+    "geqrf": "sdcz",
+    "orgqr": "sd",
+    "ungqr": "cz",
+    "ormqr": "sd",
+    "unmqr": "cz",
+}
+"""And the dtypes that each exists for."""
+
 _PREFIX = "backward_strategies_"
 _LIBRARIES = ("libtorch_cpu.so", "libtorch_cpu.dylib")
 
@@ -35,7 +68,7 @@ def _share() -> bool:
     """Give the compiler the routines of torch's library, if it exports them."""
     if sys.byteorder != "little":
         return False  # an integer is passed as 64 bits, of which a 32-bit BLAS reads the first 32
-    names = [letter + routine for letter in _LETTERS.values() for routine in _ROUTINES]
+    names = [letter + routine for routine, letters in _ROUTINES.items() for letter in letters]
     for file in _LIBRARIES:
         try:
             library = ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / file))
@@ -81,6 +114,9 @@ class _Call:
         kind = self._context.get_value_type(self._dtype)
         self._add(kind, self._context.get_constant_generic(self._builder, self._dtype, value))
 
+    def address(self, array: Any) -> None:
+        self._arguments.append(array.data)
+
     def array(self, array: Any) -> None:
         """Address and leading dimension."""
         rows, _ = _emitting.unpack_tuple(self._builder, array.shape)
@@ -90,6 +126,12 @@ class _Call:
         enough = self._builder.icmp_signed(">=", leading, rows)
         self._arguments.append(array.data)
         self.extents(self._builder.select(enough, leading, rows))
+
+    def scratch(self, array: Any) -> None:
+        """Workspace and how much there is; and what LAPACK says of its arguments, which are right."""
+        self.address(array)
+        self.extents(*_emitting.unpack_tuple(self._builder, array.shape))
+        self.extents(ir.Constant(_INTEGER, 0))
 
     def emit(self, routine: str) -> None:
         kind = ir.FunctionType(ir.VoidType(), [argument.type for argument in self._arguments])
@@ -105,23 +147,28 @@ def _arrays(context: Any, builder: Any, signature: Any, arguments: Any) -> list[
     ]
 
 
-def _subtract_product(_typing: Any, C: Any, A: Any, B: Any) -> Any:
+def _product(letters: str, sign: int) -> Any:
+    """An intrinsic for C ← C ± op(A) op(B), where C, T and N are the adjoint, the transpose and neither."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        c, a, b = _arrays(context, builder, signature, arguments)
-        rows, columns = _emitting.unpack_tuple(builder, c.shape)
-        call = _Call(context, builder, C.dtype)
-        call.letters("NN")
-        call.extents(rows, columns, _emitting.unpack_tuple(builder, a.shape)[1])
-        call.number(-1)
-        call.array(a)
-        call.array(b)
-        call.number(1)
-        call.array(c)
-        call.emit("gemm")
-        return context.get_dummy_value()
+    def product(_typing: Any, C: Any, A: Any, B: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            c, a, b = _arrays(context, builder, signature, arguments)
+            rows, columns = _emitting.unpack_tuple(builder, c.shape)
+            inner = _emitting.unpack_tuple(builder, a.shape)[letters[0] == "N"]
+            call = _Call(context, builder, C.dtype)
+            call.letters(letters)
+            call.extents(rows, columns, inner)
+            call.number(sign)
+            call.array(a)
+            call.array(b)
+            call.number(1)
+            call.array(c)
+            call.emit("gemm")
+            return context.get_dummy_value()
 
-    return types.void(C, A, B), generate
+        return types.void(C, A, B), generate
+
+    return intrinsic(product)
 
 
 def _solve(letters: str) -> Any:
@@ -144,11 +191,139 @@ def _solve(letters: str) -> Any:
     return intrinsic(solve)
 
 
-subtract_product: Any = intrinsic(_subtract_product)
+def _eliminate(_typing: Any, A: Any, swaps: Any, info: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        a, p, i = _arrays(context, builder, signature, arguments)
+        call = _Call(context, builder, A.dtype)
+        call.extents(*_emitting.unpack_tuple(builder, a.shape))
+        call.array(a)
+        call.address(p)
+        call.address(i)
+        call.emit("getrf")
+        return context.get_dummy_value()
+
+    return types.void(A, swaps, info), generate
+
+
+def _solve_with(letter: str) -> Any:
+    def solve_with(_typing: Any, LU: Any, swaps: Any, B: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            lu, p, b = _arrays(context, builder, signature, arguments)
+            call = _Call(context, builder, B.dtype)
+            call.letters(letter)
+            call.extents(*_emitting.unpack_tuple(builder, b.shape))
+            call.array(lu)
+            call.address(p)
+            call.array(b)
+            call.extents(ir.Constant(_INTEGER, 0))
+            call.emit("getrs")
+            return context.get_dummy_value()
+
+        return types.void(LU, swaps, B), generate
+
+    return intrinsic(solve_with)
+
+
+def _reflect(_typing: Any, A: Any, scales: Any, scratch: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        a, tau, work = _arrays(context, builder, signature, arguments)
+        call = _Call(context, builder, A.dtype)
+        call.extents(*_emitting.unpack_tuple(builder, a.shape))
+        call.array(a)
+        call.address(tau)
+        call.scratch(work)
+        call.emit("geqrf")
+        return context.get_dummy_value()
+
+    return types.void(A, scales, scratch), generate
+
+
+def _form_basis(_typing: Any, A: Any, scales: Any, scratch: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        a, tau, work = _arrays(context, builder, signature, arguments)
+        rows, columns = _emitting.unpack_tuple(builder, a.shape)
+        call = _Call(context, builder, A.dtype)
+        call.extents(rows, columns, columns)
+        call.array(a)
+        call.address(tau)
+        call.scratch(work)
+        call.emit("ungqr" if isinstance(A.dtype, types.Complex) else "orgqr")
+        return context.get_dummy_value()
+
+    return types.void(A, scales, scratch), generate
+
+
+def _apply_reflectors_adjoint(_typing: Any, A: Any, scales: Any, B: Any, scratch: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        a, tau, b, work = _arrays(context, builder, signature, arguments)
+        is_complex = isinstance(A.dtype, types.Complex)
+        call = _Call(context, builder, A.dtype)
+        call.letters("LC" if is_complex else "LT")
+        call.extents(*_emitting.unpack_tuple(builder, b.shape))
+        call.extents(_emitting.unpack_tuple(builder, a.shape)[1])
+        call.array(a)
+        call.address(tau)
+        call.array(b)
+        call.scratch(work)
+        call.emit("unmqr" if is_complex else "ormqr")
+        return context.get_dummy_value()
+
+    return types.void(A, scales, B, scratch), generate
+
+
+add_product: Any = _product("NN", 1)
+"""C ← C + A B."""
+
+subtract_product: Any = _product("NN", -1)
 """C ← C − A B."""
+
+add_adjoint_product: Any = _product("CN", 1)
+"""C ← C + Aᴴ B."""
+
+subtract_adjoint_product: Any = _product("CN", -1)
+"""C ← C − Aᴴ B."""
+
+subtract_product_with_adjoint: Any = _product("NC", -1)
+"""C ← C − A Bᴴ."""
+
+add_transposed_product: Any = _product("TT", 1)
+"""C ← C + Aᵀ Bᵀ."""
+
+add_adjoint_times_transpose: Any = _product("CT", 1)
+"""C ← C + Aᴴ Bᵀ."""
+
+subtract_adjoint_times_transpose: Any = _product("CT", -1)
+"""C ← C − Aᴴ Bᵀ."""
 
 solve_upper: Any = _solve("LUNN")
 """B ← U⁻¹ B; below the diagonal of U nothing is read."""
 
+solve_upper_adjoint: Any = _solve("LUCN")
+"""B ← U⁻ᴴ B; likewise."""
+
+solve_upper_transposed_from_right: Any = _solve("RUTN")
+"""B ← B U⁻ᵀ; likewise."""
+
 solve_unit_lower_from_right: Any = _solve("RLNU")
 """B ← B L⁻¹; L is read below its diagonal."""
+
+eliminate: Any = intrinsic(_eliminate)
+"""A = P L U in place with LAPACK pivots; where the first zero pivot is, from 1, or 0."""
+
+solve_with: Any = _solve_with("N")
+"""B ← A⁻¹ B, of what `eliminate` has left."""
+
+solve_transposed_with: Any = _solve_with("T")
+"""B ← A⁻ᵀ B; likewise."""
+
+solve_adjoint_with: Any = _solve_with("C")
+"""B ← A⁻ᴴ B; likewise."""
+
+reflect: Any = intrinsic(_reflect)
+"""A = Q R in place as reflectors and their scales, of a tall matrix."""
+
+form_basis: Any = intrinsic(_form_basis)
+"""The reflectors of `reflect` overwritten by the columns of Q that span the range."""
+
+apply_reflectors_adjoint: Any = intrinsic(_apply_reflectors_adjoint)
+"""B ← Qᴴ B, of what `reflect` has left."""

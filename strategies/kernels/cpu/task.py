@@ -3,7 +3,8 @@
     0       the next group of matrices that no thread has taken
     1       how many matrices there are
     2       how many of them make a group
-    3 + 7i  of the i-th argument: address, three extents, three strides; one where there are fewer
+    3       what a loop reports, zero at first: see `strategies.kernels.cpu.fused`
+    4 + 7i  of the i-th argument: address, three extents, three strides; one where there are fewer
 
 A loop has the address of such a block for its one parameter, typed as a pointer to the numbers that
 the matrices hold, so that the same loop is compiled for each dtype. Any number of threads may run it
@@ -18,7 +19,8 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-HEADER_WORDS = 3
+REPORT_WORD = 3
+HEADER_WORDS = 4
 ARGUMENT_WORDS = 7
 
 _MISSING = {1: (1, 1), 2: (1,), 3: ()}
@@ -34,7 +36,7 @@ def task(count: int, group: int, tensors: Sequence[Tensor], *, is_batch: bool) -
             loop returns.
         is_batch: whether they have another dimension before those, of matrices.
     """
-    words = [0, count, group]
+    words = [0, count, group, 0]
     for tensor in tensors:
         shape, strides = (*tensor.shape,), tensor.stride()
         if not is_batch:

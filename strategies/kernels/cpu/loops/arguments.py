@@ -11,7 +11,7 @@ from numba import types
 from numba.extending import intrinsic
 from numba.np import arrayobj
 
-from strategies.kernels.cpu.task import ARGUMENT_WORDS, HEADER_WORDS
+from strategies.kernels.cpu.task import ARGUMENT_WORDS, HEADER_WORDS, REPORT_WORD
 
 Array = Any  # NumPy arrays of whatever dtype the loop is compiled for
 Task = Any  # the address of a block
@@ -52,6 +52,20 @@ def _header(position: int) -> Any:
 
 
 _number_of_matrices, group_size = _header(1), _header(2)
+
+
+def _report(_typing: Any, block: Any) -> Any:
+    """Tell the caller that the loop did not do what it was asked for."""
+
+    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        one = ir.Constant(ir.IntType(64), 1)
+        builder.store(one, _word(builder, arguments[0], REPORT_WORD))
+        return context.get_dummy_value()
+
+    return types.void(block), generate
+
+
+report: Any = intrinsic(_report)
 
 
 @compiled

@@ -84,6 +84,13 @@ def _sum_of_squares(F: Array, column: int) -> float:
 
 
 @compiled
+def smallest_singular_value(F: Array, is_packed: bool) -> float:
+    """An estimate of σ_n from the columns of R, or of packed L U; zero if a diagonal entry is."""
+    n = len(F)
+    return _smallest(F, first_vector(n), np.empty(n, F.dtype), is_packed)
+
+
+@compiled
 def _smallest_of_each(task: Task, is_packed: bool) -> None:
     columns, result = contiguous(task, 0), reals(task, 1)
     n = columns.shape[1]

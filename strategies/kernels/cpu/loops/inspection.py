@@ -21,11 +21,12 @@ def inverse_order(task: Task) -> None:
     """The row swaps of LAPACK pivots, applied backwards: the inverse of the order they make."""
     swaps, result = pivots(task, 0), integers(task, 1)
     for matrix in single_matrices(task):
-        _undo(swaps[matrix], result[matrix])
+        inverse_of_swaps(swaps[matrix], result[matrix])
 
 
 @compiled
-def _undo(swaps: Array, order: Array) -> None:
+def inverse_of_swaps(swaps: Array, order: Array) -> None:
+    """Write where the swaps move each row."""
     for i in range(len(order)):
         order[i] = i
     for i in range(len(swaps) - 1, -1, -1):
@@ -39,10 +40,10 @@ def determinant(task: Task) -> None:
     result, notes, order = numbers(task, 3), integers(task, 4), integers(task, 5)
     scratch = np.empty((3, LU.shape[1]), LU.real.dtype)
     for matrix in single_matrices(task):
-        _undo(swaps[matrix], order[matrix])
-        result[matrix, 0], notes[matrix, 0] = _determinant(LU[matrix], swaps[matrix])
+        inverse_of_swaps(swaps[matrix], order[matrix])
+        result[matrix, 0], notes[matrix, 0] = determinant_of(LU[matrix], swaps[matrix])
         notes[matrix, 1] = notes[matrix, 2] = 0
-        if not _is_easy(A[matrix], LU[matrix], scratch[0]):
+        if not is_easy(A[matrix], LU[matrix], scratch[0]):
             difficulty = _difficulty(A[matrix], LU[matrix], order[matrix], scratch)
             notes[matrix, 1], notes[matrix, 2] = difficulty
 
@@ -56,7 +57,8 @@ def _far(F: Array) -> tuple[float, int]:
 
 
 @compiled
-def _determinant(F: Array, swaps: Array) -> tuple[complex, int]:
+def determinant_of(F: Array, swaps: Array) -> tuple[complex, int]:
+    """Of packed factors, with the exponent of a power of two that is left out of it."""
     far, step = _far(F)
     down, up = F.real.dtype.type(1 / far), F.real.dtype.type(far)
     product, exponent = F[0, 0] ** 0, 0
@@ -74,7 +76,17 @@ def _determinant(F: Array, swaps: Array) -> tuple[complex, int]:
 
 
 @compiled
-def _is_easy(A: Array, F: Array, columns: Array) -> bool:
+def is_hard(A: Array, F: Array, order: Array) -> bool:
+    """Whether there is more to do than to divide by the pivots, or some pivot is negligible."""
+    scratch = np.empty((3, len(F)), F.real.dtype)
+    if is_easy(A, F, scratch[0]):
+        return False
+    negligible, difficulty = _difficulty(A, F, order, scratch)
+    return negligible > 0 or difficulty > 0
+
+
+@compiled
+def is_easy(A: Array, F: Array, columns: Array) -> bool:
     """True of most matrices that have no negligible pivot and are not hard, at less expense.
 
     Notes the largest entry of each column of A.
@@ -119,7 +131,8 @@ def _difficulty(A: Array, F: Array, order: Array, scratch: Array) -> tuple[int, 
         scale = 1 / columns[j] if columns[j] > 0 else columns[j]
         for i in range(j + 1):
             rows[i] = max(rows[i], _modulus(F[i, j]) * scale)
-    terms[:] = rows
+    for i in range(n):
+        terms[i] = rows[i]
     for j in range(n):
         for i in range(j + 1, n):
             terms[i] = max(terms[i], _modulus(F[i, j]) * rows[j])
@@ -160,17 +173,21 @@ def _has_grown(row: Array, columns: Array, terms: float) -> bool:
 def may_be_deficient(task: Task) -> None:
     """Whether some pivot may be roundoff or is not finite; `inverse_order`."""
     LU, swaps, result, order = matrices(task, 0), pivots(task, 1), flags(task, 2), integers(task, 3)
-    k = min(LU.shape[1:])
-    precision = np.finfo(LU.real.dtype).eps
-    small = min(precision**0.25, 4 * k**-1.5)
     for matrix in single_matrices(task):
-        F = LU[matrix]
-        result[matrix, 0] = False
-        for i in range(k):
-            if _may_be_roundoff(F, i, small, precision):
-                result[matrix, 0] = True
-                break
-        _undo(swaps[matrix], order[matrix])
+        result[matrix, 0] = some_pivot_may_be_roundoff(LU[matrix])
+        inverse_of_swaps(swaps[matrix], order[matrix])
+
+
+@compiled
+def some_pivot_may_be_roundoff(F: Array) -> bool:
+    """Of packed factors; or is not finite."""
+    k = min(F.shape)
+    precision = np.finfo(F.real.dtype).eps
+    small = min(precision**0.25, 4 * k**-1.5)
+    for i in range(k):  # noqa: SIM110 - Numba knows no `any`
+        if _may_be_roundoff(F, i, small, precision):
+            return True
+    return False
 
 
 def last_may_be_roundoff(task: Task) -> None:

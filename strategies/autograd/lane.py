@@ -1,0 +1,213 @@
+"""The fast lane: operations on one small matrix on the CPU, with as little around them as there can be.
+
+A `FastLane` decides the road once per call. The fast lane takes plain tensors in eager mode, with a
+strategy that has a lane for the operation (`strategies.kernels.cpu.fused`). All else takes the general
+road: transforms and modes of torch, other strategies, and inputs that are not a usual case.
+
+A backward that is differentiated, or whose cotangent is not a usual case, goes the general road, too:
+from the inputs on, which is where the derivatives of all orders are.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+from torch.nn import Parameter
+
+from strategies import policy
+from strategies.autograd.choice import StrategyChoice
+from strategies.interface import Strategy
+from strategies.kernels.cpu.fused import Plan, plan
+from strategies.policy_file import Policy
+
+__all__ = ["FastLane"]
+
+Tensors = tuple[Tensor, ...]
+General = Callable[..., Tensors]
+"""The general road of an operation: its differentiable outputs from strategies to try, and its inputs."""
+
+_TYPES = Tensor, Parameter
+_C: Any = torch._C
+
+
+@dataclass(frozen=True, eq=False)
+class FastLane:
+    """The fast lane of an operation.
+
+    Args:
+        operation: which.
+        general: the general road.
+        asks: the operation whose measured cells answer for this one.
+        any_rank: as in `strategies.policy.candidates`.
+
+    Example:
+        >>> lane = FastLane("inv", lambda _, A: (A.inverse(),), asks="inv")
+        >>> lane("fused", torch.tensor([[4.0]]))
+        (tensor([[0.2500]]),)
+        >>> lane("native", torch.tensor([[4.0]])) is None
+        True
+    """
+
+    operation: str
+    general: General
+    asks: str
+    any_rank: bool = False
+
+    def __call__(self, choice: StrategyChoice, *inputs: Tensor) -> Tensors | None:
+        """The outputs; None where the general road is to be taken.
+
+        Args:
+            choice: the strategy, as the caller wrote it.
+            inputs: A, and B.
+        """
+        if not _is_plain():
+            return None
+        layouts = []
+        for tensor in inputs:
+            if not _is_readable(tensor):
+                return None
+            layouts.append((tensor.shape, tensor.stride(), tensor.dtype))
+        chosen = policy.in_force()[0] if choice == "auto" else choice
+        found = _find(self, chosen, *layouts) if isinstance(chosen, _CHOICES) else None
+        computed = None if found is None else found.plan.forward(inputs)
+        if computed is None:
+            return None
+        if torch.is_grad_enabled():
+            for tensor in inputs:
+                if tensor.requires_grad:
+                    outputs: Tensors = _apply((found, *computed), *inputs)
+                    return outputs
+        return computed[0]
+
+
+class _Found(NamedTuple):
+    plan: Plan
+    general: General
+    candidates: tuple[Strategy, ...]
+
+
+_CHOICES = Policy, Strategy, str
+
+
+@functools.lru_cache(maxsize=4096)
+def _find(
+    lane: FastLane,
+    chosen: Policy | Strategy | str,
+    *inputs: tuple[tuple[int, ...], tuple[int, ...], torch.dtype],
+) -> _Found | None:
+    """How to compute an operation of such inputs: sizes, strides, dtypes; None if the strategy cannot."""
+    (size, _, dtype), *rest = inputs
+    if len(size) != 2 or any(other[2] != dtype for other in rest):
+        return None
+    columns = rest[0][0][1] if rest and len(rest[0][0]) > 1 else 1
+    question = (lane.asks, *size, columns, 0, str(dtype).removeprefix("torch."), "cpu")
+    candidates = policy.ranked(chosen, question, any_rank=lane.any_rank)
+    if not candidates[0].is_fused:
+        return None
+    found = plan(lane.operation, dtype, *((size, stride) for size, stride, _ in inputs))
+    return None if found is None else _Found(found, lane.general, candidates)
+
+
+def _is_plain() -> bool:
+    """Whether nothing but autograd sees what is computed now."""
+    return not (
+        _C._are_functorch_transforms_active()
+        or _C._len_torch_dispatch_stack()
+        or _C._len_torch_function_stack()
+    )
+
+
+def _is_readable(tensor: Any) -> bool:
+    """Whether the numbers are at the address of the tensor, as its strides say."""
+    return (
+        type(tensor) in _TYPES
+        and tensor.is_cpu
+        and tensor.layout is torch.strided
+        and tensor.ndim < 3
+        and not (tensor.is_neg() or tensor.is_conj())
+        and not _C._functorch.is_functorch_wrapped_tensor(tensor)
+        and not _C._functorch.is_legacy_batchedtensor(tensor)
+        and not tensor._is_zerotensor()
+        # The level is that of all threads.
+        and (forward_ad._current_level < 0 or forward_ad.unpack_dual(tensor).tangent is None)
+    )
+
+
+class _Node(torch.autograd.Function):
+    """What was computed, for autograd."""
+
+    @staticmethod
+    def forward(ctx: Any, given: tuple[_Found, Tensors, Tensor], *inputs: Tensor) -> Tensors:
+        ctx.found, outputs, kept = given
+        plan = ctx.found.plan
+        ctx.save_for_backward(*inputs, *[outputs[i] for i in plan.saved], kept)
+        if plan.constant:
+            ctx.mark_non_differentiable(*[outputs[i] for i in plan.constant])
+        ctx.set_materialize_grads(False)
+        return outputs
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Tensor | None) -> tuple[Tensor | None, ...]:
+        found, saved = ctx.found, ctx.saved_tensors
+        gradients: Sequence[Tensor | None] | None = None
+        if _is_plain() and not torch.is_grad_enabled():
+            gradients = _gradients(found.plan, saved, cotangents)
+        if gradients is None:
+            inputs = saved[: found.plan.arity]
+            gradients = _differentiated(found, inputs, cotangents, ctx.needs_input_grad[1:])
+        return (None, *gradients)
+
+
+# `Function.apply` would look for transforms again, and for wrappers that they have left behind.
+_apply: Any = super(torch.autograd.Function, _Node).apply
+
+
+def _gradients(
+    plan: Plan, saved: Tensors, cotangents: Sequence[Tensor | None]
+) -> list[Tensor] | None:
+    """By the lane; None if some cotangent is not a usual one."""
+    used = []
+    for i, cotangent in enumerate(cotangents):
+        if cotangent is None:
+            if i in plan.cotangents:
+                used.append(plan.zeros(i))
+        elif i in plan.cotangents and _is_readable(cotangent):
+            used.append(cotangent)
+        else:
+            return None
+    return plan.backward(saved, tuple(used))
+
+
+def _differentiated(
+    found: _Found,
+    inputs: Tensors,
+    cotangents: Sequence[Tensor | None],
+    needed: Sequence[bool],
+) -> list[Tensor | None]:
+    """By the general road, as functions of inputs and cotangents where that is asked for."""
+    has_graph = torch.is_grad_enabled()
+    if not has_graph:
+        pairs = zip(inputs, needed, strict=True)
+        inputs = tuple(tensor.detach().requires_grad_(need) for tensor, need in pairs)
+    with torch.enable_grad():
+        outputs = found.general(found.candidates, *inputs)
+        given = [
+            (output, cotangent)
+            for output, cotangent in zip(outputs, cotangents, strict=True)
+            if cotangent is not None and output.requires_grad
+        ]
+        gradients = iter(
+            torch.autograd.grad(
+                [output for output, _ in given],
+                [tensor for tensor, need in zip(inputs, needed, strict=True) if need],
+                [cotangent for _, cotangent in given],
+                create_graph=has_graph,
+            )
+        )
+    return [next(gradients) if need else None for need in needed]

@@ -1,0 +1,242 @@
+"""The forward of one small matrix: LAPACK's factors, what is solved with them, and what they are worth.
+
+Each loop reports what it cannot do, before it has written anything that is read.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from strategies.kernels.cpu.blas import (
+    apply_reflectors_adjoint,
+    eliminate,
+    form_basis,
+    reflect,
+    solve_transposed_with,
+    solve_upper,
+    solve_upper_transposed_from_right,
+    solve_with,
+)
+from strategies.kernels.cpu.loops.arguments import (
+    Array,
+    Task,
+    compiled,
+    contiguous,
+    integers,
+    matrices,
+    numbers,
+    pivots,
+    reals,
+    report,
+)
+from strategies.kernels.cpu.loops.columns import (
+    by_columns,
+    copy_to,
+    factor,
+    fill_with_identity,
+    is_moderate,
+    moderate_columns,
+    squares_of_columns,
+    sum_of_squares,
+)
+from strategies.kernels.cpu.loops.condition import smallest_singular_value
+from strategies.kernels.cpu.loops.inspection import (
+    determinant_of,
+    inverse_of_swaps,
+    is_hard,
+    some_pivot_may_be_roundoff,
+)
+
+
+@compiled
+def _noise_level(m: int, A: Array) -> float:
+    """Of `strategies.refusals`."""
+    return float(2 * max(m, 8) * np.finfo(A.real.dtype).eps)
+
+
+def inv(task: Task) -> None:
+    """A⁻¹, row after row."""
+    A, X = matrices(task, 0)[0], contiguous(task, 1)[0]
+    F, swaps = by_columns(A), np.empty(len(A), np.int32)
+    if not factor(F, swaps):
+        report(task)
+        return
+    fill_with_identity(X, 1)
+    solve_transposed_with(F, swaps, X.T)
+
+
+def pinv_of_square(task: Task) -> None:
+    """A⁻¹ of a matrix that is not nearly deficient."""
+    A, X = matrices(task, 0)[0], contiguous(task, 1)[0]
+    F, swaps = by_columns(A), np.empty(len(A), np.int32)
+    level = _noise_level(len(A), A) ** 2 * squares_of_columns(F).sum()
+    if not factor(F, swaps):
+        report(task)
+        return
+    fill_with_identity(X, 1)
+    solve_transposed_with(F, swaps, X.T)
+    if not squares_of_columns(X.T).sum() * level < 1:
+        report(task)
+
+
+def pinv(task: Task) -> None:
+    """A⁺ = R⁻¹Qᴴ of tall A that is not nearly deficient, row after row; Q and R by columns."""
+    A, X = matrices(task, 0)[0], contiguous(task, 1)[0]
+    Q, R = contiguous(task, 2)[0].T, contiguous(task, 3)[0].T
+    m, n = A.shape
+    F, is_usual = moderate_columns(A)
+    level = _noise_level(m, A) ** 2 * squares_of_columns(F).sum()
+    scales, scratch = np.empty(n, A.dtype), np.empty(64 * n, A.dtype)
+    reflect(F, scales, scratch)
+    has_zero = False
+    for j in range(n):
+        has_zero |= F[j, j] == 0
+        for i in range(n):
+            R[i, j] = F[i, j] if i <= j else 0
+    if has_zero or not is_usual:
+        report(task)
+        return
+    form_basis(F, scales, scratch)
+    copy_to(Q, F)
+    for j in range(n):
+        for i in range(m):
+            X[j, i] = np.conj(F[i, j])
+    solve_upper_transposed_from_right(R, X.T)
+    if not squares_of_columns(X.T).sum() * level < 1:
+        report(task)
+
+
+def solve(task: Task) -> None:
+    """X = A⁻¹B, row after row; LU by columns and pivots."""
+    A, B, X = matrices(task, 0)[0], matrices(task, 1)[0], contiguous(task, 2)[0]
+    LU, swaps = contiguous(task, 3)[0].T, pivots(task, 4)[0]
+    copy_to(LU, A)
+    Y, is_usual = moderate_columns(B)
+    if not is_usual or not factor(LU, swaps):
+        report(task)
+        return
+    solve_with(LU, swaps, Y)
+    copy_to(X, Y)
+
+
+def lstsq_of_square(task: Task) -> None:
+    """`solve` for a matrix that is not nearly deficient, and its rank."""
+    A, B, X = matrices(task, 0)[0], matrices(task, 1)[0], contiguous(task, 2)[0]
+    rank, LU, swaps = integers(task, 3)[0], contiguous(task, 4)[0].T, pivots(task, 5)[0]
+    n = len(A)
+    copy_to(LU, A)
+    level = _noise_level(n, A) ** 2 * squares_of_columns(LU).sum()
+    Y, is_usual = moderate_columns(B)
+    if not is_usual or not factor(LU, swaps):
+        report(task)
+        return
+    if not smallest_singular_value(LU.T, True) ** 2 > level:
+        report(task)
+        return
+    solve_with(LU, swaps, Y)
+    copy_to(X, Y)
+    rank[0] = n
+
+
+def lstsq(task: Task) -> None:
+    """X = A⁺B of tall A that is not nearly deficient, squared residuals, the rank; R by columns."""
+    A, B, X = matrices(task, 0)[0], matrices(task, 1)[0], contiguous(task, 2)[0]
+    residuals, rank, R = reals(task, 3)[0], integers(task, 4)[0], contiguous(task, 5)[0].T
+    m, n = A.shape
+    k = B.shape[1]
+    F, is_usual = moderate_columns(A)
+    Y, is_usual_too = moderate_columns(B)
+    if not is_usual or not is_usual_too:
+        report(task)
+        return
+    level = _noise_level(m, A) ** 2 * squares_of_columns(F).sum()
+    scales, scratch = np.empty(n, A.dtype), np.empty(64 * max(n, k), A.dtype)
+    reflect(F, scales, scratch)
+    for j in range(n):
+        for i in range(n):
+            R[i, j] = F[i, j] if i <= j else 0
+    if not smallest_singular_value(R.T, False) ** 2 > level:
+        report(task)
+        return
+    apply_reflectors_adjoint(F, scales, Y, scratch)
+    for j in range(k):
+        residuals[j] = sum_of_squares(Y.T[j, n:])
+    solve_upper(R, Y[:n])
+    copy_to(X, Y[:n])
+    rank[0] = n
+
+
+def lu_factor(task: Task) -> None:
+    """LU by columns and pivots of a matrix whose rank is full beyond doubt; the inverse row order."""
+    A, LU = matrices(task, 0)[0], contiguous(task, 1)[0].T
+    swaps, order = pivots(task, 2)[0], integers(task, 3)[0]
+    if not _factor_of_full_rank(A, LU, swaps, order):
+        report(task)
+
+
+@compiled
+def _factor_of_full_rank(A: Array, LU: Array, swaps: Array, order: Array) -> bool:
+    copy_to(LU, A)
+    info = np.zeros(1, np.int32)
+    is_usual = is_moderate(LU, squares_of_columns(LU).sum())
+    eliminate(LU, swaps, info)
+    inverse_of_swaps(swaps, order)
+    return is_usual and info[0] == 0 and not some_pivot_may_be_roundoff(LU)
+
+
+def lu(task: Task) -> None:
+    """`lu_factor`, and what it stands for: P, L and U, row after row."""
+    A, LU = matrices(task, 0)[0], contiguous(task, 4)[0].T
+    P, L, U = contiguous(task, 1)[0], contiguous(task, 2)[0], contiguous(task, 3)[0]
+    order = integers(task, 5)[0]
+    m, n = LU.shape
+    k = min(m, n)
+    if not _factor_of_full_rank(A, LU, np.empty(k, np.int32), order):
+        report(task)
+        return
+    P[:] = 0
+    for i in range(m):
+        P[i, order[i]] = 1
+        for j in range(k):
+            L[i, j] = LU[i, j] if j < i else LU.dtype.type(i == j)
+    for i in range(k):
+        for j in range(n):
+            U[i, j] = LU[i, j] if j >= i else 0
+
+
+def det(task: Task) -> None:
+    """Det A of a matrix that is not hard; LU by columns, pivots, and det A = mantissa · 2^exponent."""
+    A, result = matrices(task, 0)[0], numbers(task, 1)[0]
+    LU, swaps = contiguous(task, 2)[0].T, pivots(task, 3)[0]
+    mantissa, exponent = numbers(task, 4)[0], integers(task, 5)[0]
+    mantissa[0], exponent[0], is_usual = _determinant(A, LU, swaps)
+    half = 2.0 ** (exponent[0] / 2)  # even, and may itself be beyond the range
+    result[0] = mantissa[0] * half * half
+    if not is_usual:
+        report(task)
+
+
+def slogdet(task: Task) -> None:
+    """The sign and log|det A| of a matrix that is not hard; LU by columns and pivots."""
+    A, sign, logarithm = matrices(task, 0)[0], numbers(task, 1)[0], reals(task, 2)[0]
+    LU, swaps = contiguous(task, 3)[0].T, pivots(task, 4)[0]
+    mantissa, exponent, is_usual = _determinant(A, LU, swaps)
+    if not is_usual:
+        report(task)
+        return
+    modulus = abs(mantissa)
+    sign[0] = mantissa / modulus
+    logarithm[0] = np.log(modulus) + exponent * np.log(2.0)
+
+
+@compiled
+def _determinant(A: Array, LU: Array, swaps: Array) -> tuple[complex, int, bool]:
+    copy_to(LU, A)
+    info = np.zeros(1, np.int32)
+    eliminate(LU, swaps, info)
+    if info[0] != 0:
+        return LU[0, 0], 0, False
+    mantissa, exponent = determinant_of(LU, swaps)
+    order = np.empty(len(A), np.int64)
+    inverse_of_swaps(swaps, order)
+    return mantissa, exponent, not is_hard(A, LU, order)

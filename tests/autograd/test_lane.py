@@ -1,0 +1,251 @@
+"""Which calls take the fast lane, and that all others give the same on the general road."""
+
+import contextlib
+
+import pytest
+import torch
+from torch.autograd import forward_ad, gradcheck, gradgradcheck, graph
+from torch.utils.flop_counter import FlopCounterMode
+
+import strategies
+from strategies import linalg
+from strategies.kernels.cpu import fused
+from strategies.linalg import det, inv, lstsq, lu, lu_factor, pinv, slogdet, solve
+
+SQUARE = torch.randn(4, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+TALL = torch.randn(6, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+RHS = torch.randn(6, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+
+CALLS = {
+    "inv": inv,
+    "solve": lambda A, **s: solve(A, RHS[:4].to(A.dtype), **s),
+    "det": det,
+    "slogdet": lambda A, **s: slogdet(A, **s).logabsdet,
+    "lu_factor": lambda A, **s: lu_factor(A, **s).LU,
+    "lu": lambda A, **s: lu(A, **s).U,
+    "pinv": pinv,
+    "lstsq": lambda A, **s: lstsq(A, RHS[: len(A)].to(A.dtype), **s).solution,
+}
+
+
+@pytest.fixture
+def roads(monkeypatch):
+    """The loops that were called, forward and backward."""
+    taken = []
+
+    def seen(name, method):
+        def call(self, *arguments):
+            result = method(self, *arguments)
+            taken.append((name, result is not None))
+            return result
+
+        return call
+
+    for name in ("forward", "backward"):
+        monkeypatch.setattr(fused.Plan, name, seen(name, getattr(fused.Plan, name)))
+    return taken
+
+
+def both(call, A):
+    A = A.detach().requires_grad_()
+    result = call(A, strategy="fused")
+    (gradient,) = torch.autograd.grad(result.sum().abs(), A)
+    return result, gradient
+
+
+def matrix(operation):
+    return TALL if operation in ("lu_factor", "lu", "pinv", "lstsq") else SQUARE
+
+
+@pytest.mark.parametrize("operation", CALLS)
+def test_a_plain_call_takes_the_lane(operation, roads):
+    result, gradient = both(CALLS[operation], matrix(operation))
+    assert roads == [("forward", True), ("backward", True)]
+    A = matrix(operation).clone().requires_grad_()
+    expected = CALLS[operation](A, strategy="qr_pinv")
+    torch.testing.assert_close(result, expected)
+    torch.testing.assert_close(gradient, torch.autograd.grad(expected.sum().abs(), A)[0])
+
+
+@pytest.mark.parametrize("operation", CALLS)
+def test_derivatives_of_all_orders_are_right(operation):
+    for dtype in (torch.float64, torch.complex128):
+        A = (matrix(operation).to(dtype) * (1 + (0.3j if dtype.is_complex else 0))).requires_grad_()
+
+        def call(A):
+            return CALLS[operation](A, strategy="fused")
+
+        assert gradcheck(call, A, check_forward_ad=True, check_batched_grad=True)
+        assert gradgradcheck(call, A, check_fwd_over_rev=True)
+
+
+@pytest.mark.parametrize("operation", CALLS)
+def test_transforms_take_the_general_road(operation, roads):
+    call, A = CALLS[operation], matrix(operation)
+
+    def scalar(A):
+        return call(A, strategy="fused").sum().abs()
+
+    expected = both(call, A)[1]
+    roads.clear()
+    torch.testing.assert_close(torch.func.grad(scalar)(A), expected)
+    batch = torch.func.vmap(torch.func.grad(scalar))(torch.stack([A, A]))
+    torch.testing.assert_close(batch[1], expected)
+    assert roads == []
+    with forward_ad.dual_level():
+        tangent = forward_ad.unpack_dual(
+            scalar(forward_ad.make_dual(A, torch.ones_like(A)))
+        ).tangent
+    torch.testing.assert_close(tangent, expected.sum())
+
+
+def test_a_mode_of_torch_sees_the_general_road(roads):
+    expected = both(inv, SQUARE)
+    roads.clear()
+    for mode in (FlopCounterMode(display=False), torch.device("cpu")):
+        with mode:
+            found = both(inv, SQUARE)
+        for value, due in zip(found, expected, strict=True):
+            torch.testing.assert_close(value, due)
+    assert roads == []
+
+
+def test_forward_mode_of_another_thread_changes_no_road(roads):
+    with forward_ad.dual_level():
+        both(inv, SQUARE)
+    assert roads == [("forward", True), ("backward", True)]
+
+
+class Subclass(torch.Tensor):
+    """A tensor of a program's own."""
+
+
+@pytest.mark.parametrize(
+    "A",
+    [SQUARE.expand(3, 4, 4), SQUARE.to(torch.complex128).conj(), SQUARE.as_subclass(Subclass)],
+    ids=["batch", "lazy conjugate", "subclass"],
+)
+def test_other_tensors_take_the_general_road(A, roads):
+    torch.testing.assert_close(inv(A, strategy="fused"), torch.linalg.inv(A))
+    assert roads == []
+
+
+def test_a_parameter_takes_the_lane(roads):
+    inv(torch.nn.Parameter(SQUARE), strategy="fused").sum().backward()
+    assert roads == [("forward", True), ("backward", True)]
+
+
+def test_auto_takes_the_lane_where_it_stands_for_the_strategy(roads):
+    with strategies.use("fused"):
+        result = inv(SQUARE.clone().requires_grad_())
+    inv(SQUARE, strategy="triangular_solve")
+    inv(SQUARE, strategy=strategies.get("fused"))
+    result.sum().backward()
+    assert roads == [("forward", True), ("forward", True), ("backward", True)]
+
+
+def test_without_gradients_there_is_no_node():
+    with torch.no_grad():
+        assert inv(SQUARE.clone().requires_grad_(), strategy="fused").grad_fn is None
+    with torch.inference_mode():
+        assert inv(SQUARE, strategy="fused").is_inference()
+
+
+def test_a_rank_deficient_matrix_takes_the_general_road(roads):
+    A = torch.ones(4, 3, dtype=torch.float64)
+    with pytest.raises(torch.linalg.LinAlgError, match="full rank"):
+        pinv(A, strategy="fused")
+    torch.testing.assert_close(
+        lu(A, strategy="fused").U, lu(A, strategy="triangular_solve").U, rtol=0, atol=0
+    )
+    assert {done for _, done in roads} == {False}
+
+
+def test_a_cotangent_far_from_one_has_the_scaled_gradient(roads):
+    A = SQUARE.clone().requires_grad_()
+    X = inv(A, strategy="fused")
+    G = torch.ones_like(X)
+    (expected,) = torch.autograd.grad(X, A, G, retain_graph=True)
+    (found,) = torch.autograd.grad(X, A, G * 2.0**600)
+    torch.testing.assert_close(found * 2.0**-600, expected)
+    assert roads[-1] == ("backward", False) or ("backward", False) in roads
+
+
+def test_outputs_without_a_cotangent_count_as_zero(roads):
+    A = SQUARE.to(torch.complex128).requires_grad_()
+    _, L, U = lu(A, strategy="fused")
+    both_parts = torch.autograd.grad(L.sum().abs(), A, retain_graph=True)[0]
+    both_parts = both_parts + torch.autograd.grad(U.sum().abs(), A, retain_graph=True)[0]
+    together = torch.autograd.grad(L.sum().abs() + U.sum().abs(), A)[0]
+    torch.testing.assert_close(both_parts, together)
+    assert all(done for _, done in roads)
+
+
+def test_residuals_are_differentiable():
+    A, B = TALL.clone().requires_grad_(), RHS.clone().requires_grad_()
+    assert gradcheck(lambda A, B: lstsq(A, B, strategy="fused").residuals, (A, B))
+    assert gradgradcheck(lambda A, B: lstsq(A, B, strategy="fused").residuals, (A, B))
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_one_of_two_inputs_may_need_no_gradient(which):
+    inputs = [SQUARE.clone(), RHS[:4].clone()]
+    inputs[which].requires_grad_()
+    found = torch.autograd.grad(solve(*inputs, strategy="fused").sum(), inputs[which])
+    expected = torch.autograd.grad(torch.linalg.solve(*inputs).sum(), inputs[which])
+    torch.testing.assert_close(found, expected)
+
+
+def test_hooks_on_saved_tensors_may_return_other_tensors(roads):
+    def offset(tensor):
+        return torch.stack([tensor, tensor], -1)[..., 0]
+
+    A = SQUARE.clone().requires_grad_()
+    with graph.saved_tensors_hooks(lambda tensor: tensor.clone(), offset):
+        X = inv(A, strategy="fused")
+    (found,) = torch.autograd.grad(X.sum(), A)
+    torch.testing.assert_close(found, both(inv, SQUARE)[1])
+
+
+def test_overwriting_what_the_backward_reads_is_an_error():
+    A = SQUARE.clone().requires_grad_()
+    X = inv(A, strategy="fused")
+    X.detach().zero_()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        X.sum().backward()
+
+
+def test_a_graph_is_used_once_unless_it_is_retained():
+    A = SQUARE.clone().requires_grad_()
+    X = inv(A, strategy="fused").sum()
+    first = torch.autograd.grad(X, A, retain_graph=True)
+    assert torch.equal(first[0], torch.autograd.grad(X, A)[0])
+    with pytest.raises(RuntimeError, match="second time"):
+        X.backward()
+
+
+def test_gradients_have_memory_of_their_own():
+    for operation, call in CALLS.items():
+        A = matrix(operation).clone().requires_grad_()
+        call(A, strategy="fused").sum().abs().backward()
+        before = A.detach().clone()
+        A.grad.zero_()
+        assert torch.equal(A, before)
+
+
+def test_what_is_no_strategy_is_the_same_error_as_elsewhere():
+    for choice in (None, 3, ["fused"]):
+        with pytest.raises(TypeError, match="strategy="):
+            inv(SQUARE, strategy=choice)
+    with pytest.raises(LookupError), contextlib.nullcontext():
+        inv(SQUARE, strategy="fussed")
+
+
+def test_lu_factor_ex_takes_the_lane_of_lu_factor(roads):
+    LU, pivots, info = linalg.lu_factor_ex(SQUARE, strategy="fused")
+    expected = torch.linalg.lu_factor_ex(SQUARE)
+    torch.testing.assert_close(LU, expected.LU)
+    assert torch.equal(pivots, expected.pivots)
+    assert info == 0
+    assert info.dtype == torch.int32
+    assert roads == [("forward", True)]

@@ -1,0 +1,159 @@
+"""The loops of one small matrix against exact gradients, and what they report."""
+
+import itertools
+
+import pytest
+import torch
+
+from strategies.accuracy import gradient
+from strategies.kernels.cpu.fused import plan
+from strategies.kernels.cpu.lanes import LANES
+
+DTYPES = (torch.float32, torch.float64, torch.complex64, torch.complex128)
+SQUARE = ((1, 1), (2, 2), (5, 5), (33, 33))
+ANY = (*SQUARE, (9, 4), (3, 1), (4, 9), (1, 3))
+SHAPES = {
+    "lu_factor": ANY,
+    "lu": ANY,
+    "pinv": ANY,
+    "lstsq": tuple((m, n) for m, n in ANY if m >= n),
+}
+
+
+def _layout(tensor):
+    return tuple(tensor.shape), tensor.stride()
+
+
+def _plan(operation, *inputs):
+    return plan(operation, inputs[0].dtype, *map(_layout, inputs))
+
+
+def _inputs(operation, m, n, dtype, columns=2):
+    generator = torch.Generator().manual_seed(m * 100 + n)
+    A = torch.randn(m, n, dtype=dtype, generator=generator) + 3 * torch.eye(m, n, dtype=dtype)
+    if operation not in ("solve", "lstsq"):
+        return (A,)
+    return A, torch.randn(m, columns, dtype=dtype, generator=generator)
+
+
+def _computed(operation, inputs, cotangents=None):
+    """Outputs, cotangents and gradients of a lane."""
+    found = _plan(operation, *inputs)
+    outputs, kept = found.forward(inputs)
+    differentiable = [outputs[i] for i in found.cotangents]
+    if cotangents is None:
+        cotangents = [torch.randn_like(out) for out in differentiable]
+    saved = (*inputs, *(outputs[i] for i in found.saved), kept)
+    return outputs, cotangents, found.backward(saved, tuple(cotangents))
+
+
+def _assert_exact(operation, inputs, cotangents, gradients):
+    certified = gradient(operation, inputs, cotangents)
+    limit = 500 * torch.finfo(inputs[0].dtype).eps * float(torch.linalg.cond(inputs[0]))
+    assert certified.relative_error(gradients) < limit
+
+
+@pytest.mark.parametrize("operation", LANES)
+def test_gradients_are_the_exact_ones(operation):
+    for (m, n), dtype in itertools.product(SHAPES.get(operation, SQUARE), DTYPES):
+        inputs = _inputs(operation, m, n, dtype)
+        _, cotangents, gradients = _computed(operation, inputs)
+        if operation == "slogdet" and not dtype.is_complex:
+            cotangents = [torch.zeros((), dtype=dtype), *cotangents]
+        _assert_exact(operation, inputs, cotangents, gradients)
+
+
+@pytest.mark.parametrize("operation", LANES)
+def test_results_are_those_of_torch(operation):
+    for (m, n), dtype in itertools.product(SHAPES.get(operation, SQUARE), DTYPES):
+        inputs = _inputs(operation, m, n, dtype)
+        expected = getattr(torch.linalg, operation)(*inputs)
+        expected = (expected,) if isinstance(expected, torch.Tensor) else tuple(expected)
+        outputs, *_ = _computed(operation, inputs)
+        limit = 500 * torch.finfo(dtype).eps * float(torch.linalg.cond(inputs[0]))
+        for found, due in zip(outputs, expected, strict=True):
+            if operation == "lstsq" and due.numel() == 0 and found.numel():
+                continue  # the rank, which LAPACK's gelsy alone tells
+            assert (found.shape, found.dtype) == (due.shape, due.dtype)
+            assert torch.allclose(found, due, rtol=limit, atol=limit)
+
+
+@pytest.mark.parametrize("operation", LANES)
+def test_inputs_and_cotangents_may_have_any_strides(operation):
+    m, n = (5, 3) if operation in SHAPES else (4, 4)
+    plain = _inputs(operation, m, n, torch.complex128)
+    outputs, cotangents, expected = _computed(operation, plain)
+    strided = tuple(torch.stack([each, each], -1)[..., 0] for each in plain)
+    of_strided = [each.mT.contiguous().mT if each.ndim == 2 else each for each in cotangents]
+    found, _, gradients = _computed(operation, strided, of_strided)
+    assert all(map(torch.equal, found, outputs))
+    assert all(map(torch.equal, gradients, expected))
+
+
+@pytest.mark.parametrize("operation", ["solve", "lstsq"])
+def test_a_vector_is_a_column(operation):
+    A, B = _inputs(operation, 6, 6 if operation == "solve" else 4, torch.float64, columns=1)
+    outputs, cotangents, gradients = _computed(operation, (A, B))
+    of_vector = [cotangents[0].squeeze(-1), *cotangents[1:]]
+    found, _, found_gradients = _computed(operation, (A, B.squeeze(-1)), of_vector)
+    assert torch.equal(found[0], outputs[0].squeeze(-1))
+    assert torch.equal(found_gradients[0], gradients[0])
+    assert torch.equal(found_gradients[1], gradients[1].squeeze(-1))
+
+
+@pytest.mark.parametrize("operation", LANES)
+def test_what_is_not_usual_is_reported(operation):
+    for dtype in DTYPES:
+        usual = _inputs(operation, 8, 8, dtype)
+        A, rest = usual[0], usual[1:]
+        no_column = A.clone()
+        no_column[:, 3] = 0
+        undefined = A.clone()
+        undefined[1, 2] = torch.nan
+        for unusual in (no_column, torch.zeros_like(A), undefined, A * torch.inf):
+            assert _plan(operation, unusual, *rest).forward((unusual, *rest)) is None
+        found = _plan(operation, *usual)
+        if operation in ("inv", "solve", "pinv", "lstsq"):
+            far = A * 2.0**40 if torch.finfo(dtype).eps > 1e-10 else A * 2.0**200
+            assert found.forward((far, *rest)) is None
+
+
+@pytest.mark.parametrize("operation", ["inv", "solve", "pinv"])
+def test_growth_is_reported(operation):
+    A = torch.eye(60, dtype=torch.float64) - torch.ones(60, 60, dtype=torch.float64).tril(-1)
+    A[:, -1] = 1  # its last column doubles in every step
+    rest = (torch.ones(60, 1, dtype=torch.float64),) if operation == "solve" else ()
+    assert _plan(operation, A, *rest).forward((A, *rest)) is None
+
+
+@pytest.mark.parametrize("operation", ["inv", "solve", "lu_factor", "pinv", "lstsq"])
+def test_a_cotangent_far_from_one_is_reported(operation):
+    inputs = _inputs(operation, 6, 6, torch.float64)
+    _, (cotangent, *rest), gradients = _computed(operation, inputs)
+    assert gradients is not None
+    for scale in (2.0**400, 2.0**-400):
+        assert _computed(operation, inputs, [cotangent * scale, *rest])[2] is None
+
+
+def test_nearly_deficient_matrices_are_reported():
+    generator = torch.Generator().manual_seed(0)
+    for m, n in ((9, 6), (6, 6), (6, 9)):
+        A = torch.randn(m, n, dtype=torch.float64, generator=generator)
+        U, S, Vh = torch.linalg.svd(A, full_matrices=False)
+        S[-1] = 1e-16
+        B = torch.ones(m, 1, dtype=torch.float64)
+        A = U * S @ Vh
+        assert _plan("pinv", A).forward((A,)) is None
+        if m >= n:
+            assert _plan("lstsq", A, B).forward((A, B)) is None
+
+
+def test_there_are_no_lanes_for_what_is_no_small_matrix():
+    matrix = ((4, 4), (4, 1))
+    assert plan("inv", torch.float64, ((2, 3), (3, 1))) is None
+    assert plan("inv", torch.float16, matrix) is None
+    assert plan("inv", torch.float64, ((0, 0), (1, 1))) is None
+    assert plan("inv", torch.float64, ((300, 300), (300, 1))) is None
+    assert plan("solve", torch.float64, matrix, ((3, 1), (1, 1))) is None
+    assert plan("lstsq", torch.float64, ((2, 3), (3, 1)), ((2, 1), (1, 1))) is None
+    assert plan("matrix_exp", torch.float64, matrix) is None
