@@ -126,9 +126,10 @@ def _near_one(LU: Tensor, cotangent: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _exponents(matrices: Tensor) -> Tensor:
-    """Of the largest entry of each matrix; that of zero is below all others."""
+    """Of the largest entry of each matrix; that of zero is below all others, that of NaN is none."""
     sizes = largest_entries(matrices)
-    return torch.where(sizes > 0, torch.frexp(sizes)[1], -(2**14))
+    exponents = torch.where(sizes.isfinite(), torch.frexp(sizes)[1], 0)
+    return exponents.masked_fill(sizes == 0, -(2**14))
 
 
 def _with_nan(derivative: Tensor, rank: Tensor) -> Tensor:
