@@ -249,3 +249,11 @@ def test_lu_factor_ex_takes_the_lane_of_lu_factor(roads):
     assert info == 0
     assert info.dtype == torch.int32
     assert roads == [("forward", True)]
+
+
+def test_a_subclass_that_may_compute_in_another_way_takes_the_general_road(roads):
+    class Mine(type(strategies.get("fused"))):
+        name = "mine"
+
+    torch.testing.assert_close(inv(SQUARE, strategy=Mine()), torch.linalg.inv(SQUARE))
+    assert roads == []

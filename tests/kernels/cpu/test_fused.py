@@ -157,3 +157,12 @@ def test_there_are_no_lanes_for_what_is_no_small_matrix():
     assert plan("solve", torch.float64, matrix, ((3, 1), (1, 1))) is None
     assert plan("lstsq", torch.float64, ((2, 3), (3, 1)), ((2, 1), (1, 1))) is None
     assert plan("matrix_exp", torch.float64, matrix) is None
+
+
+def test_a_determinant_beyond_the_range_has_an_infinite_gradient_without_nan():
+    A = torch.eye(12) * 2.0**20
+    A[0, 1] = A[1, 0] = 3.0
+    (det,), _, (gradient,) = _computed("det", (A,), [torch.tensor(torch.inf)])
+    assert det.isinf()
+    assert not gradient.diagonal().isnan().any()
+    assert gradient[0, 1].isinf()

@@ -18,7 +18,7 @@ TWO = ("lstsq", "solve")
 SQUARE = ("solve", "inv", "det", "slogdet")
 BUILT_IN = (
     *("native", "triangular_solve", "explicit_inverse", "qr_pinv", "svd_truncated_pinv"),
-    *("blocked_lu", "batch_last"),
+    *("blocked_lu", "batch_last", "fused"),
 )
 MODES = ("plain", "backward", "in place", "no_grad", "inference", "jvp", "vmap")
 """How a call is made. In place, the results are doubled before the backward; vmap maps the first

@@ -136,11 +136,11 @@ def slogdet_of_complex(task: Task) -> None:
 @compiled
 def _multiple_of_inverse_adjoint(scale: complex, LU: Array, swaps: Array, result: Array) -> None:
     """Write the transpose of A⁻ᴴ, which is the conjugate of A⁻¹."""
-    fill_with_identity(result, np.conj(scale))
+    fill_with_identity(result, 1)
     solve_with(LU, swaps, result)
-    for i in range(len(result)):
-        for j in range(len(result)):
-            result[i, j] = np.conj(result[i, j])
+    for j in range(len(result)):
+        for i in range(len(result)):
+            result[i, j] = scale * np.conj(result[i, j])
 
 
 def pinv(task: Task) -> None:
