@@ -5,7 +5,7 @@ import torch
 
 from strategies.linalg import lu_factor_ex
 
-STRATEGIES = ["triangular_solve", "blocked_lu", "batch_last"]
+STRATEGIES = ["triangular_solve", "svd_truncated_pinv", "blocked_lu", "batch_last", "fused"]
 INF, NAN = float("inf"), float("nan")
 MATRICES = [
     [[INF], [1.0], [2.0]],
@@ -34,3 +34,10 @@ def test_nan_stays_in_its_matrix(strategy):
     A.requires_grad_()
     lu_factor_ex(A, strategy=strategy).LU.sum().backward()
     assert A.grad.isnan().flatten(1).any(-1).tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_nan_beside_the_pivots_of_a_wide_matrix_is_no_error(strategy):
+    A = torch.tensor([[2.0, 3.0, NAN]], requires_grad=True)
+    lu_factor_ex(A, strategy=strategy).LU[..., :2].sum().backward()
+    assert A.grad.tolist() == [[1.0, 1.0, 0.0]]
