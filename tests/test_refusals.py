@@ -7,7 +7,7 @@ from strategies import linalg
 from strategies.accuracy import gradient
 from strategies.errors import LinAlgError
 
-FULL_RANK_ONLY = ("triangular_solve", "batch_last", "explicit_inverse")
+FULL_RANK_ONLY = ("triangular_solve", "batch_last", "fused", "explicit_inverse")
 ANY_RANK = ("qr_pinv", "svd_truncated_pinv")
 DTYPES = (torch.float32, torch.float64, torch.complex64, torch.complex128)
 
@@ -95,8 +95,8 @@ def test_ordinary_matrices_are_not_refused():
 def test_a_null_vector_that_hides_from_the_estimate_is_seen(strategy):
     # Orthogonal to the vector that inverse iteration begins with.
     generator = torch.Generator().manual_seed(0)
-    for _ in range(60):
-        n = int(torch.randint(2, 24, (), generator=generator))
+    for largest in (*[24] * 60, *[9] * 300):  # matrices of few entries have kernels of their own
+        n = int(torch.randint(2, largest, (), generator=generator))
         m = n + int(torch.randint(0, 10, (), generator=generator))
         wave = torch.cos(1 + torch.arange(n, dtype=torch.float64).square())
         first = wave + wave.sign()

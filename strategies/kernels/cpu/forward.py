@@ -110,7 +110,7 @@ def lstsq(matrix: Tensor, rhs: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The X that minimizes ‖A X − B‖, and what `torch.geqrf` returns: reflectors and their scales.
 
     X is there if no R of the batch has a zero on its diagonal. The last result is an estimate of the
-    smallest singular value of each matrix, (...), zero if such an R is among them.
+    smallest singular value of each matrix, (...), zero if its R has one.
 
     Args:
         matrix: A, (..., m, n) with m ≥ n.

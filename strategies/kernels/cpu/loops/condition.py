@@ -87,7 +87,7 @@ def _sum_of_squares(F: Array, column: int) -> float:
 def smallest_singular_value(F: Array, is_packed: bool) -> float:
     """An estimate of σ_n from the columns of R, or of packed L U; zero if a diagonal entry is."""
     n = len(F)
-    return _smallest(F, first_vector(n), np.empty(n, F.dtype), is_packed)
+    return smallest_from(F, first_vector(n), np.empty(n, F.dtype), is_packed)
 
 
 @compiled
@@ -96,11 +96,12 @@ def _smallest_of_each(task: Task, is_packed: bool) -> None:
     n = columns.shape[1]
     vector, y = first_vector(n), np.empty(n, columns.dtype)
     for matrix in single_matrices(task):
-        result[matrix, 0] = _smallest(columns[matrix], vector, y, is_packed)
+        result[matrix, 0] = smallest_from(columns[matrix], vector, y, is_packed)
 
 
 @compiled
-def _smallest(F: Array, vector: Array, y: Array, is_packed: bool) -> float:
+def smallest_from(F: Array, vector: Array, y: Array, is_packed: bool) -> float:
+    """`smallest_singular_value` from `first_vector`, with as long a scratch vector."""
     n, largest, least, estimate = len(F), 0.0, np.inf, 0.0
     for i in range(n):
         if F[i, i] == 0:

@@ -23,7 +23,7 @@ from strategies.kernels.cpu.loops.arguments import (
     pivots,
     reals,
 )
-from strategies.kernels.cpu.loops.condition import first_vector, growth_limit
+from strategies.kernels.cpu.loops.condition import first_vector, growth_limit, smallest_from
 from strategies.kernels.cpu.loops.grouped import (
     adjoint,
     gather,
@@ -32,7 +32,6 @@ from strategies.kernels.cpu.loops.grouped import (
     side_by_side,
     solve_unit_lower,
     solve_upper,
-    solve_upper_adjoint,
     swap,
     swap_columns,
     zeros,
@@ -290,24 +289,18 @@ def pinv(task: Task) -> None:
 
 
 @compiled
-def _smallest(F: Array, n: int, result: Array, start: int) -> None:
-    """The estimate of σ_n of R of `condition.smallest_of_triangle`."""
-    lanes = F.shape[2]
-    vector = first_vector(n)
-    y, before, after = np.empty((n, 1, lanes), F.dtype), np.empty(lanes), np.empty(lanes)
-    for i in range(n):
-        for lane in range(lanes):
-            y[i, 0, lane] = vector[i]
-    solve_upper_adjoint(F, y)
-    _squares(y, 0, n, before)
-    solve_upper(F, y)
-    _squares(y, 0, n, after)
-    for lane in range(min(lanes, len(result) - start)):
-        result[start + lane, 0] = np.sqrt(before[lane] / after[lane])
+def _write_smallest(F: Array, n: int, result: Array, start: int) -> None:
+    """The estimate of σ_n of each R of a group."""
+    columns, vector, y = np.empty((n, n), F.dtype), first_vector(n), np.empty(n, F.dtype)
+    for lane in range(min(F.shape[2], len(result) - start)):
+        for c in range(n):
+            for r in range(c + 1):
+                columns[c, r] = F[r, c, lane]
+        result[start + lane, 0] = smallest_from(columns, vector, y, False)
 
 
 def lstsq(task: Task) -> None:
-    """X = A⁺B of tall A and σ_n if no diagonal entry of R is zero, R and reflectors, their scales."""
+    """X = A⁺B of tall A if no diagonal entry of R is zero; R and reflectors, their scales, and σ_n."""
     A, B, X = matrices(task, 0), matrices(task, 1), matrices(task, 2)
     reflectors, scales_result, smallest = matrices(task, 3), numbers(task, 4), reals(task, 5)
     n = A.shape[2]
@@ -320,10 +313,8 @@ def lstsq(task: Task) -> None:
         for lane in range(min(lanes, len(A) - start)):
             for j in range(n):
                 scales_result[start + lane, j] = scales[j, lane]
-        for lane in range(min(lanes, len(A) - start)):
-            smallest[start + lane, 0] = 0
+        _write_smallest(F, n, smallest, start)
         if not _has_zero(F, n):
             Y = F[:n, n:].copy()
             solve_upper(F, Y)
             scatter(Y, X, start)
-            _smallest(F, n, smallest, start)
