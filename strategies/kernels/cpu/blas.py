@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -114,12 +115,19 @@ class _Call:
         kind = self._context.get_value_type(self._dtype)
         self._add(kind, self._context.get_constant_generic(self._builder, self._dtype, value))
 
+    @property
+    def is_complex(self) -> bool:
+        return isinstance(self._dtype, types.Complex)
+
+    def shape(self, array: Any) -> Any:
+        return _emitting.unpack_tuple(self._builder, array.shape)
+
     def address(self, array: Any) -> None:
         self._arguments.append(array.data)
 
     def array(self, array: Any) -> None:
         """Address and leading dimension."""
-        rows, _ = _emitting.unpack_tuple(self._builder, array.shape)
+        rows, _ = self.shape(array)
         _, stride = _emitting.unpack_tuple(self._builder, array.strides)
         leading = self._builder.sdiv(stride, array.itemsize)
         # BLAS asks for this of a single column, too, whose stride may be anything.
@@ -128,9 +136,13 @@ class _Call:
         self.extents(self._builder.select(enough, leading, rows))
 
     def scratch(self, array: Any) -> None:
-        """Workspace and how much there is; and what LAPACK says of its arguments, which are right."""
+        """Workspace and how much there is, which LAPACK asks for last, before `info`."""
         self.address(array)
-        self.extents(*_emitting.unpack_tuple(self._builder, array.shape))
+        self.extents(*self.shape(array))
+        self.info()
+
+    def info(self) -> None:
+        """A place for what LAPACK says of its arguments, which are right."""
         self.extents(ir.Constant(_INTEGER, 0))
 
     def emit(self, routine: str) -> None:
@@ -140,135 +152,101 @@ class _Call:
         self._builder.call(function, self._arguments)
 
 
-def _arrays(context: Any, builder: Any, signature: Any, arguments: Any) -> list[Any]:
-    return [
-        context.make_array(kind)(context, builder, value)
-        for kind, value in zip(signature.args, arguments, strict=True)
-    ]
+def _code(emit: Callable[..., None]) -> Callable[..., Any]:
+    """What Numba calls to write a call of a routine: `emit`, of a `_Call` and the arrays.
+
+    The first of the arrays has the dtype that the routine is for.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        arrays = [
+            context.make_array(kind)(context, builder, value)
+            for kind, value in zip(signature.args, arguments, strict=True)
+        ]
+        emit(_Call(context, builder, signature.args[0].dtype), *arrays)
+        return context.get_dummy_value()
+
+    return generate
 
 
 def _product(letters: str, sign: int) -> Any:
     """An intrinsic for C ← C ± op(A) op(B), where C, T and N are the adjoint, the transpose and neither."""
 
-    def product(_typing: Any, C: Any, A: Any, B: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            c, a, b = _arrays(context, builder, signature, arguments)
-            rows, columns = _emitting.unpack_tuple(builder, c.shape)
-            inner = _emitting.unpack_tuple(builder, a.shape)[letters[0] == "N"]
-            call = _Call(context, builder, C.dtype)
-            call.letters(letters)
-            call.extents(rows, columns, inner)
-            call.number(sign)
-            call.array(a)
-            call.array(b)
-            call.number(1)
-            call.array(c)
-            call.emit("gemm")
-            return context.get_dummy_value()
+    def emit(call: _Call, c: Any, a: Any, b: Any) -> None:
+        call.letters(letters)
+        call.extents(*call.shape(c), call.shape(a)[letters[0] == "N"])
+        call.number(sign)
+        call.array(a)
+        call.array(b)
+        call.number(1)
+        call.array(c)
+        call.emit("gemm")
 
-        return types.void(C, A, B), generate
-
-    return intrinsic(product)
+    return intrinsic(lambda _, C, A, B: (types.void(C, A, B), _code(emit)))
 
 
 def _solve(letters: str) -> Any:
     """An intrinsic for B ← A⁻¹B or B A⁻¹ with the side, triangle and so on that BLAS is told."""
 
-    def solve(_typing: Any, A: Any, B: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            a, b = _arrays(context, builder, signature, arguments)
-            call = _Call(context, builder, B.dtype)
-            call.letters(letters)
-            call.extents(*_emitting.unpack_tuple(builder, b.shape))
-            call.number(1)
-            call.array(a)
-            call.array(b)
-            call.emit("trsm")
-            return context.get_dummy_value()
-
-        return types.void(A, B), generate
-
-    return intrinsic(solve)
-
-
-def _eliminate(_typing: Any, A: Any, swaps: Any, info: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        a, p, i = _arrays(context, builder, signature, arguments)
-        call = _Call(context, builder, A.dtype)
-        call.extents(*_emitting.unpack_tuple(builder, a.shape))
+    def emit(call: _Call, a: Any, b: Any) -> None:
+        call.letters(letters)
+        call.extents(*call.shape(b))
+        call.number(1)
         call.array(a)
-        call.address(p)
-        call.address(i)
-        call.emit("getrf")
-        return context.get_dummy_value()
+        call.array(b)
+        call.emit("trsm")
 
-    return types.void(A, swaps, info), generate
+    return intrinsic(lambda _, A, B: (types.void(A, B), _code(emit)))
 
 
 def _solve_with(letter: str) -> Any:
-    def solve_with(_typing: Any, LU: Any, swaps: Any, B: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            lu, p, b = _arrays(context, builder, signature, arguments)
-            call = _Call(context, builder, B.dtype)
-            call.letters(letter)
-            call.extents(*_emitting.unpack_tuple(builder, b.shape))
-            call.array(lu)
-            call.address(p)
-            call.array(b)
-            call.extents(ir.Constant(_INTEGER, 0))
-            call.emit("getrs")
-            return context.get_dummy_value()
+    """An intrinsic for B ← A⁻¹ B, or the transpose's or the adjoint's, from what `eliminate` has left."""
 
-        return types.void(LU, swaps, B), generate
-
-    return intrinsic(solve_with)
-
-
-def _reflect(_typing: Any, A: Any, scales: Any, scratch: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        a, tau, work = _arrays(context, builder, signature, arguments)
-        call = _Call(context, builder, A.dtype)
-        call.extents(*_emitting.unpack_tuple(builder, a.shape))
-        call.array(a)
-        call.address(tau)
-        call.scratch(work)
-        call.emit("geqrf")
-        return context.get_dummy_value()
-
-    return types.void(A, scales, scratch), generate
-
-
-def _form_basis(_typing: Any, A: Any, scales: Any, scratch: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        a, tau, work = _arrays(context, builder, signature, arguments)
-        rows, columns = _emitting.unpack_tuple(builder, a.shape)
-        call = _Call(context, builder, A.dtype)
-        call.extents(rows, columns, columns)
-        call.array(a)
-        call.address(tau)
-        call.scratch(work)
-        call.emit("ungqr" if isinstance(A.dtype, types.Complex) else "orgqr")
-        return context.get_dummy_value()
-
-    return types.void(A, scales, scratch), generate
-
-
-def _apply_reflectors_adjoint(_typing: Any, A: Any, scales: Any, B: Any, scratch: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        a, tau, b, work = _arrays(context, builder, signature, arguments)
-        is_complex = isinstance(A.dtype, types.Complex)
-        call = _Call(context, builder, A.dtype)
-        call.letters("LC" if is_complex else "LT")
-        call.extents(*_emitting.unpack_tuple(builder, b.shape))
-        call.extents(_emitting.unpack_tuple(builder, a.shape)[1])
-        call.array(a)
-        call.address(tau)
+    def emit(call: _Call, lu: Any, swaps: Any, b: Any) -> None:
+        call.letters(letter)
+        call.extents(*call.shape(b))
+        call.array(lu)
+        call.address(swaps)
         call.array(b)
-        call.scratch(work)
-        call.emit("unmqr" if is_complex else "ormqr")
-        return context.get_dummy_value()
+        call.info()
+        call.emit("getrs")
 
-    return types.void(A, scales, B, scratch), generate
+    return intrinsic(lambda _, LU, swaps, B: (types.void(LU, swaps, B), _code(emit)))
+
+
+def _eliminate(call: _Call, a: Any, swaps: Any, info: Any) -> None:
+    call.extents(*call.shape(a))
+    call.array(a)
+    call.address(swaps)
+    call.address(info)
+    call.emit("getrf")
+
+
+def _reflect(call: _Call, a: Any, scales: Any, scratch: Any) -> None:
+    call.extents(*call.shape(a))
+    call.array(a)
+    call.address(scales)
+    call.scratch(scratch)
+    call.emit("geqrf")
+
+
+def _form_basis(call: _Call, a: Any, scales: Any, scratch: Any) -> None:
+    rows, columns = call.shape(a)
+    call.extents(rows, columns, columns)
+    call.array(a)
+    call.address(scales)
+    call.scratch(scratch)
+    call.emit("ungqr" if call.is_complex else "orgqr")
+
+
+def _apply_reflectors_adjoint(call: _Call, a: Any, scales: Any, b: Any, scratch: Any) -> None:
+    call.letters("LC" if call.is_complex else "LT")
+    call.extents(*call.shape(b), call.shape(a)[1])
+    call.array(a)
+    call.address(scales)
+    call.array(b)
+    call.scratch(scratch)
+    call.emit("unmqr" if call.is_complex else "ormqr")
 
 
 add_product: Any = _product("NN", 1)
@@ -307,7 +285,9 @@ solve_upper_transposed_from_right: Any = _solve("RUTN")
 solve_unit_lower_from_right: Any = _solve("RLNU")
 """B ← B L⁻¹; L is read below its diagonal."""
 
-eliminate: Any = intrinsic(_eliminate)
+eliminate: Any = intrinsic(
+    lambda _, A, swaps, info: (types.void(A, swaps, info), _code(_eliminate))
+)
 """A = P L U in place with LAPACK pivots; where the first zero pivot is, from 1, or 0."""
 
 solve_with: Any = _solve_with("N")
@@ -319,11 +299,18 @@ solve_transposed_with: Any = _solve_with("T")
 solve_adjoint_with: Any = _solve_with("C")
 """B ← A⁻ᴴ B; likewise."""
 
-reflect: Any = intrinsic(_reflect)
+reflect: Any = intrinsic(lambda _, A, scales, work: (types.void(A, scales, work), _code(_reflect)))
 """A = Q R in place as reflectors and their scales, of a tall matrix."""
 
-form_basis: Any = intrinsic(_form_basis)
+form_basis: Any = intrinsic(
+    lambda _, A, scales, work: (types.void(A, scales, work), _code(_form_basis))
+)
 """The reflectors of `reflect` overwritten by the columns of Q that span the range."""
 
-apply_reflectors_adjoint: Any = intrinsic(_apply_reflectors_adjoint)
+apply_reflectors_adjoint: Any = intrinsic(
+    lambda _, A, scales, B, work: (
+        types.void(A, scales, B, work),
+        _code(_apply_reflectors_adjoint),
+    )
+)
 """B ← Qᴴ B, of what `reflect` has left."""
