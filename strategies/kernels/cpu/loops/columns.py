@@ -9,11 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from strategies.kernels.cpu.blas import eliminate
-from strategies.kernels.cpu.loops.arguments import Array, compiled, reordered
-from strategies.kernels.cpu.loops.condition import growth_limit
-
-_NEVER_GROWS = 4
-"""Columns of U up to here stay within the limit: they double, or grow 1 + √2 fold."""
+from strategies.kernels.cpu.loops.arguments import Array, compiled
+from strategies.kernels.cpu.loops.condition import NEVER_GROWS, growth_limit, sum_of_squares
 
 
 @compiled
@@ -56,15 +53,6 @@ def copy_to(target: Array, source: Array) -> None:
             target[i, j] = source[i, j]
 
 
-@reordered
-def sum_of_squares(row: Array) -> float:
-    """Of contiguous numbers, in double precision."""
-    total = 0.0
-    for entry in row:
-        total += np.float64(entry.real) ** 2 + np.float64(entry.imag) ** 2
-    return total
-
-
 @compiled
 def squares_of_columns(F: Array) -> Array:
     """The sum of squares of each column of F."""
@@ -75,45 +63,49 @@ def squares_of_columns(F: Array) -> Array:
 
 
 @compiled
-def is_moderate(F: Array, squares: float) -> bool:
-    """Whether the norm is zero or not far from one, as in `operations.homogeneous`.
+def moderate_squares(F: Array) -> float:
+    """The sum of squares of the entries of F, or −1 where its norm is far from one."""
+    return squares_if_moderate(F, squares_of_columns(F).sum())
 
-    Args:
-        F: the matrix.
-        squares: the sum of the squares of its entries.
+
+@compiled
+def squares_if_moderate(F: Array, squares: float) -> float:
+    """The sum of squares that is given, or −1 where the norm is far from one.
+
+    The limits are those of `operations.homogeneous`; a norm of zero is near enough.
     """
     most = 2.0**340 if np.finfo(F.real.dtype).eps < 1e-10 else 2.0**42
     if 1 / most < squares < most:
-        return True
+        return squares
     if squares != 0:
-        return False
+        return -1.0
     for row in F:
         for entry in row:
             if entry != 0:
-                return False
-    return True
+                return -1.0
+    return 0.0
 
 
 @compiled
-def moderate_columns(A: Array) -> tuple[Array, bool]:
-    """A copy, column after column, and whether its norm is moderate."""
+def moderate_columns(A: Array) -> tuple[Array, float]:
+    """A copy, column after column, and its `moderate_squares`."""
     F = by_columns(A)
-    return F, is_moderate(F, squares_of_columns(F).sum())
+    return F, moderate_squares(F)
 
 
 @compiled
-def factor(F: Array, swaps: Array) -> bool:
-    """Eliminate in place; whether the norm is moderate, no pivot zero and no column of U too long."""
-    n = len(F)
+def factor(F: Array, swaps: Array) -> float:
+    """Eliminate in place; `moderate_squares`, and −1, too, for a zero pivot or a column of U too long."""
     before = squares_of_columns(F)
-    if not is_moderate(F, before.sum()):
-        return False
+    squares = squares_if_moderate(F, before.sum())
     info = np.zeros(1, np.int32)
+    if squares < 0:
+        return squares
     eliminate(F, swaps, info)
     if info[0] != 0:
-        return False
-    limit = growth_limit(n) ** 2
-    for j in range(_NEVER_GROWS, n):  # noqa: SIM110 - Numba knows no `all`
+        return -1.0
+    limit = growth_limit(len(F)) ** 2
+    for j in range(NEVER_GROWS, len(F)):
         if not sum_of_squares(F.T[j, : j + 1]) <= limit * before[j]:
-            return False
-    return True
+            return -1.0
+    return squares

@@ -23,6 +23,9 @@ from strategies.kernels.cpu.loops.arguments import (
     single_matrices,
 )
 
+NEVER_GROWS = 4
+"""Columns of U up to here stay within `growth_limit`: they double, or grow 1 + √2 fold."""
+
 CLEARLY_REGULAR = 1e-4
 """Beside the largest pivot, an estimate and a pivot with which one step of inverse iteration is enough."""
 
@@ -71,15 +74,16 @@ def has_grown(task: Task) -> None:
                 before[j] += M[i, j].real ** 2 + M[i, j].imag ** 2
         found = False
         for j in range(n):
-            found |= _sum_of_squares(F, j) > limit * before[j]
+            found |= sum_of_squares(F[j, : j + 1]) > limit * before[j]
         result[matrix, 0] = found
 
 
 @reordered
-def _sum_of_squares(F: Array, column: int) -> float:
+def sum_of_squares(row: Array) -> float:
+    """Of contiguous numbers, in double precision."""
     total = 0.0
-    for i in range(column + 1):
-        total += F[column, i].real ** 2 + F[column, i].imag ** 2
+    for entry in row:
+        total += np.float64(entry.real) ** 2 + np.float64(entry.imag) ** 2
     return total
 
 

@@ -23,7 +23,12 @@ from strategies.kernels.cpu.loops.arguments import (
     pivots,
     reals,
 )
-from strategies.kernels.cpu.loops.condition import first_vector, growth_limit, smallest_from
+from strategies.kernels.cpu.loops.condition import (
+    NEVER_GROWS,
+    first_vector,
+    growth_limit,
+    smallest_from,
+)
 from strategies.kernels.cpu.loops.grouped import (
     adjoint,
     gather,
@@ -36,9 +41,6 @@ from strategies.kernels.cpu.loops.grouped import (
     swap_columns,
     zeros,
 )
-
-_NEVER_GROWS = 4
-"""Columns of U up to here stay within the limit of `condition`: they double, or grow 1 + √2 fold."""
 
 
 @compiled
@@ -114,7 +116,7 @@ def _factor(F: Array, swaps: Array, info: Array, start: int) -> None:
         _squares(F, j, n, before[j])
     _eliminate(F, swaps, info, start)
     limit = growth_limit(n) ** 2
-    for j in range(_NEVER_GROWS, n):
+    for j in range(NEVER_GROWS, n):
         _squares(F, j, j + 1, after)
         for lane in range(min(lanes, len(info) - start)):
             if after[lane] > limit * before[j, lane] and info[start + lane, 0] == 0:

@@ -37,9 +37,8 @@ from strategies.kernels.cpu.loops.columns import (
     by_columns,
     copy_to,
     fill_with_identity,
-    is_moderate,
     moderate_columns,
-    squares_of_columns,
+    moderate_squares,
     zeros,
 )
 from strategies.kernels.cpu.loops.elimination import permute_columns, reverse, scratch_of_blocks
@@ -49,8 +48,8 @@ def inv(task: Task) -> None:
     """Ā = −A⁻ᴴ G A⁻ᴴ, by the inverse itself."""
     X, G, result = contiguous(task, 0)[0].T, matrices(task, 1)[0].T, contiguous(task, 2)[0].T
     # Transposed: Āᵀ = −conj(X) Gᵀ conj(X), and what is here called X is its transpose.
-    W, is_usual = moderate_columns(G)
-    if not is_usual:
+    W, squares = moderate_columns(G)
+    if squares < 0:
         report(task)
         return
     half = zeros(len(X), len(X), X)
@@ -63,8 +62,8 @@ def solve(task: Task) -> None:
     """B̄ = A⁻ᴴ G and Ā = −B̄ Xᴴ, from A = P L U."""
     X, LU, swaps = contiguous(task, 0)[0].T, contiguous(task, 1)[0].T, pivots(task, 2)[0]
     G, result, rhs_result = matrices(task, 3)[0], contiguous(task, 4)[0].T, contiguous(task, 5)[0]
-    Y, is_usual = moderate_columns(G)
-    if not is_usual:
+    Y, squares = moderate_columns(G)
+    if squares < 0:
         report(task)
         return
     solve_adjoint_with(LU, swaps, Y)
@@ -97,7 +96,7 @@ def lu(task: Task) -> None:
 @compiled
 def _reverse(LU: Array, order: Array, T: Array) -> bool:
     """Overwrite the transposed cotangent by the transposed gradient, if its norm is moderate."""
-    if not is_moderate(T, squares_of_columns(T).sum()):
+    if moderate_squares(T) < 0:
         return False
     reverse(np.conj(LU), T, scratch_of_blocks(LU))
     permute_columns(T, order)
@@ -148,8 +147,8 @@ def pinv(task: Task) -> None:
     Q, R = contiguous(task, 0)[0].T, contiguous(task, 1)[0].T
     G, result = matrices(task, 2)[0], contiguous(task, 3)[0].T
     m, n = Q.shape
-    W, is_usual = moderate_columns(G.T)
-    if not is_usual:
+    W, squares = moderate_columns(G.T)
+    if squares < 0:
         report(task)
         return
     for j in range(n):
@@ -178,8 +177,8 @@ def lstsq(task: Task) -> None:
     A, B, X = matrices(task, 0)[0], matrices(task, 1)[0], contiguous(task, 2)[0]
     R, G = contiguous(task, 3)[0].T, matrices(task, 4)[0]
     result, rhs_result = contiguous(task, 5)[0].T, contiguous(task, 6)[0]
-    w, is_usual = moderate_columns(G)
-    if not is_usual:
+    w, squares = moderate_columns(G)
+    if squares < 0:
         report(task)
         return
     F, residual = by_columns(A), by_columns(B)

@@ -34,12 +34,11 @@ from strategies.kernels.cpu.loops.columns import (
     copy_to,
     factor,
     fill_with_identity,
-    is_moderate,
     moderate_columns,
+    moderate_squares,
     squares_of_columns,
-    sum_of_squares,
 )
-from strategies.kernels.cpu.loops.condition import smallest_singular_value
+from strategies.kernels.cpu.loops.condition import smallest_singular_value, sum_of_squares
 from strategies.kernels.cpu.loops.inspection import (
     determinant_of,
     inverse_of_swaps,
@@ -49,34 +48,47 @@ from strategies.kernels.cpu.loops.inspection import (
 
 
 @compiled
-def _noise_level(m: int, A: Array) -> float:
-    """Of `strategies.refusals`."""
-    return float(2 * max(m, 8) * np.finfo(A.real.dtype).eps)
+def _noise(A: Array, squares: float) -> float:
+    """The square of the least singular value that is told from zero: see `strategies.refusals`."""
+    level = 2 * max(A.shape[0], 8) * np.finfo(A.real.dtype).eps
+    return float(level**2 * squares)
+
+
+@compiled
+def _invert(A: Array, X: Array) -> float:
+    """Write A⁻¹; what `factor` returns, and nothing is written where that is negative."""
+    F, swaps = by_columns(A), np.empty(len(A), np.int32)
+    squares = factor(F, swaps)
+    if squares >= 0:
+        fill_with_identity(X, 1)
+        solve_transposed_with(F, swaps, X.T)
+    return squares
 
 
 def inv(task: Task) -> None:
     """A⁻¹, row after row."""
     A, X = matrices(task, 0)[0], contiguous(task, 1)[0]
-    F, swaps = by_columns(A), np.empty(len(A), np.int32)
-    if not factor(F, swaps):
+    if _invert(A, X) < 0:
         report(task)
-        return
-    fill_with_identity(X, 1)
-    solve_transposed_with(F, swaps, X.T)
 
 
 def pinv_of_square(task: Task) -> None:
     """A⁻¹ of a matrix that is not nearly deficient."""
     A, X = matrices(task, 0)[0], contiguous(task, 1)[0]
-    F, swaps = by_columns(A), np.empty(len(A), np.int32)
-    level = _noise_level(len(A), A) ** 2 * squares_of_columns(F).sum()
-    if not factor(F, swaps):
+    squares = _invert(A, X)
+    if squares < 0 or not squares_of_columns(X.T).sum() * _noise(A, squares) < 1:
         report(task)
-        return
-    fill_with_identity(X, 1)
-    solve_transposed_with(F, swaps, X.T)
-    if not squares_of_columns(X.T).sum() * level < 1:
-        report(task)
+
+
+@compiled
+def _copy_upper(R: Array, F: Array) -> bool:
+    """The upper triangle of F, and zeros below; whether no entry of the diagonal is zero."""
+    is_regular = True
+    for j in range(len(R)):
+        is_regular &= F[j, j] != 0
+        for i in range(len(R)):
+            R[i, j] = F[i, j] if i <= j else 0
+    return is_regular
 
 
 def pinv(task: Task) -> None:
@@ -84,16 +96,13 @@ def pinv(task: Task) -> None:
     A, X = matrices(task, 0)[0], contiguous(task, 1)[0]
     Q, R = contiguous(task, 2)[0].T, contiguous(task, 3)[0].T
     m, n = A.shape
-    F, is_usual = moderate_columns(A)
-    level = _noise_level(m, A) ** 2 * squares_of_columns(F).sum()
+    F, squares = moderate_columns(A)
     scales, scratch = np.empty(n, A.dtype), np.empty(64 * n, A.dtype)
+    if squares < 0:
+        report(task)
+        return
     reflect(F, scales, scratch)
-    has_zero = False
-    for j in range(n):
-        has_zero |= F[j, j] == 0
-        for i in range(n):
-            R[i, j] = F[i, j] if i <= j else 0
-    if has_zero or not is_usual:
+    if not _copy_upper(R, F):
         report(task)
         return
     form_basis(F, scales, scratch)
@@ -102,60 +111,55 @@ def pinv(task: Task) -> None:
         for i in range(m):
             X[j, i] = np.conj(F[i, j])
     solve_upper_transposed_from_right(R, X.T)
-    if not squares_of_columns(X.T).sum() * level < 1:
+    if not squares_of_columns(X.T).sum() * _noise(A, squares) < 1:
         report(task)
+
+
+@compiled
+def _solve(A: Array, B: Array, X: Array, LU: Array, swaps: Array) -> float:
+    """Write X = A⁻¹B and factors; what `factor` returns, or −1 for a B whose norm is far from one."""
+    copy_to(LU, A)
+    Y, of_B = moderate_columns(B)
+    if of_B < 0:
+        return of_B
+    squares = factor(LU, swaps)
+    if squares >= 0:
+        solve_with(LU, swaps, Y)
+        copy_to(X, Y)
+    return squares
 
 
 def solve(task: Task) -> None:
     """X = A⁻¹B, row after row; LU by columns and pivots."""
     A, B, X = matrices(task, 0)[0], matrices(task, 1)[0], contiguous(task, 2)[0]
     LU, swaps = contiguous(task, 3)[0].T, pivots(task, 4)[0]
-    copy_to(LU, A)
-    Y, is_usual = moderate_columns(B)
-    if not is_usual or not factor(LU, swaps):
+    if _solve(A, B, X, LU, swaps) < 0:
         report(task)
-        return
-    solve_with(LU, swaps, Y)
-    copy_to(X, Y)
 
 
 def lstsq_of_square(task: Task) -> None:
     """`solve` for a matrix that is not nearly deficient, and its rank."""
     A, B, X = matrices(task, 0)[0], matrices(task, 1)[0], contiguous(task, 2)[0]
     rank, LU, swaps = integers(task, 3)[0], contiguous(task, 4)[0].T, pivots(task, 5)[0]
-    n = len(A)
-    copy_to(LU, A)
-    level = _noise_level(n, A) ** 2 * squares_of_columns(LU).sum()
-    Y, is_usual = moderate_columns(B)
-    if not is_usual or not factor(LU, swaps):
+    squares = _solve(A, B, X, LU, swaps)
+    if squares < 0 or not smallest_singular_value(LU.T, True) ** 2 > _noise(A, squares):
         report(task)
-        return
-    if not smallest_singular_value(LU.T, True) ** 2 > level:
-        report(task)
-        return
-    solve_with(LU, swaps, Y)
-    copy_to(X, Y)
-    rank[0] = n
+    rank[0] = len(A)
 
 
 def lstsq(task: Task) -> None:
     """X = A⁺B of tall A that is not nearly deficient, squared residuals, the rank; R by columns."""
     A, B, X = matrices(task, 0)[0], matrices(task, 1)[0], contiguous(task, 2)[0]
     residuals, rank, R = reals(task, 3)[0], integers(task, 4)[0], contiguous(task, 5)[0].T
-    m, n = A.shape
-    k = B.shape[1]
-    F, is_usual = moderate_columns(A)
-    Y, is_usual_too = moderate_columns(B)
-    if not is_usual or not is_usual_too:
+    n, k = A.shape[1], B.shape[1]
+    F, squares = moderate_columns(A)
+    Y, of_B = moderate_columns(B)
+    scales, scratch = np.empty(n, A.dtype), np.empty(64 * max(n, k), A.dtype)
+    if squares < 0 or of_B < 0:
         report(task)
         return
-    level = _noise_level(m, A) ** 2 * squares_of_columns(F).sum()
-    scales, scratch = np.empty(n, A.dtype), np.empty(64 * max(n, k), A.dtype)
     reflect(F, scales, scratch)
-    for j in range(n):
-        for i in range(n):
-            R[i, j] = F[i, j] if i <= j else 0
-    if not smallest_singular_value(R.T, False) ** 2 > level:
+    if not (_copy_upper(R, F) and smallest_singular_value(R.T, False) ** 2 > _noise(A, squares)):
         report(task)
         return
     apply_reflectors_adjoint(F, scales, Y, scratch)
@@ -178,10 +182,10 @@ def lu_factor(task: Task) -> None:
 def _factor_of_full_rank(A: Array, LU: Array, swaps: Array, order: Array) -> bool:
     copy_to(LU, A)
     info = np.zeros(1, np.int32)
-    is_usual = is_moderate(LU, squares_of_columns(LU).sum())
+    squares = moderate_squares(LU)
     eliminate(LU, swaps, info)
     inverse_of_swaps(swaps, order)
-    return is_usual and info[0] == 0 and not some_pivot_may_be_roundoff(LU)
+    return squares >= 0 and info[0] == 0 and not some_pivot_may_be_roundoff(LU)
 
 
 def lu(task: Task) -> None:
