@@ -143,10 +143,10 @@ class _Node(torch.autograd.Function):
     """What was computed, for autograd."""
 
     @staticmethod
-    def forward(ctx: Any, given: tuple[_Found, Tensors, Tensor], *inputs: Tensor) -> Tensors:
+    def forward(ctx: Any, given: tuple[_Found, Tensors, Tensors], *inputs: Tensor) -> Tensors:
         ctx.found, outputs, kept = given
         plan = ctx.found.plan
-        ctx.save_for_backward(*inputs, *[outputs[i] for i in plan.saved], kept)
+        ctx.save_for_backward(*inputs, *[outputs[i] for i in plan.saved], *kept)
         if plan.constant:
             ctx.mark_non_differentiable(*[outputs[i] for i in plan.constant])
         ctx.set_materialize_grads(False)

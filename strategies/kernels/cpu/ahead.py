@@ -13,13 +13,11 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from strategies.kernels.cpu import compilation
-from strategies.kernels.cpu.kernel import IS_COMPILED
+from strategies.kernels.cpu.kernel import DTYPES, IS_COMPILED
 
 __all__ = ["warmup"]
 
 _Loop = tuple[str, torch.dtype]
-
-_DTYPES = (torch.float32, torch.float64, torch.complex64, torch.complex128)
 
 _OF_INTEGERS = {"inspection.inverse_order"}
 """Loops that read no numbers: `CPUKernel` calls them for float64, whatever the matrices are of."""
@@ -28,7 +26,7 @@ _WORTH_A_PROCESS = 8
 """Loops that take as long to compile as a process takes to start."""
 
 
-def warmup(dtypes: Sequence[torch.dtype] = _DTYPES) -> list[str]:
+def warmup(dtypes: Sequence[torch.dtype] = DTYPES) -> list[str]:
     """Compile all kernels for the CPU, or load those that are kept, so that no call waits for one.
 
     It takes a minute of a core for each dtype, in as many processes as torch uses threads, and some
@@ -49,8 +47,8 @@ def warmup(dtypes: Sequence[torch.dtype] = _DTYPES) -> list[str]:
         []
     """
     for dtype in dtypes:
-        if dtype not in _DTYPES:
-            raise ValueError(f"kernels take {', '.join(map(str, _DTYPES))}, not {dtype}")
+        if dtype not in DTYPES:
+            raise ValueError(f"kernels take {', '.join(map(str, DTYPES))}, not {dtype}")
     loops = list(_loops(dtypes)) if IS_COMPILED else []
     missing = [loop for loop in loops if not compilation.is_kept(*loop)]
     _compile_in_processes(missing)

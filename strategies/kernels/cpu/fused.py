@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from strategies.kernels.cpu.compilation import entry
-from strategies.kernels.cpu.kernel import IS_COMPILED, watchers
+from strategies.kernels.cpu.kernel import DTYPES, IS_COMPILED, watchers
 from strategies.kernels.cpu.lanes import LANES, Lane, Place, Problem, byte_vector, columns, rows
 from strategies.kernels.cpu.task import ARGUMENT_WORDS, HEADER_WORDS, REPORT_WORD
 
@@ -29,16 +29,58 @@ Tensors = tuple[Tensor, ...]
 Layout = tuple[tuple[int, ...], tuple[int, ...]]
 """Sizes and strides of a tensor of up to two dimensions."""
 
-_DTYPES = torch.float32, torch.float64, torch.complex64, torch.complex128
-
 _MOST_ENTRIES = 2**16
 """Of a matrix; for larger ones what stands around the arithmetic takes no time to speak of."""
+
+
+class _Loop:
+    """A compiled loop for one matrix, with the block of its task but for the addresses.
+
+    Args:
+        name: as in `compilation.entry`.
+        dtype: of the matrices.
+        arguments: sizes and strides.
+        flops: told to whoever watches.
+    """
+
+    def __init__(
+        self, name: str, dtype: torch.dtype, arguments: Sequence[Layout], flops: float
+    ) -> None:
+        self._entry, self._flops = entry(name, dtype), flops
+        words = [0, 1, 1, 0]
+        for size, stride in arguments:
+            words += (0, 1, *size, 0, *stride)
+        self._block = array("q", words)
+
+    def __call__(
+        self, first: Sequence[Tensor], offsets: Sequence[int], last: Sequence[Tensor], kept: Tensors
+    ) -> bool:
+        """Whether the loop did it, of tensors, parts of what is kept, and more tensors.
+
+        They live until it returns.
+        """
+        block, position = self._block[:], HEADER_WORDS
+        for tensor in first:
+            block[position] = tensor.data_ptr()
+            position += ARGUMENT_WORDS
+        if offsets:
+            base = kept[-1].data_ptr()
+            for offset in offsets:
+                block[position] = base + offset
+                position += ARGUMENT_WORDS
+        for tensor in last:
+            block[position] = tensor.data_ptr()
+            position += ARGUMENT_WORDS
+        self._entry(block.buffer_info()[0])
+        for watcher in watchers:
+            watcher(self._flops)
+        return not block[REPORT_WORD]
 
 
 class Plan:
     """A lane for inputs of given sizes and strides.
 
-    What the backward needs besides inputs and outputs is kept in one tensor of bytes.
+    What the backward needs besides inputs and outputs is kept in one tensor of bytes, if it needs any.
 
     Attributes:
         arity: how many inputs there are.
@@ -56,18 +98,19 @@ class Plan:
         self._lane, self._problem = lane, problem
         self._allocators = [place.allocator() for place in lane.outputs]
         self._written = [i for i, place in enumerate(lane.outputs) if not place.is_empty]
-        offsets = list(itertools.accumulate((place.bytes for place in lane.kept), initial=0))
-        self._keep, self._offsets = byte_vector(offsets.pop()).allocator(), offsets
+        *offsets, size = itertools.accumulate((place.bytes for place in lane.kept), initial=0)
+        keep = [byte_vector(size)] if offsets else []
+        self._keepers, self._offsets = [place.allocator() for place in keep], offsets
         views = [_as_matrix(layout) for layout in inputs]
         if lane.is_transposed:
             views[0] = _transposed(views[0])
         known = [*views, *map(_seen, lane.outputs), *map(_seen, lane.kept)]
         factor = 4 if problem.dtype.is_complex else 1
-        self._forward_flops, self._backward_flops = (factor * flops for flops in lane.flops)
-        written = [*views, *(known[self.arity + i] for i in self._written), *map(_seen, lane.kept)]
-        self._forward_block = _block(written)
-        self._forward = entry(f"fused_forward.{lane.forward}", problem.dtype)
-        self._backward = entry(f"fused_backward.{lane.backward}", problem.dtype)
+        forward_flops, self._backward_flops = (factor * flops for flops in lane.flops)
+        arguments = [*views, *(known[self.arity + i] for i in self._written)]
+        arguments += map(_seen, lane.kept)
+        name = f"fused_forward.{lane.forward}"
+        self._forward = _Loop(name, problem.dtype, arguments, forward_flops)
         # What is saved are inputs, some outputs, and then all that is kept.
         saved = [*range(self.arity), *(self.arity + i for i in self.saved)]
         first_kept = self.arity + outputs
@@ -75,32 +118,21 @@ class Plan:
         self._reads_kept = [offsets[i - first_kept] for i in lane.reads if i >= first_kept]
         self._read_views = [known[i] for i in lane.reads]
         strides = (stride for _, stride in inputs)
-        self._saved_strides = (*strides, *(lane.outputs[i].stride for i in self.saved), (1,))
+        of_outputs = (lane.outputs[i].stride for i in self.saved)
+        self._saved_strides = (*strides, *of_outputs, *(place.stride for place in keep))
         self._gradients = [
             (columns if lane.is_transposed else rows)(problem.m, problem.n, problem.dtype),
             *([problem.like_rhs(problem.m)] if self.arity > 1 else []),
         ]
         self._gradient_allocators = [place.allocator() for place in self._gradients]
-        self._backward_blocks: dict[tuple[tuple[int, ...], ...], array[int]] = {}
+        self._backwards: dict[tuple[tuple[int, ...], ...], _Loop] = {}
 
-    def forward(self, inputs: Tensors) -> tuple[Tensors, Tensor] | None:
+    def forward(self, inputs: Tensors) -> tuple[Tensors, Tensors] | None:
         """Outputs and what is kept; None if the inputs are not a usual case."""
         outputs = tuple([allocate() for allocate in self._allocators])
-        kept = self._keep()
-        block, position, base = self._forward_block[:], HEADER_WORDS, kept.data_ptr()
-        for tensor in inputs:
-            block[position] = tensor.data_ptr()
-            position += ARGUMENT_WORDS
-        for i in self._written:
-            block[position] = outputs[i].data_ptr()
-            position += ARGUMENT_WORDS
-        for offset in self._offsets:
-            block[position] = base + offset
-            position += ARGUMENT_WORDS
-        self._forward(block.buffer_info()[0])
-        for watcher in watchers:
-            watcher(self._forward_flops)
-        return None if block[REPORT_WORD] else (outputs, kept)
+        kept = tuple([allocate() for allocate in self._keepers])
+        tensors = [*inputs, *[outputs[i] for i in self._written]]
+        return (outputs, kept) if self._forward(tensors, self._offsets, (), kept) else None
 
     def zeros(self, output: int) -> Tensor:
         """The cotangent of an output that has none."""
@@ -117,40 +149,23 @@ class Plan:
             if tensor.stride() != stride:  # a hook may return another tensor than it was given
                 return None
         strides = tuple([cotangent.stride() for cotangent in cotangents])
-        template = self._backward_blocks.get(strides)
-        if template is None:
-            template = self._backward_blocks[strides] = self._backward_block(strides)
+        loop = self._backwards.get(strides)
+        if loop is None:
+            loop = self._backwards[strides] = self._backward_of(strides)
         gradients = [allocate() for allocate in self._gradient_allocators]
-        block, position, base = template[:], HEADER_WORDS, saved[-1].data_ptr()
-        for i in self._reads:
-            block[position] = saved[i].data_ptr()
-            position += ARGUMENT_WORDS
-        for offset in self._reads_kept:
-            block[position] = base + offset
-            position += ARGUMENT_WORDS
-        for tensor in (*cotangents, *gradients):
-            block[position] = tensor.data_ptr()
-            position += ARGUMENT_WORDS
-        self._backward(block.buffer_info()[0])
-        for watcher in watchers:
-            watcher(self._backward_flops)
-        return None if block[REPORT_WORD] else gradients
+        read = [saved[i] for i in self._reads]
+        is_done = loop(read, self._reads_kept, [*cotangents, *gradients], saved)
+        return gradients if is_done else None
 
-    def _backward_block(self, strides: tuple[tuple[int, ...], ...]) -> array[int]:
+    def _backward_of(self, strides: tuple[tuple[int, ...], ...]) -> _Loop:
         lane = self._lane
         sizes = (lane.outputs[i].size for i in lane.cotangents)
         views = [_as_matrix(layout) for layout in zip(sizes, strides, strict=True)]
         if lane.is_transposed:
             views[0] = _transposed(views[0])
-        return _block([*self._read_views, *views, *map(_seen, self._gradients)])
-
-
-def _block(arguments: Sequence[Layout]) -> array[int]:
-    """The block of a task for one matrix, without the addresses."""
-    words = [0, 1, 1, 0]
-    for size, stride in arguments:
-        words += (0, 1, *size, 0, *stride)
-    return array("q", words)
+        arguments = [*self._read_views, *views, *map(_seen, self._gradients)]
+        name = f"fused_backward.{lane.backward}"
+        return _Loop(name, self._problem.dtype, arguments, self._backward_flops)
 
 
 def _seen(place: Place) -> Layout:
@@ -180,7 +195,7 @@ def plan(operation: str, dtype: torch.dtype, *inputs: Layout) -> Plan | None:
     if not (
         operation in LANES
         and _is_possible()
-        and dtype in _DTYPES
+        and dtype in DTYPES
         and 0 < m * n <= _MOST_ENTRIES
         and rhs[0] == m
         and (len(inputs) == 1 or 0 < problem.k <= _MOST_ENTRIES // m)

@@ -13,10 +13,13 @@ from strategies.kernels.cpu import compilation, threads
 from strategies.kernels.cpu.task import task
 from strategies.kernels.kernel import Inputs, Kernel, Results
 
-__all__ = ["CPUKernel", "cpu_kernel", "watchers"]
+__all__ = ["DTYPES", "IS_COMPILED", "CPUKernel", "cpu_kernel", "watchers"]
 
 watchers: list[Callable[[float], None]] = []
 """Called with the floating-point operations of every call, which torch's own tools do not see."""
+
+DTYPES = torch.float32, torch.float64, torch.complex64, torch.complex128
+"""Of the matrices that loops are compiled for."""
 
 IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 """Where Numba is told to compile nothing, no kernel supports anything."""

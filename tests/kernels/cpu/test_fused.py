@@ -43,7 +43,7 @@ def _computed(operation, inputs, cotangents=None):
     differentiable = [outputs[i] for i in found.cotangents]
     if cotangents is None:
         cotangents = [torch.randn_like(out) for out in differentiable]
-    saved = (*inputs, *(outputs[i] for i in found.saved), kept)
+    saved = (*inputs, *(outputs[i] for i in found.saved), *kept)
     return outputs, cotangents, found.backward(saved, tuple(cotangents))
 
 
