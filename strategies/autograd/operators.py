@@ -205,8 +205,6 @@ _USED: list[Strategy] = []
 
 
 def _number(strategy: Strategy) -> int:
-    for number, known in enumerate(_USED):
-        if known is strategy:
-            return number
-    _USED.append(strategy)
-    return _number(strategy)
+    if strategy not in _USED:
+        _USED.append(strategy)
+    return _USED.index(strategy)
