@@ -21,8 +21,8 @@ COLOUR = ScalarMappable(LogNorm(1 / 16, 16), mpl.colormaps["PuOr"])
 def draw(rows: pd.DataFrame) -> Figure:
     """A panel an operation: strategies across, cases down, from small to large and to batches.
 
-    Native's column shows its time. What is too inaccurate to be used stands in parentheses, what is
-    to be used in bold.
+    Native's column shows its time. What is not eligible stands in parentheses, what is to
+    be used in bold.
     """
     rows = style.usual(rows.dropna(subset="verdict"), "no case was timed")
     most = rows["strategy"].nunique()
@@ -38,8 +38,8 @@ def draw(rows: pd.DataFrame) -> Figure:
 
     title = f"Speed-up over {BASELINE}, {style.setting(rows)}"
     note = (
-        "Forward and backward together. Bold: the strategy to use. (Parentheses): too inaccurate to be "
-        "used. n/a: does not apply"
+        "Forward and backward together. Bold: the strategy to use. (Parentheses): not eligible, being "
+        "unstable or not judged. n/a: does not apply"
     )
     figure = style.figure(
         rows,
