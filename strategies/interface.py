@@ -42,8 +42,8 @@ class Strategy(ABC):
             by PyTorch; `factor` is then not used by `strategies.linalg`.
         computes_in_double: True where single precision is computed in double on purpose, which its
             times and errors then show.
-        is_fused: True where one small matrix on the CPU is computed in one compiled call, forward and
-            backward, by `strategies.kernels.cpu.fused`, if it is a usual one. Not inherited.
+        is_fused: True where small matrices on the CPU are computed in one compiled call, forward and
+            backward, by `strategies.kernels.cpu.fused`, if they are usual ones. Not inherited.
         accuracy: by operation, where its gradients may lose more than rounding explains, and why.
 
     Example:

@@ -1,4 +1,4 @@
-"""The fast lane: operations on one small matrix on the CPU, with as little around them as there can be.
+"""The fast lane: operations on small matrices on the CPU, with as little around them as there can be.
 
 A `FastLane` decides the road once per call. The fast lane takes plain tensors in eager mode, with a
 strategy that has a lane for the operation (`strategies.kernels.cpu.fused`). All else takes the general
@@ -11,6 +11,7 @@ from the inputs on, which is where the derivatives of all orders are.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -103,10 +104,12 @@ def _find(
 ) -> _Found | None:
     """How to compute an operation of such inputs: sizes, strides, dtypes; None if the strategy cannot."""
     (size, _, dtype), *rest = inputs
-    if len(size) != 2 or any(other[2] != dtype for other in rest):
+    if len(size) < 2 or any(other[2] != dtype for other in rest):
         return None
-    columns = rest[0][0][1] if rest and len(rest[0][0]) > 1 else 1
-    question = (lane.asks, *size, columns, 0, str(dtype).removeprefix("torch."), "cpu")
+    *batch, m, n = size
+    columns = rest[0][0][-1] if rest and len(rest[0][0]) == len(size) else 1
+    count = math.prod(batch) if batch else 0
+    question = (lane.asks, m, n, columns, count, str(dtype).removeprefix("torch."), "cpu")
     candidates = policy.ranked(chosen, question, any_rank=lane.any_rank)
     if not vars(type(candidates[0])).get("is_fused"):  # a subclass may compute in another way
         return None
@@ -129,7 +132,6 @@ def _is_readable(tensor: Any) -> bool:
         type(tensor) in _TYPES
         and tensor.is_cpu
         and tensor.layout is torch.strided
-        and tensor.ndim < 3
         and not (tensor.is_neg() or tensor.is_conj())
         and not _C._functorch.is_functorch_wrapped_tensor(tensor)
         and not _C._functorch.is_legacy_batchedtensor(tensor)

@@ -1,4 +1,4 @@
-"""One small matrix: its whole forward in one compiled call, and its whole backward in another."""
+"""Small matrices: their whole forward in one compiled call, and their whole backward in another."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ class Fused(BatchLast):
     """LAPACK's factors, what is solved with them and all checks, without leaving compiled code.
 
     Of a small matrix the arithmetic takes a few microseconds, and calling, checking and keeping its
-    factors a hundred. On the CPU one matrix of up to 256×256 is therefore done by one compiled loop
-    forward and one backward (`strategies.kernels.cpu.fused`), which call the LAPACK of torch: LU, QR of
-    tall and wide matrices, and substitution, or in `inv` products with the inverse. The loops are
-    compiled at their first use for each dtype and kept on disk. Batches, least squares of wide matrices,
+    factors a hundred. On the CPU matrices of up to 65536 entries, one or a batch, are therefore done by
+    one compiled loop forward and one backward (`strategies.kernels.cpu.fused`), which call the LAPACK of
+    torch: LU, QR of tall and wide matrices, and substitution, or in `inv` products with the inverse. The
+    loops are compiled at their first use for each dtype and kept on disk. Least squares of wide matrices,
     all that is not a usual case and all rarer modes are done as in `batch_last`.
 
     Example:
@@ -26,7 +26,5 @@ class Fused(BatchLast):
     """
 
     name = "fused"
-    summary = (
-        "one small matrix in one compiled call, forward and backward; batches as in batch_last"
-    )
+    summary = "small matrices in one compiled call, forward and backward, by LAPACK's factors"
     is_fused = True

@@ -21,8 +21,6 @@ from numba.extending import intrinsic
 
 __all__ = [
     "IS_AVAILABLE",
-    "add_adjoint_product",
-    "add_adjoint_times_transpose",
     "add_product",
     "add_transposed_product",
     "apply_reflectors_adjoint",
@@ -30,7 +28,7 @@ __all__ = [
     "form_basis",
     "reflect",
     "solve_adjoint_with",
-    "solve_transposed_with",
+    "solve_unit_lower",
     "solve_unit_lower_from_right",
     "solve_upper",
     "solve_upper_adjoint",
@@ -39,7 +37,12 @@ __all__ = [
     "subtract_adjoint_product",
     "subtract_adjoint_times_transpose",
     "subtract_product",
-    "subtract_product_with_adjoint",
+    "write_adjoint_product",
+    "write_adjoint_times_transpose",
+    "write_minus_adjoint_times_transpose",
+    "write_minus_product_with_adjoint",
+    "write_product",
+    "write_transposed_product",
 ]
 
 _LETTERS = {
@@ -169,8 +172,11 @@ def _code(emit: Callable[..., None]) -> Callable[..., Any]:
     return generate
 
 
-def _product(letters: str, sign: int) -> Any:
-    """An intrinsic for C ← C ± op(A) op(B), where C, T and N are the adjoint, the transpose and neither."""
+def _product(letters: str, sign: int, *, adds: bool = True) -> Any:
+    """An intrinsic for C ← C ± op(A) op(B), where C, T and N are the adjoint, the transpose and neither.
+
+    Or for C ← ± op(A) op(B), whatever C was.
+    """
 
     def emit(call: _Call, c: Any, a: Any, b: Any) -> None:
         call.letters(letters)
@@ -178,7 +184,7 @@ def _product(letters: str, sign: int) -> Any:
         call.number(sign)
         call.array(a)
         call.array(b)
-        call.number(1)
+        call.number(int(adds))
         call.array(c)
         call.emit("gemm")
 
@@ -255,20 +261,29 @@ add_product: Any = _product("NN", 1)
 subtract_product: Any = _product("NN", -1)
 """C ← C − A B."""
 
-add_adjoint_product: Any = _product("CN", 1)
-"""C ← C + Aᴴ B."""
+write_product: Any = _product("NN", 1, adds=False)
+"""C ← A B."""
+
+write_adjoint_product: Any = _product("CN", 1, adds=False)
+"""C ← Aᴴ B."""
 
 subtract_adjoint_product: Any = _product("CN", -1)
 """C ← C − Aᴴ B."""
 
-subtract_product_with_adjoint: Any = _product("NC", -1)
-"""C ← C − A Bᴴ."""
+write_minus_product_with_adjoint: Any = _product("NC", -1, adds=False)
+"""C ← −A Bᴴ."""
+
+write_transposed_product: Any = _product("TT", 1, adds=False)
+"""C ← Aᵀ Bᵀ."""
 
 add_transposed_product: Any = _product("TT", 1)
 """C ← C + Aᵀ Bᵀ."""
 
-add_adjoint_times_transpose: Any = _product("CT", 1)
-"""C ← C + Aᴴ Bᵀ."""
+write_adjoint_times_transpose: Any = _product("CT", 1, adds=False)
+"""C ← Aᴴ Bᵀ."""
+
+write_minus_adjoint_times_transpose: Any = _product("CT", -1, adds=False)
+"""C ← −Aᴴ Bᵀ."""
 
 subtract_adjoint_times_transpose: Any = _product("CT", -1)
 """C ← C − Aᴴ Bᵀ."""
@@ -282,8 +297,11 @@ solve_upper_adjoint: Any = _solve("LUCN")
 solve_upper_transposed_from_right: Any = _solve("RUTN")
 """B ← B U⁻ᵀ; likewise."""
 
+solve_unit_lower: Any = _solve("LLNU")
+"""B ← L⁻¹ B; L is read below its diagonal."""
+
 solve_unit_lower_from_right: Any = _solve("RLNU")
-"""B ← B L⁻¹; L is read below its diagonal."""
+"""B ← B L⁻¹; likewise."""
 
 eliminate: Any = intrinsic(
     lambda _, A, swaps, info: (types.void(A, swaps, info), _code(_eliminate))
@@ -292,9 +310,6 @@ eliminate: Any = intrinsic(
 
 solve_with: Any = _solve_with("N")
 """B ← A⁻¹ B, of what `eliminate` has left."""
-
-solve_transposed_with: Any = _solve_with("T")
-"""B ← A⁻ᵀ B; likewise."""
 
 solve_adjoint_with: Any = _solve_with("C")
 """B ← A⁻ᴴ B; likewise."""

@@ -1,4 +1,4 @@
-"""The whole forward of one small matrix in one compiled call, and its whole backward in another.
+"""The whole forward of small matrices in one compiled call, and their whole backward in another.
 
 For the smallest matrices the time goes to what stands around the arithmetic: calls, checks and views. A
 `Plan` is a lane (`strategies.kernels.cpu.lanes`) for tensors of given shapes and strides, in which
@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from array import array
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
+from strategies.kernels.cpu import threads
 from strategies.kernels.cpu.compilation import entry
 from strategies.kernels.cpu.kernel import DTYPES, IS_COMPILED, watchers
 from strategies.kernels.cpu.lanes import LANES, Lane, Place, Problem, byte_vector, columns, rows
@@ -27,29 +29,39 @@ __all__ = ["Plan", "plan"]
 
 Tensors = tuple[Tensor, ...]
 Layout = tuple[tuple[int, ...], tuple[int, ...]]
-"""Sizes and strides of a tensor of up to two dimensions."""
+"""Sizes and strides of a tensor; for a loop, always of three dimensions."""
 
 _MOST_ENTRIES = 2**16
 """Of a matrix; for larger ones what stands around the arithmetic takes no time to speak of."""
 
+_MOST_GROUPS = 64
+"""Into which a batch is divided for threads to take."""
+
+_FLOPS_OF_CALLS = 2**12
+"""What calling LAPACK for a matrix costs, in floating-point operations."""
+
 
 class _Loop:
-    """A compiled loop for one matrix, with the block of its task but for the addresses.
+    """A compiled loop, with the block of its task but for the addresses.
 
     Args:
         name: as in `compilation.entry`.
         dtype: of the matrices.
+        count: of matrices.
         arguments: sizes and strides.
-        flops: told to whoever watches.
+        flops: for one matrix.
     """
 
     def __init__(
-        self, name: str, dtype: torch.dtype, arguments: Sequence[Layout], flops: float
+        self, name: str, dtype: torch.dtype, count: int, arguments: Sequence[Layout], flops: float
     ) -> None:
-        self._entry, self._flops = entry(name, dtype), flops
-        words = [0, 1, 1, 0]
+        self._entry, self._flops = entry(name, dtype), count * flops
+        self._work = self._flops + count * _FLOPS_OF_CALLS
+        group = math.ceil(count / _MOST_GROUPS)
+        self._groups = math.ceil(count / group)
+        words = [0, count, group, 0]
         for size, stride in arguments:
-            words += (0, 1, *size, 0, *stride)
+            words += (0, *size, *stride)
         self._block = array("q", words)
 
     def __call__(
@@ -71,7 +83,10 @@ class _Loop:
         for tensor in last:
             block[position] = tensor.data_ptr()
             position += ARGUMENT_WORDS
-        self._entry(block.buffer_info()[0])
+        if self._groups == 1:
+            self._entry(block.buffer_info()[0])
+        else:
+            threads.run(self._entry, block.buffer_info()[0], self._groups, self._work)
         for watcher in watchers:
             watcher(self._flops)
         return not block[REPORT_WORD]
@@ -82,6 +97,13 @@ class Plan:
 
     What the backward needs besides inputs and outputs is kept in one tensor of bytes, if it needs any.
 
+    Args:
+        lane: of the operation.
+        problem: of each matrix.
+        batch: the batch dimensions.
+        views: the inputs as loops see them.
+        strides: of the inputs.
+
     Attributes:
         arity: how many inputs there are.
         cotangents: positions of the outputs whose cotangents `backward` takes.
@@ -89,43 +111,48 @@ class Plan:
         saved: positions of the outputs that `backward` is given.
     """
 
-    def __init__(self, lane: Lane, problem: Problem, inputs: Sequence[Layout]) -> None:
-        self.arity, outputs = len(inputs), len(lane.outputs)
+    def __init__(
+        self,
+        lane: Lane,
+        problem: Problem,
+        batch: tuple[int, ...],
+        views: list[Layout],
+        strides: list[tuple[int, ...]],
+    ) -> None:
+        self._lane = lane = lane.batched(batch)
+        self._batch, self._count, self._dtype = batch, math.prod(batch), problem.dtype
+        self.arity, outputs = len(views), len(lane.outputs)
         self.cotangents = tuple(lane.cotangents)
         differentiable = {*lane.cotangents, *lane.rarely}
         self.constant = tuple(i for i in range(outputs) if i not in differentiable)
         self.saved = tuple(i - self.arity for i in lane.reads if 0 <= i - self.arity < outputs)
-        self._lane, self._problem = lane, problem
         self._allocators = [place.allocator() for place in lane.outputs]
         self._written = [i for i, place in enumerate(lane.outputs) if not place.is_empty]
         *offsets, size = itertools.accumulate((place.bytes for place in lane.kept), initial=0)
         keep = [byte_vector(size)] if offsets else []
         self._keepers, self._offsets = [place.allocator() for place in keep], offsets
-        views = [_as_matrix(layout) for layout in inputs]
         if lane.is_transposed:
-            views[0] = _transposed(views[0])
+            views = [_transposed(views[0]), *views[1:]]
         known = [*views, *map(_seen, lane.outputs), *map(_seen, lane.kept)]
         factor = 4 if problem.dtype.is_complex else 1
         forward_flops, self._backward_flops = (factor * flops for flops in lane.flops)
         arguments = [*views, *(known[self.arity + i] for i in self._written)]
         arguments += map(_seen, lane.kept)
         name = f"fused_forward.{lane.forward}"
-        self._forward = _Loop(name, problem.dtype, arguments, forward_flops)
+        self._forward = _Loop(name, problem.dtype, self._count, arguments, forward_flops)
         # What is saved are inputs, some outputs, and then all that is kept.
         saved = [*range(self.arity), *(self.arity + i for i in self.saved)]
         first_kept = self.arity + outputs
         self._reads = [saved.index(i) for i in lane.reads if i < first_kept]
         self._reads_kept = [offsets[i - first_kept] for i in lane.reads if i >= first_kept]
         self._read_views = [known[i] for i in lane.reads]
-        strides = (stride for _, stride in inputs)
         of_outputs = (lane.outputs[i].stride for i in self.saved)
         self._saved_strides = (*strides, *of_outputs, *(place.stride for place in keep))
-        self._gradients = [
-            (columns if lane.is_transposed else rows)(problem.m, problem.n, problem.dtype),
-            *([problem.like_rhs(problem.m)] if self.arity > 1 else []),
-        ]
+        of_matrix = (columns if lane.is_transposed else rows)(problem.m, problem.n, problem.dtype)
+        gradients = [of_matrix, problem.like_rhs(problem.m)][: self.arity]
+        self._gradients = [place.batched(batch) for place in gradients]
         self._gradient_allocators = [place.allocator() for place in self._gradients]
-        self._backwards: dict[tuple[tuple[int, ...], ...], _Loop] = {}
+        self._backwards: dict[tuple[tuple[int, ...], ...], _Loop | None] = {}
 
     def forward(self, inputs: Tensors) -> tuple[Tensors, Tensors] | None:
         """Outputs and what is kept; None if the inputs are not a usual case."""
@@ -149,61 +176,87 @@ class Plan:
             if tensor.stride() != stride:  # a hook may return another tensor than it was given
                 return None
         strides = tuple([cotangent.stride() for cotangent in cotangents])
-        loop = self._backwards.get(strides)
+        if strides not in self._backwards:
+            self._backwards[strides] = self._backward_of(strides)
+        loop = self._backwards[strides]
         if loop is None:
-            loop = self._backwards[strides] = self._backward_of(strides)
+            return None
         gradients = [allocate() for allocate in self._gradient_allocators]
         read = [saved[i] for i in self._reads]
         is_done = loop(read, self._reads_kept, [*cotangents, *gradients], saved)
         return gradients if is_done else None
 
-    def _backward_of(self, strides: tuple[tuple[int, ...], ...]) -> _Loop:
+    def _backward_of(self, strides: tuple[tuple[int, ...], ...]) -> _Loop | None:
+        """The loop for cotangents of such strides; None where they are no sequence of matrices."""
         lane = self._lane
-        sizes = (lane.outputs[i].size for i in lane.cotangents)
-        views = [_as_matrix(layout) for layout in zip(sizes, strides, strict=True)]
+        views = []
+        for i, stride in zip(lane.cotangents, strides, strict=True):
+            view = _as_matrices((lane.outputs[i].size, stride), self._batch)
+            if view is None:
+                return None
+            views.append(view)
         if lane.is_transposed:
             views[0] = _transposed(views[0])
         arguments = [*self._read_views, *views, *map(_seen, self._gradients)]
         name = f"fused_backward.{lane.backward}"
-        return _Loop(name, self._problem.dtype, arguments, self._backward_flops)
+        return _Loop(name, self._dtype, self._count, arguments, self._backward_flops)
 
 
 def _seen(place: Place) -> Layout:
-    return place.extents, (place.extents[1], 1)
+    _, m, n = place.extents
+    return place.extents, (m * n, n, 1)
 
 
-def _as_matrix(layout: Layout) -> Layout:
+def _as_matrices(layout: Layout, batch: tuple[int, ...]) -> Layout | None:
+    """Matrices one after the other, a vector being one column; None if there is no step between them."""
     size, stride = layout
-    return (*size, 1, 1)[:2], (*stride, 1, 1)[:2]
+    step, expected = 0, None
+    for extent, own in zip(reversed(batch), reversed(stride[: len(batch)]), strict=True):
+        if extent == 1:
+            continue
+        if expected is None:
+            step = own
+        elif own != expected:
+            return None
+        expected = own * extent
+    rest = len(batch)
+    return (math.prod(batch), *(*size[rest:], 1, 1)[:2]), (step, *(*stride[rest:], 1, 1)[:2])
 
 
 def _transposed(layout: Layout) -> Layout:
-    return layout[0][::-1], layout[1][::-1]
+    (count, *size), (step, *stride) = layout
+    return (count, *reversed(size)), (step, *reversed(stride))
 
 
 def plan(operation: str, dtype: torch.dtype, *inputs: Layout) -> Plan | None:
-    """How to compute an operation of one matrix, if there is a lane for it and it pays.
+    """How to compute an operation of small matrices, if there is a lane for it and it pays.
 
     Example:
         >>> plan("inv", torch.float64, ((2, 3), (3, 1))) is None
         True
     """
-    m, n = inputs[0][0]
-    rhs = inputs[1][0] if len(inputs) > 1 else (m, 0)
-    problem = Problem(m, n, rhs[1] if len(rhs) > 1 else 1, len(rhs) == 1, dtype)
+    *batch, m, n = inputs[0][0]
+    rhs = inputs[1][0] if len(inputs) > 1 else (*batch, m, 0)
+    rest = rhs[len(batch) :]
     is_square = operation in ("inv", "solve", "det", "slogdet")
+    problem = Problem(m, n, rest[1] if len(rest) > 1 else 1, len(rest) == 1, dtype)
     if not (
         operation in LANES
         and _is_possible()
         and dtype in DTYPES
         and 0 < m * n <= _MOST_ENTRIES
-        and rhs[0] == m
+        and 0 not in batch
+        and rhs[: len(batch) + 1] == (*batch, m)
+        and len(rest) <= 2
         and (len(inputs) == 1 or 0 < problem.k <= _MOST_ENTRIES // m)
         and not (is_square and m != n)
     ):
         return None
     lane = LANES[operation](problem)
-    return None if lane is None else Plan(lane, problem, inputs)
+    views = [view for layout in inputs if (view := _as_matrices(layout, tuple(batch)))]
+    if lane is None or len(views) < len(inputs):
+        return None
+    return Plan(lane, problem, tuple(batch), views, [stride for _, stride in inputs])
 
 
 @functools.cache

@@ -1,10 +1,12 @@
-"""Which two loops do an operation on one small matrix, and what passes between them."""
+"""Which two loops do an operation on small matrices, and what passes between them."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import math
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -18,12 +20,21 @@ _ALIGNMENT = 64
 
 
 class Place(NamedTuple):
-    """A tensor to be allocated, and as what a loop sees it: contiguous rows, or a column."""
+    """A tensor to be allocated, and as what a loop sees it: matrices, each row after row, or columns."""
 
     size: tuple[int, ...]
     stride: tuple[int, ...]
     dtype: torch.dtype
-    extents: tuple[int, int]
+    extents: tuple[int, int, int]
+
+    def batched(self, batch: tuple[int, ...]) -> Place:
+        """As many of it; what is empty is so for all matrices together."""
+        if self.is_empty or not batch:
+            return self
+        _, m, n = self.extents
+        steps = itertools.accumulate(reversed(batch[1:]), operator.mul, initial=m * n)
+        stride = (*reversed([*steps]), *self.stride)
+        return Place((*batch, *self.size), stride, self.dtype, (math.prod(batch), m, n))
 
     @property
     def is_empty(self) -> bool:
@@ -40,16 +51,16 @@ class Place(NamedTuple):
 
 def rows(m: int, n: int, dtype: torch.dtype) -> Place:
     """A matrix, row after row."""
-    return Place((m, n), (n, 1), dtype, (m, n))
+    return Place((m, n), (n, 1), dtype, (1, m, n))
 
 
 def columns(m: int, n: int, dtype: torch.dtype) -> Place:
     """Laid out as LAPACK's results are; a loop sees the transpose."""
-    return Place((m, n), (1, m), dtype, (n, m))
+    return Place((m, n), (1, m), dtype, (1, n, m))
 
 
 def _vector(n: int, dtype: torch.dtype) -> Place:
-    return Place((n,), (1,), dtype, (n, 1))
+    return Place((n,), (1,), dtype, (1, n, 1))
 
 
 def byte_vector(n: int) -> Place:
@@ -58,11 +69,11 @@ def byte_vector(n: int) -> Place:
 
 
 def _number(dtype: torch.dtype) -> Place:
-    return Place((), (), dtype, (1, 1))
+    return Place((), (), dtype, (1, 1, 1))
 
 
 class Problem(NamedTuple):
-    """What a lane has to know of the inputs: A is m×n, and B, if there is one, m×k."""
+    """What a lane has to know of one matrix of the inputs: A is m×n, and B, if there is one, m×k."""
 
     m: int
     n: int
@@ -77,7 +88,7 @@ class Problem(NamedTuple):
 
 @dataclass(frozen=True)
 class Lane:
-    """What passes between the two loops of an operation.
+    """What passes between the two loops of an operation, said of one matrix.
 
     Attributes:
         forward: the loop that reads the inputs, and writes the outputs that are not empty and `kept`.
@@ -100,6 +111,11 @@ class Lane:
     cotangents: Sequence[int] = (0,)
     rarely: Sequence[int] = ()
     is_transposed: bool = False
+
+    def batched(self, batch: tuple[int, ...]) -> Lane:
+        """The same of a batch of matrices."""
+        outputs, kept = ([p.batched(batch) for p in places] for places in (self.outputs, self.kept))
+        return dataclasses.replace(self, outputs=outputs, kept=kept)
 
 
 def _factors(p: Problem) -> list[Place]:

@@ -1,4 +1,4 @@
-"""The loops of one small matrix against exact gradients, and what they report."""
+"""The loops of small matrices against exact gradients, and what they report."""
 
 import itertools
 
@@ -90,6 +90,54 @@ def test_inputs_and_cotangents_may_have_any_strides(operation):
     assert all(map(torch.equal, gradients, expected))
 
 
+@pytest.mark.parametrize("operation", LANES)
+def test_matrices_of_a_batch_are_computed_as_they_are_alone(operation):
+    for m, n in SHAPES.get(operation, SQUARE):
+        each = [_inputs(operation, m, n, torch.complex64) for _ in range(6)]
+        each = [(A + k * torch.eye(m, n), *rest) for k, (A, *rest) in enumerate(each)]
+        inputs = [torch.stack(parts).unflatten(0, (2, 3)) for parts in zip(*each, strict=True)]
+        outputs, cotangents, gradients = _computed(operation, inputs)
+        for k, single in enumerate(each):
+            place = divmod(k, 3)
+            own = [cotangent[place] for cotangent in cotangents]
+            due, _, due_gradients = _computed(operation, single, own)
+            found = [out if out.numel() == 0 else out[place] for out in outputs]
+            found += [gradient[place] for gradient in gradients]
+            for one, other in zip(found, (*due, *due_gradients), strict=True):
+                # To roundoff: LAPACK divides its work differently by threads and addresses.
+                torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("operation", LANES)
+def test_results_of_a_batch_are_laid_out_as_those_of_torch(operation):
+    inputs = [each.expand(2, 3, *each.shape) for each in _inputs(operation, 4, 4, torch.float64)]
+    outputs, _, gradients = _computed(operation, inputs)
+    expected = getattr(torch.linalg, operation)(*inputs)
+    expected = (expected,) if isinstance(expected, torch.Tensor) else tuple(expected)
+    assert [out.shape for out in outputs] == [due.shape for due in expected]
+    assert [gradient.shape for gradient in gradients] == [each.shape for each in inputs]
+
+
+def test_one_unusual_matrix_of_a_batch_is_reported():
+    A = torch.eye(3).repeat(500, 1, 1)
+    found = _plan("inv", A)
+    assert found.forward((A,)) is not None
+    A[411, 1, 1] = 0
+    assert found.forward((A,)) is None
+
+
+def test_batches_that_are_no_sequence_of_matrices_have_no_lane():
+    A = torch.ones(3, 2, 4, 4).transpose(0, 1)
+    assert _plan("inv", A) is None
+    sequence = A.contiguous()
+    found = _plan("inv", sequence + torch.eye(4))
+    outputs, kept = found.forward((sequence + torch.eye(4),))
+    assert (
+        found.backward((sequence, *outputs, *kept), (torch.ones(3, 2, 4, 4).transpose(0, 1),))
+        is None
+    )
+
+
 @pytest.mark.parametrize("operation", ["solve", "lstsq"])
 def test_a_vector_is_a_column(operation):
     A, B = _inputs(operation, 6, 6 if operation == "solve" else 4, torch.float64, columns=1)
@@ -123,6 +171,7 @@ def test_growth_is_reported(operation):
     A = torch.eye(60, dtype=torch.float64) - torch.ones(60, 60, dtype=torch.float64).tril(-1)
     A[:, -1] = 1  # its last column doubles in every step
     rest = (torch.ones(60, 1, dtype=torch.float64),) if operation == "solve" else ()
+    A = A if operation == "solve" else A.mT  # of inverses, rows are eliminated as columns
     assert _plan(operation, A, *rest).forward((A, *rest)) is None
 
 
@@ -155,6 +204,8 @@ def test_there_are_no_lanes_for_what_is_no_small_matrix():
     assert plan("inv", torch.float64, ((0, 0), (1, 1))) is None
     assert plan("inv", torch.float64, ((300, 300), (300, 1))) is None
     assert plan("solve", torch.float64, matrix, ((3, 1), (1, 1))) is None
+    assert plan("solve", torch.float64, ((2, 4, 4), (16, 4, 1)), ((4, 1), (1, 1))) is None
+    assert plan("inv", torch.float64, ((0, 4, 4), (16, 4, 1))) is None
     assert plan("lstsq", torch.float64, ((2, 3), (3, 1)), ((2, 1), (1, 1))) is None
     assert plan("matrix_exp", torch.float64, matrix) is None
 

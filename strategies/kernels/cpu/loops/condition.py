@@ -82,8 +82,9 @@ def has_grown(task: Task) -> None:
 def sum_of_squares(row: Array) -> float:
     """Of contiguous numbers, in double precision."""
     total = 0.0
-    for entry in row:
-        total += np.float64(entry.real) ** 2 + np.float64(entry.imag) ** 2
+    for i in range(len(row)):  # by index, and no power: otherwise the compiler finds no vectors
+        real, imag = np.float64(row[i].real), np.float64(row[i].imag)
+        total += real * real + imag * imag
     return total
 
 

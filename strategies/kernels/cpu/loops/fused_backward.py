@@ -1,6 +1,7 @@
-"""The backward of one small matrix from what `fused_forward` left: products and substitutions.
+"""The backward of small matrices from what `fused_forward` left: products and substitutions.
 
-Each loop reports a cotangent whose norm is far from one, and writes nothing then that is read.
+Each loop goes from matrix to matrix, and reports a cotangent whose norm is far from one. Nothing is read
+then of what it has written.
 """
 
 from __future__ import annotations
@@ -8,18 +9,20 @@ from __future__ import annotations
 import numpy as np
 
 from strategies.kernels.cpu.blas import (
-    add_adjoint_product,
-    add_adjoint_times_transpose,
     add_product,
     add_transposed_product,
     solve_adjoint_with,
     solve_upper,
     solve_upper_adjoint,
-    solve_with,
     subtract_adjoint_product,
     subtract_adjoint_times_transpose,
     subtract_product,
-    subtract_product_with_adjoint,
+    write_adjoint_product,
+    write_adjoint_times_transpose,
+    write_minus_adjoint_times_transpose,
+    write_minus_product_with_adjoint,
+    write_product,
+    write_transposed_product,
 )
 from strategies.kernels.cpu.loops.arguments import (
     Array,
@@ -32,65 +35,74 @@ from strategies.kernels.cpu.loops.arguments import (
     pivots,
     reals,
     report,
+    single_matrices,
 )
 from strategies.kernels.cpu.loops.columns import (
     by_columns,
     copy_to,
+    empty,
     fill_with_identity,
     moderate_columns,
     moderate_squares,
-    zeros,
+    write_inverse,
 )
 from strategies.kernels.cpu.loops.elimination import permute_columns, reverse, scratch_of_blocks
 
 
 def inv(task: Task) -> None:
     """Ā = −A⁻ᴴ G A⁻ᴴ, by the inverse itself."""
-    X, G, result = contiguous(task, 0)[0].T, matrices(task, 1)[0].T, contiguous(task, 2)[0].T
-    # Transposed: Āᵀ = −conj(X) Gᵀ conj(X), and what is here called X is its transpose.
-    W, squares = moderate_columns(G)
-    if squares < 0:
-        report(task)
-        return
-    half = zeros(len(X), len(X), X)
-    add_adjoint_product(half, X, W)
-    result[:] = 0
-    subtract_product_with_adjoint(result, half, X)
+    X, G, result = contiguous(task, 0), matrices(task, 1), contiguous(task, 2)
+    half = empty(X.shape[1], X.shape[1], X)
+    for i in single_matrices(task):
+        # Transposed: Āᵀ = −conj(X) Gᵀ conj(X), and what is here called X is its transpose.
+        W, squares = moderate_columns(G[i].T)
+        if squares < 0:
+            report(task)
+            continue
+        write_adjoint_product(half, X[i].T, W)
+        write_minus_product_with_adjoint(result[i].T, half, X[i].T)
 
 
 def solve(task: Task) -> None:
     """B̄ = A⁻ᴴ G and Ā = −B̄ Xᴴ, from A = P L U."""
-    X, LU, swaps = contiguous(task, 0)[0].T, contiguous(task, 1)[0].T, pivots(task, 2)[0]
-    G, result, rhs_result = matrices(task, 3)[0], contiguous(task, 4)[0].T, contiguous(task, 5)[0]
-    Y, squares = moderate_columns(G)
-    if squares < 0:
-        report(task)
-        return
-    solve_adjoint_with(LU, swaps, Y)
-    copy_to(rhs_result, Y)
-    result[:] = 0
-    subtract_adjoint_times_transpose(result, X, Y)
+    X, LU, swaps = contiguous(task, 0), contiguous(task, 1), pivots(task, 2)
+    G, result, rhs_result = matrices(task, 3), contiguous(task, 4), contiguous(task, 5)
+    for i in single_matrices(task):
+        Y, squares = moderate_columns(G[i])
+        if squares < 0:
+            report(task)
+            continue
+        solve_adjoint_with(LU[i].T, swaps[i], Y)
+        copy_to(rhs_result[i], Y)
+        write_minus_adjoint_times_transpose(result[i].T, X[i].T, Y)
 
 
 def lu_factor(task: Task) -> None:
     """The reverse in `elimination`."""
-    LU, order = contiguous(task, 0)[0].T, integers(task, 1)[0]
-    G, result = matrices(task, 2)[0], contiguous(task, 3)[0]
-    copy_to(result, G)
-    if not _reverse(LU, order, result.T):
-        report(task)
+    LU, order = contiguous(task, 0), integers(task, 1)
+    G, result = matrices(task, 2), contiguous(task, 3)
+    for i in single_matrices(task):
+        copy_to(result[i], G[i])
+        if not _reverse(LU[i].T, order[i], result[i].T):
+            report(task)
 
 
 def lu(task: Task) -> None:
     """The same of the cotangents of L and U: P is constant."""
-    LU, order = contiguous(task, 0)[0].T, integers(task, 1)[0]
-    of_L, of_U, result = matrices(task, 2)[0], matrices(task, 3)[0], contiguous(task, 4)[0]
-    m, n = result.shape
+    LU, order = contiguous(task, 0), integers(task, 1)
+    of_L, of_U, result = matrices(task, 2), matrices(task, 3), contiguous(task, 4)
+    for i in single_matrices(task):
+        _pack(result[i], of_L[i], of_U[i])
+        if not _reverse(LU[i].T, order[i], result[i].T):
+            report(task)
+
+
+@compiled
+def _pack(LU: Array, L: Array, U: Array) -> None:
+    m, n = LU.shape
     for i in range(m):
         for j in range(n):
-            result[i, j] = of_L[i, j] if j < i else of_U[i, j]
-    if not _reverse(LU, order, result.T):
-        report(task)
+            LU[i, j] = L[i, j] if j < i else U[i, j]
 
 
 @compiled
@@ -105,38 +117,46 @@ def _reverse(LU: Array, order: Array, T: Array) -> bool:
 
 def det(task: Task) -> None:
     """Ā = ḡ conj(det A) A⁻ᴴ."""
-    LU, swaps, mantissa = contiguous(task, 0)[0].T, pivots(task, 1)[0], numbers(task, 2)[0]
-    exponent, cotangent = integers(task, 3)[0], numbers(task, 4)[0]
-    result = contiguous(task, 5)[0].T
-    _multiple_of_inverse_adjoint(cotangent[0] * np.conj(mantissa[0]), LU, swaps, result)
-    if exponent[0] != 0:
-        half = 2.0 ** (exponent[0] / 2)
-        for j in range(len(LU)):
-            for i in range(len(LU)):
-                result[i, j] = result[i, j] * half * half
+    LU, swaps, mantissa = contiguous(task, 0), pivots(task, 1), numbers(task, 2)
+    exponent, cotangent, result = integers(task, 3), numbers(task, 4), contiguous(task, 5)
+    for i in single_matrices(task):
+        multiple = cotangent[i, 0] * np.conj(mantissa[i, 0])
+        _multiple_of_inverse_adjoint(multiple, LU[i].T, swaps[i], result[i].T)
+        if exponent[i, 0] != 0:
+            _multiply_by_power_of_two(result[i], exponent[i, 0])
+
+
+@compiled
+def _multiply_by_power_of_two(A: Array, exponent: int) -> None:
+    half = 2.0 ** (exponent / 2)
+    for j in range(len(A)):
+        for i in range(len(A)):
+            A[i, j] = A[i, j] * half * half
 
 
 def slogdet(task: Task) -> None:
     """Ā = ḡ A⁻ᴴ of real A, whose sign is constant."""
-    LU, swaps = contiguous(task, 0)[0].T, pivots(task, 1)[0]
-    cotangent, result = reals(task, 2)[0], contiguous(task, 3)[0].T
-    _multiple_of_inverse_adjoint(LU.dtype.type(cotangent[0]), LU, swaps, result)
+    LU, swaps = contiguous(task, 0), pivots(task, 1)
+    cotangent, result = reals(task, 2), contiguous(task, 3)
+    for i in single_matrices(task):
+        multiple = LU.dtype.type(cotangent[i, 0])
+        _multiple_of_inverse_adjoint(multiple, LU[i].T, swaps[i], result[i].T)
 
 
 def slogdet_of_complex(task: Task) -> None:
     """Ā = (ḡ + i Im(s̄ conj(s))) A⁻ᴴ, s being the sign."""
-    sign, LU, swaps = numbers(task, 0)[0], contiguous(task, 1)[0].T, pivots(task, 2)[0]
-    of_sign, of_log = numbers(task, 3)[0], reals(task, 4)[0]
-    result = contiguous(task, 5)[0].T
-    turn = (of_sign[0] * np.conj(sign[0])).imag
-    _multiple_of_inverse_adjoint(LU.dtype.type(complex(of_log[0], turn)), LU, swaps, result)
+    sign, LU, swaps = numbers(task, 0), contiguous(task, 1), pivots(task, 2)
+    of_sign, of_log, result = numbers(task, 3), reals(task, 4), contiguous(task, 5)
+    for i in single_matrices(task):
+        turn = (of_sign[i, 0] * np.conj(sign[i, 0])).imag
+        multiple = LU.dtype.type(complex(of_log[i, 0], turn))
+        _multiple_of_inverse_adjoint(multiple, LU[i].T, swaps[i], result[i].T)
 
 
 @compiled
 def _multiple_of_inverse_adjoint(scale: complex, LU: Array, swaps: Array, result: Array) -> None:
     """Write the transpose of A⁻ᴴ, which is the conjugate of A⁻¹."""
-    fill_with_identity(result, 1)
-    solve_with(LU, swaps, result)
+    write_inverse(LU, swaps, result)
     for j in range(len(result)):
         for i in range(len(result)):
             result[i, j] = scale * np.conj(result[i, j])
@@ -144,47 +164,65 @@ def _multiple_of_inverse_adjoint(scale: complex, LU: Array, swaps: Array, result
 
 def pinv(task: Task) -> None:
     """The formula of `strategies.formulas.pinv` at full column rank, A = Q R."""
-    Q, R = contiguous(task, 0)[0].T, contiguous(task, 1)[0].T
-    G, result = matrices(task, 2)[0], contiguous(task, 3)[0].T
+    Q, R, G, result = (
+        contiguous(task, 0),
+        contiguous(task, 1),
+        matrices(task, 2),
+        contiguous(task, 3),
+    )
+    for i in single_matrices(task):
+        if not _pinv(Q[i].T, R[i].T, G[i].T, result[i].T):
+            report(task)
+
+
+@compiled
+def _pinv(Q: Array, R: Array, G: Array, result: Array) -> bool:
+    """The transposes of cotangent and gradient are given."""
     m, n = Q.shape
-    W, squares = moderate_columns(G.T)
+    W, squares = moderate_columns(G)
     if squares < 0:
-        report(task)
-        return
+        return False
     for j in range(n):
         for i in range(m):
             W[i, j] = np.conj(W[i, j])
-    in_range, gram = zeros(n, n, R), zeros(n, n, R)
-    add_adjoint_product(in_range, Q, W)
+    in_range, gram, along = empty(n, n, R), empty(n, n, R), empty(n, n, R)
+    write_adjoint_product(in_range, Q, W)
     fill_with_identity(gram, 1)
     solve_upper_adjoint(R, gram)
     solve_upper(R, gram)
-    K = in_range.T.copy().T
+    K = by_columns(in_range)
     solve_upper(R, K)
-    along = zeros(n, n, R)
     for j in range(n):
         for i in range(n):
             along[i, j] = -np.conj(K[j, i])
     solve_upper_adjoint(R, along)
     subtract_product(along, in_range, gram)
-    result[:] = 0
-    add_transposed_product(result, gram, W)
+    write_transposed_product(result, gram, W)
     add_transposed_product(result, along, Q)
+    return True
 
 
 def lstsq(task: Task) -> None:
     """The formula of `strategies.formulas.lstsq` for tall A = Q R of full rank."""
-    A, B, X = matrices(task, 0)[0], matrices(task, 1)[0], contiguous(task, 2)[0]
-    R, G = contiguous(task, 3)[0].T, matrices(task, 4)[0]
-    result, rhs_result = contiguous(task, 5)[0].T, contiguous(task, 6)[0]
+    A, B, X, R = matrices(task, 0), matrices(task, 1), contiguous(task, 2), contiguous(task, 3)
+    G, result, rhs_result = matrices(task, 4), contiguous(task, 5), contiguous(task, 6)
+    for i in single_matrices(task):
+        if not _lstsq(A[i], B[i], X[i], R[i].T, G[i], result[i].T, rhs_result[i]):
+            report(task)
+
+
+@compiled
+def _lstsq(
+    A: Array, B: Array, X: Array, R: Array, G: Array, result: Array, rhs_result: Array
+) -> bool:
+    """The transpose of the gradient of A is written."""
     w, squares = moderate_columns(G)
     if squares < 0:
-        report(task)
-        return
+        return False
     F, residual = by_columns(A), by_columns(B)
-    rest, Z = by_columns(w), zeros(len(B), B.shape[1], B)
+    rest, Z = by_columns(w), empty(*B.shape, B)
     _apply_gram(R, w)
-    add_product(Z, F, w)
+    write_product(Z, F, w)
     # Corrected once, as in `strategies.factors.Reflected`.
     subtract_adjoint_product(rest, F, Z)
     _apply_gram(R, rest)
@@ -195,9 +233,9 @@ def lstsq(task: Task) -> None:
     copy_to(rhs_result, Z)
     subtract_product(residual, F, by_columns(X))
     # Transposed: Āᵀ = conj(w) rᵀ − conj(X) Zᵀ.
-    result[:] = 0
-    add_adjoint_times_transpose(result, by_columns(w.T), residual)
+    write_adjoint_times_transpose(result, by_columns(w.T), residual)
     subtract_adjoint_times_transpose(result, X.T, Z)
+    return True
 
 
 @compiled

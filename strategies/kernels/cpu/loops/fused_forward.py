@@ -1,6 +1,7 @@
-"""The forward of one small matrix: LAPACK's factors, what is solved with them, and what they are worth.
+"""The forward of small matrices: LAPACK's factors, what is solved with them, and what they are worth.
 
-Each loop reports what it cannot do, before it has written anything that is read.
+Each loop goes from matrix to matrix, and reports one that is not a usual case. Nothing is read then of
+what it has written.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from strategies.kernels.cpu.blas import (
     eliminate,
     form_basis,
     reflect,
-    solve_transposed_with,
     solve_upper,
     solve_upper_transposed_from_right,
     solve_with,
@@ -28,15 +28,16 @@ from strategies.kernels.cpu.loops.arguments import (
     pivots,
     reals,
     report,
+    single_matrices,
 )
 from strategies.kernels.cpu.loops.columns import (
     by_columns,
     copy_to,
     factor,
-    fill_with_identity,
     moderate_columns,
     moderate_squares,
     squares_of_columns,
+    write_inverse,
 )
 from strategies.kernels.cpu.loops.condition import smallest_singular_value, sum_of_squares
 from strategies.kernels.cpu.loops.inspection import (
@@ -56,28 +57,35 @@ def _noise(A: Array, squares: float) -> float:
 
 @compiled
 def _invert(A: Array, X: Array) -> float:
-    """Write A⁻¹; what `factor` returns, and nothing is written where that is negative."""
-    F, swaps = by_columns(A), np.empty(len(A), np.int32)
+    """Write A⁻¹, row after row; returns what `factor` does, and writes nothing where that is negative."""
+    F, swaps = by_columns(A.T), np.empty(len(A), np.int32)
     squares = factor(F, swaps)
     if squares >= 0:
-        fill_with_identity(X, 1)
-        solve_transposed_with(F, swaps, X.T)
+        write_inverse(F, swaps, X.T)
     return squares
 
 
 def inv(task: Task) -> None:
     """A⁻¹, row after row."""
-    A, X = matrices(task, 0)[0], contiguous(task, 1)[0]
-    if _invert(A, X) < 0:
-        report(task)
+    A, X = matrices(task, 0), contiguous(task, 1)
+    for i in single_matrices(task):
+        if _invert(A[i], X[i]) < 0:
+            report(task)
 
 
 def pinv_of_square(task: Task) -> None:
     """A⁻¹ of a matrix that is not nearly deficient."""
-    A, X = matrices(task, 0)[0], contiguous(task, 1)[0]
-    squares = _invert(A, X)
-    if squares < 0 or not squares_of_columns(X.T).sum() * _noise(A, squares) < 1:
-        report(task)
+    A, X = matrices(task, 0), contiguous(task, 1)
+    for i in single_matrices(task):
+        squares = _invert(A[i], X[i])
+        if squares < 0 or not _is_of_full_rank(X[i].T, A[i], squares):
+            report(task)
+
+
+@compiled
+def _is_of_full_rank(X: Array, A: Array, squares: float) -> bool:
+    """Whether A, whose inverse is X, is not nearly deficient; false of NaN."""
+    return bool(squares_of_columns(X).sum() * _noise(A, squares) < 1)
 
 
 @compiled
@@ -93,26 +101,29 @@ def _copy_upper(R: Array, F: Array) -> bool:
 
 def pinv(task: Task) -> None:
     """A⁺ = R⁻¹Qᴴ of tall A that is not nearly deficient, row after row; Q and R by columns."""
-    A, X = matrices(task, 0)[0], contiguous(task, 1)[0]
-    Q, R = contiguous(task, 2)[0].T, contiguous(task, 3)[0].T
+    A, X, Q, R = matrices(task, 0), contiguous(task, 1), contiguous(task, 2), contiguous(task, 3)
+    for i in single_matrices(task):
+        if not _pinv(A[i], X[i], Q[i].T, R[i].T):
+            report(task)
+
+
+@compiled
+def _pinv(A: Array, X: Array, Q: Array, R: Array) -> bool:
     m, n = A.shape
-    F, squares = moderate_columns(A)
-    scales, scratch = np.empty(n, A.dtype), np.empty(64 * n, A.dtype)
+    copy_to(Q, A)
+    squares = moderate_squares(Q)
     if squares < 0:
-        report(task)
-        return
-    reflect(F, scales, scratch)
-    if not _copy_upper(R, F):
-        report(task)
-        return
-    form_basis(F, scales, scratch)
-    copy_to(Q, F)
+        return False
+    scales, scratch = np.empty(n, A.dtype), np.empty(64 * n, A.dtype)
+    reflect(Q, scales, scratch)
+    if not _copy_upper(R, Q):
+        return False
+    form_basis(Q, scales, scratch)
     for j in range(n):
         for i in range(m):
-            X[j, i] = np.conj(F[i, j])
+            X[j, i] = np.conj(Q[i, j])
     solve_upper_transposed_from_right(R, X.T)
-    if not squares_of_columns(X.T).sum() * _noise(A, squares) < 1:
-        report(task)
+    return _is_of_full_rank(X.T, A, squares)
 
 
 @compiled
@@ -131,51 +142,64 @@ def _solve(A: Array, B: Array, X: Array, LU: Array, swaps: Array) -> float:
 
 def solve(task: Task) -> None:
     """X = A⁻¹B, row after row; LU by columns and pivots."""
-    A, B, X = matrices(task, 0)[0], matrices(task, 1)[0], contiguous(task, 2)[0]
-    LU, swaps = contiguous(task, 3)[0].T, pivots(task, 4)[0]
-    if _solve(A, B, X, LU, swaps) < 0:
-        report(task)
+    A, B, X = matrices(task, 0), matrices(task, 1), contiguous(task, 2)
+    LU, swaps = contiguous(task, 3), pivots(task, 4)
+    for i in single_matrices(task):
+        if _solve(A[i], B[i], X[i], LU[i].T, swaps[i]) < 0:
+            report(task)
 
 
 def lstsq_of_square(task: Task) -> None:
     """`solve` for a matrix that is not nearly deficient, and its rank."""
-    A, B, X = matrices(task, 0)[0], matrices(task, 1)[0], contiguous(task, 2)[0]
-    rank, LU, swaps = integers(task, 3)[0], contiguous(task, 4)[0].T, pivots(task, 5)[0]
-    squares = _solve(A, B, X, LU, swaps)
-    if squares < 0 or not smallest_singular_value(LU.T, True) ** 2 > _noise(A, squares):
-        report(task)
-    rank[0] = len(A)
+    A, B, X = matrices(task, 0), matrices(task, 1), contiguous(task, 2)
+    rank, LU, swaps = integers(task, 3), contiguous(task, 4), pivots(task, 5)
+    for i in single_matrices(task):
+        squares = _solve(A[i], B[i], X[i], LU[i].T, swaps[i])
+        if squares < 0 or not smallest_singular_value(LU[i], True) ** 2 > _noise(A[i], squares):
+            report(task)
+        rank[i, 0] = A.shape[1]
 
 
 def lstsq(task: Task) -> None:
     """X = A⁺B of tall A that is not nearly deficient, squared residuals, the rank; R by columns."""
-    A, B, X = matrices(task, 0)[0], matrices(task, 1)[0], contiguous(task, 2)[0]
-    residuals, rank, R = reals(task, 3)[0], integers(task, 4)[0], contiguous(task, 5)[0].T
+    A, B, X = matrices(task, 0), matrices(task, 1), contiguous(task, 2)
+    residuals, rank, R = reals(task, 3), integers(task, 4), contiguous(task, 5)
+    for i in single_matrices(task):
+        if not _lstsq(A[i], B[i], X[i], residuals[i], R[i].T):
+            report(task)
+        rank[i, 0] = A.shape[2]
+
+
+@compiled
+def _lstsq(A: Array, B: Array, X: Array, residuals: Array, R: Array) -> bool:
     n, k = A.shape[1], B.shape[1]
     F, squares = moderate_columns(A)
     Y, of_B = moderate_columns(B)
-    scales, scratch = np.empty(n, A.dtype), np.empty(64 * max(n, k), A.dtype)
     if squares < 0 or of_B < 0:
-        report(task)
-        return
+        return False
+    scales, scratch = np.empty(n, A.dtype), np.empty(64 * max(n, k), A.dtype)
     reflect(F, scales, scratch)
     if not (_copy_upper(R, F) and smallest_singular_value(R.T, False) ** 2 > _noise(A, squares)):
-        report(task)
-        return
+        return False
     apply_reflectors_adjoint(F, scales, Y, scratch)
     for j in range(k):
         residuals[j] = sum_of_squares(Y.T[j, n:])
     solve_upper(R, Y[:n])
     copy_to(X, Y[:n])
-    rank[0] = n
+    return True
 
 
 def lu_factor(task: Task) -> None:
     """LU by columns and pivots of a matrix whose rank is full beyond doubt; the inverse row order."""
-    A, LU = matrices(task, 0)[0], contiguous(task, 1)[0].T
-    swaps, order = pivots(task, 2)[0], integers(task, 3)[0]
-    if not _factor_of_full_rank(A, LU, swaps, order):
-        report(task)
+    A, LU, swaps, order = (
+        matrices(task, 0),
+        contiguous(task, 1),
+        pivots(task, 2),
+        integers(task, 3),
+    )
+    for i in single_matrices(task):
+        if not _factor_of_full_rank(A[i], LU[i].T, swaps[i], order[i]):
+            report(task)
 
 
 @compiled
@@ -190,14 +214,20 @@ def _factor_of_full_rank(A: Array, LU: Array, swaps: Array, order: Array) -> boo
 
 def lu(task: Task) -> None:
     """`lu_factor`, and what it stands for: P, L and U, row after row."""
-    A, LU = matrices(task, 0)[0], contiguous(task, 4)[0].T
-    P, L, U = contiguous(task, 1)[0], contiguous(task, 2)[0], contiguous(task, 3)[0]
-    order = integers(task, 5)[0]
+    A, LU, order = matrices(task, 0), contiguous(task, 4), integers(task, 5)
+    P, L, U = contiguous(task, 1), contiguous(task, 2), contiguous(task, 3)
+    swaps = np.empty(min(A.shape[1:]), np.int32)
+    for i in single_matrices(task):
+        if _factor_of_full_rank(A[i], LU[i].T, swaps, order[i]):
+            _unpack(LU[i].T, order[i], P[i], L[i], U[i])
+        else:
+            report(task)
+
+
+@compiled
+def _unpack(LU: Array, order: Array, P: Array, L: Array, U: Array) -> None:
     m, n = LU.shape
     k = min(m, n)
-    if not _factor_of_full_rank(A, LU, np.empty(k, np.int32), order):
-        report(task)
-        return
     P[:] = 0
     for i in range(m):
         P[i, order[i]] = 1
@@ -210,27 +240,33 @@ def lu(task: Task) -> None:
 
 def det(task: Task) -> None:
     """Det A of a matrix that is not hard; LU by columns, pivots, and det A = mantissa · 2^exponent."""
-    A, result = matrices(task, 0)[0], numbers(task, 1)[0]
-    LU, swaps = contiguous(task, 2)[0].T, pivots(task, 3)[0]
-    mantissa, exponent = numbers(task, 4)[0], integers(task, 5)[0]
-    mantissa[0], exponent[0], is_usual = _determinant(A, LU, swaps)
-    half = 2.0 ** (exponent[0] / 2)  # even, and may itself be beyond the range
-    result[0] = mantissa[0] * half * half
-    if not is_usual:
-        report(task)
+    A, result, LU, swaps = (
+        matrices(task, 0),
+        numbers(task, 1),
+        contiguous(task, 2),
+        pivots(task, 3),
+    )
+    mantissa, exponent = numbers(task, 4), integers(task, 5)
+    for i in single_matrices(task):
+        mantissa[i, 0], exponent[i, 0], is_usual = _determinant(A[i], LU[i].T, swaps[i])
+        half = 2.0 ** (exponent[i, 0] / 2)  # even, and may itself be beyond the range
+        result[i, 0] = mantissa[i, 0] * half * half
+        if not is_usual:
+            report(task)
 
 
 def slogdet(task: Task) -> None:
     """The sign and log|det A| of a matrix that is not hard; LU by columns and pivots."""
-    A, sign, logarithm = matrices(task, 0)[0], numbers(task, 1)[0], reals(task, 2)[0]
-    LU, swaps = contiguous(task, 3)[0].T, pivots(task, 4)[0]
-    mantissa, exponent, is_usual = _determinant(A, LU, swaps)
-    if not is_usual:
-        report(task)
-        return
-    modulus = abs(mantissa)
-    sign[0] = mantissa / modulus
-    logarithm[0] = np.log(modulus) + exponent * np.log(2.0)
+    A, sign, logarithm = matrices(task, 0), numbers(task, 1), reals(task, 2)
+    LU, swaps = contiguous(task, 3), pivots(task, 4)
+    for i in single_matrices(task):
+        mantissa, exponent, is_usual = _determinant(A[i], LU[i].T, swaps[i])
+        if not is_usual:
+            report(task)
+            continue
+        modulus = abs(mantissa)
+        sign[i, 0] = mantissa / modulus
+        logarithm[i, 0] = np.log(modulus) + exponent * np.log(2.0)
 
 
 @compiled

@@ -96,16 +96,14 @@ def is_easy(A: Array, F: Array, columns: Array) -> bool:
     far = _far(F)[0]
     is_finite = True
     terms = small * 0
-    for j in range(n):
-        of_A = of_U = small * 0
-        for i in range(n):
+    columns[:] = 0
+    for i in range(n):
+        for j in range(n):
             size = _modulus(A[i, j])
             is_finite &= size < np.inf
-            of_A = max(of_A, size)
-        for i in range(j + 1):
-            of_U = max(of_U, _modulus(F[i, j]))
-        columns[j] = of_A
-        terms = max(terms, of_U / of_A)
+            columns[j] = max(columns[j], size)
+    for j in range(n):
+        terms = max(terms, _largest_of_first(F[:, j], j + 1) / columns[j])
     terms *= 2  # |L| is at most √2: complex pivots are compared by |re| + |im|
     for i in range(n):
         pivot = _modulus(F[i, i])
@@ -114,6 +112,21 @@ def is_easy(A: Array, F: Array, columns: Array) -> bool:
         if columns[i] > far or _has_grown(A[i], columns, terms):
             return False
     return is_finite
+
+
+@compiled
+def _largest_of_first(column: Array, count: int) -> float:
+    """Of so many entries, four at a time: one maximum waits for the one before."""
+    first = second = third = fourth = _modulus(column[0])
+    whole = count // 4 * 4
+    for i in range(0, whole, 4):
+        first = max(first, _modulus(column[i]))
+        second = max(second, _modulus(column[i + 1]))
+        third = max(third, _modulus(column[i + 2]))
+        fourth = max(fourth, _modulus(column[i + 3]))
+    for i in range(whole, count):
+        first = max(first, _modulus(column[i]))
+    return max(first, second, third, fourth)
 
 
 @compiled
