@@ -2,6 +2,10 @@
 # strategies.operations. tests/test_linalg.py holds this file to them.
 from typing import Any
 
+from strategies.operations.composed import logdet as logdet
+from strategies.operations.composed import matrix_power as matrix_power
+from strategies.operations.composed import tensorinv as tensorinv
+from strategies.operations.composed import tensorsolve as tensorsolve
 from strategies.operations.det import SlogdetResult as SlogdetResult
 from strategies.operations.det import det as det
 from strategies.operations.det import slogdet as slogdet

@@ -13,7 +13,7 @@ import torch
 import typer
 from rich.table import Table
 
-from benchmarks.peers.comparison import PEERS, compare, fastest
+from benchmarks.peers.comparison import PEERS, compare, fastest, small_cases
 from benchmarks.peers.process import Peer
 from strategies.commands.common import console, reports_errors
 from strategies.commands.run import resumable
@@ -34,12 +34,15 @@ def main(
 ) -> None:
     """Compare with other libraries at full rank on the CPU, with as many threads for each.
 
+    Single matrices from 4x4 to 64x64 come first, then the cases of the grid.
+
     Every case is written as soon as it is measured. The same command resumes an interrupted run.
     """
     needed = " and ".join(name for name in PEERS if importlib.util.find_spec(name) is None)
     if needed:
         raise ValueError(f"{needed} must be installed: pip install 'backward-strategies[peers]'")
-    cases = [case for case in grid_cases.timed(grid) if case.device == "cpu" and not case.rank]
+    of_grid = (case for case in grid_cases.timed(grid) if case.device == "cpu" and not case.rank)
+    cases = [*dict.fromkeys([*small_cases(), *of_grid])]
     writer = Writer(out, "peers", {"grid": grid, "budget": budget}, describe(PEERS))
     with contextlib.ExitStack() as stack:
         missing = stack.enter_context(resumable(writer, cases))

@@ -22,8 +22,23 @@ from strategies.policy import BASELINE
 
 PEERS = ("jax", "lineax")
 
+_SMALL = 4, 16, 64
+"""Sizes of single matrices, of which a call costs more than its arithmetic."""
+
 _HARDER = 3
 """log₁₀ of the condition number at which a strategy that loses digits twice is told apart."""
+
+
+def small_cases() -> list[Case]:
+    """Single small matrices, of every operation that has measured cells.
+
+    Example:
+        >>> str(small_cases()[0])
+        'det 4x4 float64 cpu'
+    """
+    return [
+        Case.parse(f"{name} {size}x{size}") for name in operations.measured() for size in _SMALL
+    ]
 
 
 def compare(case: Case, peers: Sequence[Peer], budget: float) -> Cell:

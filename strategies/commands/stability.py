@@ -35,6 +35,9 @@ def stability(
     operation: Annotated[str | None, typer.Option(help="A name of torch.linalg.")] = None,
     dtype: Annotated[str | None, typer.Option(help="As float64.")] = None,
     device: Device = "cpu",
+    strategy: Annotated[
+        list[str] | None, typer.Option(help='Only this, or "auto"; may be repeated.')
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Keep the cells there, and judge only those it lacks."),
@@ -49,10 +52,14 @@ def stability(
         operations.get(operation)
     if dtype not in (None, *DTYPES):
         raise ValueError(f"--dtype {dtype}: there is {', '.join(DTYPES)}")
+    judged = strategy or [*registry.available(), AUTO]
+    for name in judged:
+        if name != AUTO:
+            registry.get(name)
     names = [operation] if operation else operations.names()
     drawn = hard_cases(device, seed, names, [dtype] if dtype else tuple(DTYPES))
     arguments = {"seed": seed, "operations": list(names), "dtype": dtype, "device": device}
-    cells = list(_cells(drawn, cases, arguments, out))
+    cells = list(_cells(drawn, cases, judged, arguments, out))
     console.print(_table(cells, seed))
     unstable = [cell for cell in cells if _ratio(cell, AUTO) > LIMIT]
     for cell in unstable:
@@ -62,13 +69,16 @@ def stability(
 
 
 def _cells(
-    drawn: Iterator[Case], count: int, arguments: dict[str, object], out: Path | None
+    drawn: Iterator[Case],
+    count: int,
+    judged: Sequence[str],
+    arguments: dict[str, object],
+    out: Path | None,
 ) -> Iterator[Cell]:
     """The first cells of a draw: those that a file keeps, then those judged now."""
-    judged = [*registry.available(), AUTO]
     writer = None
     if out is not None:
-        arguments = {**arguments, "strategies": judged}
+        arguments = {**arguments, "strategies": [*judged]}
         writer = store.Writer(out, "stability", arguments, describe())
     kept = writer.cells[:count] if writer else []
     for cell in kept:

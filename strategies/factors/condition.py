@@ -15,7 +15,7 @@ from strategies.factors.triangular import Triangular
 from strategies.kernels.cpu import condition
 from strategies.pseudo_inverse import Nonsingular, Structure
 
-__all__ = ["frobenius_norms", "has_grown", "smallest_of_LU", "smallest_of_R"]
+__all__ = ["frobenius_norms", "growth_limit", "has_grown", "smallest_of_LU", "smallest_of_R"]
 
 
 def frobenius_norms(matrices: Tensor) -> Tensor:
@@ -72,6 +72,16 @@ def _by_inverse_iteration(inverse: Nonsingular, like: Tensor) -> Tensor:
     return frobenius_norms(y) / frobenius_norms(z)
 
 
+def growth_limit(n: int) -> float:
+    """By how much elements may grow in the elimination of n columns: see the loops of `condition`.
+
+    Example:
+        >>> growth_limit(64)
+        40.0
+    """
+    return 32 + n / 8
+
+
 def has_grown(matrix: Tensor, LU: Tensor) -> Tensor:
     """Whether a column of U is so much longer than that of A that digits are lost: bool, (...).
 
@@ -86,6 +96,6 @@ def has_grown(matrix: Tensor, LU: Tensor) -> Tensor:
     columns = LU.mT.contiguous()
     if condition.has_grown.supports(matrix, columns):
         return condition.has_grown(matrix.contiguous(), columns)
-    limit = 32 + matrix.shape[-1] / 8
+    limit = growth_limit(matrix.shape[-1])
     after, before = (torch.linalg.vector_norm(each, dim=-2) for each in (LU.triu(), matrix))
     return (after > limit * before).any(-1)

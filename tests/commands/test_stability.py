@@ -17,6 +17,15 @@ def test_every_strategy_and_auto_are_judged_and_kept(invoke, tmp_path):
     assert all(cell.get("auto") for cell in run.cells)
 
 
+def test_those_that_are_named_are_judged_alone(invoke, tmp_path):
+    kept = tmp_path / "hard.json"
+    named = ("--strategy", "qr_pinv", "--strategy", "auto")
+    done = invoke("stability", "--operation", "det", "--cases", 2, *named, "--out", kept)
+    assert done.exit_code == 0, done.output
+    (run,) = store.load(kept, "stability")
+    assert all([each.strategy for each in cell] == ["qr_pinv", "auto"] for cell in run.cells)
+
+
 def test_it_goes_on_where_it_stopped(invoke, tmp_path):
     kept = tmp_path / "hard.json"
     arguments = ("stability", "--operation", "solve", "--dtype", "float64", "--out", kept)
@@ -47,6 +56,7 @@ def test_an_unstable_auto_is_an_error(invoke, monkeypatch):
         (["--operation", "qr"], "no operation is named 'qr'"),
         (["--dtype", "float16"], "--dtype float16: there is float32"),
         (["--device", "xyz", "--cases", "1"], "unknown device 'xyz'"),
+        (["--strategy", "qr_pin"], "no strategy is named 'qr_pin'"),
     ],
 )
 def test_what_cannot_be_judged_is_refused(invoke, fails, arguments, said):

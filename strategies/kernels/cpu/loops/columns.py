@@ -8,9 +8,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from strategies.kernels.cpu.blas import eliminate, solve_unit_lower, solve_upper
+from strategies.kernels.cpu.blas import (
+    eliminate,
+    solve_adjoint_with,
+    solve_unit_lower,
+    solve_upper,
+    solve_with,
+)
 from strategies.kernels.cpu.loops.arguments import Array, compiled
 from strategies.kernels.cpu.loops.condition import NEVER_GROWS, growth_limit, sum_of_squares
+from strategies.kernels.cpu.loops.small import (
+    MOST,
+    eliminate_small,
+    multiply_inverse_small,
+    solve_adjoint_small,
+    solve_small,
+)
 
 _BLOCK = 32
 """Columns of L⁻¹ that are computed together; above them it is zero."""
@@ -33,9 +46,10 @@ def empty(m: int, n: int, like: Array) -> Array:
 @compiled
 def fill_with_identity(A: Array, scale: complex) -> None:
     """A multiple of the identity."""
-    A[:] = 0
-    for i in range(len(A)):
-        A[i, i] = scale
+    for j in range(len(A)):
+        for i in range(len(A)):
+            A[i, j] = 0
+        A[j, j] = scale
 
 
 @compiled
@@ -72,18 +86,18 @@ def _copy_across(target: Array, source: Array) -> None:
 
 
 @compiled
-def squares_of_columns(F: Array) -> Array:
-    """The sum of squares of each column of F."""
-    sums = np.empty(F.shape[1])
+def sum_of_all_squares(F: Array) -> float:
+    """Of the entries of F."""
+    total = 0.0
     for j in range(F.shape[1]):
-        sums[j] = sum_of_squares(F.T[j])
-    return sums
+        total += sum_of_squares(F.T[j])
+    return total
 
 
 @compiled
 def moderate_squares(F: Array) -> float:
     """The sum of squares of the entries of F, or −1 where its norm is far from one."""
-    return squares_if_moderate(F, squares_of_columns(F).sum())
+    return squares_if_moderate(F, sum_of_all_squares(F))
 
 
 @compiled
@@ -112,15 +126,29 @@ def moderate_columns(A: Array) -> tuple[Array, float]:
 
 
 @compiled
-def factor(F: Array, swaps: Array) -> float:
-    """Eliminate in place; `moderate_squares`, and −1, too, for a zero pivot or a column of U too long."""
-    before = squares_of_columns(F)
-    squares = squares_if_moderate(F, before.sum())
+def eliminated(F: Array, swaps: Array) -> bool:
+    """A = P L U in place; whether no pivot was zero. If one was, nothing is to be read."""
+    if max(F.shape) <= MOST:
+        return bool(eliminate_small(F, swaps))
     info = np.zeros(1, np.int32)
+    eliminate(F, swaps, info)
+    return bool(info[0] == 0)
+
+
+@compiled
+def factor(F: Array, swaps: Array, before: Array) -> float:
+    """Eliminate in place; `moderate_squares`, and −1, too, for a zero pivot or a column of U too long.
+
+    The last is scratch, a number a column.
+    """
+    squares = 0.0
+    for j in range(len(F)):
+        before[j] = sum_of_squares(F.T[j])
+        squares += before[j]
+    squares = squares_if_moderate(F, squares)
     if squares < 0:
         return squares
-    eliminate(F, swaps, info)
-    if info[0] != 0:
+    if not eliminated(F, swaps):
         return -1.0
     limit = growth_limit(len(F)) ** 2
     for j in range(NEVER_GROWS, len(F)):
@@ -131,13 +159,34 @@ def factor(F: Array, swaps: Array) -> float:
 
 @compiled
 def write_inverse(LU: Array, swaps: Array, X: Array) -> None:
-    """X = U⁻¹ L⁻¹ Pᵀ, from what `eliminate` has left; a fourth less than to solve with the identity."""
+    """X = U⁻¹ L⁻¹ Pᵀ, from what `eliminated` has left; a fourth less than to solve with the identity."""
     n = len(LU)
     fill_with_identity(X, 1)
-    for first in range(0, n, _BLOCK):
-        solve_unit_lower(LU[first:, first:], X[first:, first : min(first + _BLOCK, n)])
-    solve_upper(LU, X)
+    if n <= MOST:
+        multiply_inverse_small(LU, X)
+    else:
+        for first in range(0, n, _BLOCK):
+            solve_unit_lower(LU[first:, first:], X[first:, first : min(first + _BLOCK, n)])
+        solve_upper(LU, X)
     for i in range(n - 1, -1, -1):
         other = swaps[i] - 1
         for r in range(n if other != i else 0):
             X[r, i], X[r, other] = X[r, other], X[r, i]
+
+
+@compiled
+def solve_in_place(LU: Array, swaps: Array, X: Array) -> None:
+    """X ← A⁻¹X, from what `eliminated` has left."""
+    if len(LU) <= MOST:
+        solve_small(LU, swaps, X)
+    else:
+        solve_with(LU, swaps, X)
+
+
+@compiled
+def solve_adjoint_in_place(LU: Array, swaps: Array, X: Array) -> None:
+    """X ← A⁻ᴴX, likewise."""
+    if len(LU) <= MOST:
+        solve_adjoint_small(LU, swaps, X)
+    else:
+        solve_adjoint_with(LU, swaps, X)

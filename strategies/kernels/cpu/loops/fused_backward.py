@@ -11,7 +11,6 @@ import numpy as np
 from strategies.kernels.cpu.blas import (
     add_product,
     add_transposed_product,
-    solve_adjoint_with,
     solve_upper,
     solve_upper_adjoint,
     subtract_adjoint_product,
@@ -44,35 +43,42 @@ from strategies.kernels.cpu.loops.columns import (
     fill_with_identity,
     moderate_columns,
     moderate_squares,
+    solve_adjoint_in_place,
     write_inverse,
 )
 from strategies.kernels.cpu.loops.elimination import permute_columns, reverse, scratch_of_blocks
+from strategies.kernels.cpu.loops.small import MOST_OF_PRODUCTS, inverse_gradient_small
 
 
 def inv(task: Task) -> None:
     """Ā = −A⁻ᴴ G A⁻ᴴ, by the inverse itself."""
     X, G, result = contiguous(task, 0), matrices(task, 1), contiguous(task, 2)
-    half = empty(X.shape[1], X.shape[1], X)
+    n = X.shape[1]
+    W, half = empty(n, n, X), empty(n, n, X)
     for i in single_matrices(task):
         # Transposed: Āᵀ = −conj(X) Gᵀ conj(X), and what is here called X is its transpose.
-        W, squares = moderate_columns(G[i].T)
-        if squares < 0:
+        copy_to(W, G[i].T)
+        if moderate_squares(W) < 0:
             report(task)
             continue
-        write_adjoint_product(half, X[i].T, W)
-        write_minus_product_with_adjoint(result[i].T, half, X[i].T)
+        if n <= MOST_OF_PRODUCTS:
+            inverse_gradient_small(X[i].T, W, half, result[i].T)
+        else:
+            write_adjoint_product(half, X[i].T, W)
+            write_minus_product_with_adjoint(result[i].T, half, X[i].T)
 
 
 def solve(task: Task) -> None:
     """B̄ = A⁻ᴴ G and Ā = −B̄ Xᴴ, from A = P L U."""
     X, LU, swaps = contiguous(task, 0), contiguous(task, 1), pivots(task, 2)
     G, result, rhs_result = matrices(task, 3), contiguous(task, 4), contiguous(task, 5)
+    Y = empty(*X.shape[1:], X)
     for i in single_matrices(task):
-        Y, squares = moderate_columns(G[i])
-        if squares < 0:
+        copy_to(Y, G[i])
+        if moderate_squares(Y) < 0:
             report(task)
             continue
-        solve_adjoint_with(LU[i].T, swaps[i], Y)
+        solve_adjoint_in_place(LU[i].T, swaps[i], Y)
         copy_to(rhs_result[i], Y)
         write_minus_adjoint_times_transpose(result[i].T, X[i].T, Y)
 
@@ -81,9 +87,10 @@ def lu_factor(task: Task) -> None:
     """The reverse in `elimination`."""
     LU, order = contiguous(task, 0), integers(task, 1)
     G, result = matrices(task, 2), contiguous(task, 3)
+    scratch = scratch_of_blocks(LU)
     for i in single_matrices(task):
         copy_to(result[i], G[i])
-        if not _reverse(LU[i].T, order[i], result[i].T):
+        if not _reverse(LU[i].T, order[i], result[i].T, scratch):
             report(task)
 
 
@@ -91,9 +98,10 @@ def lu(task: Task) -> None:
     """The same of the cotangents of L and U: P is constant."""
     LU, order = contiguous(task, 0), integers(task, 1)
     of_L, of_U, result = matrices(task, 2), matrices(task, 3), contiguous(task, 4)
+    scratch = scratch_of_blocks(LU)
     for i in single_matrices(task):
         _pack(result[i], of_L[i], of_U[i])
-        if not _reverse(LU[i].T, order[i], result[i].T):
+        if not _reverse(LU[i].T, order[i], result[i].T, scratch):
             report(task)
 
 
@@ -106,11 +114,11 @@ def _pack(LU: Array, L: Array, U: Array) -> None:
 
 
 @compiled
-def _reverse(LU: Array, order: Array, T: Array) -> bool:
+def _reverse(LU: Array, order: Array, T: Array, scratch: Array) -> bool:
     """Overwrite the transposed cotangent by the transposed gradient, if its norm is moderate."""
     if moderate_squares(T) < 0:
         return False
-    reverse(np.conj(LU), T, scratch_of_blocks(LU))
+    reverse(np.conj(LU), T, scratch)
     permute_columns(T, order)
     return True
 

@@ -10,12 +10,10 @@ import numpy as np
 
 from strategies.kernels.cpu.blas import (
     apply_reflectors_adjoint,
-    eliminate,
     form_basis,
     reflect,
     solve_upper,
     solve_upper_transposed_from_right,
-    solve_with,
 )
 from strategies.kernels.cpu.loops.arguments import (
     Array,
@@ -31,12 +29,14 @@ from strategies.kernels.cpu.loops.arguments import (
     single_matrices,
 )
 from strategies.kernels.cpu.loops.columns import (
-    by_columns,
     copy_to,
+    eliminated,
+    empty,
     factor,
     moderate_columns,
     moderate_squares,
-    squares_of_columns,
+    solve_in_place,
+    sum_of_all_squares,
     write_inverse,
 )
 from strategies.kernels.cpu.loops.condition import smallest_singular_value, sum_of_squares
@@ -56,10 +56,13 @@ def _noise(A: Array, squares: float) -> float:
 
 
 @compiled
-def _invert(A: Array, X: Array) -> float:
-    """Write A⁻¹, row after row; returns what `factor` does, and writes nothing where that is negative."""
-    F, swaps = by_columns(A.T), np.empty(len(A), np.int32)
-    squares = factor(F, swaps)
+def _invert(A: Array, X: Array, F: Array, swaps: Array, before: Array) -> float:
+    """Write A⁻¹, row after row; returns what `factor` does, and writes nothing where that is negative.
+
+    The last three are scratch.
+    """
+    copy_to(F, A.T)
+    squares = factor(F, swaps, before)
     if squares >= 0:
         write_inverse(F, swaps, X.T)
     return squares
@@ -68,16 +71,20 @@ def _invert(A: Array, X: Array) -> float:
 def inv(task: Task) -> None:
     """A⁻¹, row after row."""
     A, X = matrices(task, 0), contiguous(task, 1)
+    n = X.shape[1]
+    F, swaps, before = empty(n, n, X), np.empty(n, np.int32), np.empty(n)
     for i in single_matrices(task):
-        if _invert(A[i], X[i]) < 0:
+        if _invert(A[i], X[i], F, swaps, before) < 0:
             report(task)
 
 
 def pinv_of_square(task: Task) -> None:
     """A⁻¹ of a matrix that is not nearly deficient."""
     A, X = matrices(task, 0), contiguous(task, 1)
+    n = X.shape[1]
+    F, swaps, before = empty(n, n, X), np.empty(n, np.int32), np.empty(n)
     for i in single_matrices(task):
-        squares = _invert(A[i], X[i])
+        squares = _invert(A[i], X[i], F, swaps, before)
         if squares < 0 or not _is_of_full_rank(X[i].T, A[i], squares):
             report(task)
 
@@ -85,7 +92,7 @@ def pinv_of_square(task: Task) -> None:
 @compiled
 def _is_of_full_rank(X: Array, A: Array, squares: float) -> bool:
     """Whether A, whose inverse is X, is not nearly deficient; false of NaN."""
-    return bool(squares_of_columns(X).sum() * _noise(A, squares) < 1)
+    return bool(sum_of_all_squares(X) * _noise(A, squares) < 1)
 
 
 @compiled
@@ -127,15 +134,18 @@ def _pinv(A: Array, X: Array, Q: Array, R: Array) -> bool:
 
 
 @compiled
-def _solve(A: Array, B: Array, X: Array, LU: Array, swaps: Array) -> float:
-    """Write X = A⁻¹B and factors; what `factor` returns, or −1 for a B whose norm is far from one."""
+def _solve(A: Array, B: Array, X: Array, LU: Array, swaps: Array, Y: Array, before: Array) -> float:
+    """Write X = A⁻¹B and factors; what `factor` returns, or −1 for a B whose norm is far from one.
+
+    The last two are scratch.
+    """
     copy_to(LU, A)
-    Y, of_B = moderate_columns(B)
-    if of_B < 0:
-        return of_B
-    squares = factor(LU, swaps)
+    copy_to(Y, B)
+    if moderate_squares(Y) < 0:
+        return -1.0
+    squares = factor(LU, swaps, before)
     if squares >= 0:
-        solve_with(LU, swaps, Y)
+        solve_in_place(LU, swaps, Y)
         copy_to(X, Y)
     return squares
 
@@ -144,8 +154,10 @@ def solve(task: Task) -> None:
     """X = A⁻¹B, row after row; LU by columns and pivots."""
     A, B, X = matrices(task, 0), matrices(task, 1), contiguous(task, 2)
     LU, swaps = contiguous(task, 3), pivots(task, 4)
+    n, k = X.shape[1:]
+    Y, before = empty(n, k, X), np.empty(n)
     for i in single_matrices(task):
-        if _solve(A[i], B[i], X[i], LU[i].T, swaps[i]) < 0:
+        if _solve(A[i], B[i], X[i], LU[i].T, swaps[i], Y, before) < 0:
             report(task)
 
 
@@ -153,11 +165,13 @@ def lstsq_of_square(task: Task) -> None:
     """`solve` for a matrix that is not nearly deficient, and its rank."""
     A, B, X = matrices(task, 0), matrices(task, 1), contiguous(task, 2)
     rank, LU, swaps = integers(task, 3), contiguous(task, 4), pivots(task, 5)
+    n, k = X.shape[1:]
+    Y, before = empty(n, k, X), np.empty(n)
     for i in single_matrices(task):
-        squares = _solve(A[i], B[i], X[i], LU[i].T, swaps[i])
+        squares = _solve(A[i], B[i], X[i], LU[i].T, swaps[i], Y, before)
         if squares < 0 or not smallest_singular_value(LU[i], True) ** 2 > _noise(A[i], squares):
             report(task)
-        rank[i, 0] = A.shape[1]
+        rank[i, 0] = n
 
 
 def lstsq(task: Task) -> None:
@@ -205,11 +219,10 @@ def lu_factor(task: Task) -> None:
 @compiled
 def _factor_of_full_rank(A: Array, LU: Array, swaps: Array, order: Array) -> bool:
     copy_to(LU, A)
-    info = np.zeros(1, np.int32)
-    squares = moderate_squares(LU)
-    eliminate(LU, swaps, info)
+    if moderate_squares(LU) < 0 or not eliminated(LU, swaps):
+        return False
     inverse_of_swaps(swaps, order)
-    return squares >= 0 and info[0] == 0 and not some_pivot_may_be_roundoff(LU)
+    return not some_pivot_may_be_roundoff(LU)
 
 
 def lu(task: Task) -> None:
@@ -247,10 +260,15 @@ def det(task: Task) -> None:
         pivots(task, 3),
     )
     mantissa, exponent = numbers(task, 4), integers(task, 5)
+    order, scratch = _inspected(LU)
     for i in single_matrices(task):
-        mantissa[i, 0], exponent[i, 0], is_usual = _determinant(A[i], LU[i].T, swaps[i])
-        half = 2.0 ** (exponent[i, 0] / 2)  # even, and may itself be beyond the range
-        result[i, 0] = mantissa[i, 0] * half * half
+        mantissa[i, 0], exponent[i, 0], is_usual = _determinant(
+            A[i], LU[i].T, swaps[i], order, scratch
+        )
+        result[i, 0] = mantissa[i, 0]
+        if exponent[i, 0] != 0:
+            half = 2.0 ** (exponent[i, 0] / 2)  # even, and may itself be beyond the range
+            result[i, 0] = mantissa[i, 0] * half * half
         if not is_usual:
             report(task)
 
@@ -259,8 +277,9 @@ def slogdet(task: Task) -> None:
     """The sign and log|det A| of a matrix that is not hard; LU by columns and pivots."""
     A, sign, logarithm = matrices(task, 0), numbers(task, 1), reals(task, 2)
     LU, swaps = contiguous(task, 3), pivots(task, 4)
+    order, scratch = _inspected(LU)
     for i in single_matrices(task):
-        mantissa, exponent, is_usual = _determinant(A[i], LU[i].T, swaps[i])
+        mantissa, exponent, is_usual = _determinant(A[i], LU[i].T, swaps[i], order, scratch)
         if not is_usual:
             report(task)
             continue
@@ -270,13 +289,20 @@ def slogdet(task: Task) -> None:
 
 
 @compiled
-def _determinant(A: Array, LU: Array, swaps: Array) -> tuple[complex, int, bool]:
+def _inspected(LU: Array) -> tuple[Array, Array]:
+    """What `_determinant` works in."""
+    n = LU.shape[1]
+    return np.empty(n, np.int64), np.empty((3, n), LU.real.dtype)
+
+
+@compiled
+def _determinant(
+    A: Array, LU: Array, swaps: Array, order: Array, scratch: Array
+) -> tuple[complex, int, bool]:
+    """Mantissa and exponent, and whether the matrix is not hard; the last two are scratch."""
     copy_to(LU, A)
-    info = np.zeros(1, np.int32)
-    eliminate(LU, swaps, info)
-    if info[0] != 0:
+    if not eliminated(LU, swaps):
         return LU[0, 0], 0, False
     mantissa, exponent = determinant_of(LU, swaps)
-    order = np.empty(len(A), np.int64)
     inverse_of_swaps(swaps, order)
-    return mantissa, exponent, not is_hard(A, LU, order)
+    return mantissa, exponent, not is_hard(A, LU, order, scratch)

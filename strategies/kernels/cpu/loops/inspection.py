@@ -15,6 +15,7 @@ from strategies.kernels.cpu.loops.arguments import (
     pivots,
     single_matrices,
 )
+from strategies.kernels.cpu.loops.condition import growth_limit
 
 
 def inverse_order(task: Task) -> None:
@@ -76,9 +77,11 @@ def determinant_of(F: Array, swaps: Array) -> tuple[complex, int]:
 
 
 @compiled
-def is_hard(A: Array, F: Array, order: Array) -> bool:
-    """Whether there is more to do than to divide by the pivots, or some pivot is negligible."""
-    scratch = np.empty((3, len(F)), F.real.dtype)
+def is_hard(A: Array, F: Array, order: Array, scratch: Array) -> bool:
+    """Whether there is more to do than to divide by the pivots, or some pivot is negligible.
+
+    The last is three rows of real numbers.
+    """
     if is_easy(A, F, scratch[0]):
         return False
     negligible, difficulty = _difficulty(A, F, order, scratch)
@@ -177,8 +180,9 @@ def _modulus(x: complex) -> float:
 
 @compiled
 def _has_grown(row: Array, columns: Array, terms: float) -> bool:
+    limit = growth_limit(len(row))
     for j in range(len(row)):  # noqa: SIM110 - Numba knows no `all`
-        if terms * columns[j] <= 32 * _modulus(row[j]):
+        if terms * columns[j] <= limit * _modulus(row[j]):
             return False
     return True
 

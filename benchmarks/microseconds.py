@@ -1,0 +1,100 @@
+"""`python -m benchmarks.microseconds "inv 4x4"`: where the time of a small call goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+import torch
+import typer
+from rich.table import Table
+from torch import Tensor
+
+from strategies import operations
+from strategies.commands.common import console, reports_errors
+from strategies.kernels.cpu.fused import plan
+from strategies.measuring.case import Case
+from strategies.measuring.clock import sampler
+from strategies.measuring.interleaved import interleaved
+from strategies.measuring.workload import backward_of
+from strategies.policy import BASELINE
+
+GENERAL = "batch_last"
+"""What computes on the general road what `fused` does on the fast lane."""
+
+
+@reports_errors
+def main(
+    text: Annotated[str, typer.Argument(metavar="CASE", help='As "inv 4x4".')] = "inv 4x4",
+    budget: Annotated[float, typer.Option(help="Seconds for the rounds.")] = 5.0,
+) -> None:
+    """Time the parts of a call, forward and backward, in the same rounds; medians in microseconds."""
+    case = Case.parse(text)
+    timings = interleaved(
+        {name: sampler(call) for name, call in parts(case).items()},
+        budget=budget,
+        max_rounds=400,
+    )
+    table = Table(title=f"{case}, {torch.get_num_threads()} threads", title_justify="left")
+    table.add_column("part")
+    table.add_column("µs", justify="right")
+    for name, timing in timings.items():
+        table.add_row(name, f"{timing.seconds * 1e6:.1f}")
+    console.print(table)
+
+
+def parts(case: Case) -> Mapping[str, Callable[[], object]]:
+    """What is called, by name.
+
+    Raises:
+        ValueError: the fast lane does not take the case.
+
+    Example:
+        >>> [name for name in parts(Case("inv", (2, 2))) if "compiled" in name]
+        ['forward: its compiled loop', 'backward: its compiled loop']
+    """
+    record, inputs = operations.get(case.operation), case.inputs()
+    detached = tuple(tensor.detach() for tensor in inputs)
+    found = plan(case.operation, case.dtype, *((t.shape, t.stride()) for t in inputs))
+    computed = found and found.forward(detached)
+    if found is None or computed is None:
+        raise ValueError(f"the fast lane does not take {case}")
+    outputs, kept = computed
+    saved = (*detached, *(outputs[i] for i in found.saved), *kept)
+    cotangents = tuple(torch.ones_like(outputs[i]) for i in found.cotangents)
+    native: Callable[..., Any] = getattr(torch.linalg, case.operation)
+
+    def without_autograd() -> None:
+        with torch.no_grad():
+            record.function(*inputs, strategy="fused")
+
+    x = torch.ones(1, requires_grad=True)
+    y = _Nothing.apply(x)
+    return {
+        "forward: torch.linalg": lambda: native(*inputs),
+        "forward: general road": lambda: record.function(*inputs, strategy=GENERAL),
+        "forward: fast lane": lambda: record.function(*inputs, strategy="fused"),
+        "forward: fast lane in no_grad": without_autograd,
+        "forward: its compiled loop": lambda: found.forward(detached),
+        "backward: torch.linalg": backward_of(case, BASELINE),
+        "backward: general road": backward_of(case, GENERAL),
+        "backward: fast lane": backward_of(case, "fused"),
+        "backward: its compiled loop": lambda: found.backward(saved, cotangents),
+        "backward: an empty Function": lambda: torch.autograd.grad(y, x, x, retain_graph=True),
+    }
+
+
+class _Nothing(torch.autograd.Function):
+    """What autograd takes for any function that is written in Python."""
+
+    @staticmethod
+    def forward(_ctx: Any, x: Tensor) -> Tensor:
+        return x.clone()
+
+    @staticmethod
+    def backward(_ctx: Any, cotangent: Tensor) -> Tensor:  # type: ignore[override]
+        return cotangent
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,108 @@
+"""Elimination and substitution for matrices so small that to call LAPACK takes longer than to compute.
+
+Pivots, factors and their layout are those of LAPACK; matrices hold their columns one after the other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from strategies.kernels.cpu.loops.arguments import Array, compiled
+
+MOST = 8
+"""Rows and columns up to which these are faster, as measured in batches."""
+
+MOST_OF_PRODUCTS = 5
+"""And up to which products are."""
+
+
+@compiled
+def eliminate_small(F: Array, swaps: Array) -> bool:
+    """A = P L U in place; False where there is no pivot, and nothing is to be read then."""
+    m, n = F.shape
+    for k in range(min(m, n)):
+        pivot, largest = k, abs(F[k, k].real) + abs(F[k, k].imag)
+        for i in range(k + 1, m):
+            size = abs(F[i, k].real) + abs(F[i, k].imag)
+            if size > largest:
+                pivot, largest = i, size
+        swaps[k] = pivot + 1
+        if not largest > 0:
+            return False
+        if pivot != k:
+            for j in range(n):
+                F[k, j], F[pivot, j] = F[pivot, j], F[k, j]
+        for i in range(k + 1, m):
+            F[i, k] /= F[k, k]
+        for j in range(k + 1, n):
+            for i in range(k + 1, m):
+                F[i, j] -= F[i, k] * F[k, j]
+    return True
+
+
+@compiled
+def solve_small(LU: Array, swaps: Array, X: Array) -> None:
+    """X ← U⁻¹ L⁻¹ Pᵀ X."""
+    n = len(LU)
+    for j in range(X.shape[1]):
+        for k in range(n):
+            other = swaps[k] - 1
+            X[k, j], X[other, j] = X[other, j], X[k, j]
+        for k in range(n):
+            for i in range(k + 1, n):
+                X[i, j] -= LU[i, k] * X[k, j]
+        for k in range(n - 1, -1, -1):
+            X[k, j] /= LU[k, k]
+            for i in range(k):
+                X[i, j] -= LU[i, k] * X[k, j]
+
+
+@compiled
+def solve_adjoint_small(LU: Array, swaps: Array, X: Array) -> None:
+    """X ← P L⁻ᴴ U⁻ᴴ X."""
+    n = len(LU)
+    for j in range(X.shape[1]):
+        for k in range(n):
+            for i in range(k):
+                X[k, j] -= np.conj(LU[i, k]) * X[i, j]
+            X[k, j] /= np.conj(LU[k, k])
+        for k in range(n - 1, -1, -1):
+            for i in range(k + 1, n):
+                X[k, j] -= np.conj(LU[i, k]) * X[i, j]
+        for k in range(n - 1, -1, -1):
+            other = swaps[k] - 1
+            X[k, j], X[other, j] = X[other, j], X[k, j]
+
+
+@compiled
+def multiply_inverse_small(LU: Array, X: Array) -> None:
+    """X ← U⁻¹ L⁻¹ X for a lower triangular X."""
+    n = len(LU)
+    for j in range(n):
+        for k in range(j, n):
+            for i in range(k + 1, n):
+                X[i, j] -= LU[i, k] * X[k, j]
+    for k in range(n - 1, -1, -1):
+        reciprocal = 1 / LU[k, k]
+        for j in range(n):
+            X[k, j] *= reciprocal
+            for i in range(k):
+                X[i, j] -= LU[i, k] * X[k, j]
+
+
+@compiled
+def inverse_gradient_small(X: Array, W: Array, half: Array, result: Array) -> None:
+    """The result is −XᴴW Xᴴ; half of the product is scratch."""
+    n = len(X)
+    for j in range(n):
+        for i in range(n):
+            total = np.conj(X[0, i]) * W[0, j]
+            for k in range(1, n):
+                total += np.conj(X[k, i]) * W[k, j]
+            half[i, j] = total
+    for j in range(n):
+        for i in range(n):
+            total = half[i, 0] * np.conj(X[j, 0])
+            for k in range(1, n):
+                total += half[i, k] * np.conj(X[j, k])
+            result[i, j] = -total

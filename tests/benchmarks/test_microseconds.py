@@ -1,0 +1,17 @@
+"""The parts of a call that are timed."""
+
+import pytest
+
+from benchmarks.microseconds import parts
+from strategies.measuring.case import Case
+
+
+@pytest.mark.parametrize("operation", ["inv", "lstsq", "slogdet"])
+def test_all_parts_run(operation):
+    for call in parts(Case(operation, (4, 4))).values():
+        call()
+
+
+def test_a_case_without_a_lane_is_refused():
+    with pytest.raises(ValueError, match="does not take lstsq 2x4"):
+        parts(Case("lstsq", (2, 4)))
