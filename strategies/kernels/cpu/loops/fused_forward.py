@@ -56,15 +56,17 @@ def _noise(A: Array, squares: float) -> float:
 
 
 @compiled
-def _invert(A: Array, X: Array, F: Array, swaps: Array, before: Array) -> float:
+def _invert(A: Array, X: Array, F: Array, Y: Array, swaps: Array, before: Array) -> float:
     """Write A⁻¹, row after row; returns what `factor` does, and writes nothing where that is negative.
 
-    The last three are scratch.
+    The last four are scratch. To eliminate the transpose would save a copy, but lose the digits of
+    columns that are small beside others.
     """
-    copy_to(F, A.T)
+    copy_to(F, A)
     squares = factor(F, swaps, before)
     if squares >= 0:
-        write_inverse(F, swaps, X.T)
+        write_inverse(F, swaps, Y)
+        copy_to(X, Y)
     return squares
 
 
@@ -72,9 +74,10 @@ def inv(task: Task) -> None:
     """A⁻¹, row after row."""
     A, X = matrices(task, 0), contiguous(task, 1)
     n = X.shape[1]
-    F, swaps, before = empty(n, n, X), np.empty(n, np.int32), np.empty(n)
+    F, Y = empty(n, n, X), empty(n, n, X)
+    swaps, before = np.empty(n, np.int32), np.empty(n)
     for i in single_matrices(task):
-        if _invert(A[i], X[i], F, swaps, before) < 0:
+        if _invert(A[i], X[i], F, Y, swaps, before) < 0:
             report(task)
 
 
@@ -82,9 +85,10 @@ def pinv_of_square(task: Task) -> None:
     """A⁻¹ of a matrix that is not nearly deficient."""
     A, X = matrices(task, 0), contiguous(task, 1)
     n = X.shape[1]
-    F, swaps, before = empty(n, n, X), np.empty(n, np.int32), np.empty(n)
+    F, Y = empty(n, n, X), empty(n, n, X)
+    swaps, before = np.empty(n, np.int32), np.empty(n)
     for i in single_matrices(task):
-        squares = _invert(A[i], X[i], F, swaps, before)
+        squares = _invert(A[i], X[i], F, Y, swaps, before)
         if squares < 0 or not _is_of_full_rank(X[i].T, A[i], squares):
             report(task)
 
