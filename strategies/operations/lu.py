@@ -228,7 +228,7 @@ def lu_factor_ex(
     outputs = _lu_factor_lane(strategy, A) if pivot else None
     if outputs is not None:
         LU, pivots = outputs
-        return LUFactorExResult(LU, pivots, torch.zeros((), dtype=torch.int32))
+        return LUFactorExResult(LU, pivots, LU.new_zeros(LU.shape[:-2], dtype=torch.int32))
     (chosen,) = choose(strategy, "lu_factor", A)
     if chosen.forward_is_differentiable:
         return LUFactorExResult(

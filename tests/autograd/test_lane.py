@@ -86,6 +86,12 @@ def test_a_batch_takes_the_lane(operation, roads):
     torch.testing.assert_close(gradient, torch.autograd.grad(expected.sum().abs(), A)[0])
 
 
+def test_there_is_one_info_for_each_matrix_of_a_batch(roads):
+    found = linalg.lu_factor_ex(TALL.expand(3, 2, 6, 4), strategy="fused")
+    assert roads == [("forward", True)]
+    assert (found.info.shape, found.info.dtype) == ((3, 2), torch.int32)
+
+
 @pytest.mark.parametrize("operation", CALLS)
 def test_derivatives_of_all_orders_are_right(operation):
     for dtype in (torch.float64, torch.complex128):

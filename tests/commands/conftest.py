@@ -31,5 +31,5 @@ def fails():
 
 @pytest.fixture
 def results():
-    """Kept results of a whole grid, forward and backward together."""
-    return Path(__file__).parents[2] / "results" / "epyc-2cores" / "forward_backward"
+    """Kept results of a whole grid."""
+    return Path(__file__).parents[2] / "results" / "epyc-2cores" / "grid"

@@ -1,8 +1,10 @@
 import json
 
+import msgspec
 import pytest
 
 import strategies
+from strategies import store
 from strategies.measuring.measurement import Cell, Measurement, Timing
 
 
@@ -119,7 +121,6 @@ def test_a_folder_that_was_asked_for_has_to_be_there(invoke, fails, nothing_meas
         (["--accuracy", "0"], "accuracy has to be a positive number"),
         (["--memory", "-5"], "memory has to be a positive number"),
         (["--memory", "nan"], "memory has to be a positive number"),
-        (["--objective", "backward"], "no case in which backward was measured"),
     ],
 )
 def test_what_it_cannot_do_is_one_line(invoke, fails, results, arguments, said):
@@ -130,3 +131,14 @@ def test_what_it_cannot_do_is_one_line(invoke, fails, results, arguments, said):
 def test_a_damaged_result_is_named(invoke, fails, tmp_path, text):
     (tmp_path / "x.json").write_text(text)
     fails(invoke("recommend", "--results", tmp_path), "x.json")
+
+
+def test_an_objective_that_was_not_measured_is_named(invoke, fails, results, tmp_path):
+    (run,) = store.load(results / "det.json.gz")
+    cells = [
+        Cell(cell.case, tuple(msgspec.structs.replace(each, backward=None) for each in cell))
+        for cell in run.cells[:2]
+    ]
+    store.save(tmp_path / "some.json", "grid", cells)
+    asked = invoke("recommend", "--results", tmp_path, "--objective", "backward")
+    fails(asked, "no case in which backward was measured")

@@ -146,7 +146,7 @@ def _slogdet(p: Problem) -> Lane:
         reads, differentiable = [1, 3, 4], [0, 1]
         backward = "slogdet_of_complex"
         return Lane("slogdet", backward, outputs, _factors(p), reads, flops, differentiable)
-    return Lane("slogdet", "slogdet", outputs, _factors(p), [3, 4], flops, [1])
+    return Lane("slogdet", "slogdet", outputs, _factors(p), [3, 4], flops, [1], rarely=[0])
 
 
 def _elimination_flops(p: Problem) -> tuple[float, float]:
