@@ -30,6 +30,7 @@ import torch
 
 from strategies.accuracy import gallery
 from strategies.measuring.case import Case
+from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Cell, Measurement, Objective
 from strategies.policy import BASELINE
 from strategies.selection.verdicts import judge
@@ -68,7 +69,7 @@ def _records(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
             for verdict in found.judged:
                 verdicts["grid", found.machine.name, found.case, verdict.strategy] = verdict
     for kind, shows in _SHOWS.items():
-        for machine, cell in newest_cells([run for run in runs if run.kind == kind]):
+        for machine, cell in _newest([run for run in runs if run.kind == kind], kind):
             shared = _case(cell.case) | (shows or _errors(cell.case))
             shared |= {"machine": machine.name, "measured_on": machine}
             for each in cell:
@@ -81,6 +82,19 @@ def _records(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
                     "ratio": judged and judged.ratio,
                     "chosen": judged is not None and judged.chosen,
                 }
+
+
+def _newest(runs: Sequence[Run], kind: str) -> list[tuple[Machine, Cell]]:
+    if not kind.endswith("stability"):
+        return newest_cells(runs)
+    # What is compared with exact results is paired with nothing, and may be of several runs.
+    newest = {
+        (run.machine.name, cell.case, each.strategy): (run.machine, Cell(cell.case, (each,)))
+        for run in runs
+        for cell in run.cells
+        for each in cell
+    }
+    return list(newest.values())
 
 
 def _case(case: Case) -> dict[str, Any]:

@@ -5,7 +5,8 @@ import pytest
 
 from plots.rows import table
 from strategies.measuring import Case
-from strategies.measuring.measurement import Cell, Measurement, Status
+from strategies.measuring.machine import describe
+from strategies.measuring.measurement import Cell, Measurement, Stability, Status
 from strategies.store import Run
 
 
@@ -41,6 +42,20 @@ def test_a_hard_case_has_the_worst_ratio_of_ours_and_of_other_libraries(rows):
     assert hard["native"] == 3e12
     assert hard["jax"] == 2.0
     assert math.isnan(hard["lineax"])
+
+
+def test_strategies_of_a_hard_case_may_be_of_several_runs():
+    case, machine = Case("inv", (4, 4)), describe()
+    runs = [
+        Run("stability", machine, {}, (Cell(case, (Measurement(name, stability=ratio),)),))
+        for name, ratio in (
+            ("qr_pinv", Stability(1, 1, 1, 1)),
+            ("fused", Stability(1, 1, 1, 1)),
+            ("fused", Stability(2, 1, 1, 1)),
+        )
+    ]
+    found = table(runs).set_index("strategy")["stability"]
+    assert found.to_dict() == {"qr_pinv": 1, "fused": 2}
 
 
 def test_the_condition_number_is_that_of_the_matrix(rows):
