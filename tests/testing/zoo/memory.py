@@ -4,6 +4,7 @@ import dataclasses
 import threading
 import time
 import warnings
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -131,11 +132,16 @@ class SharesAScratch(SVDTruncatedPinv):
 
 @caught_by("threads")
 class WorksInTheMainThreadOnly(Sound):
+    inside: ClassVar[set[int]] = set()
+
     def solve_forward(self, matrix, rhs):
-        if threading.active_count() > 3:
-            time.sleep(0.001)
+        self.inside.add(threading.get_ident())
+        time.sleep(0.002)
+        if len(self.inside) > 1:
             rhs = 2 * rhs
-        return super().solve_forward(matrix, rhs)
+        found = super().solve_forward(matrix, rhs)
+        self.inside.discard(threading.get_ident())
+        return found
 
 
 # Kind M: settings of the process.
