@@ -44,12 +44,12 @@ def empty(m: int, n: int, like: Array) -> Array:
 
 
 @compiled
-def fill_with_identity(A: Array, scale: complex) -> None:
-    """A multiple of the identity."""
+def fill_with_identity(A: Array) -> None:
+    """Ones on the diagonal, zeros elsewhere."""
     for j in range(len(A)):
         for i in range(len(A)):
             A[i, j] = 0
-        A[j, j] = scale
+        A[j, j] = 1
 
 
 @compiled
@@ -161,7 +161,7 @@ def factor(F: Array, swaps: Array, before: Array) -> float:
 def write_inverse(LU: Array, swaps: Array, X: Array) -> None:
     """X = U⁻¹ L⁻¹ Pᵀ, from what `eliminated` has left; a fourth less than to solve with the identity."""
     n = len(LU)
-    fill_with_identity(X, 1)
+    fill_with_identity(X)
     if n <= MOST:
         multiply_inverse_small(LU, X)
     else:

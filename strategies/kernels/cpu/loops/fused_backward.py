@@ -195,7 +195,7 @@ def _pinv(Q: Array, R: Array, G: Array, result: Array) -> bool:
             W[i, j] = np.conj(W[i, j])
     in_range, gram, along = empty(n, n, R), empty(n, n, R), empty(n, n, R)
     write_adjoint_product(in_range, Q, W)
-    fill_with_identity(gram, 1)
+    fill_with_identity(gram)
     solve_upper_adjoint(R, gram)
     solve_upper(R, gram)
     K = by_columns(in_range)
