@@ -52,7 +52,8 @@ def parts(case: Case) -> Mapping[str, Callable[[], object]]:
     """
     record, inputs = operations.get(case.operation), case.inputs()
     detached = tuple(tensor.detach() for tensor in inputs)
-    found = plan(case.operation, case.dtype, *((t.shape, t.stride()) for t in inputs))
+    layouts = [(tensor.shape, tensor.stride()) for tensor in inputs]
+    found = plan("factors", case.operation, case.dtype, *layouts)
     computed = None if found is None else found.forward(detached)
     if found is None or computed is None:
         raise ValueError(f"the fast lane does not take {case}")

@@ -183,7 +183,9 @@ _TALL_FULL = Blocks(
     ),
 )
 _TALL_BATCHED = "4x4, 16x16, 64x64, 16x4, 64x16, 64x4, 256x8, 24x24"
-_DEFICIENT = "32x32 rank=16, 128x128 rank=64, 128x8 rank=4, 512x32 rank=16"
+_DEFICIENT = (
+    "6x6 rank=3, 24x10 rank=5, 32x32 rank=16, 128x128 rank=64, 128x8 rank=4, 512x32 rank=16"
+)
 _DEFICIENT_BATCHED = "16x16 rank=8, 64x16 rank=8, 64x4 rank=2, 256x8 rank=4"
 
 PINV: Cells = {
@@ -210,7 +212,7 @@ LSTSQ: Cells = {
         f"{_TALL}, {_with(16, '8x8, 32x32, 128x128, 512x512, 32x8, 128x8, 512x32, 128x32')}, "
         f"{_with(16, '256x128, 512x8, 512x128')}, {_with(4, '256x4, 128x8, 512x8, 512x256')}, "
         f"{_DEFICIENT}",
-        f"{_TALL_BATCHED}, {_with(4, '24x24, 64x24')}, "
+        f"{_TALL_BATCHED}, {_with(4, '12x12, 24x24, 64x24')}, "
         f"{_with(16, '4x4, 16x16, 64x64, 64x16')}, {_DEFICIENT_BATCHED}",
         (4, *_DEEP),
     ),

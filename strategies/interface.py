@@ -42,8 +42,8 @@ class Strategy(ABC):
             by PyTorch; `factor` is then not used by `strategies.linalg`.
         computes_in_double: True where single precision is computed in double on purpose, which its
             times and errors then show.
-        is_fused: True where small matrices on the CPU are computed in one compiled call, forward and
-            backward, by `strategies.kernels.cpu.fused`, if they are usual ones. Not inherited.
+        fused: what it holds, "factors" or "svd", where small matrices on the CPU are computed in one
+            compiled call, forward and backward, by `strategies.kernels.cpu.fused`. Not inherited.
         accuracy: by operation, where its gradients may lose more than rounding explains, and why.
 
     Example:
@@ -57,7 +57,7 @@ class Strategy(ABC):
     requires_full_rank: ClassVar[bool]
     forward_is_differentiable: ClassVar[bool] = False
     computes_in_double: ClassVar[bool] = False
-    is_fused: ClassVar[bool] = False
+    fused: ClassVar[str] = ""
     accuracy: ClassVar[Mapping[str, AccuracyClass]] = {}
 
     @abstractmethod

@@ -75,9 +75,11 @@ class FastLane:
                 return None
             layouts.append((tensor.shape, tensor.stride(), tensor.dtype))
         chosen = policy.in_force()[0] if choice == "auto" else choice
-        found = _find(self, chosen, *layouts) if isinstance(chosen, _CHOICES) else None
-        computed = None if found is None else found.plan.forward(inputs)
-        if computed is None:
+        for found in _find(self, chosen, *layouts) if isinstance(chosen, _CHOICES) else ():
+            computed = found.plan.forward(inputs)
+            if computed is not None:
+                break
+        else:
             return None
         if torch.is_grad_enabled():
             for tensor in inputs:
@@ -101,20 +103,28 @@ def _find(
     lane: FastLane,
     chosen: Policy | Strategy | str,
     *inputs: tuple[tuple[int, ...], tuple[int, ...], torch.dtype],
-) -> _Found | None:
-    """How to compute an operation of such inputs: sizes, strides, dtypes; None if the strategy cannot."""
+) -> tuple[_Found, ...]:
+    """How to compute an operation of such inputs: by the strategies to try, until one that cannot.
+
+    Of the inputs, sizes, strides and dtypes are given.
+    """
     (size, _, dtype), *rest = inputs
     if len(size) < 2 or any(other[2] != dtype for other in rest):
-        return None
+        return ()
     *batch, m, n = size
     columns = rest[0][0][-1] if rest and len(rest[0][0]) == len(size) else 1
     count = math.prod(batch) if batch else 0
     question = (lane.asks, m, n, columns, count, str(dtype).removeprefix("torch."), "cpu")
     candidates = policy.ranked(chosen, question, any_rank=lane.any_rank)
-    if not vars(type(candidates[0])).get("is_fused"):  # a subclass may compute in another way
-        return None
-    found = plan(lane.operation, dtype, *((size, stride) for size, stride, _ in inputs))
-    return None if found is None else _Found(found, lane.general, candidates)
+    layouts = [(size, stride) for size, stride, _ in inputs]
+    result = []
+    for i, strategy in enumerate(candidates):
+        holds = vars(type(strategy)).get("fused")  # a subclass may compute in another way
+        found = plan(holds, lane.operation, dtype, *layouts) if holds else None
+        if found is None:
+            break
+        result.append(_Found(found, lane.general, candidates[i:]))
+    return tuple(result)
 
 
 def _is_plain() -> bool:

@@ -11,7 +11,7 @@ class Fused(BatchLast):
     """LAPACK's factors, what is solved with them and all checks, without leaving compiled code.
 
     Of a small matrix the arithmetic takes a few microseconds, and calling, checking and keeping its
-    factors a hundred. On the CPU matrices of up to 65536 entries, one or a batch, are therefore done by
+    factors a hundred. On the CPU matrices of up to 262144 entries, one or a batch, are therefore done by
     one compiled loop forward and one backward (`strategies.kernels.cpu.fused`), which call the LAPACK of
     torch: LU, QR of tall and wide matrices, and substitution, or in `inv` products with the inverse. The
     loops are compiled at their first use for each dtype and kept on disk. Least squares of wide matrices,
@@ -27,4 +27,4 @@ class Fused(BatchLast):
 
     name = "fused"
     summary = "small matrices in one compiled call, forward and backward, by LAPACK's factors"
-    is_fused = True
+    fused = "factors"

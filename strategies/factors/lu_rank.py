@@ -31,7 +31,14 @@ from torch import Tensor
 
 from strategies.kernels.cpu import inspection
 
-__all__ = ["NOT_FINITE", "UNDECIDED", "may_be_deficient", "ranks", "rest_is_roundoff"]
+__all__ = [
+    "NOT_FINITE",
+    "UNDECIDED",
+    "may_be_deficient",
+    "ranks",
+    "regular_pivots",
+    "rest_is_roundoff",
+]
 
 UNDECIDED = -1
 """Stands for the rank where no rank is right."""
@@ -77,10 +84,22 @@ def ranks(LU: Tensor) -> Tensor:
     finite = LU.isfinite().flatten(1).all(-1)
     precision = torch.finfo(LU.dtype).eps
     scaled = _scaled(LU)
-    rank = _regular_pivots(scaled, precision)
+    rank = _regular_pivots(scaled, precision).long().cumprod(-1).sum(-1)
     is_all = _rest_is_roundoff(scaled, rank, precision) | (rank == full)
     too_much = _rest_is_roundoff(scaled, (rank - 1).clamp(min=0), precision) & (rank > 0)
     return rank.masked_fill(~is_all | too_much, UNDECIDED).masked_fill(~finite, NOT_FINITE)
+
+
+def regular_pivots(LU: Tensor) -> Tensor:
+    """Which pivots can not be roundoff, if all before them are none.
+
+    Args:
+        LU: packed factors, (batch, m, n), not empty.
+
+    Returns:
+        (batch, min(m, n)), bool.
+    """
+    return _regular_pivots(_scaled(LU), torch.finfo(LU.dtype).eps)
 
 
 def rest_is_roundoff(LU: Tensor, rank: int) -> Tensor:
@@ -123,7 +142,6 @@ def _squared_terms(L: Tensor, U: Tensor) -> Tensor:
 
 
 def _regular_pivots(LU: Tensor, precision: float) -> Tensor:
-    """How many pivots there are before the first that could be roundoff: (batch)."""
     k = min(LU.shape[-2:])
     L, U = _split(LU[..., :k, :k], k)
     pivots = U.diagonal(dim1=-2, dim2=-1)
@@ -134,8 +152,7 @@ def _regular_pivots(LU: Tensor, precision: float) -> Tensor:
     Y = torch.linalg.solve_triangular(L, identity, upper=False, unitriangular=True)
     X = torch.linalg.solve_triangular(by_rows, identity, upper=True, unitriangular=True)
     variance = ((Y.abs().square() @ _squared_terms(L, U)) * X.abs().square().mT).sum(-1)
-    regular = (pivots != 0) & (pivots.abs() >= _REGULAR * precision * variance.sqrt())
-    return regular.long().cumprod(-1).sum(-1)
+    return (pivots != 0) & (pivots.abs() >= _REGULAR * precision * variance.sqrt())
 
 
 def _rest_is_roundoff(LU: Tensor, steps: Tensor, precision: float) -> Tensor:

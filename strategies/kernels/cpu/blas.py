@@ -24,6 +24,7 @@ __all__ = [
     "add_product",
     "add_transposed_product",
     "apply_reflectors_adjoint",
+    "decompose",
     "eliminate",
     "form_basis",
     "reflect",
@@ -37,6 +38,7 @@ __all__ = [
     "subtract_adjoint_product",
     "subtract_adjoint_times_transpose",
     "subtract_product",
+    "subtract_product_with_adjoint",
     "write_adjoint_product",
     "write_adjoint_times_transpose",
     "write_minus_adjoint_times_transpose",
@@ -61,6 +63,7 @@ _ROUTINES = {
     "ungqr": "cz",
     "ormqr": "sd",
     "unmqr": "cz",
+    "gesdd": "sdcz",
 }
 """And the dtypes that each exists for."""
 
@@ -255,6 +258,32 @@ def _apply_reflectors_adjoint(call: _Call, a: Any, scales: Any, b: Any, scratch:
     call.emit("unmqr" if call.is_complex else "ormqr")
 
 
+def _decompose(
+    call: _Call,
+    a: Any,
+    s: Any,
+    u: Any,
+    vh: Any,
+    scratch: Any,
+    of_reals: Any,
+    of_integers: Any,
+    info: Any,
+) -> None:
+    call.letters("S")
+    call.extents(*call.shape(a))
+    call.array(a)
+    call.address(s)
+    call.array(u)
+    call.array(vh)
+    call.address(scratch)
+    call.extents(*call.shape(scratch))
+    if call.is_complex:
+        call.address(of_reals)
+    call.address(of_integers)
+    call.address(info)
+    call.emit("gesdd")
+
+
 add_product: Any = _product("NN", 1)
 """C ← C + A B."""
 
@@ -272,6 +301,9 @@ subtract_adjoint_product: Any = _product("CN", -1)
 
 write_minus_product_with_adjoint: Any = _product("NC", -1, adds=False)
 """C ← −A Bᴴ."""
+
+subtract_product_with_adjoint: Any = _product("NC", -1)
+"""C ← C − A Bᴴ."""
 
 write_transposed_product: Any = _product("TT", 1, adds=False)
 """C ← Aᵀ Bᵀ."""
@@ -329,3 +361,11 @@ apply_reflectors_adjoint: Any = intrinsic(
     )
 )
 """B ← Qᴴ B, of what `reflect` has left."""
+
+decompose: Any = intrinsic(
+    lambda _, A, s, U, Vh, work, of_reals, of_integers, info: (
+        types.void(A, s, U, Vh, work, of_reals, of_integers, info),
+        _code(_decompose),
+    )
+)
+"""A = U diag(s) Vᴴ, of which A is scratch; whether it has not converged, or 0."""

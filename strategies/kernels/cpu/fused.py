@@ -31,7 +31,7 @@ Tensors = tuple[Tensor, ...]
 Layout = tuple[tuple[int, ...], tuple[int, ...]]
 """Sizes and strides of a tensor; for a loop, always of three dimensions."""
 
-_MOST_ENTRIES = 2**16
+_MOST_ENTRIES = 2**18
 """Of a matrix; for larger ones what stands around the arithmetic takes no time to speak of."""
 
 _MOST_GROUPS = 64
@@ -121,6 +121,7 @@ class Plan:
     ) -> None:
         self._lane = lane = lane.batched(batch)
         self._batch, self._count, self._dtype = batch, math.prod(batch), problem.dtype
+        self._columns = problem.n
         self.arity, outputs = len(views), len(lane.outputs)
         self.cotangents = tuple(lane.cotangents)
         differentiable = {*lane.cotangents, *lane.rarely}
@@ -138,8 +139,7 @@ class Plan:
         forward_flops, self._backward_flops = (factor * flops for flops in lane.flops)
         arguments = [*views, *(known[self.arity + i] for i in self._written)]
         arguments += map(_seen, lane.kept)
-        name = f"fused_forward.{lane.forward}"
-        self._forward = _Loop(name, problem.dtype, self._count, arguments, forward_flops)
+        self._forward = _Loop(lane.forward, problem.dtype, self._count, arguments, forward_flops)
         # What is saved are inputs, some outputs, and then all that is kept.
         saved = [*range(self.arity), *(self.arity + i for i in self.saved)]
         first_kept = self.arity + outputs
@@ -159,7 +159,14 @@ class Plan:
         outputs = tuple([allocate() for allocate in self._allocators])
         kept = tuple([allocate() for allocate in self._keepers])
         tensors = [*inputs, *[outputs[i] for i in self._written]]
-        return (outputs, kept) if self._forward(tensors, self._offsets, (), kept) else None
+        if not self._forward(tensors, self._offsets, (), kept):
+            return None
+        if self._lane.rank is not None:
+            rank, of_full_rank = self._lane.rank
+            if not bool((outputs[rank] == self._columns).all()):
+                nothing = outputs[of_full_rank].new_empty(0)
+                outputs = (*outputs[:of_full_rank], nothing, *outputs[of_full_rank + 1 :])
+        return outputs, kept
 
     def zeros(self, output: int) -> Tensor:
         """The cotangent of an output that has none."""
@@ -198,8 +205,7 @@ class Plan:
         if lane.is_transposed:
             views[0] = _transposed(views[0])
         arguments = [*self._read_views, *views, *map(_seen, self._gradients)]
-        name = f"fused_backward.{lane.backward}"
-        return _Loop(name, self._dtype, self._count, arguments, self._backward_flops)
+        return _Loop(lane.backward, self._dtype, self._count, arguments, self._backward_flops)
 
 
 def _seen(place: Place) -> Layout:
@@ -228,11 +234,17 @@ def _transposed(layout: Layout) -> Layout:
     return (count, *reversed(size)), (step, *reversed(stride))
 
 
-def plan(operation: str, dtype: torch.dtype, *inputs: Layout) -> Plan | None:
+def plan(holds: str, operation: str, dtype: torch.dtype, *inputs: Layout) -> Plan | None:
     """How to compute an operation of small matrices, if there is a lane for it and it pays.
 
+    Args:
+        holds: what the strategy holds, as in `LANES`.
+        operation: which.
+        dtype: of the inputs.
+        inputs: their sizes and strides.
+
     Example:
-        >>> plan("inv", torch.float64, ((2, 3), (3, 1))) is None
+        >>> plan("factors", "inv", torch.float64, ((2, 3), (3, 1))) is None
         True
     """
     *batch, m, n = inputs[0][0]
@@ -241,7 +253,7 @@ def plan(operation: str, dtype: torch.dtype, *inputs: Layout) -> Plan | None:
     is_square = operation in ("inv", "solve", "det", "slogdet")
     problem = Problem(m, n, rest[1] if len(rest) > 1 else 1, len(rest) == 1, dtype)
     if not (
-        operation in LANES
+        operation in LANES[holds]
         and _is_possible()
         and dtype in DTYPES
         and 0 < m * n <= _MOST_ENTRIES
@@ -252,7 +264,7 @@ def plan(operation: str, dtype: torch.dtype, *inputs: Layout) -> Plan | None:
         and not (is_square and m != n)
     ):
         return None
-    lane = LANES[operation](problem)
+    lane = LANES[holds][operation](problem)
     views = [view for layout in inputs if (view := _as_matrices(layout, tuple(batch)))]
     if lane is None or len(views) < len(inputs):
         return None

@@ -9,7 +9,7 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -91,15 +91,17 @@ class Lane:
     """What passes between the two loops of an operation, said of one matrix.
 
     Attributes:
-        forward: the loop that reads the inputs, and writes the outputs that are not empty and `kept`.
+        forward: the loop that reads the inputs, and writes the outputs that are not empty and `kept`;
+            named as in `compilation.entry`.
         backward: the loop that reads `reads` and the cotangents, and writes the gradients.
         outputs: of the operation.
         kept: what the backward reads besides inputs and outputs.
-        reads: positions in inputs, outputs and kept.
+        reads: positions in inputs, outputs and kept, in this order.
         flops: floating-point operations of the two in real numbers, leading terms.
         cotangents: positions of the outputs whose cotangents the backward reads.
         rarely: positions of those that are differentiable, too, but not here.
         is_transposed: whether loops see the transpose of A and its gradient, and of the cotangent.
+        rank: position of an output, and of one that is empty unless the first is n everywhere; if any.
     """
 
     forward: str
@@ -111,11 +113,16 @@ class Lane:
     cotangents: Sequence[int] = (0,)
     rarely: Sequence[int] = ()
     is_transposed: bool = False
+    rank: tuple[int, int] | None = None
 
     def batched(self, batch: tuple[int, ...]) -> Lane:
         """The same of a batch of matrices."""
         outputs, kept = ([p.batched(batch) for p in places] for places in (self.outputs, self.kept))
         return dataclasses.replace(self, outputs=outputs, kept=kept)
+
+
+def _fused(forward: str, backward: str, *parts: Any, **options: Any) -> Lane:
+    return Lane(f"fused_forward.{forward}", f"fused_backward.{backward}", *parts, **options)
 
 
 def _factors(p: Problem) -> list[Place]:
@@ -125,18 +132,18 @@ def _factors(p: Problem) -> list[Place]:
 
 def _inv(p: Problem) -> Lane:
     flops = (8 / 3 * p.n**3, 4.0 * p.n**3)
-    return Lane("inv", "inv", [rows(p.n, p.n, p.dtype)], [], [1], flops)
+    return _fused("inv", "inv", [rows(p.n, p.n, p.dtype)], [], [1], flops)
 
 
 def _solve(p: Problem) -> Lane:
     flops = (2 / 3 * p.n**3 + 2 * p.n**2 * p.k, 4.0 * p.n**2 * p.k)
-    return Lane("solve", "solve", [p.like_rhs(p.n)], _factors(p), [2, 3, 4], flops)
+    return _fused("solve", "solve", [p.like_rhs(p.n)], _factors(p), [2, 3, 4], flops)
 
 
 def _det(p: Problem) -> Lane:
     flops = (2 / 3 * p.n**3, 2.0 * p.n**3)
     kept = [*_factors(p), _number(p.dtype), _number(torch.int64)]
-    return Lane("det", "det", [_number(p.dtype)], kept, [2, 3, 4, 5], flops)
+    return _fused("det", "det", [_number(p.dtype)], kept, [2, 3, 4, 5], flops)
 
 
 def _slogdet(p: Problem) -> Lane:
@@ -145,8 +152,8 @@ def _slogdet(p: Problem) -> Lane:
     if p.dtype.is_complex:
         reads, differentiable = [1, 3, 4], [0, 1]
         backward = "slogdet_of_complex"
-        return Lane("slogdet", backward, outputs, _factors(p), reads, flops, differentiable)
-    return Lane("slogdet", "slogdet", outputs, _factors(p), [3, 4], flops, [1], rarely=[0])
+        return _fused("slogdet", backward, outputs, _factors(p), reads, flops, differentiable)
+    return _fused("slogdet", "slogdet", outputs, _factors(p), [3, 4], flops, [1], rarely=[0])
 
 
 def _elimination_flops(p: Problem) -> tuple[float, float]:
@@ -158,26 +165,26 @@ def _elimination_flops(p: Problem) -> tuple[float, float]:
 def _lu_factor(p: Problem) -> Lane:
     outputs = [columns(p.m, p.n, p.dtype), _vector(min(p.m, p.n), torch.int32)]
     order = [_vector(p.m, torch.int64)]
-    return Lane("lu_factor", "lu_factor", outputs, order, [1, 3], _elimination_flops(p))
+    return _fused("lu_factor", "lu_factor", outputs, order, [1, 3], _elimination_flops(p))
 
 
 def _lu(p: Problem) -> Lane:
     m, n, k = p.m, p.n, min(p.m, p.n)
     outputs = [rows(m, m, p.dtype), rows(m, k, p.dtype), rows(k, n, p.dtype)]
     kept = [rows(n, m, p.dtype), _vector(m, torch.int64)]
-    return Lane("lu", "lu", outputs, kept, [4, 5], _elimination_flops(p), cotangents=[1, 2])
+    return _fused("lu", "lu", outputs, kept, [4, 5], _elimination_flops(p), cotangents=[1, 2])
 
 
 def _pinv(p: Problem) -> Lane:
     if p.m == p.n:
-        return dataclasses.replace(_inv(p), forward="pinv_of_square")
+        return dataclasses.replace(_inv(p), forward="fused_forward.pinv_of_square")
     small, large = sorted((p.m, p.n))
     kept = [rows(small, large, p.dtype), rows(small, small, p.dtype)]
     flops = (5.0 * large * small**2, 6.0 * (large + small) * small**2)
     # (Aᵀ)⁺ is the transpose of A⁺, of complex A, too.
     is_wide = p.m < p.n
     result = (columns if is_wide else rows)(p.n, p.m, p.dtype)
-    return Lane("pinv", "pinv", [result], kept, [2, 3], flops, is_transposed=is_wide)
+    return _fused("pinv", "pinv", [result], kept, [2, 3], flops, is_transposed=is_wide)
 
 
 def _lstsq(p: Problem) -> Lane | None:
@@ -188,20 +195,63 @@ def _lstsq(p: Problem) -> Lane | None:
     outputs = [p.like_rhs(p.n), residuals, _number(torch.int64), nothing]
     if p.m == p.n:
         flops = _solve(p).flops
-        return Lane("lstsq_of_square", "solve", outputs, _factors(p), [2, 6, 7], flops)
+        return _fused("lstsq_of_square", "solve", outputs, _factors(p), [2, 6, 7], flops)
     R = rows(p.n, p.n, p.dtype)
     flops = (2.0 * p.m * p.n**2 + 4 * p.m * p.n * p.k, (12.0 * p.m + 4 * p.n) * p.n * p.k)
-    return Lane("lstsq", "lstsq", outputs, [R], [0, 1, 2, 6], flops, rarely=[1])
+    return _fused("lstsq", "lstsq", outputs, [R], [0, 1, 2, 6], flops, rarely=[1])
 
 
-LANES: dict[str, Callable[[Problem], Lane | None]] = {
-    "inv": _inv,
-    "solve": _solve,
-    "det": _det,
-    "slogdet": _slogdet,
-    "lu_factor": _lu_factor,
-    "lu": _lu,
-    "pinv": _pinv,
-    "lstsq": _lstsq,
+def _bases(m: int, n: int, dtype: torch.dtype) -> list[Place]:
+    """U and V of an SVD, as the loops of `by_svd` keep them."""
+    k = min(m, n)
+    return [rows(k, m, dtype), rows(n, k, dtype)]
+
+
+def _svd_flops(p: Problem) -> float:
+    """Golub and Van Loan, "Matrix Computations", 4th ed., section 8.6: R-SVD with both bases."""
+    small, large = sorted((p.m, p.n))
+    return 6.0 * large * small**2 + 20.0 * small**3
+
+
+def _pinv_by_svd(p: Problem) -> Lane:
+    small, large = sorted((p.m, p.n))
+    is_wide = p.m < p.n
+    result = (columns if is_wide else rows)(p.n, p.m, p.dtype)
+    bases = _bases(large, small, p.dtype)
+    kept = [*bases, _vector(small, p.dtype.to_real()), _number(torch.int64)]
+    flops = (_svd_flops(p) + 2 * large * small**2, 10.0 * large * small**2)
+    names = "by_svd.pinv", "by_svd.pinv_backward"
+    return Lane(*names, [result], kept, [2, 3, 4, 5], flops, is_transposed=is_wide)
+
+
+def _lstsq_by_svd(p: Problem) -> Lane:
+    is_tall, real = p.m > p.n, p.dtype.to_real()
+    residuals, values = _vector(p.k if is_tall else 0, real), _vector(min(p.m, p.n), real)
+    outputs = [p.like_rhs(p.n), residuals, _number(torch.int64), values]
+    entries = p.m * p.n * p.k
+    return Lane(
+        "by_svd.lstsq" if is_tall else "by_svd.lstsq_without_residuals",
+        "by_svd.lstsq_backward",
+        outputs,
+        _bases(p.m, p.n, p.dtype),
+        [1, 2, 4, 5, 6, 7],
+        (_svd_flops(p) + 4.0 * entries, 12.0 * entries),
+        rarely=[1],
+        rank=(2, 1) if is_tall else None,
+    )
+
+
+LANES: dict[str, dict[str, Callable[[Problem], Lane | None]]] = {
+    "factors": {
+        "inv": _inv,
+        "solve": _solve,
+        "det": _det,
+        "slogdet": _slogdet,
+        "lu_factor": _lu_factor,
+        "lu": _lu,
+        "pinv": _pinv,
+        "lstsq": _lstsq,
+    },
+    "svd": {"pinv": _pinv_by_svd, "lstsq": _lstsq_by_svd},
 }
-"""By operation."""
+"""By what a strategy holds, and by operation."""

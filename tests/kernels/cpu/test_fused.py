@@ -13,32 +13,35 @@ DTYPES = (torch.float32, torch.float64, torch.complex64, torch.complex128)
 SQUARE = ((1, 1), (2, 2), (5, 5), (33, 33))
 ANY = (*SQUARE, (9, 4), (3, 1), (4, 9), (1, 3))
 SHAPES = {
-    "lu_factor": ANY,
-    "lu": ANY,
-    "pinv": ANY,
-    "lstsq": tuple((m, n) for m, n in ANY if m >= n),
+    ("factors", "lu_factor"): ANY,
+    ("factors", "lu"): ANY,
+    ("factors", "pinv"): ANY,
+    ("factors", "lstsq"): tuple((m, n) for m, n in ANY if m >= n),
+    ("svd", "pinv"): ANY,
+    ("svd", "lstsq"): ANY,
 }
+EVERY = [(holds, operation) for holds, lanes in LANES.items() for operation in lanes]
 
 
 def _layout(tensor):
     return tuple(tensor.shape), tensor.stride()
 
 
-def _plan(operation, *inputs):
-    return plan(operation, inputs[0].dtype, *map(_layout, inputs))
+def _plan(lane, *inputs):
+    return plan(*lane, inputs[0].dtype, *map(_layout, inputs))
 
 
-def _inputs(operation, m, n, dtype, columns=2):
+def _inputs(lane, m, n, dtype, columns=2):
     generator = torch.Generator().manual_seed(m * 100 + n)
     A = torch.randn(m, n, dtype=dtype, generator=generator) + 3 * torch.eye(m, n, dtype=dtype)
-    if operation not in ("solve", "lstsq"):
+    if lane[1] not in ("solve", "lstsq"):
         return (A,)
     return A, torch.randn(m, columns, dtype=dtype, generator=generator)
 
 
-def _computed(operation, inputs, cotangents=None):
+def _computed(lane, inputs, cotangents=None):
     """Outputs, cotangents and gradients of a lane."""
-    found = _plan(operation, *inputs)
+    found = _plan(lane, *inputs)
     outputs, kept = found.forward(inputs)
     differentiable = [outputs[i] for i in found.cotangents]
     if cotangents is None:
@@ -47,60 +50,73 @@ def _computed(operation, inputs, cotangents=None):
     return outputs, cotangents, found.backward(saved, tuple(cotangents))
 
 
-def _assert_exact(operation, inputs, cotangents, gradients):
-    certified = gradient(operation, inputs, cotangents)
-    limit = 500 * torch.finfo(inputs[0].dtype).eps * float(torch.linalg.cond(inputs[0]))
+def _assert_exact(operation, inputs, cotangents, gradients, rank=None):
+    certified = gradient(operation, inputs, cotangents, rank=rank)
+    singular_values = torch.linalg.svdvals(inputs[0])[:rank]
+    limit = 500 * torch.finfo(inputs[0].dtype).eps * float(singular_values[0] / singular_values[-1])
     assert certified.relative_error(gradients) < limit
 
 
-@pytest.mark.parametrize("operation", LANES)
-def test_gradients_are_the_exact_ones(operation):
-    for (m, n), dtype in itertools.product(SHAPES.get(operation, SQUARE), DTYPES):
-        inputs = _inputs(operation, m, n, dtype)
-        _, cotangents, gradients = _computed(operation, inputs)
+def _due(lane, inputs):
+    """What torch returns; of `lstsq` by the driver that does what the lane does."""
+    holds, operation = lane
+    if operation == "lstsq" and holds == "svd":
+        return tuple(torch.linalg.lstsq(*inputs, driver="gelsd"))
+    if operation == "lstsq":
+        due = torch.linalg.lstsq(*inputs, driver="gels")
+        # The one driver for matrices of full rank does not tell the rank.
+        rank = torch.linalg.lstsq(*inputs, driver="gelsy").rank
+        return due.solution, due.residuals, rank, due.singular_values
+    expected = getattr(torch.linalg, operation)(*inputs)
+    return (expected,) if isinstance(expected, torch.Tensor) else tuple(expected)
+
+
+@pytest.mark.parametrize("lane", EVERY)
+def test_gradients_are_the_exact_ones(lane):
+    operation = lane[1]
+    for (m, n), dtype in itertools.product(SHAPES.get(lane, SQUARE), DTYPES):
+        inputs = _inputs(lane, m, n, dtype)
+        _, cotangents, gradients = _computed(lane, inputs)
         if operation == "slogdet" and not dtype.is_complex:
             cotangents = [torch.zeros((), dtype=dtype), *cotangents]
         _assert_exact(operation, inputs, cotangents, gradients)
 
 
-@pytest.mark.parametrize("operation", LANES)
-def test_results_are_those_of_torch(operation):
-    for (m, n), dtype in itertools.product(SHAPES.get(operation, SQUARE), DTYPES):
-        inputs = _inputs(operation, m, n, dtype)
-        expected = getattr(torch.linalg, operation)(*inputs)
-        expected = (expected,) if isinstance(expected, torch.Tensor) else tuple(expected)
-        outputs, *_ = _computed(operation, inputs)
+@pytest.mark.parametrize("lane", EVERY)
+def test_results_are_those_of_torch(lane):
+    for (m, n), dtype in itertools.product(SHAPES.get(lane, SQUARE), DTYPES):
+        inputs = _inputs(lane, m, n, dtype)
+        outputs, *_ = _computed(lane, inputs)
+        expected = _due(lane, inputs)
         limit = 500 * torch.finfo(dtype).eps * float(torch.linalg.cond(inputs[0]))
         for found, due in zip(outputs, expected, strict=True):
-            if operation == "lstsq" and due.numel() == 0 and found.numel():
-                continue  # the rank, which LAPACK's gelsy alone tells
             assert (found.shape, found.dtype) == (due.shape, due.dtype)
             assert torch.allclose(found, due, rtol=limit, atol=limit)
 
 
-@pytest.mark.parametrize("operation", LANES)
-def test_inputs_and_cotangents_may_have_any_strides(operation):
-    m, n = (5, 3) if operation in SHAPES else (4, 4)
-    plain = _inputs(operation, m, n, torch.complex128)
-    outputs, cotangents, expected = _computed(operation, plain)
+@pytest.mark.parametrize("lane", EVERY)
+def test_inputs_and_cotangents_may_have_any_strides(lane):
+    m, n = (5, 3) if lane in SHAPES else (4, 4)
+    plain = _inputs(lane, m, n, torch.complex128)
+    outputs, cotangents, expected = _computed(lane, plain)
     strided = tuple(torch.stack([each, each], -1)[..., 0] for each in plain)
     of_strided = [each.mT.contiguous().mT if each.ndim == 2 else each for each in cotangents]
-    found, _, gradients = _computed(operation, strided, of_strided)
+    found, _, gradients = _computed(lane, strided, of_strided)
     assert all(map(torch.equal, found, outputs))
     assert all(map(torch.equal, gradients, expected))
 
 
-@pytest.mark.parametrize("operation", LANES)
-def test_matrices_of_a_batch_are_computed_as_they_are_alone(operation):
-    for m, n in SHAPES.get(operation, SQUARE):
-        each = [_inputs(operation, m, n, torch.complex64) for _ in range(6)]
+@pytest.mark.parametrize("lane", EVERY)
+def test_matrices_of_a_batch_are_computed_as_they_are_alone(lane):
+    for m, n in SHAPES.get(lane, SQUARE):
+        each = [_inputs(lane, m, n, torch.complex64) for _ in range(6)]
         each = [(A + k * torch.eye(m, n), *rest) for k, (A, *rest) in enumerate(each)]
         inputs = [torch.stack(parts).unflatten(0, (2, 3)) for parts in zip(*each, strict=True)]
-        outputs, cotangents, gradients = _computed(operation, inputs)
+        outputs, cotangents, gradients = _computed(lane, inputs)
         for k, single in enumerate(each):
             place = divmod(k, 3)
             own = [cotangent[place] for cotangent in cotangents]
-            due, _, due_gradients = _computed(operation, single, own)
+            due, _, due_gradients = _computed(lane, single, own)
             found = [out if out.numel() == 0 else out[place] for out in outputs]
             found += [gradient[place] for gradient in gradients]
             for one, other in zip(found, (*due, *due_gradients), strict=True):
@@ -108,19 +124,18 @@ def test_matrices_of_a_batch_are_computed_as_they_are_alone(operation):
                 torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("operation", LANES)
-def test_results_of_a_batch_are_laid_out_as_those_of_torch(operation):
-    inputs = [each.expand(2, 3, *each.shape) for each in _inputs(operation, 4, 4, torch.float64)]
-    outputs, _, gradients = _computed(operation, inputs)
-    expected = getattr(torch.linalg, operation)(*inputs)
-    expected = (expected,) if isinstance(expected, torch.Tensor) else tuple(expected)
+@pytest.mark.parametrize("lane", EVERY)
+def test_results_of_a_batch_are_laid_out_as_those_of_torch(lane):
+    inputs = [each.expand(2, 3, *each.shape) for each in _inputs(lane, 4, 4, torch.float64)]
+    outputs, _, gradients = _computed(lane, inputs)
+    expected = _due(lane, inputs)
     assert [out.shape for out in outputs] == [due.shape for due in expected]
     assert [gradient.shape for gradient in gradients] == [each.shape for each in inputs]
 
 
 def test_one_unusual_matrix_of_a_batch_is_reported():
     A = torch.eye(3).repeat(500, 1, 1)
-    found = _plan("inv", A)
+    found = _plan(("factors", "inv"), A)
     assert found.forward((A,)) is not None
     A[411, 1, 1] = 0
     assert found.forward((A,)) is None
@@ -128,9 +143,9 @@ def test_one_unusual_matrix_of_a_batch_is_reported():
 
 def test_batches_that_are_no_sequence_of_matrices_have_no_lane():
     A = torch.ones(3, 2, 4, 4).transpose(0, 1)
-    assert _plan("inv", A) is None
+    assert _plan(("factors", "inv"), A) is None
     sequence = A.contiguous()
-    found = _plan("inv", sequence + torch.eye(4))
+    found = _plan(("factors", "inv"), sequence + torch.eye(4))
     outputs, kept = found.forward((sequence + torch.eye(4),))
     assert (
         found.backward((sequence, *outputs, *kept), (torch.ones(3, 2, 4, 4).transpose(0, 1),))
@@ -140,28 +155,30 @@ def test_batches_that_are_no_sequence_of_matrices_have_no_lane():
 
 @pytest.mark.parametrize("operation", ["solve", "lstsq"])
 def test_a_vector_is_a_column(operation):
-    A, B = _inputs(operation, 6, 6 if operation == "solve" else 4, torch.float64, columns=1)
-    outputs, cotangents, gradients = _computed(operation, (A, B))
+    lane = "factors", operation
+    A, B = _inputs(lane, 6, 6 if operation == "solve" else 4, torch.float64, columns=1)
+    outputs, cotangents, gradients = _computed(lane, (A, B))
     of_vector = [cotangents[0].squeeze(-1), *cotangents[1:]]
-    found, _, found_gradients = _computed(operation, (A, B.squeeze(-1)), of_vector)
+    found, _, found_gradients = _computed(lane, (A, B.squeeze(-1)), of_vector)
     assert torch.equal(found[0], outputs[0].squeeze(-1))
     assert torch.equal(found_gradients[0], gradients[0])
     assert torch.equal(found_gradients[1], gradients[1].squeeze(-1))
 
 
-@pytest.mark.parametrize("operation", LANES)
-def test_what_is_not_usual_is_reported(operation):
+@pytest.mark.parametrize("lane", EVERY)
+def test_what_is_not_usual_is_reported(lane):
     for dtype in DTYPES:
-        usual = _inputs(operation, 8, 8, dtype)
+        usual = _inputs(lane, 8, 8, dtype)
         A, rest = usual[0], usual[1:]
         no_column = A.clone()
         no_column[:, 3] = 0
         undefined = A.clone()
         undefined[1, 2] = torch.nan
-        for unusual in (no_column, torch.zeros_like(A), undefined, A * torch.inf):
-            assert _plan(operation, unusual, *rest).forward((unusual, *rest)) is None
-        found = _plan(operation, *usual)
-        if operation in ("inv", "solve", "pinv", "lstsq"):
+        of_factors = (no_column,) if lane[0] == "factors" else ()
+        for unusual in (*of_factors, torch.zeros_like(A), undefined, A * torch.inf):
+            assert _plan(lane, unusual, *rest).forward((unusual, *rest)) is None
+        found = _plan(lane, *usual)
+        if lane[1] in ("inv", "solve", "pinv", "lstsq"):
             far = A * 2.0**40 if torch.finfo(dtype).eps > 1e-10 else A * 2.0**200
             assert found.forward((far, *rest)) is None
 
@@ -171,7 +188,7 @@ def test_growth_is_reported(operation):
     A = torch.eye(60, dtype=torch.float64) - torch.ones(60, 60, dtype=torch.float64).tril(-1)
     A[:, -1] = 1  # its last column doubles in every step
     rest = (torch.ones(60, 1, dtype=torch.float64),) if operation == "solve" else ()
-    assert _plan(operation, A, *rest).forward((A, *rest)) is None
+    assert _plan(("factors", operation), A, *rest).forward((A, *rest)) is None
 
 
 def test_columns_that_are_small_beside_others_keep_their_digits():
@@ -179,18 +196,20 @@ def test_columns_that_are_small_beside_others_keep_their_digits():
     scales = 2.0 ** -(4.0 * torch.arange(12, dtype=torch.float64))
     A = B * scales
     expected = torch.linalg.inv(B) / scales.unsqueeze(-1)
-    (found,), _ = _plan("inv", A).forward((A,))
+    (found,), _ = _plan(("factors", "inv"), A).forward((A,))
     error = (found - expected).norm(dim=-1) / expected.norm(dim=-1)
     assert error.max() < 1e-10
 
 
-@pytest.mark.parametrize("operation", ["inv", "solve", "lu_factor", "pinv", "lstsq"])
-def test_a_cotangent_far_from_one_is_reported(operation):
-    inputs = _inputs(operation, 6, 6, torch.float64)
-    _, (cotangent, *rest), gradients = _computed(operation, inputs)
+@pytest.mark.parametrize(
+    "lane", [lane for lane in EVERY if "det" not in lane[1] and lane[1] != "lu"]
+)
+def test_a_cotangent_far_from_one_is_reported(lane):
+    inputs = _inputs(lane, 6, 6, torch.float64)
+    _, (cotangent, *rest), gradients = _computed(lane, inputs)
     assert gradients is not None
     for scale in (2.0**400, 2.0**-400):
-        assert _computed(operation, inputs, [cotangent * scale, *rest])[2] is None
+        assert _computed(lane, inputs, [cotangent * scale, *rest])[2] is None
 
 
 def test_nearly_deficient_matrices_are_reported():
@@ -201,28 +220,49 @@ def test_nearly_deficient_matrices_are_reported():
         S[-1] = 1e-16
         B = torch.ones(m, 1, dtype=torch.float64)
         A = U * S @ Vh
-        assert _plan("pinv", A).forward((A,)) is None
+        assert _plan(("factors", "pinv"), A).forward((A,)) is None
         if m >= n:
-            assert _plan("lstsq", A, B).forward((A, B)) is None
+            assert _plan(("factors", "lstsq"), A, B).forward((A, B)) is None
+
+
+@pytest.mark.parametrize("operation", LANES["svd"])
+def test_matrices_of_any_rank_have_exact_gradients_by_an_svd(operation):
+    lane = "svd", operation
+    generator = torch.Generator().manual_seed(0)
+    for ((m, n), rank), dtype in itertools.product(
+        (((9, 6), 4), ((6, 6), 3), ((6, 9), 5), ((4, 4), 1)), DTYPES
+    ):
+        # Of small integers, so that the product has that rank exactly.
+        left, right = (
+            torch.randint(-3, 4, size, generator=generator) for size in ((m, rank), (rank, n))
+        )
+        inputs = (left @ right).to(dtype), *_inputs(lane, m, n, dtype)[1:]
+        outputs, cotangents, gradients = _computed(lane, inputs)
+        _assert_exact(operation, inputs, cotangents, gradients, rank)
+        if operation == "lstsq":
+            assert outputs[1].numel() == 0
+            assert int(outputs[2]) == rank
 
 
 def test_there_are_no_lanes_for_what_is_no_small_matrix():
     matrix = ((4, 4), (4, 1))
-    assert plan("inv", torch.float64, ((2, 3), (3, 1))) is None
-    assert plan("inv", torch.float16, matrix) is None
-    assert plan("inv", torch.float64, ((0, 0), (1, 1))) is None
-    assert plan("inv", torch.float64, ((300, 300), (300, 1))) is None
-    assert plan("solve", torch.float64, matrix, ((3, 1), (1, 1))) is None
-    assert plan("solve", torch.float64, ((2, 4, 4), (16, 4, 1)), ((4, 1), (1, 1))) is None
-    assert plan("inv", torch.float64, ((0, 4, 4), (16, 4, 1))) is None
-    assert plan("lstsq", torch.float64, ((2, 3), (3, 1)), ((2, 1), (1, 1))) is None
-    assert plan("matrix_exp", torch.float64, matrix) is None
+    assert plan("factors", "inv", torch.float64, ((2, 3), (3, 1))) is None
+    assert plan("factors", "inv", torch.float16, matrix) is None
+    assert plan("factors", "inv", torch.float64, ((0, 0), (1, 1))) is None
+    assert plan("factors", "inv", torch.float64, ((600, 600), (600, 1))) is None
+    assert plan("factors", "solve", torch.float64, matrix, ((3, 1), (1, 1))) is None
+    assert (
+        plan("factors", "solve", torch.float64, ((2, 4, 4), (16, 4, 1)), ((4, 1), (1, 1))) is None
+    )
+    assert plan("factors", "inv", torch.float64, ((0, 4, 4), (16, 4, 1))) is None
+    assert plan("factors", "lstsq", torch.float64, ((2, 3), (3, 1)), ((2, 1), (1, 1))) is None
+    assert plan("factors", "matrix_exp", torch.float64, matrix) is None
 
 
 def test_a_determinant_beyond_the_range_has_an_infinite_gradient_without_nan():
     A = torch.eye(12) * 2.0**20
     A[0, 1] = A[1, 0] = 3.0
-    (det,), _, (gradient,) = _computed("det", (A,), [torch.tensor(torch.inf)])
+    (det,), _, (gradient,) = _computed(("factors", "det"), (A,), [torch.tensor(torch.inf)])
     assert det.isinf()
     assert not gradient.diagonal().isnan().any()
     assert gradient[0, 1].isinf()

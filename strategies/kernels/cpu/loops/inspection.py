@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from strategies.kernels.cpu.loops.arguments import (
@@ -13,9 +15,19 @@ from strategies.kernels.cpu.loops.arguments import (
     matrices,
     numbers,
     pivots,
+    reordered,
     single_matrices,
 )
-from strategies.kernels.cpu.loops.condition import growth_limit
+from strategies.kernels.cpu.loops.condition import first_vector, growth_limit, sum_of_squares
+
+_REGULAR = 3.0
+"""How often a pivot is more than the roundoff that is expected in it, at least."""
+
+_FEW, _SAFETY = 8, 20.0
+"""An estimate from so few random vectors is all but never so many times too small."""
+
+_MANY = 32
+"""From so many it is right to a factor of two."""
 
 
 def inverse_order(task: Task) -> None:
@@ -78,14 +90,8 @@ def determinant_of(F: Array, swaps: Array) -> tuple[complex, int]:
 
 @compiled
 def is_hard(A: Array, F: Array, order: Array, scratch: Array) -> bool:
-    """Whether there is more to do than to divide by the pivots, or some pivot is negligible.
-
-    The last is three rows of real numbers.
-    """
-    if is_easy(A, F, scratch[0]):
-        return False
-    negligible, difficulty = _difficulty(A, F, order, scratch)
-    return negligible > 0 or difficulty > 0
+    """Whether there is more to do than to divide by the pivots. The last is three rows of real numbers."""
+    return not is_easy(A, F, scratch[0]) and _difficulty(A, F, order, scratch)[1] > 0
 
 
 @compiled
@@ -160,7 +166,9 @@ def _difficulty(A: Array, F: Array, order: Array, scratch: Array) -> tuple[int, 
         negligible += pivot <= small * terms[i] * columns[i]
         is_useless |= pivot < 1 / far or pivot > far
         is_useless |= _has_grown(A[i], columns, terms[order[i]])
-    return negligible, 2 if is_useless else int(negligible > 1)
+    if is_useless:
+        return negligible, 2
+    return negligible, int(negligible > 1 and number_of_doubtful_pivots(F) > 1)
 
 
 @compiled
@@ -197,75 +205,80 @@ def may_be_deficient(task: Task) -> None:
 
 @compiled
 def some_pivot_may_be_roundoff(F: Array) -> bool:
-    """Of packed factors; or is not finite."""
+    """Of packed factors; or is not finite. Most pivots tell after reading one row and one column."""
     k = min(F.shape)
-    precision = np.finfo(F.real.dtype).eps
-    small = min(precision**0.25, 4 * k**-1.5)
-    for i in range(k):  # noqa: SIM110 - Numba knows no `any`
-        if _may_be_roundoff(F, i, small, precision):
-            return True
+    small = min(np.finfo(F.real.dtype).eps ** 0.25, 4 * k**-1.5)
+    for i in range(k):
+        pivot = abs(F[i, i])
+        terms = pivot
+        for s in range(i):
+            terms += abs(F[i, s]) * abs(F[s, i])
+        if not pivot > small * terms:
+            return number_of_doubtful_pivots(F[:k, :k]) > 0
     return False
+
+
+@compiled
+def number_of_doubtful_pivots(F: Array) -> int:
+    """How many pivots of square factors may be roundoff."""
+    doubtful = _doubtful(F, _FEW, _SAFETY).sum()
+    return int(doubtful and _doubtful(F, _MANY, 1.0).sum())
 
 
 def last_may_be_roundoff(task: Task) -> None:
     """Whether the last pivot may be roundoff."""
     LU, result = matrices(task, 0), flags(task, 1)
-    last = min(LU.shape[1:]) - 1
-    precision = np.finfo(LU.real.dtype).eps
-    small = min(precision**0.25, 4 * (last + 1) ** -1.5)
+    k = min(LU.shape[1:])
     for matrix in single_matrices(task):
-        result[matrix, 0] = _may_be_roundoff(LU[matrix], last, small, precision)
+        F = LU[matrix, :k, :k]
+        result[matrix, 0] = _doubtful(F, _FEW, _SAFETY)[-1] and _doubtful(F, _MANY, 1.0)[-1]
 
 
 @compiled
-def _may_be_roundoff(F: Array, i: int, small: float, precision: float) -> bool:
-    """False of most pivots after reading one row and one column: see `factors.lu_rank`."""
-    pivot = abs(F[i, i])
-    terms = pivot
-    for s in range(i):
-        terms += abs(F[i, s]) * abs(F[s, i])
-    if pivot > small * terms:  # false of NaN
-        return False
-    return not _block_is_regular(F[: i + 1, : i + 1], precision)
+def _doubtful(F: Array, probes: int, safety: float) -> Array:
+    """Which pivots are not `_REGULAR` times what roundoff is expected to be; also those of NaN.
 
-
-@compiled
-def _block_is_regular(F: Array, precision: float) -> bool:
-    """Whether the last pivot of a square block is at least three times what roundoff is expected to be.
-
-    Cauchy and Schwarz bound an entry of |L||U| by the norms of a row of L and a column of U. Summed up
-    as in `factors.lu_rank`, that is two to four times what roundoff is expected to be.
+    Roundoff is D of `factors.lu_rank` with a bound of |L||U|: the norms of a row of L and a column of U,
+    by Cauchy and Schwarz, which makes it two to four times as much. Let R and C be diagonal matrices of
+    those norms. Beside the pivot it is ε ‖y R‖ ‖C x‖ then, y being a row of L⁻¹, and x a column of U⁻¹.
+    The entries of L⁻¹ R z and U⁻ᵀ C z, for random z, have those norms as standard deviations: two
+    substitutions for all pivots together.
     """
-    last = len(F) - 1
-    block = F * np.float64(1)  # contiguous, and squares of it do not overflow
-    largest = abs(block[last, last])
-    for i in range(last):
-        for j in range(i, last + 1):
-            largest = max(largest, abs(block[i, j]))
-    if not largest > 0:
-        return False
-    rows, columns = _amplification(block, last)
-    of_L, of_U = 0.0, 0.0
-    for i in range(last + 1):
-        for j in range(i):
-            of_L += rows[i] * abs(block[i, j]) ** 2
-        of_L += rows[i]
-        for j in range(i, last + 1):
-            of_U += columns[j] * (abs(block[i, j]) / largest) ** 2
-    pivot = abs(block[last, last]) / largest
-    return pivot**2 > (3 * precision) ** 2 * of_L * of_U
+    k = len(F)
+    columns = F.T * np.float64(1)  # contiguous, and in double precision
+    y, x = np.zeros((probes, k), columns.dtype), np.empty((probes, k), columns.dtype)
+    z = first_vector(probes * k).reshape(probes, k)
+    z *= np.sqrt(z.size / sum_of_squares(z.ravel()))
+    of_L = np.ones(k)
+    result = np.empty(k, np.bool_)
+    limit = 1 / (safety * _REGULAR * np.finfo(F.real.dtype).eps)
+    for i in range(k):
+        column, pivot = columns[i], columns[i, i]
+        reciprocal = np.conj(pivot) * (1 / (pivot.real**2 + pivot.imag**2))
+        of_U = np.sqrt(sum_of_squares(column[: i + 1]))
+        of_row = np.sqrt(of_L[i])
+        squares_of_y, squares_of_x = 0.0, 0.0
+        for p in range(probes):
+            y[p, i] += of_row * z[p, i]
+            x[p, i] = (of_U * z[p, i] - _dot(column[:i], x[p, :i])) * reciprocal
+            squares_of_y += y[p, i].real ** 2 + y[p, i].imag ** 2
+            squares_of_x += x[p, i].real ** 2 + x[p, i].imag ** 2
+            _subtract_multiple(y[p, i + 1 :], column[i + 1 :], y[p, i])
+        for s in range(i + 1, k):
+            of_L[s] += column[s].real ** 2 + column[s].imag ** 2
+        result[i] = not np.sqrt(squares_of_y) * np.sqrt(squares_of_x) < limit * probes
+    return result
 
 
 @compiled
-def _amplification(block: Array, last: int) -> tuple[Array, Array]:
-    """The squares of the row [−l₂L₁⁻¹ 1] and of the column [−U₁⁻¹u₂; 1]."""
-    rows, columns = np.ones(last + 1), np.ones(last + 1)
-    y, x = block[last, :last].copy(), block[:last, last].copy()
-    for i in range(last - 1, -1, -1):
-        # Numba's complex division raises an error where the divisor is zero.
-        x[i] *= np.conj(block[i, i]) * (1 / abs(block[i, i]) ** 2)
-        for j in range(i):
-            y[j] -= block[i, j] * y[i]
-            x[j] -= block[j, i] * x[i]
-        rows[i], columns[i] = abs(y[i]) ** 2, abs(x[i]) ** 2
-    return rows, columns
+def _subtract_multiple(y: Array, x: Array, factor: complex) -> None:
+    for i in range(len(y)):
+        y[i] -= x[i] * factor
+
+
+@reordered
+def _dot(x: Array, y: Array) -> Any:
+    total = x.dtype.type(0)
+    for i in range(len(x)):
+        total += x[i] * y[i]
+    return total
