@@ -1,0 +1,69 @@
+"""`python -m benchmarks.over_native`: "auto" beside torch.linalg, from 2x2 to where calls cost nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+import torch
+import typer
+from rich.table import Table
+
+from strategies.commands.common import console, notes, reports_errors
+from strategies.commands.progress import progress
+from strategies.measuring.case import Case
+from strategies.measuring.measure import TIMED, measure
+from strategies.policy import BASELINE
+from strategies.selection.stability import AUTO
+
+SINGLE = tuple(f"{n}x{n}" for n in (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128))
+OPERATIONS = "inv", "solve", "slogdet", "lu_factor", "pinv", "lstsq"
+LARGE = (
+    "lu_factor 256x256 float64",
+    "lu_factor 1024x1024 float32",
+    "pinv 4096x32 float64",
+    "lstsq 4096x32 float64",
+    "lstsq 8192x64 float64",
+)
+
+
+def cases() -> Iterator[str]:
+    """Single square matrices, in single and double precision, and some large ones."""
+    for operation in OPERATIONS:
+        for size in SINGLE:
+            yield from (f"{operation} {size} {dtype}" for dtype in ("float32", "float64"))
+    yield from LARGE
+
+
+@reports_errors
+def main(
+    texts: Annotated[
+        list[str] | None, typer.Argument(metavar="[CASE]...", help='As "inv 4x4 float32".')
+    ] = None,
+    budget: Annotated[float, typer.Option(help="Seconds for the rounds of a case.")] = 0.5,
+) -> None:
+    """Time "auto" and torch.linalg in the same rounds, and print how often faster "auto" is."""
+    measured = [Case.parse(text) for text in texts or cases()]
+    table = Table(title=f'"auto" over torch.linalg, {torch.get_num_threads()} threads')
+    table.add_column("case")
+    for objective in ("forward + backward", "backward"):
+        table.add_column(objective, justify="right")
+        table.add_column("95 %", justify="right")
+    with progress(len(measured), notes) as begin:
+        for case in measured:
+            begin(str(case))
+            table.add_row(str(case), *_row(case, budget))
+    console.print(table)
+
+
+def _row(case: Case, budget: float) -> Sequence[str]:
+    cell = measure(case, [BASELINE, AUTO], budget=budget)
+    row = []
+    for objective in reversed(TIMED):
+        ratio, low, high = cell.speedup(BASELINE, AUTO, objective)
+        row += [f"{ratio:.2f}", f"{low:.2f} to {high:.2f}"]
+    return row
+
+
+if __name__ == "__main__":
+    typer.run(main)
