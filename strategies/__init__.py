@@ -19,6 +19,7 @@ from strategies.kernels.cpu.ahead import warmup
 from strategies.notebook import load_ipython_extension, unload_ipython_extension
 from strategies.policy import use
 from strategies.pseudo_inverse import PseudoInverse, Structure
+from strategies.recording import record
 from strategies.registry import available, get
 from strategies.replacing import is_replaced, replace_torch
 
@@ -37,6 +38,7 @@ __all__ = [
     "is_replaced",
     "linalg",
     "load_ipython_extension",
+    "record",
     "replace_torch",
     "unload_ipython_extension",
     "use",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from types import FrameType
 
 __all__ = ["call_site", "is_own", "place"]
@@ -33,5 +34,9 @@ def place(frame: FrameType | None) -> str:
 
 
 def _package(frame: FrameType | None) -> str:
-    name = None if frame is None else frame.f_globals.get("__name__")
-    return name.partition(".")[0] if isinstance(name, str) else ""
+    return "" if frame is None else _first(frame.f_globals.get("__name__"))
+
+
+@functools.lru_cache(maxsize=4096)
+def _first(module: object) -> str:
+    return module.partition(".")[0] if isinstance(module, str) else ""

@@ -14,6 +14,7 @@ from strategies.commands.list import list_strategies
 from strategies.commands.measure import measure_grid
 from strategies.commands.plot import plot
 from strategies.commands.recommend import recommend
+from strategies.commands.record import record
 from strategies.commands.regret import regret
 from strategies.commands.run import run
 from strategies.commands.script import CONTEXT
@@ -28,6 +29,7 @@ app.command("list")(list_strategies)
 app.command()(check)
 app.command("measure")(measure_grid)
 app.command(context_settings=CONTEXT)(run)
+app.command(context_settings=CONTEXT)(record)
 app.command()(stability)
 app.command()(recommend)
 app.command()(explain)

@@ -1,4 +1,4 @@
-"""`backward-strategies measure`: measures the cells of a grid."""
+"""`backward-strategies measure`: measures the cells of a grid, or the calls of a program."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 import strategies
-from strategies import operations, registry
+from strategies import operations, recording, registry
 from strategies.commands.common import console, notes, reports_errors
 from strategies.commands.progress import progress
 from strategies.grids import GRIDS
@@ -46,18 +46,22 @@ def measure_grid(
         float,
         typer.Option(min=0.0, max=3600.0, help="Seconds for the rounds of a cell and objective."),
     ] = 1.0,
+    workload: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Its calls instead of a grid: see record.")
+    ] = None,
 ) -> None:
-    """Measure the cells of a grid, all strategies of a cell in the same rounds.
+    """Measure the cells of a grid, or of a program, all strategies of a cell in the same rounds.
 
     Every cell is written as soon as it is measured. The same command resumes an interrupted run.
     """
     if operation not in (None, *operations.measured()):
         raise ValueError(f"--operation {operation}: there is {', '.join(operations.measured())}")
+    source = grid if workload is None else str(workload)
     timed, judged = (
         [case for case in cases if operation in (None, case.operation)]
-        for cases in (grid_cases.timed(grid), grid_cases.judged(grid))
+        for cases in _cases(grid, workload)
     )
-    arguments = {"grid": grid, "objective": str(objective), "budget": budget}
+    arguments = {"grid": source, "objective": str(objective), "budget": budget}
     arguments |= {"operation": operation} if operation else {}
     arguments |= {"strategies": list(strategies.available())}
     clocked = TIMED if objective is Timed.BOTH else (Objective(objective),)
@@ -68,6 +72,13 @@ def measure_grid(
             objectives = clocked if len(writer.cells) < len(timed) else ()
             writer.append(measure(case, names, objectives=objectives, budget=budget))
     console.print(f"{len(writer.cells)} cells in {out}")
+
+
+def _cases(grid: str, workload: Path | None) -> tuple[Iterable[Case], Iterable[Case]]:
+    """Those that are timed, and those whose errors are judged alone."""
+    if workload is None:
+        return grid_cases.timed(grid), grid_cases.judged(grid)
+    return recording.read(workload).cases(), ()
 
 
 @contextlib.contextmanager
