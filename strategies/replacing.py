@@ -26,6 +26,8 @@ from typing import Any, Self
 
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
+from torch._subclasses.functional_tensor import FunctionalTensor
 from torch.compiler import is_compiling
 from torch.jit import _builtins
 from torch.overrides import handle_torch_function
@@ -253,12 +255,9 @@ def _replaced(function: Function) -> Callable[..., Any]:
         caller = sys._getframe().f_back
         if not _in_force[name] or is_computing() or is_own(caller):
             return original(*arguments, **options)
-        if _C._has_torch_function_variadic(*arguments, *options.values()):
-            kind = next(filter(_overrides, map(type, [*arguments, *options.values()])), None)
-            if kind is None:  # it is a mode that is to see the call
+        if not (reason := function.refuses(arguments, options) or _foreign(arguments)):
+            if _C._is_torch_function_mode_enabled():
                 return handle_torch_function(replaced, (), *arguments, **options)
-            reason = f"{kind.__name__} defines what torch's functions do"
-        elif not (reason := function.refuses(arguments, options)):
             try:
                 return ours(*arguments, **options)
             except RuntimeError as error:
@@ -274,10 +273,16 @@ def _replaced(function: Function) -> Callable[..., Any]:
     return replaced
 
 
-def _overrides(kind: type) -> bool:
-    """Whether tensors of a type define what torch's functions do."""
-    disabled = _C._disabled_torch_function_impl
-    return kind is not Tensor and getattr(kind, "__torch_function__", disabled) is not disabled
+def _foreign(arguments: tuple[Any, ...]) -> str:
+    """Why types of tensors that define what torch's functions do are left to PyTorch."""
+    for value in arguments:
+        kind = type(value)
+        if kind not in _KINDS and hasattr(kind, "__torch_function__"):
+            return f"{kind.__name__} may define what torch's functions do"
+    return ""
+
+
+_KINDS = Tensor, torch.nn.Parameter, FakeTensor, FunctionalTensor
 
 
 def _compiled(function: Function, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:

@@ -145,7 +145,7 @@ def test_a_function_that_was_looked_up_while_replaced_is_torchs_own_later(replac
         (lambda: torch.linalg.pinv(A, 1e-3), "called with 2 arguments by position"),
         (lambda: torch.linalg.pinv(A, rcond=1e-3), "called with rcond="),
         (lambda: torch.det(input=A), "called with input="),
-        (lambda: torch.linalg.inv(A.as_subclass(Own)), "Own defines what torch's functions do"),
+        (lambda: torch.linalg.inv(A.as_subclass(Own)), "Own may define what torch's functions do"),
     ],
 )
 def test_what_linalg_does_not_take_goes_to_torch_with_the_reason(call, reason, told):
@@ -294,6 +294,17 @@ def test_a_mode_sees_the_call_and_not_what_it_is_made_of(replaced):
         inverse = torch.linalg.inv(A)
     assert seen.calls == [torch.linalg.inv]
     torch.testing.assert_close(inverse, linalg.inv(A))
+
+
+def test_autocast_does_not_lower_the_precision(replaced):
+    matrix = A.float().requires_grad_()
+    with torch.autocast("cpu", torch.bfloat16):
+        inverse = torch.linalg.inv(matrix)
+    inverse.sum().backward()
+    exact = A.inverse()
+    torch.testing.assert_close(inverse.double(), exact, rtol=1e-5, atol=1e-6)
+    expected = -exact.mT @ torch.ones_like(A) @ exact.mT
+    torch.testing.assert_close(matrix.grad.double(), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_a_default_device_does_not_bring_torch_back(replaced):
