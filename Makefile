@@ -16,7 +16,7 @@ help:  ## list the targets
 
 bench: $(VENV)/bench  ## measure the strategies and recommend one (GRID=tiny, quick, cpu or full; CONTINUE=1 after Ctrl-C)
 	$(if $(CONTINUE),,rm -f $(RESULTS)/$(GRID).json)
-	$(BIN)/backward-strategies run $(RESULTS)/$(GRID).json
+	$(BIN)/backward-strategies measure $(RESULTS)/$(GRID).json
 	$(BIN)/backward-strategies recommend --results $(RESULTS) --out out/recommendation.json
 	$(BIN)/python -m plots --results $(RESULTS) --out out/figures
 	@$(MAKE) --no-print-directory history
@@ -39,7 +39,7 @@ history: $(VENV)/bench  ## record this commit with asv, and publish the dashboar
 	$(BIN)/asv publish
 
 policy: $(VENV)/bench  ## measure what a policy rests on, and build one
-	$(BIN)/backward-strategies run out/policy/cpu.json --grid cpu --objective forward_backward
+	$(BIN)/backward-strategies measure out/policy/cpu.json --grid cpu --objective forward_backward
 	$(BIN)/backward-strategies stability --cases 4000 --out out/policy/stability.json
 	$(BIN)/backward-strategies policy build out/policy.json --results out/policy
 

@@ -5,7 +5,8 @@
 
 `available()` names the strategies, `get(name)` is one of them, `Strategy` is what a new one derives
 from, and `linalg` is `torch.linalg` with the argument `strategy=`. `explain` says what "auto" stands for,
-and `warmup` compiles what would be compiled at the first calls.
+and `warmup` compiles what would be compiled at the first calls. `replace_torch` lets a program that calls
+torch's functions use "auto".
 """
 
 import importlib.metadata
@@ -15,9 +16,12 @@ from strategies.errors import StrategyNotFoundError, UnsupportedError
 from strategies.explanation import explain
 from strategies.interface import Saved, Strategy
 from strategies.kernels.cpu.ahead import warmup
+from strategies.notebook import load_ipython_extension, unload_ipython_extension
 from strategies.policy import use
 from strategies.pseudo_inverse import PseudoInverse, Structure
+from strategies.recording import record
 from strategies.registry import available, get
+from strategies.replacing import is_replaced, replace_torch
 
 __version__ = importlib.metadata.version("backward-strategies")
 
@@ -31,7 +35,12 @@ __all__ = [
     "available",
     "explain",
     "get",
+    "is_replaced",
     "linalg",
+    "load_ipython_extension",
+    "record",
+    "replace_torch",
+    "unload_ipython_extension",
     "use",
     "warmup",
 ]

@@ -11,10 +11,13 @@ from strategies.commands import policy
 from strategies.commands.check import check
 from strategies.commands.explain import explain
 from strategies.commands.list import list_strategies
+from strategies.commands.measure import measure_grid
 from strategies.commands.plot import plot
 from strategies.commands.recommend import recommend
+from strategies.commands.record import record
 from strategies.commands.regret import regret
 from strategies.commands.run import run
+from strategies.commands.script import CONTEXT
 from strategies.commands.stability import stability
 
 app = typer.Typer(
@@ -24,7 +27,9 @@ app = typer.Typer(
 )
 app.command("list")(list_strategies)
 app.command()(check)
-app.command()(run)
+app.command("measure")(measure_grid)
+app.command(context_settings=CONTEXT)(run)
+app.command(context_settings=CONTEXT)(record)
 app.command()(stability)
 app.command()(recommend)
 app.command()(explain)

@@ -80,7 +80,9 @@ def load(folder: Path, kind: Kind | None = None) -> list[Run]:
     wanted = [run for run in runs if kind in (None, run.kind)]
     if not wanted:
         what = f"results of kind {kind}" if kind else "results"
-        raise UnusableFileError(folder, f"holds no {what}; `backward-strategies run` measures some")
+        raise UnusableFileError(
+            folder, f"holds no {what}; `backward-strategies measure` measures some"
+        )
     return sorted(wanted, key=lambda run: (run.machine.started_at, run.path))
 
 

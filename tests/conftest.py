@@ -5,6 +5,9 @@ import os
 import pytest
 import torch
 
+# Scripts, which run when they are imported; test_programs.py runs them.
+collect_ignore = ["programs"]
+
 if not torch.cuda.is_available():
     # Read when triton is imported, which is later: its kernels then run on the CPU, one by one.
     os.environ["TRITON_INTERPRET"] = "1"

@@ -13,7 +13,17 @@ from strategies.commands.common import reports_errors
 def test_all_commands_are_listed_whatever_is_installed():
     result = CliRunner().invoke(app, ["--help"])
     assert result.exit_code == 0
-    for name in ("list", "check", "run", "recommend", "policy", "regret", "plot"):
+    for name in (
+        "list",
+        "check",
+        "measure",
+        "run",
+        "record",
+        "recommend",
+        "policy",
+        "regret",
+        "plot",
+    ):
         assert f" {name} " in result.stdout
 
 

@@ -100,6 +100,8 @@ def problem_of(line):
         return f"no target {missing}" if missing else None
     if program == "backward-strategies":
         return problem_of_subcommand(arguments)
+    if program == "python" and arguments[:2] == ["-m", "strategies"]:
+        return problem_of_subcommand(arguments[2:])
     if program == "python" and arguments[0] == "-m":
         return None if importlib.util.find_spec(arguments[1]) else f"no module {arguments[1]}"
     installed = Path(sys.executable).parent / program

@@ -16,7 +16,7 @@ from rich.table import Table
 from benchmarks.peers.comparison import PEERS, compare, fastest, small_cases
 from benchmarks.peers.process import Peer
 from strategies.commands.common import console, reports_errors
-from strategies.commands.run import resumable
+from strategies.commands.measure import resumable
 from strategies.grids import GRIDS
 from strategies.measuring import grid_cases
 from strategies.measuring.machine import describe

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
+from strategies.autograd.computing import computing
 from strategies.autograd.copies import with_own_memory, with_own_tangent, without_tangents
 from strategies.autograd.precision import full_precision
 from strategies.autograd.rule import Gradients, Rule, Tensors
@@ -128,16 +129,18 @@ def _placeholders() -> Iterator[Tensor]:
 
 
 class _InOperation:
-    """Full precision, and errors that say in which operation they arose."""
+    """Full precision, errors that say in which operation they arose, and `computing`."""
 
     def __init__(self, name: str, like: Tensor) -> None:
         self._name = name
         self._precision = full_precision(like.device, like.dtype)
 
     def __enter__(self) -> None:
+        computing.value += 1
         self._precision.__enter__()
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        computing.value -= 1
         self._precision.__exit__(kind, error, traceback)
         if isinstance(error, LinAlgError):
             raise LinAlgError(f"linalg.{self._name}: {error}") from None

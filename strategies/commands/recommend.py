@@ -155,7 +155,7 @@ def _tell_shipped(asked: Case | None, as_json: bool) -> None:
         print(json_text(content), end="")
         return
     console.print(
-        f"There are no results in {DEFAULT_RESULTS}; `backward-strategies run {DEFAULT_RESULTS}/"
+        f"There are no results in {DEFAULT_RESULTS}; `backward-strategies measure {DEFAULT_RESULTS}/"
         "mine.json` measures this machine. Until then the shipped policy answers."
     )
     if asked is None:

@@ -12,8 +12,8 @@ from rich.table import Table
 from strategies import policy_file as files
 from strategies import registry, store
 from strategies.commands.common import Device, console, notes, reports_errors
+from strategies.commands.measure import resumable
 from strategies.commands.progress import progress
-from strategies.commands.run import resumable
 from strategies.files import UnusableFileError
 from strategies.measuring.machine import describe
 from strategies.measuring.measure import TIMED, measure

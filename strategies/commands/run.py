@@ -1,84 +1,48 @@
-"""`backward-strategies run`: measures the cells of a grid."""
+"""`backward-strategies run`: a program that uses "auto" without an edit."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
-from enum import StrEnum
-from pathlib import Path
+import logging
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
 
 import strategies
-from strategies import operations, registry
-from strategies.commands.common import console, notes, reports_errors
-from strategies.commands.progress import progress
-from strategies.grids import GRIDS
-from strategies.measuring import grid_cases
-from strategies.measuring.case import Case
-from strategies.measuring.machine import describe
-from strategies.measuring.measure import TIMED, measure
-from strategies.measuring.measurement import Objective
-from strategies.store import Writer
+from strategies import replacing
+from strategies.commands.script import AsModule, Program, execute
 
 
-class Timed(StrEnum):
-    """What a clock is held against."""
-
-    BOTH = "both"
-    BACKWARD = Objective.BACKWARD
-    FORWARD_BACKWARD = Objective.FORWARD_BACKWARD
-
-
-@reports_errors
 def run(
-    out: Annotated[Path, typer.Argument(metavar="FILE", help="Where to keep the cells, as JSON.")],
-    grid: Annotated[
-        str,
-        typer.Option(envvar="BACKWARD_STRATEGIES_GRID", help=f"One of {', '.join(GRIDS)}."),
-    ] = "quick",
-    objective: Annotated[Timed, typer.Option(help="What is timed.")] = Timed.BOTH,
-    operation: Annotated[
-        str | None, typer.Option(help="Only its cells; in a file of their own, the newest count.")
-    ] = None,
-    budget: Annotated[
-        float,
-        typer.Option(min=0.0, max=3600.0, help="Seconds for the rounds of a cell and objective."),
-    ] = 1.0,
+    program: Program,
+    module: AsModule = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Say which calls go to PyTorch, and why.")
+    ] = False,
 ) -> None:
-    """Measure the cells of a grid, all strategies of a cell in the same rounds.
+    """Run a program with torch's functions replaced by those of strategies.linalg.
 
-    Every cell is written as soon as it is measured. The same command resumes an interrupted run.
+    Its calls then use the measured defaults. Options come before the program's name.
     """
-    if operation not in (None, *operations.measured()):
-        raise ValueError(f"--operation {operation}: there is {', '.join(operations.measured())}")
-    timed, judged = (
-        [case for case in cases if operation in (None, case.operation)]
-        for cases in (grid_cases.timed(grid), grid_cases.judged(grid))
-    )
-    arguments = {"grid": grid, "objective": str(objective), "budget": budget}
-    arguments |= {"operation": operation} if operation else {}
-    arguments |= {"strategies": list(strategies.available())}
-    clocked = TIMED if objective is Timed.BOTH else (Objective(objective),)
-    writer = Writer(out, "grid", arguments, describe())
-    with resumable(writer, [*timed, *judged]) as missing:
-        for case in missing:
-            names = registry.distinct(operations.get(case.operation).stem)
-            objectives = clocked if len(writer.cells) < len(timed) else ()
-            writer.append(measure(case, names, objectives=objectives, budget=budget))
-    console.print(f"{len(writer.cells)} cells in {out}")
+    telling = _telling() if verbose else contextlib.nullcontext()
+    with telling, strategies.replace_torch():
+        execute(program, is_module=module)
 
 
 @contextlib.contextmanager
-def resumable(writer: Writer, cases: Sequence[Case]) -> Iterator[Iterable[Case]]:
-    """The cases that a file lacks, with progress as each begins; Ctrl-C says how to resume."""
-    missing = cases[len(writer.cells) :]
+def _telling() -> Iterator[None]:
+    """Writes what `replacing` logs to stderr, whatever the program does to other loggers."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("backward-strategies: %(message)s"))
+    log = replacing.log
+    before = log.level, log.propagate
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    log.propagate = False
     try:
-        with progress(len(missing), notes) as begin:
-            yield (begin(str(case)) or case for case in missing)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(
-            f"{len(writer.cells)} of {len(cases)} cells are in {writer.path}; "
-            "the same command resumes the run"
-        ) from None
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(before[0])
+        log.propagate = before[1]

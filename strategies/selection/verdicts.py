@@ -146,7 +146,7 @@ def judge(runs: Sequence[Run], criteria: Criteria = ANY) -> list[JudgedCell]:
     if not judged:
         raise ValueError(
             f"the results hold no case in which {criteria.objective} was measured; "
-            "`backward-strategies run` measures some"
+            "`backward-strategies measure` measures some"
         )
     return judged
 

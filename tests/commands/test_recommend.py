@@ -88,7 +88,7 @@ def test_without_results_the_shipped_policy_answers(invoke, nothing_measured):
     one = invoke("recommend", "--operation", "slogdet", "--shape", "9x9")
     assert "For slogdet 9x9 float64 cpu: " in one.stdout
     for result in (every, one):
-        assert "`backward-strategies run" in result.stdout
+        assert "`backward-strategies measure" in result.stdout
         assert "measured on epyc · AMD EPYC" in result.stdout
     asked = invoke("recommend", "--operation", "inv", "--shape", "9x9", "--json")
     assert json.loads(asked.stdout)["asked"]["ranking"]

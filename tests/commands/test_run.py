@@ -1,70 +1,62 @@
-"""`backward-strategies run`, on a grid of three small cells."""
+"""`backward-strategies run`, of programs that nobody adapted."""
+
+import sys
 
 import pytest
 
-from strategies import store
-from strategies.commands import run as module
-from strategies.measuring.case import Case
-from strategies.measuring.measurement import Cell, Measurement, Objective
+import strategies
 
-TIMED = [Case("inv", (4, 4)), Case("det", (4, 4))]
-JUDGED = [Case("inv", (4, 4), log10_cond=5)]
-
-
-@pytest.fixture(autouse=True)
-def asked(monkeypatch):
-    """What was measured, with which objectives; nothing is."""
-    asked = []
-
-    def measure(case, names, *, objectives, budget):
-        asked.append((case, tuple(objectives)))
-        return Cell(case, tuple(map(Measurement, names)))
-
-    monkeypatch.delenv("BACKWARD_STRATEGIES_GRID", raising=False)
-    monkeypatch.setattr(module, "measure", measure)
-    monkeypatch.setattr(module.grid_cases, "timed", lambda grid: TIMED)
-    monkeypatch.setattr(module.grid_cases, "judged", lambda grid: JUDGED)
-    return asked
+PROGRAM = """
+import sys, torch
+from torch.linalg import inv
+print(__name__, sys.argv, inv(torch.eye(2, requires_grad=True)).grad_fn.name())
+"""
 
 
-def test_all_cells_are_measured_and_kept(invoke, tmp_path, asked):
-    path = tmp_path / "run.json"
-    result = invoke("run", path)
+@pytest.fixture
+def program(tmp_path):
+    """A file of this text."""
+
+    def program(text=PROGRAM):
+        (tmp_path / "program.py").write_text(text)
+        return tmp_path / "program.py"
+
+    return program
+
+
+def test_a_script_runs_as_by_itself_with_functions_replaced(invoke, program):
+    path, before = program(), (sys.argv, sys.path[:])
+    result = invoke("run", path, "--lr", "0.1", "-v")
     assert result.exit_code == 0, result.output
-    both = (Objective.BACKWARD, Objective.FORWARD_BACKWARD)
-    assert asked == [(TIMED[0], both), (TIMED[1], both), (JUDGED[0], ())]
-    (run,) = store.load(path, "grid")
-    assert [cell.case for cell in run.cells] == [*TIMED, *JUDGED]
-    assert run.arguments["grid"] == "quick"
+    assert result.stdout == f"__main__ {[str(path), '--lr', '0.1', '-v']} _NodeBackward\n"
+    assert not strategies.is_replaced()
+    assert (sys.argv, sys.path) == before
 
 
-def test_one_objective_or_one_operation_may_be_asked_for(invoke, tmp_path, asked):
-    invoke("run", tmp_path / "run.json", "--objective", "backward", "--operation", "det")
-    assert asked == [(TIMED[1], (Objective.BACKWARD,))]
+def test_a_module_runs_as_by_python(invoke, program, monkeypatch):
+    monkeypatch.chdir(program().parent)
+    result = invoke("run", "-m", "program", "more")
+    assert result.stdout.startswith("__main__ [")
+    assert "'more'] _NodeBackward" in result.stdout
 
 
-def test_an_interrupted_run_is_resumed(invoke, tmp_path, asked, monkeypatch):
-    path, measure = tmp_path / "run.json", module.measure
-
-    def interrupted(case, *arguments, **options):
-        if case == TIMED[1] and len(asked) == 1:
-            raise KeyboardInterrupt
-        return measure(case, *arguments, **options)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(module, "measure", interrupted)
-        result = invoke("run", path)
-    assert result.exit_code == 130
-    assert "1 of 3 cells are in" in " ".join(result.stderr.split())
-    assert invoke("run", path).exit_code == 0
-    assert [case for case, _ in asked] == [*TIMED, *JUDGED]
+def test_a_script_imports_its_neighbours(invoke, program):
+    path = program("import neighbour")
+    path.with_name("neighbour.py").write_text("print('found')")
+    assert invoke("run", path).stdout == "found\n"
 
 
-def test_what_cannot_be_run_is_one_line(invoke, fails, tmp_path):
-    path = tmp_path / "run.json"
-    fails(invoke("run", path, "--operation", "qr"), "--operation qr: there is det")
-    for endless in ("nan", "inf"):
-        assert invoke("run", path, "--budget", endless).exit_code == 2
-    assert not path.exists()
-    assert invoke("run", path).exit_code == 0
-    fails(invoke("run", path, "--budget", "3"), "budget 1.0, not 3.0")
+def test_its_exit_code_and_its_errors_are_the_programs_own(invoke, program):
+    assert invoke("run", program("raise SystemExit(3)")).exit_code == 3
+    assert isinstance(invoke("run", program("raise ValueError('mine')")).exception, ValueError)
+
+
+def test_verbose_says_what_goes_to_torch_and_where(invoke, program):
+    path = program("import torch\ntorch.linalg.inv(torch.eye(2), out=torch.empty(2, 2))")
+    assert invoke("run", path).stderr == ""
+    said = invoke("run", "-v", path).stderr
+    assert f"torch.linalg.inv goes to PyTorch: it is called with out= ({path}:2)" in said
+
+
+def test_a_missing_file_is_one_line(invoke, fails, tmp_path):
+    fails(invoke("run", tmp_path / "none.py"), "there is no file", "none.py")

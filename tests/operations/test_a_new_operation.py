@@ -132,7 +132,7 @@ def test_the_command_line_measures_judges_and_shows_it(tmp_path):
         return done.stdout
 
     kept = tmp_path / "results" / "toy.json"
-    invoke("run", kept, "--grid", "tiny", "--operation", NAME, "--budget", 0.01)
+    invoke("measure", kept, "--grid", "tiny", "--operation", NAME, "--budget", 0.01)
     invoke("stability", "--operation", NAME, "--cases", 8, "--out", kept.with_name("hard.json"))
     every = json.loads(invoke("recommend", "--results", kept.parent, "--json"))["cells"]
     assert {cell["operation"] for cell in every} == {NAME}

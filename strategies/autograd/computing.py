@@ -1,0 +1,25 @@
+"""Whether a strategy computes now, in this thread."""
+
+from __future__ import annotations
+
+import threading
+
+__all__ = ["computing", "is_computing"]
+
+
+class _Depth(threading.local):
+    value = 0
+
+
+computing = _Depth()
+"""How many calls of strategies this thread is in."""
+
+
+def is_computing() -> bool:
+    """Whether this is called by a strategy, at whatever depth.
+
+    Example:
+        >>> is_computing()
+        False
+    """
+    return computing.value > 0

@@ -1,0 +1,95 @@
+"""`backward-strategies measure`: measures the cells of a grid, or the calls of a program."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import strategies
+from strategies import operations, recording, registry
+from strategies.commands.common import console, notes, reports_errors
+from strategies.commands.progress import progress
+from strategies.grids import GRIDS
+from strategies.measuring import grid_cases
+from strategies.measuring.case import Case
+from strategies.measuring.machine import describe
+from strategies.measuring.measure import TIMED, measure
+from strategies.measuring.measurement import Objective
+from strategies.store import Writer
+
+
+class Timed(StrEnum):
+    """What a clock is held against."""
+
+    BOTH = "both"
+    BACKWARD = Objective.BACKWARD
+    FORWARD_BACKWARD = Objective.FORWARD_BACKWARD
+
+
+@reports_errors
+def measure_grid(
+    out: Annotated[Path, typer.Argument(metavar="FILE", help="Where to keep the cells, as JSON.")],
+    grid: Annotated[
+        str,
+        typer.Option(envvar="BACKWARD_STRATEGIES_GRID", help=f"One of {', '.join(GRIDS)}."),
+    ] = "quick",
+    objective: Annotated[Timed, typer.Option(help="What is timed.")] = Timed.BOTH,
+    operation: Annotated[
+        str | None, typer.Option(help="Only its cells; in a file of their own, the newest count.")
+    ] = None,
+    budget: Annotated[
+        float,
+        typer.Option(min=0.0, max=3600.0, help="Seconds for the rounds of a cell and objective."),
+    ] = 1.0,
+    workload: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Its calls instead of a grid: see record.")
+    ] = None,
+) -> None:
+    """Measure the cells of a grid, or of a program, all strategies of a cell in the same rounds.
+
+    Every cell is written as soon as it is measured. The same command resumes an interrupted run.
+    """
+    if operation not in (None, *operations.measured()):
+        raise ValueError(f"--operation {operation}: there is {', '.join(operations.measured())}")
+    source = grid if workload is None else str(workload)
+    timed, judged = (
+        [case for case in cases if operation in (None, case.operation)]
+        for cases in _cases(grid, workload)
+    )
+    arguments = {"grid": source, "objective": str(objective), "budget": budget}
+    arguments |= {"operation": operation} if operation else {}
+    arguments |= {"strategies": list(strategies.available())}
+    clocked = TIMED if objective is Timed.BOTH else (Objective(objective),)
+    writer = Writer(out, "grid", arguments, describe())
+    with resumable(writer, [*timed, *judged]) as missing:
+        for case in missing:
+            names = registry.distinct(operations.get(case.operation).stem)
+            objectives = clocked if len(writer.cells) < len(timed) else ()
+            writer.append(measure(case, names, objectives=objectives, budget=budget))
+    console.print(f"{len(writer.cells)} cells in {out}")
+
+
+def _cases(grid: str, workload: Path | None) -> tuple[Iterable[Case], Iterable[Case]]:
+    """Those that are timed, and those whose errors are judged alone."""
+    if workload is None:
+        return grid_cases.timed(grid), grid_cases.judged(grid)
+    return recording.read(workload).cases(), ()
+
+
+@contextlib.contextmanager
+def resumable(writer: Writer, cases: Sequence[Case]) -> Iterator[Iterable[Case]]:
+    """The cases that a file lacks, with progress as each begins; Ctrl-C says how to resume."""
+    missing = cases[len(writer.cells) :]
+    try:
+        with progress(len(missing), notes) as begin:
+            yield (begin(str(case)) or case for case in missing)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(
+            f"{len(writer.cells)} of {len(cases)} cells are in {writer.path}; "
+            "the same command resumes the run"
+        ) from None

@@ -1,0 +1,157 @@
+"""The file of a recording: which calls a program makes, and how long they take.
+
+It is JSON, described by `Workload`:
+
+    {"format": "backward-strategies workload", "version": 1, "program": ["train.py"], "seconds": 12.5,
+     "machine": {"name": ..., "cpu": ..., "threads": 2, "torch": ..., ...},
+     "calls": [{"function": "torch.linalg.solve", "at": "train.py:31", "shapes": [[8, 75, 75], [8, 75, 5]],
+                "dtype": "float32", "device": "cpu", "case": "solve 8x75x75 k=5 float32 cpu",
+                "count": 200, "forward": 0.61, "backward": 0.48, "backwards": 200}, ...]}
+
+`backward-strategies measure --workload` measures its cases.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+
+from strategies import files
+
+if TYPE_CHECKING:
+    from strategies.measuring.case import Case
+
+__all__ = ["Call", "Workload", "read"]
+
+FORMAT = "backward-strategies workload"
+VERSION = 1
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
+Seconds = Annotated[float, msgspec.Meta(ge=0)]
+
+_COLUMNS = "call", "count", "forward", "backward", "share", "where"
+_LEFT = {"call", "where"}
+
+
+class Call(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """Equal calls in one place of a program.
+
+    Attributes:
+        function: as the program wrote it.
+        at: file and line.
+        shapes: of the arguments that are tensors.
+        dtype: of the first.
+        device: of the first.
+        rank: of all matrices, where results say so and it is deficient.
+        case: as `Case.parse` reads it; empty where none stands for the call.
+        count: how many there were.
+        forward: seconds of all of them.
+        backward: seconds of their backwards, by those of some of the calls.
+        backwards: how many of these there were, likewise.
+    """
+
+    function: str
+    at: str
+    shapes: tuple[tuple[Count, ...], ...]
+    dtype: str
+    device: str
+    rank: Count | None = None
+    case: str = ""
+    count: Count
+    forward: Seconds
+    backward: Seconds = 0.0
+    backwards: Count = 0
+
+    @property
+    def seconds(self) -> float:
+        """Forward and backward."""
+        return self.forward + self.backward
+
+    def __str__(self) -> str:
+        sizes = ", ".join("x".join(map(str, shape)) for shape in self.shapes)
+        rank = "" if self.rank is None else f" rank={self.rank}"
+        return f"{self.function} {sizes}{rank} {self.dtype} {self.device}"
+
+
+class Workload(msgspec.Struct, frozen=True, kw_only=True):
+    """What a program has called; `str` is a table.
+
+    Attributes:
+        version: raised when a field changes its meaning or goes away.
+        program: the command line.
+        seconds: that were recorded.
+        machine: a `strategies.measuring.machine.Machine`.
+        calls: those that took longest first.
+    """
+
+    format: str = FORMAT
+    version: int = VERSION
+    program: tuple[str, ...]
+    seconds: Seconds
+    machine: dict[str, Any]
+    calls: tuple[Call, ...]
+
+    def cases(self) -> dict[Case, int]:
+        """The cases to measure, and how often each was called.
+
+        Raises:
+            ValueError: a case is not written as `Case.parse` reads it.
+        """
+        from strategies.measuring.case import Case
+
+        counts: Counter[Case] = Counter()
+        for call in self.calls:
+            if call.case:
+                counts[Case.parse(call.case)] += call.count
+        return dict(counts)
+
+    def save(self, path: str | Path) -> None:
+        """Writes the file, in one step.
+
+        Raises:
+            UnusableFileError: it cannot be written.
+        """
+        files.write_text(Path(path), files.json_text(self))
+
+    def __str__(self) -> str:
+        rows = [_COLUMNS, *map(self._row, self.calls)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = []
+        for row in rows:
+            cells = zip(row, widths, _COLUMNS, strict=True)
+            padded = (
+                cell.ljust(width) if name in _LEFT else cell.rjust(width)
+                for cell, width, name in cells
+            )
+            lines.append("  ".join(padded).rstrip())
+        spent = sum(call.seconds for call in self.calls)
+        lines.append(
+            f"{_time(spent)} of {_time(self.seconds)}, {self._share(spent)}, are of these calls"
+        )
+        return "\n".join(lines)
+
+    def _row(self, call: Call) -> tuple[str, ...]:
+        backward = f"{_time(call.backward)}" if call.backwards else "-"
+        times = _time(call.forward), backward, self._share(call.seconds)
+        return str(call), str(call.count), *times, call.at
+
+    def _share(self, seconds: float) -> str:
+        return f"{seconds / self.seconds:.1%}" if self.seconds else "-"
+
+
+def read(path: str | Path) -> Workload:
+    """The recording in a file.
+
+    Raises:
+        UnusableFileError: it cannot be read, or is no recording of this version, undamaged.
+    """
+    return files.read(Path(path), Workload, FORMAT, VERSION)
+
+
+def _time(seconds: float) -> str:
+    if seconds >= 1:
+        return f"{seconds:.3g} s"
+    return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} µs"
