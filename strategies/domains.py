@@ -1,8 +1,8 @@
 """Which matrices an operation takes, and what it reads of them.
 
-Test inputs are made of matrices of any kind; `Domain.member` brings one into the domain without changing
-its singular values. Derivatives exist along the domain only; `Domain.part` is the projection onto its linear
-span, by which finite differences stay in it.
+Test inputs are made from matrices of any kind: `Domain.member` brings one into the domain and keeps its
+singular values. Derivatives exist along the domain only: `Domain.part`, the projection onto its linear
+span, keeps finite differences in it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The Cholesky factorization, what is computed from its factor, and their gradients, in ball arithmetic.
 
 A = L₁ U without pivoting gives L = L₁ D^(1/2) with D the diagonal of U, and the inverses of L₁ and U are
-enclosed as for LU. Of A and of L only the lower triangle is read.
+enclosed as for LU. Of A and of L only the lower triangle is read, and the real part of its diagonal.
 """
 
 from flint import arb
@@ -63,14 +63,14 @@ def inverse_gradient(factor: Matrix, cotangent: Matrix) -> Matrix:
 
 
 def _mirrored(a: Matrix) -> Matrix:
-    """Return the Hermitian matrix with this lower triangle; imaginary parts of the diagonal are not read."""
+    """Return the Hermitian matrix with this lower triangle, of the diagonal the real part."""
     below = strictly_lower(a)
     return below + adjoint(below) + _diagonal(a, [_real(a[i, i]) for i in range(a.nrows())])
 
 
 def _lower(a: Matrix) -> Matrix:
-    """Keep the diagonal and what is below it."""
-    return strictly_lower(a) + _diagonal(a, [a[i, i] for i in range(a.nrows())])
+    """Keep what is below the diagonal, and of that the real part, which a Cholesky factor has alone."""
+    return strictly_lower(a) + _diagonal(a, [_real(a[i, i]) for i in range(a.nrows())])
 
 
 def _diagonal(like: Matrix, entries: list[arb]) -> Matrix:

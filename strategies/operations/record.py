@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +77,11 @@ class Operation:
         for default in ("stem", "answered_by"):
             if not getattr(self, default):
                 object.__setattr__(self, default, self.name)
+
+    def defined(self, gradients: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """The gradients of A, and of B, of that of A the part along the domain: the rest means nothing."""
+        of_matrix, *rest = gradients
+        return self.domain.part(of_matrix), *rest
 
     @property
     def of_torch(self) -> Callable[..., Any] | None:

@@ -20,6 +20,7 @@ __all__ = ["cholesky", "cholesky_ex", "cholesky_inverse", "cholesky_solve"]
 
 
 def cholesky(A: Tensor, *, upper: bool = False, strategy: StrategyChoice = "auto") -> Tensor:
+    """`strategies.linalg.cholesky` by shapes."""
     if not are_matrices(A, square=True):
         return torch.linalg.cholesky(A, upper=upper)
     return _CHOLESKY_EX(A, upper, True, name_of(strategy))[0]
@@ -32,6 +33,7 @@ def cholesky_ex(
     check_errors: bool = False,
     strategy: StrategyChoice = "auto",
 ) -> CholeskyExResult:
+    """`strategies.linalg.cholesky_ex` by shapes."""
     from strategies.operations.cholesky import CholeskyExResult
 
     if not are_matrices(A, square=True):
@@ -50,10 +52,7 @@ _CHOLESKY_EX = Operator(
     ["A"],
     "bool upper, bool check_errors",
     _cholesky_ex_eagerly,
-    lambda A, upper, check_errors: (
-        A.new_empty(A.shape),
-        A.new_empty(A.shape[:-2], dtype=torch.int32),
-    ),
+    lambda A, *_: (A.new_empty(A.shape), A.new_empty(A.shape[:-2], dtype=torch.int32)),
     outputs=2,
     measured_as="cholesky",
 )
@@ -62,6 +61,7 @@ _CHOLESKY_EX = Operator(
 def cholesky_solve(
     B: Tensor, L: Tensor, upper: bool = False, *, strategy: StrategyChoice = "auto"
 ) -> Tensor:
+    """`strategies.linalg.cholesky_solve` by shapes."""
     if not (are_matrices(L, square=True) and are_of_kind(L, B) and B.ndim > 1):
         return torch.cholesky_solve(B, L, upper=upper)
     return _CHOLESKY_SOLVE(L, B, upper, name_of(strategy))[0]
@@ -79,6 +79,7 @@ _CHOLESKY_SOLVE = Operator(
 def cholesky_inverse(
     L: Tensor, upper: bool = False, *, strategy: StrategyChoice = "auto"
 ) -> Tensor:
+    """`strategies.linalg.cholesky_inverse` by shapes."""
     if not are_matrices(L, square=True):
         return torch.cholesky_inverse(L, upper=upper)
     return _CHOLESKY_INVERSE(L, upper, name_of(strategy))[0]
@@ -89,5 +90,5 @@ _CHOLESKY_INVERSE = Operator(
     ["L"],
     "bool upper",
     lambda L, upper, strategy: (EAGER["cholesky_inverse"](L, upper, strategy=strategy),),
-    lambda L, upper: (L.new_empty(L.shape),),
+    lambda L, _: (L.new_empty(L.shape),),
 )

@@ -93,7 +93,7 @@ def solved(
     results = operation.outputs(operation.function(*leaves, strategy=strategy, **options))
     given = tuple(copied(cotangent) for cotangent in cotangents)
     gradients = torch.autograd.grad(results, leaves, given, materialize_grads=True)
-    return tuple(result.detach() for result in results), gradients
+    return tuple(result.detach() for result in results), operation.defined(gradients)
 
 
 def copied(tensor: Tensor) -> Tensor:

@@ -57,6 +57,15 @@ def own_strategies(operation: Operation) -> list[str]:
     return [name for name in registry.distinct(operation.stem) if name in STRATEGIES]
 
 
+def expect_known_failure(
+    request: pytest.FixtureRequest, operation: Operation, strategy: str
+) -> None:
+    """Marks what PyTorch's own derivatives do wrong in forward mode. (2.13)"""
+    if (operation.name, strategy) == ("cholesky_inverse", "native"):
+        reason = "PyTorch's forward mode of cholesky_inverse is wrong"
+        request.applymarker(pytest.mark.xfail(reason=reason))
+
+
 def pairs(names: Callable[[Operation], list[str]], *, others: bool = False) -> list[object]:
     """Every operation by these strategies; the others, if wanted, marked slow."""
     return [
