@@ -6,7 +6,7 @@ import re
 
 import pytest
 import torch
-from operations import ANY_RANK, OPERATIONS, STRATEGIES, function
+from operations import ANY_RANK, OPERATIONS, STRATEGIES
 
 import strategies
 from strategies import linalg
@@ -17,7 +17,8 @@ DEFICIENT = torch.tensor([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]], dtype=torch.float
 
 
 def _call(operation, strategy, A: torch.Tensor) -> object:
-    return function(operation, strategy)(*(A, torch.ones_like(A))[: operation.arity])
+    inputs = (A, torch.ones_like(A))[: operation.arity]
+    return operation.function(*inputs, strategy=strategy)
 
 
 def _refused_as_by_torch(operation, strategy, *inputs: object) -> None:
