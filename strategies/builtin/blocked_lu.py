@@ -7,9 +7,11 @@ import math
 import torch
 from torch import Tensor
 
+from strategies.builtin import blocked_cholesky
 from strategies.builtin.triangular_solve import TriangularSolve
 from strategies.factors import PackedLU
 from strategies.formulas.lu import permute_rows
+from strategies.kernels.cpu import cholesky
 from strategies.kernels.cpu.elimination import reverse_elimination
 
 __all__ = ["BlockedLU"]
@@ -47,7 +49,8 @@ class BlockedLU(TriangularSolve):
     with the diagonal blocks and calls the BLAS of torch, in torch's threads
     (`strategies.kernels.cpu`). Elsewhere, or where a build of torch does not export its BLAS, it is
     written in operations of torch and multiplies by inverses of the diagonal blocks, which is faster
-    there than solves with many right-hand sides. Other operations are those of `triangular_solve`.
+    there than solves with many right-hand sides. A Cholesky factorization is reversed likewise
+    (`strategies.builtin.blocked_cholesky`). Other operations are those of `triangular_solve`.
 
     Example:
         >>> import torch, strategies
@@ -71,6 +74,18 @@ class BlockedLU(TriangularSolve):
             LU = LU.reshape(-1, m, n) if LU.numel() else LU.new_empty(0, m, n)
         _reverse(LU, gradient.view(LU.shape))
         return permute_rows(gradient, inverse_order)
+
+    def cholesky_backward(self, L: Tensor, cotangent: Tensor) -> Tensor:
+        *batch, n, _ = L.shape
+        if not (cholesky.blocked.supports(L, cotangent) and L.numel()):
+            flat = (each.flatten(0, -3) if each.ndim > 3 else each for each in (L, cotangent))
+            return blocked_cholesky.reverse(*flat, _width(n)).view(L.shape)
+        if L.stride(-2) != 1 or L.stride(-1) < n:
+            L = L.mT.contiguous().mT
+        if batch and math.prod(batch) < torch.get_num_threads():
+            flat = (each.reshape(-1, n, n).unbind() for each in (L, cotangent))
+            return torch.stack([*map(cholesky.blocked, *flat)]).view(L.shape)
+        return cholesky.blocked(L, cotangent)
 
 
 def _call_kernel(LU: Tensor, inverse_order: Tensor, bar: Tensor) -> None:
