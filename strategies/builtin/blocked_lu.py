@@ -1,4 +1,4 @@
-"""The reverse of an LU factorization, block by block, in one buffer."""
+"""The reverse of an LU or Cholesky factorization, block by block, in one buffer."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from torch import Tensor
 
 from strategies.builtin import blocked_cholesky
 from strategies.builtin.triangular_solve import TriangularSolve
-from strategies.factors import PackedLU
+from strategies.factors import PackedLU, Triangular
 from strategies.formulas.lu import permute_rows
+from strategies.interface import Saved
 from strategies.kernels.cpu import cholesky
 from strategies.kernels.cpu.elimination import reverse_elimination
 
@@ -18,6 +19,9 @@ __all__ = ["BlockedLU"]
 
 _LARGE = 1024
 """Number of columns from which wider blocks are faster, as measured."""
+
+_FEW_ROWS = 64
+"""Up to which a triangle is no less work than the square that it is in."""
 
 _STEP = 24
 
@@ -61,7 +65,7 @@ class BlockedLU(TriangularSolve):
     """
 
     name = "blocked_lu"
-    summary = "LU reversed block by block in place; otherwise triangular_solve"
+    summary = "LU and Cholesky reversed block by block; otherwise triangular_solve"
 
     def lu_backward(self, factors: PackedLU, cotangent: Tensor) -> Tensor:
         LU, inverse_order = factors
@@ -86,6 +90,14 @@ class BlockedLU(TriangularSolve):
             flat = (each.reshape(-1, n, n).unbind() for each in (L, cotangent))
             return torch.stack([*map(cholesky.blocked, *flat)]).view(L.shape)
         return cholesky.blocked(L, cotangent)
+
+    def cholesky_inverse_backward(self, saved: Saved, cotangent: Tensor) -> Tensor:
+        n = cotangent.shape[-1]
+        match saved.inverse:
+            case Triangular(L) if L.ndim == 2 and n > _FEW_ROWS:
+                rows = max(_FEW_ROWS, n // 8)
+                return blocked_cholesky.inverse_gradient(L, saved.result, cotangent, rows)
+        return NotImplemented
 
 
 def _call_kernel(LU: Tensor, inverse_order: Tensor, bar: Tensor) -> None:

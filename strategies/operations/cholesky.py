@@ -20,7 +20,12 @@ from strategies.factors import Triangular
 from strategies.formulas import cholesky as formula
 from strategies.interface import Saved, Strategy
 from strategies.operations import traced_cholesky
-from strategies.operations.homogeneous import is_moderate, near_one, times_power_of_two
+from strategies.operations.homogeneous import (
+    are_moderate,
+    is_moderate,
+    near_one,
+    times_power_of_two,
+)
 from strategies.operations.record import Operation
 from strategies.operations.traced import traceable_by
 
@@ -60,8 +65,7 @@ class _Cholesky(Rule):
         self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
     ) -> Gradients:
         (L, info), (cotangent,) = saved.outputs, cotangents
-        # No entry of A is larger than the largest of its diagonal.
-        is_near_one = is_moderate(_diagonal(saved.matrix)) and is_moderate(cotangent)
+        is_near_one = _is_moderate(saved.matrix) and is_moderate(cotangent)
         if not is_near_one:
             (L, cotangent), (of_L, of_cotangent) = near_one((L, cotangent))
         gradient = strategy.own("cholesky_backward", _backward, L, cotangent)
@@ -78,8 +82,10 @@ class _Cholesky(Rule):
         return (_with_nan(formula.jvp(Triangular, L, only(tangents)), info),)
 
 
-def _diagonal(matrix: Tensor) -> Tensor:
-    return matrix.diagonal(dim1=-2, dim2=-1).unsqueeze(-1)
+def _is_moderate(matrix: Tensor) -> bool:
+    """`is_moderate` of positive definite matrices, of which the largest entries are on the diagonal."""
+    diagonal = matrix.diagonal(dim1=-2, dim2=-1)
+    return are_moderate(diagonal.real) or is_moderate(diagonal.unsqueeze(-1))
 
 
 def _with_nan(derivative: Tensor, info: Tensor) -> Tensor:

@@ -21,7 +21,14 @@ from strategies.formulas import powers_of_two
 from strategies.interface import Saved, Strategy
 from strategies.pseudo_inverse import PseudoInverse
 
-__all__ = ["Homogeneous", "is_moderate", "largest_entries", "near_one", "times_power_of_two"]
+__all__ = [
+    "Homogeneous",
+    "are_moderate",
+    "is_moderate",
+    "largest_entries",
+    "near_one",
+    "times_power_of_two",
+]
 
 _MODERATE = {
     torch.float32: 2.0**21,
@@ -137,6 +144,20 @@ def is_moderate(matrices: Tensor) -> bool:
         return False
     sizes = largest_entries(matrices)
     return bool(((sizes == 0) | (sizes > 1 / most)).all())
+
+
+def are_moderate(numbers: Tensor) -> bool:
+    """Whether all of these real numbers are positive and not far from one.
+
+    Example:
+        >>> are_moderate(torch.ones(2)), are_moderate(torch.zeros(2))
+        (True, False)
+    """
+    if numbers.numel() == 0:
+        return True
+    smallest, largest = (number.item() for number in numbers.aminmax())
+    most = _MODERATE[numbers.dtype]
+    return 1 / most < smallest and largest < most
 
 
 def _as_real(matrices: Tensor) -> Tensor:

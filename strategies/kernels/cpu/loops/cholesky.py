@@ -32,7 +32,7 @@ from strategies.kernels.cpu.loops.grouped import gather, scatter
 
 # Columns of a block, and of the blocks that it is made of.
 _WIDE = 96
-_NARROW = 48
+_NARROW = 24
 
 _TILE = 8
 """Rows of a tile that is transposed: those of a line of a cache, in double precision."""
