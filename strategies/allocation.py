@@ -2,30 +2,45 @@
 
 from __future__ import annotations
 
-import numpy as np
+import ctypes
+import functools
+import mmap
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
 __all__ = ["uninitialized"]
 
-_DTYPES = {
-    torch.float32: np.float32,
-    torch.float64: np.float64,
-    torch.complex64: np.complex64,
-    torch.complex128: np.complex128,
-}
+_LARGE = 2**22
+"""Bytes from which on NumPy asks for large pages, too."""
 
 
 def uninitialized(like: Tensor, *shape: int) -> Tensor:
     """A tensor of that shape, by rows, with the dtype and device of another.
 
-    On the CPU it is NumPy that allocates, which asks Linux for large pages. Touching 32 MB for the first
-    time then takes a quarter of the time, which is what writing a gradient of low rank is made of.
+    Linux is asked to back large ones on the CPU by large pages. Touching 32 MB for the first time then
+    takes a quarter of the time, which is most of what writing a gradient of low rank takes.
 
     Example:
         >>> uninitialized(torch.ones(2), 3, 3).shape
         torch.Size([3, 3])
     """
-    if like.is_cpu:
-        return torch.from_numpy(np.empty(shape, _DTYPES[like.dtype]))
-    return torch.empty(shape, dtype=like.dtype, device=like.device)
+    result = torch.empty(shape, dtype=like.dtype, device=like.device)
+    advise = _madvise() if result.is_cpu and result.nbytes >= _LARGE else None
+    if advise is not None:
+        first = -(-result.data_ptr() // mmap.PAGESIZE) * mmap.PAGESIZE
+        # No more than a hint: what comes back does not matter.
+        advise(first, result.data_ptr() + result.nbytes - first, mmap.MADV_HUGEPAGE)
+    return result
+
+
+@functools.cache
+def _madvise() -> Callable[[int, int, int], int] | None:
+    """The function of the C library; None where there are no large pages to ask for."""
+    try:
+        found = ctypes.CDLL(None).madvise
+    except (AttributeError, OSError, TypeError):
+        return None
+    found.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+    return found if hasattr(mmap, "MADV_HUGEPAGE") else None

@@ -82,13 +82,13 @@ class BlockedLU(TriangularSolve):
     def cholesky_backward(self, L: Tensor, cotangent: Tensor) -> Tensor:
         *batch, n, _ = L.shape
         if not (cholesky.blocked.supports(L, cotangent) and L.numel()):
-            flat = (each.flatten(0, -3) if each.ndim > 3 else each for each in (L, cotangent))
-            return blocked_cholesky.reverse(*flat, _width(n)).view(L.shape)
+            of_L, bar = (each.flatten(0, -3) if len(batch) > 1 else each for each in (L, cotangent))
+            return blocked_cholesky.reverse(of_L, bar, _width(n)).view(L.shape)
         if L.stride(-2) != 1 or L.stride(-1) < n:
             L = L.mT.contiguous().mT
         if batch and math.prod(batch) < torch.get_num_threads():
-            flat = (each.reshape(-1, n, n).unbind() for each in (L, cotangent))
-            return torch.stack([*map(cholesky.blocked, *flat)]).view(L.shape)
+            pairs = zip(L.reshape(-1, n, n), cotangent.reshape(-1, n, n), strict=True)
+            return torch.stack([cholesky.blocked(*pair) for pair in pairs]).view(L.shape)
         return cholesky.blocked(L, cotangent)
 
     def cholesky_inverse_backward(self, saved: Saved, cotangent: Tensor) -> Tensor:
