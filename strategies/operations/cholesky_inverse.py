@@ -65,7 +65,7 @@ def cholesky_inverse(
     """A⁻¹ from the Cholesky factor of A.
 
     As `torch.cholesky_inverse`; torch.linalg has no function of that name. Of L only one triangle is
-    read, and the gradient is zero in the other.
+    read, and the gradient is zero in the other; NaN there is not ignored.
 
     Args:
         L: (..., n, n), lower triangular with A = L Lᴴ.

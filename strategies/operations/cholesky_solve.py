@@ -82,7 +82,7 @@ def cholesky_solve(
     """The X with A X = B, from the Cholesky factor of A.
 
     As `torch.cholesky_solve`; torch.linalg has no function of that name. Of L only one triangle is
-    read, and the gradient is zero in the other.
+    read, and the gradient is zero in the other; NaN there is not ignored.
 
     Args:
         B: (..., n, k).
