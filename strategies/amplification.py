@@ -42,6 +42,13 @@ def condition_number(matrix: Tensor, rank: int | None = None) -> Tensor:
     return singular[..., 0] / singular[..., -1]
 
 
+def squared_condition_number(
+    inputs: Sequence[Tensor], _cotangents: Sequence[Tensor], rank: int | None
+) -> Tensor:
+    """Return κ², of what is computed from a Cholesky factor L: that is the condition number of L Lᴴ."""
+    return condition_number(inputs[0], rank).square()
+
+
 def lu_amplification(
     inputs: Sequence[Tensor], _cotangents: Sequence[Tensor], rank: int | None
 ) -> Tensor:

@@ -2,6 +2,11 @@
 # strategies.operations. tests/test_linalg.py holds this file to them.
 from typing import Any
 
+from strategies.operations.cholesky import CholeskyExResult as CholeskyExResult
+from strategies.operations.cholesky import cholesky as cholesky
+from strategies.operations.cholesky import cholesky_ex as cholesky_ex
+from strategies.operations.cholesky_inverse import cholesky_inverse as cholesky_inverse
+from strategies.operations.cholesky_solve import cholesky_solve as cholesky_solve
 from strategies.operations.composed import logdet as logdet
 from strategies.operations.composed import matrix_power as matrix_power
 from strategies.operations.composed import tensorinv as tensorinv

@@ -12,7 +12,7 @@ from strategies.factors.condition import frobenius_norms, smallest_of_LU
 from strategies.formulas.lu import permute_rows
 from strategies.interface import Saved, Tolerance
 from strategies.kernels import cuda
-from strategies.kernels.cpu import backward, forward, tall
+from strategies.kernels.cpu import backward, cholesky, forward, tall
 from strategies.kernels.kernel import first_supporting
 from strategies.pseudo_inverse import PseudoInverse
 from strategies.refusals import refuse_near_deficiency
@@ -56,6 +56,14 @@ class BatchLast(TriangularSolve):
         LU, bar = (_batch_last(t.reshape(-1, m, n)) for t in (factors.LU, cotangent))
         rows = _reverse(LU, bar).permute(2, 0, 1).reshape(cotangent.shape)
         return permute_rows(rows, factors.inverse_order)
+
+    def cholesky_backward(self, L: Tensor, cotangent: Tensor) -> Tensor:
+        gradient = first_supporting((cholesky.small,), L, cotangent)
+        if gradient is not NotImplemented or not _is_worth_unrolling(L):
+            return gradient
+        n = L.shape[-1]
+        columns, bar = (_batch_last(each.reshape(-1, n, n)) for each in (L, cotangent))
+        return _reverse_cholesky(columns, bar).permute(2, 0, 1).reshape(L.shape)
 
     def det_backward(self, factors: PackedLU, scale: Tensor) -> Tensor:
         return first_supporting((backward.det,), *factors, scale)
@@ -176,4 +184,22 @@ def _reverse(LU: Tensor, bar: Tensor) -> Tensor:
             right.addcmul_(S[r], L[r], value=-1)
         below.div_(LU[j, j])
         bar[j, j].sub_((L * below).sum(0))
+    return bar
+
+
+def _reverse_cholesky(L: Tensor, bar: Tensor) -> Tensor:
+    """Overwrite the cotangent of the factor by the Hermitian gradient of A; both (n, n, batch).
+
+    With S the finished gradient right of and below an entry and l the column below it, as in
+    `strategies.builtin.blocked_cholesky` with blocks of one column.
+    """
+    n = len(L)
+    for j in reversed(range(n)):
+        column, below, pivot = L[j + 1 :, j], bar[j + 1 :, j], L[j, j].real
+        below.div_(2)
+        for c in range(n - j - 1):
+            below.addcmul_(bar[j + 1 :, j + 1 + c], column[c], value=-1)
+        below.div_(pivot)
+        bar[j, j + 1 :] = below.conj()
+        bar[j, j] = (bar[j, j].real / 2 - (column.conj() * below).real.sum(0)) / pivot
     return bar

@@ -1,4 +1,4 @@
-"""The reverse of an LU factorization, block by block, in one buffer."""
+"""The reverse of an LU or Cholesky factorization, block by block, in one buffer."""
 
 from __future__ import annotations
 
@@ -7,15 +7,21 @@ import math
 import torch
 from torch import Tensor
 
+from strategies.builtin import blocked_cholesky
 from strategies.builtin.triangular_solve import TriangularSolve
-from strategies.factors import PackedLU
+from strategies.factors import PackedLU, Triangular
 from strategies.formulas.lu import permute_rows
+from strategies.interface import Saved
+from strategies.kernels.cpu import cholesky
 from strategies.kernels.cpu.elimination import reverse_elimination
 
 __all__ = ["BlockedLU"]
 
 _LARGE = 1024
 """Number of columns from which wider blocks are faster, as measured."""
+
+_FEW_ROWS = 64
+"""Up to which a triangle is no less work than the square that it is in."""
 
 _STEP = 24
 
@@ -47,7 +53,8 @@ class BlockedLU(TriangularSolve):
     with the diagonal blocks and calls the BLAS of torch, in torch's threads
     (`strategies.kernels.cpu`). Elsewhere, or where a build of torch does not export its BLAS, it is
     written in operations of torch and multiplies by inverses of the diagonal blocks, which is faster
-    there than solves with many right-hand sides. Other operations are those of `triangular_solve`.
+    there than solves with many right-hand sides. A Cholesky factorization is reversed likewise
+    (`strategies.builtin.blocked_cholesky`). Other operations are those of `triangular_solve`.
 
     Example:
         >>> import torch, strategies
@@ -58,7 +65,7 @@ class BlockedLU(TriangularSolve):
     """
 
     name = "blocked_lu"
-    summary = "LU reversed block by block in place; otherwise triangular_solve"
+    summary = "LU and Cholesky reversed block by block; otherwise triangular_solve"
 
     def lu_backward(self, factors: PackedLU, cotangent: Tensor) -> Tensor:
         LU, inverse_order = factors
@@ -71,6 +78,26 @@ class BlockedLU(TriangularSolve):
             LU = LU.reshape(-1, m, n) if LU.numel() else LU.new_empty(0, m, n)
         _reverse(LU, gradient.view(LU.shape))
         return permute_rows(gradient, inverse_order)
+
+    def cholesky_backward(self, L: Tensor, cotangent: Tensor) -> Tensor:
+        *batch, n, _ = L.shape
+        if not (cholesky.blocked.supports(L, cotangent) and L.numel()):
+            of_L, bar = (each.flatten(0, -3) if len(batch) > 1 else each for each in (L, cotangent))
+            return blocked_cholesky.reverse(of_L, bar, _width(n)).view(L.shape)
+        if L.stride(-2) != 1 or L.stride(-1) < n:
+            L = L.mT.contiguous().mT
+        if batch and math.prod(batch) < torch.get_num_threads():
+            pairs = zip(L.reshape(-1, n, n), cotangent.reshape(-1, n, n), strict=True)
+            return torch.stack([cholesky.blocked(*pair) for pair in pairs]).view(L.shape)
+        return cholesky.blocked(L, cotangent)
+
+    def cholesky_inverse_backward(self, saved: Saved, cotangent: Tensor) -> Tensor:
+        n = cotangent.shape[-1]
+        match saved.inverse:
+            case Triangular(L) if L.ndim == 2 and n > _FEW_ROWS:
+                rows = max(_FEW_ROWS, n // 8)
+                return blocked_cholesky.inverse_gradient(L, saved.result, cotangent, rows)
+        return NotImplemented
 
 
 def _call_kernel(LU: Tensor, inverse_order: Tensor, bar: Tensor) -> None:

@@ -50,7 +50,7 @@ def lu_gradient(
     order = np.arange(m) if order is None else order
     leading, below, right = range(rank), range(rank, m), range(rank, n)
     a11, a12, a21, a22 = blocks(select(matrix, order.tolist(), range(n)), rank)
-    l1_inverse, u1_inverse = _enclosed_inverses(a11)
+    l1_inverse, u1_inverse = enclosed_inverses(a11)
     l1 = strictly_lower(a11 * u1_inverse) + identity(a11, rank)
     u1 = upper(l1_inverse * a11)
     l2, u2 = a21 * u1_inverse, l1_inverse * a12
@@ -66,7 +66,7 @@ def lu_gradient(
     return select(permuted, np.argsort(order).tolist(), range(n))
 
 
-def _enclosed_inverses(a: Matrix) -> tuple[Matrix, Matrix]:
+def enclosed_inverses(a: Matrix) -> tuple[Matrix, Matrix]:
     """Enclose L⁻¹ and U⁻¹ of the unpivoted LU factorization of a."""
     size = a.nrows()
     y, z = _approximate_inverses(a)

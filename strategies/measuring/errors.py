@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from strategies import operations
 from strategies.accuracy import gradient
 from strategies.accuracy.certified import Certified
 from strategies.measuring.case import Case
@@ -37,7 +38,8 @@ def gradient_error(case: Case, computed: Sequence[Tensor]) -> float | None:
     """
     if math.prod(case.shape) * min(case.shape) > _LARGEST_EXACT:
         return None
-    error = _exact_gradient(case).relative_error(_first(case, computed))
+    defined = operations.get(case.operation).defined(_first(case, computed))
+    error = _exact_gradient(case).relative_error(defined)
     if not error < WORST_ERROR:
         return WORST_ERROR
     return max(error, torch.finfo(case.dtype).eps * 2**-10)

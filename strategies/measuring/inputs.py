@@ -34,7 +34,9 @@ def draw(case: Case) -> tuple[Tensor, ...]:
         drawn = [_with_condition(case, dtype, generator)]
     else:
         drawn = [_with_rank(case, case.rank, dtype, generator)]
-    if operations.get(case.operation).arity == 2:
+    record = operations.get(case.operation)
+    drawn = [record.domain.member(drawn[0].to(dtype))]
+    if record.arity == 2:
         if case.right_side is None:
             size = *_lead(case), case.shape[0], case.rhs
             drawn.append(torch.randn(size, dtype=dtype, generator=generator))

@@ -132,7 +132,7 @@ def _computed(case: Case, name: str) -> tuple[Tensors, Tensors]:
     record, inputs = operations.get(case.operation), case.inputs()
     outputs = record.outputs(record.function(*inputs, strategy=name))
     gradients = torch.autograd.grad(outputs, inputs, case.cotangents(outputs))
-    return tuple(output.detach() for output in outputs), gradients
+    return tuple(output.detach() for output in outputs), record.defined(gradients)
 
 
 def _same_bits(one: Tensor, other: Tensor) -> bool:

@@ -67,9 +67,8 @@ def forward_backward_of(case: Case, strategy: Any) -> Backward:
 
 def _function(record: Operation, strategy: Any) -> Callable[..., Any]:
     """By a strategy; of the baseline, what is called without this package, whose choosing takes time."""
-    if strategy == BASELINE and hasattr(torch.linalg, record.name):
-        native: Callable[..., Any] = getattr(torch.linalg, record.name)
-        return native
+    if strategy == BASELINE and record.of_torch:
+        return record.of_torch
     return functools.partial(record.function, strategy=strategy)
 
 

@@ -21,7 +21,14 @@ from strategies.formulas import powers_of_two
 from strategies.interface import Saved, Strategy
 from strategies.pseudo_inverse import PseudoInverse
 
-__all__ = ["Homogeneous", "is_moderate", "largest_entries", "times_power_of_two"]
+__all__ = [
+    "Homogeneous",
+    "are_moderate",
+    "is_moderate",
+    "largest_entries",
+    "near_one",
+    "times_power_of_two",
+]
 
 _MODERATE = {
     torch.float32: 2.0**21,
@@ -73,7 +80,7 @@ class Homogeneous(Rule):
             return self.compute(strategy, *inputs)
         if self.refuses_nan and bool(inputs[0].isnan().any()):
             raise LinAlgError("the input matrix contained non-finite values")
-        near, powers = _near_one(inputs)
+        near, powers = near_one(inputs)
         near = (_finite(near[0]), *near[1:])
         (result, *others), _ = self.beside(-powers[0]).compute(strategy, *near)
         result = times_power_of_two(result, self._degree(powers))
@@ -90,12 +97,12 @@ class Homogeneous(Rule):
             if is_moderate(cotangents[0]):
                 return self.gradients(strategy, saved, cotangents, needed)
         else:
-            near, powers = _near_one(inputs)
+            near, powers = near_one(inputs)
             near = (_finite(near[0]), *near[1:])
             rule = self.beside(-powers[0])
             outputs, inverse = rule.compute(strategy, *near)
             saved = Saved(inverse, near, outputs)
-        near_cotangents, (power,) = _near_one(cotangents)
+        near_cotangents, (power,) = near_one(cotangents)
         found = rule.gradients(strategy, saved, near_cotangents, needed)
         total = power + self._degree(powers)
         undefined = _is_not_finite(inputs[0])
@@ -139,6 +146,20 @@ def is_moderate(matrices: Tensor) -> bool:
     return bool(((sizes == 0) | (sizes > 1 / most)).all())
 
 
+def are_moderate(numbers: Tensor) -> bool:
+    """Whether all of these real numbers are positive and not far from one.
+
+    Example:
+        >>> are_moderate(torch.ones(2)), are_moderate(torch.zeros(2))
+        (True, False)
+    """
+    if numbers.numel() == 0:
+        return True
+    smallest, largest = (number.item() for number in numbers.aminmax())
+    most = _MODERATE[numbers.dtype]
+    return 1 / most < smallest and largest < most
+
+
 def _as_real(matrices: Tensor) -> Tensor:
     """With real and imaginary parts side by side, whose norm torch finds ten times faster."""
     return (
@@ -155,8 +176,13 @@ def largest_entries(matrices: Tensor) -> Tensor:
     return _as_real(matrices).abs().amax((-2, -1))
 
 
-def _near_one(matrices: Sequence[Tensor]) -> tuple[Tensors, list[Tensor]]:
-    """The matrices divided by powers of two near their largest entries, and these, int (...)."""
+def near_one(matrices: Sequence[Tensor]) -> tuple[Tensors, list[Tensor]]:
+    """The matrices divided by powers of two near their largest entries, and these, int (...).
+
+    Example:
+        >>> near_one([torch.tensor([[3.0]])])
+        ((tensor([[0.7500]]),), [tensor(2, dtype=torch.int32)])
+    """
     powers = []
     for each in matrices:
         sizes = largest_entries(each)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor
 
 from strategies.amplification import Amplification
+from strategies.domains import GENERAL, Domain
 from strategies.grids import Cells
 
 if TYPE_CHECKING:
@@ -26,7 +28,8 @@ class Operation:
 
     Attributes:
         name: in `torch.linalg` and in `strategies.linalg`.
-        function: takes what the function of that name in `torch.linalg` takes, and `strategy=`.
+        function: takes A, and B where it takes one, and `strategy=`; with the other arguments of the
+            function of that name in `torch.linalg`.
         exact: the exact gradients of one matrix in ball arithmetic. It imports
             `strategies.exact`, which needs python-flint, when it is called.
         exact_result: what it returns, its differentiable outputs, likewise; None where that depends on
@@ -36,6 +39,9 @@ class Operation:
         output_shapes: their shapes, from those of the inputs; by default that of the last input.
         arity: 1 where it takes A, 2 where it takes A and B.
         square: it takes square matrices only.
+        domain: which of them; what a record says of A holds within.
+        native: PyTorch's own, of the same inputs, where it is not that of this name in `torch.linalg`.
+        takes_vectors: B may be a vector.
         truncates: singular values below a tolerance count as zero, and a strategy may refuse
             matrices of deficient rank.
         needs_full_rank: at deficient rank it has no gradient.
@@ -56,6 +62,9 @@ class Operation:
     output_shapes: Callable[..., list[Shape]] = lambda *inputs: [inputs[-1]]
     arity: int = 1
     square: bool = False
+    domain: Domain = GENERAL
+    native: Callable[..., Any] | None = None
+    takes_vectors: bool = True
     truncates: bool = False
     needs_full_rank: bool = False
     falls_back: bool = False
@@ -68,3 +77,13 @@ class Operation:
         for default in ("stem", "answered_by"):
             if not getattr(self, default):
                 object.__setattr__(self, default, self.name)
+
+    def defined(self, gradients: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """The gradients of A, and of B, of that of A the part along the domain: the rest means nothing."""
+        of_matrix, *rest = gradients
+        return self.domain.part(of_matrix), *rest
+
+    @property
+    def of_torch(self) -> Callable[..., Any] | None:
+        """PyTorch's own function of the same inputs; None where it has none."""
+        return self.native or getattr(torch.linalg, self.name, None)

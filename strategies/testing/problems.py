@@ -93,7 +93,7 @@ def solved(
     results = operation.outputs(operation.function(*leaves, strategy=strategy, **options))
     given = tuple(copied(cotangent) for cotangent in cotangents)
     gradients = torch.autograd.grad(results, leaves, given, materialize_grads=True)
-    return tuple(result.detach() for result in results), gradients
+    return tuple(result.detach() for result in results), operation.defined(gradients)
 
 
 def copied(tensor: Tensor) -> Tensor:
@@ -138,7 +138,7 @@ def _problem(
     operation: str, shape: tuple[int, ...], dtype: torch.dtype, k: int, seed: int, _: str
 ) -> Problem:
     record = operations.get(operation)
-    A = matrices(shape, dtype, 100 * seed)
+    A = record.domain.member(matrices(shape, dtype, 100 * seed))
     B = numbered((*shape[:-1], k), dtype, 100 * seed + 2)
     return of_inputs(record, (A, B)[: record.arity], 100 * seed + 3)
 

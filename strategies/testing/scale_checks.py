@@ -1,8 +1,8 @@
 """Matrices of any magnitude: values and gradients are those of A, times powers of two.
 
-A result f is homogeneous: f(sA) = s^d f(A), with d = −1 for an inverse, 1 for U and 0 for L; log|det|
-moves by log s^n. With the cotangent times s^−d the loss ⟨G, f⟩ does not depend on s, so that Ā
-is that of A divided by s, and B̄ is the same.
+A result f is homogeneous: f(sA) = s^d f(A), with d = −1 for an inverse, 1 for U and 0 for the L beside it,
+1/2 for a Cholesky factor; log|det| moves by log s^n. With the cotangent times s^−d the loss ⟨G, f⟩ does
+not depend on s, so that Ā is that of A divided by s, and B̄ is the same.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class _Law(NamedTuple):
     @classmethod
     def of(cls, once: Tensor, twice: Tensor) -> _Law:
         ratio = (twice / once).abs().nan_to_num(nan=1.0)
-        degree = ratio.log2().round().nan_to_num(neginf=0.0)
+        degree = (2 * ratio.log2()).round().nan_to_num(neginf=0.0) / 2
         is_shifted = ((once * degree.exp2() - twice).abs() > 1e-9 * twice.abs()).any()
         if is_shifted:
             return cls(torch.zeros_like(degree), twice - once)

@@ -102,5 +102,5 @@ def checks() -> Iterator[Check]:
             yield Check(f"{what} of {operation.name}", partial(_check, of, operation))
         if operation.name == operation.answered_by:
             yield Check(f"large {operation.name}", partial(_check_large, operation))
-        if operation.arity > 1:
+        if operation.arity > 1 and operation.takes_vectors:
             yield Check(f"vectors in {operation.name}", partial(_check_vectors, operation))

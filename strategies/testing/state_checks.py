@@ -20,6 +20,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from strategies import operations
+from strategies.domains import GENERAL
 from strategies.interface import Strategy
 from strategies.testing.checks import each, named, numbered, require, skip_native
 from strategies.testing.problems import Problem, Tensors, of_inputs, problem, solved
@@ -129,11 +130,14 @@ def _mistakable(asked: Problem) -> list[tuple[str, Problem]]:
     shuffled = A.flatten(-2).clone()
     middle = shuffled[..., 1:-1].flip(-1)
     shuffled[..., 1:-1] = middle
-    cases = [
-        ("another matrix", (numbered(tuple(A.shape), A.dtype, 51) + 2 * A, *others)),
-        ("two entries of A exchanged", (swapped, *others)),
-        ("the inner entries of A reversed", (shuffled.view(A.shape) + 0, *others)),
-    ]
+    domain = asked.operation.domain
+    another = domain.member(numbered(tuple(A.shape), A.dtype, 51) + 2 * A)
+    cases = [("another matrix", (another, *others))]
+    if domain is GENERAL:
+        cases += [
+            ("two entries of A exchanged", (swapped, *others)),
+            ("the inner entries of A reversed", (shuffled.view(A.shape) + 0, *others)),
+        ]
     if others:
         cases.append(("another B", (A, numbered(tuple(others[0].shape), A.dtype, 52))))
     cases.append(("another cotangent", asked.inputs))
@@ -151,7 +155,7 @@ def _require_reread(strategy: Strategy, asked: Problem) -> None:
             for leaf, value in zip(leaves, now.inputs, strict=True):
                 leaf.copy_(value)
         results = now.operation.outputs(now.operation.function(*leaves, strategy=strategy))
-        gradients = torch.autograd.grad(results, leaves, now.cotangents)
+        gradients = now.operation.defined(torch.autograd.grad(results, leaves, now.cotangents))
         results = tuple(result.detach() for result in results)
         now.require_answers(results, gradients, where="A overwritten in place: ")
 

@@ -1,7 +1,9 @@
 import numpy as np
+import torch
 
 from strategies import operations
 from strategies.accuracy.evaluation import certify, evaluate
+from strategies.domains import GENERAL
 from strategies.exact.problem import Problem, StoredFactors
 
 
@@ -11,15 +13,20 @@ def _random_problem(record: operations.Operation, seed: int) -> Problem:
     n = m if record.square else n
     dtype = (np.float32, np.float64, np.complex64, np.complex128)[seed % 4]
 
+    spread = 20 if record.domain is GENERAL else 2  # what is rounded stays positive definite
+
     def draw(*shape: int) -> np.ndarray:
-        values = rng.standard_normal(shape) * 2.0 ** rng.integers(-20, 20, shape)
+        values = rng.standard_normal(shape) * 2.0 ** rng.integers(-spread, spread, shape)
         if np.issubdtype(dtype, np.complexfloating):
             values = values + 1j * rng.standard_normal(shape)
         return np.asarray(values, dtype=dtype)
 
     shapes = ((m, n), (m, 2))[: record.arity]
+    inputs = [draw(*shape) for shape in shapes]
+    wide = torch.from_numpy(inputs[0].astype(np.result_type(dtype, np.float64)))
+    inputs[0] = record.domain.member(wide).numpy().astype(dtype)
     return (StoredFactors if record.pivoted and seed % 3 == 0 else Problem)(
-        tuple(draw(*shape) for shape in shapes),
+        tuple(inputs),
         tuple(draw(*shape) for shape in record.output_shapes(*shapes)),
         min(m, n),
         rng.permutation(m) if record.pivoted else None,

@@ -141,11 +141,11 @@ def test_the_command_resumes_and_shows_ratios(tmp_path, monkeypatch, capfd):
     with pytest.raises(typer.Exit) as stop:
         command.main(out=out, grid="tiny", budget=1.0)
     assert stop.value.exit_code == 130
-    assert "interrupted: 2 of 31 cells are in" in " ".join(capfd.readouterr().err.split())
+    assert "interrupted: 2 of 46 cells are in" in " ".join(capfd.readouterr().err.split())
     command.main(out=out, grid="tiny", budget=1.0)
     (run,) = store.load(out, "peers")
     assert [cell.case for cell in run.cells] == [case for case in done if case != "stopped"]
-    assert len(run.cells) == 31
+    assert len(run.cells) == 46
     shown = capfd.readouterr().out
     assert "explicit_inverse 3× [3×, 3×]" in shown
     assert "inv 8x8 float64" in shown

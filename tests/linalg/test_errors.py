@@ -6,7 +6,7 @@ import re
 
 import pytest
 import torch
-from operations import ANY_RANK, OPERATIONS, STRATEGIES, function
+from operations import ANY_RANK, OPERATIONS, STRATEGIES
 
 import strategies
 from strategies import linalg
@@ -17,12 +17,13 @@ DEFICIENT = torch.tensor([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]], dtype=torch.float
 
 
 def _call(operation, strategy, A: torch.Tensor) -> object:
-    return function(operation, strategy)(*(A, torch.ones_like(A))[: operation.arity])
+    inputs = (A, torch.ones_like(A))[: operation.arity]
+    return operation.function(*inputs, strategy=strategy)
 
 
 def _refused_as_by_torch(operation, strategy, *inputs: object) -> None:
     with pytest.raises((RuntimeError, TypeError)) as caught:
-        getattr(torch.linalg, operation.name)(*inputs)
+        operation.of_torch(*inputs)
     words = re.match(r"[^,({]*", str(caught.value))[0]
     with pytest.raises(caught.type, match=re.escape(words)):
         operation.function(*inputs, strategy=strategy)
@@ -48,10 +49,17 @@ def test_what_is_no_matrix_gets_the_error_of_torch(strategy, kind):
 
 @each_strategy
 def test_a_square_operation_names_the_shape_that_is_not(strategy):
-    for operation in (each for each in OPERATIONS if each.square):
+    for operation in (each for each in OPERATIONS if each.square and not each.native):
         for batch in ((), (0,)):
             with pytest.raises(RuntimeError, match=r"square.*3 by 2"):
                 _call(operation, strategy, torch.ones(*batch, 3, 2))
+
+
+@each_strategy
+def test_a_factor_that_is_not_square_gets_the_error_of_torch(strategy):
+    for operation in (each for each in OPERATIONS if each.square and each.native):
+        inputs = torch.ones(3, 2), torch.ones(3, 1)
+        _refused_as_by_torch(operation, strategy, *inputs[: operation.arity])
 
 
 @each_strategy

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 import torch
-from operations import DTYPES, function, inputs_of, own_strategies, pairs
+from operations import DTYPES, expect_known_failure, function, inputs_of, own_strategies, pairs
 from torch.utils.checkpoint import checkpoint
 
 from strategies import linalg
@@ -84,7 +84,8 @@ def test_per_sample_gradients_by_vmap_of_grad(operation, strategy, dtype):
 @pytest.mark.mode("torch.func")
 @each_dtype
 @each_operation_and_strategy
-def test_jacobians_in_reverse_and_forward_mode_agree(operation, strategy, dtype):
+def test_jacobians_in_reverse_and_forward_mode_agree(operation, strategy, dtype, request):
+    expect_known_failure(request, operation, strategy)
     call, inputs = _over_reals(*_setup(operation, strategy, dtype))
 
     torch.testing.assert_close(torch.func.jacrev(call)(*inputs), torch.func.jacfwd(call)(*inputs))
@@ -94,6 +95,7 @@ def test_jacobians_in_reverse_and_forward_mode_agree(operation, strategy, dtype)
 @each_dtype
 @each_operation_and_strategy
 def test_hessian_is_that_of_reverse_over_reverse(operation, strategy, dtype, request):
+    expect_known_failure(request, operation, strategy)
     if (operation.name, strategy, dtype) == ("det", "native", torch.complex128):
         reason = "PyTorch has no vmap of the second derivative of a complex det"
         request.applymarker(pytest.mark.xfail(reason=reason))
@@ -108,7 +110,8 @@ def test_hessian_is_that_of_reverse_over_reverse(operation, strategy, dtype, req
 @pytest.mark.mode("torch.func")
 @each_dtype
 @each_operation_and_strategy
-def test_vjp_and_jvp_satisfy_the_adjoint_identity(operation, strategy, dtype):
+def test_vjp_and_jvp_satisfy_the_adjoint_identity(operation, strategy, dtype, request):
+    expect_known_failure(request, operation, strategy)
     call, inputs = _setup(operation, strategy, dtype, (2,))
     directions = tuple(torch.randn_like(value) for value in inputs)
 

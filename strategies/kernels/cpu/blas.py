@@ -29,6 +29,7 @@ __all__ = [
     "form_basis",
     "reflect",
     "solve_adjoint_with",
+    "solve_lower_transposed",
     "solve_unit_lower",
     "solve_unit_lower_from_right",
     "solve_upper",
@@ -39,6 +40,8 @@ __all__ = [
     "subtract_adjoint_times_transpose",
     "subtract_product",
     "subtract_product_with_adjoint",
+    "subtract_transposed_times",
+    "subtract_twice_transposed_times_adjoint",
     "write_adjoint_product",
     "write_adjoint_times_transpose",
     "write_minus_adjoint_times_transpose",
@@ -319,6 +322,15 @@ write_minus_adjoint_times_transpose: Any = _product("CT", -1, adds=False)
 
 subtract_adjoint_times_transpose: Any = _product("CT", -1)
 """C ← C − Aᴴ Bᵀ."""
+
+subtract_transposed_times: Any = _product("TN", -1)
+"""C ← C − Aᵀ B."""
+
+subtract_twice_transposed_times_adjoint: Any = _product("TC", -2)
+"""C ← C − 2 Aᵀ Bᴴ."""
+
+solve_lower_transposed: Any = _solve("LLTN")
+"""B ← L⁻ᵀ B; above the diagonal of L nothing is read."""
 
 solve_upper: Any = _solve("LUNN")
 """B ← U⁻¹ B; below the diagonal of U nothing is read."""

@@ -1,0 +1,139 @@
+"""A = L Lᴴ, and A⁻¹ B and A⁻¹ from the factor L.
+
+**The factor.** With Φ(M) the lower triangle of M, its diagonal halved (Murray 2016, "Differentiation of
+the Cholesky decomposition", arXiv 1602.07527):
+
+    dL = L Φ(L⁻¹ dA L⁻ᴴ)        Ā = (M + Mᴴ) / 2,  M = L⁻ᴴ Φ(Lᴴ L̄) L⁻¹.
+
+A is Hermitian, and so is its gradient, by convention: a tangent is paired with its Hermitian part.
+
+**A⁻¹ B.** X = L⁻ᴴ L⁻¹ B has the gradients of a system with A, B̄ = W = A⁻ᴴ G and Ā = −W Xᴴ, and with
+dA = dL Lᴴ + L dLᴴ
+
+    L̄ = (Ā + Āᴴ) L = −(W (Lᴴ X)ᴴ + X (Lᴴ W)ᴴ),  Lᴴ X = L⁻¹ B,  Lᴴ W = L⁻¹ G,
+
+of which the lower triangle counts: two outer products of rank k, no product of n×n matrices.
+
+**A⁻¹.** dA⁻¹ = −A⁻¹ dA A⁻¹ and A⁻¹ L = L⁻ᴴ give L̄ = −A⁻¹ (Ḡ + Ḡᴴ) L⁻ᴴ, the lower triangle again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from strategies.allocation import uninitialized
+from strategies.domains import hermitian_part
+from strategies.pseudo_inverse import PseudoInverse, Structure
+
+__all__ = [
+    "Factor",
+    "backward",
+    "inverse_backward",
+    "inverse_jvp",
+    "jvp",
+    "lower_of_product",
+    "solve",
+    "solve_backward",
+    "solve_jvp",
+]
+
+Factor = Callable[[Tensor, Structure], PseudoInverse]
+
+_ROWS = 256
+"""Rows of a block of a triangle that is written block by block."""
+
+
+def _half_lower(matrix: Tensor) -> Tensor:
+    """Φ."""
+    return (matrix.tril() + matrix.tril(-1)) / 2
+
+
+def backward(factor: Factor, L: Tensor, cotangent: Tensor) -> Tensor:
+    """The Hermitian gradient of A from that of L.
+
+    Args:
+        factor: makes a `PseudoInverse` of triangular matrices.
+        L: (..., n, n), zero above the diagonal.
+        cotangent: of L, (..., n, n); only its lower triangle is read.
+
+    Returns:
+        (..., n, n).
+    """
+    inverse = factor(L, Structure.LOWER)
+    middle = _half_lower(L.mH @ cotangent.tril())
+    return hermitian_part(inverse.apply_adjoint(inverse.apply_adjoint(middle.mH).mH))
+
+
+def jvp(factor: Factor, L: Tensor, tangent: Tensor) -> Tensor:
+    """The tangent of L from that of A, both (..., n, n)."""
+    inverse = factor(L, Structure.LOWER)
+    return L @ _half_lower(inverse.apply(inverse.apply(hermitian_part(tangent)).mH))
+
+
+def solve(inverse: PseudoInverse, rhs: Tensor) -> Tensor:
+    """(L Lᴴ)⁻¹ B from L⁻¹; (..., n, k)."""
+    return inverse.apply_adjoint(inverse.apply(rhs))
+
+
+def solve_backward(
+    inverse: PseudoInverse, rhs: Tensor, solution: Tensor, cotangent: Tensor
+) -> tuple[tuple[Tensor, Tensor], Tensor]:
+    """The gradients of L and B from that of X = (L Lᴴ)⁻¹ B, all with the columns of B.
+
+    Returns:
+        Two factors, (..., n, 2k), the lower triangle of whose `left @ right.mH` is that of L; that of B.
+    """
+    k = rhs.shape[-1]
+    halfway = inverse.apply(torch.cat([rhs, cotangent], -1))
+    rhs_gradient = inverse.apply_adjoint(halfway[..., k:])
+    return (-torch.cat([rhs_gradient, solution], -1), halfway), rhs_gradient
+
+
+def lower_of_product(left: Tensor, right: Tensor) -> Tensor:
+    """The lower triangle of `left @ right.mH`, (..., n, k) each; not differentiable.
+
+    That of one matrix is written once, by blocks of rows.
+    """
+    n = left.shape[-2]
+    if left.ndim > 2 or n <= _ROWS:
+        return (left @ right.mH).tril_()
+    result = uninitialized(left, n, n)
+    for start in range(0, n, _ROWS):
+        stop = min(start + _ROWS, n)
+        torch.mm(left[start:stop], right[:stop].mH, out=result[start:stop, :stop])
+        result[start:stop, start:stop].tril_()
+        result[start:stop, stop:] = 0
+    return result
+
+
+def solve_jvp(
+    factor: Factor,
+    L: Tensor,
+    solution: Tensor,
+    factor_tangent: Tensor | None,
+    rhs_tangent: Tensor | None,
+) -> Tensor:
+    """The tangent of X = (L Lᴴ)⁻¹ B, L⁻ᴴ (L⁻¹ (dB − dL Lᴴ X) − dLᴴ X); None stands for zero."""
+    inverse = factor(L, Structure.LOWER)
+    if factor_tangent is None:
+        assert rhs_tangent is not None
+        return solve(inverse, rhs_tangent)
+    moved = factor_tangent.tril()
+    rest = -moved @ (L.tril().mH @ solution)
+    if rhs_tangent is not None:
+        rest = rest + rhs_tangent
+    return inverse.apply_adjoint(inverse.apply(rest) - moved.mH @ solution)
+
+
+def inverse_backward(inverse: PseudoInverse, result: Tensor, cotangent: Tensor) -> Tensor:
+    """The gradient of L from that of A⁻¹, both (..., n, n): −(L⁻¹ (Ḡ + Ḡᴴ) A⁻¹)ᴴ."""
+    return -inverse.apply((cotangent + cotangent.mH) @ result).mH.tril()
+
+
+def inverse_jvp(inverse: PseudoInverse, result: Tensor, tangent: Tensor) -> Tensor:
+    """The tangent of A⁻¹ from that of L: −(K + Kᴴ) with Kᴴ = L⁻ᴴ dLᴴ A⁻¹."""
+    adjoint = inverse.apply_adjoint(tangent.tril().mH @ result)
+    return -(adjoint + adjoint.mH)

@@ -1,0 +1,143 @@
+r"""The reverse of a Cholesky factorization A = L Lᴴ, as in `strategies.builtin.blocked_cholesky`.
+
+With T the transpose of the Hermitian gradient, which starts as that of the cotangent, and T₂₂ finished:
+
+    T₁₂ ← L₁₁⁻ᵀ (T₁₂ / 2 − L₂₁ᵀ T₂₂)              T₂₁ ← T₁₂ᴴ
+    T₁₁ ← T₁₁ − 2 L₂₁ᵀ T₁₂ᴴ,                       and T₁₁ as a matrix by itself.
+
+Of the cotangent only the lower triangle is read. Matrices hold their columns one after the other, as BLAS
+has them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from strategies.kernels.cpu.blas import (
+    solve_lower_transposed,
+    subtract_transposed_times,
+    subtract_twice_transposed_times_adjoint,
+)
+from strategies.kernels.cpu.loops.arguments import (
+    Array,
+    Task,
+    compiled,
+    group_size,
+    groups,
+    matrices,
+    reordered,
+    single_matrices,
+)
+from strategies.kernels.cpu.loops.grouped import gather, scatter
+
+# Columns of a block, and of the blocks that it is made of.
+_WIDE = 96
+_NARROW = 24
+
+_TILE = 8
+"""Rows of a tile that is transposed: those of a line of a cache, in double precision."""
+
+
+def small(task: Task) -> None:
+    """The reverse with blocks of one column; the lower triangle is mirrored at the end."""
+    factor, cotangent, result = matrices(task, 0), matrices(task, 1), matrices(task, 2)
+    n = factor.shape[1]
+    lanes = group_size(task)
+    for start in groups(task):
+        L, S = gather(factor, start, lanes), gather(cotangent, start, lanes)
+        for j in range(n - 1, -1, -1):
+            for r in range(j, n):
+                for lane in range(lanes):
+                    S[r, j, lane] *= 0.5
+            for c in range(j + 1, n):
+                for lane in range(lanes):
+                    S[c, j, lane] -= S[c, c, lane] * L[c, j, lane]
+                for r in range(c + 1, n):
+                    for lane in range(lanes):
+                        S[r, j, lane] -= S[r, c, lane] * L[c, j, lane]
+                        S[c, j, lane] -= np.conj(S[r, c, lane]) * L[r, j, lane]
+            for r in range(j + 1, n):
+                for lane in range(lanes):
+                    S[r, j, lane] /= L[j, j, lane]
+                    S[j, j, lane] -= np.conj(L[r, j, lane]) * S[r, j, lane]
+            for lane in range(lanes):
+                S[j, j, lane] = np.real(S[j, j, lane]) / np.real(L[j, j, lane])
+        for c in range(n):
+            for r in range(c):
+                for lane in range(lanes):
+                    S[r, c, lane] = np.conj(S[c, r, lane])
+        scatter(S, result, start)
+
+
+def blocked(task: Task) -> None:
+    """Block by block."""
+    factors, cotangents, results = matrices(task, 0), matrices(task, 1), matrices(task, 2)
+    scratch = np.empty((2, _NARROW, _NARROW), factors.dtype)
+    for matrix in single_matrices(task):
+        L, G, T = factors[matrix], cotangents[matrix], results[matrix].T
+        n = len(L)
+        for start in range((n - 1) // _WIDE * _WIDE, -1, -_WIDE):
+            stop = min(start + _WIDE, n)
+            for r in range(start, n):
+                for c in range(start, min(r + 1, stop)):
+                    T[c, r] = G[r, c]
+            _finish_beside(L, T, start, stop)
+            _reverse_block(L[start:stop, start:stop], T[start:stop, start:stop], scratch)
+
+
+@compiled
+def _reverse_block(L: Array, T: Array, scratch: Array) -> None:
+    n = len(L)
+    for start in range((n - 1) // _NARROW * _NARROW, -1, -_NARROW):
+        stop = min(start + _NARROW, n)
+        _finish_beside(L, T, start, stop)
+        _reverse_small(L[start:stop, start:stop], T[start:stop, start:stop], scratch)
+
+
+@compiled
+def _finish_beside(L: Array, T: Array, start: int, stop: int) -> None:
+    """All of a block's recurrences but the last, which it leaves as one of the block alone."""
+    n = len(L)
+    if stop == n:
+        return
+    below, right = L[stop:, start:stop], T[start:stop, stop:]
+    for c in range(n - stop):
+        for r in range(stop - start):
+            right[r, c] *= 0.5
+    subtract_transposed_times(right, below, T[stop:, stop:])
+    solve_lower_transposed(L[start:stop, start:stop], right)
+    for first in range(stop, n, _TILE):
+        for column in range(start, stop):
+            for row in range(first, min(first + _TILE, n)):
+                T[row, column] = np.conj(T[column, row])
+    subtract_twice_transposed_times_adjoint(T[start:stop, start:stop], below, right)
+
+
+@reordered
+def _reverse_small(L: Array, T: Array, scratch: Array) -> None:
+    """A matrix by itself, a row at a time, in copies of a size the compiler knows."""
+    width = len(L)
+    t, below = scratch[0].T, scratch[1, 0]
+    t[:] = 0
+    for c in range(width):
+        for r in range(c + 1):
+            t[r, c] = T[r, c]
+    for j in range(width - 1, -1, -1):
+        below[:] = 0
+        for r in range(j + 1, width):
+            below[r] = L[r, j]
+        pivot = np.real(L[j, j])
+        diagonal = np.real(t[j, j]) / 2
+        for c in range(j + 1, width):
+            column = t[:, c]
+            product = L.dtype.type(0)
+            for r in range(_NARROW):
+                product += below[r] * column[r]
+            t[j, c] = (t[j, c] / 2 - product) / pivot
+        for c in range(j + 1, width):
+            diagonal -= np.real(np.conj(below[c]) * t[j, c])
+            t[c, j] = np.conj(t[j, c])
+        t[j, j] = diagonal / pivot
+    for c in range(width):
+        for r in range(width):
+            T[r, c] = t[r, c]

@@ -1,0 +1,202 @@
+"""`cholesky` and `cholesky_ex`, of Hermitian positive definite matrices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+from torch import Tensor
+
+from strategies import grids
+from strategies.autograd.choice import StrategyChoice, choose
+from strategies.autograd.nodes import run
+from strategies.autograd.rule import Gradients, Rule, Tensors, only
+from strategies.domains import POSITIVE_DEFINITE
+from strategies.errors import LinAlgError
+from strategies.factors import Triangular
+from strategies.formulas import cholesky as formula
+from strategies.interface import Saved, Strategy
+from strategies.operations import traced_cholesky
+from strategies.operations.homogeneous import (
+    are_moderate,
+    is_moderate,
+    near_one,
+    times_power_of_two,
+)
+from strategies.operations.record import Operation
+from strategies.operations.traced import traceable_by
+
+if TYPE_CHECKING:
+    from strategies.exact.balls import Matrix
+    from strategies.exact.problem import Problem
+
+__all__ = ["CholeskyExResult", "cholesky", "cholesky_ex"]
+
+
+class CholeskyExResult(NamedTuple):
+    """What `cholesky_ex` returns; the fields of `torch.linalg.cholesky_ex`."""
+
+    L: Tensor
+    info: Tensor
+
+
+def _backward(strategy: Strategy, L: Tensor, cotangent: Tensor) -> Tensor:
+    return formula.backward(strategy.factor_triangular, L, cotangent)
+
+
+@dataclass(frozen=True)
+class _Cholesky(Rule):
+    """Outputs: the lower triangular factor, info."""
+
+    name = "cholesky"
+
+    check_errors: bool = True
+
+    def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, None]:
+        L, info = torch.linalg.cholesky_ex(inputs[0])
+        if self.check_errors:  # here and not by the caller, who under `vmap` cannot see values
+            _raise_for_info(info)
+        return (L, info), None
+
+    def backward(
+        self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
+    ) -> Gradients:
+        (L, info), (cotangent,) = saved.outputs, cotangents
+        is_near_one = _is_moderate(saved.matrix) and is_moderate(cotangent)
+        if not is_near_one:
+            (L, cotangent), (of_L, of_cotangent) = near_one((L, cotangent))
+        gradient = strategy.own("cholesky_backward", _backward, L, cotangent)
+        if not is_near_one:
+            gradient = times_power_of_two(gradient, of_cotangent - of_L)
+        return (_with_nan(gradient, info) if bool(info.any()) else gradient,)
+
+    def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
+        L, info = at.outputs
+        return (_with_nan(formula.backward(Triangular, L, cotangents[0]), info),)
+
+    def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
+        L, info = at.outputs
+        return (_with_nan(formula.jvp(Triangular, L, only(tangents)), info),)
+
+
+def _is_moderate(matrix: Tensor) -> bool:
+    """`is_moderate` of positive definite matrices, of which the largest entries are on the diagonal."""
+    diagonal = matrix.diagonal(dim1=-2, dim2=-1)
+    return are_moderate(diagonal.real) or is_moderate(diagonal.unsqueeze(-1))
+
+
+def _with_nan(derivative: Tensor, info: Tensor) -> Tensor:
+    """NaN for the matrices that have no factor: of a `vmap` nobody can look whether there are any."""
+    return derivative.masked_fill((info != 0)[..., None, None], math.nan)
+
+
+@traceable_by(traced_cholesky.cholesky)
+def cholesky(A: Tensor, *, upper: bool = False, strategy: StrategyChoice = "auto") -> Tensor:
+    """The lower triangular L with A = L Lᴴ and a positive diagonal, of each matrix of a batch.
+
+    As `torch.linalg.cholesky`: one triangle of A is read, and the gradient is Hermitian.
+
+    Args:
+        A: (..., n, n), Hermitian positive definite; float32, float64, complex64 or complex128.
+        upper: the upper triangle is read, and the result is U = Lᴴ, with A = Uᴴ U.
+        strategy: a name from `strategies.available()`, a `Strategy`, or "auto".
+
+    Returns:
+        L or U, (..., n, n).
+
+    Raises:
+        torch.linalg.LinAlgError: a matrix is not positive definite.
+        RuntimeError: A is not a batch of square float matrices.
+
+    Example:
+        >>> cholesky(torch.tensor([[4.0]]), strategy="blocked_lu")
+        tensor([[2.]])
+    """
+    (chosen,) = choose(strategy, "cholesky", A, square=True)
+    if chosen.forward_is_differentiable:
+        return torch.linalg.cholesky(A, upper=upper)
+    return _factor(chosen, A, upper, check_errors=True)[0]
+
+
+@traceable_by(traced_cholesky.cholesky_ex)
+def cholesky_ex(
+    A: Tensor,
+    *,
+    upper: bool = False,
+    check_errors: bool = False,
+    strategy: StrategyChoice = "auto",
+) -> CholeskyExResult:
+    """`cholesky` that reports in `info` where a matrix is not positive definite.
+
+    As `torch.linalg.cholesky_ex`. The gradient of a matrix that is not positive definite is NaN.
+
+    Args:
+        A: as in `cholesky`.
+        upper: as in `cholesky`.
+        check_errors: raise as `cholesky` does.
+        strategy: as in `cholesky`.
+
+    Returns:
+        L or U, and info, int32 (...): 0, or the order of the first leading minor that is not positive
+        definite, where L is incomplete.
+
+    Raises:
+        torch.linalg.LinAlgError: a matrix is not positive definite and `check_errors` is set.
+        RuntimeError: A is not a batch of square float matrices.
+
+    Example:
+        >>> cholesky_ex(-torch.eye(2), strategy="triangular_solve").info
+        tensor(1, dtype=torch.int32)
+    """
+    (chosen,) = choose(strategy, "cholesky", A, square=True)
+    if chosen.forward_is_differentiable:
+        return CholeskyExResult(
+            *torch.linalg.cholesky_ex(A, upper=upper, check_errors=check_errors)
+        )
+    return CholeskyExResult(*_factor(chosen, A, upper, check_errors))
+
+
+def _factor(chosen: Strategy, A: Tensor, upper: bool, check_errors: bool) -> Tensors:
+    # The lower triangle of Aᴴ is the upper one of A.
+    L, info = run(_Cholesky(check_errors), chosen, A.mH if upper else A)
+    return (L.mH if upper else L), info
+
+
+def _raise_for_info(info: Tensor) -> None:
+    if bool(info.any()):
+        index = int(info.flatten().nonzero()[0])
+        batch = f"(Batch element {index}): " if info.ndim else ""
+        raise LinAlgError(
+            f"{batch}The factorization could not be completed because the input is not "
+            f"positive-definite (the leading minor of order {int(info.flatten()[index])} is not "
+            "positive-definite)."
+        )
+
+
+def _exact(problem: Problem) -> tuple[Matrix, ...]:
+    from strategies.exact.cholesky import cholesky_gradient
+
+    return (cholesky_gradient(*problem.operands),)
+
+
+def _exact_result(problem: Problem) -> tuple[Matrix, ...]:
+    from strategies.exact.cholesky import cholesky
+
+    return cholesky(problem.operands[0])[:1]
+
+
+RECORDS = (
+    Operation(
+        name="cholesky",
+        function=cholesky,
+        exact=_exact,
+        exact_result=_exact_result,
+        cells=grids.SQUARE,
+        domain=POSITIVE_DEFINITE,
+        square=True,
+        needs_full_rank=True,
+    ),
+)

@@ -1,0 +1,116 @@
+"""`cholesky_inverse`: inverses of positive definite matrices, from their Cholesky factor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from strategies import grids
+from strategies.amplification import squared_condition_number
+from strategies.autograd.choice import StrategyChoice, choose
+from strategies.autograd.nodes import run
+from strategies.autograd.rule import Gradients, Tensors, only
+from strategies.domains import LOWER_TRIANGULAR
+from strategies.factors import Triangular
+from strategies.formulas import cholesky as formula
+from strategies.interface import Saved, Strategy
+from strategies.operations import traced_cholesky
+from strategies.operations.homogeneous import Homogeneous
+from strategies.operations.record import Operation
+from strategies.operations.traced import traceable_by
+from strategies.pseudo_inverse import PseudoInverse, Structure
+
+if TYPE_CHECKING:
+    from strategies.exact.balls import Matrix
+    from strategies.exact.problem import Problem
+
+__all__ = ["cholesky_inverse"]
+
+
+def _backward(_: Strategy, saved: Saved, cotangent: Tensor) -> Tensor:
+    return formula.inverse_backward(saved.inverse, saved.result, cotangent)
+
+
+@dataclass(frozen=True)
+class _CholeskyInverse(Homogeneous):
+    name = "cholesky_inverse"
+    degrees = (-2,)
+
+    def compute(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:
+        inverse = strategy.factor_triangular(inputs[0], Structure.LOWER)
+        return (torch.cholesky_inverse(inputs[0]),), inverse
+
+    def gradients(
+        self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
+    ) -> Gradients:
+        return (strategy.own("cholesky_inverse_backward", _backward, saved, *cotangents),)
+
+    def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
+        inverse = Triangular(at.matrix, Structure.LOWER)
+        return (formula.inverse_backward(inverse, at.result, cotangents[0]),)
+
+    def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
+        inverse = Triangular(at.matrix, Structure.LOWER)
+        return (formula.inverse_jvp(inverse, at.result, only(tangents)),)
+
+
+@traceable_by(traced_cholesky.cholesky_inverse)
+def cholesky_inverse(
+    L: Tensor, upper: bool = False, *, strategy: StrategyChoice = "auto"
+) -> Tensor:
+    """A⁻¹ from the Cholesky factor of A.
+
+    As `torch.cholesky_inverse`; torch.linalg has no function of that name. Of L only one triangle is
+    read, and the gradient is zero in the other; NaN there is not ignored.
+
+    Args:
+        L: (..., n, n), lower triangular with A = L Lᴴ.
+        upper: L is upper triangular and A = Lᴴ L.
+        strategy: a name from `strategies.available()`, a `Strategy`, or "auto".
+
+    Returns:
+        A⁻¹, (..., n, n), Hermitian.
+
+    Raises:
+        RuntimeError: L is not a batch of square float matrices, or has a zero on its diagonal.
+
+    Example:
+        >>> cholesky_inverse(torch.tensor([[2.0]]), strategy="explicit_inverse")
+        tensor([[0.2500]])
+    """
+    (chosen,) = choose(strategy, "cholesky_inverse", L, square=True)
+    if chosen.forward_is_differentiable:
+        return torch.cholesky_inverse(L, upper=upper)
+    return run(_CholeskyInverse(), chosen, L.mH if upper else L)[0]
+
+
+def _exact(problem: Problem) -> tuple[Matrix, ...]:
+    from strategies.exact.cholesky import inverse_gradient
+
+    return (inverse_gradient(*problem.operands),)
+
+
+def _exact_result(problem: Problem) -> tuple[Matrix, ...]:
+    from strategies.exact.cholesky import inverse
+
+    return (inverse(problem.operands[0]),)
+
+
+RECORDS = (
+    Operation(
+        name="cholesky_inverse",
+        function=cholesky_inverse,
+        native=torch.cholesky_inverse,
+        exact=_exact,
+        exact_result=_exact_result,
+        cells=grids.SQUARE,
+        domain=LOWER_TRIANGULAR,
+        square=True,
+        needs_full_rank=True,
+        amplification=squared_condition_number,
+    ),
+)

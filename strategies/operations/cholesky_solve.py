@@ -1,0 +1,143 @@
+"""`cholesky_solve`: positive definite systems, from their Cholesky factor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from strategies import grids
+from strategies.amplification import squared_condition_number
+from strategies.autograd.choice import StrategyChoice, choose
+from strategies.autograd.nodes import run
+from strategies.autograd.rule import Gradients, Tensors
+from strategies.domains import LOWER_TRIANGULAR
+from strategies.factors import Triangular
+from strategies.formulas import cholesky as formula
+from strategies.interface import Saved, Strategy
+from strategies.operations import traced_cholesky
+from strategies.operations.homogeneous import Homogeneous
+from strategies.operations.record import Operation
+from strategies.operations.traced import traceable_by
+from strategies.pseudo_inverse import PseudoInverse, Structure
+
+if TYPE_CHECKING:
+    from strategies.exact.balls import Matrix
+    from strategies.exact.problem import Problem
+
+__all__ = ["cholesky_solve"]
+
+
+def _forward(strategy: Strategy, factor: Tensor, rhs: Tensor) -> tuple[Tensor, PseudoInverse]:
+    inverse = strategy.factor_triangular(factor, Structure.LOWER)
+    return formula.solve(inverse, rhs), inverse
+
+
+def _backward(
+    _: Strategy, saved: Saved, cotangent: Tensor, *, need_matrix: bool = True
+) -> Gradients:
+    if not need_matrix:
+        return None, formula.solve(saved.inverse, cotangent)
+    factors, rhs_gradient = formula.solve_backward(
+        saved.inverse, saved.rhs, saved.result, cotangent
+    )
+    return formula.lower_of_product(*factors), rhs_gradient
+
+
+@dataclass(frozen=True)
+class _CholeskySolve(Homogeneous):
+    name = "cholesky_solve"
+    arity = 2
+    degrees = (-2, 1)
+
+    def compute(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:
+        X, inverse = strategy.own("cholesky_solve_forward", _forward, *inputs)
+        return (X,), inverse
+
+    def gradients(
+        self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
+    ) -> Gradients:
+        return strategy.own(
+            "cholesky_solve_backward", _backward, saved, *cotangents, need_matrix=needed[0]
+        )
+
+    def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
+        inverse = Triangular(at.matrix, Structure.LOWER)
+        (left, right), rhs_gradient = formula.solve_backward(
+            inverse, at.rhs, at.result, cotangents[0]
+        )
+        return (left @ right.mH).tril(), rhs_gradient
+
+    def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
+        return (formula.solve_jvp(Triangular, at.matrix, at.result, *tangents),)
+
+
+@traceable_by(traced_cholesky.cholesky_solve)
+def cholesky_solve(
+    B: Tensor, L: Tensor, upper: bool = False, *, strategy: StrategyChoice = "auto"
+) -> Tensor:
+    """The X with A X = B, from the Cholesky factor of A.
+
+    As `torch.cholesky_solve`; torch.linalg has no function of that name. Of L only one triangle is
+    read, and the gradient is zero in the other; NaN there is not ignored.
+
+    Args:
+        B: (..., n, k).
+        L: (..., n, n), lower triangular with A = L Lᴴ; batches are broadcast.
+        upper: L is upper triangular and A = Lᴴ L.
+        strategy: a name from `strategies.available()`, a `Strategy`, or "auto".
+
+    Returns:
+        X = A⁻¹ B, (..., n, k).
+
+    Raises:
+        RuntimeError: shapes or dtypes do not fit together.
+
+    Example:
+        >>> cholesky_solve(torch.tensor([[8.0]]), torch.tensor([[2.0]]), strategy="triangular_solve")
+        tensor([[2.]])
+    """
+    (chosen,) = choose(strategy, "cholesky_solve", L, B, square=True)
+    if chosen.forward_is_differentiable or not (B.ndim > 1 and B.shape[-2] == L.shape[-1]):
+        return torch.cholesky_solve(B, L, upper=upper)
+    batch = torch.broadcast_shapes(L.shape[:-2], B.shape[:-2])
+    factor, rhs = (each.expand(*batch, *each.shape[-2:]) for each in (L, B))
+    return run(_CholeskySolve(), chosen, factor.mH if upper else factor, rhs)[0]
+
+
+def _matrix_first(L: Tensor, B: Tensor, *, strategy: StrategyChoice = "auto") -> Tensor:
+    """`cholesky_solve` as the record of an operation has it."""
+    return cholesky_solve(B, L, strategy=strategy)
+
+
+def _exact(problem: Problem) -> tuple[Matrix, ...]:
+    from strategies.exact.cholesky import solve_gradient
+
+    return solve_gradient(*problem.operands)
+
+
+def _exact_result(problem: Problem) -> tuple[Matrix, ...]:
+    from strategies.exact.cholesky import solve
+
+    return (solve(*problem.operands[:2]),)
+
+
+RECORDS = (
+    Operation(
+        name="cholesky_solve",
+        function=_matrix_first,
+        native=lambda L, B: torch.cholesky_solve(B, L),
+        exact=_exact,
+        exact_result=_exact_result,
+        cells=grids.SOLVE,
+        domain=LOWER_TRIANGULAR,
+        arity=2,
+        takes_vectors=False,
+        square=True,
+        needs_full_rank=True,
+        amplification=squared_condition_number,
+    ),
+)

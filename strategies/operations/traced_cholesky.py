@@ -1,0 +1,94 @@
+"""What stands for the Cholesky family where tensors have no values: see `strategies.operations.traced`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from strategies.autograd.choice import StrategyChoice, are_matrices, are_of_kind, name_of
+from strategies.autograd.operators import Operator
+from strategies.autograd.rule import Tensors
+from strategies.operations.traced import EAGER
+
+if TYPE_CHECKING:
+    from strategies.interface import Strategy
+    from strategies.operations.cholesky import CholeskyExResult
+
+__all__ = ["cholesky", "cholesky_ex", "cholesky_inverse", "cholesky_solve"]
+
+
+def cholesky(A: Tensor, *, upper: bool = False, strategy: StrategyChoice = "auto") -> Tensor:
+    """`strategies.linalg.cholesky` by shapes."""
+    if not are_matrices(A, square=True):
+        return torch.linalg.cholesky(A, upper=upper)
+    return _CHOLESKY_EX(A, upper, True, name_of(strategy))[0]
+
+
+def cholesky_ex(
+    A: Tensor,
+    *,
+    upper: bool = False,
+    check_errors: bool = False,
+    strategy: StrategyChoice = "auto",
+) -> CholeskyExResult:
+    """`strategies.linalg.cholesky_ex` by shapes."""
+    from strategies.operations.cholesky import CholeskyExResult
+
+    if not are_matrices(A, square=True):
+        return CholeskyExResult(
+            *torch.linalg.cholesky_ex(A, upper=upper, check_errors=check_errors)
+        )
+    return CholeskyExResult(*_CHOLESKY_EX(A, upper, check_errors, name_of(strategy)))
+
+
+def _cholesky_ex_eagerly(A: Tensor, upper: bool, check_errors: bool, strategy: Strategy) -> Tensors:
+    return EAGER["cholesky_ex"](A, upper=upper, check_errors=check_errors, strategy=strategy)
+
+
+_CHOLESKY_EX = Operator(
+    "cholesky_ex",
+    ["A"],
+    "bool upper, bool check_errors",
+    _cholesky_ex_eagerly,
+    lambda A, *_: (A.new_empty(A.shape), A.new_empty(A.shape[:-2], dtype=torch.int32)),
+    outputs=2,
+    measured_as="cholesky",
+)
+
+
+def cholesky_solve(
+    B: Tensor, L: Tensor, upper: bool = False, *, strategy: StrategyChoice = "auto"
+) -> Tensor:
+    """`strategies.linalg.cholesky_solve` by shapes."""
+    if not (are_matrices(L, square=True) and are_of_kind(L, B) and B.ndim > 1):
+        return torch.cholesky_solve(B, L, upper=upper)
+    return _CHOLESKY_SOLVE(L, B, upper, name_of(strategy))[0]
+
+
+_CHOLESKY_SOLVE = Operator(
+    "cholesky_solve",
+    ["L", "B"],
+    "bool upper",
+    lambda L, B, upper, strategy: (EAGER["cholesky_solve"](B, L, upper, strategy=strategy),),
+    lambda L, B, upper: (B.new_empty(torch.cholesky_solve(B, L, upper=upper).shape),),
+)
+
+
+def cholesky_inverse(
+    L: Tensor, upper: bool = False, *, strategy: StrategyChoice = "auto"
+) -> Tensor:
+    """`strategies.linalg.cholesky_inverse` by shapes."""
+    if not are_matrices(L, square=True):
+        return torch.cholesky_inverse(L, upper=upper)
+    return _CHOLESKY_INVERSE(L, upper, name_of(strategy))[0]
+
+
+_CHOLESKY_INVERSE = Operator(
+    "cholesky_inverse",
+    ["L"],
+    "bool upper",
+    lambda L, upper, strategy: (EAGER["cholesky_inverse"](L, upper, strategy=strategy),),
+    lambda L, _: (L.new_empty(L.shape),),
+)

@@ -1,0 +1,64 @@
+"""The reverse of a Cholesky factorization by blocks, against the formula."""
+
+import pytest
+import torch
+
+import strategies
+from strategies.builtin import batch_last, blocked_cholesky
+from strategies.domains import LOWER_TRIANGULAR
+from strategies.factors import Triangular
+from strategies.formulas import cholesky as formula
+from strategies.pseudo_inverse import Structure
+
+DTYPES = [torch.float64, torch.float32, torch.complex128, torch.complex64]
+SHAPES = [(1, 1), (2, 2), (23, 23), (25, 25), (97, 97), (3, 40, 40), (1, 30, 30), (2, 3, 5, 5)]
+
+each_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=str)
+
+
+def drawn(shape, dtype):
+    L = LOWER_TRIANGULAR.member(torch.randn(shape, dtype=dtype) + 4 * torch.eye(shape[-1]))
+    G = torch.randn(shape, dtype=dtype)
+    return L, G, formula.backward(Triangular, L, G)
+
+
+def require_close(found, expected):
+    error = torch.linalg.vector_norm(found - expected) / torch.linalg.vector_norm(expected)
+    assert error < 1000 * torch.finfo(expected.dtype).eps
+
+
+@each_dtype
+@pytest.mark.parametrize("name", ["blocked_lu", "batch_last"])
+def test_the_kernels_agree_with_the_formula(name, dtype):
+    for shape in SHAPES:
+        L, G, expected = drawn(shape, dtype)
+        for layout in (lambda t: t, lambda t: t.mT.contiguous().mT):
+            found = strategies.get(name).cholesky_backward(layout(L), layout(G))
+            if found is not NotImplemented:
+                require_close(found, expected)
+
+
+@each_dtype
+def test_so_do_the_operations_of_torch_where_there_is_no_kernel(dtype):
+    for shape in SHAPES:
+        if len(shape) < 4:
+            L, G, expected = drawn(shape, dtype)
+            for width in (16, 100):
+                require_close(blocked_cholesky.reverse(L, G, width), expected)
+
+
+@each_dtype
+def test_and_those_with_the_batch_innermost(dtype):
+    L, G, expected = drawn((7, 5, 5), dtype)
+    last = (batch_last._batch_last(each) for each in (L, G))
+    require_close(batch_last._reverse_cholesky(*last).permute(2, 0, 1), expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES[::2], ids=str)
+def test_only_the_triangle_of_the_gradient_of_an_inverse_is_computed(dtype):
+    L, G, _ = drawn((70, 70), dtype)
+    inverse = torch.cholesky_inverse(L)
+    found = blocked_cholesky.inverse_gradient(L, inverse, G, 16)
+    lower = Triangular(L, Structure.LOWER)
+    require_close(found, formula.inverse_backward(lower, inverse, G))
+    assert not found.triu(1).any()

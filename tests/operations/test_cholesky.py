@@ -1,0 +1,170 @@
+"""`cholesky`, `cholesky_ex`, `cholesky_solve` and `cholesky_inverse`: what only they promise."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import strategies
+from strategies import linalg
+from strategies.domains import LOWER_TRIANGULAR, POSITIVE_DEFINITE
+from strategies.testing.watched import tensors_in
+
+DTYPES = [torch.float64, torch.complex128]
+
+each_strategy = pytest.mark.parametrize("strategy", strategies.available())
+each_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=str)
+
+
+def _drawn(*shape: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(shape, dtype=dtype, generator=generator)
+
+
+def _positive_definite(*shape: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
+    return POSITIVE_DEFINITE.member(_drawn(*shape, dtype=dtype))
+
+
+def _factor(*shape: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
+    return LOWER_TRIANGULAR.member(_drawn(*shape, dtype=dtype))
+
+
+def _error(function, *arguments, **options) -> str:
+    with pytest.raises(torch.linalg.LinAlgError) as caught:
+        function(*arguments, **options)
+    return str(caught.value)
+
+
+@each_strategy
+def test_what_is_not_positive_definite_is_refused_in_the_words_of_torch(strategy):
+    A = torch.eye(3).repeat(2, 2, 1, 1)
+    A[1, 0, 2, 2] = -1
+    for matrix in (A, A[1, 0], torch.zeros(3, 3), torch.full((2, 2), torch.nan)):
+        due = _error(torch.linalg.cholesky, matrix)
+        assert _error(linalg.cholesky, matrix, strategy=strategy) == due
+    due = _error(torch.linalg.cholesky_ex, A, check_errors=True)
+    # PyTorch names its function there, too.
+    found = _error(linalg.cholesky_ex, A, check_errors=True, strategy=strategy)
+    assert re.sub(r"\w+(_ex)?:", "", found) == re.sub(r"\w+(_ex)?:", "", due)
+
+
+@pytest.mark.parametrize("strategy", ["triangular_solve", "blocked_lu", "batch_last"])
+def test_the_ex_form_reports_and_has_no_gradient_where_there_is_no_factor(strategy):
+    A = torch.stack([torch.eye(3), torch.diag(torch.tensor([1.0, -1.0, 1.0]))]).requires_grad_()
+
+    L, info = linalg.cholesky_ex(A, strategy=strategy)
+    (gradient,) = torch.autograd.grad(L.sum(), A)
+
+    assert info.tolist() == [0, 2]
+    assert info.dtype == torch.int32
+    assert gradient[0].isfinite().all()
+    assert gradient[1].isnan().all()
+
+
+@each_dtype
+@each_strategy
+def test_upper_factors_are_those_of_torch(strategy, dtype):
+    A, B = _positive_definite(2, 4, 4, dtype=dtype), _drawn(2, 4, 3, dtype=dtype)
+    U = torch.linalg.cholesky(A, upper=True)
+    A, U, B = (each.requires_grad_() for each in (A, U, B))
+    pairs = (
+        (linalg.cholesky, torch.linalg.cholesky, (A,), {"upper": True}),
+        (linalg.cholesky_solve, torch.cholesky_solve, (B, U), {"upper": True}),
+        (linalg.cholesky_inverse, torch.cholesky_inverse, (U,), {"upper": True}),
+    )
+    for ours, theirs, inputs, options in pairs:
+        found, due = ours(*inputs, **options, strategy=strategy), theirs(*inputs, **options)
+        torch.testing.assert_close(found, due)
+        G = _drawn(*due.shape, dtype=dtype)
+        gradients = [torch.autograd.grad(each, inputs, G)[-1] for each in (found, due)]
+        part = POSITIVE_DEFINITE.part if inputs[-1] is A else torch.triu
+        a, b = map(part, gradients)
+        if dtype.is_complex:  # the diagonal of a factor is real
+            a, b = (each - 1j * torch.diag_embed(each.diagonal(0, -2, -1).imag) for each in (a, b))
+        torch.testing.assert_close(a, b)
+
+
+@each_dtype
+@pytest.mark.parametrize("strategy", [name for name in strategies.available() if name != "native"])
+def test_the_gradient_of_a_matrix_is_hermitian_and_that_of_a_factor_triangular(strategy, dtype):
+    A, L = (each.requires_grad_() for each in (f(2, 5, 5, dtype=dtype) for f in _SETS))
+    B, G = _drawn(2, 5, 2, dtype=dtype), _drawn(2, 5, 5, dtype=dtype)
+
+    (of_A,) = torch.autograd.grad(linalg.cholesky(A, strategy=strategy), A, G)
+    (of_solve,) = torch.autograd.grad(linalg.cholesky_solve(B, L, strategy=strategy), L, B)
+    (of_inverse,) = torch.autograd.grad(linalg.cholesky_inverse(L, strategy=strategy), L, G)
+
+    assert torch.equal(of_A, of_A.mH)
+    assert not of_solve.triu(1).any()
+    assert not of_inverse.triu(1).any()
+
+
+_SETS = (_positive_definite, _factor)
+
+
+@each_strategy
+def test_of_a_factor_the_other_triangle_is_not_read(strategy):
+    L, B = _factor(5, 5), _drawn(5, 2)
+    filled = L + _drawn(5, 5).triu(1)
+    for call in (
+        lambda L: linalg.cholesky_solve(B, L, strategy=strategy),
+        lambda L: linalg.cholesky_inverse(L, strategy=strategy),
+    ):
+        torch.testing.assert_close(call(filled), call(L))
+
+
+@pytest.mark.parametrize(
+    ("of_L", "of_B"),
+    [((), (4,)), ((4,), ()), ((4, 1), (5,)), ((0,), ()), ((2,), (2,)), ((1,), (3,))],
+)
+def test_cholesky_solve_broadcasts_as_torch_does(of_L, of_B):
+    L, B = _factor(*of_L, 3, 3).requires_grad_(), _drawn(*of_B, 3, 2).requires_grad_()
+    found = linalg.cholesky_solve(B, L, strategy="triangular_solve")
+    expected = torch.cholesky_solve(B, L)
+
+    torch.testing.assert_close(found, expected)
+    (L_bar, B_bar), (L_due, B_due) = (
+        torch.autograd.grad(each.sum(), (L, B)) for each in (found, expected)
+    )
+    torch.testing.assert_close(L_bar, L_due.tril())
+    torch.testing.assert_close(B_bar, B_due)
+
+
+class _Sizes(TorchDispatchMode):
+    """Counts the tensors as large as a matrix that operations of torch make."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size, self.found = size, set()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        for tensor in tensors_in(result):
+            if tensor.untyped_storage().nbytes() >= self.size:
+                self.found.add(tensor.untyped_storage().data_ptr())
+        return result
+
+
+def test_the_backward_of_a_solution_makes_no_matrix_but_the_gradient():
+    L, B = _factor(600, 600).mT.contiguous().mT.requires_grad_(), _drawn(600, 1)
+    X = linalg.cholesky_solve(B, L, strategy="triangular_solve")
+
+    with _Sizes(L.untyped_storage().nbytes()) as sizes:
+        (gradient,) = torch.autograd.grad(X.sum(), L)
+
+    assert sizes.found <= {L.data_ptr(), gradient.data_ptr()}
+
+
+def test_log_determinant_and_solution_share_one_factorization():
+    A, B = _positive_definite(5, 5).requires_grad_(), _drawn(5, 2)
+
+    L = linalg.cholesky(A)
+    of_parts = 2 * L.diagonal().log().sum() + (B * linalg.cholesky_solve(B, L)).sum()
+    (gradient,) = torch.autograd.grad(of_parts, A)
+
+    expected = torch.logdet(A) + (B * torch.linalg.solve(A, B)).sum()
+    torch.testing.assert_close(of_parts, expected)
+    torch.testing.assert_close(gradient, torch.autograd.grad(expected, A)[0])
