@@ -19,6 +19,10 @@ from strategies.operations.lu import lu as lu
 from strategies.operations.lu import lu_factor as lu_factor
 from strategies.operations.lu import lu_factor_ex as lu_factor_ex
 from strategies.operations.pinv import pinv as pinv
+from strategies.operations.reporting import InvExResult as InvExResult
+from strategies.operations.reporting import SolveExResult as SolveExResult
+from strategies.operations.reporting import inv_ex as inv_ex
+from strategies.operations.reporting import solve_ex as solve_ex
 from strategies.operations.solve import solve as solve
 
 def __getattr__(name: str) -> Any: ...  # torch.linalg's

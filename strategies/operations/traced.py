@@ -7,6 +7,7 @@ the other does by values. Calls that are not for a strategy are left to PyTorch,
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -27,13 +28,13 @@ if TYPE_CHECKING:
     from strategies.operations.lstsq import LstsqResult
     from strategies.operations.lu import LUFactorExResult, LUFactorResult, LUResult
 
-__all__ = ["traceable"]
+__all__ = ["EAGER", "traceable", "traceable_by"]
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 
-_EAGER: dict[str, Callable[..., Any]] = {}
+EAGER: dict[str, Callable[..., Any]] = {}
 """What the operators compute by: the functions by name, before they are decorated."""
 
 _SYMBOLIC = FakeTensor, FunctionalTensor
@@ -47,18 +48,34 @@ def traceable(function: Callable[Parameters, Result]) -> Callable[Parameters, Re
         >>> linalg.pinv(torch.empty(5, 3, device="meta")).shape
         torch.Size([3, 5])
     """
-    name = function.__name__
-    traced: Callable[Parameters, Result] = globals()[f"_{name}"]
-    _EAGER[name] = function
+    return traceable_by(globals()[f"_{function.__name__}"])(function)
 
-    @functools.wraps(function)
-    def by_values_or_shapes(*arguments: Parameters.args, **options: Parameters.kwargs) -> Result:
-        A = arguments[0] if arguments else options.get("A")
-        if is_compiling() or type(A) in _SYMBOLIC or (isinstance(A, Tensor) and A.is_meta):
-            return traced(*arguments, **options)
-        return function(*arguments, **options)
 
-    return by_values_or_shapes
+def traceable_by(
+    traced: Callable[Parameters, Result],
+) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
+    """A decorator: the function, and where its matrix has no values, what stands for it.
+
+    Args:
+        traced: takes what the function takes.
+    """
+
+    def decorated(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+        EAGER[function.__name__] = function
+        operand = next(iter(inspect.signature(function).parameters))
+
+        @functools.wraps(function)
+        def by_values_or_shapes(
+            *arguments: Parameters.args, **options: Parameters.kwargs
+        ) -> Result:
+            A = arguments[0] if arguments else options.get(operand)
+            if is_compiling() or type(A) in _SYMBOLIC or (isinstance(A, Tensor) and A.is_meta):
+                return traced(*arguments, **options)
+            return function(*arguments, **options)
+
+        return by_values_or_shapes
+
+    return decorated
 
 
 # inv
@@ -74,7 +91,7 @@ _INV = Operator(
     "inv",
     ["A"],
     "",
-    lambda A, strategy: (_EAGER["inv"](A, strategy=strategy),),
+    lambda A, strategy: (EAGER["inv"](A, strategy=strategy),),
     lambda A: (A.new_empty(A.shape),),
     any_rank=True,
 )
@@ -93,7 +110,7 @@ _SOLVE = Operator(
     "solve",
     ["A", "B"],
     "bool left",
-    lambda A, B, left, strategy: (_EAGER["solve"](A, B, left=left, strategy=strategy),),
+    lambda A, B, left, strategy: (EAGER["solve"](A, B, left=left, strategy=strategy),),
     lambda A, B, left: (B.new_empty(torch.linalg.solve(A, B, left=left).shape),),
     any_rank=True,
 )
@@ -120,14 +137,14 @@ _DET = Operator(
     "det",
     ["A"],
     "",
-    lambda A, strategy: (_EAGER["det"](A, strategy=strategy),),
+    lambda A, strategy: (EAGER["det"](A, strategy=strategy),),
     lambda A: (A.new_empty(A.shape[:-2]),),
 )
 _SLOGDET = Operator(
     "slogdet",
     ["A"],
     "",
-    lambda A, strategy: _EAGER["slogdet"](A, strategy=strategy),
+    lambda A, strategy: EAGER["slogdet"](A, strategy=strategy),
     lambda A: (
         A.new_empty(A.shape[:-2]),
         A.new_empty(A.shape[:-2], dtype=A.dtype.to_real()),
@@ -179,7 +196,7 @@ def _lu(A: Tensor, *, pivot: bool = True, strategy: StrategyChoice = "auto") -> 
 def _lu_factor_ex_eagerly(
     A: Tensor, pivot: bool, check_errors: bool, strategy: Strategy
 ) -> Tensors:
-    return _EAGER["lu_factor_ex"](A, pivot=pivot, check_errors=check_errors, strategy=strategy)
+    return EAGER["lu_factor_ex"](A, pivot=pivot, check_errors=check_errors, strategy=strategy)
 
 
 def _fake_lu_factor_ex(A: Tensor, _pivot: bool, _check_errors: bool) -> Tensors:
@@ -229,7 +246,7 @@ def _pinv_eagerly(
     hermitian: bool,
     strategy: Strategy,
 ) -> Tensors:
-    pinv: Tensor = _EAGER["pinv"](
+    pinv: Tensor = EAGER["pinv"](
         A,
         atol=atol if atols is None else atols,
         rtol=rtol if rtols is None else rtols,
@@ -287,7 +304,7 @@ def _lstsq(
 def _lstsq_eagerly(
     A: Tensor, B: Tensor, rcond: float | None, driver: str | None, strategy: Strategy
 ) -> Tensors:
-    X, _, rank, _ = _EAGER["lstsq"](A, B, rcond, driver=driver, strategy=strategy)
+    X, _, rank, _ = EAGER["lstsq"](A, B, rcond, driver=driver, strategy=strategy)
     if rank.shape != A.shape[:-2]:  # a driver of PyTorch's for matrices of full rank
         rank = rank.new_full(A.shape[:-2], min(A.shape[-2:]))
     return X, rank
