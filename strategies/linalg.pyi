@@ -18,11 +18,13 @@ from strategies.operations.lu import LUResult as LUResult
 from strategies.operations.lu import lu as lu
 from strategies.operations.lu import lu_factor as lu_factor
 from strategies.operations.lu import lu_factor_ex as lu_factor_ex
+from strategies.operations.lu_solve import lu_solve as lu_solve
 from strategies.operations.pinv import pinv as pinv
 from strategies.operations.reporting import InvExResult as InvExResult
 from strategies.operations.reporting import SolveExResult as SolveExResult
 from strategies.operations.reporting import inv_ex as inv_ex
 from strategies.operations.reporting import solve_ex as solve_ex
 from strategies.operations.solve import solve as solve
+from strategies.operations.solve_triangular import solve_triangular as solve_triangular
 
 def __getattr__(name: str) -> Any: ...  # torch.linalg's

@@ -19,6 +19,7 @@ __all__ = [
     "are_matrices",
     "are_of_kind",
     "choose",
+    "choose_by_size",
     "first_that_can",
     "name_of",
     "question",
@@ -62,6 +63,21 @@ def choose(
     if choice != "auto":
         return (registry.get(choice),)
     return policy.candidates(*question(operation, A, *rhs), any_rank=any_rank)
+
+
+_SMALL = 2**14
+"""Entries of all matrices together, from which arithmetic takes longer than calls from Python."""
+
+
+def choose_by_size(choice: StrategyChoice, operation: str, A: Tensor, *rhs: Tensor) -> Strategy:
+    """The strategy for an operation that needs no rank and may have no measured cells.
+
+    Where none answer, "auto" is PyTorch's own operation for small matrices, and for others what
+    `strategies.policy` falls back to.
+    """
+    if choice == "auto" and A.numel() < _SMALL and not policy.answers(operation):
+        choice = policy.BASELINE
+    return choose(choice, operation, A, *rhs)[0]
 
 
 def are_matrices(A: object, square: bool = False) -> bool:
