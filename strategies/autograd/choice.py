@@ -65,17 +65,15 @@ def choose(
     return policy.candidates(*question(operation, A, *rhs), any_rank=any_rank)
 
 
-_SMALL = 2**14
-"""Entries of all matrices together, from which arithmetic takes longer than calls from Python."""
-
-
-def choose_by_size(choice: StrategyChoice, operation: str, A: Tensor, *rhs: Tensor) -> Strategy:
+def choose_by_size(
+    choice: StrategyChoice, operation: str, is_small: bool, A: Tensor, *rhs: Tensor
+) -> Strategy:
     """The strategy for an operation that needs no rank and may have no measured cells.
 
-    Where none answer, "auto" is PyTorch's own operation for small matrices, and for others what
-    `strategies.policy` falls back to.
+    Where none answer, "auto" is PyTorch's own operation for inputs so small that arithmetic takes less
+    time than calls from Python, and for others what `strategies.policy` falls back to.
     """
-    if choice == "auto" and A.numel() < _SMALL and not policy.answers(operation):
+    if choice == "auto" and is_small and not policy.answers(operation):
         choice = policy.BASELINE
     return choose(choice, operation, A, *rhs)[0]
 

@@ -23,6 +23,9 @@ __all__ = ["lu_solve"]
 
 RECORDS = ()
 
+_LARGE = 2**14
+"""Entries of all matrices together, from which O(n²k) operations are faster than few calls, as measured."""
+
 
 @dataclass(frozen=True)
 class _LUSolve(Rule):
@@ -115,7 +118,7 @@ def lu_solve(
     """
     if not _fit(LU, pivots, B, left):
         return torch.linalg.lu_solve(LU, pivots, B, left=left, adjoint=adjoint)
-    chosen = choose_by_size(strategy, "lu_solve", LU, B)
+    chosen = choose_by_size(strategy, "lu_solve", LU.numel() < _LARGE, LU, B)
     if chosen.forward_is_differentiable:
         return torch.linalg.lu_solve(LU, pivots, B, left=left, adjoint=adjoint)
     if not left:  # X A = B where Aᴴ Xᴴ = Bᴴ

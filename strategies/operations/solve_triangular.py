@@ -23,6 +23,9 @@ __all__ = ["solve_triangular"]
 
 RECORDS = ()
 
+_LARGE = 512
+"""Rows from which to write one triangle is faster than to write all and cut off, as measured."""
+
 
 @dataclass(frozen=True)
 class _SolveTriangular(Rule):
@@ -128,7 +131,7 @@ def solve_triangular(
         tensor([[2.]])
     """
     if fit(A, B, left):
-        chosen = choose_by_size(strategy, "solve_triangular", A, B)
+        chosen = choose_by_size(strategy, "solve_triangular", A.shape[-1] < _LARGE, A, B)
         if not chosen.forward_is_differentiable:
             if not left:
                 A, B, upper = A.mT, B.mT, not upper
