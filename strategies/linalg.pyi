@@ -20,6 +20,8 @@ from strategies.operations.lu import lu_factor as lu_factor
 from strategies.operations.lu import lu_factor_ex as lu_factor_ex
 from strategies.operations.lu_solve import lu_solve as lu_solve
 from strategies.operations.pinv import pinv as pinv
+from strategies.operations.qr import QRResult as QRResult
+from strategies.operations.qr import qr as qr
 from strategies.operations.reporting import InvExResult as InvExResult
 from strategies.operations.reporting import SolveExResult as SolveExResult
 from strategies.operations.reporting import inv_ex as inv_ex

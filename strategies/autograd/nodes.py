@@ -27,7 +27,7 @@ from strategies.errors import LinAlgError
 from strategies.interface import Saved, Strategy
 from strategies.pseudo_inverse import PseudoInverse
 
-__all__ = ["run"]
+__all__ = ["is_differentiated", "run"]
 
 
 def run(rule: Rule, strategy: Strategy, *inputs: Tensor) -> Tensors:
@@ -46,6 +46,13 @@ def run(rule: Rule, strategy: Strategy, *inputs: Tensor) -> Tensors:
     else:
         outputs = call.forward(inputs)
     return outputs[: call.number_of_outputs]
+
+
+def is_differentiated(*inputs: Tensor) -> bool:
+    """Whether derivatives of what is computed from these tensors may be asked for."""
+    return _is_transformed() or (
+        torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs)
+    )
 
 
 @dataclasses.dataclass
