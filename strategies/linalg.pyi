@@ -9,6 +9,8 @@ from strategies.operations.composed import tensorsolve as tensorsolve
 from strategies.operations.det import SlogdetResult as SlogdetResult
 from strategies.operations.det import det as det
 from strategies.operations.det import slogdet as slogdet
+from strategies.operations.eig import EigResult as EigResult
+from strategies.operations.eig import eig as eig
 from strategies.operations.inv import inv as inv
 from strategies.operations.lstsq import LstsqResult as LstsqResult
 from strategies.operations.lstsq import lstsq as lstsq
