@@ -16,35 +16,33 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["jvp", "phase_derivatives", "right_factor"]
+__all__ = ["column_products", "jvp", "right_factor"]
 
 
-def phase_derivatives(V: Tensor, V_bar: Tensor) -> Tensor:
-    """The derivative of the loss by the phase of each eigenvector, (..., n)."""
-    return _products(V, V_bar).imag
+def column_products(V: Tensor, other: Tensor) -> Tensor:
+    """Diag(Vᴴ other), (..., n): of V̄ its imaginary part is the derivative by the phases."""
+    return (V.conj() * other).sum(-2)
 
 
-def right_factor(values: Tensor, V: Tensor, values_bar: Tensor, V_bar: Tensor) -> Tensor:
-    """Vᴴ Ā, (..., n, n), of which V⁻ᴴ makes the gradient."""
-    within = V_bar - V * _products(V, V_bar).real.unsqueeze(-2)
-    middle = (V.mH @ within) * _reciprocal_gaps(values).conj()
-    return (middle + torch.diag_embed(values_bar)) @ V.mH
+def right_factor(
+    values: Tensor, V: Tensor, values_bar: Tensor, V_bar: Tensor, products: Tensor
+) -> Tensor:
+    """Vᴴ Ā, (..., n, n), of which V⁻ᴴ makes the gradient; `products` are the column products of V̄."""
+    within = V_bar - V * products.real.unsqueeze(-2)
+    quotient = (V.mH @ within) / _gaps(values).conj()
+    change = values_bar - quotient.diagonal(dim1=-2, dim2=-1)
+    return (quotient + torch.diag_embed(change)) @ V.mH
 
 
 def jvp(values: Tensor, V: Tensor, tangent: Tensor) -> tuple[Tensor, Tensor]:
     """The tangents of the eigenvalues, (..., n), and of V, (..., n, n)."""
     P = torch.linalg.solve(V, tangent @ V)
-    X = V @ (P * _reciprocal_gaps(values))
-    return P.diagonal(dim1=-2, dim2=-1), X - V * _products(V, X).real.unsqueeze(-2)
+    quotient = P / _gaps(values)
+    X = V @ (quotient - torch.diag_embed(quotient.diagonal(dim1=-2, dim2=-1)))
+    return P.diagonal(dim1=-2, dim2=-1), X - V * column_products(V, X).real.unsqueeze(-2)
 
 
-def _products(V: Tensor, other: Tensor) -> Tensor:
-    """Diag(Vᴴ other)."""
-    return (V.conj() * other).sum(-2)
-
-
-def _reciprocal_gaps(values: Tensor) -> Tensor:
-    """1 / (λ_j − λ_i), zero on the diagonal."""
-    gaps = values.unsqueeze(-2) - values.unsqueeze(-1)
+def _gaps(values: Tensor) -> Tensor:
+    """λ_j − λ_i, one on the diagonal."""
     identity = torch.eye(values.shape[-1], dtype=values.dtype, device=values.device)
-    return (gaps + identity).reciprocal() - identity
+    return values.unsqueeze(-2) - values.unsqueeze(-1) + identity
