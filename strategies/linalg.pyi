@@ -2,6 +2,8 @@
 # strategies.operations. tests/test_linalg.py holds this file to them.
 from typing import Any
 
+from strategies.operations.aliases import inverse as inverse
+from strategies.operations.aliases import pinverse as pinverse
 from strategies.operations.composed import logdet as logdet
 from strategies.operations.composed import matrix_power as matrix_power
 from strategies.operations.composed import tensorinv as tensorinv

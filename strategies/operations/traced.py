@@ -21,6 +21,7 @@ from strategies.autograd.choice import StrategyChoice, are_matrices, are_of_kind
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Tensors
 from strategies.interface import Strategy, Tolerance
+from strategies.operations.out import written
 from strategies.policy import BASELINE
 
 if TYPE_CHECKING:
@@ -68,6 +69,9 @@ def traceable_by(
         def by_values_or_shapes(
             *arguments: Parameters.args, **options: Parameters.kwargs
         ) -> Result:
+            if "out" in options:
+                result: Result = written(function.__name__, arguments, options)
+                return result
             A = arguments[0] if arguments else options.get(operand)
             if is_compiling() or type(A) in _SYMBOLIC or (isinstance(A, Tensor) and A.is_meta):
                 return traced(*arguments, **options)
