@@ -29,7 +29,16 @@ from strategies.files import UnusableFileError
 from strategies.interface import Strategy
 from strategies.policy_file import Policy, Question, read
 
-__all__ = ["BASELINE", "BY_BACKWARD", "SHIPPED", "candidates", "in_force", "ranked", "use"]
+__all__ = [
+    "BASELINE",
+    "BY_BACKWARD",
+    "SHIPPED",
+    "answers",
+    "candidates",
+    "in_force",
+    "ranked",
+    "use",
+]
 
 BASELINE = "native"
 """What measurements are compared with."""
@@ -83,6 +92,18 @@ def ranked(
 def in_force() -> tuple[Policy | Strategy, str]:
     """What "auto" follows here and now, and where that comes from, in words."""
     return _override.get() or _default()
+
+
+def answers(operation: str) -> bool:
+    """Whether what "auto" follows says anything of an operation.
+
+    Example:
+        >>> with use("qr_pinv"):
+        ...     answers("inv")
+        True
+    """
+    choice, _ = in_force()
+    return isinstance(choice, Strategy) or operation in choice.operations
 
 
 @contextlib.contextmanager

@@ -39,25 +39,39 @@ class Structure(enum.Enum):
     LOWER = "lower"
     UNIT_LOWER = "unit lower"
     UPPER = "upper"
+    UNIT_UPPER = "unit upper"
+
+    @classmethod
+    def of_triangle(cls, *, upper: bool, unit: bool) -> Structure:
+        """That of a triangular matrix."""
+        if upper:
+            return cls.UNIT_UPPER if unit else cls.UPPER
+        return cls.UNIT_LOWER if unit else cls.LOWER
 
     @property
     def is_triangular(self) -> bool:
         """Whether only a triangle is read."""
         return self is not Structure.GENERAL
 
+    @property
+    def is_upper(self) -> bool:
+        """Whether that is the upper one."""
+        return self in (Structure.UPPER, Structure.UNIT_UPPER)
+
+    @property
+    def is_unit(self) -> bool:
+        """Whether the diagonal is one, and not read either."""
+        return self in (Structure.UNIT_LOWER, Structure.UNIT_UPPER)
+
     def dense(self, matrix: Tensor) -> Tensor:
         """The matrix with the entries that this structure does not read set to what they stand for."""
-        match self:
-            case Structure.GENERAL:
-                return matrix
-            case Structure.LOWER:
-                return matrix.tril()
-            case Structure.UPPER:
-                return matrix.triu()
-            case Structure.UNIT_LOWER:
-                unit = matrix.tril(-1)
-                unit.diagonal(dim1=-2, dim2=-1).fill_(1)
-                return unit
+        if not self.is_triangular:
+            return matrix
+        offset = int(self.is_unit)
+        triangle = matrix.triu(offset) if self.is_upper else matrix.tril(-offset)
+        if self.is_unit:
+            triangle.diagonal(dim1=-2, dim2=-1).fill_(1)
+        return triangle
 
 
 class PseudoInverse(ABC):

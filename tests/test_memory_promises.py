@@ -3,8 +3,10 @@
 import math
 
 import pytest
+import torch
 
 import strategies
+from strategies import linalg
 from strategies.measuring import Case, backward_of, forward_backward_of, peak_bytes
 
 OURS = [name for name in strategies.available() if name != "native"]
@@ -53,3 +55,23 @@ def test_lstsq_takes_two_matrices(shape, strategy):
 def test_very_thin_matrices_fit(operation, shape, limit, strategy):
     peak = peak_bytes(forward_backward_of(Case(operation, shape), strategy))
     assert math.prod(shape) * 8 <= peak < limit
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128], ids=str)
+@pytest.mark.parametrize(
+    "solve",
+    [
+        lambda LU, B, pivots: linalg.lu_solve(LU, pivots, B),
+        lambda LU, B, _: linalg.solve_triangular(LU, B, upper=True),
+    ],
+    ids=["lu_solve", "solve_triangular"],
+)
+def test_solves_by_triangles_make_nothing_square_but_the_gradient(solve, dtype):
+    A = torch.randn(1024, 1024, dtype=dtype) + 100 * torch.eye(1024)
+    LU, pivots = torch.linalg.lu_factor(A)
+    B = torch.randn(1024, 1, dtype=dtype)
+    leaves = LU.requires_grad_(), B.requires_grad_()
+    X = solve(*leaves, pivots)
+    cotangent = torch.randn_like(X)
+    peak = peak_bytes(lambda: torch.autograd.grad(X, leaves, cotangent, retain_graph=True))
+    assert peak <= 1.1 * A.nbytes

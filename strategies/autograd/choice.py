@@ -19,6 +19,7 @@ __all__ = [
     "are_matrices",
     "are_of_kind",
     "choose",
+    "choose_by_size",
     "first_that_can",
     "name_of",
     "question",
@@ -62,6 +63,19 @@ def choose(
     if choice != "auto":
         return (registry.get(choice),)
     return policy.candidates(*question(operation, A, *rhs), any_rank=any_rank)
+
+
+def choose_by_size(
+    choice: StrategyChoice, operation: str, is_small: bool, A: Tensor, *rhs: Tensor
+) -> Strategy:
+    """The strategy for an operation that needs no rank and may have no measured cells.
+
+    Where none answer, "auto" is PyTorch's own operation for inputs so small that arithmetic takes less
+    time than calls from Python, and for others what `strategies.policy` falls back to.
+    """
+    if choice == "auto" and is_small and not policy.answers(operation):
+        choice = policy.BASELINE
+    return choose(choice, operation, A, *rhs)[0]
 
 
 def are_matrices(A: object, square: bool = False) -> bool:

@@ -28,7 +28,7 @@ from strategies.errors import LinAlgError
 from strategies.interface import Saved, Strategy
 from strategies.pseudo_inverse import PseudoInverse
 
-__all__ = ["run"]
+__all__ = ["is_differentiated", "run"]
 
 
 def run(rule: Rule, strategy: Strategy, *inputs: Tensor) -> Tensors:
@@ -47,6 +47,13 @@ def run(rule: Rule, strategy: Strategy, *inputs: Tensor) -> Tensors:
     else:
         outputs = call.forward(inputs)
     return outputs[: call.number_of_outputs]
+
+
+def is_differentiated(*inputs: Tensor) -> bool:
+    """Whether derivatives of what is computed from these tensors may be asked for."""
+    return _is_transformed() or (
+        torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs)
+    )
 
 
 @dataclasses.dataclass
@@ -69,6 +76,7 @@ class _Call:
             outputs, inverse = self.rule.forward(self.strategy, *inputs)
         given = set(map(id, inputs))
         outputs = tuple(with_own_tangent(output, given) for output in outputs)
+        inputs = inputs[: self.rule.arity]
         known = [*inputs, *outputs]
         positions = {id(tensor): i for i, tensor in enumerate(known)}
         sources = []
@@ -155,7 +163,8 @@ class _Primal(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensors) -> None:
-        call, *tensors = inputs
+        call = inputs[0]
+        tensors = inputs[1 : 1 + call.rule.arity]
         ctx.call = call
         ctx.mark_non_differentiable(*output[call.rule.differentiable :])
         ctx.save_for_backward(*tensors, *output)
@@ -171,7 +180,7 @@ class _Primal(torch.autograd.Function):
     def jvp(ctx: Any, _: None, *tangents: Tensor | None) -> Gradients:
         call: _Call = ctx.call
         inputs, outputs = call.split(without_tangents(ctx.saved_tensors))
-        results = call.rule.jvp(call.strategy, _at(inputs, outputs), tangents)
+        results = call.rule.jvp(call.strategy, _at(inputs, outputs), tangents[: len(inputs)])
         others = len(ctx.saved_tensors) - len(inputs) - len(results)
         return (*results, *[None] * others)
 
@@ -192,9 +201,9 @@ class _Eager(torch.autograd.Function):
         outputs = found[: call.number_of_outputs]
         ctx.call = call
         ctx.mark_non_differentiable(*outputs[call.rule.differentiable :])
-        kept = [*inputs, *found]
+        kept = [*inputs[: call.rule.arity], *found]
         for i in call.rule.unread:
-            kept[len(inputs) + i] = torch.empty_like(found[i])
+            kept[call.rule.arity + i] = torch.empty_like(found[i])
         ctx.save_for_backward(*kept)
         ctx.set_materialize_grads(False)
         return outputs
@@ -205,7 +214,13 @@ class _Eager(torch.autograd.Function):
 
 
 def _backward(ctx: Any, cotangents: Gradients) -> Gradients:
-    needed = tuple(ctx.needs_input_grad[1:])
+    _, *needed = ctx.needs_input_grad
+    arity = ctx.call.rule.arity
+    constants = [None] * (len(needed) - arity)
+    return (None, *_gradients(ctx, cotangents, tuple(needed[:arity])), *constants)
+
+
+def _gradients(ctx: Any, cotangents: Gradients, needed: tuple[bool, ...]) -> Gradients:
     saved = ctx.saved_tensors
     _, outputs = ctx.call.split(saved)
     used = [
@@ -216,13 +231,13 @@ def _backward(ctx: Any, cotangents: Gradients) -> Gradients:
     ]
     if any(map(_is_legacy_batched, used)):
         function, arguments = ctx.call.explicit_backward(saved)
-        return (None, *function(*used, *arguments))
+        return function(*used, *arguments)
     if not (torch.is_grad_enabled() or _is_transformed()):
         # Nothing differentiates the gradient: a node for it would cost more than small ones do.
         gradients = ctx.call.backward(tuple(used), saved, needed)
-        return (None, *(g if need else None for g, need in zip(gradients, needed, strict=True)))
+        return tuple(g if need else None for g, need in zip(gradients, needed, strict=True))
     nodes = iter(_Cotangent.apply(ctx.call, needed, *used, *saved))
-    return (None, *(next(nodes) if need else None for need in needed))
+    return tuple(next(nodes) if need else None for need in needed)
 
 
 class _Cotangent(torch.autograd.Function):

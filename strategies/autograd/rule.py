@@ -27,7 +27,8 @@ class Rule(ABC):
 
     Attributes:
         name: of the operation, for messages.
-        arity: how many tensors it takes.
+        arity: how many tensors it takes that have gradients. Further ones are constants, as pivots
+            are: what the gradient needs of them is among the outputs.
         differentiable: how many of the outputs, from the first, carry gradients; the others are
             what the gradient needs beside them (pivots, ranks).
         unread: positions of outputs whose values no gradient reads, so that the caller may overwrite

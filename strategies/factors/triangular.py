@@ -35,16 +35,16 @@ class Triangular(Nonsingular):
         return torch.linalg.solve_triangular(
             self.factor,
             c,
-            upper=self.structure is Structure.UPPER,
-            unitriangular=self.structure is Structure.UNIT_LOWER,
+            upper=self.structure.is_upper,
+            unitriangular=self.structure.is_unit,
         )
 
     def solve_adjoint(self, x: Tensor) -> Tensor:
         return torch.linalg.solve_triangular(
             self.factor.mH,
             x,
-            upper=self.structure is not Structure.UPPER,
-            unitriangular=self.structure is Structure.UNIT_LOWER,
+            upper=not self.structure.is_upper,
+            unitriangular=self.structure.is_unit,
         )
 
     def dense(self) -> Tensor:

@@ -14,6 +14,7 @@ from torch import Tensor
 from strategies.autograd.choice import StrategyChoice, are_matrices, are_of_kind
 from strategies.operations.det import slogdet
 from strategies.operations.inv import inv
+from strategies.operations.out import takes_out
 from strategies.operations.solve import solve
 
 __all__ = ["logdet", "matrix_power", "tensorinv", "tensorsolve"]
@@ -21,6 +22,7 @@ __all__ = ["logdet", "matrix_power", "tensorinv", "tensorsolve"]
 RECORDS = ()
 
 
+@takes_out
 def logdet(A: Tensor, *, strategy: StrategyChoice = "auto") -> Tensor:
     """The logarithm of each determinant.
 
@@ -47,6 +49,7 @@ def logdet(A: Tensor, *, strategy: StrategyChoice = "auto") -> Tensor:
     return sign.log() + logabsdet
 
 
+@takes_out
 def matrix_power(A: Tensor, n: int, *, strategy: StrategyChoice = "auto") -> Tensor:
     """The n-th power of each matrix of a batch, for negative n that of its inverse.
 
@@ -73,6 +76,7 @@ def matrix_power(A: Tensor, n: int, *, strategy: StrategyChoice = "auto") -> Ten
     return torch.linalg.matrix_power(inv(A, strategy=strategy), -n)
 
 
+@takes_out
 def tensorinv(A: Tensor, ind: int = 2, *, strategy: StrategyChoice = "auto") -> Tensor:
     """The inverse of a tensor for `torch.tensordot`.
 
@@ -102,6 +106,7 @@ def tensorinv(A: Tensor, ind: int = 2, *, strategy: StrategyChoice = "auto") -> 
     return inv(matrix, strategy=strategy).reshape(*columns, *rows)
 
 
+@takes_out
 def tensorsolve(
     A: Tensor,
     B: Tensor,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -19,6 +18,7 @@ from strategies.formulas import solve as formula
 from strategies.interface import Saved, Strategy
 from strategies.operations.homogeneous import Homogeneous
 from strategies.operations.record import Operation
+from strategies.operations.right_hand_sides import for_each_matrix
 from strategies.operations.traced import traceable
 from strategies.pseudo_inverse import PseudoInverse
 
@@ -109,22 +109,8 @@ def _solve(chosen: Strategy, A: Tensor, B: Tensor, left: bool) -> Tensor:
     rhs = B.unsqueeze(-1) if is_vector else B
     if not left:
         return _solve(chosen, A.mT, rhs.mT, True).mT
-    X = _solve_broadcast(chosen, A, rhs)
+    X = for_each_matrix(lambda A, B: run(_Solve(), chosen, A, B)[0], A, rhs)
     return X.squeeze(-1) if is_vector else X
-
-
-def _solve_broadcast(strategy: Strategy, A: Tensor, B: Tensor) -> Tensor:
-    if A.shape[:-2] == B.shape[:-2]:
-        return run(_Solve(), strategy, A, B)[0]
-    n, k = B.shape[-2:]
-    batch = torch.broadcast_shapes(A.shape[:-2], B.shape[:-2])
-    if A.ndim > 2:
-        A, B = A.expand(*batch, n, n), B.expand(*batch, n, k)
-        return run(_Solve(), strategy, A, B)[0]
-    # One matrix for a batch of right-hand sides: all their columns at once.
-    columns = B.movedim(-2, 0).reshape(n, math.prod(batch) * k)
-    X = run(_Solve(), strategy, A, columns)[0]
-    return X.reshape(n, *batch, k).movedim(0, -2)
 
 
 def _is_vector(A: Tensor, B: Tensor) -> bool:

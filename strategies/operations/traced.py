@@ -7,6 +7,7 @@ the other does by values. Calls that are not for a strategy are left to PyTorch,
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -20,6 +21,7 @@ from strategies.autograd.choice import StrategyChoice, are_matrices, are_of_kind
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Tensors
 from strategies.interface import Strategy, Tolerance
+from strategies.operations.out import written
 from strategies.policy import BASELINE
 
 if TYPE_CHECKING:
@@ -47,28 +49,31 @@ def traceable(function: Callable[Parameters, Result]) -> Callable[Parameters, Re
         >>> linalg.pinv(torch.empty(5, 3, device="meta")).shape
         torch.Size([3, 5])
     """
-    traced: Callable[Parameters, Result] = globals()[f"_{function.__name__}"]
-    return traceable_by(traced)(function)
+    return traceable_by(globals()[f"_{function.__name__}"])(function)
 
 
 def traceable_by(
     traced: Callable[Parameters, Result],
 ) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
-    """`traceable`, with what stands for the function given."""
+    """A decorator: the function, and where its matrix has no values, what stands for it.
+
+    Args:
+        traced: takes what the function takes.
+    """
 
     def decorated(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
         EAGER[function.__name__] = function
+        operand = next(iter(inspect.signature(function).parameters))
 
         @functools.wraps(function)
         def by_values_or_shapes(
             *arguments: Parameters.args, **options: Parameters.kwargs
         ) -> Result:
-            first = next(iter(arguments or options.values()), None)
-            if (
-                is_compiling()
-                or type(first) in _SYMBOLIC
-                or (isinstance(first, Tensor) and first.is_meta)
-            ):
+            if "out" in options:
+                result: Result = written(function.__name__, arguments, options)
+                return result
+            A = arguments[0] if arguments else options.get(operand)
+            if is_compiling() or type(A) in _SYMBOLIC or (isinstance(A, Tensor) and A.is_meta):
                 return traced(*arguments, **options)
             return function(*arguments, **options)
 

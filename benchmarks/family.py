@@ -1,0 +1,154 @@
+"""`python -m benchmarks.family`: Cholesky, QR and their kin, "auto" beside PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any
+
+import torch
+import typer
+from rich.table import Table
+from torch import Tensor
+
+from strategies import linalg
+from strategies.commands.common import console, notes, reports_errors
+from strategies.commands.progress import progress
+from strategies.measuring.clock import sampler
+from strategies.measuring.interleaved import interleaved
+from strategies.measuring.measurement import Objective
+
+Inputs = Sequence[Tensor]
+
+
+def _general(*size: int) -> Tensor:
+    return torch.randn(size, dtype=torch.float64)
+
+
+def _definite(*size: int) -> Tensor:
+    A = _general(*size)
+    return A @ A.mT / size[-1] + torch.eye(size[-1], dtype=A.dtype)
+
+
+def _factor(n: int) -> Tensor:
+    return torch.linalg.cholesky(_definite(n, n))
+
+
+def _of_cholesky(*size: int) -> Inputs:
+    return (_definite(*size),)
+
+
+def _of_matrix(*size: int) -> Inputs:
+    return (_general(*size),)
+
+
+def _of_lu_solve(n: int, _: int, k: int) -> Inputs:
+    LU, pivots = torch.linalg.lu_factor(_general(n, n))
+    return LU, pivots, _general(n, k)
+
+
+def _of_cholesky_solve(n: int, _: int, k: int) -> Inputs:
+    return _general(n, k), _factor(n)
+
+
+def _of_cholesky_inverse(n: int, _: int) -> Inputs:
+    return (_factor(n),)
+
+
+def _of_triangular(n: int, _: int, k: int) -> Inputs:
+    return _factor(n).mT.contiguous(), _general(n, k)
+
+
+_MAKE: Mapping[str, Callable[..., Inputs]] = {
+    "cholesky": _of_cholesky,
+    "cholesky_inverse": _of_cholesky_inverse,
+    "cholesky_solve": _of_cholesky_solve,
+    "eig": _of_matrix,
+    "lu_solve": _of_lu_solve,
+    "qr": _of_matrix,
+    "solve_triangular": _of_triangular,
+}
+"""The inputs from the numbers of a row: sizes, and right-hand sides where there are any."""
+
+ROWS = (
+    *(f"cholesky {size}" for size in ("512x512", "1024x1024", "2048x2048")),
+    *(f"cholesky {size}" for size in ("100000x4x4", "1000x16x16", "100x64x64")),
+    *(f"lu_solve {size} k=1" for size in ("1024x1024", "2048x2048")),
+    *(f"cholesky_solve {size} k=1" for size in ("1024x1024", "2048x2048")),
+    "cholesky_inverse 1024x1024",
+    *(f"qr {size}" for size in ("1000x1000", "4096x32", "1000x16x4")),
+    *(f"solve_triangular {size}" for size in ("64x64 k=1", "1024x1024 k=1", "1024x1024 k=64")),
+    *(f"eig {size}" for size in ("32x32", "256x256")),
+)
+
+
+@reports_errors
+def main(
+    rows: Annotated[
+        list[str] | None, typer.Argument(metavar="[ROW]...", help='As "qr 64x8".')
+    ] = None,
+    budget: Annotated[float, typer.Option(help="Seconds for the rounds of a row.")] = 2.0,
+) -> None:
+    """Time "auto" and PyTorch in the same rounds, and print how often faster "auto" is."""
+    table = Table(title=f'"auto" over PyTorch, {torch.get_num_threads()} threads, float64')
+    table.add_column("case")
+    for column in ("backward", "95 %", "forward + backward", "95 %"):
+        table.add_column(column, justify="right")
+    with progress(len(rows or ROWS), notes) as begin:
+        for row in rows or ROWS:
+            begin(row)
+            table.add_row(row, *ratios(row, budget))
+    console.print(table)
+
+
+def ratios(row: str, budget: float) -> list[str]:
+    """Of the backward and of both, each with its interval.
+
+    Raises:
+        ValueError: the row names no such operation.
+    """
+    name, size, *rest = row.split()
+    if name not in _MAKE:
+        raise ValueError(f"{row}: there is {', '.join(_MAKE)}")
+    numbers = [*map(int, size.split("x")), *(int(part.removeprefix("k=")) for part in rest)]
+    torch.manual_seed(0)
+    inputs = _MAKE[name](*numbers)
+    native = getattr(torch.linalg, name, None) or getattr(torch, name)
+    found = []
+    for objective in Objective.BACKWARD, Objective.FORWARD_BACKWARD:
+        is_whole = objective is Objective.FORWARD_BACKWARD
+        calls = {
+            each: _backward(function, inputs, is_whole)
+            for each, function in (("torch", native), ("auto", getattr(linalg, name)))
+        }
+        samplers = {each: sampler(call) for each, call in calls.items()}
+        timings = interleaved(samplers, budget=budget)
+        ratio = timings["torch"].seconds / timings["auto"].seconds
+        low = timings["torch"].low / timings["auto"].high
+        high = timings["torch"].high / timings["auto"].low
+        found += [f"{ratio:.2f}", f"{low:.2f} to {high:.2f}"]
+    return found
+
+
+def _backward(function: Any, inputs: Inputs, is_whole: bool) -> Callable[[], object]:
+    """The backward alone, or with its forward."""
+    leaves = [x.detach().requires_grad_(x.is_floating_point()) for x in inputs]
+    wanted = [x for x in leaves if x.requires_grad]
+
+    def forward() -> list[Tensor]:
+        result = function(*leaves)
+        outputs = (result,) if isinstance(result, Tensor) else result
+        return [output for output in outputs if output.requires_grad]
+
+    outputs = forward()
+    # Eigenvectors are determined up to a factor, on which a loss must not depend.
+    cotangents = [
+        output.detach() if function.__name__.endswith("eig") else torch.randn_like(output)
+        for output in outputs
+    ]
+    if is_whole:
+        return lambda: torch.autograd.grad(forward(), wanted, cotangents)
+    return lambda: torch.autograd.grad(outputs, wanted, cotangents, retain_graph=True)
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,155 @@
+"""`lu_solve`, square systems by LU factors that are there already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from strategies.autograd.choice import StrategyChoice, choose_by_size, name_of
+from strategies.autograd.nodes import run
+from strategies.autograd.operators import Operator
+from strategies.autograd.rule import Gradients, Rule, Tensors
+from strategies.factors.pivots import inverse_order
+from strategies.formulas import lu_solve as formula
+from strategies.interface import Saved, Strategy
+from strategies.operations.right_hand_sides import fit, for_each_matrix
+from strategies.operations.traced import EAGER, traceable_by
+from strategies.pseudo_inverse import Structure
+
+__all__ = ["lu_solve"]
+
+RECORDS = ()
+
+_LARGE = 2**14
+"""Entries of all matrices together, from which O(n²k) operations are faster than few calls, as measured."""
+
+
+@dataclass(frozen=True)
+class _LUSolve(Rule):
+    """Inputs: packed LU, B, pivots. Outputs: X, inverse row order."""
+
+    name = "lu_solve"
+    arity = 2
+
+    adjoint: bool
+
+    def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, None]:
+        LU, B, pivots = inputs
+        # Substitution whatever the strategy: to form an inverse for one solve takes longer.
+        X = torch.linalg.lu_solve(LU, pivots, B, adjoint=self.adjoint)
+        return (X, inverse_order(pivots.contiguous(), LU.shape[-1])), None
+
+    def backward(
+        self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
+    ) -> Gradients:
+        LU, B = saved.inputs
+        X, order = saved.outputs
+        return formula.backward(
+            strategy.factor_triangular(LU, Structure.UNIT_LOWER),
+            strategy.factor_triangular(LU, Structure.UPPER),
+            LU,
+            order,
+            B,
+            X,
+            *cotangents,
+            adjoint=self.adjoint,
+            need_factors=needed[0],
+        )
+
+    def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
+        X, order = at.outputs
+        return formula.explicit_backward(at.matrix, X, order, *cotangents, adjoint=self.adjoint)
+
+    def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
+        X, order = at.outputs
+        return (formula.jvp(at.matrix, X, order, *tangents, adjoint=self.adjoint),)
+
+
+def _traced_lu_solve(
+    LU: Tensor,
+    pivots: Tensor,
+    B: Tensor,
+    *,
+    left: bool = True,
+    adjoint: bool = False,
+    strategy: StrategyChoice = "auto",
+) -> Tensor:
+    if not _fit(LU, pivots, B, left):
+        return torch.linalg.lu_solve(LU, pivots, B, left=left, adjoint=adjoint)
+    return _LU_SOLVE(LU, B, pivots, left, adjoint, name_of(strategy))[0]
+
+
+@traceable_by(_traced_lu_solve)
+def lu_solve(
+    LU: Tensor,
+    pivots: Tensor,
+    B: Tensor,
+    *,
+    left: bool = True,
+    adjoint: bool = False,
+    strategy: StrategyChoice = "auto",
+) -> Tensor:
+    """The X with A X = B or, by the options, Aᴴ X = B, X A = B or X Aᴴ = B; A = P L U.
+
+    As `torch.linalg.lu_solve`. The backward, too, takes O(n²k) operations, and has the gradient for
+    its only n×n array.
+
+    Args:
+        LU: as `lu_factor` returns it, (..., n, n).
+        pivots: likewise, int32 (..., n).
+        B: (..., n, k), or (..., k, n) where `left` is False; batch dimensions are broadcast.
+        left: on which side of X the matrix stands.
+        adjoint: solve with Aᴴ.
+        strategy: how the triangles are inverted in the backward: a name from
+            `strategies.available()`, a `Strategy`, or "auto".
+
+    Returns:
+        X, of the broadcast shape of B. As in PyTorch it is not finite where U is singular.
+
+    Raises:
+        RuntimeError: shapes or dtypes do not fit together.
+
+    Example:
+        >>> lu_solve(*torch.linalg.lu_factor(torch.tensor([[2.0]])), torch.tensor([[4.0]]))
+        tensor([[2.]])
+    """
+    if not _fit(LU, pivots, B, left):
+        return torch.linalg.lu_solve(LU, pivots, B, left=left, adjoint=adjoint)
+    chosen = choose_by_size(strategy, "lu_solve", LU.numel() < _LARGE, LU, B)
+    if chosen.forward_is_differentiable:
+        return torch.linalg.lu_solve(LU, pivots, B, left=left, adjoint=adjoint)
+    if not left:  # X A = B where Aᴴ Xᴴ = Bᴴ
+        B, adjoint = B.mH, not adjoint
+    rule = _LUSolve(adjoint)
+    X = for_each_matrix(lambda LU, B, p: run(rule, chosen, LU, B, p)[0], LU, B, pivots)
+    return X if left else X.mH.resolve_conj()
+
+
+def _fit(LU: Tensor, pivots: Tensor, B: Tensor, left: bool) -> bool:
+    """Whether these are factors and right-hand sides that belong together."""
+    return (
+        fit(LU, B, left)
+        and isinstance(pivots, Tensor)
+        and pivots.dtype == torch.int32
+        and pivots.device == LU.device
+        and pivots.shape == LU.shape[:-1]
+    )
+
+
+def _eagerly(
+    LU: Tensor, B: Tensor, pivots: Tensor, left: bool, adjoint: bool, strategy: Strategy
+) -> Tensors:
+    return (EAGER["lu_solve"](LU, pivots, B, left=left, adjoint=adjoint, strategy=strategy),)
+
+
+def _fake(LU: Tensor, B: Tensor, pivots: Tensor, left: bool, adjoint: bool) -> Tensors:
+    X = torch.linalg.lu_solve(LU, pivots, B, left=left, adjoint=adjoint)
+    return (B.new_empty(X.shape),)
+
+
+_LU_SOLVE = Operator(
+    "lu_solve", ["LU", "B"], "Tensor pivots, bool left, bool adjoint", _eagerly, _fake
+)

@@ -1,0 +1,195 @@
+"""`qr`, of matrices of full rank: square, tall and wide, with the whole basis too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from strategies.autograd.choice import StrategyChoice, are_matrices, choose_by_size, name_of
+from strategies.autograd.nodes import is_differentiated, run
+from strategies.autograd.operators import Operator
+from strategies.autograd.rule import Gradients, Rule, Tensors, only
+from strategies.errors import raise_if_singular
+from strategies.factors import Triangular
+from strategies.factors.condition import smallest_of_LU
+from strategies.formulas import qr as formula
+from strategies.interface import Saved, Strategy
+from strategies.operations.traced import EAGER, traceable_by
+from strategies.pseudo_inverse import Structure
+from strategies.refusals import noise_level
+
+__all__ = ["QRResult", "qr"]
+
+RECORDS = ()
+
+_MODES = "reduced", "complete", "r"
+
+
+class QRResult(NamedTuple):
+    """What `qr` returns; the fields of `torch.linalg.qr`."""
+
+    Q: Tensor
+    R: Tensor
+
+
+@dataclass(frozen=True)
+class _QR(Rule):
+    name = "qr"
+    differentiable = 2
+
+    mode: str
+
+    def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, None]:
+        return tuple(torch.linalg.qr(*inputs, mode=self.mode)), None
+
+    def backward(
+        self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
+    ) -> Gradients:
+        Q, R = self._reduced(saved)
+        k = Q.shape[-1]
+        core = R.narrow(-1, 0, k)
+        _refuse_dependent_columns(core, strategy.name)
+        Q_bar, R_bar = self._cotangents(Q, cotangents, strategy.name)
+        inverse = strategy.factor_triangular(core, Structure.UPPER)
+        return (formula.backward(inverse, Q, R, Q_bar, R_bar),)
+
+    def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
+        Q, R = self._reduced(at)
+        inverse = Triangular(R.narrow(-1, 0, Q.shape[-1]), Structure.UPPER)
+        return (formula.explicit_backward(inverse, Q, R, *self._cotangents(Q, cotangents)),)
+
+    def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
+        Q, R = self._reduced(at)
+        m, k = Q.shape[-2:]
+        inverse = Triangular(R.narrow(-1, 0, k), Structure.UPPER)
+        of_Q, of_R = formula.jvp(inverse, Q, R, only(tangents))
+        if not self._has_complement(at.matrix):
+            return of_Q, of_R
+        below = of_R.new_zeros(*of_R.shape[:-2], m - k, of_R.shape[-1])
+        of_complement = formula.complement_jvp(Q, of_Q)
+        return torch.cat([of_Q, of_complement], dim=-1), torch.cat([of_R, below], dim=-2)
+
+    def _has_complement(self, A: Tensor) -> bool:
+        m, n = A.shape[-2:]
+        return self.mode == "complete" and m > n
+
+    def _reduced(self, at: Saved) -> tuple[Tensor, Tensor]:
+        k = min(at.matrix.shape[-2:])
+        Q, R = at.outputs
+        return Q.narrow(-1, 0, k), R.narrow(-2, 0, k)
+
+    def _cotangents(
+        self, Q: Tensor, cotangents: Tensors, refuse_as: str = ""
+    ) -> tuple[Tensor, Tensor]:
+        """Those of Q and R in the reduced form; that of the complement is a function of Q."""
+        Q_bar, R_bar = cotangents
+        k = Q.shape[-1]
+        more = Q_bar.shape[-1] - k
+        if not more:
+            return Q_bar, R_bar
+        of_complement = Q_bar.narrow(-1, k, more)
+        if refuse_as:
+            if not of_complement.any():
+                return Q_bar.narrow(-1, 0, k), R_bar.narrow(-2, 0, k)
+            _refuse_missing_reflections(Q, refuse_as)
+        added = formula.complement_backward(Q, of_complement)
+        return Q_bar.narrow(-1, 0, k) + added, R_bar.narrow(-2, 0, k)
+
+
+def _refuse_dependent_columns(R: Tensor, strategy: str) -> None:
+    """Rⱼⱼ is the distance of column j from the span of those before it."""
+    distances, norms = R.diagonal(dim1=-2, dim2=-1).abs(), torch.linalg.vector_norm(R, dim=-2)
+    raise_if_singular(
+        (distances <= noise_level(R) * norms).any(-1),
+        strategy,
+        "where the first min(m, n) columns are dependent, QR has no gradient, and pinv and lstsq have",
+    )
+
+
+def _refuse_missing_reflections(Q: Tensor, strategy: str) -> None:
+    """Q₁₁ − I is triangular of pivots of modulus one to two, up to a unit lower factor, or singular."""
+    n = Q.shape[-1]
+    if Q.numel():
+        identity = torch.eye(n, dtype=Q.dtype, device=Q.device)
+        LU, pivots, _ = torch.linalg.lu_factor_ex(Q[..., :n, :] - identity)
+        raise_if_singular(
+            ~(smallest_of_LU(LU, pivots) > noise_level(Q)),
+            strategy,
+            "a column is zero below the diagonal, where reflectors jump: mode 'complete' has a gradient "
+            "there for losses of the first n columns of Q and of R alone",
+        )
+
+
+def _traced_qr(A: Tensor, mode: str = "reduced", *, strategy: StrategyChoice = "auto") -> QRResult:
+    if not are_matrices(A) or mode not in _MODES:
+        return QRResult(*torch.linalg.qr(A, mode))
+    return QRResult(*_QR_OPERATOR(A, mode, name_of(strategy)))
+
+
+@traceable_by(_traced_qr)
+def qr(A: Tensor, mode: str = "reduced", *, strategy: StrategyChoice = "auto") -> QRResult:
+    """The QR factorization A = Q R, the diagonal of R real.
+
+    As `torch.linalg.qr`, with gradients in every mode, where the first min(m, n) columns of A are
+    linearly independent. PyTorch has none for R alone (mode "r"), and none for the complete basis of a
+    tall matrix. The columns of that beyond the n-th are those that LAPACK's reflectors make. They have a
+    gradient unless a column needs no reflection, as of a triangular A.
+
+    Args:
+        A: (..., m, n).
+        mode: "reduced", "complete", or "r" for R alone.
+        strategy: how R is inverted in the backward: a name from `strategies.available()`, a
+            `Strategy`, or "auto".
+
+    Returns:
+        Q, (..., m, k), and R, (..., k, n), where k = min(m, n); in mode "complete" k = m; in mode "r" Q
+        is empty.
+
+    Raises:
+        torch.linalg.LinAlgError: in the backward, the first columns are dependent, or the loss depends on
+            columns of Q that have no gradient.
+        RuntimeError: A has fewer than two dimensions, or is not floating-point; or there is no such mode.
+
+    Example:
+        >>> Q, R = qr(torch.tensor([[3.0], [4.0]]))
+        >>> R.abs()
+        tensor([[5.]])
+    """
+    if mode in _MODES and are_matrices(A):
+        is_small = A.shape[-2] * A.shape[-1] < _LARGE and _is_differentiable(A, mode)
+        chosen = choose_by_size(strategy, "qr", is_small, A)
+        if not chosen.forward_is_differentiable and (mode != "r" or is_differentiated(A)):
+            if mode == "r":
+                return QRResult(A.new_empty(0), run(_QR("reduced"), chosen, A)[1])
+            return QRResult(*run(_QR(mode), chosen, A))
+    return QRResult(*torch.linalg.qr(A, mode))
+
+
+_LARGE = 2**17
+"""Entries of a matrix from which fewer products are faster than fewer calls, as measured."""
+
+
+def _is_differentiable(A: Tensor, mode: str) -> bool:
+    """Whether PyTorch has the gradient."""
+    m, n = A.shape[-2:]
+    return mode == "reduced" or (mode == "complete" and m <= n)
+
+
+def _fake(A: Tensor, mode: str) -> Tensors:
+    Q, R = torch.linalg.qr(A, mode)
+    return A.new_empty(Q.shape), A.new_empty(R.shape)
+
+
+_QR_OPERATOR = Operator(
+    "qr",
+    ["A"],
+    "str mode",
+    lambda A, mode, strategy: EAGER["qr"](A, mode, strategy=strategy),
+    _fake,
+    outputs=2,
+    differentiable=2,
+)

@@ -1,0 +1,164 @@
+"""`inv_ex` and `solve_ex`: a singular matrix is reported in `info`, not raised.
+
+What a strategy refuses is left to PyTorch, with the rest of its batch: LAPACK's factors say at which
+pivot the elimination ended, and what their division by zero makes of a result.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from strategies.autograd.choice import StrategyChoice, are_matrices, are_of_kind, name_of
+from strategies.autograd.operators import Operator
+from strategies.errors import LinAlgError
+from strategies.operations.inv import inv
+from strategies.operations.solve import solve
+from strategies.operations.traced import EAGER, traceable_by
+
+__all__ = ["InvExResult", "SolveExResult", "inv_ex", "solve_ex"]
+
+RECORDS = ()
+
+
+class InvExResult(NamedTuple):
+    """What `inv_ex` returns; the fields of `torch.linalg.inv_ex`."""
+
+    inverse: Tensor
+    info: Tensor
+
+
+class SolveExResult(NamedTuple):
+    """What `solve_ex` returns; the fields of `torch.linalg.solve_ex`."""
+
+    result: Tensor
+    info: Tensor
+
+
+def _traced_inv_ex(
+    A: Tensor, *, check_errors: bool = False, strategy: StrategyChoice = "auto"
+) -> InvExResult:
+    if not are_matrices(A, square=True):
+        return InvExResult(*torch.linalg.inv_ex(A, check_errors=check_errors))
+    return InvExResult(*_INV_EX(A, check_errors, name_of(strategy)))
+
+
+@traceable_by(_traced_inv_ex)
+def inv_ex(
+    A: Tensor, *, check_errors: bool = False, strategy: StrategyChoice = "auto"
+) -> InvExResult:
+    """`inv` that reports a singular matrix in `info` (the 1-based position of a zero pivot; 0 is none).
+
+    As `torch.linalg.inv_ex`. If a strategy refuses a matrix, the whole batch is PyTorch's.
+
+    Args:
+        A: (..., n, n).
+        check_errors: raise where a matrix is singular.
+        strategy: as in `inv`.
+
+    Returns:
+        A⁻¹, (..., n, n), and info, int32 (...). Where info is not zero, A⁻¹ is not finite.
+
+    Raises:
+        torch.linalg.LinAlgError: a matrix is singular and `check_errors` is set.
+        RuntimeError: A is not a batch of square float matrices.
+
+    Example:
+        >>> inv_ex(torch.tensor([[[4.0]], [[0.0]]])).info
+        tensor([0, 1], dtype=torch.int32)
+    """
+    if are_matrices(A, square=True):
+        try:
+            return InvExResult(inv(A, strategy=strategy), _none(A))
+        except LinAlgError:
+            pass
+    return InvExResult(*torch.linalg.inv_ex(A, check_errors=check_errors))
+
+
+def _traced_solve_ex(
+    A: Tensor,
+    B: Tensor,
+    *,
+    left: bool = True,
+    check_errors: bool = False,
+    strategy: StrategyChoice = "auto",
+) -> SolveExResult:
+    if not (are_matrices(A, square=True) and are_of_kind(A, B)):
+        return SolveExResult(*torch.linalg.solve_ex(A, B, left=left, check_errors=check_errors))
+    return SolveExResult(*_SOLVE_EX(A, B, left, check_errors, name_of(strategy)))
+
+
+@traceable_by(_traced_solve_ex)
+def solve_ex(
+    A: Tensor,
+    B: Tensor,
+    *,
+    left: bool = True,
+    check_errors: bool = False,
+    strategy: StrategyChoice = "auto",
+) -> SolveExResult:
+    """`solve` that reports a singular matrix in `info` (the 1-based position of a zero pivot; 0 is none).
+
+    As `torch.linalg.solve_ex`. If a strategy refuses a matrix, the whole batch is PyTorch's.
+
+    Args:
+        A: (..., n, n).
+        B: as in `solve`.
+        left: as in `solve`.
+        check_errors: raise where a matrix is singular.
+        strategy: as in `solve`.
+
+    Returns:
+        X as in `solve`, and info, int32 (...) as A has batch dimensions. Where info is not zero, X is not
+        finite.
+
+    Raises:
+        torch.linalg.LinAlgError: a matrix is singular and `check_errors` is set.
+        RuntimeError: shapes or dtypes do not fit together.
+
+    Example:
+        >>> solve_ex(torch.tensor([[2.0]]), torch.tensor([4.0])).result
+        tensor([2.])
+    """
+    if are_matrices(A, square=True) and are_of_kind(A, B):
+        try:
+            return SolveExResult(solve(A, B, left=left, strategy=strategy), _none(A))
+        except LinAlgError:
+            pass
+    return SolveExResult(*torch.linalg.solve_ex(A, B, left=left, check_errors=check_errors))
+
+
+def _none(A: Tensor) -> Tensor:
+    """The info of matrices none of which is singular."""
+    return torch.zeros(A.shape[:-2], dtype=torch.int32, device=A.device)
+
+
+_INV_EX = Operator(
+    "inv_ex",
+    ["A"],
+    "bool check_errors",
+    lambda A, check_errors, strategy: EAGER["inv_ex"](
+        A, check_errors=check_errors, strategy=strategy
+    ),
+    lambda A, _: (A.new_empty(A.shape), _none(A)),
+    outputs=2,
+    measured_as="inv",
+    any_rank=True,
+)
+_SOLVE_EX = Operator(
+    "solve_ex",
+    ["A", "B"],
+    "bool left, bool check_errors",
+    lambda A, B, left, check_errors, strategy: EAGER["solve_ex"](
+        A, B, left=left, check_errors=check_errors, strategy=strategy
+    ),
+    lambda A, B, left, _: (
+        B.new_empty(torch.linalg.solve(A, B, left=left).shape),
+        A.new_empty(A.shape[:-2], dtype=torch.int32),
+    ),
+    outputs=2,
+    measured_as="solve",
+    any_rank=True,
+)

@@ -1,0 +1,164 @@
+"""`solve_triangular`, systems with a triangular matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from strategies.autograd.choice import StrategyChoice, choose_by_size, name_of
+from strategies.autograd.nodes import run
+from strategies.autograd.operators import Operator
+from strategies.autograd.rule import Gradients, Rule, Tensors
+from strategies.formulas.solve import rhs_tangent
+from strategies.formulas.triangles import triangle_of_product
+from strategies.interface import Saved, Strategy
+from strategies.operations.right_hand_sides import fit, for_each_matrix
+from strategies.operations.traced import EAGER, traceable_by
+from strategies.pseudo_inverse import Structure
+
+__all__ = ["solve_triangular"]
+
+RECORDS = ()
+
+_LARGE = 512
+"""Rows from which to write one triangle is faster than to write all and cut off, as measured."""
+
+
+@dataclass(frozen=True)
+class _SolveTriangular(Rule):
+    """A X = B: B̄ = A⁻ᴴG, and Ā is the triangle of −B̄ Xᴴ, without the diagonal where that is one."""
+
+    name = "solve_triangular"
+    arity = 2
+
+    upper: bool
+    unitriangular: bool
+
+    def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, None]:
+        # Substitution whatever the strategy: to form an inverse for one solve takes longer.
+        return (self._solve(*inputs),), None
+
+    def backward(
+        self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
+    ) -> Gradients:
+        structure = Structure.of_triangle(upper=self.upper, unit=self.unitriangular)
+        rhs_gradient = strategy.factor_triangular(saved.matrix, structure).apply_adjoint(
+            *cotangents
+        )
+        if not needed[0]:
+            return None, rhs_gradient
+        gradient = triangle_of_product(
+            saved.matrix,
+            -rhs_gradient,
+            saved.result.mH,
+            upper=self.upper,
+            strictly=self.unitriangular,
+        )
+        return gradient, rhs_gradient
+
+    def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
+        rhs_gradient = torch.linalg.solve_triangular(
+            at.matrix.mH, *cotangents, upper=not self.upper, unitriangular=self.unitriangular
+        )
+        return self._triangle(-rhs_gradient @ at.result.mH), rhs_gradient
+
+    def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
+        of_matrix, of_rhs = tangents
+        triangle = None if of_matrix is None else self._triangle(of_matrix)
+        rhs = rhs_tangent(at.result, triangle, of_rhs)
+        return (self._solve(at.matrix, rhs),)
+
+    def _solve(self, A: Tensor, B: Tensor) -> Tensor:
+        return torch.linalg.solve_triangular(
+            A, B, upper=self.upper, unitriangular=self.unitriangular
+        )
+
+    def _triangle(self, matrix: Tensor) -> Tensor:
+        offset = int(self.unitriangular)
+        return matrix.triu(offset) if self.upper else matrix.tril(-offset)
+
+
+def _traced_solve_triangular(
+    A: Tensor,
+    B: Tensor,
+    *,
+    upper: bool,
+    left: bool = True,
+    unitriangular: bool = False,
+    strategy: StrategyChoice = "auto",
+) -> Tensor:
+    if not fit(A, B, left):
+        return torch.linalg.solve_triangular(
+            A, B, upper=upper, left=left, unitriangular=unitriangular
+        )
+    return _SOLVE_TRIANGULAR(A, B, upper, left, unitriangular, name_of(strategy))[0]
+
+
+@traceable_by(_traced_solve_triangular)
+def solve_triangular(
+    A: Tensor,
+    B: Tensor,
+    *,
+    upper: bool,
+    left: bool = True,
+    unitriangular: bool = False,
+    strategy: StrategyChoice = "auto",
+) -> Tensor:
+    """The X with A X = B, or X A = B where `left` is False; A triangular.
+
+    As `torch.linalg.solve_triangular`: the other triangle is not read, and its gradient is zero.
+
+    Args:
+        A: (..., n, n).
+        B: (..., n, k), or (..., k, n) where `left` is False; batch dimensions are broadcast.
+        upper: which triangle.
+        left: on which side of X the matrix stands.
+        unitriangular: the diagonal is one, and not read either.
+        strategy: how the triangle is inverted in the backward: a name from
+            `strategies.available()`, a `Strategy`, or "auto".
+
+    Returns:
+        X, of the broadcast shape of B. As in PyTorch it is not finite where the diagonal has a zero.
+
+    Raises:
+        RuntimeError: shapes or dtypes do not fit together.
+
+    Example:
+        >>> solve_triangular(torch.tensor([[2.0]]), torch.tensor([[4.0]]), upper=True)
+        tensor([[2.]])
+    """
+    if fit(A, B, left):
+        chosen = choose_by_size(strategy, "solve_triangular", A.shape[-1] < _LARGE, A, B)
+        if not chosen.forward_is_differentiable:
+            if not left:
+                A, B, upper = A.mT, B.mT, not upper
+            rule = _SolveTriangular(upper, unitriangular)
+            X = for_each_matrix(lambda A, B: run(rule, chosen, A, B)[0], A, B)
+            return X if left else X.mT
+    return torch.linalg.solve_triangular(A, B, upper=upper, left=left, unitriangular=unitriangular)
+
+
+def _eagerly(
+    A: Tensor, B: Tensor, upper: bool, left: bool, unitriangular: bool, strategy: Strategy
+) -> Tensors:
+    X: Tensor = EAGER["solve_triangular"](
+        A, B, upper=upper, left=left, unitriangular=unitriangular, strategy=strategy
+    )
+    return (X,)
+
+
+def _fake(A: Tensor, B: Tensor, upper: bool, left: bool, unitriangular: bool) -> Tensors:
+    X = torch.linalg.solve_triangular(A, B, upper=upper, left=left, unitriangular=unitriangular)
+    return (B.new_empty(X.shape),)
+
+
+_SOLVE_TRIANGULAR = Operator(
+    "solve_triangular",
+    ["A", "B"],
+    "bool upper, bool left, bool unitriangular",
+    _eagerly,
+    _fake,
+)

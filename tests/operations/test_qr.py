@@ -1,0 +1,162 @@
+"""QR in every mode and shape: gradients against finite differences, and where there are none."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+from torch.autograd import gradcheck, gradgradcheck
+
+import strategies
+from strategies import linalg
+
+SHAPES = [(3, 3), (5, 3), (3, 5), (2, 4, 2), (1, 1)]
+EMPTY = [(0, 3), (3, 0), (0, 4, 2)]
+MODES = ["reduced", "complete", "r"]
+DTYPES = [torch.float64, torch.complex128]
+TRIANGLES = ["triangular_solve", "explicit_inverse", "qr_pinv", "svd_truncated_pinv"]
+each_mode = pytest.mark.parametrize("mode", MODES)
+each_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=str)
+
+
+def random(shape, dtype=torch.float64, seed=0):
+    return torch.randn(*shape, dtype=dtype, generator=torch.Generator().manual_seed(seed))
+
+
+def call(mode, strategy="triangular_solve"):
+    """The outputs that are there."""
+    return lambda A: tuple(linalg.qr(A, mode, strategy=strategy))[mode == "r" :]
+
+
+@each_mode
+@each_dtype
+def test_derivatives_of_both_orders_in_both_modes(mode, dtype):
+    for shape in SHAPES + EMPTY:
+        A = random(shape, dtype).requires_grad_()
+        assert gradcheck(
+            call(mode), (A,), fast_mode=True, check_forward_ad=True, check_batched_grad=True
+        )
+        assert gradgradcheck(call(mode), (A,), fast_mode=True, check_fwd_over_rev=True, atol=1e-4)
+
+
+@pytest.mark.parametrize("strategy", TRIANGLES)
+@pytest.mark.parametrize("dtype", [*DTYPES, torch.float32, torch.complex64], ids=str)
+def test_values_and_gradients_are_those_of_torch_where_it_has_them(strategy, dtype):
+    # Sizes of one block, of several, and of a last block that is smaller.
+    for shape, mode in itertools.product(
+        [*SHAPES, *EMPTY, (150, 150), (300, 140), (140, 300), (2, 270, 260), (4, 9, 9)], MODES[:2]
+    ):
+        if mode == "complete" and shape[-2] > shape[-1]:
+            continue
+        A = random(shape, dtype).requires_grad_()
+        due, found = torch.linalg.qr(A, mode), linalg.qr(A, mode, strategy=strategy)
+        for one, other in zip(found, due, strict=True):
+            assert torch.equal(one, other)
+        cotangents = [random(each.shape, dtype, seed=1) for each in due]
+        (one,), (other,) = (torch.autograd.grad(each, A, cotangents) for each in (found, due))
+        tolerance = 10 * torch.finfo(dtype).eps ** 0.5
+        assert (one - other).norm() <= tolerance * other.norm()
+
+
+@each_dtype
+def test_the_complete_basis_of_several_blocks_against_finite_differences(dtype):
+    A, direction = random((200, 140), dtype), random((200, 140), dtype, seed=2)
+    A.requires_grad_()
+    cotangent = random((200, 200), dtype, seed=1)
+
+    def loss(A):
+        return (
+            (cotangent.conj() * linalg.qr(A, "complete", strategy="triangular_solve").Q).sum().real
+        )
+
+    (gradient,) = torch.autograd.grad(loss(A), A)
+    step = 1e-6
+    due = (loss(A + step * direction) - loss(A - step * direction)) / (2 * step)
+    torch.testing.assert_close((gradient.conj() * direction).sum().real, due, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (6, 4), (4, 6)])
+@pytest.mark.parametrize("column", [0, 2, 3])
+def test_dependent_columns_are_refused_in_the_backward_only(shape, column):
+    A = random((2, *shape))
+    A[1, :, column] = A[1, :, :column].sum(-1)
+    A.requires_grad_()
+    Q, R = linalg.qr(A, strategy="triangular_solve")
+    with pytest.raises(torch.linalg.LinAlgError, match=r"backward of qr.*element 1\).*dependent"):
+        (Q.sum() + R.sum()).backward()
+
+
+def test_bad_scaling_of_columns_is_no_dependence():
+    A = random((6, 4)) * torch.tensor([1e-30, 1.0, 1e30, 1e-10], dtype=torch.float64)
+    A.requires_grad_()
+    cotangents = random((6, 4), seed=1), torch.zeros(4, 4, dtype=torch.float64)
+    (found,) = torch.autograd.grad(linalg.qr(A, strategy="triangular_solve"), A, cotangents)
+    (due,) = torch.autograd.grad(torch.linalg.qr(A), A, cotangents)
+    torch.testing.assert_close(found, due, rtol=1e-9, atol=0)
+
+
+def test_wide_matrices_need_their_first_columns_only():
+    A = random((3, 6))
+    A[:, 4] = A[:, 0]
+    assert gradcheck(call("reduced"), (A.requires_grad_(),))
+
+
+def test_the_complement_has_no_gradient_where_a_column_needs_no_reflection():
+    A = torch.cat([random((3, 3)).triu(), torch.zeros(2, 3)]).requires_grad_()
+    Q, R = linalg.qr(A, "complete", strategy="triangular_solve")
+    with pytest.raises(torch.linalg.LinAlgError, match="reflectors jump"):
+        torch.autograd.grad(Q[:, 3].sum(), A, retain_graph=True)
+    (gradient,) = torch.autograd.grad(Q[:, :3].sum() + R.sum(), A)
+    assert gradient.isfinite().all()
+
+
+@each_mode
+def test_auto_has_a_gradient_in_every_mode(mode):
+    A = random((5, 3)).requires_grad_()
+    assert gradcheck(call(mode, "auto"), (A,))
+
+
+@each_mode
+def test_vmap_and_jacobians(mode):
+    A = random((4, 5, 3))
+    mapped = torch.vmap(call(mode))(A)
+    torch.testing.assert_close(mapped, call(mode)(A))
+    reverse, forward = (
+        jacobian(lambda A: call(mode)(A)[-1])(A[0])
+        for jacobian in (torch.func.jacrev, torch.func.jacfwd)
+    )
+    torch.testing.assert_close(reverse, forward)
+
+
+@each_mode
+def test_it_compiles_without_a_graph_break(mode):
+    torch.compiler.reset()
+    A = random((5, 3)).requires_grad_()
+
+    def loss(A):
+        return sum(each.square().sum() * each.flatten()[0] for each in call(mode)(A))
+
+    compiled = torch.compile(loss, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(torch.autograd.grad(compiled(A), A), torch.autograd.grad(loss(A), A))
+
+
+@pytest.mark.parametrize(
+    "arguments", [(torch.ones(3),), (torch.ones(2, 2).int(),), (torch.eye(2), "full")]
+)
+def test_what_torch_refuses_is_refused_in_its_words(arguments):
+    with pytest.raises(RuntimeError) as due:
+        torch.linalg.qr(*arguments)
+    with pytest.raises(RuntimeError) as found:
+        linalg.qr(*arguments, strategy="triangular_solve")
+    assert str(found.value) == str(due.value)
+
+
+@pytest.mark.parametrize("strategy", strategies.available())
+@each_mode
+def test_without_a_gradient_values_are_torchs(mode, strategy):
+    A = random((5, 3))
+    for one, other in zip(
+        linalg.qr(A, mode, strategy=strategy), torch.linalg.qr(A, mode), strict=True
+    ):
+        assert torch.equal(one, other)
