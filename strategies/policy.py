@@ -5,7 +5,9 @@ It is, in this order,
 1. what `use` names, within its `with` block: a strategy or a policy file;
 2. what the environment variable `BACKWARD_STRATEGIES_USE` names: a strategy or a policy file;
 3. the shipped policy, by the time of forward and backward together;
-4. `triangular_solve`, or `qr_pinv` where an operation takes matrices of any rank.
+4. `triangular_solve`, or `qr_pinv` where an operation takes matrices of any rank. Operations that no
+   policy knows, as `lu_solve` and `qr`, are PyTorch's own for small matrices
+   (`strategies.autograd.choice.choose_by_size`).
 
 The second and the third are read at the first "auto", not at import. One that cannot be used is
 skipped with a warning.
