@@ -44,15 +44,10 @@ log = logging.getLogger(__name__)
 _C: Any = torch._C
 _BUILTINS: Any = _builtins
 
-_ELSEWHERE = {
-    "det": "det",
-    "inv": "inverse",
-    "logdet": "logdet",
-    "matrix_power": "matrix_power",
-    "pinv": "pinverse",
-    "slogdet": "slogdet",
-}
-"""By name in `strategies.linalg`, what the same function is called in `torch` and in `Tensor`.
+_IN_TORCH = frozenset(
+    "cholesky_inverse cholesky_solve det inverse logdet matrix_power pinverse slogdet".split()
+)
+"""What is the same function of that name in `torch` and in `Tensor`.
 
 Others have the name there of another function: `torch.lu` returns what `torch.linalg.lu_factor` does.
 """
@@ -141,9 +136,8 @@ class Function:
     """A function that can be replaced.
 
     Attributes:
-        name: in `strategies.linalg`.
+        name: in `strategies.linalg`, and there.
         owner: where it is: a module or `Tensor`.
-        attribute: its name there.
         original: torch's own.
         ours: takes what the original takes, or less.
         accepted: the arguments that ours takes by name.
@@ -153,7 +147,6 @@ class Function:
 
     name: str
     owner: Any
-    attribute: str
     original: Callable[..., Any]
     ours: Callable[..., Any]
     accepted: frozenset[str]
@@ -168,7 +161,7 @@ class Function:
             'torch.linalg.det'
         """
         owner = "torch.Tensor" if self.owner is Tensor else self.owner.__name__
-        return f"{owner}.{self.attribute}"
+        return f"{owner}.{self.name}"
 
     @functools.cached_property
     def replaced(self) -> Callable[..., Any]:
@@ -198,16 +191,12 @@ def functions() -> tuple[Function, ...]:
         ours = getattr(linalg, name)
         if not inspect.isfunction(ours):  # the type of a result
             continue
-        places: list[tuple[Any, str]] = [(torch.linalg, name)]
-        if other := _ELSEWHERE.get(name):
-            places += [(torch, other), (torch.Tensor, other)]
-        for owner, attribute in places:
-            if hasattr(owner, attribute):
-                original = getattr(owner, attribute)
-                same = _pinverse if attribute == "pinverse" else ours
-                taken = _taken_by(same)
-                inherited = attribute not in vars(owner)
-                found.append(Function(name, owner, attribute, original, same, *taken, inherited))
+        taken = _taken_by(ours)
+        for owner in (torch.linalg, *((torch, torch.Tensor) if name in _IN_TORCH else ())):
+            if hasattr(owner, name):
+                inherited = name not in vars(owner)
+                original = getattr(owner, name)
+                found.append(Function(name, owner, original, ours, *taken, inherited))
     return tuple(found)
 
 
@@ -218,27 +207,22 @@ def _taken_by(ours: Callable[..., Any]) -> tuple[frozenset[str], int]:
     return names, sum(each.kind is each.POSITIONAL_OR_KEYWORD for each in parameters)
 
 
-def _pinverse(A: Tensor, rcond: float = 1e-15) -> Tensor:
-    """As `torch.pinverse`, whose tolerance has another default."""
-    return linalg.pinv(A, rtol=rcond)
-
-
 def _write(names: Iterable[str]) -> None:
     """Puts into torch's modules what is in force; what someone else has put there stays."""
     for function in functions():
         if function.name in names:
-            there = getattr(function.owner, function.attribute)
+            there = getattr(function.owner, function.name)
             if is_replaced(function.name) and there is function.original:
-                setattr(function.owner, function.attribute, function.replaced)
+                setattr(function.owner, function.name, function.replaced)
             elif not is_replaced(function.name) and there is function.replaced:
                 _restore(function)
 
 
 def _restore(function: Function) -> None:
     if function.is_inherited:
-        delattr(function.owner, function.attribute)
+        delattr(function.owner, function.name)
     else:
-        setattr(function.owner, function.attribute, function.original)
+        setattr(function.owner, function.name, function.original)
         if "torch._dynamo" in sys.modules:
             # Dynamo lists torch's functions by looking them up once, which may have been before.
             torch.compiler.allow_in_graph(function.original)  # type: ignore[no-untyped-call]

@@ -21,24 +21,32 @@ from strategies.errors import LinAlgError
 
 FUNCTIONS = replacing.functions()
 A = torch.tensor([[4.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 5.0]], dtype=torch.float64)
+B = torch.ones(3, 1, dtype=torch.float64)
 REST = {
-    "lstsq": (torch.ones(3, 1, dtype=torch.float64),),
-    "solve": (torch.ones(3, 1, dtype=torch.float64),),
-    "tensorsolve": (torch.ones(3, dtype=torch.float64),),
+    "cholesky_solve": (torch.linalg.cholesky(A),),
+    "lstsq": (B,),
+    "lu_solve": (torch.tensor([1, 2, 3], dtype=torch.int32), B),
     "matrix_power": (-2,),
+    "solve": (B,),
+    "solve_ex": (B,),
+    "solve_triangular": (B,),
     "tensorinv": (1,),
+    "tensorsolve": (B.squeeze(-1),),
 }
+"""What functions take besides A, which most take first."""
+OPTIONS = {"solve_triangular": {"upper": True}}
 
 
 def there(function):
-    return getattr(function.owner, function.attribute)
+    return getattr(function.owner, function.name)
 
 
 def result(function, matrix=A):
     """What a program gets that calls the function now, as one tensor."""
-    found = there(function)(matrix, *REST.get(function.name, ()))
+    rest, options = REST.get(function.name, ()), OPTIONS.get(function.name, {})
+    found = there(function)(matrix, *rest, **options)
     parts = [found] if isinstance(found, torch.Tensor) else list(found)
-    return torch.cat([part.flatten().to(torch.float64) for part in parts])
+    return torch.cat([torch.view_as_real(part + 0j).flatten() for part in parts])
 
 
 def is_ours(call):
@@ -90,14 +98,14 @@ def test_the_tolerance_of_pinverse_is_its_own(replaced):
 
 
 def test_nothing_is_left_behind():
-    before = {(str(f), f.attribute in vars(f.owner)): there(f) for f in FUNCTIONS}
+    before = {(str(f), f.name in vars(f.owner)): there(f) for f in FUNCTIONS}
     replacement = strategies.replace_torch()
     assert strategies.is_replaced()
     assert strategies.is_replaced("pinv")
     replacement.undo()
     replacement.undo()
     assert not strategies.is_replaced()
-    assert {(str(f), f.attribute in vars(f.owner)): there(f) for f in FUNCTIONS} == before
+    assert {(str(f), f.name in vars(f.owner)): there(f) for f in FUNCTIONS} == before
 
 
 def test_a_list_of_names_replaces_no_other():

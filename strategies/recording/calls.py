@@ -22,6 +22,9 @@ Key = tuple[str, tuple[torch.Size, ...], torch.dtype, torch.device, str, int]
 _MADE_OF = {"logdet": "slogdet"}
 """The operation whose cases stand for a function that is none itself."""
 
+_MATRIX_LAST = {"cholesky_solve"}
+"""Operations of matrix and right-hand sides that torch gives these first."""
+
 
 def call_of(key: Key, tally: Tally) -> Call:
     """What a file holds of equal calls; the backwards of those that were not timed are like the others."""
@@ -71,6 +74,8 @@ def _case(
 
     name = names()[function]
     name = _MADE_OF.get(name, name)
+    if name in _MATRIX_LAST:
+        shapes = shapes[::-1]
     if name not in operations.names() or len(shapes[0]) < 2:
         return ""
     likes = (torch.empty(shape, dtype=dtype, device="meta") for shape in shapes)

@@ -39,6 +39,10 @@ def test_equal_calls_in_one_place_are_one():
             lambda: torch.linalg.lstsq(torch.ones(9, 3), torch.ones(9, 1)),
             "lstsq 9x3 rank=1 float32 cpu",
         ),
+        (
+            lambda: torch.cholesky_solve(torch.ones(4, 3), torch.eye(4)),
+            "cholesky_solve 4x4 k=3 float32 cpu",
+        ),
         (lambda: torch.linalg.tensorinv(torch.eye(4).reshape(2, 2, 4)), ""),
         (lambda: torch.linalg.inv(torch.ones(0, 0)), ""),
         (lambda: linalg.inv(A, strategy="qr_pinv"), "inv 2x2 float64 cpu"),
@@ -55,14 +59,25 @@ def test_a_call_has_a_case_that_can_be_measured(call, case):
 @pytest.mark.parametrize("replaced", [False, True])
 @pytest.mark.parametrize("function", FUNCTIONS, ids=str)
 def test_every_function_is_seen_under_every_name(function, replaced):
+    I, swaps = torch.eye(2, dtype=torch.float64), torch.tensor([1, 2], dtype=torch.int32)
     rest = {
-        "lstsq": (A,), "solve": (A,), "tensorsolve": (A[0],), "matrix_power": (2,), "tensorinv": (1,),
-    }  # fmt: skip
+        "cholesky_solve": (I,),
+        "lstsq": (A,),
+        "lu_solve": (swaps, A),
+        "matrix_power": (2,),
+        "solve": (A,),
+        "solve_ex": (A,),
+        "solve_triangular": (A,),
+        "tensorinv": (1,),
+        "tensorsolve": (A[0],),
+    }
+    options = {"upper": True} if function.name == "solve_triangular" else {}
+    first = I if function.name == "cholesky" else A
     with (
         strategies.replace_torch() if replaced else strategies.record(),
         strategies.record() as recording,
     ):
-        getattr(function.owner, function.attribute)(A, *rest.get(function.name, ()))
+        getattr(function.owner, function.name)(first, *rest.get(function.name, ()), **options)
     (call,) = recording.calls
     assert call.function == str(function)
     assert call.forward > 0
