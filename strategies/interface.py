@@ -43,7 +43,8 @@ class Strategy(ABC):
         computes_in_double: True where single precision is computed in double on purpose, which its
             times and errors then show.
         fused: what it holds, "factors" or "svd", where small matrices on the CPU are computed in one
-            compiled call, forward and backward, by `strategies.kernels.cpu.fused`. Not inherited.
+            compiled call, forward and backward, by `strategies.kernels.cpu.fused`; the next is tried where
+            a matrix is no usual one for the first. Not inherited.
         accuracy: by operation, where its gradients may lose more than rounding explains, and why.
 
     Example:
@@ -57,7 +58,7 @@ class Strategy(ABC):
     requires_full_rank: ClassVar[bool]
     forward_is_differentiable: ClassVar[bool] = False
     computes_in_double: ClassVar[bool] = False
-    fused: ClassVar[str] = ""
+    fused: ClassVar[tuple[str, ...]] = ()
     accuracy: ClassVar[Mapping[str, AccuracyClass]] = {}
 
     @abstractmethod

@@ -44,9 +44,16 @@ log = logging.getLogger(__name__)
 _C: Any = torch._C
 _BUILTINS: Any = _builtins
 
-_IN_TORCH = frozenset(
-    "cholesky_inverse cholesky_solve det inverse logdet matrix_power pinverse slogdet".split()
-)
+_IN_TORCH = {
+    "cholesky_inverse",
+    "cholesky_solve",
+    "det",
+    "inverse",
+    "logdet",
+    "matrix_power",
+    "pinverse",
+    "slogdet",
+}
 """What is the same function of that name in `torch` and in `Tensor`.
 
 Others have the name there of another function: `torch.lu` returns what `torch.linalg.lu_factor` does.

@@ -104,10 +104,7 @@ def _find(
     chosen: Policy | Strategy | str,
     *inputs: tuple[tuple[int, ...], tuple[int, ...], torch.dtype],
 ) -> tuple[_Found, ...]:
-    """How to compute an operation of such inputs: by the strategies to try, until one that cannot.
-
-    Of the inputs, sizes, strides and dtypes are given.
-    """
+    """The ways to compute an operation of such inputs, of which sizes, strides and dtypes are given."""
     (size, _, dtype), *rest = inputs
     if len(size) < 2 or any(other[2] != dtype for other in rest):
         return ()
@@ -117,14 +114,12 @@ def _find(
     question = (lane.asks, m, n, columns, count, str(dtype).removeprefix("torch."), "cpu")
     candidates = policy.ranked(chosen, question, any_rank=lane.any_rank)
     layouts = [(size, stride) for size, stride, _ in inputs]
-    result = []
-    for i, strategy in enumerate(candidates):
-        holds = vars(type(strategy)).get("fused")  # a subclass may compute in another way
-        found = plan(holds, lane.operation, dtype, *layouts) if holds else None
-        if found is None:
-            break
-        result.append(_Found(found, lane.general, candidates[i:]))
-    return tuple(result)
+    # A subclass may compute in another way.
+    plans = (
+        plan(holds, lane.operation, dtype, *layouts)
+        for holds in vars(type(candidates[0])).get("fused", ())
+    )
+    return tuple(_Found(found, lane.general, candidates) for found in plans if found is not None)
 
 
 def _is_plain() -> bool:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from torch import Tensor
+
 from strategies.builtin.batch_last import BatchLast
+from strategies.builtin.qr_pinv import QRPinv
+from strategies.errors import LinAlgError
+from strategies.interface import Tolerance
+from strategies.pseudo_inverse import PseudoInverse
 
 __all__ = ["Fused"]
 
@@ -13,9 +19,11 @@ class Fused(BatchLast):
     Of a small matrix the arithmetic takes a few microseconds, and calling, checking and keeping its
     factors a hundred. On the CPU matrices of up to 262144 entries, one or a batch, are therefore done by
     one compiled loop forward and one backward (`strategies.kernels.cpu.fused`), which call the LAPACK of
-    torch: LU, QR of tall and wide matrices, and substitution, or in `inv` products with the inverse. The
-    loops are compiled at their first use for each dtype and kept on disk. Least squares of wide matrices,
-    all that is not a usual case and all rarer modes are done as in `batch_last`.
+    torch: LU, QR of tall and wide matrices, and substitution, or in `inv` products with the inverse.
+    Where `pinv` or `lstsq` find the rank deficient, and in least squares of wide matrices, it is a
+    truncated SVD, if rows and columns are of like length. The loops are compiled at their first use for
+    each dtype and kept on disk. All that is not a usual case and all rarer modes are done as in
+    `batch_last`, and those of deficient rank as in `qr_pinv`.
 
     Example:
         >>> import torch, strategies
@@ -27,4 +35,30 @@ class Fused(BatchLast):
 
     name = "fused"
     summary = "small matrices in one compiled call, forward and backward, by LAPACK's factors"
-    fused = "factors"
+    requires_full_rank = False
+    fused = ("factors", "svd")
+
+    def factor_tall(self, matrix: Tensor, *, rtol: Tolerance, atol: Tolerance) -> PseudoInverse:
+        try:
+            return super().factor_tall(matrix, rtol=rtol, atol=atol)
+        except LinAlgError:
+            return _OF_ANY_RANK.factor_tall(matrix, rtol=rtol, atol=atol)
+
+    def pinv_forward(
+        self, matrix: Tensor, *, rtol: Tolerance = None, atol: Tolerance = None
+    ) -> tuple[Tensor, PseudoInverse]:
+        try:
+            return super().pinv_forward(matrix, rtol=rtol, atol=atol)
+        except LinAlgError:
+            return NotImplemented
+
+    def lstsq_forward(
+        self, matrix: Tensor, rhs: Tensor, *, rtol: Tolerance = None
+    ) -> tuple[Tensor, PseudoInverse]:
+        try:
+            return super().lstsq_forward(matrix, rhs, rtol=rtol)
+        except LinAlgError:
+            return NotImplemented
+
+
+_OF_ANY_RANK = QRPinv()

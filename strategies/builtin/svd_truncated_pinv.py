@@ -33,7 +33,7 @@ class SVDTruncatedPinv(Strategy):
     name = "svd_truncated_pinv"
     summary = "U_r, σ_r, V_r of a truncated SVD; products"
     requires_full_rank = False
-    fused = "svd"
+    fused = ("svd",)
     accuracy = FACTORS_U_ORTHOGONALLY
 
     def factor_tall(self, matrix: Tensor, *, rtol: Tolerance, atol: Tolerance) -> Orthogonal:

@@ -19,7 +19,7 @@ __all__ = ["Key", "call_of"]
 Key = tuple[str, tuple[torch.Size, ...], torch.dtype, torch.device, str, int]
 """Function, shapes, dtype, device, and where the call is: file and line."""
 
-_MADE_OF = {"logdet": "slogdet"}
+_MADE_OF = {"inverse": "inv", "logdet": "slogdet", "pinverse": "pinv"}
 """The operation whose cases stand for a function that is none itself."""
 
 _MATRIX_LAST = {"cholesky_solve"}

@@ -59,9 +59,9 @@ def test_a_call_has_a_case_that_can_be_measured(call, case):
 @pytest.mark.parametrize("replaced", [False, True])
 @pytest.mark.parametrize("function", FUNCTIONS, ids=str)
 def test_every_function_is_seen_under_every_name(function, replaced):
-    I, swaps = torch.eye(2, dtype=torch.float64), torch.tensor([1, 2], dtype=torch.int32)
+    identity, swaps = torch.eye(2, dtype=torch.float64), torch.tensor([1, 2], dtype=torch.int32)
     rest = {
-        "cholesky_solve": (I,),
+        "cholesky_solve": (identity,),
         "lstsq": (A,),
         "lu_solve": (swaps, A),
         "matrix_power": (2,),
@@ -72,7 +72,7 @@ def test_every_function_is_seen_under_every_name(function, replaced):
         "tensorsolve": (A[0],),
     }
     options = {"upper": True} if function.name == "solve_triangular" else {}
-    first = I if function.name == "cholesky" else A
+    first = identity if function.name == "cholesky" else A
     with (
         strategies.replace_torch() if replaced else strategies.record(),
         strategies.record() as recording,

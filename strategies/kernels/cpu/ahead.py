@@ -22,6 +22,9 @@ _Loop = tuple[str, torch.dtype]
 _OF_INTEGERS = {"inspection.inverse_order"}
 """Loops that read no numbers: `CPUKernel` calls them for float64, whatever the matrices are of."""
 
+_OF_COMPLEX = {"fused_backward.slogdet_of_complex"}
+"""Loops that are called for complex matrices only."""
+
 _WORTH_A_PROCESS = 8
 """Loops that take as long to compile as a process takes to start."""
 
@@ -72,7 +75,8 @@ def _loops(dtypes: Sequence[torch.dtype]) -> Iterator[_Loop]:
             if is_loop and list(inspect.signature(function).parameters) == ["task"]:
                 names.append(f"{found.name}.{name}")
     for dtype in dtypes:
-        yield from ((name, dtype) for name in names if name not in _OF_INTEGERS)
+        others = _OF_INTEGERS if dtype.is_complex else _OF_INTEGERS | _OF_COMPLEX
+        yield from ((name, dtype) for name in names if name not in others)
     if dtypes:
         yield from ((name, torch.float64) for name in _OF_INTEGERS)
 

@@ -85,3 +85,9 @@ def test_where_nothing_may_be_compiled_nothing_is():
         check=True,
     )
     assert run.stdout.strip() == "[]"
+
+
+@pytest.mark.slow
+def test_all_loops_can_be_compiled_for_all_dtypes():
+    warmup()
+    assert warmup() == []

@@ -244,6 +244,21 @@ def test_matrices_of_any_rank_have_exact_gradients_by_an_svd(operation):
             assert int(outputs[2]) == rank
 
 
+@pytest.mark.parametrize("operation", LANES["svd"])
+def test_rows_or_columns_of_unlike_length_are_reported_by_an_svd(operation):
+    lane = "svd", operation
+    for m, n in ((6, 4), (4, 6), (5, 5)):
+        A, *rest = _inputs(lane, m, n, torch.float64)
+        assert _plan(lane, A, *rest).forward((A, *rest)) is not None
+        graded = A.clone()
+        graded[..., 0] *= 1e-3
+        longer = A.clone()
+        longer[0] *= 1e3
+        unlike = [each for each, is_long in ((graded, m >= n), (longer, m <= n)) if is_long]
+        for each in unlike:
+            assert _plan(lane, each, *rest).forward((each, *rest)) is None
+
+
 def test_there_are_no_lanes_for_what_is_no_small_matrix():
     matrix = ((4, 4), (4, 1))
     assert plan("factors", "inv", torch.float64, ((2, 3), (3, 1))) is None

@@ -1,8 +1,9 @@
 """Pseudo-inverses and least squares of small matrices of any rank, from a truncated SVD.
 
 A = U diag(s) Vᴴ, cut after the r singular values that count. What is kept are U and Vᴴ, column after
-column, with all min(m, n) singular vectors. Each loop goes from matrix to matrix, and reports one
-that is zero, or whose norm is far from one.
+column, with all min(m, n) singular vectors. Each loop goes from matrix to matrix, and reports one whose
+norm is far from one, or whose longer side has rows or columns that differ much in length: an SVD is
+accurate beside the longest of them.
 """
 
 from __future__ import annotations
@@ -39,13 +40,16 @@ from strategies.kernels.cpu.loops.columns import (
 )
 from strategies.kernels.cpu.loops.condition import sum_of_squares
 
+_ALIKE = 64.0
+"""How many times longer than another a row or column may be that is like it."""
+
 
 @compiled
 def _rank_of(A: Array, U: Array, s: Array, Vh: Array) -> int:
     """Write the SVD; how many singular values are above max(m, n) ε of the first, or zero if it fails."""
     (m, n), k = A.shape, len(s)
     F = by_columns(A)
-    if not moderate_squares(F) > 0:
+    if not (moderate_squares(F) > 0 and (m < n or _are_alike(F)) and (m > n or _are_alike(F.T))):
         return 0
     # What LAPACK asks for at least, and blocks of 64 columns.
     scratch = np.empty(5 * k * k + 16 * k + 64 * (m + n), A.dtype)
@@ -56,6 +60,18 @@ def _rank_of(A: Array, U: Array, s: Array, Vh: Array) -> int:
         return 0
     threshold = max(m, n) * np.finfo(s.dtype).eps * s[0]
     return int((s > threshold).sum())
+
+
+@compiled
+def _are_alike(F: Array) -> bool:
+    """Whether no column is much longer than another."""
+    least, most = np.inf, 0.0
+    for j in range(F.shape[1]):
+        squares = 0.0
+        for i in range(F.shape[0]):
+            squares += np.float64(F[i, j].real) ** 2 + np.float64(F[i, j].imag) ** 2
+        least, most = min(least, squares), max(most, squares)
+    return most <= _ALIKE**2 * least
 
 
 @compiled
