@@ -232,9 +232,11 @@ def test_matrices_of_any_rank_have_exact_gradients_by_an_svd(operation):
     for ((m, n), rank), dtype in itertools.product(
         (((9, 6), 4), ((6, 6), 3), ((6, 9), 5), ((4, 4), 1)), DTYPES
     ):
-        # Of small integers, so that the product has that rank exactly.
+        # Of small integers, none of them zero, so that the product has that rank exactly.
         left, right = (
-            torch.randint(-3, 4, size, generator=generator) for size in ((m, rank), (rank, n))
+            torch.randint(1, 4, size, generator=generator)
+            * (2 * torch.randint(2, size, generator=generator) - 1)
+            for size in ((m, rank), (rank, n))
         )
         inputs = (left @ right).to(dtype), *_inputs(lane, m, n, dtype)[1:]
         outputs, cotangents, gradients = _computed(lane, inputs)
