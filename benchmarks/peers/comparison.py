@@ -34,7 +34,7 @@ def small_cases() -> list[Case]:
 
     Example:
         >>> str(small_cases()[0])
-        'det 4x4 float64 cpu'
+        'cholesky 4x4 float64 cpu'
     """
     return [
         Case.parse(f"{name} {size}x{size}") for name in operations.measured() for size in _SMALL
