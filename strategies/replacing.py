@@ -165,7 +165,7 @@ class Function:
 
         Example:
             >>> str(functions()[0])
-            'torch.linalg.det'
+            'torch.linalg.cholesky'
         """
         owner = "torch.Tensor" if self.owner is Tensor else self.owner.__name__
         return f"{owner}.{self.name}"

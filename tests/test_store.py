@@ -128,7 +128,7 @@ def test_what_cannot_be_written_is_known_before_anything_is_measured(tmp_path):
 def test_no_results_are_told_apart_from_no_folder(tmp_path):
     with pytest.raises(UnusableFileError, match="is not a folder"):
         store.load(tmp_path / "nowhere")
-    with pytest.raises(UnusableFileError, match=r"holds no results; .*run"):
+    with pytest.raises(UnusableFileError, match=r"holds no results; .*measure"):
         store.load(tmp_path)
 
 

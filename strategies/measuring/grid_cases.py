@@ -22,7 +22,7 @@ def timed(grid: str) -> list[Case]:
 
     Example:
         >>> str(timed("tiny")[0])
-        'det 8x8 float64 cpu'
+        'cholesky 8x8 float64 cpu'
     """
     return [
         case

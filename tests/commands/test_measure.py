@@ -62,7 +62,7 @@ def test_an_interrupted_run_is_resumed(invoke, tmp_path, asked, monkeypatch):
 
 def test_what_cannot_be_run_is_one_line(invoke, fails, tmp_path):
     path = tmp_path / "run.json"
-    fails(invoke("measure", path, "--operation", "qr"), "--operation qr: there is det")
+    fails(invoke("measure", path, "--operation", "qr"), "--operation qr: there is cholesky")
     for endless in ("nan", "inf"):
         assert invoke("measure", path, "--budget", endless).exit_code == 2
     assert not path.exists()
