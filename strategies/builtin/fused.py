@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from torch import Tensor
 
 from strategies.builtin.batch_last import BatchLast
@@ -23,7 +26,7 @@ class Fused(BatchLast):
     Where `pinv` or `lstsq` find the rank deficient, and in least squares of wide matrices, it is a
     truncated SVD, if rows and columns are of like length. The loops are compiled at their first use for
     each dtype and kept on disk. All that is not a usual case and all rarer modes are done as in
-    `batch_last`, and those of deficient rank as in `qr_pinv`.
+    `batch_last`, and what that refuses, for its rank or for growth in the elimination, as in `qr_pinv`.
 
     Example:
         >>> import torch, strategies
@@ -42,23 +45,22 @@ class Fused(BatchLast):
         try:
             return super().factor_tall(matrix, rtol=rtol, atol=atol)
         except LinAlgError:
-            return _OF_ANY_RANK.factor_tall(matrix, rtol=rtol, atol=atol)
+            return _BY_QR.factor_tall(matrix, rtol=rtol, atol=atol)
 
-    def pinv_forward(
-        self, matrix: Tensor, *, rtol: Tolerance = None, atol: Tolerance = None
-    ) -> tuple[Tensor, PseudoInverse]:
+    def factor_square(self, matrix: Tensor) -> PseudoInverse:
         try:
-            return super().pinv_forward(matrix, rtol=rtol, atol=atol)
-        except LinAlgError:
-            return NotImplemented
+            return super().factor_square(matrix)
+        except LinAlgError as refused:
+            try:
+                return _BY_QR.factor_square(matrix)
+            except LinAlgError:
+                raise refused from None
 
-    def lstsq_forward(
-        self, matrix: Tensor, rhs: Tensor, *, rtol: Tolerance = None
-    ) -> tuple[Tensor, PseudoInverse]:
+    def own(self, method: str, formula: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         try:
-            return super().lstsq_forward(matrix, rhs, rtol=rtol)
+            return super().own(method, formula, *arguments, **options)
         except LinAlgError:
-            return NotImplemented
+            return formula(self, *arguments, **options)
 
 
-_OF_ANY_RANK = QRPinv()
+_BY_QR = QRPinv()
