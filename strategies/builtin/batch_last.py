@@ -130,8 +130,8 @@ class BatchLast(TriangularSolve):
         if not forward.pinv.supports(matrix):
             return NotImplemented
         if m < n:
-            result, inverse = self.pinv_forward(matrix.mH, rtol=rtol, atol=atol)
-            return result.mH, inverse.adjoint
+            found = self.pinv_forward(matrix.mH, rtol=rtol, atol=atol)
+            return found if found is NotImplemented else (found[0].mH, found[1].adjoint)
         result, *factors = forward.inv(matrix) if m == n else forward.pinv(matrix)
         smallest = frobenius_norms(result).reciprocal()
         refuse_near_deficiency(smallest, matrix, rtol, atol, self.name)

@@ -56,11 +56,28 @@ class Fused(BatchLast):
             except LinAlgError:
                 raise refused from None
 
-    def own(self, method: str, formula: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        try:
-            return super().own(method, formula, *arguments, **options)
-        except LinAlgError:
-            return formula(self, *arguments, **options)
+    def pinv_forward(
+        self, matrix: Tensor, *, rtol: Tolerance = None, atol: Tolerance = None
+    ) -> tuple[Tensor, PseudoInverse]:
+        return _unless_refused(super().pinv_forward, matrix, rtol=rtol, atol=atol)
+
+    def lstsq_forward(
+        self, matrix: Tensor, rhs: Tensor, *, rtol: Tolerance = None
+    ) -> tuple[Tensor, PseudoInverse]:
+        return _unless_refused(super().lstsq_forward, matrix, rhs, rtol=rtol)
+
+    def inv_forward(self, matrix: Tensor) -> tuple[Tensor, PseudoInverse]:
+        return _unless_refused(super().inv_forward, matrix)
+
+    def solve_forward(self, matrix: Tensor, rhs: Tensor) -> tuple[Tensor, PseudoInverse]:
+        return _unless_refused(super().solve_forward, matrix, rhs)
+
+
+def _unless_refused(method: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    try:
+        return method(*arguments, **options)
+    except LinAlgError:
+        return NotImplemented
 
 
 _BY_QR = QRPinv()
