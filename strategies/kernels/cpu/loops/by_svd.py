@@ -36,7 +36,6 @@ from strategies.kernels.cpu.loops.columns import (
     copy_to,
     empty,
     moderate_columns,
-    moderate_squares,
 )
 from strategies.kernels.cpu.loops.condition import sum_of_squares
 
@@ -48,8 +47,8 @@ _ALIKE = 64.0
 def _rank_of(A: Array, U: Array, s: Array, Vh: Array) -> int:
     """Write the SVD; how many singular values are above max(m, n) ε of the first, or zero if it fails."""
     (m, n), k = A.shape, len(s)
-    F = by_columns(A)
-    if not (moderate_squares(F) > 0 and (m < n or _are_alike(F)) and (m > n or _are_alike(F.T))):
+    F, total = moderate_columns(A)
+    if not (total > 0 and (m < n or _are_alike(F)) and (m > n or _are_alike(F.T))):
         return 0
     # What LAPACK asks for at least, and blocks of 64 columns.
     scratch = np.empty(5 * k * k + 16 * k + 64 * (m + n), A.dtype)
@@ -67,9 +66,7 @@ def _are_alike(F: Array) -> bool:
     """Whether no column is much longer than another."""
     least, most = np.inf, 0.0
     for j in range(F.shape[1]):
-        squares = 0.0
-        for i in range(F.shape[0]):
-            squares += np.float64(F[i, j].real) ** 2 + np.float64(F[i, j].imag) ** 2
+        squares = sum_of_squares(F[:, j])
         least, most = min(least, squares), max(most, squares)
     return most <= _ALIKE**2 * least
 

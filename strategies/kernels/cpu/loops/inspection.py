@@ -266,6 +266,12 @@ def _doubtful(F: Array, probes: int, safety: float) -> Array:
             _subtract_multiple(y[p, i + 1 :], column[i + 1 :], y[p, i])
         for s in range(i + 1, k):
             of_L[s] += column[s].real ** 2 + column[s].imag ** 2
+        # z may be orthogonal to y R or C x; neither is shorter than its last entry. NaN stays.
+        least_of_y, least_of_x = probes * of_L[i], probes * (of_U * abs(reciprocal)) ** 2
+        if squares_of_y < least_of_y:
+            squares_of_y = least_of_y
+        if squares_of_x < least_of_x:
+            squares_of_x = least_of_x
         result[i] = not np.sqrt(squares_of_y) * np.sqrt(squares_of_x) < limit * probes
     return result
 
