@@ -1,21 +1,20 @@
-"""`python -m benchmarks.family`: Cholesky, QR and their kin, "auto" beside PyTorch."""
+"""`python -m benchmarks.family`: Cholesky, QR and their kin, "auto" beside PyTorch, float64."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 import torch
 import typer
-from rich.table import Table
 from torch import Tensor
 
+from benchmarks.ratio_table import print_ratios
 from strategies import linalg
-from strategies.commands.common import console, notes, reports_errors
-from strategies.commands.progress import progress
+from strategies.commands.common import reports_errors
 from strategies.measuring.clock import sampler
 from strategies.measuring.interleaved import interleaved
-from strategies.measuring.measurement import Objective
 
 Inputs = Sequence[Tensor]
 
@@ -89,19 +88,11 @@ def main(
     budget: Annotated[float, typer.Option(help="Seconds for the rounds of a row.")] = 2.0,
 ) -> None:
     """Time "auto" and PyTorch in the same rounds, and print how often faster "auto" is."""
-    table = Table(title=f'"auto" over PyTorch, {torch.get_num_threads()} threads, float64')
-    table.add_column("case")
-    for column in ("backward", "95 %", "forward + backward", "95 %"):
-        table.add_column(column, justify="right")
-    with progress(len(rows or ROWS), notes) as begin:
-        for row in rows or ROWS:
-            begin(row)
-            table.add_row(row, *ratios(row, budget))
-    console.print(table)
+    print_ratios(rows or ROWS, lambda row: _ratios(row, budget))
 
 
-def ratios(row: str, budget: float) -> list[str]:
-    """Of the backward and of both, each with its interval.
+def _ratios(row: str, budget: float) -> list[tuple[float, float, float]]:
+    """Of both and of the backward, each with its interval.
 
     Raises:
         ValueError: the row names no such operation.
@@ -113,19 +104,15 @@ def ratios(row: str, budget: float) -> list[str]:
     torch.manual_seed(0)
     inputs = _MAKE[name](*numbers)
     native = getattr(torch.linalg, name, None) or getattr(torch, name)
+    options = {"upper": True} if name == "solve_triangular" else {}
+    functions = [partial(each, **options) for each in (native, getattr(linalg, name))]
     found = []
-    for objective in Objective.BACKWARD, Objective.FORWARD_BACKWARD:
-        is_whole = objective is Objective.FORWARD_BACKWARD
-        calls = {
-            each: _backward(function, inputs, is_whole)
-            for each, function in (("torch", native), ("auto", getattr(linalg, name)))
-        }
-        samplers = {each: sampler(call) for each, call in calls.items()}
-        timings = interleaved(samplers, budget=budget)
-        ratio = timings["torch"].seconds / timings["auto"].seconds
-        low = timings["torch"].low / timings["auto"].high
-        high = timings["torch"].high / timings["auto"].low
-        found += [f"{ratio:.2f}", f"{low:.2f} to {high:.2f}"]
+    for is_whole in (True, False):
+        of_torch, of_auto = (
+            sampler(_backward(function, inputs, is_whole)) for function in functions
+        )
+        timings = interleaved({"torch": of_torch, "auto": of_auto}, budget=budget)
+        found.append(timings["torch"].over(timings["auto"]))
     return found
 
 
@@ -140,10 +127,9 @@ def _backward(function: Any, inputs: Inputs, is_whole: bool) -> Callable[[], obj
         return [output for output in outputs if output.requires_grad]
 
     outputs = forward()
-    # Eigenvectors are determined up to a factor, on which a loss must not depend.
+    # Of `eig`: eigenvectors are determined up to a factor, on which a loss must not depend.
     cotangents = [
-        output.detach() if function.__name__.endswith("eig") else torch.randn_like(output)
-        for output in outputs
+        output.detach() if output.is_complex() else torch.randn_like(output) for output in outputs
     ]
     if is_whole:
         return lambda: torch.autograd.grad(forward(), wanted, cotangents)

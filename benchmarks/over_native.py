@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Annotated
 
-import torch
 import typer
-from rich.table import Table
 
-from strategies.commands.common import console, notes, reports_errors
-from strategies.commands.progress import progress
+from benchmarks.ratio_table import print_ratios
+from strategies.commands.common import reports_errors
 from strategies.measuring.case import Case
 from strategies.measuring.measure import TIMED, measure
 from strategies.policy import BASELINE
@@ -44,25 +42,12 @@ def main(
 ) -> None:
     """Time "auto" and torch.linalg in the same rounds, and print how often faster "auto" is."""
     measured = [Case.parse(text) for text in texts or cases()]
-    table = Table(title=f'"auto" over torch.linalg, {torch.get_num_threads()} threads')
-    table.add_column("case")
-    for objective in ("forward + backward", "backward"):
-        table.add_column(objective, justify="right")
-        table.add_column("95 %", justify="right")
-    with progress(len(measured), notes) as begin:
-        for case in measured:
-            begin(str(case))
-            table.add_row(str(case), *_row(case, budget))
-    console.print(table)
+    print_ratios(measured, lambda case: _ratios(case, budget))
 
 
-def _row(case: Case, budget: float) -> Sequence[str]:
+def _ratios(case: Case, budget: float) -> Iterator[tuple[float, float, float]]:
     cell = measure(case, [BASELINE, AUTO], budget=budget)
-    row = []
-    for objective in reversed(TIMED):
-        ratio, low, high = cell.speedup(BASELINE, AUTO, objective)
-        row += [f"{ratio:.2f}", f"{low:.2f} to {high:.2f}"]
-    return row
+    return (cell.speedup(BASELINE, AUTO, objective) for objective in reversed(TIMED))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ __all__ = [
     "LinAlgError",
     "StrategyNotFoundError",
     "UnsupportedError",
+    "raise_for_info",
     "raise_if_deficient",
     "raise_if_grown",
     "raise_if_not_finite",
@@ -86,6 +87,22 @@ def raise_if_grown(grown: Tensor, strategy: str) -> None:
             f"strategy '{strategy}' eliminates, and elements of this matrix grow so much in it that "
             f"digits are lost{_first(grown)}; 'qr_pinv' and 'svd_truncated_pinv' lose none"
         )
+
+
+def raise_for_info(info: Tensor, message: str) -> None:
+    """Raise what LAPACK says of the first matrix where `info`, int (...), is not zero.
+
+    Args:
+        info: as LAPACK returns it, for each matrix.
+        message: with `{0}` in place of the number.
+
+    Example:
+        >>> raise_for_info(torch.zeros(3), "minor {0} is not positive")
+    """
+    if bool(info.any()):
+        index = int(info.flatten().nonzero()[0])
+        batch = f"(Batch element {index}): " if info.ndim else ""
+        raise LinAlgError(batch + message.format(int(info.flatten()[index])))
 
 
 def _first(flags: Tensor) -> str:

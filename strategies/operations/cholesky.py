@@ -11,11 +11,12 @@ import torch
 from torch import Tensor
 
 from strategies import grids
-from strategies.autograd.choice import StrategyChoice, choose
+from strategies.autograd.choice import StrategyChoice, are_matrices, choose
+from strategies.autograd.lane import FastLane
 from strategies.autograd.nodes import run
 from strategies.autograd.rule import Gradients, Rule, Tensors, only
 from strategies.domains import POSITIVE_DEFINITE
-from strategies.errors import LinAlgError
+from strategies.errors import raise_for_info
 from strategies.factors import Triangular
 from strategies.formulas import cholesky as formula
 from strategies.interface import Saved, Strategy
@@ -43,6 +44,12 @@ class CholeskyExResult(NamedTuple):
     info: Tensor
 
 
+_NOT_DEFINITE = (
+    "The factorization could not be completed because the input is not positive-definite (the leading "
+    "minor of order {0} is not positive-definite)."
+)
+
+
 def _backward(strategy: Strategy, L: Tensor, cotangent: Tensor) -> Tensor:
     return formula.backward(strategy.factor_triangular, L, cotangent)
 
@@ -58,7 +65,7 @@ class _Cholesky(Rule):
     def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, None]:
         L, info = torch.linalg.cholesky_ex(inputs[0])
         if self.check_errors:  # here and not by the caller, who under `vmap` cannot see values
-            _raise_for_info(info)
+            raise_for_info(info, _NOT_DEFINITE)
         return (L, info), None
 
     def backward(
@@ -115,6 +122,8 @@ def cholesky(A: Tensor, *, upper: bool = False, strategy: StrategyChoice = "auto
         >>> cholesky(torch.tensor([[4.0]]), strategy="blocked_lu")
         tensor([[2.]])
     """
+    if (L := _lower_by_lane(strategy, A, upper)) is not None:
+        return L.mH if upper else L
     (chosen,) = choose(strategy, "cholesky", A, square=True)
     if chosen.forward_is_differentiable:
         return torch.linalg.cholesky(A, upper=upper)
@@ -151,6 +160,9 @@ def cholesky_ex(
         >>> cholesky_ex(-torch.eye(2), strategy="triangular_solve").info
         tensor(1, dtype=torch.int32)
     """
+    if (L := _lower_by_lane(strategy, A, upper)) is not None:
+        info = torch.zeros(A.shape[:-2], dtype=torch.int32)
+        return CholeskyExResult(L.mH if upper else L, info)
     (chosen,) = choose(strategy, "cholesky", A, square=True)
     if chosen.forward_is_differentiable:
         return CholeskyExResult(
@@ -159,21 +171,22 @@ def cholesky_ex(
     return CholeskyExResult(*_factor(chosen, A, upper, check_errors))
 
 
-def _factor(chosen: Strategy, A: Tensor, upper: bool, check_errors: bool) -> Tensors:
+def _lower_by_lane(strategy: StrategyChoice, A: Tensor, upper: bool) -> Tensor | None:
     # The lower triangle of Aᴴ is the upper one of A.
+    outputs = _lane(strategy, A.mH if upper and are_matrices(A) else A)
+    return None if outputs is None else outputs[0]
+
+
+def _general(candidates: tuple[Strategy, ...], A: Tensor) -> Tensors:
+    return _factor(candidates[0], A, upper=False, check_errors=True)[:1]
+
+
+_lane = FastLane("cholesky", _general, asks="cholesky")
+
+
+def _factor(chosen: Strategy, A: Tensor, upper: bool, check_errors: bool) -> Tensors:
     L, info = run(_Cholesky(check_errors), chosen, A.mH if upper else A)
     return (L.mH if upper else L), info
-
-
-def _raise_for_info(info: Tensor) -> None:
-    if bool(info.any()):
-        index = int(info.flatten().nonzero()[0])
-        batch = f"(Batch element {index}): " if info.ndim else ""
-        raise LinAlgError(
-            f"{batch}The factorization could not be completed because the input is not "
-            f"positive-definite (the leading minor of order {int(info.flatten()[index])} is not "
-            "positive-definite)."
-        )
 
 
 def _exact(problem: Problem) -> tuple[Matrix, ...]:

@@ -12,6 +12,7 @@ from torch import Tensor
 from strategies import grids
 from strategies.amplification import squared_condition_number
 from strategies.autograd.choice import StrategyChoice, choose
+from strategies.autograd.lane import FastLane
 from strategies.autograd.nodes import run
 from strategies.autograd.rule import Gradients, Tensors, only
 from strategies.domains import LOWER_TRIANGULAR
@@ -82,7 +83,20 @@ def cholesky_inverse(
         >>> cholesky_inverse(torch.tensor([[2.0]]), strategy="explicit_inverse")
         tensor([[0.2500]])
     """
+    if not upper and (outputs := _lane(strategy, L)) is not None:
+        return outputs[0]
     (chosen,) = choose(strategy, "cholesky_inverse", L, square=True)
+    return _inverse(chosen, L, upper)
+
+
+def _general(candidates: tuple[Strategy, ...], L: Tensor) -> Tensors:
+    return (_inverse(candidates[0], L, upper=False),)
+
+
+_lane = FastLane("cholesky_inverse", _general, asks="cholesky_inverse")
+
+
+def _inverse(chosen: Strategy, L: Tensor, upper: bool) -> Tensor:
     if chosen.forward_is_differentiable:
         return torch.cholesky_inverse(L, upper=upper)
     return run(_CholeskyInverse(), chosen, L.mH if upper else L)[0]

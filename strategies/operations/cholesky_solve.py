@@ -12,6 +12,7 @@ from torch import Tensor
 from strategies import grids
 from strategies.amplification import squared_condition_number
 from strategies.autograd.choice import StrategyChoice, choose
+from strategies.autograd.lane import FastLane
 from strategies.autograd.nodes import run
 from strategies.autograd.rule import Gradients, Tensors
 from strategies.domains import LOWER_TRIANGULAR
@@ -100,7 +101,20 @@ def cholesky_solve(
         >>> cholesky_solve(torch.tensor([[8.0]]), torch.tensor([[2.0]]), strategy="triangular_solve")
         tensor([[2.]])
     """
+    if not upper and B.ndim == L.ndim and (outputs := _lane(strategy, L, B)) is not None:
+        return outputs[0]
     (chosen,) = choose(strategy, "cholesky_solve", L, B, square=True)
+    return _solve(chosen, L, B, upper)
+
+
+def _general(candidates: tuple[Strategy, ...], L: Tensor, B: Tensor) -> Tensors:
+    return (_solve(candidates[0], L, B, upper=False),)
+
+
+_lane = FastLane("cholesky_solve", _general, asks="cholesky_solve")
+
+
+def _solve(chosen: Strategy, L: Tensor, B: Tensor, upper: bool) -> Tensor:
     if chosen.forward_is_differentiable or not (B.ndim > 1 and B.shape[-2] == L.shape[-1]):
         return torch.cholesky_solve(B, L, upper=upper)
     batch = torch.broadcast_shapes(L.shape[:-2], B.shape[:-2])

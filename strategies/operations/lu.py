@@ -16,7 +16,7 @@ from strategies.autograd.choice import StrategyChoice, choose
 from strategies.autograd.lane import FastLane
 from strategies.autograd.nodes import run
 from strategies.autograd.rule import Gradients, Rule, Tensors, only
-from strategies.errors import LinAlgError
+from strategies.errors import LinAlgError, raise_for_info
 from strategies.factors import PackedLU, Triangular
 from strategies.factors.canonical_lu import canonical
 from strategies.factors.elimination import lu_factor_ex as eliminate
@@ -58,6 +58,12 @@ class LUResult(NamedTuple):
     U: Tensor
 
 
+_ZERO_PIVOT = (
+    "U[{0},{0}] is zero and using it on lu_solve would result in a division by zero. If you still want "
+    "to perform the factorization, consider calling linalg.lu or linalg.lu_factor_ex"
+)
+
+
 def _backward(strategy: Strategy, factors: PackedLU, cotangent: Tensor) -> Tensor:
     rows = formula.backward(strategy.factor_triangular, factors.LU, cotangent)
     return formula.permute_rows(rows, factors.inverse_order)
@@ -75,7 +81,7 @@ class _LUFactor(Rule):
     def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, None]:
         LU, pivots, info = eliminate(inputs[0], pivot=self.pivot)
         if self.check_errors:  # here and not by the caller, who under `vmap` cannot see values
-            _raise_for_info(info)
+            raise_for_info(info, _ZERO_PIVOT)
         LU, pivots, order, rank, is_suspect = canonical(LU, pivots)
         return (LU, pivots, info, order, rank, is_suspect), None
 
@@ -236,18 +242,6 @@ def lu_factor_ex(
         )
     LU, pivots, info, *_ = run(_LUFactor(pivot, check_errors), chosen, A)
     return LUFactorExResult(LU, pivots, info)
-
-
-def _raise_for_info(info: Tensor) -> None:
-    if bool(info.any()):
-        index = int(info.flatten().nonzero()[0])
-        batch = f"(Batch element {index}): " if info.ndim else ""
-        pivot = int(info.flatten()[index])
-        raise LinAlgError(
-            f"{batch}U[{pivot},{pivot}] is zero and using it "
-            "on lu_solve would result in a division by zero. If you still want to perform the "
-            "factorization, consider calling linalg.lu or linalg.lu_factor_ex"
-        )
 
 
 @traceable

@@ -9,22 +9,51 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import strategies
 from strategies import linalg
+from strategies.domains import hermitian_part
 from strategies.kernels.cpu import fused
-from strategies.linalg import det, inv, lstsq, lu, lu_factor, pinv, slogdet, solve
+from strategies.linalg import (
+    cholesky,
+    cholesky_inverse,
+    cholesky_solve,
+    det,
+    inv,
+    lstsq,
+    lu,
+    lu_factor,
+    pinv,
+    slogdet,
+    solve,
+)
 
 SQUARE = torch.randn(4, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
 TALL = torch.randn(6, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
 RHS = torch.randn(6, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
 
+
+def rhs(A):
+    return RHS[: A.shape[-2]].to(A.dtype).expand(*A.shape[:-2], -1, -1)
+
+
+def positive(A):
+    return A @ A.mH + torch.eye(4)
+
+
+def factor(A):
+    return A.tril(-1) + 2 * torch.eye(4)
+
+
 CALLS = {
     "inv": inv,
-    "solve": lambda A, **s: solve(A, RHS[:4].to(A.dtype), **s),
+    "solve": lambda A, **s: solve(A, rhs(A), **s),
     "det": det,
     "slogdet": lambda A, **s: slogdet(A, **s).logabsdet,
     "lu_factor": lambda A, **s: lu_factor(A, **s).LU,
     "lu": lambda A, **s: lu(A, **s).U,
     "pinv": pinv,
-    "lstsq": lambda A, **s: lstsq(A, RHS[: len(A)].to(A.dtype), **s).solution,
+    "lstsq": lambda A, **s: lstsq(A, rhs(A), **s).solution,
+    "cholesky": lambda A, **s: cholesky(positive(A), **s),
+    "cholesky_solve": lambda A, **s: cholesky_solve(rhs(A), factor(A), **s),
+    "cholesky_inverse": lambda A, **s: cholesky_inverse(factor(A), **s),
 }
 
 
@@ -70,18 +99,10 @@ def test_a_plain_call_takes_the_lane(operation, roads):
 @pytest.mark.parametrize("operation", CALLS)
 def test_a_batch_takes_the_lane(operation, roads):
     A = matrix(operation) + torch.arange(3.0, dtype=torch.float64).view(3, 1, 1) / 4
-    rhs = RHS[: A.shape[-2]].expand(3, -1, 2)
-
-    def call(A, **chosen):
-        if operation in ("solve", "lstsq"):
-            result = getattr(linalg, operation)(A, rhs, **chosen)
-            return result if operation == "solve" else result.solution
-        return CALLS[operation](A, **chosen)
-
-    result, gradient = both(call, A)
+    result, gradient = both(CALLS[operation], A)
     assert roads == [("forward", True), ("backward", True)]
     A = A.clone().requires_grad_()
-    expected = call(A, strategy="qr_pinv")
+    expected = CALLS[operation](A, strategy="qr_pinv")
     torch.testing.assert_close(result, expected)
     torch.testing.assert_close(gradient, torch.autograd.grad(expected.sum().abs(), A)[0])
 
@@ -278,6 +299,63 @@ def test_lu_factor_ex_takes_the_lane_of_lu_factor(roads):
     assert info == 0
     assert info.dtype == torch.int32
     assert roads == [("forward", True)]
+
+
+@pytest.mark.parametrize("n", [2, 30, 130])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128], ids=str)
+@pytest.mark.parametrize("operation", ["cholesky", "cholesky_solve", "cholesky_inverse"])
+def test_cholesky_factors_of_any_size_give_the_gradient_of_torch(operation, n, dtype, roads):
+    generator = torch.Generator().manual_seed(n)
+    A, B, G = (torch.randn(2, n, n, dtype=dtype, generator=generator) for _ in range(3))
+    A = A @ A.mH / n + torch.eye(n)
+    A = A if operation == "cholesky" else torch.linalg.cholesky(A)
+    inputs = (B[..., :3], A) if operation == "cholesky_solve" else (A,)
+    G = G[..., :3] if operation == "cholesky_solve" else G
+    of_torch = torch.linalg.cholesky if operation == "cholesky" else getattr(torch, operation)
+
+    def gradients(function, **chosen):
+        leaves = [each.clone().requires_grad_() for each in inputs]
+        return torch.autograd.grad(function(*leaves, **chosen), leaves, G)
+
+    found = gradients(getattr(linalg, operation), strategy="fused")
+    assert roads == [("forward", True), ("backward", True)]
+    *rest, expected = gradients(of_torch)
+    # PyTorch's is not Hermitian where the cotangent is complex, nor triangular.
+    expected = hermitian_part(expected) if operation == "cholesky" else expected.tril()
+    for gradient, due in zip(found, (*rest, expected), strict=True):
+        torch.testing.assert_close(gradient, due)
+
+
+def test_cholesky_reads_one_triangle(roads):
+    A = positive(SQUARE)
+    for upper in (False, True):
+        triangle = (A.triu() if upper else A.tril()).requires_grad_()
+        found = linalg.cholesky_ex(triangle, upper=upper, strategy="fused")
+        expected = torch.linalg.cholesky_ex(triangle, upper=upper)
+        torch.testing.assert_close(tuple(found), tuple(expected))
+        torch.testing.assert_close(
+            *(torch.autograd.grad(each.L.exp().sum(), triangle) for each in (found, expected))
+        )
+    assert all(done for _, done in roads)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+@pytest.mark.parametrize("operation", ["cholesky", "cholesky_solve", "cholesky_inverse"])
+def test_factors_far_from_one_take_the_general_road(operation, scale, roads):
+    A = (positive(SQUARE) if operation == "cholesky" else factor(SQUARE)) * scale
+    inputs = (RHS[:4], A) if operation == "cholesky_solve" else (A,)
+    results = [getattr(linalg, operation)(*inputs, strategy=s) for s in ("fused", "batch_last")]
+    assert torch.equal(*results)
+    assert roads == [("forward", False)]
+
+
+def test_a_matrix_without_a_factor_is_refused(roads):
+    with pytest.raises(torch.linalg.LinAlgError, match="minor of order 2"):
+        cholesky(torch.diag(torch.tensor([1.0, -1.0])), strategy="fused")
+    assert linalg.cholesky_ex(-torch.eye(2), strategy="fused").info == 1
+    with pytest.raises(torch.linalg.LinAlgError, match="element 2 is zero"):
+        cholesky_inverse(torch.diag(torch.tensor([1.0, 0.0])), strategy="fused")
+    assert {done for _, done in roads} == {False}
 
 
 def test_a_subclass_that_may_compute_in_another_way_takes_the_general_road(roads):

@@ -26,9 +26,13 @@ __all__ = [
     "apply_reflectors_adjoint",
     "decompose",
     "eliminate",
+    "factor_positive_definite",
     "form_basis",
+    "invert_positive_definite",
     "reflect",
     "solve_adjoint_with",
+    "solve_lower",
+    "solve_lower_adjoint",
     "solve_lower_transposed",
     "solve_unit_lower",
     "solve_unit_lower_from_right",
@@ -61,6 +65,8 @@ _ROUTINES = {
     "trsm": "sdcz",
     "getrf": "sdcz",
     "getrs": "sdcz",
+    "potrf": "sdcz",
+    "potri": "sdcz",
     "geqrf": "sdcz",
     "orgqr": "sd",
     "ungqr": "cz",
@@ -234,6 +240,19 @@ def _eliminate(call: _Call, a: Any, swaps: Any, info: Any) -> None:
     call.emit("getrf")
 
 
+def _lower(routine: str) -> Any:
+    """An intrinsic for what LAPACK does with a lower triangle in place."""
+
+    def emit(call: _Call, a: Any, info: Any) -> None:
+        call.letters("L")
+        call.extents(call.shape(a)[0])
+        call.array(a)
+        call.address(info)
+        call.emit(routine)
+
+    return intrinsic(lambda _, A, info: (types.void(A, info), _code(emit)))
+
+
 def _reflect(call: _Call, a: Any, scales: Any, scratch: Any) -> None:
     call.extents(*call.shape(a))
     call.array(a)
@@ -329,8 +348,14 @@ subtract_transposed_times: Any = _product("TN", -1)
 subtract_twice_transposed_times_adjoint: Any = _product("TC", -2)
 """C ← C − 2 Aᵀ Bᴴ."""
 
+solve_lower: Any = _solve("LLNN")
+"""B ← L⁻¹ B; above the diagonal of L nothing is read."""
+
+solve_lower_adjoint: Any = _solve("LLCN")
+"""B ← L⁻ᴴ B; likewise."""
+
 solve_lower_transposed: Any = _solve("LLTN")
-"""B ← L⁻ᵀ B; above the diagonal of L nothing is read."""
+"""B ← L⁻ᵀ B; likewise."""
 
 solve_upper: Any = _solve("LUNN")
 """B ← U⁻¹ B; below the diagonal of U nothing is read."""
@@ -357,6 +382,12 @@ solve_with: Any = _solve_with("N")
 
 solve_adjoint_with: Any = _solve_with("C")
 """B ← A⁻ᴴ B; likewise."""
+
+factor_positive_definite: Any = _lower("potrf")
+"""A = L Lᴴ in place, of the lower triangle; where the first minor that is not positive is, from 1, or 0."""
+
+invert_positive_definite: Any = _lower("potri")
+"""(L Lᴴ)⁻¹ in place of L, the lower triangle; where the first zero of the diagonal is, from 1, or 0."""
 
 reflect: Any = intrinsic(lambda _, A, scales, work: (types.void(A, scales, work), _code(_reflect)))
 """A = Q R in place as reflectors and their scales, of a tall matrix."""

@@ -40,6 +40,16 @@ _MOST_GROUPS = 64
 _FLOPS_OF_CALLS = 2**12
 """What calling LAPACK for a matrix costs, in floating-point operations."""
 
+_OF_SQUARE = {
+    "inv",
+    "solve",
+    "det",
+    "slogdet",
+    "cholesky",
+    "cholesky_solve",
+    "cholesky_inverse",
+}
+
 
 class _Loop:
     """A compiled loop, with the block of its task but for the addresses.
@@ -250,7 +260,7 @@ def plan(holds: str, operation: str, dtype: torch.dtype, *inputs: Layout) -> Pla
     *batch, m, n = inputs[0][0]
     rhs = inputs[1][0] if len(inputs) > 1 else (*batch, m, 0)
     rest = rhs[len(batch) :]
-    is_square = operation in ("inv", "solve", "det", "slogdet")
+    is_square = operation in _OF_SQUARE
     problem = Problem(m, n, rest[1] if len(rest) > 1 else 1, len(rest) == 1, dtype)
     if not (
         operation in LANES[holds]

@@ -201,6 +201,24 @@ def _lstsq(p: Problem) -> Lane | None:
     return _fused("lstsq", "lstsq", outputs, [R], [0, 1, 2, 6], flops, rarely=[1])
 
 
+def _cholesky(p: Problem) -> Lane:
+    flops = (1 / 3 * p.n**3, 2 / 3 * p.n**3)
+    names = "by_cholesky.cholesky", "by_cholesky.cholesky_backward"
+    return Lane(*names, [columns(p.n, p.n, p.dtype)], [], [1], flops)
+
+
+def _cholesky_solve(p: Problem) -> Lane:
+    flops = (2.0 * p.n**2 * p.k, 7.0 * p.n**2 * p.k)
+    names = "by_cholesky.solve", "by_cholesky.solve_backward"
+    return Lane(*names, [columns(p.n, p.k, p.dtype)], [], [0, 1, 2], flops)
+
+
+def _cholesky_inverse(p: Problem) -> Lane:
+    names = "by_cholesky.inverse", "by_cholesky.inverse_backward"
+    flops = (2 / 3 * p.n**3, 3.0 * p.n**3)
+    return Lane(*names, [columns(p.n, p.n, p.dtype)], [], [0, 1], flops)
+
+
 def _bases(m: int, n: int, dtype: torch.dtype) -> list[Place]:
     """U and V of an SVD, as the loops of `by_svd` keep them."""
     k = min(m, n)
@@ -251,6 +269,9 @@ LANES: dict[str, dict[str, Callable[[Problem], Lane | None]]] = {
         "lu": _lu,
         "pinv": _pinv,
         "lstsq": _lstsq,
+        "cholesky": _cholesky,
+        "cholesky_solve": _cholesky_solve,
+        "cholesky_inverse": _cholesky_inverse,
     },
     "svd": {"pinv": _pinv_by_svd, "lstsq": _lstsq_by_svd},
 }

@@ -5,6 +5,7 @@ import itertools
 import pytest
 import torch
 
+from strategies import operations
 from strategies.accuracy import gradient
 from strategies.kernels.cpu.fused import plan
 from strategies.kernels.cpu.lanes import LANES
@@ -33,8 +34,10 @@ def _plan(lane, *inputs):
 
 def _inputs(lane, m, n, dtype, columns=2):
     generator = torch.Generator().manual_seed(m * 100 + n)
+    operation = operations.get(lane[1])
     A = torch.randn(m, n, dtype=dtype, generator=generator) + 3 * torch.eye(m, n, dtype=dtype)
-    if lane[1] not in ("solve", "lstsq"):
+    A = operation.domain.member(A)
+    if operation.arity == 1:
         return (A,)
     return A, torch.randn(m, columns, dtype=dtype, generator=generator)
 
@@ -54,7 +57,7 @@ def _assert_exact(operation, inputs, cotangents, gradients, rank=None):
     certified = gradient(operation, inputs, cotangents, rank=rank)
     singular_values = torch.linalg.svdvals(inputs[0])[:rank]
     limit = 500 * torch.finfo(inputs[0].dtype).eps * float(singular_values[0] / singular_values[-1])
-    assert certified.relative_error(gradients) < limit
+    assert certified.relative_error(operations.get(operation).defined(gradients)) < limit
 
 
 def _due(lane, inputs):
@@ -67,7 +70,7 @@ def _due(lane, inputs):
         # The one driver for matrices of full rank does not tell the rank.
         rank = torch.linalg.lstsq(*inputs, driver="gelsy").rank
         return due.solution, due.residuals, rank, due.singular_values
-    expected = getattr(torch.linalg, operation)(*inputs)
+    expected = operations.get(operation).of_torch(*inputs)
     return (expected,) if isinstance(expected, torch.Tensor) else tuple(expected)
 
 
@@ -173,12 +176,12 @@ def test_what_is_not_usual_is_reported(lane):
         no_column = A.clone()
         no_column[:, 3] = 0
         undefined = A.clone()
-        undefined[1, 2] = torch.nan
+        undefined[2, 1] = torch.nan
         of_factors = (no_column,) if lane[0] == "factors" else ()
         for unusual in (*of_factors, torch.zeros_like(A), undefined, A * torch.inf):
             assert _plan(lane, unusual, *rest).forward((unusual, *rest)) is None
         found = _plan(lane, *usual)
-        if lane[1] in ("inv", "solve", "pinv", "lstsq"):
+        if "det" not in lane[1] and not lane[1].startswith("lu"):
             far = A * 2.0**40 if torch.finfo(dtype).eps > 1e-10 else A * 2.0**200
             assert found.forward((far, *rest)) is None
 

@@ -72,17 +72,28 @@ def small(task: Task) -> None:
 def blocked(task: Task) -> None:
     """Block by block."""
     factors, cotangents, results = matrices(task, 0), matrices(task, 1), matrices(task, 2)
-    scratch = np.empty((2, _NARROW, _NARROW), factors.dtype)
-    for matrix in single_matrices(task):
-        L, G, T = factors[matrix], cotangents[matrix], results[matrix].T
-        n = len(L)
-        for start in range((n - 1) // _WIDE * _WIDE, -1, -_WIDE):
-            stop = min(start + _WIDE, n)
-            for r in range(start, n):
-                for c in range(start, min(r + 1, stop)):
-                    T[c, r] = G[r, c]
-            _finish_beside(L, T, start, stop)
-            _reverse_block(L[start:stop, start:stop], T[start:stop, start:stop], scratch)
+    scratch = scratch_of_blocks(factors)
+    for i in single_matrices(task):
+        reverse(factors[i], cotangents[i], results[i].T, scratch)
+
+
+@compiled
+def scratch_of_blocks(matrices: Array) -> Array:
+    """What `reverse` works in."""
+    return np.empty((2, _NARROW, _NARROW), matrices.dtype)
+
+
+@compiled
+def reverse(L: Array, G: Array, T: Array, scratch: Array) -> None:
+    """Write T from a cotangent, which may be the transpose of T."""
+    n = len(L)
+    for start in range((n - 1) // _WIDE * _WIDE, -1, -_WIDE):
+        stop = min(start + _WIDE, n)
+        for r in range(start, n):
+            for c in range(start, min(r + 1, stop)):
+                T[c, r] = G[r, c]
+        _finish_beside(L, T, start, stop)
+        _reverse_block(L[start:stop, start:stop], T[start:stop, start:stop], scratch)
 
 
 @compiled
