@@ -208,14 +208,15 @@ def _cholesky(p: Problem) -> Lane:
 
 
 def _cholesky_solve(p: Problem) -> Lane:
-    flops = (2.0 * p.n**2 * p.k, 7.0 * p.n**2 * p.k)
+    flops = (2.0 * p.n**2 * p.k, 4.0 * p.n**2 * p.k)
     names = "by_cholesky.solve", "by_cholesky.solve_backward"
-    return Lane(*names, [columns(p.n, p.k, p.dtype)], [], [0, 1, 2], flops)
+    kept = [rows(p.n, p.k, p.dtype)]
+    return Lane(*names, [columns(p.n, p.k, p.dtype)], kept, [0, 2, 3], flops)
 
 
 def _cholesky_inverse(p: Problem) -> Lane:
     names = "by_cholesky.inverse", "by_cholesky.inverse_backward"
-    flops = (2 / 3 * p.n**3, 3.0 * p.n**3)
+    flops = (2 / 3 * p.n**3, 4 / 3 * p.n**3)
     return Lane(*names, [columns(p.n, p.n, p.dtype)], [], [0, 1], flops)
 
 

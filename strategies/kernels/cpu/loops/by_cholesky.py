@@ -12,8 +12,7 @@ import numpy as np
 from strategies.kernels.cpu.blas import (
     factor_positive_definite,
     invert_positive_definite,
-    solve_lower,
-    solve_lower_adjoint,
+    subtract_adjoint_times_transpose,
     write_minus_adjoint_times_transpose,
     write_product,
 )
@@ -28,19 +27,38 @@ from strategies.kernels.cpu.loops.arguments import (
 )
 from strategies.kernels.cpu.loops.cholesky import reverse, scratch_of_blocks
 from strategies.kernels.cpu.loops.columns import (
-    by_columns,
     copy_to,
     empty,
+    fill_with_identity,
     moderate_squares,
+    solve_lower_adjoint_in_place,
+    solve_lower_in_place,
     squares_if_moderate,
     sum_of_all_squares,
 )
+from strategies.kernels.cpu.loops.small import (
+    MOST_OF_SUBSTITUTION,
+    solve_lower_adjoint_small,
+    solve_lower_small,
+)
+
+_BLOCK = 64
+"""Columns of a triangle that are computed together; half of the matrix never is."""
+
+_TILE = 8
+"""Rows and columns."""
 
 
 @compiled
 def _clear_above(L: Array) -> None:
     for j in range(1, len(L)):
         L[:j, j] = 0
+
+
+@compiled
+def _clear_below(U: Array) -> None:
+    for j in range(len(U)):
+        U[j + 1 :, j] = 0
 
 
 def cholesky(task: Task) -> None:
@@ -83,72 +101,92 @@ def _is_usual(L: Array) -> bool:
 
 
 def solve(task: Task) -> None:
-    """X = L⁻ᴴ L⁻¹ B by columns."""
-    L, B, X = matrices(task, 0), matrices(task, 1), contiguous(task, 2)
+    """X = L⁻ᴴ L⁻¹ B by columns, and L⁻¹ B row after row."""
+    L, B, X, half = matrices(task, 0), matrices(task, 1), contiguous(task, 2), contiguous(task, 3)
+    F = empty(*L.shape[1:], L)
     for i in single_matrices(task):
-        if not _solve(L[i], B[i], X[i].T):
+        if not _solve(L[i], B[i], X[i].T, half[i], F):
             report(task)
 
 
 @compiled
-def _solve(L: Array, B: Array, X: Array) -> bool:
-    F = by_columns(L)
+def _solve(L: Array, B: Array, X: Array, half: Array, F: Array) -> bool:
+    """The last is scratch."""
+    copy_to(F, L)
     copy_to(X, B)
     if not _is_usual(F) or moderate_squares(X) < 0:
         return False
-    solve_lower(F, X)
-    solve_lower_adjoint(F, X)
+    solve_lower_in_place(F, X)
+    copy_to(half, X)
+    solve_lower_adjoint_in_place(F, X)
     return True
 
 
 def solve_backward(task: Task) -> None:
     """B̄ = W = L⁻ᴴ L⁻¹ G and the lower triangle of −W (L⁻¹ B)ᴴ − X (L⁻¹ G)ᴴ."""
-    L, B, X, G = matrices(task, 0), matrices(task, 1), contiguous(task, 2), matrices(task, 3)
+    L, X, half, G = matrices(task, 0), contiguous(task, 1), contiguous(task, 2), matrices(task, 3)
     result, rhs_result = contiguous(task, 4), contiguous(task, 5)
+    n, k = half.shape[1:]
+    F, W, of_cotangent = empty(n, n, L), empty(n, k, L), empty(k, n, L)
     for i in single_matrices(task):
-        if not _solve_backward(L[i], B[i], X[i].T, G[i], result[i], rhs_result[i]):
+        copy_to(W, G[i])
+        if moderate_squares(W) < 0:
             report(task)
+            continue
+        copy_to(F, L[i])
+        solve_lower_in_place(F, W)
+        copy_to(of_cotangent, W.T)
+        solve_lower_adjoint_in_place(F, W)
+        copy_to(rhs_result[i], W)
+        _write_upper_of_products(result[i].T, half[i].T, W, of_cotangent, X[i].T)
+        _clear_below(result[i].T)
 
 
 @compiled
-def _solve_backward(
-    L: Array, B: Array, X: Array, G: Array, result: Array, rhs_result: Array
-) -> bool:
-    n, k = B.shape
-    F, left, right = by_columns(L), empty(n, 2 * k, B), empty(n, 2 * k, B)
-    copy_to(left[:, :k], G)
-    copy_to(left[:, k:], B)
-    if moderate_squares(left[:, :k]) < 0:
-        return False
-    solve_lower(F, left)
-    copy_to(right[:, :k], X)
-    copy_to(right[:, k:], left[:, :k])
-    solve_lower_adjoint(F, right[:, k:])
-    copy_to(rhs_result, right[:, k:])
-    write_minus_adjoint_times_transpose(result.T, by_columns(left.T), right)
-    _clear_above(result)
-    return True
+def _write_upper_of_products(M: Array, A: Array, B: Array, C: Array, D: Array) -> None:
+    """The upper triangle of −AᴴBᵀ − CᴴDᵀ."""
+    n = len(M)
+    for start in range(0, n, _BLOCK):
+        stop = min(start + _BLOCK, n)
+        write_minus_adjoint_times_transpose(M[:stop, start:stop], A[:, :stop], B[start:stop])
+        subtract_adjoint_times_transpose(M[:stop, start:stop], C[:, :stop], D[start:stop])
 
 
 def inverse(task: Task) -> None:
     """X = L⁻ᴴ L⁻¹, by columns."""
     L, X = matrices(task, 0), contiguous(task, 1)
+    F = empty(*L.shape[1:], L)
     for i in single_matrices(task):
-        if not _inverse(L[i], X[i].T):
+        if not _inverse(L[i], X[i].T, F):
             report(task)
 
 
 @compiled
-def _inverse(L: Array, X: Array) -> bool:
-    copy_to(X, L)
-    if not _is_usual(X):
+def _inverse(L: Array, X: Array, F: Array) -> bool:
+    """The last is scratch."""
+    copy_to(F, L)
+    if not _is_usual(F):
         return False
-    info = np.zeros(1, np.int32)
-    invert_positive_definite(X, info)
-    for j in range(len(X)):
-        for i in range(j):
-            X[i, j] = np.conj(X[j, i])
+    if X.size <= MOST_OF_SUBSTITUTION:
+        fill_with_identity(X)
+        solve_lower_small(F, X)
+        solve_lower_adjoint_small(F, X)
+    else:
+        copy_to(X, F)
+        info = np.zeros(1, np.int32)
+        invert_positive_definite(X, info)
+    _mirror_lower(X)
     return True
+
+
+@compiled
+def _mirror_lower(A: Array) -> None:
+    """Make A Hermitian, tile by tile; what is above the diagonal is overwritten."""
+    n = len(A)
+    for first in range(0, n, _TILE):
+        for j in range(first + 1, n):
+            for i in range(first, min(first + _TILE, j)):
+                A[i, j] = np.conj(A[j, i])
 
 
 def inverse_backward(task: Task) -> None:
@@ -156,28 +194,38 @@ def inverse_backward(task: Task) -> None:
     L, X = matrices(task, 0), contiguous(task, 1)
     G, result = matrices(task, 2), contiguous(task, 3)
     n = X.shape[1]
-    both, product = empty(n, n, X), empty(n, n, X)
+    F, both = empty(n, n, X), empty(n, n, X)
     for i in single_matrices(task):
-        copy_to(both, G[i])
+        _write_sum_with_adjoint(both, G[i])
         if moderate_squares(both) < 0:
             report(task)
             continue
-        _add_adjoint(both)
-        write_product(product, both, X[i].T)
-        solve_lower(by_columns(L[i]), product)
-        _write_lower_of_minus_adjoint(result[i], product)
+        copy_to(F, L[i])
+        _write_upper_of_inverse_gradient(result[i].T, F, both, X[i].T)
+        _clear_below(result[i].T)
 
 
 @compiled
-def _add_adjoint(A: Array) -> None:
-    for j in range(len(A)):
-        for i in range(j + 1):
-            A[i, j] += np.conj(A[j, i])
-            A[j, i] = np.conj(A[i, j])
+def _write_sum_with_adjoint(S: Array, G: Array) -> None:
+    """S = G + Gᴴ, tile by tile, so that both are read along lines of the cache."""
+    n = len(G)
+    for first_row in range(0, n, _TILE):
+        for first in range(0, first_row + 1, _TILE):
+            for i in range(first_row, min(first_row + _TILE, n)):
+                for j in range(first, min(first + _TILE, i + 1)):
+                    S[i, j] = G[i, j] + np.conj(G[j, i])
+                    S[j, i] = np.conj(S[i, j])
 
 
 @compiled
-def _write_lower_of_minus_adjoint(result: Array, A: Array) -> None:
-    for i in range(len(A)):
-        for j in range(len(A)):
-            result[i, j] = -np.conj(A[j, i]) if j <= i else 0
+def _write_upper_of_inverse_gradient(M: Array, L: Array, both: Array, X: Array) -> None:
+    """The conjugate, in which the columns of a block depend on no rows of L below them."""
+    n = len(M)
+    for start in range(0, n, _BLOCK):
+        stop = min(start + _BLOCK, n)
+        block = M[:stop, start:stop]
+        write_product(block, both[:stop], X[:, start:stop])
+        solve_lower_in_place(L[:stop, :stop], block)
+        for j in range(stop - start):
+            for i in range(stop):
+                block[i, j] = -np.conj(block[i, j])

@@ -11,6 +11,8 @@ import numpy as np
 from strategies.kernels.cpu.blas import (
     eliminate,
     solve_adjoint_with,
+    solve_lower,
+    solve_lower_adjoint,
     solve_unit_lower,
     solve_upper,
     solve_with,
@@ -19,9 +21,12 @@ from strategies.kernels.cpu.loops.arguments import Array, compiled
 from strategies.kernels.cpu.loops.condition import NEVER_GROWS, growth_limit, sum_of_squares
 from strategies.kernels.cpu.loops.small import (
     MOST,
+    MOST_OF_SUBSTITUTION,
     eliminate_small,
     multiply_inverse_small,
     solve_adjoint_small,
+    solve_lower_adjoint_small,
+    solve_lower_small,
     solve_small,
 )
 
@@ -190,3 +195,21 @@ def solve_adjoint_in_place(LU: Array, swaps: Array, X: Array) -> None:
         solve_adjoint_small(LU, swaps, X)
     else:
         solve_adjoint_with(LU, swaps, X)
+
+
+@compiled
+def solve_lower_in_place(L: Array, X: Array) -> None:
+    """X ← L⁻¹ X of a lower triangle."""
+    if X.size <= MOST_OF_SUBSTITUTION:
+        solve_lower_small(L, X)
+    else:
+        solve_lower(L, X)
+
+
+@compiled
+def solve_lower_adjoint_in_place(L: Array, X: Array) -> None:
+    """X ← L⁻ᴴ X, likewise."""
+    if X.size <= MOST_OF_SUBSTITUTION:
+        solve_lower_adjoint_small(L, X)
+    else:
+        solve_lower_adjoint(L, X)

@@ -16,6 +16,10 @@ MOST_OF_PRODUCTS = 5
 """And up to which products are."""
 
 
+MOST_OF_SUBSTITUTION = 32
+"""Entries of the right-hand sides up to which substitution with a triangle is."""
+
+
 @compiled
 def eliminate_small(F: Array, swaps: Array) -> bool:
     """A = P L U in place; False where there is no pivot, and nothing is to be read then."""
@@ -72,6 +76,28 @@ def solve_adjoint_small(LU: Array, swaps: Array, X: Array) -> None:
         for k in range(n - 1, -1, -1):
             other = swaps[k] - 1
             X[k, j], X[other, j] = X[other, j], X[k, j]
+
+
+@compiled
+def solve_lower_small(L: Array, X: Array) -> None:
+    """X ← L⁻¹ X."""
+    n = len(L)
+    for j in range(X.shape[1]):
+        for k in range(n):
+            X[k, j] /= L[k, k]
+            for i in range(k + 1, n):
+                X[i, j] -= L[i, k] * X[k, j]
+
+
+@compiled
+def solve_lower_adjoint_small(L: Array, X: Array) -> None:
+    """X ← L⁻ᴴ X."""
+    n = len(L)
+    for j in range(X.shape[1]):
+        for k in range(n - 1, -1, -1):
+            for i in range(k + 1, n):
+                X[k, j] -= np.conj(L[i, k]) * X[i, j]
+            X[k, j] /= np.conj(L[k, k])
 
 
 @compiled
