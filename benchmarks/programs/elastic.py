@@ -1,8 +1,11 @@
-"""A block of tetrahedra, pressed flat at the start, is to find its shape again: 100 steps of Adam on the
-stable Neo-Hookean energy of all of its elements, of which each takes `det` of its 3×3 deformation gradient.
-To recover from a plane is what this energy was made for, and how its authors test it. At the start every
-determinant is zero, and its gradient, the adjugate, is not: it is the only force out of the plane. PyTorch's gradient
-of a singular determinant is zero, so there the block stays flat, at whatever energy the plane allows.
+"""Elasticity, from a flattened body.
+
+A block of tetrahedra, pressed flat at the start, is to find its shape again: 100 steps of Adam on
+the stable Neo-Hookean energy of all of its elements, of which each takes `det` of its 3×3
+deformation gradient. To recover from a plane is what this energy was made for, and how its authors
+test it. At the start every determinant is zero, and its gradient, the adjugate, is not: it is the
+only force out of the plane. PyTorch's gradient of a singular determinant is zero, so there the
+block stays flat, at whatever energy the plane allows.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ CORNERS = tuple(itertools.permutations(range(3)))
 """Six tetrahedra fill a cube: along its axes in every order, from one corner to the opposite one."""
 
 
-def make(*, cells: int) -> Step:
+def _make(*, cells: int) -> Step:
     corner = torch.cartesian_prod(*[torch.arange(cells + 1)] * 3)
     rest = corner.to(torch.float64) / cells
     elements = _tetrahedra(cells)
@@ -53,9 +56,8 @@ def _edges(positions: Tensor, elements: Tensor) -> Tensor:
 
 
 PROGRAM = Program(
-    "elasticity, from a flattened body",
+    _make,
     "Smith, de Goes & Kim, Stable Neo-Hookean Flesh Simulation, ACM Trans. Graph. 37 (2018)",
-    make,
     {"small": {"cells": 12}, "full": {"cells": 32}},
     differs="PyTorch's gradient of a singular determinant is zero; it is the adjugate",
 )

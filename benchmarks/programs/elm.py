@@ -1,6 +1,8 @@
-"""The hidden layer of an extreme learning machine is trained through the pseudoinverse of what it puts out for the
-training samples: `pinv` of a tall matrix, the loss on held-out samples. PyTorch's backward of `pinv` makes two matrices of
-the number of samples squared.
+"""Extreme learning machine.
+
+The hidden layer of an extreme learning machine is trained through the pseudoinverse of what it puts
+out for the training samples: `pinv` of a tall matrix, the loss on held-out samples. PyTorch's
+backward of `pinv` makes two matrices of the number of samples squared.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from benchmarks.programs.program import Program, Step, training
 FEATURES = 8
 
 
-def make(*, samples: int, hidden: int) -> Step:
+def _make(*, samples: int, hidden: int) -> Step:
     X = torch.rand(2 * samples, FEATURES, dtype=torch.float64) * 2 - 1
     Y = torch.stack((torch.sin(3 * X[:, 0]) * X[:, 1], X.square().sum(1)), 1)
     weights = torch.randn(FEATURES, hidden, dtype=torch.float64, requires_grad=True)
@@ -28,9 +30,8 @@ def make(*, samples: int, hidden: int) -> Step:
 
 
 PROGRAM = Program(
-    "extreme learning machine",
+    _make,
     "Huang, Zhu & Siew, Extreme learning machine, Neurocomputing 70 (2006), "
     "with the hidden layer trained as by Golub & Pereyra (1973)",
-    make,
     {"small": {"samples": 1024, "hidden": 32}, "full": {"samples": 8192, "hidden": 128}},
 )

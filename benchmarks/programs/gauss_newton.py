@@ -1,6 +1,8 @@
-"""Theseus' batched least squares: Gauss-Newton steps on the normal equations of 128 problems of 8 variables in single precision,
-by `cholesky` and `cholesky_solve` with one right-hand side, and a network that weights the measurements, trained
-through all of the steps.
+"""Gauss-Newton by normal equations.
+
+Theseus' batched least squares: Gauss-Newton steps on the normal equations of 128 problems of 8
+variables in single precision, by `cholesky` and `cholesky_solve` with one right-hand side, and a
+network that weights the measurements, trained through all of the steps.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from benchmarks.programs.program import Program, Step, training
 ITERATIONS = 5
 
 
-def make(*, batch: int, variables: int, measurements: int) -> Step:
+def _make(*, batch: int, variables: int, measurements: int) -> Step:
     truth = torch.rand(batch, variables, 1)
     sensors = torch.randn(batch, measurements, variables)
     readings = torch.sin(sensors @ truth)
@@ -38,9 +40,8 @@ def make(*, batch: int, variables: int, measurements: int) -> Step:
 
 
 PROGRAM = Program(
-    "Gauss-Newton by normal equations",
+    _make,
     "facebookresearch/theseus, CholeskyDenseSolver; Pineda et al., arXiv 2207.09442",
-    make,
     {
         "small": {"batch": 128, "variables": 8, "measurements": 24},
         "full": {"batch": 2048, "variables": 8, "measurements": 24},

@@ -1,6 +1,8 @@
-"""A flow of invertible 1×1 convolutions and affine couplings is trained by maximum likelihood; each convolution adds the
-`slogdet` of its weight. Convolutions take nearly all of the time, so that nothing is to be gained here, and nothing
-may be lost.
+"""Flow of invertible 1×1 convolutions.
+
+A flow of invertible 1×1 convolutions and affine couplings is trained by maximum likelihood; each
+convolution adds the `slogdet` of its weight. Convolutions take nearly all of the time, so that
+nothing is to be gained here, and nothing may be lost.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ class Flow(nn.Module):
         return torch.cat((kept, changed * scale + shift), 1), logdet + added
 
 
-def make(*, images: int, channels: int, side: int, steps: int, hidden: int) -> Step:
+def _make(*, images: int, channels: int, side: int, steps: int, hidden: int) -> Step:
     mixing = torch.randn(channels, channels)
     data = torch.einsum("ij,bjhw->bihw", mixing, torch.randn(images, channels, side, side))
     flow = nn.ModuleList(Flow(channels, hidden) for _ in range(steps))
@@ -54,9 +56,8 @@ def make(*, images: int, channels: int, side: int, steps: int, hidden: int) -> S
 
 
 PROGRAM = Program(
-    "flow of invertible 1×1 convolutions",
+    _make,
     "openai/glow; Kingma & Dhariwal, arXiv 1807.03039",
-    make,
     {
         "small": {"images": 8, "channels": 12, "side": 16, "steps": 8, "hidden": 32},
         "full": {"images": 16, "channels": 48, "side": 8, "steps": 32, "hidden": 512},

@@ -1,5 +1,8 @@
-"""The marginal likelihood of a Gaussian process, as GPyTorch computes it for up to 800 points: `cholesky` of the kernel matrix, two
-triangular solves with the observations, the log determinant from the diagonal. Its hyperparameters, a length scale for each input, are trained.
+"""Marginal likelihood of a Gaussian process.
+
+The marginal likelihood of a Gaussian process, as GPyTorch computes it for up to 800 points:
+`cholesky` of the kernel matrix, two triangular solves with the observations, the log determinant
+from the diagonal. Its hyperparameters, a length scale for each input, are trained.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from benchmarks.programs.program import Program, Step, training
 DIMENSIONS = 4
 
 
-def make(*, points: int) -> Step:
+def _make(*, points: int) -> Step:
     X = torch.rand(points, DIMENSIONS, dtype=torch.float64)
     y = torch.sin(6 * X[:, :1]) + X[:, 1:2] + 0.1 * torch.randn(points, 1, dtype=torch.float64)
     log_scales = torch.zeros(DIMENSIONS, dtype=torch.float64, requires_grad=True)
@@ -35,8 +38,7 @@ def make(*, points: int) -> Step:
 
 
 PROGRAM = Program(
-    "marginal likelihood of a Gaussian process",
+    _make,
     "cornellius-gp/gpytorch and linear_operator, up to max_cholesky_size = 800",
-    make,
     {"small": {"points": 300}, "full": {"points": 800}},
 )

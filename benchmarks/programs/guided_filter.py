@@ -1,6 +1,8 @@
-"""A guided filter with a colour image as its guide, as kornia has it: for each pixel a 3×3 `solve` with the covariance of the
-colours around it, in single precision. A network of two convolutions that makes the guide is trained
-to remove noise.
+"""Guided filter.
+
+A guided filter with a colour image as its guide, as kornia has it: for each pixel a 3×3 `solve`
+with the covariance of the colours around it, in single precision. A network of two convolutions
+that makes the guide is trained to remove noise.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from benchmarks.programs.program import Program, Step, training
 COLOURS, RADIUS, EPSILON = 3, 2, 1e-2
 
 
-def make(*, images: int, side: int) -> Step:
+def _make(*, images: int, side: int) -> Step:
     coarse = torch.rand(images, COLOURS, side // 8, side // 8)
     clean = nn.functional.interpolate(coarse, (side, side), mode="bilinear")
     noisy = clean + 0.1 * torch.randn_like(clean)
@@ -48,9 +50,8 @@ def _filtered(guide: Tensor, image: Tensor) -> Tensor:
 
 
 PROGRAM = Program(
-    "guided filter",
+    _make,
     "kornia, guided_blur with a guide of several channels; He, Sun & Tang, TPAMI 35 (2013)",
-    make,
     {"small": {"images": 2, "side": 64}, "full": {"images": 2, "side": 512}},
     same=1e-3,
 )

@@ -1,5 +1,8 @@
-"""A Kalman filter whose noise covariances are trained by the likelihood of its innovations: at every time one `inverse` and one
-`slogdet` of a batch of innovation covariances, and the gradient goes back through all times.
+"""Kalman filter.
+
+A Kalman filter whose noise covariances are trained by the likelihood of its innovations: at every
+time one `inverse` and one `slogdet` of a batch of innovation covariances, and the gradient goes
+back through all times.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from torch import Tensor
 from benchmarks.programs.program import Program, Step, training
 
 
-def make(*, batch: int, states: int, seen: int, times: int) -> Step:
+def _make(*, batch: int, states: int, seen: int, times: int) -> Step:
     double = torch.float64
     rotation, _ = torch.linalg.qr(torch.randn(states, states, dtype=double))
     F, H = 0.95 * rotation, torch.randn(seen, states, dtype=double)
@@ -42,9 +45,8 @@ def make(*, batch: int, states: int, seen: int, times: int) -> Step:
 
 
 PROGRAM = Program(
-    "Kalman filter",
+    _make,
     "the filter of Kalman (1960) as state-space libraries train it, for example strongio/torchcast",
-    make,
     {
         "small": {"batch": 64, "states": 8, "seen": 4, "times": 20},
         "full": {"batch": 512, "states": 16, "seen": 8, "times": 50},

@@ -1,6 +1,9 @@
-"""Koopa's layer for time-variant dynamics: the operator that takes each segment of a series to the next one is fitted by
-`lstsq` to the few segments there are, in a latent space of more dimensions, and the encoder and decoder are trained
-through the fit. The matrices are wide. PyTorch's backward goes through their pseudoinverse.
+"""Koopman operators by least squares.
+
+Koopa's layer for time-variant dynamics: the operator that takes each segment of a series to the
+next one is fitted by `lstsq` to the few segments there are, in a latent space of more dimensions,
+and the encoder and decoder are trained through the fit. The matrices are wide. PyTorch's backward
+goes through their pseudoinverse.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from torch import Tensor, nn
 from benchmarks.programs.program import Program, Step, training
 
 
-def make(*, batch: int, segments: int, length: int, dimensions: int) -> Step:
+def _make(*, batch: int, segments: int, length: int, dimensions: int) -> Step:
     times = torch.arange((segments + 1) * length) / length
     phases = torch.rand(batch, 1) * 6
     series = torch.sin(times + phases) + 0.3 * torch.sin(2.7 * times) + 0.1 * torch.randn(batch, 1)
@@ -34,9 +37,8 @@ def make(*, batch: int, segments: int, length: int, dimensions: int) -> Step:
 
 
 PROGRAM = Program(
-    "Koopman operators by least squares",
+    _make,
     "thuml/Koopa, KPLayer; Liu et al., arXiv 2305.18803",
-    make,
     {
         "small": {"batch": 16, "segments": 6, "length": 16, "dimensions": 32},
         "full": {"batch": 32, "segments": 9, "length": 48, "dimensions": 128},

@@ -1,5 +1,8 @@
-"""Compositional Koopman operators: the transition of a batch of systems is fitted by ridge regression to the embeddings of their
-states, with `inverse` of XᵀX + λI, and the embedding is trained through the fit by the error of the predictions.
+"""Compositional Koopman operators.
+
+Compositional Koopman operators: the transition of a batch of systems is fitted by ridge regression
+to the embeddings of their states, with `inverse` of XᵀX + λI, and the embedding is trained through
+the fit by the error of the predictions.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from benchmarks.programs.program import Program, Step, training
 STATES, PENALTY = 6, 1e-1
 
 
-def make(*, batch: int, times: int, dimensions: int) -> Step:
+def _make(*, batch: int, times: int, dimensions: int) -> Step:
     x = torch.randn(batch, STATES)
     states = [x]
     for _ in range(times):
@@ -38,9 +41,8 @@ def make(*, batch: int, times: int, dimensions: int) -> Step:
 
 
 PROGRAM = Program(
-    "compositional Koopman operators",
+    _make,
     "YunzhuLi/CompositionalKoopmanOperators; Li et al., arXiv 1910.08264",
-    make,
     {
         "small": {"batch": 8, "times": 80, "dimensions": 32},
         "full": {"batch": 8, "times": 200, "dimensions": 128},

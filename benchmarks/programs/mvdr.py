@@ -1,6 +1,8 @@
-"""A microphone array with a beamformer behind a network: masks of speech and noise give two spatial covariances for each
-frequency, and a complex `solve` of batch times frequencies small systems gives the filter of Souden's MVDR. The network
-is trained by the error of what it lets through.
+"""MVDR beamforming.
+
+A microphone array with a beamformer behind a network: masks of speech and noise give two spatial
+covariances for each frequency, and a complex `solve` of batch times frequencies small systems gives
+the filter of Souden's MVDR. The network is trained by the error of what it lets through.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from benchmarks.programs.program import Program, Step, real_and_imaginary, train
 LOADING = 1e-7
 
 
-def make(*, batch: int, channels: int, frequencies: int, frames: int, hidden: int) -> Step:
+def _make(*, batch: int, channels: int, frequencies: int, frames: int, hidden: int) -> Step:
     steering = real_and_imaginary(batch, frequencies, channels, 1)
     speech = real_and_imaginary(batch, frequencies, 1, frames)
     speech = speech * (torch.rand(batch, frequencies, 1, frames) < 0.3)
@@ -45,9 +47,8 @@ def _covariance(heard: Tensor, mask: Tensor) -> Tensor:
 
 
 PROGRAM = Program(
-    "MVDR beamforming",
+    _make,
     "pytorch/audio, torchaudio.transforms.SoudenMVDR",
-    make,
     {
         "small": {"batch": 1, "channels": 6, "frequencies": 257, "frames": 60, "hidden": 64},
         "full": {"batch": 4, "channels": 8, "frequencies": 513, "frames": 250, "hidden": 512},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -19,17 +21,15 @@ class Program:
     """A model of the training step of a program.
 
     Attributes:
-        title: what it is, in some words.
-        source: the program that it models.
         make: from a size to a step, with parameters and data of its own, drawn from torch's generator.
+        source: the program that it models.
         sizes: by the names "small" and "full".
         same: the largest relative difference of losses, over the first steps, that rounding explains.
         differs: why losses by PyTorch's gradients are others; empty where they are not.
     """
 
-    title: str
-    source: str
     make: Callable[..., Step]
+    source: str
     sizes: Mapping[str, Mapping[str, int]]
     same: float = 1e-8
     differs: str = ""
@@ -38,6 +38,20 @@ class Program:
     def name(self) -> str:
         """Of its file."""
         return self.make.__module__.rpartition(".")[2]
+
+    @property
+    def title(self) -> str:
+        """What it is, in some words: the first line of its file."""
+        return self._text[0].removesuffix(".")
+
+    @property
+    def description(self) -> str:
+        """What it computes, and how: the other lines."""
+        return " ".join(self._text[2:])
+
+    @property
+    def _text(self) -> list[str]:
+        return inspect.cleandoc(sys.modules[self.make.__module__].__doc__ or "").splitlines()
 
     def step(self, size: str = "small", **sizes: int) -> Step:
         """A new step; equal ones take equal courses.

@@ -1,7 +1,10 @@
-"""A layer that solves quadratic programs with bounds and an equation by ADMM: for a batch of them the KKT matrix is factored
-once, by `lu_factor`, and every iteration is an `lu_solve` with one right-hand side; the gradient goes back through all of
-them, for which lqp_py brings a backward of its own and this program has PyTorch's. What predicts costs and risks is
-trained by the value of the decisions.
+"""Quadratic programs as a layer.
+
+A layer that solves quadratic programs with bounds and an equation by ADMM: for a batch of them the
+KKT matrix is factored once, by `lu_factor`, and every iteration is an `lu_solve` with one
+right-hand side; the gradient goes back through all of them, for which lqp_py brings a backward of
+its own and this program has PyTorch's. What predicts costs and risks is trained by the value of the
+decisions.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from benchmarks.programs.program import Program, Step, training
 FEATURES, RHO, ITERATIONS = 10, 1.0, 10
 
 
-def make(*, batch: int, variables: int) -> Step:
+def _make(*, batch: int, variables: int) -> Step:
     double = torch.float64
     factors = torch.randn(batch, variables, variables, dtype=double) / variables**0.5
     Q = factors @ factors.mT + 0.1 * torch.eye(variables, dtype=double)
@@ -48,8 +51,7 @@ def make(*, batch: int, variables: int) -> Step:
 
 
 PROGRAM = Program(
-    "quadratic programs as a layer",
+    _make,
     "ipo-lab/lqp_py, SolveBoxQP with unroll (Butler & Kwon, arXiv 2112.07464), in sizes of locuslab/qpth",
-    make,
     {"small": {"batch": 16, "variables": 66}, "full": {"batch": 128, "variables": 119}},
 )

@@ -1,6 +1,8 @@
-"""Rigorous coupled-wave analysis of a grating of two layers in TM polarization: modes of each layer by `eig`, its scattering matrix
-by complex `inv`, both layers joined by Redheffer's star product with two more. The profile of the permittivity is
-trained to send light into one order.
+"""Rigorous coupled-wave analysis.
+
+Rigorous coupled-wave analysis of a grating of two layers in TM polarization: modes of each layer by
+`eig`, its scattering matrix by complex `inv`, both layers joined by Redheffer's star product with
+two more. The profile of the permittivity is trained to send light into one order.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ PERIOD, THICKNESS, ANGLE = 2.6, 0.35, 0.1
 """In wavelengths, and radians."""
 
 
-def make(*, orders: int, pixels: int) -> Step:
+def _make(*, orders: int, pixels: int) -> Step:
     count = 2 * orders + 1
     order = torch.arange(-orders, orders + 1, dtype=torch.float64)
     kx = (math.sin(ANGLE) + order / PERIOD).to(torch.complex128)
@@ -66,9 +68,8 @@ def _decay(squares: Tensor) -> Tensor:
 
 
 PROGRAM = Program(
-    "rigorous coupled-wave analysis",
-    "kch3782/torcwa; Moharam, Pommet, Grann & Gaylord, J. Opt. Soc. Am. A 12 (1995); Rumpf, PIER B 35 (2011)",
-    make,
+    _make,
+    "kch3782/torcwa; Moharam et al., J. Opt. Soc. Am. A 12 (1995); Rumpf, PIER B 35 (2011)",
     {"small": {"orders": 24, "pixels": 256}, "full": {"orders": 480, "pixels": 4096}},
     same=1e-6,
 )

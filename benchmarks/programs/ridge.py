@@ -1,6 +1,8 @@
-"""R2D2's classifier of few samples: ridge regression of the labels on the embedding of 75 labelled samples, for 8 tasks at once, by
-`solve` with the identity, in single precision. The loss of other samples trains the embedding, here of features
-that were extracted before.
+"""Ridge regression head of a few-shot classifier.
+
+R2D2's classifier of few samples: ridge regression of the labels on the embedding of 75 labelled
+samples, for 8 tasks at once, by `solve` with the identity, in single precision. The loss of other
+samples trains the embedding, here of features that were extracted before.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from benchmarks.programs.program import Program, Step, training
 WAYS, SHOTS, QUERIES = 5, 15, 6
 
 
-def make(*, tasks: int, features: int, embedding: int) -> Step:
+def _make(*, tasks: int, features: int, embedding: int) -> Step:
     means = torch.randn(tasks, WAYS, 1, features)
     support, query = (
         (means + 2 * torch.randn(tasks, WAYS, count, features)).flatten(1, 2)
@@ -37,9 +39,8 @@ def make(*, tasks: int, features: int, embedding: int) -> Step:
 
 
 PROGRAM = Program(
-    "ridge regression head of a few-shot classifier",
+    _make,
     "kjunelee/MetaOptNet, MetaOptNetHead_Ridge; Bertinetto et al., arXiv 1805.08136",
-    make,
     {
         "small": {"tasks": 8, "features": 128, "embedding": 128},
         "full": {"tasks": 8, "features": 640, "embedding": 512},

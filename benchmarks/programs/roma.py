@@ -1,6 +1,9 @@
-"""The decoder of RoMa, which matches two images: the coordinates in one are regressed on features of the other by a Gaussian process,
-with `inv` of the kernel matrix of all of its patches and the noise, in single precision, and products with it. Features
-and decoder, here a projection and a linear layer, are trained by the error of the coordinates.
+"""Gaussian-process decoder of a matcher.
+
+The decoder of RoMa, which matches two images: the coordinates in one are regressed on features of
+the other by a Gaussian process, with `inv` of the kernel matrix of all of its patches and the
+noise, in single precision, and products with it. Features and decoder, here a projection and a
+linear layer, are trained by the error of the coordinates.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from benchmarks.programs.program import Program, Step, training
 TEMPERATURE, NOISE = 0.2, 0.1
 
 
-def make(*, batch: int, side: int, features: int, dimensions: int) -> Step:
+def _make(*, batch: int, side: int, features: int, dimensions: int) -> Step:
     patches = side * side
     reference = torch.randn(batch, patches, features)
     order = torch.stack([torch.randperm(patches) for _ in range(batch)])
@@ -44,9 +47,8 @@ def _kernel(x: Tensor, y: Tensor) -> Tensor:
 
 
 PROGRAM = Program(
-    "Gaussian-process decoder of a matcher",
+    _make,
     "Parskatt/RoMa, GP; Edstedt et al., arXiv 2305.15404",
-    make,
     {
         "small": {"batch": 2, "side": 16, "features": 64, "dimensions": 128},
         "full": {"batch": 8, "side": 40, "features": 512, "dimensions": 512},

@@ -1,6 +1,8 @@
-"""Quantum Monte Carlo with Slater determinants, as QMCTorch has it: for thousands of walkers `det` of the matrix of orbitals, for the
-weight of a walker, and its `inverse`, for the kinetic energy by Jacobi's formula. The exponents of the orbitals and their
-mixing are trained by the energy.
+"""Slater determinants.
+
+Quantum Monte Carlo with Slater determinants, as QMCTorch has it: for thousands of walkers `det` of
+the matrix of orbitals, for the weight of a walker, and its `inverse`, for the kinetic energy by
+Jacobi's formula. The exponents of the orbitals and their mixing are trained by the energy.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from torch import Tensor
 from benchmarks.programs.program import Program, Step, training
 
 
-def make(*, walkers: int, electrons: int) -> Step:
+def _make(*, walkers: int, electrons: int) -> Step:
     double = torch.float64
     nuclei = 1.5 * torch.randn(electrons, 3, dtype=double)
     positions = nuclei + torch.randn(walkers, electrons, 3, dtype=double)
@@ -38,9 +40,8 @@ def make(*, walkers: int, electrons: int) -> Step:
 
 
 PROGRAM = Program(
-    "Slater determinants",
+    _make,
     "NLESC-JCER/QMCTorch, SlaterPooling and KineticPooling",
-    make,
     {"small": {"walkers": 2000, "electrons": 6}, "full": {"walkers": 5000, "electrons": 20}},
     same=1e-6,
 )

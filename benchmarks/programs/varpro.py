@@ -1,6 +1,9 @@
-"""Decays of several rates are fitted to many curves by variable projection: amplitudes by `lstsq` of a tall matrix of
-exponentials, the rates, common to all curves, by the gradient through it, on times that the fit has not seen. The
-exponentials are nearly dependent and the curves nearly consistent with them.
+"""Variable projection.
+
+Decays of several rates are fitted to many curves by variable projection: amplitudes by `lstsq` of a
+tall matrix of exponentials, the rates, common to all curves, by the gradient through it, on times
+that the fit has not seen. The exponentials are nearly dependent and the curves nearly consistent
+with them.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from torch import Tensor
 from benchmarks.programs.program import Program, Step, training
 
 
-def make(*, times: int, decays: int, curves: int) -> Step:
+def _make(*, times: int, decays: int, curves: int) -> Step:
     double = torch.float64
     time = torch.linspace(0, 4, 2 * times, dtype=double)
     rates = torch.linspace(0.3, 3.0, decays, dtype=double)
@@ -29,9 +32,8 @@ def make(*, times: int, decays: int, curves: int) -> Step:
 
 
 PROGRAM = Program(
-    "variable projection",
-    "Golub & Pereyra, SIAM J. Numer. Anal. 10 (1973); Newman et al., Train Like a (Var)Pro, arXiv 2007.13171",
-    make,
+    _make,
+    "Golub & Pereyra, SIAM J. Numer. Anal. 10 (1973); Newman et al., arXiv 2007.13171",
     {
         "small": {"times": 1000, "decays": 4, "curves": 16},
         "full": {"times": 4000, "decays": 6, "curves": 64},

@@ -1,5 +1,8 @@
-"""W-MSE: embeddings of two views of the same images are whitened, slice by slice, by the inverse of a `cholesky` factor of their covariance,
-which `solve_triangular` with the identity forms, and the distance between both views trains the network.
+"""Whitening for self-supervision.
+
+W-MSE: embeddings of two views of the same images are whitened, slice by slice, by the inverse of a
+`cholesky` factor of their covariance, which `solve_triangular` with the identity forms, and the
+distance between both views trains the network.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from benchmarks.programs.program import Program, Step, training
 SHRINKAGE = 1e-3
 
 
-def make(*, images: int, features: int, embedding: int, piece: int) -> Step:
+def _make(*, images: int, features: int, embedding: int, piece: int) -> Step:
     seen = torch.randn(images, features)
     views = [seen + 0.5 * torch.randn_like(seen) for _ in range(2)]
     network = nn.Sequential(
@@ -35,9 +38,8 @@ def make(*, images: int, features: int, embedding: int, piece: int) -> Step:
 
 
 PROGRAM = Program(
-    "whitening for self-supervision",
+    _make,
     "htdt/self-supervised, Whitening2d; Ermolov et al., arXiv 2007.06346",
-    make,
     {
         "small": {"images": 256, "features": 128, "embedding": 64, "piece": 128},
         "full": {"images": 512, "features": 2048, "embedding": 64, "piece": 128},

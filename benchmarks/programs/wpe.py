@@ -1,6 +1,9 @@
-"""Dereverberation by weighted prediction errors, behind a network that estimates the power of the speech: late reverberation is
-predicted from frames some time ago, for each frequency with the complex `inverse` of the correlation of all channels and
-taps. The network is trained by the error of what is left.
+"""Dereverberation.
+
+Dereverberation by weighted prediction errors, behind a network that estimates the power of the
+speech: late reverberation is predicted from frames some time ago, for each frequency with the
+complex `inverse` of the correlation of all channels and taps. The network is trained by the error
+of what is left.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from benchmarks.programs.program import Program, Step, real_and_imaginary, train
 DELAY, FLOOR = 3, 1e-6
 
 
-def make(*, batch: int, channels: int, taps: int, frequencies: int, frames: int) -> Step:
+def _make(*, batch: int, channels: int, taps: int, frequencies: int, frames: int) -> Step:
     dry = real_and_imaginary(batch, frequencies, channels, frames)
     dry = dry * (torch.rand(batch, frequencies, 1, frames) < 0.3)
     reverberant = dry.clone()
@@ -43,9 +46,8 @@ def make(*, batch: int, channels: int, taps: int, frequencies: int, frames: int)
 
 
 PROGRAM = Program(
-    "dereverberation",
+    _make,
     "espnet/espnet and nttcslab-sp/dnn_wpe; Kinoshita et al., Interspeech 2017",
-    make,
     {
         "small": {"batch": 1, "channels": 2, "taps": 5, "frequencies": 257, "frames": 80},
         "full": {"batch": 4, "channels": 8, "taps": 5, "frequencies": 257, "frames": 300},
