@@ -17,7 +17,7 @@ ITERATIONS = 5
 
 def _make(*, batch: int, variables: int, measurements: int) -> Step:
     truth = torch.rand(batch, variables, 1)
-    sensors = torch.randn(batch, measurements, variables)
+    sensors = 0.5 * torch.randn(batch, measurements, variables)
     readings = torch.sin(sensors @ truth)
     is_wrong = torch.rand(batch, measurements, 1) < 0.2
     readings = readings + is_wrong * torch.randn(batch, measurements, 1)

@@ -24,8 +24,8 @@ def draw(rows: pd.DataFrame) -> Figure:
     return style.figure(
         rows,
         _panel,
-        "The same program, with PyTorch's gradient and with the right one",
-        "Nothing but torch's functions differs: strategies.replace_torch()",
+        "PyTorch's gradient and the right one",
+        "The program is the same; strategies.replace_torch() is all that differs",
         by="program",
         ylabel="loss",
         width=7.5,

@@ -24,10 +24,14 @@ def summary(results: Sequence[Result]) -> str:
     memory = [each for each in results if each.memory(each.auto) < 1 / MUCH]
     slower = [f"{name} ({times(value)})" for name, value in speeds.items() if value < SLOWER]
     lines = [
-        f"Of {len(results)} programs, {_count(speeds, FASTER)} take a step at least {FASTER} times as fast by "
-        f"`replace_torch()`, {_count(speeds, MUCH)} at least {MUCH:g} times, and {len(memory)} need less than "
-        "half of the memory. "
-        + (f"Slower than {SLOWER}×: {', '.join(slower)}." if slower else "None is slower."),
+        f"By `replace_torch()`, {_count(speeds, FASTER)} of {len(results)} programs take a step at least "
+        f"{FASTER} times as fast, and {_count(speeds, MUCH)} at least {MUCH:g} times; {len(memory)} need less "
+        "than half of the memory. "
+        + (
+            f"Slower than {SLOWER}×: {', '.join(slower)}."
+            if slower
+            else f"None is below {SLOWER}×."
+        ),
         f"Measured on: {'; '.join(provenance(each.machine for each in results))}.",
     ]
     return "\n\n".join(lines)

@@ -57,4 +57,5 @@ def _panel(ax: Axes, rows: pd.DataFrame) -> None:
     ax.set_xlim(min(low, 0.8), max(high, 2))
     ticks = [tick for tick in (0.25, 0.5, 1, 2, 4, 8, 16, 32, 64) if low <= tick <= max(high, 2)]
     ax.set_xticks(ticks)
+    ax.minorticks_off()
     style.in_units(ax.xaxis, times)
