@@ -23,18 +23,16 @@ def summary(results: Sequence[Result]) -> str:
     speeds = {each.program: each.faster(each.auto)[0] for each in results}
     memory = [each for each in results if each.memory(each.auto) < 1 / MUCH]
     slower = [f"{name} ({times(value)})" for name, value in speeds.items() if value < SLOWER]
-    lines = [
-        f"By `replace_torch()`, {_count(speeds, FASTER)} of {len(results)} programs take a step at least "
-        f"{FASTER} times as fast, and {_count(speeds, MUCH)} at least {MUCH:g} times; {len(memory)} need less "
-        "than half of the memory. "
-        + (
-            f"Slower than {SLOWER}×: {', '.join(slower)}."
-            if slower
-            else f"None is below {SLOWER}×."
-        ),
-        f"Measured on: {'; '.join(provenance(each.machine for each in results))}.",
-    ]
-    return "\n\n".join(lines)
+    gains = (
+        f"By `replace_torch()`, {_count(speeds, FASTER)} of {len(results)} programs take a step at "
+        f"least {FASTER} times as fast, and {_count(speeds, MUCH)} at least {MUCH:g} times; "
+        f"{len(memory)} need less than half of the memory."
+    )
+    losses = (
+        f"Slower than {SLOWER}×: {', '.join(slower)}." if slower else f"None is below {SLOWER}×."
+    )
+    where = "; ".join(provenance(each.machine for each in results))
+    return f"{gains} {losses}\n\nMeasured on: {where}."
 
 
 def _count(speeds: dict[str, float], least: float) -> int:
