@@ -6,7 +6,7 @@ import torch
 from strategies import linalg
 from strategies.accuracy.stability import references
 from strategies.errors import LinAlgError
-from strategies.operations.homogeneous import times_power_of_two
+from strategies.operations.homogeneous import is_moderate, times_power_of_two
 
 STABLE = ("triangular_solve", "qr_pinv", "batch_last")
 
@@ -74,3 +74,14 @@ def test_nan_is_refused_where_torch_refuses_it():
     for call in (linalg.pinv, lambda A, **s: linalg.lstsq(A, A, **s)):
         with pytest.raises(LinAlgError, match="non-finite"):
             call(A, strategy="batch_last")
+
+
+def test_whether_norms_are_moderate_does_not_depend_on_the_layout():
+    for dtype, factor in ((torch.float32, 1e30), (torch.complex128, 1e90)):
+        matrices = torch.randn(2, 3, 4, 5, dtype=dtype)
+        far = matrices.clone()
+        far[1, 2] *= factor
+        for each, expected in ((matrices, True), (far, False)):
+            spread = each.permute(2, 3, 0, 1).contiguous().permute(2, 3, 0, 1)
+            for layout in (each, each.mT.contiguous().mT, spread, each.conj()):
+                assert is_moderate(layout) is expected

@@ -1,0 +1,37 @@
+"""Extreme learning machine.
+
+The hidden layer of an extreme learning machine is trained through the pseudoinverse of what it puts
+out for the training samples: `pinv` of a tall matrix, the loss on held-out samples. PyTorch's
+backward of `pinv` makes two matrices of the number of samples squared.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from benchmarks.programs.program import Program, Step, training
+
+FEATURES = 8
+
+
+def _make(*, samples: int, hidden: int) -> Step:
+    X = torch.rand(2 * samples, FEATURES, dtype=torch.float64) * 2 - 1
+    Y = torch.stack((torch.sin(3 * X[:, 0]) * X[:, 1], X.square().sum(1)), 1)
+    weights = torch.randn(FEATURES, hidden, dtype=torch.float64, requires_grad=True)
+    biases = torch.randn(hidden, dtype=torch.float64, requires_grad=True)
+
+    def objective() -> Tensor:
+        H = torch.tanh(X @ weights + biases)
+        readout = torch.linalg.pinv(H[:samples]) @ Y[:samples]
+        return (H[samples:] @ readout - Y[samples:]).square().mean()
+
+    return training(objective, torch.optim.Adam([weights, biases], lr=1e-2))
+
+
+PROGRAM = Program(
+    _make,
+    "Huang, Zhu & Siew, Extreme learning machine, Neurocomputing 70 (2006), "
+    "with the hidden layer trained as by Golub & Pereyra (1973)",
+    {"small": {"samples": 1024, "hidden": 32}, "full": {"samples": 8192, "hidden": 128}},
+)

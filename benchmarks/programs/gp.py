@@ -1,0 +1,44 @@
+"""Marginal likelihood of a Gaussian process.
+
+The marginal likelihood of a Gaussian process, as GPyTorch computes it for up to 800 points:
+`cholesky` of the kernel matrix, two triangular solves with the observations, the log determinant
+from the diagonal. Its hyperparameters, a length scale for each input, are trained.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from benchmarks.programs.program import Program, Step, training
+
+DIMENSIONS = 4
+
+
+def _make(*, points: int) -> Step:
+    X = torch.rand(points, DIMENSIONS, dtype=torch.float64)
+    y = torch.sin(6 * X[:, :1]) + X[:, 1:2] + 0.1 * torch.randn(points, 1, dtype=torch.float64)
+    log_scales = torch.zeros(DIMENSIONS, dtype=torch.float64, requires_grad=True)
+    log_noise = torch.tensor(-2.0, dtype=torch.float64, requires_grad=True)
+    eye = torch.eye(points, dtype=torch.float64)
+
+    def objective() -> Tensor:
+        scaled = X / log_scales.exp()
+        squares = scaled.square().sum(1, keepdim=True)
+        distances = squares + squares.mT - 2 * scaled @ scaled.mT
+        K = (-0.5 * distances).exp() + log_noise.exp() * eye
+        L = torch.linalg.cholesky(K)
+        whitened = torch.linalg.solve_triangular(L, y, upper=False)
+        logdet = 2 * L.diagonal().log().sum()
+        return 0.5 * (whitened.square().sum() + logdet + points * math.log(2 * math.pi)) / points
+
+    return training(objective, torch.optim.Adam([log_scales, log_noise], lr=0.05))
+
+
+PROGRAM = Program(
+    _make,
+    "cornellius-gp/gpytorch and linear_operator, up to max_cholesky_size = 800",
+    {"small": {"points": 300}, "full": {"points": 800}},
+)

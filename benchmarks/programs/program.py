@@ -1,0 +1,89 @@
+"""What all programs have in common."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+__all__ = ["Program", "Step", "real_and_imaginary", "training"]
+
+Step = Callable[[], Tensor]
+"""One forward, backward and step of the optimizer; the loss before it."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A model of the training step of a program.
+
+    Attributes:
+        make: from a size to a step, with parameters and data of its own, drawn from torch's generator.
+        source: the program that it models.
+        sizes: by the names "small" and "full".
+        same: the largest relative difference of losses, over the first steps, that rounding explains.
+        differs: why losses by PyTorch's gradients are others; empty where they are not.
+    """
+
+    make: Callable[..., Step]
+    source: str
+    sizes: Mapping[str, Mapping[str, int]]
+    same: float = 1e-8
+    differs: str = ""
+
+    @property
+    def name(self) -> str:
+        """Of its file."""
+        return self.make.__module__.rpartition(".")[2]
+
+    @property
+    def title(self) -> str:
+        """What it is, in some words: the first line of its file."""
+        return self._text[0].removesuffix(".")
+
+    @property
+    def description(self) -> str:
+        """What it computes, and how: the other lines."""
+        return " ".join(self._text[2:])
+
+    @property
+    def _text(self) -> list[str]:
+        return inspect.cleandoc(sys.modules[self.make.__module__].__doc__ or "").splitlines()
+
+    def step(self, size: str = "small", **sizes: int) -> Step:
+        """A new step; equal ones take equal courses.
+
+        Args:
+            size: "small" or "full".
+            sizes: what is to be other than there.
+
+        Example:
+            >>> from benchmarks.programs import named
+            >>> one, other = (named("ridge").step(tasks=2, embedding=32) for _ in range(2))
+            >>> one() == other()
+            tensor(True)
+        """
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            return self.make(**{**self.sizes[size], **sizes})
+
+
+def training(objective: Callable[[], Tensor], optimizer: torch.optim.Optimizer) -> Step:
+    """The step that trains by an objective."""
+
+    def step() -> Tensor:
+        optimizer.zero_grad()
+        loss = objective()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    return step
+
+
+def real_and_imaginary(*shape: int) -> Tensor:
+    """Complex normal noise in double precision."""
+    return torch.randn(*shape, dtype=torch.complex128)

@@ -1,0 +1,1 @@
+"""What the strategies are worth in training: `benchmarks.programs`, measured."""

@@ -1,0 +1,81 @@
+"""One program, measured in every way."""
+
+from __future__ import annotations
+
+import math
+
+import strategies
+from benchmarks.programs.program import Program
+from benchmarks.training import ways
+from benchmarks.training.choices import choice
+from benchmarks.training.results import Result, Way
+from benchmarks.training.ways import AUTO, TORCH
+from strategies.measuring.interleaved import interleaved
+from strategies.measuring.machine import describe
+from strategies.measuring.measurement import Timing
+from strategies.recording import Recording
+
+__all__ = ["measured", "recorded"]
+
+_RECORDED = 20
+"""Steps that are recorded."""
+
+_ROUNDS = 60
+
+
+def measured(
+    program: Program,
+    size: str,
+    *,
+    steps: int = 100,
+    budget: float = 4.0,
+) -> Result:
+    """Runs a program by PyTorch, by "auto" and by the best strategy.
+
+    Args:
+        program: what to run.
+        size: "small" or "full".
+        steps: whose losses are kept.
+        budget: seconds for the rounds in which steps are timed, and an eighth of it for each call's.
+    """
+    machine, recording = describe(), recorded(program, size, min(_RECORDED, steps))
+    seconds = recording.seconds
+    tuned = ways.best_strategy(program, size)
+    courses = {name: ways.losses(program, size, name, steps) for name in (TORCH, AUTO)}
+    names = (TORCH, AUTO, tuned)
+    held = {name: ways.memory(program, size, name) for name in names}
+    samplers = {name: ways.sampler(program, size, name) for name in names}
+    timings = interleaved(samplers, budget=budget, max_rounds=_ROUNDS)
+    choices = []
+    for case, count in recording.workload().cases().items():
+        choices.append(choice(case, count / min(_RECORDED, steps), budget / 8))
+
+    def way(name: str) -> Way:
+        return _way(name, timings[name], held[name], courses.get(name, []))
+
+    return Result(
+        program=program.name,
+        size=size,
+        machine=machine,
+        torch=way(TORCH),
+        auto=way(AUTO),
+        tuned=way(tuned),
+        forward=sum(call.forward for call in recording.calls) / seconds,
+        backward=sum(call.backward for call in recording.calls) / seconds,
+        choices=tuple(choices),
+    )
+
+
+def recorded(program: Program, size: str, steps: int) -> Recording:
+    """The calls of some of PyTorch's steps, of which the first is not among them."""
+    step = program.step(size)
+    step()
+    with strategies.record() as recording:
+        for _ in range(steps):
+            step()
+    return recording
+
+
+def _way(name: str, timing: Timing, held: int, course: list[float]) -> Way:
+    losses = tuple(loss if math.isfinite(loss) else None for loss in course)
+    return Way(name, timing, held, losses)

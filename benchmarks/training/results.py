@@ -1,0 +1,124 @@
+"""What is known of a program, and the files that hold it: one a program, written in one step.
+
+It is JSON, described by `Result`. A file is resumed by what was measured with the same program, size and
+number of steps on the same machine and commit; any other is measured anew.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import msgspec
+
+from benchmarks.training.choices import Choice
+from strategies import files
+from strategies.files import UnusableFileError
+from strategies.measuring.machine import Machine
+from strategies.measuring.measurement import Timing
+
+__all__ = ["Result", "Way", "kept", "load", "save"]
+
+FORMAT = "backward-strategies program"
+VERSION = 1
+
+
+class Way(msgspec.Struct, frozen=True):
+    """A program run in one way.
+
+    Attributes:
+        strategy: "torch", "auto", or the strategy that was named.
+        step: seconds of a step; quotients between the ways are paired ratios.
+        peak_bytes: the most that a step held at once.
+        losses: None for what is not finite; empty where they were not kept.
+    """
+
+    strategy: str
+    step: Timing
+    peak_bytes: int
+    losses: tuple[float | None, ...] = ()
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """A program, measured.
+
+    Attributes:
+        program: its name.
+        size: "small" or "full".
+        machine: where and with what.
+        torch: as the program is.
+        auto: by `replace_torch`.
+        tuned: by the one strategy that is best for it.
+        forward: the share of PyTorch's step in the calls that can be replaced.
+        backward: the share in their backwards.
+        choices: of "auto", in the cases of these calls.
+    """
+
+    format: str = FORMAT
+    version: int = VERSION
+    program: str
+    size: str
+    machine: Machine
+    torch: Way
+    auto: Way
+    tuned: Way
+    forward: float
+    backward: float
+    choices: tuple[Choice, ...]
+
+    @property
+    def ceiling(self) -> float:
+        """How many times as fast a step were if these calls took no time (Amdahl's law)."""
+        return 1 / max(1 - self.forward - self.backward, 1e-9)
+
+    def faster(self, way: Way) -> tuple[float, float, float]:
+        """How many times as fast as PyTorch a way is, with the ends of a 95 % interval."""
+        ours, theirs = way.step, self.torch.step
+        return (
+            theirs.seconds / ours.seconds,
+            theirs.low / ours.high,
+            theirs.high / ours.low,
+        )
+
+    def memory(self, way: Way) -> float:
+        """Its bytes over PyTorch's."""
+        return way.peak_bytes / max(self.torch.peak_bytes, 1)
+
+    @property
+    def difference(self) -> float:
+        """The largest relative difference of a loss by "auto" to that by PyTorch."""
+        pairs = zip(self.torch.losses, self.auto.losses, strict=True)
+        return max((_difference(*pair) for pair in pairs), default=0.0)
+
+
+def save(result: Result, path: Path) -> None:
+    """Writes a file; UnusableFileError if it cannot be written."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    files.write_text(path, files.json_text(result))
+
+
+def load(folder: Path) -> list[Result]:
+    """All results in a folder, by the names of the programs.
+
+    Raises:
+        UnusableFileError: there are none, or a file is damaged, foreign or of another version.
+    """
+    found = [files.read(path, Result, FORMAT, VERSION) for path in sorted(folder.glob("*.json"))]
+    if not found:
+        raise UnusableFileError(folder, "holds no measured programs; `make programs` makes some")
+    return found
+
+
+def kept(path: Path, size: str, steps: int, machine: Machine) -> bool:
+    """Whether a file holds what would be measured: the same, on the same machine and commit."""
+    if not path.exists():
+        return False
+    found = files.read(path, Result, FORMAT, VERSION)
+    where = msgspec.structs.replace(found.machine, started_at=machine.started_at)
+    return (found.size, len(found.torch.losses), where) == (size, steps, machine)
+
+
+def _difference(one: float | None, other: float | None) -> float:
+    if one is None or other is None:
+        return 0.0 if one is other else math.inf
+    return abs(one - other) / max(abs(one), abs(other), 1e-300)

@@ -1,0 +1,1 @@
+"""Figures and the page of the programs that `benchmarks.training` measured."""

@@ -1,0 +1,58 @@
+"""`python -m plots.programs PAGE --results DIR --figures DIR`: figures, and what a page says of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from benchmarks.training import memory_plan, results
+from plots.figures import save
+from plots.programs import convergence, frames, page, programs
+from plots.style import NotDrawableError
+from strategies.commands.common import console, reports_errors
+from strategies.files import UnusableFileError, write_text
+
+
+@reports_errors
+def main(
+    out: Annotated[Path, typer.Argument(metavar="PAGE", help="A Markdown file.")],
+    measured: Annotated[Path, typer.Option("--results", metavar="DIR")] = Path("out/programs"),
+    figures: Annotated[Path, typer.Option(metavar="DIR")] = Path("out/figures"),
+) -> None:
+    """Draw the programs' figures, and put tables and paragraphs between the markers of a page."""
+    found = results.load(measured)
+    drawn = {
+        "programs": (programs.draw, frames.bars),
+        "convergence": (convergence.draw, frames.courses),
+    }
+    for name, (draw, frame) in drawn.items():
+        try:
+            save(draw, frame(found), figures / name)
+        except NotDrawableError as reason:
+            console.print(f"{name}: not drawn, {reason}", style="yellow")
+    parts = {
+        "summary": page.summary(found),
+        "table": page.table(found),
+        "choices": page.regret_table(found),
+        "plan": page.plan_table(memory_plan.plans()),
+        "programs": page.paragraphs(found),
+    }
+    write_text(out, _filled(out, parts))
+
+
+def _filled(path: Path, parts: Mapping[str, str]) -> str:
+    text = path.read_text(encoding="utf-8")
+    for name, content in parts.items():
+        marked = re.compile(rf"(<!-- {name}: begin -->\n).*?(<!-- {name}: end -->)", re.DOTALL)
+        if not marked.search(text):
+            raise UnusableFileError(path, f"lacks <!-- {name}: begin --> and <!-- {name}: end -->")
+        text = marked.sub(lambda found, content=content: f"{found[1]}{content}\n{found[2]}", text)
+    return text
+
+
+if __name__ == "__main__":
+    typer.run(main)

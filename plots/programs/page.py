@@ -1,0 +1,167 @@
+"""What the results of the programs say, as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from benchmarks.programs import SEEN, UNTOUCHED, named
+from benchmarks.programs.program import Program
+from benchmarks.training.choices import CLASSES, Choice, quantile
+from benchmarks.training.memory_plan import Plan
+from benchmarks.training.results import Result
+from strategies.selection.regret import RIGHT_UP_TO
+from strategies.selection.text import number, provenance, seconds, size, times
+
+__all__ = ["paragraphs", "plan_table", "regret_table", "summary", "table"]
+
+SLOWER, FASTER, MUCH = 0.97, 1.3, 2.0
+"""From when on a ratio is called so; what is between the first two is as fast."""
+
+
+def summary(results: Sequence[Result]) -> str:
+    """How many programs gain, and which lose."""
+    speeds = {each.program: each.faster(each.auto)[0] for each in results}
+    memory = [each for each in results if each.memory(each.auto) < 1 / MUCH]
+    slower = [f"{name} ({times(value)})" for name, value in speeds.items() if value < SLOWER]
+    gains = (
+        f"By `replace_torch()`, {_count(speeds, FASTER)} of {len(results)} programs take a step at "
+        f"least {FASTER} times as fast, and {_count(speeds, MUCH)} at least {MUCH:g} times; "
+        f"{len(memory)} need less than half of the memory."
+    )
+    losses = (
+        f"Slower than {SLOWER}×: {', '.join(slower)}." if slower else f"None is below {SLOWER}×."
+    )
+    where = "; ".join(provenance(each.machine for each in results))
+    return f"{gains} {losses}\n\nMeasured on: {where}."
+
+
+def _count(speeds: dict[str, float], least: float) -> int:
+    return sum(value >= least for value in speeds.values())
+
+
+def table(results: Sequence[Result]) -> str:
+    """A line a program, the fastest by "auto" first."""
+    head = ("program", "step by PyTorch", '`"auto"`', "best single strategy")
+    head += (
+        "ceiling",
+        "share of calls / backwards",
+        'memory by PyTorch, `"auto"`',
+        "losses differ by",
+    )
+    lines = [
+        (
+            f"[{each.program}](#{_anchor(named(each.program))})",
+            seconds(each.torch.step.seconds),
+            _speed(each.faster(each.auto)),
+            f"{times(each.faster(each.tuned)[0])} `{each.tuned.strategy}`",
+            times(each.ceiling),
+            f"{each.forward:.0%} / {each.backward:.0%}",
+            f"{size(each.torch.peak_bytes)}, {size(each.auto.peak_bytes)}",
+            "see there" if named(each.program).differs else number(each.difference, ".0e"),
+        )
+        for each in sorted(results, key=lambda each: -each.faster(each.auto)[0])
+    ]
+    return _markdown(head, lines, 1)
+
+
+def _speed(found: tuple[float, float, float]) -> str:
+    value, low, high = found
+    return f"{value:.2f}× ({low:.2f} to {high:.2f})"
+
+
+def regret_table(results: Sequence[Result]) -> str:
+    """How right "auto" is in the calls of either half of the programs."""
+    head = ("half", "cases", "right", *(f"below {limit}" for limit in CLASSES))
+    head += (f"{CLASSES[-1]} and more", "95th percentile", "worst")
+    lines = []
+    for name, half in (("seen", SEEN), ("untouched", UNTOUCHED)):
+        found = _choices(results, half)
+        if not found:
+            continue
+        regrets = [each.regret for each in found]
+        below = [sum(regret < limit for regret in regrets) for limit in CLASSES]
+        worst = max(found, key=lambda each: each.regret)
+        lines.append(
+            (
+                name,
+                str(len(found)),
+                f"{sum(regret <= RIGHT_UP_TO for regret in regrets) / len(found):.0%}",
+                *(str(count - before) for count, before in zip(below, (0, *below), strict=False)),
+                str(len(found) - below[-1]),
+                f"{quantile(regrets, 0.95):.2f}",
+                f"{worst.regret:.2f} in `{worst.case}`",
+            )
+        )
+    return _markdown(head, lines, 1)
+
+
+def _choices(results: Iterable[Result], half: Iterable[Program]) -> list[Choice]:
+    names = {program.name for program in half}
+    found = {
+        choice.case: choice for each in results if each.program in names for choice in each.choices
+    }
+    return list(found.values())
+
+
+def paragraphs(results: Sequence[Result]) -> str:
+    """A heading, a paragraph and the calls of each program."""
+    return "\n\n".join(_paragraph(each) for each in results)
+
+
+def _paragraph(result: Result) -> str:
+    program = named(result.program)
+    half = "seen" if program in SEEN else "untouched"
+    sizes = ", ".join(f"{name} {value}" for name, value in program.sizes[result.size].items())
+    full = ", ".join(f"{name} {value}" for name, value in program.sizes["full"].items())
+    parts = [f"### {program.title}", program.description]
+    if program.differs:
+        last = [way.losses[-1] for way in (result.torch, result.auto)]
+        ends = " and ".join(number(loss, ".3g") for loss in last)
+        parts.append(
+            f"The losses differ: {program.differs}. After {len(result.torch.losses)} steps "
+            f'they are {ends}, by PyTorch and by `"auto"`.'
+        )
+    parts.append(
+        f"`benchmarks/programs/{program.name}.py`, of the {half} half, after {program.source}. "
+        f"Measured with {sizes}; the full size has {full}."
+    )
+    head = ("call", "a step", '`"auto"` tries', "fastest", 'regret of `"auto"`', "× PyTorch")
+    calls = [
+        (
+            f"`{each.case.removesuffix(' cpu')}`",
+            f"{each.count:g}",
+            f"`{each.tried}`",
+            f"`{each.fastest}`",
+            f"{each.regret:.2f}",
+            f"{each.over_torch:.2f}",
+        )
+        for each in result.choices
+    ]
+    return "\n\n".join([*parts, _markdown(head, calls, 1)])
+
+
+def plan_table(plans: Iterable[Plan]) -> str:
+    """What the largest inverses would take, in bytes."""
+    head = ("case", "the matrices", "PyTorch", '`"auto"`', "strategy", "counted at n =")
+    lines = [
+        (
+            f"`{str(each.case).removesuffix(' cpu')}`",
+            f"{each.matrices:,}",
+            f"{each.torch:.2f} × = {each.torch * each.matrices:,.0f}",
+            f"{each.auto:.2f} × = {each.auto * each.matrices:,.0f}",
+            f"`{each.strategy}`",
+            ", ".join(map(str, each.checked)),
+        )
+        for each in plans
+    ]
+    return _markdown(head, lines, 1)
+
+
+def _anchor(program: Program) -> str:
+    kept = (c for c in program.title.lower().replace("×", "") if c.isalnum() or c in " -")
+    return "".join(kept).replace(" ", "-")
+
+
+def _markdown(head: Sequence[str], lines: Iterable[Sequence[str]], left: int) -> str:
+    rules = ["---"] * left + ["--:"] * (len(head) - left)
+    return "\n".join(f"| {' | '.join(line)} |" for line in (head, rules, *lines))

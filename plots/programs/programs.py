@@ -1,0 +1,61 @@
+"""Time and memory of the programs' steps, as multiples of what PyTorch's are better by."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from plots import style
+from plots.programs.frames import AUTO, BEST, CEILING, MEMORY, STEP
+from strategies.selection.text import times
+
+COLOURS = {AUTO: "#0072b2", BEST: "#e69f00"}
+HEIGHT = 0.38
+
+TITLES = {STEP: "times as fast as PyTorch", MEMORY: "times less memory than PyTorch"}
+
+
+def draw(rows: pd.DataFrame) -> Figure:
+    """Two bars a program, of its time and of its memory.
+
+    Raises:
+        NotDrawableError: there is no program.
+    """
+    if rows.empty:
+        raise style.NotDrawableError("no program was measured (make programs)")
+    return style.figure(
+        rows,
+        _panel,
+        "Training steps of programs that nobody adapted",
+        "In brackets: PyTorch's. Whiskers: 95 % intervals. All ways to run a program were measured in "
+        "alternation. The ceiling is Amdahl's, by the share of the step that the recorder saw in the calls "
+        "that can be replaced and in their backwards",
+        by="shown",
+        width=6.6,
+        height=lambda _: 1.0 + 0.42 * rows["program"].nunique(),
+        share=False,
+    )
+
+
+def _panel(ax: Axes, rows: pd.DataFrame) -> None:
+    programs = list(rows["program"].unique())
+    for row in rows.itertuples():
+        line = programs.index(row.program)
+        if row.way == CEILING:
+            ends = [line - HEIGHT, line + HEIGHT]
+            ax.plot([row.value] * 2, ends, color="#404040", lw=2, label=CEILING)
+            continue
+        at = line + HEIGHT * (list(COLOURS).index(row.way) - 0.5)
+        ax.barh(at, row.value - 1, HEIGHT, left=1, color=COLOURS[row.way], label=row.way)
+        ax.plot([row.low, row.high], [at, at], color="#404040", lw=1)
+    ax.axvline(1, label="PyTorch", **style.GUIDE)
+    ax.set(xscale="log", xlabel=TITLES[rows["shown"].iloc[0]], ylim=(len(programs) - 0.4, -0.6))
+    ax.set_yticks(range(len(programs)), rows["label"].unique())
+    ax.grid(visible=False, axis="y")
+    low, high = ax.get_xlim()
+    ax.set_xlim(min(low, 0.8), max(high, 2))
+    ticks = [tick for tick in (0.25, 0.5, 1, 2, 4, 8, 16, 32, 64) if low <= tick <= max(high, 2)]
+    ax.set_xticks(ticks)
+    ax.minorticks_off()
+    style.in_units(ax.xaxis, times)

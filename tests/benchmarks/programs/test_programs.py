@@ -1,0 +1,109 @@
+"""The programs know torch alone, repeat to the bit, and lose the same whoever applies the inverses."""
+
+import ast
+from pathlib import Path
+
+import pytest
+import torch
+
+import benchmarks.programs
+import strategies
+from benchmarks.programs import PROGRAMS, SEEN, UNTOUCHED, named
+
+FOLDER = Path(benchmarks.programs.__file__).parent
+FILES = sorted(FOLDER.glob("*.py"))
+STANDARD = {"__future__", "collections", "dataclasses", "inspect", "itertools", "math", "sys"}
+
+TINY = {
+    "elastic": {"cells": 2},
+    "elm": {"samples": 40, "hidden": 6},
+    "gauss_newton": {"batch": 8, "variables": 3, "measurements": 8},
+    "glow": {"images": 2, "channels": 4, "side": 4, "steps": 2, "hidden": 4},
+    "gp": {"points": 20},
+    "guided_filter": {"images": 1, "side": 16},
+    "kalman": {"batch": 4, "states": 3, "seen": 2, "times": 3},
+    "koopa": {"batch": 3, "segments": 4, "length": 8, "dimensions": 8},
+    "koopman": {"batch": 2, "times": 10, "dimensions": 6},
+    "mvdr": {"batch": 1, "channels": 3, "frequencies": 9, "frames": 20, "hidden": 8},
+    "qp": {"batch": 3, "variables": 6},
+    "rcwa": {"orders": 3, "pixels": 32},
+    "ridge": {"tasks": 2, "features": 8, "embedding": 8},
+    "roma": {"batch": 2, "side": 4, "features": 8, "dimensions": 8},
+    "slater": {"walkers": 20, "electrons": 3},
+    "varpro": {"times": 40, "decays": 2, "curves": 3},
+    "whitening": {"images": 64, "features": 8, "embedding": 8, "piece": 32},
+    "wpe": {"batch": 1, "channels": 2, "taps": 2, "frequencies": 5, "frames": 20},
+}
+STEPS = 3
+
+every = pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+
+
+def losses(program):
+    step = program.step(**TINY[program.name])
+    return [step().item() for _ in range(STEPS)]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_program_imports_torch_and_what_programs_share(path):
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            names.add(node.module)
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+    foreign = {name for name in names if name.partition(".")[0] not in STANDARD | {"torch"}}
+    assert foreign <= {"benchmarks.programs", "benchmarks.programs.program"}
+
+
+@every
+def test_its_steps_repeat_to_the_bit_and_train(program):
+    first = losses(program)
+    assert losses(program) == first
+    assert len(set(first)) == STEPS
+
+
+@every
+def test_its_losses_are_the_same_by_strategies(program):
+    by_torch = losses(program)
+    with strategies.replace_torch(), strategies.record() as recording:
+        by_strategies = losses(program)
+    assert recording.calls
+    assert all(FOLDER.name in call.at for call in recording.calls)
+    compared = slice(1 if program.differs else STEPS)
+    assert by_strategies[compared] == pytest.approx(by_torch[compared], rel=program.same)
+
+
+def test_the_body_stays_flat_by_pytorch_and_recovers_by_strategies():
+    program = named("elastic")
+    flat, right = program.step(cells=2), program.step(cells=2)
+    by_torch = [flat().item() for _ in range(60)]
+    with strategies.replace_torch():
+        by_strategies = [right().item() for _ in range(60)]
+    assert by_torch[-1] > 0.8 * by_torch[0]
+    assert 0 <= by_strategies[-1] < 0.05 * by_torch[-1]
+
+
+@every
+def test_it_says_what_it_is(program):
+    assert program.title
+    assert program.description.endswith(".")
+    assert program.source
+    assert set(program.sizes) == {"small", "full"}
+
+
+def test_every_file_is_a_program_of_one_half():
+    stems = {path.stem for path in FILES} - {"__init__", "program"}
+    assert [program.name for program in PROGRAMS] == sorted(stems) == sorted(TINY)
+    assert not {each.name for each in SEEN} & {each.name for each in UNTOUCHED}
+
+
+def test_a_step_leaves_the_random_numbers_as_they_were():
+    before = torch.random.get_rng_state()
+    named("gp").step(points=5)
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_an_unknown_program_is_refused():
+    with pytest.raises(LookupError, match="no program bert: there is elastic, elm"):
+        named("bert")

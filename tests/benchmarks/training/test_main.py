@@ -1,0 +1,54 @@
+import pytest
+from typer import Typer
+from typer.testing import CliRunner
+
+from benchmarks.training import __main__ as command
+from benchmarks.training import results
+
+
+@pytest.fixture
+def run(tmp_path, result, monkeypatch):
+    """Runs the command in a folder, with what it measured before each interruption."""
+    measured = []
+
+    def measure(program, size, **options):
+        if len(measured) == interrupted["after"]:
+            raise KeyboardInterrupt
+        measured.append(program.name)
+        return results.msgspec.structs.replace(
+            result, program=program.name, machine=command.describe()
+        )
+
+    interrupted = {"after": None}
+    monkeypatch.setattr(command, "measured", measure)
+    app = Typer()
+    app.command()(command.main)
+
+    def run(*arguments, after=None):
+        interrupted["after"] = after
+        measured.clear()
+        done = CliRunner().invoke(app, [str(tmp_path), *arguments, "--steps", "2"])
+        return done, list(measured)
+
+    return run
+
+
+def test_an_interrupted_run_is_resumed(run, tmp_path):
+    done, measured = run("gp", "elm", "roma", after=1)
+    assert (done.exit_code, measured) == (130, ["gp"])
+    assert "the same command resumes" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["gp.json"]
+    done, measured = run("gp", "elm", "roma")
+    assert (done.exit_code, measured) == (0, ["elm", "roma"]), done.output
+    assert "2×" in done.output
+    assert run("gp", "elm", "roma")[1] == []
+
+
+def test_unknown_programs_and_sizes_are_refused(run):
+    for arguments, message in (
+        (["bert"], "no program bert"),
+        (["gp", "--size", "huge"], "small and full"),
+    ):
+        done, measured = run(*arguments)
+        assert (done.exit_code, measured) == (2, [])
+        assert message in done.stderr

@@ -1,0 +1,48 @@
+import pytest
+import torch
+
+import strategies
+from benchmarks.programs import named
+from benchmarks.training import ways
+from strategies import policy
+
+
+def test_a_way_is_what_is_around_a_program():
+    with ways.way(ways.TORCH):
+        assert not strategies.is_replaced()
+    with ways.way(ways.AUTO):
+        assert strategies.is_replaced("inv")
+        assert "policy" in policy.in_force()[1]
+    with ways.way("qr_pinv"):
+        assert strategies.is_replaced("inv")
+        assert policy.in_force()[0] is strategies.get("qr_pinv")
+    assert not strategies.is_replaced()
+
+
+def test_losses_and_memory_are_of_the_program(tiny):
+    program = named("gp")
+    found = ways.losses(program, "small", ways.TORCH, 3)
+    assert found == ways.losses(program, "small", ways.TORCH, 4)[:3]
+    assert ways.memory(program, "small", ways.TORCH) > 0
+
+
+def test_a_sampler_replaces_nothing_between_its_samples(tiny):
+    sample = ways.sampler(named("gp"), "small", ways.AUTO)
+    assert not strategies.is_replaced()
+    assert sample() > 0
+    assert not strategies.is_replaced()
+
+
+def test_the_best_strategy_is_the_fastest_that_runs(monkeypatch):
+    took = {"native": 2.0, "fused": 1.0}
+
+    def sampler(program, size, name):
+        if name not in took:
+            raise torch.linalg.LinAlgError
+        return lambda: took[name]
+
+    monkeypatch.setattr(ways, "sampler", sampler)
+    assert ways.best_strategy(named("gp"), "small") == "fused"
+    took.clear()
+    with pytest.raises(RuntimeError, match="no strategy can run gp"):
+        ways.best_strategy(named("gp"), "small")

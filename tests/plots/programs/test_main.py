@@ -1,0 +1,150 @@
+"""From results to figures and a page."""
+
+import pytest
+from typer import Typer
+from typer.testing import CliRunner
+
+from benchmarks.training import memory_plan, results
+from benchmarks.training.choices import Choice
+from benchmarks.training.memory_plan import Plan
+from benchmarks.training.results import Result, Way
+from plots.figures import save
+from plots.programs import convergence, frames, page, programs
+from plots.programs.__main__ import main
+from plots.style import NotDrawableError
+from strategies.measuring.case import Case
+from strategies.measuring.machine import Machine
+from strategies.measuring.measurement import Timing
+
+PARTS = ("summary", "table", "choices", "plan", "programs")
+PAGE = "".join(f"<!-- {name}: begin -->\nold\n<!-- {name}: end -->\n" for name in PARTS)
+
+
+def timing(seconds):
+    return Timing(seconds, seconds / 1.1, seconds * 1.1, (seconds, seconds))
+
+
+def measured(name, auto, last, choices):
+    return Result(
+        program=name,
+        size="small",
+        machine=Machine("reference-machine", started_at="2023-11-14T22:13:20+00:00"),
+        torch=Way("torch", timing(4e-3), 4000, (1.0, 0.5)),
+        auto=Way("auto", timing(auto), 1000, (1.0, last)),
+        tuned=Way("blocked_lu", timing(2e-3), 2000),
+        forward=0.25,
+        backward=0.5,
+        choices=tuple(Choice(case, 1.0, "fused", "native", *rest) for case, *rest in choices),
+    )
+
+
+@pytest.fixture
+def found():
+    return [
+        measured("elastic", 5e-3, None, [("det 9x3x3 float64 cpu", 1.3, 2.0)]),
+        measured(
+            "roma",
+            1e-3,
+            0.5,
+            [("inv 9x9 float32 cpu", 1.0, 4.0), ("inv 8x8 float32 cpu", 2.0, 0.5)],
+        ),
+    ]
+
+
+PLAN = Plan(Case("inv", (9, 9)), 648, "fused", 3.0, 2.0, (5, 7))
+
+
+def test_the_summary_counts_gains_and_names_losses(found):
+    said = page.summary(found)
+    assert "1 of 2 programs take a step at least 1.3 times as fast, and 1 at least 2 times" in said
+    assert "2 need less than half of the memory. Slower than 0.97×: elastic (0.8×)." in said
+    assert "None is below 0.97×." in page.summary(found[1:])
+    assert "reference-machine · 2023-11-14" in said
+
+
+def test_a_line_a_program_the_fastest_first(found):
+    head, _, first, second = page.table(found).splitlines()
+    assert head.startswith("| program | step by PyTorch |")
+    assert first.startswith("| [roma](#gaussian-process-decoder-of-a-matcher) | 4 ms | 4.00× (")
+    assert "2× `blocked_lu` | 4× | 25% / 50% | 4 kB, 1 kB | 0e+00 |" in first
+    assert second.endswith("| see there |")
+
+
+def test_regrets_are_counted_by_half(found):
+    lines = page.regret_table(found).splitlines()
+    assert lines[2] == "| seen | 1 | 0% | 0 | 1 | 0 | 1.30 | 1.30 in `det 9x3x3 float64 cpu` |"
+    assert lines[3] == "| untouched | 2 | 50% | 1 | 0 | 1 | 2.00 | 2.00 in `inv 8x8 float32 cpu` |"
+
+
+def test_a_paragraph_is_the_programs_own(found):
+    said = page.paragraphs(found)
+    assert "### Elasticity, from a flattened body\n\nA block of tetrahedra" in said
+    assert 'After 2 steps they are 0.5 and –, by PyTorch and by `"auto"`.' in said
+    assert "of the untouched half, after Parskatt/RoMa" in said
+    assert "| `inv 9x9 float32` | 1 | `fused` | `native` | 1.00 | 4.00 |" in said
+
+
+def test_a_plan_is_in_bytes():
+    line = page.plan_table([PLAN]).splitlines()[2]
+    assert line == "| `inv 9x9 float64` | 648 | 3.00 × = 1,944 | 2.00 × = 1,296 | `fused` | 5, 7 |"
+
+
+@pytest.mark.parametrize(
+    ("draw", "frame", "labels"),
+    [
+        (programs.draw, frames.bars, {"roma (4 ms)", "roma (4 kB)", '"auto"', "PyTorch", "4×"}),
+        (
+            convergence.draw,
+            frames.courses,
+            {"Elasticity, from a flattened body", "PyTorch", "step"},
+        ),
+    ],
+)
+def test_a_figure_says_what_it_shows(found, draw, frame, labels):
+    figure = draw(frame(found))
+    figure.draw_without_rendering()
+    texts = figure.findobj(lambda artist: hasattr(artist, "get_text"))
+    shown = {text.get_text() for text in texts}
+    assert labels <= shown
+    assert any("reference-machine · 2023-11-14" in text for text in shown)
+
+
+def test_what_is_not_there_is_not_drawn(found, tmp_path):
+    with pytest.raises(NotDrawableError, match="no program"):
+        save(convergence.draw, frames.courses(found[1:]), tmp_path / "convergence")
+
+
+@pytest.fixture
+def run(found, tmp_path, monkeypatch):
+    """Writes results and a page, and runs the command on them."""
+    monkeypatch.setattr(memory_plan, "plans", lambda: iter([PLAN]))
+    for each in found:
+        results.save(each, tmp_path / "results" / f"{each.program}.json")
+    app = Typer()
+    app.command()(main)
+
+    def run(text):
+        out = tmp_path / "page.md"
+        out.write_text(text)
+        folders = ["--results", tmp_path / "results", "--figures", tmp_path / "figures"]
+        return CliRunner().invoke(app, [str(out), *map(str, folders)]), out.read_text()
+
+    return run
+
+
+def test_the_command_fills_a_page_and_draws(run, found, tmp_path):
+    done, text = run(PAGE)
+    assert done.exit_code == 0, done.output
+    assert "old" not in text
+    assert page.table(found) in text
+    assert {path.name for path in tmp_path.glob("figures/*.svg")} == {
+        "programs.svg",
+        "convergence.svg",
+    }
+    assert run(text)[1] == text
+
+
+def test_a_page_without_markers_is_left_alone(run):
+    done, text = run("# Title")
+    assert (done.exit_code, text) == (2, "# Title")
+    assert "lacks <!-- summary: begin -->" in " ".join(done.stderr.split())
