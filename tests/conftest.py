@@ -8,6 +8,9 @@ import torch
 # Scripts, which run when they are imported; test_programs.py runs them.
 collect_ignore = ["programs"]
 
+# What "auto" is does not depend on who runs the tests.
+os.environ["BACKWARD_STRATEGIES_CONFIG"] = os.devnull
+
 if not torch.cuda.is_available():
     # Read when triton is imported, which is later: its kernels then run on the CPU, one by one.
     os.environ["TRITON_INTERPRET"] = "1"

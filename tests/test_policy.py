@@ -59,9 +59,9 @@ def test_a_file_that_is_no_policy_is_refused_where_it_is_named(tmp_path):
 @pytest.fixture
 def fresh():
     """As if nothing had asked for "auto" yet, before and afterwards."""
-    policies._default.cache_clear()
+    policies.refresh()
     yield
-    policies._default.cache_clear()
+    policies.refresh()
 
 
 @pytest.mark.parametrize("bad", ["nowhere.json", "no_such_strategy"])
@@ -90,8 +90,8 @@ def test_a_shipped_policy_that_is_damaged_is_done_without(fresh, monkeypatch, tm
 def test_no_file_is_read_before_the_first_auto():
     program = (
         "import strategies, torch; from strategies import policy;"
-        "assert policy._default.cache_info().currsize == 0;"
+        "assert policy._sources.cache_info().currsize == 0;"
         "strategies.linalg.inv(torch.eye(2));"
-        "assert policy._default.cache_info().currsize == 1"
+        "assert policy._sources.cache_info().currsize == 1"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
