@@ -170,7 +170,7 @@ def _score_one(cell: Cell, policy: Policy) -> Iterator[Score]:
     known = policy.operations.get(operations.get(case.operation).answered_by)
     default = known and (known.full_rank if case.rank is None else known.any_rank)
     choices = {
-        POLICY: _what_auto_does(cell, policy),
+        POLICY: choice_in(cell, policy),
         SINGLE_DEFAULT: default.strategy if default else BASELINE,
         **{each.strategy: each.strategy for each in cell},
     }
@@ -187,7 +187,7 @@ def _score_one(cell: Cell, policy: Policy) -> Iterator[Score]:
         )
 
 
-def _what_auto_does(cell: Cell, policy: Policy) -> str:
+def choice_in(cell: Cell, policy: Policy) -> str:
     """The first of the policy's candidates that does not refuse the case; else the last."""
     any_rank = operations.get(cell.case.operation).falls_back
     with use(policy):
