@@ -26,7 +26,16 @@ from strategies.configuration_directory import configuration_directory
 from strategies.policy_file import DTYPES_IN_ORDER, Cell, Evidence
 from strategies.validators import Validators
 
-__all__ = ["FORMAT", "Calibration", "Part", "location", "nearest", "read", "save"]
+__all__ = [
+    "FORMAT",
+    "Calibration",
+    "Part",
+    "location",
+    "nearest",
+    "read",
+    "save",
+    "threads_in_words",
+]
 
 FORMAT = "backward-strategies calibration"
 VERSION = 1
@@ -143,6 +152,11 @@ def save(path: Path, calibration: Calibration) -> None:
 def nearest(parts: Iterable[Part], threads: int) -> Part | None:
     """The part whose number of threads is nearest, by the factor between them."""
     return min(parts, key=lambda part: factor(part.threads, threads), default=None)
+
+
+def threads_in_words(count: int) -> str:
+    """As "1 thread" or "2 threads"."""
+    return "1 thread" if count == 1 else f"{count} threads"
 
 
 def factor(threads: int, others: int) -> float:

@@ -102,7 +102,9 @@ def _change(shipped: Sequence[Cell], measured: Cell) -> Costs:
     """The logarithm of time here over time shipped, without what all strategies share."""
     before = estimated(shipped, measured.position, deficient=measured.rank is not None)
     changes = {
-        name: math.log(time) - before[name] for name, time in measured.times.items() if name in before
+        name: math.log(time) - before[name]
+        for name, time in measured.times.items()
+        if name in before
     }
     shared = statistics.fmean(changes.values()) if changes else 0.0
     return {name: change - shared for name, change in changes.items()}
@@ -121,7 +123,9 @@ def _corrected(costs: Costs, asked: Point, changes: Sequence[tuple[Point, Costs]
 def _completed(shipped: Sequence[Cell], measured: Cell) -> Cell:
     """A measured cell, with times of the strategies that were left out, by the shipped ones."""
     before = estimated(shipped, measured.position, deficient=measured.rank is not None)
-    shared = [math.log(measured.times[name]) - before[name] for name in before.keys() & measured.times]
+    shared = [
+        math.log(measured.times[name]) - before[name] for name in before.keys() & measured.times
+    ]
     if not shared:
         return measured
     unit = statistics.fmean(shared)
@@ -136,7 +140,9 @@ def _completed(shipped: Sequence[Cell], measured: Cell) -> Cell:
 def _made(cell: Cell, costs: Costs) -> Cell:
     least = min(costs.values())
     times = {name: _rounded(math.exp(cost - least)) for name, cost in costs.items()}
-    return msgspec.structs.replace(cell, use=min(costs, key=costs.__getitem__), ties=(), times=times)
+    return msgspec.structs.replace(
+        cell, use=min(costs, key=costs.__getitem__), ties=(), times=times
+    )
 
 
 def _logarithms(cell: Cell) -> Costs:
@@ -145,9 +151,7 @@ def _logarithms(cell: Cell) -> Costs:
 
 def _stability(shipped: dict[str, Evidence], found: dict[str, Evidence]) -> dict[str, Evidence]:
     """The shipped evidence, and that of this machine where it is worse or all that there is."""
-    told = {
-        name: each for name, each in found.items() if name not in shipped or not each.is_stable
-    }
+    told = {name: each for name, each in found.items() if name not in shipped or not each.is_stable}
     return {**shipped, **told}
 
 

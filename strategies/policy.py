@@ -34,7 +34,7 @@ from pathlib import Path
 import torch
 
 from strategies import calibration, registry, validators
-from strategies.calibration import Part
+from strategies.calibration import Part, threads_in_words
 from strategies.corrected import corrected
 from strategies.files import UnusableFileError
 from strategies.interface import Strategy
@@ -191,7 +191,7 @@ def _calibrated(shipped: tuple[Policy, str], device: str, threads: int) -> tuple
     part = calibration.nearest(_parts(device), threads)
     if part is None or (device == "cpu" and _is_nearer(policy, part.threads, threads)):
         return shipped
-    of = f"the calibration {calibration.location()} ({part.threads} threads)"
+    of = f"the calibration {calibration.location()} ({threads_in_words(part.threads)})"
     return corrected(policy, part), f"{of}, over {source}"
 
 
@@ -236,9 +236,9 @@ def _parts(device: str) -> list[Part]:
     parts = found.of(here, device)
     if not parts and (differing := found.why_not(here, device)):
         _warn(
-            f"{path} was calibrated elsewhere: here is {'; '.join(differing)}. strategy=\"auto\" follows "
-            "the shipped policy. `backward-strategies calibrate` measures this machine, `backward-strategies "
-            f"policy clear` deletes the file, {_ENVIRONMENT}={SHIPPED_NAME} ignores it"
+            f'{path} was calibrated elsewhere: here is {"; ".join(differing)}. strategy="auto" follows '
+            "the shipped policy. `backward-strategies calibrate` measures this machine, "
+            f"`backward-strategies policy clear` deletes the file, {_ENVIRONMENT}={SHIPPED_NAME} ignores it"
         )
     return parts
 

@@ -25,7 +25,9 @@ FORMAT = "backward-strategies results"
 VERSION = 1
 """Raised when a field changes its meaning or goes away; new fields do not count."""
 
-Kind = Literal["grid", "peers", "draw", "baseline", "work", "stability", "peer_stability", "calibration"]
+Kind = Literal[
+    "grid", "peers", "draw", "baseline", "work", "stability", "peer_stability", "calibration"
+]
 
 
 class Run(msgspec.Struct, frozen=True):

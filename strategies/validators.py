@@ -7,11 +7,14 @@ import importlib.metadata
 import platform
 import re
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import torch
 
 __all__ = ["Validators", "blas", "here", "processor"]
+
+_C: Any = torch._C
 
 _NAMES = {"cpu": "processor", "instruction_set": "instruction set", "gpu": "GPU"}
 
@@ -45,7 +48,9 @@ class Validators(msgspec.Struct, frozen=True, omit_defaults=True):
             >>> msgspec.structs.replace(old, torch="2.13.0").differences(old)
             ['torch 2.13.0, not 2.12.0']
         """
-        pairs = [(name, getattr(self, name), getattr(other, name)) for name in self.__struct_fields__]
+        pairs = [
+            (name, getattr(self, name), getattr(other, name)) for name in self.__struct_fields__
+        ]
         return [
             f"{_NAMES.get(name, name)} {mine or 'none'}, not {its or 'none'}"
             for name, mine, its in pairs
@@ -65,6 +70,8 @@ def here(device: str = "cpu") -> Validators:
         True
     """
     is_cuda = device == "cuda"
+    if is_cuda and not torch.cuda.is_available():
+        raise RuntimeError("there is no CUDA device")
     return Validators(
         cpu=processor(),
         instruction_set=torch.backends.cpu.get_cpu_capability(),
@@ -72,7 +79,7 @@ def here(device: str = "cpu") -> Validators:
         blas=blas(),
         package=importlib.metadata.version("backward-strategies"),
         gpu=torch.cuda.get_device_name() if is_cuda else "",
-        driver=str(torch._C._cuda_getDriverVersion()) if is_cuda else "",
+        driver=str(_C._cuda_getDriverVersion()) if is_cuda else "",
     )
 
 

@@ -22,7 +22,6 @@ from strategies.commands.progress import countdown
 from strategies.corrected import corrected
 from strategies.files import UnusableFileError
 from strategies.measuring import grid_cases
-from strategies.measuring.case import Case
 from strategies.measuring.machine import describe
 from strategies.measuring.measurement import Cell
 from strategies.measuring.unrest import LOUD, NOISY, load, unrest
@@ -85,9 +84,11 @@ def calibrate(
         known = known.having(parts)
         calibration.save(calibration.location(), known)
         for place in places:
-            _draft(place).unlink(missing_ok=True)
+            _draft(place, program).unlink(missing_ok=True)
     policy.refresh()
-    told = ", ".join(f"{sum(_sizes(part))} cells ({part.device}, {part.threads} threads)" for part in parts)
+    told = ", ".join(
+        f"{sum(_sizes(part))} cells ({part.device}, {part.threads} threads)" for part in parts
+    )
     console.print(f'{told} are in {calibration.location()}. "auto" follows them from now on.')
 
 
@@ -96,15 +97,12 @@ def _calibrated(
 ) -> Part:
     torch.set_num_threads(place.threads)
     validated, machine = validators.here(place.device), describe()
-    old = calibration.nearest(known.of(validated, place.device), place.threads)
-    is_old = old is not None and old.threads == place.threads
-    before = corrected(shipped, old) if old and is_old else shipped
-    if program is None:
-        cases = [case for case in grid_cases.timed("cpu") if case.device in _DEVICES[place.device]]
-    else:
-        cases = [case for case in program.cases() if case.device.partition(":")[0] == place.device]
+    old = next((p for p in known.parts if p.place == (validated, *vars(place).values())), None)
+    cases = grid_cases.timed("cpu") if program is None else list(program.cases())
+    cases = [case for case in cases if case.device in _DEVICES[place.device]]
     plan = Plan(cases, shipped, all_of_them=program is not None)
-    with _resumable(place) as cells, countdown(seconds, notes) as begins:
+    before = shipped if program is None else _in_force(place, shipped)
+    with _resumable(place, program) as cells, countdown(seconds, notes) as begins:
         calibrating.measured(
             plan,
             cells,
@@ -112,17 +110,23 @@ def _calibrated(
             begins=lambda what: begins(f"{place}: {what}"),
         )
         found = calibrating.part(cells.cells, shipped, {}, machine, validated, place.device)
-        after = corrected(shipped, found.over(old) if old and is_old else found)
+        after = corrected(shipped, found.over(old) if old else found)
         used = calibrating.used(after, place.device, {cell.case.operation for cell in cells.cells})
         dtypes = list(dict.fromkeys(cell.case.dtype_name for cell in cells.cells))
         stability = calibrating.checked(
             used, _DEVICES[place.device][-1], dtypes, seconds * STABILITY_SHARE, begins=begins
         )
     found = calibrating.part(cells.cells, shipped, stability, machine, validated, place.device)
-    after = corrected(shipped, found.over(old) if old and is_old else found)
+    after = corrected(shipped, found.over(old) if old else found)
     _tell(place, cells.cells, before, after, program)
     tell_stability(stability)
     return found
+
+
+def _in_force(place: Place, shipped: Policy) -> Policy:
+    """What "auto" follows now, where that is no strategy."""
+    found, _ = policy.in_force(_DEVICES[place.device][0])
+    return found if isinstance(found, Policy) else shipped
 
 
 def _tell(
@@ -154,13 +158,12 @@ def _places(devices: str, threads: str) -> list[Place]:
         if count != "all" and not (count.isdecimal() and 1 <= int(count) <= 4096):
             raise ValueError(f"--threads {threads}: give numbers from 1, or all")
         counts.append(torch.get_num_threads() if count == "all" else int(count))
-    found = [
+    return [
         Place(kind, count)
         for kind in dict.fromkeys(kinds)
         # What a GPU does, threads do not change.
         for count in (dict.fromkeys(counts) if kind == "cpu" else [torch.get_num_threads()])
     ]
-    return found
 
 
 def _known() -> Calibration:
@@ -215,21 +218,23 @@ def _threads_kept() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _draft(place: Place) -> Path:
+def _draft(place: Place, program: Workload | None) -> Path:
     """What an interrupted run leaves."""
-    name = f"calibrating-{place.device}-{place.threads}.json"
+    what = "program" if program else "grid"
+    name = f"calibrating-{what}-{place.device}-{place.threads}.json"
     return calibration.location().with_name(name)
 
 
 @contextlib.contextmanager
-def _resumable(place: Place) -> Iterator[Writer]:
+def _resumable(place: Place, program: Workload | None) -> Iterator[Writer]:
     """The cells of an interrupted run on this machine; Ctrl-C says how to go on."""
-    path, names = _draft(place), {"strategies": list(strategies.available())}
+    path, arguments = _draft(place, program), {"strategies": list(strategies.available())}
+    arguments |= {"cases": [str(case) for case in program.cases()]} if program else {}
     try:
-        writer = Writer(path, "calibration", names, describe())
+        writer = Writer(path, "calibration", arguments, describe())
     except UnusableFileError:
         path.unlink(missing_ok=True)  # of another version, machine or program
-        writer = Writer(path, "calibration", names, describe())
+        writer = Writer(path, "calibration", arguments, describe())
     if writer.cells:
         notes.print(f"{place}: {len(writer.cells)} cells of an interrupted run are kept")
     try:

@@ -111,5 +111,3 @@ def _seconds(change: Change, name: str) -> float | None:
     found = change.cell.get(name)
     cost = found.cost(Objective.FORWARD_BACKWARD) if found else None
     return cost.seconds if cost else None
-
-

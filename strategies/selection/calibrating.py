@@ -17,8 +17,8 @@ from strategies.measuring.contest import contest
 from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Cell, Objective
 from strategies.measuring.stability import judged_cells
-from strategies.policy_file import Policy
 from strategies.policy_file import Cell as PolicyCell
+from strategies.policy_file import Policy
 from strategies.selection.draws import hard_cases
 from strategies.selection.eligibility import ANY, why_ineligible
 from strategies.selection.planning import DOUBT, Plan, shipped_costs
@@ -108,6 +108,8 @@ def checked(
         device: as cpu or cuda:0.
         dtypes: by name.
         seconds: after which no further hard case begins; there is one of every operation at least.
+        begins: called with what is done, before it is.
+        clock: in seconds.
     """
     cells: list[Cell] = []
     seen: set[str] = set()
@@ -149,7 +151,7 @@ def part(
 
 def used(policy: Policy, device: str, among: Iterable[str]) -> dict[str, Sequence[str]]:
     """By operation, the strategies that the cells of a policy use, from simple to elaborate."""
-    found = {}
+    found: dict[str, Sequence[str]] = {}
     for name in among:
         entry = policy.operations.get(operations.get(name).answered_by)
         by_dtype = entry.cells.get(device, {}) if entry else {}

@@ -6,8 +6,8 @@ from what was shipped and what was measured near by, and σ the doubt about δ, 
 
     E[max(−Δ, 0)] = σ φ(δ/σ) − δ Φ(−δ/σ)    for Δ ~ N(δ, σ²)
 
-to that rival. (The expected improvement of Mockus, 1975.) It is large where strategies cross and nothing was
-measured near by, and small where one is clearly the fastest, or was measured so.
+to that rival. (The expected improvement of Mockus, 1975.) It is large where strategies cross and nothing
+was measured near by, and small where one is clearly the fastest, or was measured so.
 """
 
 from __future__ import annotations
@@ -97,7 +97,9 @@ class Plan:
         is_known = len(self._measured.get(_group(case), ())) >= COVER
         limit = math.log(CONTENDERS if is_known else CONTENDERS_IN_COVER) + min(costs.values())
         before = shipped_costs(self.shipped, case)
-        chosen = min((name for name in before if name in allowed), key=before.__getitem__, default="")
+        chosen = min(
+            (name for name in before if name in allowed), key=before.__getitem__, default=""
+        )
         near = sorted((name for name in costs if costs[name] <= limit), key=costs.__getitem__)
         if len(near) == 1:
             # A single one would be timed against nothing.
@@ -168,9 +170,7 @@ def _expected_loss(margin: float, doubt: float) -> float:
 def _spread(cases: Sequence[Case]) -> list[Case]:
     """A few cases that lie far from each other, the one in the middle first."""
     left = [case for case in cases if _work(case) <= _LARGEST_IN_COVER] or list(cases)
-    middle = tuple(
-        sum(axis) / len(left) for axis in zip(*map(_position, left), strict=True)
-    )
+    middle = tuple(sum(axis) / len(left) for axis in zip(*map(_position, left), strict=True))
     found = [min(left, key=lambda case: math.dist(_position(case), middle))]
     while len(found) < min(COVER, len(left)):
         found.append(
