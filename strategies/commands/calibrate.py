@@ -15,7 +15,7 @@ import typer
 
 import strategies
 from strategies import calibration, policy, policy_file, recording, validators
-from strategies.calibration import Calibration, Part
+from strategies.calibration import Calibration, Part, threads_in_words
 from strategies.commands.calibrated import tell_changes, tell_program, tell_stability
 from strategies.commands.common import console, notes, reports_errors
 from strategies.commands.progress import countdown
@@ -45,7 +45,7 @@ class Place:
     threads: int
 
     def __str__(self) -> str:
-        return f"{self.device}, {self.threads} thread{'s' if self.threads > 1 else ''}"
+        return f"{self.device}, {threads_in_words(self.threads)}"
 
 
 @reports_errors
@@ -87,7 +87,8 @@ def calibrate(
             _draft(place, program).unlink(missing_ok=True)
     policy.refresh()
     told = ", ".join(
-        f"{sum(_sizes(part))} cells ({part.device}, {part.threads} threads)" for part in parts
+        f"{sum(_sizes(part))} cells ({part.device}, {threads_in_words(part.threads)})"
+        for part in parts
     )
     console.print(f'{told} are in {calibration.location()}. "auto" follows them from now on.')
 

@@ -10,7 +10,7 @@ import torch
 import typer
 
 from strategies import calibration, policy, validators
-from strategies.calibration import Calibration, Part
+from strategies.calibration import Calibration, Part, threads_in_words
 from strategies.commands.common import console, reports_errors
 from strategies.files import UnusableFileError
 from strategies.selection.text import table
@@ -61,7 +61,7 @@ def import_(file: File) -> None:
 def tell_in_force() -> None:
     """What "auto" follows here and now, and what else the user's file holds."""
     _, source = policy.in_force()
-    console.print(f'"auto" follows {source}, with {torch.get_num_threads()} threads.')
+    console.print(f'"auto" follows {source}, with {threads_in_words(torch.get_num_threads())}.')
     path = calibration.location()
     if path.exists():
         tell_parts(path, calibration.read(path))
@@ -72,7 +72,7 @@ def tell_in_force() -> None:
 def tell_parts(path: Path, known: Calibration) -> None:
     """Every part of a calibration, and why it does not hold here."""
     lines = table(
-        f"Calibrated, in {path}",
+        "Calibrated",
         ("processor", "device", "here"),
         ("threads", "cells"),
         wraps=["here"],
@@ -83,6 +83,7 @@ def tell_parts(path: Path, known: Calibration) -> None:
         name = part.validators.gpu or part.validators.cpu
         lines.add_row(name, part.device, here, str(part.threads), str(count))
     console.print(lines)
+    console.print(f"in {path}", style="dim", soft_wrap=True)
 
 
 def differences(part: Part) -> list[str]:

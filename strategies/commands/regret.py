@@ -62,12 +62,14 @@ def regret(
     cells = _measured(cases, seed, device, objective, scores)
     scored = regrets.score(cells, judged)
     summaries = regrets.summaries(scored)
+    mean = next(each.over_native for each in summaries if each.choice == POLICY)
     if against and other:
         beside = regrets.summaries(regrets.score(cells, other))
         found = next(each for each in beside if each.choice == POLICY)
-        summaries = regrets.in_order([*summaries, replace(found, choice=f"policy {against}")])
+        names = {POLICY: f"{POLICY} {policy}"}
+        named = [replace(each, choice=names.get(each.choice, each.choice)) for each in summaries]
+        summaries = regrets.in_order([*named, replace(found, choice=f"{POLICY} {against}")])
     console.print(_summary_table(summaries, seed))
-    mean = next(each.over_native for each in summaries if each.choice == POLICY)
     speeds = [each.over_native[0] for each in scored if each.choice == POLICY]
     both = len(speeds) - sum(map(math.isnan, speeds))
     slower = regrets.slower_than_native(scored)
