@@ -38,3 +38,16 @@ def same_random_numbers_every_time():
 )
 def device(request):
     return request.param
+
+
+@pytest.fixture
+def configuration(monkeypatch, tmp_path):
+    """The folder of a user who has calibrated nothing yet; "auto" is asked for the first time."""
+    from strategies import policy
+
+    folder = tmp_path / "configuration"
+    monkeypatch.setenv("BACKWARD_STRATEGIES_CONFIG", str(folder))
+    monkeypatch.delenv("BACKWARD_STRATEGIES_USE", raising=False)
+    policy.refresh()
+    yield folder
+    policy.refresh()

@@ -77,8 +77,8 @@ def calibrate(
     shipped = policy_file.read(policy.SHIPPED)
     with _alone(), _threads_kept():
         known = _known()
-        _compile(program)
         _look_around(force)
+        _compile(program)
         seconds = 60 * minutes / len(places)
         parts = [_calibrated(place, shipped, known, seconds, program) for place in places]
         known = known.having(parts)
@@ -87,10 +87,9 @@ def calibrate(
             _draft(place, program).unlink(missing_ok=True)
     policy.refresh()
     told = ", ".join(
-        f"{sum(_sizes(part))} cells ({part.device}, {threads_in_words(part.threads)})"
-        for part in parts
+        f"{_cases(part)} ({part.device}, {threads_in_words(part.threads)})" for part in parts
     )
-    console.print(f'{told} are in {calibration.location()}. "auto" follows them from now on.')
+    console.print(f'{told} are in {calibration.location()}. "auto" follows them here.')
 
 
 def _calibrated(
@@ -246,5 +245,7 @@ def _resumable(place: Place, program: Workload | None) -> Iterator[Writer]:
         ) from None
 
 
-def _sizes(part: Part) -> Iterator[int]:
-    return (len(cells) for by_dtype in part.cells.values() for cells in by_dtype.values())
+def _cases(part: Part) -> str:
+    """As "1 cell" or "2 cells"."""
+    count = sum(len(cells) for by_dtype in part.cells.values() for cells in by_dtype.values())
+    return "1 cell" if count == 1 else f"{count} cells"
