@@ -6,7 +6,7 @@
 `available()` names the strategies, `get(name)` is one of them, `Strategy` is what a new one derives
 from, and `linalg` is `torch.linalg` with the argument `strategy=`. `explain` says what "auto" stands for,
 and `warmup` compiles what would be compiled at the first calls. `replace_torch` lets a program that calls
-torch's functions use "auto".
+torch's functions use "auto". `backward-strategies calibrate` measures what "auto" is on a machine.
 """
 
 import importlib.metadata

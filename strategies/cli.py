@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from strategies.commands import policy
+from strategies.commands.calibrate import calibrate
 from strategies.commands.check import check
 from strategies.commands.explain import explain
 from strategies.commands.list import list_strategies
@@ -30,6 +31,7 @@ app.command()(check)
 app.command("measure")(measure_grid)
 app.command(context_settings=CONTEXT)(run)
 app.command(context_settings=CONTEXT)(record)
+app.command()(calibrate)
 app.command()(stability)
 app.command()(recommend)
 app.command()(explain)

@@ -87,7 +87,7 @@ def explain_question(question: Question) -> Explanation:
     record = operations.get(question[0])
     asked: Question = (record.answered_by, *question[1:])
     tried = policy.candidates(*asked, any_rank=record.falls_back)
-    chosen, source = policy.in_force()
+    chosen, source = policy.in_force(question[-1])
     cells: Sequence[Cell] = ()
     known, objective = None, ""
     machines: tuple[str, ...] = ()

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-__all__ = ["DRAFT", "UnusableFileError", "json_text", "read", "write_bytes", "write_text"]
+__all__ = ["DRAFT", "UnusableFileError", "json_text", "read", "says", "write_bytes", "write_text"]
 
 LINE_LENGTH = 320
 """What a cell of a policy or of a result file fits in, so that a difference of files is readable."""
@@ -76,6 +76,14 @@ def read(path: Path, kind: type[Content], format_name: str, version: int) -> Con
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
         raise UnusableFileError(path, f"is damaged: {error}") from error
+
+
+def says(path: Path, format_name: str) -> bool:
+    """Whether a JSON file names a format, whatever else is wrong with it."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=_Head).format == format_name
+    except (OSError, msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return False
 
 
 def write_text(path: Path, text: str) -> None:

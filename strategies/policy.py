@@ -4,12 +4,16 @@ It is, in this order,
 
 1. what `use` names, within its `with` block: a strategy or a policy file;
 2. what the environment variable `BACKWARD_STRATEGIES_USE` names: a strategy or a policy file;
-3. the shipped policy, by the time of forward and backward together;
-4. `triangular_solve`, or `qr_pinv` where an operation takes matrices of any rank. Operations that no
+3. the shipped policy, by the time of forward and backward together, as the user's calibration corrects
+   it for this machine and number of threads (`strategies.calibration`), if there is one;
+4. the shipped policy alone, where the calibration is of another machine, or of numbers of threads that
+   are further from the present one than that of the shipped policy; or where the environment
+   variable says `shipped`;
+5. `triangular_solve`, or `qr_pinv` where an operation takes matrices of any rank. Operations that no
    policy knows, as `lu_solve` and `qr`, are PyTorch's own for small matrices
    (`strategies.autograd.choice.choose_by_size`).
 
-The second and the third are read at the first "auto", not at import. One that cannot be used is
+The files are read at the first "auto", not at import. One that cannot be used is
 skipped with a warning.
 
 Of what a policy ranks, which is what is stable, the first that is installed is used.
@@ -21,12 +25,17 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import functools
+import math
 import os
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-from strategies import registry
+import torch
+
+from strategies import calibration, registry, validators
+from strategies.calibration import Part, threads_in_words
+from strategies.corrected import corrected
 from strategies.files import UnusableFileError
 from strategies.interface import Strategy
 from strategies.policy_file import Policy, Question, read
@@ -35,10 +44,12 @@ __all__ = [
     "BASELINE",
     "BY_BACKWARD",
     "SHIPPED",
+    "SHIPPED_NAME",
     "answers",
     "candidates",
     "in_force",
     "ranked",
+    "refresh",
     "use",
 ]
 
@@ -46,6 +57,9 @@ BASELINE = "native"
 """What measurements are compared with."""
 
 SHIPPED = Path(__file__).with_name("policy.json")
+
+SHIPPED_NAME = "shipped"
+"""What `use` and the environment variable take for the shipped policy, without a calibration."""
 
 BY_BACKWARD = Path(__file__).with_name("policy_by_backward.json")
 """A policy for `use` where one forward is followed by many backwards, as in a Jacobian.
@@ -75,7 +89,7 @@ def candidates(
     matrices of any rank, a strategy that refuses deficient rank has a successor.
     """
     question = (operation, m, n, rhs, batch, dtype, device)
-    return ranked(in_force()[0], question, any_rank=any_rank)
+    return ranked(in_force(device)[0], question, any_rank=any_rank)
 
 
 def ranked(
@@ -91,9 +105,15 @@ def ranked(
     return (registry.get(choice) if isinstance(choice, str) else choice,)
 
 
-def in_force() -> tuple[Policy | Strategy, str]:
-    """What "auto" follows here and now, and where that comes from, in words."""
-    return _override.get() or _default()
+def in_force(device: str = "cpu") -> tuple[Policy | Strategy, str]:
+    """What "auto" follows here and now on a device, and where that comes from, in words."""
+    return _override.get() or _default(device, torch.get_num_threads())
+
+
+def refresh() -> None:
+    """Read the files and the environment variable anew at the next "auto", as after a calibration."""
+    for kept in (_default, _sources, _parts, validators.here):
+        kept.cache_clear()
 
 
 def answers(operation: str) -> bool:
@@ -116,7 +136,7 @@ def use(choice: str | Path | Strategy | Policy) -> Iterator[None]:
 
     Args:
         choice: a strategy or its name; a policy, or the path (ending in .json) of a file that
-            `backward-strategies policy build` wrote.
+            `backward-strategies policy build` wrote; or "shipped", the policy of this package.
 
     Raises:
         StrategyNotFoundError: no strategy has that name.
@@ -152,25 +172,86 @@ def _ranked(policy: Policy, question: Question, any_rank: bool) -> tuple[Strateg
 def _resolve(choice: str | Path | Strategy | Policy) -> Policy | Strategy:
     if isinstance(choice, Strategy | Policy):
         return choice
+    if choice == SHIPPED_NAME:
+        return read(SHIPPED)
     if isinstance(choice, Path) or choice.endswith(".json"):
         return read(Path(choice))
     return registry.get(choice)
 
 
 @functools.cache
-def _default() -> tuple[Policy | Strategy, str]:
+def _default(device: str, threads: int) -> tuple[Policy | Strategy, str]:
     """What holds outside of `use`."""
-    from_environment = f"{_ENVIRONMENT}={os.environ.get(_ENVIRONMENT)}"
-    choices = (os.environ.get(_ENVIRONMENT), from_environment), (SHIPPED, "the shipped policy")
-    for choice, source in choices:
-        try:
-            if choice:
-                return _resolve(choice), source
-        except (UnusableFileError, LookupError) as error:
-            warnings.warn(
-                f'{source}: {error}; strategy="auto" ignores it', RuntimeWarning, stacklevel=2
-            )
-    return Policy(operations={}), "the fallback, for want of a policy"
+    chosen, shipped = _sources()
+    return chosen or _calibrated(shipped, device.partition(":")[0], threads)
+
+
+def _calibrated(shipped: tuple[Policy, str], device: str, threads: int) -> tuple[Policy, str]:
+    policy, source = shipped
+    part = calibration.nearest(_parts(device), threads)
+    if part is None or (device == "cpu" and _is_nearer(policy, part.threads, threads)):
+        return shipped
+    of = f"the calibration {calibration.location()} ({threads_in_words(part.threads)})"
+    return corrected(policy, part), f"{of}, over {source}"
+
+
+@functools.cache
+def _sources() -> tuple[tuple[Policy | Strategy, str] | None, tuple[Policy, str]]:
+    """What the environment variable says, and the shipped policy."""
+    return _from_environment(), _shipped()
+
+
+def _from_environment() -> tuple[Policy | Strategy, str] | None:
+    choice = os.environ.get(_ENVIRONMENT)
+    if not choice:
+        return None
+    source = f"{_ENVIRONMENT}={choice}"
+    try:
+        return _resolve(choice), source
+    except (UnusableFileError, LookupError) as error:
+        _warn(f'{source}: {error}; strategy="auto" ignores it')
+        return None
+
+
+def _shipped() -> tuple[Policy, str]:
+    try:
+        return read(SHIPPED), "the shipped policy"
+    except UnusableFileError as error:
+        _warn(f'the shipped policy: {error}; strategy="auto" ignores it')
+        return Policy(operations={}), "the fallback, for want of a policy"
+
+
+@functools.cache
+def _parts(device: str) -> list[Part]:
+    """What the user's calibration has of this machine; a warning if it is of others only."""
+    path = calibration.location()
+    if not path.exists():
+        return []
+    try:
+        found = calibration.read(path)
+        here = validators.here(device)
+    except (UnusableFileError, RuntimeError) as error:
+        _warn(f'{error}; strategy="auto" ignores the calibration')
+        return []
+    parts = found.of(here, device)
+    if not parts and (differing := found.why_not(here, device)):
+        _warn(
+            f'{path} was calibrated elsewhere: here is {"; ".join(differing)}. strategy="auto" follows '
+            "the shipped policy. `backward-strategies calibrate` measures this machine, "
+            f"`backward-strategies policy clear` deletes the file, {_ENVIRONMENT}={SHIPPED_NAME} ignores it"
+        )
+    return parts
+
+
+def _is_nearer(shipped: Policy, calibrated: int, threads: int) -> bool:
+    """Whether the shipped policy was measured with a number of threads nearer to the present one."""
+    counts = {run.get("threads", 0) for run in shipped.provenance} - {0}
+    distances = (calibration.factor(count, threads) for count in counts)
+    return min(distances, default=math.inf) < calibration.factor(calibrated, threads)
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, RuntimeWarning, stacklevel=2)
 
 
 _override: contextvars.ContextVar[tuple[Policy | Strategy, str] | None] = contextvars.ContextVar(

@@ -26,7 +26,7 @@ from __future__ import annotations
 import functools
 import heapq
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -212,9 +212,7 @@ class Policy(msgspec.Struct, frozen=True, eq=False, kw_only=True):
             of_dtype = by_dtype.get(candidate, ())
             cells = [cell for cell in of_dtype if (cell.rank is not None) == deficient]
             if cells:
-                near = heapq.nsmallest(
-                    NEIGHBOURS, cells, key=lambda cell: math.dist(cell.position, asked)
-                )
+                near = closest(cells, asked)
                 return near[:1] if near[0].position == asked else near
         return []
 
@@ -222,23 +220,40 @@ class Policy(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 def ranking(near: Sequence[Cell], asked: Point) -> tuple[str, ...]:
     """The strategies for a case, the best first, by what the cells nearest to it say of them.
 
-    That is the mean over the cells of the logarithm of the time over the fastest one's, weighted by
-    1 / distance² (Shepard, Proc. 23rd ACM National Conference, 1968). Strategies that are not eligible
-    in all of them come last. A case that was measured is answered by its cell alone.
+    Those that are not eligible in all of them come last. A case that was measured is answered by its
+    cell alone.
     """
     nearest = min(near, key=lambda cell: math.dist(cell.position, asked))
     if nearest.position == asked:
         return nearest.names
-    weights = [1 / math.dist(cell.position, asked) ** 2 for cell in near]
-    costs = {
+    costs = interpolated(near, asked)
+    best = sorted(costs, key=costs.__getitem__)
+    return (*best, *(name for name in nearest.names if name not in costs))
+
+
+def interpolated(near: Sequence[Cell], asked: Point) -> dict[str, float]:
+    """The logarithms of the times, over the fastest one's, that cells say of a case between them.
+
+    They are means weighted by 1 / distance² (Shepard, Proc. 23rd ACM National Conference, 1968), of the
+    strategies that are eligible in all cells. The times of a cell are those of its own case.
+    """
+    distances = [math.dist(cell.position, asked) for cell in near]
+    if 0.0 in distances:
+        near, distances = [near[distances.index(0.0)]], [1.0]
+    weights = [distance**-2 for distance in distances]
+    return {
         name: sum(
             weight * math.log(cell.times[name]) for weight, cell in zip(weights, near, strict=True)
         )
-        for name in nearest.names
+        / sum(weights)
+        for name in near[0].names
         if all(name in cell.times for cell in near)
     }
-    best = sorted(costs, key=costs.__getitem__)
-    return (*best, *(name for name in nearest.names if name not in costs))
+
+
+def closest(cells: Iterable[Cell], asked: Point) -> list[Cell]:
+    """The cells that answer for a case, the nearest first."""
+    return heapq.nsmallest(NEIGHBOURS, cells, key=lambda cell: math.dist(cell.position, asked))
 
 
 def read(path: Path) -> Policy:

@@ -25,7 +25,9 @@ FORMAT = "backward-strategies results"
 VERSION = 1
 """Raised when a field changes its meaning or goes away; new fields do not count."""
 
-Kind = Literal["grid", "peers", "draw", "baseline", "work", "stability", "peer_stability"]
+Kind = Literal[
+    "grid", "peers", "draw", "baseline", "work", "stability", "peer_stability", "calibration"
+]
 
 
 class Run(msgspec.Struct, frozen=True):
@@ -35,7 +37,7 @@ class Run(msgspec.Struct, frozen=True):
         kind: grid (what verdicts rest on), peers (beside other libraries), draw (random cases that
             judge a policy), baseline (of the speed gate), work (operations and bytes only),
             stability (hard cases, results and gradients judged, nothing timed), peer_stability (other
-            libraries in such cases).
+            libraries in such cases), calibration (a calibration that is not finished).
         machine: where and with what.
         arguments: of the command; only a run with equal arguments can resume the file.
         cells: what was measured, in the order of measuring.

@@ -7,7 +7,7 @@ import pathlib
 import msgspec
 import pytest
 
-from strategies.files import UnusableFileError, json_text, read, write_text
+from strategies.files import UnusableFileError, json_text, read, says, write_text
 
 
 class Note(msgspec.Struct):
@@ -99,3 +99,18 @@ class Full(io.FileIO):
 
     def write(self, _):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"format": "a", "version": 9}', True),
+        ('{"format": "b", "version": 1}', False),
+        ("{", False),
+    ],
+)
+def test_a_format_is_recognized_whatever_else_is_wrong(tmp_path, text, expected):
+    path = tmp_path / "file.json"
+    path.write_text(text)
+    assert says(path, "a") is expected
+    assert not says(tmp_path / "nowhere", "a")

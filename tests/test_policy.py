@@ -1,11 +1,16 @@
+import contextlib
+import os
 import subprocess
 import sys
 import warnings
 
+import msgspec
 import pytest
+import torch
 
+from strategies import calibration, registry, validators
 from strategies import policy as policies
-from strategies import registry
+from strategies.calibration import Calibration, Part
 from strategies.files import UnusableFileError
 from strategies.policy_file import Cell, Default, OperationPolicy, Policy
 
@@ -59,9 +64,9 @@ def test_a_file_that_is_no_policy_is_refused_where_it_is_named(tmp_path):
 @pytest.fixture
 def fresh():
     """As if nothing had asked for "auto" yet, before and afterwards."""
-    policies._default.cache_clear()
+    policies.refresh()
     yield
-    policies._default.cache_clear()
+    policies.refresh()
 
 
 @pytest.mark.parametrize("bad", ["nowhere.json", "no_such_strategy"])
@@ -90,8 +95,118 @@ def test_a_shipped_policy_that_is_damaged_is_done_without(fresh, monkeypatch, tm
 def test_no_file_is_read_before_the_first_auto():
     program = (
         "import strategies, torch; from strategies import policy;"
-        "assert policy._default.cache_info().currsize == 0;"
+        "assert policy._sources.cache_info().currsize == 0;"
         "strategies.linalg.inv(torch.eye(2));"
-        "assert policy._default.cache_info().currsize == 1"
+        "assert policy._sources.cache_info().currsize == 1"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def calibrated(*threads, use="qr_pinv", **differing):
+    """Writes a calibration of the inverse of 8×8 matrices for these numbers of threads."""
+    where = msgspec.structs.replace(validators.here(), **differing)
+    cell = Cell(8, 8, 1, 0, None, use, (), {use: 1.0, "fused": 9.0})
+    parts = tuple(
+        Part(
+            validators=where,
+            device="cpu",
+            threads=count,
+            machine={},
+            cells={"inv": {"float64": (cell,)}},
+        )
+        for count in threads
+    )
+    calibration.save(calibration.location(), Calibration(parts=parts))
+
+
+def first():
+    return names("inv")[0]
+
+
+def test_a_calibration_of_this_machine_goes_before_the_shipped_policy(configuration):
+    calibrated(1)
+    assert first() == "qr_pinv"
+    assert policies.in_force()[1].startswith(f"the calibration {configuration / 'policy.json'}")
+    with policies.use("shipped"):
+        assert first() == "fused"
+    with policies.use("explicit_inverse"):
+        assert first() == "explicit_inverse"
+
+
+def test_the_variable_goes_before_a_calibration_and_can_turn_it_off(configuration, monkeypatch):
+    calibrated(1)
+    for choice, expected in (("shipped", "fused"), ("explicit_inverse", "explicit_inverse")):
+        monkeypatch.setenv("BACKWARD_STRATEGIES_USE", choice)
+        policies.refresh()
+        assert first() == expected
+
+
+@pytest.mark.parametrize(
+    "differing", [{"cpu": "another"}, {"torch": "1.0"}, {"instruction_set": "AVX1"}]
+)
+def test_one_of_another_machine_is_told_once_and_the_shipped_policy_answers(
+    configuration, differing
+):
+    calibrated(1, 2, **differing)
+    ((_, its),) = differing.items()
+    with pytest.warns(RuntimeWarning, match=f"calibrated elsewhere: here is .*not {its}") as caught:
+        assert first() == "fused"
+    assert len(caught) == 1
+    assert "backward-strategies calibrate" in str(caught[0].message)
+    with warnings.catch_warnings(action="error"), threads(2):
+        assert first() == "fused"
+        assert names("det")
+
+
+def test_one_that_cannot_be_read_is_told_once_and_the_shipped_policy_answers(configuration):
+    configuration.mkdir()
+    (configuration / "policy.json").write_text("{")
+    with pytest.warns(RuntimeWarning, match=r"policy\.json: is not valid JSON") as caught:
+        assert first() == "fused"
+    assert len(caught) == 1
+
+
+@contextlib.contextmanager
+def threads(count):
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_the_nearest_number_of_threads_answers_and_a_change_is_seen(configuration):
+    calibrated(1, use="qr_pinv")
+    (one,) = calibration.read(calibration.location()).parts
+    cell = Cell(8, 8, 1, 0, None, "explicit_inverse", (), {"explicit_inverse": 1.0})
+    eight = msgspec.structs.replace(one, threads=8, cells={"inv": {"float64": (cell,)}})
+    calibration.save(calibration.location(), Calibration(parts=(one, eight)))
+    found = []
+    for count in (1, 16, 8, 2, 1):
+        with threads(count):
+            found.append(first())
+    # What is shipped was measured with two threads, and is the nearest to two.
+    assert found == ["qr_pinv", "explicit_inverse", "explicit_inverse", "fused", "qr_pinv"]
+
+
+RANK = """
+from strategies import policy
+(first, *_) = policy.candidates("inv", 8, 8, 1, 0, "float64", "cpu", any_rank=False)
+print(first.name, policy.in_force()[1])
+"""
+
+
+def test_all_processes_of_a_job_follow_the_same_file(configuration):
+    calibrated(1)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-c", RANK],
+            stdout=subprocess.PIPE,
+            env={**environment, "RANK": str(rank)},
+        )
+        for rank in range(3)
+    ]
+    (said,) = {rank.communicate(timeout=120)[0] for rank in ranks}
+    assert said.decode().startswith("qr_pinv the calibration")

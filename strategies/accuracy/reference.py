@@ -2,7 +2,7 @@
 
 Inputs are taken as the exact binary numbers they are. The formulas run in ball arithmetic, at
 a precision that is doubled until the proven radius is 2⁻²⁰ of the tested dtype's unit roundoff.
-Needs python-flint, the extra ``backward-strategies[accuracy]``.
+Needs python-flint.
 """
 
 from __future__ import annotations
@@ -152,9 +152,7 @@ def _certified(
     except ModuleNotFoundError as error:
         if error.name != "flint":
             raise
-        raise ImportError(
-            "exact gradients need python-flint: pip install 'backward-strategies[accuracy]'"
-        ) from error
+        raise ImportError("exact gradients need python-flint: pip install python-flint") from error
     batch, (m, n) = inputs[0].shape[:-2], inputs[0].shape[-2:]
     rank = min(m, n) if rank is None else rank
     arrays = [as_array(tensor) for tensor in (*inputs, *cotangents)]

@@ -66,10 +66,11 @@ def measure_grid(
     arguments |= {"strategies": list(strategies.available())}
     clocked = TIMED if objective is Timed.BOTH else (Objective(objective),)
     writer = Writer(out, "grid", arguments, describe())
+    to_time = set(timed)
     with resumable(writer, [*timed, *judged]) as missing:
         for case in missing:
             names = registry.distinct(operations.get(case.operation).stem)
-            objectives = clocked if len(writer.cells) < len(timed) else ()
+            objectives = clocked if case in to_time else ()
             writer.append(measure(case, names, objectives=objectives, budget=budget))
     console.print(f"{len(writer.cells)} cells in {out}")
 
@@ -84,12 +85,14 @@ def _cases(grid: str, workload: Path | None) -> tuple[Iterable[Case], Iterable[C
 @contextlib.contextmanager
 def resumable(writer: Writer, cases: Sequence[Case]) -> Iterator[Iterable[Case]]:
     """The cases that a file lacks, with progress as each begins; Ctrl-C says how to resume."""
-    missing = cases[len(writer.cells) :]
+    kept = {cell.case for cell in writer.cells}
+    missing = [case for case in cases if case not in kept]
     try:
         with progress(len(missing), notes) as begin:
             yield (begin(str(case)) or case for case in missing)
     except KeyboardInterrupt:
+        known = {cell.case for cell in writer.cells}
         raise KeyboardInterrupt(
-            f"{len(writer.cells)} of {len(cases)} cells are in {writer.path}; "
+            f"{sum(case in known for case in cases)} of {len(cases)} cells are in {writer.path}; "
             "the same command resumes the run"
         ) from None

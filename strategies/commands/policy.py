@@ -1,4 +1,4 @@
-"""`backward-strategies policy build | show | diff`: the defaults as a file."""
+"""`backward-strategies policy`: the defaults as a file, and what is in force."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from strategies import policy_file, store
+from strategies import calibration, files, policy_file, store
+from strategies.commands import own_policy
 from strategies.commands.common import (
     DEFAULT_RESULTS,
     Accuracy,
@@ -27,7 +28,13 @@ from strategies.selection import policies
 from strategies.selection.eligibility import Criteria
 from strategies.selection.text import table
 
-app = typer.Typer(help="Build, show and compare policies.", no_args_is_help=True)
+app = typer.Typer(
+    help="Build, show and compare policies; move what was calibrated.", no_args_is_help=True
+)
+
+app.command()(own_policy.clear)
+app.command()(own_policy.export)
+app.command("import")(own_policy.import_)
 
 PolicyFile = Annotated[Path, typer.Argument(metavar="FILE")]
 
@@ -52,8 +59,14 @@ def build(
 
 @app.command()
 @reports_errors
-def show(file: PolicyFile) -> None:
-    """Show what a policy says, and the single default of every operation."""
+def show(file: Annotated[Path | None, typer.Argument(metavar="[FILE]")] = None) -> None:
+    """Show what "auto" follows, and why; or what a file says, and the single default of operations."""
+    if file is None:
+        own_policy.tell_in_force()
+        return
+    if files.says(file, calibration.FORMAT):
+        own_policy.tell_parts(file, calibration.read(file))
+        return
     policy = policy_file.read(file)
     console.print(defaults_table(policy))
     choices = "use", "as good", "else"

@@ -43,6 +43,30 @@ def progress(
         )
 
 
+@contextlib.contextmanager
+def countdown(
+    seconds: float, console: Console, clock: Callable[[], float] = time.monotonic
+) -> Iterator[Callable[[str], None]]:
+    """Shows how much of a given time is over; to be called with each step's name as it begins."""
+    started = clock()
+    if not console.is_terminal:
+        printed = -math.inf
+
+        def line(name: str) -> None:
+            nonlocal printed
+            now = clock()
+            if now - printed >= PLAIN_EVERY:
+                printed = now
+                console.print(f"{now - started:.0f} of {seconds:.0f} s: {name}", highlight=False)
+
+        yield line
+        return
+    columns = BarColumn(), TimeElapsedColumn(), f"of {seconds:.0f} s"
+    with Progress("{task.description}", *columns, console=console, transient=True) as bar:
+        task = bar.add_task("", total=seconds)
+        yield lambda name: bar.update(task, description=name, completed=clock() - started)
+
+
 class _Lines:
     """A line for the first step, and then for the step that begins when it is time for a line."""
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
+from strategies import policy as policies_in_force
 from strategies import policy_file as files
 from strategies import registry, store
 from strategies.commands.common import Device, console, notes, reports_errors
@@ -18,6 +20,7 @@ from strategies.files import UnusableFileError
 from strategies.measuring.machine import describe
 from strategies.measuring.measure import TIMED, measure
 from strategies.measuring.measurement import Cell, Objective
+from strategies.policy_file import Policy
 from strategies.selection import policies
 from strategies.selection import regret as regrets
 from strategies.selection.draws import draw_cases
@@ -30,10 +33,15 @@ BUDGET = 1.5
 
 @reports_errors
 def regret(
-    policy_file: Annotated[Path, typer.Argument(metavar="POLICY")],
+    policy: Annotated[
+        str, typer.Argument(metavar="POLICY", help="A file; or auto, what is in force; or shipped.")
+    ],
     cases: Annotated[int, typer.Option(min=1, help="How many cases to draw.")] = 150,
     seed: Annotated[int, typer.Option(min=0, help="Determines the cases.")] = 0,
     device: Device = "cpu",
+    against: Annotated[
+        str | None, typer.Option(metavar="POLICY", help="Another one, on the same cases.")
+    ] = None,
     scores: Annotated[
         Path | None,
         typer.Option(
@@ -46,14 +54,22 @@ def regret(
     With --scores an interrupted run is resumed, and another policy is scored on the same
     measurements.
     """
-    policy = files.read(policy_file)
-    if not policies.by_case(policy):
-        raise ValueError(f"{policy_file}: holds no cells to be judged")
-    objective = regrets.criteria_of(policy).objective
-    scored = regrets.score(_measured(cases, seed, device, objective, scores), policy)
+    judged = _named(policy, device)
+    other = _named(against, device) if against else None
+    objective = regrets.criteria_of(judged).objective
+    if other and regrets.criteria_of(other).objective is not objective:
+        raise ValueError(f"{against} is not by {objective}, as {policy} is")
+    cells = _measured(cases, seed, device, objective, scores)
+    scored = regrets.score(cells, judged)
     summaries = regrets.summaries(scored)
-    console.print(_summary_table(summaries, seed))
     mean = next(each.over_native for each in summaries if each.choice == POLICY)
+    if against and other:
+        beside = regrets.summaries(regrets.score(cells, other))
+        found = next(each for each in beside if each.choice == POLICY)
+        names = {POLICY: f"{POLICY} {policy}"}
+        named = [replace(each, choice=names.get(each.choice, each.choice)) for each in summaries]
+        summaries = regrets.in_order([*named, replace(found, choice=f"{POLICY} {against}")])
+    console.print(_summary_table(summaries, seed))
     speeds = [each.over_native[0] for each in scored if each.choice == POLICY]
     both = len(speeds) - sum(map(math.isnan, speeds))
     slower = regrets.slower_than_native(scored)
@@ -65,6 +81,20 @@ def regret(
         console.print(_slower_table(slower))
     if wrong := regrets.wrong_choices(scored):
         console.print(_wrong_table(wrong))
+
+
+def _named(name: str, device: str) -> Policy:
+    """The policy of a file, or that is in force, or shipped."""
+    if name == "auto":
+        found, source = policies_in_force.in_force(device)
+        if not isinstance(found, Policy):
+            raise ValueError(f"{source}: that is a strategy, and no policy to be judged")
+    else:
+        path = policies_in_force.SHIPPED if name == policies_in_force.SHIPPED_NAME else Path(name)
+        found = files.read(path)
+    if not policies.by_case(found):
+        raise ValueError(f"{name}: holds no cells to be judged")
+    return found
 
 
 def _measured(
@@ -105,10 +135,10 @@ def _summary_table(summaries: list[Summary], seed: int) -> Table:
     lines = table(
         f"Regret over {count} drawn cases, seed {seed}",
         ["choice"],
-        ("median", "p95", "worst", "eligible in", "× native"),
+        ("median", "mean", "p95", "worst", "eligible in", "× native"),
     )
     for each in summaries:
-        figures = map(_regret, (each.median, each.p95, each.worst))
+        figures = map(_regret, (each.median, each.mean, each.p95, each.worst))
         lines.add_row(each.choice, *figures, f"{each.eligible:.0%}", f"{each.over_native:.3g}")
     return lines
 

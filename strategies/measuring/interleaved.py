@@ -75,20 +75,29 @@ def timings(
     """
     found = {}
     for name, took in seconds.items():
-        unit = next(iter(seconds.values()))
-        size = statistics.median(unit)
-        scaled = [size * a / b for a, b in zip(took, unit, strict=True)]
-        low, high = median_interval(sorted(scaled))
-        even, odd = (
-            statistics.median(s for index, s in enumerate(scaled) if index // 2 % 2 == which)
-            for which in (0, 1)
-        )
-        found[name] = Timing(statistics.median(scaled), low, high, (even, odd))
+        found[name] = over(next(iter(seconds.values())), took)
     least = HOPELESS * min((timing.seconds for timing in found.values()), default=0.0)
     for name in screened.keys() - seconds.keys():
         alone = max(screened[name], least)
         found[name] = Timing(alone, alone, alone, (alone, alone))
     return found
+
+
+def over(unit: Sequence[float], took: Sequence[float]) -> Timing:
+    """What the rounds, three at least, say of a callable, in which another one is the unit.
+
+    Example:
+        >>> over([1.0, 2.0, 1.0], [3.0, 6.0, 3.0]).seconds
+        3.0
+    """
+    size = statistics.median(unit)
+    scaled = [size * a / b for a, b in zip(took, unit, strict=True)]
+    low, high = median_interval(sorted(scaled))
+    even, odd = (
+        statistics.median(s for index, s in enumerate(scaled) if index // 2 % 2 == which)
+        for which in (0, 1)
+    )
+    return Timing(statistics.median(scaled), low, high, (even, odd))
 
 
 def _shortest(sample: Sampler) -> float:

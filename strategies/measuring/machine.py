@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
-import re
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 import torch
+
+from strategies.validators import blas, processor
 
 
 class Machine(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -46,26 +47,18 @@ def describe(libraries: tuple[str, ...] = ()) -> Machine:
         >>> describe().torch == torch.__version__
         True
     """
-    blas = re.search(r"BLAS_INFO=(\w+)", torch.__config__.show())
     gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
     return Machine(
         name=platform.node(),
-        cpu=_processor(),
+        cpu=processor(),
         gpu=", ".join(gpus),
         threads=torch.get_num_threads(),
         torch=str(torch.__version__),
-        blas=blas.group(1) if blas else "",
+        blas=blas(),
         commit=_commit(),
         started_at=datetime.now(UTC).isoformat(timespec="seconds"),
         libraries={name: importlib.metadata.version(name) for name in libraries},
     )
-
-
-def _processor() -> str:
-    """The model, which `platform` does not know on Linux."""
-    models = Path("/proc/cpuinfo")
-    found = re.search(r"model name\s*: (.+)", models.read_text()) if models.exists() else None
-    return found.group(1) if found else platform.processor() or platform.machine()
 
 
 def _commit() -> str:

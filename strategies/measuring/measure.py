@@ -74,9 +74,12 @@ def measure(
 
 
 def prepare(
-    case: Case, names: Sequence[str], begins: Callable[[str], None] = lambda _: None
+    case: Case,
+    names: Sequence[str],
+    begins: Callable[[str], None] = lambda _: None,
+    made: Callable[[Case, str], Backward] = backward_of,
 ) -> tuple[dict[str, Backward], dict[str, Measurement]]:
-    """The backwards of the strategies that can, each run once, and of all how the attempt ended."""
+    """What is made of the strategies that can, each run once, and of all how the attempt ended."""
     device = torch.device(case.device)
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise ValueError(f"there is no device {case.device} here")
@@ -87,7 +90,7 @@ def prepare(
         try:
             if not is_affordable(case, name):
                 raise NotImplementedError("takes more memory than is there")
-            backward = backward_of(case, name)
+            backward = made(case, name)
             backward()
         except (RuntimeError, MemoryError) as error:
             refuses = isinstance(error, NotImplementedError | LinAlgError)

@@ -75,12 +75,13 @@ class Score:
 class Summary:
     """What one choice is worth over all cases: its regret, and the share in which it is eligible.
 
-    Its speed over native's is the geometric mean over the cases where both ran.
+    Means are geometric ones; that of the speed over native's is over the cases where both ran.
     """
 
     choice: str
     cases: int
     median: float
+    mean: float
     p95: float
     worst: float
     eligible: float
@@ -120,6 +121,11 @@ def summaries(scores: Iterable[Score]) -> list[Summary]:
     for each in scores:
         by_choice.setdefault(each.choice, []).append(each)
     found = [_summary(choice, of) for choice, of in by_choice.items()]
+    return in_order(found)
+
+
+def in_order(found: Iterable[Summary]) -> list[Summary]:
+    """The best first."""
     return sorted(found, key=lambda summary: (summary.p95, summary.median))
 
 
@@ -148,6 +154,7 @@ def _summary(choice: str, scores: Sequence[Score]) -> Summary:
         choice=choice,
         cases=len(ordered),
         median=median,
+        mean=math.exp(sum(map(math.log, ordered)) / len(ordered)),
         p95=p95,
         worst=ordered[-1],
         eligible=sum(map(math.isfinite, ordered)) / len(ordered),
@@ -170,7 +177,7 @@ def _score_one(cell: Cell, policy: Policy) -> Iterator[Score]:
     known = policy.operations.get(operations.get(case.operation).answered_by)
     default = known and (known.full_rank if case.rank is None else known.any_rank)
     choices = {
-        POLICY: _what_auto_does(cell, policy),
+        POLICY: choice_in(cell, policy),
         SINGLE_DEFAULT: default.strategy if default else BASELINE,
         **{each.strategy: each.strategy for each in cell},
     }
@@ -187,7 +194,7 @@ def _score_one(cell: Cell, policy: Policy) -> Iterator[Score]:
         )
 
 
-def _what_auto_does(cell: Cell, policy: Policy) -> str:
+def choice_in(cell: Cell, policy: Policy) -> str:
     """The first of the policy's candidates that does not refuse the case; else the last."""
     any_rank = operations.get(cell.case.operation).falls_back
     with use(policy):

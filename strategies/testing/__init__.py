@@ -7,8 +7,8 @@ In pytest:
     def test_my_strategy():
         check_strategy(MyStrategy).raise_if_failed()
 
-and on the command line `backward-strategies check my_module:MyStrategy`. Needs python-flint, the
-extra `backward-strategies[accuracy]`, for the exact gradients.
+and on the command line `backward-strategies check my_module:MyStrategy`. Needs
+python-flint, for the exact gradients.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
 """`backward-strategies measure`, on a grid of three small cells."""
 
+import json
+
 import pytest
 
 from strategies import store
@@ -58,6 +60,19 @@ def test_an_interrupted_run_is_resumed(invoke, tmp_path, asked, monkeypatch):
     assert "1 of 3 cells are in" in " ".join(result.stderr.split())
     assert invoke("measure", path).exit_code == 0
     assert [case for case, _ in asked] == [*TIMED, *JUDGED]
+
+
+def test_a_file_in_another_order_is_completed_by_what_it_lacks(invoke, tmp_path, asked):
+    path = tmp_path / "run.json"
+    invoke("measure", path)
+    content = json.loads(path.read_text())
+    _, second, third = content["cells"]
+    path.write_text(json.dumps({**content, "cells": [third, second]}))
+    asked.clear()
+    assert invoke("measure", path).exit_code == 0
+    assert [case for case, _ in asked] == [TIMED[0]]
+    (run,) = store.load(path, "grid")
+    assert [cell.case for cell in run.cells] == [*JUDGED, TIMED[1], TIMED[0]]
 
 
 def test_what_cannot_be_run_is_one_line(invoke, fails, tmp_path):

@@ -1,6 +1,12 @@
 import json
 
+import msgspec
 import pytest
+
+from strategies import calibration, validators
+from strategies import policy as policies
+from strategies.calibration import Calibration, Part
+from strategies.policy_file import Cell
 
 
 @pytest.fixture
@@ -44,3 +50,69 @@ def test_a_foreign_policy_is_named_and_kept(invoke, fails, tmp_path):
 def test_a_place_that_cannot_be_written_is_named(invoke, fails, results, tmp_path):
     out = tmp_path / "nowhere" / "policy.json"
     fails(invoke("policy", "build", out, "--results", results), "nowhere", "cannot be written")
+
+
+@pytest.fixture
+def calibrated(configuration):
+    """A part of this machine and one of another, in the user's file."""
+    here = validators.here()
+    elsewhere = msgspec.structs.replace(here, cpu="another processor")
+    cell = Cell(8, 8, 1, 0, None, "qr_pinv", (), {"qr_pinv": 1.0, "fused": 9.0})
+    parts = [
+        Part(
+            validators=where,
+            device="cpu",
+            threads=1,
+            machine={"name": "made by hand"},
+            cells={"inv": {"float64": (cell,)}},
+        )
+        for where in (here, elsewhere)
+    ]
+    calibration.save(calibration.location(), Calibration(parts=tuple(parts)))
+    return parts
+
+
+def test_without_a_file_it_shows_what_is_in_force_and_why(invoke, calibrated):
+    policies.refresh()
+    shown = " ".join(invoke("policy", "show").stdout.split())
+    assert '"auto" follows the calibration' in shown
+    assert "another processor" in shown
+    assert "not another processor" in shown
+
+
+def test_where_nothing_was_calibrated_it_says_so(invoke, configuration):
+    shown = invoke("policy", "show").stdout
+    assert '"auto" follows the shipped policy' in shown
+    assert "Nothing was calibrated" in shown
+    assert "nothing was calibrated" in invoke("policy", "clear").stdout
+
+
+def test_what_is_cleared_is_gone(invoke, calibrated):
+    assert invoke("policy", "clear").exit_code == 0
+    assert not calibration.location().exists()
+
+
+def test_what_was_exported_is_imported_on_a_machine_of_the_same_kind(invoke, calibrated, tmp_path):
+    out = tmp_path / "exported.json"
+    assert invoke("policy", "export", out).exit_code == 0
+    assert "another processor" in invoke("policy", "show", out).stdout
+    invoke("policy", "clear")
+    imported = invoke("policy", "import", out)
+    assert imported.exit_code == 0, imported.output
+    assert "1 part imported" in imported.stdout
+    assert "1 part of other machines left out" in " ".join(imported.stdout.split())
+    (part,) = calibration.read(calibration.location()).parts
+    assert part.validators == validators.here()
+
+
+def test_a_foreign_calibration_is_refused_with_the_reasons(invoke, fails, calibrated, tmp_path):
+    foreign = tmp_path / "foreign.json"
+    calibration.save(foreign, Calibration(parts=tuple(calibrated[1:])))
+    invoke("policy", "clear")
+    fails(invoke("policy", "import", foreign), "foreign.json", "not another processor")
+    assert not calibration.location().exists()
+    fails(invoke("policy", "import", policies.SHIPPED), "is not a backward-strategies calibration")
+
+
+def test_nothing_to_export_is_one_line(invoke, fails, configuration, tmp_path):
+    fails(invoke("policy", "export", tmp_path / "out.json"), "policy.json", "cannot be read")

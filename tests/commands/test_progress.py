@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from strategies.commands.progress import progress
+from strategies.commands.progress import countdown, progress
 
 
 def log_of(moments):
@@ -35,3 +35,15 @@ def test_a_terminal_gets_a_bar_that_is_gone_afterwards():
         begin("second")
     assert "second" in screen.getvalue()
     assert "1/2" in screen.getvalue()
+
+
+def test_a_countdown_says_how_much_time_is_over():
+    log, clock = io.StringIO(), iter([0.0, 0.0, 10.0, 31.0])
+    with countdown(60, Console(file=log, width=200), lambda: next(clock)) as begins:
+        for name in ("first", "second", "third"):
+            begins(name)
+    assert log.getvalue().splitlines() == ["0 of 60 s: first", "31 of 60 s: third"]
+    screen = io.StringIO()
+    with countdown(60, Console(file=screen, width=120, force_terminal=True)) as begins:
+        begins("first")
+    assert "first" in screen.getvalue()

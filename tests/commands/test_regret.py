@@ -73,3 +73,22 @@ def test_what_cannot_be_scored_is_one_line(invoke, fails, tmp_path):
     fails(invoke("regret", empty), "holds no cells")
     for device in ("xyz", "meta", "tpu"):
         fails(invoke("regret", policy.SHIPPED, "--cases", 1, "--device", device), device)
+
+
+def test_two_policies_are_compared_on_the_same_cases(invoke, tmp_path, measured):
+    other = tmp_path / "other.json"
+    other.write_text(json_text(policy.read(policy.SHIPPED)))
+    result = invoke("regret", "auto", "--against", other, "--cases", 2)
+    assert result.exit_code == 0, result.output
+    assert "policy auto" in result.stdout
+    assert f"policy {other}" in result.stdout
+    assert len(measured) == 2
+
+
+def test_only_policies_of_the_same_objective_are_compared(invoke, fails, measured):
+    fails(
+        invoke("regret", "shipped", "--against", policy.BY_BACKWARD), "is not by forward_backward"
+    )
+    with policy.use("qr_pinv"):
+        fails(invoke("regret", "auto"), "that is a strategy")
+    assert measured == []

@@ -41,11 +41,11 @@ def test_an_unstable_auto_is_an_error(invoke, monkeypatch):
     monkeypatch.setenv("BACKWARD_STRATEGIES_USE", "native")
     from strategies import policy
 
-    policy._default.cache_clear()
+    policy.refresh()
     try:
         done = invoke("stability", "--operation", "lstsq", "--dtype", "float64", "--cases", 25)
     finally:
-        policy._default.cache_clear()
+        policy.refresh()
     assert done.exit_code == 1
     assert '"auto" has a ratio of' in done.stdout
 

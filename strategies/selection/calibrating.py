@@ -1,0 +1,201 @@
+"""From a plan to measured cells, from these to a part of a calibration, and what that changes."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from strategies import operations
+from strategies.calibration import Part
+from strategies.measuring.case import Case
+from strategies.measuring.contest import contest
+from strategies.measuring.machine import Machine
+from strategies.measuring.measurement import Cell, Objective
+from strategies.measuring.stability import judged_cells
+from strategies.policy_file import Cell as PolicyCell
+from strategies.policy_file import Policy
+from strategies.selection.draws import hard_cases
+from strategies.selection.eligibility import ANY, why_ineligible
+from strategies.selection.planning import DOUBT, Plan, shipped_costs
+from strategies.selection.regret import choice_in, regrets
+from strategies.selection.stability import Stabilities, evidence_in, summary
+from strategies.selection.verdicts import RESOLUTION, simplicity
+from strategies.store import Writer
+from strategies.validators import Validators
+
+__all__ = ["Change", "changes", "checked", "measured", "part"]
+
+CELL_BUDGET = 0.5
+"""Seconds for the rounds of a case in which the order does not get clear."""
+
+_REPEATABLE = 0.02
+"""How far a measurement is off at least, whatever its interval says."""
+
+
+def measured(
+    plan: Plan,
+    writer: Writer,
+    seconds: float,
+    *,
+    begins: Callable[[str], None] = lambda _: None,
+    clock: Callable[[], float] = time.monotonic,
+) -> list[Cell]:
+    """Measures what a plan asks for until that is clear, or the time is up.
+
+    A case that was begun is finished. The cells go to the writer's file, and those that it holds already
+    are not measured again.
+    """
+    for cell in writer.cells:
+        plan.add(cell.case, decided(cell, plan.shipped))
+    deadline = clock() + seconds
+    while clock() < deadline and (case := plan.next()) is not None:
+        begins(f"{len(writer.cells)} cells measured: {case}")
+        cell = contest(case, plan.contenders(case), budget=CELL_BUDGET)
+        writer.append(cell)
+        plan.add(case, decided(cell, plan.shipped))
+    return writer.cells
+
+
+def decided(cell: Cell, known: Policy) -> PolicyCell | None:
+    """What a measured cell says of the strategies that may be used; None where none may.
+
+    Each ratio to the fastest is tempered by what the shipped policy expects: both count by the inverse
+    squares of their uncertainties, `DOUBT` and half of the interval that was measured. A machine that
+    is not quiet thus changes little, and a clear measurement is taken as it is.
+    """
+    case = cell.case
+    reasons = why_ineligible(cell, evidence_in(known, case), ANY)
+    timings = {
+        each.strategy: cost
+        for each in cell
+        if not reasons[each.strategy] and (cost := each.cost(Objective.FORWARD_BACKWARD))
+    }
+    if not timings:
+        return None
+    unit = min(timings, key=lambda name: timings[name].seconds)
+    expected = shipped_costs(known, case)
+    costs = {}
+    for name, timing in timings.items():
+        costs[name] = math.log(timing.seconds / timings[unit].seconds)
+        if name != unit and name in expected and unit in expected:
+            spread = max(math.log(timing.high / timing.low) / 2, _REPEATABLE)
+            weight = DOUBT**2 / (DOUBT**2 + spread**2)
+            costs[name] += (1 - weight) * (expected[name] - expected[unit] - costs[name])
+    best = min(costs, key=costs.__getitem__)
+    times = {name: float(f"{math.exp(cost - costs[best]):.4g}") for name, cost in costs.items()}
+    ties = tuple(name for name, time in times.items() if name != best and time <= RESOLUTION)
+    return PolicyCell(*case.shape, case.rhs, case.batch, case.rank, best, ties, times)
+
+
+def checked(
+    chosen: dict[str, Sequence[str]],
+    device: str,
+    dtypes: Sequence[str],
+    seconds: float,
+    *,
+    begins: Callable[[str], None] = lambda _: None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Stabilities:
+    """The stability, on this machine, of the strategies that an operation is to use.
+
+    Args:
+        chosen: by operation.
+        device: as cpu or cuda:0.
+        dtypes: by name.
+        seconds: after which no further hard case begins; there is one of every operation at least.
+        begins: called with what is done, before it is.
+        clock: in seconds.
+    """
+    cells: list[Cell] = []
+    seen: set[str] = set()
+    deadline = clock() + seconds
+    for case in hard_cases(device, 0, list(chosen), dtypes) if chosen else ():
+        if clock() >= deadline and seen >= chosen.keys():
+            break
+        begins(f"{len(cells)} hard cases judged: {case}")
+        cells += judged_cells([case], chosen[case.operation])
+        seen.add(case.operation)
+    return summary(cells)
+
+
+def part(
+    cells: Iterable[Cell],
+    known: Policy,
+    stability: Stabilities,
+    machine: Machine,
+    validators: Validators,
+    device: str,
+) -> Part:
+    """What was measured, as a part of a calibration."""
+    found: dict[str, dict[str, list[PolicyCell]]] = {}
+    for cell in cells:
+        entry = decided(cell, known)
+        if entry is not None:
+            operation = operations.get(cell.case.operation).answered_by
+            by_dtype = found.setdefault(operation, {})
+            by_dtype.setdefault(cell.case.dtype_name, []).append(entry)
+    return Part(
+        validators=validators,
+        device=device,
+        threads=machine.threads,
+        machine=msgspec.to_builtins(machine),
+        cells={name: {d: tuple(c) for d, c in by.items()} for name, by in sorted(found.items())},
+        stability=stability,
+    )
+
+
+def used(policy: Policy, device: str, among: Iterable[str]) -> dict[str, Sequence[str]]:
+    """By operation, the strategies that the cells of a policy use, from simple to elaborate."""
+    found: dict[str, Sequence[str]] = {}
+    for name in among:
+        entry = policy.operations.get(operations.get(name).answered_by)
+        by_dtype = entry.cells.get(device, {}) if entry else {}
+        names = {cell.use for cells in by_dtype.values() for cell in cells}
+        if names:
+            found[name] = sorted(names, key=simplicity)
+    return found
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a calibration changes in a measured case.
+
+    Attributes:
+        cell: what was measured.
+        before: the strategy that was used.
+        after: the one that is used now.
+        gain: how many times faster that is. One half of the rounds says which is the fastest, the other
+            by how much.
+    """
+
+    cell: Cell
+    before: str
+    after: str
+    gain: float
+
+    @property
+    def case(self) -> Case:
+        """What was computed."""
+        return self.cell.case
+
+
+def changes(cells: Iterable[Cell], old: Policy, new: Policy) -> Iterator[Change]:
+    """What is used in measured cases by two policies, where both were measured."""
+    for cell in cells:
+        before, after = choice_in(cell, old), choice_in(cell, new)
+        timings = {
+            each.strategy: cost for each in cell if (cost := each.cost(Objective.FORWARD_BACKWARD))
+        }
+        if before in timings and after in timings:
+            regret = regrets({name: timings[name] for name in {before, after}})
+            yield Change(cell, before, after, regret[before] / regret[after])
+
+
+def mean_gain(found: Iterable[Change]) -> float:
+    """The geometric mean."""
+    return math.exp(statistics.fmean([math.log(each.gain) for each in found] or [0.0]))

@@ -1,0 +1,204 @@
+"""What to measure next, where minutes have to do for what would take hours.
+
+First every operation and dtype is covered coarsely. From then on that case comes next where the choice
+is worth most per second: with δ the logarithm of the time of a rival over that of the choice, as expected
+from what was shipped and what was measured near by, and σ the doubt about δ, the choice loses on average
+
+    E[max(−Δ, 0)] = σ φ(δ/σ) − δ Φ(−δ/σ)    for Δ ~ N(δ, σ²)
+
+to that rival. (The expected improvement of Mockus, 1975.) It is large where strategies cross and nothing
+was measured near by, and small where one is clearly the fastest, or was measured so.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import NormalDist
+
+from strategies import operations, registry
+from strategies.corrected import Costs, began, corrected_cells, estimated
+from strategies.measuring.case import Case
+from strategies.policy import BASELINE
+from strategies.policy_file import Cell, Point, Policy, position
+
+__all__ = ["DOUBT", "Plan", "shipped_costs"]
+
+COVER = 4
+"""Cases of every operation, dtype and kind of rank that are measured whatever is expected."""
+
+DOUBT = 0.3
+"""The standard deviation of δ where nothing was measured near: about how much another machine, or
+another number of threads, changes ratios between strategies."""
+
+NEAR = 4.0
+"""Factors of two in size from which on a measurement says nothing of a case."""
+
+CLEAR = 0.002
+"""Where no case promises to lose more than this share, measuring ends."""
+
+CONTENDERS_IN_COVER, CONTENDERS = 4.0, 1.8
+"""How many times slower than the fastest a strategy may be expected to be, and yet be measured."""
+
+_LARGEST_IN_COVER = 2**22
+"""Multiplications: some tens of milliseconds."""
+
+_SECONDS, _SECONDS_PER_WORK = 0.2, 2e-8
+"""About what a case takes: what is around it, and what its multiplications take."""
+
+_NORMAL = NormalDist()
+
+Group = tuple[str, str, str, bool]
+"""Operation, kind of device, dtype, and whether ranks are deficient."""
+
+
+class Plan:
+    """Which case to measure next, and with which strategies.
+
+    Args:
+        cases: that may be measured.
+        shipped: what is expected of them, and whose evidence says which strategies may be used.
+        all_of_them: measure every case, with native, in the order given.
+    """
+
+    def __init__(
+        self, cases: Sequence[Case], shipped: Policy, *, all_of_them: bool = False
+    ) -> None:
+        self.shipped = shipped
+        self.all_of_them = all_of_them
+        self._waiting: dict[Group, list[Case]] = {}
+        for case in cases:
+            self._waiting.setdefault(_group(case), []).append(case)
+        spread = [_spread(each) for each in self._waiting.values()]
+        self._cover = iter(cases) if all_of_them else _in_turn(spread)
+        self._measured: dict[Group, list[Cell]] = {}
+        self._expected: dict[Group, dict[Case, tuple[Costs, float]]] = {}
+
+    def next(self) -> Case | None:
+        """The case to measure now; None where all is clear."""
+        for case in self._cover:
+            if case in self._waiting[_group(case)]:
+                return case
+        if self.all_of_them:
+            return None
+        worth = ((self._loss(case), case) for case in itertools.chain(*self._waiting.values()))
+        promising = [(loss / _cost(case), case) for loss, case in worth if loss > CLEAR]
+        return max(promising, key=lambda found: found[0], default=(0.0, None))[1]
+
+    def contenders(self, case: Case) -> list[str]:
+        """The strategies to measure in a case, the one that the shipped policy would use first."""
+        allowed = self._allowed(case)
+        if self.all_of_them:
+            return list(dict.fromkeys((BASELINE, *allowed)))
+        costs = {name: cost for name, cost in self._expectation(case)[0].items() if name in allowed}
+        if not costs:
+            return allowed
+        is_known = len(self._measured.get(_group(case), ())) >= COVER
+        limit = math.log(CONTENDERS if is_known else CONTENDERS_IN_COVER) + min(costs.values())
+        before = shipped_costs(self.shipped, case)
+        chosen = min(
+            (name for name in before if name in allowed), key=before.__getitem__, default=""
+        )
+        near = sorted((name for name in costs if costs[name] <= limit), key=costs.__getitem__)
+        if len(near) == 1:
+            # A single one would be timed against nothing.
+            near = sorted(costs, key=costs.__getitem__)[:2]
+        return list(dict.fromkeys(filter(None, (chosen, *near))))
+
+    def add(self, case: Case, cell: Cell | None) -> None:
+        """Takes in what was measured; None where no strategy could."""
+        group = _group(case)
+        self._waiting[group] = [each for each in self._waiting.get(group, ()) if each != case]
+        if cell is not None:
+            self._measured.setdefault(group, []).append(cell)
+            self._expected.pop(group, None)
+
+    def _allowed(self, case: Case) -> list[str]:
+        record = operations.get(case.operation)
+        entry = self.shipped.operations.get(record.answered_by)
+        names = registry.distinct(record.stem)
+        return [name for name in names if entry is not None and entry.allows(name)]
+
+    def _loss(self, case: Case) -> float:
+        """What the choice in a case is expected to lose, as a share of its time."""
+        costs, distance = self._expectation(case)
+        if not costs:
+            return DOUBT
+        doubt = DOUBT * min(1.0, distance / NEAR)
+        best, *rivals = sorted(costs.values())
+        return max((_expected_loss(rival - best, doubt) for rival in rivals), default=0.0)
+
+    def _expectation(self, case: Case) -> tuple[Costs, float]:
+        """The expected times of the strategies, and how far the nearest measured case is."""
+        group = _group(case)
+        if group not in self._expected:
+            *_, deficient = group
+            measured = self._measured.get(group, [])
+            cells = corrected_cells(_begun(self.shipped, case), measured)
+            self._expected[group] = {
+                each: (
+                    estimated(cells, _position(each), deficient=deficient),
+                    min(
+                        (math.dist(cell.position, _position(each)) for cell in measured),
+                        default=math.inf,
+                    ),
+                )
+                for each in self._waiting[group]
+            }
+        return self._expected[group][case]
+
+
+def shipped_costs(shipped: Policy, case: Case) -> Costs:
+    """What the shipped policy expects of a case."""
+    return estimated(_begun(shipped, case), _position(case), deficient=case.rank is not None)
+
+
+def _begun(shipped: Policy, case: Case) -> list[Cell]:
+    entry = shipped.operations.get(operations.get(case.operation).answered_by)
+    by_dtype: Mapping[str, Sequence[Cell]] = entry.cells.get(_kind(case), {}) if entry else {}
+    return began(by_dtype, case.dtype_name)
+
+
+def _expected_loss(margin: float, doubt: float) -> float:
+    if doubt == 0.0:
+        return 0.0
+    z = margin / doubt
+    return doubt * _NORMAL.pdf(z) - margin * _NORMAL.cdf(-z)
+
+
+def _spread(cases: Sequence[Case]) -> list[Case]:
+    """A few cases that lie far from each other, the one in the middle first."""
+    left = [case for case in cases if _work(case) <= _LARGEST_IN_COVER] or list(cases)
+    middle = tuple(sum(axis) / len(left) for axis in zip(*map(_position, left), strict=True))
+    found = [min(left, key=lambda case: math.dist(_position(case), middle))]
+    while len(found) < min(COVER, len(left)):
+        found.append(
+            max(left, key=lambda case: min(math.dist(_position(case), _position(f)) for f in found))
+        )
+    return found
+
+
+def _in_turn(groups: Sequence[Sequence[Case]]) -> Iterator[Case]:
+    for level in itertools.zip_longest(*groups):
+        yield from filter(None, level)
+
+
+def _group(case: Case) -> Group:
+    return case.operation, _kind(case), case.dtype_name, case.rank is not None
+
+
+def _kind(case: Case) -> str:
+    return case.device.partition(":")[0]
+
+
+def _position(case: Case) -> Point:
+    return position(*case.shape, case.rhs, case.batch)
+
+
+def _work(case: Case) -> int:
+    return math.prod(case.shape) * min(case.shape) * max(case.batch, 1)
+
+
+def _cost(case: Case) -> float:
+    return _SECONDS + _SECONDS_PER_WORK * _work(case)

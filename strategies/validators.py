@@ -1,0 +1,96 @@
+"""What measured times depend on besides the case: another machine, or another build, has other times."""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import platform
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import torch
+
+__all__ = ["Validators", "blas", "here", "processor"]
+
+_C: Any = torch._C
+
+_NAMES = {"cpu": "processor", "instruction_set": "instruction set", "gpu": "GPU"}
+
+
+class Validators(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where and with what something was measured, as far as it decides between strategies.
+
+    Attributes:
+        cpu: model of the processor.
+        instruction_set: that torch uses there, as AVX2.
+        torch: its version.
+        blas: the library of matrix products that torch was built with.
+        package: the version of this one.
+        gpu: model of the CUDA device; empty for what was measured on a CPU.
+        driver: the version of CUDA that its driver has, likewise.
+    """
+
+    cpu: str
+    instruction_set: str
+    torch: str
+    blas: str
+    package: str
+    gpu: str = ""
+    driver: str = ""
+
+    def differences(self, other: Validators) -> list[str]:
+        """What differs from another, in words.
+
+        Example:
+            >>> old = Validators("AMD EPYC", "AVX2", "2.12.0", "mkl", "0.1.0")
+            >>> msgspec.structs.replace(old, torch="2.13.0").differences(old)
+            ['torch 2.13.0, not 2.12.0']
+        """
+        pairs = [
+            (name, getattr(self, name), getattr(other, name)) for name in self.__struct_fields__
+        ]
+        return [
+            f"{_NAMES.get(name, name)} {mine or 'none'}, not {its or 'none'}"
+            for name, mine, its in pairs
+            if mine != its
+        ]
+
+
+@functools.cache
+def here(device: str = "cpu") -> Validators:
+    """Those of this process, for a kind of device.
+
+    Raises:
+        RuntimeError: there is no such device.
+
+    Example:
+        >>> here().torch == torch.__version__
+        True
+    """
+    is_cuda = device == "cuda"
+    if is_cuda and not torch.cuda.is_available():
+        raise RuntimeError("there is no CUDA device")
+    return Validators(
+        cpu=processor(),
+        instruction_set=torch.backends.cpu.get_cpu_capability(),
+        torch=str(torch.__version__),
+        blas=blas(),
+        package=importlib.metadata.version("backward-strategies"),
+        gpu=torch.cuda.get_device_name() if is_cuda else "",
+        driver=str(_C._cuda_getDriverVersion()) if is_cuda else "",
+    )
+
+
+def processor() -> str:
+    """The model, which `platform` does not know on Linux."""
+    models = Path("/proc/cpuinfo")
+    found = re.search(r"model name\s*: (.+)", models.read_text()) if models.exists() else None
+    return found.group(1) if found else platform.processor() or platform.machine()
+
+
+def blas() -> str:
+    """The library of matrix products that torch was built with."""
+    found = re.search(r"BLAS_INFO=(\w+)", torch.__config__.show())
+    return found.group(1) if found else ""

@@ -1,0 +1,18 @@
+import itertools
+
+import pytest
+
+from strategies.measuring import unrest as module
+
+
+@pytest.mark.parametrize(("times", "expected"), [([1.0], 1.0), ([1.0, 1.0, 2.0, 1.0], 2**0.5)])
+def test_it_is_the_factor_by_which_equal_work_differs(monkeypatch, times, expected):
+    taken = itertools.cycle(times)
+    monkeypatch.setattr(module, "sampler", lambda work: lambda: next(taken))
+    assert module.unrest() == pytest.approx(expected)
+
+
+def test_the_load_is_that_of_a_core(monkeypatch):
+    monkeypatch.setattr(module.os, "getloadavg", lambda: (3.0, 0.0, 0.0), raising=False)
+    monkeypatch.setattr(module.os, "cpu_count", lambda: 2)
+    assert module.load() == 1.5

@@ -1,0 +1,131 @@
+"""From measurements made by hand to a part of a calibration."""
+
+import pytest
+
+from strategies import store
+from strategies.measuring.case import Case
+from strategies.measuring.machine import Machine
+from strategies.measuring.measurement import Cell, Measurement, Status, Timing
+from strategies.policy_file import Cell as PolicyCell
+from strategies.policy_file import Evidence, OperationPolicy, Policy
+from strategies.selection import calibrating
+from strategies.selection.planning import Plan
+from strategies.validators import here
+
+CASE = Case.parse("inv 8x8")
+STABLE, UNSTABLE = Evidence(300, 0, 1.0, "inv 2x2"), Evidence(300, 0, 1e9, "inv 2x2")
+SHIPPED = Policy(
+    operations={
+        "inv": OperationPolicy(
+            cells={
+                "cpu": {
+                    "float64": (
+                        PolicyCell(8, 8, 1, 0, None, "a", (), {"a": 1.0, "b": 2.0}),
+                        PolicyCell(64, 64, 1, 0, None, "a", (), {"a": 1.0, "b": 1.1}),
+                    )
+                }
+            },
+            stability={"a": STABLE, "b": STABLE, "native": UNSTABLE},
+        )
+    }
+)
+
+
+def took(name, seconds, spread=1.0):
+    timing = Timing(seconds, seconds / spread, seconds * spread, (seconds, seconds))
+    return Measurement(name, forward_backward=timing)
+
+
+def measured(*found, case=CASE):
+    return Cell(case, found)
+
+
+def test_a_clear_measurement_is_taken_as_it_is():
+    found = calibrating.decided(measured(took("a", 3.0), took("b", 1.0)), SHIPPED)
+    assert (found.use, found.times["b"]) == ("b", 1.0)
+    assert found.times["a"] == pytest.approx(3.0, rel=0.03)
+
+
+def test_an_uncertain_one_changes_little():
+    found = calibrating.decided(measured(took("b", 1.0), took("a", 1.1, spread=8.0)), SHIPPED)
+    assert found.use == "a"
+    assert found.times["b"] == pytest.approx(2.0, rel=0.05)
+
+
+def test_what_is_unstable_or_failed_is_not_used():
+    cell = measured(took("native", 0.1), took("a", 1.0), Measurement("b", Status.FAILED))
+    assert calibrating.decided(cell, SHIPPED).times == {"a": 1.0}
+    assert calibrating.decided(measured(took("native", 0.1)), SHIPPED) is None
+
+
+@pytest.fixture
+def contests(monkeypatch):
+    """What is measured; a takes twice the time of b."""
+    asked = []
+
+    def contest(case, names, *, budget):
+        asked.append(case)
+        return measured(took("a", 2.0), took("b", 1.0), case=case)
+
+    monkeypatch.setattr(calibrating, "contest", contest)
+    return asked
+
+
+CASES = [Case.parse(f"inv {size}x{size}") for size in (4, 8, 16, 64)]
+
+
+def writer_at(path):
+    return store.Writer(path, "calibration", {}, Machine("here", threads=1))
+
+
+def test_it_measures_until_the_time_is_up(tmp_path, contests):
+    clock = iter(range(100))
+    plan, writer = Plan(CASES, SHIPPED), writer_at(tmp_path / "draft.json")
+    found = calibrating.measured(plan, writer, 2.5, clock=lambda: next(clock))
+    assert len(found) == len(contests) == 2
+    assert [cell.case for cell in store.load(writer.path)[0].cells] == contests
+
+
+def test_what_was_measured_before_an_interruption_is_not_measured_again(tmp_path, contests):
+    path, clock = tmp_path / "draft.json", iter(range(100))
+    calibrating.measured(Plan(CASES, SHIPPED), writer_at(path), 1.5, clock=lambda: next(clock))
+    first = list(contests)
+    calibrating.measured(Plan(CASES, SHIPPED), writer_at(path), 60.0)
+    assert contests[:1] == first
+    assert sorted(map(str, contests)) == sorted(map(str, CASES))
+
+
+def test_a_part_holds_what_was_decided():
+    cell = measured(took("a", 3.0), took("b", 1.0))
+    bad = measured(took("native", 1.0), case=Case.parse("inv 16x16"))
+    judged = {"inv": {"b": STABLE}}
+    part = calibrating.part([cell, bad], SHIPPED, judged, Machine("here", threads=3), here(), "cpu")
+    assert (part.threads, part.stability, part.device) == (3, judged, "cpu")
+    ((found,),) = (by["float64"] for by in part.cells.values())
+    assert (found.m, found.use) == (8, "b")
+
+
+def test_an_operation_is_kept_where_its_measurements_answer():
+    known = Policy(operations={"det": SHIPPED.operations["inv"]})
+    cell = measured(took("a", 3.0), took("b", 1.0), case=Case.parse("slogdet 8x8"))
+    part = calibrating.part([cell], known, {}, Machine("here", threads=1), here(), "cpu")
+    assert list(part.cells) == ["det"]
+
+
+def test_a_gain_is_judged_by_other_rounds_than_the_choice(monkeypatch):
+    monkeypatch.setattr(calibrating, "choice_in", lambda cell, policy: policy)
+    lucky = Measurement("b", forward_backward=Timing(1.0, 0.5, 2.0, (0.5, 2.0)))
+    cell = measured(Measurement("a", forward_backward=Timing(1.0, 0.9, 1.1, (1.0, 1.0))), lucky)
+    (change,) = calibrating.changes([cell], "a", "b")
+    assert change.gain == pytest.approx(1.0)
+    assert list(calibrating.changes([cell], "a", "never_measured")) == []
+
+
+def test_the_check_judges_what_is_used_of_every_operation():
+    used = {"inv": ["fused"], "det": ["triangular_solve"]}
+    found = calibrating.checked(used, "cpu", ["float64"], 0.0)
+    assert {name: list(by) for name, by in found.items()} == {
+        name: list(names) for name, names in used.items()
+    }
+    assert all(each.judged + each.refused for by in found.values() for each in by.values())
+    assert calibrating.checked({}, "cpu", ["float64"], 1.0) == {}
