@@ -48,9 +48,10 @@ def _filled(path: Path, parts: Mapping[str, str]) -> str:
     text = path.read_text(encoding="utf-8")
     for name, content in parts.items():
         marked = re.compile(rf"(<!-- {name}: begin -->\n).*?(<!-- {name}: end -->)", re.DOTALL)
-        if not marked.search(text):
+        found = marked.search(text)
+        if not found:
             raise UnusableFileError(path, f"lacks <!-- {name}: begin --> and <!-- {name}: end -->")
-        text = marked.sub(lambda found, content=content: f"{found[1]}{content}\n{found[2]}", text)
+        text = f"{text[: found.end(1)]}{content}\n{text[found.start(2) :]}"
     return text
 
 

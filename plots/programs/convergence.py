@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from plots import style
 
-LOOK = {"PyTorch": {"color": "#404040", "ls": "--"}, '"auto"': {"color": "#0072b2"}}
+LOOK: dict[str, dict[str, Any]] = {
+    "PyTorch": {"color": "#404040", "ls": "--"},
+    '"auto"': {"color": "#0072b2"},
+}
 
 
 def draw(rows: pd.DataFrame) -> Figure:

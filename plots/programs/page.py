@@ -41,8 +41,11 @@ def _count(speeds: dict[str, float], least: float) -> int:
 
 def table(results: Sequence[Result]) -> str:
     """A line a program, the fastest by "auto" first."""
-    head = ("program", "step by PyTorch", '`"auto"`', "best single strategy")
-    head += (
+    head = (
+        "program",
+        "step by PyTorch",
+        '`"auto"`',
+        "best single strategy",
         "ceiling",
         "share of calls / backwards",
         'memory by PyTorch, `"auto"`',

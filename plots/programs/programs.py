@@ -40,15 +40,15 @@ def draw(rows: pd.DataFrame) -> Figure:
 
 def _panel(ax: Axes, rows: pd.DataFrame) -> None:
     programs = list(rows["program"].unique())
-    for row in rows.itertuples():
-        line = programs.index(row.program)
-        if row.way == CEILING:
+    for row in rows.to_dict("records"):
+        line, way, value = programs.index(row["program"]), row["way"], row["value"]
+        if way == CEILING:
             ends = [line - HEIGHT, line + HEIGHT]
-            ax.plot([row.value] * 2, ends, color="#404040", lw=2, label=CEILING)
+            ax.plot([value] * 2, ends, color="#404040", lw=2, label=CEILING)
             continue
-        at = line + HEIGHT * (list(COLOURS).index(row.way) - 0.5)
-        ax.barh(at, row.value - 1, HEIGHT, left=1, color=COLOURS[row.way], label=row.way)
-        ax.plot([row.low, row.high], [at, at], color="#404040", lw=1)
+        at = line + HEIGHT * (list(COLOURS).index(way) - 0.5)
+        ax.barh(at, value - 1, HEIGHT, left=1, color=COLOURS[way], label=way)
+        ax.plot([row["low"], row["high"]], [at, at], color="#404040", lw=1)
     ax.axvline(1, label="PyTorch", **style.GUIDE)
     ax.set(xscale="log", xlabel=TITLES[rows["shown"].iloc[0]], ylim=(len(programs) - 0.4, -0.6))
     ax.set_yticks(range(len(programs)), rows["label"].unique())
