@@ -21,10 +21,10 @@ SHIPPED = [
     (policies.BY_BACKWARD, Objective.BACKWARD),
 ]
 
-SEEDS = {Objective.FORWARD_BACKWARD: (5,), Objective.BACKWARD: (5,)}
+SEEDS = {Objective.FORWARD_BACKWARD: (7,), Objective.BACKWARD: (7,)}
 """Of the kept draws."""
 
-WORST = {Objective.FORWARD_BACKWARD: 2.0, Objective.BACKWARD: 2.2}
+WORST = {Objective.FORWARD_BACKWARD: 1.2, Objective.BACKWARD: 1.6}
 """Regrets that are no noise: docs/choosing.md says where they are."""
 
 DRAWN = [(path, objective, seed) for path, objective in SHIPPED for seed in SEEDS[objective]]
@@ -65,7 +65,7 @@ def test_they_choose_well_in_100_cases_that_were_not_measured_for_them(path, obj
     assert found.cases >= 100
     assert found.eligible == 1
     assert found.median <= 1.03
-    assert found.p95 <= 1.3
+    assert found.p95 <= 1.1
     wrong_beyond_noise = [each for each in regret.wrong_choices(scores) if each.regret_low > 1]
     assert wrong_beyond_noise
     assert all(each.regret <= WORST[objective] for each in wrong_beyond_noise)
@@ -95,8 +95,8 @@ def test_where_native_is_stable_it_is_rarely_faster_and_not_by_much(shipped, mos
 
 
 def test_they_are_faster_than_native_over_all_draws():
-    assert of_policy(score(*SHIPPED[0])).over_native >= 1.3
-    assert of_policy(score(*SHIPPED[1])).over_native >= 1.7
+    assert of_policy(score(*SHIPPED[0])).over_native >= 1.8
+    assert of_policy(score(*SHIPPED[1])).over_native >= 2.2
 
 
 def test_one_is_used_by_default_and_the_other_when_asked_for():

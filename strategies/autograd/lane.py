@@ -34,6 +34,10 @@ General = Callable[..., Tensors]
 """The general road of an operation: its differentiable outputs from strategies to try, and its inputs."""
 
 _TYPES = Tensor, Parameter
+
+_MOST_POWERS = {torch.float32: 100, torch.float64: 900}
+"""Of two, by which numbers of a real dtype can be divided and multiplied exactly."""
+
 _C: Any = torch._C
 
 
@@ -188,7 +192,28 @@ def _gradients(
             used.append(cotangent)
         else:
             return None
-    return plan.backward(saved, tuple(used))
+    return plan.backward(saved, tuple(used)) or _of_scaled(plan, saved, used)
+
+
+def _of_scaled(plan: Plan, saved: Tensors, cotangents: Sequence[Tensor]) -> list[Tensor] | None:
+    """The gradients, which are linear in the cotangents, from these divided by powers of two.
+
+    In single precision the cotangents of a mean over a million numbers are far from one.
+    """
+    batch = saved[0].ndim - 2
+    parts = [cotangent.abs().flatten(batch).amax(-1) for cotangent in cotangents]
+    exponents = torch.frexp(functools.reduce(torch.maximum, parts))[1]
+    if int(exponents.abs().max()) > _MOST_POWERS[parts[0].dtype]:
+        return None
+    exponents = exponents.to(parts[0].dtype)
+    near = [each * _power_of_two(-exponents, each) for each in cotangents]
+    gradients = plan.backward(saved, tuple(near))
+    return gradients and [each.mul_(_power_of_two(exponents, each)) for each in gradients]
+
+
+def _power_of_two(exponents: Tensor, matrices: Tensor) -> Tensor:
+    """One for each of the matrices, to be multiplied with them."""
+    return exponents.exp2().view(*exponents.shape, *[1] * (matrices.ndim - exponents.ndim))
 
 
 def _differentiated(
