@@ -26,7 +26,7 @@ def print_ratios(
     table.add_column("case")
     for objective in OBJECTIVES:
         table.add_column(objective, justify="right")
-        table.add_column("95 %", justify="right")
+        table.add_column("95 %", justify="right", no_wrap=True)
     with progress(len(rows), notes) as begin:
         for row in rows:
             begin(str(row))

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from strategies import grids
 from strategies.amplification import squared_condition_number
-from strategies.autograd.choice import StrategyChoice, choose
+from strategies.autograd.choice import StrategyChoice, are_matrices, are_of_kind, choose
 from strategies.autograd.lane import FastLane
 from strategies.autograd.nodes import run
 from strategies.autograd.rule import Gradients, Tensors
@@ -101,8 +101,11 @@ def cholesky_solve(
         >>> cholesky_solve(torch.tensor([[8.0]]), torch.tensor([[2.0]]), strategy="triangular_solve")
         tensor([[2.]])
     """
-    if not upper and B.ndim == L.ndim and (outputs := _lane(strategy, L, B)) is not None:
-        return outputs[0]
+    # A lane would take B for vectors if it had one dimension less.
+    if not upper and are_matrices(L) and are_of_kind(L, B) and B.ndim == L.ndim:
+        outputs = _lane(strategy, L, B)
+        if outputs is not None:
+            return outputs[0]
     (chosen,) = choose(strategy, "cholesky_solve", L, B, square=True)
     return _solve(chosen, L, B, upper)
 

@@ -10,8 +10,7 @@ from benchmarks.family import ROWS, main
 def test_a_row_holds_both_ratios_with_their_intervals(operation, capsys):
     columns = " k=2" if operation.endswith("solve") or operation == "solve_triangular" else ""
     main([f"{operation} 3x3{columns}"], budget=0.0)
-    (row,) = [line for line in capsys.readouterr().out.splitlines() if f"{operation} 3x3" in line]
-    assert row.count(" to ") == 2
+    assert capsys.readouterr().out.count(" to ") == 2
 
 
 def test_an_unknown_operation_is_named(capsys):

@@ -61,12 +61,11 @@ def test_native_is_not_asked_for_what_it_has_no_memory_for():
 
 
 @pytest.mark.parametrize("error", [RuntimeError("cuBLAS\nbroke"), MemoryError()])
-def test_what_breaks_has_failed(error, monkeypatch):
+def test_what_breaks_has_failed(error):
     def broken(case, name):
         raise error
 
-    monkeypatch.setattr(MODULE, "backward_of", broken)
-    runnable, found = prepare(Case("inv", (4, 4)), ["native"])
+    runnable, found = prepare(Case("inv", (4, 4)), ["native"], made=broken)
     assert not runnable
     assert found["native"].status is Status.FAILED
     assert found["native"].note in ("cuBLAS", "MemoryError")
