@@ -69,6 +69,8 @@ def graphs_of(benchmarks: Mapping[str, Mapping[str, Any]], machines: Iterable[st
     """Where asv, by its descriptions of benchmarks, compares all strategies in a case."""
     graphs = {}
     for name, description in benchmarks.items():
+        if description["param_names"][0] != "strategy":  # of programs, which have no case
+            continue
         operation, _, method = name.split(".")
         keys, lists = description["param_names"][1:], description["params"][1:]  # 0: the strategy
         for machine, *chosen in itertools.product(machines, *lists):

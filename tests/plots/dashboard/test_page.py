@@ -42,6 +42,11 @@ def test_an_entry_leads_to_the_graph_of_its_case_and_machine(added):
     assert "#pinv.Single.time_backward?" not in added(machines=("another",))
 
 
+def test_suites_of_programs_are_no_graphs_of_cases():
+    steps = {"param_names": ["way", "program"], "params": [["'auto'"], ["'qp'"]]}
+    assert page.graphs_of({"programs.time_step": steps}, ["reference-machine"]) == {}
+
+
 def test_only_figures_that_were_drawn_are_shown(added):
     content = added()
     assert 'src="figures/peers.svg"' in content
