@@ -200,8 +200,8 @@ def _of_scaled(plan: Plan, saved: Tensors, cotangents: Sequence[Tensor]) -> list
 
     In single precision the cotangents of a mean over a million numbers are far from one.
     """
-    batch = saved[0].ndim - 2
-    parts = [cotangent.abs().flatten(batch).amax(-1) for cotangent in cotangents]
+    batch = saved[0].shape[:-2]
+    parts = [cotangent.abs().reshape(*batch, -1).amax(-1) for cotangent in cotangents]
     exponents = torch.frexp(functools.reduce(torch.maximum, parts))[1]
     if int(exponents.abs().max()) > _MOST_POWERS[parts[0].dtype]:
         return None

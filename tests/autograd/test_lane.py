@@ -224,6 +224,18 @@ def test_cotangents_far_from_one_are_scaled_and_keep_to_the_lane(operation, road
     assert roads[-1] == ("backward", True)
 
 
+@pytest.mark.parametrize("operation", CALLS)
+def test_cotangents_of_batches_that_are_no_sequence_have_the_gradient(operation):
+    A = matrix(operation).expand(2, 3, -1, -1).clone().requires_grad_()
+    result = CALLS[operation](A, strategy="fused")
+    G = torch.randn(result.shape, dtype=result.dtype)
+    permuted = G.transpose(0, 1).contiguous().transpose(0, 1)
+    found, expected = (
+        torch.autograd.grad(result, A, each, retain_graph=True)[0] for each in (permuted, G)
+    )
+    torch.testing.assert_close(found, expected)
+
+
 def test_a_cotangent_at_the_end_of_the_range_has_the_scaled_gradient(roads):
     A = SQUARE.clone().requires_grad_()
     X = inv(A, strategy="fused")
