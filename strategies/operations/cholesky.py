@@ -161,7 +161,7 @@ def cholesky_ex(
         tensor(1, dtype=torch.int32)
     """
     if (L := _lower_by_lane(strategy, A, upper)) is not None:
-        info = torch.zeros(A.shape[:-2], dtype=torch.int32)
+        info = L.new_zeros(L.shape[:-2], dtype=torch.int32)
         return CholeskyExResult(L.mH if upper else L, info)
     (chosen,) = choose(strategy, "cholesky", A, square=True)
     if chosen.forward_is_differentiable:

@@ -198,4 +198,4 @@ def changes(cells: Iterable[Cell], old: Policy, new: Policy) -> Iterator[Change]
 
 def mean_gain(found: Iterable[Change]) -> float:
     """The geometric mean."""
-    return math.exp(statistics.fmean([math.log(each.gain) for each in found] or [0.0]))
+    return statistics.geometric_mean([each.gain for each in found] or [1.0])

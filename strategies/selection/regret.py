@@ -10,6 +10,7 @@ that is not eligible has infinite regret.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -154,11 +155,11 @@ def _summary(choice: str, scores: Sequence[Score]) -> Summary:
         choice=choice,
         cases=len(ordered),
         median=median,
-        mean=math.exp(sum(map(math.log, ordered)) / len(ordered)),
+        mean=statistics.geometric_mean(ordered),
         p95=p95,
         worst=ordered[-1],
         eligible=sum(map(math.isfinite, ordered)) / len(ordered),
-        over_native=math.exp(sum(map(math.log, speeds)) / len(speeds)) if speeds else math.nan,
+        over_native=statistics.geometric_mean(speeds) if speeds else math.nan,
     )
 
 
