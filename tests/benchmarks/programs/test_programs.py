@@ -1,4 +1,4 @@
-"""The programs know torch alone, repeat to the bit, and lose the same whoever applies the inverses."""
+"""The programs know torch alone, repeat themselves, and lose the same whoever applies the inverses."""
 
 import ast
 from pathlib import Path
@@ -57,9 +57,10 @@ def test_a_program_imports_torch_and_what_programs_share(path):
 
 
 @every
-def test_its_steps_repeat_to_the_bit_and_train(program):
+def test_its_steps_repeat_up_to_the_order_of_sums_and_train(program):
+    # A BLAS of several threads may add in another order each time.
     first = losses(program)
-    assert losses(program) == first
+    assert losses(program) == pytest.approx(first, rel=program.same)
     assert len(set(first)) == STEPS
 
 
