@@ -55,10 +55,11 @@ programs: $(VENV)/bench  ## measure training steps of programs, and write docs/p
 	$(BIN)/python -m plots.programs docs/programs.md --results out/programs --figures docs/figures
 
 test: $(VENV)/dev  ## run the tests
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 2 -m "not slow and not slurm"
 
-test-all: test  ## run the tests, then the exhaustive matrices of cases
+test-all: test  ## run the tests, then the exhaustive matrices of cases, then what needs Slurm's daemons
 	$(BIN)/python -m pytest -n 2 -m slow tests
+	$(BIN)/python -m pytest -m slurm tests/sweeps
 
 lint: $(VENV)/dev  ## check style and formatting
 	$(BIN)/ruff check .

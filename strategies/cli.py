@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from strategies.commands import policy
+from strategies.commands import policy, sweep
 from strategies.commands.calibrate import calibrate
 from strategies.commands.check import check
 from strategies.commands.explain import explain
@@ -36,6 +36,7 @@ app.command()(stability)
 app.command()(recommend)
 app.command()(explain)
 app.add_typer(policy.app, name="policy")
+app.add_typer(sweep.app, name="sweep")
 app.command()(regret)
 app.command()(plot)
 

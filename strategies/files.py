@@ -109,6 +109,8 @@ def write_bytes(path: Path, content: bytes) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
+            file.flush()
+            os.fsync(file.fileno())  # or a loss of power could leave the name without the content
         # A temporary file is private to its owner; a result is not.
         draft.chmod(0o644)
         draft.replace(path)

@@ -19,7 +19,7 @@ from strategies.measuring.case import Case
 from strategies.measuring.machine import Machine, describe
 from strategies.measuring.measurement import Cell, Measurement
 
-__all__ = ["Kind", "Run", "UnusableFileError", "Writer", "load", "newest_cells", "save"]
+__all__ = ["Kind", "Run", "UnusableFileError", "Writer", "load", "newest_cells", "save", "write"]
 
 FORMAT = "backward-strategies results"
 VERSION = 1
@@ -122,9 +122,7 @@ class Writer:
             run = _resumed(path, run)
         self.cells = list(run.cells)
         self._lines = [_line(cell) for cell in run.cells]
-        head = {"format": FORMAT, "version": VERSION, "kind": kind}
-        head |= {"machine": run.machine, "arguments": arguments}
-        self._head = msgspec.json.encode(head).decode().removesuffix("}")
+        self._head = _head(kind, run.machine, arguments)
         if not path.exists():
             self._write()  # what cannot be written is better known before anything is measured
 
@@ -135,20 +133,17 @@ class Writer:
         self.cells.append(cell)
 
     def _write(self) -> None:
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UnusableFileError(self.path, f"cannot be written ({error.strerror})") from error
-        cells = ",\n".join(self._lines)
-        write_text(self.path, f'{self._head},"cells":[\n{cells}\n]}}\n')
+        _write(self.path, self._head, self._lines)
+
+
+def write(path: Path, run: Run) -> None:
+    """Makes a file of a run, in place of what there is, or raises UnusableFileError."""
+    _write(path, _head(run.kind, run.machine, run.arguments), map(_line, run.cells))
 
 
 def save(path: Path, kind: Kind, cells: Iterable[Cell]) -> None:
     """Makes a file of these cells, measured here and now, in place of what there is."""
-    path.unlink(missing_ok=True)
-    writer = Writer(path, kind, {}, describe())
-    for cell in cells:
-        writer.append(cell)
+    write(path, Run(kind, describe(), {}, tuple(cells)))
 
 
 def _run(path: Path, name: str) -> Run:
@@ -158,6 +153,22 @@ def _run(path: Path, name: str) -> Run:
     except ValueError as error:
         raise UnusableFileError(path, f"is damaged: {error}") from error
     return Run(stored.kind, stored.machine, stored.arguments, cells, name)
+
+
+def _head(kind: Kind, machine: Machine, arguments: dict[str, Any]) -> str:
+    """All fields before the cells, as the text of an object that is not closed."""
+    head = {"format": FORMAT, "version": VERSION, "kind": kind}
+    head |= {"machine": machine, "arguments": arguments}
+    return msgspec.json.encode(head).decode().removesuffix("}")
+
+
+def _write(path: Path, head: str, lines: Iterable[str]) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UnusableFileError(path, f"cannot be written ({error.strerror})") from error
+    cells = ",\n".join(lines)
+    write_text(path, f'{head},"cells":[\n{cells}\n]}}\n')
 
 
 def _line(cell: Cell) -> str:

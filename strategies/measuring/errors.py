@@ -20,7 +20,7 @@ from strategies.policy import BASELINE
 CHECKED = 4
 """Matrices of a batch whose gradients are compared with exact ones."""
 
-_LARGEST_EXACT = 2**24
+LARGEST_EXACT = 2**24
 """The most multiplications in a matrix product for which the exact gradient takes a second."""
 
 
@@ -36,7 +36,7 @@ def gradient_error(case: Case, computed: Sequence[Tensor]) -> float | None:
         >>> gradient_error(case, backward_of(case, "native")()) < 1e-13
         True
     """
-    if math.prod(case.shape) * min(case.shape) > _LARGEST_EXACT:
+    if math.prod(case.shape) * min(case.shape) > LARGEST_EXACT:
         return None
     defined = operations.get(case.operation).defined(_first(case, computed))
     error = _exact_gradient(case).relative_error(defined)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import torch
 
@@ -17,8 +17,8 @@ from strategies.measuring.workload import is_affordable
 _LARGEST_WORK_ON_CUDA = 2**39
 
 
-def timed(grid: str) -> list[Case]:
-    """The cases of a grid whose times are compared.
+def timed(grid: str, devices: Sequence[str] | None = None) -> list[Case]:
+    """The cases of a grid whose times are compared, on the devices that are here or on these.
 
     Example:
         >>> str(timed("tiny")[0])
@@ -26,14 +26,15 @@ def timed(grid: str) -> list[Case]:
     """
     return [
         case
-        for blocks, case in _cases(grid, "single", "batched")
-        if any(fits(case, blocks, strategy) for strategy in registry.available())
+        for blocks, case in _cases(grid, devices, "single", "batched")
+        # The baseline, which comes first, asks the device how much memory it has; others need less.
+        if any(fits(case, blocks, strategy) for strategy in reversed(registry.available()))
     ]
 
 
-def judged(grid: str) -> list[Case]:
+def judged(grid: str, devices: Sequence[str] | None = None) -> list[Case]:
     """The cases of a grid at which errors alone are compared."""
-    return [case for _, case in _cases(grid, "conditioned", "sized", "gallery")]
+    return [case for _, case in _cases(grid, devices, "conditioned", "sized", "gallery")]
 
 
 def fits(case: Case, blocks: Blocks, strategy: str) -> bool:
@@ -44,14 +45,17 @@ def fits(case: Case, blocks: Blocks, strategy: str) -> bool:
     return work <= most and is_affordable(case, strategy)
 
 
-def parameters(block: Block) -> tuple[list[str], list[int], list[str], list[str]]:
+def parameters(
+    block: Block, devices: Sequence[str] | None = None
+) -> tuple[list[str], list[int], list[str], list[str]]:
     """The shapes, batches, dtypes and devices of a block, of which `case_of` makes cases.
 
-    Devices are found without starting CUDA: asv forks after this.
+    Unless devices are given, those that are here are found without starting CUDA: asv forks after this.
     """
-    devices = ["cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
+    if devices is None:
+        devices = ["cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
     shapes, batches = block.shapes.split(", "), list(block.batches)
-    if len(devices) > 1:
+    if any(device != "cpu" for device in devices):
         shapes += block.cuda_shapes.split(", ") if block.cuda_shapes else []
         batches += block.cuda_batches
     named = [
@@ -59,7 +63,7 @@ def parameters(block: Block) -> tuple[list[str], list[int], list[str], list[str]
         for shape in shapes
         for name in (WELL_POSED if "well_posed" in shape else [""])
     ]
-    return named, batches, list(block.dtypes), devices
+    return named, batches, list(block.dtypes), list(devices)
 
 
 def case_of(
@@ -71,11 +75,11 @@ def case_of(
     return Case.parse(f"{operation} {sizes} {condition} {dtype} {device}")
 
 
-def _cases(grid: str, *kinds: str) -> Iterator[tuple[Blocks, Case]]:
+def _cases(grid: str, devices: Sequence[str] | None, *kinds: str) -> Iterator[tuple[Blocks, Case]]:
     if grid not in GRIDS:
         raise ValueError(f"no grid is named {grid!r}; there is {', '.join(GRIDS)}")
     for name in operations.measured():
         blocks = operations.get(name).cells[grid]
         for block in (getattr(blocks, kind) for kind in kinds):
-            for combination in itertools.product(*parameters(block), block.log10_conds):
+            for combination in itertools.product(*parameters(block, devices), block.log10_conds):
                 yield blocks, case_of(name, *combination)

@@ -1,0 +1,86 @@
+"""What the process of a cell does: it measures, and says over a pipe what it is at and how it went."""
+
+from __future__ import annotations
+
+import ctypes
+import resource
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+
+import torch
+
+from strategies import operations, registry
+from strategies.errors import told
+from strategies.measuring.case import Case
+from strategies.measuring.machine import Machine, describe
+from strategies.measuring.measure import measure
+from strategies.measuring.measurement import Cell, Objective
+
+__all__ = ["Began", "Measured", "Raised", "measure_case", "report_machine"]
+
+_DIE_WITH_PARENT = 1
+"""PR_SET_PDEATHSIG of <sys/prctl.h>."""
+
+
+@dataclass(frozen=True)
+class Began:
+    """A strategy, or the rounds of an objective, has its turn."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Raised:
+    """An error that no strategy may raise."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The measurements, and where and of which strategies they were taken."""
+
+    machine: Machine
+    strategies: tuple[str, ...]
+    cell: Cell
+
+
+def measure_case(
+    pipe: Connection, case: Case, objectives: Sequence[Objective], budget: float, threads: int
+) -> None:
+    """Measures a case with all strategies, paired."""
+    _obey_the_worker(threads)
+    try:
+        names = registry.distinct(operations.get(case.operation).stem)
+        cell = measure(
+            case,
+            names,
+            objectives=objectives,
+            budget=budget,
+            begins=lambda name: pipe.send(Began(name)),
+        )
+        pipe.send(Measured(describe(), names, cell))
+    except BaseException as error:
+        pipe.send(Raised(told(error)))
+        raise
+
+
+def report_machine(pipe: Connection, threads: int) -> None:
+    """Says what machine this is; in a process of its own, since asking for a GPU starts CUDA."""
+    _obey_the_worker(threads)
+    pipe.send(describe())
+
+
+def _obey_the_worker(threads: int) -> None:
+    """It is the worker that signals are for; and without it nobody hears a result."""
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR2):
+        signal.signal(each, signal.SIG_IGN)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+    resource.setrlimit(
+        resource.RLIMIT_CORE, (0, 0)
+    )  # a crash is expected, and its dump may be huge
+    torch.set_num_threads(threads)

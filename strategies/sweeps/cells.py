@@ -1,0 +1,97 @@
+"""The cells of a sweep: what a class of machines is to measure."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from strategies import recording
+from strategies.measuring import grid_cases
+from strategies.measuring.case import Case
+from strategies.measuring.measure import TIMED
+from strategies.measuring.measurement import Objective
+from strategies.sweeps.config import Sweep
+
+__all__ = ["SweepCell", "Task", "arguments", "cells_of"]
+
+CUDA = "cuda:0"
+"""The device of a class with GPUs: the first of those that a job is given."""
+
+
+@dataclass(frozen=True)
+class SweepCell:
+    """A case that a class measures.
+
+    Attributes:
+        machines: the name of the class.
+        case: what is measured.
+        objectives: what is timed; with none, errors and memory are all that is measured.
+    """
+
+    machines: str
+    case: Case
+    objectives: tuple[Objective, ...]
+
+    @property
+    def key(self) -> str:
+        """What its files are named, below a folder of its class.
+
+        Example:
+            >>> SweepCell("epyc", Case.parse("pinv 100x8x4 rank=2"), ()).key
+            'pinv-100x8x4-rank-2-float64-cpu.0e13'
+        """
+        text = str(self.case)
+        digest = hashlib.blake2b(text.encode(), digest_size=2).hexdigest()
+        return re.sub(r"[^\w.]+", "-", text) + "." + digest
+
+
+@dataclass(frozen=True)
+class Task:
+    """A cell to measure, and the seconds after which it hangs."""
+
+    cell: SweepCell
+    timeout: float
+
+
+def cells_of(sweep: Sweep, machines: str) -> list[SweepCell]:
+    """The cells of a class, in the order in which `backward-strategies measure` measures them.
+
+    Of a workload, those whose device is what the class has.
+
+    Raises:
+        UnusableFileError: the workload's file cannot be read.
+        ValueError: the class has nothing to measure.
+    """
+    device = CUDA if sweep.classes[machines].gpu else "cpu"
+    if sweep.workload is None:
+        timed = grid_cases.timed(sweep.grid, [device])
+        judged = grid_cases.judged(sweep.grid, [device])
+    else:
+        cases = recording.read(sweep.workload).cases()
+        timed = [case for case in cases if case.device[:4] == device[:4]]
+        judged = []
+    if not timed:
+        raise ValueError(
+            f"class {machines}: {sweep.workload} has no calls for its device, {device}"
+        )
+    clocked = TIMED if sweep.objective == "both" else (Objective(sweep.objective),)
+    objectives = dict.fromkeys(judged, ()) | dict.fromkeys(timed, clocked)
+    return [
+        SweepCell(machines, case, objectives[case]) for case in dict.fromkeys([*timed, *judged])
+    ]
+
+
+def arguments(sweep: Sweep, machines: str) -> dict[str, Any]:
+    """What the results of a class depend on besides machine and software; kept in its files."""
+    chosen = sweep.classes[machines]
+    return {
+        "grid": sweep.grid or str(sweep.workload),
+        "objective": sweep.objective,
+        "budget": sweep.budget,
+        "class": machines,
+        "cpu": chosen.cpu,
+        "gpu": chosen.gpu,
+        "threads": chosen.threads,
+    }

@@ -1,0 +1,114 @@
+"""From the files of cells to files of results, one for each class of machines and software."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from strategies import operations, registry, store
+from strategies.measuring.machine import Machine
+from strategies.measuring.measurement import Cell, Measurement, Status
+from strategies.store import Run
+from strategies.sweeps.cells import SweepCell, arguments
+from strategies.sweeps.folder import Folder, Known, State
+from strategies.sweeps.plan import survey
+
+__all__ = ["Collected", "collect"]
+
+_OF_A_CELL = ("node", "seconds")
+"""Arguments that a class has not in common."""
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What was collected.
+
+    Attributes:
+        files: that were written.
+        measured: how many cells have a result.
+        failed: the cells that have none and will get none, with their reasons.
+        remaining: how many are missing or running.
+        damaged: what is wrong with files that could not be used; their cells count as remaining.
+    """
+
+    files: tuple[Path, ...]
+    measured: int
+    failed: tuple[tuple[SweepCell, str], ...]
+    remaining: int
+    damaged: tuple[str, ...]
+
+
+def collect(folder: Folder) -> Collected:
+    """Writes the files of results anew, each in one step, from all cells that are there.
+
+    While a sweep runs, too, and beside other collectors: the last of them to write has seen no less than
+    what was there when any other one ended, since each looks again once it has written.
+
+    Raises:
+        UnusableFileError: a file cannot be written.
+    """
+    surveyed, seen = survey(folder), -1
+    while True:
+        found = [pair for cells in surveyed.values() for pair in cells]
+        ended = sum(known.state in (State.MEASURED, State.FAILED) for _, known in found)
+        if ended == seen:
+            break
+        files = tuple(_written(folder, machines, cells) for machines, cells in surveyed.items())
+        seen = ended
+        surveyed = {
+            machines: [(cell, _again(folder, cell, known)) for cell, known in cells]
+            for machines, cells in surveyed.items()
+        }
+    return Collected(
+        tuple(path for paths in files for path in paths),
+        sum(known.state is State.MEASURED for _, known in found),
+        tuple((cell, known.past.reason) for cell, known in found if known.state is State.FAILED),
+        len(found) - ended,
+        tuple(known.damage for _, known in found if known.damage),
+    )
+
+
+def _again(folder: Folder, cell: SweepCell, known: Known) -> Known:
+    return known if known.state is State.MEASURED else folder.known(cell)
+
+
+def _written(folder: Folder, machines: str, cells: Iterable[tuple[SweepCell, Known]]) -> list[Path]:
+    """One file a fingerprint: nodes of a class may differ in what its pattern does not say."""
+    groups: dict[str, list[Run]] = {}
+    for cell, known in cells:
+        run = known.run
+        if known.state is State.FAILED:
+            run = _failed(folder, cell, known)
+        if run:
+            groups.setdefault(_fingerprint(run.machine), []).append(run)
+    paths = []
+    for fingerprint, runs in groups.items():
+        path = folder.path / "results" / f"{machines}-{fingerprint}.json"
+        first = min(runs, key=lambda run: run.machine.started_at)
+        common = {name: value for name, value in first.arguments.items() if name not in _OF_A_CELL}
+        found = tuple(cell for run in runs for cell in run.cells)
+        store.write(path, Run("grid", first.machine, common, found))
+        paths.append(path)
+    return paths
+
+
+def _failed(folder: Folder, cell: SweepCell, known: Known) -> Run:
+    """A cell without a result as results say it: no strategy ran, and why."""
+    names = registry.distinct(operations.get(cell.case.operation).stem)
+    note = f"{len(known.past.failures) + len(known.past.losses)} tries; {known.past.reason}"
+    none = [Measurement(name, Status.FAILED, note=note[:200]) for name in names]
+    holders = [holder.machine for holder in known.past.failures if holder.machine]
+    machine = holders[-1] if holders else Machine(cell.machines)
+    means: dict[str, Any] = arguments(folder.sweep, cell.machines) | {"strategies": list(names)}
+    return Run("grid", machine, means, (Cell(cell.case, tuple(none)),))
+
+
+def _fingerprint(machine: Machine) -> str:
+    """All that times depend on, but for when."""
+    what = msgspec.structs.replace(machine, started_at="")
+    return hashlib.blake2b(msgspec.json.encode(what), digest_size=4).hexdigest()

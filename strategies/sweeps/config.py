@@ -1,0 +1,120 @@
+"""The file that describes a sweep: what is measured, and on which classes of machines."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from strategies.files import UnusableFileError
+from strategies.grids import GRIDS
+
+__all__ = ["MachineClass", "Sweep", "read"]
+
+Positive = Annotated[float, msgspec.Meta(gt=0, le=1e6)]
+Budget = Annotated[float, msgspec.Meta(ge=0, le=3600)]
+Threads = Annotated[int, msgspec.Meta(ge=1, le=4096)]
+ClassName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=64)]
+"""It names a folder."""
+
+
+class MachineClass(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Machines whose measurements stand for one another, and how Slurm is asked for one.
+
+    Attributes:
+        cpu: a regular expression that is found in the model of the processor, as in /proc/cpuinfo.
+        gpu: the same of the first CUDA device; if it is given, the cells are those of that device.
+        threads: that torch uses, each on a core of its own.
+        partition: as for sbatch, and so the following four.
+        constraint: features of the nodes.
+        gres: such as "gpu:1".
+        account: who pays.
+        qos: quality of service.
+        setup: lines of shell that are run before Python starts.
+    """
+
+    cpu: str
+    gpu: str = ""
+    threads: Threads = 1
+    partition: str = ""
+    constraint: str = ""
+    gres: str = ""
+    account: str = ""
+    qos: str = ""
+    setup: tuple[str, ...] = ()
+
+
+class _Content(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    out: str
+    classes: Annotated[dict[ClassName, MachineClass], msgspec.Meta(min_length=1)]
+    grid: str = ""
+    workload: str = ""
+    objective: Literal["both", "backward", "forward_backward"] = "forward_backward"
+    budget: Budget = 1.0
+    chunk_minutes: Positive = 20.0
+    timeout: Positive | None = None
+
+
+class Sweep(msgspec.Struct, frozen=True, kw_only=True):
+    """A sweep, with paths that do not depend on the current folder.
+
+    Attributes:
+        out: the folder in which everything is kept.
+        grid: whose cells are measured; empty where a workload is.
+        workload: the recording whose calls are measured; None where a grid is.
+        objective: what is timed.
+        budget: seconds that the rounds of a cell and objective may take.
+        chunk_minutes: how long a job is to run.
+        timeout: seconds after which a cell hangs; None is many times its estimate.
+        classes: by name.
+    """
+
+    out: Path
+    grid: str
+    workload: Path | None
+    objective: str
+    budget: float
+    chunk_minutes: float
+    timeout: float | None
+    classes: dict[str, MachineClass]
+
+
+def read(path: Path) -> Sweep:
+    """The sweep that a TOML file describes; its paths are relative to the file's folder.
+
+    Raises:
+        UnusableFileError: it cannot be read, or says what makes no sense.
+    """
+    try:
+        content = msgspec.toml.decode(path.read_bytes(), type=_Content)
+    except OSError as error:
+        raise UnusableFileError(path, f"cannot be read ({error.strerror})") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UnusableFileError(path, f"is no description of a sweep: {error}") from error
+    if (not content.grid) == (not content.workload):
+        raise UnusableFileError(path, "needs one of grid and workload")
+    if content.grid and content.grid not in GRIDS:
+        raise UnusableFileError(
+            path, f"no grid is named {content.grid!r}; there is {', '.join(GRIDS)}"
+        )
+    for name, machines in content.classes.items():
+        for pattern in (machines.cpu, machines.gpu):
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise UnusableFileError(
+                    path, f"class {name}: {pattern!r} is no regular expression ({error})"
+                ) from error
+    here = path.resolve().parent
+    return Sweep(
+        out=here / content.out,
+        grid=content.grid,
+        workload=here / content.workload if content.workload else None,
+        objective=content.objective,
+        budget=content.budget,
+        chunk_minutes=content.chunk_minutes,
+        timeout=content.timeout,
+        classes=content.classes,
+    )

@@ -1,0 +1,169 @@
+"""The folder of a sweep, which is all that is known of it.
+
+sweep.json                     what its results depend on: a folder is of one sweep
+cells/CLASS/KEY.json           the result of a cell: a result file like any other
+tries/CLASS/KEY.1, .2          tries that run, failed or vanished
+refused/CLASS/NODE.json        nodes whose processor is not what the class says
+jobs/NUMBER.json               what was submitted, and as what
+results/CLASS-*.json           what was collected
+slurm/                         logs of jobs
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from strategies import store
+from strategies.files import UnusableFileError, json_text, read, write_text
+from strategies.store import Run
+from strategies.sweeps import tries
+from strategies.sweeps.cells import SweepCell, arguments, cells_of
+from strategies.sweeps.config import Sweep
+
+__all__ = ["Folder", "Known", "State"]
+
+FORMAT = "backward-strategies sweep"
+VERSION = 1
+
+
+class State(StrEnum):
+    """What is known of a cell."""
+
+    MEASURED = "measured"
+    FAILED = "failed"
+    RUNNING = "running"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True)
+class Known:
+    """A cell's state, and what it rests on.
+
+    Attributes:
+        state: by the files alone.
+        run: the result, if there is one.
+        past: the tries without a result.
+        damage: what is wrong with a file of results that cannot be used.
+    """
+
+    state: State
+    run: Run | None
+    past: tries.Past
+    damage: str = ""
+
+    @property
+    def seconds(self) -> float:
+        """How long the process of a measured cell took."""
+        return float(self.run.arguments.get("seconds", 0.0)) if self.run else 0.0
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """A node that is not of a class, and what was asked of it."""
+
+    node: str
+    expected: str
+    problem: str
+
+
+class _Begun(msgspec.Struct, frozen=True):
+    classes: dict[str, dict[str, Any]]
+
+
+class Folder:
+    """The files of a sweep.
+
+    Attributes:
+        sweep: what is measured where.
+        path: of the folder.
+    """
+
+    def __init__(self, sweep: Sweep) -> None:
+        self.sweep, self.path = sweep, sweep.out
+
+    def begin(self) -> None:
+        """Makes the folder, or checks that it is of a sweep that measures the same.
+
+        Raises:
+            UnusableFileError: it is of another sweep, damaged, or cannot be written.
+        """
+        path = self.path / "sweep.json"
+        now = {name: arguments(self.sweep, name) for name in self.sweep.classes}
+        before = read(path, _Begun, FORMAT, VERSION).classes if path.exists() else {}
+        for name in before.keys() & now.keys():
+            for what, value in now[name].items():
+                if before[name].get(what) != value:
+                    raise UnusableFileError(
+                        path,
+                        f"class {name} was begun with {what} {before[name].get(what)}, not {value}: "
+                        "give another name or another out",
+                    )
+        if before.keys() >= now.keys():
+            return
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UnusableFileError(self.path, f"cannot be made ({error.strerror})") from error
+        head = {"format": FORMAT, "version": VERSION, "classes": before | now}
+        write_text(path, json_text(head))
+
+    def cells(self, machines: str) -> list[SweepCell]:
+        """All cells of a class."""
+        return cells_of(self.sweep, machines)
+
+    def result(self, cell: SweepCell) -> Path:
+        """Where a cell's result is kept."""
+        return self.path / "cells" / cell.machines / f"{cell.key}.json"
+
+    def tries(self, cell: SweepCell) -> Path:
+        """What the names of its tries begin with."""
+        return self.path / "tries" / cell.machines / cell.key
+
+    def known(self, cell: SweepCell) -> Known:
+        """What the files say of a cell."""
+        run, damage = None, ""
+        path = self.result(cell)
+        if path.exists():
+            try:
+                (run,) = store.load(path, "grid")
+            except UnusableFileError as error:
+                damage = str(error)
+        past = tries.past(self.tries(cell))
+        if run:
+            state = State.MEASURED
+        elif past.running:
+            state = State.RUNNING
+        else:
+            state = State.FAILED if past.is_hopeless else State.MISSING
+        return Known(state, run, past, damage)
+
+    def keep(self, cell: SweepCell, run: Run) -> None:
+        """Writes a cell's result, in one step."""
+        store.write(self.result(cell), run)
+
+    def refuse(self, machines: str, refusal: Refusal) -> None:
+        """Keeps that a node is not of a class."""
+        path = self._refused(machines) / f"{refusal.node}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, json_text(refusal))
+
+    def refusals(self, machines: str) -> Sequence[Refusal]:
+        """The nodes that were refused for what the class still says."""
+        found = [
+            msgspec.json.decode(path.read_bytes(), type=Refusal)
+            for path in sorted(self._refused(machines).glob("*.json"))
+        ]
+        return [each for each in found if each.expected == self.expected(machines)]
+
+    def expected(self, machines: str) -> str:
+        """What a class says of its processors."""
+        chosen = self.sweep.classes[machines]
+        return f"cpu {chosen.cpu}, gpu {chosen.gpu}, {chosen.threads} threads"
+
+    def _refused(self, machines: str) -> Path:
+        return self.path / "refused" / machines

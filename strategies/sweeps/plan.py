@@ -1,0 +1,118 @@
+"""The plan of a sweep: which cells are to be measured, packed into chunks of equal length."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from strategies.sweeps.cells import SweepCell, Task
+from strategies.sweeps.estimates import Estimates
+from strategies.sweeps.folder import Folder, Known, State
+
+__all__ = ["ClassPlan", "estimates_of", "pack", "plan", "survey"]
+
+_TIMEOUT = 20.0
+_SHORTEST_TIMEOUT = 600.0
+"""A cell hangs after so many times its estimate, and not before these seconds: a first one may compile."""
+
+_MARGIN = 300.0
+"""Seconds in a job for its start."""
+
+
+@dataclass(frozen=True)
+class ClassPlan:
+    """What a class is to do.
+
+    Attributes:
+        machines: its name.
+        chunks: the cells of each job.
+        seconds: of each job, as expected.
+        measured: how many of the cells have been measured, here or by another class, so that their
+            seconds are known.
+    """
+
+    machines: str
+    chunks: tuple[tuple[Task, ...], ...]
+    seconds: tuple[float, ...]
+    measured: int
+
+    @property
+    def limits(self) -> list[int]:
+        """Minutes that each job needs at most: twice what is expected, and for one cell that hangs."""
+        return [
+            math.ceil((2 * seconds + max(task.timeout for task in chunk) + _MARGIN) / 60)
+            for chunk, seconds in zip(self.chunks, self.seconds, strict=True)
+        ]
+
+
+def survey(folder: Folder) -> dict[str, list[tuple[SweepCell, Known]]]:
+    """All cells of all classes, with what is known of each."""
+    return {
+        machines: [(cell, folder.known(cell)) for cell in folder.cells(machines)]
+        for machines in folder.sweep.classes
+    }
+
+
+def estimates_of(folder: Folder, surveyed: dict[str, list[tuple[SweepCell, Known]]]) -> Estimates:
+    """By what the folder's cells took."""
+    took = [
+        (cell, known.seconds)
+        for cells in surveyed.values()
+        for cell, known in cells
+        if known.seconds
+    ]
+    return Estimates(took, folder.sweep.budget)
+
+
+def plan(
+    folder: Folder,
+    machines: str,
+    cells: Sequence[tuple[SweepCell, Known]],
+    estimates: Estimates,
+    queued: Collection[str] = (),
+) -> ClassPlan:
+    """The cells of a class that are missing and in no job, in chunks of the sweep's length.
+
+    Args:
+        folder: of the sweep.
+        machines: the class.
+        cells: of the class, with what is known of them.
+        estimates: of their seconds.
+        queued: keys of the cells that some job will measure.
+    """
+    missing = [
+        cell for cell, known in cells if known.state is State.MISSING and cell.key not in queued
+    ]
+    seconds = [estimates.seconds(cell) for cell in missing]
+    fixed = folder.sweep.timeout
+    tasks = [
+        Task(cell, fixed or max(_SHORTEST_TIMEOUT, _TIMEOUT * each))
+        for cell, each in zip(missing, seconds, strict=True)
+    ]
+    chunks = pack(seconds, 60 * folder.sweep.chunk_minutes)
+    return ClassPlan(
+        machines,
+        tuple(tuple(tasks[index] for index in chunk) for chunk in chunks),
+        tuple(math.fsum(seconds[index] for index in chunk) for chunk in chunks),
+        sum(map(estimates.is_measured, missing)),
+    )
+
+
+def pack(seconds: Sequence[float], length: float) -> list[list[int]]:
+    """The indices of pieces in as few chunks as could do, all about equally long.
+
+    The longest piece that is left goes to the chunk that has least (Graham 1969, longest processing time
+    first); within a chunk the order is kept.
+
+    Example:
+        >>> pack([1, 5, 1, 4, 1], 6)
+        [[1, 2], [0, 3, 4]]
+    """
+    count = min(len(seconds), math.ceil(math.fsum(seconds) / length))
+    heap: list[tuple[float, int, list[int]]] = [(0.0, chunk, []) for chunk in range(count)]
+    for index in sorted(range(len(seconds)), key=lambda index: -seconds[index]):
+        total, chunk, pieces = heap[0]
+        heapq.heapreplace(heap, (total + seconds[index], chunk, [*pieces, index]))
+    return [sorted(pieces) for _, _, pieces in sorted(heap, key=lambda entry: entry[1])]
