@@ -110,7 +110,7 @@ _FULL = Blocks(
     *_judged("full", "48x48", "8x8, 24x24, 128x128, 256x256", "12x12 well_posed"),
 )
 _SIDES = "8x8, 32x32, 64x64, 128x128, 256x256, 512x512"
-_SMALL = "4x4, 6x6, 8x8, 12x12, 16x16, 24x24, 32x32, 64x64"
+_SMALL = "3x3, 4x4, 6x6, 8x8, 12x12, 16x16, 24x24, 32x32, 64x64"
 
 SQUARE: Cells = {
     "tiny": _TINY,

@@ -24,7 +24,7 @@ from torch.nn import Parameter
 from strategies import policy
 from strategies.autograd.choice import StrategyChoice
 from strategies.interface import Strategy
-from strategies.kernels.cpu.fused import Plan, plan
+from strategies.kernels.cpu.fused import Plan, is_sequence, plan
 from strategies.policy_file import Policy
 
 __all__ = ["FastLane"]
@@ -34,9 +34,6 @@ General = Callable[..., Tensors]
 """The general road of an operation: its differentiable outputs from strategies to try, and its inputs."""
 
 _TYPES = Tensor, Parameter
-
-_MOST_POWERS = {torch.float32: 100, torch.float64: 900}
-"""Of two, by which numbers of a real dtype can be divided and multiplied exactly."""
 
 _C: Any = torch._C
 
@@ -80,6 +77,8 @@ class FastLane:
             layouts.append((tensor.shape, tensor.stride(), tensor.dtype))
         chosen = policy.in_force()[0] if choice == "auto" else choice
         for found in _find(self, chosen, *layouts) if isinstance(chosen, _CHOICES) else ():
+            if found.copies:
+                inputs = tuple([tensor.contiguous() for tensor in inputs])
             computed = found.plan.forward(inputs)
             if computed is not None:
                 break
@@ -95,6 +94,7 @@ class FastLane:
 
 class _Found(NamedTuple):
     plan: Plan
+    copies: bool
     general: General
     candidates: tuple[Strategy, ...]
 
@@ -118,12 +118,16 @@ def _find(
     question = (lane.asks, m, n, columns, count, str(dtype).removeprefix("torch."), "cpu")
     candidates = policy.ranked(chosen, question, any_rank=lane.any_rank)
     layouts = [(size, stride) for size, stride, _ in inputs]
+    if copies := not all(is_sequence(layout, len(batch)) for layout in layouts):
+        layouts = [(size, torch.empty(size, device="meta").stride()) for size, _ in layouts]
     # A subclass may compute in another way.
     plans = (
         plan(holds, lane.operation, dtype, *layouts)
         for holds in vars(type(candidates[0])).get("fused", ())
     )
-    return tuple(_Found(found, lane.general, candidates) for found in plans if found is not None)
+    return tuple(
+        _Found(found, copies, lane.general, candidates) for found in plans if found is not None
+    )
 
 
 def _is_plain() -> bool:
@@ -192,28 +196,7 @@ def _gradients(
             used.append(cotangent)
         else:
             return None
-    return plan.backward(saved, tuple(used)) or _of_scaled(plan, saved, used)
-
-
-def _of_scaled(plan: Plan, saved: Tensors, cotangents: Sequence[Tensor]) -> list[Tensor] | None:
-    """The gradients, which are linear in the cotangents, from these divided by powers of two.
-
-    In single precision the cotangents of a mean over a million numbers are far from one.
-    """
-    batch = saved[0].shape[:-2]
-    parts = [cotangent.abs().reshape(*batch, -1).amax(-1) for cotangent in cotangents]
-    exponents = torch.frexp(functools.reduce(torch.maximum, parts))[1]
-    if int(exponents.abs().max()) > _MOST_POWERS[parts[0].dtype]:
-        return None
-    exponents = exponents.to(parts[0].dtype)
-    near = [each * _power_of_two(-exponents, each) for each in cotangents]
-    gradients = plan.backward(saved, tuple(near))
-    return gradients and [each.mul_(_power_of_two(exponents, each)) for each in gradients]
-
-
-def _power_of_two(exponents: Tensor, matrices: Tensor) -> Tensor:
-    """One for each of the matrices, to be multiplied with them."""
-    return exponents.exp2().view(*exponents.shape, *[1] * (matrices.ndim - exponents.ndim))
+    return plan.backward(saved, tuple(used))
 
 
 def _differentiated(

@@ -8,6 +8,7 @@ brought there first, each matrix of a batch by itself.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar, Self, cast
@@ -96,6 +97,9 @@ class Homogeneous(Rule):
         if cast("PseudoInverse | None", saved.inverse) is not None:
             if is_moderate(cotangents[0]):
                 return self.gradients(strategy, saved, cotangents, needed)
+            if scale := _common_power(cotangents[0]):
+                found = self.gradients(strategy, saved, (cotangents[0] / scale,), needed)
+                return tuple(None if each is None else each * scale for each in found)
         else:
             near, powers = near_one(inputs)
             near = (_finite(near[0]), *near[1:])
@@ -133,17 +137,32 @@ def is_moderate(matrices: Tensor) -> bool:
     if matrices.numel() == 0:
         return True
     most = _MODERATE[matrices.dtype]
-    if matrices.ndim == 2:
-        least_norm = largest_norm = torch.linalg.vector_norm(matrices).item()
-    else:
-        norms = torch.linalg.vector_norm(_as_real(_side_by_side(matrices)), dim=(-2, -1))
-        least_norm, largest_norm = (norm.item() for norm in norms.aminmax())
+    least_norm, largest_norm = _extreme_norms(matrices)
     if 1 / most < least_norm and largest_norm < most:
         return True
     if not (least_norm == 0 and largest_norm < most):
         return False
     sizes = largest_entries(matrices)
     return bool(((sizes == 0) | (sizes > 1 / most)).all())
+
+
+def _common_power(matrices: Tensor) -> float:
+    """What to divide all matrices by to have their norms near one, a power of two; zero if nothing does."""
+    least, largest = _extreme_norms(matrices)
+    most = _MODERATE[matrices.dtype]
+    if not most**-3 < least <= largest < most**3:  # squares, of which norms are made, are in range
+        return 0.0
+    power = 2.0 ** round(math.log2(least) / 2 + math.log2(largest) / 2)
+    return power if 1 / most < least / power and largest / power < most else 0.0
+
+
+def _extreme_norms(matrices: Tensor) -> tuple[float, float]:
+    if matrices.ndim == 2:
+        norm = torch.linalg.vector_norm(matrices).item()
+        return norm, norm
+    norms = torch.linalg.vector_norm(_as_real(_side_by_side(matrices)), dim=(-2, -1))
+    least, largest = (norm.item() for norm in norms.aminmax())
+    return least, largest
 
 
 def are_moderate(numbers: Tensor) -> bool:

@@ -224,16 +224,30 @@ def test_cotangents_far_from_one_are_scaled_and_keep_to_the_lane(operation, road
     assert roads[-1] == ("backward", True)
 
 
+def out_of_sequence(X):
+    """The same numbers, the second of two batch dimensions first."""
+    return X.transpose(0, 1).contiguous().transpose(0, 1)
+
+
 @pytest.mark.parametrize("operation", CALLS)
-def test_cotangents_of_batches_that_are_no_sequence_have_the_gradient(operation):
+def test_a_batch_that_is_no_sequence_takes_the_lane(operation, roads):
+    A = matrix(operation).expand(2, 3, -1, -1).clone()
+    expected, found = both(CALLS[operation], A), both(CALLS[operation], out_of_sequence(A))
+    torch.testing.assert_close(found, expected)
+    assert all(done for _, done in roads)
+
+
+@pytest.mark.parametrize("operation", CALLS)
+def test_cotangents_of_batches_that_are_no_sequence_keep_to_the_lane(operation, roads):
     A = matrix(operation).expand(2, 3, -1, -1).clone().requires_grad_()
     result = CALLS[operation](A, strategy="fused")
     G = torch.randn(result.shape, dtype=result.dtype)
-    permuted = G.transpose(0, 1).contiguous().transpose(0, 1)
     found, expected = (
-        torch.autograd.grad(result, A, each, retain_graph=True)[0] for each in (permuted, G)
+        torch.autograd.grad(result, A, each, retain_graph=True)[0]
+        for each in (out_of_sequence(G), G)
     )
     torch.testing.assert_close(found, expected)
+    assert all(done for _, done in roads)
 
 
 def test_a_cotangent_at_the_end_of_the_range_has_the_scaled_gradient(roads):

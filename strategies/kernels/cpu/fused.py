@@ -25,7 +25,7 @@ from strategies.kernels.cpu.kernel import DTYPES, IS_COMPILED, watchers
 from strategies.kernels.cpu.lanes import LANES, Lane, Place, Problem, byte_vector, columns, rows
 from strategies.kernels.cpu.task import ARGUMENT_WORDS, HEADER_WORDS, REPORT_WORD
 
-__all__ = ["Plan", "plan"]
+__all__ = ["Plan", "is_sequence", "plan"]
 
 Tensors = tuple[Tensor, ...]
 Layout = tuple[tuple[int, ...], tuple[int, ...]]
@@ -197,7 +197,7 @@ class Plan:
             self._backwards[strides] = self._backward_of(strides)
         loop = self._backwards[strides]
         if loop is None:
-            return None
+            return self.backward(saved, tuple([each.contiguous() for each in cotangents]))
         gradients = [allocate() for allocate in self._gradient_allocators]
         read = [saved[i] for i in self._reads]
         is_done = loop(read, self._reads_kept, [*cotangents, *gradients], saved)
@@ -237,6 +237,16 @@ def _as_matrices(layout: Layout, batch: tuple[int, ...]) -> Layout | None:
         expected = own * extent
     rest = len(batch)
     return (math.prod(batch), *(*size[rest:], 1, 1)[:2]), (step, *(*stride[rest:], 1, 1)[:2])
+
+
+def is_sequence(layout: Layout, dimensions: int) -> bool:
+    """Whether there is one step between the matrices, or vectors, of a batch of so many dimensions.
+
+    Example:
+        >>> is_sequence(((2, 3, 4, 4), (16, 32, 4, 1)), 2)
+        False
+    """
+    return _as_matrices(layout, layout[0][:dimensions]) is not None
 
 
 def _transposed(layout: Layout) -> Layout:

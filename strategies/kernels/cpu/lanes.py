@@ -18,6 +18,9 @@ __all__ = ["LANES", "Lane", "Place", "Problem", "byte_vector", "columns", "rows"
 
 _ALIGNMENT = 64
 
+_MOST_BY_MINORS = 3
+"""Rows of a matrix whose determinant has its gradient by minors (`loops.minors`)."""
+
 
 class Place(NamedTuple):
     """A tensor to be allocated, and as what a loop sees it: matrices, each row after row, or columns."""
@@ -142,6 +145,8 @@ def _solve(p: Problem) -> Lane:
 
 def _det(p: Problem) -> Lane:
     flops = (2 / 3 * p.n**3, 2.0 * p.n**3)
+    if p.n <= _MOST_BY_MINORS:
+        return Lane("minors.det", "minors.det_backward", [_number(p.dtype)], [], [0], flops)
     kept = [*_factors(p), _number(p.dtype), _number(torch.int64)]
     return _fused("det", "det", [_number(p.dtype)], kept, [2, 3, 4, 5], flops)
 

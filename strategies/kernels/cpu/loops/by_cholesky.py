@@ -2,7 +2,8 @@
 
 The formulas are those of `strategies.formulas.cholesky`. Each loop goes from matrix to matrix, and reports
 one that is not positive definite, has a zero on the diagonal of its factor, or a norm that is far from
-one. Nothing is read then of what it has written.
+one; and a cotangent that is not finite or at the end of the range. Nothing is read then of what it has
+written.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ from strategies.kernels.cpu.loops.columns import (
     empty,
     fill_with_identity,
     moderate_squares,
+    multiply,
+    normalize,
     solve_lower_adjoint_in_place,
     solve_lower_in_place,
     squares_if_moderate,
@@ -85,10 +88,12 @@ def cholesky_backward(task: Task) -> None:
     scratch = scratch_of_blocks(L)
     for i in single_matrices(task):
         copy_to(result[i], G[i])
-        if moderate_squares(result[i].T) < 0:
+        power = normalize(result[i].T)
+        if power == 0:
             report(task)
-        else:
-            reverse(L[i].T, result[i], result[i].T, scratch)
+            continue
+        reverse(L[i].T, result[i], result[i].T, scratch)
+        multiply(result[i], power)
 
 
 @compiled
@@ -130,7 +135,8 @@ def solve_backward(task: Task) -> None:
     F, W, of_cotangent = empty(n, n, L), empty(n, k, L), empty(k, n, L)
     for i in single_matrices(task):
         copy_to(W, G[i])
-        if moderate_squares(W) < 0:
+        power = normalize(W)
+        if power == 0:
             report(task)
             continue
         copy_to(F, L[i])
@@ -140,6 +146,8 @@ def solve_backward(task: Task) -> None:
         copy_to(rhs_result[i], W)
         _write_upper_of_products(result[i].T, half[i].T, W, of_cotangent, X[i].T)
         _clear_below(result[i].T)
+        multiply(rhs_result[i], power)
+        multiply(result[i], power)
 
 
 @compiled
@@ -197,12 +205,14 @@ def inverse_backward(task: Task) -> None:
     F, both = empty(n, n, X), empty(n, n, X)
     for i in single_matrices(task):
         _write_sum_with_adjoint(both, G[i])
-        if moderate_squares(both) < 0:
+        power = normalize(both)
+        if power == 0:
             report(task)
             continue
         copy_to(F, L[i])
         _write_upper_of_inverse_gradient(result[i].T, F, both, X[i].T)
         _clear_below(result[i].T)
+        multiply(result[i], power)
 
 
 @compiled

@@ -36,6 +36,8 @@ from strategies.kernels.cpu.loops.columns import (
     copy_to,
     empty,
     moderate_columns,
+    multiply,
+    normalize,
 )
 from strategies.kernels.cpu.loops.condition import sum_of_squares
 
@@ -164,8 +166,9 @@ def _pinv_backward(U: Array, s: Array, Vh: Array, G: Array, result: Array) -> bo
 
     Āᴴ = V (s⁻² (Q − C Uᴴ) − s⁻¹ Cᴴ s⁻¹ Uᴴ) + (P − V C) s⁻² Uᴴ
     """
-    H, squares = moderate_columns(G)
-    if squares < 0:
+    H = by_columns(G)
+    power = normalize(H)
+    if power == 0:
         return False
     (n, m), r = G.shape, len(s)
     P, Q, C = empty(n, r, G), empty(r, m, G), empty(r, r, G)
@@ -186,6 +189,7 @@ def _pinv_backward(U: Array, s: Array, Vh: Array, G: Array, result: Array) -> bo
     write_adjoint_product(result, Vh, Q)
     subtract_product_with_adjoint(result, P, U)
     _conjugate(result)
+    multiply(result, power)
     return True
 
 
@@ -213,8 +217,9 @@ def _lstsq_backward(
     rhs_result: Array,
 ) -> bool:
     """The transpose of Ā = −Z Xᴴ + R wᴴ + Y Nᴴ is written, and B̄ = Z."""
-    N, squares = moderate_columns(G)
-    if squares < 0:
+    N = by_columns(G)
+    power = normalize(N)
+    if power == 0:
         return False
     r, (m, k) = len(s), B.shape
     along, Z, w = empty(r, k, B), empty(m, k, B), empty(*G.shape, B)
@@ -235,4 +240,6 @@ def _lstsq_backward(
     write_adjoint_times_transpose(result, by_columns(w.T), R)
     subtract_adjoint_times_transpose(result, X.T, Z)
     subtract_adjoint_times_transpose(result, by_columns(N.T), Y)
+    multiply(rhs_result, power)
+    multiply(result, power)
     return True

@@ -1,10 +1,13 @@
 """One matrix as LAPACK wants it, column after column, and what there is to know of it beforehand.
 
 A loop over such matrices asks for the usual case: norms near one, pivots that are not zero, no growth.
-Everything else it reports, and leaves to the operations of torch.
+Everything else it reports, and leaves to the operations of torch. Gradients are linear in the cotangents,
+which are brought near one by powers of two.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
@@ -128,6 +131,37 @@ def moderate_columns(A: Array) -> tuple[Array, float]:
     """A copy, column after column, and its `moderate_squares`."""
     F = by_columns(A)
     return F, moderate_squares(F)
+
+
+@compiled
+def normalize(F: Array) -> float:
+    """Divide F by a power of two where its norm is far from one: that power, one where there is no need.
+
+    Zero where F is not finite, or the power or its reciprocal is out of range.
+    """
+    squares = sum_of_all_squares(F)
+    if squares_if_moderate(F, squares) >= 0:
+        return 1.0
+    largest = 0.0
+    for row in F:
+        for entry in row:
+            largest = max(largest, abs(entry.real), abs(entry.imag))
+    exponent = math.frexp(largest)[1]
+    most = 900 if np.finfo(F.real.dtype).eps < 1e-10 else 100
+    if np.isnan(squares) or largest == np.inf or abs(exponent) > most:
+        return 0.0
+    multiply(F, math.ldexp(1.0, -exponent))
+    return math.ldexp(1.0, exponent)
+
+
+@compiled
+def multiply(F: Array, power: float) -> None:
+    """F times a power of two, such as `normalize` returns."""
+    if power != 1:
+        factor = F.real.dtype.type(power)
+        for i in range(F.shape[0]):
+            for j in range(F.shape[1]):
+                F[i, j] *= factor
 
 
 @compiled

@@ -1,7 +1,7 @@
 """The backward of small matrices from what `fused_forward` left: products and substitutions.
 
-Each loop goes from matrix to matrix, and reports a cotangent whose norm is far from one. Nothing is read
-then of what it has written.
+Each loop goes from matrix to matrix, and reports a cotangent that is not finite or at the end of the range.
+Nothing is read then of what it has written.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from strategies.kernels.cpu.loops.columns import (
     copy_to,
     empty,
     fill_with_identity,
-    moderate_columns,
-    moderate_squares,
+    multiply,
+    normalize,
     solve_adjoint_in_place,
     write_inverse,
 )
@@ -58,7 +58,8 @@ def inv(task: Task) -> None:
     for i in single_matrices(task):
         # Transposed: Āᵀ = −conj(X) Gᵀ conj(X), and what is here called X is its transpose.
         copy_to(W, G[i].T)
-        if moderate_squares(W) < 0:
+        power = normalize(W)
+        if power == 0:
             report(task)
             continue
         if n <= MOST_OF_PRODUCTS:
@@ -66,6 +67,7 @@ def inv(task: Task) -> None:
         else:
             write_adjoint_product(half, X[i].T, W)
             write_minus_product_with_adjoint(result[i].T, half, X[i].T)
+        multiply(result[i], power)
 
 
 def solve(task: Task) -> None:
@@ -75,12 +77,15 @@ def solve(task: Task) -> None:
     Y = empty(*X.shape[1:], X)
     for i in single_matrices(task):
         copy_to(Y, G[i])
-        if moderate_squares(Y) < 0:
+        power = normalize(Y)
+        if power == 0:
             report(task)
             continue
         solve_adjoint_in_place(LU[i].T, swaps[i], Y)
         copy_to(rhs_result[i], Y)
         write_minus_adjoint_times_transpose(result[i].T, X[i].T, Y)
+        multiply(rhs_result[i], power)
+        multiply(result[i], power)
 
 
 def lu_factor(task: Task) -> None:
@@ -115,11 +120,13 @@ def _pack(LU: Array, L: Array, U: Array) -> None:
 
 @compiled
 def _reverse(LU: Array, order: Array, T: Array, scratch: Array) -> bool:
-    """Overwrite the transposed cotangent by the transposed gradient, if its norm is moderate."""
-    if moderate_squares(T) < 0:
+    """Overwrite the transposed cotangent by the transposed gradient."""
+    power = normalize(T)
+    if power == 0:
         return False
     reverse(np.conj(LU), T, scratch)
     permute_columns(T, order)
+    multiply(T.T, power)
     return True
 
 
@@ -187,8 +194,9 @@ def pinv(task: Task) -> None:
 def _pinv(Q: Array, R: Array, G: Array, result: Array) -> bool:
     """The transposes of cotangent and gradient are given."""
     m, n = Q.shape
-    W, squares = moderate_columns(G)
-    if squares < 0:
+    W = by_columns(G)
+    power = normalize(W)
+    if power == 0:
         return False
     for j in range(n):
         for i in range(m):
@@ -207,6 +215,7 @@ def _pinv(Q: Array, R: Array, G: Array, result: Array) -> bool:
     subtract_product(along, in_range, gram)
     write_transposed_product(result, gram, W)
     add_transposed_product(result, along, Q)
+    multiply(result, power)
     return True
 
 
@@ -224,8 +233,9 @@ def _lstsq(
     A: Array, B: Array, X: Array, R: Array, G: Array, result: Array, rhs_result: Array
 ) -> bool:
     """The transpose of the gradient of A is written."""
-    w, squares = moderate_columns(G)
-    if squares < 0:
+    w = by_columns(G)
+    power = normalize(w)
+    if power == 0:
         return False
     F, residual = by_columns(A), by_columns(B)
     rest, Z = by_columns(w), empty(*B.shape, B)
@@ -243,6 +253,8 @@ def _lstsq(
     # Transposed: Āᵀ = conj(w) rᵀ − conj(X) Zᵀ.
     write_adjoint_times_transpose(result, by_columns(w.T), residual)
     subtract_adjoint_times_transpose(result, X.T, Z)
+    multiply(rhs_result, power)
+    multiply(result, power)
     return True
 
 
