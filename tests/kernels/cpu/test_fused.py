@@ -207,12 +207,23 @@ def test_columns_that_are_small_beside_others_keep_their_digits():
 @pytest.mark.parametrize(
     "lane", [lane for lane in EVERY if "det" not in lane[1] and lane[1] != "lu"]
 )
-def test_a_cotangent_far_from_one_is_reported(lane):
+def test_a_cotangent_far_from_one_scales_the_gradients_to_the_bit(lane):
     inputs = _inputs(lane, 6, 6, torch.float64)
     _, (cotangent, *rest), gradients = _computed(lane, inputs)
-    assert gradients is not None
     for scale in (2.0**400, 2.0**-400):
-        assert _computed(lane, inputs, [cotangent * scale, *rest])[2] is None
+        scaled = _computed(lane, inputs, [cotangent * scale, *rest])[2]
+        for found, expected in zip(scaled, gradients, strict=True):
+            assert torch.equal(found, expected * scale)
+
+
+@pytest.mark.parametrize(
+    "lane", [lane for lane in EVERY if "det" not in lane[1] and lane[1] != "lu"]
+)
+@pytest.mark.parametrize("number", [2.0**1000, torch.nan, torch.inf])
+def test_a_cotangent_at_the_end_of_the_range_is_reported(lane, number):
+    inputs = _inputs(lane, 6, 6, torch.float64)
+    _, (cotangent, *rest), _ = _computed(lane, inputs)
+    assert _computed(lane, inputs, [torch.full_like(cotangent, number), *rest])[2] is None
 
 
 def test_nearly_deficient_matrices_are_reported():

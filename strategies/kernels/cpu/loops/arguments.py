@@ -19,6 +19,9 @@ Task = Any  # the address of a block
 compiled: Any = numba.njit(fastmath={"contract"}, error_model="numpy")
 """Decorates what is compiled as part of the loop that calls it."""
 
+inlined: Any = numba.njit(fastmath={"contract"}, error_model="numpy", inline="always")
+"""`compiled`, where arguments that the caller writes as numbers are constants."""
+
 reordered: Any = numba.njit(fastmath={"contract", "reassoc"}, error_model="numpy")
 """`compiled`, and free to add up in any order, as vector instructions do."""
 

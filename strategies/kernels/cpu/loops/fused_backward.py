@@ -23,6 +23,7 @@ from strategies.kernels.cpu.blas import (
     write_product,
     write_transposed_product,
 )
+from strategies.kernels.cpu.loops import tiny
 from strategies.kernels.cpu.loops.arguments import (
     Array,
     Task,
@@ -52,6 +53,19 @@ from strategies.kernels.cpu.loops.small import MOST_OF_PRODUCTS, inverse_gradien
 
 def inv(task: Task) -> None:
     """Ā = −A⁻ᴴ G A⁻ᴴ, by the inverse itself."""
+    n = contiguous(task, 0).shape[1]
+    if n == 2:
+        tiny.inv_backward(task, 2)
+    elif n == 3:
+        tiny.inv_backward(task, 3)
+    elif n == 4:
+        tiny.inv_backward(task, 4)
+    else:
+        _inv_of_any_size(task)
+
+
+@compiled
+def _inv_of_any_size(task: Task) -> None:
     X, G, result = contiguous(task, 0), matrices(task, 1), contiguous(task, 2)
     n = X.shape[1]
     W, half = empty(n, n, X), empty(n, n, X)
@@ -72,6 +86,19 @@ def inv(task: Task) -> None:
 
 def solve(task: Task) -> None:
     """B̄ = A⁻ᴴ G and Ā = −B̄ Xᴴ, from A = P L U."""
+    n = contiguous(task, 1).shape[1]
+    if n == 2:
+        tiny.solve_backward(task, 2)
+    elif n == 3:
+        tiny.solve_backward(task, 3)
+    elif n == 4:
+        tiny.solve_backward(task, 4)
+    else:
+        _solve_of_any_size(task)
+
+
+@compiled
+def _solve_of_any_size(task: Task) -> None:
     X, LU, swaps = contiguous(task, 0), contiguous(task, 1), pivots(task, 2)
     G, result, rhs_result = matrices(task, 3), contiguous(task, 4), contiguous(task, 5)
     Y = empty(*X.shape[1:], X)

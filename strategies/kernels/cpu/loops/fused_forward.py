@@ -15,6 +15,7 @@ from strategies.kernels.cpu.blas import (
     solve_upper,
     solve_upper_transposed_from_right,
 )
+from strategies.kernels.cpu.loops import tiny
 from strategies.kernels.cpu.loops.arguments import (
     Array,
     Task,
@@ -72,6 +73,19 @@ def _invert(A: Array, X: Array, F: Array, Y: Array, swaps: Array, before: Array)
 
 def inv(task: Task) -> None:
     """A⁻¹, row after row."""
+    n = contiguous(task, 1).shape[1]
+    if n == 2:
+        tiny.inv(task, 2)
+    elif n == 3:
+        tiny.inv(task, 3)
+    elif n == 4:
+        tiny.inv(task, 4)
+    else:
+        _inv_of_any_size(task)
+
+
+@compiled
+def _inv_of_any_size(task: Task) -> None:
     A, X = matrices(task, 0), contiguous(task, 1)
     n = X.shape[1]
     F, Y = empty(n, n, X), empty(n, n, X)
@@ -156,6 +170,19 @@ def _solve(A: Array, B: Array, X: Array, LU: Array, swaps: Array, Y: Array, befo
 
 def solve(task: Task) -> None:
     """X = A⁻¹B, row after row; LU by columns and pivots."""
+    n = contiguous(task, 3).shape[1]
+    if n == 2:
+        tiny.solve(task, 2)
+    elif n == 3:
+        tiny.solve(task, 3)
+    elif n == 4:
+        tiny.solve(task, 4)
+    else:
+        _solve_of_any_size(task)
+
+
+@compiled
+def _solve_of_any_size(task: Task) -> None:
     A, B, X = matrices(task, 0), matrices(task, 1), contiguous(task, 2)
     LU, swaps = contiguous(task, 3), pivots(task, 4)
     n, k = X.shape[1:]

@@ -9,37 +9,49 @@ from __future__ import annotations
 
 import numpy as np
 
+from strategies.kernels.cpu.loops import tiny
 from strategies.kernels.cpu.loops.arguments import (
     Array,
     Task,
     compiled,
     contiguous,
+    inlined,
     matrices,
     numbers,
     report,
     single_matrices,
 )
-from strategies.kernels.cpu.loops.columns import copy_to, empty
-from strategies.kernels.cpu.loops.inspection import determinant_of
-from strategies.kernels.cpu.loops.small import eliminate_small
 
 
 def det(task: Task) -> None:
     """Det A; reports one out of range, or with entries of which products may be."""
+    n = matrices(task, 0).shape[1]
+    if n == 1:
+        _det(task, 1)
+    elif n == 2:
+        _det(task, 2)
+    else:
+        _det(task, 3)
+
+
+@inlined
+def _det(task: Task, n: int) -> None:
     A, result = matrices(task, 0), numbers(task, 1)
-    n = A.shape[1]
-    F, swaps = empty(n, n, A), np.empty(n, np.int32)
+    F, swaps = np.empty((n, n), A.dtype), np.empty(n, np.int32)
+    least = 2.0**-900 if np.finfo(A.real.dtype).eps < 1e-10 else 2.0**-100
     for i in single_matrices(task):
-        copy_to(F, A[i])
+        tiny.copy_to(F, A[i], n, n)
         if not _are_in_range(F):
             report(task)
             continue
-        result[i, 0] = 0
-        if eliminate_small(F, swaps):
-            result[i, 0], exponent = determinant_of(F, swaps)
-            least = 2.0**-900 if np.finfo(F.real.dtype).eps < 1e-10 else 2.0**-100
-            if exponent != 0 or not abs(result[i, 0]) > least:
+        product = A.dtype.type(0)
+        if tiny.eliminate(F, swaps, n):
+            product = A.dtype.type(1)
+            for k in range(n):
+                product *= F[k, k] if swaps[k] == k + 1 else -F[k, k]
+            if not abs(product) > least:
                 report(task)
+        result[i, 0] = product
 
 
 @compiled
@@ -58,17 +70,28 @@ def _are_in_range(F: Array) -> bool:
 
 def det_backward(task: Task) -> None:
     """Ā = ḡ conj(C) with C, the cofactors, which are signed minors."""
+    n = matrices(task, 0).shape[1]
+    if n == 1:
+        _det_backward(task, 1)
+    elif n == 2:
+        _det_backward(task, 2)
+    else:
+        _det_backward(task, 3)
+
+
+@inlined
+def _det_backward(task: Task, n: int) -> None:
     A, cotangent, result = matrices(task, 0), numbers(task, 1), contiguous(task, 2)
+    C = np.empty((n, n), A.dtype)
     for i in single_matrices(task):
-        _write_cofactors(A[i], result[i])
-        for row in result[i]:
-            for j in range(len(row)):
-                row[j] = cotangent[i, 0] * np.conj(row[j])
+        _write_cofactors(A[i], C, n)
+        for r in range(n):
+            for c in range(n):
+                result[i, r, c] = cotangent[i, 0] * np.conj(C[r, c])
 
 
-@compiled
-def _write_cofactors(A: Array, C: Array) -> None:
-    n = len(A)
+@inlined
+def _write_cofactors(A: Array, C: Array, n: int) -> None:
     if n == 1:
         C[0, 0] = 1
     elif n == 2:

@@ -1,0 +1,54 @@
+"""Inverses and solutions with matrices of two to four rows, beside PyTorch's in double precision."""
+
+import pytest
+import torch
+
+from strategies.kernels.cpu.kernel import DTYPES
+from strategies.linalg import inv, solve
+
+
+def differences(ours, theirs, *inputs):
+    """Of outputs and gradients, over the norms of PyTorch's."""
+    inputs = [each.requires_grad_() for each in inputs]
+    wide = torch.complex128 if inputs[0].is_complex() else torch.float64
+    result, expected = ours(*inputs), theirs(*[each.to(wide) for each in inputs])
+    G = torch.randn(result.shape, dtype=result.dtype, generator=torch.Generator().manual_seed(1))
+    pairs = [(result, expected)]
+    pairs += zip(
+        torch.autograd.grad(result, inputs, G),
+        torch.autograd.grad(expected, inputs, G.to(wide)),
+        strict=True,
+    )
+    return [((x - y).norm() / y.norm()).item() for x, y in pairs]
+
+
+def batch(n, dtype):
+    """Matrices that are pivoted in many orders."""
+    generator = torch.Generator().manual_seed(n)
+    A = torch.randn(40, n, n, dtype=dtype, generator=generator)
+    return A + 2 * torch.eye(n, dtype=dtype)[:, torch.randperm(n, generator=generator)]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_an_inverse_and_its_gradient(n, dtype):
+    found = differences(lambda A: inv(A, strategy="fused"), torch.linalg.inv, batch(n, dtype))
+    assert max(found) < 1e4 * torch.finfo(dtype).eps
+
+
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_a_solution_and_its_gradients(n, dtype, k):
+    B = torch.randn(40, n, k, dtype=dtype, generator=torch.Generator().manual_seed(0))
+    ours = lambda A, B: solve(A, B, strategy="fused")  # noqa: E731
+    found = differences(ours, torch.linalg.solve, batch(n, dtype), B)
+    assert max(found) < 1e4 * torch.finfo(dtype).eps
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_a_matrix_without_a_pivot_is_refused_as_by_pytorch(n):
+    A = torch.eye(n).expand(3, n, n).clone()
+    A[1, -1] = 0
+    with pytest.raises(torch.linalg.LinAlgError, match=r"Batch element 1"):
+        inv(A, strategy="fused")
