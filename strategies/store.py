@@ -30,6 +30,10 @@ Kind = Literal[
 ]
 
 
+_MAY_DIFFER = {"started_at", "load", "noise"}
+"""What is another one in every run, also where that resumes a file."""
+
+
 class Run(msgspec.Struct, frozen=True):
     """What one run of a command measured.
 
@@ -185,7 +189,7 @@ def _resumed(path: Path, run: Run) -> Run:
         {"kind": each.kind, **msgspec.structs.asdict(each.machine), **each.arguments}
         for each in (kept, run)
     )
-    for name in sorted((before.keys() | now.keys()) - {"started_at"}):
+    for name in sorted((before.keys() | now.keys()) - _MAY_DIFFER):
         if before.get(name) != now.get(name):
             raise UnusableFileError(
                 path,

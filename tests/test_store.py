@@ -91,7 +91,7 @@ def test_a_run_is_resumed(tmp_path):
     path = tmp_path / "a.json"
     write(path, CELL, grid="tiny")
     before = path.read_bytes()
-    later = msgspec.structs.replace(MACHINE, started_at="2027-01-01")
+    later = msgspec.structs.replace(MACHINE, started_at="2027-01-01", load=1.5, noise=1.2)
     writer = Writer(path, "grid", {"grid": "tiny"}, later)
     assert writer.cells == [CELL]
     assert path.read_bytes() == before

@@ -21,6 +21,7 @@ from strategies.grids import GRIDS
 from strategies.measuring import grid_cases
 from strategies.measuring.machine import describe
 from strategies.measuring.measurement import Cell, Objective
+from strategies.measuring.unrest import observed
 from strategies.policy import BASELINE
 from strategies.selection import text
 from strategies.store import Writer
@@ -43,7 +44,7 @@ def main(
         raise ValueError(f"{needed} must be installed: pip install 'backward-strategies[peers]'")
     of_grid = (case for case in grid_cases.timed(grid) if case.device == "cpu" and not case.rank)
     cases = [*dict.fromkeys([*small_cases(), *of_grid])]
-    writer = Writer(out, "peers", {"grid": grid, "budget": budget}, describe(PEERS))
+    writer = Writer(out, "peers", {"grid": grid, "budget": budget}, observed(describe(PEERS)))
     with contextlib.ExitStack() as stack:
         missing = stack.enter_context(resumable(writer, cases))
         peers = [stack.enter_context(Peer(name, torch.get_num_threads())) for name in PEERS]

@@ -20,6 +20,7 @@ from strategies.measuring.case import Case
 from strategies.measuring.machine import describe
 from strategies.measuring.measure import TIMED, measure
 from strategies.measuring.measurement import Objective
+from strategies.measuring.unrest import observed
 from strategies.store import Writer
 
 
@@ -65,7 +66,7 @@ def measure_grid(
     arguments |= {"operation": operation} if operation else {}
     arguments |= {"strategies": list(strategies.available())}
     clocked = TIMED if objective is Timed.BOTH else (Objective(objective),)
-    writer = Writer(out, "grid", arguments, describe())
+    writer = Writer(out, "grid", arguments, observed(describe()))
     to_time = set(timed)
     with resumable(writer, [*timed, *judged]) as missing:
         for case in missing:

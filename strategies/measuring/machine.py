@@ -27,6 +27,9 @@ class Machine(msgspec.Struct, frozen=True, omit_defaults=True):
         commit: of this project, where it is a checkout.
         started_at: ISO 8601, UTC.
         libraries: versions of other libraries that were measured.
+        instruction_set: that torch uses on the processor, as AVX2.
+        load: processes that waited for a core, over the cores, when the run began.
+        noise: by what factor equal work differed in time then: see `strategies.measuring.unrest`.
     """
 
     name: str
@@ -38,10 +41,15 @@ class Machine(msgspec.Struct, frozen=True, omit_defaults=True):
     commit: str = ""
     started_at: str = ""
     libraries: dict[str, str] = {}
+    instruction_set: str = ""
+    load: float | None = None
+    noise: float | None = None
 
 
 def describe(libraries: tuple[str, ...] = ()) -> Machine:
     """This machine, and the state that the process is in, with versions of these distributions.
+
+    How busy it is `strategies.measuring.unrest.observed` adds, for what times are kept of.
 
     Example:
         >>> describe().torch == torch.__version__
@@ -58,6 +66,7 @@ def describe(libraries: tuple[str, ...] = ()) -> Machine:
         commit=_commit(),
         started_at=datetime.now(UTC).isoformat(timespec="seconds"),
         libraries={name: importlib.metadata.version(name) for name in libraries},
+        instruction_set=torch.backends.cpu.get_cpu_capability(),
     )
 
 

@@ -18,6 +18,7 @@ from strategies.measuring.case import Case
 from strategies.measuring.machine import Machine, describe
 from strategies.measuring.measure import measure
 from strategies.measuring.measurement import Cell, Objective
+from strategies.measuring.unrest import observed
 
 __all__ = ["Began", "Measured", "Raised", "measure_case", "report_machine"]
 
@@ -55,6 +56,7 @@ def measure_case(
     _obey_the_worker(threads)
     try:
         names = registry.distinct(operations.get(case.operation).stem)
+        machine = observed(describe())
         cell = measure(
             case,
             names,
@@ -62,7 +64,7 @@ def measure_case(
             budget=budget,
             begins=lambda name: pipe.send(Began(name)),
         )
-        pipe.send(Measured(describe(), names, cell))
+        pipe.send(Measured(machine, names, cell))
     except BaseException as error:
         pipe.send(Raised(told(error)))
         raise

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+import statistics
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,9 +91,10 @@ def _written(folder: Folder, machines: str, cells: Iterable[tuple[SweepCell, Kno
     for fingerprint, runs in groups.items():
         path = folder.path / "results" / f"{machines}-{fingerprint}.json"
         first = min(runs, key=lambda run: run.machine.started_at)
+        machine = _observed(first.machine, [run.machine for run in runs])
         common = {name: value for name, value in first.arguments.items() if name not in _OF_A_CELL}
         found = tuple(cell for run in runs for cell in run.cells)
-        store.write(path, Run("grid", first.machine, common, found))
+        store.write(path, Run("grid", machine, common, found))
         paths.append(path)
     return paths
 
@@ -108,7 +110,16 @@ def _failed(folder: Folder, cell: SweepCell, known: Known) -> Run:
     return Run("grid", machine, means, (Cell(cell.case, tuple(none)),))
 
 
+def _observed(first: Machine, machines: Sequence[Machine]) -> Machine:
+    """The machine as busy and as noisy as it was in the median cell."""
+    seen: dict[str, float | None] = {}
+    for name in ("load", "noise"):
+        known = [value for each in machines if (value := getattr(each, name)) is not None]
+        seen[name] = round(statistics.median(known), 3) if known else None
+    return msgspec.structs.replace(first, **seen)
+
+
 def _fingerprint(machine: Machine) -> str:
-    """All that times depend on, but for when."""
-    what = msgspec.structs.replace(machine, started_at="")
+    """All that times depend on, but for when and how busy the machine was."""
+    what = msgspec.structs.replace(machine, started_at="", load=None, noise=None)
     return hashlib.blake2b(msgspec.json.encode(what), digest_size=4).hexdigest()

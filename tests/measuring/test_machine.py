@@ -10,4 +10,6 @@ def test_a_description_says_what_times_depend_on():
     assert machine.blas
     assert machine.torch == torch.__version__
     assert machine.threads == torch.get_num_threads()
+    assert machine.instruction_set == torch.backends.cpu.get_cpu_capability()
+    assert machine.load is machine.noise is None
     assert set(machine.libraries) == {"numpy"}

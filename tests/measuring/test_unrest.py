@@ -3,6 +3,7 @@ import itertools
 import pytest
 
 from strategies.measuring import unrest as module
+from strategies.measuring.machine import Machine
 
 
 @pytest.mark.parametrize(("times", "expected"), [([1.0], 1.0), ([1.0, 1.0, 2.0, 1.0], 2**0.5)])
@@ -10,6 +11,14 @@ def test_it_is_the_factor_by_which_equal_work_differs(monkeypatch, times, expect
     taken = itertools.cycle(times)
     monkeypatch.setattr(module, "sampler", lambda work: lambda: next(taken))
     assert module.unrest() == pytest.approx(expected)
+
+
+def test_a_machine_says_how_busy_and_how_noisy_it_is(monkeypatch):
+    monkeypatch.setattr(module, "load", lambda: 1 / 3)
+    monkeypatch.setattr(module, "unrest", lambda: 1.01239)
+    assert module.observed(Machine("here", cpu="abacus")) == Machine(
+        "here", cpu="abacus", load=0.333, noise=1.012
+    )
 
 
 def test_the_load_is_that_of_a_core(monkeypatch):

@@ -134,6 +134,17 @@ def test_results_of_differing_software_are_kept_apart(folder):
     assert sorted((run.machine.torch, len(run.cells)) for run in runs) == [("2.12", 2), ("2.13", 3)]
 
 
+def test_a_class_is_as_busy_and_as_noisy_as_its_median_cell(folder):
+    from strategies.sweeps.collect import collect
+
+    here = folder()
+    for cell, load in zip(here.cells("epyc")[:4], (0.1, None, 5.0, 0.2), strict=True):
+        here.keep(cell, a_run(cell, load=load, noise=load and 1 + load))
+    collect(here)
+    (run,) = store.load(here.path / "results", "grid")
+    assert (run.machine.load, run.machine.noise) == (0.2, 1.2)
+
+
 def test_a_collector_looks_again_for_what_came_while_it_wrote(folder, monkeypatch):
     from strategies.sweeps import collect as module
 
