@@ -17,19 +17,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
 
 import msgspec
 
 from strategies import files
 from strategies.configuration_directory import configuration_directory
-from strategies.policy_file import DTYPES_IN_ORDER, Cell, Evidence
+from strategies.policy_file import Part, require_dtypes
 from strategies.validators import Validators
 
 __all__ = [
     "FORMAT",
     "Calibration",
-    "Part",
+    "factor",
     "location",
     "nearest",
     "read",
@@ -39,52 +38,6 @@ __all__ = [
 
 FORMAT = "backward-strategies calibration"
 VERSION = 1
-
-Cells = dict[str, dict[str, tuple[Cell, ...]]]
-
-
-class Part(msgspec.Struct, frozen=True, eq=False, kw_only=True):
-    """What was measured on one machine with one number of threads.
-
-    Attributes:
-        validators: where; it holds nowhere else.
-        device: cpu or cuda.
-        threads: that torch used.
-        machine: a `strategies.measuring.machine.Machine`.
-        cells: by operation and dtype, what was measured; of each case its newest measurement.
-        stability: by operation and strategy, what a short check on this machine has shown.
-    """
-
-    validators: Validators
-    device: str
-    threads: Annotated[int, msgspec.Meta(ge=1)]
-    machine: dict[str, Any]
-    cells: Cells
-    stability: dict[str, dict[str, Evidence]] = {}
-
-    @property
-    def place(self) -> tuple[Validators, str, int]:
-        """What two parts differ in."""
-        return self.validators, self.device, self.threads
-
-    def over(self, older: Part) -> Part:
-        """This part, with what an older one of the same place says of other cases."""
-        cells = {
-            operation: {
-                dtype: _newest(
-                    older.cells.get(operation, {}).get(dtype, ()),
-                    self.cells.get(operation, {}).get(dtype, ()),
-                )
-                for dtype in {
-                    **older.cells.get(operation, {}),
-                    **self.cells.get(operation, {}),
-                }
-            }
-            for operation in sorted({**older.cells, **self.cells})
-        }
-        return msgspec.structs.replace(
-            self, cells=cells, stability={**older.stability, **self.stability}
-        )
 
 
 class Calibration(msgspec.Struct, frozen=True, eq=False, kw_only=True):
@@ -129,10 +82,7 @@ def read(path: Path) -> Calibration:
         UnusableFileError: there is none of this version, undamaged.
     """
     found = files.read(path, Calibration, FORMAT, VERSION)
-    for part in found.parts:
-        for by_dtype in part.cells.values():
-            if unknown := by_dtype.keys() - DTYPES_IN_ORDER.keys():
-                raise files.UnusableFileError(path, f"is damaged: no dtype is {min(unknown)!r}")
+    require_dtypes(path, (each for part in found.parts for each in part.cells.values()))
     return found
 
 
@@ -162,8 +112,3 @@ def threads_in_words(count: int) -> str:
 def factor(threads: int, others: int) -> float:
     """How far two numbers of threads are apart, as a logarithm."""
     return abs(math.log2(max(threads, 1) / max(others, 1)))
-
-
-def _newest(older: Iterable[Cell], newer: Iterable[Cell]) -> tuple[Cell, ...]:
-    found = {(cell.position, cell.rank): cell for cell in (*older, *newer)}
-    return tuple(found.values())

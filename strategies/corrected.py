@@ -22,12 +22,12 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from strategies.calibration import Part
 from strategies.policy_file import (
     DTYPES_IN_ORDER,
     Cell,
     Evidence,
     OperationPolicy,
+    Part,
     Point,
     Policy,
     closest,
@@ -57,7 +57,7 @@ def corrected(shipped: Policy, part: Part) -> Policy:
             stability=_stability(entry.stability, part.stability.get(name, {})),
         )
     return msgspec.structs.replace(
-        shipped, operations=operations, provenance=(part.machine, *shipped.provenance)
+        shipped, operations=operations, provenance=(part.machine, *shipped.provenance), others=()
     )
 
 

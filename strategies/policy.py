@@ -7,11 +7,13 @@ It is, in this order,
 3. the shipped policy, by the time of forward and backward together, as the user's calibration corrects
    it for this machine and number of threads (`strategies.calibration`), if there is one;
 4. the shipped policy alone, where the calibration is of another machine, or of numbers of threads that
-   are further from the present one than that of the shipped policy; or where the environment
-   variable says `shipped`;
+   are further from the present one than the shipped policy is; or where the environment variable says
+   `shipped`;
 5. `triangular_solve`, or `qr_pinv` where an operation takes matrices of any rank. Operations that no
    policy knows, as `lu_solve` and `qr`, are PyTorch's own for small matrices
    (`strategies.autograd.choice.choose_by_size`).
+
+A policy that knows several machines says what the nearest of them does (`strategies.nearest_machine`).
 
 The files are read at the first "auto", not at import. One that cannot be used is
 skipped with a warning.
@@ -25,7 +27,6 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import functools
-import math
 import os
 import warnings
 from collections.abc import Iterator
@@ -33,18 +34,19 @@ from pathlib import Path
 
 import torch
 
-from strategies import calibration, registry, validators
-from strategies.calibration import Part, threads_in_words
+from strategies import calibration, nearest_machine, registry, validators
+from strategies.calibration import threads_in_words
 from strategies.corrected import corrected
 from strategies.files import UnusableFileError
 from strategies.interface import Strategy
-from strategies.policy_file import Policy, Question, read
+from strategies.policy_file import Part, Policy, Question, read
 
 __all__ = [
     "BASELINE",
     "BY_BACKWARD",
     "SHIPPED",
     "SHIPPED_NAME",
+    "answering",
     "answers",
     "candidates",
     "in_force",
@@ -107,12 +109,25 @@ def ranked(
 
 def in_force(device: str = "cpu") -> tuple[Policy | Strategy, str]:
     """What "auto" follows here and now on a device, and where that comes from, in words."""
-    return _override.get() or _default(device, torch.get_num_threads())
+    override = _override.get()
+    if override is None:
+        return _default(device, torch.get_num_threads())
+    choice, source = override
+    if isinstance(choice, Policy) and choice.others:
+        return answering(choice, source, device, torch.get_num_threads())
+    return override
+
+
+@functools.lru_cache(maxsize=64)
+def answering(policy: Policy, source: str, device: str, threads: int) -> tuple[Policy, str]:
+    """What a policy says here, and where that comes from: of several machines the nearest answers."""
+    found, _, source = _nearest(policy, source, device.partition(":")[0], threads)
+    return found, source
 
 
 def refresh() -> None:
     """Read the files and the environment variable anew at the next "auto", as after a calibration."""
-    for kept in (_default, _sources, _parts, validators.here):
+    for kept in (_default, _sources, _parts, answering, validators.here):
         kept.cache_clear()
 
 
@@ -183,14 +198,20 @@ def _resolve(choice: str | Path | Strategy | Policy) -> Policy | Strategy:
 def _default(device: str, threads: int) -> tuple[Policy | Strategy, str]:
     """What holds outside of `use`."""
     chosen, shipped = _sources()
-    return chosen or _calibrated(shipped, device.partition(":")[0], threads)
+    if chosen is None:
+        return _calibrated(shipped, device.partition(":")[0], threads)
+    choice, source = chosen
+    return answering(choice, source, device, threads) if isinstance(choice, Policy) else chosen
 
 
 def _calibrated(shipped: tuple[Policy, str], device: str, threads: int) -> tuple[Policy, str]:
-    policy, source = shipped
     part = calibration.nearest(_parts(device), threads)
-    if part is None or (device == "cpu" and _is_nearer(policy, part.threads, threads)):
+    if part is None and not shipped[0].others:
         return shipped
+    policy, far, source = _nearest(*shipped, device, threads)
+    mine = calibration.factor(part.threads, threads) if part and device == "cpu" else 0.0
+    if part is None or far < mine:
+        return policy, source
     of = f"the calibration {calibration.location()} ({threads_in_words(part.threads)})"
     return corrected(policy, part), f"{of}, over {source}"
 
@@ -243,11 +264,14 @@ def _parts(device: str) -> list[Part]:
     return parts
 
 
-def _is_nearer(shipped: Policy, calibrated: int, threads: int) -> bool:
-    """Whether the shipped policy was measured with a number of threads nearer to the present one."""
-    counts = {run.get("threads", 0) for run in shipped.provenance} - {0}
-    distances = (calibration.factor(count, threads) for count in counts)
-    return min(distances, default=math.inf) < calibration.factor(calibrated, threads)
+def _nearest(policy: Policy, source: str, device: str, threads: int) -> tuple[Policy, float, str]:
+    """What a policy says here, how far that was measured from here, and where it comes from."""
+    try:
+        here = validators.here(device)
+    except RuntimeError:  # no such device, of which a question may be all the same
+        return policy, 0.0, source
+    found, far, machine = nearest_machine.nearest(policy, here, device, threads)
+    return found, far, f"{source} ({machine})" if policy.others and machine else source
 
 
 def _warn(message: str) -> None:

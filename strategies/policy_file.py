@@ -15,6 +15,9 @@ A policy file is JSON, described by `Policy`:
              "float64": [[4096, 32, 1, 0, null, "triangular_solve", ["qr_pinv"],
                           {"triangular_solve": 1.0, "qr_pinv": 1.04, "native": 188.0}], ...]}}}}}
 
+It may hold "others": what other machines say, each a `Part`. `strategies.nearest_machine` says which
+machine answers; what follows is of the machine that answers.
+
 A measured case is answered by its cell. Any other is answered by the nearest cells (see `ranking`) of
 the same operation, kind of device, dtype and kind of rank. A dtype that was not measured borrows the
 cells of the next of `DTYPES_IN_ORDER`. A kind of device that was not measured gets the operation's
@@ -33,6 +36,7 @@ from typing import Annotated, Any
 import msgspec
 
 from strategies import files
+from strategies.validators import Validators
 
 FORMAT = "backward-strategies policy"
 VERSION = 4
@@ -54,6 +58,7 @@ LIMIT = 100.0
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**40)]
 Ratio = Annotated[float, msgspec.Meta(gt=0)]
 Point = tuple[float, ...]
+Cells = dict[str, dict[str, tuple["Cell", ...]]]
 
 Question = tuple[str, int, int, int, int, str, str]
 """Operation, m, n, columns of B, batch (0 is one matrix), dtype, device with or without an index."""
@@ -159,6 +164,50 @@ class OperationPolicy(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=T
         return found.is_stable if found else not self.stability
 
 
+class Part(msgspec.Struct, frozen=True, eq=False, kw_only=True):
+    """What was measured on one machine with one number of threads.
+
+    Attributes:
+        validators: where; it holds nowhere else.
+        device: cpu or cuda.
+        threads: that torch used.
+        machine: a `strategies.measuring.machine.Machine`.
+        cells: by operation and dtype, what was measured; of each case its newest measurement.
+        stability: by operation and strategy, what a short check on this machine has shown.
+    """
+
+    validators: Validators
+    device: str
+    threads: Annotated[int, msgspec.Meta(ge=1)]
+    machine: dict[str, Any]
+    cells: Cells
+    stability: dict[str, dict[str, Evidence]] = {}
+
+    @property
+    def place(self) -> tuple[Validators, str, int]:
+        """What two parts differ in."""
+        return self.validators, self.device, self.threads
+
+    def over(self, older: Part) -> Part:
+        """This part, with what an older one of the same place says of other cases."""
+        cells = {
+            operation: {
+                dtype: _newest(
+                    older.cells.get(operation, {}).get(dtype, ()),
+                    self.cells.get(operation, {}).get(dtype, ()),
+                )
+                for dtype in {
+                    **older.cells.get(operation, {}),
+                    **self.cells.get(operation, {}),
+                }
+            }
+            for operation in sorted({**older.cells, **self.cells})
+        }
+        return msgspec.structs.replace(
+            self, cells=cells, stability={**older.stability, **self.stability}
+        )
+
+
 class Policy(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """The content of a policy file.
 
@@ -166,6 +215,8 @@ class Policy(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         version: raised when a field changes its meaning or goes away.
         criteria: a `strategies.selection.verdicts.Criteria`.
         provenance: the `strategies.measuring.machine.Machine` of every run that it rests on.
+        operations: what this one machine says.
+        others: what other machines say that a policy knows besides.
     """
 
     format: str = FORMAT
@@ -173,6 +224,7 @@ class Policy(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     criteria: dict[str, Any] = {}
     provenance: tuple[dict[str, Any], ...] = ()
     operations: dict[str, OperationPolicy]
+    others: tuple[Part, ...] = ()
 
     def ranking(
         self,
@@ -259,8 +311,18 @@ def closest(cells: Iterable[Cell], asked: Point) -> list[Cell]:
 def read(path: Path) -> Policy:
     """The policy in a file; UnusableFileError where there is none of this version, undamaged."""
     policy = files.read(path, Policy, FORMAT, VERSION)
-    for entry in policy.operations.values():
-        for by_dtype in entry.cells.values():
-            if unknown := by_dtype.keys() - DTYPES_IN_ORDER.keys():
-                raise files.UnusableFileError(path, f"is damaged: no dtype is {min(unknown)!r}")
+    require_dtypes(path, (each for o in policy.operations.values() for each in o.cells.values()))
+    require_dtypes(path, (each for part in policy.others for each in part.cells.values()))
     return policy
+
+
+def require_dtypes(path: Path, cells: Iterable[dict[str, tuple[Cell, ...]]]) -> None:
+    """Raises UnusableFileError where cells by dtype are of a dtype that is not known."""
+    for by_dtype in cells:
+        if unknown := by_dtype.keys() - DTYPES_IN_ORDER.keys():
+            raise files.UnusableFileError(path, f"is damaged: no dtype is {min(unknown)!r}")
+
+
+def _newest(older: Iterable[Cell], newer: Iterable[Cell]) -> tuple[Cell, ...]:
+    found = {(cell.position, cell.rank): cell for cell in (*older, *newer)}
+    return tuple(found.values())

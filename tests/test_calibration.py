@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from strategies import calibration, files, validators
-from strategies.calibration import Calibration, Part
-from strategies.policy_file import Cell, Evidence
+from strategies.calibration import Calibration
+from strategies.policy_file import Cell, Evidence, Part
 
 HERE = validators.here()
 ELSEWHERE = msgspec.structs.replace(HERE, cpu="another", torch="1.0")

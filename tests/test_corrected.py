@@ -4,9 +4,8 @@ import math
 
 import pytest
 
-from strategies.calibration import Part
 from strategies.corrected import REACH, corrected, corrected_cells
-from strategies.policy_file import Cell, Evidence, OperationPolicy, Policy
+from strategies.policy_file import Cell, Evidence, OperationPolicy, Part, Policy
 from strategies.validators import Validators
 
 

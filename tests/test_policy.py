@@ -10,9 +10,9 @@ import torch
 
 from strategies import calibration, registry, validators
 from strategies import policy as policies
-from strategies.calibration import Calibration, Part
-from strategies.files import UnusableFileError
-from strategies.policy_file import Cell, Default, OperationPolicy, Policy
+from strategies.calibration import Calibration
+from strategies.files import UnusableFileError, json_text
+from strategies.policy_file import Cell, Default, OperationPolicy, Part, Policy
 
 SIZES = {"rhs": 1, "batch": 0, "dtype": "float64", "device": "cpu"}
 
@@ -176,16 +176,87 @@ def threads(count):
         torch.set_num_threads(before)
 
 
-def test_the_nearest_number_of_threads_answers_and_a_change_is_seen(configuration):
+@pytest.fixture
+def shipped_here(monkeypatch, tmp_path):
+    """Ships a policy, measured on this machine, of the inverse of 8×8 matrices by numbers of threads."""
+
+    def ships(**others):
+        where = validators.here()
+        machine = {"cpu": where.cpu, "instruction_set": where.instruction_set, "torch": where.torch}
+
+        def cells(use):
+            return {"float64": (Cell(8, 8, 1, 0, None, use, (), {use: 1.0}),)}
+
+        parts = [
+            Part(
+                validators=where,
+                device="cpu",
+                threads=count,
+                machine={**machine, "name": use, "threads": count},
+                cells={"inv": cells(use)},
+            )
+            for use, count in others.items()
+        ]
+        known = Policy(
+            operations={"inv": OperationPolicy(cells={"cpu": cells("fused")})},
+            provenance=({**machine, "name": "the first", "threads": 2},),
+            others=tuple(parts),
+        )
+        path = tmp_path / "shipped.json"
+        path.write_text(json_text(known))
+        monkeypatch.setattr(policies, "SHIPPED", path)
+        policies.refresh()
+
+    return ships
+
+
+def firsts(*counts):
+    found = []
+    for count in counts:
+        with threads(count):
+            found.append(first())
+    return found
+
+
+def test_of_several_machines_the_nearest_answers_and_a_change_is_seen(configuration, shipped_here):
+    shipped_here(qr_pinv=1, batch_last=16)
+    expected = ["qr_pinv", "fused", "batch_last"]
+    assert firsts(1, 2, 16) == expected
+    with policies.use("shipped"):
+        assert firsts(1, 2, 16) == expected
+    with policies.use(policies.SHIPPED), threads(16):
+        assert first() == "batch_last"
+        assert policies.in_force()[1].endswith(
+            f"(batch_last, 16 threads, torch {torch.__version__})"
+        )
+        assert policies.in_force() is policies.in_force()
+
+
+def test_the_variable_may_name_a_policy_of_several_machines(
+    configuration, shipped_here, monkeypatch
+):
+    shipped_here(qr_pinv=1, batch_last=16)
+    monkeypatch.setenv("BACKWARD_STRATEGIES_USE", str(policies.SHIPPED))
+    policies.refresh()
+    assert firsts(1, 2, 16) == ["qr_pinv", "fused", "batch_last"]
+
+
+def test_a_calibration_is_over_the_machine_that_is_nearest(configuration, shipped_here):
+    shipped_here(qr_pinv=8, batch_last=1)
+    calibrated(4, use="explicit_inverse")
+    assert firsts(1, 2, 4, 8) == ["batch_last", "fused", "explicit_inverse", "qr_pinv"]
+    with threads(4):
+        assert "(4 threads), over the shipped policy (the first, 2" in policies.in_force()[1]
+
+
+def test_the_nearest_number_of_threads_answers_and_a_change_is_seen(configuration, shipped_here):
+    shipped_here()
     calibrated(1, use="qr_pinv")
     (one,) = calibration.read(calibration.location()).parts
     cell = Cell(8, 8, 1, 0, None, "explicit_inverse", (), {"explicit_inverse": 1.0})
     eight = msgspec.structs.replace(one, threads=8, cells={"inv": {"float64": (cell,)}})
     calibration.save(calibration.location(), Calibration(parts=(one, eight)))
-    found = []
-    for count in (1, 16, 8, 2, 1):
-        with threads(count):
-            found.append(first())
+    found = firsts(1, 16, 8, 2, 1)
     # What is shipped was measured with two threads, and is the nearest to two.
     assert found == ["qr_pinv", "explicit_inverse", "explicit_inverse", "fused", "qr_pinv"]
 

@@ -15,7 +15,7 @@ import typer
 
 import strategies
 from strategies import calibration, policy, policy_file, recording, validators
-from strategies.calibration import Calibration, Part, threads_in_words
+from strategies.calibration import Calibration, threads_in_words
 from strategies.commands.calibrated import tell_changes, tell_program, tell_stability
 from strategies.commands.common import console, notes, reports_errors
 from strategies.commands.progress import countdown
@@ -25,7 +25,7 @@ from strategies.measuring import grid_cases
 from strategies.measuring.machine import describe
 from strategies.measuring.measurement import Cell
 from strategies.measuring.unrest import LOUD, NOISY, load, unrest
-from strategies.policy_file import Policy
+from strategies.policy_file import Part, Policy
 from strategies.recording.workload import Workload
 from strategies.selection import calibrating
 from strategies.selection.planning import Plan
@@ -96,6 +96,7 @@ def _calibrated(
     place: Place, shipped: Policy, known: Calibration, seconds: float, program: Workload | None
 ) -> Part:
     torch.set_num_threads(place.threads)
+    shipped, _ = policy.answering(shipped, policy.SHIPPED_NAME, place.device, place.threads)
     validated, machine = validators.here(place.device), describe()
     old = next((p for p in known.parts if p.place == (validated, *vars(place).values())), None)
     cases = grid_cases.timed("cpu") if program is None else list(program.cases())

@@ -10,9 +10,11 @@ import torch
 import typer
 
 from strategies import calibration, policy, validators
-from strategies.calibration import Calibration, Part, threads_in_words
+from strategies.calibration import Calibration, threads_in_words
 from strategies.commands.common import console, reports_errors
 from strategies.files import UnusableFileError
+from strategies.policy import answering
+from strategies.policy_file import Part, Policy
 from strategies.selection.text import table
 
 File = Annotated[Path, typer.Argument(metavar="FILE")]
@@ -79,11 +81,31 @@ def tell_parts(path: Path, known: Calibration) -> None:
     )
     for part in known.parts:
         here = "; ".join(differences(part)) or "yes"
-        count = sum(len(cells) for by_dtype in part.cells.values() for cells in by_dtype.values())
         name = part.validators.gpu or part.validators.cpu
-        lines.add_row(name, part.device, here, str(part.threads), str(count))
+        lines.add_row(name, part.device, here, str(part.threads), str(_cells(part)))
     console.print(lines)
     console.print(f"in {path}", style="dim", soft_wrap=True)
+
+
+def tell_others(policy: Policy) -> None:
+    """The other machines that a policy knows, and which of all answers here."""
+    lines = table(
+        "Other machines", ("machine", "processor", "device"), ("threads", "torch", "cells")
+    )
+    for part in policy.others:
+        found = part.validators
+        model, version = found.gpu or found.cpu, found.torch
+        name = part.machine.get("name", "")
+        lines.add_row(name, model, part.device, str(part.threads), version, str(_cells(part)))
+    console.print(lines)
+    for device in sorted({"cpu", *(part.device for part in policy.others)}):
+        threads = torch.get_num_threads()
+        _, source = answering(policy, "the nearest machine", device, threads)
+        console.print(f"Here, {device}, {threads_in_words(threads)}: {source}", soft_wrap=True)
+
+
+def _cells(part: Part) -> int:
+    return sum(len(cells) for by_dtype in part.cells.values() for cells in by_dtype.values())
 
 
 def differences(part: Part) -> list[str]:

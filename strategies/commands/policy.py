@@ -49,12 +49,21 @@ def build(
     accuracy: Accuracy = None,
     memory: Memory = None,
     objective: Goal = Objective.FORWARD_BACKWARD,
+    base: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The machine that it is of; others answer near them."),
+    ] = None,
 ) -> None:
-    """Build a policy from the results of one machine."""
+    """Build a policy from the results of one machine, or of several of which one is named.
+
+    Where that policy is followed, the machine that is nearest answers.
+    """
     criteria = Criteria(objective, accuracy, memory)
-    policy = policies.build(store.load(results), criteria)
+    policy = policies.build(store.load(results), criteria, base)
     write_text(out, json_text(policy))
-    console.print(f"{len(policies.by_case(policy))} cells written to {out}")
+    beside = [f"{part.machine['name']} ({part.device})" for part in policy.others]
+    others = f"; beside it {', '.join(beside)}" if beside else ""
+    console.print(f"{len(policies.by_case(policy))} cells written to {out}{others}", soft_wrap=True)
 
 
 @app.command()
@@ -76,6 +85,8 @@ def show(file: Annotated[Path | None, typer.Argument(metavar="[FILE]")] = None) 
         over = "-" if native is None else f"{native / cell.times.get(cell.use, 1.0):.3g}"
         lines.add_row(*_words(case), cell.use, ", ".join(cell.ties), _next(cell), over)
     console.print(lines)
+    if policy.others:
+        own_policy.tell_others(policy)
 
 
 @app.command()

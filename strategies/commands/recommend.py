@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
+import torch
 import typer
 
 from strategies import operations, policy, registry, store
@@ -145,7 +146,9 @@ def _stability(asked: Case, names: Sequence[str]) -> dict[str, Evidence]:
 
 def _tell_shipped(asked: Case | None, as_json: bool) -> None:
     """What "auto" uses where nothing was measured on this machine."""
-    shipped = read(policy.SHIPPED)
+    device = asked.device if asked else "cpu"
+    found, source = read(policy.SHIPPED), "the shipped policy"
+    shipped, source = policy.answering(found, source, device, torch.get_num_threads())
     content: dict[str, Any] = {"provenance": shipped.provenance, "cells": []}
     ranked: tuple[str, ...] = ()
     if asked is not None:
@@ -156,7 +159,7 @@ def _tell_shipped(asked: Case | None, as_json: bool) -> None:
         return
     console.print(
         f"There are no results in {DEFAULT_RESULTS}; `backward-strategies measure {DEFAULT_RESULTS}/"
-        "mine.json` measures this machine. Until then the shipped policy answers."
+        f"mine.json` measures this machine. Until then {source} answers."
     )
     if asked is None:
         console.print(defaults_table(shipped))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
+import torch
 import typer
 from rich.table import Table
 
@@ -20,6 +21,7 @@ from strategies.files import UnusableFileError
 from strategies.measuring.machine import describe
 from strategies.measuring.measure import TIMED, measure
 from strategies.measuring.measurement import Cell, Objective
+from strategies.measuring.unrest import observed
 from strategies.policy_file import Policy
 from strategies.selection import policies
 from strategies.selection import regret as regrets
@@ -91,7 +93,8 @@ def _named(name: str, device: str) -> Policy:
             raise ValueError(f"{source}: that is a strategy, and no policy to be judged")
     else:
         path = policies_in_force.SHIPPED if name == policies_in_force.SHIPPED_NAME else Path(name)
-        found = files.read(path)
+        read = files.read(path)
+        found, _ = policies_in_force.answering(read, name, device, torch.get_num_threads())
     if not policies.by_case(found):
         raise ValueError(f"{name}: holds no cells to be judged")
     return found
@@ -123,7 +126,7 @@ def _measured(
         return cells[:count]
     arguments = {"seed": seed, "device": device, "objective": str(objective)}
     arguments |= {"strategies": list(names)}
-    writer = store.Writer(path, "draw", arguments, describe())
+    writer = store.Writer(path, "draw", arguments, observed(describe()))
     with resumable(writer, drawn) as missing:
         for case in missing:
             writer.append(measure(case, names, objectives=timed, budget=BUDGET))

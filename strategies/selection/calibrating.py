@@ -11,14 +11,13 @@ from dataclasses import dataclass
 import msgspec
 
 from strategies import operations
-from strategies.calibration import Part
 from strategies.measuring.case import Case
 from strategies.measuring.contest import contest
 from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Cell, Objective
 from strategies.measuring.stability import judged_cells
 from strategies.policy_file import Cell as PolicyCell
-from strategies.policy_file import Policy
+from strategies.policy_file import Part, Policy
 from strategies.selection.draws import hard_cases
 from strategies.selection.eligibility import ANY, why_ineligible
 from strategies.selection.planning import DOUBT, Plan, shipped_costs

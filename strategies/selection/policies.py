@@ -3,31 +3,55 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
 
 from strategies import operations
 from strategies.measuring.case import Case
-from strategies.policy_file import Cell, Default, OperationPolicy, Policy, Question
+from strategies.policy import BASELINE
+from strategies.policy_file import Cell, Default, OperationPolicy, Part, Policy, Question
 from strategies.selection.eligibility import Criteria
-from strategies.selection.stability import evidence
+from strategies.selection.stability import Stabilities, evidence
 from strategies.selection.verdicts import JudgedCell, judge, machines, simplicity
 from strategies.store import Run
+from strategies.validators import Validators
+
+FAR = 4.0
+"""What takes so much longer than the fastest on another machine is not kept of it: there the times of
+the policy's own machine stand for it."""
 
 
-def build(runs: Sequence[Run], criteria: Criteria) -> Policy:
-    """The policy that follows from the results of one machine; several may well disagree."""
-    judged = judge(runs, criteria)
-    places = machines(judged)
-    names = sorted({machine.name for machine in places})
-    if len(names) > 1:
-        raise ValueError(
-            f"results of several machines ({', '.join(names)}): a policy is of one; "
-            "give one machine's folder as --results"
-        )
+def build(runs: Sequence[Run], criteria: Criteria, base: str | None = None) -> Policy:
+    """The policy that follows from results: of one machine, or of one beside which others are kept.
+
+    Args:
+        runs: as `strategies.store.load` gives them.
+        criteria: what is asked.
+        base: the machine that the policy is of, where the results hold several.
+
+    Raises:
+        ValueError: the results hold several machines, which may well disagree, and none is named; or
+            not the one that is named; or nothing that was timed as the criteria ask.
+    """
+    by_name: dict[str, list[JudgedCell]] = {}
+    for cell in judge(runs, criteria):
+        by_name.setdefault(cell.machine.name, []).append(cell)
+    named = ", ".join(sorted(by_name))
+    if base is None:
+        base, *others = by_name
+        if others:
+            raise ValueError(
+                f"results of several machines ({named}): name the one that the policy is of as --base, "
+                "or give one machine's folder as --results"
+            )
+    if base not in by_name:
+        raise ValueError(f"no results of a machine {base}: there is {named}")
     stability = evidence(runs)
+    judged = by_name.pop(base)
+    known = {cell.case.operation for cell in judged}
+    beside = {name: found for name, found in stability.items() if name not in known}
     by_operation: dict[str, list[JudgedCell]] = {}
     for cell in judged:
         by_operation.setdefault(cell.case.operation, []).append(cell)
@@ -44,7 +68,8 @@ def build(runs: Sequence[Run], criteria: Criteria) -> Policy:
             for operation, cells in sorted(by_operation.items())
         },
         criteria=msgspec.to_builtins(criteria),
-        provenance=tuple(msgspec.to_builtins(machine) for machine in places),
+        provenance=tuple(msgspec.to_builtins(machine) for machine in machines(judged)),
+        others=tuple(part for name in sorted(by_name) for part in _parts(by_name[name], beside)),
     )
 
 
@@ -150,6 +175,35 @@ def _cells(cells: Sequence[JudgedCell]) -> dict[str, dict[str, tuple[Cell, ...]]
         device: {dtype: tuple(by_sizes.values()) for dtype, by_sizes in by_dtype.items()}
         for device, by_dtype in found.items()
     }
+
+
+def _parts(cells: Sequence[JudgedCell], stability: Stabilities) -> Iterator[Part]:
+    """What another machine says, a part a kind of device; with the stability of these operations."""
+    machine = machines(cells)[-1]
+    found: dict[str, dict[str, dict[str, tuple[Cell, ...]]]] = {}
+    for operation in sorted({cell.case.operation for cell in cells}):
+        own = [cell for cell in cells if cell.case.operation == operation]
+        for device, by_dtype in _cells(own).items():
+            near = {dtype: tuple(map(_without_far, of)) for dtype, of in by_dtype.items()}
+            found.setdefault(device, {})[operation] = near
+    for device, by_operation in found.items():
+        gpu = machine.gpu.partition(", ")[0] if device == "cuda" else ""
+        validators = Validators(
+            machine.cpu, machine.instruction_set, machine.torch, machine.blas, "", gpu
+        )
+        yield Part(
+            validators=validators,
+            device=device,
+            threads=max(machine.threads, 1),
+            machine=msgspec.to_builtins(machine),
+            cells=by_operation,
+            stability={name: stability[name] for name in by_operation if name in stability},
+        )
+
+
+def _without_far(cell: Cell) -> Cell:
+    times = {name: time for name, time in cell.times.items() if name == BASELINE or time < FAR}
+    return msgspec.structs.replace(cell, times=times)
 
 
 def _rounded(ratio: float) -> float:

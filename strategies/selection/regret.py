@@ -20,7 +20,7 @@ from strategies import operations
 from strategies.measuring.case import Case
 from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Cell, Status, Timing
-from strategies.policy import BASELINE, candidates, use
+from strategies.policy import BASELINE, ranked
 from strategies.policy_file import Policy
 from strategies.selection.eligibility import Criteria
 from strategies.selection.policies import question
@@ -198,8 +198,6 @@ def _score_one(cell: Cell, policy: Policy) -> Iterator[Score]:
 def choice_in(cell: Cell, policy: Policy) -> str:
     """The first of the policy's candidates that does not refuse the case; else the last."""
     any_rank = operations.get(cell.case.operation).falls_back
-    with use(policy):
-        tried = candidates(*question(cell.case), any_rank=any_rank)
-    names = [strategy.name for strategy in tried]
+    names = [each.name for each in ranked(policy, question(cell.case), any_rank=any_rank)]
     refused = {each.strategy for each in cell if each.status is Status.NOT_APPLICABLE}
     return next((name for name in names if name not in refused), names[-1])

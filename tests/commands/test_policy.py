@@ -3,10 +3,10 @@ import json
 import msgspec
 import pytest
 
-from strategies import calibration, validators
+from strategies import calibration, store, validators
 from strategies import policy as policies
-from strategies.calibration import Calibration, Part
-from strategies.policy_file import Cell
+from strategies.calibration import Calibration
+from strategies.policy_file import Cell, Part
 
 
 @pytest.fixture
@@ -26,6 +26,31 @@ def test_a_policy_is_built_shown_and_compared(invoke, built):
     same = invoke("policy", "diff", built, built)
     assert same.exit_code == 0
     assert ", 0 differ;" in same.stdout
+
+
+@pytest.fixture
+def of_two(results, tmp_path):
+    """A folder of results of two machines, which is one twice."""
+    folder = tmp_path / "results"
+    for name in ("epyc", "elsewhere"):
+        for run in store.load(results / "det.json.gz"):
+            machine = msgspec.structs.replace(run.machine, name=name, threads=64)
+            store.write(folder / f"{name}.json", msgspec.structs.replace(run, machine=machine))
+    return folder
+
+
+def test_of_several_machines_one_is_to_be_named(invoke, fails, of_two, tmp_path):
+    out = tmp_path / "policy.json"
+    build = "policy", "build", out, "--results", of_two
+    fails(invoke(*build), "elsewhere, epyc", "--base")
+    fails(invoke(*build, "--base", "nowhere"), "no results of a machine nowhere")
+    built = invoke(*build, "--base", "epyc")
+    assert built.exit_code == 0, built.output
+    assert "beside it elsewhere (cpu)" in built.stdout
+    shown = invoke("policy", "show", out).stdout
+    assert "Other machines" in shown
+    assert "the nearest machine (epyc, 64 threads, torch 2.13.0" in shown
+    assert ", 0 differ;" in invoke("policy", "diff", out, out).stdout
 
 
 def test_policies_that_differ_give_exit_code_one(invoke, built, tmp_path):

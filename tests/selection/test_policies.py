@@ -90,6 +90,45 @@ def test_results_of_two_machines_are_refused(runs, run_of):
         policies.build([run, run_of(*run.cells, machine=Machine("there"))], Criteria())
 
 
+@pytest.fixture
+def elsewhere(run_of, cell_of, took):
+    """The results of another machine, which has a GPU, in two of three cases."""
+    machine = Machine("there", cpu="lathe", gpu="a card, another", threads=8, torch="2.9.0")
+    return run_of(
+        cell_of(took("native", 1), took("triangular_solve", 0.1), took("qr_pinv", 0.2)),
+        cell_of(took("native", 9), took("qr_pinv", 1), case="inv 8x8"),
+        cell_of(took("native", 1), took("qr_pinv", 0.9), case="pinv 64x8 cuda"),
+        machine=machine,
+    )
+
+
+def test_a_policy_of_one_machine_keeps_what_others_say_by_device(runs, policy, elsewhere):
+    built = policies.build([elsewhere, *runs], Criteria(), "here")
+    assert policies.by_case(built) == policies.by_case(policy)
+    assert {machine["name"] for machine in built.provenance} == {"here"}
+    on_cpu, on_gpu = built.others
+    assert (on_cpu.device, on_cpu.validators.cpu, on_cpu.validators.gpu) == ("cpu", "lathe", "")
+    assert (on_gpu.device, on_gpu.validators.gpu) == ("cuda", "a card")
+    assert on_cpu.threads == on_gpu.threads == on_cpu.machine["threads"] == 8
+    assert on_cpu.cells.keys() == {"pinv", "inv"}
+    assert on_gpu.cells.keys() == {"pinv"}
+    # That of the other operation is known of the first machine.
+    assert on_cpu.stability.keys() == {"inv"}
+
+
+def test_of_other_machines_what_is_far_from_the_fastest_is_left_out(runs, run_of, cell_of, took):
+    slow = took("triangular_solve", 9), took("native", 10)
+    there = run_of(cell_of(took("qr_pinv", 1), *slow), machine=Machine("there"))
+    (part,) = policies.build([*runs, there], Criteria(), "here").others
+    ((cell,),) = (part.cells["pinv"]["float64"],)
+    assert cell.times == {"qr_pinv": 1, "native": 10}
+
+
+def test_a_machine_without_results_cannot_be_the_first(runs, elsewhere):
+    with pytest.raises(ValueError, match="no results of a machine nowhere: there is here, there"):
+        policies.build([*runs, elsewhere], Criteria(), "nowhere")
+
+
 def test_the_evidence_of_stability_goes_with_it(run_of, cell_of, took, stable_cell_of):
     timed = cell_of(took("qr_pinv", 2), took("explicit_inverse", 1))
     hard = stable_cell_of("pinv 9x4 cond=1e6", qr_pinv=3.0, explicit_inverse=1e6)
