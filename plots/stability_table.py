@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated
@@ -10,17 +9,14 @@ from typing import Annotated
 import pandas as pd
 import typer
 
-from plots import style
+from plots import marked, style
 from plots.rows import table
 from plots.stability import LIBRARIES
 from strategies import registry, store
 from strategies.commands.common import DEFAULT_RESULTS, Results, reports_errors
-from strategies.files import UnusableFileError, write_text
 from strategies.measuring.measurement import WORST_RATIO
 from strategies.policy_file import LIMIT
 from strategies.selection.text import NOTHING, provenance
-
-MARKED = re.compile(r"(<!-- stability: begin -->\n).*(<!-- stability: end -->)", re.DOTALL)
 
 
 @reports_errors
@@ -29,11 +25,7 @@ def main(
     results: Results = DEFAULT_RESULTS,
 ) -> None:
     """Replace what a page holds between its two markers by what the results say now."""
-    text = page.read_text(encoding="utf-8")
-    if not MARKED.search(text):
-        raise UnusableFileError(page, "lacks <!-- stability: begin --> and <!-- stability: end -->")
-    shown = tables(table(store.load(results)))
-    write_text(page, MARKED.sub(lambda found: f"{found[1]}{shown}\n{found[2]}", text))
+    marked.fill(page, {"stability": tables(table(store.load(results)))})
 
 
 def tables(rows: pd.DataFrame) -> str:

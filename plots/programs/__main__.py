@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from benchmarks.training import memory_plan, results
+from plots import marked
 from plots.figures import save
 from plots.programs import convergence, frames, page, programs
 from plots.style import NotDrawableError
 from strategies.commands.common import console, reports_errors
-from strategies.files import UnusableFileError, write_text
 
 
 @reports_errors
@@ -41,18 +39,7 @@ def main(
         "plan": page.plan_table(memory_plan.plans()),
         "programs": page.paragraphs(found),
     }
-    write_text(out, _filled(out, parts))
-
-
-def _filled(path: Path, parts: Mapping[str, str]) -> str:
-    text = path.read_text(encoding="utf-8")
-    for name, content in parts.items():
-        marked = re.compile(rf"(<!-- {name}: begin -->\n).*?(<!-- {name}: end -->)", re.DOTALL)
-        found = marked.search(text)
-        if not found:
-            raise UnusableFileError(path, f"lacks <!-- {name}: begin --> and <!-- {name}: end -->")
-        text = f"{text[: found.end(1)]}{content}\n{text[found.start(2) :]}"
-    return text
+    marked.fill(out, parts)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from benchmarks.programs.program import Program
 from benchmarks.training.choices import CLASSES, Choice, quantile
 from benchmarks.training.memory_plan import Plan
 from benchmarks.training.results import Result
+from plots import marked
 from strategies.selection.regret import RIGHT_UP_TO
 from strategies.selection.text import number, provenance, seconds, size, times
 
@@ -64,7 +65,7 @@ def table(results: Sequence[Result]) -> str:
         )
         for each in sorted(results, key=lambda each: -each.faster(each.auto)[0])
     ]
-    return _markdown(head, lines, 1)
+    return marked.table(head, lines, 1)
 
 
 def _speed(found: tuple[float, float, float]) -> str:
@@ -95,7 +96,7 @@ def regret_table(results: Sequence[Result]) -> str:
                 f"{worst.regret:.2f} in `{worst.case}`",
             )
         )
-    return _markdown(head, lines, 1)
+    return marked.table(head, lines, 1)
 
 
 def _choices(results: Iterable[Result], half: Iterable[Program]) -> list[Choice]:
@@ -140,7 +141,7 @@ def _paragraph(result: Result) -> str:
         )
         for each in result.choices
     ]
-    return "\n\n".join([*parts, _markdown(head, calls, 1)])
+    return "\n\n".join([*parts, marked.table(head, calls, 1)])
 
 
 def plan_table(plans: Iterable[Plan]) -> str:
@@ -157,14 +158,9 @@ def plan_table(plans: Iterable[Plan]) -> str:
         )
         for each in plans
     ]
-    return _markdown(head, lines, 1)
+    return marked.table(head, lines, 1)
 
 
 def _anchor(program: Program) -> str:
     kept = (c for c in program.title.lower().replace("×", "") if c.isalnum() or c in " -")
     return "".join(kept).replace(" ", "-")
-
-
-def _markdown(head: Sequence[str], lines: Iterable[Sequence[str]], left: int) -> str:
-    rules = ["---"] * left + ["--:"] * (len(head) - left)
-    return "\n".join(f"| {' | '.join(line)} |" for line in (head, rules, *lines))

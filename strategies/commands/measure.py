@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
 import strategies
@@ -50,6 +51,9 @@ def measure_grid(
     workload: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Its calls instead of a grid: see record.")
     ] = None,
+    machine: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What to call this machine, not by its host.")
+    ] = None,
 ) -> None:
     """Measure the cells of a grid, or of a program, all strategies of a cell in the same rounds.
 
@@ -66,7 +70,9 @@ def measure_grid(
     arguments |= {"operation": operation} if operation else {}
     arguments |= {"strategies": list(strategies.available())}
     clocked = TIMED if objective is Timed.BOTH else (Objective(objective),)
-    writer = Writer(out, "grid", arguments, observed(describe()))
+    here = observed(describe())
+    here = msgspec.structs.replace(here, name=machine or here.name)
+    writer = Writer(out, "grid", arguments, here)
     to_time = set(timed)
     with resumable(writer, [*timed, *judged]) as missing:
         for case in missing:

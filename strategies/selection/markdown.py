@@ -70,14 +70,14 @@ def _tables(lines: Sequence[_Line]) -> Iterator[str]:
             names, key=lambda name: (name not in (BASELINE, _OUR_BEST), simplicity(name))
         )
         rows = [["operation", "matrix", *columns], ["---", "---", *["--:"] * len(columns)]]
-        for _, case, entries in sorted(shown, key=lambda line: _importance(line[1])):
+        for _, case, entries in sorted(shown, key=lambda line: importance(line[1])):
             words = (entries.get(name, NOTHING) for name in columns)
             rows.append([f"`{case.operation}`", case.sizes, *words])
         heading = f"**{dtype}, {device}** · " + "; ".join(provenance(line[0] for line in shown))
         yield "\n".join([heading, "", *(f"| {' | '.join(row)} |" for row in rows)])
 
 
-def _importance(case: Case) -> tuple[float, ...]:
+def importance(case: Case) -> tuple[float, ...]:
     """Sorts cases by operation, single matrices before batches, large before small."""
     m, n = case.shape
     work = m * n * min(m, n) * max(case.batch, 1)

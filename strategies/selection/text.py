@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from rich import box
 from rich.table import Table
 
+from strategies.calibration import threads_in_words
 from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Objective
 
@@ -53,7 +54,7 @@ def provenance(machines: Iterable[Machine]) -> list[str]:
     for machine in machines:
         parts = [
             *(machine.name, machine.cpu, machine.gpu),
-            f"{machine.threads} threads" if machine.threads else "",
+            threads_in_words(machine.threads) if machine.threads else "",
             f"torch {machine.torch}" if machine.torch else "",
             *(f"{name} {version}" for name, version in machine.libraries.items()),
             f"commit {machine.commit[:8]}" if machine.commit else "",

@@ -1,0 +1,44 @@
+"""Pages of which parts are generated: each stands between two markers, all else is written by hand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from strategies.files import UnusableFileError, write_text
+from strategies.selection.text import NOTHING
+
+
+def table(head: Sequence[str], lines: Iterable[Sequence[str]], left: int) -> str:
+    """A Markdown table whose first columns are of words, and the others of numbers."""
+    rules = ["---"] * left + ["--:"] * (len(head) - left)
+    return "\n".join(f"| {' | '.join(line)} |" for line in (head, rules, *lines))
+
+
+def table_without_empty(head: Sequence[str], lines: Sequence[Sequence[str]], left: int) -> str:
+    """A table without the columns in which no line says anything but nothing or none."""
+    kept = [i for i in range(len(head)) if {line[i] for line in lines} - {NOTHING, "0"}]
+    chosen = [[line[i] for i in kept] for line in (head, *lines)]
+    return table(chosen[0], chosen[1:], sum(i < left for i in kept))
+
+
+def folded(title: str, content: str) -> str:
+    """What opens when its title is clicked."""
+    return f'<details markdown="1"><summary>{title}</summary>\n\n{content}\n\n</details>'
+
+
+def fill(path: Path, parts: Mapping[str, str]) -> None:
+    """Puts every part of a page between `<!-- NAME: begin -->` and `<!-- NAME: end -->`.
+
+    Raises:
+        UnusableFileError: the page lacks some markers; it is left as it is.
+    """
+    text = path.read_text(encoding="utf-8")
+    for name, content in parts.items():
+        marked = re.compile(rf"(<!-- {name}: begin -->\n).*?(<!-- {name}: end -->)", re.DOTALL)
+        found = marked.search(text)
+        if not found:
+            raise UnusableFileError(path, f"lacks <!-- {name}: begin --> and <!-- {name}: end -->")
+        text = f"{text[: found.end(1)]}{content}\n{text[found.start(2) :]}"
+    write_text(path, text)

@@ -1,0 +1,226 @@
+"""Several machines in the same cases: wins and losses, where they disagree, how far a verdict carries."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from strategies.measuring.case import Case
+from strategies.measuring.machine import Machine
+from strategies.measuring.measurement import Cell, Objective
+from strategies.policy import BASELINE
+from strategies.policy_file import Policy
+from strategies.selection import policies, regret
+from strategies.selection.eligibility import Criteria
+from strategies.selection.regret import POLICY, Score
+from strategies.selection.text import number
+from strategies.selection.verdicts import RESOLUTION, Judged, JudgedCell, Verdict
+from strategies.store import Run
+
+__all__ = [
+    "Against",
+    "Carried",
+    "Flip",
+    "against_native",
+    "by_machine",
+    "carried",
+    "differing",
+    "drawn",
+    "flips",
+    "interval",
+    "is_native_stable",
+]
+
+Places = Mapping[str, Mapping[Case, JudgedCell]]
+"""By the name of a machine, what was measured there."""
+
+
+class Against(StrEnum):
+    """What the strategy to use is worth against native in one case, by a 95 % interval of the ratio."""
+
+    FASTER = "faster"
+    SAME = "same"
+    SLOWER = "slower"
+    UNDECIDED = "undecided"
+    ALONE = "native did not run"
+    NONE = "none may be used"
+
+
+def against_native(
+    cell: JudgedCell, objective: Objective
+) -> tuple[Against, tuple[float, float, float]]:
+    """The verdict on the strategy to use, and how many times faster than native it is.
+
+    It is faster or slower if all of the interval is, by more than what timings resolve; the same if all
+    of it is within that; and else undecided.
+    """
+    name = cell.chosen.strategy if cell.chosen else ""
+    ratio, low, high = cell.cell.speedup(BASELINE, name, objective)
+    if not name:
+        found = Against.NONE
+    elif not ratio > 0:
+        found = Against.ALONE
+    elif low > RESOLUTION:
+        found = Against.FASTER
+    elif high < 1 / RESOLUTION:
+        found = Against.SLOWER
+    else:
+        within = low >= 1 / RESOLUTION and high <= RESOLUTION
+        found = Against.SAME if within else Against.UNDECIDED
+    return found, (ratio, low, high)
+
+
+def is_native_stable(cell: JudgedCell) -> bool:
+    """Whether native may be used there at all."""
+    native = _of(cell, BASELINE)
+    return native is not None and native.is_eligible
+
+
+def by_machine(cells: Sequence[JudgedCell]) -> dict[str, dict[Case, JudgedCell]]:
+    """The cells by the name of their machine, and by case."""
+    found: dict[str, dict[Case, JudgedCell]] = {}
+    for cell in cells:
+        found.setdefault(cell.machine.name, {})[cell.case] = cell
+    return found
+
+
+@dataclass(frozen=True)
+class Flip:
+    """A case in which two machines use different strategies, each told apart from the other's there.
+
+    Attributes:
+        one: what is measured on the first machine.
+        other: the same on the second.
+        costs: what the second's choice takes on the first over the fastest there, and the reverse.
+    """
+
+    one: JudgedCell
+    other: JudgedCell
+    costs: tuple[float, float]
+
+    @property
+    def case(self) -> Case:
+        """What was computed."""
+        return self.one.case
+
+
+def flips(one: Mapping[Case, JudgedCell], other: Mapping[Case, JudgedCell]) -> Iterator[Flip]:
+    """The flips between two machines. Where another's choice is a tie, or may not be used, is none."""
+    for case in one.keys() & other.keys():
+        mine, its = one[case], other[case]
+        if mine.chosen is None or its.chosen is None:
+            continue
+        crossed = _of(mine, its.chosen.strategy), _of(its, mine.chosen.strategy)
+        ratios = [each.ratio for each in crossed if each and each.verdict is Verdict.SLOWER]
+        if len(ratios) == 2:
+            yield Flip(mine, its, (ratios[0], ratios[1]))
+
+
+def differing(one: Machine, other: Machine) -> str:
+    """In what two machines differ, in words; of versions major and minor.
+
+    Example:
+        >>> differing(Machine("a", threads=2, torch="2.13.0"), Machine("b", threads=1, torch="2.9.1"))
+        '2 against 1 threads, torch 2.13 against 2.9'
+    """
+    pairs = [
+        ("{} against {}", one.cpu, other.cpu),
+        ("{} against {}", one.gpu, other.gpu),
+        ("{} against {}", one.instruction_set, other.instruction_set),
+        ("{} against {} threads", one.threads, other.threads),
+        ("torch {} against {}", _minor(one.torch), _minor(other.torch)),
+        ("BLAS {} against {}", one.blas, other.blas),
+    ]
+    # What an older file does not say is not known to differ.
+    words = [text.format(mine, its) for text, mine, its in pairs if mine and its and mine != its]
+    return ", ".join(words) or "nothing that is known"
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What the policy of one machine is worth on another.
+
+    Attributes:
+        policy_of: the machine that the policy is of.
+        measured_on: the machine whose times judge it.
+        scores: of its choice in every case.
+    """
+
+    policy_of: str
+    measured_on: str
+    scores: tuple[Score, ...]
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the policy is of another machine."""
+        return self.policy_of != self.measured_on
+
+    @property
+    def summary(self) -> regret.Summary:
+        """Regrets over all cases."""
+        return regret.summaries(self.scores)[0]
+
+    @property
+    def slower(self) -> list[Score]:
+        """Where it is slower than native beyond doubt, slowest first."""
+        return regret.slower_than_native(self.scores)
+
+
+def carried(runs: Sequence[Run], places: Places, criteria: Criteria) -> list[Carried]:
+    """What the policy of every machine is worth on every machine, by the paired times there.
+
+    The policy of a machine is built from its own cells; on the machine itself it is thus judged by what
+    it was made of.
+    """
+    made = _made(runs, places, criteria)
+    return [
+        Carried(one, other, _scores((cell.cell for cell in places[other].values()), made[one]))
+        for one, other in itertools.product(places, repeat=2)
+    ]
+
+
+def drawn(runs: Sequence[Run], places: Places, criteria: Criteria) -> list[Carried]:
+    """What the policy of a machine is worth there in cases drawn at random, where some were measured."""
+    found = {
+        name: [
+            cell
+            for run in runs
+            if (run.kind, run.machine.name) == ("draw", name)
+            for cell in run.cells
+            if any(each.cost(criteria.objective) for each in cell)
+        ]
+        for name in places
+    }
+    found = {name: cells for name, cells in found.items() if cells}
+    made = _made(runs, found, criteria)
+    return [Carried(name, name, _scores(cells, made[name])) for name, cells in found.items()]
+
+
+def _made(runs: Sequence[Run], names: Iterable[str], criteria: Criteria) -> dict[str, Policy]:
+    """The policies of machines, of each by itself."""
+    return {
+        name: policies.build(
+            [run for run in runs if run.kind == "stability" or run.machine.name == name], criteria
+        )
+        for name in names
+    }
+
+
+def _scores(cells: Iterable[Cell], policy: Policy) -> tuple[Score, ...]:
+    return tuple(each for each in regret.score(cells, policy) if each.choice == POLICY)
+
+
+def interval(found: tuple[float, float, float]) -> str:
+    """A ratio with the ends of its interval, as "1.20 (1.10 to 1.31)"."""
+    ratio, low, high = found
+    return f"{number(ratio, '.2f')} ({number(low, '.2f')} to {number(high, '.2f')})"
+
+
+def _of(cell: JudgedCell, name: str) -> Judged | None:
+    return next((each for each in cell.judged if each.strategy == name), None)
+
+
+def _minor(version: str) -> str:
+    return ".".join(version.split(".")[:2])
