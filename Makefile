@@ -9,7 +9,7 @@ OPERATIONS = $(shell $(BIN)/python -c "from strategies import operations; print(
 WHEEL_TAGS = $(shell $(BIN)/python -c "import sys, sysconfig as s; print('--python-tag=cp%d%d' % sys.version_info[:2], '--plat-name=' + s.get_platform())")
 export BACKWARD_STRATEGIES_GRID := $(GRID)
 
-.PHONY: help bench history policy stability peers programs test test-all lint types modes docs readme wheel clean
+.PHONY: help bench history policy stability peers programs machines test test-all lint types modes docs readme wheel clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -49,6 +49,9 @@ stability: $(VENV)/bench  ## judge the stability of every strategy, and of "auto
 peers: $(VENV)/peers  ## measure beside JAX and lineax
 	$(BIN)/python -m benchmarks.peers $(RESULTS)/peers.json --grid full
 	$(BIN)/python -m benchmarks.peers.stability $(RESULTS)/peer_stability.json
+
+machines: $(VENV)/bench  ## write docs/machines.md and its figures, from the results of all machines
+	$(BIN)/python -m plots.machines docs/machines.md --results results --figures docs/figures
 
 programs: $(VENV)/bench  ## measure training steps of programs, and write docs/programs.md and its figures; resumes
 	$(BIN)/python -m benchmarks.training out/programs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import matplotlib as mpl
@@ -27,9 +27,11 @@ def figures() -> dict[str, Draw]:
     return {name: module.draw for name, module in modules.items() if hasattr(module, "draw")}
 
 
-def draw_all(rows: pd.DataFrame, out: Path) -> Iterator[tuple[str, str | None]]:
-    """Draws the figures into a folder, one by one, and says why if one cannot be drawn."""
-    for name, draw in figures().items():
+def draw_all(
+    rows: pd.DataFrame, out: Path, wanted: Mapping[str, Draw] | None = None
+) -> Iterator[tuple[str, str | None]]:
+    """Draws the figures, or those wanted, into a folder, and says why one is not."""
+    for name, draw in (figures() if wanted is None else wanted).items():
         try:
             save(draw, rows, out / name)
         except NotDrawableError as reason:

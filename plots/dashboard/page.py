@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 from plots import rows
 from plots.dashboard.offline import ASSETS
 from plots.figures import draw_all
+from plots.machines import scaling
 from strategies.measuring import Case
 from strategies.measuring.grid_cases import case_of
 from strategies.measuring.measurement import Measurement, Objective
@@ -23,9 +24,9 @@ from strategies.selection import text
 from strategies.selection.verdicts import Criteria, JudgedCell, judge
 from strategies.store import Run
 
-FILTERS = ("operation", "dtype", "device")
+FILTERS = ("operation", "dtype", "device", "machine")
 COLUMNS = (
-    *("operation", "matrix", "dtype", "device", "use", "as good", f"× {BASELINE}"),
+    *("operation", "matrix", "dtype", "device", "machine", "use", "as good", f"× {BASELINE}"),
     *("forward + backward", "error", "memory", "by the backward alone"),
 )
 HEAD = """<meta name="viewport" content="width=device-width">
@@ -87,8 +88,12 @@ def _body(folder: Path, runs: Sequence[Run], graphs: Graphs) -> str:
         (cell.machine.name, cell.case): cell for cell in judge(runs, Criteria(Objective.BACKWARD))
     }
     lines = [_line(cell, by_backward.get((cell.machine.name, cell.case)), graphs) for cell in cells]
-    every = [cell.case.columns() for cell in cells]
-    figures = draw_all(rows.table(runs), folder / "figures")
+    every = [{**cell.case.columns(), "machine": cell.machine.name} for cell in cells]
+    frame = rows.table(runs)
+    figures = [
+        *draw_all(frame, folder / "figures"),
+        *draw_all(frame, folder / "figures", scaling.FIGURES),
+    ]
     provenance = text.provenance(cell.machine for cell in cells)
     return Template((ASSETS / "defaults.html").read_text(encoding="utf-8")).substitute(
         filters=" ".join(_filter(name, {case[name] for case in every}) for name in FILTERS),
@@ -107,7 +112,7 @@ def _line(cell: JudgedCell, by_backward: JudgedCell | None, graphs: Graphs) -> s
         entry = escape(entry)
         return f'<a href="{escape(address)}">{entry}</a>' if address else entry
 
-    case = cell.case.columns()
+    case = {**cell.case.columns(), "machine": cell.machine.name}
     use, over_native = _chosen(cell, Objective.FORWARD_BACKWARD)
     time = use.forward_backward.seconds if use.forward_backward else None
     backward = text.NOTHING
@@ -116,6 +121,7 @@ def _line(cell: JudgedCell, by_backward: JudgedCell | None, graphs: Graphs) -> s
         backward = linked(f"{other[0].strategy} {other[1]}", "time_backward")
     entries = [
         *map(escape, (case["operation"], cell.case.sizes, case["dtype"], case["device"])),
+        escape(case["machine"]),
         linked(use.strategy, "time_forward_backward"),
         "too noisy to tell" if cell.is_too_noisy else ", ".join(cell.ties),
         over_native,

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from plots import marked, rows
-from plots.figures import save
+from plots.figures import draw_all
 from plots.machines import page, scaling
-from plots.style import NotDrawableError
 from strategies import store
-from strategies.commands.common import DEFAULT_RESULTS, Results, console, reports_errors
+from strategies.commands.common import DEFAULT_RESULTS, Results, reports_errors
 
 
 @reports_errors
@@ -23,13 +23,13 @@ def main(
 ) -> None:
     """Draw how speed scales, and put tables between the markers of a page."""
     runs = store.load(results)
-    marked.fill(out, page.parts(runs))
+    parts = page.parts(runs)
     frame = rows.table([run for run in runs if run.kind == "grid"])
-    for name, draw in scaling.FIGURES.items():
-        try:
-            save(draw, frame, figures / name)
-        except NotDrawableError as reason:
-            console.print(f"{name}: not drawn, {reason}", style="yellow")
+    for name, problem in draw_all(frame, figures, scaling.FIGURES):
+        file = os.path.relpath(figures / f"{name}.svg", out.parent)
+        alt = name.replace("_", " ")
+        parts[name] = f"Not drawn: {problem}." if problem else f"![{alt}]({file})"
+    marked.fill(out, parts)
 
 
 if __name__ == "__main__":

@@ -40,6 +40,15 @@ def test_all_cells_are_measured_and_kept(invoke, tmp_path, asked):
     assert run.arguments["grid"] == "quick"
 
 
+def test_a_machine_may_be_named_and_says_how_busy_it_is(invoke, tmp_path):
+    path = tmp_path / "run.json"
+    assert invoke("measure", path, "--machine", "lathe").exit_code == 0
+    (run,) = store.load(path)
+    assert run.machine.name == "lathe"
+    assert run.machine.noise >= 1
+    assert run.machine.load >= 0
+
+
 def test_one_objective_or_one_operation_may_be_asked_for(invoke, tmp_path, asked):
     invoke("measure", tmp_path / "run.json", "--objective", "backward", "--operation", "det")
     assert asked == [(TIMED[1], (Objective.BACKWARD,))]

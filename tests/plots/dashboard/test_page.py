@@ -14,9 +14,13 @@ BENCHMARKS = {
 }
 
 
+def draw(rows, out, wanted=None):
+    return [("peers", None), ("other", "no rows")] if wanted is None else [("of_machines", None)]
+
+
 @pytest.fixture
 def added(runs, tmp_path, monkeypatch):
-    monkeypatch.setattr(page, "draw_all", lambda rows, out: [("peers", None), ("other", "no rows")])
+    monkeypatch.setattr(page, "draw_all", draw)
 
     def add(machines=("reference-machine",), asv_page=ASV_PAGE):
         (tmp_path / "index.html").write_text(asv_page)
@@ -32,6 +36,13 @@ def test_every_timed_case_has_a_line_by_both_objectives(added):
     (line,) = (line for line in lines if "<td>pinv</td><td>64x8</td>" in line)
     assert "<td>triangular_solve</td><td>qr_pinv</td><td>3×</td><td>1.37 µs</td>" in line
     assert "triangular_solve 3×</a></td></tr>" in line
+
+
+def test_machines_have_a_column_and_a_filter(added):
+    content = added()
+    assert "<td>cpu</td><td>reference-machine</td>" in content
+    assert "<option>reference-machine</option>" in content
+    assert 'data-machine="reference-machine"' in content
 
 
 def test_an_entry_leads_to_the_graph_of_its_case_and_machine(added):
@@ -50,6 +61,7 @@ def test_suites_of_programs_are_no_graphs_of_cases():
 def test_only_figures_that_were_drawn_are_shown(added):
     content = added()
     assert 'src="figures/peers.svg"' in content
+    assert 'src="figures/of_machines.svg"' in content
     assert "other.svg" not in content
 
 

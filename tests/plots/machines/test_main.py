@@ -8,8 +8,7 @@ import pytest
 from typer import Typer
 from typer.testing import CliRunner
 
-from plots import rows
-from plots.figures import save
+from plots import figures, rows
 from plots.machines import page, scaling
 from plots.machines.__main__ import main
 from plots.style import NotDrawableError
@@ -27,7 +26,8 @@ ALONE = msgspec.structs.replace(
 )
 SIZES = 8, 16, 32, 64
 PARTS = (
-    *("top", "machines", "summary", "overview", "cases", "losses", "flips", "carried", "drawn"),
+    *("top", "machines", "summary", "overview", "machines_size", "cases", "losses", "flips"),
+    *("carried", "drawn", "machines_threads"),
 )
 PAGE = "".join(f"<!-- {name}: begin -->\nold\n<!-- {name}: end -->\n" for name in PARTS)
 
@@ -156,19 +156,37 @@ def test_too_few_sizes_make_no_curve(runs):
 
 def test_the_command_fills_the_page_and_draws(runs, tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr(f"{main.__module__}.save", lambda draw, rows, stem: drawn.append(stem.name))
+    monkeypatch.setattr(figures, "save", lambda draw, rows, stem: drawn.append(stem.name))
     for run in runs:
         store.write(tmp_path / "results" / f"{run.machine.name}.json", run)
     app = Typer()
     app.command()(main)
     out = tmp_path / "page.md"
     out.write_text(PAGE)
-    arguments = [str(out), "--results", str(tmp_path / "results"), "--figures", str(tmp_path)]
+    arguments = [
+        str(out),
+        "--results",
+        str(tmp_path / "results"),
+        "--figures",
+        str(tmp_path / "figures"),
+    ]
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output
     assert "\nold\n" not in out.read_text()
     assert re.findall(r"<!-- (\w+): begin", out.read_text()) == list(PARTS)
     assert drawn == list(scaling.FIGURES)
+    assert "![machines size](figures/machines_size.svg)" in out.read_text()
+
+
+def test_of_a_figure_that_cannot_be_drawn_the_page_says_why(runs, tmp_path):
+    store.write(tmp_path / "run.json", runs[0])
+    out = tmp_path / "page.md"
+    out.write_text(PAGE)
+    app = Typer()
+    app.command()(main)
+    arguments = [str(out), "--results", str(tmp_path), "--figures", str(tmp_path)]
+    assert CliRunner().invoke(app, arguments).exit_code == 0
+    assert "Not drawn: no two machines differ in the number of threads alone." in out.read_text()
 
 
 def test_the_page_in_the_documentation_has_the_markers():
@@ -177,5 +195,5 @@ def test_the_page_in_the_documentation_has_the_markers():
 
 
 def test_figures_are_written(runs, tmp_path):
-    save(scaling.against_size, rows.table(runs), tmp_path / "machines_size")
+    figures.save(scaling.against_size, rows.table(runs), tmp_path / "machines_size")
     assert (tmp_path / "machines_size.svg").exists()
