@@ -81,14 +81,17 @@ def corrected_cells(shipped: Sequence[Cell], measured: Sequence[Cell]) -> tuple[
             [cell for cell in cells if (cell.rank is not None) == deficient]
             for cells in (shipped, measured)
         )
-        changes = [(cell.position, _change(before, cell)) for cell in now]
         places = {cell.position for cell in now}
-        found += [_completed(before, cell) for cell in now]
-        found += [
-            _made(cell, _corrected(_logarithms(cell), cell.position, changes))
-            for cell in before
-            if cell.position not in places
-        ]
+        left = [cell for cell in before if cell.position not in places]
+        # A shipped cell of the same place is the nearest: the others need not be searched for it.
+        same = {cell.position: (cell,) for cell in reversed(before)}
+        found += [_completed(same.get(cell.position, before), cell) for cell in now]
+        if left:
+            near = [(same.get(cell.position, before), cell) for cell in now]
+            changes = [(cell.position, _change(nearest, cell)) for nearest, cell in near]
+            found += [
+                _made(cell, _corrected(_logarithms(cell), cell.position, changes)) for cell in left
+            ]
     return tuple(found)
 
 

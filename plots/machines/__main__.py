@@ -29,7 +29,7 @@ def main(
         file = os.path.relpath(figures / f"{name}.svg", out.parent)
         alt = name.replace("_", " ")
         parts[name] = f"Not drawn: {problem}." if problem else f"![{alt}]({file})"
-    marked.fill(out, parts)
+    marked.fill(out, {name: content.strip() for name, content in parts.items()})
 
 
 if __name__ == "__main__":

@@ -69,9 +69,10 @@ def _top(places: Places) -> str:
     every = [cell for cells in places.values() for cell in cells.values()]
     counts = Counter(against_native(cell, OBJECTIVE)[0] for cell in every)
     cases = {case for cells in places.values() for case in cells}
+    where = "one machine" if len(places) == 1 else f"{len(places)} machines"
     return (
-        f"On {len(places)} machines, {len(cases)} cases: in {counts[Against.FASTER]} of {len(every)} the "
-        f"strategy to use is faster than PyTorch's own way, in {counts[Against.SLOWER]} it is slower, in "
+        f"{len(cases)} cases on {where}: in {counts[Against.FASTER]} of {len(every)} the strategy to use is "
+        f"faster than PyTorch's own way, in {counts[Against.SLOWER]} it is slower, in "
         f"{counts[Against.SAME]} the same, and {counts[Against.UNDECIDED]} are undecided."
     )
 

@@ -118,6 +118,7 @@ def test_draws_are_shown_where_there_are_some(runs):
 def test_one_machine_makes_a_page_too(runs):
     parts = page.parts(runs[:1])
     assert parts["flips"] == "There is one machine, so nothing flips."
+    assert parts["top"].startswith("4 cases on one machine: in 4 of 4 ")
     assert "Two machines" not in parts["top"]
 
 
