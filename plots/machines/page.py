@@ -71,8 +71,8 @@ def _top(places: Places) -> str:
     cases = {case for cells in places.values() for case in cells}
     where = "one machine" if len(places) == 1 else f"{len(places)} machines"
     return (
-        f"{len(cases)} cases on {where}: in {counts[Against.FASTER]} of {len(every)} the strategy to use is "
-        f"faster than PyTorch's own way, in {counts[Against.SLOWER]} it is slower, in "
+        f"{len(cases)} cases on {where}: in {counts[Against.FASTER]} of {len(every)} the strategy to use "
+        f"is faster than PyTorch's own way, in {counts[Against.SLOWER]} it is slower, in "
         f"{counts[Against.SAME]} the same, and {counts[Against.UNDECIDED]} are undecided."
     )
 
