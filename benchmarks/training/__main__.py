@@ -26,7 +26,7 @@ def main(
     ] = None,
     size: Annotated[str, typer.Option(help="small or full.")] = "small",
     steps: Annotated[int, typer.Option(min=1, help="Whose losses are kept.")] = 100,
-    budget: Annotated[float, typer.Option(min=0.0, help="Seconds for the rounds.")] = 4.0,
+    budget: Annotated[float, typer.Option(min=0.0, help="Seconds for the rounds.")] = 10.0,
 ) -> None:
     """Run programs by PyTorch, by "auto" and by the best strategy, all in the same rounds.
 

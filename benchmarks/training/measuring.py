@@ -20,7 +20,7 @@ __all__ = ["measured", "recorded"]
 _RECORDED = 20
 """Steps that are recorded."""
 
-_ROUNDS = 60
+_ROUNDS = 120
 
 
 def measured(
@@ -28,7 +28,7 @@ def measured(
     size: str,
     *,
     steps: int = 100,
-    budget: float = 4.0,
+    budget: float = 10.0,
 ) -> Result:
     """Runs a program by PyTorch, by "auto" and by the best strategy.
 
@@ -36,7 +36,7 @@ def measured(
         program: what to run.
         size: "small" or "full".
         steps: whose losses are kept.
-        budget: seconds for the rounds in which steps are timed, and an eighth of it for each call's.
+        budget: seconds for the rounds in which steps are timed, and a twentieth of it for each call's.
     """
     machine, recording = describe(), recorded(program, size, min(_RECORDED, steps))
     seconds = recording.seconds
@@ -48,7 +48,7 @@ def measured(
     timings = interleaved(samplers, budget=budget, max_rounds=_ROUNDS)
     choices = []
     for case, count in recording.workload().cases().items():
-        choices.append(choice(case, count / min(_RECORDED, steps), budget / 8))
+        choices.append(choice(case, count / min(_RECORDED, steps), budget / 20))
 
     def way(name: str) -> Way:
         return _way(name, timings[name], held[name], courses.get(name, []))
