@@ -24,10 +24,10 @@ SHIPPED = [
     (policies.BY_BACKWARD, Objective.BACKWARD),
 ]
 
-SEEDS = {Objective.FORWARD_BACKWARD: (7,), Objective.BACKWARD: (7,)}
+SEEDS = {Objective.FORWARD_BACKWARD: (8, 9), Objective.BACKWARD: (7,)}
 """Of the kept draws."""
 
-WORST = {Objective.FORWARD_BACKWARD: 1.2, Objective.BACKWARD: 1.6}
+WORST = {Objective.FORWARD_BACKWARD: 1.75, Objective.BACKWARD: 1.6}
 """Regrets that are no noise: docs/choosing.md says where they are."""
 
 DRAWN = [(path, objective, seed) for path, objective in SHIPPED for seed in SEEDS[objective]]
