@@ -24,7 +24,7 @@ from strategies.corrected import corrected
 from strategies.policy_file import Policy
 from strategies.validators import Validators
 
-__all__ = ["GPU", "INSTRUCTION_SET", "PROCESSOR", "TORCH", "distance", "nearest"]
+__all__ = ["GPU", "INSTRUCTION_SET", "PROCESSOR", "TORCH", "distance", "minor", "nearest"]
 
 INSTRUCTION_SET = 1.0
 PROCESSOR = 0.5
@@ -46,7 +46,7 @@ def distance(machine: Mapping[str, Any], here: Validators, device: str, threads:
         return bool(machine.get(name)) and machine[name] != mine
 
     version = machine.get("torch", "")
-    far = TORCH * (bool(version) and _minor(version) != _minor(here.torch))
+    far = TORCH * (bool(version) and minor(version) != minor(here.torch))
     if device == "cuda":
         return far + GPU * (here.gpu not in machine.get("gpu", "").split(", "))
     far += INSTRUCTION_SET * differs("instruction_set", here.instruction_set)
@@ -83,5 +83,11 @@ def _named(machine: Mapping[str, Any]) -> str:
     return ", ".join(filter(None, [*words, f"torch {version}" if version else ""]))
 
 
-def _minor(version: str) -> list[str]:
-    return version.split(".")[:2]
+def minor(version: str) -> str:
+    """A version without what changes no kernel.
+
+    Example:
+        >>> minor("2.13.0+cpu")
+        '2.13'
+    """
+    return ".".join(version.split(".")[:2])

@@ -10,6 +10,7 @@ from enum import StrEnum
 from strategies.measuring.case import Case
 from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Cell, Objective
+from strategies.nearest_machine import minor
 from strategies.policy import BASELINE
 from strategies.policy_file import Policy
 from strategies.selection import policies, regret
@@ -130,7 +131,7 @@ def differing(one: Machine, other: Machine) -> str:
         ("{} against {}", one.gpu, other.gpu),
         ("{} against {}", one.instruction_set, other.instruction_set),
         ("{} against {} threads", one.threads, other.threads),
-        ("torch {} against {}", _minor(one.torch), _minor(other.torch)),
+        ("torch {} against {}", minor(one.torch), minor(other.torch)),
         ("BLAS {} against {}", one.blas, other.blas),
     ]
     # What an older file does not say is not known to differ.
@@ -220,7 +221,3 @@ def interval(found: tuple[float, float, float]) -> str:
 
 def _of(cell: JudgedCell, name: str) -> Judged | None:
     return next((each for each in cell.judged if each.strategy == name), None)
-
-
-def _minor(version: str) -> str:
-    return ".".join(version.split(".")[:2])
