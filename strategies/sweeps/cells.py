@@ -40,7 +40,7 @@ class SweepCell:
 
         Example:
             >>> SweepCell("epyc", Case.parse("pinv 100x8x4 rank=2"), ()).key
-            'pinv-100x8x4-rank-2-float64-cpu.0e13'
+            'pinv-100x8x4-rank-2-float64-cpu.fa09'
         """
         text = str(self.case)
         digest = hashlib.blake2b(text.encode(), digest_size=2).hexdigest()

@@ -144,16 +144,18 @@ def test_one_unusual_matrix_of_a_batch_is_reported():
     assert found.forward((A,)) is None
 
 
-def test_batches_that_are_no_sequence_of_matrices_have_no_lane():
-    A = torch.ones(3, 2, 4, 4).transpose(0, 1)
-    assert _plan(("factors", "inv"), A) is None
-    sequence = A.contiguous()
-    found = _plan(("factors", "inv"), sequence + torch.eye(4))
-    outputs, kept = found.forward((sequence + torch.eye(4),))
-    assert (
-        found.backward((sequence, *outputs, *kept), (torch.ones(3, 2, 4, 4).transpose(0, 1),))
-        is None
-    )
+def test_batches_that_are_no_sequence_of_matrices_have_no_plan():
+    assert _plan(("factors", "inv"), torch.ones(3, 2, 4, 4).transpose(0, 1)) is None
+
+
+def test_cotangents_that_are_no_sequence_of_matrices_are_copied():
+    A = torch.ones(2, 3, 4, 4) + torch.eye(4)
+    found = _plan(("factors", "inv"), A)
+    outputs, kept = found.forward((A,))
+    G = torch.arange(96.0).view(3, 2, 4, 4).transpose(0, 1)
+    (gradient,) = found.backward((A, *outputs, *kept), (G,))
+    (expected,) = found.backward((A, *outputs, *kept), (G.contiguous(),))
+    assert torch.equal(gradient, expected)
 
 
 @pytest.mark.parametrize("operation", ["solve", "lstsq"])

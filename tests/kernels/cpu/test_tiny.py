@@ -6,6 +6,9 @@ import torch
 from strategies.kernels.cpu.kernel import DTYPES
 from strategies.linalg import inv, solve
 
+# What a loop raises is printed and lost.
+pytestmark = pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+
 
 def differences(ours, theirs, *inputs):
     """Of outputs and gradients, over the norms of PyTorch's."""
@@ -46,9 +49,10 @@ def test_a_solution_and_its_gradients(n, dtype, k):
     assert max(found) < 1e4 * torch.finfo(dtype).eps
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n", [2, 3, 4])
-def test_a_matrix_without_a_pivot_is_refused_as_by_pytorch(n):
-    A = torch.eye(n).expand(3, n, n).clone()
+def test_a_matrix_without_a_pivot_is_refused_as_by_pytorch(n, dtype):
+    A = torch.eye(n, dtype=dtype).expand(3, n, n).clone()
     A[1, -1] = 0
     with pytest.raises(torch.linalg.LinAlgError, match=r"Batch element 1"):
         inv(A, strategy="fused")

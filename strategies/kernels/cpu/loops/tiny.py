@@ -148,7 +148,9 @@ def eliminate(F: Array, swaps: Array, n: int) -> bool:
             if size > largest:
                 pivot, largest = i, size
         swaps[k] = pivot + 1
-        is_regular &= largest > 0
+        if not largest > 0:
+            is_regular = False
+            continue
         if pivot != k:
             for j in range(n):
                 F[k, j], F[pivot, j] = F[pivot, j], F[k, j]
