@@ -16,7 +16,7 @@ from strategies.sweeps.plan import survey
 
 pytestmark = [
     pytest.mark.slurm,
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(900),
     pytest.mark.skipif(
         bool(missing_programs()),
         reason="needs Debian's slurmctld, slurmd, slurm-client and munge: "
@@ -26,7 +26,7 @@ pytestmark = [
 
 CASES = [
     *(f"inv {n}x{n} float64 cpu" for n in range(2, 34)),
-    *(f"det {n}x{n} float64 cpu" for n in range(40, 72)),
+    *(f"det {n}x{n} float64 cpu" for n in range(9, 41)),
 ]
 
 SWEEP = """
@@ -135,7 +135,7 @@ def test_nothing_is_lost_and_nothing_counted_twice_whatever_goes_wrong(cluster, 
 
     cluster.wait_for(lambda: cluster.states()["n1"] != "alloc", 60)
     cluster.start("n1")
-    cluster.wait_for(lambda: not any(slurm.live(folder).values()), 240)
+    cluster.wait_for(lambda: not any(slurm.live(folder).values()), 400)
     print(invoke("sweep", "status", sweep))
     while any(found[State.MISSING] for found in states(folder).values()):
         invoke("sweep", "submit", sweep)
@@ -159,7 +159,7 @@ def test_nothing_is_lost_and_nothing_counted_twice_whatever_goes_wrong(cluster, 
         ]
         assert len(measured) == 2, (case, measured)
 
-    said, _ = at_home.communicate(timeout=300)
+    said, _ = at_home.communicate(timeout=400)
     assert at_home.returncode == 0, said
     invoke("sweep", "collect", here)
     for machines in folder.sweep.classes:
