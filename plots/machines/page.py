@@ -26,6 +26,7 @@ from strategies.selection.between_machines import (
 )
 from strategies.selection.eligibility import Criteria
 from strategies.selection.markdown import importance
+from strategies.selection.regret import quantile
 from strategies.selection.text import NOTHING, number, times
 from strategies.selection.verdicts import JudgedCell, judge, machines
 from strategies.store import Run
@@ -114,7 +115,7 @@ def _summary(places: Places) -> str:
         found = [against_native(cell, OBJECTIVE) for cell in cells.values()]
         counts = Counter(verdict for verdict, _ in found)
         speeds = sorted(ratio for _, (ratio, *_) in found if ratio > 0)
-        low, high = (_quantile(speeds, share) for share in (0.05, 0.95))
+        low, high = (quantile(speeds, share) for share in (0.05, 0.95))
         median = times(statistics.median(speeds)) if speeds else NOTHING
         lines.append(
             (
@@ -247,7 +248,7 @@ def _listed(cells: Iterable[JudgedCell]) -> str:
 
 def _groups(places: Places) -> dict[tuple[str, str], list[Case]]:
     """All cases by operation and dtype."""
-    every = {case for cells in places.values() for case in cells}
+    every = dict.fromkeys(case for cells in places.values() for case in cells)
     cases = sorted(
         sorted(every, key=importance), key=lambda case: (case.operation, case.dtype_name)
     )
@@ -259,7 +260,3 @@ def _groups(places: Places) -> dict[tuple[str, str], list[Case]]:
 
 def _speed(ratio: float) -> str:
     return f"{ratio:.2f}×" if ratio < 9.95 else times(ratio)
-
-
-def _quantile(ordered: Sequence[float], share: float) -> float:
-    return ordered[math.ceil(share * (len(ordered) - 1))] if ordered else math.nan

@@ -109,7 +109,7 @@ class Flip:
 
 def flips(one: Mapping[Case, JudgedCell], other: Mapping[Case, JudgedCell]) -> Iterator[Flip]:
     """The flips between two machines. Where another's choice is a tie, or may not be used, is none."""
-    for case in one.keys() & other.keys():
+    for case in (case for case in one if case in other):
         mine, its = one[case], other[case]
         if mine.chosen is None or its.chosen is None:
             continue

@@ -146,11 +146,22 @@ def slower_than_native(scores: Iterable[Score]) -> list[Score]:
     return sorted(slower, key=lambda each: each.over_native)
 
 
+def quantile(ordered: Sequence[float], share: float) -> float:
+    """The first of ordered numbers with a share of the others before it; NaN of none.
+
+    It is no mean of neighbours, of which one may be infinite.
+
+    Example:
+        >>> quantile([1.0, 2.0, 3.0, 4.0], 0.5)
+        3.0
+    """
+    return ordered[math.ceil(share * (len(ordered) - 1))] if ordered else math.nan
+
+
 def _summary(choice: str, scores: Sequence[Score]) -> Summary:
     ordered = sorted(each.regret for each in scores)
     speeds = [each.over_native[0] for each in scores if not math.isnan(each.over_native[0])]
-    # No mean of neighbours, of which one may be infinite.
-    median, p95 = (ordered[math.ceil(share * (len(ordered) - 1))] for share in (0.5, 0.95))
+    median, p95 = (quantile(ordered, share) for share in (0.5, 0.95))
     return Summary(
         choice=choice,
         cases=len(ordered),
