@@ -8,9 +8,11 @@ from typing import Any
 from torch import Tensor
 
 from strategies.builtin.batch_last import BatchLast
+from strategies.builtin.blocked_lu import BlockedLU
 from strategies.builtin.qr_pinv import QRPinv
 from strategies.errors import LinAlgError
-from strategies.interface import Tolerance
+from strategies.factors import PackedLU
+from strategies.interface import Saved, Tolerance
 from strategies.pseudo_inverse import PseudoInverse
 
 __all__ = ["Fused"]
@@ -26,8 +28,8 @@ class Fused(BatchLast):
     products with the inverse. Where `pinv` or `lstsq` find the rank deficient, and in least squares of
     wide matrices, it is a truncated SVD, if rows and columns are of like length. The loops are compiled
     at their first use for each dtype and kept on disk. All that is not a usual case and all rarer modes
-    are done as in `batch_last`, and what that refuses, for its rank or for growth in the elimination,
-    as in `qr_pinv`.
+    are done as in `batch_last`, what that refuses, for its rank or for growth in the elimination, as in
+    `qr_pinv`, and factorizations of larger matrices as in `blocked_lu`.
 
     Example:
         >>> import torch, strategies
@@ -73,6 +75,17 @@ class Fused(BatchLast):
     def solve_forward(self, matrix: Tensor, rhs: Tensor) -> tuple[Tensor, PseudoInverse]:
         return _unless_refused(super().solve_forward, matrix, rhs)
 
+    def lu_backward(self, factors: PackedLU, cotangent: Tensor) -> Tensor:
+        found = super().lu_backward(factors, cotangent)
+        return _BLOCKED.lu_backward(factors, cotangent) if found is NotImplemented else found
+
+    def cholesky_backward(self, L: Tensor, cotangent: Tensor) -> Tensor:
+        found = super().cholesky_backward(L, cotangent)
+        return _BLOCKED.cholesky_backward(L, cotangent) if found is NotImplemented else found
+
+    def cholesky_inverse_backward(self, saved: Saved, cotangent: Tensor) -> Tensor:
+        return _BLOCKED.cholesky_inverse_backward(saved, cotangent)
+
 
 def _unless_refused(method: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
     try:
@@ -81,4 +94,4 @@ def _unless_refused(method: Callable[..., Any], *arguments: Any, **options: Any)
         return NotImplemented
 
 
-_BY_QR = QRPinv()
+_BY_QR, _BLOCKED = QRPinv(), BlockedLU()
