@@ -63,7 +63,7 @@ def test_pivots_are_negligible_beside_their_row_and_column():
 
 
 def test_factors_are_useless_with_a_zero_pivot_or_after_growth():
-    assert notes_of([[2.0, 4.0], [3.0, 6.0]])[2] == FACTORS_ARE_USELESS
+    assert notes_of([[2.0, 4.0], [4.0, 8.0]])[2] == FACTORS_ARE_USELESS
     doubling = gallery.make("wilkinson_growth", (8, 8), torch.float64).matrix
     assert determinant_of(doubling).notes[2] == FACTORS_ARE_USELESS
 
