@@ -5,6 +5,8 @@ GRID ?= $(or $(BACKWARD_STRATEGIES_GRID),quick)
 VENV := .venv
 BIN := $(VENV)/bin
 RESULTS := out/results
+# Else calls would wait for the compiler, or do without what it makes.
+WARMUP = @$(BIN)/python -c "import strategies; strategies.warmup()"
 OPERATIONS = $(shell $(BIN)/python -c "from strategies import operations; print(*operations.measured())")
 WHEEL_TAGS = $(shell $(BIN)/python -c "import sys, sysconfig as s; print('--python-tag=cp%d%d' % sys.version_info[:2], '--plat-name=' + s.get_platform())")
 export BACKWARD_STRATEGIES_GRID := $(GRID)
@@ -15,6 +17,7 @@ help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
 
 bench: $(VENV)/bench  ## measure the strategies and recommend one (GRID=tiny, quick, cpu or full; CONTINUE=1 after Ctrl-C)
+	$(WARMUP)
 	$(if $(CONTINUE),,rm -f $(RESULTS)/$(GRID).json)
 	$(BIN)/backward-strategies measure $(RESULTS)/$(GRID).json
 	$(BIN)/backward-strategies recommend --results $(RESULTS) --out out/recommendation.json
@@ -39,6 +42,7 @@ history: $(VENV)/bench  ## record this commit with asv, and publish the dashboar
 	$(BIN)/asv publish
 
 policy: $(VENV)/bench  ## measure what a policy rests on, and build one
+	$(WARMUP)
 	$(BIN)/backward-strategies measure out/policy/cpu.json --grid cpu --objective forward_backward
 	$(BIN)/backward-strategies stability --cases 4000 --out out/policy/stability.json
 	$(BIN)/backward-strategies policy build out/policy.json --results out/policy
@@ -47,6 +51,7 @@ stability: $(VENV)/bench  ## judge the stability of every strategy, and of "auto
 	$(BIN)/backward-strategies stability --out $(RESULTS)/stability.json
 
 peers: $(VENV)/peers  ## measure beside JAX and lineax
+	$(WARMUP)
 	$(BIN)/python -m benchmarks.peers $(RESULTS)/peers.json --grid full
 	$(BIN)/python -m benchmarks.peers.stability $(RESULTS)/peer_stability.json
 
@@ -54,10 +59,12 @@ machines: $(VENV)/bench  ## write docs/machines.md and its figures, from the res
 	$(BIN)/python -m plots.machines docs/machines.md --results results --figures docs/figures
 
 programs: $(VENV)/bench  ## measure training steps of programs, and write docs/programs.md and its figures; resumes
+	$(WARMUP)
 	$(BIN)/python -m benchmarks.training out/programs
 	$(BIN)/python -m plots.programs docs/programs.md --results out/programs --figures docs/figures
 
 test: $(VENV)/dev  ## run the tests
+	$(WARMUP)
 	$(BIN)/python -m pytest -n 2 -m "not slow and not slurm"
 
 test-all: test  ## run the tests, then the exhaustive matrices of cases, then what needs Slurm's daemons

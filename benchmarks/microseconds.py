@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
+from unittest.mock import patch
 
 import torch
 import typer
@@ -11,7 +13,9 @@ from rich.table import Table
 from torch import Tensor
 
 from strategies import operations
+from strategies.autograd import lane
 from strategies.commands.common import console, reports_errors
+from strategies.kernels import extension
 from strategies.kernels.cpu.fused import plan
 from strategies.measuring.case import Case
 from strategies.measuring.clock import sampler
@@ -27,12 +31,18 @@ GENERAL = "batch_last"
 def main(
     text: Annotated[str, typer.Argument(metavar="CASE", help='As "inv 4x4".')] = "inv 4x4",
     budget: Annotated[float, typer.Option(help="Seconds for the rounds.")] = 5.0,
+    python: Annotated[
+        bool, typer.Option(help="Take the lane in Python, as if that in C++ were not built.")
+    ] = False,
 ) -> None:
     """Time the parts of a call, forward and backward, in the same rounds; medians in microseconds."""
-    case = Case.parse(text)
-    samplers = {name: sampler(call) for name, call in parts(case).items()}
-    timings = interleaved(samplers, budget=budget, max_rounds=400)
-    table = Table(title=f"{case}, {torch.get_num_threads()} threads", title_justify="left")
+    case, is_compiled = Case.parse(text), not python and extension.load() is not None
+    with contextlib.nullcontext() if is_compiled else patch.object(lane, "_compiled", _no_lane):
+        samplers = {name: sampler(call) for name, call in parts(case).items()}
+        timings = interleaved(samplers, budget=budget, max_rounds=400)
+    language = "C++" if is_compiled else "Python"
+    title = f"{case}, {torch.get_num_threads()} threads, the lane in {language}"
+    table = Table(title=title, title_justify="left")
     table.add_column("part")
     table.add_column("µs", justify="right")
     for name in samplers:
@@ -81,6 +91,10 @@ def parts(case: Case) -> Mapping[str, Callable[[], object]]:
         "backward: its compiled loop": lambda: found.backward(saved, cotangents),
         "backward: an empty Function": lambda: torch.autograd.grad(y, x, x, retain_graph=True),
     }
+
+
+def _no_lane(_: object) -> None:
+    """In C++."""
 
 
 class _Nothing(torch.autograd.Function):

@@ -10,8 +10,8 @@ It is, in this order,
    are further from the present one than the shipped policy is; or where the environment variable says
    `shipped`;
 5. `triangular_solve`, or `qr_pinv` where an operation takes matrices of any rank. Operations that no
-   policy knows, as `lu_solve` and `qr`, are PyTorch's own for small matrices
-   (`strategies.autograd.choice.choose_by_size`).
+   policy knows, as `lu_solve` and `eig`, are PyTorch's own for small matrices
+   (`strategies.autograd.choice.is_left_to_torch`), but for those that have a fast lane, as `qr`.
 
 A policy that knows several machines says what the nearest of them does (`strategies.nearest_machine`).
 

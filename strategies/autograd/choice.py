@@ -19,8 +19,8 @@ __all__ = [
     "are_matrices",
     "are_of_kind",
     "choose",
-    "choose_by_size",
     "first_that_can",
+    "is_left_to_torch",
     "name_of",
     "question",
 ]
@@ -65,17 +65,17 @@ def choose(
     return policy.candidates(*question(operation, A, *rhs), any_rank=any_rank)
 
 
-def choose_by_size(
-    choice: StrategyChoice, operation: str, is_small: bool, A: Tensor, *rhs: Tensor
-) -> Strategy:
-    """The strategy for an operation that needs no rank and may have no measured cells.
+def is_left_to_torch(choice: StrategyChoice, operation: str, is_small: bool) -> bool:
+    """Whether "auto" is PyTorch's own operation, as it is of small inputs where no measured cells answer.
 
-    Where none answer, "auto" is PyTorch's own operation for inputs so small that arithmetic takes less
-    time than calls from Python, and for others what `strategies.policy` falls back to.
+    Their arithmetic takes less time than calls from Python. Of larger inputs it is what `strategies.policy`
+    falls back to.
+
+    Example:
+        >>> is_left_to_torch("auto", "eig", True), is_left_to_torch("auto", "inv", True)
+        (True, False)
     """
-    if choice == "auto" and is_small and not policy.answers(operation):
-        choice = policy.BASELINE
-    return choose(choice, operation, A, *rhs)[0]
+    return is_small and choice == "auto" and not policy.answers(operation)
 
 
 def are_matrices(A: object, square: bool = False) -> bool:

@@ -6,6 +6,9 @@ road: transforms and modes of torch, other strategies, and inputs that are not a
 
 A backward that is differentiated, or whose cotangent is not a usual case, goes the general road, too:
 from the inputs on, which is where the derivatives of all orders are.
+
+Where there is the lane in C++ (`strategies.kernels.extension`), it does what `FastLane.__call__` and
+`_FastLane` do here, to the same bits: most of the time of a small call goes to Python.
 """
 
 from __future__ import annotations
@@ -24,6 +27,8 @@ from torch.nn import Parameter
 from strategies import policy
 from strategies.autograd.choice import StrategyChoice
 from strategies.interface import Strategy
+from strategies.kernels import extension
+from strategies.kernels.cpu import task, threads, watchers
 from strategies.kernels.cpu.fused import Plan, is_sequence, plan
 from strategies.policy_file import Policy
 
@@ -47,6 +52,7 @@ class FastLane:
         general: the general road.
         asks: the operation whose measured cells answer for this one.
         any_rank: as in `strategies.policy.candidates`.
+        otherwise: the strategy that "auto" is in the lane where no measured cells answer, if any is.
 
     Example:
         >>> lane = FastLane("inv", lambda _, A: (A.inverse(),), asks="inv")
@@ -60,6 +66,7 @@ class FastLane:
     general: General
     asks: str
     any_rank: bool = False
+    otherwise: str = ""
 
     def __call__(self, choice: StrategyChoice, *inputs: Tensor) -> Tensors | None:
         """The outputs; None where the general road is to be taken.
@@ -68,15 +75,12 @@ class FastLane:
             choice: the strategy, as the caller wrote it.
             inputs: A, and B.
         """
-        if not _is_plain():
+        if (compiled := _compiled(self)) is not None:
+            return compiled(choice, *inputs)
+        if not (_is_plain() and all(map(_is_readable, inputs))):
             return None
-        layouts = []
-        for tensor in inputs:
-            if not _is_readable(tensor):
-                return None
-            layouts.append((tensor.shape, tensor.stride(), tensor.dtype))
         chosen = policy.in_force()[0] if choice == "auto" else choice
-        for found in _find(self, chosen, *layouts) if isinstance(chosen, _CHOICES) else ():
+        for found in _ways(self, chosen, *inputs):
             if found.copies:
                 inputs = tuple([tensor.contiguous() for tensor in inputs])
             computed = found.plan.forward(inputs)
@@ -99,7 +103,36 @@ class _Found(NamedTuple):
     candidates: tuple[Strategy, ...]
 
 
+@functools.cache
+def _compiled(lane: FastLane) -> Callable[..., Tensors | None] | None:
+    """`FastLane.__call__` in C++, if that is there."""
+    if (module := _module()) is None:
+        return None
+    made: Callable[..., Tensors | None] = module.lane(
+        functools.partial(_ways, lane), policy.in_force, Parameter
+    )
+    return made
+
+
+@functools.cache
+def _module() -> Any:
+    if (module := extension.load()) is not None:
+        words = task.HEADER_WORDS, task.ARGUMENT_WORDS, task.REPORT_WORD
+        module.set_up(words, threads.WORTH_A_THREAD, watchers)
+    return module
+
+
 _CHOICES = Policy, Strategy, str
+
+
+def _ways(lane: FastLane, chosen: object, *inputs: Tensor) -> tuple[_Found, ...]:
+    """The ways to compute an operation by what was chosen, the first to be tried first."""
+    if not isinstance(chosen, _CHOICES):
+        return ()
+    if lane.otherwise and isinstance(chosen, Policy) and lane.asks not in chosen.operations:
+        chosen = lane.otherwise
+    layouts = [(tensor.shape, tensor.stride(), tensor.dtype) for tensor in inputs]
+    return _find(lane, chosen, *layouts)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -154,7 +187,7 @@ def _is_readable(tensor: Any) -> bool:
     )
 
 
-class _Node(torch.autograd.Function):
+class _FastLane(torch.autograd.Function):
     """What was computed, for autograd."""
 
     @staticmethod
@@ -180,7 +213,7 @@ class _Node(torch.autograd.Function):
 
 
 # `Function.apply` would look for transforms again, and for wrappers that they have left behind.
-_apply: Any = super(torch.autograd.Function, _Node).apply
+_apply: Any = super(torch.autograd.Function, _FastLane).apply
 
 
 def _gradients(

@@ -8,7 +8,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from strategies.autograd.choice import StrategyChoice, are_matrices, choose_by_size, name_of
+from strategies.autograd.choice import (
+    StrategyChoice,
+    are_matrices,
+    choose,
+    is_left_to_torch,
+    name_of,
+)
 from strategies.autograd.nodes import run
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Gradients, Rule, Tensors, only
@@ -110,8 +116,9 @@ def eig(A: Tensor, *, strategy: StrategyChoice = "auto") -> EigResult:
         >>> eig(torch.tensor([[2.0]])).eigenvalues
         tensor([2.+0.j])
     """
-    if are_matrices(A, square=True):
-        chosen = choose_by_size(strategy, "eig", A.shape[-1] < _LARGE, A)
+    is_small = isinstance(A, Tensor) and A.ndim > 1 and A.shape[-1] < _LARGE
+    if not is_left_to_torch(strategy, "eig", is_small) and are_matrices(A, square=True):
+        chosen, *_ = choose(strategy, "eig", A)
         if not chosen.forward_is_differentiable:
             return EigResult(*run(_Eig(), chosen, A))
     return EigResult(*torch.linalg.eig(A))

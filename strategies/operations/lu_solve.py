@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from strategies.autograd.choice import StrategyChoice, choose_by_size, name_of
+from strategies.autograd.choice import StrategyChoice, choose, is_left_to_torch, name_of
 from strategies.autograd.nodes import run
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Gradients, Rule, Tensors
@@ -116,9 +116,10 @@ def lu_solve(
         >>> lu_solve(*torch.linalg.lu_factor(torch.tensor([[2.0]])), torch.tensor([[4.0]]))
         tensor([[2.]])
     """
-    if not _fit(LU, pivots, B, left):
+    is_small = isinstance(LU, Tensor) and LU.numel() < _LARGE
+    if is_left_to_torch(strategy, "lu_solve", is_small) or not _fit(LU, pivots, B, left):
         return torch.linalg.lu_solve(LU, pivots, B, left=left, adjoint=adjoint)
-    chosen = choose_by_size(strategy, "lu_solve", LU.numel() < _LARGE, LU, B)
+    chosen, *_ = choose(strategy, "lu_solve", LU, B)
     if chosen.forward_is_differentiable:
         return torch.linalg.lu_solve(LU, pivots, B, left=left, adjoint=adjoint)
     if not left:  # X A = B where Aᴴ Xᴴ = Bᴴ

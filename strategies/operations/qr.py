@@ -9,7 +9,14 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from strategies.autograd.choice import StrategyChoice, are_matrices, choose_by_size, name_of
+from strategies.autograd.choice import (
+    StrategyChoice,
+    are_matrices,
+    choose,
+    is_left_to_torch,
+    name_of,
+)
+from strategies.autograd.lane import FastLane
 from strategies.autograd.nodes import is_differentiated, run
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Gradients, Rule, Tensors, only
@@ -159,24 +166,39 @@ def qr(A: Tensor, mode: str = "reduced", *, strategy: StrategyChoice = "auto") -
         >>> R.abs()
         tensor([[5.]])
     """
-    if mode in _MODES and are_matrices(A):
-        is_small = A.shape[-2] * A.shape[-1] < _LARGE and _is_differentiable(A, mode)
-        chosen = choose_by_size(strategy, "qr", is_small, A)
-        if not chosen.forward_is_differentiable and (mode != "r" or is_differentiated(A)):
-            if mode == "r":
-                return QRResult(A.new_empty(0), run(_QR("reduced"), chosen, A)[1])
-            return QRResult(*run(_QR(mode), chosen, A))
+    if mode == "reduced" and (outputs := _lane(strategy, A)) is not None:
+        return QRResult(*outputs)
+    if (
+        not is_left_to_torch(strategy, "qr", _is_small(A, mode))
+        and mode in _MODES
+        and are_matrices(A)
+    ):
+        candidates = choose(strategy, "qr", A)
+        is_ours = not candidates[0].forward_is_differentiable
+        if mode == "r" and is_ours and is_differentiated(A):
+            return QRResult(A.new_empty(0), _general(candidates, A)[1])
+        if mode != "r" and is_ours:
+            return QRResult(*_general(candidates, A, mode))
     return QRResult(*torch.linalg.qr(A, mode))
+
+
+def _general(candidates: tuple[Strategy, ...], A: Tensor, mode: str = "reduced") -> Tensors:
+    return run(_QR(mode), candidates[0], A)
+
+
+_lane = FastLane("qr", _general, asks="qr", otherwise="fused")
 
 
 _LARGE = 2**17
 """Entries of a matrix from which fewer products are faster than fewer calls, as measured."""
 
 
-def _is_differentiable(A: Tensor, mode: str) -> bool:
-    """Whether PyTorch has the gradient."""
+def _is_small(A: Tensor, mode: str) -> bool:
+    """Whether calls take longer than products, in a mode of which PyTorch has the gradient."""
+    if not isinstance(A, Tensor) or A.ndim < 2:
+        return False
     m, n = A.shape[-2:]
-    return mode == "reduced" or (mode == "complete" and m <= n)
+    return m * n < _LARGE and (mode == "reduced" or (mode == "complete" and m <= n))
 
 
 def _fake(A: Tensor, mode: str) -> Tensors:

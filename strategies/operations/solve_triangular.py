@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from strategies.autograd.choice import StrategyChoice, choose_by_size, name_of
+from strategies.autograd.choice import StrategyChoice, choose, is_left_to_torch, name_of
+from strategies.autograd.lane import FastLane
 from strategies.autograd.nodes import run
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Gradients, Rule, Tensors
@@ -130,15 +132,37 @@ def solve_triangular(
         >>> solve_triangular(torch.tensor([[2.0]]), torch.tensor([[4.0]]), upper=True)
         tensor([[2.]])
     """
-    if fit(A, B, left):
-        chosen = choose_by_size(strategy, "solve_triangular", A.shape[-1] < _LARGE, A, B)
-        if not chosen.forward_is_differentiable:
+    lane = _LANES[bool(upper), bool(unitriangular)]
+    if left and (outputs := lane(strategy, A, B)) is not None:
+        return outputs[0]
+    is_small = isinstance(A, Tensor) and A.ndim > 1 and A.shape[-1] < _LARGE
+    if not is_left_to_torch(strategy, "solve_triangular", is_small) and fit(A, B, left):
+        candidates = choose(strategy, "solve_triangular", A, B)
+        if not candidates[0].forward_is_differentiable:
             if not left:
                 A, B, upper = A.mT, B.mT, not upper
-            rule = _SolveTriangular(upper, unitriangular)
-            X = for_each_matrix(lambda A, B: run(rule, chosen, A, B)[0], A, B)
+            (X,) = _general(upper, unitriangular, candidates, A, B)
             return X if left else X.mT
     return torch.linalg.solve_triangular(A, B, upper=upper, left=left, unitriangular=unitriangular)
+
+
+def _general(
+    upper: bool, unitriangular: bool, candidates: tuple[Strategy, ...], A: Tensor, B: Tensor
+) -> Tensors:
+    rule, chosen = _SolveTriangular(upper, unitriangular), candidates[0]
+    return (for_each_matrix(lambda A, B: run(rule, chosen, A, B)[0], A, B),)
+
+
+_LANES = {
+    (upper, unit): FastLane(
+        f"solve_{'unit_' if unit else ''}{'upper' if upper else 'lower'}",
+        functools.partial(_general, upper, unit),
+        asks="solve_triangular",
+        otherwise="fused",
+    )
+    for upper in (False, True)
+    for unit in (False, True)
+}
 
 
 def _eagerly(

@@ -28,7 +28,8 @@ def test_a_script_runs_as_by_itself_with_functions_replaced(invoke, program):
     path, before = program(), (sys.argv, sys.path[:])
     result = invoke("run", path, "--lr", "0.1", "-v")
     assert result.exit_code == 0, result.output
-    assert result.stdout == f"__main__ {[str(path), '--lr', '0.1', '-v']} _NodeBackward\n"
+    assert result.stdout.startswith(f"__main__ {[str(path), '--lr', '0.1', '-v']} ")
+    assert "FastLane" in result.stdout
     assert not strategies.is_replaced()
     assert (sys.argv, sys.path) == before
 
@@ -37,7 +38,8 @@ def test_a_module_runs_as_by_python(invoke, program, monkeypatch):
     monkeypatch.chdir(program().parent)
     result = invoke("run", "-m", "program", "more")
     assert result.stdout.startswith("__main__ [")
-    assert "'more'] _NodeBackward" in result.stdout
+    assert "'more'] " in result.stdout
+    assert "FastLane" in result.stdout
 
 
 def test_a_script_imports_its_neighbours(invoke, program):

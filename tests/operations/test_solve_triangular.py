@@ -23,7 +23,7 @@ each_option = pytest.mark.parametrize(
 TRIANGLES = {
     type(strategies.get(name)).factor_triangular: name for name in reversed(strategies.available())
 }
-each_strategy = pytest.mark.parametrize("strategy", sorted(TRIANGLES.values()))
+each_strategy = pytest.mark.parametrize("strategy", sorted({*TRIANGLES.values(), "fused"}))
 
 
 def inputs_of(A_shape, B_shape, options, dtype=torch.float64):

@@ -87,7 +87,7 @@ def test_a_replaced_function_is_replaced_while_it_is_recorded():
     with strategies.replace_torch(), strategies.record() as recording:
         inverse = torch.linalg.inv(A.clone().requires_grad_())
         inverse.sum().backward()
-    assert inverse.grad_fn.name() == "_NodeBackward"
+    assert "FastLane" in inverse.grad_fn.name()
     (call,) = recording.calls
     assert (call.count, call.backwards) == (1, 1)
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
+from strategies.kernels import extension
 from strategies.kernels.cpu import compilation
 from strategies.kernels.cpu.kernel import DTYPES, IS_COMPILED
 
@@ -34,12 +35,14 @@ def warmup(dtypes: Sequence[torch.dtype] = DTYPES) -> list[str]:
 
     It takes a minute of a core for each dtype, in as many processes as torch uses threads, and some
     seconds if all are kept. The code goes to the user's cache folder, or `$BACKWARD_STRATEGIES_CACHE`.
+    Where there is a C++ compiler, the fast lane of small matrices is built, too, by another minute; calls
+    before that keep the one in Python.
 
     Args:
         dtypes: of the matrices; by default all four.
 
     Returns:
-        What was not kept and has been compiled: names of kernels with a dtype.
+        What was not kept and has been compiled: names of kernels with a dtype, and of the lane.
 
     Raises:
         ValueError: a dtype is none of the four.
@@ -57,7 +60,8 @@ def warmup(dtypes: Sequence[torch.dtype] = DTYPES) -> list[str]:
     _compile_in_processes(missing)
     for loop in loops:
         compilation.entry(*loop)
-    return [_told(loop) for loop in missing]
+    built = [extension.NAME] if loops and extension.build() else []
+    return [*map(_told, missing), *built]
 
 
 def _loops(dtypes: Sequence[torch.dtype]) -> Iterator[_Loop]:

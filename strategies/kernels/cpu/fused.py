@@ -10,6 +10,7 @@ the elimination, or has a norm that is far from one. What it computed is not use
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import itertools
 import math
@@ -22,7 +23,16 @@ from torch import Tensor
 from strategies.kernels.cpu import threads
 from strategies.kernels.cpu.compilation import entry
 from strategies.kernels.cpu.kernel import DTYPES, IS_COMPILED, watchers
-from strategies.kernels.cpu.lanes import LANES, Lane, Place, Problem, byte_vector, columns, rows
+from strategies.kernels.cpu.lanes import (
+    LANES,
+    TRIANGULAR,
+    Lane,
+    Place,
+    Problem,
+    byte_vector,
+    columns,
+    rows,
+)
 from strategies.kernels.cpu.task import ARGUMENT_WORDS, HEADER_WORDS, REPORT_WORD
 
 __all__ = ["Plan", "is_sequence", "plan"]
@@ -48,10 +58,11 @@ _OF_SQUARE = {
     "cholesky",
     "cholesky_solve",
     "cholesky_inverse",
+    *TRIANGULAR,
 }
 
 
-class _Loop:
+class Loop:
     """A compiled loop, with the block of its task but for the addresses.
 
     Args:
@@ -60,19 +71,26 @@ class _Loop:
         count: of matrices.
         arguments: sizes and strides.
         flops: for one matrix.
+
+    Attributes:
+        address: of its machine code.
+        block: of the task.
+        groups: into which the batch is divided for threads to take.
+        work: what it costs, in floating-point operations.
     """
 
     def __init__(
         self, name: str, dtype: torch.dtype, count: int, arguments: Sequence[Layout], flops: float
     ) -> None:
         self._entry, self._flops = entry(name, dtype), count * flops
-        self._work = self._flops + count * _FLOPS_OF_CALLS
+        self.address = ctypes.cast(self._entry, ctypes.c_void_p).value
+        self.work = self._flops + count * _FLOPS_OF_CALLS
         group = math.ceil(count / _MOST_GROUPS)
-        self._groups = math.ceil(count / group)
+        self.groups = math.ceil(count / group)
         words = [0, count, group, 0]
         for size, stride in arguments:
             words += (0, *size, *stride)
-        self._block = array("q", words)
+        self.block = array("q", words)
 
     def __call__(
         self, first: Sequence[Tensor], offsets: Sequence[int], last: Sequence[Tensor], kept: Tensors
@@ -81,7 +99,7 @@ class _Loop:
 
         They live until it returns.
         """
-        block, position = self._block[:], HEADER_WORDS
+        block, position = self.block[:], HEADER_WORDS
         for tensor in first:
             block[position] = tensor.data_ptr()
             position += ARGUMENT_WORDS
@@ -93,10 +111,10 @@ class _Loop:
         for tensor in last:
             block[position] = tensor.data_ptr()
             position += ARGUMENT_WORDS
-        if self._groups == 1:
+        if self.groups == 1:
             self._entry(block.buffer_info()[0])
         else:
-            threads.run(self._entry, block.buffer_info()[0], self._groups, self._work)
+            threads.run(self._entry, block.buffer_info()[0], self.groups, self.work)
         for watcher in watchers:
             watcher(self._flops)
         return not block[REPORT_WORD]
@@ -116,9 +134,17 @@ class Plan:
 
     Attributes:
         arity: how many inputs there are.
+        outputs: what is allocated for them, and gradients likewise.
+        written: positions of the outputs that the loop of the forward writes.
+        kept_bytes: what is kept takes; None if nothing is.
+        offsets: in these bytes, of its parts.
+        rank: as in `Lane`, and columns, which is the full rank.
+        forward_loop: reads inputs, and writes the outputs that are written and what is kept.
         cotangents: positions of the outputs whose cotangents `backward` takes.
         constant: positions of the outputs that are not differentiable.
         saved: positions of the outputs that `backward` is given.
+        saved_strides: of inputs, these outputs, and what is kept.
+        reads: positions among these that the loop of the backward reads, and reads_kept, offsets of parts.
     """
 
     def __init__(
@@ -131,49 +157,51 @@ class Plan:
     ) -> None:
         self._lane = lane = lane.batched(batch)
         self._batch, self._count, self._dtype = batch, math.prod(batch), problem.dtype
-        self._columns = problem.n
+        self.rank, self.columns = lane.rank, problem.n
+        self.outputs = lane.outputs
         self.arity, outputs = len(views), len(lane.outputs)
         self.cotangents = tuple(lane.cotangents)
         differentiable = {*lane.cotangents, *lane.rarely}
         self.constant = tuple(i for i in range(outputs) if i not in differentiable)
         self.saved = tuple(i - self.arity for i in lane.reads if 0 <= i - self.arity < outputs)
         self._allocators = [place.allocator() for place in lane.outputs]
-        self._written = [i for i, place in enumerate(lane.outputs) if not place.is_empty]
+        self.written = [i for i, place in enumerate(lane.outputs) if not place.is_empty]
         *offsets, size = itertools.accumulate((place.bytes for place in lane.kept), initial=0)
         keep = [byte_vector(size)] if offsets else []
-        self._keepers, self._offsets = [place.allocator() for place in keep], offsets
+        self.kept_bytes = size if offsets else None
+        self._keepers, self.offsets = [place.allocator() for place in keep], offsets
         if lane.is_transposed:
             views = [_transposed(views[0]), *views[1:]]
         known = [*views, *map(_seen, lane.outputs), *map(_seen, lane.kept)]
         factor = 4 if problem.dtype.is_complex else 1
         forward_flops, self._backward_flops = (factor * flops for flops in lane.flops)
-        arguments = [*views, *(known[self.arity + i] for i in self._written)]
+        arguments = [*views, *(known[self.arity + i] for i in self.written)]
         arguments += map(_seen, lane.kept)
-        self._forward = _Loop(lane.forward, problem.dtype, self._count, arguments, forward_flops)
+        self.forward_loop = Loop(lane.forward, problem.dtype, self._count, arguments, forward_flops)
         # What is saved are inputs, some outputs, and then all that is kept.
         saved = [*range(self.arity), *(self.arity + i for i in self.saved)]
         first_kept = self.arity + outputs
-        self._reads = [saved.index(i) for i in lane.reads if i < first_kept]
-        self._reads_kept = [offsets[i - first_kept] for i in lane.reads if i >= first_kept]
+        self.reads = [saved.index(i) for i in lane.reads if i < first_kept]
+        self.reads_kept = [offsets[i - first_kept] for i in lane.reads if i >= first_kept]
         self._read_views = [known[i] for i in lane.reads]
         of_outputs = (lane.outputs[i].stride for i in self.saved)
-        self._saved_strides = (*strides, *of_outputs, *(place.stride for place in keep))
+        self.saved_strides = (*strides, *of_outputs, *(place.stride for place in keep))
         of_matrix = (columns if lane.is_transposed else rows)(problem.m, problem.n, problem.dtype)
         gradients = [of_matrix, problem.like_rhs(problem.m)][: self.arity]
-        self._gradients = [place.batched(batch) for place in gradients]
-        self._gradient_allocators = [place.allocator() for place in self._gradients]
-        self._backwards: dict[tuple[tuple[int, ...], ...], _Loop | None] = {}
+        self.gradients = [place.batched(batch) for place in gradients]
+        self._gradient_allocators = [place.allocator() for place in self.gradients]
+        self._backwards: dict[tuple[tuple[int, ...], ...], Loop | None] = {}
 
     def forward(self, inputs: Tensors) -> tuple[Tensors, Tensors] | None:
         """Outputs and what is kept; None if the inputs are not a usual case."""
         outputs = tuple([allocate() for allocate in self._allocators])
         kept = tuple([allocate() for allocate in self._keepers])
-        tensors = [*inputs, *[outputs[i] for i in self._written]]
-        if not self._forward(tensors, self._offsets, (), kept):
+        tensors = [*inputs, *[outputs[i] for i in self.written]]
+        if not self.forward_loop(tensors, self.offsets, (), kept):
             return None
-        if self._lane.rank is not None:
-            rank, of_full_rank = self._lane.rank
-            if not bool((outputs[rank] == self._columns).all()):
+        if self.rank is not None:
+            rank, of_full_rank = self.rank
+            if not bool((outputs[rank] == self.columns).all()):
                 nothing = outputs[of_full_rank].new_empty(0)
                 outputs = (*outputs[:of_full_rank], nothing, *outputs[of_full_rank + 1 :])
         return outputs, kept
@@ -189,21 +217,21 @@ class Plan:
             saved: the inputs, those outputs that `saved` names, and what is kept.
             cotangents: of the outputs that have one.
         """
-        for tensor, stride in zip(saved, self._saved_strides, strict=True):
+        for tensor, stride in zip(saved, self.saved_strides, strict=True):
             if tensor.stride() != stride:  # a hook may return another tensor than it was given
                 return None
         strides = tuple([cotangent.stride() for cotangent in cotangents])
         if strides not in self._backwards:
-            self._backwards[strides] = self._backward_of(strides)
+            self._backwards[strides] = self.backward_loop(strides)
         loop = self._backwards[strides]
         if loop is None:
             return self.backward(saved, tuple([each.contiguous() for each in cotangents]))
         gradients = [allocate() for allocate in self._gradient_allocators]
-        read = [saved[i] for i in self._reads]
-        is_done = loop(read, self._reads_kept, [*cotangents, *gradients], saved)
+        read = [saved[i] for i in self.reads]
+        is_done = loop(read, self.reads_kept, [*cotangents, *gradients], saved)
         return gradients if is_done else None
 
-    def _backward_of(self, strides: tuple[tuple[int, ...], ...]) -> _Loop | None:
+    def backward_loop(self, strides: tuple[tuple[int, ...], ...]) -> Loop | None:
         """The loop for cotangents of such strides; None where they are no sequence of matrices."""
         lane = self._lane
         views = []
@@ -214,8 +242,8 @@ class Plan:
             views.append(view)
         if lane.is_transposed:
             views[0] = _transposed(views[0])
-        arguments = [*self._read_views, *views, *map(_seen, self._gradients)]
-        return _Loop(lane.backward, self._dtype, self._count, arguments, self._backward_flops)
+        arguments = [*self._read_views, *views, *map(_seen, self.gradients)]
+        return Loop(lane.backward, self._dtype, self._count, arguments, self._backward_flops)
 
 
 def _seen(place: Place) -> Layout:

@@ -14,12 +14,24 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-__all__ = ["LANES", "Lane", "Place", "Problem", "byte_vector", "columns", "rows"]
+__all__ = ["LANES", "TRIANGULAR", "Lane", "Place", "Problem", "byte_vector", "columns", "rows"]
+
+TRIANGULAR = "solve_lower", "solve_upper", "solve_unit_lower", "solve_unit_upper"
+"""What `solve_triangular` stands for."""
 
 _ALIGNMENT = 64
 
 _MOST_BY_MINORS = 3
 """Rows of a matrix whose determinant has its gradient by minors (`loops.minors`)."""
+
+
+_MOST_WORK_BY_QR = 2**13
+"""m n², up to which vectors across a batch are faster than LAPACK on each matrix."""
+
+
+_MOST_WORK_BY_TRIANGLE = 2**14
+_MOST_ROWS_BY_TRIANGLE = 128, 32
+"""Limits of n² k, and of n with one right-hand side and with several, to substitution in a loop."""
 
 
 class Place(NamedTuple):
@@ -225,6 +237,26 @@ def _cholesky_inverse(p: Problem) -> Lane:
     return Lane(*names, [columns(p.n, p.n, p.dtype)], [], [0, 1], flops)
 
 
+def _triangular(name: str) -> Callable[[Problem], Lane | None]:
+    def lane(p: Problem) -> Lane | None:
+        work = p.n**2 * p.k
+        if p.is_vector or work > _MOST_WORK_BY_TRIANGLE or p.n > _MOST_ROWS_BY_TRIANGLE[p.k > 1]:
+            return None
+        names = f"by_triangle.{name}", f"by_triangle.{name}_backward"
+        return Lane(*names, [p.like_rhs(p.n)], [], [0, 2], (1.0 * work, 2.0 * work))
+
+    return lane
+
+
+def _qr(p: Problem) -> Lane | None:
+    if p.m < p.n or p.m * p.n**2 > _MOST_WORK_BY_QR:
+        return None
+    outputs = [columns(p.m, p.n, p.dtype), columns(p.n, p.n, p.dtype)]
+    work = p.m * p.n**2
+    flops = (4.0 * work - 4 / 3 * p.n**3, 5.0 * work + 2 * p.n**3)
+    return Lane("by_qr.qr", "by_qr.qr_backward", outputs, [], [1, 2], flops, cotangents=[0, 1])
+
+
 def _bases(m: int, n: int, dtype: torch.dtype) -> list[Place]:
     """U and V of an SVD, as the loops of `by_svd` keep them."""
     k = min(m, n)
@@ -278,6 +310,8 @@ LANES: dict[str, dict[str, Callable[[Problem], Lane | None]]] = {
         "cholesky": _cholesky,
         "cholesky_solve": _cholesky_solve,
         "cholesky_inverse": _cholesky_inverse,
+        "qr": _qr,
+        **{name: _triangular(name) for name in TRIANGULAR},
     },
     "svd": {"pinv": _pinv_by_svd, "lstsq": _lstsq_by_svd},
 }

@@ -1,4 +1,4 @@
-"""Compile the kernels for the wheel that carries them: `python -m strategies.kernels.cpu.shipping`."""
+"""Compile what comes with a wheel: `python -m strategies.kernels.cpu.shipping`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from strategies.kernels import extension
 from strategies.kernels.cpu import compilation
 
 _COMPILE_ALL = "import strategies; strategies.warmup()"
@@ -33,6 +34,8 @@ def ship() -> None:
         environment = os.environ | target | {"BACKWARD_STRATEGIES_CACHE": cache}
         subprocess.run([sys.executable, "-c", _COMPILE_ALL], env=environment, check=True)
         shutil.copytree(Path(cache) / "kernels", compilation.SHIPPED)
+        if (lanes := extension.folder(Path(cache))).is_dir():
+            shutil.copytree(lanes, compilation.SHIPPED, dirs_exist_ok=True)
 
 
 if __name__ == "__main__":

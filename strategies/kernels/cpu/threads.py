@@ -17,7 +17,7 @@ ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 Entry = Any  # an instance of ENTRY
 
-_WORTH_A_THREAD = 2**17
+WORTH_A_THREAD = 2**17
 """Floating-point operations: some 30 µs."""
 
 _IF_LOADED = getattr(os, "RTLD_NOLOAD", 0) | ctypes.DEFAULT_MODE
@@ -32,11 +32,11 @@ def run(entry: Entry, block: int, groups: int, flops: float) -> None:
         groups: how many groups of matrices there are to share.
         flops: floating-point operations of them all.
     """
-    threads = min(torch.get_num_threads(), groups, 1 + int(flops / _WORTH_A_THREAD))
+    threads = min(torch.get_num_threads(), groups, 1 + int(flops / WORTH_A_THREAD))
     if threads == 1:
         entry(block)
-    elif (team := _team()) is not None:
-        team(entry, block, threads, 0)
+    elif (parallel := team()) is not None:
+        parallel(entry, block, threads, 0)
     else:
         others = [_pool().submit(entry, block) for _ in range(threads - 1)]
         entry(block)
@@ -45,7 +45,7 @@ def run(entry: Entry, block: int, groups: int, flops: float) -> None:
 
 
 @functools.cache
-def _team() -> Callable[[Entry, int, int, int], None] | None:
+def team() -> Callable[[Entry, int, int, int], None] | None:
     """`GOMP_parallel` of the OpenMP runtime that torch has loaded; None where it has another.
 
     After an operation of torch its threads wait actively for more work. They take this work at
@@ -72,5 +72,5 @@ def _pool() -> ThreadPoolExecutor:
 
 
 _PROCESS = os.getpid()
-os.register_at_fork(after_in_child=_team.cache_clear)
+os.register_at_fork(after_in_child=team.cache_clear)
 os.register_at_fork(after_in_child=_pool.cache_clear)

@@ -43,7 +43,7 @@ def test_threads_share_the_batch_and_leave_no_matrix_out(factors):
 
 @pytest.mark.usefixtures("_three_threads")
 def test_without_the_openmp_of_torch_other_threads_share_the_batch(factors, monkeypatch):
-    monkeypatch.setattr(threads, "_team", lambda: None)
+    monkeypatch.setattr(threads, "team", lambda: None)
     assert torch.equal(inv(*factors), _in_one_thread(factors))
 
 
@@ -64,7 +64,7 @@ def test_a_forked_process_has_threads_of_its_own(factors):
 
 
 def test_one_thread_starts_no_other(factors, monkeypatch):
-    for starts in ("_team", "_pool"):
+    for starts in ("team", "_pool"):
         monkeypatch.setattr(threads, starts, lambda: pytest.fail("another thread"))
     assert torch.get_num_threads() == 1
     inv(*factors)
@@ -73,7 +73,7 @@ def test_one_thread_starts_no_other(factors, monkeypatch):
 @pytest.mark.usefixtures("_three_threads")
 def test_a_change_of_the_number_of_threads_counts_at_the_next_call(factors, monkeypatch):
     asked = []
-    monkeypatch.setattr(threads, "_team", lambda: lambda *call: asked.append(call[2]))
+    monkeypatch.setattr(threads, "team", lambda: lambda *call: asked.append(call[2]))
     for count in (3, 2, 1):
         torch.set_num_threads(count)
         inv(*factors)

@@ -203,7 +203,7 @@ def _norm_of_one(F: Array, j: int, lane: int, below: Array, norms: Array) -> Non
 
 
 @compiled
-def _reflect(F: Array, scales: Array) -> None:
+def reflect(F: Array, scales: Array) -> None:
     """Overwrite tall matrices by R and reflectors, and reflect what further columns there are.
 
     Args:
@@ -242,7 +242,7 @@ def _reflect(F: Array, scales: Array) -> None:
 
 
 @compiled
-def _basis(F: Array, scales: Array) -> Array:
+def basis_of(F: Array, scales: Array) -> Array:
     """The columns of Q that span the range."""
     m, _, lanes = F.shape
     n = len(scales)
@@ -274,8 +274,8 @@ def pinv(task: Task) -> None:
     for start in groups(task):
         F = gather(A, start, lanes)
         scales = np.empty((n, lanes), F.dtype)
-        _reflect(F, scales)
-        Q = _basis(F, scales)
+        reflect(F, scales)
+        Q = basis_of(F, scales)
         scatter(Q, basis, start)
         for r in range(n):
             for c in range(r):
@@ -310,7 +310,7 @@ def lstsq(task: Task) -> None:
     for start in groups(task):
         F = side_by_side(A, B, start, lanes)
         scales = np.empty((n, lanes), F.dtype)
-        _reflect(F, scales)
+        reflect(F, scales)
         scatter(F[:, :n], reflectors, start)
         for lane in range(min(lanes, len(A) - start)):
             for j in range(n):

@@ -1,0 +1,137 @@
+"""QR factorizations of small square and tall matrices, and their backward, the batch innermost.
+
+The formula is that of `strategies.formulas.qr`, with the reflectors of `forward`. Of the backward a matrix
+whose columns are dependent is reported.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from strategies.kernels.cpu.loops.arguments import (
+    Array,
+    Task,
+    compiled,
+    group_size,
+    groups,
+    matrices,
+    report,
+)
+from strategies.kernels.cpu.loops.forward import basis_of, reflect
+from strategies.kernels.cpu.loops.grouped import (
+    add_product,
+    gather,
+    scatter,
+    zeros,
+)
+
+_BYTES = 2**15
+"""Of the matrices that are side by side: what the first-level cache holds."""
+
+
+@compiled
+def _side_by_side(A: Array) -> int:
+    """How many matrices."""
+    return max(1, _BYTES // (A.shape[1] * A.shape[2] * A.itemsize))
+
+
+def qr(task: Task) -> None:
+    """A = Q R; Q and R by columns."""
+    A = matrices(task, 0)
+    Q, R = matrices(task, 1).transpose(0, 2, 1), matrices(task, 2).transpose(0, 2, 1)
+    n = A.shape[2]
+    most = _side_by_side(A)
+    for first in groups(task):
+        stop = min(first + group_size(task), len(A))
+        for start in range(first, stop, most):
+            lanes = min(most, stop - start)
+            F = gather(A, start, lanes)
+            scales = np.empty((n, lanes), F.dtype)
+            reflect(F, scales)
+            scatter(basis_of(F, scales), Q, start)
+            _clear_lower(F)
+            scatter(F[:n], R, start)
+
+
+def qr_backward(task: Task) -> None:
+    """Ā, row after row."""
+    Q, R = matrices(task, 0).transpose(0, 2, 1), matrices(task, 1).transpose(0, 2, 1)
+    of_Q, of_R, result = matrices(task, 2), matrices(task, 3), matrices(task, 4)
+    most = _side_by_side(Q)
+    for first in groups(task):
+        stop = min(first + group_size(task), len(Q))
+        for start in range(first, stop, most):
+            lanes = min(most, stop - start)
+            basis, F = gather(Q, start, lanes), gather(R, start, lanes)
+            G, H = gather(of_Q, start, lanes), gather(of_R, start, lanes)
+            if not _is_independent(F):
+                report(task)
+            _gradient(basis, F, G, H)
+            scatter(G, result, start)
+
+
+@compiled
+def _clear_lower(F: Array) -> None:
+    for r in range(F.shape[1]):
+        for c in range(r):
+            for lane in range(F.shape[2]):
+                F[r, c, lane] = 0
+
+
+@compiled
+def _is_independent(R: Array) -> bool:
+    """Whether no diagonal entry is as small, beside its column, as rounding may leave it; false of NaN.
+
+    Nor so small that its reciprocal is out of range.
+    """
+    n, _, lanes = R.shape
+    numbers = np.finfo(R.real.dtype)
+    noise = 2 * max(n, 8) * numbers.eps
+    found = True
+    for c in range(n):
+        for lane in range(lanes):
+            squares = 0.0
+            for r in range(c + 1):
+                squares += abs(R[r, c, lane]) ** 2
+            found &= abs(R[c, c, lane]) > max(noise * np.sqrt(squares), 4 * numbers.tiny)
+    return found
+
+
+@compiled
+def _gradient(Q: Array, R: Array, G: Array, H: Array) -> None:
+    """Overwrite G, the cotangent of Q, given H, that of R."""
+    m, n, lanes = Q.shape
+    W = zeros(n, n, R)
+    for i in range(m):
+        for r in range(n):
+            for c in range(n):
+                for lane in range(lanes):
+                    W[r, c, lane] += np.conj(Q[i, r, lane]) * G[i, c, lane]
+    # W becomes M if A is tall, else W + M, of which the upper triangle is that of R̄Rᴴ.
+    product = np.empty(lanes, R.dtype)
+    for r in range(n):
+        for c in range(r, n):
+            product[:] = 0
+            for k in range(c, n):
+                for lane in range(lanes):
+                    product[lane] += H[r, k, lane] * np.conj(R[c, k, lane])
+            for lane in range(lanes):
+                entry = product[lane] - W[r, c, lane]
+                if c == r:
+                    W[r, r, lane] = entry.real + (0 if m > n else W[r, r, lane])
+                else:
+                    W[r, c, lane] = entry if m > n else product[lane]
+                    W[c, r, lane] = np.conj(entry) + (0 if m > n else W[c, r, lane])
+    if m == n:
+        G[:] = 0
+    add_product(G, 1, Q, W)
+    # G R⁻ᴴ.
+    for c in range(n - 1, -1, -1):
+        for lane in range(lanes):
+            product[lane] = 1 / np.conj(R[c, c, lane])
+        for i in range(m):
+            for lane in range(lanes):
+                G[i, c, lane] *= product[lane]
+            for k in range(c):
+                for lane in range(lanes):
+                    G[i, k, lane] -= G[i, c, lane] * np.conj(R[k, c, lane])

@@ -1,0 +1,64 @@
+"""The lane in C++: built once, found again, and left out where it cannot be."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from strategies.kernels import extension
+from strategies.kernels.cpu import threads
+
+ENVIRONMENT = dict(os.environ)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_built_yet(monkeypatch, tmp_path):
+    monkeypatch.setattr(extension, "SHIPPED", tmp_path / "compiled")
+    monkeypatch.setenv("BACKWARD_STRATEGIES_CACHE", str(tmp_path / "cache"))
+    extension.load.cache_clear()
+    yield
+    extension.load.cache_clear()
+
+
+def test_what_was_not_built_is_not_there():
+    assert extension.load() is None
+
+
+def test_a_machine_without_a_compiler_keeps_the_lane_in_python(monkeypatch, caplog):
+    monkeypatch.setattr(extension, "_BUILD", "raise RuntimeError('no compiler here')")
+    assert not extension.build()
+    assert "stays in Python" in caplog.text
+    assert "no compiler here" in caplog.text
+    assert not list(extension.folder(extension.cache_directory()).rglob("*"))
+
+
+def test_a_file_that_is_no_module_counts_as_missing(monkeypatch, caplog):
+    leave_a_text = f"import sys; open(sys.argv[3] + '/{extension._FILE}', 'w').write('x')"
+    monkeypatch.setattr(extension, "_BUILD", leave_a_text)
+    assert not extension.build()
+    assert "cannot be loaded" in caplog.text
+
+
+def test_where_torch_has_another_team_of_threads_there_is_none(monkeypatch):
+    monkeypatch.setattr(threads, "team", lambda: None)
+    assert not extension.build()
+    assert extension.load() is None
+
+
+def test_a_forked_process_takes_the_lane_in_one_thread():
+    code = """
+import os, torch, strategies
+from strategies import linalg
+torch.set_num_threads(2)
+A = torch.eye(8, dtype=torch.float64).repeat(4096, 1, 1).requires_grad_()
+G = torch.ones_like(A)
+def gradient():  # of torch itself, nothing may run in several threads of a forked process
+    return torch.autograd.grad(linalg.inv(A, strategy="fused"), A, G)[0].numpy()
+due = gradient()
+if os.fork() == 0:
+    os._exit(not (gradient() == due).all())
+os._exit(os.waitstatus_to_exitcode(os.wait()[1]))
+"""
+    command = [sys.executable, "-c", code]
+    assert subprocess.run(command, env=ENVIRONMENT, timeout=120, check=False).returncode == 0
