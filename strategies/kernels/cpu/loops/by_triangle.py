@@ -64,27 +64,23 @@ def solve_unit_upper_backward(task: Task) -> None:
 @inlined
 def _solve(task: Task, is_upper: bool, is_unit: bool) -> None:
     A, B, X = matrices(task, 0), matrices(task, 1), contiguous(task, 2)
-    F = np.empty(A.shape[1:], A.dtype)
     for i in single_matrices(task):
-        copy_to(F, A[i])
         copy_to(X[i], B[i])
-        _substitute(F, X[i], is_upper, is_unit)
+        _substitute(A[i], X[i], is_upper, is_unit)
 
 
 @inlined
 def _solve_backward(task: Task, is_upper: bool, is_unit: bool) -> None:
     A, X, G = matrices(task, 0), contiguous(task, 1), matrices(task, 2)
     result, rhs_result = contiguous(task, 3), contiguous(task, 4)
-    F = np.empty(A.shape[1:], A.dtype)
     for i in single_matrices(task):
-        copy_to(F, A[i])
         copy_to(rhs_result[i], G[i])
-        _substitute_adjoint(F, rhs_result[i], is_upper, is_unit)
+        _substitute_adjoint(A[i], rhs_result[i], is_upper, is_unit)
         _write_triangle(result[i], rhs_result[i], X[i], is_upper, is_unit)
 
 
 @reordered
-def _substitute(F: Array, X: Array, is_upper: bool, is_unit: bool) -> None:
+def _substitute(A: Array, X: Array, is_upper: bool, is_unit: bool) -> None:
     n, k = X.shape
     x = X[:, 0].copy()
     for step in range(n):
@@ -93,29 +89,29 @@ def _substitute(F: Array, X: Array, is_upper: bool, is_unit: bool) -> None:
         if k == 1:
             total = X.dtype.type(0)
             for j in range(first, stop):
-                total += F[i, j] * x[j]
+                total += A[i, j] * x[j]
             x[i] -= total
-            X[i, 0] = x[i] = x[i] if is_unit else x[i] / F[i, i]
+            X[i, 0] = x[i] = x[i] if is_unit else x[i] / A[i, i]
             continue
         for j in range(first, stop):
             for c in range(k):
-                X[i, c] -= F[i, j] * X[j, c]
+                X[i, c] -= A[i, j] * X[j, c]
         if not is_unit:
             for c in range(k):
-                X[i, c] /= F[i, i]
+                X[i, c] /= A[i, i]
 
 
 @compiled
-def _substitute_adjoint(F: Array, Y: Array, is_upper: bool, is_unit: bool) -> None:
+def _substitute_adjoint(A: Array, Y: Array, is_upper: bool, is_unit: bool) -> None:
     n, k = Y.shape
     for step in range(n):
         i = step if is_upper else n - 1 - step
         if not is_unit:
             for c in range(k):
-                Y[i, c] /= np.conj(F[i, i])
+                Y[i, c] /= np.conj(A[i, i])
         for j in range(i + 1, n) if is_upper else range(i):
             for c in range(k):
-                Y[j, c] -= np.conj(F[i, j]) * Y[i, c]
+                Y[j, c] -= np.conj(A[i, j]) * Y[i, c]
 
 
 @compiled
