@@ -38,6 +38,7 @@ __all__ = [
     "solve_unit_lower_from_right",
     "solve_upper",
     "solve_upper_adjoint",
+    "solve_upper_adjoint_from_right",
     "solve_upper_transposed_from_right",
     "solve_with",
     "subtract_adjoint_product",
@@ -362,6 +363,9 @@ solve_upper: Any = _solve("LUNN")
 
 solve_upper_adjoint: Any = _solve("LUCN")
 """B ← U⁻ᴴ B; likewise."""
+
+solve_upper_adjoint_from_right: Any = _solve("RUCN")
+"""B ← B U⁻ᴴ; likewise."""
 
 solve_upper_transposed_from_right: Any = _solve("RUTN")
 """B ← B U⁻ᵀ; likewise."""

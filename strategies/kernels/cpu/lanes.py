@@ -25,7 +25,7 @@ _MOST_BY_MINORS = 3
 """Rows of a matrix whose determinant has its gradient by minors (`loops.minors`)."""
 
 
-_MOST_WORK_BY_QR = 2**13
+_MOST_WORK_ACROSS = 2**13
 """m n², up to which vectors across a batch are faster than LAPACK on each matrix."""
 
 
@@ -249,12 +249,17 @@ def _triangular(name: str) -> Callable[[Problem], Lane | None]:
 
 
 def _qr(p: Problem) -> Lane | None:
-    if p.m < p.n or p.m * p.n**2 > _MOST_WORK_BY_QR:
+    if p.m < p.n:
         return None
     outputs = [columns(p.m, p.n, p.dtype), columns(p.n, p.n, p.dtype)]
     work = p.m * p.n**2
     flops = (4.0 * work - 4 / 3 * p.n**3, 5.0 * work + 2 * p.n**3)
-    return Lane("by_qr.qr", "by_qr.qr_backward", outputs, [], [1, 2], flops, cotangents=[0, 1])
+    parts: Any = outputs, [], [1, 2], flops, [0, 1]
+    if work <= _MOST_WORK_ACROSS:
+        return Lane("by_qr.qr_across", "by_qr.qr_across_backward", *parts)
+    if p.m == p.n and p.dtype.is_complex:  # LAPACK may leave the last diagonal entry complex
+        return None
+    return Lane("by_qr.qr", "by_qr.qr_backward", *parts, is_transposed=True)
 
 
 def _bases(m: int, n: int, dtype: torch.dtype) -> list[Place]:

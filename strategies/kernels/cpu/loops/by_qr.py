@@ -1,22 +1,34 @@
-"""QR factorizations of small square and tall matrices, and their backward, the batch innermost.
+"""QR factorizations of square and tall matrices, and their backward, by `strategies.formulas.qr`.
 
-The formula is that of `strategies.formulas.qr`, with the reflectors of `forward`. Of the backward a matrix
-whose columns are dependent is reported.
+By LAPACK, matrix after matrix; or across the matrices of a batch, with the reflectors of `forward`. Of the
+backward a matrix whose columns are dependent is reported.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from strategies.kernels.cpu.blas import add_product as add_product_of_one
+from strategies.kernels.cpu.blas import (
+    form_basis,
+    solve_upper_adjoint_from_right,
+    subtract_product_with_adjoint,
+    write_adjoint_product,
+    write_product,
+)
+from strategies.kernels.cpu.blas import reflect as reflect_one
 from strategies.kernels.cpu.loops.arguments import (
     Array,
     Task,
     compiled,
+    contiguous,
     group_size,
     groups,
     matrices,
     report,
+    single_matrices,
 )
+from strategies.kernels.cpu.loops.columns import copy_to, empty
 from strategies.kernels.cpu.loops.forward import basis_of, reflect
 from strategies.kernels.cpu.loops.grouped import (
     add_product,
@@ -29,13 +41,66 @@ _BYTES = 2**15
 """Of the matrices that are side by side: what the first-level cache holds."""
 
 
+def qr(task: Task) -> None:
+    """A = Q R of Aᵀ; Q and R by columns."""
+    A, Q, R = matrices(task, 0), contiguous(task, 1), contiguous(task, 2)
+    n = A.shape[1]
+    scales, scratch = np.empty(n, A.dtype), np.empty(64 * n, A.dtype)
+    for i in single_matrices(task):
+        basis = Q[i].T
+        copy_to(basis, A[i].T)
+        reflect_one(basis, scales, scratch)
+        for c in range(n):
+            for r in range(n):
+                R[i, c, r] = basis[r, c] if r <= c else 0
+        form_basis(basis, scales, scratch)
+
+
+def qr_backward(task: Task) -> None:
+    """Ā by columns, from Q̄ᵀ and R̄."""
+    Q, R = contiguous(task, 0), contiguous(task, 1)
+    of_Q, of_R, result = matrices(task, 2), matrices(task, 3), contiguous(task, 4)
+    m, n = Q.shape[2], Q.shape[1]
+    H, W, N = empty(n, n, Q), empty(n, n, Q), empty(n, n, Q)
+    for i in single_matrices(task):
+        G = result[i].T
+        copy_to(G, of_Q[i].T)
+        for c in range(n):
+            for r in range(n):
+                H[r, c] = of_R[i, r, c] if r <= c else 0
+        if not _is_independent(R[i : i + 1].transpose(2, 1, 0)):
+            report(task)
+        write_adjoint_product(W, Q[i].T, G)
+        copy_to(N, W)
+        subtract_product_with_adjoint(N, H, R[i].T)
+        _add_middle(W, N, m > n)
+        if m > n:
+            add_product_of_one(G, Q[i].T, W)
+        else:
+            write_product(G, Q[i].T, W)
+        solve_upper_adjoint_from_right(R[i].T, G)
+
+
+@compiled
+def _add_middle(W: Array, N: Array, is_tall: bool) -> None:
+    """Overwrite W by M if A is tall, else by W + M, of which the upper triangle is that of R̄Rᴴ.
+
+    Of N its negative is given.
+    """
+    for c in range(len(W)):
+        W[c, c] = (0 if is_tall else W[c, c]) - N[c, c].real
+        for r in range(c):
+            W[r, c] = -N[r, c] if is_tall else W[r, c] - N[r, c]
+            W[c, r] = (0 if is_tall else W[c, r]) - np.conj(N[r, c])
+
+
 @compiled
 def _side_by_side(A: Array) -> int:
     """How many matrices."""
     return max(1, _BYTES // (A.shape[1] * A.shape[2] * A.itemsize))
 
 
-def qr(task: Task) -> None:
+def qr_across(task: Task) -> None:
     """A = Q R; Q and R by columns."""
     A = matrices(task, 0)
     Q, R = matrices(task, 1).transpose(0, 2, 1), matrices(task, 2).transpose(0, 2, 1)
@@ -53,7 +118,7 @@ def qr(task: Task) -> None:
             scatter(F[:n], R, start)
 
 
-def qr_backward(task: Task) -> None:
+def qr_across_backward(task: Task) -> None:
     """Ā, row after row."""
     Q, R = matrices(task, 0).transpose(0, 2, 1), matrices(task, 1).transpose(0, 2, 1)
     of_Q, of_R, result = matrices(task, 2), matrices(task, 3), matrices(task, 4)
