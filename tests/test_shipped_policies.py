@@ -7,6 +7,7 @@ import pytest
 
 from strategies import files, operations, policy_file
 from strategies import policy as policies
+from strategies.corrected import corrected
 from strategies.measuring.measurement import Objective
 from strategies.selection import regret
 from strategies.selection.draws import draw_cases
@@ -100,6 +101,21 @@ def test_where_native_is_stable_it_is_rarely_faster_and_not_by_much(shipped, mos
 def test_they_are_faster_than_native_over_all_draws():
     assert of_policy(score(*SHIPPED[0])).over_native >= 1.8
     assert of_policy(score(*SHIPPED[1])).over_native >= 2.2
+
+
+@pytest.mark.parametrize("seed", [10, 11, 12])
+def test_another_machine_that_they_know_chooses_well_in_cases_that_were_not_measured_for_it(seed):
+    name = "xeon-2cores"
+    (run,) = load(KEPT.parent / name / "draws" / f"forward_backward-{seed}.json.gz", "draw")
+    assert [cell.case for cell in run.cells] == draw_cases(100, "cpu", seed)
+    shipped = policy_file.read(policies.SHIPPED)
+    (part,) = (part for part in shipped.others if part.machine["name"] == name)
+    scores = regret.score(run.cells, corrected(shipped, part))
+    found = of_policy(scores)
+    assert (found.median, found.eligible) == (1, 1)
+    assert found.p95 <= 1.1
+    assert found.over_native >= 2
+    assert not regret.slower_than_native(scores)
 
 
 def test_one_is_used_by_default_and_the_other_when_asked_for():

@@ -254,12 +254,15 @@ def _qr(p: Problem) -> Lane | None:
     outputs = [columns(p.m, p.n, p.dtype), columns(p.n, p.n, p.dtype)]
     work = p.m * p.n**2
     flops = (4.0 * work - 4 / 3 * p.n**3, 5.0 * work + 2 * p.n**3)
-    parts: Any = outputs, [], [1, 2], flops, [0, 1]
-    if work <= _MOST_WORK_ACROSS:
-        return Lane("by_qr.qr_across", "by_qr.qr_across_backward", *parts)
-    if p.m == p.n and p.dtype.is_complex:  # LAPACK may leave the last diagonal entry complex
+    across = work <= _MOST_WORK_ACROSS
+    if (
+        not across and p.m == p.n and p.dtype.is_complex
+    ):  # LAPACK may leave the last diagonal entry complex
         return None
-    return Lane("by_qr.qr", "by_qr.qr_backward", *parts, is_transposed=True)
+    name = "by_qr.qr_across" if across else "by_qr.qr"
+    return Lane(
+        name, f"{name}_backward", outputs, [], [1, 2], flops, [0, 1], is_transposed=not across
+    )
 
 
 def _bases(m: int, n: int, dtype: torch.dtype) -> list[Place]:
