@@ -20,6 +20,7 @@ def _two_loops(monkeypatch):
     names = "condition.has_grown", "inspection.inverse_order"
     loops = [(name, torch.float64) for name in names]
     monkeypatch.setattr(ahead, "_loops", lambda _: iter(loops))
+    monkeypatch.setattr(ahead.extension, "build", lambda: False)
     monkeypatch.setattr(ahead, "_WORTH_A_PROCESS", 1)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
 
