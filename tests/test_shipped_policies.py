@@ -121,7 +121,7 @@ def test_another_machine_that_they_know_chooses_well_in_cases_that_were_not_meas
 def test_one_is_used_by_default_and_the_other_when_asked_for():
     sizes = {"rhs": 1, "batch": 0, "dtype": "float64", "device": "cpu", "any_rank": False}
     with policies.use(policies.SHIPPED):
-        (both,) = policies.candidates("inv", 512, 512, **sizes)
+        (both,) = policies.candidates("lu_factor", 1024, 1024, **sizes)
     with policies.use(policies.BY_BACKWARD):
-        (backward,) = policies.candidates("inv", 512, 512, **sizes)
+        (backward,) = policies.candidates("lu_factor", 1024, 1024, **sizes)
     assert (both.name, backward.name) == ("fused", "explicit_inverse")

@@ -22,7 +22,7 @@ class Fused(BatchLast):
     """LAPACK's factors, what is solved with them and all checks, without leaving compiled code.
 
     Of a small matrix the arithmetic takes a few microseconds, and calling, checking and keeping its
-    factors a hundred. On the CPU matrices of up to 262144 entries, one or a batch, are therefore done
+    factors a hundred. On the CPU matrices of up to 2048×2048 entries, one or a batch, are therefore done
     by one compiled loop forward and one backward (`strategies.kernels.cpu.fused`), which call the
     LAPACK of torch: LU, QR of tall and wide matrices, Cholesky factors, and substitution, or in `inv`
     products with the inverse. Where `pinv` or `lstsq` find the rank deficient, and in least squares of

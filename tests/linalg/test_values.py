@@ -245,3 +245,10 @@ def test_badly_scaled_rows_and_columns_are_not_taken_for_rank_deficiency(scale):
     assert torch.equal(
         linalg.lu_factor(A, strategy="triangular_solve").LU, torch.linalg.lu_factor(A).LU
     )
+
+
+@pytest.mark.parametrize("batch", [(), (300,)])
+@pytest.mark.parametrize("strategy", ["fused", "batch_last", "explicit_inverse", "auto"])
+def test_an_inverse_is_laid_out_as_that_of_torch(strategy, batch):
+    A = torch.randn(*batch, 6, 6, dtype=torch.float64)
+    assert linalg.inv(A, strategy=strategy).stride() == torch.linalg.inv(A).stride()

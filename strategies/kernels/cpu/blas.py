@@ -50,7 +50,7 @@ __all__ = [
     "write_adjoint_product",
     "write_adjoint_times_transpose",
     "write_minus_adjoint_times_transpose",
-    "write_minus_product_with_adjoint",
+    "write_minus_product",
     "write_product",
     "write_transposed_product",
 ]
@@ -322,8 +322,8 @@ write_adjoint_product: Any = _product("CN", 1, adds=False)
 subtract_adjoint_product: Any = _product("CN", -1)
 """C ← C − Aᴴ B."""
 
-write_minus_product_with_adjoint: Any = _product("NC", -1, adds=False)
-"""C ← −A Bᴴ."""
+write_minus_product: Any = _product("NN", -1, adds=False)
+"""C ← −A B."""
 
 subtract_product_with_adjoint: Any = _product("NC", -1)
 """C ← C − A Bᴴ."""

@@ -40,7 +40,7 @@ def _lu_results(solution: Tensor, matrix: Tensor) -> tuple[Tensor, Tensor, Tenso
     *batch, n, _ = matrix.shape
     pivots = torch.empty(*batch, n, dtype=torch.int32, device="cpu")
     info = torch.empty((*batch,), dtype=torch.int32, device="cpu")
-    return by_rows(solution), _by_columns(matrix), pivots, info
+    return solution, _by_columns(matrix), pivots, info
 
 
 def _solve_flops(matrix: Tensor, rhs: Tensor) -> float:
@@ -64,21 +64,22 @@ def solve(matrix: Tensor, rhs: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         tensor([[2.],
                 [2.]])
     """
-    return _lu_results(rhs, matrix)
+    return _lu_results(by_rows(rhs), matrix)
 
 
 @cpu_kernel(suits=_suits, flops=lambda matrix: 2 * matrix.shape[-1] ** 3)
 def inv(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """A⁻¹ of square A, (..., n, n), and the factors: as `solve`.
 
-    A⁻¹ is NaN where a pivot is zero, and of matrices computed beside such a one.
+    A⁻¹ is laid out as PyTorch's, so that what follows in a program takes no longer. It is NaN where a pivot
+    is zero, and of matrices computed beside such a one.
 
     Example:
         >>> inv(torch.tensor([[0.0, 2.0], [4.0, 0.0]]))[0]
         tensor([[0.0000, 0.2500],
                 [0.5000, 0.0000]])
     """
-    return _lu_results(matrix, matrix)
+    return _lu_results(_by_columns(matrix), matrix)
 
 
 def _pinv_flops(matrix: Tensor) -> float:

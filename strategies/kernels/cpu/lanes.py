@@ -28,6 +28,9 @@ _MOST_BY_MINORS = 3
 _MOST_WORK_ACROSS = 2**13
 """m n², up to which vectors across a batch are faster than LAPACK on each matrix."""
 
+_MOST_ENTRIES_OF_QR, _TALL = 2**18, 4
+"""Of a matrix that has fewer rows than so many times its columns."""
+
 
 _MOST_WORK_BY_TRIANGLE = 2**14
 _MOST_ROWS_BY_TRIANGLE = 128, 32
@@ -147,7 +150,7 @@ def _factors(p: Problem) -> list[Place]:
 
 def _inv(p: Problem) -> Lane:
     flops = (8 / 3 * p.n**3, 4.0 * p.n**3)
-    return _fused("inv", "inv", [rows(p.n, p.n, p.dtype)], [], [1], flops)
+    return _fused("inv", "inv", [columns(p.n, p.n, p.dtype)], [], [1], flops)
 
 
 def _solve(p: Problem) -> Lane:
@@ -255,9 +258,10 @@ def _qr(p: Problem) -> Lane | None:
     work = p.m * p.n**2
     flops = (4.0 * work - 4 / 3 * p.n**3, 5.0 * work + 2 * p.n**3)
     across = work <= _MOST_WORK_ACROSS
-    if (
-        not across and p.m == p.n and p.dtype.is_complex
-    ):  # LAPACK may leave the last diagonal entry complex
+    if p.m * p.n > _MOST_ENTRIES_OF_QR and p.m < _TALL * p.n:
+        return None
+    # LAPACK may leave the last diagonal entry complex.
+    if not across and p.m == p.n and p.dtype.is_complex:
         return None
     name = "by_qr.qr_across" if across else "by_qr.qr"
     return Lane(

@@ -288,7 +288,7 @@ def test_there_are_no_lanes_for_what_is_no_small_matrix():
     assert plan("factors", "inv", torch.float64, ((2, 3), (3, 1))) is None
     assert plan("factors", "inv", torch.float16, matrix) is None
     assert plan("factors", "inv", torch.float64, ((0, 0), (1, 1))) is None
-    assert plan("factors", "inv", torch.float64, ((600, 600), (600, 1))) is None
+    assert plan("factors", "inv", torch.float64, ((2100, 2100), (2100, 1))) is None
     assert plan("factors", "solve", torch.float64, matrix, ((3, 1), (1, 1))) is None
     assert (
         plan("factors", "solve", torch.float64, ((2, 4, 4), (16, 4, 1)), ((4, 1), (1, 1))) is None

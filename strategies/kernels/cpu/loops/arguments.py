@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numba
 from llvmlite import ir
 from numba import types
+from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic
 from numba.np import arrayobj
 
@@ -125,6 +126,18 @@ def _argument(dtype_in: Callable[[Any], Any], ndim: int, layout: Literal["A", "C
 
     return intrinsic(view)
 
+
+def _as_packed(_typing: Any, row: Any) -> Any:
+    kind = types.Array(row.dtype, row.ndim, "C")
+
+    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return impl_ret_borrowed(context, builder, kind, arguments[0])  # type: ignore[no-untyped-call]
+
+    return kind(row), generate
+
+
+packed: Any = intrinsic(_as_packed)
+"""A row whose entries lie side by side, as the caller has seen, of a type that says so: for vectors."""
 
 matrices = _argument(lambda block: block.dtype, 3)
 contiguous = _argument(lambda block: block.dtype, 3, "C")

@@ -28,9 +28,11 @@ from strategies.kernels.cpu.loops.arguments import (
 )
 from strategies.kernels.cpu.loops.cholesky import reverse, scratch_of_blocks
 from strategies.kernels.cpu.loops.columns import (
+    copy_near_one,
     copy_to,
     empty,
     fill_with_identity,
+    is_near_one,
     moderate_squares,
     multiply,
     normalize,
@@ -84,11 +86,13 @@ def _factor(A: Array, L: Array) -> bool:
 
 def cholesky_backward(task: Task) -> None:
     """The Hermitian gradient."""
-    L, G, result = contiguous(task, 0), matrices(task, 1), contiguous(task, 2)
+    L, G, result = contiguous(task, 0), matrices(task, 1), matrices(task, 2)
     scratch = scratch_of_blocks(L)
     for i in single_matrices(task):
-        copy_to(result[i], G[i])
-        power = normalize(result[i].T)
+        if is_near_one(G[i]):
+            reverse(L[i].T, G[i], result[i].T, scratch)
+            continue
+        power = copy_near_one(result[i], G[i])
         if power == 0:
             report(task)
             continue
@@ -134,8 +138,7 @@ def solve_backward(task: Task) -> None:
     n, k = half.shape[1:]
     F, W, of_cotangent = empty(n, n, L), empty(n, k, L), empty(k, n, L)
     for i in single_matrices(task):
-        copy_to(W, G[i])
-        power = normalize(W)
+        power = copy_near_one(W, G[i])
         if power == 0:
             report(task)
             continue

@@ -5,8 +5,8 @@ With T the transpose of the Hermitian gradient, which starts as that of the cota
     T₁₂ ← L₁₁⁻ᵀ (T₁₂ / 2 − L₂₁ᵀ T₂₂)              T₂₁ ← T₁₂ᴴ
     T₁₁ ← T₁₁ − 2 L₂₁ᵀ T₁₂ᴴ,                       and T₁₁ as a matrix by itself.
 
-Of the cotangent only the lower triangle is read. Matrices hold their columns one after the other, as BLAS
-has them.
+The result depends on the lower triangle of the cotangent only. Matrices hold their columns one after the
+other, as BLAS has them.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from strategies.kernels.cpu.loops.arguments import (
     reordered,
     single_matrices,
 )
+from strategies.kernels.cpu.loops.columns import copy_to
 from strategies.kernels.cpu.loops.grouped import gather, scatter
 
 # Columns of a block, and of the blocks that it is made of.
@@ -89,9 +90,7 @@ def reverse(L: Array, G: Array, T: Array, scratch: Array) -> None:
     n = len(L)
     for start in range((n - 1) // _WIDE * _WIDE, -1, -_WIDE):
         stop = min(start + _WIDE, n)
-        for r in range(start, n):
-            for c in range(start, min(r + 1, stop)):
-                T[c, r] = G[r, c]
+        copy_to(T[start:stop, start:], G[start:, start:stop].T)
         _finish_beside(L, T, start, stop)
         _reverse_block(L[start:stop, start:stop], T[start:stop, start:stop], scratch)
 

@@ -20,7 +20,7 @@ from strategies.kernels.cpu.blas import (
     solve_upper,
     solve_with,
 )
-from strategies.kernels.cpu.loops.arguments import Array, compiled
+from strategies.kernels.cpu.loops.arguments import Array, compiled, inlined, packed
 from strategies.kernels.cpu.loops.condition import NEVER_GROWS, growth_limit, sum_of_squares
 from strategies.kernels.cpu.loops.small import (
     MOST,
@@ -33,7 +33,7 @@ from strategies.kernels.cpu.loops.small import (
     solve_small,
 )
 
-_BLOCK = 32
+_BLOCK = 48
 """Columns of L⁻¹ that are computed together; above them it is zero."""
 
 
@@ -73,24 +73,46 @@ def copy_to(target: Array, source: Array) -> None:
 
 @compiled
 def _copy_rows(target: Array, source: Array) -> None:
-    m, n = target.shape
-    for i in range(m):
-        for j in range(n):
-            target[i, j] = source[i, j]
+    are_packed = target.strides[1] == target.itemsize == source.strides[1]
+    for i in range(len(target)):
+        if are_packed:
+            _copy_row(packed(target[i]), packed(source[i]))
+        else:
+            _copy_row(target[i], source[i])
+
+
+@compiled
+def _copy_row(target: Array, source: Array) -> None:
+    for j in range(len(target)):
+        target[j] = source[j]
 
 
 @compiled
 def _copy_across(target: Array, source: Array) -> None:
-    """Eight rows at a time, as a line of the cache may hold; that many the compiler knows how to copy."""
-    m, n = target.shape
-    whole = m // 8 * 8
-    for first in range(0, whole, 8):
-        for j in range(n):
-            for i in range(first, first + 8):
-                target[i, j] = source[i, j]
-    for i in range(whole, m):
-        for j in range(n):
-            target[i, j] = source[i, j]
+    """Some lines of the cache at a time: of so many rows, whose number the compiler knows."""
+    m = len(target)
+    strips, few = m // 32 * 32, m // 8 * 8
+    for first in range(0, strips, 32):
+        _copy_strip(target, source, first, 32)
+    for first in range(strips, few, 8):
+        _copy_strip(target, source, first, 8)
+    for i in range(few, m):
+        _copy_strip(target, source, i, 1)
+
+
+@inlined
+def _copy_strip(target: Array, source: Array, first: int, count: int) -> None:
+    for j in range(target.shape[1]):
+        for i in range(count):
+            target[first + i, j] = source[first + i, j]
+
+
+@compiled
+def conjugate(F: Array) -> None:
+    """In place; of real numbers the compiler leaves nothing."""
+    for i in range(F.shape[0]):
+        for j in range(F.shape[1]):
+            F[i, j] = np.conj(F[i, j])
 
 
 @compiled
@@ -139,7 +161,11 @@ def normalize(F: Array) -> float:
 
     Zero where F is not finite, or the power or its reciprocal is out of range.
     """
-    squares = sum_of_all_squares(F)
+    return _normalize(F, sum_of_all_squares(F))
+
+
+@compiled
+def _normalize(F: Array, squares: float) -> float:
     if squares_if_moderate(F, squares) >= 0:
         return 1.0
     largest = 0.0
@@ -152,6 +178,46 @@ def normalize(F: Array) -> float:
         return 0.0
     multiply(F, math.ldexp(1.0, -exponent))
     return math.ldexp(1.0, exponent)
+
+
+@compiled
+def is_near_one(F: Array) -> bool:
+    """Whether `normalize` would leave it alone; false, too, where neither rows nor columns are packed."""
+    if F.strides[1] == F.itemsize:
+        return bool(squares_if_moderate(F, _squares_of_rows(F)) >= 0)
+    if F.strides[0] == F.itemsize:
+        return bool(squares_if_moderate(F, _squares_of_rows(F.T)) >= 0)
+    return False
+
+
+@compiled
+def _squares_of_rows(F: Array) -> float:
+    total = 0.0
+    for row in F:
+        total += sum_of_squares(packed(row))
+    return total
+
+
+@compiled
+def copy_near_one(target: Array, source: Array) -> float:
+    """`copy_to` and `normalize`."""
+    if target.strides[1] == target.itemsize == source.strides[1]:
+        return _copy_rows_near_one(target, source)
+    if target.strides[0] == target.itemsize == source.strides[0]:
+        return _copy_rows_near_one(target.T, source.T)
+    copy_to(target, source)
+    return normalize(target.T) if target.strides[1] == target.itemsize else normalize(target)
+
+
+@compiled
+def _copy_rows_near_one(target: Array, source: Array) -> float:
+    """Reads each row while it is near."""
+    squares = 0.0
+    for i in range(len(target)):
+        row = packed(target[i])
+        _copy_row(row, packed(source[i]))
+        squares += sum_of_squares(row)
+    return _normalize(target, squares)
 
 
 @compiled

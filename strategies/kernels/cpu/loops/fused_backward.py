@@ -19,7 +19,7 @@ from strategies.kernels.cpu.blas import (
     write_adjoint_product,
     write_adjoint_times_transpose,
     write_minus_adjoint_times_transpose,
-    write_minus_product_with_adjoint,
+    write_minus_product,
     write_product,
     write_transposed_product,
 )
@@ -39,6 +39,8 @@ from strategies.kernels.cpu.loops.arguments import (
 )
 from strategies.kernels.cpu.loops.columns import (
     by_columns,
+    conjugate,
+    copy_near_one,
     copy_to,
     empty,
     fill_with_identity,
@@ -52,7 +54,7 @@ from strategies.kernels.cpu.loops.small import MOST_OF_PRODUCTS, inverse_gradien
 
 
 def inv(task: Task) -> None:
-    """Ā = −A⁻ᴴ G A⁻ᴴ, by the inverse itself."""
+    """Ā = −A⁻ᴴ G A⁻ᴴ, by the inverse itself, given by columns."""
     n = contiguous(task, 0).shape[1]
     if n == 2:
         tiny.inv_backward(task, 2)
@@ -70,17 +72,18 @@ def _inv_of_any_size(task: Task) -> None:
     n = X.shape[1]
     W, half = empty(n, n, X), empty(n, n, X)
     for i in single_matrices(task):
-        # Transposed: Āᵀ = −conj(X) Gᵀ conj(X), and what is here called X is its transpose.
-        copy_to(W, G[i].T)
-        power = normalize(W)
+        # Its conjugate transposed, for results that have their rows one after the other: Āᴴ = −X Gᴴ X.
+        power = copy_near_one(W, G[i].T)
         if power == 0:
             report(task)
             continue
+        conjugate(W)
         if n <= MOST_OF_PRODUCTS:
             inverse_gradient_small(X[i].T, W, half, result[i].T)
         else:
-            write_adjoint_product(half, X[i].T, W)
-            write_minus_product_with_adjoint(result[i].T, half, X[i].T)
+            write_product(half, X[i].T, W)
+            write_minus_product(result[i].T, half, X[i].T)
+        conjugate(result[i])
         multiply(result[i], power)
 
 
@@ -103,8 +106,7 @@ def _solve_of_any_size(task: Task) -> None:
     G, result, rhs_result = matrices(task, 3), contiguous(task, 4), contiguous(task, 5)
     Y = empty(*X.shape[1:], X)
     for i in single_matrices(task):
-        copy_to(Y, G[i])
-        power = normalize(Y)
+        power = copy_near_one(Y, G[i])
         if power == 0:
             report(task)
             continue
@@ -121,8 +123,8 @@ def lu_factor(task: Task) -> None:
     G, result = matrices(task, 2), contiguous(task, 3)
     scratch = scratch_of_blocks(LU)
     for i in single_matrices(task):
-        copy_to(result[i], G[i])
-        if not _reverse(LU[i].T, order[i], result[i].T, scratch):
+        power = copy_near_one(result[i], G[i])
+        if not _reverse(LU[i].T, order[i], result[i].T, power, scratch):
             report(task)
 
 
@@ -133,7 +135,7 @@ def lu(task: Task) -> None:
     scratch = scratch_of_blocks(LU)
     for i in single_matrices(task):
         _pack(result[i], of_L[i], of_U[i])
-        if not _reverse(LU[i].T, order[i], result[i].T, scratch):
+        if not _reverse(LU[i].T, order[i], result[i].T, normalize(result[i].T), scratch):
             report(task)
 
 
@@ -146,9 +148,8 @@ def _pack(LU: Array, L: Array, U: Array) -> None:
 
 
 @compiled
-def _reverse(LU: Array, order: Array, T: Array, scratch: Array) -> bool:
-    """Overwrite the transposed cotangent by the transposed gradient."""
-    power = normalize(T)
+def _reverse(LU: Array, order: Array, T: Array, power: float, scratch: Array) -> bool:
+    """Overwrite the transposed cotangent by the transposed gradient, over what `normalize` returned."""
     if power == 0:
         return False
     reverse(np.conj(LU), T, scratch)
@@ -171,8 +172,8 @@ def det(task: Task) -> None:
 @compiled
 def _multiply_by_power_of_two(A: Array, exponent: int) -> None:
     half = 2.0 ** (exponent / 2)
-    for j in range(len(A)):
-        for i in range(len(A)):
+    for i in range(len(A)):
+        for j in range(len(A)):
             A[i, j] = A[i, j] * half * half
 
 

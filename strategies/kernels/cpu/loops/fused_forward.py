@@ -46,6 +46,7 @@ from strategies.kernels.cpu.loops.inspection import (
     inverse_of_swaps,
     is_hard,
     some_pivot_may_be_roundoff,
+    write_largest_of_columns,
 )
 
 
@@ -57,22 +58,21 @@ def _noise(A: Array, squares: float) -> float:
 
 
 @compiled
-def _invert(A: Array, X: Array, F: Array, Y: Array, swaps: Array, before: Array) -> float:
-    """Write A⁻¹, row after row; returns what `factor` does, and writes nothing where that is negative.
+def _invert(A: Array, X: Array, F: Array, swaps: Array, before: Array) -> float:
+    """Write X = A⁻¹; returns what `factor` does, and writes nothing where that is negative.
 
-    The last four are scratch. To eliminate the transpose would save a copy, but lose the digits of
+    The last three are scratch. To eliminate the transpose would save a copy, but lose the digits of
     columns that are small beside others.
     """
     copy_to(F, A)
     squares = factor(F, swaps, before)
     if squares >= 0:
-        write_inverse(F, swaps, Y)
-        copy_to(X, Y)
+        write_inverse(F, swaps, X)
     return squares
 
 
 def inv(task: Task) -> None:
-    """A⁻¹, row after row."""
+    """A⁻¹ by columns."""
     n = contiguous(task, 1).shape[1]
     if n == 2:
         tiny.inv(task, 2)
@@ -88,21 +88,19 @@ def inv(task: Task) -> None:
 def _inv_of_any_size(task: Task) -> None:
     A, X = matrices(task, 0), contiguous(task, 1)
     n = X.shape[1]
-    F, Y = empty(n, n, X), empty(n, n, X)
-    swaps, before = np.empty(n, np.int32), np.empty(n)
+    F, swaps, before = empty(n, n, X), np.empty(n, np.int32), np.empty(n)
     for i in single_matrices(task):
-        if _invert(A[i], X[i], F, Y, swaps, before) < 0:
+        if _invert(A[i], X[i].T, F, swaps, before) < 0:
             report(task)
 
 
 def pinv_of_square(task: Task) -> None:
-    """A⁻¹ of a matrix that is not nearly deficient."""
+    """A⁻¹ of a matrix that is not nearly deficient, by columns."""
     A, X = matrices(task, 0), contiguous(task, 1)
     n = X.shape[1]
-    F, Y = empty(n, n, X), empty(n, n, X)
-    swaps, before = np.empty(n, np.int32), np.empty(n)
+    F, swaps, before = empty(n, n, X), np.empty(n, np.int32), np.empty(n)
     for i in single_matrices(task):
-        squares = _invert(A[i], X[i], F, Y, swaps, before)
+        squares = _invert(A[i], X[i].T, F, swaps, before)
         if squares < 0 or not _is_of_full_rank(X[i].T, A[i], squares):
             report(task)
 
@@ -332,7 +330,7 @@ def _determinant(
 ) -> tuple[complex, int, bool]:
     """Mantissa and exponent, and whether the matrix is not hard; the last two are scratch."""
     copy_to(LU, A)
-    if not eliminated(LU, swaps):
+    if not (eliminated(LU, swaps) and write_largest_of_columns(A, scratch[0])):
         return LU[0, 0], 0, False
     mantissa, exponent = determinant_of(LU, swaps)
     inverse_of_swaps(swaps, order)

@@ -14,6 +14,7 @@ from strategies.kernels.cpu.loops.arguments import (
     integers,
     matrices,
     numbers,
+    packed,
     pivots,
     reordered,
     single_matrices,
@@ -56,7 +57,9 @@ def determinant(task: Task) -> None:
         inverse_of_swaps(swaps[matrix], order[matrix])
         result[matrix, 0], notes[matrix, 0] = determinant_of(LU[matrix], swaps[matrix])
         notes[matrix, 1] = notes[matrix, 2] = 0
-        if not is_easy(A[matrix], LU[matrix], scratch[0]):
+        if not write_largest_of_columns(A[matrix], scratch[0]):
+            notes[matrix, 2] = 3
+        elif not _is_easy(A[matrix], LU[matrix], scratch[0]):
             difficulty = _difficulty(A[matrix], LU[matrix], order[matrix], scratch)
             notes[matrix, 1], notes[matrix, 2] = difficulty
 
@@ -90,29 +93,51 @@ def determinant_of(F: Array, swaps: Array) -> tuple[complex, int]:
 
 @compiled
 def is_hard(A: Array, F: Array, order: Array, scratch: Array) -> bool:
-    """Whether there is more to do than to divide by the pivots. The last is three rows of real numbers."""
-    return not is_easy(A, F, scratch[0]) and _difficulty(A, F, order, scratch)[1] > 0
+    """Whether there is more to do than to divide by the pivots of a matrix whose entries are finite.
+
+    The last is three rows of real numbers, the first of which holds the largest entry of each column of A.
+    """
+    return not _is_easy(A, F, scratch[0]) and _difficulty(A, F, order, scratch)[1] > 0
 
 
 @compiled
-def is_easy(A: Array, F: Array, columns: Array) -> bool:
-    """True of most matrices that have no negligible pivot and are not hard, at less expense.
+def write_largest_of_columns(A: Array, result: Array) -> bool:
+    """The largest entry of each column; whether all entries are finite."""
+    is_finite, is_packed = True, A.strides[1] == A.itemsize
+    result[:] = 0
+    for row in A:
+        if is_packed:
+            _raise_to(packed(row), result)
+            is_finite &= _is_finite(packed(row))
+        else:
+            _raise_to(row, result)
+            is_finite &= _is_finite(row)
+    return is_finite
 
-    Notes the largest entry of each column of A.
-    """
+
+@compiled
+def _raise_to(row: Array, largest: Array) -> None:
+    for j in range(len(row)):
+        largest[j] = max(largest[j], _modulus(row[j]))
+
+
+@reordered
+def _is_finite(row: Array) -> bool:
+    total = row.real.dtype.type(0)
+    for i in range(len(row)):
+        total += row[i].real * 0 + row[i].imag * 0
+    return bool(total == 0)
+
+
+@compiled
+def _is_easy(A: Array, F: Array, columns: Array) -> bool:
+    """True of most matrices that have no negligible pivot and are not hard, at less expense."""
     n = len(F)
     small = np.sqrt(np.finfo(F.real.dtype).eps)
     far = _far(F)[0]
-    is_finite = True
     terms = small * 0
-    columns[:] = 0
-    for i in range(n):
-        for j in range(n):
-            size = _modulus(A[i, j])
-            is_finite &= size < np.inf
-            columns[j] = max(columns[j], size)
     for j in range(n):
-        terms = max(terms, _largest_of_first(F[:, j], j + 1) / columns[j])
+        terms = max(terms, _largest_of_first(F.T[j], j + 1) / columns[j])
     terms *= 2  # |L| is at most √2: complex pivots are compared by |re| + |im|
     for i in range(n):
         pivot = _modulus(F[i, i])
@@ -120,7 +145,7 @@ def is_easy(A: Array, F: Array, columns: Array) -> bool:
             return False
         if columns[i] > far or _has_grown(A[i], columns, terms):
             return False
-    return is_finite
+    return True
 
 
 @compiled
@@ -140,12 +165,7 @@ def _largest_of_first(column: Array, count: int) -> float:
 
 @compiled
 def _difficulty(A: Array, F: Array, order: Array, scratch: Array) -> tuple[int, int]:
-    """The number of negligible pivots, and how hard the matrix is: `factors.determinant`.
-
-    The first row of the scratch holds the largest entries of the columns.
-    """
-    if not _is_finite(A):
-        return 0, 3
+    """The number of negligible pivots, and how hard the matrix is: `factors.determinant`; as `is_hard`."""
     n = len(F)
     columns, rows, terms = scratch[0], scratch[1], scratch[2]
     rows[:] = 0
@@ -169,15 +189,6 @@ def _difficulty(A: Array, F: Array, order: Array, scratch: Array) -> tuple[int, 
     if is_useless:
         return negligible, 2
     return negligible, int(negligible > 1 and number_of_doubtful_pivots(F) > 1)
-
-
-@compiled
-def _is_finite(A: Array) -> bool:
-    for i in range(len(A)):
-        for j in range(len(A)):
-            if not _modulus(A[i, j]) < np.inf:
-                return False
-    return True
 
 
 @compiled

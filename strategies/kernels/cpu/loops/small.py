@@ -118,17 +118,17 @@ def multiply_inverse_small(LU: Array, X: Array) -> None:
 
 @compiled
 def inverse_gradient_small(X: Array, W: Array, half: Array, result: Array) -> None:
-    """The result is −XᴴW Xᴴ; half of the product is scratch."""
+    """The result is −X W X; half of the product is scratch."""
     n = len(X)
     for j in range(n):
         for i in range(n):
-            total = np.conj(X[0, i]) * W[0, j]
+            total = X[i, 0] * W[0, j]
             for k in range(1, n):
-                total += np.conj(X[k, i]) * W[k, j]
+                total += X[i, k] * W[k, j]
             half[i, j] = total
     for j in range(n):
         for i in range(n):
-            total = half[i, 0] * np.conj(X[j, 0])
+            total = half[i, 0] * X[0, j]
             for k in range(1, n):
-                total += half[i, k] * np.conj(X[j, k])
+                total += half[i, k] * X[k, j]
             result[i, j] = -total

@@ -33,7 +33,7 @@ def inv(task: Task, n: int) -> None:
             report(task)
             continue
         write_inverse(F, swaps, Y, n)
-        copy_to(X[i], Y, n, n)
+        copy_to(X[i].T, Y, n, n)
 
 
 @inlined
@@ -49,15 +49,15 @@ def inv_backward(task: Task, n: int) -> None:
             continue
         for r in range(n):
             for c in range(n):
-                total = np.conj(X[i, 0, r]) * W[0, c]
+                total = np.conj(X[i, r, 0]) * W[0, c]
                 for k in range(1, n):
-                    total += np.conj(X[i, k, r]) * W[k, c]
+                    total += np.conj(X[i, r, k]) * W[k, c]
                 half[r, c] = total
         for r in range(n):
             for c in range(n):
-                total = half[r, 0] * np.conj(X[i, c, 0])
+                total = half[r, 0] * np.conj(X[i, 0, c])
                 for k in range(1, n):
-                    total += half[r, k] * np.conj(X[i, c, k])
+                    total += half[r, k] * np.conj(X[i, k, c])
                 result[i, r, c] = -total
         multiply(result[i], power)
 
