@@ -103,7 +103,7 @@ def test_they_are_faster_than_native_over_all_draws():
     assert of_policy(score(*SHIPPED[1])).over_native >= 2.2
 
 
-@pytest.mark.parametrize("seed", [10, 11, 12])
+@pytest.mark.parametrize("seed", [13, 14, 15])
 def test_another_machine_that_they_know_chooses_well_in_cases_that_were_not_measured_for_it(seed):
     name = "xeon-2cores"
     (run,) = load(KEPT.parent / name / "draws" / f"forward_backward-{seed}.json.gz", "draw")
