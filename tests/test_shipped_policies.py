@@ -124,4 +124,4 @@ def test_one_is_used_by_default_and_the_other_when_asked_for():
         (both,) = policies.candidates("lu_factor", 1024, 1024, **sizes)
     with policies.use(policies.BY_BACKWARD):
         (backward,) = policies.candidates("lu_factor", 1024, 1024, **sizes)
-    assert (both.name, backward.name) == ("fused", "explicit_inverse")
+    assert (both.name, backward.name) == ("fused", "blocked_lu")
