@@ -25,11 +25,11 @@ class Fused(BatchLast):
     factors a hundred. On the CPU matrices of up to 2048×2048 entries, one or a batch, are therefore done
     by one compiled loop forward and one backward (`strategies.kernels.cpu.fused`), which call the
     LAPACK of torch: LU, QR of tall and wide matrices, Cholesky factors, and substitution, or in `inv`
-    products with the inverse. Where `pinv` or `lstsq` find the rank deficient, and in least squares of
-    wide matrices, it is a truncated SVD, if rows and columns are of like length. The loops are compiled
-    at their first use for each dtype and kept on disk. All that is not a usual case and all rarer modes
-    are done as in `batch_last`, what that refuses, for its rank or for growth in the elimination, as in
-    `qr_pinv`, and factorizations of larger matrices as in `blocked_lu`.
+    products with the inverse. Where `pinv` or `lstsq` find the rank deficient, it is a truncated SVD, if
+    rows and columns are of like length. The loops are compiled at their first use for each dtype and
+    kept on disk. All that is not a usual case and all rarer modes are done as in `batch_last`, what that
+    refuses, for its rank or for growth in the elimination, as in `qr_pinv`, and factorizations of larger
+    matrices as in `blocked_lu`.
 
     Example:
         >>> import torch, strategies

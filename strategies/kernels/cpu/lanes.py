@@ -207,15 +207,17 @@ def _pinv(p: Problem) -> Lane:
     return _fused("pinv", "pinv", [result], kept, [2, 3], flops, is_transposed=is_wide)
 
 
-def _lstsq(p: Problem) -> Lane | None:
-    if p.m < p.n:
-        return None
+def _lstsq(p: Problem) -> Lane:
     residuals = _vector(p.k if p.m > p.n else 0, p.dtype.to_real())
     nothing = _vector(0, p.dtype.to_real())
     outputs = [p.like_rhs(p.n), residuals, _number(torch.int64), nothing]
     if p.m == p.n:
         flops = _solve(p).flops
         return _fused("lstsq_of_square", "solve", outputs, _factors(p), [2, 6, 7], flops)
+    if p.m < p.n:
+        kept = [rows(p.m, p.n, p.dtype), rows(p.m, p.m, p.dtype)]
+        flops = (4.0 * p.n * p.m**2 + 2 * p.m * p.n * p.k, (8.0 * p.n + 4 * p.m) * p.m * p.k)
+        return Lane("wide.lstsq", "wide.lstsq_backward", outputs, kept, [1, 2, 6, 7], flops)
     R = rows(p.n, p.n, p.dtype)
     flops = (2.0 * p.m * p.n**2 + 4 * p.m * p.n * p.k, (12.0 * p.m + 4 * p.n) * p.n * p.k)
     return _fused("lstsq", "lstsq", outputs, [R], [0, 1, 2, 6], flops, rarely=[1])

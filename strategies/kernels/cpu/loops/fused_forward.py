@@ -122,6 +122,15 @@ def _copy_upper(R: Array, F: Array) -> bool:
     return is_regular
 
 
+@compiled
+def is_clear_triangle(R: Array, F: Array, squares: float) -> bool:
+    """Copy R from F, what `reflect` left of a matrix; whether that is not nearly deficient.
+
+    The sum of the squares of its entries is given.
+    """
+    return _copy_upper(R, F) and bool(smallest_singular_value(R.T, False) ** 2 > _noise(F, squares))
+
+
 def pinv(task: Task) -> None:
     """A⁺ = R⁻¹Qᴴ of tall A that is not nearly deficient, row after row; Q and R by columns."""
     A, X, Q, R = matrices(task, 0), contiguous(task, 1), contiguous(task, 2), contiguous(task, 3)
@@ -222,7 +231,7 @@ def _lstsq(A: Array, B: Array, X: Array, residuals: Array, R: Array) -> bool:
         return False
     scales, scratch = np.empty(n, A.dtype), np.empty(64 * max(n, k), A.dtype)
     reflect(F, scales, scratch)
-    if not (_copy_upper(R, F) and smallest_singular_value(R.T, False) ** 2 > _noise(A, squares)):
+    if not is_clear_triangle(R, F, squares):
         return False
     apply_reflectors_adjoint(F, scales, Y, scratch)
     for j in range(k):
