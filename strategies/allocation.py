@@ -10,29 +10,38 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-__all__ = ["uninitialized"]
+__all__ = ["LARGE", "on_large_pages", "uninitialized"]
 
-_LARGE = 2**22
+LARGE = 2**22
 """Bytes from which on NumPy asks for large pages, too."""
 
 
 def uninitialized(like: Tensor, *shape: int) -> Tensor:
-    """A tensor of that shape, by rows, with the dtype and device of another.
-
-    Linux is asked to back large ones on the CPU by large pages. Touching 32 MB for the first time then
-    takes a quarter of the time, which is most of what writing a gradient of low rank takes.
+    """A tensor of that shape, by rows, with the dtype and device of another, `on_large_pages`.
 
     Example:
         >>> uninitialized(torch.ones(2), 3, 3).shape
         torch.Size([3, 3])
     """
-    result = torch.empty(shape, dtype=like.dtype, device=like.device)
-    advise = _madvise() if result.is_cpu and result.nbytes >= _LARGE else None
+    return on_large_pages(torch.empty(shape, dtype=like.dtype, device=like.device))
+
+
+def on_large_pages(tensor: Tensor) -> Tensor:
+    """The tensor, which has not been touched yet.
+
+    Linux is asked to back large ones on the CPU by large pages. Touching 32 MB for the first time then
+    takes a quarter of the time, which is most of what writing a gradient of low rank takes.
+
+    Example:
+        >>> on_large_pages(torch.empty(2)).shape
+        torch.Size([2])
+    """
+    advise = _madvise() if tensor.is_cpu and tensor.nbytes >= LARGE else None
     if advise is not None:
-        first = -(-result.data_ptr() // mmap.PAGESIZE) * mmap.PAGESIZE
+        first = -(-tensor.data_ptr() // mmap.PAGESIZE) * mmap.PAGESIZE
         # No more than a hint: what comes back does not matter.
-        advise(first, result.data_ptr() + result.nbytes - first, mmap.MADV_HUGEPAGE)
-    return result
+        advise(first, tensor.data_ptr() + tensor.nbytes - first, mmap.MADV_HUGEPAGE)
+    return tensor
 
 
 @functools.cache

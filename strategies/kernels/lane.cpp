@@ -14,6 +14,9 @@
 #include <torch/csrc/autograd/python_variable.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -81,16 +84,34 @@ struct Loop {
   }
 };
 
+// As in `strategies.allocation`.
+void ask_for_large_pages([[maybe_unused]] const Tensor& tensor) {
+#ifdef MADV_HUGEPAGE
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto start = reinterpret_cast<uintptr_t>(tensor.const_data_ptr());
+  const auto first = (start + page - 1) / page * page;
+  madvise(reinterpret_cast<void*>(first), start + tensor.nbytes() - first, MADV_HUGEPAGE);
+#endif
+}
+
 struct Place {
   Words size, stride;
   at::ScalarType dtype;
+  bool is_large;
 
   explicit Place(const py::handle& place)
       : size(field<Words>(place, "size")),
         stride(field<Words>(place, "stride")),
-        dtype(reinterpret_cast<THPDtype*>(place.attr("dtype").ptr())->scalar_type) {}
+        dtype(reinterpret_cast<THPDtype*>(place.attr("dtype").ptr())->scalar_type),
+        is_large(field<bool>(place, "is_large")) {}
 
-  Tensor allocate() const { return at::detail::empty_strided_cpu(size, stride, dtype); }
+  Tensor allocate() const {
+    Tensor tensor = at::detail::empty_strided_cpu(size, stride, dtype);
+    if (is_large) {
+      ask_for_large_pages(tensor);
+    }
+    return tensor;
+  }
 };
 
 using Addresses = c10::SmallVector<const void*, 16>;
@@ -120,10 +141,9 @@ struct Plan : torch::CustomClassHolder {
   py::object found, plan;
   bool copies;
   size_t arity;
-  std::vector<Place> outputs, gradients;
+  std::vector<Place> outputs, gradients, keeps;
   Positions written, cotangents, constant, saved, reads;
   Words offsets, reads_kept;
-  std::optional<int64_t> kept_bytes;
   std::optional<std::pair<size_t, size_t>> rank;
   int64_t columns;
   Loop forward;
@@ -136,6 +156,7 @@ struct Plan : torch::CustomClassHolder {
         arity(field<size_t>(plan, "arity")),
         outputs(places("outputs")),
         gradients(places("gradients")),
+        keeps(places("keeps")),
         written(field<Positions>(plan, "written")),
         cotangents(field<Positions>(plan, "cotangents")),
         constant(field<Positions>(plan, "constant")),
@@ -143,7 +164,6 @@ struct Plan : torch::CustomClassHolder {
         reads(field<Positions>(plan, "reads")),
         offsets(field<Words>(plan, "offsets")),
         reads_kept(field<Words>(plan, "reads_kept")),
-        kept_bytes(field<std::optional<int64_t>>(plan, "kept_bytes")),
         rank(field<std::optional<std::pair<size_t, size_t>>>(plan, "rank")),
         columns(field<int64_t>(plan, "columns")),
         forward(plan.attr("forward_loop")),
@@ -174,8 +194,8 @@ struct Plan : torch::CustomClassHolder {
     for (const auto i : written) {
       addresses.push_back(computed.outputs[i].mutable_data_ptr());
     }
-    if (kept_bytes) {
-      computed.kept.emplace_back(at::detail::empty_cpu({*kept_bytes}, at::kByte));
+    for (const auto& place : keeps) {
+      computed.kept.push_back(place.allocate());
       append_kept(addresses, computed.kept.back(), offsets);
     }
     bool is_done;

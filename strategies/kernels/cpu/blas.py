@@ -22,7 +22,6 @@ from numba.extending import intrinsic
 __all__ = [
     "IS_AVAILABLE",
     "add_product",
-    "add_transposed_product",
     "apply_reflectors_adjoint",
     "decompose",
     "eliminate",
@@ -39,12 +38,14 @@ __all__ = [
     "solve_upper",
     "solve_upper_adjoint",
     "solve_upper_adjoint_from_right",
+    "solve_upper_transposed",
     "solve_upper_transposed_from_right",
     "solve_with",
     "subtract_adjoint_product",
     "subtract_adjoint_times_transpose",
     "subtract_product",
     "subtract_product_with_adjoint",
+    "subtract_product_with_transpose",
     "subtract_transposed_times",
     "subtract_twice_transposed_times_adjoint",
     "write_adjoint_product",
@@ -52,7 +53,7 @@ __all__ = [
     "write_minus_adjoint_times_transpose",
     "write_minus_product",
     "write_product",
-    "write_transposed_product",
+    "write_product_with_transpose",
 ]
 
 _LETTERS = {
@@ -328,11 +329,11 @@ write_minus_product: Any = _product("NN", -1, adds=False)
 subtract_product_with_adjoint: Any = _product("NC", -1)
 """C ← C − A Bᴴ."""
 
-write_transposed_product: Any = _product("TT", 1, adds=False)
-"""C ← Aᵀ Bᵀ."""
+write_product_with_transpose: Any = _product("NT", 1, adds=False)
+"""C ← A Bᵀ."""
 
-add_transposed_product: Any = _product("TT", 1)
-"""C ← C + Aᵀ Bᵀ."""
+subtract_product_with_transpose: Any = _product("NT", -1)
+"""C ← C − A Bᵀ."""
 
 write_adjoint_times_transpose: Any = _product("CT", 1, adds=False)
 """C ← Aᴴ Bᵀ."""
@@ -363,6 +364,9 @@ solve_upper: Any = _solve("LUNN")
 
 solve_upper_adjoint: Any = _solve("LUCN")
 """B ← U⁻ᴴ B; likewise."""
+
+solve_upper_transposed: Any = _solve("LUTN")
+"""B ← U⁻ᵀ B; likewise."""
 
 solve_upper_adjoint_from_right: Any = _solve("RUCN")
 """B ← B U⁻ᴴ; likewise."""

@@ -136,8 +136,8 @@ class Plan:
         arity: how many inputs there are.
         outputs: what is allocated for them, and gradients likewise.
         written: positions of the outputs that the loop of the forward writes.
-        kept_bytes: what is kept takes; None if nothing is.
-        offsets: in these bytes, of its parts.
+        keeps: what is allocated for what is kept, if anything is: one vector of bytes.
+        offsets: in it, of its parts.
         rank: as in `Lane`, and columns, which is the full rank.
         forward_loop: reads inputs, and writes the outputs that are written and what is kept.
         cotangents: positions of the outputs whose cotangents `backward` takes.
@@ -167,9 +167,8 @@ class Plan:
         self._allocators = [place.allocator() for place in lane.outputs]
         self.written = [i for i, place in enumerate(lane.outputs) if not place.is_empty]
         *offsets, size = itertools.accumulate((place.bytes for place in lane.kept), initial=0)
-        keep = [byte_vector(size)] if offsets else []
-        self.kept_bytes = size if offsets else None
-        self._keepers, self.offsets = [place.allocator() for place in keep], offsets
+        self.keeps = [byte_vector(size)] if offsets else []
+        self._keepers, self.offsets = [place.allocator() for place in self.keeps], offsets
         if lane.is_transposed:
             views = [_transposed(views[0]), *views[1:]]
         known = [*views, *map(_seen, lane.outputs), *map(_seen, lane.kept)]
@@ -185,8 +184,9 @@ class Plan:
         self.reads_kept = [offsets[i - first_kept] for i in lane.reads if i >= first_kept]
         self._read_views = [known[i] for i in lane.reads]
         of_outputs = (lane.outputs[i].stride for i in self.saved)
-        self.saved_strides = (*strides, *of_outputs, *(place.stride for place in keep))
-        of_matrix = (columns if lane.is_transposed else rows)(problem.m, problem.n, problem.dtype)
+        self.saved_strides = (*strides, *of_outputs, *(place.stride for place in self.keeps))
+        by_columns = lane.is_transposed != lane.by_columns
+        of_matrix = (columns if by_columns else rows)(problem.m, problem.n, problem.dtype)
         gradients = [of_matrix, problem.like_rhs(problem.m)][: self.arity]
         self.gradients = [place.batched(batch) for place in gradients]
         self._gradient_allocators = [place.allocator() for place in self.gradients]

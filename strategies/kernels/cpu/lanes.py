@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from strategies.allocation import LARGE, on_large_pages
+
 __all__ = ["LANES", "TRIANGULAR", "Lane", "Place", "Problem", "byte_vector", "columns", "rows"]
 
 TRIANGULAR = "solve_lower", "solve_upper", "solve_unit_lower", "solve_unit_upper"
@@ -63,8 +65,14 @@ class Place(NamedTuple):
         """As many as it takes, and no fewer than leave what follows where vectors may begin."""
         return -(-math.prod(self.size) * self.dtype.itemsize // _ALIGNMENT) * _ALIGNMENT
 
+    @property
+    def is_large(self) -> bool:
+        """Whether it is to be `on_large_pages`."""
+        return math.prod(self.size) * self.dtype.itemsize >= LARGE
+
     def allocator(self) -> Callable[[], Tensor]:
-        return functools.partial(torch.empty_strided, self.size, self.stride, dtype=self.dtype)
+        make = functools.partial(torch.empty_strided, self.size, self.stride, dtype=self.dtype)
+        return (lambda: on_large_pages(make())) if self.is_large else make
 
 
 def rows(m: int, n: int, dtype: torch.dtype) -> Place:
@@ -119,6 +127,7 @@ class Lane:
         cotangents: positions of the outputs whose cotangents the backward reads.
         rarely: positions of those that are differentiable, too, but not here.
         is_transposed: whether loops see the transpose of A and its gradient, and of the cotangent.
+        by_columns: whether loops see the transpose of that gradient, once more.
         rank: position of an output, and of one that is empty unless the first is n everywhere; if any.
     """
 
@@ -131,6 +140,7 @@ class Lane:
     cotangents: Sequence[int] = (0,)
     rarely: Sequence[int] = ()
     is_transposed: bool = False
+    by_columns: bool = False
     rank: tuple[int, int] | None = None
 
     def batched(self, batch: tuple[int, ...]) -> Lane:
@@ -204,7 +214,8 @@ def _pinv(p: Problem) -> Lane:
     # (Aᵀ)⁺ is the transpose of A⁺, of complex A, too.
     is_wide = p.m < p.n
     result = (columns if is_wide else rows)(p.n, p.m, p.dtype)
-    return _fused("pinv", "pinv", [result], kept, [2, 3], flops, is_transposed=is_wide)
+    options = {"is_transposed": is_wide, "by_columns": True}
+    return _fused("pinv", "pinv", [result], kept, [2, 3], flops, **options)
 
 
 def _lstsq(p: Problem) -> Lane:

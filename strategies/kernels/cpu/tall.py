@@ -20,7 +20,7 @@ _ROWS = 256  # for each summand; from 64 to 1024 it makes no difference
 # As measured: up to so many entries the batch is better innermost, and with more right-hand sides a
 # library is faster.
 _FEW_ENTRIES = 1024
-_FEW_RIGHT_HAND_SIDES = 4
+FEW_RIGHT_HAND_SIDES = 4
 
 
 @cpu_kernel(
@@ -52,7 +52,7 @@ def lstsq_by_rows(matrix: Tensor, rhs: Tensor, columns: Tensor) -> tuple[Tensor,
 def supports(matrix: Tensor, rhs: Tensor) -> bool:
     """Whether to call the functions below for least squares with A, (..., m, n), and B, (..., m, k)."""
     m, n = matrix.shape[-2:]
-    has_few = 0 < rhs.shape[-1] <= _FEW_RIGHT_HAND_SIDES
+    has_few = 0 < rhs.shape[-1] <= FEW_RIGHT_HAND_SIDES
     has_entries = m * n > _FEW_ENTRIES and matrix.is_contiguous()
     return has_few and has_entries and lstsq_by_rows.supports(matrix, rhs, rhs)
 

@@ -115,6 +115,43 @@ def test_inputs_and_cotangents_may_have_any_strides(lane):
     assert all(map(torch.equal, gradients, expected))
 
 
+@pytest.mark.parametrize("shape", [(40, 3), (6, 9)])
+def test_least_squares_of_few_and_many_columns_have_exact_gradients(shape):
+    lane = "factors", "lstsq"
+    for columns, dtype in itertools.product((1, 4, 5, 12), DTYPES):
+        inputs = _inputs(lane, *shape, dtype, columns)
+        _, cotangents, gradients = _computed(lane, inputs)
+        _assert_exact("lstsq", inputs, cotangents, gradients)
+
+
+def test_gradients_of_a_tall_pinv_lie_as_those_of_torch():
+    single = torch.linalg.qr(torch.randn(9, 4, dtype=torch.float64)).Q
+    for A in (single, single.repeat(2, 1, 1)):
+        *_, (gradient,) = _computed(("factors", "pinv"), (A,))
+        leaf = A.clone().requires_grad_()
+        X = torch.linalg.pinv(leaf)
+        (due,) = torch.autograd.grad(X, leaf, torch.ones_like(X))
+        assert gradient.stride() == due.stride()
+
+
+@pytest.mark.parametrize("operation", ["cholesky_solve", "cholesky_inverse"])
+def test_a_factor_may_lie_by_rows_or_by_columns(operation):
+    lane = "factors", operation
+    for dtype in DTYPES:
+        L, *rest = _inputs(lane, 40, 40, dtype)
+        by_columns, apart = L.mT.contiguous().mT, torch.stack([L, L], -1)[..., 0]
+        results = []
+        for layout in (L, by_columns, apart):
+            generator = torch.Generator().manual_seed(1)
+            cotangent = torch.randn(40, 2 if rest else 40, dtype=dtype, generator=generator)
+            outputs, _, gradients = _computed(lane, (layout, *rest), [cotangent])
+            results.append((*outputs, *gradients))
+        limit = 100 * torch.finfo(dtype).eps * float(torch.linalg.cond(L)) ** 2
+        for found in results[1:]:
+            for one, other in zip(found, results[0], strict=True):
+                assert (one - other).norm() <= limit * other.norm()
+
+
 @pytest.mark.parametrize("lane", EVERY)
 def test_matrices_of_a_batch_are_computed_as_they_are_alone(lane):
     for m, n in SHAPES.get(lane, SQUARE):

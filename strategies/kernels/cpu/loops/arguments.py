@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import numba
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic
 from numba.np import arrayobj
@@ -138,6 +140,31 @@ def _as_packed(_typing: Any, row: Any) -> Any:
 
 packed: Any = intrinsic(_as_packed)
 """A row whose entries lie side by side, as the caller has seen, of a type that says so: for vectors."""
+
+
+def _ask_for_large_pages(_typing: Any, array: Any) -> Any:
+    """As `strategies.allocation.on_large_pages` does, of a contiguous array."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        if not hasattr(mmap, "MADV_HUGEPAGE"):
+            return context.get_dummy_value()
+        word, flag = ir.IntType(64), ir.IntType(32)
+        value = context.make_array(signature.args[0])(context, builder, arguments[0])
+        start = builder.ptrtoint(value.data, word)
+        last = ir.Constant(word, mmap.PAGESIZE - 1)
+        first = builder.and_(builder.add(start, last), builder.not_(last))
+        stop = builder.add(start, builder.mul(value.nitems, value.itemsize))
+        kind = ir.FunctionType(flag, [start.type, word, flag])
+        advise = cgutils.get_or_insert_function(builder.module, kind, "madvise")  # type: ignore[no-untyped-call]
+        builder.call(
+            advise, [first, builder.sub(stop, first), ir.Constant(flag, mmap.MADV_HUGEPAGE)]
+        )
+        return context.get_dummy_value()
+
+    return types.void(array), generate
+
+
+ask_for_large_pages: Any = intrinsic(_ask_for_large_pages)
 
 matrices = _argument(lambda block: block.dtype, 3)
 contiguous = _argument(lambda block: block.dtype, 3, "C")

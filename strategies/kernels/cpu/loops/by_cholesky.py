@@ -14,8 +14,8 @@ from strategies.kernels.cpu.blas import (
     factor_positive_definite,
     invert_positive_definite,
     subtract_adjoint_times_transpose,
+    write_adjoint_product,
     write_minus_adjoint_times_transpose,
-    write_product,
 )
 from strategies.kernels.cpu.loops.arguments import (
     Array,
@@ -23,6 +23,7 @@ from strategies.kernels.cpu.loops.arguments import (
     compiled,
     contiguous,
     matrices,
+    packed,
     report,
     single_matrices,
 )
@@ -41,14 +42,19 @@ from strategies.kernels.cpu.loops.columns import (
     squares_if_moderate,
     sum_of_all_squares,
 )
+from strategies.kernels.cpu.loops.condition import sum_of_squares
 from strategies.kernels.cpu.loops.small import (
     MOST_OF_SUBSTITUTION,
     solve_lower_adjoint_small,
     solve_lower_small,
 )
+from strategies.kernels.cpu.tall import FEW_RIGHT_HAND_SIDES
 
 _BLOCK = 64
 """Columns of a triangle that are computed together; half of the matrix never is."""
+
+_WIDE_BLOCK, _MANY = 192, 512
+"""As many of a product where there are so many, as measured."""
 
 _TILE = 8
 """Rows and columns."""
@@ -101,33 +107,50 @@ def cholesky_backward(task: Task) -> None:
 
 
 @compiled
+def _scratch_of_factors(L: Array) -> Array:
+    """What `_packed` works in."""
+    is_packed = L.strides[1] == L.itemsize or L.strides[2] == L.itemsize
+    n = 0 if is_packed else L.shape[1]
+    return empty(n, n, L)
+
+
+@compiled
+def _packed(L: Array, scratch: Array) -> Array:
+    """A factor where it lies, if its columns or its rows lie one after the other; else a copy."""
+    if scratch.size == 0:
+        return L
+    copy_to(scratch, L)
+    return scratch
+
+
+@compiled
 def _is_usual(L: Array) -> bool:
-    """Whether a factor has a moderate norm, and no zero on its diagonal."""
+    """Whether a factor that is packed has a moderate norm, and no zero on its diagonal."""
+    squares, is_by_columns = 0.0, L.strides[0] == L.itemsize
     for j in range(len(L)):
         if L[j, j] == 0:
             return False
-    return bool(moderate_squares(L) >= 0)
+        squares += sum_of_squares(packed(L.T[j, j:] if is_by_columns else L[j, : j + 1]))
+    return bool(squares_if_moderate(L, squares) >= 0)
 
 
 def solve(task: Task) -> None:
     """X = L⁻ᴴ L⁻¹ B by columns, and L⁻¹ B row after row."""
     L, B, X, half = matrices(task, 0), matrices(task, 1), contiguous(task, 2), contiguous(task, 3)
-    F = empty(*L.shape[1:], L)
+    scratch = _scratch_of_factors(L)
     for i in single_matrices(task):
-        if not _solve(L[i], B[i], X[i].T, half[i], F):
+        if not _solve(_packed(L[i], scratch), B[i], X[i].T, half[i]):
             report(task)
 
 
 @compiled
-def _solve(L: Array, B: Array, X: Array, half: Array, F: Array) -> bool:
-    """The last is scratch."""
-    copy_to(F, L)
+def _solve(L: Array, B: Array, X: Array, half: Array) -> bool:
     copy_to(X, B)
-    if not _is_usual(F) or moderate_squares(X) < 0:
+    if not _is_usual(L) or moderate_squares(X) < 0:
         return False
-    solve_lower_in_place(F, X)
+    solve_lower_in_place(L, X)
     copy_to(half, X)
-    solve_lower_adjoint_in_place(F, X)
+    solve_lower_adjoint_in_place(L, X)
     return True
 
 
@@ -136,54 +159,73 @@ def solve_backward(task: Task) -> None:
     L, X, half, G = matrices(task, 0), contiguous(task, 1), contiguous(task, 2), matrices(task, 3)
     result, rhs_result = contiguous(task, 4), contiguous(task, 5)
     n, k = half.shape[1:]
-    F, W, of_cotangent = empty(n, n, L), empty(n, k, L), empty(k, n, L)
+    scratch, W, of_cotangent = _scratch_of_factors(L), empty(n, k, L), empty(k, n, L)
     for i in single_matrices(task):
         power = copy_near_one(W, G[i])
         if power == 0:
             report(task)
             continue
-        copy_to(F, L[i])
-        solve_lower_in_place(F, W)
+        factor = _packed(L[i], scratch)
+        solve_lower_in_place(factor, W)
         copy_to(of_cotangent, W.T)
-        solve_lower_adjoint_in_place(F, W)
+        solve_lower_adjoint_in_place(factor, W)
         copy_to(rhs_result[i], W)
         _write_upper_of_products(result[i].T, half[i].T, W, of_cotangent, X[i].T)
-        _clear_below(result[i].T)
         multiply(rhs_result[i], power)
         multiply(result[i], power)
 
 
 @compiled
 def _write_upper_of_products(M: Array, A: Array, B: Array, C: Array, D: Array) -> None:
-    """The upper triangle of −AᴴBᵀ − CᴴDᵀ."""
-    n = len(M)
+    """The upper triangle of −AᴴBᵀ − CᴴDᵀ, and zeros below it."""
+    n, k = B.shape
+    if k <= FEW_RIGHT_HAND_SIDES:
+        _write_upper_of_few(M, A, B, C, D)
+        return
     for start in range(0, n, _BLOCK):
         stop = min(start + _BLOCK, n)
         write_minus_adjoint_times_transpose(M[:stop, start:stop], A[:, :stop], B[start:stop])
         subtract_adjoint_times_transpose(M[:stop, start:stop], C[:, :stop], D[start:stop])
+    _clear_below(M)
+
+
+@compiled
+def _write_upper_of_few(M: Array, A: Array, B: Array, C: Array, D: Array) -> None:
+    """The same of few rows, column by column."""
+    k, n = A.shape
+    rows = np.empty((2 * k, n), A.dtype)
+    for q in range(k):
+        for r in range(n):
+            rows[q, r], rows[k + q, r] = -np.conj(A[q, r]), -np.conj(C[q, r])
+    for j in range(n):
+        column = M.T[j]
+        for r in range(n):
+            column[r] = 0
+        for q in range(k):
+            first, second, b, d = rows[q], rows[k + q], B[j, q], D[j, q]
+            for r in range(j + 1):
+                column[r] += first[r] * b + second[r] * d
 
 
 def inverse(task: Task) -> None:
     """X = L⁻ᴴ L⁻¹, by columns."""
     L, X = matrices(task, 0), contiguous(task, 1)
-    F = empty(*L.shape[1:], L)
+    scratch = _scratch_of_factors(L)
     for i in single_matrices(task):
-        if not _inverse(L[i], X[i].T, F):
+        if not _inverse(_packed(L[i], scratch), X[i].T):
             report(task)
 
 
 @compiled
-def _inverse(L: Array, X: Array, F: Array) -> bool:
-    """The last is scratch."""
-    copy_to(F, L)
-    if not _is_usual(F):
+def _inverse(L: Array, X: Array) -> bool:
+    if not _is_usual(L):
         return False
     if X.size <= MOST_OF_SUBSTITUTION:
         fill_with_identity(X)
-        solve_lower_small(F, X)
-        solve_lower_adjoint_small(F, X)
+        solve_lower_small(L, X)
+        solve_lower_adjoint_small(L, X)
     else:
-        copy_to(X, F)
+        copy_to(X, L)
         info = np.zeros(1, np.int32)
         invert_positive_definite(X, info)
     _mirror_lower(X)
@@ -205,15 +247,14 @@ def inverse_backward(task: Task) -> None:
     L, X = matrices(task, 0), contiguous(task, 1)
     G, result = matrices(task, 2), contiguous(task, 3)
     n = X.shape[1]
-    F, both = empty(n, n, X), empty(n, n, X)
+    scratch, both = _scratch_of_factors(L), empty(n, n, X)
     for i in single_matrices(task):
         _write_sum_with_adjoint(both, G[i])
         power = normalize(both)
         if power == 0:
             report(task)
             continue
-        copy_to(F, L[i])
-        _write_upper_of_inverse_gradient(result[i].T, F, both, X[i].T)
+        _write_upper_of_inverse_gradient(result[i].T, _packed(L[i], scratch), both, X[i].T)
         _clear_below(result[i].T)
         multiply(result[i], power)
 
@@ -234,10 +275,12 @@ def _write_sum_with_adjoint(S: Array, G: Array) -> None:
 def _write_upper_of_inverse_gradient(M: Array, L: Array, both: Array, X: Array) -> None:
     """The conjugate, in which the columns of a block depend on no rows of L below them."""
     n = len(M)
-    for start in range(0, n, _BLOCK):
-        stop = min(start + _BLOCK, n)
+    width = _WIDE_BLOCK if n >= _MANY else _BLOCK
+    for start in range(0, n, width):
+        stop = min(start + width, n)
         block = M[:stop, start:stop]
-        write_product(block, both[:stop], X[:, start:stop])
+        # Of a Hermitian matrix columns are rows, and faster to multiply by.
+        write_adjoint_product(block, both[:, :stop], X[:, start:stop])
         solve_lower_in_place(L[:stop, :stop], block)
         for j in range(stop - start):
             for i in range(stop):

@@ -24,6 +24,7 @@ from strategies.kernels.cpu.loops.arguments import (
     compiled,
     group_size,
     groups,
+    inlined,
     matrices,
     reordered,
     single_matrices,
@@ -31,9 +32,13 @@ from strategies.kernels.cpu.loops.arguments import (
 from strategies.kernels.cpu.loops.columns import copy_to
 from strategies.kernels.cpu.loops.grouped import gather, scatter
 
-# Columns of a block, and of the blocks that it is made of.
+# Columns of a block, of one where there are many columns, and of the blocks that it is made of.
 _WIDE = 96
+_WIDER, _MANY = 144, 1024
 _NARROW = 24
+
+_TINY = 8
+"""What a vector of double precision holds: copies of small matrices are this wide, or twice."""
 
 _TILE = 8
 """Rows of a tile that is transposed: those of a line of a cache, in double precision."""
@@ -88,8 +93,9 @@ def scratch_of_blocks(matrices: Array) -> Array:
 def reverse(L: Array, G: Array, T: Array, scratch: Array) -> None:
     """Write T from a cotangent, which may be the transpose of T."""
     n = len(L)
-    for start in range((n - 1) // _WIDE * _WIDE, -1, -_WIDE):
-        stop = min(start + _WIDE, n)
+    width = _WIDER if n > _MANY else _WIDE
+    for start in range((n - 1) // width * width, -1, -width):
+        stop = min(start + width, n)
         copy_to(T[start:stop, start:], G[start:, start:stop].T)
         _finish_beside(L, T, start, stop)
         _reverse_block(L[start:stop, start:stop], T[start:stop, start:stop], scratch)
@@ -125,29 +131,51 @@ def _finish_beside(L: Array, T: Array, start: int, stop: int) -> None:
 
 @reordered
 def _reverse_small(L: Array, T: Array, scratch: Array) -> None:
-    """A matrix by itself, a row at a time, in copies of a size the compiler knows."""
-    width = len(L)
-    t, below = scratch[0].T, scratch[1, 0]
-    t[:] = 0
-    for c in range(width):
-        for r in range(c + 1):
-            t[r, c] = T[r, c]
-    for j in range(width - 1, -1, -1):
-        below[:] = 0
-        for r in range(j + 1, width):
-            below[r] = L[r, j]
-        pivot = np.real(L[j, j])
-        diagonal = np.real(t[j, j]) / 2
-        for c in range(j + 1, width):
-            column = t[:, c]
-            product = L.dtype.type(0)
-            for r in range(_NARROW):
-                product += below[r] * column[r]
-            t[j, c] = (t[j, c] / 2 - product) / pivot
-        for c in range(j + 1, width):
-            diagonal -= np.real(np.conj(below[c]) * t[j, c])
-            t[c, j] = np.conj(t[j, c])
-        t[j, j] = diagonal / pivot
+    """A matrix by itself, in copies of a size the compiler knows."""
+    if len(L) <= _TINY:
+        _reverse_padded(L, T, scratch, _TINY)
+    elif len(L) <= 2 * _TINY:
+        _reverse_padded(L, T, scratch, 2 * _TINY)
+    else:
+        _reverse_padded(L, T, scratch, _NARROW)
+
+
+@inlined
+def _reverse_padded(L: Array, T: Array, scratch: Array, width: int) -> None:
+    """A column at a time, whose products with the finished ones are of whole columns, however short.
+
+    The copy is Hermitian where it is finished; before, its lower triangle counts.
+    """
+    n = len(L)
+    t, product = scratch[0].T, scratch[1, 0]
     for c in range(width):
         for r in range(width):
+            t[r, c] = 0
+    for c in range(n):
+        for r in range(c + 1):
+            t[c, r] = np.conj(T[r, c])
+    for j in range(n - 1, -1, -1):
+        for c in range(width):
+            product[c] = 0
+        last = j + 1 + (n - j - 1) // 4 * 4
+        for r in range(j + 1, last, 4):
+            first, second = np.conj(L[r, j]), np.conj(L[r + 1, j])
+            third, fourth = np.conj(L[r + 2, j]), np.conj(L[r + 3, j])
+            for c in range(width):
+                product[c] += (t[c, r] * first + t[c, r + 1] * second) + (
+                    t[c, r + 2] * third + t[c, r + 3] * fourth
+                )
+        for r in range(last, n):
+            entry = np.conj(L[r, j])
+            for c in range(width):
+                product[c] += t[c, r] * entry
+        reciprocal = 1 / np.real(L[j, j])
+        diagonal = np.real(t[j, j]) / 2
+        for c in range(j + 1, n):
+            entry = (t[c, j] / 2 - product[c]) * reciprocal
+            t[c, j], t[j, c] = entry, np.conj(entry)
+            diagonal -= np.real(L[c, j] * entry)
+        t[j, j] = diagonal * reciprocal
+    for c in range(n):
+        for r in range(n):
             T[r, c] = t[r, c]

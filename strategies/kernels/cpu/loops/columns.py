@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from strategies.allocation import LARGE
 from strategies.kernels.cpu.blas import (
     eliminate,
     solve_adjoint_with,
@@ -18,9 +19,16 @@ from strategies.kernels.cpu.blas import (
     solve_lower_adjoint,
     solve_unit_lower,
     solve_upper,
+    solve_upper_transposed,
     solve_with,
 )
-from strategies.kernels.cpu.loops.arguments import Array, compiled, inlined, packed
+from strategies.kernels.cpu.loops.arguments import (
+    Array,
+    ask_for_large_pages,
+    compiled,
+    inlined,
+    packed,
+)
 from strategies.kernels.cpu.loops.condition import NEVER_GROWS, growth_limit, sum_of_squares
 from strategies.kernels.cpu.loops.small import (
     MOST,
@@ -48,7 +56,10 @@ def by_columns(A: Array) -> Array:
 @compiled
 def empty(m: int, n: int, like: Array) -> Array:
     """A matrix to be filled, column after column."""
-    return np.empty((n, m), like.dtype).T
+    rows = np.empty((n, m), like.dtype)
+    if rows.nbytes >= LARGE:
+        ask_for_large_pages(rows)
+    return rows.T
 
 
 @compiled
@@ -299,11 +310,13 @@ def solve_adjoint_in_place(LU: Array, swaps: Array, X: Array) -> None:
 
 @compiled
 def solve_lower_in_place(L: Array, X: Array) -> None:
-    """X ← L⁻¹ X of a lower triangle."""
+    """X ← L⁻¹ X of a lower triangle, whose columns or rows lie one after the other."""
     if X.size <= MOST_OF_SUBSTITUTION:
         solve_lower_small(L, X)
-    else:
+    elif L.strides[0] == L.itemsize:
         solve_lower(L, X)
+    else:
+        solve_upper_transposed(L.T, X)
 
 
 @compiled
@@ -311,5 +324,9 @@ def solve_lower_adjoint_in_place(L: Array, X: Array) -> None:
     """X ← L⁻ᴴ X, likewise."""
     if X.size <= MOST_OF_SUBSTITUTION:
         solve_lower_adjoint_small(L, X)
-    else:
+    elif L.strides[0] == L.itemsize:
         solve_lower_adjoint(L, X)
+    else:
+        conjugate(X)
+        solve_upper(L.T, X)
+        conjugate(X)

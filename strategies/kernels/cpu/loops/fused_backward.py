@@ -10,18 +10,15 @@ import numpy as np
 
 from strategies.kernels.cpu.blas import (
     add_product,
-    add_transposed_product,
     solve_upper,
     solve_upper_adjoint,
-    subtract_adjoint_product,
-    subtract_adjoint_times_transpose,
     subtract_product,
+    subtract_product_with_transpose,
     write_adjoint_product,
-    write_adjoint_times_transpose,
     write_minus_adjoint_times_transpose,
     write_minus_product,
     write_product,
-    write_transposed_product,
+    write_product_with_transpose,
 )
 from strategies.kernels.cpu.loops import tiny
 from strategies.kernels.cpu.loops.arguments import (
@@ -32,6 +29,7 @@ from strategies.kernels.cpu.loops.arguments import (
     integers,
     matrices,
     numbers,
+    packed,
     pivots,
     reals,
     report,
@@ -44,6 +42,7 @@ from strategies.kernels.cpu.loops.columns import (
     copy_to,
     empty,
     fill_with_identity,
+    is_near_one,
     multiply,
     normalize,
     solve_adjoint_in_place,
@@ -51,6 +50,8 @@ from strategies.kernels.cpu.loops.columns import (
 )
 from strategies.kernels.cpu.loops.elimination import permute_columns, reverse, scratch_of_blocks
 from strategies.kernels.cpu.loops.small import MOST_OF_PRODUCTS, inverse_gradient_small
+from strategies.kernels.cpu.loops.tall import add_gram, write_rows
+from strategies.kernels.cpu.tall import FEW_RIGHT_HAND_SIDES
 
 
 def inv(task: Task) -> None:
@@ -70,14 +71,17 @@ def inv(task: Task) -> None:
 def _inv_of_any_size(task: Task) -> None:
     X, G, result = contiguous(task, 0), matrices(task, 1), contiguous(task, 2)
     n = X.shape[1]
-    W, half = empty(n, n, X), empty(n, n, X)
+    copy, half = empty(n, n, X), empty(n, n, X)
     for i in single_matrices(task):
-        # Its conjugate transposed, for results that have their rows one after the other: Āᴴ = −X Gᴴ X.
-        power = copy_near_one(W, G[i].T)
+        # For results that have their rows one after the other: Āᴴ = −X Gᴴ X.
+        W, power = G[i].T, 1.0
+        if not _is_adjoint_as_it_is(W):
+            power = copy_near_one(copy, W)
+            conjugate(copy)
+            W = copy
         if power == 0:
             report(task)
             continue
-        conjugate(W)
         if n <= MOST_OF_PRODUCTS:
             inverse_gradient_small(X[i].T, W, half, result[i].T)
         else:
@@ -85,6 +89,13 @@ def _inv_of_any_size(task: Task) -> None:
             write_minus_product(result[i].T, half, X[i].T)
         conjugate(result[i])
         multiply(result[i], power)
+
+
+@compiled
+def _is_adjoint_as_it_is(G: Array) -> bool:
+    """Whether the transpose of a cotangent is its adjoint, near one, and by columns."""
+    is_real = G.itemsize == G.real.itemsize
+    return bool(is_real and G.strides[0] == G.itemsize and is_near_one(G))
 
 
 def solve(task: Task) -> None:
@@ -206,29 +217,34 @@ def _multiple_of_inverse_adjoint(scale: complex, LU: Array, swaps: Array, result
 
 
 def pinv(task: Task) -> None:
-    """The formula of `strategies.formulas.pinv` at full column rank, A = Q R."""
+    """The formula of `strategies.formulas.pinv` at full column rank, A = Q R.
+
+    Gradients are written by columns: a tall product by rows takes many times as long.
+    """
     Q, R, G, result = (
         contiguous(task, 0),
         contiguous(task, 1),
         matrices(task, 2),
         contiguous(task, 3),
     )
+    copy = empty(Q.shape[2], Q.shape[1], Q)
     for i in single_matrices(task):
-        if not _pinv(Q[i].T, R[i].T, G[i].T, result[i].T):
+        W, power = G[i].T, 1.0
+        if not _is_adjoint_as_it_is(W):
+            power = copy_near_one(copy, W)
+            conjugate(copy)
+            W = copy
+        if power == 0:
             report(task)
+            continue
+        _pinv(Q[i].T, R[i].T, W, result[i].T)
+        multiply(result[i], power)
 
 
 @compiled
-def _pinv(Q: Array, R: Array, G: Array, result: Array) -> bool:
-    """The transposes of cotangent and gradient are given."""
-    m, n = Q.shape
-    W = by_columns(G)
-    power = normalize(W)
-    if power == 0:
-        return False
-    for j in range(n):
-        for i in range(m):
-            W[i, j] = np.conj(W[i, j])
+def _pinv(Q: Array, R: Array, W: Array, gradient: Array) -> None:
+    """W is the adjoint of the cotangent."""
+    n = len(R)
     in_range, gram, along = empty(n, n, R), empty(n, n, R), empty(n, n, R)
     write_adjoint_product(in_range, Q, W)
     fill_with_identity(gram)
@@ -241,10 +257,8 @@ def _pinv(Q: Array, R: Array, G: Array, result: Array) -> bool:
             along[i, j] = -np.conj(K[j, i])
     solve_upper_adjoint(R, along)
     subtract_product(along, in_range, gram)
-    write_transposed_product(result, gram, W)
-    add_transposed_product(result, along, Q)
-    multiply(result, power)
-    return True
+    write_product(gradient, W, gram)
+    add_product(gradient, Q, along)
 
 
 def lstsq(task: Task) -> None:
@@ -252,38 +266,78 @@ def lstsq(task: Task) -> None:
     A, B, X, R = matrices(task, 0), matrices(task, 1), contiguous(task, 2), contiguous(task, 3)
     G, result, rhs_result = matrices(task, 4), contiguous(task, 5), contiguous(task, 6)
     for i in single_matrices(task):
-        if not _lstsq(A[i], B[i], X[i], R[i].T, G[i], result[i].T, rhs_result[i]):
+        w = by_columns(G[i])
+        power = normalize(w)
+        if power == 0:
             report(task)
+        elif w.shape[1] <= FEW_RIGHT_HAND_SIDES:
+            _lstsq_by_rows(
+                _by_rows(A[i]), _by_rows(B[i]), X[i], R[i].T, w, result[i], rhs_result[i]
+            )
+        else:
+            _lstsq(A[i], B[i], X[i], R[i].T, w, result[i], rhs_result[i])
+        multiply(rhs_result[i], power)
+        multiply(result[i], power)
+
+
+@compiled
+def _by_rows(A: Array) -> Array:
+    """A where each row begins where the one before it ends; else a copy."""
+    m, n = A.shape
+    if A.strides[0] == n * A.itemsize and (n == 1 or A.strides[1] == A.itemsize):
+        return packed(A)
+    copy = np.empty((m, n), A.dtype)
+    copy_to(copy, A)
+    return copy
+
+
+@compiled
+def _lstsq_by_rows(
+    A: Array, B: Array, X: Array, R: Array, w: Array, result: Array, rhs_result: Array
+) -> None:
+    """Reads A twice. A product with few columns takes longer, and one more pass to write."""
+    (m, n), k = A.shape, B.shape[1]
+    columns, gram = np.empty((2 * k, n), A.dtype), np.empty((1, k * n), A.dtype)
+    rest = by_columns(w)
+    _apply_gram(R, w)
+    copy_to(columns[:k], w.T)
+    add_gram(A, columns[:k], gram, 0)
+    _correct(w, rest, gram.reshape(k, n).T, R)
+    copy_to(columns[:k], w.T)
+    copy_to(columns[k:], X.T)
+    write_rows(A, B, columns, rhs_result, result, 0, m)
 
 
 @compiled
 def _lstsq(
-    A: Array, B: Array, X: Array, R: Array, G: Array, result: Array, rhs_result: Array
-) -> bool:
-    """The transpose of the gradient of A is written."""
-    w = by_columns(G)
-    power = normalize(w)
-    if power == 0:
-        return False
+    A: Array, B: Array, X: Array, R: Array, w: Array, result: Array, rhs_result: Array
+) -> None:
     F, residual = by_columns(A), by_columns(B)
-    rest, Z = by_columns(w), empty(*B.shape, B)
+    rest, Z, gram = by_columns(w), empty(*B.shape, B), empty(*w.shape, B)
     _apply_gram(R, w)
     write_product(Z, F, w)
-    # Corrected once, as in `strategies.factors.Reflected`.
-    subtract_adjoint_product(rest, F, Z)
-    _apply_gram(R, rest)
+    write_adjoint_product(gram, F, Z)
+    _correct(w, rest, gram, R)
     add_product(Z, F, rest)
+    copy_to(rhs_result, Z)
+    solution = by_columns(X)
+    subtract_product(residual, F, solution)
+    conjugate(w)
+    conjugate(solution)
+    write_product_with_transpose(result.T, w, residual)
+    subtract_product_with_transpose(result.T, solution, Z)
+
+
+@compiled
+def _correct(w: Array, rest: Array, gram: Array, R: Array) -> None:
+    """Add to w = (AᴴA)⁻¹G what is missing, given G and AᴴA w: as in `strategies.factors.Reflected`."""
+    for j in range(w.shape[1]):
+        for i in range(len(w)):
+            rest[i, j] -= gram[i, j]
+    _apply_gram(R, rest)
     for j in range(w.shape[1]):
         for i in range(len(w)):
             w[i, j] += rest[i, j]
-    copy_to(rhs_result, Z)
-    subtract_product(residual, F, by_columns(X))
-    # Transposed: Āᵀ = conj(w) rᵀ − conj(X) Zᵀ.
-    write_adjoint_times_transpose(result, by_columns(w.T), residual)
-    subtract_adjoint_times_transpose(result, X.T, Z)
-    multiply(rhs_result, power)
-    multiply(result, power)
-    return True
 
 
 @compiled

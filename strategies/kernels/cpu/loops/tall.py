@@ -22,11 +22,12 @@ def gram_by_rows(task: Task) -> None:
     """
     A, columns, summands = rows(task, 0), rows(task, 1), rows(task, 2)
     for part in single_matrices(task):
-        _add_gram(A, columns, summands, part)
+        add_gram(A, columns, summands, part)
 
 
 @reordered
-def _add_gram(A: Array, columns: Array, summands: Array, part: int) -> None:
+def add_gram(A: Array, columns: Array, summands: Array, part: int) -> None:
+    """Write one of the summands of `gram_by_rows`."""
     n = A.shape[1]
     k = summands.shape[1] // n
     matrices = len(columns) // k
@@ -53,13 +54,14 @@ def lstsq_by_rows(task: Task) -> None:
     A, B, columns = rows(task, 0), rows(task, 1), rows(task, 2)
     gradient, Z = rows(task, 3), rows(task, 4)
     for start in groups(task):
-        _some_rows(A, B, columns, Z, gradient, start, min(start + group_size(task), len(A)))
+        write_rows(A, B, columns, Z, gradient, start, min(start + group_size(task), len(A)))
 
 
 @reordered
-def _some_rows(
+def write_rows(
     A: Array, B: Array, columns: Array, Z: Array, gradient: Array, start: int, stop: int
 ) -> None:
+    """Some rows of what `lstsq_by_rows` writes."""
     n, k = A.shape[1], B.shape[1]
     height = len(A) // (len(columns) // (2 * k))
     zero = A.dtype.type(0)
