@@ -44,4 +44,9 @@ PROGRAM = Program(
         "full": {"batch": 32, "segments": 9, "length": 48, "dimensions": 128},
     },
     same=1e-3,
+    differs=(
+        "in some steps PyTorch's `lstsq` takes one of the matrices, of a condition number of 100, for "
+        "deficient, and its solution is wrong in every digit: the driver reads pivots that nobody has set "
+        "(pytorch 187411), so that the steps change from run to run"
+    ),
 )

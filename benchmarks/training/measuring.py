@@ -8,7 +8,7 @@ import strategies
 from benchmarks.programs.program import Program
 from benchmarks.training import ways
 from benchmarks.training.choices import choice
-from benchmarks.training.results import Result, Way
+from benchmarks.training.results import Losses, Result, Way
 from benchmarks.training.ways import AUTO, TORCH
 from strategies.measuring.interleaved import interleaved
 from strategies.measuring.machine import describe
@@ -63,6 +63,7 @@ def measured(
         forward=sum(call.forward for call in recording.calls) / seconds,
         backward=sum(call.backward for call in recording.calls) / seconds,
         choices=tuple(choices),
+        moved=_finite(ways.moved_losses(program, size, steps)),
     )
 
 
@@ -77,5 +78,8 @@ def recorded(program: Program, size: str, steps: int) -> Recording:
 
 
 def _way(name: str, timing: Timing, held: int, course: list[float]) -> Way:
-    losses = tuple(loss if math.isfinite(loss) else None for loss in course)
-    return Way(name, timing, held, losses)
+    return Way(name, timing, held, _finite(course))
+
+
+def _finite(course: list[float]) -> Losses:
+    return tuple(loss if math.isfinite(loss) else None for loss in course)

@@ -23,6 +23,10 @@ FORMAT = "backward-strategies program"
 VERSION = 1
 
 
+Losses = tuple[float | None, ...]
+"""None for what is not finite."""
+
+
 class Way(msgspec.Struct, frozen=True):
     """A program run in one way.
 
@@ -30,13 +34,13 @@ class Way(msgspec.Struct, frozen=True):
         strategy: "torch", "auto", or the strategy that was named.
         step: seconds of a step; quotients between the ways are paired ratios.
         peak_bytes: the most that a step held at once.
-        losses: None for what is not finite; empty where they were not kept.
+        losses: empty where they were not kept.
     """
 
     strategy: str
     step: Timing
     peak_bytes: int
-    losses: tuple[float | None, ...] = ()
+    losses: Losses = ()
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,6 +55,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         tuned: by the one strategy that is best for it.
         forward: the share of PyTorch's step in the calls that can be replaced.
         backward: the share in their backwards.
+        moved: PyTorch's losses where every parameter moves by one rounding at first; empty in old files.
         choices: of "auto", in the cases of these calls.
     """
 
@@ -65,6 +70,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     forward: float
     backward: float
     choices: tuple[Choice, ...]
+    moved: Losses = ()
 
     @property
     def ceiling(self) -> float:
@@ -82,8 +88,12 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def difference(self) -> float:
         """The largest relative difference of a loss by "auto" to that by PyTorch."""
-        pairs = zip(self.torch.losses, self.auto.losses, strict=True)
-        return max((_difference(*pair) for pair in pairs), default=0.0)
+        return _largest_difference(self.torch.losses, self.auto.losses)
+
+    @property
+    def by_rounding(self) -> float | None:
+        """That of PyTorch's losses to those of `moved`, if these are known."""
+        return _largest_difference(self.torch.losses, self.moved) if self.moved else None
 
 
 def save(result: Result, path: Path) -> None:
@@ -111,6 +121,11 @@ def kept(path: Path, size: str, steps: int, machine: Machine) -> bool:
     found = files.read(path, Result, FORMAT, VERSION)
     where = msgspec.structs.replace(found.machine, started_at=machine.started_at)
     return (found.size, len(found.torch.losses), where) == (size, steps, machine)
+
+
+def _largest_difference(ones: Losses, others: Losses) -> float:
+    pairs = zip(ones, others, strict=True)
+    return max((_difference(*pair) for pair in pairs), default=0.0)
 
 
 def _difference(one: float | None, other: float | None) -> float:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import contextlib
 import timeit
 from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 import strategies
 from benchmarks.programs.program import Program
@@ -13,7 +17,7 @@ from strategies.measuring.clock import Sampler, synchronized_timer
 from strategies.measuring.memory import peak_bytes
 from strategies.selection.stability import AUTO
 
-__all__ = ["AUTO", "TORCH", "best_strategy", "losses", "memory", "sampler", "way"]
+__all__ = ["AUTO", "TORCH", "best_strategy", "losses", "memory", "moved_losses", "sampler", "way"]
 
 TORCH = "torch"
 """The program as it is; of the others, the name is "auto" or that of a strategy."""
@@ -46,6 +50,26 @@ def losses(program: Program, size: str, name: str, steps: int) -> list[float]:
     step = program.step(size)
     with way(name):
         return [step().item() for _ in range(steps)]
+
+
+def moved_losses(program: Program, size: str, steps: int) -> list[float]:
+    """PyTorch's losses where every parameter moves by a rounding before the optimizer's first step.
+
+    That is one of the largest entry of its tensor, or of 1 where all are zero. By as much as these differ
+    from its own losses, rounding explains a difference.
+    """
+
+    def move(optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        hook.remove()
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                x = parameter.detach()
+                reals = torch.view_as_real(x) if x.is_complex() else x
+                largest = float(reals.abs().max()) or 1.0
+                reals += torch.finfo(reals.dtype).eps * largest
+
+    hook = register_optimizer_step_pre_hook(move)
+    return losses(program, size, TORCH, steps)
 
 
 def sampler(program: Program, size: str, name: str) -> Sampler:

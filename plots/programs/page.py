@@ -50,7 +50,7 @@ def table(results: Sequence[Result]) -> str:
         "ceiling",
         "share of calls / backwards",
         'memory by PyTorch, `"auto"`',
-        "losses differ by",
+        "losses differ by, by rounding alone",
     )
     lines = [
         (
@@ -61,11 +61,19 @@ def table(results: Sequence[Result]) -> str:
             times(each.ceiling),
             f"{each.forward:.0%} / {each.backward:.0%}",
             f"{size(each.torch.peak_bytes)}, {size(each.auto.peak_bytes)}",
-            "see there" if named(each.program).differs else number(each.difference, ".0e"),
+            _difference(each),
         )
         for each in sorted(results, key=lambda each: -each.faster(each.auto)[0])
     ]
     return marked.table(head, lines, 1)
+
+
+def _difference(result: Result) -> str:
+    if named(result.program).differs:
+        return "see there"
+    rounding = result.by_rounding
+    alone = "–" if rounding is None else number(rounding, ".0e")
+    return f"{number(result.difference, '.0e')}, {alone}"
 
 
 def _speed(found: tuple[float, float, float]) -> str:

@@ -17,6 +17,10 @@ def test_quantities_are_ratios_to_pytorch(result):
     assert result.memory(result.tuned) == 0.25
     assert result.ceiling == pytest.approx(4)
     assert result.difference == pytest.approx(0.2)
+    assert result.by_rounding is None
+    assert msgspec.structs.replace(result, moved=result.auto.losses).by_rounding == pytest.approx(
+        0.2
+    )
 
 
 def test_losses_that_are_not_finite_are_not_those_of_a_finite_one(result):

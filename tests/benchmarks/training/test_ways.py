@@ -26,6 +26,16 @@ def test_losses_and_memory_are_of_the_program(tiny):
     assert ways.memory(program, "small", ways.TORCH) > 0
 
 
+def test_parameters_move_by_one_rounding_once(tiny):
+    program = named("gp")
+    found = ways.moved_losses(program, "small", 3)
+    due = ways.losses(program, "small", ways.TORCH, 3)
+    assert found[0] == due[0]
+    assert found != due
+    assert found == pytest.approx(due, rel=1e-10)
+    assert ways.losses(program, "small", ways.TORCH, 3) == due
+
+
 def test_a_sampler_replaces_nothing_between_its_samples(tiny):
     sample = ways.sampler(named("gp"), "small", ways.AUTO)
     assert not strategies.is_replaced()

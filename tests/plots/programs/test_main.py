@@ -35,6 +35,7 @@ def measured(name, auto, last, choices):
         forward=0.25,
         backward=0.5,
         choices=tuple(Choice(case, 1.0, "fused", "native", *rest) for case, *rest in choices),
+        moved=(1.0, 0.25),
     )
 
 
@@ -66,7 +67,7 @@ def test_a_line_a_program_the_fastest_first(found):
     head, _, first, second = page.table(found).splitlines()
     assert head.startswith("| program | step by PyTorch |")
     assert first.startswith("| [roma](#gaussian-process-decoder-of-a-matcher) | 4 ms | 4.00× (")
-    assert "2× `blocked_lu` | 4× | 25% / 50% | 4 kB, 1 kB | 0e+00 |" in first
+    assert "2× `blocked_lu` | 4× | 25% / 50% | 4 kB, 1 kB | 0e+00, 5e-01 |" in first
     assert second.endswith("| see there |")
 
 
