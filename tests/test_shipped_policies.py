@@ -8,7 +8,7 @@ import pytest
 from strategies import files, operations, policy_file
 from strategies import policy as policies
 from strategies.corrected import corrected
-from strategies.measuring.measurement import Objective
+from strategies.measuring.measurement import Objective, Status
 from strategies.selection import regret
 from strategies.selection.draws import draw_cases
 from strategies.selection.eligibility import Criteria
@@ -25,10 +25,10 @@ SHIPPED = [
     (policies.BY_BACKWARD, Objective.BACKWARD),
 ]
 
-SEEDS = {Objective.FORWARD_BACKWARD: (8, 9), Objective.BACKWARD: (7,)}
+SEEDS = {Objective.FORWARD_BACKWARD: (16, 17), Objective.BACKWARD: (19,)}
 """Of the kept draws."""
 
-WORST = {Objective.FORWARD_BACKWARD: 1.75, Objective.BACKWARD: 1.6}
+WORST = {Objective.FORWARD_BACKWARD: 1.9, Objective.BACKWARD: 2.0}
 """Regrets that are no noise: docs/choosing.md says where they are."""
 
 DRAWN = [(path, objective, seed) for path, objective in SHIPPED for seed in SEEDS[objective]]
@@ -61,12 +61,17 @@ def test_they_know_every_operation_that_is_measured(path, objective):
     assert set(known) == set(operations.measured())
 
 
+def _is_taken(cell):
+    return any(each.status is Status.OK for each in cell if each.strategy != policies.BASELINE)
+
+
 @pytest.mark.parametrize(("path", "objective", "seed"), DRAWN)
 def test_they_choose_well_in_100_cases_that_were_not_measured_for_them(path, objective, seed):
     assert [cell.case for cell in drawn(objective, seed)] == draw_cases(100, "cpu", seed)
     scores = score(path, objective, seed)
     found = of_policy(scores)
-    assert found.cases >= 100
+    # All refuse a gradient of LU where the rank is not determined.
+    assert found.cases == sum(map(_is_taken, drawn(objective, seed))) >= 99
     assert found.eligible == 1
     assert found.median <= 1.03
     assert found.p95 <= 1.1
@@ -91,16 +96,14 @@ def test_pytorchs_gradients_are_unstable_where_the_documentation_says_so():
     assert unstable >= {"lstsq", "pinv", "det", "lu_factor", "solve"}
 
 
-@pytest.mark.parametrize(("shipped", "most", "by"), [(SHIPPED[0], 7, 1.5), (SHIPPED[1], 1, 1.2)])
-def test_where_native_is_stable_it_is_rarely_faster_and_not_by_much(shipped, most, by):
-    slower = [each for each in regret.slower_than_native(score(*shipped)) if not each.native]
-    assert len(slower) <= most
-    assert all(each.over_native[0] >= 1 / by for each in slower)
+@pytest.mark.parametrize("shipped", SHIPPED)
+def test_where_native_is_stable_it_is_never_faster(shipped):
+    assert not [each for each in regret.slower_than_native(score(*shipped)) if not each.native]
 
 
 def test_they_are_faster_than_native_over_all_draws():
-    assert of_policy(score(*SHIPPED[0])).over_native >= 1.8
-    assert of_policy(score(*SHIPPED[1])).over_native >= 2.2
+    assert of_policy(score(*SHIPPED[0])).over_native >= 2.4
+    assert of_policy(score(*SHIPPED[1])).over_native >= 2.9
 
 
 @pytest.mark.parametrize("seed", [13, 14, 15])
@@ -119,9 +122,9 @@ def test_another_machine_that_they_know_chooses_well_in_cases_that_were_not_meas
 
 
 def test_one_is_used_by_default_and_the_other_when_asked_for():
-    sizes = {"rhs": 1, "batch": 0, "dtype": "float64", "device": "cpu", "any_rank": False}
+    sizes = {"rhs": 1, "batch": 2000, "dtype": "float64", "device": "cpu", "any_rank": False}
     with policies.use(policies.SHIPPED):
-        (both,) = policies.candidates("lu_factor", 1024, 1024, **sizes)
+        both, *_ = policies.candidates("inv", 16, 16, **sizes)
     with policies.use(policies.BY_BACKWARD):
-        (backward,) = policies.candidates("lu_factor", 1024, 1024, **sizes)
-    assert (both.name, backward.name) == ("fused", "blocked_lu")
+        backward, *_ = policies.candidates("inv", 16, 16, **sizes)
+    assert (both.name, backward.name) == ("fused", "explicit_inverse")

@@ -1,4 +1,4 @@
-"""Losses of programs whose gradient PyTorch gets wrong."""
+"""Losses of programs in which PyTorch's gradient or result is wrong."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def draw(rows: pd.DataFrame) -> Figure:
     return style.figure(
         rows,
         _panel,
-        "PyTorch's gradient and the right one",
+        "Where PyTorch's gradient or result is wrong",
         "The program is the same; strategies.replace_torch() is all that differs",
         by="program",
         ylabel="loss",

@@ -127,7 +127,7 @@ class Lane:
         cotangents: positions of the outputs whose cotangents the backward reads.
         rarely: positions of those that are differentiable, too, but not here.
         is_transposed: whether loops see the transpose of A and its gradient, and of the cotangent.
-        by_columns: whether loops see the transpose of that gradient, once more.
+        by_columns: whether loops write the gradient of the matrix that they see by columns.
         rank: position of an output, and of one that is empty unless the first is n everywhere; if any.
     """
 

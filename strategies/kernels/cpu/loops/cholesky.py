@@ -38,7 +38,7 @@ _WIDER, _MANY = 144, 1024
 _NARROW = 24
 
 _TINY = 8
-"""What a vector of double precision holds: copies of small matrices are this wide, or twice."""
+"""What a vector of double precision holds: copies of small matrices are this wide, half or twice."""
 
 _TILE = 8
 """Rows of a tile that is transposed: those of a line of a cache, in double precision."""
@@ -132,7 +132,9 @@ def _finish_beside(L: Array, T: Array, start: int, stop: int) -> None:
 @reordered
 def _reverse_small(L: Array, T: Array, scratch: Array) -> None:
     """A matrix by itself, in copies of a size the compiler knows."""
-    if len(L) <= _TINY:
+    if len(L) <= _TINY // 2:
+        _reverse_padded(L, T, scratch, _TINY // 2)
+    elif len(L) <= _TINY:
         _reverse_padded(L, T, scratch, _TINY)
     elif len(L) <= 2 * _TINY:
         _reverse_padded(L, T, scratch, 2 * _TINY)
