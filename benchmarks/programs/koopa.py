@@ -47,6 +47,6 @@ PROGRAM = Program(
     differs=(
         "in some steps PyTorch's `lstsq` takes one of the matrices, of a condition number of 100, for "
         "deficient, and its solution is wrong in every digit: the driver reads pivots that nobody has set "
-        "(pytorch 187411), so that the steps change from run to run"
+        "(pytorch 187411)"
     ),
 )

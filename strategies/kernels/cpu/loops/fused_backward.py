@@ -71,14 +71,10 @@ def inv(task: Task) -> None:
 def _inv_of_any_size(task: Task) -> None:
     X, G, result = contiguous(task, 0), matrices(task, 1), contiguous(task, 2)
     n = X.shape[1]
-    copy, half = empty(n, n, X), empty(n, n, X)
+    scratch, half = empty(n, n, X), empty(n, n, X)
     for i in single_matrices(task):
         # For results that have their rows one after the other: Āᴴ = −X Gᴴ X.
-        W, power = G[i].T, 1.0
-        if not _is_adjoint_as_it_is(W):
-            power = copy_near_one(copy, W)
-            conjugate(copy)
-            W = copy
+        W, power = _adjoint_near_one(G[i], scratch)
         if power == 0:
             report(task)
             continue
@@ -92,10 +88,14 @@ def _inv_of_any_size(task: Task) -> None:
 
 
 @compiled
-def _is_adjoint_as_it_is(G: Array) -> bool:
-    """Whether the transpose of a cotangent is its adjoint, near one, and by columns."""
-    is_real = G.itemsize == G.real.itemsize
-    return bool(is_real and G.strides[0] == G.itemsize and is_near_one(G))
+def _adjoint_near_one(G: Array, scratch: Array) -> tuple[Array, float]:
+    """Gᴴ by columns over a power of two, and that, as `normalize` returns it: where G lies, or a copy."""
+    is_its_own = G.itemsize == G.real.itemsize and G.strides[1] == G.itemsize and is_near_one(G)
+    if is_its_own:
+        return G.T, 1.0
+    power = copy_near_one(scratch, G.T)
+    conjugate(scratch)
+    return scratch, power
 
 
 def solve(task: Task) -> None:
@@ -227,13 +227,9 @@ def pinv(task: Task) -> None:
         matrices(task, 2),
         contiguous(task, 3),
     )
-    copy = empty(Q.shape[2], Q.shape[1], Q)
+    scratch = empty(Q.shape[2], Q.shape[1], Q)
     for i in single_matrices(task):
-        W, power = G[i].T, 1.0
-        if not _is_adjoint_as_it_is(W):
-            power = copy_near_one(copy, W)
-            conjugate(copy)
-            W = copy
+        W, power = _adjoint_near_one(G[i], scratch)
         if power == 0:
             report(task)
             continue
