@@ -26,17 +26,13 @@ def prepare(case: Case) -> Work:
     Raises:
         NotImplementedError: the operation has no counterpart, or the counterpart no batches.
     """
-    import jax
-
-    jax.config.update("jax_enable_x64", True)  # or float64 would silently be float32
-    for module in (jax.numpy.linalg, jax.scipy.linalg):
-        function = getattr(module, case.operation, None)
-        if function is not None:
-            return compiled(functools.partial(_first_output, function), case)
-    raise NotImplementedError(f"JAX has no {case.operation}")
+    try:
+        return compiled(differentiable(case.operation), case)
+    except AttributeError as error:
+        raise NotImplementedError(f"JAX has no {case.operation}") from error
 
 
-def compiled(function: Callable[..., Any], case: Case) -> Work:
+def compiled(function: Callable[..., tuple[Any, ...]], case: Case) -> Work:
     """Compiles a function's backward, and its forward and backward, for a case.
 
     `jax.vjp` under `jit` returns its pullback with the residuals as arrays, so that forward and
@@ -48,28 +44,33 @@ def compiled(function: Callable[..., Any], case: Case) -> Work:
     """
     import jax
 
+    jax.config.update("jax_enable_x64", True)  # or float64 would silently be float32
     inputs = tuple(jax.numpy.asarray(a.detach().numpy()) for a in case.inputs())
     try:
-        shape = jax.eval_shape(function, *inputs).shape
+        shaped = jax.eval_shape(function, *inputs)
     except (TypeError, ValueError) as error:
         raise NotImplementedError(str(error)) from error
-    expected = operations.get(case.operation).output_shapes(*(a.shape for a in inputs))
-    if [tuple(shape)] != [tuple(each) for each in expected]:
-        raise NotImplementedError(f"JAX's {case.operation} returns something else first")
-    (cotangent,) = (jax.numpy.asarray(c.numpy()) for c in case.cotangents(forward(case, BASELINE)))
+    outputs = forward(case, BASELINE)
+    if [each.shape for each in shaped] != [tuple(each.shape) for each in outputs]:
+        raise NotImplementedError(f"JAX's {case.operation} returns something else")
+    cotangents = tuple(jax.numpy.asarray(c.numpy()) for c in case.cotangents(outputs))
     forward_pass = jax.jit(lambda *arguments: jax.vjp(function, *arguments))
-    pull = jax.jit(lambda pullback, bar: pullback(bar))
-    both = jax.jit(lambda bar, *arguments: jax.vjp(function, *arguments)[1](bar))
+    pull = jax.jit(lambda pullback, bars: pullback(bars))
+    both = jax.jit(lambda bars, *arguments: jax.vjp(function, *arguments)[1](bars))
     _, pullback = forward_pass(*inputs)
     return {
-        Objective.BACKWARD: lambda: jax.block_until_ready(pull(pullback, cotangent)),
-        Objective.FORWARD_BACKWARD: lambda: jax.block_until_ready(both(cotangent, *inputs)),
+        Objective.BACKWARD: lambda: jax.block_until_ready(pull(pullback, cotangents)),
+        Objective.FORWARD_BACKWARD: lambda: jax.block_until_ready(both(cotangents, *inputs)),
     }
 
 
 @functools.cache
 def differentiable(operation: str) -> Callable[..., tuple[Any, ...]]:
-    """JAX's function for one matrix, with the differentiable outputs that the operation's record names."""
+    """JAX's function, with the differentiable outputs that the operation's record names.
+
+    Raises:
+        AttributeError: there is none.
+    """
     import jax
 
     if operation == "lu_factor":
@@ -80,14 +81,28 @@ def differentiable(operation: str) -> Callable[..., tuple[Any, ...]]:
         return lambda a, b: jax.numpy.linalg.lstsq(a, b)[:1]
     if operation == "slogdet":
         return lambda a: jax.numpy.linalg.slogdet(a)[0 if jax.numpy.iscomplexobj(a) else 1 :]
+    if operation == "cholesky_solve":
+        return lambda factor, b: (jax.scipy.linalg.cho_solve((factor, True), b),)
+    if operation == "cholesky_inverse":
+        return lambda factor: (_cholesky_inverse(factor),)
     function = getattr(jax.numpy.linalg, operation)
     return lambda *inputs: (function(*inputs),)
+
+
+def _cholesky_inverse(factor: Any) -> Any:
+    import jax
+
+    identity = jax.numpy.eye(factor.shape[-1], dtype=factor.dtype)
+    # A matrix beside a batch of factors were taken for a batch of vectors.
+    rhs = jax.numpy.broadcast_to(identity, factor.shape)
+    return jax.scipy.linalg.cho_solve((factor, True), rhs)
 
 
 def differentiated(function: Callable[..., tuple[Any, ...]], case: Case) -> tuple[Tensors, Tensors]:
     """Results and gradients of a function of one matrix; of a batch by `jax.vmap`.
 
-    JAX's pullback is the transpose, where PyTorch's is the adjoint: both sides are conjugated.
+    JAX's pullback is the transpose, where PyTorch's is the adjoint: both sides are conjugated. What it
+    finds across the domain, as imaginary parts on the diagonal of a Cholesky factor, is no derivative.
     """
     import jax
 
@@ -100,7 +115,9 @@ def differentiated(function: Callable[..., tuple[Any, ...]], case: Case) -> tupl
     ]
     cotangents = tuple(jax.numpy.asarray(c.numpy()) for c in case.cotangents(tuple(like)))
     results, gradients = _forward_backward(function)(inputs, cotangents)
-    return _as_tensors(results), _as_tensors(gradients)
+    of_matrix, *others = _as_tensors(gradients)
+    part = operations.get(case.operation).domain.part
+    return _as_tensors(results), (part(of_matrix), *others)
 
 
 def pivots_as_torch(case: Case) -> bool:
@@ -135,8 +152,3 @@ def _forward_backward(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _as_tensors(arrays: Any) -> Tensors:
     return tuple(torch.tensor(np.asarray(array)) for array in arrays)
-
-
-def _first_output(function: Callable[..., Any], *arguments: Any) -> Any:
-    result = function(*arguments)
-    return result[0] if isinstance(result, tuple) else result

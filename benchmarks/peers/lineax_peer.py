@@ -8,8 +8,10 @@ from typing import Any
 
 from benchmarks.peers import jax_peer
 from benchmarks.peers.process import Work
-from strategies import operations
 from strategies.measuring.case import Case
+
+SOLVED = ("solve", "lstsq")
+"""The operations that it has."""
 
 
 def prepare(case: Case) -> Work:
@@ -18,19 +20,18 @@ def prepare(case: Case) -> Work:
     Raises:
         NotImplementedError: lineax solves systems and least squares with one column, unbatched.
     """
-    record = operations.get(case.operation)
-    if record.arity != 2 or case.batch or case.rhs != 1:
+    if case.operation not in SOLVED or case.batch or case.rhs != 1:
         raise NotImplementedError("lineax solves one system with one right-hand side")
     import jax
     import lineax
 
     jax.config.update("jax_enable_x64", True)
     # The fastest that is right for the case: LU for a square system, QR for full column rank.
-    solver = lineax.AutoLinearSolver(well_posed=True) if record.square else lineax.QR()
+    solver = lineax.AutoLinearSolver(well_posed=True) if case.operation == "solve" else lineax.QR()
 
-    def function(a: Any, b: Any) -> Any:
+    def function(a: Any, b: Any) -> tuple[Any]:
         operator = lineax.MatrixLinearOperator(a)
-        return lineax.linear_solve(operator, b[:, 0], solver=solver).value[:, None]
+        return (lineax.linear_solve(operator, b[:, 0], solver=solver).value[:, None],)
 
     return jax_peer.compiled(function, case)
 

@@ -58,7 +58,7 @@ def _libraries(case: Case) -> Mapping[str, Computation]:
     found: dict[str, Computation] = {}
     if not operations.get(case.operation).pivoted or jax_peer.pivots_as_torch(case):
         found["jax"] = _by_jax
-    if case.operation in ("solve", "lstsq"):
+    if case.operation in lineax_peer.SOLVED:
         found["lineax"] = _by_lineax
     return found
 
