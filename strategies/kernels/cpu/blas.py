@@ -46,8 +46,7 @@ __all__ = [
     "subtract_product",
     "subtract_product_with_adjoint",
     "subtract_product_with_transpose",
-    "subtract_transposed_times",
-    "subtract_twice_transposed_times_adjoint",
+    "subtract_twice_transposed_times",
     "write_adjoint_product",
     "write_adjoint_times_transpose",
     "write_minus_adjoint_times_transpose",
@@ -186,19 +185,19 @@ def _code(emit: Callable[..., None]) -> Callable[..., Any]:
     return generate
 
 
-def _product(letters: str, sign: int, *, adds: bool = True) -> Any:
-    """An intrinsic for C ← C ± op(A) op(B), where C, T and N are the adjoint, the transpose and neither.
+def _product(letters: str, factor: int, *, keeps: float = 1) -> Any:
+    """An intrinsic for C ← `keeps` C + `factor` op(A) op(B), the letters being those of BLAS.
 
-    Or for C ← ± op(A) op(B), whatever C was.
+    C, T and N are the adjoint, the transpose and neither. Where nothing is kept C may be anything.
     """
 
     def emit(call: _Call, c: Any, a: Any, b: Any) -> None:
         call.letters(letters)
         call.extents(*call.shape(c), call.shape(a)[letters[0] == "N"])
-        call.number(sign)
+        call.number(factor)
         call.array(a)
         call.array(b)
-        call.number(int(adds))
+        call.number(keeps)
         call.array(c)
         call.emit("gemm")
 
@@ -314,41 +313,41 @@ add_product: Any = _product("NN", 1)
 subtract_product: Any = _product("NN", -1)
 """C ← C − A B."""
 
-write_product: Any = _product("NN", 1, adds=False)
+write_product: Any = _product("NN", 1, keeps=0)
 """C ← A B."""
 
-write_adjoint_product: Any = _product("CN", 1, adds=False)
+write_adjoint_product: Any = _product("CN", 1, keeps=0)
 """C ← Aᴴ B."""
 
 subtract_adjoint_product: Any = _product("CN", -1)
 """C ← C − Aᴴ B."""
 
-write_minus_product: Any = _product("NN", -1, adds=False)
+write_minus_product: Any = _product("NN", -1, keeps=0)
 """C ← −A B."""
 
 subtract_product_with_adjoint: Any = _product("NC", -1)
 """C ← C − A Bᴴ."""
 
-write_product_with_transpose: Any = _product("NT", 1, adds=False)
+write_product_with_transpose: Any = _product("NT", 1, keeps=0)
 """C ← A Bᵀ."""
 
 subtract_product_with_transpose: Any = _product("NT", -1)
 """C ← C − A Bᵀ."""
 
-write_adjoint_times_transpose: Any = _product("CT", 1, adds=False)
+write_adjoint_times_transpose: Any = _product("CT", 1, keeps=0)
 """C ← Aᴴ Bᵀ."""
 
-write_minus_adjoint_times_transpose: Any = _product("CT", -1, adds=False)
+write_minus_adjoint_times_transpose: Any = _product("CT", -1, keeps=0)
 """C ← −Aᴴ Bᵀ."""
 
 subtract_adjoint_times_transpose: Any = _product("CT", -1)
 """C ← C − Aᴴ Bᵀ."""
 
-subtract_transposed_times: Any = _product("TN", -1)
-"""C ← C − Aᵀ B."""
+halve_and_subtract_transposed_times: Any = _product("TN", -1, keeps=0.5)
+"""C ← C / 2 − Aᵀ B."""
 
-subtract_twice_transposed_times_adjoint: Any = _product("TC", -2)
-"""C ← C − 2 Aᵀ Bᴴ."""
+subtract_twice_transposed_times: Any = _product("TN", -2)
+"""C ← C − 2 Aᵀ B."""
 
 solve_lower: Any = _solve("LLNN")
 """B ← L⁻¹ B; above the diagonal of L nothing is read."""

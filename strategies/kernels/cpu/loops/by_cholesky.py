@@ -17,6 +17,7 @@ from strategies.kernels.cpu.blas import (
     write_adjoint_product,
     write_minus_adjoint_times_transpose,
 )
+from strategies.kernels.cpu.loops import tiny_cholesky
 from strategies.kernels.cpu.loops.arguments import (
     Array,
     Task,
@@ -74,6 +75,19 @@ def _clear_below(U: Array) -> None:
 
 def cholesky(task: Task) -> None:
     """L by columns, with zeros above its diagonal."""
+    n = contiguous(task, 1).shape[1]
+    if n == 2:
+        tiny_cholesky.cholesky(task, 2)
+    elif n == 3:
+        tiny_cholesky.cholesky(task, 3)
+    elif n == 4:
+        tiny_cholesky.cholesky(task, 4)
+    else:
+        _cholesky_of_any_size(task)
+
+
+@compiled
+def _cholesky_of_any_size(task: Task) -> None:
     A, L = matrices(task, 0), contiguous(task, 1)
     for i in single_matrices(task):
         if not _factor(A[i], L[i].T):
@@ -92,7 +106,20 @@ def _factor(A: Array, L: Array) -> bool:
 
 def cholesky_backward(task: Task) -> None:
     """The Hermitian gradient."""
-    L, G, result = contiguous(task, 0), matrices(task, 1), matrices(task, 2)
+    n = contiguous(task, 0).shape[1]
+    if n == 2:
+        tiny_cholesky.cholesky_backward(task, 2)
+    elif n == 3:
+        tiny_cholesky.cholesky_backward(task, 3)
+    elif n == 4:
+        tiny_cholesky.cholesky_backward(task, 4)
+    else:
+        _cholesky_backward_of_any_size(task)
+
+
+@compiled
+def _cholesky_backward_of_any_size(task: Task) -> None:
+    L, G, result = contiguous(task, 0), matrices(task, 1), contiguous(task, 2)
     scratch = scratch_of_blocks(L)
     for i in single_matrices(task):
         if is_near_one(G[i]):
@@ -136,6 +163,19 @@ def _is_usual(L: Array) -> bool:
 
 def solve(task: Task) -> None:
     """X = L⁻ᴴ L⁻¹ B by columns, and L⁻¹ B row after row."""
+    n = contiguous(task, 3).shape[1]
+    if n == 2:
+        tiny_cholesky.solve(task, 2)
+    elif n == 3:
+        tiny_cholesky.solve(task, 3)
+    elif n == 4:
+        tiny_cholesky.solve(task, 4)
+    else:
+        _solve_of_any_size(task)
+
+
+@compiled
+def _solve_of_any_size(task: Task) -> None:
     L, B, X, half = matrices(task, 0), matrices(task, 1), contiguous(task, 2), contiguous(task, 3)
     scratch = _scratch_of_factors(L)
     for i in single_matrices(task):
@@ -156,6 +196,19 @@ def _solve(L: Array, B: Array, X: Array, half: Array) -> bool:
 
 def solve_backward(task: Task) -> None:
     """B̄ = W = L⁻ᴴ L⁻¹ G and the lower triangle of −W (L⁻¹ B)ᴴ − X (L⁻¹ G)ᴴ."""
+    n = contiguous(task, 2).shape[1]
+    if n == 2:
+        tiny_cholesky.solve_backward(task, 2)
+    elif n == 3:
+        tiny_cholesky.solve_backward(task, 3)
+    elif n == 4:
+        tiny_cholesky.solve_backward(task, 4)
+    else:
+        _solve_backward_of_any_size(task)
+
+
+@compiled
+def _solve_backward_of_any_size(task: Task) -> None:
     L, X, half, G = matrices(task, 0), contiguous(task, 1), contiguous(task, 2), matrices(task, 3)
     result, rhs_result = contiguous(task, 4), contiguous(task, 5)
     n, k = half.shape[1:]
@@ -209,6 +262,19 @@ def _write_upper_of_few(M: Array, A: Array, B: Array, C: Array, D: Array) -> Non
 
 def inverse(task: Task) -> None:
     """X = L⁻ᴴ L⁻¹, by columns."""
+    n = contiguous(task, 1).shape[1]
+    if n == 2:
+        tiny_cholesky.inverse(task, 2)
+    elif n == 3:
+        tiny_cholesky.inverse(task, 3)
+    elif n == 4:
+        tiny_cholesky.inverse(task, 4)
+    else:
+        _inverse_of_any_size(task)
+
+
+@compiled
+def _inverse_of_any_size(task: Task) -> None:
     L, X = matrices(task, 0), contiguous(task, 1)
     scratch = _scratch_of_factors(L)
     for i in single_matrices(task):
@@ -244,6 +310,19 @@ def _mirror_lower(A: Array) -> None:
 
 def inverse_backward(task: Task) -> None:
     """The lower triangle of −(L⁻¹ (Ḡ + Ḡᴴ) X)ᴴ."""
+    n = contiguous(task, 1).shape[1]
+    if n == 2:
+        tiny_cholesky.inverse_backward(task, 2)
+    elif n == 3:
+        tiny_cholesky.inverse_backward(task, 3)
+    elif n == 4:
+        tiny_cholesky.inverse_backward(task, 4)
+    else:
+        _inverse_backward_of_any_size(task)
+
+
+@compiled
+def _inverse_backward_of_any_size(task: Task) -> None:
     L, X = matrices(task, 0), contiguous(task, 1)
     G, result = matrices(task, 2), contiguous(task, 3)
     n = X.shape[1]

@@ -3,7 +3,7 @@ r"""The reverse of a Cholesky factorization A = L Lᴴ, as in `strategies.builti
 With T the transpose of the Hermitian gradient, which starts as that of the cotangent, and T₂₂ finished:
 
     T₁₂ ← L₁₁⁻ᵀ (T₁₂ / 2 − L₂₁ᵀ T₂₂)              T₂₁ ← T₁₂ᴴ
-    T₁₁ ← T₁₁ − 2 L₂₁ᵀ T₁₂ᴴ,                       and T₁₁ as a matrix by itself.
+    T₁₁ ← T₁₁ − 2 L₂₁ᵀ T₂₁,                        and T₁₁ as a matrix by itself.
 
 The result depends on the lower triangle of the cotangent only. Matrices hold their columns one after the
 other, as BLAS has them.
@@ -14,22 +14,24 @@ from __future__ import annotations
 import numpy as np
 
 from strategies.kernels.cpu.blas import (
+    halve_and_subtract_transposed_times,
     solve_lower_transposed,
-    subtract_transposed_times,
-    subtract_twice_transposed_times_adjoint,
+    subtract_twice_transposed_times,
 )
 from strategies.kernels.cpu.loops.arguments import (
     Array,
     Task,
     compiled,
+    contiguous,
     group_size,
     groups,
     inlined,
     matrices,
+    packed,
     reordered,
     single_matrices,
 )
-from strategies.kernels.cpu.loops.columns import copy_to
+from strategies.kernels.cpu.loops.columns import conjugate, copy_to
 from strategies.kernels.cpu.loops.grouped import gather, scatter
 
 # Columns of a block, of one where there are many columns, and of the blocks that it is made of.
@@ -77,7 +79,7 @@ def small(task: Task) -> None:
 
 def blocked(task: Task) -> None:
     """Block by block."""
-    factors, cotangents, results = matrices(task, 0), matrices(task, 1), matrices(task, 2)
+    factors, cotangents, results = matrices(task, 0), matrices(task, 1), contiguous(task, 2)
     scratch = scratch_of_blocks(factors)
     for i in single_matrices(task):
         reverse(factors[i], cotangents[i], results[i].T, scratch)
@@ -93,6 +95,9 @@ def scratch_of_blocks(matrices: Array) -> Array:
 def reverse(L: Array, G: Array, T: Array, scratch: Array) -> None:
     """Write T from a cotangent, which may be the transpose of T."""
     n = len(L)
+    if n <= _NARROW:
+        _reverse_small(L, G.T, T, scratch)
+        return
     width = _WIDER if n > _MANY else _WIDE
     for start in range((n - 1) // width * width, -1, -width):
         stop = min(start + width, n)
@@ -107,7 +112,8 @@ def _reverse_block(L: Array, T: Array, scratch: Array) -> None:
     for start in range((n - 1) // _NARROW * _NARROW, -1, -_NARROW):
         stop = min(start + _NARROW, n)
         _finish_beside(L, T, start, stop)
-        _reverse_small(L[start:stop, start:stop], T[start:stop, start:stop], scratch)
+        block = T[start:stop, start:stop]
+        _reverse_small(L[start:stop, start:stop], block, block, scratch)
 
 
 @compiled
@@ -116,34 +122,29 @@ def _finish_beside(L: Array, T: Array, start: int, stop: int) -> None:
     n = len(L)
     if stop == n:
         return
-    below, right = L[stop:, start:stop], T[start:stop, stop:]
-    for c in range(n - stop):
-        for r in range(stop - start):
-            right[r, c] *= 0.5
-    subtract_transposed_times(right, below, T[stop:, stop:])
+    below, right, mirrored = L[stop:, start:stop], T[start:stop, stop:], T[stop:, start:stop]
+    halve_and_subtract_transposed_times(right, below, T[stop:, stop:])
     solve_lower_transposed(L[start:stop, start:stop], right)
-    for first in range(stop, n, _TILE):
-        for column in range(start, stop):
-            for row in range(first, min(first + _TILE, n)):
-                T[row, column] = np.conj(T[column, row])
-    subtract_twice_transposed_times_adjoint(T[start:stop, start:stop], below, right)
+    copy_to(mirrored, right.T)
+    conjugate(mirrored.T)
+    subtract_twice_transposed_times(T[start:stop, start:stop], below, mirrored)
 
 
 @reordered
-def _reverse_small(L: Array, T: Array, scratch: Array) -> None:
-    """A matrix by itself, in copies of a size the compiler knows."""
+def _reverse_small(L: Array, S: Array, T: Array, scratch: Array) -> None:
+    """A matrix by itself, in copies of a size the compiler knows; S may be T."""
     if len(L) <= _TINY // 2:
-        _reverse_padded(L, T, scratch, _TINY // 2)
+        _reverse_padded(L, S, T, scratch, _TINY // 2)
     elif len(L) <= _TINY:
-        _reverse_padded(L, T, scratch, _TINY)
+        _reverse_padded(L, S, T, scratch, _TINY)
     elif len(L) <= 2 * _TINY:
-        _reverse_padded(L, T, scratch, 2 * _TINY)
+        _reverse_padded(L, S, T, scratch, 2 * _TINY)
     else:
-        _reverse_padded(L, T, scratch, _NARROW)
+        _reverse_padded(L, S, T, scratch, _NARROW)
 
 
 @inlined
-def _reverse_padded(L: Array, T: Array, scratch: Array, width: int) -> None:
+def _reverse_padded(L: Array, S: Array, T: Array, scratch: Array, width: int) -> None:
     """A column at a time, whose products with the finished ones are of whole columns, however short.
 
     The copy is Hermitian where it is finished; before, its lower triangle counts.
@@ -155,29 +156,31 @@ def _reverse_padded(L: Array, T: Array, scratch: Array, width: int) -> None:
             t[r, c] = 0
     for c in range(n):
         for r in range(c + 1):
-            t[c, r] = np.conj(T[r, c])
+            t[c, r] = np.conj(S[r, c])
     for j in range(n - 1, -1, -1):
+        column = packed(L.T[j])
         for c in range(width):
             product[c] = 0
         last = j + 1 + (n - j - 1) // 4 * 4
         for r in range(j + 1, last, 4):
-            first, second = np.conj(L[r, j]), np.conj(L[r + 1, j])
-            third, fourth = np.conj(L[r + 2, j]), np.conj(L[r + 3, j])
+            first, second = np.conj(column[r]), np.conj(column[r + 1])
+            third, fourth = np.conj(column[r + 2]), np.conj(column[r + 3])
             for c in range(width):
                 product[c] += (t[c, r] * first + t[c, r + 1] * second) + (
                     t[c, r + 2] * third + t[c, r + 3] * fourth
                 )
         for r in range(last, n):
-            entry = np.conj(L[r, j])
+            entry = np.conj(column[r])
             for c in range(width):
                 product[c] += t[c, r] * entry
-        reciprocal = 1 / np.real(L[j, j])
+        reciprocal = 1 / np.real(column[j])
         diagonal = np.real(t[j, j]) / 2
         for c in range(j + 1, n):
             entry = (t[c, j] / 2 - product[c]) * reciprocal
             t[c, j], t[j, c] = entry, np.conj(entry)
-            diagonal -= np.real(L[c, j] * entry)
+            diagonal -= np.real(column[c] * entry)
         t[j, j] = diagonal * reciprocal
     for c in range(n):
+        column = packed(T.T[c])
         for r in range(n):
-            T[r, c] = t[r, c]
+            column[r] = t[r, c]

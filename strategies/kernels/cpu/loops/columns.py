@@ -44,6 +44,9 @@ from strategies.kernels.cpu.loops.small import (
 _BLOCK = 48
 """Columns of L⁻¹ that are computed together; above them it is zero."""
 
+_TILE = 8
+"""Rows and columns that are transposed together."""
+
 
 @compiled
 def by_columns(A: Array) -> Array:
@@ -100,22 +103,22 @@ def _copy_row(target: Array, source: Array) -> None:
 
 @compiled
 def _copy_across(target: Array, source: Array) -> None:
-    """Some lines of the cache at a time: of so many rows, whose number the compiler knows."""
-    m = len(target)
-    strips, few = m // 32 * 32, m // 8 * 8
-    for first in range(0, strips, 32):
-        _copy_strip(target, source, first, 32)
-    for first in range(strips, few, 8):
-        _copy_strip(target, source, first, 8)
-    for i in range(few, m):
-        _copy_strip(target, source, i, 1)
+    """Tile by tile: of longer columns, a power of two apart, the first is out of the cache at the end."""
+    m, n = target.shape
+    for first in range(0, m - _TILE + 1, _TILE):
+        for column in range(0, n - _TILE + 1, _TILE):
+            _copy_tile(target, source, first, column, _TILE)
+        for column in range(n // _TILE * _TILE, n):
+            _copy_tile(target, source, first, column, 1)
+    for i in range(m // _TILE * _TILE, m):
+        _copy_row(target[i], source[i])
 
 
 @inlined
-def _copy_strip(target: Array, source: Array, first: int, count: int) -> None:
-    for j in range(target.shape[1]):
-        for i in range(count):
-            target[first + i, j] = source[first + i, j]
+def _copy_tile(target: Array, source: Array, first: int, column: int, columns: int) -> None:
+    for j in range(column, column + columns):
+        for i in range(first, first + _TILE):
+            target[i, j] = source[i, j]
 
 
 @compiled
