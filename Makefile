@@ -58,7 +58,7 @@ peers: $(VENV)/peers  ## measure beside JAX and lineax
 machines: $(VENV)/bench  ## write docs/machines.md and its figures, from the results of all machines
 	$(BIN)/python -m plots.machines docs/machines.md --results results --figures docs/figures
 
-programs: $(VENV)/bench  ## measure training steps of programs, and write docs/programs.md and its figures; resumes
+programs: $(VENV)/bench $(VENV)/peers  ## measure training steps of programs, and write docs/programs.md and its figures; resumes
 	$(WARMUP)
 	$(BIN)/python -m benchmarks.training out/programs
 	$(BIN)/python -m plots.programs docs/programs.md --results out/programs --figures docs/figures

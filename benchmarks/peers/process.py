@@ -1,4 +1,4 @@
-"""Another library in a process of its own, which prepares cases and times blocks of calls when asked.
+"""Another library in a process of its own, which prepares what it is given and times it when asked.
 
 Both processes time with the one clock, each its own calls, so that nothing of the other library or
 of the pipe is in a sample. Between two questions a process waits for its pipe, which takes no
@@ -13,16 +13,14 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 import numpy as np
 
-from strategies.measuring.case import Case
 from strategies.measuring.clock import Sampler, sampler
-from strategies.measuring.measurement import Objective
 
 PATIENCE = 300.0
 """Seconds in which a library has to compile and warm up a case."""
@@ -32,8 +30,11 @@ REST = 0.1
 
 Arrays = tuple[np.ndarray[Any, Any], ...]
 
-Work = dict[Objective, Callable[[], Any]]
-"""What can be timed of a case; every call returns the gradients, when they are ready."""
+Work = dict[Hashable, Callable[[], Any]]
+"""What can be timed, by name: of a case, by objective. Every call returns when all is ready.
+
+What the first returns is compared with PyTorch's: gradients, of a case.
+"""
 
 
 class Peer(contextlib.AbstractContextManager["Peer"]):
@@ -60,22 +61,22 @@ class Peer(contextlib.AbstractContextManager["Peer"]):
             os.kill(self._id.result(), signal.SIGKILL)
         self._process.shutdown()
 
-    def prepare(self, case: Case, limit: float = PATIENCE) -> Arrays:
-        """Compiles and warms up a case, and returns its gradients.
+    def prepare(self, task: Any, limit: float = PATIENCE) -> Arrays:
+        """Compiles and warms up a case, or what else its module takes; returns what is compared.
 
         Raises:
             NotImplementedError: the library cannot do it.
             TimeoutError: not within the limit, in seconds; the process has been started anew.
         """
-        gradients: Arrays = self._ask(_prepare, case, limit)
-        return gradients
+        compared: Arrays = self._ask(_prepare, task, limit)
+        return compared
 
-    def sampler(self, objective: Objective) -> Sampler:
-        """What times one block of the prepared case: see `strategies.measuring.clock.sampler`."""
+    def sampler(self, name: Hashable) -> Sampler:
+        """What times one block of prepared work: see `strategies.measuring.clock.sampler`."""
 
         def sample() -> float:
             time.sleep(REST)
-            seconds: float = self._ask(_sample, objective)
+            seconds: float = self._ask(_sample, name)
             time.sleep(REST)
             return seconds
 
@@ -93,7 +94,7 @@ class Peer(contextlib.AbstractContextManager["Peer"]):
 
 
 # What follows runs in the process of the library.
-_samplers: dict[Objective, Sampler] = {}
+_samplers: dict[Hashable, Sampler] = {}
 _library: Any = None
 
 
@@ -104,12 +105,12 @@ def _load(name: str) -> None:
     _library = importlib.import_module(f"benchmarks.peers.{name}_peer")
 
 
-def _prepare(case: Case) -> Arrays:
-    work: Work = _library.prepare(case)
-    for objective, call in work.items():
-        _samplers[objective] = sampler(call, time.perf_counter)
-    return tuple(np.asarray(gradient) for gradient in work[Objective.BACKWARD]())
+def _prepare(task: Any) -> Arrays:
+    work: Work = _library.prepare(task)
+    for name, call in work.items():
+        _samplers[name] = sampler(call, time.perf_counter)
+    return tuple(np.asarray(each) for each in next(iter(work.values()))())
 
 
-def _sample(objective: Objective) -> float:
-    return _samplers[objective]()
+def _sample(name: Hashable) -> float:
+    return _samplers[name]()

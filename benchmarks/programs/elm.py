@@ -15,11 +15,17 @@ from benchmarks.programs.program import Program, Step, training
 FEATURES = 8
 
 
-def _make(*, samples: int, hidden: int) -> Step:
+def draw(*, samples: int, hidden: int) -> tuple[Tensor, ...]:
+    """Samples and what they are to give, weights and biases."""
     X = torch.rand(2 * samples, FEATURES, dtype=torch.float64) * 2 - 1
     Y = torch.stack((torch.sin(3 * X[:, 0]) * X[:, 1], X.square().sum(1)), 1)
-    weights = torch.randn(FEATURES, hidden, dtype=torch.float64, requires_grad=True)
-    biases = torch.randn(hidden, dtype=torch.float64, requires_grad=True)
+    weights = torch.randn(FEATURES, hidden, dtype=torch.float64)
+    return X, Y, weights, torch.randn(hidden, dtype=torch.float64)
+
+
+def _make(*, samples: int, hidden: int) -> Step:
+    X, Y, *parameters = draw(samples=samples, hidden=hidden)
+    weights, biases = (each.requires_grad_() for each in parameters)
 
     def objective() -> Tensor:
         H = torch.tanh(X @ weights + biases)

@@ -17,11 +17,17 @@ from benchmarks.programs.program import Program, Step, training
 DIMENSIONS = 4
 
 
-def _make(*, points: int) -> Step:
+def draw(*, points: int) -> tuple[Tensor, ...]:
+    """Points and observations, the logarithms of length scales and of the noise."""
     X = torch.rand(points, DIMENSIONS, dtype=torch.float64)
     y = torch.sin(6 * X[:, :1]) + X[:, 1:2] + 0.1 * torch.randn(points, 1, dtype=torch.float64)
-    log_scales = torch.zeros(DIMENSIONS, dtype=torch.float64, requires_grad=True)
-    log_noise = torch.tensor(-2.0, dtype=torch.float64, requires_grad=True)
+    log_scales = torch.zeros(DIMENSIONS, dtype=torch.float64)
+    return X, y, log_scales, torch.tensor(-2.0, dtype=torch.float64)
+
+
+def _make(*, points: int) -> Step:
+    X, y, *parameters = draw(points=points)
+    log_scales, log_noise = (each.requires_grad_() for each in parameters)
     eye = torch.eye(points, dtype=torch.float64)
 
     def objective() -> Tensor:

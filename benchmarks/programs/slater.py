@@ -13,7 +13,8 @@ from torch import Tensor
 from benchmarks.programs.program import Program, Step, training
 
 
-def _make(*, walkers: int, electrons: int) -> Step:
+def draw(*, walkers: int, electrons: int) -> tuple[Tensor, ...]:
+    """Distances from the nuclei and the potential there, the logarithms of exponents, and mixing."""
     double = torch.float64
     nuclei = 1.5 * torch.randn(electrons, 3, dtype=double)
     positions = nuclei + torch.randn(walkers, electrons, 3, dtype=double)
@@ -21,8 +22,13 @@ def _make(*, walkers: int, electrons: int) -> Step:
     others = (positions[:, :, None] - positions[:, None]).norm(dim=-1)
     pairs = torch.triu_indices(electrons, electrons, 1)
     potential = (1 / others[:, *pairs]).sum(-1) - electrons**0.5 * (1 / distance).sum((-2, -1))
-    log_exponents = torch.zeros(electrons, dtype=double, requires_grad=True)
-    mixing = torch.eye(electrons, dtype=double, requires_grad=True)
+    log_exponents = torch.zeros(electrons, dtype=double)
+    return distance, potential, log_exponents, torch.eye(electrons, dtype=double)
+
+
+def _make(*, walkers: int, electrons: int) -> Step:
+    distance, potential, *parameters = draw(walkers=walkers, electrons=electrons)
+    log_exponents, mixing = (each.requires_grad_() for each in parameters)
 
     def objective() -> Tensor:
         zeta = log_exponents.exp()

@@ -14,13 +14,19 @@ from torch import Tensor
 from benchmarks.programs.program import Program, Step, training
 
 
-def _make(*, times: int, decays: int, curves: int) -> Step:
+def draw(*, times: int, decays: int, curves: int) -> tuple[Tensor, ...]:
+    """Times, curves, and the logarithms of the rates to begin with."""
     double = torch.float64
     time = torch.linspace(0, 4, 2 * times, dtype=double)
     rates = torch.linspace(0.3, 3.0, decays, dtype=double)
     data = (-time[:, None] * rates).exp() @ torch.rand(decays, curves, dtype=double)
     data = data + 1e-6 * torch.randn_like(data)
-    log_rates = (rates.log() + 0.2 * torch.randn_like(rates)).requires_grad_()
+    return time, data, rates.log() + 0.2 * torch.randn_like(rates)
+
+
+def _make(*, times: int, decays: int, curves: int) -> Step:
+    time, data, log_rates = draw(times=times, decays=decays, curves=curves)
+    log_rates.requires_grad_()
 
     def objective() -> Tensor:
         basis = (-time[:, None] * log_rates.exp()).exp()

@@ -55,7 +55,7 @@ def _path(folder: Path, name: str) -> Path:
 
 
 def _table(found: list[Result]) -> object:
-    columns = ("torch", AUTO, "best strategy", "ceiling", "memory", "losses differ by")
+    columns = ("torch", AUTO, "best strategy", "JAX", "ceiling", "memory", "losses differ by")
     lines = text.table("Steps, times as fast as torch's", ["program", "strategy"], columns)
     for each in found:
         lines.add_row(
@@ -64,6 +64,7 @@ def _table(found: list[Result]) -> object:
             text.seconds(each.torch.step.seconds),
             text.times(each.faster(each.auto)[0]),
             text.times(each.faster(each.tuned)[0]),
+            text.times(each.by_jax[0]) if each.by_jax else text.NOTHING,
             text.times(each.ceiling),
             text.times(each.memory(each.auto)),
             text.number(each.difference, ".0e"),

@@ -9,7 +9,7 @@ from benchmarks.programs.program import Program
 from benchmarks.training import ways
 from benchmarks.training.choices import choice
 from benchmarks.training.results import Losses, Result, Way
-from benchmarks.training.ways import AUTO, TORCH
+from benchmarks.training.ways import AUTO, JAX, TORCH
 from strategies.measuring.interleaved import interleaved
 from strategies.measuring.machine import describe
 from strategies.measuring.measurement import Timing
@@ -45,7 +45,8 @@ def measured(
     names = (TORCH, AUTO, tuned)
     held = {name: ways.memory(program, size, name) for name in names}
     samplers = {name: ways.sampler(program, size, name) for name in names}
-    timings = interleaved(samplers, budget=budget, max_rounds=_ROUNDS)
+    with ways.jax_sampler(program, size, courses[TORCH]) as of_jax:
+        timings = interleaved(samplers | of_jax, budget=budget, max_rounds=_ROUNDS)
     choices = []
     for case, count in recording.workload().cases().items():
         choices.append(choice(case, count / min(_RECORDED, steps), budget / 20))
@@ -60,6 +61,7 @@ def measured(
         torch=way(TORCH),
         auto=way(AUTO),
         tuned=way(tuned),
+        jax=timings.get(JAX),
         forward=sum(call.forward for call in recording.calls) / seconds,
         backward=sum(call.backward for call in recording.calls) / seconds,
         choices=tuple(choices),

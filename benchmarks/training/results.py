@@ -53,6 +53,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         torch: as the program is.
         auto: by `replace_torch`.
         tuned: by the one strategy that is best for it.
+        jax: a step of it in JAX, if there is one and JAX.
         forward: the share of PyTorch's step in the calls that can be replaced.
         backward: the share in their backwards.
         moved: PyTorch's losses where every parameter moves by one rounding at first; empty in old files.
@@ -67,6 +68,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     torch: Way
     auto: Way
     tuned: Way
+    jax: Timing | None = None
     forward: float
     backward: float
     choices: tuple[Choice, ...]
@@ -80,6 +82,11 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     def faster(self, way: Way) -> tuple[float, float, float]:
         """How many times as fast as PyTorch a way is, with the ends of a 95 % interval."""
         return self.torch.step.over(way.step)
+
+    @property
+    def by_jax(self) -> tuple[float, float, float] | None:
+        """How many times as fast as PyTorch JAX is, likewise."""
+        return self.torch.step.over(self.jax) if self.jax else None
 
     def memory(self, way: Way) -> float:
         """Its bytes over PyTorch's."""

@@ -1,31 +1,53 @@
-"""The ways to run a program: as it is, by "auto", by one strategy that is named."""
+"""The ways to run a program: as it is, by "auto", by one strategy that is named; and in JAX."""
 
 from __future__ import annotations
 
 import contextlib
+import importlib.util
+import math
 import timeit
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 import strategies
+from benchmarks.jax_programs import MODELS
+from benchmarks.jax_programs.model import STEP
+from benchmarks.peers.process import Peer
 from benchmarks.programs.program import Program
 from strategies import policy
 from strategies.measuring.clock import Sampler, synchronized_timer
 from strategies.measuring.memory import peak_bytes
 from strategies.selection.stability import AUTO
 
-__all__ = ["AUTO", "TORCH", "best_strategy", "losses", "memory", "moved_losses", "sampler", "way"]
+__all__ = [
+    "AUTO",
+    "JAX",
+    "TORCH",
+    "best_strategy",
+    "jax_sampler",
+    "losses",
+    "memory",
+    "moved_losses",
+    "sampler",
+    "way",
+]
 
 TORCH = "torch"
 """The program as it is; of the others, the name is "auto" or that of a strategy."""
 
-_TIMED = 5
+JAX = "jax"
+"""The program once more: `benchmarks.jax_programs`."""
+
+_SAME = 1e-5
+"""Relative difference of the first losses that libraries may have between them."""
+
+_TIMED = {"small": 5, "full": 1}
 """Steps of a sample."""
 
-_SAMPLES = 3
+_SAMPLES = {"small": 3, "full": 1}
 
 
 @contextlib.contextmanager
@@ -73,7 +95,9 @@ def moved_losses(program: Program, size: str, steps: int) -> list[float]:
 
 
 def sampler(program: Program, size: str, name: str) -> Sampler:
-    """Times a program's second to sixth step, in seconds per step; each sample begins it anew.
+    """Times a program's second to sixth step, or the second of a full size; each sample begins it anew.
+
+    In seconds per step.
 
     So all ways are timed in the same steps. What has trained on the same data for long is another
     problem, and often a badly conditioned one.
@@ -83,7 +107,8 @@ def sampler(program: Program, size: str, name: str) -> Sampler:
         step = program.step(size)
         with way(name):
             step()
-            return timeit.Timer(step, timer=synchronized_timer).timeit(_TIMED) / _TIMED
+            steps = _TIMED[size]
+            return timeit.Timer(step, timer=synchronized_timer).timeit(steps) / steps
 
     sample()
     return sample
@@ -109,7 +134,31 @@ def best_strategy(program: Program, size: str) -> str:
     for name in strategies.available():
         with contextlib.suppress(RuntimeError):
             sample = sampler(program, size, name)
-            took[name] = min(sample() for _ in range(_SAMPLES))
+            took[name] = min(sample() for _ in range(_SAMPLES[size]))
     if not took:
         raise RuntimeError(f"no strategy can run {program.name}")
     return min(took, key=took.__getitem__)
+
+
+@contextlib.contextmanager
+def jax_sampler(
+    program: Program, size: str, course: Sequence[float]
+) -> Iterator[dict[str, Sampler]]:
+    """What times a step in JAX, by name; nothing without JAX, or of a program that is not written in it.
+
+    Args:
+        program: which.
+        size: "small" or "full".
+        course: the losses by PyTorch, of which the first are compared.
+
+    Raises:
+        RuntimeError: JAX's are others, so that it does other work.
+    """
+    if program.name not in MODELS or importlib.util.find_spec("jax") is None:
+        yield {}
+        return
+    with Peer("jax_program", torch.get_num_threads()) as peer:
+        pairs = [*zip(map(float, peer.prepare((program.name, size))), course, strict=False)]
+        if not all(math.isclose(*pair, rel_tol=_SAME) for pair in pairs):
+            raise RuntimeError(f"the losses of {program.name} by JAX and by PyTorch are {pairs}")
+        yield {JAX: peer.sampler(STEP)}

@@ -10,22 +10,24 @@ from benchmarks.programs import named
 from benchmarks.training.results import Result
 from strategies.selection.text import seconds, size
 
-__all__ = ["AUTO", "BEST", "CEILING", "MEMORY", "STEP", "bars", "courses"]
+__all__ = ["AUTO", "BEST", "CEILING", "JAX", "MEMORY", "STEP", "bars", "courses"]
 
 AUTO, BEST, CEILING = '"auto"', "the best single strategy", "if these calls took no time"
+JAX = "the program in JAX"
 STEP, MEMORY = "time of a step", "peak memory of a step"
 
 
 def bars(results: Sequence[Result]) -> pd.DataFrame:
     """A row for each program, way and quantity: how many times less than PyTorch it takes.
 
-    The columns: `program`; `label`, with what PyTorch takes; `shown`, `STEP` or `MEMORY`; `way`, or
-    `CEILING`; `value`, with the ends of a 95 % interval as `low` and `high`; `measured_on`.
+    The columns: `program`; `label`, with what PyTorch takes; `shown`, `STEP` or `MEMORY`; `way`,
+    `JAX` or `CEILING`; `value`, with the ends of a 95 % interval as `low` and `high`; `measured_on`.
     """
     rows = []
     for each in sorted(results, key=lambda each: -each.faster(each.auto)[0]):
         of_torch = {STEP: seconds(each.torch.step.seconds), MEMORY: size(each.torch.peak_bytes)}
         found = [(STEP, CEILING, (each.ceiling,) * 3)]
+        found += [(STEP, JAX, each.by_jax)] if each.by_jax else []
         for name, way in ((AUTO, each.auto), (BEST, each.tuned)):
             found += [(STEP, name, each.faster(way)), (MEMORY, name, (1 / each.memory(way),) * 3)]
         for shown, name, (value, low, high) in found:

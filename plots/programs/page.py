@@ -11,7 +11,7 @@ from benchmarks.training.memory_plan import Plan
 from benchmarks.training.results import Result
 from plots import marked
 from strategies.selection.regret import RIGHT_UP_TO
-from strategies.selection.text import number, provenance, seconds, size, times
+from strategies.selection.text import NOTHING, number, provenance, seconds, size, times
 
 __all__ = ["paragraphs", "plan_table", "regret_table", "summary", "table"]
 
@@ -47,6 +47,7 @@ def table(results: Sequence[Result]) -> str:
         "step by PyTorch",
         '`"auto"`',
         "best single strategy",
+        "JAX",
         "ceiling",
         "share of calls / backwards",
         'memory by PyTorch, `"auto"`',
@@ -58,6 +59,7 @@ def table(results: Sequence[Result]) -> str:
             seconds(each.torch.step.seconds),
             _speed(each.faster(each.auto)),
             f"{times(each.faster(each.tuned)[0])} `{each.tuned.strategy}`",
+            times(each.by_jax[0]) if each.by_jax else NOTHING,
             times(each.ceiling),
             f"{each.forward:.0%} / {each.backward:.0%}",
             f"{size(each.torch.peak_bytes)}, {size(each.auto.peak_bytes)}",
@@ -72,7 +74,7 @@ def _difference(result: Result) -> str:
     if named(result.program).differs:
         return "see there"
     rounding = result.by_rounding
-    alone = "–" if rounding is None else number(rounding, ".0e")
+    alone = NOTHING if rounding is None else number(rounding, ".0e")
     return f"{number(result.difference, '.0e')}, {alone}"
 
 

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from plots import style
-from plots.programs.frames import AUTO, BEST, CEILING, MEMORY, STEP
+from plots.programs.frames import AUTO, BEST, CEILING, JAX, MEMORY, STEP
 from strategies.selection.text import times
 
 COLOURS = {AUTO: "#0072b2", BEST: "#e69f00"}
@@ -45,6 +45,9 @@ def _panel(ax: Axes, rows: pd.DataFrame) -> None:
         if way == CEILING:
             ends = [line - HEIGHT, line + HEIGHT]
             ax.plot([value] * 2, ends, color="#404040", lw=2, label=CEILING)
+            continue
+        if way == JAX:
+            ax.plot(value, line, "D", color="#009e73", mec="white", ms=6, zorder=3, label=JAX)
             continue
         at = line + HEIGHT * (list(COLOURS).index(way) - 0.5)
         ax.barh(at, value - 1, HEIGHT, left=1, color=COLOURS[way], label=way)

@@ -5,6 +5,7 @@ from strategies.measuring.case import Case
 
 def test_a_program_is_measured_in_every_way(tiny, monkeypatch):
     monkeypatch.setattr(ways, "best_strategy", lambda *_: "native")
+    monkeypatch.setattr(ways, "MODELS", {})  # which has no sizes that are so small
     found = measuring.measured(named("gp"), "small", steps=3, budget=0.0)
     assert (found.program, found.size, found.tuned.strategy) == ("gp", "small", "native")
     assert len(found.torch.losses) == len(found.auto.losses) == 3

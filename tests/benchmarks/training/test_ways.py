@@ -43,6 +43,48 @@ def test_a_sampler_replaces_nothing_between_its_samples(tiny):
     assert not strategies.is_replaced()
 
 
+class Peer:
+    """A process that is none."""
+
+    found = (0.25, 0.5)
+
+    def __init__(self, name, threads):
+        assert name == "jax_program"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def prepare(self, program):
+        assert program == ("gp", "small")
+        return self.found
+
+    def sampler(self, name):
+        return lambda: 3.0
+
+
+def test_jax_is_timed_where_its_losses_are_the_same(monkeypatch):
+    monkeypatch.setattr(ways, "Peer", Peer)
+    monkeypatch.setattr(ways.importlib.util, "find_spec", lambda _: True)
+    with ways.jax_sampler(named("gp"), "small", [0.25, 0.5 + 1e-7, 9.0]) as found:
+        assert found["jax"]() == 3.0
+    with (
+        pytest.raises(RuntimeError, match="losses of gp by JAX and by PyTorch"),
+        ways.jax_sampler(named("gp"), "small", [0.25, 0.6]),
+    ):
+        pass
+
+
+def test_jax_times_nothing_that_is_not_written_in_it(monkeypatch):
+    with ways.jax_sampler(named("glow"), "small", [1.0]) as found:
+        assert found == {}
+    monkeypatch.setattr(ways.importlib.util, "find_spec", lambda _: None)
+    with ways.jax_sampler(named("gp"), "small", [1.0]) as found:
+        assert found == {}
+
+
 def test_the_best_strategy_is_the_fastest_that_runs(monkeypatch):
     took = {"native": 2.0, "fused": 1.0}
 

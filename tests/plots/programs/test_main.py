@@ -24,7 +24,7 @@ def timing(seconds):
     return Timing(seconds, seconds / 1.1, seconds * 1.1, (seconds, seconds))
 
 
-def measured(name, auto, last, choices):
+def measured(name, auto, last, choices, jax=None):
     return Result(
         program=name,
         size="small",
@@ -32,6 +32,7 @@ def measured(name, auto, last, choices):
         torch=Way("torch", timing(4e-3), 4000, (1.0, 0.5)),
         auto=Way("auto", timing(auto), 1000, (1.0, last)),
         tuned=Way("blocked_lu", timing(2e-3), 2000),
+        jax=jax,
         forward=0.25,
         backward=0.5,
         choices=tuple(Choice(case, 1.0, "fused", "native", *rest) for case, *rest in choices),
@@ -48,6 +49,7 @@ def found():
             1e-3,
             0.5,
             [("inv 9x9 float32 cpu", 1.0, 4.0), ("inv 8x8 float32 cpu", 2.0, 0.5)],
+            jax=timing(5e-4),
         ),
     ]
 
@@ -67,7 +69,8 @@ def test_a_line_a_program_the_fastest_first(found):
     head, _, first, second = page.table(found).splitlines()
     assert head.startswith("| program | step by PyTorch |")
     assert first.startswith("| [roma](#gaussian-process-decoder-of-a-matcher) | 4 ms | 4.00× (")
-    assert "2× `blocked_lu` | 4× | 25% / 50% | 4 kB, 1 kB | 0e+00, 5e-01 |" in first
+    assert "2× `blocked_lu` | 8× | 4× | 25% / 50% | 4 kB, 1 kB | 0e+00, 5e-01 |" in first
+    assert "2× `blocked_lu` | – | 4× |" in second
     assert second.endswith("| see there |")
 
 
