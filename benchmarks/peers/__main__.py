@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +19,7 @@ from strategies.commands.common import console, reports_errors
 from strategies.commands.measure import resumable
 from strategies.grids import GRIDS
 from strategies.measuring import grid_cases
+from strategies.measuring.case import Case
 from strategies.measuring.machine import describe
 from strategies.measuring.measurement import Cell, Objective
 from strategies.measuring.unrest import observed
@@ -30,23 +31,30 @@ from strategies.store import Writer
 @reports_errors
 def main(
     out: Annotated[Path, typer.Argument(metavar="FILE", help="Where to keep the cells, as JSON.")],
+    cases: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[CASE]...", help='As "lu_factor 512x512", in place of a grid\'s.'),
+    ] = None,
     grid: Annotated[str, typer.Option(help=f"One of {', '.join(GRIDS)}.")] = "quick",
     budget: Annotated[float, typer.Option(help="Seconds for the rounds of an objective.")] = 2.0,
 ) -> None:
     """Compare with other libraries at full rank on the CPU, with as many threads for each.
 
-    Single matrices from 4x4 to 64x64 come first, then the cases of the grid.
+    Single matrices from 4x4 to 64x64 come first, then the cases that are given, or those of the grid.
 
     Every case is written as soon as it is measured. The same command resumes an interrupted run.
     """
     needed = " and ".join(name for name in PEERS if importlib.util.find_spec(name) is None)
     if needed:
         raise ValueError(f"{needed} must be installed: pip install 'backward-strategies[peers]'")
-    of_grid = (case for case in grid_cases.timed(grid) if case.device == "cpu" and not case.rank)
-    cases = [*dict.fromkeys([*small_cases(), *of_grid])]
-    writer = Writer(out, "peers", {"grid": grid, "budget": budget}, observed(describe(PEERS)))
+    others: Iterable[Case] = map(Case.parse, cases or ())
+    if not cases:
+        others = (case for case in grid_cases.timed(grid) if case.device == "cpu" and not case.rank)
+    arguments = {"cases": cases} if cases else {"grid": grid}
+    writer = Writer(out, "peers", {**arguments, "budget": budget}, observed(describe(PEERS)))
     with contextlib.ExitStack() as stack:
-        missing = stack.enter_context(resumable(writer, cases))
+        wanted = [*dict.fromkeys([*small_cases(), *others])]
+        missing = stack.enter_context(resumable(writer, wanted))
         peers = [stack.enter_context(Peer(name, torch.get_num_threads())) for name in PEERS]
         for case in missing:
             writer.append(compare(case, peers, budget))

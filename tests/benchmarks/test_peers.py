@@ -9,7 +9,7 @@ import torch
 import typer
 
 from benchmarks.peers import comparison
-from benchmarks.peers.comparison import candidates, compare
+from benchmarks.peers.comparison import candidates, compare, small_cases
 from benchmarks.peers.process import Peer
 from strategies import operations, store
 from strategies.measuring.case import Case
@@ -157,3 +157,15 @@ def test_the_command_resumes_and_shows_ratios(tmp_path, monkeypatch, capfd):
     shown = capfd.readouterr().out
     assert "explicit_inverse 3× [3×, 3×]" in shown
     assert "inv 8x8 float64" in shown
+
+
+def test_cases_may_be_given_in_place_of_a_grid(tmp_path, monkeypatch):
+    command = importlib.import_module("benchmarks.peers.__main__")
+    monkeypatch.setattr(command, "compare", lambda case, *_: Cell(case, ()))
+    monkeypatch.setattr(command, "PEERS", ())
+    out = tmp_path / "peers.json"
+    command.main(out=out, cases=["inv 5x5", "inv 4x4"], grid="quick", budget=1.0)
+    (run,) = store.load(out, "peers")
+    assert [cell.case for cell in run.cells] == [*small_cases(), Case.parse("inv 5x5")]
+    assert run.arguments["cases"] == ["inv 5x5", "inv 4x4"]
+    assert "grid" not in run.arguments

@@ -44,13 +44,13 @@ def _factor(F: Array, n: int) -> bool:
         for k in range(c):
             pivot -= F[c, k].real * F[c, k].real + F[c, k].imag * F[c, k].imag
         is_definite &= pivot > 0
-        root = np.sqrt(pivot)
-        F[c, c] = root
+        F[c, c] = np.sqrt(pivot)
+        reciprocal = 1 / F[c, c].real
         for r in range(c + 1, n):
             entry = F[r, c]
             for k in range(c):
                 entry -= F[r, k] * np.conj(F[c, k])
-            F[r, c] = entry / root
+            F[r, c] = entry * reciprocal
     return is_definite
 
 
@@ -79,17 +79,17 @@ def cholesky_backward(task: Task, n: int) -> None:
 def _reverse(L: Array, T: Array, n: int) -> None:
     """The lower triangle of the gradient in place of that of the cotangent: `cholesky.small`."""
     for j in range(n - 1, -1, -1):
-        diagonal = T[j, j].real / 2
+        diagonal, reciprocal = T[j, j].real / 2, 1 / L[j, j].real
         for r in range(j + 1, n):
             entry = T[r, j] / 2 - T[r, r].real * L[r, j]
             for c in range(j + 1, r):
                 entry -= T[r, c] * L[c, j]
             for c in range(r + 1, n):
                 entry -= np.conj(T[c, r]) * L[c, j]
-            T[r, j] = entry / L[j, j].real
+            T[r, j] = entry * reciprocal
         for r in range(j + 1, n):
             diagonal -= (np.conj(L[r, j]) * T[r, j]).real
-        T[j, j] = diagonal / L[j, j].real
+        T[j, j] = diagonal * reciprocal
 
 
 @inlined
