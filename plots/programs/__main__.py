@@ -20,6 +20,9 @@ def main(
     out: Annotated[Path, typer.Argument(metavar="PAGE", help="A Markdown file.")],
     measured: Annotated[Path, typer.Option("--results", metavar="DIR")] = Path("out/programs"),
     figures: Annotated[Path, typer.Option(metavar="DIR")] = Path("out/figures"),
+    full: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Results of full sizes, for a table.")
+    ] = None,
 ) -> None:
     """Draw the programs' figures, and put tables and paragraphs between the markers of a page."""
     found = results.load(measured)
@@ -39,6 +42,9 @@ def main(
         "plan": page.plan_table(memory_plan.plans()),
         "programs": page.paragraphs(found),
     }
+    if full is not None:
+        of_full = results.load(full)
+        parts["full"] = f"{page.summary(of_full)}\n\n{page.table(of_full)}"
     marked.fill(out, parts)
 
 

@@ -1,5 +1,6 @@
 """From results to figures and a page."""
 
+import msgspec
 import pytest
 from typer import Typer
 from typer.testing import CliRunner
@@ -127,10 +128,10 @@ def run(found, tmp_path, monkeypatch):
     app = Typer()
     app.command()(main)
 
-    def run(text):
+    def run(text, *options):
         out = tmp_path / "page.md"
         out.write_text(text)
-        folders = ["--results", tmp_path / "results", "--figures", tmp_path / "figures"]
+        folders = ["--results", tmp_path / "results", "--figures", tmp_path / "figures", *options]
         return CliRunner().invoke(app, [str(out), *map(str, folders)]), out.read_text()
 
     return run
@@ -146,6 +147,17 @@ def test_the_command_fills_a_page_and_draws(run, found, tmp_path):
         "convergence.svg",
     }
     assert run(text)[1] == text
+
+
+def test_what_was_measured_in_full_size_has_a_table_of_its_own(run, found, tmp_path):
+    measured_in_full = [msgspec.structs.replace(each, size="full") for each in found[:1]]
+    for each in measured_in_full:
+        results.save(each, tmp_path / "full" / "elastic.json")
+    done, text = run(
+        f"{PAGE}<!-- full: begin -->\n<!-- full: end -->\n", "--full", tmp_path / "full"
+    )
+    assert done.exit_code == 0, done.output
+    assert page.table(measured_in_full) in text
 
 
 def test_a_page_without_markers_is_left_alone(run):
