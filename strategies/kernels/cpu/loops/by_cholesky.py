@@ -119,7 +119,8 @@ def cholesky_backward(task: Task) -> None:
 
 @compiled
 def _cholesky_backward_of_any_size(task: Task) -> None:
-    L, G, result = contiguous(task, 0), matrices(task, 1), contiguous(task, 2)
+    # Of one type, for which `reverse` is compiled once.
+    L, G, result = matrices(task, 0), matrices(task, 1), matrices(task, 2)
     scratch = scratch_of_blocks(L)
     for i in single_matrices(task):
         if is_near_one(G[i]):

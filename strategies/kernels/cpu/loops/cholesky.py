@@ -22,7 +22,6 @@ from strategies.kernels.cpu.loops.arguments import (
     Array,
     Task,
     compiled,
-    contiguous,
     group_size,
     groups,
     inlined,
@@ -79,7 +78,7 @@ def small(task: Task) -> None:
 
 def blocked(task: Task) -> None:
     """Block by block."""
-    factors, cotangents, results = matrices(task, 0), matrices(task, 1), contiguous(task, 2)
+    factors, cotangents, results = matrices(task, 0), matrices(task, 1), matrices(task, 2)
     scratch = scratch_of_blocks(factors)
     for i in single_matrices(task):
         reverse(factors[i], cotangents[i], results[i].T, scratch)
