@@ -15,7 +15,7 @@ from strategies.kernels.cpu.blas import (
     solve_upper,
     solve_upper_transposed_from_right,
 )
-from strategies.kernels.cpu.loops import tiny
+from strategies.kernels.cpu.loops import tiny, tiny_det
 from strategies.kernels.cpu.loops.arguments import (
     Array,
     Task,
@@ -338,6 +338,10 @@ def _determinant(
     A: Array, LU: Array, swaps: Array, order: Array, scratch: Array
 ) -> tuple[complex, int, bool]:
     """Mantissa and exponent, and whether the matrix is not hard; the last two are scratch."""
+    if len(LU) <= tiny_det.MOST:
+        is_easy, product = tiny_det.determinant(A, LU, swaps, scratch)
+        if is_easy:
+            return product, 0, True
     copy_to(LU, A)
     if not (eliminated(LU, swaps) and write_largest_of_columns(A, scratch[0])):
         return LU[0, 0], 0, False
