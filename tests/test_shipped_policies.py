@@ -25,10 +25,10 @@ SHIPPED = [
     (policies.BY_BACKWARD, Objective.BACKWARD),
 ]
 
-SEEDS = {Objective.FORWARD_BACKWARD: (16, 17), Objective.BACKWARD: (19,)}
+SEEDS = {Objective.FORWARD_BACKWARD: (23, 24), Objective.BACKWARD: (25,)}
 """Of the kept draws."""
 
-WORST = {Objective.FORWARD_BACKWARD: 1.9, Objective.BACKWARD: 2.0}
+WORST = {Objective.FORWARD_BACKWARD: 1.7, Objective.BACKWARD: 2.2}
 """Regrets that are no noise: docs/choosing.md says where they are."""
 
 DRAWN = [(path, objective, seed) for path, objective in SHIPPED for seed in SEEDS[objective]]
