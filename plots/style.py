@@ -28,6 +28,7 @@ from strategies.selection.verdicts import simplicity
 COLOURS = ("#404040", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a6d1d")
 STRANGERS = ("#7b3294", "#00563f", "#9e1b32", "#1f3a93", "#6b8e23", "#a0522d", "#4b0082")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+MARKERS_OF_STRANGERS = ("p", "h", "<", ">", "d", "8", "H")
 GUIDE: dict[str, Any] = {"color": "#8a8a8a", "lw": 1.5, "zorder": 1}
 PREFERRED = {"dtype": "float64", "device": "cpu"}
 ERROR = "relative error of gradient"
@@ -73,7 +74,7 @@ def look(name: str) -> dict[str, Any]:
         index = built_in.index(name)
         return {"color": COLOURS[index % 8], "marker": MARKERS[(index + index // 8) % 8]}
     digest = zlib.crc32(name.encode())
-    return {"color": STRANGERS[digest % 7], "marker": MARKERS[digest // 7 % 8]}
+    return {"color": STRANGERS[digest % 7], "marker": MARKERS_OF_STRANGERS[digest // 7 % 7]}
 
 
 def in_order(names: Iterable[str]) -> list[str]:

@@ -17,6 +17,11 @@ def test_more_built_ins_than_colours_still_differ(monkeypatch):
     assert len({tuple(style.look(name).values()) for name in names}) == 16
 
 
+def test_no_plug_in_or_other_library_has_the_marker_of_a_built_in():
+    for name in ("jax", "lineax", *(f"plug-in {i}" for i in range(50))):
+        assert style.look(name)["marker"] not in style.MARKERS
+
+
 def test_a_plug_in_looks_the_same_whatever_is_installed(monkeypatch):
     before = style.look("somebody_elses")
     monkeypatch.setattr(style.registry, "available", lambda: ("native",))
