@@ -127,7 +127,7 @@ class _Call:
         for value in values:
             self._add(_INTEGER, value)
 
-    def number(self, value: int) -> None:
+    def number(self, value: float) -> None:
         kind = self._context.get_value_type(self._dtype)
         self._add(kind, self._context.get_constant_generic(self._builder, self._dtype, value))
 
