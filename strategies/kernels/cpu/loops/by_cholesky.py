@@ -27,6 +27,7 @@ from strategies.kernels.cpu.loops.arguments import (
     packed,
     report,
     single_matrices,
+    unrolled_by,
 )
 from strategies.kernels.cpu.loops.cholesky import reverse, scratch_of_blocks
 from strategies.kernels.cpu.loops.columns import (
@@ -73,21 +74,9 @@ def _clear_below(U: Array) -> None:
         U[j + 1 :, j] = 0
 
 
+@unrolled_by(tiny_cholesky.cholesky, 1)
 def cholesky(task: Task) -> None:
     """L by columns, with zeros above its diagonal."""
-    n = contiguous(task, 1).shape[1]
-    if n == 2:
-        tiny_cholesky.cholesky(task, 2)
-    elif n == 3:
-        tiny_cholesky.cholesky(task, 3)
-    elif n == 4:
-        tiny_cholesky.cholesky(task, 4)
-    else:
-        _cholesky_of_any_size(task)
-
-
-@compiled
-def _cholesky_of_any_size(task: Task) -> None:
     A, L = matrices(task, 0), contiguous(task, 1)
     for i in single_matrices(task):
         if not _factor(A[i], L[i].T):
@@ -104,21 +93,9 @@ def _factor(A: Array, L: Array) -> bool:
     return bool(info[0] == 0 and squares_if_moderate(L, trace * trace) >= 0)
 
 
+@unrolled_by(tiny_cholesky.cholesky_backward, 0)
 def cholesky_backward(task: Task) -> None:
     """The Hermitian gradient."""
-    n = contiguous(task, 0).shape[1]
-    if n == 2:
-        tiny_cholesky.cholesky_backward(task, 2)
-    elif n == 3:
-        tiny_cholesky.cholesky_backward(task, 3)
-    elif n == 4:
-        tiny_cholesky.cholesky_backward(task, 4)
-    else:
-        _cholesky_backward_of_any_size(task)
-
-
-@compiled
-def _cholesky_backward_of_any_size(task: Task) -> None:
     # Of one type, for which `reverse` is compiled once.
     L, G, result = matrices(task, 0), matrices(task, 1), matrices(task, 2)
     scratch = scratch_of_blocks(L)
@@ -162,21 +139,9 @@ def _is_usual(L: Array) -> bool:
     return bool(squares_if_moderate(L, squares) >= 0)
 
 
+@unrolled_by(tiny_cholesky.solve, 3)
 def solve(task: Task) -> None:
     """X = L⁻ᴴ L⁻¹ B by columns, and L⁻¹ B row after row."""
-    n = contiguous(task, 3).shape[1]
-    if n == 2:
-        tiny_cholesky.solve(task, 2)
-    elif n == 3:
-        tiny_cholesky.solve(task, 3)
-    elif n == 4:
-        tiny_cholesky.solve(task, 4)
-    else:
-        _solve_of_any_size(task)
-
-
-@compiled
-def _solve_of_any_size(task: Task) -> None:
     L, B, X, half = matrices(task, 0), matrices(task, 1), contiguous(task, 2), contiguous(task, 3)
     scratch = _scratch_of_factors(L)
     for i in single_matrices(task):
@@ -195,21 +160,9 @@ def _solve(L: Array, B: Array, X: Array, half: Array) -> bool:
     return True
 
 
+@unrolled_by(tiny_cholesky.solve_backward, 2)
 def solve_backward(task: Task) -> None:
     """B̄ = W = L⁻ᴴ L⁻¹ G and the lower triangle of −W (L⁻¹ B)ᴴ − X (L⁻¹ G)ᴴ."""
-    n = contiguous(task, 2).shape[1]
-    if n == 2:
-        tiny_cholesky.solve_backward(task, 2)
-    elif n == 3:
-        tiny_cholesky.solve_backward(task, 3)
-    elif n == 4:
-        tiny_cholesky.solve_backward(task, 4)
-    else:
-        _solve_backward_of_any_size(task)
-
-
-@compiled
-def _solve_backward_of_any_size(task: Task) -> None:
     L, X, half, G = matrices(task, 0), contiguous(task, 1), contiguous(task, 2), matrices(task, 3)
     result, rhs_result = contiguous(task, 4), contiguous(task, 5)
     n, k = half.shape[1:]
@@ -261,21 +214,9 @@ def _write_upper_of_few(M: Array, A: Array, B: Array, C: Array, D: Array) -> Non
                 column[r] += first[r] * b + second[r] * d
 
 
+@unrolled_by(tiny_cholesky.inverse, 1)
 def inverse(task: Task) -> None:
     """X = L⁻ᴴ L⁻¹, by columns."""
-    n = contiguous(task, 1).shape[1]
-    if n == 2:
-        tiny_cholesky.inverse(task, 2)
-    elif n == 3:
-        tiny_cholesky.inverse(task, 3)
-    elif n == 4:
-        tiny_cholesky.inverse(task, 4)
-    else:
-        _inverse_of_any_size(task)
-
-
-@compiled
-def _inverse_of_any_size(task: Task) -> None:
     L, X = matrices(task, 0), contiguous(task, 1)
     scratch = _scratch_of_factors(L)
     for i in single_matrices(task):
@@ -309,21 +250,9 @@ def _mirror_lower(A: Array) -> None:
                 A[i, j] = np.conj(A[j, i])
 
 
+@unrolled_by(tiny_cholesky.inverse_backward, 1)
 def inverse_backward(task: Task) -> None:
     """The lower triangle of −(L⁻¹ (Ḡ + Ḡᴴ) X)ᴴ."""
-    n = contiguous(task, 1).shape[1]
-    if n == 2:
-        tiny_cholesky.inverse_backward(task, 2)
-    elif n == 3:
-        tiny_cholesky.inverse_backward(task, 3)
-    elif n == 4:
-        tiny_cholesky.inverse_backward(task, 4)
-    else:
-        _inverse_backward_of_any_size(task)
-
-
-@compiled
-def _inverse_backward_of_any_size(task: Task) -> None:
     L, X = matrices(task, 0), contiguous(task, 1)
     G, result = matrices(task, 2), contiguous(task, 3)
     n = X.shape[1]

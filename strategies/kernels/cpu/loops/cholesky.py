@@ -31,18 +31,13 @@ from strategies.kernels.cpu.loops.arguments import (
     single_matrices,
 )
 from strategies.kernels.cpu.loops.columns import conjugate, copy_to
+from strategies.kernels.cpu.loops.elimination import TINY
 from strategies.kernels.cpu.loops.grouped import gather, scatter
 
 # Columns of a block, of one where there are many columns, and of the blocks that it is made of.
 _WIDE = 96
 _WIDER, _MANY = 144, 1024
 _NARROW = 24
-
-_TINY = 8
-"""What a vector of double precision holds: copies of small matrices are this wide, half or twice."""
-
-_TILE = 8
-"""Rows of a tile that is transposed: those of a line of a cache, in double precision."""
 
 
 def small(task: Task) -> None:
@@ -132,12 +127,12 @@ def _finish_beside(L: Array, T: Array, start: int, stop: int) -> None:
 @reordered
 def _reverse_small(L: Array, S: Array, T: Array, scratch: Array) -> None:
     """A matrix by itself, in copies of a size the compiler knows; S may be T."""
-    if len(L) <= _TINY // 2:
-        _reverse_padded(L, S, T, scratch, _TINY // 2)
-    elif len(L) <= _TINY:
-        _reverse_padded(L, S, T, scratch, _TINY)
-    elif len(L) <= 2 * _TINY:
-        _reverse_padded(L, S, T, scratch, 2 * _TINY)
+    if len(L) <= TINY // 2:
+        _reverse_padded(L, S, T, scratch, TINY // 2)
+    elif len(L) <= TINY:
+        _reverse_padded(L, S, T, scratch, TINY)
+    elif len(L) <= 2 * TINY:
+        _reverse_padded(L, S, T, scratch, 2 * TINY)
     else:
         _reverse_padded(L, S, T, scratch, _NARROW)
 

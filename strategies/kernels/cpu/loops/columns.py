@@ -47,6 +47,9 @@ _BLOCK = 48
 _TILE = 8
 """Rows and columns that are transposed together."""
 
+_LONG = 1024
+"""Bytes of a row from which on that is faster: with fewer all lines of a strip stay in the cache."""
+
 
 @compiled
 def by_columns(A: Array) -> Array:
@@ -103,6 +106,29 @@ def _copy_row(target: Array, source: Array) -> None:
 
 @compiled
 def _copy_across(target: Array, source: Array) -> None:
+    """Some lines of the cache at a time: of so many rows, whose number the compiler knows."""
+    m, n = target.shape
+    if n * target.itemsize >= _LONG:
+        _copy_tiles(target, source)
+        return
+    strips, few = m // 32 * 32, m // _TILE * _TILE
+    for first in range(0, strips, 32):
+        _copy_strip(target, source, first, 32)
+    for first in range(strips, few, _TILE):
+        _copy_strip(target, source, first, _TILE)
+    for i in range(few, m):
+        _copy_strip(target, source, i, 1)
+
+
+@inlined
+def _copy_strip(target: Array, source: Array, first: int, count: int) -> None:
+    for j in range(target.shape[1]):
+        for i in range(count):
+            target[first + i, j] = source[first + i, j]
+
+
+@compiled
+def _copy_tiles(target: Array, source: Array) -> None:
     """Tile by tile: of longer columns, a power of two apart, the first is out of the cache at the end."""
     m, n = target.shape
     for first in range(0, m - _TILE + 1, _TILE):

@@ -31,7 +31,7 @@ from strategies.kernels.cpu.loops.arguments import (
 _WIDE = 96
 _NARROW = 48
 
-_TINY = 8
+TINY = 8
 """What a vector of double precision holds: copies of small matrices are this wide, half or twice."""
 
 
@@ -112,12 +112,12 @@ def _subtract_strip(F: Array, T: Array, i: int, j: int, stop: int, scratch: Arra
 @reordered
 def _reverse_small(F: Array, T: Array, scratch: Array) -> None:
     """A matrix by itself, in copies of a size the compiler knows."""
-    if len(F) <= _TINY // 2:
-        _reverse_padded(F, T, scratch, _TINY // 2)
-    elif len(F) <= _TINY:
-        _reverse_padded(F, T, scratch, _TINY)
-    elif len(F) <= 2 * _TINY:
-        _reverse_padded(F, T, scratch, 2 * _TINY)
+    if len(F) <= TINY // 2:
+        _reverse_padded(F, T, scratch, TINY // 2)
+    elif len(F) <= TINY:
+        _reverse_padded(F, T, scratch, TINY)
+    elif len(F) <= 2 * TINY:
+        _reverse_padded(F, T, scratch, 2 * TINY)
     else:
         _reverse_padded(F, T, scratch, _NARROW)
 

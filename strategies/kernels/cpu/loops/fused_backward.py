@@ -34,6 +34,7 @@ from strategies.kernels.cpu.loops.arguments import (
     reals,
     report,
     single_matrices,
+    unrolled_by,
 )
 from strategies.kernels.cpu.loops.columns import (
     by_columns,
@@ -54,21 +55,9 @@ from strategies.kernels.cpu.loops.tall import add_gram, write_rows
 from strategies.kernels.cpu.tall import FEW_RIGHT_HAND_SIDES
 
 
+@unrolled_by(tiny.inv_backward, 0)
 def inv(task: Task) -> None:
     """Ā = −A⁻ᴴ G A⁻ᴴ, by the inverse itself, given by columns."""
-    n = contiguous(task, 0).shape[1]
-    if n == 2:
-        tiny.inv_backward(task, 2)
-    elif n == 3:
-        tiny.inv_backward(task, 3)
-    elif n == 4:
-        tiny.inv_backward(task, 4)
-    else:
-        _inv_of_any_size(task)
-
-
-@compiled
-def _inv_of_any_size(task: Task) -> None:
     X, G, result = contiguous(task, 0), matrices(task, 1), contiguous(task, 2)
     n = X.shape[1]
     scratch, half = empty(n, n, X), empty(n, n, X)
@@ -98,21 +87,9 @@ def _adjoint_near_one(G: Array, scratch: Array) -> tuple[Array, float]:
     return scratch, power
 
 
+@unrolled_by(tiny.solve_backward, 1)
 def solve(task: Task) -> None:
     """B̄ = A⁻ᴴ G and Ā = −B̄ Xᴴ, from A = P L U."""
-    n = contiguous(task, 1).shape[1]
-    if n == 2:
-        tiny.solve_backward(task, 2)
-    elif n == 3:
-        tiny.solve_backward(task, 3)
-    elif n == 4:
-        tiny.solve_backward(task, 4)
-    else:
-        _solve_of_any_size(task)
-
-
-@compiled
-def _solve_of_any_size(task: Task) -> None:
     X, LU, swaps = contiguous(task, 0), contiguous(task, 1), pivots(task, 2)
     G, result, rhs_result = matrices(task, 3), contiguous(task, 4), contiguous(task, 5)
     Y = empty(*X.shape[1:], X)

@@ -28,6 +28,7 @@ from strategies.kernels.cpu.loops.arguments import (
     reals,
     report,
     single_matrices,
+    unrolled_by,
 )
 from strategies.kernels.cpu.loops.columns import (
     copy_to,
@@ -71,21 +72,9 @@ def _invert(A: Array, X: Array, F: Array, swaps: Array, before: Array) -> float:
     return squares
 
 
+@unrolled_by(tiny.inv, 1)
 def inv(task: Task) -> None:
     """A⁻¹ by columns."""
-    n = contiguous(task, 1).shape[1]
-    if n == 2:
-        tiny.inv(task, 2)
-    elif n == 3:
-        tiny.inv(task, 3)
-    elif n == 4:
-        tiny.inv(task, 4)
-    else:
-        _inv_of_any_size(task)
-
-
-@compiled
-def _inv_of_any_size(task: Task) -> None:
     A, X = matrices(task, 0), contiguous(task, 1)
     n = X.shape[1]
     F, swaps, before = empty(n, n, X), np.empty(n, np.int32), np.empty(n)
@@ -175,21 +164,9 @@ def _solve(A: Array, B: Array, X: Array, LU: Array, swaps: Array, Y: Array, befo
     return squares
 
 
+@unrolled_by(tiny.solve, 3)
 def solve(task: Task) -> None:
     """X = A⁻¹B, row after row; LU by columns and pivots."""
-    n = contiguous(task, 3).shape[1]
-    if n == 2:
-        tiny.solve(task, 2)
-    elif n == 3:
-        tiny.solve(task, 3)
-    elif n == 4:
-        tiny.solve(task, 4)
-    else:
-        _solve_of_any_size(task)
-
-
-@compiled
-def _solve_of_any_size(task: Task) -> None:
     A, B, X = matrices(task, 0), matrices(task, 1), contiguous(task, 2)
     LU, swaps = contiguous(task, 3), pivots(task, 4)
     n, k = X.shape[1:]

@@ -81,7 +81,7 @@ def determinant_of(F: Array, swaps: Array) -> tuple[complex, int]:
     for i in range(len(F)):
         pivot = F[i, i]
         product *= pivot if swaps[i] == i + 1 else -pivot
-        size = _modulus(product)
+        size = modulus(product)
         if size > far:
             product *= down
             exponent += step
@@ -118,7 +118,7 @@ def write_largest_of_columns(A: Array, result: Array) -> bool:
 @compiled
 def _raise_to(row: Array, largest: Array) -> None:
     for j in range(len(row)):
-        largest[j] = max(largest[j], _modulus(row[j]))
+        largest[j] = max(largest[j], modulus(row[j]))
 
 
 @reordered
@@ -140,7 +140,7 @@ def _is_easy(A: Array, F: Array, columns: Array) -> bool:
         terms = max(terms, _largest_of_first(F.T[j], j + 1) / columns[j])
     terms *= 2  # |L| is at most √2: complex pivots are compared by |re| + |im|
     for i in range(n):
-        pivot = _modulus(F[i, i])
+        pivot = modulus(F[i, i])
         if not (pivot > small * terms * columns[i] and 1 / far <= pivot <= far):
             return False
         if columns[i] > far or _has_grown(A[i], columns, terms):
@@ -151,15 +151,15 @@ def _is_easy(A: Array, F: Array, columns: Array) -> bool:
 @compiled
 def _largest_of_first(column: Array, count: int) -> float:
     """Of so many entries, four at a time: one maximum waits for the one before."""
-    first = second = third = fourth = _modulus(column[0])
+    first = second = third = fourth = modulus(column[0])
     whole = count // 4 * 4
     for i in range(0, whole, 4):
-        first = max(first, _modulus(column[i]))
-        second = max(second, _modulus(column[i + 1]))
-        third = max(third, _modulus(column[i + 2]))
-        fourth = max(fourth, _modulus(column[i + 3]))
+        first = max(first, modulus(column[i]))
+        second = max(second, modulus(column[i + 1]))
+        third = max(third, modulus(column[i + 2]))
+        fourth = max(fourth, modulus(column[i + 3]))
     for i in range(whole, count):
-        first = max(first, _modulus(column[i]))
+        first = max(first, modulus(column[i]))
     return max(first, second, third, fourth)
 
 
@@ -172,17 +172,17 @@ def _difficulty(A: Array, F: Array, order: Array, scratch: Array) -> tuple[int, 
     for j in range(n):
         scale = 1 / columns[j] if columns[j] > 0 else columns[j]
         for i in range(j + 1):
-            rows[i] = max(rows[i], _modulus(F[i, j]) * scale)
+            rows[i] = max(rows[i], modulus(F[i, j]) * scale)
     for i in range(n):
         terms[i] = rows[i]
     for j in range(n):
         for i in range(j + 1, n):
-            terms[i] = max(terms[i], _modulus(F[i, j]) * rows[j])
+            terms[i] = max(terms[i], modulus(F[i, j]) * rows[j])
     small = np.sqrt(np.finfo(F.real.dtype).eps)
     far = _far(F)[0]
     negligible, is_useless = 0, columns.max() > far
     for i in range(n):
-        pivot = _modulus(F[i, i])
+        pivot = modulus(F[i, i])
         negligible += pivot <= small * terms[i] * columns[i]
         is_useless |= pivot < 1 / far or pivot > far
         is_useless |= _has_grown(A[i], columns, terms[order[i]])
@@ -192,7 +192,7 @@ def _difficulty(A: Array, F: Array, order: Array, scratch: Array) -> tuple[int, 
 
 
 @compiled
-def _modulus(x: complex) -> float:
+def modulus(x: complex) -> float:
     """Without a square root, and thus up to √2 times as much."""
     return abs(x.real) + abs(x.imag)
 
@@ -201,7 +201,7 @@ def _modulus(x: complex) -> float:
 def _has_grown(row: Array, columns: Array, terms: float) -> bool:
     limit = growth_limit(len(row))
     for j in range(len(row)):  # noqa: SIM110 - Numba knows no `all`
-        if terms * columns[j] <= limit * _modulus(row[j]):
+        if terms * columns[j] <= limit * modulus(row[j]):
             return False
     return True
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from strategies.kernels.cpu.loops.arguments import Array, compiled, inlined
 from strategies.kernels.cpu.loops.condition import growth_limit
+from strategies.kernels.cpu.loops.inspection import modulus
 from strategies.kernels.cpu.loops.tiny import eliminate
 
 MOST = 8
@@ -43,24 +44,24 @@ def _determinant(
         largest = zero
         for r in range(n):
             F[r, c] = A[r, c]
-            largest = max(largest, abs(F[r, c].real) + abs(F[r, c].imag))
+            largest = max(largest, modulus(F[r, c]))
         columns[c], reciprocals[c] = largest, 1 / largest
     least_row = zero + 1
     for r in range(n):
         largest = zero
         for c in range(n):
-            largest = max(largest, (abs(F[r, c].real) + abs(F[r, c].imag)) * reciprocals[c])
+            largest = max(largest, modulus(F[r, c]) * reciprocals[c])
         least_row = min(least_row, largest)
     is_easy, growth = eliminate(F, order, size), zero
     for c in range(n):
         for r in range(c + 1):
-            growth = max(growth, (abs(F[r, c].real) + abs(F[r, c].imag)) * reciprocals[c])
+            growth = max(growth, modulus(F[r, c]) * reciprocals[c])
     growth *= 2  # |L| is at most √2, as in `inspection`
     is_easy &= growth <= growth_limit(n) * least_row
     small, product = np.sqrt(np.finfo(columns.dtype).eps), LU.dtype.type(1)
     far = 2.0 ** (1000 // MOST) if small < 1e-5 else 2.0 ** (120 // MOST)
     for c in range(n):
-        pivot = abs(F[c, c].real) + abs(F[c, c].imag)
+        pivot = modulus(F[c, c])
         is_easy &= pivot > small * growth * columns[c] and 1 / far < pivot
         is_easy &= columns[c] < far and pivot < far
         product *= F[c, c] if order[c] == c + 1 else -F[c, c]
