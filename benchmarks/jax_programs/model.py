@@ -50,11 +50,11 @@ def work(make: Callable[..., Model], sizes: dict[str, int]) -> Work:
         model = make(**sizes)
     begin, update, parameters_of = adam(model.rate)
 
-    @jax.jit
-    def step(number: int, state: Any) -> tuple[Any, Any]:
+    def stepped(number: int, state: Any) -> tuple[Any, Any]:
         loss, gradients = jax.value_and_grad(model.objective)(parameters_of(state))
         return loss, update(number, gradients, state)
 
+    step = jax.jit(stepped)
     first = begin(model.parameters)
     _, second = step(0, first)
 
