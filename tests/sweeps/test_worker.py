@@ -42,6 +42,8 @@ def sweep(tmp_path, monkeypatch):
 
 
 def begin(folder):
+    # Else, where a shell has started the tests in the background, children ignore Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     command = [sys.executable, "-m", "strategies", "sweep", "local", "sweep.toml"]
     return subprocess.Popen(
         command,
