@@ -180,7 +180,7 @@ def test_auto_takes_the_lane_of_what_no_policy_knows(operation, roads):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.complex128], ids=str)
-@pytest.mark.parametrize("shape", [(7, 6, 3), (5, 4, 4)], ids=str)
+@pytest.mark.parametrize("shape", [(7, 6, 3), (200, 6, 3), (5, 4, 4), (9, 4, 4)], ids=str)
 def test_qr_of_graded_matrices_is_that_of_the_general_road(shape, dtype, roads):
     A = torch.randn(*shape, dtype=dtype) * 10.0 ** torch.arange(0, -shape[-1], -1)
     A.requires_grad_()

@@ -15,6 +15,7 @@ import torch
 from strategies.kernels import extension
 from strategies.kernels.cpu import compilation
 from strategies.kernels.cpu.kernel import DTYPES, IS_COMPILED
+from strategies.kernels.cpu.lanes import FEW_ROWS
 
 __all__ = ["warmup"]
 
@@ -68,16 +69,20 @@ def _loops(dtypes: Sequence[torch.dtype]) -> Iterator[_Loop]:
     """All that `compilation.entry` may be asked for: dtype by dtype, and in each module by module."""
     from strategies.kernels.cpu import blas, loops
 
-    names = []
+    names: list[str] = []
     for found in pkgutil.iter_modules(loops.__path__):
         module = importlib.import_module(f"{loops.__name__}.{found.name}")
         of_blas = (getattr(blas, name) for name in blas.__all__)
         if not blas.IS_AVAILABLE and any(each in vars(module).values() for each in of_blas):
             continue
         for name, function in vars(module).items():
-            is_loop = inspect.isfunction(function) and function.__module__ == module.__name__
-            if is_loop and list(inspect.signature(function).parameters) == ["task"]:
-                names.append(f"{found.name}.{name}")
+            if not inspect.isfunction(function) or function.__module__ != module.__name__:
+                continue
+            parameters, loop = [*inspect.signature(function).parameters], f"{found.name}.{name}"
+            if parameters == ["task"]:
+                names.append(loop)
+            elif parameters == ["task", "n"]:
+                names += (f"{loop}-{n}" for n in FEW_ROWS[found.name])
     for dtype in dtypes:
         others = _OF_INTEGERS if dtype.is_complex else _OF_INTEGERS | _OF_COMPLEX
         yield from ((name, dtype) for name in names if name not in others)

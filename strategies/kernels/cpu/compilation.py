@@ -23,7 +23,7 @@ import pickle
 import shutil
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -61,15 +61,19 @@ def entry(loop: str, dtype: torch.dtype) -> Entry:
     """The compiled loop for a dtype.
 
     Args:
-        loop: module and name in `strategies.kernels.cpu.loops`, with a dot between them.
+        loop: module and name in `strategies.kernels.cpu.loops`, with a dot between them; a hyphen and a
+            number of rows follow if the loop is to be compiled for such matrices only.
         dtype: of the numbers in its matrices.
     """
     # Numba takes a second to import: who calls no kernel does not wait for it.
     import numba
     from numba.core.ccallback import CFunc
 
-    module, _, name = loop.partition(".")
+    module, _, rest = loop.partition(".")
+    name, _, rows = rest.partition("-")
     function = getattr(importlib.import_module(f"strategies.kernels.cpu.loops.{module}"), name)
+    if rows:
+        function = _of_rows(function, int(rows))
     number = numba.from_dtype(torch.empty(0, device="cpu", dtype=dtype).numpy().dtype)
     pointer: Any = numba.types.CPointer
     signature = ((pointer(number),), numba.void)
@@ -81,6 +85,18 @@ def entry(loop: str, dtype: torch.dtype) -> Entry:
     result: Entry = ENTRY(compiled.address)
     result.code = compiled  # lives as long
     return result
+
+
+def _of_rows(loop: Callable[[Any, int], None], n: int) -> Callable[[Any], None]:
+    """The loop over matrices of n rows; the compiler takes for constant what a function encloses."""
+    from strategies.kernels.cpu.loops.arguments import inlined
+
+    any_rows = inlined(loop)
+
+    def of_rows(task: Any) -> None:
+        any_rows(task, n)
+
+    return of_rows
 
 
 def is_kept(loop: str, dtype: torch.dtype) -> bool:

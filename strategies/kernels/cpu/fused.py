@@ -45,7 +45,7 @@ _MOST_ENTRIES = 2**22
 """Of a matrix. Up to here loops were measured to be faster than the same steps by operations of torch."""
 
 _MOST_GROUPS = 64
-"""Into which a batch is divided for threads to take."""
+"""Into which a batch is divided for threads to take, if a loop goes from matrix to matrix."""
 
 _FLOPS_OF_CALLS = 2**12
 """What calling LAPACK for a matrix costs, in floating-point operations."""
@@ -71,6 +71,7 @@ class Loop:
         count: of matrices.
         arguments: sizes and strides.
         flops: for one matrix.
+        side_by_side: matrices that it takes together.
 
     Attributes:
         address: of its machine code.
@@ -80,12 +81,19 @@ class Loop:
     """
 
     def __init__(
-        self, name: str, dtype: torch.dtype, count: int, arguments: Sequence[Layout], flops: float
+        self,
+        name: str,
+        dtype: torch.dtype,
+        count: int,
+        arguments: Sequence[Layout],
+        flops: float,
+        side_by_side: int,
     ) -> None:
         self._entry, self._flops = entry(name, dtype), count * flops
         self.address = ctypes.cast(self._entry, ctypes.c_void_p).value
         self.work = self._flops + count * _FLOPS_OF_CALLS
-        group = math.ceil(count / _MOST_GROUPS)
+        is_across = side_by_side > 1
+        group = side_by_side if is_across else math.ceil(count / _MOST_GROUPS)
         self.groups = math.ceil(count / group)
         words = [0, count, group, 0]
         for size, stride in arguments:
@@ -176,7 +184,7 @@ class Plan:
         forward_flops, self._backward_flops = (factor * flops for flops in lane.flops)
         arguments = [*views, *(known[self.arity + i] for i in self.written)]
         arguments += map(_seen, lane.kept)
-        self.forward_loop = Loop(lane.forward, problem.dtype, self._count, arguments, forward_flops)
+        self.forward_loop = self._loop(lane.forward, arguments, forward_flops)
         # What is saved are inputs, some outputs, and then all that is kept.
         saved = [*range(self.arity), *(self.arity + i for i in self.saved)]
         first_kept = self.arity + outputs
@@ -243,7 +251,11 @@ class Plan:
         if lane.is_transposed:
             views[0] = _transposed(views[0])
         arguments = [*self._read_views, *views, *map(_seen, self.gradients)]
-        return Loop(lane.backward, self._dtype, self._count, arguments, self._backward_flops)
+        return self._loop(lane.backward, arguments, self._backward_flops)
+
+    def _loop(self, name: str, arguments: Sequence[Layout], flops: float) -> Loop:
+        together = self._lane.side_by_side
+        return Loop(name, self._dtype, self._count, arguments, flops, together)
 
 
 def _seen(place: Place) -> Layout:
@@ -299,7 +311,8 @@ def plan(holds: str, operation: str, dtype: torch.dtype, *inputs: Layout) -> Pla
     rhs = inputs[1][0] if len(inputs) > 1 else (*batch, m, 0)
     rest = rhs[len(batch) :]
     is_square = operation in _OF_SQUARE
-    problem = Problem(m, n, rest[1] if len(rest) > 1 else 1, len(rest) == 1, dtype)
+    k = rest[1] if len(rest) > 1 else 1
+    problem = Problem(m, n, k, len(rest) == 1, dtype, math.prod(batch))
     if not (
         operation in LANES[holds]
         and _is_possible()

@@ -16,19 +16,32 @@ from torch import Tensor
 
 from strategies.allocation import LARGE, on_large_pages
 
-__all__ = ["LANES", "TRIANGULAR", "Lane", "Place", "Problem", "byte_vector", "columns", "rows"]
+__all__ = [
+    "FEW_ROWS",
+    "LANES",
+    "TRIANGULAR",
+    "Lane",
+    "Place",
+    "Problem",
+    "byte_vector",
+    "columns",
+    "rows",
+]
 
 TRIANGULAR = "solve_lower", "solve_upper", "solve_unit_lower", "solve_unit_upper"
 """What `solve_triangular` stands for."""
 
-_ALIGNMENT = 64
+FEW_ROWS = {"minors": range(1, 4), "tiny": range(1, 9), "tiny_cholesky": range(1, 5)}
+"""Numbers of rows for which the loops of a module are compiled one by one."""
 
-_MOST_BY_MINORS = 3
-"""Rows of a matrix whose determinant has its gradient by minors (`loops.minors`)."""
+_LINE, _CACHE = 64, 2**15
+"""Bytes of a line of the first-level cache, where vectors may begin, and of all of it."""
 
+_FEWEST_ACROSS, _MOST_BYTES_ACROSS = 8, 1280
+"""Matrices from which on, and bytes of one up to which, vectors across a batch beat LAPACK on each."""
 
-_MOST_WORK_ACROSS = 2**13
-"""m n², up to which vectors across a batch are faster than LAPACK on each matrix."""
+_MOST_WORK_OF_COMPLEX = 2**13
+"""m n² of complex square matrices, up to which such vectors are faster than the operations of torch."""
 
 _MOST_ENTRIES_OF_QR, _TALL = 2**18, 4
 """Of a matrix that has fewer rows than so many times its columns."""
@@ -63,7 +76,7 @@ class Place(NamedTuple):
     @property
     def bytes(self) -> int:
         """As many as it takes, and no fewer than leave what follows where vectors may begin."""
-        return -(-math.prod(self.size) * self.dtype.itemsize // _ALIGNMENT) * _ALIGNMENT
+        return -(-math.prod(self.size) * self.dtype.itemsize // _LINE) * _LINE
 
     @property
     def is_large(self) -> bool:
@@ -99,13 +112,14 @@ def _number(dtype: torch.dtype) -> Place:
 
 
 class Problem(NamedTuple):
-    """What a lane has to know of one matrix of the inputs: A is m×n, and B, if there is one, m×k."""
+    """What a lane has to know of the inputs: each A is m×n, and B, if there is one, m×k."""
 
     m: int
     n: int
     k: int
     is_vector: bool
     dtype: torch.dtype
+    matrices: int
 
     def like_rhs(self, length: int) -> Place:
         """A matrix in the place of B, or a vector."""
@@ -129,6 +143,7 @@ class Lane:
         is_transposed: whether loops see the transpose of A and its gradient, and of the cotangent.
         by_columns: whether loops write the gradient of the matrix that they see by columns.
         rank: position of an output, and of one that is empty unless the first is n everywhere; if any.
+        side_by_side: matrices that the loops take together; one if they go from matrix to matrix.
     """
 
     forward: str
@@ -142,6 +157,7 @@ class Lane:
     is_transposed: bool = False
     by_columns: bool = False
     rank: tuple[int, int] | None = None
+    side_by_side: int = 1
 
     def batched(self, batch: tuple[int, ...]) -> Lane:
         """The same of a batch of matrices."""
@@ -153,6 +169,12 @@ def _fused(forward: str, backward: str, *parts: Any, **options: Any) -> Lane:
     return Lane(f"fused_forward.{forward}", f"fused_backward.{backward}", *parts, **options)
 
 
+def _of_few(loop: str, n: int) -> tuple[str, str] | None:
+    """The names of two loops for matrices of n rows, if those are few."""
+    is_few = n in FEW_ROWS[loop.partition(".")[0]]
+    return (f"{loop}-{n}", f"{loop}_backward-{n}") if is_few else None
+
+
 def _factors(p: Problem) -> list[Place]:
     """LU by columns, and pivots."""
     return [rows(p.n, p.m, p.dtype), _vector(min(p.m, p.n), torch.int32)]
@@ -160,18 +182,20 @@ def _factors(p: Problem) -> list[Place]:
 
 def _inv(p: Problem) -> Lane:
     flops = (8 / 3 * p.n**3, 4.0 * p.n**3)
-    return _fused("inv", "inv", [columns(p.n, p.n, p.dtype)], [], [1], flops)
+    names = _of_few("tiny.inv", p.n) or ("fused_forward.inv", "fused_backward.inv")
+    return Lane(*names, [columns(p.n, p.n, p.dtype)], [], [1], flops)
 
 
 def _solve(p: Problem) -> Lane:
     flops = (2 / 3 * p.n**3 + 2 * p.n**2 * p.k, 4.0 * p.n**2 * p.k)
-    return _fused("solve", "solve", [p.like_rhs(p.n)], _factors(p), [2, 3, 4], flops)
+    names = _of_few("tiny.solve", p.n) or ("fused_forward.solve", "fused_backward.solve")
+    return Lane(*names, [p.like_rhs(p.n)], _factors(p), [2, 3, 4], flops)
 
 
 def _det(p: Problem) -> Lane:
     flops = (2 / 3 * p.n**3, 2.0 * p.n**3)
-    if p.n <= _MOST_BY_MINORS:
-        return Lane("minors.det", "minors.det_backward", [_number(p.dtype)], [], [0], flops)
+    if names := _of_few("minors.det", p.n):
+        return Lane(*names, [_number(p.dtype)], [], [0], flops)
     kept = [*_factors(p), _number(p.dtype), _number(torch.int64)]
     return _fused("det", "det", [_number(p.dtype)], kept, [2, 3, 4, 5], flops)
 
@@ -223,8 +247,8 @@ def _lstsq(p: Problem) -> Lane:
     nothing = _vector(0, p.dtype.to_real())
     outputs = [p.like_rhs(p.n), residuals, _number(torch.int64), nothing]
     if p.m == p.n:
-        flops = _solve(p).flops
-        return _fused("lstsq_of_square", "solve", outputs, _factors(p), [2, 6, 7], flops)
+        names = "fused_forward.lstsq_of_square", _solve(p).backward
+        return Lane(*names, outputs, _factors(p), [2, 6, 7], _solve(p).flops)
     if p.m < p.n:
         kept = [rows(p.m, p.n, p.dtype), rows(p.m, p.m, p.dtype)]
         flops = (4.0 * p.n * p.m**2 + 2 * p.m * p.n * p.k, (8.0 * p.n + 4 * p.m) * p.m * p.k)
@@ -236,19 +260,22 @@ def _lstsq(p: Problem) -> Lane:
 
 def _cholesky(p: Problem) -> Lane:
     flops = (1 / 3 * p.n**3, 2 / 3 * p.n**3)
-    names = "by_cholesky.cholesky", "by_cholesky.cholesky_backward"
+    others = "by_cholesky.cholesky", "by_cholesky.cholesky_backward"
+    names = _of_few("tiny_cholesky.cholesky", p.n) or others
     return Lane(*names, [columns(p.n, p.n, p.dtype)], [], [1], flops)
 
 
 def _cholesky_solve(p: Problem) -> Lane:
     flops = (2.0 * p.n**2 * p.k, 4.0 * p.n**2 * p.k)
-    names = "by_cholesky.solve", "by_cholesky.solve_backward"
+    others = "by_cholesky.solve", "by_cholesky.solve_backward"
+    names = _of_few("tiny_cholesky.solve", p.n) or others
     kept = [rows(p.n, p.k, p.dtype)]
     return Lane(*names, [columns(p.n, p.k, p.dtype)], kept, [0, 2, 3], flops)
 
 
 def _cholesky_inverse(p: Problem) -> Lane:
-    names = "by_cholesky.inverse", "by_cholesky.inverse_backward"
+    others = "by_cholesky.inverse", "by_cholesky.inverse_backward"
+    names = _of_few("tiny_cholesky.inverse", p.n) or others
     flops = (2 / 3 * p.n**3, 4 / 3 * p.n**3)
     return Lane(*names, [columns(p.n, p.n, p.dtype)], [], [0, 1], flops)
 
@@ -270,16 +297,25 @@ def _qr(p: Problem) -> Lane | None:
     outputs = [columns(p.m, p.n, p.dtype), columns(p.n, p.n, p.dtype)]
     work = p.m * p.n**2
     flops = (4.0 * work - 4 / 3 * p.n**3, 5.0 * work + 2 * p.n**3)
-    across = work <= _MOST_WORK_ACROSS
     if p.m * p.n > _MOST_ENTRIES_OF_QR and p.m < _TALL * p.n:
         return None
-    # LAPACK may leave the last diagonal entry complex.
-    if not across and p.m == p.n and p.dtype.is_complex:
-        return None
-    name = "by_qr.qr_across" if across else "by_qr.qr"
-    return Lane(
-        name, f"{name}_backward", outputs, [], [1, 2], flops, [0, 1], is_transposed=not across
-    )
+    is_small = p.m * p.n * p.dtype.itemsize <= _MOST_BYTES_ACROSS
+    across = is_small and p.matrices >= _FEWEST_ACROSS
+    if p.m == p.n and p.dtype.is_complex:  # LAPACK may leave the last diagonal entry complex
+        if work > _MOST_WORK_OF_COMPLEX:
+            return None
+        across = True
+    if not across:
+        names = "by_qr.qr", "by_qr.qr_backward"
+        return Lane(*names, outputs, [], [1, 2], flops, [0, 1], is_transposed=True)
+    names, together = ("by_qr.qr_across", "by_qr.qr_across_backward"), _side_by_side(p)
+    return Lane(*names, outputs, [], [1, 2], flops, [0, 1], side_by_side=together)
+
+
+def _side_by_side(p: Problem) -> int:
+    """As many as the cache holds: an odd number of its lines, so that entries do not share a set."""
+    lines = _CACHE // (p.m * p.n * _LINE)
+    return max(1, lines - 1 + lines % 2) * (_LINE // p.dtype.itemsize)
 
 
 def _bases(m: int, n: int, dtype: torch.dtype) -> list[Place]:

@@ -1,6 +1,7 @@
 """What is compiled ahead of calls: all, in processes where that is worth it, and only once."""
 
 import importlib
+import itertools
 import pkgutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from strategies import warmup
 from strategies.kernels import cpu
 from strategies.kernels.cpu import ahead, compilation
 from strategies.kernels.cpu.kernel import CPUKernel
+from strategies.kernels.cpu.lanes import LANES, Problem
 
 
 @pytest.fixture
@@ -60,6 +62,16 @@ def test_every_kernel_is_among_the_loops():
         for found in vars(importlib.import_module(f"{cpu.__name__}.{module.name}")).values():
             if isinstance(found, CPUKernel):
                 assert found._loop in loops
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.complex64])
+def test_every_loop_of_a_lane_is_among_the_loops(dtype):
+    loops = {name for name, _ in ahead._loops([dtype])}
+    sizes = [(n, n) for n in range(1, 34)] + [(9, 4), (4, 9), (300, 4), (100, 100), (600, 600)]
+    for operations, (m, n), matrices in itertools.product(LANES.values(), sizes, (1, 20)):
+        problem = Problem(m, n, 1, False, dtype, matrices)
+        lanes = [lane for make in operations.values() if (lane := make(problem))]
+        assert {name for lane in lanes for name in (lane.forward, lane.backward)} <= loops
 
 
 def test_a_loop_over_integers_is_compiled_for_the_dtype_that_calls_ask_for():

@@ -1,13 +1,17 @@
-"""Inverses and solutions with matrices of two to four rows, beside PyTorch's in double precision."""
+"""Inverses and solutions with matrices of few rows, beside PyTorch's in double precision."""
 
 import pytest
 import torch
 
+from strategies.kernels.cpu.fused import plan
 from strategies.kernels.cpu.kernel import DTYPES
+from strategies.kernels.cpu.lanes import FEW_ROWS
 from strategies.linalg import inv, solve
 
 # What a loop raises is printed and lost.
 pytestmark = pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+
+ROWS = pytest.mark.parametrize("n", FEW_ROWS["tiny"])
 
 
 def differences(ours, theirs, *inputs):
@@ -33,7 +37,7 @@ def batch(n, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n", [2, 3, 4])
+@ROWS
 def test_an_inverse_and_its_gradient(n, dtype):
     found = differences(lambda A: inv(A, strategy="fused"), torch.linalg.inv, batch(n, dtype))
     assert max(found) < 1e4 * torch.finfo(dtype).eps
@@ -41,7 +45,7 @@ def test_an_inverse_and_its_gradient(n, dtype):
 
 @pytest.mark.parametrize("k", [1, 3])
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n", [2, 3, 4])
+@ROWS
 def test_a_solution_and_its_gradients(n, dtype, k):
     B = torch.randn(40, n, k, dtype=dtype, generator=torch.Generator().manual_seed(0))
     ours = lambda A, B: solve(A, B, strategy="fused")  # noqa: E731
@@ -50,9 +54,25 @@ def test_a_solution_and_its_gradients(n, dtype, k):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n", [2, 3, 4])
+@ROWS
 def test_a_matrix_without_a_pivot_is_refused_as_by_pytorch(n, dtype):
     A = torch.eye(n, dtype=dtype).expand(3, n, n).clone()
     A[1, -1] = 0
     with pytest.raises(torch.linalg.LinAlgError, match=r"Batch element 1"):
         inv(A, strategy="fused")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [7, 8])
+def test_a_matrix_that_grows_in_the_elimination_is_reported(n, dtype):
+    """Wilkinson's, whose last column doubles at every step, from far down the batch."""
+    A = torch.eye(n, dtype=dtype).expand(5, n, n).clone()
+    B = torch.ones(5, n, 1, dtype=dtype)
+    for operation, inputs in (("inv", (A,)), ("solve", (A, B))):
+        layouts = [(tuple(each.shape), each.stride()) for each in inputs]
+        found = plan("factors", operation, dtype, *layouts)
+        A[3] = torch.eye(n, dtype=dtype)
+        assert found.forward(inputs) is not None
+        A[3] += torch.full((n, n), -1.0, dtype=dtype).tril(-1)
+        A[3, :, -1] = 1
+        assert (found.forward(inputs) is None) == (n == 8)

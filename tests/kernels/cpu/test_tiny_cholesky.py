@@ -1,16 +1,17 @@
-"""Cholesky factors of two to four rows and what is solved with them, beside PyTorch in double precision."""
+"""Cholesky factors of few rows and what is solved with them, beside PyTorch in double precision."""
 
 import pytest
 import torch
 
 from strategies.domains import LOWER_TRIANGULAR, POSITIVE_DEFINITE
 from strategies.kernels.cpu.kernel import DTYPES
+from strategies.kernels.cpu.lanes import FEW_ROWS
 from strategies.linalg import cholesky, cholesky_inverse, cholesky_solve
 
 # What a loop raises is printed and lost.
 pytestmark = pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
 
-SIZES = pytest.mark.parametrize("n", [2, 3, 4])
+SIZES = pytest.mark.parametrize("n", FEW_ROWS["tiny_cholesky"])
 DTYPE = pytest.mark.parametrize("dtype", DTYPES)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import mmap
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
@@ -175,31 +174,3 @@ reals = _argument(lambda block: getattr(block.dtype, "underlying_float", block.d
 integers = _argument(lambda _: types.int64, 2)
 pivots = _argument(lambda _: types.int32, 2)
 flags = _argument(lambda _: types.boolean, 2)
-
-
-def unrolled_by(few: Callable[[Task, int], None], position: int) -> Callable[[Any], Any]:
-    """Decorates a loop that another does for matrices of two, three and four rows.
-
-    Args:
-        few: the other, `inlined`, for which the number of rows is a constant.
-        position: of an argument that is contiguous and has as many rows.
-    """
-
-    def decorate(loop: Any) -> Any:
-        many = compiled(loop)
-
-        @functools.wraps(loop)
-        def chosen(task: Task) -> None:
-            n = contiguous(task, position).shape[1]
-            if n == 2:
-                few(task, 2)
-            elif n == 3:
-                few(task, 3)
-            elif n == 4:
-                few(task, 4)
-            else:
-                many(task)
-
-        return chosen
-
-    return decorate

@@ -17,7 +17,6 @@ from strategies.kernels.cpu.blas import (
     write_adjoint_product,
     write_minus_adjoint_times_transpose,
 )
-from strategies.kernels.cpu.loops import tiny_cholesky
 from strategies.kernels.cpu.loops.arguments import (
     Array,
     Task,
@@ -27,7 +26,6 @@ from strategies.kernels.cpu.loops.arguments import (
     packed,
     report,
     single_matrices,
-    unrolled_by,
 )
 from strategies.kernels.cpu.loops.cholesky import reverse, scratch_of_blocks
 from strategies.kernels.cpu.loops.columns import (
@@ -74,7 +72,6 @@ def _clear_below(U: Array) -> None:
         U[j + 1 :, j] = 0
 
 
-@unrolled_by(tiny_cholesky.cholesky, 1)
 def cholesky(task: Task) -> None:
     """L by columns, with zeros above its diagonal."""
     A, L = matrices(task, 0), contiguous(task, 1)
@@ -93,7 +90,6 @@ def _factor(A: Array, L: Array) -> bool:
     return bool(info[0] == 0 and squares_if_moderate(L, trace * trace) >= 0)
 
 
-@unrolled_by(tiny_cholesky.cholesky_backward, 0)
 def cholesky_backward(task: Task) -> None:
     """The Hermitian gradient."""
     # Of one type, for which `reverse` is compiled once.
@@ -139,7 +135,6 @@ def _is_usual(L: Array) -> bool:
     return bool(squares_if_moderate(L, squares) >= 0)
 
 
-@unrolled_by(tiny_cholesky.solve, 3)
 def solve(task: Task) -> None:
     """X = L⁻ᴴ L⁻¹ B by columns, and L⁻¹ B row after row."""
     L, B, X, half = matrices(task, 0), matrices(task, 1), contiguous(task, 2), contiguous(task, 3)
@@ -160,7 +155,6 @@ def _solve(L: Array, B: Array, X: Array, half: Array) -> bool:
     return True
 
 
-@unrolled_by(tiny_cholesky.solve_backward, 2)
 def solve_backward(task: Task) -> None:
     """B̄ = W = L⁻ᴴ L⁻¹ G and the lower triangle of −W (L⁻¹ B)ᴴ − X (L⁻¹ G)ᴴ."""
     L, X, half, G = matrices(task, 0), contiguous(task, 1), contiguous(task, 2), matrices(task, 3)
@@ -214,7 +208,6 @@ def _write_upper_of_few(M: Array, A: Array, B: Array, C: Array, D: Array) -> Non
                 column[r] += first[r] * b + second[r] * d
 
 
-@unrolled_by(tiny_cholesky.inverse, 1)
 def inverse(task: Task) -> None:
     """X = L⁻ᴴ L⁻¹, by columns."""
     L, X = matrices(task, 0), contiguous(task, 1)
@@ -250,7 +243,6 @@ def _mirror_lower(A: Array) -> None:
                 A[i, j] = np.conj(A[j, i])
 
 
-@unrolled_by(tiny_cholesky.inverse_backward, 1)
 def inverse_backward(task: Task) -> None:
     """The lower triangle of −(L⁻¹ (Ḡ + Ḡᴴ) X)ᴴ."""
     L, X = matrices(task, 0), contiguous(task, 1)

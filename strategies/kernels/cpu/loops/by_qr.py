@@ -31,14 +31,12 @@ from strategies.kernels.cpu.loops.arguments import (
 from strategies.kernels.cpu.loops.columns import copy_to, empty
 from strategies.kernels.cpu.loops.forward import basis_of, reflect
 from strategies.kernels.cpu.loops.grouped import (
+    add_adjoint_product,
     add_product,
     gather,
     scatter,
     zeros,
 )
-
-_BYTES = 2**15
-"""Of the matrices that are side by side: what the first-level cache holds."""
 
 
 def qr(task: Task) -> None:
@@ -94,45 +92,34 @@ def _add_middle(W: Array, N: Array, is_tall: bool) -> None:
             W[c, r] = (0 if is_tall else W[c, r]) - np.conj(N[r, c])
 
 
-@compiled
-def _side_by_side(A: Array) -> int:
-    """How many matrices."""
-    return max(1, _BYTES // (A.shape[1] * A.shape[2] * A.itemsize))
-
-
 def qr_across(task: Task) -> None:
     """A = Q R; Q and R by columns."""
     A = matrices(task, 0)
     Q, R = matrices(task, 1).transpose(0, 2, 1), matrices(task, 2).transpose(0, 2, 1)
-    n = A.shape[2]
-    most = _side_by_side(A)
-    for first in groups(task):
-        stop = min(first + group_size(task), len(A))
-        for start in range(first, stop, most):
-            lanes = min(most, stop - start)
-            F = gather(A, start, lanes)
-            scales = np.empty((n, lanes), F.dtype)
-            reflect(F, scales)
-            scatter(basis_of(F, scales), Q, start)
-            _clear_lower(F)
-            scatter(F[:n], R, start)
+    n, most = A.shape[2], group_size(task)
+    for start in groups(task):
+        lanes = min(most, len(A) - start)
+        F = gather(A, start, lanes)
+        scales = np.empty((n, lanes), F.dtype)
+        reflect(F, scales)
+        scatter(basis_of(F, scales), Q, start)
+        _clear_lower(F)
+        scatter(F[:n], R, start)
 
 
 def qr_across_backward(task: Task) -> None:
     """Ā, row after row."""
     Q, R = matrices(task, 0).transpose(0, 2, 1), matrices(task, 1).transpose(0, 2, 1)
     of_Q, of_R, result = matrices(task, 2), matrices(task, 3), matrices(task, 4)
-    most = _side_by_side(Q)
-    for first in groups(task):
-        stop = min(first + group_size(task), len(Q))
-        for start in range(first, stop, most):
-            lanes = min(most, stop - start)
-            basis, F = gather(Q, start, lanes), gather(R, start, lanes)
-            G, H = gather(of_Q, start, lanes), gather(of_R, start, lanes)
-            if not _is_independent(F):
-                report(task)
-            _gradient(basis, F, G, H)
-            scatter(G, result, start)
+    most = group_size(task)
+    for start in groups(task):
+        lanes = min(most, len(Q) - start)
+        basis, F = gather(Q, start, lanes), gather(R, start, lanes)
+        G, H = gather(of_Q, start, lanes), gather(of_R, start, lanes)
+        if not _is_independent(F):
+            report(task)
+        _gradient(basis, F, G, H)
+        scatter(G, result, start)
 
 
 @compiled
@@ -167,11 +154,7 @@ def _gradient(Q: Array, R: Array, G: Array, H: Array) -> None:
     """Overwrite G, the cotangent of Q, given H, that of R."""
     m, n, lanes = Q.shape
     W = zeros(n, n, R)
-    for i in range(m):
-        for r in range(n):
-            for c in range(n):
-                for lane in range(lanes):
-                    W[r, c, lane] += np.conj(Q[i, r, lane]) * G[i, c, lane]
+    add_adjoint_product(W, Q, G)
     # W becomes M if A is tall, else W + M, of which the upper triangle is that of R̄Rᴴ.
     product = np.empty(lanes, R.dtype)
     for r in range(n):

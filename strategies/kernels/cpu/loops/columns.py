@@ -14,7 +14,6 @@ import numpy as np
 from strategies.allocation import LARGE
 from strategies.kernels.cpu.blas import (
     eliminate,
-    solve_adjoint_with,
     solve_lower,
     solve_lower_adjoint,
     solve_unit_lower,
@@ -35,7 +34,6 @@ from strategies.kernels.cpu.loops.small import (
     MOST_OF_SUBSTITUTION,
     eliminate_small,
     multiply_inverse_small,
-    solve_adjoint_small,
     solve_lower_adjoint_small,
     solve_lower_small,
     solve_small,
@@ -326,15 +324,6 @@ def solve_in_place(LU: Array, swaps: Array, X: Array) -> None:
         solve_small(LU, swaps, X)
     else:
         solve_with(LU, swaps, X)
-
-
-@compiled
-def solve_adjoint_in_place(LU: Array, swaps: Array, X: Array) -> None:
-    """X ← A⁻ᴴX, likewise."""
-    if len(LU) <= MOST:
-        solve_adjoint_small(LU, swaps, X)
-    else:
-        solve_adjoint_with(LU, swaps, X)
 
 
 @compiled

@@ -8,8 +8,6 @@ in two places: with a function for both, a QR takes 5 to 30 % longer.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from strategies.kernels.cpu.loops.arguments import (
@@ -41,12 +39,7 @@ from strategies.kernels.cpu.loops.grouped import (
     swap_columns,
     zeros,
 )
-
-
-@compiled
-def _modulus(entry: Any) -> float:
-    """Of what LAPACK compares to find a pivot."""
-    return abs(entry.real) + abs(entry.imag)
+from strategies.kernels.cpu.loops.small import modulus
 
 
 @compiled
@@ -60,10 +53,10 @@ def _eliminate(F: Array, swaps: Array, info: Array, start: int) -> None:
         info[matrix, 0] = 0
     for j in range(n):
         for lane in range(lanes):
-            largest[lane], position[lane] = _modulus(F[j, j, lane]), j
+            largest[lane], position[lane] = modulus(F[j, j, lane]), j
         for r in range(j + 1, n):
             for lane in range(lanes):
-                size = _modulus(F[r, j, lane])
+                size = modulus(F[r, j, lane])
                 if size > largest[lane]:
                     largest[lane], position[lane] = size, r
         for lane in range(lanes):
@@ -189,10 +182,10 @@ def _norms(F: Array, j: int, below: Array, norms: Array) -> None:
 
 @compiled
 def _norm_of_one(F: Array, j: int, lane: int, below: Array, norms: Array) -> None:
-    largest = _modulus(F[j, j, lane])
+    largest = modulus(F[j, j, lane])
     below[lane] = 0
     for r in range(j + 1, len(F)):
-        size = _modulus(F[r, j, lane])
+        size = modulus(F[r, j, lane])
         largest = max(largest, size)
         below[lane] += size != 0
     total = F.real.dtype.type(0)

@@ -10,6 +10,7 @@ import numpy as np
 
 from strategies.kernels.cpu.blas import (
     add_product,
+    solve_adjoint_with,
     solve_upper,
     solve_upper_adjoint,
     subtract_product,
@@ -20,7 +21,6 @@ from strategies.kernels.cpu.blas import (
     write_product,
     write_product_with_transpose,
 )
-from strategies.kernels.cpu.loops import tiny
 from strategies.kernels.cpu.loops.arguments import (
     Array,
     Task,
@@ -34,7 +34,6 @@ from strategies.kernels.cpu.loops.arguments import (
     reals,
     report,
     single_matrices,
-    unrolled_by,
 )
 from strategies.kernels.cpu.loops.columns import (
     by_columns,
@@ -46,16 +45,13 @@ from strategies.kernels.cpu.loops.columns import (
     is_near_one,
     multiply,
     normalize,
-    solve_adjoint_in_place,
     write_inverse,
 )
 from strategies.kernels.cpu.loops.elimination import permute_columns, reverse, scratch_of_blocks
-from strategies.kernels.cpu.loops.small import MOST_OF_PRODUCTS, inverse_gradient_small
 from strategies.kernels.cpu.loops.tall import add_gram, write_rows
 from strategies.kernels.cpu.tall import FEW_RIGHT_HAND_SIDES
 
 
-@unrolled_by(tiny.inv_backward, 0)
 def inv(task: Task) -> None:
     """Ā = −A⁻ᴴ G A⁻ᴴ, by the inverse itself, given by columns."""
     X, G, result = contiguous(task, 0), matrices(task, 1), contiguous(task, 2)
@@ -67,11 +63,8 @@ def inv(task: Task) -> None:
         if power == 0:
             report(task)
             continue
-        if n <= MOST_OF_PRODUCTS:
-            inverse_gradient_small(X[i].T, W, half, result[i].T)
-        else:
-            write_product(half, X[i].T, W)
-            write_minus_product(result[i].T, half, X[i].T)
+        write_product(half, X[i].T, W)
+        write_minus_product(result[i].T, half, X[i].T)
         conjugate(result[i])
         multiply(result[i], power)
 
@@ -87,7 +80,6 @@ def _adjoint_near_one(G: Array, scratch: Array) -> tuple[Array, float]:
     return scratch, power
 
 
-@unrolled_by(tiny.solve_backward, 1)
 def solve(task: Task) -> None:
     """B̄ = A⁻ᴴ G and Ā = −B̄ Xᴴ, from A = P L U."""
     X, LU, swaps = contiguous(task, 0), contiguous(task, 1), pivots(task, 2)
@@ -98,7 +90,7 @@ def solve(task: Task) -> None:
         if power == 0:
             report(task)
             continue
-        solve_adjoint_in_place(LU[i].T, swaps[i], Y)
+        solve_adjoint_with(LU[i].T, swaps[i], Y)
         copy_to(rhs_result[i], Y)
         write_minus_adjoint_times_transpose(result[i].T, X[i].T, Y)
         multiply(rhs_result[i], power)

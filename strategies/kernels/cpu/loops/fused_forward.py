@@ -15,7 +15,7 @@ from strategies.kernels.cpu.blas import (
     solve_upper,
     solve_upper_transposed_from_right,
 )
-from strategies.kernels.cpu.loops import tiny, tiny_det
+from strategies.kernels.cpu.loops import tiny_det
 from strategies.kernels.cpu.loops.arguments import (
     Array,
     Task,
@@ -28,7 +28,6 @@ from strategies.kernels.cpu.loops.arguments import (
     reals,
     report,
     single_matrices,
-    unrolled_by,
 )
 from strategies.kernels.cpu.loops.columns import (
     copy_to,
@@ -72,7 +71,6 @@ def _invert(A: Array, X: Array, F: Array, swaps: Array, before: Array) -> float:
     return squares
 
 
-@unrolled_by(tiny.inv, 1)
 def inv(task: Task) -> None:
     """A⁻¹ by columns."""
     A, X = matrices(task, 0), contiguous(task, 1)
@@ -164,7 +162,6 @@ def _solve(A: Array, B: Array, X: Array, LU: Array, swaps: Array, Y: Array, befo
     return squares
 
 
-@unrolled_by(tiny.solve, 3)
 def solve(task: Task) -> None:
     """X = A⁻¹B, row after row; LU by columns and pivots."""
     A, B, X = matrices(task, 0), matrices(task, 1), contiguous(task, 2)

@@ -20,6 +20,7 @@ from strategies.kernels.cpu.loops.arguments import (
     single_matrices,
 )
 from strategies.kernels.cpu.loops.condition import first_vector, growth_limit, sum_of_squares
+from strategies.kernels.cpu.loops.small import modulus
 
 _REGULAR = 3.0
 """How often a pivot is more than the roundoff that is expected in it, at least."""
@@ -189,12 +190,6 @@ def _difficulty(A: Array, F: Array, order: Array, scratch: Array) -> tuple[int, 
     if is_useless:
         return negligible, 2
     return negligible, int(negligible > 1 and number_of_doubtful_pivots(F) > 1)
-
-
-@compiled
-def modulus(x: complex) -> float:
-    """Without a square root, and thus up to √2 times as much."""
-    return abs(x.real) + abs(x.imag)
 
 
 @compiled

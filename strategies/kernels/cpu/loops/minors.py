@@ -21,21 +21,11 @@ from strategies.kernels.cpu.loops.arguments import (
     report,
     single_matrices,
 )
+from strategies.kernels.cpu.loops.small import modulus
 
 
-def det(task: Task) -> None:
+def det(task: Task, n: int) -> None:
     """Det A; reports one out of range, or with entries of which products may be."""
-    n = matrices(task, 0).shape[1]
-    if n == 1:
-        _det(task, 1)
-    elif n == 2:
-        _det(task, 2)
-    else:
-        _det(task, 3)
-
-
-@inlined
-def _det(task: Task, n: int) -> None:
     A, result = matrices(task, 0), numbers(task, 1)
     F, swaps = np.empty((n, n), A.dtype), np.empty(n, np.int32)
     least = 2.0**-900 if np.finfo(A.real.dtype).eps < 1e-10 else 2.0**-100
@@ -62,25 +52,14 @@ def _are_in_range(F: Array) -> bool:
         least, most = 2.0**-250, 2.0**165
     for row in F:
         for entry in row:
-            size = abs(entry.real) + abs(entry.imag)
+            size = modulus(entry)
             if size != 0 and not least < size < most:
                 return False
     return True
 
 
-def det_backward(task: Task) -> None:
+def det_backward(task: Task, n: int) -> None:
     """Ā = ḡ conj(C) with C, the cofactors, which are signed minors."""
-    n = matrices(task, 0).shape[1]
-    if n == 1:
-        _det_backward(task, 1)
-    elif n == 2:
-        _det_backward(task, 2)
-    else:
-        _det_backward(task, 3)
-
-
-@inlined
-def _det_backward(task: Task, n: int) -> None:
     A, cotangent, result = matrices(task, 0), numbers(task, 1), contiguous(task, 2)
     C = np.empty((n, n), A.dtype)
     for i in single_matrices(task):

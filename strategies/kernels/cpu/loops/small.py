@@ -12,12 +12,14 @@ from strategies.kernels.cpu.loops.arguments import Array, compiled
 MOST = 8
 """Rows and columns up to which these are faster, as measured in batches."""
 
-MOST_OF_PRODUCTS = 5
-"""And up to which products are."""
-
-
 MOST_OF_SUBSTITUTION = 32
 """Entries of the right-hand sides up to which substitution with a triangle is."""
+
+
+@compiled
+def modulus(x: complex) -> float:
+    """What LAPACK compares to find a pivot: without a square root, and thus up to √2 times as much."""
+    return abs(x.real) + abs(x.imag)
 
 
 @compiled
@@ -25,9 +27,9 @@ def eliminate_small(F: Array, swaps: Array) -> bool:
     """A = P L U in place; False where there is no pivot, and nothing is to be read then."""
     m, n = F.shape
     for k in range(min(m, n)):
-        pivot, largest = k, abs(F[k, k].real) + abs(F[k, k].imag)
+        pivot, largest = k, modulus(F[k, k])
         for i in range(k + 1, m):
-            size = abs(F[i, k].real) + abs(F[i, k].imag)
+            size = modulus(F[i, k])
             if size > largest:
                 pivot, largest = i, size
         swaps[k] = pivot + 1
@@ -59,23 +61,6 @@ def solve_small(LU: Array, swaps: Array, X: Array) -> None:
             X[k, j] /= LU[k, k]
             for i in range(k):
                 X[i, j] -= LU[i, k] * X[k, j]
-
-
-@compiled
-def solve_adjoint_small(LU: Array, swaps: Array, X: Array) -> None:
-    """X ← P L⁻ᴴ U⁻ᴴ X."""
-    n = len(LU)
-    for j in range(X.shape[1]):
-        for k in range(n):
-            for i in range(k):
-                X[k, j] -= np.conj(LU[i, k]) * X[i, j]
-            X[k, j] /= np.conj(LU[k, k])
-        for k in range(n - 1, -1, -1):
-            for i in range(k + 1, n):
-                X[k, j] -= np.conj(LU[i, k]) * X[i, j]
-        for k in range(n - 1, -1, -1):
-            other = swaps[k] - 1
-            X[k, j], X[other, j] = X[other, j], X[k, j]
 
 
 @compiled
@@ -114,21 +99,3 @@ def multiply_inverse_small(LU: Array, X: Array) -> None:
             X[k, j] *= reciprocal
             for i in range(k):
                 X[i, j] -= LU[i, k] * X[k, j]
-
-
-@compiled
-def inverse_gradient_small(X: Array, W: Array, half: Array, result: Array) -> None:
-    """The result is −X W X; half of the product is scratch."""
-    n = len(X)
-    for j in range(n):
-        for i in range(n):
-            total = X[i, 0] * W[0, j]
-            for k in range(1, n):
-                total += X[i, k] * W[k, j]
-            half[i, j] = total
-    for j in range(n):
-        for i in range(n):
-            total = half[i, 0] * X[0, j]
-            for k in range(1, n):
-                total += half[i, k] * X[k, j]
-            result[i, j] = -total

@@ -1,8 +1,8 @@
-"""Inverses and solutions with matrices of two to four rows, whose number the compiler knows.
+"""Inverses and solutions with matrices of few rows, whose number the compiler knows.
 
-It unrolls the loops then and keeps entries in registers, and a matrix takes a fifth of the time that it
-takes the functions of `small`, which compute the same. Each function is compiled into its caller. No
-column of so small a U grows much (`condition.NEVER_GROWS`).
+It unrolls the loops then and keeps entries in registers, and a matrix of four rows takes a fifth of the
+time that it takes the functions of `small`, which compute the same. Each loop is compiled for each number
+of rows by itself (`compilation.entry`), with the functions that it calls.
 """
 
 from __future__ import annotations
@@ -20,23 +20,24 @@ from strategies.kernels.cpu.loops.arguments import (
     single_matrices,
 )
 from strategies.kernels.cpu.loops.columns import multiply, normalize, squares_if_moderate
+from strategies.kernels.cpu.loops.condition import NEVER_GROWS, growth_limit
+from strategies.kernels.cpu.loops.small import modulus
 
 
-@inlined
 def inv(task: Task, n: int) -> None:
     """`fused_forward.inv`."""
     A, X = matrices(task, 0), contiguous(task, 1)
     F, Y, swaps = np.empty((n, n), X.dtype), np.empty((n, n), X.dtype), np.empty(n, np.int32)
+    before = np.empty(n)
     for i in single_matrices(task):
         copy_to(F, A[i], n, n)
-        if squares_if_moderate(F, sum_of_squares(F, n, n)) < 0 or not eliminate(F, swaps, n):
+        if not _factor(F, swaps, before, n):
             report(task)
             continue
         write_inverse(F, swaps, Y, n)
         copy_to(X[i].T, Y, n, n)
 
 
-@inlined
 def inv_backward(task: Task, n: int) -> None:
     """`fused_backward.inv`."""
     X, G, result = contiguous(task, 0), matrices(task, 1), contiguous(task, 2)
@@ -62,21 +63,17 @@ def inv_backward(task: Task, n: int) -> None:
         multiply(result[i], power)
 
 
-@inlined
 def solve(task: Task, n: int) -> None:
     """`fused_forward.solve`."""
     A, B, X = matrices(task, 0), matrices(task, 1), contiguous(task, 2)
     LU, swaps = contiguous(task, 3), pivots(task, 4)
     k = X.shape[2]
-    F, Y = np.empty((n, n), X.dtype), np.empty((n, k), X.dtype)
+    F, Y, before = np.empty((n, n), X.dtype), np.empty((n, k), X.dtype), np.empty(n)
     for i in single_matrices(task):
         copy_to(F, A[i], n, n)
         copy_to(Y, B[i], n, k)
-        if (
-            squares_if_moderate(F, sum_of_squares(F, n, n)) < 0
-            or squares_if_moderate(Y, sum_of_squares(Y, n, k)) < 0
-            or not eliminate(F, swaps[i], n)
-        ):
+        is_moderate = squares_if_moderate(Y, sum_of_squares(Y, n, k)) >= 0
+        if not (is_moderate and _factor(F, swaps[i], before, n)):
             report(task)
             continue
         copy_to(LU[i].T, F, n, n)
@@ -84,7 +81,6 @@ def solve(task: Task, n: int) -> None:
         copy_to(X[i], Y, n, k)
 
 
-@inlined
 def solve_backward(task: Task, n: int) -> None:
     """`fused_backward.solve`."""
     X, LU, swaps = contiguous(task, 0), contiguous(task, 1), pivots(task, 2)
@@ -138,13 +134,32 @@ def brought_near_one(F: Array, m: int, n: int) -> float:
 
 
 @inlined
+def _factor(F: Array, swaps: Array, before: Array, n: int) -> bool:
+    """`columns.factor`, and whether the matrix is a usual case."""
+    squares = 0.0
+    for j in range(n):
+        before[j] = 0.0
+        for i in range(n):
+            before[j] += F[i, j].real * F[i, j].real + F[i, j].imag * F[i, j].imag
+        squares += before[j]
+    is_usual = squares_if_moderate(F, squares) >= 0 and eliminate(F, swaps, n)
+    limit = growth_limit(n) ** 2
+    for j in range(NEVER_GROWS, n):
+        after = 0.0
+        for i in range(j + 1):
+            after += F[i, j].real * F[i, j].real + F[i, j].imag * F[i, j].imag
+        is_usual &= after <= limit * before[j]
+    return is_usual
+
+
+@inlined
 def eliminate(F: Array, swaps: Array, n: int) -> bool:
     """A = P L U in place, as LAPACK has it; False where a pivot is zero, and nothing is to be read then."""
     is_regular = True
     for k in range(n):
-        pivot, largest = k, abs(F[k, k].real) + abs(F[k, k].imag)
+        pivot, largest = k, modulus(F[k, k])
         for i in range(k + 1, n):
-            size = abs(F[i, k].real) + abs(F[i, k].imag)
+            size = modulus(F[i, k])
             if size > largest:
                 pivot, largest = i, size
         swaps[k] = pivot + 1

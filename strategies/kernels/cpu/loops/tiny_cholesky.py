@@ -1,6 +1,6 @@
-"""Cholesky factors of two to four rows, and what is solved with them, as `tiny` does it.
+"""Cholesky factors of few rows, and what is solved with them, as `tiny` does it.
 
-Each function is that of the same name in `by_cholesky`, compiled into it for one number of rows.
+Each loop is that of the same name in `by_cholesky`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from strategies.kernels.cpu.loops.columns import multiply, squares_if_moderate
 from strategies.kernels.cpu.loops.tiny import brought_near_one, copy_to, sum_of_squares
 
 
-@inlined
 def cholesky(task: Task, n: int) -> None:
     """`by_cholesky.cholesky`."""
     A, L = matrices(task, 0), contiguous(task, 1)
@@ -54,7 +53,6 @@ def _factor(F: Array, n: int) -> bool:
     return is_definite
 
 
-@inlined
 def cholesky_backward(task: Task, n: int) -> None:
     """`by_cholesky.cholesky_backward`."""
     L, G, result = contiguous(task, 0), matrices(task, 1), matrices(task, 2)
@@ -92,7 +90,6 @@ def _reverse(L: Array, T: Array, n: int) -> None:
         T[j, j] = diagonal * reciprocal
 
 
-@inlined
 def solve(task: Task, n: int) -> None:
     """`by_cholesky.solve`."""
     L, B, X, half = matrices(task, 0), matrices(task, 1), contiguous(task, 2), contiguous(task, 3)
@@ -110,7 +107,6 @@ def solve(task: Task, n: int) -> None:
         copy_to(X[i].T, Y, n, k)
 
 
-@inlined
 def solve_backward(task: Task, n: int) -> None:
     """`by_cholesky.solve_backward`."""
     L, X, half, G = matrices(task, 0), contiguous(task, 1), contiguous(task, 2), matrices(task, 3)
@@ -146,7 +142,6 @@ def solve_backward(task: Task, n: int) -> None:
         multiply(result[i], power)
 
 
-@inlined
 def inverse(task: Task, n: int) -> None:
     """`by_cholesky.inverse`."""
     L, X = matrices(task, 0), contiguous(task, 1)
@@ -168,7 +163,6 @@ def inverse(task: Task, n: int) -> None:
             X[i, r, r] = Y[r, r]
 
 
-@inlined
 def inverse_backward(task: Task, n: int) -> None:
     """`by_cholesky.inverse_backward`."""
     L, X = matrices(task, 0), contiguous(task, 1)

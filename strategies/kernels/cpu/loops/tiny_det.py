@@ -9,7 +9,7 @@ import numpy as np
 
 from strategies.kernels.cpu.loops.arguments import Array, compiled, inlined
 from strategies.kernels.cpu.loops.condition import growth_limit
-from strategies.kernels.cpu.loops.inspection import modulus
+from strategies.kernels.cpu.loops.small import modulus
 from strategies.kernels.cpu.loops.tiny import eliminate
 
 MOST = 8
