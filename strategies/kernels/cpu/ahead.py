@@ -34,9 +34,9 @@ _WORTH_A_PROCESS = 8
 def warmup(dtypes: Sequence[torch.dtype] = DTYPES) -> list[str]:
     """Compile all kernels for the CPU, or load those that are kept, so that no call waits for one.
 
-    It takes a minute of a core for each dtype, in as many processes as torch uses threads, and some
+    It takes four minutes of a core for each dtype, in as many processes as torch uses threads, and some
     seconds if all are kept. The code goes to the user's cache folder, or `$BACKWARD_STRATEGIES_CACHE`.
-    Where there is a C++ compiler, the fast lane of small matrices is built, too, by another minute; calls
+    Where there is a C++ compiler, the fast lane of small matrices is built, too, in half a minute; calls
     before that keep the one in Python.
 
     Args:
@@ -82,7 +82,7 @@ def _loops(dtypes: Sequence[torch.dtype]) -> Iterator[_Loop]:
             if parameters == ["task"]:
                 names.append(loop)
             elif parameters == ["task", "n"]:
-                names += (f"{loop}-{n}" for n in FEW_ROWS[found.name])
+                names += (f"{loop}-{n}" for n in FEW_ROWS[loop])
     for dtype in dtypes:
         others = _OF_INTEGERS if dtype.is_complex else _OF_INTEGERS | _OF_COMPLEX
         yield from ((name, dtype) for name in names if name not in others)

@@ -31,8 +31,24 @@ __all__ = [
 TRIANGULAR = "solve_lower", "solve_upper", "solve_unit_lower", "solve_unit_upper"
 """What `solve_triangular` stands for."""
 
-FEW_ROWS = {"minors": range(1, 4), "tiny": range(1, 9), "tiny_cholesky": range(1, 5)}
-"""Numbers of rows for which the loops of a module are compiled one by one."""
+_UP_TO_8, _UP_TO_4 = range(1, 9), range(1, 5)
+FEW_ROWS = {
+    "minors.det": range(1, 4),
+    "minors.det_backward": range(1, 4),
+    "tiny.inv": _UP_TO_8,
+    "tiny.inv_backward": _UP_TO_8,
+    "tiny.solve": _UP_TO_8,
+    "tiny.solve_backward": _UP_TO_8,
+    "tiny_cholesky.cholesky": _UP_TO_4,
+    "tiny_cholesky.cholesky_backward": _UP_TO_4,
+    "tiny_cholesky.inverse": _UP_TO_4,
+    "tiny_cholesky.inverse_backward": _UP_TO_4,
+    "tiny_cholesky.solve": _UP_TO_4,
+    "tiny_cholesky.solve_backward": _UP_TO_4,
+    "tiny_det.det": range(4, 9),
+    "tiny_det.slogdet": _UP_TO_8,
+}
+"""Numbers of rows for which a loop is compiled by itself."""
 
 _LINE, _CACHE = 64, 2**15
 """Bytes of a line of the first-level cache, where vectors may begin, and of all of it."""
@@ -169,10 +185,13 @@ def _fused(forward: str, backward: str, *parts: Any, **options: Any) -> Lane:
     return Lane(f"fused_forward.{forward}", f"fused_backward.{backward}", *parts, **options)
 
 
-def _of_few(loop: str, n: int) -> tuple[str, str] | None:
-    """The names of two loops for matrices of n rows, if those are few."""
-    is_few = n in FEW_ROWS[loop.partition(".")[0]]
-    return (f"{loop}-{n}", f"{loop}_backward-{n}") if is_few else None
+def _of(n: int, few: str, others: str) -> str:
+    """The loop for matrices of n rows, if those are few, or another."""
+    return f"{few}-{n}" if n in FEW_ROWS[few] else others
+
+
+def _both_of(n: int, few: str, forward: str, backward: str) -> tuple[str, str]:
+    return _of(n, few, forward), _of(n, f"{few}_backward", backward)
 
 
 def _factors(p: Problem) -> list[Place]:
@@ -182,32 +201,35 @@ def _factors(p: Problem) -> list[Place]:
 
 def _inv(p: Problem) -> Lane:
     flops = (8 / 3 * p.n**3, 4.0 * p.n**3)
-    names = _of_few("tiny.inv", p.n) or ("fused_forward.inv", "fused_backward.inv")
+    names = _both_of(p.n, "tiny.inv", "fused_forward.inv", "fused_backward.inv")
     return Lane(*names, [columns(p.n, p.n, p.dtype)], [], [1], flops)
 
 
 def _solve(p: Problem) -> Lane:
     flops = (2 / 3 * p.n**3 + 2 * p.n**2 * p.k, 4.0 * p.n**2 * p.k)
-    names = _of_few("tiny.solve", p.n) or ("fused_forward.solve", "fused_backward.solve")
+    names = _both_of(p.n, "tiny.solve", "fused_forward.solve", "fused_backward.solve")
     return Lane(*names, [p.like_rhs(p.n)], _factors(p), [2, 3, 4], flops)
 
 
 def _det(p: Problem) -> Lane:
     flops = (2 / 3 * p.n**3, 2.0 * p.n**3)
-    if names := _of_few("minors.det", p.n):
+    if p.n in FEW_ROWS["minors.det"]:
+        names = f"minors.det-{p.n}", f"minors.det_backward-{p.n}"
         return Lane(*names, [_number(p.dtype)], [], [0], flops)
+    names = _of(p.n, "tiny_det.det", "fused_forward.det"), "fused_backward.det"
     kept = [*_factors(p), _number(p.dtype), _number(torch.int64)]
-    return _fused("det", "det", [_number(p.dtype)], kept, [2, 3, 4, 5], flops)
+    return Lane(*names, [_number(p.dtype)], kept, [2, 3, 4, 5], flops)
 
 
 def _slogdet(p: Problem) -> Lane:
     outputs = [_number(p.dtype), _number(p.dtype.to_real())]
     flops = (2 / 3 * p.n**3, 2.0 * p.n**3)
+    forward = _of(p.n, "tiny_det.slogdet", "fused_forward.slogdet")
     if p.dtype.is_complex:
-        reads, differentiable = [1, 3, 4], [0, 1]
-        backward = "slogdet_of_complex"
-        return _fused("slogdet", backward, outputs, _factors(p), reads, flops, differentiable)
-    return _fused("slogdet", "slogdet", outputs, _factors(p), [3, 4], flops, [1], rarely=[0])
+        backward, reads = "fused_backward.slogdet_of_complex", [1, 3, 4]
+        return Lane(forward, backward, outputs, _factors(p), reads, flops, [0, 1])
+    backward = "fused_backward.slogdet"
+    return Lane(forward, backward, outputs, _factors(p), [3, 4], flops, [1], rarely=[0])
 
 
 def _elimination_flops(p: Problem) -> tuple[float, float]:
@@ -261,21 +283,21 @@ def _lstsq(p: Problem) -> Lane:
 def _cholesky(p: Problem) -> Lane:
     flops = (1 / 3 * p.n**3, 2 / 3 * p.n**3)
     others = "by_cholesky.cholesky", "by_cholesky.cholesky_backward"
-    names = _of_few("tiny_cholesky.cholesky", p.n) or others
+    names = _both_of(p.n, "tiny_cholesky.cholesky", *others)
     return Lane(*names, [columns(p.n, p.n, p.dtype)], [], [1], flops)
 
 
 def _cholesky_solve(p: Problem) -> Lane:
     flops = (2.0 * p.n**2 * p.k, 4.0 * p.n**2 * p.k)
     others = "by_cholesky.solve", "by_cholesky.solve_backward"
-    names = _of_few("tiny_cholesky.solve", p.n) or others
+    names = _both_of(p.n, "tiny_cholesky.solve", *others)
     kept = [rows(p.n, p.k, p.dtype)]
     return Lane(*names, [columns(p.n, p.k, p.dtype)], kept, [0, 2, 3], flops)
 
 
 def _cholesky_inverse(p: Problem) -> Lane:
     others = "by_cholesky.inverse", "by_cholesky.inverse_backward"
-    names = _of_few("tiny_cholesky.inverse", p.n) or others
+    names = _both_of(p.n, "tiny_cholesky.inverse", *others)
     flops = (2 / 3 * p.n**3, 4 / 3 * p.n**3)
     return Lane(*names, [columns(p.n, p.n, p.dtype)], [], [0, 1], flops)
 

@@ -11,7 +11,7 @@ from strategies.linalg import cholesky, cholesky_inverse, cholesky_solve
 # What a loop raises is printed and lost.
 pytestmark = pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
 
-SIZES = pytest.mark.parametrize("n", FEW_ROWS["tiny_cholesky"])
+SIZES = pytest.mark.parametrize("n", FEW_ROWS["tiny_cholesky.cholesky"])
 DTYPE = pytest.mark.parametrize("dtype", DTYPES)
 
 

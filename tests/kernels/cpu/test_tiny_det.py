@@ -4,12 +4,13 @@ import pytest
 import torch
 
 from strategies.kernels.cpu.kernel import DTYPES
+from strategies.kernels.cpu.lanes import FEW_ROWS
 from strategies.linalg import det, slogdet
 
 # What a loop raises is printed and lost.
 pytestmark = pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
 
-SIZES = pytest.mark.parametrize("n", [4, 5, 6, 7, 8])
+SIZES = pytest.mark.parametrize("n", FEW_ROWS["tiny_det.det"])
 DTYPE = pytest.mark.parametrize("dtype", DTYPES)
 
 
@@ -40,7 +41,7 @@ def test_a_determinant_and_its_gradient(n, dtype):
 
 
 @DTYPE
-@SIZES
+@pytest.mark.parametrize("n", FEW_ROWS["tiny_det.slogdet"])
 def test_its_sign_and_logarithm(n, dtype):
     A = batch(n, dtype)
     wide = A.to(torch.complex128 if dtype.is_complex else torch.float64)

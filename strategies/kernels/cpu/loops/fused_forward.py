@@ -15,7 +15,6 @@ from strategies.kernels.cpu.blas import (
     solve_upper,
     solve_upper_transposed_from_right,
 )
-from strategies.kernels.cpu.loops import tiny_det
 from strategies.kernels.cpu.loops.arguments import (
     Array,
     Task,
@@ -274,15 +273,20 @@ def det(task: Task) -> None:
     mantissa, exponent = numbers(task, 4), integers(task, 5)
     order, scratch = _inspected(LU)
     for i in single_matrices(task):
-        mantissa[i, 0], exponent[i, 0], is_usual = _determinant(
-            A[i], LU[i].T, swaps[i], order, scratch
-        )
-        result[i, 0] = mantissa[i, 0]
-        if exponent[i, 0] != 0:
-            half = 2.0 ** (exponent[i, 0] / 2)  # even, and may itself be beyond the range
-            result[i, 0] = mantissa[i, 0] * half * half
+        product, power, is_usual = _determinant(A[i], LU[i].T, swaps[i], order, scratch)
+        mantissa[i, 0], exponent[i, 0] = product, power
+        result[i, 0] = power_of_two_times(product, power)
         if not is_usual:
             report(task)
+
+
+@compiled
+def power_of_two_times(mantissa: complex, exponent: int) -> complex:
+    """The exponent is even, and its power of two may be beyond the range."""
+    if exponent == 0:
+        return mantissa
+    half = 2.0 ** (exponent / 2)
+    return mantissa * half * half
 
 
 def slogdet(task: Task) -> None:
@@ -292,12 +296,17 @@ def slogdet(task: Task) -> None:
     order, scratch = _inspected(LU)
     for i in single_matrices(task):
         mantissa, exponent, is_usual = _determinant(A[i], LU[i].T, swaps[i], order, scratch)
-        if not is_usual:
+        if is_usual:
+            sign[i, 0], logarithm[i, 0] = logarithm_of(mantissa, exponent)
+        else:
             report(task)
-            continue
-        modulus = abs(mantissa)
-        sign[i, 0] = mantissa / modulus
-        logarithm[i, 0] = np.log(modulus) + exponent * np.log(2.0)
+
+
+@compiled
+def logarithm_of(mantissa: complex, exponent: int) -> tuple[complex, float]:
+    """The sign, and the logarithm of the modulus."""
+    modulus = abs(mantissa)
+    return mantissa / modulus, np.log(modulus) + exponent * np.log(2.0)
 
 
 @compiled
@@ -312,12 +321,18 @@ def _determinant(
     A: Array, LU: Array, swaps: Array, order: Array, scratch: Array
 ) -> tuple[complex, int, bool]:
     """Mantissa and exponent, and whether the matrix is not hard; the last two are scratch."""
-    if len(LU) <= tiny_det.MOST:
-        is_easy, product = tiny_det.determinant(A, LU, swaps, scratch)
-        if is_easy:
-            return product, 0, True
     copy_to(LU, A)
-    if not (eliminated(LU, swaps) and write_largest_of_columns(A, scratch[0])):
+    if not eliminated(LU, swaps):
+        return LU[0, 0], 0, False
+    return inspected(A, LU, swaps, order, scratch)
+
+
+@compiled
+def inspected(
+    A: Array, LU: Array, swaps: Array, order: Array, scratch: Array
+) -> tuple[complex, int, bool]:
+    """The same of a matrix that is eliminated."""
+    if not write_largest_of_columns(A, scratch[0]):
         return LU[0, 0], 0, False
     mantissa, exponent = determinant_of(LU, swaps)
     inverse_of_swaps(swaps, order)
