@@ -206,8 +206,10 @@ def _with_allowance(
     value: ScaledPair, moved: Sequence[ScaledPair], dtype: torch.dtype, by_rows: bool
 ) -> Exact:
     size = value.high.shape
-    # What underflows is wrong by as much, whatever the algorithm.
-    least = np.ldexp(float(torch.finfo(dtype).smallest_normal), -value.exponent - _digits(dtype))
+    # What underflows is wrong by as much, whatever the algorithm; of what is far below that, by any amount.
+    with np.errstate(over="ignore"):
+        smallest = float(torch.finfo(dtype).smallest_normal)
+        least = np.ldexp(smallest, -value.exponent - _digits(dtype))
     differences = [*(_difference(other, value) for other in moved), np.full(size, least)]
     rounding = unit_roundoff(dtype) * float(_norm(value.high))
     allowed = max(rounding, *(float(_norm(difference)) for difference in differences))
