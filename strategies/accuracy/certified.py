@@ -99,6 +99,9 @@ def as_array(tensor: Tensor) -> NDArray[Any]:
 def times_power_of_two(array: NDArray[Any], exponent: NDArray[np.int32]) -> NDArray[Any]:
     """Each matrix times 2^exponent, exactly but for overflow and underflow."""
     power = exponent.reshape(exponent.shape + (1,) * (array.ndim - exponent.ndim))
-    if np.iscomplexobj(array):
-        return np.asarray(np.ldexp(array.real, power) + 1j * np.ldexp(array.imag, power))
-    return np.asarray(np.ldexp(array, power))
+    if not np.iscomplexobj(array):
+        return np.asarray(np.ldexp(array, power))
+    # By parts, as the product of 1j and an infinite part is NaN.
+    scaled = np.empty(np.broadcast_shapes(array.shape, power.shape), array.dtype)
+    scaled.real, scaled.imag = np.ldexp(array.real, power), np.ldexp(array.imag, power)
+    return scaled

@@ -94,9 +94,9 @@ class Exact:
 
     @property
     def is_representable(self) -> bool:
-        """Whether the dtype holds every entry."""
+        """Whether the dtype holds every entry, also of what an error of ratio 1 makes of it."""
         largest = math.frexp(torch.finfo(self.dtype).max)[1]
-        return int(self.value.exponent) <= largest
+        return int(self.value.exponent) + math.log2(max(1.0, self.allowed)) <= largest
 
     def ratio(self, computed: Tensor) -> Ratio:
         """The stability ratio of what was computed in place of this matrix."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from strategies.accuracy.certified import Certified, ScaledPair
+from strategies.accuracy.certified import Certified, ScaledPair, times_power_of_two
 
 
 def _certified(matrix: np.ndarray, exponent: int = 0) -> Certified:
@@ -27,6 +27,12 @@ def test_exponent_keeps_what_a_double_cannot() -> None:
     exact = _certified(np.array([[1.0]]), exponent=3000)
     assert exact.gradients[0].item() == math.inf
     assert exact.relative_error((torch.ones(1, 1),)) == 1.0
+
+
+def test_a_complex_overflow_is_infinite_in_the_part_that_overflows() -> None:
+    with np.errstate(over="ignore"):
+        beyond = times_power_of_two(np.array([[1.0 + 2.0j, 0.5j]]), np.array(1023, np.int32))
+    assert beyond.tolist() == [[complex(2.0**1023, math.inf), complex(0.0, 2.0**1022)]]
 
 
 @pytest.mark.parametrize(("computed", "error"), [(0.0, 0.0), (1e-300, math.inf)])

@@ -78,6 +78,18 @@ def test_what_rounding_does_is_measured_near_the_end_of_the_exponent_range():
     assert 0 < found.stability.worst < 100
 
 
+def test_a_determinant_that_rounding_takes_out_of_range_is_not_judged():
+    # It is zero, and 1e66 after rounding any of these entries: infinite in single precision.
+    lost = Case.parse("det 31x31 rank=26 scale=2^2 complex64 seed=750414480")
+    assert not list(judged_cells([lost], ["native"]))
+
+
+def test_a_ratio_is_not_large_because_few_perturbations_cancelled_out():
+    # |det A| is 1 - 2^-24; at each of the first four perturbations two roundings cancel each other.
+    found = one("slogdet 3x2x2 matrix=graded_columns scale=2^6 float32 seed=123551301", "native")
+    assert found.stability.worst < 10
+
+
 def test_a_second_call_that_turns_nan_into_zero_is_no_repetition(monkeypatch):
     values = iter([torch.nan, 0.0])
     plain = linalg.inv
