@@ -1,4 +1,7 @@
-"""`python -m benchmarks.over_native`: "auto" beside torch.linalg, from 2x2 to where calls cost nothing."""
+"""`python -m benchmarks.over_native`: "auto" beside torch.linalg, from 2x2 to where calls cost nothing.
+
+Batches are ill-conditioned, too: whether a pivot is roundoff is more to ask then than of random matrices.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,9 @@ from strategies.selection.stability import AUTO
 
 SINGLE = tuple(f"{n}x{n}" for n in (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128))
 OPERATIONS = "inv", "solve", "slogdet", "lu_factor", "pinv", "lstsq"
+BATCHES = "1000x4x4", "1000x8x8", "200x16x16"
+OF_BATCHES = *OPERATIONS, "lu", "det"
+CONDITIONS = "float64", "cond=1e4 float32", "cond=1e11 float64", "cond=1e13.5 float64"
 LARGE = (
     "lu_factor 256x256 float64",
     "lu_factor 1024x1024 float32",
@@ -26,10 +32,13 @@ LARGE = (
 
 
 def cases() -> Iterator[str]:
-    """Single square matrices, in single and double precision, and some large ones."""
+    """Single square matrices in single and double precision, batches of any condition, and some large ones."""
     for operation in OPERATIONS:
         for size in SINGLE:
             yield from (f"{operation} {size} {dtype}" for dtype in ("float32", "float64"))
+    for operation in OF_BATCHES:
+        for size in BATCHES:
+            yield from (f"{operation} {size} {condition}" for condition in CONDITIONS)
     yield from LARGE
 
 

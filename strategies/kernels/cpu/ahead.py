@@ -24,8 +24,9 @@ _Loop = tuple[str, torch.dtype]
 _OF_INTEGERS = {"inspection.inverse_order"}
 """Loops that read no numbers: `CPUKernel` calls them for float64, whatever the matrices are of."""
 
-_OF_COMPLEX = {"fused_backward.slogdet_of_complex"}
-"""Loops that are called for complex matrices only."""
+_OF_REAL = {"fused_backward.slogdet", "tiny_det.slogdet_backward"}
+_OF_COMPLEX = {f"{loop}_of_complex" for loop in _OF_REAL}
+"""Loops that are called for real, and for complex matrices only."""
 
 _WORTH_A_PROCESS = 8
 """Loops that take as long to compile as a process takes to start."""
@@ -82,10 +83,10 @@ def _loops(dtypes: Sequence[torch.dtype]) -> Iterator[_Loop]:
             if parameters == ["task"]:
                 names.append(loop)
             elif parameters == ["task", "n"]:
-                names += (f"{loop}-{n}" for n in FEW_ROWS[loop])
+                names += (f"{loop}-{n}" for n in FEW_ROWS[loop.partition("_backward")[0]])
     for dtype in dtypes:
-        others = _OF_INTEGERS if dtype.is_complex else _OF_INTEGERS | _OF_COMPLEX
-        yield from ((name, dtype) for name in names if name not in others)
+        others = _OF_INTEGERS | (_OF_REAL if dtype.is_complex else _OF_COMPLEX)
+        yield from ((name, dtype) for name in names if name.partition("-")[0] not in others)
     if dtypes:
         yield from ((name, torch.float64) for name in _OF_INTEGERS)
 

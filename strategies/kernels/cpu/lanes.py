@@ -34,21 +34,15 @@ TRIANGULAR = "solve_lower", "solve_upper", "solve_unit_lower", "solve_unit_upper
 _UP_TO_8, _UP_TO_4 = range(1, 9), range(1, 5)
 FEW_ROWS = {
     "minors.det": range(1, 4),
-    "minors.det_backward": range(1, 4),
     "tiny.inv": _UP_TO_8,
-    "tiny.inv_backward": _UP_TO_8,
     "tiny.solve": _UP_TO_8,
-    "tiny.solve_backward": _UP_TO_8,
     "tiny_cholesky.cholesky": _UP_TO_4,
-    "tiny_cholesky.cholesky_backward": _UP_TO_4,
     "tiny_cholesky.inverse": _UP_TO_4,
-    "tiny_cholesky.inverse_backward": _UP_TO_4,
     "tiny_cholesky.solve": _UP_TO_4,
-    "tiny_cholesky.solve_backward": _UP_TO_4,
     "tiny_det.det": range(4, 9),
     "tiny_det.slogdet": _UP_TO_8,
 }
-"""Numbers of rows for which a loop is compiled by itself."""
+"""Numbers of rows for which a loop, and that of its backward, is compiled by itself."""
 
 _LINE, _CACHE = 64, 2**15
 """Bytes of a line of the first-level cache, where vectors may begin, and of all of it."""
@@ -185,13 +179,11 @@ def _fused(forward: str, backward: str, *parts: Any, **options: Any) -> Lane:
     return Lane(f"fused_forward.{forward}", f"fused_backward.{backward}", *parts, **options)
 
 
-def _of(n: int, few: str, others: str) -> str:
-    """The loop for matrices of n rows, if those are few, or another."""
-    return f"{few}-{n}" if n in FEW_ROWS[few] else others
-
-
-def _both_of(n: int, few: str, forward: str, backward: str) -> tuple[str, str]:
-    return _of(n, few, forward), _of(n, f"{few}_backward", backward)
+def _both_of(n: int, few: str, forward: str, backward: str, kind: str = "") -> tuple[str, str]:
+    """The loops for matrices of n rows if those are few, with the kind of backward, or the others."""
+    return (
+        (f"{few}-{n}", f"{few}_backward{kind}-{n}") if n in FEW_ROWS[few] else (forward, backward)
+    )
 
 
 def _factors(p: Problem) -> list[Place]:
@@ -213,10 +205,10 @@ def _solve(p: Problem) -> Lane:
 
 def _det(p: Problem) -> Lane:
     flops = (2 / 3 * p.n**3, 2.0 * p.n**3)
+    others = "fused_forward.det", "fused_backward.det"
     if p.n in FEW_ROWS["minors.det"]:
-        names = f"minors.det-{p.n}", f"minors.det_backward-{p.n}"
-        return Lane(*names, [_number(p.dtype)], [], [0], flops)
-    names = _of(p.n, "tiny_det.det", "fused_forward.det"), "fused_backward.det"
+        return Lane(*_both_of(p.n, "minors.det", *others), [_number(p.dtype)], [], [0], flops)
+    names = _both_of(p.n, "tiny_det.det", *others)
     kept = [*_factors(p), _number(p.dtype), _number(torch.int64)]
     return Lane(*names, [_number(p.dtype)], kept, [2, 3, 4, 5], flops)
 
@@ -224,12 +216,12 @@ def _det(p: Problem) -> Lane:
 def _slogdet(p: Problem) -> Lane:
     outputs = [_number(p.dtype), _number(p.dtype.to_real())]
     flops = (2 / 3 * p.n**3, 2.0 * p.n**3)
-    forward = _of(p.n, "tiny_det.slogdet", "fused_forward.slogdet")
+    kind = "_of_complex" if p.dtype.is_complex else ""
+    others = "fused_forward.slogdet", f"fused_backward.slogdet{kind}"
+    names = _both_of(p.n, "tiny_det.slogdet", *others, kind)
     if p.dtype.is_complex:
-        backward, reads = "fused_backward.slogdet_of_complex", [1, 3, 4]
-        return Lane(forward, backward, outputs, _factors(p), reads, flops, [0, 1])
-    backward = "fused_backward.slogdet"
-    return Lane(forward, backward, outputs, _factors(p), [3, 4], flops, [1], rarely=[0])
+        return Lane(*names, outputs, _factors(p), [1, 3, 4], flops, [0, 1])
+    return Lane(*names, outputs, _factors(p), [3, 4], flops, [1], rarely=[0])
 
 
 def _elimination_flops(p: Problem) -> tuple[float, float]:

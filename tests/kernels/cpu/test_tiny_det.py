@@ -6,6 +6,8 @@ import torch
 from strategies.kernels.cpu.kernel import DTYPES
 from strategies.kernels.cpu.lanes import FEW_ROWS
 from strategies.linalg import det, slogdet
+from strategies.measuring.case import Case
+from strategies.measuring.stability import measure_stability
 
 # What a loop raises is printed and lost.
 pytestmark = pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
@@ -48,6 +50,31 @@ def test_its_sign_and_logarithm(n, dtype):
     found, due = slogdet(A, strategy="fused"), torch.linalg.slogdet(wide)
     assert (found.sign - due.sign).abs().max() < 1e3 * torch.finfo(dtype).eps
     assert (found.logabsdet - due.logabsdet).abs().max() < 1e3 * torch.finfo(dtype).eps
+
+
+@DTYPE
+@pytest.mark.parametrize("n", FEW_ROWS["tiny_det.slogdet"])
+def test_the_gradients_of_its_sign_and_logarithm(n, dtype):
+    def loss(function, A):
+        sign, logabsdet = function(A)
+        weights = torch.linspace(-2, 3, len(A), dtype=A.real.dtype)
+        return ((sign * (1 - 0.5j)).real * weights + logabsdet * weights.flip(0)).unsqueeze(-1)
+
+    A = batch(n, dtype)
+    wide = A.to(torch.complex128 if dtype.is_complex else torch.float64)
+    expected = gradient(lambda A: loss(torch.linalg.slogdet, A), wide)
+    found = gradient(lambda A: loss(lambda A: slogdet(A, strategy="fused"), A), A)
+    errors = torch.linalg.matrix_norm(found - expected) / torch.linalg.matrix_norm(expected)
+    assert errors.max() < 1e4 * torch.finfo(dtype).eps
+
+
+@SIZES
+@pytest.mark.parametrize("operation", ["det", "slogdet"])
+def test_several_negligible_pivots_cost_no_digits(operation, n):
+    case = Case.parse(f"{operation} 20x{n}x{n} cond=1e13.5")
+    (found,) = measure_stability(case, ["fused"])
+    assert found.stability is not None
+    assert found.stability.worst < 100
 
 
 @SIZES

@@ -146,11 +146,12 @@ def det(task: Task) -> None:
         multiple = cotangent[i, 0] * np.conj(mantissa[i, 0])
         _multiple_of_inverse_adjoint(multiple, LU[i].T, swaps[i], result[i].T)
         if exponent[i, 0] != 0:
-            _multiply_by_power_of_two(result[i], exponent[i, 0])
+            multiply_by_power_of_two(result[i], exponent[i, 0])
 
 
 @compiled
-def _multiply_by_power_of_two(A: Array, exponent: int) -> None:
+def multiply_by_power_of_two(A: Array, exponent: int) -> None:
+    """By 2^exponent, which is even, and may be beyond the range."""
     half = 2.0 ** (exponent / 2)
     for i in range(len(A)):
         for j in range(len(A)):

@@ -44,9 +44,9 @@ from strategies.kernels.cpu.loops.inspection import (
     determinant_of,
     inverse_of_swaps,
     is_hard,
-    some_pivot_may_be_roundoff,
     write_largest_of_columns,
 )
+from strategies.kernels.cpu.loops.roundoff import some_pivot_may_be_roundoff
 
 
 @compiled

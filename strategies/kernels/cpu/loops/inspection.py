@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from strategies.kernels.cpu.loops.arguments import (
@@ -19,17 +17,14 @@ from strategies.kernels.cpu.loops.arguments import (
     reordered,
     single_matrices,
 )
-from strategies.kernels.cpu.loops.condition import first_vector, growth_limit, sum_of_squares
+from strategies.kernels.cpu.loops.condition import growth_limit
+from strategies.kernels.cpu.loops.roundoff import (
+    clear_pivots,
+    last_pivot_may_be_roundoff,
+    number_of_doubtful_pivots,
+    some_pivot_may_be_roundoff,
+)
 from strategies.kernels.cpu.loops.small import modulus
-
-_REGULAR = 3.0
-"""How often a pivot is more than the roundoff that is expected in it, at least."""
-
-_FEW, _SAFETY = 8, 20.0
-"""An estimate from so few random vectors is all but never so many times too small."""
-
-_MANY = 32
-"""From so many it is right to a factor of two."""
 
 
 def inverse_order(task: Task) -> None:
@@ -60,7 +55,7 @@ def determinant(task: Task) -> None:
         notes[matrix, 1] = notes[matrix, 2] = 0
         if not write_largest_of_columns(A[matrix], scratch[0]):
             notes[matrix, 2] = 3
-        elif not _is_easy(A[matrix], LU[matrix], scratch[0]):
+        elif _negligible_of_moderate(A[matrix], LU[matrix], scratch[0]) != 0:
             difficulty = _difficulty(A[matrix], LU[matrix], order[matrix], scratch)
             notes[matrix, 1], notes[matrix, 2] = difficulty
 
@@ -98,7 +93,10 @@ def is_hard(A: Array, F: Array, order: Array, scratch: Array) -> bool:
 
     The last is three rows of real numbers, the first of which holds the largest entry of each column of A.
     """
-    return not _is_easy(A, F, scratch[0]) and _difficulty(A, F, order, scratch)[1] > 0
+    negligible = _negligible_of_moderate(A, F, scratch[0])
+    if negligible >= 0 and (negligible < 2 or clear_pivots(F, 1.0) > len(F) - 2):
+        return False
+    return _difficulty(A, F, order, scratch)[1] > 0
 
 
 @compiled
@@ -131,8 +129,8 @@ def _is_finite(row: Array) -> bool:
 
 
 @compiled
-def _is_easy(A: Array, F: Array, columns: Array) -> bool:
-    """True of most matrices that have no negligible pivot and are not hard, at less expense."""
+def _negligible_of_moderate(A: Array, F: Array, columns: Array) -> int:
+    """A bound of the number of negligible pivots, or −1 if factors may be useless: to be cheap."""
     n = len(F)
     small = np.sqrt(np.finfo(F.real.dtype).eps)
     far = _far(F)[0]
@@ -140,13 +138,15 @@ def _is_easy(A: Array, F: Array, columns: Array) -> bool:
     for j in range(n):
         terms = max(terms, _largest_of_first(F.T[j], j + 1) / columns[j])
     terms *= 2  # |L| is at most √2: complex pivots are compared by |re| + |im|
+    negligible = 0
     for i in range(n):
         pivot = modulus(F[i, i])
-        if not (pivot > small * terms * columns[i] and 1 / far <= pivot <= far):
-            return False
-        if columns[i] > far or _has_grown(A[i], columns, terms):
-            return False
-    return True
+        negligible += pivot <= small * terms * columns[i]
+        if not (1 / far <= pivot <= far and terms < far) or columns[i] > far:
+            return -1
+        if _has_grown(A[i], columns, terms):
+            return -1
+    return negligible
 
 
 @compiled
@@ -209,88 +209,9 @@ def may_be_deficient(task: Task) -> None:
         inverse_of_swaps(swaps[matrix], order[matrix])
 
 
-@compiled
-def some_pivot_may_be_roundoff(F: Array) -> bool:
-    """Of packed factors; or is not finite. Most pivots tell after reading one row and one column."""
-    k = min(F.shape)
-    small = min(np.finfo(F.real.dtype).eps ** 0.25, 4 * k**-1.5)
-    for i in range(k):
-        pivot = abs(F[i, i])
-        terms = pivot
-        for s in range(i):
-            terms += abs(F[i, s]) * abs(F[s, i])
-        if not pivot > small * terms:
-            return number_of_doubtful_pivots(F[:k, :k]) > 0
-    return False
-
-
-@compiled
-def number_of_doubtful_pivots(F: Array) -> int:
-    """How many pivots of square factors may be roundoff."""
-    doubtful = _doubtful(F, _FEW, _SAFETY).sum()
-    return int(doubtful and _doubtful(F, _MANY, 1.0).sum())
-
-
 def last_may_be_roundoff(task: Task) -> None:
     """Whether the last pivot may be roundoff."""
     LU, result = matrices(task, 0), flags(task, 1)
     k = min(LU.shape[1:])
     for matrix in single_matrices(task):
-        F = LU[matrix, :k, :k]
-        result[matrix, 0] = _doubtful(F, _FEW, _SAFETY)[-1] and _doubtful(F, _MANY, 1.0)[-1]
-
-
-@compiled
-def _doubtful(F: Array, probes: int, safety: float) -> Array:
-    """Which pivots are not `_REGULAR` times what roundoff is expected to be; also those of NaN.
-
-    Roundoff is D of `factors.lu_rank` with a bound of |L||U|: the norms of a row of L and a column of U,
-    by Cauchy and Schwarz, which makes it two to four times as much. Let R and C be diagonal matrices of
-    those norms. Beside the pivot it is ε ‖y R‖ ‖C x‖ then, y being a row of L⁻¹, and x a column of U⁻¹.
-    The entries of L⁻¹ R z and U⁻ᵀ C z, for random z, have those norms as standard deviations: two
-    substitutions for all pivots together.
-    """
-    k = len(F)
-    columns = F.T * np.float64(1)  # contiguous, and in double precision
-    y, x = np.zeros((probes, k), columns.dtype), np.empty((probes, k), columns.dtype)
-    z = first_vector(probes * k).reshape(probes, k)
-    z *= np.sqrt(z.size / sum_of_squares(z.ravel()))
-    of_L = np.ones(k)
-    result = np.empty(k, np.bool_)
-    limit = 1 / (safety * _REGULAR * np.finfo(F.real.dtype).eps)
-    for i in range(k):
-        column, pivot = columns[i], columns[i, i]
-        reciprocal = np.conj(pivot) * (1 / (pivot.real**2 + pivot.imag**2))
-        of_U = np.sqrt(sum_of_squares(column[: i + 1]))
-        of_row = np.sqrt(of_L[i])
-        squares_of_y, squares_of_x = 0.0, 0.0
-        for p in range(probes):
-            y[p, i] += of_row * z[p, i]
-            x[p, i] = (of_U * z[p, i] - _dot(column[:i], x[p, :i])) * reciprocal
-            squares_of_y += y[p, i].real ** 2 + y[p, i].imag ** 2
-            squares_of_x += x[p, i].real ** 2 + x[p, i].imag ** 2
-            _subtract_multiple(y[p, i + 1 :], column[i + 1 :], y[p, i])
-        for s in range(i + 1, k):
-            of_L[s] += column[s].real ** 2 + column[s].imag ** 2
-        # z may be orthogonal to y R or C x; neither is shorter than its last entry. NaN stays.
-        least_of_y, least_of_x = probes * of_L[i], probes * (of_U * abs(reciprocal)) ** 2
-        if squares_of_y < least_of_y:
-            squares_of_y = least_of_y
-        if squares_of_x < least_of_x:
-            squares_of_x = least_of_x
-        result[i] = not np.sqrt(squares_of_y) * np.sqrt(squares_of_x) < limit * probes
-    return result
-
-
-@compiled
-def _subtract_multiple(y: Array, x: Array, factor: complex) -> None:
-    for i in range(len(y)):
-        y[i] -= x[i] * factor
-
-
-@reordered
-def _dot(x: Array, y: Array) -> Any:
-    total = x.dtype.type(0)
-    for i in range(len(x)):
-        total += x[i] * y[i]
-    return total
+        result[matrix, 0] = last_pivot_may_be_roundoff(LU[matrix, :k, :k])

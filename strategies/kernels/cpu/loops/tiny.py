@@ -138,17 +138,12 @@ def _factor(F: Array, swaps: Array, before: Array, n: int) -> bool:
     """`columns.factor`, and whether the matrix is a usual case."""
     squares = 0.0
     for j in range(n):
-        before[j] = 0.0
-        for i in range(n):
-            before[j] += F[i, j].real * F[i, j].real + F[i, j].imag * F[i, j].imag
+        before[j] = sum_of_squares(F[:, j : j + 1], n, 1)
         squares += before[j]
     is_usual = squares_if_moderate(F, squares) >= 0 and eliminate(F, swaps, n)
     limit = growth_limit(n) ** 2
     for j in range(NEVER_GROWS, n):
-        after = 0.0
-        for i in range(j + 1):
-            after += F[i, j].real * F[i, j].real + F[i, j].imag * F[i, j].imag
-        is_usual &= after <= limit * before[j]
+        is_usual &= sum_of_squares(F[:, j : j + 1], j + 1, 1) <= limit * before[j]
     return is_usual
 
 

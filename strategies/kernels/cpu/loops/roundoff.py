@@ -1,0 +1,218 @@
+"""Which pivots of packed LU factors may be roundoff, as `strategies.factors.lu_rank` has it.
+
+D is what roundoff is expected to be in a pivot, and a regular one is `_REGULAR` times as large. The
+cheapest test that is sure answers: bounds for most matrices, else D itself for small ones, and random
+vectors for large ones.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from strategies.kernels.cpu.loops.arguments import Array, compiled, reordered
+from strategies.kernels.cpu.loops.condition import first_vector, sum_of_squares
+from strategies.kernels.cpu.loops.small import modulus
+
+_REGULAR = 3.0
+"""How often a pivot is more than the roundoff that is expected in it, at least."""
+
+_SMALL = 24
+"""Rows up to which to compute D takes no longer than random vectors."""
+
+_FEW, _SAFETY = 8, 20.0
+"""An estimate from so few random vectors is all but never so many times too small."""
+
+_MANY = 32
+"""From so many it is right to a factor of two."""
+
+
+@compiled
+def clear_pivots(F: Array, safety: float) -> int:
+    """So many of the first pivots are regular by bounds that hold for all signs of the entries of L and U.
+
+    Of the last, safety is asked: it is to be regular by such a factor.
+
+    With R, C, y and x as in `_doubtful`: as L⁻¹ L = I, y_i = e_i − Σ l_is y_s, the sum over s < i, and so
+    ‖y_i R‖ ≤ R_i + Σ |l_is| ‖y_s R‖. In the same way ‖C x_i‖ ≤ (C_i + Σ |u_si| ‖C x_s‖) / |u_ii|.
+    """
+    k = len(F)
+    bounds = np.zeros((3, k))
+    of_y, of_x, of_L = bounds[0], bounds[1], bounds[2]
+    limit = 1 / (_REGULAR * np.finfo(F.real.dtype).eps)
+    for i in range(k):
+        of_U, terms, pivot = 0.0, 0.0, float(abs(F[i, i]))
+        for s in range(i + 1):
+            real, imag = np.float64(F[s, i].real), np.float64(F[s, i].imag)
+            of_U += real * real + imag * imag
+        for s in range(i):
+            terms += modulus(F[s, i]) * of_x[s]
+        of_x[i] = (max(np.sqrt(of_U), pivot) + terms) / pivot  # the squares may underflow
+        of_y[i] += np.sqrt(1 + of_L[i])
+        if not of_y[i] * of_x[i] < (limit if i < k - 1 else limit / safety):
+            return i
+        for s in range(i + 1, k):
+            real, imag = np.float64(F[s, i].real), np.float64(F[s, i].imag)
+            of_L[s] += real * real + imag * imag
+            of_y[s] += modulus(F[s, i]) * of_y[i]
+    return k
+
+
+@compiled
+def some_pivot_may_be_roundoff(F: Array) -> bool:
+    """Of packed factors; or is not finite. Most pivots tell after reading one row and one column."""
+    k = min(F.shape)
+    small = min(np.finfo(F.real.dtype).eps ** 0.25, 4 * k**-1.5)
+    for i in range(k):
+        pivot = abs(F[i, i])
+        terms = pivot
+        for s in range(i):
+            terms += abs(F[i, s]) * abs(F[s, i])
+        if not pivot > small * terms:
+            # Of so many entries that are left then, the mean may be roundoff although the pivot is regular.
+            left = (F.shape[0] - k + 1) * (F.shape[1] - k + 1)
+            return _doubtful_pivots(F[:k, :k], max(1.0, np.sqrt(left) / 2)) > 0
+    return False
+
+
+@compiled
+def number_of_doubtful_pivots(F: Array) -> int:
+    """How many pivots of square factors may be roundoff."""
+    return _doubtful_pivots(F, 1.0)
+
+
+@compiled
+def last_pivot_may_be_roundoff(F: Array) -> bool:
+    """Of square factors."""
+    if clear_pivots(F, 1.0) == len(F):
+        return False
+    return bool(_doubtful(F, _FEW, _SAFETY)[-1] and _doubtful(F, _MANY, 1.0)[-1])
+
+
+@compiled
+def _doubtful_pivots(F: Array, safety: float) -> int:
+    """How many there are; safety is asked of the last."""
+    first = clear_pivots(F, safety)
+    if first == len(F):
+        return 0
+    if len(F) <= _SMALL:
+        return _irregular_from(F, first, safety)
+    doubtful = _doubtful(F, _FEW, _SAFETY).sum()
+    return int(doubtful and _doubtful(F, _MANY, 1.0).sum())
+
+
+@compiled
+def _irregular_from(F: Array, first: int, safety: float) -> int:
+    """How many pivots from there on are not regular, the last one by a factor: `lu_rank.regular_pivots`.
+
+    With T = |L||U|, y and x as in `_doubtful`, D² / |u_ii|² is the sum of the squares of |y|_a T_ab |x|_b,
+    and at most ‖y R‖² ‖C x‖².
+    """
+    k = len(F)
+    columns = F.T * np.float64(1)  # contiguous, and in double precision
+    y, x, norms = np.empty_like(columns[0]), np.empty_like(columns[0]), np.zeros((2, k))
+    for i in range(k):
+        norms[0, i] += 1
+        for s in range(i + 1):
+            norms[1, i] += columns[i, s].real ** 2 + columns[i, s].imag ** 2
+        for s in range(i + 1, k):
+            norms[0, s] += columns[i, s].real ** 2 + columns[i, s].imag ** 2
+    T = norms[:, :0]
+    count, limit = 0, 1 / (_REGULAR * np.finfo(F.real.dtype).eps)
+    for i in range(first, k):
+        if i == k - 1:
+            limit /= safety
+        y[i], x[i] = 1, 1
+        for s in range(i):
+            x[s] = 0
+        for s in range(i, -1, -1):
+            if s < i:
+                y[s] = -_dot(columns[s, s + 1 : i + 1], y[s + 1 : i + 1])
+            pivot = columns[s, s]
+            x[s] *= np.conj(pivot) * (1 / (pivot.real**2 + pivot.imag**2))
+            _subtract_multiple(x[:s], columns[s, :s], x[s])
+        of_y, of_x = 0.0, 0.0
+        for s in range(i + 1):
+            of_y += (y[s].real ** 2 + y[s].imag ** 2) * norms[0, s]
+            of_x += (x[s].real ** 2 + x[s].imag ** 2) * norms[1, s]
+        if np.sqrt(of_y) * np.sqrt(of_x) < limit:
+            continue
+        if T.size == 0:
+            T = _product_of_moduli(columns)
+        total = 0.0
+        for a in range(i + 1):
+            for b in range(i + 1):
+                total += (abs(y[a]) * T[a, b] * abs(x[b])) ** 2
+        count += not np.sqrt(total) < limit
+    return count
+
+
+@compiled
+def _product_of_moduli(columns: Array) -> Array:
+    """|L||U|."""
+    k = len(columns)
+    product = np.zeros((k, k))
+    for s in range(k):
+        for j in range(s, k):
+            factor = abs(columns[j, s])
+            product[s, j] += factor
+            for i in range(s + 1, k):
+                product[i, j] += abs(columns[s, i]) * factor
+    return product
+
+
+@compiled
+def _doubtful(F: Array, probes: int, safety: float) -> Array:
+    """Which pivots are not `_REGULAR` times what roundoff is expected to be; also those of NaN.
+
+    Roundoff is D with a bound of |L||U|: the norms of a row of L and a column of U, by Cauchy and Schwarz,
+    which makes it two to four times as much. Let R and C be diagonal matrices of those norms. Beside the
+    pivot it is ε ‖y R‖ ‖C x‖ then, y being a row of L⁻¹, and x a column of U⁻¹. The entries of L⁻¹ R z and
+    U⁻ᵀ C z, for random z, have those norms as standard deviations: two substitutions for all pivots
+    together.
+    """
+    k = len(F)
+    columns = F.T * np.float64(1)  # contiguous, and in double precision
+    y, x = np.zeros((probes, k), columns.dtype), np.empty((probes, k), columns.dtype)
+    z = first_vector(probes * k).reshape(probes, k)
+    z *= np.sqrt(z.size / sum_of_squares(z.ravel()))
+    of_L = np.ones(k)
+    result = np.empty(k, np.bool_)
+    limit = 1 / (safety * _REGULAR * np.finfo(F.real.dtype).eps)
+    for i in range(k):
+        column, pivot = columns[i], columns[i, i]
+        reciprocal = np.conj(pivot) * (1 / (pivot.real**2 + pivot.imag**2))
+        of_U = np.sqrt(sum_of_squares(column[: i + 1]))
+        of_row = np.sqrt(of_L[i])
+        squares_of_y, squares_of_x = 0.0, 0.0
+        for p in range(probes):
+            y[p, i] += of_row * z[p, i]
+            x[p, i] = (of_U * z[p, i] - _dot(column[:i], x[p, :i])) * reciprocal
+            squares_of_y += y[p, i].real ** 2 + y[p, i].imag ** 2
+            squares_of_x += x[p, i].real ** 2 + x[p, i].imag ** 2
+            _subtract_multiple(y[p, i + 1 :], column[i + 1 :], y[p, i])
+        for s in range(i + 1, k):
+            of_L[s] += column[s].real ** 2 + column[s].imag ** 2
+        # z may be orthogonal to y R or C x; neither is shorter than its last entry. NaN stays.
+        least_of_y, least_of_x = probes * of_L[i], probes * (of_U * abs(reciprocal)) ** 2
+        if squares_of_y < least_of_y:
+            squares_of_y = least_of_y
+        if squares_of_x < least_of_x:
+            squares_of_x = least_of_x
+        result[i] = not np.sqrt(squares_of_y) * np.sqrt(squares_of_x) < limit * probes
+    return result
+
+
+@compiled
+def _subtract_multiple(y: Array, x: Array, factor: complex) -> None:
+    for i in range(len(y)):
+        y[i] -= x[i] * factor
+
+
+@reordered
+def _dot(x: Array, y: Array) -> Any:
+    total = x.dtype.type(0)
+    for i in range(len(x)):
+        total += x[i] * y[i]
+    return total

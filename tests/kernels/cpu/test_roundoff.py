@@ -1,0 +1,83 @@
+"""Which pivots may be roundoff: loops beside operations of torch, and where random vectors are blind."""
+
+import pytest
+import torch
+
+from strategies.factors import lu_rank
+from strategies.kernels.cpu import inspection
+from strategies.kernels.cpu.kernel import DTYPES
+from strategies.kernels.cpu.loops.condition import first_vector
+from strategies.kernels.cpu.loops.roundoff import _FEW, _SMALL
+
+DTYPE = pytest.mark.parametrize("dtype", DTYPES)
+
+
+def nearly_deficient(m, n, dtype):
+    """Factors of matrices whose least singular value is from a tenth of roundoff to a thousand."""
+    generator = torch.Generator().manual_seed(100 * m + n)
+    k, u = min(m, n), torch.finfo(dtype).eps
+    found = []
+    for multiple in torch.logspace(-1, 3, 9).tolist():
+        A = torch.randn(40, m, n, dtype=dtype, generator=generator)
+        U, _, Vh = torch.linalg.svd(A, full_matrices=False)
+        values = torch.tensor(u * multiple, dtype=U.real.dtype) ** torch.linspace(0, 1, k)
+        found.append((U * values) @ Vh * torch.logspace(-3, 3, n, dtype=U.real.dtype))
+    LU, pivots, _ = torch.linalg.lu_factor_ex(torch.cat(found))
+    return LU, inspection.may_be_deficient(LU, pivots)[0]
+
+
+@DTYPE
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 8, 16, _SMALL])
+def test_a_small_square_is_in_doubt_exactly_if_a_pivot_is_irregular(n, dtype):
+    LU, in_doubt = nearly_deficient(n, n, dtype)
+    irregular = ~lu_rank.regular_pivots(LU).all(-1)
+    assert in_doubt.equal(irregular)
+    assert n == 1 or 0 < irregular.sum() < len(LU)
+
+
+@DTYPE
+@pytest.mark.parametrize("shape", [(40, 40), (3, 60), (5, 8), (60, 3), (12, 7), (30, 40)])
+def test_whatever_has_no_rank_or_a_lower_one_is_in_doubt(shape, dtype):
+    LU, in_doubt = nearly_deficient(*shape, dtype)
+    is_full = lu_rank.ranks(LU) == min(shape)
+    assert (in_doubt | is_full).all()
+    assert not is_full.all()
+    assert not in_doubt.all()
+
+
+@pytest.mark.parametrize("value", [0.0, torch.nan, torch.inf])
+def test_a_pivot_that_is_zero_or_not_finite_is_in_doubt(value):
+    for dtype in DTYPES:
+        LU = torch.eye(4, dtype=dtype) + 0.1
+        LU[2, 2] = value
+        assert inspection.may_be_deficient(LU, torch.arange(1, 5, dtype=torch.int32))[0]
+
+
+def hidden_from_probes(n):
+    """L whose inverse has a last row that is orthogonal to all vectors, weighted by the rows of L."""
+    generator = torch.Generator().manual_seed(0)
+    L = torch.rand(n, n, dtype=torch.float64, generator=generator).sub(0.5).tril(
+        -1
+    ) / 2 + torch.eye(n)
+    base = 0.8 * torch.randn(n - 1, dtype=torch.float64, generator=generator)
+    probes = torch.from_numpy(first_vector(_FEW * n)).reshape(_FEW, n)
+    for _ in range(40):  # the weight of the last row depends on the row itself
+        weighted = probes * L.norm(dim=1)
+        others, last = weighted[:, :-1], weighted[:, -1]
+        row = base - torch.linalg.pinv(others) @ (others @ base + last)
+        L[-1, :-1] = -row @ L[:-1, :-1]
+    return L
+
+
+def test_a_pivot_that_is_roundoff_is_seen_where_its_row_hides():
+    n = 40
+    generator = torch.Generator().manual_seed(1)
+    U = torch.randn(n, n, dtype=torch.float64, generator=generator).triu(1) * 0.3 + torch.eye(n)
+    L = hidden_from_probes(n)
+    pivots = torch.arange(1, n + 1, dtype=torch.int32)
+    for pivot, may_be_roundoff in ((1e-15, True), (1.0, False)):
+        U[-1, -1] = pivot
+        LU = L.tril(-1) + U
+        assert bool(lu_rank.regular_pivots(LU.unsqueeze(0))[0, -1]) is not may_be_roundoff
+        found, _ = inspection.may_be_deficient(LU, pivots)
+        assert bool(found) is may_be_roundoff
