@@ -32,7 +32,7 @@ LARGE = (
 
 
 def cases() -> Iterator[str]:
-    """Single square matrices in single and double precision, batches of any condition, and some large ones."""
+    """Single square matrices in both precisions, batches of any condition, and some large ones."""
     for operation in OPERATIONS:
         for size in SINGLE:
             yield from (f"{operation} {size} {dtype}" for dtype in ("float32", "float64"))

@@ -54,7 +54,7 @@ def may_be_deficient(LU: Tensor) -> Tensor:
     """Whether some pivot could be roundoff, or is not finite: `ranks` tells whether it is.
 
     Looks only at pivots that are small beside the terms that they are the sum of; see
-    `strategies.kernels.cpu.loops.inspection`, which is the same and looks closer.
+    `strategies.kernels.cpu.loops.roundoff`, which is the same and looks closer.
 
     Args:
         LU: packed factors, (..., m, n), not empty.

@@ -21,7 +21,7 @@ from strategies.kernels.cpu.loops.condition import growth_limit
 from strategies.kernels.cpu.loops.roundoff import (
     clear_pivots,
     last_pivot_may_be_roundoff,
-    number_of_doubtful_pivots,
+    several_pivots_may_be_roundoff,
     some_pivot_may_be_roundoff,
 )
 from strategies.kernels.cpu.loops.small import modulus
@@ -189,7 +189,7 @@ def _difficulty(A: Array, F: Array, order: Array, scratch: Array) -> tuple[int, 
         is_useless |= _has_grown(A[i], columns, terms[order[i]])
     if is_useless:
         return negligible, 2
-    return negligible, int(negligible > 1 and number_of_doubtful_pivots(F) > 1)
+    return negligible, int(negligible > 1 and several_pivots_may_be_roundoff(F))
 
 
 @compiled

@@ -1,8 +1,8 @@
 """Which pivots of packed LU factors may be roundoff, as `strategies.factors.lu_rank` has it.
 
 D is what roundoff is expected to be in a pivot, and a regular one is `_REGULAR` times as large. The
-cheapest test that is sure answers: bounds for most matrices, else D itself for small ones, and random
-vectors for large ones.
+cheapest test that is sure answers: bounds for most matrices, random vectors for most pivots of large ones,
+and D itself.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _REGULAR = 3.0
 """How often a pivot is more than the roundoff that is expected in it, at least."""
 
 _SMALL = 24
-"""Rows up to which to compute D takes no longer than random vectors."""
+"""Rows up to which random vectors save no time."""
+
+_MODERATE = 256
+"""Rows up to which |L||U| takes less time than the operations of torch that ask again."""
 
 _FEW, _SAFETY = 8, 20.0
 """An estimate from so few random vectors is all but never so many times too small."""
-
-_MANY = 32
-"""From so many it is right to a factor of two."""
 
 
 @compiled
@@ -34,7 +34,7 @@ def clear_pivots(F: Array, safety: float) -> int:
 
     Of the last, safety is asked: it is to be regular by such a factor.
 
-    With R, C, y and x as in `_doubtful`: as L⁻¹ L = I, y_i = e_i − Σ l_is y_s, the sum over s < i, and so
+    With R, C, y and x as in `_candidates`: as L⁻¹ L = I, y_i = e_i − Σ l_is y_s, the sum over s < i, and so
     ‖y_i R‖ ≤ R_i + Σ |l_is| ‖y_s R‖. In the same way ‖C x_i‖ ≤ (C_i + Σ |u_si| ‖C x_s‖) / |u_ii|.
     """
     k = len(F)
@@ -72,42 +72,39 @@ def some_pivot_may_be_roundoff(F: Array) -> bool:
         if not pivot > small * terms:
             # Of so many entries that are left then, the mean may be roundoff although the pivot is regular.
             left = (F.shape[0] - k + 1) * (F.shape[1] - k + 1)
-            return _doubtful_pivots(F[:k, :k], max(1.0, np.sqrt(left) / 2)) > 0
+            return _doubtful_pivots(F[:k, :k], max(1.0, np.sqrt(left) / 2), 1) > 0
     return False
 
 
 @compiled
-def number_of_doubtful_pivots(F: Array) -> int:
-    """How many pivots of square factors may be roundoff."""
-    return _doubtful_pivots(F, 1.0)
+def several_pivots_may_be_roundoff(F: Array) -> bool:
+    """Of square factors."""
+    return _doubtful_pivots(F, 1.0, 2) > 1
 
 
 @compiled
 def last_pivot_may_be_roundoff(F: Array) -> bool:
     """Of square factors."""
-    if clear_pivots(F, 1.0) == len(F):
-        return False
-    return bool(_doubtful(F, _FEW, _SAFETY)[-1] and _doubtful(F, _MANY, 1.0)[-1])
+    k = len(F)
+    return bool(clear_pivots(F, 1.0) < k and _irregular(F, np.arange(k) == k - 1, 1.0, 1))
 
 
 @compiled
-def _doubtful_pivots(F: Array, safety: float) -> int:
-    """How many there are; safety is asked of the last."""
+def _doubtful_pivots(F: Array, safety: float, enough: int) -> int:
+    """How many there are, but no more than that; safety is asked of the last."""
+    k = len(F)
     first = clear_pivots(F, safety)
-    if first == len(F):
+    if first == k:
         return 0
-    if len(F) <= _SMALL:
-        return _irregular_from(F, first, safety)
-    doubtful = _doubtful(F, _FEW, _SAFETY).sum()
-    return int(doubtful and _doubtful(F, _MANY, 1.0).sum())
+    return _irregular(F, np.arange(k) >= first if k <= _SMALL else _candidates(F), safety, enough)
 
 
 @compiled
-def _irregular_from(F: Array, first: int, safety: float) -> int:
-    """How many pivots from there on are not regular, the last one by a factor: `lu_rank.regular_pivots`.
+def _irregular(F: Array, candidates: Array, safety: float, enough: int) -> int:
+    """How many of them are not regular, the last one by a factor: `lu_rank.regular_pivots`.
 
-    With T = |L||U|, y and x as in `_doubtful`, D² / |u_ii|² is the sum of the squares of |y|_a T_ab |x|_b,
-    and at most ‖y R‖² ‖C x‖².
+    With T = |L||U|, y and x as in `_candidates`, D² / |u_ii|² is the sum of squares of |y|_a T_ab |x|_b,
+    and at most ‖y R‖² ‖C x‖², which counts for it in large matrices.
     """
     k = len(F)
     columns = F.T * np.float64(1)  # contiguous, and in double precision
@@ -119,33 +116,51 @@ def _irregular_from(F: Array, first: int, safety: float) -> int:
         for s in range(i + 1, k):
             norms[0, s] += columns[i, s].real ** 2 + columns[i, s].imag ** 2
     T = norms[:, :0]
-    count, limit = 0, 1 / (_REGULAR * np.finfo(F.real.dtype).eps)
-    for i in range(first, k):
-        if i == k - 1:
-            limit /= safety
-        y[i], x[i] = 1, 1
-        for s in range(i):
-            x[s] = 0
-        for s in range(i, -1, -1):
-            if s < i:
-                y[s] = -_dot(columns[s, s + 1 : i + 1], y[s + 1 : i + 1])
-            pivot = columns[s, s]
-            x[s] *= np.conj(pivot) * (1 / (pivot.real**2 + pivot.imag**2))
-            _subtract_multiple(x[:s], columns[s, :s], x[s])
+    count = 0
+    for i in range(k):
+        if not candidates[i] or count == enough:
+            continue
+        _write_rows_of_inverses(columns, i, y, x)
+        limit = 1 / (_REGULAR * np.finfo(F.real.dtype).eps * (safety if i == k - 1 else 1.0))
         of_y, of_x = 0.0, 0.0
         for s in range(i + 1):
             of_y += (y[s].real ** 2 + y[s].imag ** 2) * norms[0, s]
             of_x += (x[s].real ** 2 + x[s].imag ** 2) * norms[1, s]
         if np.sqrt(of_y) * np.sqrt(of_x) < limit:
             continue
-        if T.size == 0:
-            T = _product_of_moduli(columns)
-        total = 0.0
-        for a in range(i + 1):
-            for b in range(i + 1):
-                total += (abs(y[a]) * T[a, b] * abs(x[b])) ** 2
-        count += not np.sqrt(total) < limit
+        if k <= _MODERATE:
+            if T.size == 0:
+                T = _product_of_moduli(columns)
+            count += not _deviation(y[: i + 1], T, x[: i + 1]) < limit
+        else:
+            count += 1
     return count
+
+
+@compiled
+def _write_rows_of_inverses(columns: Array, i: int, y: Array, x: Array) -> None:
+    """Row i of L⁻¹ and column i of U⁻¹."""
+    y[i], x[i] = 1, 1
+    for s in range(i):
+        x[s] = 0
+    for s in range(i, -1, -1):
+        if s < i:
+            y[s] = -_dot(columns[s, s + 1 : i + 1], y[s + 1 : i + 1])
+        pivot = columns[s, s]
+        x[s] *= np.conj(pivot) * (1 / (pivot.real**2 + pivot.imag**2))
+        _subtract_multiple(x[:s], columns[s, :s], x[s])
+
+
+@compiled
+def _deviation(y: Array, T: Array, x: Array) -> float:
+    """The root of the sum of the squares of |y|_a T_ab |x|_b."""
+    total, moduli = 0.0, np.abs(x)
+    for a in range(len(y)):
+        weight = abs(y[a])
+        for b in range(len(x)):
+            term = weight * T[a, b] * moduli[b]
+            total += term * term
+    return float(np.sqrt(total))
 
 
 @compiled
@@ -163,8 +178,8 @@ def _product_of_moduli(columns: Array) -> Array:
 
 
 @compiled
-def _doubtful(F: Array, probes: int, safety: float) -> Array:
-    """Which pivots are not `_REGULAR` times what roundoff is expected to be; also those of NaN.
+def _candidates(F: Array) -> Array:
+    """Pivots that may not be `_REGULAR` times what roundoff is expected to be; also those of NaN.
 
     Roundoff is D with a bound of |L||U|: the norms of a row of L and a column of U, by Cauchy and Schwarz,
     which makes it two to four times as much. Let R and C be diagonal matrices of those norms. Beside the
@@ -174,19 +189,19 @@ def _doubtful(F: Array, probes: int, safety: float) -> Array:
     """
     k = len(F)
     columns = F.T * np.float64(1)  # contiguous, and in double precision
-    y, x = np.zeros((probes, k), columns.dtype), np.empty((probes, k), columns.dtype)
-    z = first_vector(probes * k).reshape(probes, k)
+    y, x = np.zeros((_FEW, k), columns.dtype), np.empty((_FEW, k), columns.dtype)
+    z = first_vector(_FEW * k).reshape(_FEW, k)
     z *= np.sqrt(z.size / sum_of_squares(z.ravel()))
     of_L = np.ones(k)
     result = np.empty(k, np.bool_)
-    limit = 1 / (safety * _REGULAR * np.finfo(F.real.dtype).eps)
+    limit = 1 / (_SAFETY * _REGULAR * np.finfo(F.real.dtype).eps)
     for i in range(k):
         column, pivot = columns[i], columns[i, i]
         reciprocal = np.conj(pivot) * (1 / (pivot.real**2 + pivot.imag**2))
         of_U = np.sqrt(sum_of_squares(column[: i + 1]))
         of_row = np.sqrt(of_L[i])
         squares_of_y, squares_of_x = 0.0, 0.0
-        for p in range(probes):
+        for p in range(_FEW):
             y[p, i] += of_row * z[p, i]
             x[p, i] = (of_U * z[p, i] - _dot(column[:i], x[p, :i])) * reciprocal
             squares_of_y += y[p, i].real ** 2 + y[p, i].imag ** 2
@@ -195,12 +210,12 @@ def _doubtful(F: Array, probes: int, safety: float) -> Array:
         for s in range(i + 1, k):
             of_L[s] += column[s].real ** 2 + column[s].imag ** 2
         # z may be orthogonal to y R or C x; neither is shorter than its last entry. NaN stays.
-        least_of_y, least_of_x = probes * of_L[i], probes * (of_U * abs(reciprocal)) ** 2
+        least_of_y, least_of_x = _FEW * of_L[i], _FEW * (of_U * abs(reciprocal)) ** 2
         if squares_of_y < least_of_y:
             squares_of_y = least_of_y
         if squares_of_x < least_of_x:
             squares_of_x = least_of_x
-        result[i] = not np.sqrt(squares_of_y) * np.sqrt(squares_of_x) < limit * probes
+        result[i] = not np.sqrt(squares_of_y) * np.sqrt(squares_of_x) < limit * _FEW
     return result
 
 
