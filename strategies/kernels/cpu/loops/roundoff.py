@@ -40,12 +40,11 @@ def clear_pivots(F: Array, safety: float) -> int:
     k = len(F)
     bounds = np.zeros((3, k))
     of_y, of_x, of_L = bounds[0], bounds[1], bounds[2]
-    limit = 1 / (_REGULAR * np.finfo(F.real.dtype).eps)
+    limit = _limit(F)
     for i in range(k):
         of_U, terms, pivot = 0.0, 0.0, float(abs(F[i, i]))
         for s in range(i + 1):
-            real, imag = np.float64(F[s, i].real), np.float64(F[s, i].imag)
-            of_U += real * real + imag * imag
+            of_U += _square(F[s, i])
         for s in range(i):
             terms += modulus(F[s, i]) * of_x[s]
         of_x[i] = (max(np.sqrt(of_U), pivot) + terms) / pivot  # the squares may underflow
@@ -53,8 +52,7 @@ def clear_pivots(F: Array, safety: float) -> int:
         if not of_y[i] * of_x[i] < (limit if i < k - 1 else limit / safety):
             return i
         for s in range(i + 1, k):
-            real, imag = np.float64(F[s, i].real), np.float64(F[s, i].imag)
-            of_L[s] += real * real + imag * imag
+            of_L[s] += _square(F[s, i])
             of_y[s] += modulus(F[s, i]) * of_y[i]
     return k
 
@@ -86,7 +84,10 @@ def several_pivots_may_be_roundoff(F: Array) -> bool:
 def last_pivot_may_be_roundoff(F: Array) -> bool:
     """Of square factors."""
     k = len(F)
-    return bool(clear_pivots(F, 1.0) < k and _irregular(F, np.arange(k) == k - 1, 1.0, 1))
+    if clear_pivots(F, 1.0) == k:
+        return False
+    columns, squares = _in_double_precision(F)
+    return _irregular(columns, squares, np.arange(k) == k - 1, _limit(F), 1.0, 1) > 0
 
 
 @compiled
@@ -96,36 +97,62 @@ def _doubtful_pivots(F: Array, safety: float, enough: int) -> int:
     first = clear_pivots(F, safety)
     if first == k:
         return 0
-    return _irregular(F, np.arange(k) >= first if k <= _SMALL else _candidates(F), safety, enough)
+    columns, squares = _in_double_precision(F)
+    candidates = np.arange(k) >= first
+    if k > _SMALL:
+        candidates = _candidates(columns, squares, _limit(F))
+    return _irregular(columns, squares, candidates, _limit(F), safety, enough)
 
 
 @compiled
-def _irregular(F: Array, candidates: Array, safety: float, enough: int) -> int:
+def _limit(F: Array) -> float:
+    """What D over ε and a regular pivot stays below."""
+    return float(1 / (_REGULAR * np.finfo(F.real.dtype).eps))
+
+
+@compiled
+def _in_double_precision(F: Array) -> tuple[Array, Array]:
+    """Columns one after the other, and the squares of R and C, as in `_candidates`, as two rows."""
+    k = len(F)
+    columns, squares = F.T * np.float64(1), np.zeros((2, k))
+    for i in range(k):
+        squares[0, i] += 1
+        squares[1, i] = sum_of_squares(columns[i, : i + 1])
+        for s in range(i + 1, k):
+            squares[0, s] += _square(columns[i, s])
+    return columns, squares
+
+
+@compiled
+def _square(x: complex) -> float:
+    """Of the modulus, in double precision."""
+    real, imag = np.float64(x.real), np.float64(x.imag)
+    return real * real + imag * imag
+
+
+@compiled
+def _irregular(
+    columns: Array, squares: Array, candidates: Array, limit: float, safety: float, enough: int
+) -> int:
     """How many of them are not regular, the last one by a factor: `lu_rank.regular_pivots`.
 
     With T = |L||U|, y and x as in `_candidates`, D² / |u_ii|² is the sum of squares of |y|_a T_ab |x|_b,
     and at most ‖y R‖² ‖C x‖², which counts for it in large matrices.
     """
-    k = len(F)
-    columns = F.T * np.float64(1)  # contiguous, and in double precision
-    y, x, norms = np.empty_like(columns[0]), np.empty_like(columns[0]), np.zeros((2, k))
-    for i in range(k):
-        norms[0, i] += 1
-        for s in range(i + 1):
-            norms[1, i] += columns[i, s].real ** 2 + columns[i, s].imag ** 2
-        for s in range(i + 1, k):
-            norms[0, s] += columns[i, s].real ** 2 + columns[i, s].imag ** 2
-    T = norms[:, :0]
+    k = len(columns)
+    y, x = np.empty_like(columns[0]), np.empty_like(columns[0])
+    T = squares[:, :0]
     count = 0
     for i in range(k):
         if not candidates[i] or count == enough:
             continue
+        if i == k - 1:
+            limit /= safety
         _write_rows_of_inverses(columns, i, y, x)
-        limit = 1 / (_REGULAR * np.finfo(F.real.dtype).eps * (safety if i == k - 1 else 1.0))
         of_y, of_x = 0.0, 0.0
         for s in range(i + 1):
-            of_y += (y[s].real ** 2 + y[s].imag ** 2) * norms[0, s]
-            of_x += (x[s].real ** 2 + x[s].imag ** 2) * norms[1, s]
+            of_y += _square(y[s]) * squares[0, s]
+            of_x += _square(x[s]) * squares[1, s]
         if np.sqrt(of_y) * np.sqrt(of_x) < limit:
             continue
         if k <= _MODERATE:
@@ -147,7 +174,7 @@ def _write_rows_of_inverses(columns: Array, i: int, y: Array, x: Array) -> None:
         if s < i:
             y[s] = -_dot(columns[s, s + 1 : i + 1], y[s + 1 : i + 1])
         pivot = columns[s, s]
-        x[s] *= np.conj(pivot) * (1 / (pivot.real**2 + pivot.imag**2))
+        x[s] *= np.conj(pivot) * (1 / _square(pivot))
         _subtract_multiple(x[:s], columns[s, :s], x[s])
 
 
@@ -178,7 +205,7 @@ def _product_of_moduli(columns: Array) -> Array:
 
 
 @compiled
-def _candidates(F: Array) -> Array:
+def _candidates(columns: Array, squares: Array, limit: float) -> Array:
     """Pivots that may not be `_REGULAR` times what roundoff is expected to be; also those of NaN.
 
     Roundoff is D with a bound of |L||U|: the norms of a row of L and a column of U, by Cauchy and Schwarz,
@@ -187,35 +214,29 @@ def _candidates(F: Array) -> Array:
     U⁻ᵀ C z, for random z, have those norms as standard deviations: two substitutions for all pivots
     together.
     """
-    k = len(F)
-    columns = F.T * np.float64(1)  # contiguous, and in double precision
+    k = len(columns)
     y, x = np.zeros((_FEW, k), columns.dtype), np.empty((_FEW, k), columns.dtype)
     z = first_vector(_FEW * k).reshape(_FEW, k)
     z *= np.sqrt(z.size / sum_of_squares(z.ravel()))
-    of_L = np.ones(k)
     result = np.empty(k, np.bool_)
-    limit = 1 / (_SAFETY * _REGULAR * np.finfo(F.real.dtype).eps)
     for i in range(k):
         column, pivot = columns[i], columns[i, i]
-        reciprocal = np.conj(pivot) * (1 / (pivot.real**2 + pivot.imag**2))
-        of_U = np.sqrt(sum_of_squares(column[: i + 1]))
-        of_row = np.sqrt(of_L[i])
+        reciprocal = np.conj(pivot) * (1 / _square(pivot))
+        of_row, of_U = np.sqrt(squares[0, i]), np.sqrt(squares[1, i])
         squares_of_y, squares_of_x = 0.0, 0.0
         for p in range(_FEW):
             y[p, i] += of_row * z[p, i]
             x[p, i] = (of_U * z[p, i] - _dot(column[:i], x[p, :i])) * reciprocal
-            squares_of_y += y[p, i].real ** 2 + y[p, i].imag ** 2
-            squares_of_x += x[p, i].real ** 2 + x[p, i].imag ** 2
+            squares_of_y += _square(y[p, i])
+            squares_of_x += _square(x[p, i])
             _subtract_multiple(y[p, i + 1 :], column[i + 1 :], y[p, i])
-        for s in range(i + 1, k):
-            of_L[s] += column[s].real ** 2 + column[s].imag ** 2
         # z may be orthogonal to y R or C x; neither is shorter than its last entry. NaN stays.
-        least_of_y, least_of_x = _FEW * of_L[i], _FEW * (of_U * abs(reciprocal)) ** 2
+        least_of_y, least_of_x = _FEW * squares[0, i], _FEW * (of_U * abs(reciprocal)) ** 2
         if squares_of_y < least_of_y:
             squares_of_y = least_of_y
         if squares_of_x < least_of_x:
             squares_of_x = least_of_x
-        result[i] = not np.sqrt(squares_of_y) * np.sqrt(squares_of_x) < limit * _FEW
+        result[i] = not np.sqrt(squares_of_y) * np.sqrt(squares_of_x) * _SAFETY < limit * _FEW
     return result
 
 
