@@ -117,7 +117,7 @@ def _compiled(lane: FastLane) -> Callable[..., Tensors | None] | None:
 @functools.cache
 def _module() -> Any:
     if (module := extension.load()) is not None:
-        words = task.HEADER_WORDS, task.ARGUMENT_WORDS, task.REPORT_WORD
+        words = task.HEADER_WORDS, task.ARGUMENT_WORDS, task.REPORT_WORD, task.FINISHED_WORD
         module.set_up(words, threads.WORTH_A_THREAD, watchers)
     return module
 

@@ -39,7 +39,7 @@ using Entry = void (*)(void*);
 using Team = void (*)(Entry, void*, unsigned, unsigned);
 
 // As in `strategies.kernels.cpu.task` and `threads`, whose values come with the first lane.
-size_t header_words, argument_words, report_word;
+size_t header_words, argument_words, report_word, finished_word;
 double worth_a_thread;
 std::atomic<Team> team;
 PyObject* watchers;
@@ -80,7 +80,7 @@ struct Loop {
     } else {
       entry(task.data());
     }
-    return task[report_word] == 0;
+    return task[finished_word] == groups && task[report_word] == 0;
   }
 };
 
@@ -539,8 +539,8 @@ py::object lane(py::object find, py::object in_force, py::object parameter) {
   return py::reinterpret_steal<py::object>(PyCFunction_New(&call_definition, self.ptr()));
 }
 
-void set_up(std::array<size_t, 3> words, double worth, const py::list& heard) {
-  std::tie(header_words, argument_words, report_word) = std::tuple_cat(words);
+void set_up(std::array<size_t, 4> words, double worth, const py::list& heard) {
+  std::tie(header_words, argument_words, report_word, finished_word) = std::tuple_cat(words);
   worth_a_thread = worth;
   watchers = py::object(heard).release().ptr();
 }

@@ -29,11 +29,12 @@ from typing import Any
 
 import torch
 
+from strategies import allocation
 from strategies.cache_directory import cache_directory
 from strategies.files import write_bytes
 from strategies.kernels.cpu.threads import ENTRY, Entry
 
-__all__ = ["BASELINE", "SHIPPED", "entry", "is_kept"]
+__all__ = ["BASELINE", "SHIPPED", "SOURCES", "entry", "is_kept"]
 
 BASELINE = (
     "x86-64-v3",
@@ -44,7 +45,13 @@ BASELINE = (
 
 SHIPPED = Path(__file__).parent / "compiled"
 
-_SOURCES = Path(__file__).parent
+SOURCES = (
+    Path(__file__).parent / "loops",
+    *(Path(__file__).with_name(f"{name}.py") for name in ("blas", "task", "limits", "compilation")),
+    Path(allocation.__file__),
+)
+"""Folders and files that machine code depends on."""
+
 _CHECKSUM_BYTES = 32
 
 _FOLDERS_KEPT = 4
@@ -177,7 +184,7 @@ def _remove_oldest(parent: Path) -> None:
 def _folder() -> Path | None:
     """Where the code of this version is kept; None where the user has no folder at all."""
     try:
-        folder = cache_directory() / "kernels" / _fingerprint(_SOURCES, _processor())
+        folder = cache_directory() / "kernels" / _fingerprint(_processor())
     except (OSError, RuntimeError):
         return None
     with contextlib.suppress(OSError):
@@ -195,7 +202,7 @@ def _shipped() -> Path | None:
     here, needed = binding.get_host_cpu_features(), BASELINE[1].replace("+", "").split(",")
     if not all(here.get(feature) for feature in needed):
         return None
-    folder = SHIPPED / _fingerprint(_SOURCES, (_processor()[0], *BASELINE))
+    folder = SHIPPED / _fingerprint((_processor()[0], *BASELINE))
     return folder if folder.is_dir() else None
 
 
@@ -206,14 +213,15 @@ def _processor() -> tuple[str, str, str]:
     return cpu_target.target_context.codegen().magic_tuple()
 
 
-def _fingerprint(sources: Path, processor: tuple[str, str, str]) -> str:
+def _fingerprint(processor: tuple[str, str, str]) -> str:
     """Names all that machine code depends on."""
     import llvmlite
     import numba
 
     versions = numba.__version__, llvmlite.__version__, sys.implementation.cache_tag
     digest = hashlib.sha256(repr((versions, processor)).encode())
-    for path in sorted(sources.rglob("*.py")):
-        digest.update(f"{path.relative_to(sources)}\n".encode())
-        digest.update(path.read_bytes())
+    for source in SOURCES:
+        for path in sorted(source.rglob("*.py")) if source.is_dir() else [source]:
+            digest.update(f"{path.name}\n".encode())
+            digest.update(path.read_bytes())
     return digest.hexdigest()[:32]

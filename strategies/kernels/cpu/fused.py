@@ -33,7 +33,13 @@ from strategies.kernels.cpu.lanes import (
     columns,
     rows,
 )
-from strategies.kernels.cpu.task import ARGUMENT_WORDS, HEADER_WORDS, REPORT_WORD
+from strategies.kernels.cpu.task import (
+    ARGUMENT_WORDS,
+    HEADER_WORDS,
+    REPORT_WORD,
+    header,
+    is_finished,
+)
 
 __all__ = ["Plan", "is_sequence", "plan"]
 
@@ -95,7 +101,7 @@ class Loop:
         is_across = side_by_side > 1
         group = side_by_side if is_across else math.ceil(count / _MOST_GROUPS)
         self.groups = math.ceil(count / group)
-        words = [0, count, group, 0]
+        words = header(count, group)
         for size, stride in arguments:
             words += (0, *size, *stride)
         self.block = array("q", words)
@@ -125,7 +131,7 @@ class Loop:
             threads.run(self._entry, block.buffer_info()[0], self.groups, self.work)
         for watcher in watchers:
             watcher(self._flops)
-        return not block[REPORT_WORD]
+        return is_finished(block, self.groups) and not block[REPORT_WORD]
 
 
 class Plan:

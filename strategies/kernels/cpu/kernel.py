@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from strategies.kernels.cpu import compilation, threads
-from strategies.kernels.cpu.task import task
+from strategies.kernels.cpu.task import is_finished, task
 from strategies.kernels.kernel import Inputs, Kernel, Results
 
 __all__ = ["DTYPES", "IS_COMPILED", "CPUKernel", "cpu_kernel", "watchers"]
@@ -82,6 +82,10 @@ class CPUKernel(Kernel[*Inputs, Results]):
         group = -(-count // groups)  # so that the last one is nearly as full as the others
         block = task(count, group, arguments, is_batch=bool(batch))
         threads.run(compilation.entry(self._loop, dtype), block.buffer_info()[0], groups, flops)
+        if not is_finished(block, groups):
+            raise RuntimeError(
+                f"the kernel {self._loop} did not come to its end, most likely for want of memory"
+            )
 
     def _group_size(self, tensor: Tensor, count: int) -> int:
         """How many matrices make a group, at most."""

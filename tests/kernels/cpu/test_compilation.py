@@ -1,5 +1,6 @@
 """Machine code on disk: found again, not found after an edit, and replaced where it is damaged."""
 
+import ast
 import logging
 import shutil
 import time
@@ -71,19 +72,38 @@ def test_a_damaged_file_is_silently_replaced(tmp_path, monkeypatch, recwarn, cap
     assert capfd.readouterr() == ("", "")
 
 
-def test_an_edit_of_any_source_makes_another_folder(tmp_path, monkeypatch):
+@pytest.mark.parametrize("source", ["loops/grouped.py", "allocation.py", "blas.py"])
+def test_an_edit_of_any_source_makes_another_folder(source, tmp_path, monkeypatch):
     _call()
     (first,) = _files(tmp_path)
-    sources = shutil.copytree(compilation._SOURCES, tmp_path / "sources")
-    monkeypatch.setattr(compilation, "_SOURCES", sources)
+    copies = tmp_path / "sources"
+    copies.mkdir()
+    for each in compilation.SOURCES:
+        (shutil.copytree if each.is_dir() else shutil.copy)(each, copies / each.name)
+    sources = tuple(copies / each.name for each in compilation.SOURCES)
+    monkeypatch.setattr(compilation, "SOURCES", sources)
     _call()
     assert _files(tmp_path) == [first]
-    edited = sources / "loops" / "grouped.py"
+    edited = copies / source
     edited.write_text(edited.read_text() + "\n")
     _call()
     second = set(_files(tmp_path)) - {first}
     assert {path.parent for path in second} != {first.parent}
     assert len(second) == 1
+
+
+def test_what_loops_import_is_among_the_sources():
+    loops, *others = compilation.SOURCES
+    known = {"strategies.kernels.cpu.loops"} | {
+        f"strategies.{'' if path.stem == 'allocation' else 'kernels.cpu.'}{path.stem}"
+        for path in others
+    }
+    for path in (*loops.glob("*.py"), *others):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and path.stem != "compilation":
+                module = str(node.module)
+                inside = module.startswith("strategies.kernels.cpu.loops")
+                assert not module.startswith("strategies") or inside or module in known, path
 
 
 def test_the_folders_not_used_for_longest_go(tmp_path, monkeypatch):
@@ -153,7 +173,7 @@ def test_shipped_code_is_found_first(tmp_path, monkeypatch):
     monkeypatch.setattr(compilation, "BASELINE", ("of-here", "+sse2"))
     monkeypatch.setattr(binding, "get_host_cpu_features", lambda: {"sse2": True})
     processor = compilation._processor()[0], *compilation.BASELINE
-    baseline = compilation._fingerprint(compilation._SOURCES, processor)
+    baseline = compilation._fingerprint(processor)
     shutil.move(file.parent, tmp_path / "compiled" / baseline)
     _refuse_to_compile(monkeypatch)
     _call()
@@ -165,5 +185,5 @@ def test_shipped_code_is_left_alone_where_the_processor_lacks_a_feature(tmp_path
     monkeypatch.setattr(compilation, "BASELINE", ("of-tomorrow", "+unheard-of"))
     _forget()
     processor = compilation._processor()[0], *compilation.BASELINE
-    (tmp_path / compilation._fingerprint(compilation._SOURCES, processor)).mkdir()
+    (tmp_path / compilation._fingerprint(processor)).mkdir()
     assert compilation._shipped() is None

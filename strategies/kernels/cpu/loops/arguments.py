@@ -14,7 +14,12 @@ from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic
 from numba.np import arrayobj
 
-from strategies.kernels.cpu.task import ARGUMENT_WORDS, HEADER_WORDS, REPORT_WORD
+from strategies.kernels.cpu.task import (
+    ARGUMENT_WORDS,
+    FINISHED_WORD,
+    HEADER_WORDS,
+    REPORT_WORD,
+)
 
 Array = Any  # NumPy arrays of whatever dtype the loop is compiled for
 Task = Any  # the address of a block
@@ -34,17 +39,20 @@ def _word(builder: Any, block: Any, position: int | Any) -> Any:
     return builder.gep(builder.bitcast(block, ir.IntType(64).as_pointer()), [index])
 
 
-def _claim(_typing: Any, block: Any) -> Any:
-    """The number of a group that no other thread gets."""
+def _increment(position: int) -> Any:
+    """A function that adds one to a word of the block, which all threads do, and returns it as it was."""
 
-    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        one = ir.Constant(ir.IntType(64), 1)
-        return builder.atomic_rmw("add", _word(builder, arguments[0], 0), one, "monotonic")
+    def increment(_typing: Any, block: Any) -> Any:
+        def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            one, word = ir.Constant(ir.IntType(64), 1), _word(builder, arguments[0], position)
+            return builder.atomic_rmw("add", word, one, "monotonic")
 
-    return types.int64(block), generate
+        return types.int64(block), generate
+
+    return intrinsic(increment)
 
 
-_claimed: Any = intrinsic(_claim)
+_claimed, _finish = _increment(0), _increment(FINISHED_WORD)
 
 
 def _header(position: int) -> Any:
@@ -81,6 +89,7 @@ def groups(block: Any) -> Iterator[int]:
     start = _claimed(block) * size
     while start < count:
         yield start
+        _finish(block)  # which an exception in between keeps from being counted
         start = _claimed(block) * size
 
 

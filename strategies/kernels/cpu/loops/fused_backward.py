@@ -21,6 +21,7 @@ from strategies.kernels.cpu.blas import (
     write_product,
     write_product_with_transpose,
 )
+from strategies.kernels.cpu.limits import FEW_RIGHT_HAND_SIDES
 from strategies.kernels.cpu.loops.arguments import (
     Array,
     Task,
@@ -49,7 +50,6 @@ from strategies.kernels.cpu.loops.columns import (
 )
 from strategies.kernels.cpu.loops.elimination import permute_columns, reverse, scratch_of_blocks
 from strategies.kernels.cpu.loops.tall import add_gram, write_rows
-from strategies.kernels.cpu.tall import FEW_RIGHT_HAND_SIDES
 
 
 def inv(task: Task) -> None:
