@@ -8,7 +8,7 @@ from torch import Tensor
 from strategies.allocation import uninitialized
 from strategies.domains import hermitian_part
 
-__all__ = ["inverse_gradient", "reverse"]
+__all__ = ["reverse"]
 
 
 def reverse(L: Tensor, cotangent: Tensor, width: int) -> Tensor:
@@ -49,31 +49,6 @@ def reverse(L: Tensor, cotangent: Tensor, width: int) -> Tensor:
         block = multiply(multiply(inverse.mH, middle), inverse)
         S[..., start:stop, start:stop] = hermitian_part(block)
     return S
-
-
-def inverse_gradient(L: Tensor, inverse: Tensor, cotangent: Tensor, rows: int) -> Tensor:
-    """The gradient of L from that of A⁻¹, −tril(A⁻¹ (Ḡ + Ḡᴴ) L⁻ᴴ), all (n, n).
-
-    In a row of the result as many entries count as in that row of L. They depend on no other entries of
-    the product on the left of L⁻ᴴ: 4n³/3 operations in place of 3n³.
-
-    Args:
-        L: lower triangular.
-        inverse: A⁻¹.
-        cotangent: of A⁻¹.
-        rows: that are computed together.
-    """
-    n = L.shape[-1]
-    both = cotangent + cotangent.mH
-    result = uninitialized(L, n, n)
-    for start in range(0, n, rows):
-        stop = min(start + rows, n)
-        product = -inverse[start:stop] @ both[:, :stop]
-        of_rows = torch.linalg.solve_triangular(L[:stop, :stop].mH, product, upper=True, left=False)
-        result[start:stop, :stop] = of_rows
-        result[start:stop, start:stop].tril_()
-        result[start:stop, stop:] = 0
-    return result
 
 
 def _inverses_of_diagonal_blocks(L: Tensor, width: int) -> Tensor:

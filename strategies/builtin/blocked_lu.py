@@ -9,9 +9,8 @@ from torch import Tensor
 
 from strategies.builtin import blocked_cholesky
 from strategies.builtin.triangular_solve import TriangularSolve
-from strategies.factors import PackedLU, Triangular
+from strategies.factors import PackedLU
 from strategies.formulas.lu import permute_rows
-from strategies.interface import Saved
 from strategies.kernels.cpu import cholesky
 from strategies.kernels.cpu.elimination import reverse_elimination
 
@@ -90,14 +89,6 @@ class BlockedLU(TriangularSolve):
             pairs = zip(L.reshape(-1, n, n), cotangent.reshape(-1, n, n), strict=True)
             return torch.stack([cholesky.blocked(*pair) for pair in pairs]).view(L.shape)
         return cholesky.blocked(L, cotangent)
-
-    def cholesky_inverse_backward(self, saved: Saved, cotangent: Tensor) -> Tensor:
-        n = cotangent.shape[-1]
-        match saved.inverse:
-            case Triangular(L) if L.ndim == 2 and n > _FEW_ROWS:
-                rows = max(_FEW_ROWS, n // 8)
-                return blocked_cholesky.inverse_gradient(L, saved.result, cotangent, rows)
-        return NotImplemented
 
 
 def _call_kernel(LU: Tensor, inverse_order: Tensor, bar: Tensor) -> None:

@@ -12,7 +12,7 @@ from strategies.builtin.blocked_lu import BlockedLU
 from strategies.builtin.qr_pinv import QRPinv
 from strategies.errors import LinAlgError
 from strategies.factors import PackedLU
-from strategies.interface import Saved, Tolerance
+from strategies.interface import Tolerance
 from strategies.pseudo_inverse import PseudoInverse
 
 __all__ = ["Fused"]
@@ -82,9 +82,6 @@ class Fused(BatchLast):
     def cholesky_backward(self, L: Tensor, cotangent: Tensor) -> Tensor:
         found = super().cholesky_backward(L, cotangent)
         return _BLOCKED.cholesky_backward(L, cotangent) if found is NotImplemented else found
-
-    def cholesky_inverse_backward(self, saved: Saved, cotangent: Tensor) -> Tensor:
-        return _BLOCKED.cholesky_inverse_backward(saved, cotangent)
 
 
 def _unless_refused(method: Callable[..., Any], *arguments: Any, **options: Any) -> Any:

@@ -10,11 +10,14 @@ A is Hermitian, and so is its gradient, by convention: a tangent is paired with 
 **A⁻¹ B.** X = L⁻ᴴ L⁻¹ B has the gradients of a system with A, B̄ = W = A⁻ᴴ G and Ā = −W Xᴴ, and with
 dA = dL Lᴴ + L dLᴴ
 
-    L̄ = (Ā + Āᴴ) L = −(W (Lᴴ X)ᴴ + X (Lᴴ W)ᴴ),  Lᴴ X = L⁻¹ B,  Lᴴ W = L⁻¹ G,
+    L̄ = (Ā + Āᴴ) L = −(W (Lᴴ X)ᴴ + X (Lᴴ W)ᴴ),  Lᴴ X = L⁻¹ B,  Lᴴ W = L⁻¹ G:
 
-of which the lower triangle counts: two outer products of rank k, no product of n×n matrices.
+two outer products of rank k, no product of n×n matrices.
 
-**A⁻¹.** dA⁻¹ = −A⁻¹ dA A⁻¹ and A⁻¹ L = L⁻ᴴ give L̄ = −A⁻¹ (Ḡ + Ḡᴴ) L⁻ᴴ, the lower triangle again.
+**A⁻¹.** dA⁻¹ = −A⁻¹ dA A⁻¹ and A⁻¹ L = L⁻ᴴ give L̄ = −A⁻¹ (Ḡ + Ḡᴴ) L⁻ᴴ.
+
+Both are, as in PyTorch, the gradients of functions of L Lᴴ for any L, at one that is zero above its
+diagonal. So they have entries there, too, where neither function reads L.
 """
 
 from __future__ import annotations
@@ -24,7 +27,6 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from strategies.allocation import uninitialized
 from strategies.domains import hermitian_part
 from strategies.pseudo_inverse import PseudoInverse, Structure
 
@@ -34,16 +36,12 @@ __all__ = [
     "inverse_backward",
     "inverse_jvp",
     "jvp",
-    "lower_of_product",
     "solve",
     "solve_backward",
     "solve_jvp",
 ]
 
 Factor = Callable[[Tensor, Structure], PseudoInverse]
-
-_ROWS = 256
-"""Rows of a block of a triangle that is written block by block."""
 
 
 def _half_lower(matrix: Tensor) -> Tensor:
@@ -84,29 +82,12 @@ def solve_backward(
     """The gradients of L and B from that of X = (L Lᴴ)⁻¹ B, all with the columns of B.
 
     Returns:
-        Two factors, (..., n, 2k), the lower triangle of whose `left @ right.mH` is that of L; that of B.
+        Two factors, (..., n, 2k), of which `left @ right.mH` is that of L; that of B.
     """
     k = rhs.shape[-1]
     halfway = inverse.apply(torch.cat([rhs, cotangent], -1))
     rhs_gradient = inverse.apply_adjoint(halfway[..., k:])
     return (-torch.cat([rhs_gradient, solution], -1), halfway), rhs_gradient
-
-
-def lower_of_product(left: Tensor, right: Tensor) -> Tensor:
-    """The lower triangle of `left @ right.mH`, (..., n, k) each; not differentiable.
-
-    That of one matrix is written once, by blocks of rows.
-    """
-    n = left.shape[-2]
-    if left.ndim > 2 or n <= _ROWS:
-        return (left @ right.mH).tril_()
-    result = uninitialized(left, n, n)
-    for start in range(0, n, _ROWS):
-        stop = min(start + _ROWS, n)
-        torch.mm(left[start:stop], right[:stop].mH, out=result[start:stop, :stop])
-        result[start:stop, start:stop].tril_()
-        result[start:stop, stop:] = 0
-    return result
 
 
 def solve_jvp(
@@ -121,19 +102,18 @@ def solve_jvp(
     if factor_tangent is None:
         assert rhs_tangent is not None
         return solve(inverse, rhs_tangent)
-    moved = factor_tangent.tril()
-    rest = -moved @ (L.tril().mH @ solution)
+    rest = -factor_tangent @ (L.tril().mH @ solution)
     if rhs_tangent is not None:
         rest = rest + rhs_tangent
-    return inverse.apply_adjoint(inverse.apply(rest) - moved.mH @ solution)
+    return inverse.apply_adjoint(inverse.apply(rest) - factor_tangent.mH @ solution)
 
 
 def inverse_backward(inverse: PseudoInverse, result: Tensor, cotangent: Tensor) -> Tensor:
     """The gradient of L from that of A⁻¹, both (..., n, n): −(L⁻¹ (Ḡ + Ḡᴴ) A⁻¹)ᴴ."""
-    return -inverse.apply((cotangent + cotangent.mH) @ result).mH.tril()
+    return -inverse.apply((cotangent + cotangent.mH) @ result).mH
 
 
 def inverse_jvp(inverse: PseudoInverse, result: Tensor, tangent: Tensor) -> Tensor:
     """The tangent of A⁻¹ from that of L: −(K + Kᴴ) with Kᴴ = L⁻ᴴ dLᴴ A⁻¹."""
-    adjoint = inverse.apply_adjoint(tangent.tril().mH @ result)
+    adjoint = inverse.apply_adjoint(tangent.mH @ result)
     return -(adjoint + adjoint.mH)

@@ -66,7 +66,7 @@ def cholesky_inverse(
     """A⁻¹ from the Cholesky factor of A.
 
     As `torch.cholesky_inverse`; torch.linalg has no function of that name. Of L only one triangle is
-    read, and the gradient is zero in the other; NaN there is not ignored.
+    read; the gradient is that of (L Lᴴ)⁻¹ for any L, in both. NaN there is not ignored.
 
     Args:
         L: (..., n, n), lower triangular with A = L Lᴴ.

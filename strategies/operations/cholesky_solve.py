@@ -42,10 +42,10 @@ def _backward(
 ) -> Gradients:
     if not need_matrix:
         return None, formula.solve(saved.inverse, cotangent)
-    factors, rhs_gradient = formula.solve_backward(
+    (left, right), rhs_gradient = formula.solve_backward(
         saved.inverse, saved.rhs, saved.result, cotangent
     )
-    return formula.lower_of_product(*factors), rhs_gradient
+    return left @ right.mH, rhs_gradient
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class _CholeskySolve(Homogeneous):
         (left, right), rhs_gradient = formula.solve_backward(
             inverse, at.rhs, at.result, cotangents[0]
         )
-        return (left @ right.mH).tril(), rhs_gradient
+        return left @ right.mH, rhs_gradient
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
         return (formula.solve_jvp(Triangular, at.matrix, at.result, *tangents),)
@@ -83,7 +83,7 @@ def cholesky_solve(
     """The X with A X = B, from the Cholesky factor of A.
 
     As `torch.cholesky_solve`; torch.linalg has no function of that name. Of L only one triangle is
-    read, and the gradient is zero in the other; NaN there is not ignored.
+    read; the gradient is that of (L Lᴴ)⁻¹B for any L, in both. NaN there is not ignored.
 
     Args:
         B: (..., n, k).

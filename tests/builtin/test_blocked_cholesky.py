@@ -8,7 +8,6 @@ from strategies.builtin import batch_last, blocked_cholesky
 from strategies.domains import LOWER_TRIANGULAR
 from strategies.factors import Triangular
 from strategies.formulas import cholesky as formula
-from strategies.pseudo_inverse import Structure
 
 DTYPES = [torch.float64, torch.float32, torch.complex128, torch.complex64]
 SHAPES = [(1, 1), (2, 2), (23, 23), (25, 25), (97, 97), (3, 40, 40), (1, 30, 30), (2, 3, 5, 5)]
@@ -52,13 +51,3 @@ def test_and_those_with_the_batch_innermost(dtype):
     L, G, expected = drawn((7, 5, 5), dtype)
     last = (batch_last._batch_last(each) for each in (L, G))
     require_close(batch_last._reverse_cholesky(*last).permute(2, 0, 1), expected)
-
-
-@pytest.mark.parametrize("dtype", DTYPES[::2], ids=str)
-def test_only_the_triangle_of_the_gradient_of_an_inverse_is_computed(dtype):
-    L, G, _ = drawn((70, 70), dtype)
-    inverse = torch.cholesky_inverse(L)
-    found = blocked_cholesky.inverse_gradient(L, inverse, G, 16)
-    lower = Triangular(L, Structure.LOWER)
-    require_close(found, formula.inverse_backward(lower, inverse, G))
-    assert not found.triu(1).any()

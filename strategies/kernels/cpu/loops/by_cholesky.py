@@ -17,6 +17,7 @@ from strategies.kernels.cpu.blas import (
     write_adjoint_product,
     write_minus_adjoint_times_transpose,
 )
+from strategies.kernels.cpu.limits import FEW_RIGHT_HAND_SIDES
 from strategies.kernels.cpu.loops.arguments import (
     Array,
     Task,
@@ -48,13 +49,6 @@ from strategies.kernels.cpu.loops.small import (
     solve_lower_adjoint_small,
     solve_lower_small,
 )
-from strategies.kernels.cpu.tall import FEW_RIGHT_HAND_SIDES
-
-_BLOCK = 64
-"""Columns of a triangle that are computed together; half of the matrix never is."""
-
-_WIDE_BLOCK, _MANY = 192, 512
-"""As many of a product where there are so many, as measured."""
 
 _TILE = 8
 """Rows and columns."""
@@ -64,12 +58,6 @@ _TILE = 8
 def _clear_above(L: Array) -> None:
     for j in range(1, len(L)):
         L[:j, j] = 0
-
-
-@compiled
-def _clear_below(U: Array) -> None:
-    for j in range(len(U)):
-        U[j + 1 :, j] = 0
 
 
 def cholesky(task: Task) -> None:
@@ -156,7 +144,7 @@ def _solve(L: Array, B: Array, X: Array, half: Array) -> bool:
 
 
 def solve_backward(task: Task) -> None:
-    """B̄ = W = L⁻ᴴ L⁻¹ G and the lower triangle of −W (L⁻¹ B)ᴴ − X (L⁻¹ G)ᴴ."""
+    """B̄ = W = L⁻ᴴ L⁻¹ G and −W (L⁻¹ B)ᴴ − X (L⁻¹ G)ᴴ."""
     L, X, half, G = matrices(task, 0), contiguous(task, 1), contiguous(task, 2), matrices(task, 3)
     result, rhs_result = contiguous(task, 4), contiguous(task, 5)
     n, k = half.shape[1:]
@@ -171,27 +159,23 @@ def solve_backward(task: Task) -> None:
         copy_to(of_cotangent, W.T)
         solve_lower_adjoint_in_place(factor, W)
         copy_to(rhs_result[i], W)
-        _write_upper_of_products(result[i].T, half[i].T, W, of_cotangent, X[i].T)
+        _write_products(result[i].T, half[i].T, W, of_cotangent, X[i].T)
         multiply(rhs_result[i], power)
         multiply(result[i], power)
 
 
 @compiled
-def _write_upper_of_products(M: Array, A: Array, B: Array, C: Array, D: Array) -> None:
-    """The upper triangle of −AᴴBᵀ − CᴴDᵀ, and zeros below it."""
-    n, k = B.shape
-    if k <= FEW_RIGHT_HAND_SIDES:
-        _write_upper_of_few(M, A, B, C, D)
+def _write_products(M: Array, A: Array, B: Array, C: Array, D: Array) -> None:
+    """M ← −AᴴBᵀ − CᴴDᵀ."""
+    if B.shape[1] <= FEW_RIGHT_HAND_SIDES:
+        _write_products_of_few(M, A, B, C, D)
         return
-    for start in range(0, n, _BLOCK):
-        stop = min(start + _BLOCK, n)
-        write_minus_adjoint_times_transpose(M[:stop, start:stop], A[:, :stop], B[start:stop])
-        subtract_adjoint_times_transpose(M[:stop, start:stop], C[:, :stop], D[start:stop])
-    _clear_below(M)
+    write_minus_adjoint_times_transpose(M, A, B)
+    subtract_adjoint_times_transpose(M, C, D)
 
 
 @compiled
-def _write_upper_of_few(M: Array, A: Array, B: Array, C: Array, D: Array) -> None:
+def _write_products_of_few(M: Array, A: Array, B: Array, C: Array, D: Array) -> None:
     """The same of few rows, column by column."""
     k, n = A.shape
     rows = np.empty((2 * k, n), A.dtype)
@@ -204,7 +188,7 @@ def _write_upper_of_few(M: Array, A: Array, B: Array, C: Array, D: Array) -> Non
             column[r] = 0
         for q in range(k):
             first, second, b, d = rows[q], rows[k + q], B[j, q], D[j, q]
-            for r in range(j + 1):
+            for r in range(n):
                 column[r] += first[r] * b + second[r] * d
 
 
@@ -244,7 +228,7 @@ def _mirror_lower(A: Array) -> None:
 
 
 def inverse_backward(task: Task) -> None:
-    """The lower triangle of −(L⁻¹ (Ḡ + Ḡᴴ) X)ᴴ."""
+    """−(L⁻¹ (Ḡ + Ḡᴴ) X)ᴴ."""
     L, X = matrices(task, 0), contiguous(task, 1)
     G, result = matrices(task, 2), contiguous(task, 3)
     n = X.shape[1]
@@ -255,8 +239,13 @@ def inverse_backward(task: Task) -> None:
         if power == 0:
             report(task)
             continue
-        _write_upper_of_inverse_gradient(result[i].T, _packed(L[i], scratch), both, X[i].T)
-        _clear_below(result[i].T)
+        # The conjugate first. Of a Hermitian matrix columns are rows, and faster to multiply by.
+        conjugate = result[i].T
+        write_adjoint_product(conjugate, both, X[i].T)
+        solve_lower_in_place(_packed(L[i], scratch), conjugate)
+        for j in range(n):
+            for r in range(n):
+                conjugate[r, j] = -np.conj(conjugate[r, j])
         multiply(result[i], power)
 
 
@@ -270,19 +259,3 @@ def _write_sum_with_adjoint(S: Array, G: Array) -> None:
                 for j in range(first, min(first + _TILE, i + 1)):
                     S[i, j] = G[i, j] + np.conj(G[j, i])
                     S[j, i] = np.conj(S[i, j])
-
-
-@compiled
-def _write_upper_of_inverse_gradient(M: Array, L: Array, both: Array, X: Array) -> None:
-    """The conjugate, in which the columns of a block depend on no rows of L below them."""
-    n = len(M)
-    width = _WIDE_BLOCK if n >= _MANY else _BLOCK
-    for start in range(0, n, width):
-        stop = min(start + width, n)
-        block = M[:stop, start:stop]
-        # Of a Hermitian matrix columns are rows, and faster to multiply by.
-        write_adjoint_product(block, both[:, :stop], X[:, start:stop])
-        solve_lower_in_place(L[:stop, :stop], block)
-        for j in range(stop - start):
-            for i in range(stop):
-                block[i, j] = -np.conj(block[i, j])

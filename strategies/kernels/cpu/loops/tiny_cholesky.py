@@ -129,15 +129,13 @@ def solve_backward(task: Task, n: int) -> None:
         _substitute_adjoint(F, W, n)
         copy_to(rhs_result[i], W, n, k)
         for r in range(n):
-            for c in range(r + 1):
+            for c in range(n):
                 total = W[r, 0] * np.conj(half[i, c, 0])
                 total += X[i, 0, r] * np.conj(of_cotangent[c, 0])
                 for q in range(1, k):
                     total += W[r, q] * np.conj(half[i, c, q])
                     total += X[i, q, r] * np.conj(of_cotangent[c, q])
                 result[i, r, c] = -total
-            for c in range(r + 1, n):
-                result[i, r, c] = 0
         multiply(rhs_result[i], power)
         multiply(result[i], power)
 
@@ -189,10 +187,8 @@ def inverse_backward(task: Task, n: int) -> None:
                 P[r, c] = total
         _substitute(F, P, n)
         for r in range(n):
-            for c in range(r + 1):
+            for c in range(n):
                 result[i, r, c] = -np.conj(P[c, r])
-            for c in range(r + 1, n):
-                result[i, r, c] = 0
         multiply(result[i], power)
 
 
