@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-__all__ = ["with_own_memory", "with_own_tangent", "without_tangents"]
+__all__ = ["with_own_memory", "with_own_tangent"]
 
 
 def with_own_tangent(result: Tensor, given: set[int]) -> Tensor:
@@ -25,12 +25,3 @@ def with_own_memory(result: Tensor, given: tuple[Tensor, ...]) -> Tensor:
     owner = result._base if result._is_view() else result
     is_shared = any(owner is tensor or owner is tensor._base for tensor in given)
     return result.clone() if is_shared or result.is_conj() else result
-
-
-def without_tangents(tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """Copies for use inside a forward rule, where forward mode is off.
-
-    A backward that such a rule runs would switch it on again and find the saved tangents; a view
-    would find those of its base.
-    """
-    return tuple(tensor.clone() for tensor in tensors)

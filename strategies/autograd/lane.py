@@ -4,8 +4,8 @@ A `FastLane` decides the road once per call. The fast lane takes plain tensors i
 strategy that has a lane for the operation (`strategies.kernels.cpu.fused`). All else takes the general
 road: transforms and modes of torch, other strategies, and inputs that are not a usual case.
 
-A backward that is differentiated, or whose cotangent is not a usual case, goes the general road, too:
-from the inputs on, which is where the derivatives of all orders are.
+A backward that is differentiated, or whose cotangent is not a usual case, goes the general road, too: from
+the inputs on, or, by the explicit gradient, from those of them that derivatives read and the outputs.
 
 Where there is the lane in C++ (`strategies.kernels.extension`), it does what `FastLane.__call__` and
 `_FastLane` do here, to the same bits: most of the time of a small call goes to Python.
@@ -25,18 +25,24 @@ from torch.autograd import forward_ad
 from torch.nn import Parameter
 
 from strategies import policy
-from strategies.autograd.choice import StrategyChoice
+from strategies.autograd.choice import StrategyChoice, first_that_can
+from strategies.formulas.powers_of_two import common_exponent, times_power_of_two
 from strategies.interface import Strategy
 from strategies.kernels import extension
 from strategies.kernels.cpu import task, threads, watchers
 from strategies.kernels.cpu.fused import Plan, is_sequence, plan
+from strategies.kernels.memory import is_addressable, with_memory
 from strategies.policy_file import Policy
 
 __all__ = ["FastLane"]
 
 Tensors = tuple[Tensor, ...]
+Gradients = tuple[Tensor | None, ...]
 General = Callable[..., Tensors]
 """The general road of an operation: its differentiable outputs from strategies to try, and its inputs."""
+
+Explicit = Callable[[Strategy, Gradients, Tensors, Tensors], Tensors]
+"""The explicit gradient of an operation: from a strategy, inputs, outputs and cotangents."""
 
 _TYPES = Tensor, Parameter
 
@@ -53,6 +59,9 @@ class FastLane:
         asks: the operation whose measured cells answer for this one.
         any_rank: as in `strategies.policy.candidates`.
         otherwise: the strategy that "auto" is in the lane where no measured cells answer, if any is.
+        explicit: the gradients as differentiable functions of inputs, outputs and cotangents, of which
+            the last come by powers of two near one; by default, the general road is taken from the inputs.
+        unread: positions of inputs that `explicit` does not read. They are not kept: None.
 
     Example:
         >>> lane = FastLane("inv", lambda _, A: (A.inverse(),), asks="inv")
@@ -67,6 +76,8 @@ class FastLane:
     asks: str
     any_rank: bool = False
     otherwise: str = ""
+    explicit: Explicit | None = None
+    unread: tuple[int, ...] = ()
 
     def __call__(self, choice: StrategyChoice, *inputs: Tensor) -> Tensors | None:
         """The outputs; None where the general road is to be taken.
@@ -99,7 +110,7 @@ class FastLane:
 class _Found(NamedTuple):
     plan: Plan
     copies: bool
-    general: General
+    lane: FastLane
     candidates: tuple[Strategy, ...]
 
 
@@ -155,12 +166,10 @@ def _find(
         layouts = [(size, torch.empty(size, device="meta").stride()) for size, _ in layouts]
     # A subclass may compute in another way.
     plans = (
-        plan(holds, lane.operation, dtype, *layouts)
+        plan(holds, lane.operation, dtype, *layouts, saves_outputs=lane.explicit is not None)
         for holds in vars(type(candidates[0])).get("fused", ())
     )
-    return tuple(
-        _Found(found, copies, lane.general, candidates) for found in plans if found is not None
-    )
+    return tuple(_Found(found, copies, lane, candidates) for found in plans if found is not None)
 
 
 def _is_plain() -> bool:
@@ -177,11 +186,7 @@ def _is_readable(tensor: Any) -> bool:
     return (
         type(tensor) in _TYPES
         and tensor.is_cpu
-        and tensor.layout is torch.strided
-        and not (tensor.is_neg() or tensor.is_conj())
-        and not _C._functorch.is_functorch_wrapped_tensor(tensor)
-        and not _C._functorch.is_legacy_batchedtensor(tensor)
-        and not tensor._is_zerotensor()
+        and is_addressable(tensor)
         # The level is that of all threads.
         and (forward_ad._current_level < 0 or forward_ad.unpack_dual(tensor).tangent is None)
     )
@@ -193,8 +198,9 @@ class _FastLane(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, given: tuple[_Found, Tensors, Tensors], *inputs: Tensor) -> Tensors:
         ctx.found, outputs, kept = given
-        plan = ctx.found.plan
-        ctx.save_for_backward(*inputs, *[outputs[i] for i in plan.saved], *kept)
+        plan, unread = ctx.found.plan, ctx.found.lane.unread
+        read = [None if i in unread else each for i, each in enumerate(inputs)]
+        ctx.save_for_backward(*read, *[outputs[i] for i in plan.saved], *kept)
         if plan.constant:
             ctx.mark_non_differentiable(*[outputs[i] for i in plan.constant])
         ctx.set_materialize_grads(False)
@@ -207,8 +213,9 @@ class _FastLane(torch.autograd.Function):
         if _is_plain() and not torch.is_grad_enabled():
             gradients = _gradients(found.plan, saved, cotangents)
         if gradients is None:
-            inputs = saved[: found.plan.arity]
-            gradients = _differentiated(found, inputs, cotangents, ctx.needs_input_grad[1:])
+            arity, needed = found.plan.arity, ctx.needs_input_grad[1:]
+            inputs, outputs = saved[:arity], saved[arity : arity + len(found.plan.saved)]
+            gradients = _differentiated(found, inputs, outputs, cotangents, needed)
         return (None, *gradients)
 
 
@@ -235,16 +242,19 @@ def _gradients(
 def _differentiated(
     found: _Found,
     inputs: Tensors,
+    outputs: Tensors,
     cotangents: Sequence[Tensor | None],
     needed: Sequence[bool],
 ) -> list[Tensor | None]:
-    """By the general road, as functions of inputs and cotangents where that is asked for."""
+    """By the general road, as functions of inputs, outputs and cotangents where that is asked for."""
+    if found.lane.explicit is not None:
+        return _explicit_gradients(found, inputs, outputs, cotangents, needed)
     has_graph = torch.is_grad_enabled()
     if not has_graph:
         pairs = zip(inputs, needed, strict=True)
         inputs = tuple(tensor.detach().requires_grad_(need) for tensor, need in pairs)
     with torch.enable_grad():
-        outputs = found.general(found.candidates, *inputs)
+        outputs = found.lane.general(found.candidates, *inputs)
         given = [
             (output, cotangent)
             for output, cotangent in zip(outputs, cotangents, strict=True)
@@ -259,3 +269,45 @@ def _differentiated(
             )
         )
     return [next(gradients) if need else None for need in needed]
+
+
+def _explicit_gradients(
+    found: _Found,
+    inputs: Gradients,
+    saved: Tensors,
+    cotangents: Sequence[Tensor | None],
+    needed: Sequence[bool],
+) -> list[Tensor | None]:
+    explicit, plan = found.lane.explicit, found.plan
+    assert explicit is not None
+    outputs = tuple(saved[plan.saved.index(i)] for i in range(len(saved)))
+    pairs = ((outputs[i], cotangents[i]) for i in plan.cotangents)
+    used = tuple(
+        torch.zeros_like(output) if cotangent is None else with_memory(cotangent)
+        for output, cotangent in pairs
+    )
+
+    def gradients(used: Tensors) -> Tensors:
+        return first_that_can(
+            found.candidates, lambda strategy: explicit(strategy, inputs, outputs, used)
+        )
+
+    if all(map(is_addressable, used)):
+        computed = _near_one(gradients, used, plan.batch_dimensions)
+    else:
+        computed = gradients(used)
+    return [each if need else None for each, need in zip(computed, needed, strict=True)]
+
+
+def _near_one(
+    gradients: Callable[[Tensors], Tensors], cotangents: Tensors, dimensions: int
+) -> Tensors:
+    """The gradients, which are linear in the cotangents, by powers of two near one in their place."""
+    exponent = common_exponent(cotangents, dimensions)
+
+    def times_power(tensor: Tensor, sign: int) -> Tensor:
+        ones = [1] * (tensor.ndim - dimensions)
+        return times_power_of_two(tensor, sign * exponent.reshape(*exponent.shape, *ones))
+
+    near = tuple(times_power(each, -1) for each in cotangents)
+    return tuple(times_power(each, 1) for each in gradients(near))

@@ -21,14 +21,16 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from strategies.autograd.computing import computing
-from strategies.autograd.copies import with_own_memory, with_own_tangent, without_tangents
+from strategies.autograd.copies import with_own_memory, with_own_tangent
+from strategies.autograd.levels import all_levels, without_tangents
 from strategies.autograd.precision import full_precision
-from strategies.autograd.rule import Gradients, Rule, Tensors
+from strategies.autograd.rule import Gradients, Rule, Tensors, saved_without_inverse
 from strategies.errors import LinAlgError
 from strategies.interface import Saved, Strategy
+from strategies.kernels.memory import with_memory, without_entries
 from strategies.pseudo_inverse import PseudoInverse
 
-__all__ = ["is_differentiated", "run"]
+__all__ = ["is_differentiated", "is_legacy_batched", "run"]
 
 
 def run(rule: Rule, strategy: Strategy, *inputs: Tensor) -> Tensors:
@@ -72,6 +74,7 @@ class _Call:
     number_of_outputs: int = 0
 
     def forward(self, inputs: Tensors) -> Tensors:
+        inputs = tuple(map(with_memory, inputs))
         with _InOperation(self.rule.name, inputs[0]):
             outputs, inverse = self.rule.forward(self.strategy, *inputs)
         given = set(map(id, inputs))
@@ -91,18 +94,24 @@ class _Call:
         self.number_of_outputs = len(outputs)
         return tuple(known[len(inputs) :])
 
+    def saved_inputs(self, inputs: Tensors) -> Tensors:
+        """The inputs as the graph keeps them."""
+        return self.rule.saved_inputs(inputs[: self.rule.arity], self.inverse)
+
     def split(self, saved: Tensors) -> tuple[Tensors, Tensors]:
         """Inputs and outputs among the saved tensors."""
         arity = self.rule.arity
         return saved[:arity], saved[arity : arity + self.number_of_outputs]
 
     def backward(self, cotangents: Tensors, tensors: Tensors, needed: Sequence[bool]) -> Gradients:
+        cotangents = tuple(map(with_memory, cotangents))
         inputs, outputs = self.split(tensors)
         inverse = self.inverse
         if inverse is not None:
             inverse = inverse.rebuilt((tensors[i] for i in self.sources), inputs[0])
         with _InOperation(f"the backward of {self.rule.name}", inputs[0]):
-            saved = _at(inputs, outputs, inverse)
+            # Only a rule that has saved an inverse reads one.
+            saved = Saved(cast(PseudoInverse, inverse), inputs, outputs)
             gradients = self.rule.backward(self.strategy, saved, cotangents, needed)
         given = (*cotangents, *tensors)
         return tuple(
@@ -118,14 +127,10 @@ class _Call:
         def gradient(*arguments: Tensor) -> Tensors:
             cotangents, rest = arguments[:count], arguments[count:]
             inputs, outputs = rest[: self.rule.arity], (*rest[self.rule.arity :], *constant)
-            return self.rule.explicit_backward(self.strategy, _at(inputs, outputs), cotangents)
+            at = saved_without_inverse(inputs, outputs)
+            return self.rule.explicit_backward(self.strategy, at, cotangents)
 
         return gradient, (*inputs, *outputs[:count])
-
-
-def _at(inputs: Tensors, outputs: Tensors, inverse: PseudoInverse | None = None) -> Saved:
-    # Only a rule that has saved an inverse reads one.
-    return Saved(cast(PseudoInverse, inverse), inputs, outputs)
 
 
 _PLACEHOLDER = torch.empty(0, 0)
@@ -163,8 +168,8 @@ class _Primal(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensors) -> None:
-        call = inputs[0]
-        tensors = inputs[1 : 1 + call.rule.arity]
+        call: _Call = inputs[0]
+        tensors = call.saved_inputs(inputs[1:])
         ctx.call = call
         ctx.mark_non_differentiable(*output[call.rule.differentiable :])
         ctx.save_for_backward(*tensors, *output)
@@ -179,8 +184,10 @@ class _Primal(torch.autograd.Function):
     @staticmethod
     def jvp(ctx: Any, _: None, *tangents: Tensor | None) -> Gradients:
         call: _Call = ctx.call
-        inputs, outputs = call.split(without_tangents(ctx.saved_tensors))
-        results = call.rule.jvp(call.strategy, _at(inputs, outputs), tangents[: len(inputs)])
+        with all_levels():
+            inputs, outputs = call.split(without_tangents(ctx.saved_tensors))
+            at = saved_without_inverse(inputs, outputs)
+            results = call.rule.jvp(call.strategy, at, tangents[: len(inputs)])
         others = len(ctx.saved_tensors) - len(inputs) - len(results)
         return (*results, *[None] * others)
 
@@ -201,9 +208,9 @@ class _Eager(torch.autograd.Function):
         outputs = found[: call.number_of_outputs]
         ctx.call = call
         ctx.mark_non_differentiable(*outputs[call.rule.differentiable :])
-        kept = [*inputs[: call.rule.arity], *found]
+        kept = [*call.saved_inputs(inputs), *found]
         for i in call.rule.unread:
-            kept[call.rule.arity + i] = torch.empty_like(found[i])
+            kept[call.rule.arity + i] = without_entries(found[i])
         ctx.save_for_backward(*kept)
         ctx.set_materialize_grads(False)
         return outputs
@@ -229,7 +236,7 @@ def _gradients(ctx: Any, cotangents: Gradients, needed: tuple[bool, ...]) -> Gra
             outputs[: ctx.call.rule.differentiable], cotangents, strict=False
         )
     ]
-    if any(map(_is_legacy_batched, used)):
+    if any(map(is_legacy_batched, used)):
         function, arguments = ctx.call.explicit_backward(saved)
         return function(*used, *arguments)
     if not (torch.is_grad_enabled() or _is_transformed()):
@@ -260,9 +267,9 @@ class _Cotangent(torch.autograd.Function):
         ctx.save_for_forward(*tensors)
 
     @staticmethod
-    def _explicit(ctx: Any) -> tuple[Callable[..., Tensors], Tensors]:
+    def _explicit(ctx: Any, saved: Tensors) -> tuple[Callable[..., Tensors], Tensors]:
         count = ctx.call.rule.differentiable
-        cotangents, saved = ctx.saved_tensors[:count], ctx.saved_tensors[count:]
+        cotangents, saved = saved[:count], saved[count:]
         gradient, rest = ctx.call.explicit_backward(saved)
 
         def needed_gradients(*arguments: Tensor) -> Tensors:
@@ -273,7 +280,9 @@ class _Cotangent(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Tensor) -> Gradients:
-        function, arguments = _Cotangent._explicit(ctx)
+        # `torch.func.vjp` takes no wrappers of a level that has ended meanwhile; a view is none.
+        saved = tuple(tensor.view_as(tensor) for tensor in ctx.saved_tensors)
+        function, arguments = _Cotangent._explicit(ctx, saved)
         with _InOperation(f"the second backward of {ctx.call.rule.name}", arguments[0]):
             pullback = torch.func.vjp(function, *arguments)[1]
             gradients = pullback(cotangents)
@@ -282,25 +291,26 @@ class _Cotangent(torch.autograd.Function):
 
     @staticmethod
     def jvp(ctx: Any, _: None, __: None, *tangents: Tensor | None) -> Tensors:
-        # Forward over forward levels do not nest in eager mode, but the transpose of the pullback,
-        # which is linear, is the tangent map.
-        function, arguments = _Cotangent._explicit(ctx)
-        arguments = without_tangents(arguments)
-        inputs = arguments[ctx.call.rule.differentiable :]
-        zeros = [
-            torch.zeros_like(value) for value, need in zip(inputs, ctx.needed, strict=False) if need
-        ]
+        # The transpose of the pullback, which is linear, is the tangent map. `torch.func.jvp` would be it,
+        # too, but does not nest in the levels of `forward_ad`.
+        with all_levels():
+            count = ctx.call.rule.differentiable
+            saved = without_tangents(ctx.saved_tensors)
+            function, arguments = _Cotangent._explicit(ctx, saved)
+            inputs = arguments[count:]
+            pairs = zip(inputs, ctx.needed, strict=False)
+            zeros = [torch.zeros_like(value) for value, need in pairs if need]
 
-        def pullback(*cotangents: Tensor) -> Tensors:
-            gradients: Tensors = torch.func.vjp(function, *arguments)[1](cotangents)
-            return gradients
+            def pullback(*cotangents: Tensor) -> Tensors:
+                gradients: Tensors = torch.func.vjp(function, *arguments)[1](cotangents)
+                return gradients
 
-        transposed = torch.func.vjp(pullback, *zeros)[1]
-        filled = tuple(
-            torch.zeros_like(argument) if tangent is None else tangent
-            for argument, tangent in zip(arguments, tangents, strict=False)
-        )
-        results: Tensors = transposed(filled)
+            transposed = torch.func.vjp(pullback, *zeros)[1]
+            filled = tuple(
+                torch.zeros_like(argument) if tangent is None else with_memory(tangent)
+                for argument, tangent in zip(arguments, tangents, strict=False)
+            )
+            results: Tensors = transposed(filled)
         return results
 
     @staticmethod
@@ -326,7 +336,7 @@ def _is_transformed() -> bool:
     return bool(torch._C._are_functorch_transforms_active()) or forward_ad._current_level >= 0
 
 
-def _is_legacy_batched(tensor: Tensor) -> bool:
+def is_legacy_batched(tensor: Tensor) -> bool:
     """Whether `torch.autograd.grad(is_grads_batched=True)` runs the backward.
 
     Its vmap is not that of torch.func: it maps torch's operations, not autograd functions, and the

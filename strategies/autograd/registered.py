@@ -16,7 +16,9 @@ from torch._compile import _disable_dynamo
 from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 
+from strategies.autograd.levels import all_levels, without_tangents
 from strategies.autograd.rule import Gradients, Tensors
+from strategies.kernels.memory import with_memory
 
 __all__ = ["Registered"]
 
@@ -142,7 +144,7 @@ class _Function(torch.autograd.function._SingleLevelFunction):
     @staticmethod
     def forward(operator: Registered, rest: Sequence[Any], *operands: Tensor) -> Tensors:
         # For the levels below, for which this level is what calls.
-        with torch.enable_grad(), forward_ad._set_fwd_grad_enabled(True):
+        with torch.enable_grad(), all_levels():
             return operator.below_autograd(operands, rest)
 
     @staticmethod
@@ -159,7 +161,7 @@ class _Function(torch.autograd.function._SingleLevelFunction):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Tensor) -> Gradients:
-        operands, outputs, rest = _saved(ctx)
+        operands, outputs, rest = _saved(ctx, ctx.saved_tensors)
         needed = ctx.needs_input_grad[2:]
         given = [*operands, *cotangents[: ctx.operator.differentiable]]
         found = iter(ctx.operator.derive("backward", given, rest, outputs, needed))
@@ -167,20 +169,20 @@ class _Function(torch.autograd.function._SingleLevelFunction):
 
     @staticmethod
     def jvp(ctx: Any, _: None, __: None, *tangents: Tensor | None) -> Gradients:
-        operands, outputs, rest = _saved(ctx)
-        given = [*operands, *(each for each in tangents if each is not None)]
         needed = [each is not None for each in tangents]
-        found = ctx.operator.derive("forward", given, rest, outputs, needed)
+        with all_levels():
+            operands, outputs, rest = _saved(ctx, without_tangents(ctx.saved_tensors))
+            given = [*operands, *(with_memory(each) for each in tangents if each is not None)]
+            found = ctx.operator.derive("forward", given, rest, outputs, needed)
         return (*found, *[None] * (len(outputs) - len(found)))
 
 
 _apply: Callable[..., Tensors] = _Function.apply  # type: ignore[attr-defined]  # not in torch's stubs
 
 
-def _saved(ctx: Any) -> tuple[Tensors, Tensors, Sequence[Any]]:
-    """Operands, outputs and the rest of the arguments."""
+def _saved(ctx: Any, tensors: Tensors) -> tuple[Tensors, Tensors, Sequence[Any]]:
+    """Operands, outputs and the rest of the arguments among the saved tensors."""
     of_operands, of_outputs = ctx.counts
-    tensors = ctx.saved_tensors
     others = iter(tensors[of_operands + of_outputs :])
     pairs = zip(ctx.rest, ctx.is_tensor, strict=True)
     rest = [next(others) if is_tensor else value for value, is_tensor in pairs]

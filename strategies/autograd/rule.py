@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from torch import Tensor
 
 from strategies.interface import Saved, Strategy
+from strategies.kernels.memory import without_entries
 from strategies.pseudo_inverse import PseudoInverse
 
-__all__ = ["Gradients", "Rule", "Tensors", "only"]
+__all__ = ["Gradients", "Rule", "Tensors", "only", "saved_without_inverse"]
 
 Tensors = tuple[Tensor, ...]
 Gradients = tuple[Tensor | None, ...]
@@ -33,16 +34,25 @@ class Rule(ABC):
             what the gradient needs beside them (pivots, ranks).
         unread: positions of outputs whose values no gradient reads, so that the caller may overwrite
             them before the backward.
+        unread_inputs: positions of inputs of which derivatives read no more than shape and dtype, likewise.
     """
 
     name: ClassVar[str]
     arity: ClassVar[int] = 1
     differentiable: ClassVar[int] = 1
     unread: ClassVar[tuple[int, ...]] = ()
+    unread_inputs: ClassVar[tuple[int, ...]] = ()
 
     @abstractmethod
     def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse | None]:
         """The outputs, and the factors that the gradient will reuse."""
+
+    def saved_inputs(self, inputs: Tensors, inverse: PseudoInverse | None) -> Tensors:
+        """The inputs as derivatives read them."""
+        return tuple(
+            without_entries(each) if i in self.unread_inputs else each
+            for i, each in enumerate(inputs)
+        )
 
     @abstractmethod
     def backward(
@@ -64,3 +74,13 @@ def only(tangents: Gradients) -> Tensor:
     (tangent,) = tangents
     assert tangent is not None
     return tangent
+
+
+def saved_without_inverse(inputs: Gradients, outputs: Tensors) -> Saved:
+    """What the explicit form and the forward mode of a rule read; they form what they need of an inverse.
+
+    Args:
+        inputs: None for one that neither reads.
+        outputs: of the rule.
+    """
+    return Saved(cast(PseudoInverse, None), cast(Tensors, inputs), outputs)

@@ -8,6 +8,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
+from strategies.kernels.memory import without_entries
 from strategies.pseudo_inverse import PseudoInverse, full_rank
 
 __all__ = ["Dense"]
@@ -33,8 +34,9 @@ class Dense(PseudoInverse):
 
     @classmethod
     def nonsingular(cls, matrix: Tensor, inverse: Tensor) -> Self:
-        """F⁻¹ of square nonsingular matrices."""
-        return cls(matrix, inverse, full_rank(matrix), full_column_rank=True, full_row_rank=True)
+        """F⁻¹ of square nonsingular matrices, of which no map reads F."""
+        shape = without_entries(matrix)
+        return cls(shape, inverse, full_rank(matrix), full_column_rank=True, full_row_rank=True)
 
     @classmethod
     def of_any_rank(cls, matrix: Tensor, inverse: Tensor) -> Self:

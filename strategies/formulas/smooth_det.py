@@ -24,7 +24,7 @@ from torch import Tensor
 
 from strategies.formulas.powers_of_two import equilibrate, product, times_power_of_two
 
-__all__ = ["det_gradient", "inverse", "regular_det"]
+__all__ = ["det_gradient", "inverse"]
 
 
 class _Basis(NamedTuple):
@@ -60,7 +60,8 @@ def det_gradient(A: Tensor, corank: int, cotangent: Tensor) -> Tensor:
     basis = _Basis.of(A)
     regular = A.shape[-1] - corank
     large = basis.S[..., :regular]
-    mantissa, exponent = product(torch.where(large == 0, 1, large))
+    nonzero = torch.where(large == 0, 1, large)
+    mantissa, exponent = product(nonzero)
     phase = torch.linalg.slogdet(basis.U @ basis.V.mH).sign
 
     def det(T: Tensor) -> Tensor:
@@ -68,9 +69,12 @@ def det_gradient(A: Tensor, corank: int, cotangent: Tensor) -> Tensor:
             return phase * _division_free(T)
         T11, T12 = T[..., :regular, :regular], T[..., :regular, regular:]
         T21, T22 = T[..., regular:, :regular], T[..., regular:, regular:]
-        near_identity = T11 / torch.where(large == 0, 1, large).unsqueeze(-2)
-        complement = T22 - T21 @ torch.linalg.solve(T11, T12)
-        return phase * mantissa * regular_det(near_identity) * _division_free(complement)
+        near_identity = T11 / nonzero.unsqueeze(-2)
+        # Not by solve or slogdet, whose forward mode does not nest (PyTorch issue 198017).
+        solution = (torch.linalg.inv(near_identity) @ T12) / nonzero.unsqueeze(-1)
+        of_identity = torch.linalg.lu_factor(near_identity).LU.diagonal(dim1=-2, dim2=-1).prod(-1)
+        complement = T22 - T21 @ solution
+        return phase * mantissa * of_identity * _division_free(complement)
 
     pullback = torch.func.vjp(det, basis.coordinates(A))[1]
     (of_T,) = pullback(cotangent)
@@ -85,13 +89,6 @@ def inverse(A: Tensor) -> Tensor:
     S = basis.S.unsqueeze(-2)
     scaled = (basis.V / S) @ torch.linalg.inv(basis.coordinates(A) / S) @ basis.U.mH
     return times_power_of_two(scaled, -basis.powers.mT)
-
-
-def regular_det(matrix: Tensor) -> Tensor:
-    """The determinant of nonsingular matrices, (..., n, n) -> (...)."""
-    # Not torch.linalg.det: its second derivative is NaN at such matrices as [[0, 1], [1, 0]].
-    sign, logabsdet = torch.linalg.slogdet(matrix)
-    return sign * logabsdet.exp()
 
 
 def _division_free(matrix: Tensor) -> Tensor:

@@ -10,6 +10,8 @@ from typing import Any, Generic, TypeVar, TypeVarTuple, cast
 import torch
 from torch import Tensor
 
+from strategies.kernels.memory import is_materializable
+
 __all__ = ["Inputs", "Kernel", "Results", "by_rows", "first_supporting"]
 
 Inputs = TypeVarTuple("Inputs")
@@ -39,7 +41,10 @@ class Kernel(ABC, Generic[*Inputs, Results]):
 
     def supports(self, *tensors: *Inputs) -> bool:
         """Whether to call the kernel with these tensors; operations of torch take all others."""
-        return self._runs_on(cast("tuple[Tensor, ...]", tensors)[0]) and self._suits(*tensors)
+        read = cast("tuple[Tensor, ...]", tensors)
+        return (
+            self._runs_on(read[0]) and self._suits(*tensors) and all(map(is_materializable, read))
+        )
 
     def __call__(self, *tensors: *Inputs) -> Results:
         results = self._allocate(*tensors)

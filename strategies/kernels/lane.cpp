@@ -142,7 +142,7 @@ struct Plan : torch::CustomClassHolder {
   bool copies;
   size_t arity;
   std::vector<Place> outputs, gradients, keeps;
-  Positions written, cotangents, constant, saved, reads;
+  Positions written, cotangents, constant, saved, reads, unread;
   Words offsets, reads_kept;
   std::optional<std::pair<size_t, size_t>> rank;
   int64_t columns;
@@ -162,6 +162,7 @@ struct Plan : torch::CustomClassHolder {
         constant(field<Positions>(plan, "constant")),
         saved(field<Positions>(plan, "saved")),
         reads(field<Positions>(plan, "reads")),
+        unread(field<Positions>(of.attr("lane"), "unread")),
         offsets(field<Words>(plan, "offsets")),
         reads_kept(field<Words>(plan, "reads_kept")),
         rank(field<std::optional<std::pair<size_t, size_t>>>(plan, "rank")),
@@ -220,7 +221,7 @@ struct Plan : torch::CustomClassHolder {
   // `Plan.backward` of the cotangents that it takes, or all undefined; called without the lock.
   variable_list differentiate(const variable_list& kept, variable_list given) const {
     for (size_t i = 0; i < kept.size(); ++i) {
-      if (kept[i].strides() != at::IntArrayRef(saved_strides[i])) {
+      if (kept[i].defined() && kept[i].strides() != at::IntArrayRef(saved_strides[i])) {
         return {};
       }
     }
@@ -323,24 +324,27 @@ struct Plan : torch::CustomClassHolder {
 using PlanPointer = c10::intrusive_ptr<Plan>;
 
 variable_list by_general_road(
-    const Plan& plan, const variable_list& inputs, const variable_list& cotangents,
+    const Plan& plan, const variable_list& saved, const variable_list& cotangents,
     const std::vector<bool>& needed) {
   py::gil_scoped_acquire lock;
   try {
-    const auto none = [](const Tensor& each) {
-      return each.defined() ? py::cast(each) : py::object(py::none());
+    const auto tuple = [](const Tensor* first, size_t count) {
+      py::tuple result(count);
+      for (size_t i = 0; i < count; ++i) {
+        result[i] = first[i].defined() ? py::cast(first[i]) : py::object(py::none());
+      }
+      return result;
     };
-    py::tuple given(inputs.size()), of_outputs(cotangents.size()), of_inputs(needed.size());
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      given[i] = inputs[i];
+    const auto inputs = tuple(saved.data(), plan.arity);
+    const auto outputs = tuple(saved.data() + plan.arity, plan.saved.size());
+    const auto of_outputs = tuple(cotangents.data(), cotangents.size());
+    py::tuple of_inputs(needed.size());
+    for (size_t i = 0; i < needed.size(); ++i) {
       of_inputs[i] = static_cast<bool>(needed[i]);
-    }
-    for (size_t i = 0; i < cotangents.size(); ++i) {
-      of_outputs[i] = none(cotangents[i]);
     }
     const auto lane = py::module_::import("strategies.autograd.lane");
     const py::object gradients =
-        lane.attr("_differentiated")(plan.found, given, of_outputs, of_inputs);
+        lane.attr("_differentiated")(plan.found, inputs, outputs, of_outputs, of_inputs);
     variable_list result;
     for (const auto& each : gradients) {
       result.push_back(each.is_none() ? Tensor() : each.cast<Tensor>());
@@ -358,6 +362,9 @@ struct FastLane : torch::autograd::Function<FastLane> {
       at::TensorList inputs) {
     context->saved_data["plan"] = c10::IValue::make_capsule(plan);
     variable_list saved(inputs.begin(), inputs.end()), constant;
+    for (const auto i : plan->unread) {
+      saved[i] = Tensor();
+    }
     for (const auto i : plan->saved) {
       saved.push_back(computed.outputs[i]);
     }
@@ -388,8 +395,7 @@ struct FastLane : torch::autograd::Function<FastLane> {
       for (size_t i = 0; i < plan.arity; ++i) {
         needed.push_back(context->needs_input_grad(i));
       }
-      const variable_list inputs(saved.begin(), saved.begin() + plan.arity);
-      gradients = by_general_road(plan, inputs, cotangents, needed);
+      gradients = by_general_road(plan, saved, cotangents, needed);
     }
     // Neither the plan nor what was computed is a variable.
     gradients.insert(gradients.begin(), 2, Tensor());

@@ -28,6 +28,7 @@ from strategies.operations.homogeneous import (
     times_power_of_two,
 )
 from strategies.operations.record import Operation
+from strategies.operations.results import from_fields_or_iterable
 from strategies.operations.traced import traceable_by
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["CholeskyExResult", "cholesky", "cholesky_ex"]
 
 
+@from_fields_or_iterable
 class CholeskyExResult(NamedTuple):
     """What `cholesky_ex` returns; the fields of `torch.linalg.cholesky_ex`."""
 
@@ -59,6 +61,7 @@ class _Cholesky(Rule):
     """Outputs: the lower triangular factor, info."""
 
     name = "cholesky"
+    unread_inputs = (0,)
 
     check_errors: bool = True
 
@@ -72,7 +75,7 @@ class _Cholesky(Rule):
         self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
     ) -> Gradients:
         (L, info), (cotangent,) = saved.outputs, cotangents
-        is_near_one = _is_moderate(saved.matrix) and is_moderate(cotangent)
+        is_near_one = _is_of_moderate(L) and is_moderate(cotangent)
         if not is_near_one:
             (L, cotangent), (of_L, of_cotangent) = near_one((L, cotangent))
         gradient = strategy.own("cholesky_backward", _backward, L, cotangent)
@@ -89,10 +92,9 @@ class _Cholesky(Rule):
         return (_with_nan(formula.jvp(Triangular, L, only(tangents)), info),)
 
 
-def _is_moderate(matrix: Tensor) -> bool:
-    """`is_moderate` of positive definite matrices, of which the largest entries are on the diagonal."""
-    diagonal = matrix.diagonal(dim1=-2, dim2=-1)
-    return are_moderate(diagonal.real) or is_moderate(diagonal.unsqueeze(-1))
+def _is_of_moderate(L: Tensor) -> bool:
+    """Whether the trace of each A = L Lᴴ, which is the square of the norm of L, is not far from one."""
+    return are_moderate(torch.linalg.vector_norm(L, dim=(-2, -1)).square())
 
 
 def _with_nan(derivative: Tensor, info: Tensor) -> Tensor:
@@ -181,7 +183,11 @@ def _general(candidates: tuple[Strategy, ...], A: Tensor) -> Tensors:
     return _factor(candidates[0], A, upper=False, check_errors=True)[:1]
 
 
-_lane = FastLane("cholesky", _general, asks="cholesky")
+def _explicit(_: Strategy, __: Gradients, outputs: Tensors, cotangents: Tensors) -> Tensors:
+    return (formula.backward(Triangular, *outputs, *cotangents),)
+
+
+_lane = FastLane("cholesky", _general, asks="cholesky", explicit=_explicit, unread=(0,))
 
 
 def _factor(chosen: Strategy, A: Tensor, upper: bool, check_errors: bool) -> Tensors:

@@ -25,6 +25,7 @@ from strategies.formulas import smooth_det
 from strategies.formulas.powers_of_two import split, times_power_of_two
 from strategies.interface import Saved, Strategy
 from strategies.operations.record import Operation
+from strategies.operations.results import from_fields_or_iterable
 from strategies.operations.traced import traceable
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["SlogdetResult", "det", "slogdet"]
 
 
+@from_fields_or_iterable
 class SlogdetResult(NamedTuple):
     """What `slogdet` returns; the fields of `torch.linalg.slogdet`."""
 
@@ -93,18 +95,11 @@ class _Det(Rule):
         return (_with_hard(gradient, notes[..., 2], saved.matrix, cotangent, of_hard),)
 
     def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
-        det, *_, shape = at.outputs
+        (*_, shape), (cotangent,) = at.outputs, cotangents
         if shape.shape[-2]:
-            return (smooth_det.det_gradient(at.matrix, shape.shape[-2], *cotangents),)
-        value = det.detach()
-
-        def det_of(A: Tensor) -> Tensor:
-            # As accurate as the value itself, while exp(log|det|) loses what the logarithm has.
-            found = smooth_det.regular_det(A)
-            return value * (found / found.detach())
-
-        gradients: Tensors = torch.func.vjp(det_of, at.matrix)[1](*cotangents)
-        return gradients
+            return (smooth_det.det_gradient(at.matrix, shape.shape[-2], cotangent),)
+        scale = cotangent * at.result.conj()
+        return (scale[..., None, None] * torch.linalg.inv(at.matrix).mH,)
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
         (gradient,) = self.explicit_backward(strategy, at, (torch.ones_like(at.result),))

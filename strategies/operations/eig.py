@@ -21,6 +21,7 @@ from strategies.autograd.rule import Gradients, Rule, Tensors, only
 from strategies.errors import raise_if_singular
 from strategies.formulas import eig as formula
 from strategies.interface import Saved, Strategy
+from strategies.operations.results import from_fields_or_iterable
 from strategies.operations.traced import EAGER, traceable_by
 
 __all__ = ["EigResult", "eig"]
@@ -31,6 +32,7 @@ _LARGE = 512
 """Rows from which a product less is faster than fewer calls, as measured."""
 
 
+@from_fields_or_iterable
 class EigResult(NamedTuple):
     """What `eig` returns; the fields of `torch.linalg.eig`."""
 
@@ -41,6 +43,7 @@ class EigResult(NamedTuple):
 class _Eig(Rule):
     name = "eig"
     differentiable = 2
+    unread_inputs = (0,)
 
     def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, None]:
         return tuple(torch.linalg.eig(*inputs)), None

@@ -76,6 +76,14 @@ class Homogeneous(Rule):
         """The outputs other than f for A divided by 2^exponents again."""
         return outputs
 
+    def saved_inputs(self, inputs: Tensors, inverse: PseudoInverse | None) -> Tensors:
+        if inverse is not None:
+            return super().saved_inputs(inputs, inverse)
+        # The backward computes again near one, from inputs that the caller may overwrite.
+        return tuple(
+            each.clone() if i in self.unread_inputs else each for i, each in enumerate(inputs)
+        )
+
     def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse | None]:
         if all(map(is_moderate, inputs)):
             return self.compute(strategy, *inputs)

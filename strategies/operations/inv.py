@@ -13,7 +13,7 @@ from strategies import grids
 from strategies.autograd.choice import StrategyChoice, choose, first_that_can
 from strategies.autograd.lane import FastLane
 from strategies.autograd.nodes import run
-from strategies.autograd.rule import Gradients, Tensors, only
+from strategies.autograd.rule import Gradients, Tensors, only, saved_without_inverse
 from strategies.factors import Dense
 from strategies.formulas import solve as formula
 from strategies.interface import Saved, Strategy
@@ -42,6 +42,7 @@ def _backward(_: Strategy, saved: Saved, cotangent: Tensor) -> Tensor:
 class _Inv(Homogeneous):
     name = "inv"
     degrees = (-1,)
+    unread_inputs = (0,)
 
     def compute(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:
         result, inverse = strategy.own("inv_forward", _forward, *inputs)
@@ -53,10 +54,10 @@ class _Inv(Homogeneous):
         return (strategy.own("inv_backward", _backward, saved, *cotangents),)
 
     def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
-        return (formula.inv_backward(Dense.of_any_rank(at.matrix, at.result), *cotangents),)
+        return (formula.inv_backward(Dense.nonsingular(at.result, at.result), *cotangents),)
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
-        return (formula.inv_jvp(Dense.of_any_rank(at.matrix, at.result), only(tangents)),)
+        return (formula.inv_jvp(Dense.nonsingular(at.result, at.result), only(tangents)),)
 
 
 @traceable
@@ -97,7 +98,13 @@ def _inv(chosen: Strategy, A: Tensor) -> Tensor:
     return run(_Inv(), chosen, A)[0]
 
 
-_lane = FastLane("inv", _general, asks="inv", any_rank=True)
+def _explicit(
+    strategy: Strategy, inputs: Gradients, outputs: Tensors, cotangents: Tensors
+) -> Tensors:
+    return _Inv().explicit_backward(strategy, saved_without_inverse(inputs, outputs), cotangents)
+
+
+_lane = FastLane("inv", _general, asks="inv", any_rank=True, explicit=_explicit, unread=(0,))
 
 
 def _exact(problem: Problem) -> tuple[Matrix, ...]:

@@ -26,6 +26,7 @@ from strategies.interface import Saved, Strategy, Tolerance, settled
 from strategies.operations.homogeneous import Homogeneous, times_power_of_two
 from strategies.operations.pinv import pinv
 from strategies.operations.record import Operation, Shape
+from strategies.operations.results import from_fields_or_iterable
 from strategies.operations.traced import traceable
 from strategies.policy import BASELINE
 from strategies.pseudo_inverse import PseudoInverse
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["LstsqResult", "lstsq"]
 
 
+@from_fields_or_iterable
 class LstsqResult(NamedTuple):
     """What `lstsq` returns; the fields of `torch.linalg.lstsq`."""
 

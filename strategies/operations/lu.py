@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from strategies import grids
 from strategies.amplification import lu_amplification
@@ -21,11 +22,17 @@ from strategies.factors import PackedLU, Triangular
 from strategies.factors.canonical_lu import canonical
 from strategies.factors.elimination import lu_factor_ex as eliminate
 from strategies.factors.lu_rank import UNDECIDED
-from strategies.factors.pivots import order_of
+from strategies.factors.pivots import inverse_order, order_of
 from strategies.formulas import lu as formula
 from strategies.interface import Saved, Strategy
-from strategies.operations.homogeneous import is_moderate, largest_entries, times_power_of_two
+from strategies.operations.homogeneous import (
+    are_moderate,
+    is_moderate,
+    largest_entries,
+    times_power_of_two,
+)
 from strategies.operations.record import Operation, Shape
+from strategies.operations.results import from_fields_or_iterable
 from strategies.operations.traced import traceable
 
 if TYPE_CHECKING:
@@ -35,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["LUFactorExResult", "LUFactorResult", "LUResult", "lu", "lu_factor", "lu_factor_ex"]
 
 
+@from_fields_or_iterable
 class LUFactorResult(NamedTuple):
     """What `lu_factor` returns; the fields of `torch.linalg.lu_factor`."""
 
@@ -42,6 +50,7 @@ class LUFactorResult(NamedTuple):
     pivots: Tensor
 
 
+@from_fields_or_iterable
 class LUFactorExResult(NamedTuple):
     """What `lu_factor_ex` returns; the fields of `torch.linalg.lu_factor_ex`."""
 
@@ -50,6 +59,7 @@ class LUFactorExResult(NamedTuple):
     info: Tensor
 
 
+@from_fields_or_iterable
 class LUResult(NamedTuple):
     """What `lu` returns; the fields of `torch.linalg.lu`."""
 
@@ -74,6 +84,7 @@ class _LUFactor(Rule):
     """Outputs: packed LU, LAPACK pivots, info, inverse row order, rank, whether that was in doubt."""
 
     name = "lu_factor"
+    unread_inputs = (0,)
 
     pivot: bool = True
     check_errors: bool = False
@@ -91,7 +102,7 @@ class _LUFactor(Rule):
         LU, _, _, order, rank, is_suspect = saved.outputs
         (cotangent,) = cotangents
         is_usual = not bool(is_suspect.any())
-        is_near_one = is_moderate(saved.matrix) and is_moderate(cotangent)
+        is_near_one = _are_moderate(LU) and is_moderate(cotangent)
         if not is_near_one:
             LU, cotangent, exponents = _near_one(LU, cotangent)
         if not is_usual:
@@ -116,6 +127,12 @@ class _LUFactor(Rule):
             formula.jvp(Triangular, formula.extend(LU, rank), rows), rank
         )
         return (_with_nan(result, rank),)
+
+
+def _are_moderate(LU: Tensor) -> bool:
+    """Whether the norm of each U is not far from one, by that of L and U and the largest pivots."""
+    largest_pivots = LU.diagonal(dim1=-2, dim2=-1).abs().amax(-1) if LU.numel() else LU.real
+    return is_moderate(LU) and are_moderate(largest_pivots)
 
 
 def _near_one(LU: Tensor, cotangent: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -201,7 +218,21 @@ def _general_lu_factor(
     return run(_LUFactor(pivot, check_errors=True), chosen, A)[:2]
 
 
-_lu_factor_lane = FastLane("lu_factor", _general_lu_factor, asks="lu_factor")
+def _explicit_lu_factor(
+    _: Strategy, __: Gradients, outputs: Tensors, cotangents: Tensors
+) -> Tensors:
+    LU, pivots = outputs
+    order = inverse_order(pivots, LU.shape[-2])
+    return (formula.permute_rows(formula.backward(Triangular, LU, *cotangents), order),)
+
+
+_lu_factor_lane = FastLane(
+    "lu_factor",
+    _general_lu_factor,
+    asks="lu_factor",
+    explicit=_explicit_lu_factor,
+    unread=(0,),
+)
 
 
 @traceable
@@ -289,7 +320,20 @@ def _general_lu(candidates: tuple[Strategy, ...], A: Tensor, *, pivot: bool = Tr
     return identity[order], L, U
 
 
-_lu_lane = FastLane("lu", _general_lu, asks="lu_factor")
+def _explicit_lu(_: Strategy, __: Gradients, outputs: Tensors, cotangents: Tensors) -> Tensors:
+    P, L, U = outputs
+    LU, of_LU = _packed(L, U), _packed(*cotangents)
+    rows = formula.backward(Triangular, LU, of_LU)
+    return (formula.permute_rows(rows, P.real.argmax(-1)),)
+
+
+def _packed(L: Tensor, U: Tensor) -> Tensor:
+    """The strict lower triangle of one and the upper triangle of the other in one matrix, (..., m, n)."""
+    wider, higher = U.shape[-1] - L.shape[-1], L.shape[-2] - U.shape[-2]
+    return pad(L.tril(-1), (0, wider)) + pad(U.triu(), (0, 0, 0, higher))
+
+
+_lu_lane = FastLane("lu", _general_lu, asks="lu_factor", explicit=_explicit_lu, unread=(0,))
 
 
 def _exact(problem: Problem) -> tuple[Matrix, ...]:

@@ -17,7 +17,7 @@ from strategies.formulas import lu_solve as formula
 from strategies.interface import Saved, Strategy
 from strategies.operations.right_hand_sides import fit, for_each_matrix
 from strategies.operations.traced import EAGER, traceable_by
-from strategies.pseudo_inverse import Structure
+from strategies.pseudo_inverse import PseudoInverse, Structure
 
 __all__ = ["lu_solve"]
 
@@ -41,6 +41,10 @@ class _LUSolve(Rule):
         # Substitution whatever the strategy: to form an inverse for one solve takes longer.
         X = torch.linalg.lu_solve(LU, pivots, B, adjoint=self.adjoint)
         return (X, inverse_order(pivots.contiguous(), LU.shape[-1])), None
+
+    def saved_inputs(self, inputs: Tensors, inverse: PseudoInverse | None) -> Tensors:
+        LU, B = inputs
+        return LU, B.clone()  # the caller may overwrite it
 
     def backward(
         self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]

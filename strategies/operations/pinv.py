@@ -20,7 +20,7 @@ from strategies.formulas import pinv as formula
 from strategies.interface import Saved, Strategy, Tolerance, settled
 from strategies.operations.homogeneous import Homogeneous, times_power_of_two
 from strategies.operations.record import Operation, Shape
-from strategies.operations.traced import traceable
+from strategies.operations.traced import refuse_gradients_of, traceable
 from strategies.pseudo_inverse import PseudoInverse
 
 if TYPE_CHECKING:
@@ -104,7 +104,8 @@ def pinv(
 
     Raises:
         torch.linalg.LinAlgError: A is rank-deficient and the strategy needs full rank.
-        RuntimeError: A has fewer than two dimensions, or is not floating-point.
+        RuntimeError: A has fewer than two dimensions, or is not floating-point; a tolerance requires a
+            gradient.
 
     Example:
         >>> A = torch.tensor([[3.0], [4.0]], requires_grad=True)
@@ -118,6 +119,7 @@ def pinv(
     candidates = choose(strategy, "pinv", A, any_rank=True, square=hermitian)
     if candidates[0].forward_is_differentiable:
         return torch.linalg.pinv(A, atol=atol, rtol=rtol, hermitian=hermitian)
+    refuse_gradients_of(atol=atol, rtol=rtol)
     atol, rtol = settled(atol), settled(rtol)
     if A.numel() == 0:
         atol = rtol = None  # of whatever shape, as in torch

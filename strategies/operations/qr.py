@@ -19,12 +19,13 @@ from strategies.autograd.choice import (
 from strategies.autograd.lane import FastLane
 from strategies.autograd.nodes import is_differentiated, run
 from strategies.autograd.operators import Operator
-from strategies.autograd.rule import Gradients, Rule, Tensors, only
+from strategies.autograd.rule import Gradients, Rule, Tensors, only, saved_without_inverse
 from strategies.errors import raise_if_singular
 from strategies.factors import Triangular
 from strategies.factors.condition import smallest_of_LU
 from strategies.formulas import qr as formula
 from strategies.interface import Saved, Strategy
+from strategies.operations.results import from_fields_or_iterable
 from strategies.operations.traced import EAGER, traceable_by
 from strategies.pseudo_inverse import Structure
 from strategies.refusals import noise_level
@@ -36,6 +37,7 @@ RECORDS = ()
 _MODES = "reduced", "complete", "r"
 
 
+@from_fields_or_iterable
 class QRResult(NamedTuple):
     """What `qr` returns; the fields of `torch.linalg.qr`."""
 
@@ -47,6 +49,7 @@ class QRResult(NamedTuple):
 class _QR(Rule):
     name = "qr"
     differentiable = 2
+    unread_inputs = (0,)
 
     mode: str
 
@@ -85,8 +88,8 @@ class _QR(Rule):
         return self.mode == "complete" and m > n
 
     def _reduced(self, at: Saved) -> tuple[Tensor, Tensor]:
-        k = min(at.matrix.shape[-2:])
         Q, R = at.outputs
+        k = min(Q.shape[-2], R.shape[-1])
         return Q.narrow(-1, 0, k), R.narrow(-2, 0, k)
 
     def _cotangents(
@@ -186,7 +189,15 @@ def _general(candidates: tuple[Strategy, ...], A: Tensor, mode: str = "reduced")
     return run(_QR(mode), candidates[0], A)
 
 
-_lane = FastLane("qr", _general, asks="qr", otherwise="fused")
+def _explicit(
+    strategy: Strategy, inputs: Gradients, outputs: Tensors, cotangents: Tensors
+) -> Tensors:
+    _refuse_dependent_columns(outputs[1].detach(), strategy.name)
+    at = saved_without_inverse(inputs, outputs)
+    return _QR("reduced").explicit_backward(strategy, at, cotangents)
+
+
+_lane = FastLane("qr", _general, asks="qr", otherwise="fused", explicit=_explicit, unread=(0,))
 
 
 _LARGE = 2**17

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import torch
 from torch import Tensor
@@ -12,8 +12,8 @@ from torch import Tensor
 from strategies import grids
 from strategies.autograd.choice import StrategyChoice, choose, first_that_can
 from strategies.autograd.lane import FastLane
-from strategies.autograd.nodes import run
-from strategies.autograd.rule import Gradients, Tensors
+from strategies.autograd.nodes import is_legacy_batched, run
+from strategies.autograd.rule import Gradients, Tensors, saved_without_inverse
 from strategies.formulas import solve as formula
 from strategies.interface import Saved, Strategy
 from strategies.operations.homogeneous import Homogeneous
@@ -45,6 +45,7 @@ class _Solve(Homogeneous):
     name = "solve"
     arity = 2
     degrees = (-1, 1)
+    unread_inputs = (1,)
 
     def compute(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:
         X, inverse = strategy.own("solve_forward", _forward, *inputs)
@@ -56,11 +57,19 @@ class _Solve(Homogeneous):
         return strategy.own("solve_backward", _backward, saved, *cotangents, need_matrix=needed[0])
 
     def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
-        rhs_gradient = torch.linalg.solve(at.matrix.mH, cotangents[0])
+        rhs_gradient = _solution(strategy, at.matrix.mH, cotangents[0])
         return -rhs_gradient @ at.result.mH, rhs_gradient
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
-        return (torch.linalg.solve(at.matrix, formula.rhs_tangent(at.result, *tangents)),)
+        return (_solution(strategy, at.matrix, formula.rhs_tangent(at.result, *tangents)),)
+
+
+def _solution(strategy: Strategy, A: Tensor, B: Tensor) -> Tensor:
+    """A⁻¹B, differentiable in every mode and to every order.
+
+    PyTorch's own is not in forward over forward mode (PyTorch issue 198017).
+    """
+    return torch.linalg.solve(A, B) if is_legacy_batched(B) else run(_Solve(), strategy, A, B)[0]
 
 
 @traceable
@@ -99,7 +108,20 @@ def _general(candidates: tuple[Strategy, ...], A: Tensor, B: Tensor) -> Tensors:
     return (first_that_can(candidates, lambda chosen: _solve(chosen, A, B, True)),)
 
 
-_lane = FastLane("solve", _general, asks="solve", any_rank=True)
+def _explicit(
+    strategy: Strategy, inputs: Gradients, outputs: Tensors, cotangents: Tensors
+) -> Tensors:
+    is_vector = outputs[0].ndim < cast(Tensor, inputs[0]).ndim
+    (X,), (G,) = (
+        (each.unsqueeze(-1) for each in tensors) if is_vector else tensors
+        for tensors in (outputs, cotangents)
+    )
+    at = saved_without_inverse(inputs, (X,))
+    of_matrix, of_rhs = _Solve().explicit_backward(strategy, at, (G,))
+    return of_matrix, of_rhs.squeeze(-1) if is_vector else of_rhs
+
+
+_lane = FastLane("solve", _general, asks="solve", any_rank=True, explicit=_explicit, unread=(1,))
 
 
 def _solve(chosen: Strategy, A: Tensor, B: Tensor, left: bool) -> Tensor:

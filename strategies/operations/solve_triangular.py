@@ -13,7 +13,7 @@ from strategies.autograd.choice import StrategyChoice, choose, is_left_to_torch,
 from strategies.autograd.lane import FastLane
 from strategies.autograd.nodes import run
 from strategies.autograd.operators import Operator
-from strategies.autograd.rule import Gradients, Rule, Tensors
+from strategies.autograd.rule import Gradients, Rule, Tensors, saved_without_inverse
 from strategies.formulas.solve import rhs_tangent
 from strategies.formulas.triangles import triangle_of_product
 from strategies.interface import Saved, Strategy
@@ -35,6 +35,7 @@ class _SolveTriangular(Rule):
 
     name = "solve_triangular"
     arity = 2
+    unread_inputs = (1,)
 
     upper: bool
     unitriangular: bool
@@ -153,12 +154,24 @@ def _general(
     return (for_each_matrix(lambda A, B: run(rule, chosen, A, B)[0], A, B),)
 
 
+def _explicit(
+    rule: _SolveTriangular,
+    strategy: Strategy,
+    inputs: Gradients,
+    outputs: Tensors,
+    cotangents: Tensors,
+) -> Tensors:
+    return rule.explicit_backward(strategy, saved_without_inverse(inputs, outputs), cotangents)
+
+
 _LANES = {
     (upper, unit): FastLane(
         f"solve_{'unit_' if unit else ''}{'upper' if upper else 'lower'}",
         functools.partial(_general, upper, unit),
         asks="solve_triangular",
         otherwise="fused",
+        explicit=functools.partial(_explicit, _SolveTriangular(upper, unit)),
+        unread=(1,),
     )
     for upper in (False, True)
     for unit in (False, True)

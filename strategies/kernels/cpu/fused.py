@@ -40,6 +40,7 @@ from strategies.kernels.cpu.task import (
     header,
     is_finished,
 )
+from strategies.kernels.memory import address
 
 __all__ = ["Plan", "is_sequence", "plan"]
 
@@ -115,15 +116,15 @@ class Loop:
         """
         block, position = self.block[:], HEADER_WORDS
         for tensor in first:
-            block[position] = tensor.data_ptr()
+            block[position] = address(tensor)
             position += ARGUMENT_WORDS
         if offsets:
-            base = kept[-1].data_ptr()
+            base = address(kept[-1])
             for offset in offsets:
                 block[position] = base + offset
                 position += ARGUMENT_WORDS
         for tensor in last:
-            block[position] = tensor.data_ptr()
+            block[position] = address(tensor)
             position += ARGUMENT_WORDS
         if self.groups == 1:
             self._entry(block.buffer_info()[0])
@@ -145,8 +146,10 @@ class Plan:
         batch: the batch dimensions.
         views: the inputs as loops see them.
         strides: of the inputs.
+        saves_outputs: whether outputs that the loop of the backward does not read are saved, too.
 
     Attributes:
+        batch_dimensions: how many there are.
         arity: how many inputs there are.
         outputs: what is allocated for them, and gradients likewise.
         written: positions of the outputs that the loop of the forward writes.
@@ -168,7 +171,9 @@ class Plan:
         batch: tuple[int, ...],
         views: list[Layout],
         strides: list[tuple[int, ...]],
+        saves_outputs: bool,
     ) -> None:
+        self.batch_dimensions = len(batch)
         self._lane = lane = lane.batched(batch)
         self._batch, self._count, self._dtype = batch, math.prod(batch), problem.dtype
         self.rank, self.columns = lane.rank, problem.n
@@ -178,6 +183,8 @@ class Plan:
         differentiable = {*lane.cotangents, *lane.rarely}
         self.constant = tuple(i for i in range(outputs) if i not in differentiable)
         self.saved = tuple(i - self.arity for i in lane.reads if 0 <= i - self.arity < outputs)
+        if saves_outputs:
+            self.saved += tuple(i for i in range(outputs) if i not in self.saved)
         self._allocators = [place.allocator() for place in lane.outputs]
         self.written = [i for i, place in enumerate(lane.outputs) if not place.is_empty]
         *offsets, size = itertools.accumulate((place.bytes for place in lane.kept), initial=0)
@@ -232,7 +239,8 @@ class Plan:
             cotangents: of the outputs that have one.
         """
         for tensor, stride in zip(saved, self.saved_strides, strict=True):
-            if tensor.stride() != stride:  # a hook may return another tensor than it was given
+            # A hook may return another tensor than it was given; unread inputs are not saved.
+            if tensor is not None and tensor.stride() != stride:
                 return None
         strides = tuple([cotangent.stride() for cotangent in cotangents])
         if strides not in self._backwards:
@@ -300,7 +308,9 @@ def _transposed(layout: Layout) -> Layout:
     return (count, *reversed(size)), (step, *reversed(stride))
 
 
-def plan(holds: str, operation: str, dtype: torch.dtype, *inputs: Layout) -> Plan | None:
+def plan(
+    holds: str, operation: str, dtype: torch.dtype, *inputs: Layout, saves_outputs: bool = False
+) -> Plan | None:
     """How to compute an operation of small matrices, if there is a lane for it and it pays.
 
     Args:
@@ -308,6 +318,7 @@ def plan(holds: str, operation: str, dtype: torch.dtype, *inputs: Layout) -> Pla
         operation: which.
         dtype: of the inputs.
         inputs: their sizes and strides.
+        saves_outputs: as in `Plan`.
 
     Example:
         >>> plan("factors", "inv", torch.float64, ((2, 3), (3, 1))) is None
@@ -335,7 +346,8 @@ def plan(holds: str, operation: str, dtype: torch.dtype, *inputs: Layout) -> Pla
     views = [view for layout in inputs if (view := _as_matrices(layout, tuple(batch)))]
     if lane is None or len(views) < len(inputs):
         return None
-    return Plan(lane, problem, tuple(batch), views, [stride for _, stride in inputs])
+    strides = [stride for _, stride in inputs]
+    return Plan(lane, problem, tuple(batch), views, strides, saves_outputs)
 
 
 @functools.cache

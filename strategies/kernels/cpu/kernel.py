@@ -12,6 +12,7 @@ from torch import Tensor
 from strategies.kernels.cpu import compilation, threads
 from strategies.kernels.cpu.task import is_finished, task
 from strategies.kernels.kernel import Inputs, Kernel, Results
+from strategies.kernels.memory import materialized
 
 __all__ = ["DTYPES", "IS_COMPILED", "CPUKernel", "cpu_kernel", "watchers"]
 
@@ -68,9 +69,8 @@ class CPUKernel(Kernel[*Inputs, Results]):
         count = math.prod(batch)
         if count == 0:
             return
-        # Kept in a list until the loop returns, which has their addresses only. It reads nothing but
-        # memory: a conjugate or a sign that torch merely notes must be written to it.
-        arguments = [*(t.resolve_conj().resolve_neg() for t in read), *written]
+        # Kept in a list until the loop returns, which has their addresses only.
+        arguments = [*map(materialized, read), *written]
         if len(batch) > 1:
             arguments = [t.reshape(count, *t.shape[len(batch) :]) for t in arguments]
         dtypes = (t.dtype for t in arguments if t.is_floating_point() or t.is_complex())

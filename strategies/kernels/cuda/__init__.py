@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from torch import Tensor
 
 from strategies.kernels.kernel import Inputs, Kernel, Results, by_rows
+from strategies.kernels.memory import materialized
 
 __all__ = ["CUDAKernel", "inv", "lu", "solve"]
 
@@ -47,7 +48,7 @@ class CUDAKernel(Kernel[*Inputs, Results]):
         # Triton is optional, and takes a second to import.
         from strategies.kernels.cuda.programs import launch
 
-        launch(self.name, read, written, self._sides(*read))
+        launch(self.name, tuple(map(materialized, read)), written, self._sides(*read))
 
 
 def _cuda_kernel(

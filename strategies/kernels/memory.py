@@ -1,0 +1,114 @@
+"""The one test before an address of a tensor is taken, and the one place where it is.
+
+Compiled code reads numbers where strides say they are. Many tensors have none there: the zeros that
+forward mode makes, wrappers of transforms, subclasses without storage, fake and sparse tensors; and those
+of conjugate and negative views are others.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+__all__ = [
+    "address",
+    "is_addressable",
+    "is_materializable",
+    "materialized",
+    "with_memory",
+    "without_entries",
+]
+
+_C: Any = torch._C
+
+
+def _keys(*names: str) -> int:
+    sets = (_C.DispatchKeySet(getattr(_C.DispatchKey, name)).raw_repr() for name in names)
+    return functools.reduce(operator.or_, sets)
+
+
+# What the dispatcher knows of a tensor tells all of it. A wrapper, a pending conjugate, a layout or a mode
+# that torch may get is thus refused unless it is named here.
+_OTHER = ~_keys(
+    *(
+        "CPU",
+        "AutogradCPU",
+        "AutocastCPU",
+        "CUDA",
+        "AutogradCUDA",
+        "AutocastCUDA",
+        "ADInplaceOrView",
+    )
+)
+_PENDING = _keys("Conjugate", "Negative", "ZeroTensor")
+
+
+def is_addressable(tensor: Tensor) -> bool:
+    """Whether the numbers of a tensor on a CPU or CUDA device are at its address, as its strides say.
+
+    Example:
+        >>> is_addressable(torch.ones(2)), is_addressable(torch.ones(2).to_sparse())
+        (True, False)
+    """
+    return not _C._dispatch_keys(tensor).raw_repr() & _OTHER
+
+
+def is_materializable(tensor: Tensor) -> bool:
+    """Whether `materialized` makes it addressable.
+
+    Example:
+        >>> is_materializable(torch.ones(2, dtype=torch.cfloat).conj())
+        True
+    """
+    return not _C._dispatch_keys(tensor).raw_repr() & _OTHER & ~_PENDING
+
+
+def materialized(tensor: Tensor) -> Tensor:
+    """The tensor with a pending conjugate or sign applied, and with memory for zeros that have none.
+
+    Raises:
+        ValueError: it has no memory: it is a wrapper, or its storage was freed.
+
+    Example:
+        >>> materialized(torch._efficientzerotensor(2))
+        tensor([0., 0.])
+    """
+    if not is_addressable(tensor):
+        tensor = with_memory(tensor.resolve_conj().resolve_neg())
+    address(tensor)
+    return tensor
+
+
+def with_memory(tensor: Tensor) -> Tensor:
+    """The tensor, or zeros in memory for one that stands for zeros.
+
+    The tangents that forward mode makes up are such tensors, of which many of torch's own operations, too,
+    can do nothing in place.
+    """
+    return tensor.clone() if tensor._is_zerotensor() else tensor
+
+
+def address(tensor: Tensor) -> int:
+    """Where the numbers of a tensor are.
+
+    Raises:
+        ValueError: there are none: it is a wrapper, a view that is pending, or its storage was freed.
+    """
+    found = tensor.data_ptr() if is_addressable(tensor) else 0
+    if not found and tensor.numel():
+        raise ValueError(f"a {type(tensor).__name__} of shape {tuple(tensor.shape)} has no memory")
+    return found
+
+
+def without_entries(tensor: Tensor) -> Tensor:
+    """A tensor of that shape, dtype and device with a single entry, which means nothing.
+
+    Example:
+        >>> without_entries(torch.ones(2, 3)).shape
+        torch.Size([2, 3])
+    """
+    return tensor.detach().new_empty(()).expand(tensor.shape)
