@@ -7,6 +7,7 @@ slow down, all of them, and it holds in every thread.
 A call goes to PyTorch all the same
 - from within this package, whose strategies are made of torch's functions;
 - from within a strategy that computes, wherever that was written;
+- where `torch.jit.trace` records it, since a trace may be run where this package is not installed;
 - with arguments that `strategies.linalg` does not take, with tensors of types that define what torch's
   functions do, and where the strategies raise an error: the reason is logged, at level INFO.
 """
@@ -19,9 +20,9 @@ import logging
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from types import FrameType
+from types import FrameType, MethodType
 from typing import Any, Self
 
 import torch
@@ -147,7 +148,7 @@ class Function:
         owner: where it is: a module or `Tensor`.
         original: torch's own.
         ours: takes what the original takes, or less.
-        accepted: the arguments that ours takes by name.
+        accepted: the arguments that ours takes by name, and by which name it does.
         positional: how many it takes by position.
         is_inherited: it is of a base class of the owner.
     """
@@ -156,7 +157,7 @@ class Function:
     owner: Any
     original: Callable[..., Any]
     ours: Callable[..., Any]
-    accepted: frozenset[str]
+    accepted: Mapping[str, str]
     positional: int
     is_inherited: bool
 
@@ -173,17 +174,26 @@ class Function:
     @functools.cached_property
     def replaced(self) -> Callable[..., Any]:
         """What stands in its place."""
-        return _replaced(self)
+        return _Replaced(self)
+
+    def named(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The options that ours is called with.
+
+        Example:
+            >>> functions()[0].named({"input": 1, "out": None})
+            {'A': 1}
+        """
+        return {self.accepted[name]: options[name] for name in options if name != "out"}
 
     def refuses(self, arguments: tuple[Any, ...], options: dict[str, Any]) -> str:
         """Why ours cannot be called so; empty where it can.
 
         Example:
-            >>> functions()[0].refuses((), {"out": None})
+            >>> functions()[0].refuses((), {"out": torch.empty(1)})
             'it is called with out='
         """
-        for name in options:
-            if name not in self.accepted:
+        for name, value in options.items():
+            if name not in self.accepted and not (name == "out" and value is None):
                 return f"it is called with {name}="
         if len(arguments) > self.positional:
             return f"it is called with {len(arguments)} arguments by position"
@@ -207,10 +217,13 @@ def functions() -> tuple[Function, ...]:
     return tuple(found)
 
 
-def _taken_by(ours: Callable[..., Any]) -> tuple[frozenset[str], int]:
+def _taken_by(ours: Callable[..., Any]) -> tuple[Mapping[str, str], int]:
     """The names of a function's arguments, and how many may be given by position."""
     parameters = inspect.signature(ours).parameters.values()
-    names = frozenset(each.name for each in parameters if each.name != "strategy")
+    names = {each.name: each.name for each in parameters if each.name != "strategy"}
+    # What torch calls operands where its documentation, which we follow, does not.
+    in_torch = {"input": next(iter(names)), "b": "B", "input2": "L"}
+    names |= {name: own for name, own in in_torch.items() if own in names}
     return names, sum(each.kind is each.POSITIONAL_OR_KEYWORD for each in parameters)
 
 
@@ -235,38 +248,66 @@ def _restore(function: Function) -> None:
             torch.compiler.allow_in_graph(function.original)  # type: ignore[no-untyped-call]
 
 
-def _replaced(function: Function) -> Callable[..., Any]:
-    """What stands in the place of a function, and is that function where it may not."""
-    name, original, ours = function.name, function.original, function.ours
+class _Replaced:
+    """What stands in the place of a function, and is that function where it may not.
 
-    @functools.wraps(original, assigned=("__doc__",), updated=())
-    def replaced(*arguments: Any, **options: Any) -> Any:
+    It equals the function and has its hash: types that define what torch's functions do keep tables of
+    functions, which were looked up before or while this stood there.
+    """
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.__doc__ = function.original.__doc__
+        # The global of this module by which pickle finds it.
+        self.__name__ = self.__qualname__ = str(function).replace(".", "_")
+        if (operator := _BUILTINS._find_builtin(function.original)) is not None:
+            _BUILTINS._register_builtin(self, operator)  # for torch.jit.script
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        function = self.function
         if is_compiling():
             return _compiled(function, arguments, options)
         caller = sys._getframe().f_back
-        if not _in_force[name] or is_computing() or is_own(caller):
-            return original(*arguments, **options)
-        if not (reason := function.refuses(arguments, options) or _foreign(arguments)):
+        if not _in_force[function.name] or is_computing() or is_own(caller):
+            return function.original(*arguments, **options)
+        if not (reason := _reason_for_torch(function, arguments, options)):
             if _C._is_torch_function_mode_enabled():
-                return handle_torch_function(replaced, (), *arguments, **options)
+                return handle_torch_function(self, (), *arguments, **options)
             try:
-                return ours(*arguments, **options)
+                return function.ours(*arguments, **function.named(options))
             except RuntimeError as error:
                 reason = told(error)
         _tell(function, reason, caller)
-        return original(*arguments, **options)
+        return function.original(*arguments, **options)
 
-    # The global of this module by which pickle finds it.
-    replaced.__module__ = __name__
-    replaced.__name__ = replaced.__qualname__ = str(function).replace(".", "_")
-    if (operator := _BUILTINS._find_builtin(original)) is not None:
-        _BUILTINS._register_builtin(replaced, operator)  # for torch.jit.script
-    return replaced
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or self.function.original == other
+
+    def __hash__(self) -> int:
+        return hash(self.function.original)
+
+    def __reduce__(self) -> str:
+        return self.__name__
+
+    def __repr__(self) -> str:
+        return f"<{self.function}, replaced>"
 
 
-def _foreign(arguments: tuple[Any, ...]) -> str:
+def _reason_for_torch(
+    function: Function, arguments: tuple[Any, ...], options: dict[str, Any]
+) -> str:
+    """Why a call goes to PyTorch; empty if it does not."""
+    if torch.jit.is_tracing():
+        return "torch.jit.trace records it"
+    return function.refuses(arguments, options) or _foreign((*arguments, *options.values()))
+
+
+def _foreign(values: tuple[Any, ...]) -> str:
     """Why types of tensors that define what torch's functions do are left to PyTorch."""
-    for value in arguments:
+    for value in values:
         kind = type(value)
         if kind not in _KINDS and hasattr(kind, "__torch_function__"):
             return f"{kind.__name__} may define what torch's functions do"
@@ -282,7 +323,7 @@ def _compiled(function: Function, arguments: tuple[Any, ...], options: dict[str,
         return function.original(*arguments, **options)
     _tracing.is_inside = True
     try:
-        return function.ours(*arguments, **options)
+        return function.ours(*arguments, **function.named(options))
     finally:
         _tracing.is_inside = False
 

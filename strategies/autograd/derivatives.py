@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from strategies.autograd.rule import Tensors
 
@@ -91,8 +92,17 @@ def _pullback(function: Function, needed: Sequence[bool]) -> Function:
 def _pushforward(function: Function, needed: Sequence[bool]) -> Function:
     def pushed_forward(*operands: Tensor) -> Tensors:
         some, values, tangents = _of_some(function, needed, operands)
-        results: Tensors = torch.func.jvp(some, values, tangents)[1]
-        return results
+        if forward_ad._current_level < 0:
+            results: Tensors = torch.func.jvp(some, values, tangents)[1]
+            return results
+
+        # A level of `forward_ad`, in which `torch.func.jvp` does not nest: the transpose of the pullback,
+        # which is linear, is the same.
+        outputs, pullback = torch.func.vjp(some, *values)
+        transposed: Tensors = torch.func.vjp(pullback, tuple(map(torch.zeros_like, outputs)))[1](
+            tangents
+        )
+        return transposed[0]
 
     return pushed_forward
 

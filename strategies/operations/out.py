@@ -38,9 +38,10 @@ def takes_out(function: Callable[Parameters, Result]) -> Callable[Parameters, Re
 
     @functools.wraps(function)
     def with_out(*arguments: Parameters.args, **options: Parameters.kwargs) -> Result:
-        if "out" in options:
+        if options.get("out") is not None:
             result: Result = written(function.__name__, arguments, options)
             return result
+        options.pop("out", None)
         return function(*arguments, **options)
 
     return with_out

@@ -15,6 +15,7 @@ from strategies.autograd.choice import StrategyChoice, are_matrices, are_of_kind
 from strategies.autograd.operators import Operator
 from strategies.errors import LinAlgError
 from strategies.operations.inv import inv
+from strategies.operations.results import from_fields_or_iterable
 from strategies.operations.solve import solve
 from strategies.operations.traced import EAGER, traceable_by
 
@@ -23,6 +24,7 @@ __all__ = ["InvExResult", "SolveExResult", "inv_ex", "solve_ex"]
 RECORDS = ()
 
 
+@from_fields_or_iterable
 class InvExResult(NamedTuple):
     """What `inv_ex` returns; the fields of `torch.linalg.inv_ex`."""
 
@@ -30,6 +32,7 @@ class InvExResult(NamedTuple):
     info: Tensor
 
 
+@from_fields_or_iterable
 class SolveExResult(NamedTuple):
     """What `solve_ex` returns; the fields of `torch.linalg.solve_ex`."""
 

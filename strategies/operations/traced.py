@@ -1,25 +1,26 @@
-"""What stands for the functions of this package where tensors have no values: calls of operators.
+"""What stands for the functions of this package where values are not to be read: calls of operators.
 
-Below each `torch.library` operator is the function in the form for such a call: it does by shapes what
-the other does by values. Calls that are not for a strategy are left to PyTorch, whose errors say why.
+A compiler, a tracer and a subclass that defines what operators do are shown one operator; a subclass that
+defines what functions do, the public function. Below each operator is the function in the form for such a
+call: it does by shapes what the other does by values. Calls that are not for a strategy are left to
+PyTorch, whose errors say why.
 """
 
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import torch
 from torch import Tensor
-from torch._subclasses.fake_tensor import FakeTensor
-from torch._subclasses.functional_tensor import FunctionalTensor
 from torch.compiler import is_compiling
+from torch.overrides import handle_torch_function, has_torch_function
 
 from strategies.autograd.choice import StrategyChoice, are_matrices, are_of_kind, name_of
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Tensors
+from strategies.autograd.tracing import has_no_values, is_special, is_traced
 from strategies.interface import Strategy, Tolerance
 from strategies.operations.out import written
 from strategies.policy import BASELINE
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from strategies.operations.lstsq import LstsqResult
     from strategies.operations.lu import LUFactorExResult, LUFactorResult, LUResult
 
-__all__ = ["EAGER", "traceable", "traceable_by"]
+__all__ = ["EAGER", "refuse_gradients_of", "traceable", "traceable_by"]
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -38,11 +39,9 @@ Result = TypeVar("Result")
 EAGER: dict[str, Callable[..., Any]] = {}
 """What the operators compute by: the functions by name, before they are decorated."""
 
-_SYMBOLIC = FakeTensor, FunctionalTensor
-
 
 def traceable(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """The function, and where its first tensor has no values, what stands for it here by its name.
+    """The function, and where values are not to be read, what stands for it here by its name.
 
     Example:
         >>> from strategies import linalg
@@ -55,7 +54,7 @@ def traceable(function: Callable[Parameters, Result]) -> Callable[Parameters, Re
 def traceable_by(
     traced: Callable[Parameters, Result],
 ) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
-    """A decorator: the function, and where its matrix has no values, what stands for it.
+    """A decorator: the function, and where values are not to be read, what stands for it.
 
     Args:
         traced: takes what the function takes.
@@ -63,17 +62,23 @@ def traceable_by(
 
     def decorated(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
         EAGER[function.__name__] = function
-        operand = next(iter(inspect.signature(function).parameters))
 
         @functools.wraps(function)
         def by_values_or_shapes(
             *arguments: Parameters.args, **options: Parameters.kwargs
         ) -> Result:
-            if "out" in options:
-                result: Result = written(function.__name__, arguments, options)
-                return result
-            A = arguments[0] if arguments else options.get(operand)
-            if is_compiling() or type(A) in _SYMBOLIC or (isinstance(A, Tensor) and A.is_meta):
+            if options:
+                if options.get("out") is not None:
+                    result: Result = written(function.__name__, arguments, options)
+                    return result
+                options.pop("out", None)
+            if is_compiling():
+                return traced(*arguments, **options)
+            values = (*arguments, *options.values()) if options else arguments
+            special = [each for each in values if is_special(each)]
+            if special and has_torch_function(special):
+                return handle_torch_function(by_values_or_shapes, special, *arguments, **options)
+            if is_traced() or any(map(has_no_values, special)):
                 return traced(*arguments, **options)
             return function(*arguments, **options)
 
@@ -233,8 +238,29 @@ def _pinv(
 ) -> Tensor:
     if not are_matrices(A, square=hermitian):
         return torch.linalg.pinv(A, atol=atol, rtol=rtol, hermitian=hermitian)
+    refuse_gradients_of(atol=atol, rtol=rtol)
     tolerances = (part for tolerance in (atol, rtol) for part in _number_or_tensor(tolerance))
     return _PINV(A, *tolerances, hermitian, name_of(strategy))[0]
+
+
+def refuse_gradients_of(**tolerances: Tolerance) -> None:
+    """Raises as PyTorch does where a gradient of a tolerance is asked for: there is none.
+
+    Args:
+        tolerances: of pinv, by name.
+
+    Raises:
+        RuntimeError: one is a tensor that requires a gradient.
+
+    Example:
+        >>> refuse_gradients_of(atol=None, rtol=torch.tensor(1e-3))
+    """
+    for name, tolerance in tolerances.items():
+        if isinstance(tolerance, Tensor) and tolerance.requires_grad and torch.is_grad_enabled():
+            raise RuntimeError(
+                f"The function 'linalg_pinv' is not differentiable with respect to argument '{name}'. "
+                "This input cannot have requires_grad True."
+            )
 
 
 def _number_or_tensor(tolerance: Tolerance) -> tuple[float | None, Tensor | None]:
