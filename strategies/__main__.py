@@ -1,5 +1,5 @@
 """`python -m strategies` is the command `backward-strategies`."""
 
-from strategies.cli import app
+from strategies.cli import main
 
-app(prog_name="backward-strategies")
+main()

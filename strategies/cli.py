@@ -10,6 +10,7 @@ import typer
 from strategies.commands import policy, sweep
 from strategies.commands.calibrate import calibrate
 from strategies.commands.check import check
+from strategies.commands.deferred import call
 from strategies.commands.explain import explain
 from strategies.commands.list import list_strategies
 from strategies.commands.measure import measure_grid
@@ -57,3 +58,8 @@ def _options(
     ] = False,
 ) -> None:
     pass
+
+
+def main() -> None:
+    """Runs the command that `sys.argv` names."""
+    call(app, "backward-strategies")

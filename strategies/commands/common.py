@@ -57,9 +57,9 @@ def reports_errors(command: Callable[P, R]) -> Callable[P, R]:
         except (ImportError, LookupError, ValueError) as error:
             said = " ".join(str(error).split())
             notes.print(Text.assemble(("error: ", "red"), said), soft_wrap=True)
-            raise typer.Exit(2) from error
+            raise SystemExit(2) from error
         except KeyboardInterrupt as stop:
             notes.print(": ".join(["interrupted", *map(str, stop.args)]), soft_wrap=True)
-            raise typer.Exit(130) from stop
+            raise SystemExit(130) from stop
 
     return wrapped

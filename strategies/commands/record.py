@@ -11,13 +11,17 @@ import typer
 
 import strategies
 from strategies.commands.common import notes, reports_errors
-from strategies.commands.script import AsModule, Program, execute
+from strategies.commands.deferred import deferred
+from strategies.commands.program import execute
+from strategies.commands.script import AsCode, AsModule, Program, command_line
 from strategies.recording import Recording
 
 
+@deferred
 def record(
     program: Program,
     module: AsModule = False,
+    code: AsCode = False,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where to keep it, for measure --workload.")
     ] = None,
@@ -26,9 +30,10 @@ def record(
 
     The table comes last, on stderr. Options come before the program's name.
     """
+    command = command_line(program, is_module=module, is_code=code)
     with strategies.record() as recording, _reported(recording, out):
-        recording.program = tuple(program)
-        execute(program, is_module=module)
+        recording.program = tuple(command)
+        execute(command)
 
 
 @contextlib.contextmanager

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
-from collections.abc import Iterator
 from typing import Annotated
 
 import typer
 
 import strategies
 from strategies import replacing
-from strategies.commands.script import AsModule, Program, execute
+from strategies.commands.deferred import deferred
+from strategies.commands.program import execute
+from strategies.commands.script import AsCode, AsModule, Program, command_line
 
 
+@deferred
 def run(
     program: Program,
     module: AsModule = False,
+    code: AsCode = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Say which calls go to PyTorch, and why.")
     ] = False,
@@ -25,24 +27,18 @@ def run(
 
     Its calls then use the measured defaults. Options come before the program's name.
     """
-    telling = _telling() if verbose else contextlib.nullcontext()
-    with telling, strategies.replace_torch():
-        execute(program, is_module=module)
+    command = command_line(program, is_module=module, is_code=code)
+    if verbose:
+        _log_to_stderr()
+    # For as long as the process lives: threads and exit handlers of the program may outlast it.
+    strategies.replace_torch()
+    execute(command)
 
 
-@contextlib.contextmanager
-def _telling() -> Iterator[None]:
-    """Writes what `replacing` logs to stderr, whatever the program does to other loggers."""
+def _log_to_stderr() -> None:
+    """Has all written that `replacing` logs, whatever the program does to other loggers."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("backward-strategies: %(message)s"))
-    log = replacing.log
-    before = log.level, log.propagate
-    log.addHandler(handler)
-    log.setLevel(logging.INFO)
-    log.propagate = False
-    try:
-        yield
-    finally:
-        log.removeHandler(handler)
-        log.setLevel(before[0])
-        log.propagate = before[1]
+    replacing.log.addHandler(handler)
+    replacing.log.setLevel(logging.INFO)
+    replacing.log.propagate = False

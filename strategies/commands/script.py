@@ -1,10 +1,7 @@
-"""A Python program in this process, as `python script.py` or `python -m module` would run it."""
+"""How a command line of this package says which program to run: as that of `python` does."""
 
 from __future__ import annotations
 
-import runpy
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,36 +9,32 @@ import typer
 
 from strategies.commands.common import reports_errors
 
-__all__ = ["CONTEXT", "AsModule", "Program", "execute"]
+__all__ = ["CONTEXT", "AsCode", "AsModule", "Program", "command_line"]
 
 CONTEXT = {"allow_interspersed_args": False}
 """Of a command that runs a program: what follows the program's name is the program's."""
 
 Program = Annotated[
-    list[str], typer.Argument(metavar="SCRIPT [ARGS]...", help="The program, and its arguments.")
+    list[str],
+    typer.Argument(
+        metavar="SCRIPT [ARGS]...", help="The program, or - for that on stdin, and its arguments."
+    ),
 ]
 AsModule = Annotated[bool, typer.Option("-m", help="The program is a module, as with python -m.")]
-
-
-def execute(program: Sequence[str], *, is_module: bool) -> None:
-    """Runs a program to its end, or to the exception that ends it, which is the program's to tell."""
-    name, *_ = program
-    if not is_module:
-        _require(Path(name))
-    arguments, folders = sys.argv, sys.path[:]
-    sys.argv = list(program)
-    try:
-        if is_module:
-            sys.path.insert(0, str(Path.cwd()))
-            runpy.run_module(name, run_name="__main__", alter_sys=True)
-        else:
-            sys.path.insert(0, str(Path(name).resolve().parent))
-            runpy.run_path(name, run_name="__main__")
-    finally:
-        sys.argv, sys.path[:] = arguments, folders
+AsCode = Annotated[bool, typer.Option("-c", help="The program is code, as with python -c.")]
 
 
 @reports_errors
-def _require(path: Path) -> None:
-    if not path.exists():
-        raise ValueError(f"there is no file {path}")
+def command_line(program: list[str], *, is_module: bool, is_code: bool) -> list[str]:
+    """Returns what follows `python` in the command line that runs a program.
+
+    Raises:
+        SystemExit: there is no such file, or the program is two things at once.
+    """
+    if is_module and is_code:
+        raise ValueError("a program is a module, by -m, or code, by -c, and not both")
+    if is_module or is_code:
+        return ["-m" if is_module else "-c", *program]
+    if program[0] != "-" and not Path(program[0]).exists():
+        raise ValueError(f"there is no file {program[0]}")
+    return program

@@ -1,5 +1,6 @@
 """`backward-strategies run`, of programs that nobody adapted."""
 
+import subprocess
 import sys
 
 import pytest
@@ -7,58 +8,57 @@ import pytest
 import strategies
 
 PROGRAM = """
-import sys, torch
+import sys, threading, torch
 from torch.linalg import inv
-print(__name__, sys.argv, inv(torch.eye(2, requires_grad=True)).grad_fn.name())
+
+def outlast():
+    threading.main_thread().join()
+    print("later", inv is torch.linalg.inv)
+
+print(sys.argv[1:], inv.__module__)
+inv(torch.eye(2), out=torch.empty(2, 2))
+threading.Thread(target=outlast).start()
+raise ValueError("mine")
 """
 
 
-@pytest.fixture
-def program(tmp_path):
-    """A file of this text."""
-
-    def program(text=PROGRAM):
-        (tmp_path / "program.py").write_text(text)
-        return tmp_path / "program.py"
-
-    return program
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    path = tmp_path_factory.mktemp("run") / "program.py"
+    path.write_text(PROGRAM)
+    return path
 
 
-def test_a_script_runs_as_by_itself_with_functions_replaced(invoke, program):
-    path, before = program(), (sys.argv, sys.path[:])
-    result = invoke("run", path, "--lr", "0.1", "-v")
-    assert result.exit_code == 0, result.output
-    assert result.stdout.startswith(f"__main__ {[str(path), '--lr', '0.1', '-v']} ")
-    assert "FastLane" in result.stdout
+@pytest.fixture(scope="module")
+def process(path):
+    """What has run it."""
+    command = [sys.executable, "-m", "strategies", "run", "-v", str(path), "--lr", "0.1", "-v"]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_a_program_has_its_arguments_and_functions_that_are_replaced(process):
+    assert process.stdout.splitlines()[0] == "['--lr', '0.1', '-v'] strategies.replacing"
+
+
+def test_they_stay_replaced_in_threads_that_outlast_it(process):
+    assert process.stdout.splitlines()[1:] == ["later True"]
+
+
+def test_verbose_says_what_goes_to_torch_and_where(process, path):
+    said = f"torch.linalg.inv goes to PyTorch: it is called with out= ({path}:10)"
+    assert process.stderr.splitlines()[0] == f"backward-strategies: {said}"
+
+
+def test_its_exception_is_told_as_by_python(process, path, python):
+    by_python = python(path)
+    assert process.stderr.splitlines()[1:] == by_python.stderr.splitlines()
+    assert process.returncode == by_python.returncode
+
+
+def test_a_missing_file_is_one_line(main, fails, tmp_path):
+    fails(main("run", tmp_path / "none.py"), "there is no file", "none.py")
     assert not strategies.is_replaced()
-    assert (sys.argv, sys.path) == before
 
 
-def test_a_module_runs_as_by_python(invoke, program, monkeypatch):
-    monkeypatch.chdir(program().parent)
-    result = invoke("run", "-m", "program", "more")
-    assert result.stdout.startswith("__main__ [")
-    assert "'more'] " in result.stdout
-    assert "FastLane" in result.stdout
-
-
-def test_a_script_imports_its_neighbours(invoke, program):
-    path = program("import neighbour")
-    path.with_name("neighbour.py").write_text("print('found')")
-    assert invoke("run", path).stdout == "found\n"
-
-
-def test_its_exit_code_and_its_errors_are_the_programs_own(invoke, program):
-    assert invoke("run", program("raise SystemExit(3)")).exit_code == 3
-    assert isinstance(invoke("run", program("raise ValueError('mine')")).exception, ValueError)
-
-
-def test_verbose_says_what_goes_to_torch_and_where(invoke, program):
-    path = program("import torch\ntorch.linalg.inv(torch.eye(2), out=torch.empty(2, 2))")
-    assert invoke("run", path).stderr == ""
-    said = invoke("run", "-v", path).stderr
-    assert f"torch.linalg.inv goes to PyTorch: it is called with out= ({path}:2)" in said
-
-
-def test_a_missing_file_is_one_line(invoke, fails, tmp_path):
-    fails(invoke("run", tmp_path / "none.py"), "there is no file", "none.py")
+def test_a_program_is_not_a_module_and_code(main, fails):
+    fails(main("run", "-m", "-c", "pass"), "-m", "-c")
