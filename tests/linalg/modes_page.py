@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -21,6 +22,11 @@ MODES = (
     "saved-tensor hooks",
     "views",
     "inference",
+    *(word for length in (2, 3) for word in map("".join, itertools.product("fr", repeat=length))),
+    "jit.trace",
+    "make_fx",
+    "linearize",
+    "functionalize",
 )
 NUMBERS = ("real", "complex")
 
@@ -74,4 +80,10 @@ none. This is the run of PyTorch {torch}.
   rounding;
 - *checkpoint*: both kinds; *saved-tensor hooks*: all that is kept passes them;
 - *views*: non-contiguous and expanded inputs; *inference*: `inference_mode`, and inputs that
-  require no gradient."""
+  require no gradient;
+- *ff*, *fr*, …, *rrr*: derivatives of second and third order by forward (f) and reverse mode (r), the
+  outermost first, of a loss that is not linear in the result: by `torch.func.jvp` and `grad`, by `jacfwd`
+  and `jacrev`, and, of second order, by `torch.autograd.forward_ad`, each against central differences of
+  first derivatives;
+- *jit.trace*, *make_fx* (real, fake and symbolic), *linearize*, *functionalize*: what a tracer records
+  computes the operation and its gradient at another input."""

@@ -1,0 +1,91 @@
+"""All compositions of forward and reverse mode, to third order, of a nonlinear loss."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+from directional import DIRECTIONS, by_differences, derivative, loss_of
+from operations import DTYPES, OPERATIONS, pairs
+from torch.autograd import forward_ad
+
+ALSO = {
+    "r": "backward",
+    "f": "forward",
+    "rr": "backward of backward",
+    "fr": "forward over backward",
+}
+"""The columns of docs/modes.md that linear losses fill, too."""
+
+WORDS = [
+    pytest.param(word, marks=pytest.mark.mode(*[word] * (len(word) > 1), *filter(None, [ALSO.get(word)])))
+    for length in (1, 2, 3)
+    for word in map("".join, itertools.product("fr", repeat=length))
+]  # fmt: skip
+
+each_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=str)
+each_operation_and_strategy = pytest.mark.parametrize(
+    ("operation", "strategy"),
+    pairs(lambda _: ["triangular_solve", "fused"], others=True),
+)
+
+
+def require_equal(strategy, found, expected):
+    """Of PyTorch's own derivatives those that are wrong are expected to be."""
+    if strategy == "native" and not torch.allclose(found, expected, rtol=1e-4):
+        pytest.xfail("PyTorch's own derivative is wrong (PyTorch issue 198017)")
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=0)
+
+
+@pytest.mark.parametrize("by_vmap", [False, True], ids=["", "by_vmap"])
+@each_dtype
+@pytest.mark.parametrize("word", WORDS)
+@each_operation_and_strategy
+def test_every_composition_is_the_derivative(operation, strategy, word, dtype, by_vmap):
+    loss, x = loss_of(operation, strategy, dtype)
+    try:
+        found = derivative(loss, word, x, by_vmap=by_vmap)
+    except RuntimeError as error:
+        if strategy != "native":
+            raise
+        pytest.xfail(f"PyTorch: {str(error)[:60]}")
+    require_equal(strategy, found, by_differences(operation.name, dtype, len(word)))
+
+
+@pytest.mark.mode("rf")
+@each_dtype
+@each_operation_and_strategy
+def test_the_gradient_of_a_tangent_of_forward_ad(operation, strategy, dtype):
+    loss, x = loss_of(operation, strategy, dtype)
+    leaf = x.clone().requires_grad_()
+    with forward_ad.dual_level():
+        tangent = forward_ad.unpack_dual(
+            loss(forward_ad.make_dual(leaf, DIRECTIONS[1][: len(x)]))
+        ).tangent
+        (gradient,) = torch.autograd.grad(tangent, leaf)
+    found = gradient @ DIRECTIONS[0][: len(x)]
+    require_equal(strategy, found, by_differences(operation.name, dtype, 2))
+
+
+@pytest.mark.mode("fr")
+@each_dtype
+@each_operation_and_strategy
+def test_the_tangent_of_a_gradient_of_forward_ad(operation, strategy, dtype):
+    loss, x = loss_of(operation, strategy, dtype)
+    leaf = x.clone().requires_grad_()
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(leaf, DIRECTIONS[0][: len(x)])
+        (gradient,) = torch.autograd.grad(loss(dual), dual, create_graph=True)
+        found = forward_ad.unpack_dual(gradient).tangent @ DIRECTIONS[1][: len(x)]
+    require_equal(strategy, found.detach(), by_differences(operation.name, dtype, 2))
+
+
+@pytest.mark.parametrize("word", ["f", "ff", "fr", "rf", "rr"])
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
+def test_derivatives_are_mapped_over_points(operation, word):
+    loss, x = loss_of(operation, "fused", torch.float64)
+    points = torch.stack([x, x + 1e-2 * DIRECTIONS[2][: len(x)]])
+    mapped = torch.func.vmap(lambda y: derivative(loss, word, y, by_vmap=False))(points)
+    separate = [derivative(loss, word, y, by_vmap=False) for y in points]
+    torch.testing.assert_close(mapped, torch.stack(separate))

@@ -1,0 +1,120 @@
+"""Tracers: what they record computes the operation, at other inputs too."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from operations import DTYPES, function, inputs_of, pairs
+from torch.fx.experimental.proxy_tensor import make_fx
+
+import strategies
+
+each_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=str)
+each_operation_and_strategy = pytest.mark.parametrize(
+    ("operation", "strategy"), pairs(lambda _: ["triangular_solve", "fused"], others=True)
+)
+
+
+def numbers_of(operation, strategy):
+    """A real result for each entry of the differentiable outputs, since torch.func takes no others."""
+    call = function(operation, strategy)
+    return lambda *inputs: torch.cat([each.abs().square().flatten() for each in call(*inputs)])
+
+
+def at_two_points(operation, dtype):
+    return [
+        [value.detach() for value in inputs_of(operation, (3, 3), (), dtype, seed)]
+        for seed in (0, 1)
+    ]
+
+
+def gradient_of(call):
+    """Of a loss that is not linear in the result."""
+
+    def loss(*inputs):
+        return call(*inputs).square().sum()
+
+    def gradient(*inputs):
+        gradients = torch.func.grad(loss, (*range(len(inputs)),))(*inputs)
+        return torch.cat([each.abs().flatten() for each in gradients])
+
+    return gradient
+
+
+@pytest.mark.mode("jit.trace")
+@each_dtype
+@each_operation_and_strategy
+def test_torch_jit_trace_records_the_operation(operation, strategy, dtype):
+    call = numbers_of(operation, strategy)
+    first, second = at_two_points(operation, dtype)
+    traced = torch.jit.trace(call, first, check_trace=False)
+    torch.testing.assert_close(traced(*second), call(*second))
+    torch.testing.assert_close(
+        *(
+            torch.autograd.grad(each(*leaves).sum(), leaves)
+            for each in (traced, call)
+            for leaves in [[value.clone().requires_grad_() for value in second]]
+        )
+    )
+
+
+@pytest.mark.mode("make_fx")
+@pytest.mark.parametrize("tracing_mode", ["real", "fake", "symbolic"])
+@each_dtype
+@each_operation_and_strategy
+def test_make_fx_records_the_operation(operation, strategy, dtype, tracing_mode):
+    call = numbers_of(operation, strategy)
+    first, second = at_two_points(operation, dtype)
+    traced = make_fx(call, tracing_mode=tracing_mode)(*first)
+    torch.testing.assert_close(traced(*second), call(*second))
+
+
+@pytest.mark.mode("make_fx")
+@each_dtype
+@each_operation_and_strategy
+def test_make_fx_records_the_gradient(operation, strategy, dtype):
+    gradient = gradient_of(numbers_of(operation, strategy))
+    first, second = at_two_points(operation, dtype)
+    torch.testing.assert_close(make_fx(gradient)(*first)(*second), gradient(*second))
+
+
+@pytest.mark.mode("linearize")
+@each_dtype
+@each_operation_and_strategy
+def test_linearize_gives_the_tangent_map(operation, strategy, dtype, request):
+    if dtype.is_complex:
+        call, inputs = over_reals(operation, strategy, dtype)
+    else:
+        call, inputs = numbers_of(operation, strategy), at_two_points(operation, dtype)[0]
+    directions = [torch.randn_like(each) for each in inputs]
+    _, tangents = torch.func.linearize(call, *inputs)
+    expected = torch.func.jvp(call, tuple(inputs), tuple(directions))[1]
+    torch.testing.assert_close(tangents(*directions), expected)
+
+
+def over_reals(operation, strategy, dtype):
+    """`linearize` differentiates functions of real tensors."""
+    call, inputs = numbers_of(operation, strategy), at_two_points(operation, dtype)[0]
+    parts = [torch.view_as_real(each) for each in inputs]
+    return (lambda *given: call(*map(torch.view_as_complex, given))), parts
+
+
+@pytest.mark.mode("functionalize")
+@each_dtype
+@each_operation_and_strategy
+def test_functionalize_is_of_no_effect(operation, strategy, dtype):
+    call = numbers_of(operation, strategy)
+    _, inputs = at_two_points(operation, dtype)
+    torch.testing.assert_close(torch.func.functionalize(call)(*inputs), call(*inputs))
+    gradient = gradient_of(call)
+    torch.testing.assert_close(torch.func.functionalize(gradient)(*inputs), gradient(*inputs))
+
+
+@pytest.mark.parametrize("name", ["inv", "det", "cholesky"])
+def test_a_replaced_function_is_traced_as_torchs_own(name):
+    A, other = (torch.eye(3, dtype=torch.float64) * scale for scale in (2, 3))
+    with strategies.replace_torch():
+        function = getattr(torch.linalg, name)
+        traced = torch.jit.trace(lambda A: function(2 * A), A)
+    assert "backward_strategies" not in str(traced.graph)
+    torch.testing.assert_close(traced(other), getattr(torch.linalg, name)(2 * other))
