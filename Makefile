@@ -84,9 +84,10 @@ modes: $(VENV)/dev  ## run every operation in every mode of differentiation, and
 docs: $(VENV)/docs  ## build the documentation into site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
-readme: $(VENV)/bench  ## put the results in RESULTS into README.md, docs/results.md, docs/stability.md and docs/figures
+readme: $(VENV)/bench  ## put the results in RESULTS into README.md, docs and docs/figures
 	$(BIN)/backward-strategies recommend --results $(RESULTS) --markdown README.md
 	$(BIN)/backward-strategies recommend --results $(RESULTS) --markdown docs/results.md
+	$(BIN)/python -m plots.inverse_or_solve README.md docs/choosing.md --results $(RESULTS)
 	$(BIN)/python -m plots.stability_table docs/stability.md --results $(RESULTS)
 	$(BIN)/python -m plots --results $(RESULTS) --out docs/figures
 	@# Of hundreds of cases the tables are easier to read than these.

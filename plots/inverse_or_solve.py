@@ -1,0 +1,225 @@
+"""`python -m plots.inverse_or_solve PAGE`: forming the inverse beside solving, as a part of a page."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from plots import marked
+from strategies import store
+from strategies.builtin.explicit_inverse import ExplicitInverse
+from strategies.builtin.fused import Fused
+from strategies.builtin.qr_pinv import QRPinv
+from strategies.builtin.svd_truncated_pinv import SVDTruncatedPinv
+from strategies.builtin.triangular_solve import TriangularSolve
+from strategies.commands.common import DEFAULT_RESULTS, Results, reports_errors
+from strategies.measuring.case import Case
+from strategies.measuring.measurement import Cell, Objective
+from strategies.policy_file import LIMIT, Evidence
+from strategies.selection.stability import Stabilities, evidence
+from strategies.selection.text import number, provenance
+from strategies.selection.verdicts import RESOLUTION, JudgedCell, judge, machines
+from strategies.store import Run
+
+PART = "inverse or solve"
+"""The name of the part of a page."""
+
+INVERSE, SOLVE, SVD = ExplicitInverse.name, TriangularSolve.name, SVDTruncatedPinv.name
+
+SIMPLE = INVERSE, SOLVE, QRPinv.name, SVD
+"""The strategies that are one idea each, in operations of torch."""
+
+SIDE = 128
+"""The shorter side n from which on a matrix counts as large."""
+
+SIZES: Mapping[str, Callable[[Case], bool]] = {
+    f"n < {SIDE}": lambda case: not case.batch and min(case.shape) < SIDE,
+    f"n ≥ {SIDE}": lambda case: not case.batch and min(case.shape) >= SIDE,
+    "batches": lambda case: case.batch > 0,
+}
+"""Single matrices by size, and batches."""
+
+BOTH, BACKWARD = Objective.FORWARD_BACKWARD, Objective.BACKWARD
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The time of the inverse over that of solves in an operation: medians for each of `SIZES`.
+
+    Attributes:
+        operation: its name.
+        both: of forward and backward together; NaN where there is no case.
+        backward: of the backward alone.
+        stability: of the inverse.
+    """
+
+    operation: str
+    both: Sequence[float]
+    backward: Sequence[float]
+    stability: Evidence
+
+    @property
+    def single(self) -> Sequence[float]:
+        """Of forward and backward of small and of large single matrices."""
+        return self.both[:2]
+
+
+@reports_errors
+def main(
+    pages: Annotated[list[Path], typer.Argument(metavar="PAGE...", help="Markdown files.")],
+    results: Results = DEFAULT_RESULTS,
+) -> None:
+    """Replace what pages hold between two markers by the answer that the results give now."""
+    content = answer(store.load(results))
+    for page in pages:
+        marked.fill(page, {PART: content})
+
+
+def answer(runs: Sequence[Run]) -> str:
+    """The answer in a few lines, and a table with a line an operation.
+
+    Raises:
+        ValueError: no case was timed.
+    """
+    cells, stability = judge(runs), evidence(runs)
+    compared = _compared(cells, stability)
+    lines = [*_rules(compared), *_svd(cells, stability)]
+    head = ["operation", *SIZES, "the inverse is"]
+    table = marked.table(head, map(_line, compared), 1)
+    where = (msgspec.structs.replace(machine, commit="") for machine in machines(cells))
+    note = (
+        f"Time of `{INVERSE}` over time of `{SOLVE}`, forward and backward together / the backward "
+        "alone: medians over single matrices whose shorter side is n, and over batches. **Bold**: the "
+        f"inverse is faster. (Parentheses): it may not be used. {'; '.join(provenance(where))}."
+    )
+    return "\n\n".join([_default(cells), "\n".join(f"- {line}" for line in lines), table, note])
+
+
+def _compared(cells: Iterable[JudgedCell], stability: Stabilities) -> list[Comparison]:
+    by_operation: dict[str, list[Cell]] = {}
+    for cell in cells:
+        by_operation.setdefault(cell.case.operation, []).append(cell.cell)
+    return [
+        Comparison(
+            operation,
+            _medians(own, BOTH),
+            _medians(own, BACKWARD),
+            _evidence(stability, operation, INVERSE),
+        )
+        for operation, own in by_operation.items()
+    ]
+
+
+def _medians(cells: Sequence[Cell], objective: Objective) -> list[float]:
+    found = []
+    for is_of_size in SIZES.values():
+        own = (cell for cell in cells if is_of_size(cell.case))
+        ratios = [cell.speedup(INVERSE, SOLVE, objective)[0] for cell in own]
+        known = [ratio for ratio in ratios if ratio > 0]
+        found.append(statistics.median(known) if known else math.nan)
+    return found
+
+
+def _default(cells: Sequence[JudgedCell]) -> str:
+    count = sum(cell.chosen is not None and cell.chosen.strategy == Fused.name for cell in cells)
+    return (
+        f"One compiled kernel, `{Fused.name}`, is the default in {count} of {len(cells)} cases: it solves "
+        "with its factors, and forms an inverse where that is the result or the gradient. "
+        "Between the two in operations of PyTorch:"
+    )
+
+
+def _rules(compared: Iterable[Comparison]) -> Iterator[str]:
+    """When to solve and when to form the inverse, with the ratios that say so."""
+    stable = [each for each in compared if each.stability.is_stable]
+    unstable = {each.operation: each.stability.worst for each in compared if each not in stable}
+    solved = {each.operation: each.single for each in stable if all(r > 1 for r in each.single)}
+    formed = {each.operation: each.single for each in stable if all(r < 1 for r in each.single)}
+    reused = {each.operation: each.backward for each in stable if all(r < 1 for r in each.backward)}
+    if solved:
+        small, large = map(_span, zip(*solved.values(), strict=True))
+        yield (
+            f"**Solve** in {_names(solved)}: with the inverse, single matrices take {small} times as long "
+            f"for n < {SIDE}, and {large} times for larger n."
+        )
+    if formed:
+        share = _span(itertools.chain(*formed.values()))
+        yield f"**Form it** where it is the result, in {_names(formed)}: {share} of the time."
+    if reused:
+        share = _span(itertools.chain(*reused.values()))
+        yield (
+            f"**Form it** where it serves many backwards, in {_names(reused)}: the backward alone takes "
+            f"{share} of the time."
+        )
+    if unstable:
+        yield (
+            f"**Never** form (AᴴA)⁻¹Aᴴ by the normal equations, in {_names(unstable)}: its errors reach "
+            f"{max(unstable.values()):.0e} times what rounding the inputs explains (limit {LIMIT:.0f})."
+        )
+
+
+def _svd(cells: Iterable[JudgedCell], stability: Stabilities) -> Iterator[str]:
+    """For which single matrices of full rank a truncated SVD is the fastest simple strategy."""
+    won: dict[tuple[str, int], list[bool]] = {}
+    for cell in cells:
+        if not cell.case.batch and cell.case.rank is None:
+            key = cell.case.operation, min(cell.case.shape)
+            won.setdefault(key, []).append(_fastest_simple(cell.cell) == SVD)
+    if most := [key for key, wins in won.items() if 2 * sum(wins) > len(wins)]:
+        names = list(dict.fromkeys(operation for operation, _ in most))
+        worst = max(_evidence(stability, name, SVD).worst for name in names)
+        yield (
+            f"**A truncated SVD** beats both only in single {_names(names)} with "
+            f"n ≤ {max(n for _, n in most)}; its errors reach {worst:.0e} times."
+        )
+
+
+def _fastest_simple(cell: Cell) -> str:
+    """The fastest of `SIMPLE`; empty where none ran."""
+    costs = {each.strategy: each.cost(BOTH) for each in cell if each.strategy in SIMPLE}
+    times = {name: cost.seconds for name, cost in costs.items() if cost}
+    return min(times, key=times.__getitem__, default="")
+
+
+def _evidence(stability: Stabilities, operation: str, strategy: str) -> Evidence:
+    return stability.get(operation, {}).get(strategy, Evidence(0, 0, 0.0, ""))
+
+
+def _line(of: Comparison) -> list[str]:
+    pairs = zip(of.both, of.backward, strict=True)
+    if of.stability.is_stable:
+        entries = [f"{_marked(both)} / {_marked(alone)}" for both, alone in pairs]
+        return [f"`{of.operation}`", *entries, "stable"]
+    entries = [f"({number(both, '.2g')} / {number(alone, '.2g')})" for both, alone in pairs]
+    return [f"`{of.operation}`", *entries, f"unstable, {of.stability.worst:.0e}"]
+
+
+def _marked(ratio: float) -> str:
+    """Two digits, bold where the inverse is faster by more than timings resolve."""
+    text = number(ratio, ".2g")
+    return f"**{text}**" if ratio < 1 / RESOLUTION else text
+
+
+def _span(ratios: Iterable[float]) -> str:
+    """As "0.78 to 0.94"."""
+    known = list(ratios)
+    ends = (f"{end(known):.2g}" for end in (min, max))
+    return " to ".join(dict.fromkeys(ends))
+
+
+def _names(operations: Iterable[str]) -> str:
+    """As "`lstsq` and `pinv`"."""
+    *others, last = (f"`{name}`" for name in operations)
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+if __name__ == "__main__":
+    typer.run(main)

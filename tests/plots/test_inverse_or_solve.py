@@ -1,0 +1,117 @@
+"""Forming the inverse against solving: by results made by hand, and what the kept results say."""
+
+from pathlib import Path
+
+import pytest
+from typer import Typer
+from typer.testing import CliRunner
+
+from plots.inverse_or_solve import answer, main
+from strategies.measuring.case import Case
+from strategies.measuring.machine import Machine
+from strategies.measuring.measurement import Cell, Measurement, Timing
+from strategies.store import Run, load
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "results"
+PAGE = "before\n<!-- inverse or solve: begin -->\nold\n<!-- inverse or solve: end -->\nafter\n"
+SIZES = "32x32", "256x256", "160x8x8"
+
+
+def timing(seconds):
+    return Timing(seconds, seconds, seconds, (seconds, seconds))
+
+
+def cell(case, both, backward, **others):
+    """The inverse takes so many times as long as solves; other strategies so many seconds."""
+    seconds = {"triangular_solve": 1.0, "explicit_inverse": both, **others}
+    return Cell(
+        Case.parse(case),
+        tuple(
+            Measurement(
+                name,
+                forward_backward=timing(time),
+                backward=timing(backward if name == "explicit_inverse" else 1.0),
+            )
+            for name, time in seconds.items()
+        ),
+    )
+
+
+@pytest.fixture
+def said():
+    """What is said of these cells."""
+    machine = Machine("here", started_at="2026-11-20T10:00:00Z")
+    return lambda *cells: answer([Run("grid", machine, {}, cells)])
+
+
+def test_where_the_inverse_takes_longer_one_solves(said):
+    text = said(*(cell(f"det {size}", 2.0, 3.0) for size in SIZES))
+    assert "- **Solve** in `det`: with the inverse, single matrices take 2 times as long" in text
+    assert "| `det` | 2 / 3 | 2 / 3 | 2 / 3 | stable |" in text
+    assert "Form it" not in text
+
+
+def test_where_it_takes_less_one_forms_it(said):
+    text = said(*(cell(f"inv {size}", 0.5, 0.25) for size in SIZES))
+    assert "- **Form it** where it is the result, in `inv`: 0.5 of the time." in text
+    assert "| `inv` | **0.5** / **0.25** |" in text
+
+
+def test_what_pays_by_the_backward_alone_is_said_apart(said):
+    text = said(*(cell(f"solve {size}", 2.0, 0.25) for size in SIZES))
+    assert "serves many backwards, in `solve`: the backward alone takes 0.25 of the time" in text
+    assert "| `solve` | 2 / **0.25** |" in text
+
+
+def test_what_is_unstable_is_never_recommended(said):
+    text = said(*(cell(f"pinv {size}", 0.5, 0.5) for size in SIZES))
+    assert "- **Never** form (AᴴA)⁻¹Aᴴ by the normal equations, in `pinv`" in text
+    assert "Form it" not in text
+    assert "| `pinv` | (0.5 / 0.5) | (0.5 / 0.5) | (0.5 / 0.5) | unstable, " in text
+
+
+def test_a_svd_is_named_up_to_the_size_where_it_is_the_fastest(said):
+    svd = {"32x32": 0.1, "256x256": 9.0, "160x8x8": 0.1}
+    text = said(*(cell(f"pinv {n}", 0.5, 0.5, svd_truncated_pinv=svd[n]) for n in SIZES))
+    assert "**A truncated SVD** beats both only in single `pinv` with n ≤ 32" in text
+
+
+def test_how_often_the_compiled_kernel_is_the_default(said):
+    text = said(
+        cell("inv 8x8", 1.0, 1.0, fused=0.1),
+        cell("inv 9x9", 1.0, 1.0, fused=9.0),
+    )
+    assert "`fused`, is the default in 1 of 2 cases" in text
+
+
+def test_the_command_replaces_what_is_between_the_markers(tmp_path):
+    app, pages = Typer(), [tmp_path / "one.md", tmp_path / "other.md"]
+    app.command()(main)
+    for page in pages:
+        page.write_text(PAGE)
+    results = RESULTS / "epyc-1thread"
+    done = CliRunner().invoke(app, [*map(str, pages), "--results", str(results)])
+    assert done.exit_code == 0, done.output
+    assert [page.read_text() for page in pages] == [PAGE.replace("old", answer(load(results)))] * 2
+
+
+@pytest.fixture(scope="module")
+def kept():
+    return answer(load(RESULTS / "epyc-2cores"))
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/choosing.md"])
+def test_a_page_says_what_the_kept_results_say(kept, page):
+    assert kept in (ROOT / page).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("machine", ["epyc-1thread", "xeon-2cores"])
+def test_other_machines_give_the_same_answer(kept, machine):
+    other = answer(load(RESULTS / machine))
+    for rule in ("**Solve**", "**Form it** where it is the result", "**Never**"):
+        (here,), (there,) = (
+            [line.partition(":")[0] for line in text.splitlines() if rule in line]
+            for text in (kept, other)
+        )
+        assert here == there
