@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RESULTS := out/results
 # Else calls would wait for the compiler, or do without what it makes.
-WARMUP = @$(BIN)/python -c "import strategies; strategies.warmup()"
+WARMUP = @$(BIN)/backward-strategies warmup
 OPERATIONS = $(shell $(BIN)/python -c "from strategies import operations; print(*operations.measured())")
 WHEEL_TAGS = $(shell $(BIN)/python -c "import sys, sysconfig as s; print('--python-tag=cp%d%d' % sys.version_info[:2], '--plat-name=' + s.get_platform())")
 export BACKWARD_STRATEGIES_GRID := $(GRID)
@@ -17,7 +17,7 @@ help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
 
 bench: $(VENV)/bench  ## measure the strategies and recommend one (GRID=tiny, quick, cpu or full; CONTINUE=1 after Ctrl-C)
-	$(WARMUP)
+	$(WARMUP) --grid $(GRID)
 	$(if $(CONTINUE),,rm -f $(RESULTS)/$(GRID).json)
 	$(BIN)/backward-strategies measure $(RESULTS)/$(GRID).json
 	$(BIN)/backward-strategies recommend --results $(RESULTS) --out out/recommendation.json

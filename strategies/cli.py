@@ -21,6 +21,7 @@ from strategies.commands.regret import regret
 from strategies.commands.run import run
 from strategies.commands.script import CONTEXT
 from strategies.commands.stability import stability
+from strategies.commands.warmup import warmup
 
 app = typer.Typer(
     help="Backward passes of linear algebra: which strategy to use, on which evidence.",
@@ -29,6 +30,7 @@ app = typer.Typer(
 )
 app.command("list")(list_strategies)
 app.command()(check)
+app.command()(warmup)
 app.command("measure")(measure_grid)
 app.command(context_settings=CONTEXT)(run)
 app.command(context_settings=CONTEXT)(record)

@@ -19,6 +19,7 @@ from strategies.calibration import Calibration, threads_in_words
 from strategies.commands.calibrated import tell_changes, tell_program, tell_stability
 from strategies.commands.common import console, notes, reports_errors
 from strategies.commands.progress import countdown
+from strategies.commands.warmup import compile_kernels
 from strategies.corrected import corrected
 from strategies.files import UnusableFileError
 from strategies.measuring import grid_cases
@@ -176,8 +177,7 @@ def _known() -> Calibration:
 def _compile(program: Workload | None) -> None:
     """Compiles the kernels before the clock starts."""
     dtypes = {case.dtype for case in program.cases()} if program else {torch.float32, torch.float64}
-    notes.print("preparing the kernels; the first time compiles them, which takes minutes")
-    strategies.warmup(sorted(dtypes, key=str))
+    compile_kernels(dtypes)
 
 
 def _look_around(force: bool) -> None:

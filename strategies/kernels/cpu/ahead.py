@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib
 import inspect
 import itertools
+import os
 import pkgutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 
@@ -18,6 +19,8 @@ from strategies.kernels.cpu.kernel import DTYPES, IS_COMPILED
 from strategies.kernels.cpu.lanes import FEW_ROWS
 
 __all__ = ["warmup"]
+
+Progress = Callable[[int, int], None]
 
 _Loop = tuple[str, torch.dtype]
 
@@ -32,16 +35,19 @@ _WORTH_A_PROCESS = 8
 """Loops that take as long to compile as a process takes to start."""
 
 
-def warmup(dtypes: Sequence[torch.dtype] = DTYPES) -> list[str]:
+def warmup(
+    dtypes: Sequence[torch.dtype] = DTYPES, *, progress: Progress | None = None
+) -> list[str]:
     """Compile all kernels for the CPU, or load those that are kept, so that no call waits for one.
 
-    It takes four minutes of a core for each dtype, in as many processes as torch uses threads, and some
-    seconds if all are kept. The code goes to the user's cache folder, or `$BACKWARD_STRATEGIES_CACHE`.
-    Where there is a C++ compiler, the fast lane of small matrices is built, too, in half a minute; calls
-    before that keep the one in Python.
+    As many processes compile as torch uses threads. The code goes to the user's cache folder, or
+    `$BACKWARD_STRATEGIES_CACHE`. Where there is a C++ compiler, the fast lane of small matrices is built,
+    too; calls before that keep the one in Python.
 
     Args:
         dtypes: of the matrices; by default all four.
+        progress: is called with two numbers, the steps that are done and all of them: at the beginning,
+            and after each kernel that is compiled, and the lane. It is not called if all are kept.
 
     Returns:
         What was not kept and has been compiled: names of kernels with a dtype, and of the lane.
@@ -59,10 +65,19 @@ def warmup(dtypes: Sequence[torch.dtype] = DTYPES) -> list[str]:
             raise ValueError(f"kernels take {', '.join(map(str, DTYPES))}, not {dtype}")
     loops = list(_loops(dtypes)) if IS_COMPILED else []
     missing = [loop for loop in loops if not compilation.is_kept(*loop)]
-    _compile_in_processes(missing)
-    for loop in loops:
-        compilation.entry(*loop)
-    built = [extension.NAME] if loops and extension.build() else []
+    lanes = [extension.NAME] if loops and extension.load() is None else []
+    steps = len(missing) + len(lanes)
+
+    def show(done: int) -> None:
+        if progress and steps:
+            progress(done, steps)
+
+    show(0)
+    for done, _ in enumerate(_compiled(loops, missing), start=1):
+        show(done)
+    built = [name for name in lanes if extension.build()]
+    if lanes:
+        show(steps)
     return [*map(_told, missing), *built]
 
 
@@ -91,8 +106,20 @@ def _loops(dtypes: Sequence[torch.dtype]) -> Iterator[_Loop]:
         yield from ((name, torch.float64) for name in _OF_INTEGERS)
 
 
-def _compile_in_processes(loops: Sequence[_Loop]) -> None:
-    """Leaves the code in the user's folder; what a process does not get done is left out.
+def _compiled(loops: Sequence[_Loop], missing: Sequence[_Loop]) -> Iterator[_Loop]:
+    """Each of the missing loops when it is compiled; in the end all loops are loaded in this process."""
+    waiting = {_told(loop): loop for loop in missing}
+    for told in _compiled_in_processes(missing):
+        if told in waiting:
+            yield waiting.pop(told)
+    for loop in loops:
+        compilation.entry(*loop)
+        if _told(loop) in waiting:
+            yield loop
+
+
+def _compiled_in_processes(loops: Sequence[_Loop]) -> Iterator[str]:
+    """The name of each loop when its code is in the user's folder; those that fail are left out.
 
     Neighbours share parts, which a process compiles once: each gets a stretch.
     """
@@ -101,10 +128,18 @@ def _compile_in_processes(loops: Sequence[_Loop]) -> None:
         return
     ends = [len(loops) * i // count for i in range(count + 1)]
     command = [sys.executable, "-c", f"from {__name__} import _compile; _compile()"]
-    processes = [
-        subprocess.Popen([*command, *map(_told, loops[a:b])], stderr=subprocess.DEVNULL)
-        for a, b in itertools.pairwise(ends)
-    ]
+    # One pipe for all: short lines are written as wholes, and it ends when the last process does.
+    read, write = os.pipe()
+    with os.fdopen(read, encoding="utf-8") as lines:
+        processes = [
+            subprocess.Popen(
+                [*command, *map(_told, loops[a:b])], stdout=write, stderr=subprocess.DEVNULL
+            )
+            for a, b in itertools.pairwise(ends)
+        ]
+        os.close(write)
+        for line in lines:
+            yield line.rstrip("\n")
     for process in processes:
         process.wait()
 
@@ -115,7 +150,8 @@ def _told(loop: _Loop) -> str:
 
 
 def _compile() -> None:
-    """The loops that the arguments of the process tell."""
+    """The loops that the arguments of the process tell; each is printed when it is done."""
     for argument in sys.argv[1:]:
         name, dtype = argument.split()
         compilation.entry(name, getattr(torch, dtype))
+        print(argument, flush=True)

@@ -40,19 +40,34 @@ def _forget():
     compilation._folder.cache_clear()
 
 
+class Counted(list):
+    """What progress was told."""
+
+    def __call__(self, *numbers):
+        self.append(numbers)
+
+    def is_complete(self):
+        steps = len(self) - 1
+        return self == [(done, steps) for done in range(steps + 1)]
+
+
 @pytest.mark.usefixtures("_as_in_a_new_process", "_two_loops")
 def test_what_was_not_kept_is_compiled_by_other_processes_and_told(monkeypatch, tmp_path):
     monkeypatch.setattr(compilation, "_write", lambda *_: pytest.fail("compiled here"))
-    told = ["condition.has_grown float64", "inspection.inverse_order float64"]
-    assert warmup() == told
+    told, counted = ["condition.has_grown float64", "inspection.inverse_order float64"], Counted()
+    assert warmup(progress=counted) == told
     assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == 2
-    assert warmup() == []
+    assert counted.is_complete()
+    monkeypatch.setattr(ahead.extension, "load", object)
+    assert warmup(progress=lambda *_: pytest.fail("nothing is missing")) == []
 
 
 @pytest.mark.usefixtures("_as_in_a_new_process", "_two_loops")
 def test_what_other_processes_do_not_get_done_is_compiled_here(monkeypatch):
     monkeypatch.setattr(sys, "executable", "false")
-    assert len(warmup()) == 2
+    counted = Counted()
+    assert len(warmup(progress=counted)) == 2
+    assert counted.is_complete()
     assert all(compilation.is_kept(*loop) for loop in ahead._loops(()))
 
 
