@@ -123,7 +123,7 @@ def _line(cell: JudgedCell, by_backward: JudgedCell | None, graphs: Graphs) -> s
         *map(escape, (case["operation"], cell.case.sizes, case["dtype"], case["device"])),
         escape(case["machine"]),
         linked(use.strategy, "time_forward_backward"),
-        "too noisy to tell" if cell.is_too_noisy else ", ".join(cell.ties),
+        text.TOO_NOISY if cell.is_too_noisy else ", ".join(cell.ties),
         over_native,
         linked(text.seconds(time), "time_forward_backward"),
         linked(text.number(use.error, ".1e"), "track_gradient_error"),
@@ -137,7 +137,8 @@ def _line(cell: JudgedCell, by_backward: JudgedCell | None, graphs: Graphs) -> s
 def _chosen(cell: JudgedCell, objective: Objective) -> tuple[Measurement, str]:
     """The strategy to use and how many times as fast as native it is; dashes where there is none."""
     use = cell.chosen.measurement if cell.chosen else Measurement(text.NOTHING)
-    return use, text.times(cell.cell.speedup(BASELINE, use.strategy, objective)[0])
+    speedup = cell.over_native(use.strategy, objective)
+    return use, text.doubtful(text.times(speedup.ratio), speedup.is_too_noisy)
 
 
 def _filter(name: str, values: Collection[str]) -> str:

@@ -31,13 +31,14 @@ from strategies.measuring.machine import Machine, describe
 from strategies.measuring.measure import TIMED, measure
 from strategies.measuring.measurement import Objective
 from strategies.measuring.stability import judged_cells
+from strategies.measuring.unrest import observed
 from strategies.policy_file import Evidence, read
 from strategies.selection import markdown, nearest, recommendation
 from strategies.selection.draws import hard_cases
 from strategies.selection.eligibility import Criteria
 from strategies.selection.policies import question
 from strategies.selection.stability import evidence_in, summary
-from strategies.selection.text import provenance
+from strategies.selection.text import provenance, quietness
 from strategies.selection.verdicts import JudgedCell, judge, judge_cell, machines
 from strategies.store import Run
 
@@ -96,6 +97,8 @@ def recommend(
     if as_json:
         print(json_text(content), end="")
         return
+    if busy := quietness(machines(judged)):
+        console.print(busy)
     if asked is None:
         console.print(recommendation.overview(judged, objective))
     else:
@@ -122,7 +125,7 @@ def _asked(
 def _measured_now(asked: Case | None, criteria: Criteria) -> tuple[list[Run], list[JudgedCell]]:
     if asked is None:
         raise ValueError("--measure needs --operation and --shape")
-    names, machine = registry.available(), describe()
+    names, machine = registry.available(), observed(describe())
     with progress(len(names) + len(TIMED), notes) as begin:
         cell = measure(asked, names, begins=lambda step: begin(f"measuring {asked}: {step}"))
     judged = judge_cell(machine, cell, criteria, _stability(asked, names), "measured now")

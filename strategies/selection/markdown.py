@@ -13,7 +13,7 @@ from strategies.measuring.case import Case
 from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Cell, Objective, Status
 from strategies.policy import BASELINE
-from strategies.selection.text import NOTHING, provenance, seconds, times
+from strategies.selection.text import NOTHING, doubtful, provenance, seconds, times
 from strategies.selection.verdicts import Judged, JudgedCell, Verdict, simplicity
 from strategies.store import Run, newest_cells
 
@@ -106,7 +106,7 @@ def _entry(cell: JudgedCell, judged: Judged, objective: Objective) -> str:
     if judged.chosen and not cell.is_too_noisy:
         return f"**{text}**"
     if judged.is_too_noisy:
-        return f"? {text}"
+        return doubtful(text, True)
     return {Verdict.TIE: f"≈ {text}", Verdict.INELIGIBLE: f"({text})"}.get(judged.verdict, text)
 
 

@@ -9,16 +9,23 @@ import msgspec
 from rich.table import Table
 
 from strategies.measuring.measurement import Measurement, Objective
-from strategies.policy import BASELINE
 from strategies.selection.eligibility import Criteria
-from strategies.selection.text import NOTHING, OBJECTIVES, number, seconds, size, table
-from strategies.selection.verdicts import JudgedCell, Verdict, machines
+from strategies.selection.text import (
+    DOUBT,
+    NOTHING,
+    OBJECTIVES,
+    TOO_NOISY,
+    doubtful,
+    number,
+    seconds,
+    size,
+    table,
+)
+from strategies.selection.verdicts import NOISY, JudgedCell, Verdict, machines
 
 FORMAT = "backward-strategies recommendation"
 VERSION = 2
 """Raised when a field changes its meaning or goes away; new fields do not count."""
-
-TOO_NOISY = "too noisy to tell"
 
 _COLOURS = {
     Verdict.BEST: "green",
@@ -60,6 +67,8 @@ def overview(
             f"{TOO_NOISY}: {ties}" if cell.is_too_noisy else ties,
             *_figures(cell, cell.chosen.measurement, objective, objectives),
         )
+    chosen = ((cell, cell.chosen.strategy) for cell in cells if cell.chosen)
+    lines.caption = _legend(chosen, objective)
     return lines
 
 
@@ -81,6 +90,7 @@ def ranking(cell: JudgedCell, objective: Objective) -> Table:
             TOO_NOISY if each.is_too_noisy else verdict,
             style=_COLOURS[each.verdict],
         )
+    lines.caption = _legend(((cell, each.strategy) for each in cell.judged), objective)
     return lines
 
 
@@ -95,6 +105,16 @@ def as_json(cells: Sequence[JudgedCell], criteria: Criteria) -> dict[str, Any]:
     }
 
 
+def _legend(shown: Iterable[tuple[JudgedCell, str]], objective: Objective) -> str | None:
+    """What the mark of doubt says, if a ratio has it."""
+    if not any(cell.over_native(name, objective).is_too_noisy for cell, name in shown):
+        return None
+    return (
+        f"{DOUBT} {TOO_NOISY}: the ends of the ratio's interval are a factor of {NOISY:.0f} apart, or the "
+        "machine was busy"
+    )
+
+
 def _measured_objectives(cells: Iterable[JudgedCell]) -> list[Objective]:
     """The times that some strategy has in some of the cells."""
     measurements = [each.measurement for cell in cells for each in cell.judged]
@@ -107,8 +127,9 @@ def _figures(
 ) -> list[str]:
     """Speed over native, times, error and memory of a strategy."""
     costs = (of.cost(each) for each in objectives)
+    speedup = cell.over_native(of.strategy, objective)
     return [
-        number(cell.cell.speedup(BASELINE, of.strategy, objective)[0], ".3g"),
+        doubtful(number(speedup.ratio, ".3g"), speedup.is_too_noisy),
         *(seconds(cost.seconds if cost else None) for cost in costs),
         number(of.error, ".1e"),
         size(of.peak_bytes),
@@ -119,7 +140,8 @@ def _cell_json(cell: JudgedCell, objective: Objective) -> dict[str, Any]:
     strategies = []
     for each in cell.judged:
         fields = {name: value for name, value in vars(each).items() if name != "measurement"}
-        fields["speedup_over_native"] = cell.cell.speedup(BASELINE, each.strategy, objective)
+        *speedup, is_too_noisy = cell.over_native(each.strategy, objective)
+        fields |= {"speedup_over_native": speedup, "speedup_too_noisy": is_too_noisy}
         strategies.append(fields | msgspec.structs.asdict(each.measurement))
     return {
         **cell.case.columns(),

@@ -11,9 +11,15 @@ from rich.table import Table
 from strategies.calibration import threads_in_words
 from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Objective
+from strategies.measuring.unrest import LOUD, NOISY
 
 NOTHING = "–"
 """Stands for what was not measured."""
+
+DOUBT = "?"
+"""Stands before what is too noisy to tell."""
+
+TOO_NOISY = "too noisy to tell"
 
 OBJECTIVES = {
     Objective.FORWARD_BACKWARD: "forward + backward",
@@ -35,6 +41,11 @@ def size(value: float | None) -> str:
 def times(value: float) -> str:
     """A ratio with two digits, or all before the point: "1.5×", "146×"."""
     return f"{number(value, '.2g' if value < 99.5 else '.0f')}{'' if math.isnan(value) else '×'}"
+
+
+def doubtful(text: str, is_too_noisy: bool) -> str:
+    """A ratio with a mark if it is too noisy to tell, as "? 2.8×"."""
+    return f"{DOUBT} {text}" if is_too_noisy and text != NOTHING else text
 
 
 def number(value: float | None, how: str) -> str:
@@ -69,6 +80,26 @@ def provenance(machines: Iterable[Machine]) -> list[str]:
     return lines
 
 
+def quietness(machines: Iterable[Machine]) -> str:
+    """How busy the machines were when their runs began, at worst; empty where that is unknown.
+
+    Example:
+        >>> quietness([Machine("here", load=0.5, noise=1.04)])
+        'load 0.50 a core, noise 1.04 when measuring began: the machine was quiet'
+    """
+    known = [(each.load, each.noise) for each in machines if each.load is not None and each.noise]
+    if not known:
+        return ""
+    load, noise = (max(values) for values in zip(*known, strict=True))
+    if noise < NOISY:
+        verdict = "the machine was quiet"
+    elif noise < LOUD:
+        verdict = "the machine was not quiet"
+    else:
+        verdict = "the machine was busy, so measure again while nothing else runs"
+    return f"load {load:.2f} a core, noise {noise:.2f} when measuring began: {verdict}"
+
+
 def table(
     title: str, left: Iterable[str], right: Iterable[str] = (), *, wraps: Sequence[str] = ()
 ) -> Table:
@@ -79,6 +110,7 @@ def table(
     found = Table(
         title=title,
         title_justify="left",
+        caption_justify="left",
         header_style="bold",
         box=box.SIMPLE_HEAD,
         collapse_padding=True,

@@ -10,17 +10,20 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from strategies import operations, registry
 from strategies.measuring.case import Case
 from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Cell, Measurement, Objective, Status
+from strategies.measuring.unrest import LOUD
+from strategies.policy import BASELINE
 from strategies.policy_file import Evidence
 from strategies.selection.eligibility import ANY, Criteria, why_ineligible
 from strategies.selection.stability import evidence
 from strategies.store import Run, newest_cells
 
-__all__ = ["Criteria", "Judged", "JudgedCell", "Verdict", "judge", "judge_cell"]
+__all__ = ["Criteria", "Judged", "JudgedCell", "Speedup", "Verdict", "judge", "judge_cell"]
 
 RESOLUTION = 1.05
 """Ratios within this of 1 are a tie: timings of one machine repeat no better, whatever the interval
@@ -83,6 +86,22 @@ class Judged:
         return self.is_eligible and both and self.ratio_high > NOISY * self.ratio_low
 
 
+class Speedup(NamedTuple):
+    """How many times faster a strategy is than native, NaN where either was not measured.
+
+    Attributes:
+        ratio: the speedup.
+        low: lower end of its interval.
+        high: its upper end.
+        is_too_noisy: whether the ends are a factor of `NOISY` apart, or the machine was busy.
+    """
+
+    ratio: float
+    low: float
+    high: float
+    is_too_noisy: bool
+
+
 @dataclass(frozen=True)
 class JudgedCell:
     """The verdict on all strategies in one case.
@@ -116,9 +135,20 @@ class JudgedCell:
         return tuple(each.strategy for each in tied)
 
     @property
+    def is_busy(self) -> bool:
+        """Whether the machine was too busy for times to say much, when the run began."""
+        return self.machine.noise is not None and self.machine.noise >= LOUD
+
+    @property
     def is_too_noisy(self) -> bool:
-        """Whether the choice rests on an interval that says nothing."""
-        return any(each.is_too_noisy for each in self.judged)
+        """Whether the choice rests on an interval that says nothing, or on a busy machine."""
+        return self.is_busy or any(each.is_too_noisy for each in self.judged)
+
+    def over_native(self, strategy: str, objective: Objective) -> Speedup:
+        """How many times faster a strategy is than native, and whether that can be relied on."""
+        ratio, low, high = self.cell.speedup(BASELINE, strategy, objective)
+        is_noisy = strategy != BASELINE and (self.is_busy or high > NOISY * low)
+        return Speedup(ratio, low, high, is_noisy)
 
 
 def judge(runs: Sequence[Run], criteria: Criteria = ANY) -> list[JudgedCell]:

@@ -56,6 +56,20 @@ def test_what_is_too_noisy_is_no_arrow(overview, cells):
     assert "←" not in text
 
 
+def test_a_speed_over_native_that_is_too_noisy_is_marked_and_the_mark_explained(overview, cells):
+    assert "? 1.2" in " ".join(line_of(overview, "512x8"))
+    assert "? 4" not in " ".join(line_of(overview, "64x8"))
+    assert "? too noisy to tell: the ends" in overview
+    assert "? 1.2" in text_of(recommendation.ranking(cells["512x8"], OBJECTIVE))
+    assert "too noisy" not in text_of(recommendation.ranking(cells["64x8"], OBJECTIVE))
+
+
+def test_the_json_carries_the_same_marks(cells):
+    found = recommendation.as_json(list(cells.values()), Criteria())["cells"]
+    noisy = {cell["m"]: cell["strategies"][0]["speedup_too_noisy"] for cell in found}
+    assert noisy == {64: False, 16: False, 512: True, 9000: False}
+
+
 def test_what_all_cases_share_is_said_once(overview):
     title, *lines = overview.splitlines()
     assert title.strip() == "What to use, float64, cpu"

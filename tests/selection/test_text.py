@@ -1,5 +1,7 @@
 import math
 
+import pytest
+
 from strategies.measuring.machine import Machine
 from strategies.selection import text
 
@@ -27,3 +29,22 @@ def test_runs_that_differ_in_the_day_alone_share_a_line():
         "a · torch 2.13 · 2026-11-20 to 2026-11-22",
         "b",
     ]
+
+
+def test_a_ratio_that_is_too_noisy_to_tell_is_marked():
+    assert text.doubtful("2×", True) == "? 2×"
+    assert text.doubtful("2×", False) == "2×"
+    assert text.doubtful(text.NOTHING, True) == text.NOTHING
+
+
+@pytest.mark.parametrize(
+    ("noise", "said"), [(1.1, "was quiet"), (1.3, "was not quiet"), (1.6, "was busy")]
+)
+def test_how_busy_the_machine_was_is_told_in_words(noise, said):
+    told = text.quietness([Machine("a", load=0.25, noise=1.0), Machine("b", load=0.5, noise=noise)])
+    assert told.startswith(f"load 0.50 a core, noise {noise:.2f} when measuring began")
+    assert said in told
+
+
+def test_of_a_machine_that_does_not_say_how_busy_it_was_nothing_is_told():
+    assert text.quietness([Machine("a")]) == ""

@@ -2,6 +2,7 @@ import math
 
 import pytest
 
+from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Objective, Status
 from strategies.selection.eligibility import ANY, Criteria
 from strategies.selection.verdicts import Verdict, judge
@@ -112,6 +113,36 @@ def test_an_interval_of_faster_and_slower_is_too_noisy_to_tell(judged, took):
     assert judged(took("native", 1.2, 1.5), took("qr_pinv", 1, 1.2)).is_too_noisy
     assert not judged(took("native", 1.2, 1.1), took("qr_pinv", 1, 1.05)).is_too_noisy
     assert not judged(took("native", 4, 1.5), took("qr_pinv", 1, 1.5)).is_too_noisy
+
+
+def test_what_a_busy_machine_says_is_too_noisy_to_tell(run_of, cell_of, took):
+    cell = cell_of(took("native", 4), took("qr_pinv", 1))
+    quiet, busy = (
+        judge([run_of(cell, machine=Machine("here", noise=noise))])[0] for noise in (1.4, 1.5)
+    )
+    assert (quiet.is_too_noisy, busy.is_too_noisy) == (False, True)
+
+
+def test_a_speedup_is_too_noisy_if_its_interval_is_wide_or_the_machine_was_busy(
+    run_of, cell_of, took
+):
+    narrow, wide = took("qr_pinv", 1, 1.2), took("blocked_lu", 1, 1.5)
+    quiet, busy = (
+        judge(
+            [
+                run_of(
+                    cell_of(took("native", 400), narrow, wide), machine=Machine("here", noise=noise)
+                )
+            ]
+        )[0]
+        for noise in (1.0, 1.5)
+    )
+    both = Objective.FORWARD_BACKWARD
+    assert quiet.over_native("qr_pinv", both).ratio == 400
+    assert not quiet.over_native("qr_pinv", both).is_too_noisy
+    assert quiet.over_native("blocked_lu", both).is_too_noisy
+    assert busy.over_native("qr_pinv", both).is_too_noisy
+    assert not busy.over_native("native", both).is_too_noisy
 
 
 def test_the_objective_decides(judged, took):

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import asv
+import msgspec
 import pytest
 
 from plots.dashboard import page
@@ -36,6 +37,16 @@ def test_every_timed_case_has_a_line_by_both_objectives(added):
     (line,) = (line for line in lines if "<td>pinv</td><td>64x8</td>" in line)
     assert "<td>triangular_solve</td><td>qr_pinv</td><td>3×</td><td>1.37 µs</td>" in line
     assert "triangular_solve 3×</a></td></tr>" in line
+
+
+def test_what_a_busy_machine_says_is_marked(runs, added):
+    assert "too noisy to tell" not in added()
+    runs[:] = [
+        msgspec.structs.replace(run, machine=msgspec.structs.replace(run.machine, noise=2.0))
+        for run in runs
+    ]
+    (line,) = (line for line in added().splitlines() if "<td>pinv</td><td>64x8</td>" in line)
+    assert "<td>too noisy to tell</td><td>? 3×</td>" in line
 
 
 def test_machines_have_a_column_and_a_filter(added):
