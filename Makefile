@@ -8,10 +8,14 @@ RESULTS := out/results
 # Else calls would wait for the compiler, or do without what it makes.
 WARMUP = @$(BIN)/backward-strategies warmup
 OPERATIONS = $(shell $(BIN)/python -c "from strategies import operations; print(*operations.measured())")
+# Exit status 2 says that some cells failed; they are in the results as failed.
+ASV_RUN := $(BIN)/asv run --environment existing:same --set-commit-hash HEAD
+# A file for what asv has recorded: its own --skip-existing would leave out the cells that a slice leaves out.
+RECORDED = .asv/recorded/$(GRID)-$(shell git rev-parse HEAD)
 WHEEL_TAGS = $(shell $(BIN)/python -c "import sys, sysconfig as s; print('--python-tag=cp%d%d' % sys.version_info[:2], '--plat-name=' + s.get_platform())")
 export BACKWARD_STRATEGIES_GRID := $(GRID)
 
-.PHONY: help bench history policy stability peers programs machines test test-all lint types modes docs readme wheel clean
+.PHONY: help bench dashboard history policy stability peers programs machines test test-all lint types modes docs readme wheel clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -22,22 +26,34 @@ bench: $(VENV)/bench  ## measure the strategies and recommend one (GRID=tiny, qu
 	$(BIN)/backward-strategies measure $(RESULTS)/$(GRID).json
 	$(BIN)/backward-strategies recommend --results $(RESULTS) --out out/recommendation.json
 	$(BIN)/python -m plots --results $(RESULTS) --out out/figures
-	@$(MAKE) --no-print-directory history
+	@$(MAKE) --no-print-directory dashboard
 	@echo
 	@echo "recommendation  out/recommendation.json"
 	@echo "figures         out/figures"
-	@echo "dashboard       .asv/html  ($(BIN)/asv preview)"
+	@echo "dashboard       .asv/html  ($(BIN)/asv preview; make history records the rest of its graphs)"
 	@echo "measurements    $(RESULTS)"
 
-history: $(VENV)/bench  ## record this commit with asv, and publish the dashboard
+dashboard: $(VENV)/bench  ## record a few graphs of this commit with asv, in some minutes, and publish the dashboard
 	$(BIN)/python -m benchmarks.machine
-	@# asv writes results when a run ends: by a run for each operation, Ctrl-C costs one of them at most.
-	@# Exit status 2 says that some cells failed; they are in the results as failed.
+	$(if $(CONTINUE),,rm -f $(RECORDED)/slice)
+	@mkdir -p $(RECORDED)
 	@trap 'printf "\n%s\n" "make bench GRID=$(GRID) CONTINUE=1 resumes"; exit 130' INT; \
+	[ -e $(RECORDED)/slice ] || $(ASV_RUN) --bench "$$($(BIN)/python -m benchmarks.slice $(GRID))" || [ $$? -eq 2 ]
+	@touch $(RECORDED)/slice
+	$(BIN)/asv publish
+
+history: $(VENV)/bench  ## record this commit with asv, all of GRID, and publish the dashboard (CONTINUE=1 after Ctrl-C)
+	$(WARMUP) --grid $(GRID)
+	$(BIN)/python -m benchmarks.machine
+	$(if $(CONTINUE),,rm -rf $(RECORDED))
+	@mkdir -p $(RECORDED)
+	@# asv writes results when a run ends: by a run for each operation, Ctrl-C costs one of them at most.
+	@trap 'printf "\n%s\n" "make history GRID=$(GRID) CONTINUE=1 resumes"; exit 130' INT; \
 	for operation in $(OPERATIONS); do \
+		[ -e $(RECORDED)/$$operation ] && continue; \
 		echo "== asv: $$operation, of $(OPERATIONS)"; \
-		$(BIN)/asv run --environment existing:same --set-commit-hash HEAD --bench "^$$operation\." \
-			$(if $(CONTINUE),--skip-existing-successful) || [ $$? -eq 2 ] || exit 1; \
+		$(ASV_RUN) --bench "^$$operation\." || [ $$? -eq 2 ] || exit 1; \
+		touch $(RECORDED)/$$operation; \
 	done
 	$(BIN)/asv publish
 

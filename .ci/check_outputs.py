@@ -62,12 +62,17 @@ def _faults_of_dashboard(folder: Path) -> list[str]:
     page = (folder / "index.html").read_text()
     if "defaults-display" not in page or 'src="http' in page:
         return ["the dashboard lacks the page Defaults, or needs the internet"]
+    names = [f"{operation}.Single.time_backward" for operation in sorted(OPERATIONS)]
     published = json.loads(index.read_text())["benchmarks"]
     return [
         f"the dashboard lacks {name}"
-        for name in ("lu_factor.Single.time_backward", "pinv.Single.time_backward")
-        if name not in published
+        for name in names
+        if name not in published or not _has_points(folder / f"graphs/summary/{name}.json")
     ]
+
+
+def _has_points(graph: Path) -> bool:
+    return graph.is_file() and any(value for _, value in json.loads(graph.read_text()))
 
 
 if __name__ == "__main__":

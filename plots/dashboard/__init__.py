@@ -30,7 +30,6 @@ class Defaults(OutputPublisher):  # type: ignore[misc]  # asv has no types
             from strategies.commands.common import DEFAULT_RESULTS
 
             offline.localize(folder)
-            machines = graphs.get_params().get("machine", set())
-            page.add(folder, store.load(DEFAULT_RESULTS), page.graphs_of(benchmarks, machines))
+            page.add(folder, store.load(DEFAULT_RESULTS), page.graphs_of(benchmarks, graphs))
         except (ImportError, LookupError, ValueError) as reason:
             log.warning(f"the dashboard remains without the page Defaults: {reason}")

@@ -5,12 +5,15 @@ from __future__ import annotations
 import ast
 import itertools
 import shutil
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from string import Template
 from typing import Any
 from urllib.parse import urlencode
+
+from asv.graph import Graph, GraphSet
+from asv.util import is_na
 
 from plots import rows
 from plots.dashboard.offline import ASSETS
@@ -66,20 +69,32 @@ def add(folder: Path, runs: Sequence[Run], graphs: Graphs) -> None:
     index.write_text(page, encoding="utf-8")
 
 
-def graphs_of(benchmarks: Mapping[str, Mapping[str, Any]], machines: Iterable[str]) -> Graphs:
-    """Where asv, by its descriptions of benchmarks, compares all strategies in a case."""
+def graphs_of(benchmarks: Mapping[str, Mapping[str, Any]], recorded: GraphSet) -> Graphs:
+    """Where asv, by its descriptions of benchmarks, compares strategies in a case that it recorded."""
     graphs = {}
     for name, description in benchmarks.items():
         if description["param_names"][0] != "strategy":  # of programs, which have no case
             continue
         operation, _, method = name.split(".")
         keys, lists = description["param_names"][1:], description["params"][1:]  # 0: the strategy
-        for machine, *chosen in itertools.product(machines, *lists):
-            query = {"x-axis": "strategy", "y-axis-scale": "log", "machine": machine}
-            query |= {f"p-{key}": value for key, value in zip(keys, chosen, strict=True)}
-            case = case_of(operation, *map(ast.literal_eval, chosen))
-            graphs[machine, method, case] = f"#{name}?{urlencode(query)}"
+        every = list(itertools.product(*lists))
+        for graph in recorded.get_graph_group(name):
+            machine = graph.params["machine"]
+            for chosen in itertools.compress(every, _is_recorded(graph, len(every))):
+                query = {"x-axis": "strategy", "y-axis-scale": "log", "machine": machine}
+                query |= {f"p-{key}": value for key, value in zip(keys, chosen, strict=True)}
+                case = case_of(operation, *map(ast.literal_eval, chosen))
+                graphs[machine, method, case] = f"#{name}?{urlencode(query)}"
     return graphs
+
+
+def _is_recorded(graph: Graph, cases: int) -> list[bool]:
+    """Of every case, whether some strategy has a value in some revision."""
+    values = [values for _, values, _ in graph.get_data()]
+    return [
+        any(not is_na(value) for each in values for value in each[case::cases])
+        for case in range(cases)
+    ]
 
 
 def _body(folder: Path, runs: Sequence[Run], graphs: Graphs) -> str:

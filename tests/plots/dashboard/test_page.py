@@ -1,8 +1,10 @@
+import math
 from pathlib import Path
 
 import asv
 import msgspec
 import pytest
+from asv.graph import GraphSet
 
 from plots.dashboard import page
 
@@ -15,6 +17,14 @@ BENCHMARKS = {
 }
 
 
+def recorded(machine, values):
+    """What asv has of the benchmark: a value for each combination of its parameters."""
+    graphs = GraphSet()
+    for name in BENCHMARKS:
+        graphs.get_graph(name, {"machine": machine}).add_data_point(0, values)
+    return graphs
+
+
 def draw(rows, out, wanted=None):
     return [("peers", None), ("other", "no rows")] if wanted is None else [("of_machines", None)]
 
@@ -23,9 +33,9 @@ def draw(rows, out, wanted=None):
 def added(runs, tmp_path, monkeypatch):
     monkeypatch.setattr(page, "draw_all", draw)
 
-    def add(machines=("reference-machine",), asv_page=ASV_PAGE):
+    def add(machine="reference-machine", asv_page=ASV_PAGE):
         (tmp_path / "index.html").write_text(asv_page)
-        page.add(tmp_path, runs, page.graphs_of(BENCHMARKS, machines))
+        page.add(tmp_path, runs, page.graphs_of(BENCHMARKS, recorded(machine, [1e-3, math.nan])))
         return (tmp_path / "index.html").read_text()
 
     return add
@@ -61,12 +71,18 @@ def test_an_entry_leads_to_the_graph_of_its_case_and_machine(added):
     assert content.count("#pinv.Single.time_backward?") == 1
     assert "p-shape=%2764x8%27" in content
     assert "machine=reference-machine" in content
-    assert "#pinv.Single.time_backward?" not in added(machines=("another",))
+    assert "#pinv.Single.time_backward?" not in added(machine="another")
+
+
+def test_no_entry_leads_to_what_asv_has_not_recorded():
+    assert len(page.graphs_of(BENCHMARKS, recorded("here", [math.nan, 1e-3]))) == 1
+    assert page.graphs_of(BENCHMARKS, recorded("here", [math.nan, math.nan])) == {}
+    assert page.graphs_of(BENCHMARKS, GraphSet()) == {}
 
 
 def test_suites_of_programs_are_no_graphs_of_cases():
     steps = {"param_names": ["way", "program"], "params": [["'auto'"], ["'qp'"]]}
-    assert page.graphs_of({"programs.time_step": steps}, ["reference-machine"]) == {}
+    assert page.graphs_of({"programs.time_step": steps}, GraphSet()) == {}
 
 
 def test_only_figures_that_were_drawn_are_shown(added):

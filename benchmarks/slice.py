@@ -1,0 +1,66 @@
+"""`python -m benchmarks.slice GRID`: the cells of asv that `make bench` records, as a regular expression.
+
+They are those that give every operation a graph in a few minutes: the backward of some single
+matrices of moderate size in double precision on the CPU, by all strategies.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from strategies import operations
+from strategies.commands.common import reports_errors
+from strategies.grids import GRIDS
+from strategies.measuring.grid_cases import case_of
+
+MOST_WORK = 2**24
+"""Multiplications, m n min(m, n), of the largest matrix, unless a grid has larger ones only."""
+
+MOST_SHAPES = 3
+"""Of an operation."""
+
+
+def pattern(grid: str) -> str:
+    """A regular expression for `asv run --bench`.
+
+    Raises:
+        ValueError: there is no such grid.
+
+    Example:
+        >>> cell = "inv.Single.time_backward('native', '8x8', 0, 'float64', 'cpu')"
+        >>> bool(re.search(pattern("tiny"), cell)), bool(re.search(pattern("cpu"), cell))
+        (True, False)
+    """
+    if grid not in GRIDS:
+        raise ValueError(f"no grid is named {grid!r}; there is {', '.join(GRIDS)}")
+    return "|".join(
+        rf"^{name}\.Single\.time_backward\(.*, '({'|'.join(map(re.escape, _shapes(name, grid)))})', 0, "
+        "'float64', 'cpu'"
+        for name in operations.measured()
+    )
+
+
+def _shapes(operation: str, grid: str) -> Sequence[str]:
+    """The largest of moderate size, from small to large."""
+    shapes = operations.get(operation).cells[grid].single.shapes.split(", ")
+
+    def work(shape: str) -> int:
+        m, n = case_of(operation, shape, 0, "float64", "cpu").shape
+        return m * n * min(m, n)
+
+    ordered = sorted(shapes, key=work)
+    return [each for each in ordered if work(each) <= MOST_WORK][-MOST_SHAPES:] or ordered[:1]
+
+
+@reports_errors
+def main(grid: Annotated[str, typer.Argument(help=f"One of {', '.join(GRIDS)}.")]) -> None:
+    """Print the expression for a grid."""
+    print(pattern(grid))
+
+
+if __name__ == "__main__":
+    typer.run(main)

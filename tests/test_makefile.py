@@ -1,0 +1,86 @@
+"""What `make` runs, with programs that do nothing but say that they were called."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+MAKEFILE = Path(__file__).parents[1] / "Makefile"
+PROGRAM = """#!/bin/sh
+echo "$(basename "$0") $*" >> log
+case "$*" in
+    *operations.measured*) echo "det inv" ;;
+    *benchmarks.slice*) echo "SLICE" ;;
+    *--bench*"$FAILS"*) exit "$STATUS" ;;
+esac
+"""
+
+
+@pytest.fixture
+def make(tmp_path):
+    """Makes targets in a folder of their own; returns the calls that this took, without publishing."""
+    programs = tmp_path / "venv" / "bin"
+    programs.mkdir(parents=True)
+    for name in ("python", "asv", "backward-strategies"):
+        (programs / name).write_text(PROGRAM)
+        (programs / name).chmod(0o755)
+    (tmp_path / "Makefile").symlink_to(MAKEFILE)
+    for name in ("pyproject.toml", "constraints.txt", "venv/bench"):
+        (tmp_path / name).touch()
+
+    def make(*arguments, fails="nothing", status=0):
+        (tmp_path / "log").write_text("")
+        done = subprocess.run(
+            ["make", "VENV=venv", "GRID=tiny", *arguments],
+            cwd=tmp_path,
+            env={**os.environ, "FAILS": fails, "STATUS": str(status), "MAKEFLAGS": ""},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        calls = (tmp_path / "log").read_text().splitlines()
+        return done.returncode, [call for call in calls if "asv run" in call or "warmup" in call]
+
+    return make
+
+
+def recorded(calls):
+    """What asv was told to run."""
+    return [call.partition("--bench ")[2] for call in calls if "asv run" in call]
+
+
+def test_the_bench_compiles_for_its_grid_and_records_a_slice(make):
+    status, (compiles, *records) = make("bench")
+    assert status == 0
+    assert compiles == "backward-strategies warmup --grid tiny"
+    assert recorded(records) == ["SLICE"]
+
+
+def test_a_bench_that_continues_keeps_the_slice(make):
+    assert recorded(make("bench", fails="SLICE", status=1)[1]) == ["SLICE"]
+    assert recorded(make("bench", "CONTINUE=1")[1]) == ["SLICE"]
+    assert recorded(make("bench", "CONTINUE=1")[1]) == []
+    assert recorded(make("bench")[1]) == ["SLICE"]
+
+
+def test_the_history_records_all_operations_after_a_slice_too(make):
+    make("dashboard")
+    assert recorded(make("history", "CONTINUE=1")[1]) == [r"^det\.", r"^inv\."]
+
+
+def test_a_history_that_continues_begins_where_it_was_interrupted(make):
+    status, calls = make("history", fails="inv", status=1)
+    assert (status > 0, recorded(calls)) == (True, [r"^det\.", r"^inv\."])
+    assert recorded(make("history", "CONTINUE=1")[1]) == [r"^inv\."]
+    assert recorded(make("history")[1]) == [r"^det\.", r"^inv\."]
+
+
+@pytest.mark.parametrize("target", ["dashboard", "history"])
+def test_cells_that_fail_stop_nothing(make, target):
+    assert make(target, fails="", status=2)[0] == 0
+
+
+def test_the_tests_compile_for_all_dtypes(make, tmp_path):
+    (tmp_path / "venv" / "dev").touch()
+    assert make("test")[1] == ["backward-strategies warmup"]
