@@ -6,6 +6,7 @@ A strategy is a way to differentiate, so with `out=` there is nothing for it to 
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
@@ -17,8 +18,10 @@ Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 
-def written(name: str, arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
-    """What PyTorch's function of that name writes into `out` and returns.
+def written(ours: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """What PyTorch's function of the name of ours writes into `out` and returns.
+
+    Operands by name are given by position, since PyTorch has other names for some.
 
     Raises:
         RuntimeError: an input requires a gradient; and whatever else PyTorch raises.
@@ -26,11 +29,21 @@ def written(name: str, arguments: Sequence[Any], options: Mapping[str, Any]) -> 
 
     Example:
         >>> out = torch.empty(1, 1)
-        >>> written("inv", [torch.tensor([[4.0]])], {"out": out, "strategy": "auto"}) is out
+        >>> from strategies.linalg import inv
+        >>> written(inv, [], {"A": torch.tensor([[4.0]]), "out": out, "strategy": "auto"}) is out
         True
     """
+    name, rest = ours.__name__, {key: options[key] for key in options if key != "strategy"}
+    parameters = list(inspect.signature(ours).parameters.values())[len(arguments) :]
+    by_position = [
+        rest.pop(each.name)
+        for each in parameters
+        if each.default is each.empty
+        and each.kind is each.POSITIONAL_OR_KEYWORD
+        and each.name in rest
+    ]
     function = getattr(torch.linalg, name, None) or getattr(torch, name)
-    return function(*arguments, **{key: options[key] for key in options if key != "strategy"})
+    return function(*arguments, *by_position, **rest)
 
 
 def takes_out(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
@@ -39,7 +52,7 @@ def takes_out(function: Callable[Parameters, Result]) -> Callable[Parameters, Re
     @functools.wraps(function)
     def with_out(*arguments: Parameters.args, **options: Parameters.kwargs) -> Result:
         if options.get("out") is not None:
-            result: Result = written(function.__name__, arguments, options)
+            result: Result = written(function, arguments, options)
             return result
         options.pop("out", None)
         return function(*arguments, **options)

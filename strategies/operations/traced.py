@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import NoneType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import torch
@@ -69,7 +70,7 @@ def traceable_by(
         ) -> Result:
             if options:
                 if options.get("out") is not None:
-                    result: Result = written(function.__name__, arguments, options)
+                    result: Result = written(function, arguments, options)
                     return result
                 options.pop("out", None)
             if is_compiling():
@@ -236,11 +237,15 @@ def _pinv(
     hermitian: bool = False,
     strategy: StrategyChoice = "auto",
 ) -> Tensor:
-    if not are_matrices(A, square=hermitian):
+    are_tolerances = all(isinstance(each, _TOLERANCES) for each in (atol, rtol))
+    if not (are_tolerances and are_matrices(A, square=hermitian)):
         return torch.linalg.pinv(A, atol=atol, rtol=rtol, hermitian=hermitian)
     refuse_gradients_of(atol=atol, rtol=rtol)
     tolerances = (part for tolerance in (atol, rtol) for part in _number_or_tensor(tolerance))
     return _PINV(A, *tolerances, hermitian, name_of(strategy))[0]
+
+
+_TOLERANCES = float, int, Tensor, NoneType
 
 
 def refuse_gradients_of(**tolerances: Tolerance) -> None:
@@ -318,7 +323,7 @@ def _lstsq(
     """Residuals are there wherever m > n, singular values nowhere: ranks are not known here."""
     from strategies.operations.lstsq import LstsqResult
 
-    if not (are_matrices(A) and are_of_kind(A, B)):
+    if not (isinstance(rcond, float | int | None) and are_matrices(A) and are_of_kind(A, B)):
         return LstsqResult(*torch.linalg.lstsq(A, B, rcond=rcond, driver=driver))
     if driver is not None and strategy == "auto":
         strategy = BASELINE

@@ -1,23 +1,18 @@
-"""Directional derivatives of a nonlinear loss, by every composition of forward and reverse mode.
-
-A word of f and r says how a derivative is taken, the outermost mode first: "fr" is forward over reverse
-mode. All words of one length give the same number.
-"""
+"""A nonlinear loss of an operation, and its directional derivatives by central differences."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
+from fuzz.derivative import DIRECTIONS, Loss
 from operations import function, inputs_of, reference
 from torch import Tensor
 
 from strategies.operations import Operation, get
 
-__all__ = ["DIRECTIONS", "by_differences", "derivative", "loss_of"]
-
-Loss = Callable[[Tensor], Tensor]
+__all__ = ["by_differences", "loss_of"]
 
 
 def loss_of(operation: Operation, strategy: str | None, dtype: torch.dtype) -> tuple[Loss, Tensor]:
@@ -63,47 +58,6 @@ def _tensors(numbers: Tensor, like: Sequence[Tensor]) -> list[Tensor]:
     shaped = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
     pairs = zip(shaped, like, strict=True)
     return [torch.view_as_complex(part) if each.is_complex() else part for part, each in pairs]
-
-
-DIRECTIONS = [
-    0.3 * torch.randn(100, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
-    for seed in range(3)
-]
-
-
-def _forward(loss: Loss, direction: Tensor) -> Loss:
-    return lambda x: torch.func.jvp(loss, (x,), (direction[: len(x)],))[1]
-
-
-def _reverse(loss: Loss, direction: Tensor) -> Loss:
-    return lambda x: torch.func.grad(loss)(x) @ direction[: len(x)]
-
-
-def _forward_by_vmap(loss: Loss, direction: Tensor) -> Loss:
-    return lambda x: torch.func.jacfwd(loss)(x) @ direction[: len(x)]
-
-
-def _reverse_by_vmap(loss: Loss, direction: Tensor) -> Loss:
-    return lambda x: torch.func.jacrev(loss)(x) @ direction[: len(x)]
-
-
-def derivative(loss: Loss, word: str, x: Tensor, *, by_vmap: bool) -> Tensor:
-    """The derivative along as many directions as the word has letters.
-
-    Args:
-        loss: of a vector.
-        word: of f and r.
-        x: where.
-        by_vmap: take it by `jacfwd` and `jacrev`, which map over a basis, in place of `jvp` and `grad`.
-    """
-    modes = (
-        {"f": _forward_by_vmap, "r": _reverse_by_vmap}
-        if by_vmap
-        else {"f": _forward, "r": _reverse}
-    )
-    for letter, direction in reversed(list(zip(word, DIRECTIONS, strict=False))):
-        loss = modes[letter](loss, direction)
-    return loss(x)
 
 
 @functools.cache

@@ -6,7 +6,8 @@ import itertools
 
 import pytest
 import torch
-from directional import DIRECTIONS, by_differences, derivative, loss_of
+from directional import by_differences, loss_of
+from fuzz.derivative import DIRECTIONS, derivative
 from operations import DTYPES, OPERATIONS, pairs
 from torch.autograd import forward_ad
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from fuzz.calls import BUILT_IN
 from strategies import linalg, registry
 
 PAGE = Path(__file__).parents[2] / "docs" / "differences.md"
-CALLS = 300
+CALLS = 200
 
 
 @pytest.mark.timeout(900)  # where kernels have to be compiled first
@@ -20,6 +22,13 @@ def test_no_call_deviates_from_torch_in_a_way_that_is_not_documented():
     found = [(number, check(draw(0, number))[1]) for number in range(CALLS)]
     said = [f"--seed 0 --only {number}: {each}" for number, rest in found for each in rest]
     assert said == []
+
+
+@pytest.mark.slow
+def test_neither_does_one_of_thousands_nor_does_one_crash():
+    command = [sys.executable, "-m", "tests.linalg.fuzz", "--calls", "4000", "--seed", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=PAGE.parents[1])
+    assert done.returncode == 0, done.stdout[-5000:]
 
 
 def test_the_differences_are_those_of_the_page():

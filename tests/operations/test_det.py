@@ -1,7 +1,10 @@
 """`det` and `slogdet` of singular, badly scaled and undefined matrices, by every strategy."""
 
+import itertools
+
 import pytest
 import torch
+from fuzz.derivative import derivative
 
 import strategies
 from strategies import linalg
@@ -164,3 +167,38 @@ def test_logabsdet_may_be_overwritten_before_the_backward(strategy):
     A = torch.tensor([[2.0, 0.0], [0.0, 4.0]], requires_grad=True)
     logabsdet(A, strategy=strategy).mul_(2).backward()
     assert A.grad.tolist() == [[1.0, 0.0], [0.0, 0.5]]
+
+
+def expanded(A):
+    """The determinant by expansion along the first row: a polynomial, for PyTorch to differentiate."""
+    if A.shape[-1] == 1:
+        return A[..., 0, 0]
+    minors = (torch.cat([A[..., 1:, :j], A[..., 1:, j + 1 :]], -1) for j in range(A.shape[-1]))
+    return sum((-1) ** j * A[..., 0, j] * expanded(minor) for j, minor in enumerate(minors))
+
+
+@pytest.mark.parametrize("word", ["".join(each) for each in itertools.product("fr", repeat=3)])
+@pytest.mark.parametrize("rank", [0, 1, 2, 3])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128], ids=str)
+def test_third_derivatives_are_those_of_a_polynomial_at_any_rank(rank, dtype, word):
+    generator = torch.Generator().manual_seed(rank)
+    left, right = (
+        torch.randint(-3, 4, size, generator=generator).to(dtype) for size in ((3, rank), (rank, 3))
+    )
+    A = left @ right
+    parts = torch.view_as_real(A) if dtype.is_complex else A
+
+    def loss_of(det):
+        def loss(numbers):
+            shaped = numbers.reshape(parts.shape)
+            value = det(torch.view_as_complex(shaped) if dtype.is_complex else shaped)
+            both = torch.view_as_real(value) if dtype.is_complex else value
+            return both.square().sum() + 0.7 * both.sum()
+
+        return loss
+
+    found, due = (
+        derivative(loss_of(det), word, parts.flatten(), by_vmap=False)
+        for det in (lambda A: linalg.det(A, strategy="fused"), expanded)
+    )
+    torch.testing.assert_close(found, due, rtol=1e-9, atol=1e-9)

@@ -20,9 +20,18 @@ BUILT_IN = (
     *("native", "triangular_solve", "explicit_inverse", "qr_pinv", "svd_truncated_pinv"),
     *("blocked_lu", "batch_last", "fused"),
 )
-MODES = ("plain", "backward", "in place", "no_grad", "inference", "jvp", "vmap")
-"""How a call is made. In place, the results are doubled before the backward; vmap maps the first
-dimension of every operand."""
+WORDS = ("ff", "fr", "rf", "rr", "frr", "rff")
+"""Compositions of forward (f) and reverse mode (r), the outermost first."""
+TRACERS = ("jit.trace", "make_fx", "functionalize", "linearize")
+MODES = (
+    *("plain", "backward", "in place", "no_grad", "inference", "jvp", "vmap"),
+    *("input in place", "zero cotangent", "zero tangent", "subclass"),
+    *WORDS,
+    *TRACERS,
+)
+"""How a call is made. In place, the results are doubled before the backward, or an operand is; vmap maps
+the first dimension of every operand; what a tracer has recorded is called with other numbers."""
+_WEIGHTS = (22, 28, 4, 5, 6, 7, 8, 5, 3, 3, 4, *[2] * len(WORDS), *[2] * len(TRACERS))
 
 _SIZES = (0, 1, 2, 3, 4, 5, 7, 9, 17)
 _BATCHES: tuple[tuple[int, ...], ...] = ((), (1,), (2,), (3,), (0,), (2, 3), (1, 3), (3, 1), (2, 0))
@@ -75,7 +84,7 @@ def draw(seed: int, number: int) -> Call:
     batch, m, n = rng.choice(_BATCHES), rng.choice(_SIZES), rng.choice(_SIZES)
     if rng.random() < (0.93 if operation in SQUARE else 0.3):
         n = m
-    mode = rng.choices(MODES, (25, 38, 4, 6, 8, 9, 10))[0]
+    mode = rng.choices(MODES, _WEIGHTS)[0]
     if mode == "vmap" and not batch:
         batch = (3,)
     A = draw_operand(rng, (*batch, m, n), dtype)
@@ -93,6 +102,8 @@ def draw(seed: int, number: int) -> Call:
     options = _options(rng, operation, batch)
     if options.get("hermitian") and A.base.ndim > 1 and m == n and rng.random() < 0.8:
         operands[0] = dataclasses.replace(A, base=A.base + A.base.mH, values="Hermitian")
+    if options.get("out") is not None and mode in TRACERS:
+        mode = "plain"  # tracers have their own view of what is written to
     last = operands[-1]
     if isinstance(last, Operand) and 0 in last.shape:
         options.pop("driver", None)  # PyTorch 2.13 crashes, by gelss
@@ -126,7 +137,7 @@ def _rhs_shape(
 def _options(rng: random.Random, operation: str, batch: tuple[int, ...]) -> dict[str, Any]:
     if rng.random() < 0.02:
         return rng.choice(({"nonsense": 1}, {"out": torch.empty(0)}, {"rcond": 1e-3}))
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {"out": None} if rng.random() < 0.03 else {}
     match operation:
         case "lu" | "lu_factor" | "lu_factor_ex":
             if rng.random() < 0.05:

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .calls import Call
+from .calls import WORDS, Call
 from .operands import Operand
 from .outcome import Outcome
 
 WORST_ERROR = 0.03
 """Beyond this bound on a relative error, numbers are not compared."""
+
+_LOSS_OF_A_LEVEL = 1e3
+"""By how much more derivatives of higher order may be off."""
 
 _HOPELESS = 1e18
 """A condition number that no precision is enough for."""
@@ -36,8 +39,8 @@ class Deviation:
     """One thing in which our outcome is not torch's.
 
     Attributes:
-        kind: error, error type, error sense, fields, shape, dtype, values, finite, requires_grad,
-            lazy, gradient, warning, mutated or shared.
+        kind: error, error type, error sense, fields, type, shape, dtype, values, finite,
+            requires_grad, lazy, gradient, warning, mutated or shared.
         where: the result or operand that it is about.
         text: both sides in words.
     """
@@ -57,6 +60,8 @@ def deviations(call: Call, ours: Outcome, theirs: Outcome) -> list[Deviation]:
     if ours.error or theirs.error:
         return _of_errors(ours, theirs)
     found = []
+    if ours.types != theirs.types:
+        found.append(Deviation("type", "", f"{ours.types}, torch: {theirs.types}"))
     if ours.warned != theirs.warned:
         found.append(Deviation("warning", "", f"{ours.warned}, torch: {theirs.warned}"))
     if ours.shared != theirs.shared:
@@ -64,7 +69,8 @@ def deviations(call: Call, ours: Outcome, theirs: Outcome) -> list[Deviation]:
     for name, expected in theirs.results.items():
         found += _of_tensors(name, ours.results[name], expected, value_error(call))
     for i, expected in enumerate(theirs.gradients):
-        found += _of_gradients(f"gradient {i}", ours.gradients[i], expected, gradient_error(call))
+        tolerance = gradient_error(call) * _LOSS_OF_A_LEVEL ** (call.mode in WORDS)
+        found += _of_gradients(f"gradient {i}", ours.gradients[i], expected, tolerance)
     return found
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 import strategies
 from strategies.errors import LinAlgError, UnsupportedError
 
-from .calls import Call
+from .calls import TRACERS, WORDS, Call
 from .compare import Deviation, condition, deviations, unit
 from .operands import Operand
 from .outcome import Outcome, outcome
@@ -162,6 +162,11 @@ def _vmap(seen: Seen) -> bool:
         or (seen.ours.error is None and isinstance(seen.theirs.error, RuntimeError))
         or (seen.is_of("lstsq") and seen.call.operands[1].value().ndim < seen.A.ndim)
         or (seen.is_of("pinv") and seen.is_in("shape") and not seen.A.numel())
+        or (
+            seen.is_of("solve")
+            and seen.is_in("shape")
+            and len(seen.call.operands[1].shape) < seen.A.ndim
+        )
     )
 
 
@@ -210,7 +215,7 @@ def _nothing_to_solve(seen: Seen) -> bool:
 def _in_place(seen: Seen) -> bool:
     said, expected = (str(each.error) for each in (seen.ours, seen.theirs))
     was_told = "modified by an inplace operation"
-    if seen.is_of("lu", "det", "slogdet") and was_told in expected:
+    if seen.is_of("lu", "det", "slogdet", "pinv") and was_told in expected:
         return seen.ours.error is None
     return seen.is_of("lstsq", "slogdet") and was_told in said and seen.theirs.error is None
 
@@ -227,6 +232,33 @@ def _driver(seen: Seen) -> bool:
 
 def _unknown_argument(seen: Seen) -> bool:
     return "rcond" in seen.call.options and isinstance(seen.ours.error, TypeError)
+
+
+def _higher_order(seen: Seen) -> bool:
+    """Torch's derivative of second or third order, by reverse mode throughout, is refused or not finite.
+
+    By a word with forward mode in it, which is what "native" does, it is wrong.
+    """
+    if seen.call.mode not in WORDS:
+        return False
+    if seen.ours.error is not None:  # PyTorch's own, of right-hand sides that do not fit
+        return "set a forward gradient that has a different size" in str(seen.ours.error)
+    if seen.theirs.error is not None:
+        return seen.theirs.stage == "backward"
+    is_wrong = not bool(seen.theirs.gradients[0].isfinite().all())
+    return is_wrong or (seen.call.strategy == "native" and seen.is_in("gradient", "finite"))
+
+
+def _zeros_without_memory(seen: Seen) -> bool:
+    is_of_zeros = seen.call.mode in ("zero cotangent", "zero tangent")
+    return is_of_zeros and seen.ours.error is None and isinstance(seen.theirs.error, RuntimeError)
+
+
+def _tracer(seen: Seen) -> bool:
+    """The tracer warns, or its interpreter has a class of its own for what a strategy refuses."""
+    is_of_interpreter = "TorchScript interpreter" in str(seen.ours.error)
+    is_refused = is_of_interpreter and seen.call.strategy != "auto"
+    return seen.call.mode in TRACERS and (seen.is_in("warning") or is_refused)
 
 
 DIFFERENCES: dict[str, Condition] = {
@@ -250,6 +282,9 @@ DIFFERENCES: dict[str, Condition] = {
     "tolerances of both kinds": _mixed_tolerances,
     "in-place changes": _in_place,
     "vmap": _vmap,
+    "derivatives of higher order": _higher_order,
+    "tracers": _tracer,
+    "zeros without memory": _zeros_without_memory,
 }
 """By the name that stands in docs/differences.md."""
 

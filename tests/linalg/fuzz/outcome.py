@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from .calls import Call
+from . import modes
+from .calls import TRACERS, WORDS, Call
 from .operands import Operand
 
 FIELDS = {
@@ -40,6 +41,7 @@ class Outcome:
         warned: categories and first words of what it warned of.
         mutated: which operands have other entries than before.
         shared: which results share memory with an operand.
+        types: of the results, of operands of a subclass.
     """
 
     error: Exception | None = None
@@ -49,6 +51,7 @@ class Outcome:
     warned: list[str] = field(default_factory=list)
     mutated: list[int] = field(default_factory=list)
     shared: list[str] = field(default_factory=list)
+    types: list[str] = field(default_factory=list)
 
 
 def outcome(call: Call, function: Callable[..., Any]) -> Outcome:
@@ -102,10 +105,34 @@ def _run(call: Call, function: Callable[..., Any], leaves: list[Any], found: Out
         case "vmap":
             operands = views()
             _keep(call, torch.func.vmap(apply)(*operands), operands, found)
-        case "jvp":
+        case "subclass":
+            operands = [
+                each.as_subclass(Own) if isinstance(each, Tensor) else each for each in views()
+            ]
+            _keep(call, apply(*operands), operands, found)
+            found.types = [type(value).__name__ for value in found.results.values()]
+            found.results = {
+                name: value.as_subclass(Tensor) for name, value in found.results.items()
+            }
+        case word if word in WORDS:
+            operands = views()
+            _keep(call, apply(*operands), operands, found)
+            found.stage = "backward"
+            # Of torch's own compositions reverse mode is right, but for det of third order.
+            is_wrong = is_torch and call.operation == "det" and len(word) == 3
+            composed = modes.det_by_lu if is_wrong else apply
+            word = "r" * len(word) if is_torch else word
+            found.gradients = [modes.directional(word, composed, operands, call)]
+        case tracer if tracer in TRACERS:
+            operands = views()
+            # What is compared is that the record computes what the function does.
+            recorded = apply if is_torch else modes.recorded(tracer, apply, operands)
+            _keep(call, recorded(*operands), operands, found)
+        case "jvp" | "zero tangent":
+            made = _zeros_like if call.mode == "zero tangent" else _like
             with forward_ad.dual_level():
                 leaves[:] = [
-                    forward_ad.make_dual(leaf, _like(leaf, i)) if is_float else leaf
+                    forward_ad.make_dual(leaf, made(leaf, i)) if is_float else leaf
                     for i, (leaf, is_float) in enumerate(zip(leaves, floats, strict=True))
                 ]
                 operands = views()
@@ -118,7 +145,7 @@ def _run(call: Call, function: Callable[..., Any], leaves: list[Any], found: Out
                     name: forward_ad.unpack_dual(value).primal
                     for name, value in found.results.items()
                 }
-        case "backward" | "in place":
+        case "backward" | "in place" | "input in place" | "zero cotangent":
             for leaf, is_float in zip(leaves, floats, strict=True):
                 if is_float:
                     leaf.requires_grad_()
@@ -128,9 +155,12 @@ def _run(call: Call, function: Callable[..., Any], leaves: list[Any], found: Out
             outputs = [value for value in _differentiated(call, found) if value.requires_grad]
             if call.mode == "in place":
                 outputs = [value.mul_(2) for value in outputs]
+            if call.mode == "input in place":
+                _double(operands, leaves)
             inputs = [leaf for leaf, is_float in zip(leaves, floats, strict=True) if is_float]
             if outputs and inputs:
-                cotangents = [_like(value, i) for i, value in enumerate(outputs)]
+                made = _zeros_like if call.mode == "zero cotangent" else _like
+                cotangents = [made(value, i) for i, value in enumerate(outputs)]
                 found.gradients = list(
                     torch.autograd.grad(outputs, inputs, cotangents, allow_unused=True)
                 )
@@ -143,7 +173,7 @@ def _keep(call: Call, returned: Any, operands: list[Any], found: Outcome) -> Non
     names = FIELDS.get(call.operation, ("result",))
     values = returned if isinstance(returned, tuple) else (returned,)
     found.results = dict(zip(names, values, strict=True))
-    if call.operation in FIELDS and call.mode != "vmap":
+    if call.operation in FIELDS and call.mode != "vmap" and call.mode not in TRACERS:
         found.results = {name: getattr(returned, name) for name in names}
     given = {
         operand.untyped_storage().data_ptr()
@@ -160,6 +190,23 @@ def _keep(call: Call, returned: Any, operands: list[Any], found: Outcome) -> Non
 def _differentiated(call: Call, found: Outcome) -> list[Tensor]:
     first = next(iter(found.results))
     return [found.results[name] for name in DIFFERENTIATED.get(call.operation, (first,))]
+
+
+class Own(Tensor):
+    """A subclass that leaves all to `Tensor`."""
+
+
+def _double(operands: list[Any], leaves: list[Any]) -> None:
+    """The operands that are no leaves, which autograd lets nobody change."""
+    with torch.no_grad():
+        for operand, leaf in zip(operands, leaves, strict=True):
+            if isinstance(operand, Tensor) and operand.grad_fn is not None and operand is not leaf:
+                operand.mul_(2)
+
+
+def _zeros_like(value: Tensor, _number: int) -> Tensor:
+    """Zeros without memory, which forward mode makes."""
+    return torch._efficientzerotensor(value.shape, dtype=value.dtype)
 
 
 def _like(value: Tensor, number: int) -> Tensor:
