@@ -139,7 +139,8 @@ def test_the_strategy_of_the_readme_is_right_in_every_operation():
     for operation in operations.names():
         case = Case(operation, (6, 6), batch=2)
         exact = gradient(operation, case.inputs(), case.cotangents(forward(case, example)))
-        assert exact.relative_error(backward_of(case, example)()) < 1e-12
+        computed = operations.get(operation).defined(backward_of(case, example)())
+        assert exact.relative_error(computed) < 1e-12
 
 
 def test_the_strategy_of_the_readme_fits_on_twenty_lines():
