@@ -300,7 +300,7 @@ def _reason_for_torch(
     function: Function, arguments: tuple[Any, ...], options: dict[str, Any]
 ) -> str:
     """Why a call goes to PyTorch; empty if it does not."""
-    if torch.jit.is_tracing():
+    if _C._is_tracing():
         return "torch.jit.trace records it"
     return function.refuses(arguments, options) or _foreign((*arguments, *options.values()))
 

@@ -98,11 +98,11 @@ def _pushforward(function: Function, needed: Sequence[bool]) -> Function:
 
         # A level of `forward_ad`, in which `torch.func.jvp` does not nest: the transpose of the pullback,
         # which is linear, is the same.
-        outputs, pullback = torch.func.vjp(some, *values)
-        transposed: Tensors = torch.func.vjp(pullback, tuple(map(torch.zeros_like, outputs)))[1](
-            tangents
-        )
-        return transposed[0]
+        vjp: Any = torch.func.vjp
+        outputs, pullback = vjp(some, *values)
+        (transposed,) = vjp(pullback, tuple(map(torch.zeros_like, outputs)))[1](tangents)
+        found: Tensors = transposed
+        return found
 
     return pushed_forward
 

@@ -23,6 +23,7 @@ from strategies.autograd.derivatives import derivative, eager_mode
 from strategies.autograd.registered import Registered
 from strategies.autograd.rule import Tensors
 from strategies.interface import Strategy
+from strategies.kernels.memory import is_addressable, materialized
 
 __all__ = ["Operator"]
 
@@ -189,12 +190,12 @@ class _Derivative(Registered):
 
 def _apart(outputs: Sequence[Tensor], given: Sequence[Tensor]) -> Tensors:
     """Outputs in memory of their own, row by row, as `new_empty` of their shapes has it."""
-    known = {each.untyped_storage().data_ptr() for each in given}
+    known = {each.untyped_storage().data_ptr() for each in given if is_addressable(each)}
 
     def apart(output: Tensor) -> Tensor:
         if not output.numel():
             return output.new_empty(output.shape)
-        own = output.detach().resolve_conj().resolve_neg().contiguous()
+        own = materialized(output.detach()).contiguous()
         return own.clone() if own.untyped_storage().data_ptr() in known else own
 
     return tuple(map(apart, outputs))

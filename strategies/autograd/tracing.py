@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 from torch import Tensor
@@ -30,7 +30,7 @@ def is_traced() -> bool:
         False
     """
     return bool(
-        torch.jit.is_tracing()
+        _C._is_tracing()
         or (_C._len_torch_dispatch_stack() and any(map(_C._get_dispatch_mode, _TRACING_MODES)))
         or (_C._are_functorch_transforms_active() and _is_functionalized())
     )
@@ -41,7 +41,7 @@ def _is_functionalized() -> bool:
     return any(each.key() == functionalize for each in _C._functorch.get_interpreter_stack() or ())
 
 
-def is_special(value: object) -> bool:
+def is_special(value: object) -> TypeGuard[Tensor]:
     """Whether this is a tensor without values, or of a type that may define what functions or operators do.
 
     Example:

@@ -25,5 +25,5 @@ def from_fields_or_iterable(result: Result) -> Result:
         is_iterable = len(fields) == 1 and not named
         return from_fields(cls, *(fields[0] if is_iterable else fields), **named)
 
-    result.__new__ = new  # type: ignore[method-assign]
+    setattr(result, "__new__", new)  # noqa: B010 - mypy allows no assignment
     return result
