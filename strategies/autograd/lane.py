@@ -278,6 +278,7 @@ def _explicit_gradients(
     cotangents: Sequence[Tensor | None],
     needed: Sequence[bool],
 ) -> list[Tensor | None]:
+    """By the explicit gradient, of the inputs that it reads and of the saved outputs."""
     explicit, plan = found.lane.explicit, found.plan
     assert explicit is not None
     outputs = tuple(saved[plan.saved.index(i)] for i in range(len(saved)))

@@ -95,8 +95,12 @@ class _Call:
         return tuple(known[len(inputs) :])
 
     def saved_inputs(self, inputs: Tensors) -> Tensors:
-        """The inputs as the graph keeps them."""
-        return self.rule.saved_inputs(inputs[: self.rule.arity], self.inverse)
+        """The inputs as the graph keeps them: whole, where a factor is one of them."""
+        inputs = inputs[: self.rule.arity]
+        pairs = zip(inputs, self.rule.saved_inputs(inputs, self.inverse), strict=True)
+        return tuple(
+            whole if i in self.sources else saved for i, (whole, saved) in enumerate(pairs)
+        )
 
     def split(self, saved: Tensors) -> tuple[Tensors, Tensors]:
         """Inputs and outputs among the saved tensors."""

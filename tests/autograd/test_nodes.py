@@ -3,8 +3,10 @@
 import pytest
 import torch
 
+import strategies
 from strategies import linalg
 from strategies.builtin.triangular_solve import TriangularSolve
+from strategies.factors import Dense
 
 
 def _gradient_of(returned, dtype=torch.float64):
@@ -43,3 +45,43 @@ def test_a_gradient_is_not_conjugated_lazily():
     gradient, cotangent = _gradient_of(lambda G: (2 * G).mH, torch.complex128)
     assert not gradient.is_conj()
     assert torch.equal(gradient, 2 * cotangent.mH)
+
+
+class Refining(strategies.Strategy):
+    """Keeps the matrix itself, which it reads to refine what it has solved."""
+
+    name = "refining"
+    summary = "an inverse, with a step of refinement"
+    requires_full_rank = True
+
+    def factor_tall(self, matrix, *, rtol, atol):
+        rank = torch.full(matrix.shape[:-2], matrix.shape[-1])
+        inverse = torch.linalg.pinv(matrix)
+        return Refined(matrix, inverse, rank, full_column_rank=True, full_row_rank=True)
+
+
+class Refined(Dense):
+    def apply(self, b):
+        return self.solve(b)
+
+    def solve(self, c):
+        found = self.inverse @ c
+        return found + self.inverse @ (c - self.matrix @ found)
+
+    def solve_adjoint(self, x):
+        found = self.inverse.mH @ x
+        return found + self.inverse.mH @ (x - self.matrix.mH @ found)
+
+
+@pytest.mark.parametrize("operation", ["inv", "solve"])
+def test_a_factor_may_be_an_input_of_which_no_formula_reads_more_than_the_shape(operation):
+    inputs = [torch.tensor([[2.0, 1.0], [0.5, 3.0]], dtype=torch.float64, requires_grad=True)]
+    inputs += [torch.ones(2, 1, dtype=torch.float64, requires_grad=True)] * (operation == "solve")
+    found, expected = (
+        torch.autograd.grad(function(*inputs, **options).square().sum(), inputs)
+        for function, options in (
+            (getattr(linalg, operation), {"strategy": Refining()}),
+            (getattr(torch.linalg, operation), {}),
+        )
+    )
+    torch.testing.assert_close(found, expected)
