@@ -167,6 +167,13 @@ class PseudoInverse(ABC):
             elif isinstance(value, Tensor) and name != _FACTORED_MATRIX:
                 yield value
 
+    def holds_matrix(self) -> bool:
+        """Whether the factored matrix itself is part of it, beside `tensors()`."""
+        return any(
+            value.holds_matrix() if isinstance(value, PseudoInverse) else name == _FACTORED_MATRIX
+            for name, value in vars(self).items()
+        )
+
     def rebuilt(self, tensors: Iterator[Tensor], matrix: Tensor) -> Self:
         """The same inverse over other tensors: those of `tensors()`, in its order, and F."""
         # Not dataclasses.replace, which takes as long as a small backward.

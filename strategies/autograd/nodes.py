@@ -97,10 +97,11 @@ class _Call:
     def saved_inputs(self, inputs: Tensors) -> Tensors:
         """The inputs as the graph keeps them: whole, where a factor is one of them."""
         inputs = inputs[: self.rule.arity]
-        pairs = zip(inputs, self.rule.saved_inputs(inputs, self.inverse), strict=True)
-        return tuple(
-            whole if i in self.sources else saved for i, (whole, saved) in enumerate(pairs)
-        )
+        whole = set(self.sources)
+        if self.inverse is not None and self.inverse.holds_matrix():
+            whole.add(0)
+        saved = self.rule.saved_inputs(inputs, self.inverse)
+        return tuple(inputs[i] if i in whole else each for i, each in enumerate(saved))
 
     def split(self, saved: Tensors) -> tuple[Tensors, Tensors]:
         """Inputs and outputs among the saved tensors."""

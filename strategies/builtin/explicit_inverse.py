@@ -10,7 +10,7 @@ from torch import Tensor
 
 from strategies.accuracy_classes import SOLVES_NORMAL_EQUATIONS
 from strategies.errors import raise_if_deficient, raise_if_singular
-from strategies.factors import Dense, LUFactors, Triangular
+from strategies.factors import DenseInverse, LUFactors, Triangular
 from strategies.factors.condition import frobenius_norms
 from strategies.factors.elimination import lu_factor_ex
 from strategies.interface import Saved, Strategy, Tolerance
@@ -45,7 +45,7 @@ class ExplicitInverse(Strategy):
             raise_if_deficient(info != 0, self.name)
             smallest = frobenius_norms(inverse).reciprocal()
             refuse_near_deficiency(smallest, matrix, rtol, atol, self.name)
-            return Dense.nonsingular(matrix, inverse)
+            return DenseInverse(inverse)
         gram = matrix.mH @ matrix
         gram_factor, info = torch.linalg.cholesky_ex(gram)
         raise_if_deficient(info != 0, self.name)
@@ -60,12 +60,12 @@ class ExplicitInverse(Strategy):
         return _NormalEquations(matrix, gram_inverse @ matrix.mH, gram_inverse)
 
     def factor_triangular(self, matrix: Tensor, structure: Structure) -> PseudoInverse:
-        return Dense.nonsingular(matrix, Triangular(matrix, structure).dense())
+        return DenseInverse(Triangular(matrix, structure).dense())
 
     def factor_square(self, matrix: Tensor) -> PseudoInverse:
         inverse, info = self._eliminated(matrix)
         raise_if_singular(info != 0, self.name, "it has no inverse")
-        return Dense.nonsingular(matrix, inverse)
+        return DenseInverse(inverse)
 
     def _eliminated(self, matrix: Tensor) -> tuple[Tensor, Tensor]:
         """A⁻¹, and not zero where there is none, (...)."""

@@ -8,10 +8,9 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from strategies.kernels.memory import without_entries
-from strategies.pseudo_inverse import PseudoInverse, full_rank
+from strategies.pseudo_inverse import Nonsingular, PseudoInverse, full_rank
 
-__all__ = ["Dense"]
+__all__ = ["Dense", "DenseInverse"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,12 +30,6 @@ class Dense(PseudoInverse):
     ranks: Tensor
     full_column_rank: bool
     full_row_rank: bool
-
-    @classmethod
-    def nonsingular(cls, matrix: Tensor, inverse: Tensor) -> Self:
-        """F⁻¹ of square nonsingular matrices, of which no map reads F."""
-        shape = without_entries(matrix)
-        return cls(shape, inverse, full_rank(matrix), full_column_rank=True, full_row_rank=True)
 
     @classmethod
     def of_any_rank(cls, matrix: Tensor, inverse: Tensor) -> Self:
@@ -67,6 +60,31 @@ class Dense(PseudoInverse):
         if self.full_column_rank:
             return torch.zeros_like(x)
         return x - self.inverse @ (self.matrix @ x)
+
+    def dense(self) -> Tensor:
+        return self.inverse
+
+
+@dataclass(frozen=True, eq=False)
+class DenseInverse(Nonsingular):
+    """F⁻¹ of square matrices formed as a matrix, without F.
+
+    Example:
+        >>> DenseInverse(torch.tensor([[0.5]])).apply(torch.tensor([[4.0]]))
+        tensor([[2.]])
+    """
+
+    inverse: Tensor
+
+    @property
+    def rank(self) -> Tensor:
+        return full_rank(self.inverse)
+
+    def solve(self, c: Tensor) -> Tensor:
+        return self.inverse @ c
+
+    def solve_adjoint(self, x: Tensor) -> Tensor:
+        return self.inverse.mH @ x
 
     def dense(self) -> Tensor:
         return self.inverse

@@ -14,7 +14,7 @@ from strategies.autograd.choice import StrategyChoice, choose, first_that_can
 from strategies.autograd.lane import FastLane
 from strategies.autograd.nodes import run
 from strategies.autograd.rule import Gradients, Tensors, only, saved_without_inverse
-from strategies.factors import Dense
+from strategies.factors import DenseInverse
 from strategies.formulas import solve as formula
 from strategies.interface import Saved, Strategy
 from strategies.operations.homogeneous import Homogeneous
@@ -54,10 +54,10 @@ class _Inv(Homogeneous):
         return (strategy.own("inv_backward", _backward, saved, *cotangents),)
 
     def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
-        return (formula.inv_backward(Dense.nonsingular(at.result, at.result), *cotangents),)
+        return (formula.inv_backward(DenseInverse(at.result), *cotangents),)
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
-        return (formula.inv_jvp(Dense.nonsingular(at.result, at.result), only(tangents)),)
+        return (formula.inv_jvp(DenseInverse(at.result), only(tangents)),)
 
 
 @traceable
