@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from torch.utils import _device
 
 _torch: Any = torch
 
@@ -28,10 +29,6 @@ def _attribute(of: Any, name: str) -> _Setting:
 
 def _flushes_denormals() -> bool:
     return float(torch.tensor(5e-324, dtype=torch.float64, device="cpu") * 1.0) == 0.0
-
-
-def _set_default_device(device: torch.device) -> None:
-    torch.set_default_device(None if device.type == "cpu" else device)
 
 
 def _set_filters(filters: list[Any]) -> None:
@@ -50,7 +47,8 @@ _SETTINGS: dict[str, _Setting] = {
     "NumPy's random generator": _Setting(np.random.get_state, np.random.set_state),
     "Python's random generator": _Setting(random.getstate, random.setstate),
     "the default dtype": _Setting(torch.get_default_dtype, torch.set_default_dtype),
-    "the default device": _Setting(torch.get_default_device, _set_default_device),
+    # None where nobody chose one, which torch.get_default_device tells as it tells a chosen CPU.
+    "the default device": _Setting(lambda: _device.CURRENT_DEVICE, torch.set_default_device),
     "whether gradients are recorded": _Setting(torch.is_grad_enabled, torch.set_grad_enabled),
     "detection of anomalies": _Setting(torch.is_anomaly_enabled, torch.autograd.set_detect_anomaly),
     "autocast on the CPU": _Setting(

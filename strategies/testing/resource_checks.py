@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import statistics
+import sys
 import time
 import tracemalloc
 from collections.abc import Iterator
+from typing import Any
 
 import torch
+from torch.autograd.graph import Node
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import _device_constructors
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -25,6 +28,7 @@ from strategies.testing.watched import tensors_in
 
 _LONG = 2000
 _THIN = 3
+_NOT_ITS_OWN = "strategies.operations."
 
 
 class _Sizes(TorchDispatchMode):  # type: ignore[no-untyped-call]  # untyped in torch
@@ -77,7 +81,10 @@ def _peak_of(strategy: Strategy, asked: Problem) -> tuple[int, _Sizes]:
 
 
 class _Placed(TorchFunctionMode):
-    """Collects the torch functions that were left to make a tensor on the default device."""
+    """Collects the torch functions that were left to make a tensor on the default device.
+
+    What operations make around the strategy is not its own.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -85,9 +92,37 @@ class _Placed(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
         options = kwargs or {}
-        if func in _device_constructors() and options.get("device") is None:
-            self.found.add(f"torch.{func.__name__}")
+        if func is torch.autograd.grad:
+            self._follow(args)
+        elif func in _device_constructors() and options.get("device") is None:
+            caller = sys._getframe(1)
+            if not caller.f_globals.get("__name__", "").startswith(_NOT_ITS_OWN):
+                self.found.add(f"torch.{func.__name__} in {caller.f_code.co_qualname}")
         return func(*args, **options)
+
+    def _follow(self, tensors: Any) -> None:
+        """Autograd walks a graph without the modes of its caller: each node enters this one again."""
+        for node in _graph_of(tensors):
+            node.register_prehook(self._enter)
+            node.register_hook(self._leave)
+
+    def _enter(self, _: Any) -> None:
+        self.__enter__()  # type: ignore[no-untyped-call]
+
+    def _leave(self, *_: Any) -> None:
+        self.__exit__(None, None, None)  # type: ignore[no-untyped-call]
+
+
+def _graph_of(tensors: Any) -> set[Node]:
+    """The nodes that autograd recorded for these tensors."""
+    found: set[Node] = set()
+    ahead = [tensor.grad_fn for tensor in tensors_in(tensors)]
+    while ahead:
+        node = ahead.pop()
+        if node is not None and node not in found:
+            found.add(node)
+            ahead += [following for following, _ in node.next_functions]
+    return found
 
 
 def _default_device(strategy: Strategy) -> None:
