@@ -26,6 +26,7 @@ from strategies.testing import (
     layout_checks,
     rank_checks,
     resource_checks,
+    retention_checks,
     scale_checks,
     size_checks,
     state_checks,
@@ -68,6 +69,7 @@ def checks() -> tuple[Check, ...]:
         *layout_checks.checks(),
         *scale_checks.checks(),
         *state_checks.CHECKS,
+        *retention_checks.CHECKS,
         *resource_checks.CHECKS,
     )
 

@@ -7,6 +7,7 @@ wrong: a forgotten conjugate shows in the complex one only.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from typing import Any
@@ -42,6 +43,9 @@ from strategies.testing.watched import watched
 _REAL = (torch.float32, torch.float64)
 _COMPLEX = (torch.complex64, torch.complex128)
 
+_MANY = 40
+"""Right-hand sides: more than a matrix has rows."""
+
 
 def ratio_of(case: Case, strategy: Strategy) -> float:
     """The largest gradient error of a case, in units of what rounding explains.
@@ -69,19 +73,28 @@ def _known(case: Case) -> tuple[Certified, Tensor]:
 
 
 def _case(
-    operation: Operation, shape: tuple[int, int], dtype: torch.dtype, batch: int = 0, **more: Any
+    operation: Operation,
+    shape: tuple[int, int],
+    dtype: torch.dtype,
+    batch: int = 0,
+    rhs: int = 0,
+    **more: Any,
 ) -> Case:
-    # Two right-hand sides, or the one that stands for none.
-    return Case(operation.name, shape, batch, dtype, device(), rhs=operation.arity, **more)
+    # By default two right-hand sides, or the one that stands for none.
+    return Case(operation.name, shape, batch, dtype, device(), rhs=rhs or operation.arity, **more)
 
 
 def _cases(
-    operation: Operation, dtypes: tuple[torch.dtype, ...], batch: int = 0, **more: Any
+    operation: Operation,
+    dtypes: tuple[torch.dtype, ...],
+    batch: int = 0,
+    rhs: int = 0,
+    **more: Any,
 ) -> Iterator[Case]:
     shapes = [(5, 5)] if operation.square else [(5, 5), (7, 4), (4, 7)]
     for dtype in dtypes:
         for shape in shapes:
-            yield _case(operation, shape, dtype, batch, **more)
+            yield _case(operation, shape, dtype, batch, rhs, **more)
 
 
 def _require_exact(case: Case, strategy: Strategy) -> None:
@@ -94,9 +107,18 @@ def _require_exact(case: Case, strategy: Strategy) -> None:
 
 
 def _check_gradient(
-    operation: Operation, dtypes: tuple[torch.dtype, ...], batch: int, strategy: Strategy
+    operation: Operation,
+    dtypes: tuple[torch.dtype, ...],
+    batches: tuple[int, ...],
+    strategy: Strategy,
 ) -> None:
-    each(_cases(operation, dtypes, batch), partial(_require_exact, strategy=strategy))
+    def cases() -> Iterator[Case]:
+        for batch in batches:
+            yield from _cases(operation, dtypes, batch)
+            if operation.arity > 1 and not batch:
+                yield _case(operation, (5, 5), dtypes[-1], rhs=_MANY)
+
+    each(cases(), partial(_require_exact, strategy=strategy))
 
 
 def _check_class(operation: Operation, strategy: Strategy) -> None:
@@ -197,10 +219,10 @@ def _check_rhs_alone(operation: Operation, strategy: Strategy) -> None:
         require(not computed, f"{set(computed)}: with need_matrix=False the first item is not None")
 
     def cases() -> Iterator[Case]:
-        for batch in (0, 2):
-            yield from _cases(operation, (torch.float64, torch.complex64), batch=batch)
+        for sides in itertools.product((0, 2), (1, 2, _MANY)):
+            yield from _cases(operation, (torch.float64, torch.complex64), *sides)
             if operation.truncates and not strategy.requires_full_rank:
-                yield from _cases(operation, (torch.float64,), batch=batch, matrix="half_rank")
+                yield from _cases(operation, (torch.float64,), *sides, matrix="half_rank")
 
     each(cases(), examine)
 
@@ -232,9 +254,9 @@ def checks() -> Iterator[Check]:
     """The checks of every operation that there is."""
     for operation in map(operations.get, operations.names()):
         of_each: dict[str, Callable[[Strategy], str | None]] = {
-            "gradient of": partial(_check_gradient, operation, _REAL, 0),
-            "complex gradient of": partial(_check_gradient, operation, _COMPLEX, 0),
-            "batched gradient of": partial(_check_gradient, operation, (torch.float64,), 3),
+            "gradient of": partial(_check_gradient, operation, _REAL, (0,)),
+            "complex gradient of": partial(_check_gradient, operation, _COMPLEX, (0,)),
+            "batched gradient of": partial(_check_gradient, operation, (torch.float64,), (3, 1)),
             "accuracy class of": partial(_check_class, operation),
             "accuracy at size of": partial(_check_class_at_size, operation),
             "empty matrices in": partial(_check_empty, operation),

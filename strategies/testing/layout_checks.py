@@ -103,13 +103,9 @@ def _check_expanded(operation: Operation, strategy: Strategy) -> None:
     """Tensors whose strides are zero, as that of the cotangent after `.sum().backward()`."""
 
     def examine(asked: Problem) -> None:
-        batch = (3, *[-1] * asked.inputs[0].ndim)
-        inputs = tuple(t.expand(batch) for t in asked.inputs)
-        cotangents = tuple(c.expand(3, *c.shape) for c in asked.cotangents)
-        results, gradients = solved(strategy, operation, inputs, cotangents)
-        for i in range(3):
-            own = tuple(t[i] for t in results), tuple(t[i] for t in gradients)
-            asked.require_answers(*own, f"member {i} of one matrix expanded to three: ")
+        batch = asked.expanded(3)
+        answers = solved(strategy, operation, batch.inputs, batch.cotangents)
+        batch.require_answers(*answers, "one matrix expanded to three: ")
         ones = tuple(torch.ones_like(c) for c in asked.cotangents)
         scalar = tuple(torch.ones((), dtype=c.dtype, device=c.device).expand(c.shape) for c in ones)
         plain = solved(strategy, operation, asked.inputs, ones)[1]

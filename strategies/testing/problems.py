@@ -24,6 +24,9 @@ from strategies.testing.checks import close, described, device, numbered
 Tensors = tuple[Tensor, ...]
 Layout = Callable[[Tensor], Tensor]
 
+SHAPES = {True: (5, 5), False: (6, 4)}
+"""Of a problem of square matrices, and of any other."""
+
 _NOISE = 0.25
 
 
@@ -48,7 +51,8 @@ class Problem:
     def __str__(self) -> str:
         matrix, *others = self.inputs
         rhs = f" k={others[0].shape[-1]}" if others else ""
-        return f"{self.operation.name} {described(matrix)}{rhs}"
+        memory = " expanded" if 0 in matrix.stride() else ""
+        return f"{self.operation.name} {described(matrix)}{rhs}{memory}"
 
     @property
     def names(self) -> list[str]:
@@ -60,6 +64,12 @@ class Problem:
         """The problem of one matrix of the batch alone."""
         every = (self.inputs, self.cotangents, self.results, self.gradients)
         return Problem(self.operation, *(tuple(t[index] for t in tensors) for tensors in every))
+
+    def expanded(self, count: int) -> Problem:
+        """The problem of a batch of that many, which are one matrix in memory: strides are zero."""
+        every = (self.inputs, self.cotangents, self.results, self.gradients)
+        batches = (tuple(t.expand(count, *t.shape) for t in tensors) for tensors in every)
+        return Problem(self.operation, *batches)
 
     def shifted(self, shifts: Sequence[Tensor]) -> Problem:
         """The same problem with numbers added to the results."""
@@ -89,11 +99,18 @@ def solved(
 
     A tensor that is a view stays the view it is: it is its base that is copied.
     """
-    leaves = tuple(copied(tensor).requires_grad_() for tensor in inputs)
-    results = operation.outputs(operation.function(*leaves, strategy=strategy, **options))
+    leaves, results = recorded(strategy, operation, inputs, **options)
     given = tuple(copied(cotangent) for cotangent in cotangents)
     gradients = torch.autograd.grad(results, leaves, given, materialize_grads=True)
     return tuple(result.detach() for result in results), operation.defined(gradients)
+
+
+def recorded(
+    strategy: Strategy, operation: Operation, inputs: Tensors, **options: object
+) -> tuple[Tensors, Tensors]:
+    """Copies of the inputs as leaves of a graph, and the results at its other end."""
+    leaves = tuple(copied(tensor).requires_grad_() for tensor in inputs)
+    return leaves, operation.outputs(operation.function(*leaves, strategy=strategy, **options))
 
 
 def copied(tensor: Tensor) -> Tensor:
@@ -141,6 +158,15 @@ def _problem(
     A = record.domain.member(matrices(shape, dtype, 100 * seed))
     B = numbered((*shape[:-1], k), dtype, 100 * seed + 2)
     return of_inputs(record, (A, B)[: record.arity], 100 * seed + 3)
+
+
+def one_each(seed: int = 0, dtype: torch.dtype = torch.float64, batch: int = 0) -> list[Problem]:
+    """One problem an operation; other seeds have other numbers in the same shapes."""
+    lead = (batch,) if batch else ()
+    return [
+        problem(record.name, (*lead, *SHAPES[record.square]), dtype, record.arity, seed)
+        for record in map(operations.get, operations.names())
+    ]
 
 
 def of_inputs(record: Operation, inputs: Tensors, seed: int) -> Problem:

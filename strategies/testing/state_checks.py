@@ -4,39 +4,33 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import gc
 import random
-import sys
 import threading
 import time
-import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from strategies import operations
 from strategies.domains import GENERAL
 from strategies.interface import Strategy
 from strategies.testing.checks import each, named, numbered, require, skip_native
-from strategies.testing.problems import Problem, Tensors, of_inputs, problem, solved
+from strategies.testing.problems import (
+    SHAPES,
+    Problem,
+    Tensors,
+    of_inputs,
+    one_each,
+    problem,
+    recorded,
+    solved,
+)
 
 _CALLS = 30
 _THREADS = 4
-_SHAPES = {True: (5, 5), False: (6, 4)}
-
-
-def _problems(seed: int = 0, dtype: torch.dtype = torch.float64, batch: int = 0) -> list[Problem]:
-    """One problem an operation; other seeds have other numbers in the same shapes."""
-    lead = (batch,) if batch else ()
-    return [
-        problem(record.name, (*lead, *_SHAPES[record.square]), dtype, record.arity, seed)
-        for record in map(operations.get, operations.names())
-    ]
 
 
 def _answers(strategy: Strategy, asked: Problem) -> Tensors:
@@ -67,15 +61,14 @@ def _determinism(strategy: Strategy) -> None:
             message = f"has other bits in call {i + 2} than in call 1"
             _require_same(_answers(strategy, asked), first, asked.names, message)
 
-    each(_problems(dtype=torch.float32) + _problems(dtype=torch.complex128, batch=2), examine)
+    each(one_each(dtype=torch.float32) + one_each(dtype=torch.complex128, batch=2), examine)
 
 
 def _repeated_backward(strategy: Strategy) -> None:
     """A backward leaves what forward saved as it was: a graph may be walked twice."""
 
     def examine(asked: Problem) -> None:
-        leaves = tuple(t.clone().requires_grad_() for t in asked.inputs)
-        results = asked.operation.outputs(asked.operation.function(*leaves, strategy=strategy))
+        leaves, results = recorded(strategy, asked.operation, asked.inputs)
 
         def backward(factor: float) -> Tensors:
             G = tuple(factor * each for each in asked.cotangents)
@@ -87,7 +80,22 @@ def _repeated_backward(strategy: Strategy) -> None:
         names = asked.names[len(results) :]
         _require_same(backward(1.0), first, names, message)
 
-    each(_problems(batch=2) + _problems(dtype=torch.complex64), examine)
+    each(one_each(batch=2) + one_each(dtype=torch.complex64), examine)
+
+
+def _graphs_at_once(strategy: Strategy) -> None:
+    """A backward has the factors of its own forward, whatever forwards came between."""
+
+    def examine(asked: Problem) -> None:
+        of = asked.operation
+        alive = [asked, *(other for _, other in _mistakable(asked))]
+        graphs = [recorded(strategy, of, one.inputs) for one in alive]
+        for i, (one, (leaves, results)) in enumerate(zip(alive, graphs, strict=True), 1):
+            gradients = of.defined(torch.autograd.grad(results, leaves, one.cotangents))
+            plain = tuple(result.detach() for result in results)
+            one.require_answers(plain, gradients, f"graph {i} of {len(graphs)} at once: ")
+
+    each(one_each() + one_each(dtype=torch.complex64, batch=1), examine)
 
 
 def _no_state(strategy: Strategy) -> None:
@@ -113,7 +121,7 @@ def _no_state(strategy: Strategy) -> None:
         _require_reread(strategy, asked)
 
     skip_native(strategy, "whose LAPACK gelsy rounds differently from call to call")
-    each(_problems() + _problems(dtype=torch.complex64, batch=2), examine)
+    each(one_each() + one_each(dtype=torch.complex64, batch=2), examine)
 
 
 def _split(answers: Tensors, asked: Problem) -> tuple[Tensors, Tensors]:
@@ -181,97 +189,6 @@ def _factors_kept(strategy: Strategy) -> None:
     each([problem("inv", (5, 5)), problem("pinv", (6, 4)), problem("pinv", (2, 3, 5))], examine)
 
 
-def _nothing_held(strategy: Strategy) -> None:
-    """Other numbers in known shapes leave instance, classes and modules as they are, and no tensor."""
-    for seed in (1, 2):
-        for asked in _problems(seed):
-            with contextlib.suppress(Exception):  # that is for other checks
-                _answers(strategy, asked)
-    before = dict(_held(strategy))
-    with _new_tensors() as count:
-        for _ in range(_CALLS):
-            for asked in _problems(2):
-                with contextlib.suppress(Exception):
-                    _answers(strategy, asked)
-        left = count()
-    after = dict(_held(strategy))
-    changed = sorted(
-        name for name in before.keys() | after.keys() if before.get(name) != after.get(name)
-    )
-    require(not changed, f"after other calls in known shapes, changed: {', '.join(changed)}")
-    require(left < _CALLS, f"{_CALLS} calls of each operation leave {left} tensors behind")
-
-
-@contextlib.contextmanager
-def _new_tensors() -> Iterator[Callable[[], int]]:
-    """Gives a function that counts the tensors made since, and still alive."""
-
-    def count() -> int:
-        gc.collect()
-        return sum(issubclass(type(thing), Tensor) for thing in gc.get_objects())
-
-    gc.freeze()  # what there is already is neither collected nor listed
-    try:
-        yield count
-    finally:
-        gc.unfreeze()
-
-
-def _held(strategy: Strategy) -> Iterator[tuple[str, object]]:
-    """Every attribute where state could be, with what identifies its value."""
-    kind = type(strategy)
-    yield from _members(f"{kind.__name__}()", getattr(strategy, "__dict__", {}))
-    for base in kind.__mro__:
-        if not base.__module__.startswith(("strategies.", "abc", "builtins", "typing")):
-            yield from _members(base.__name__, vars(base))
-            module = sys.modules.get(base.__module__)
-            if module is not None:
-                yield from _members(base.__module__, vars(module))
-
-
-def _members(owner: str, members: Any) -> Iterator[tuple[str, object]]:
-    for name, value in list(members.items()):
-        if not name.startswith("__") and not name.startswith("_abc_"):
-            yield f"{owner}.{name}", _digest(value)
-
-
-def _digest(value: Any, depth: int = 0) -> object:
-    """Equal for equal values, and not holding them."""
-    if value is None or isinstance(value, bool | int | float | complex | str | bytes):
-        return value
-    if isinstance(value, Tensor):
-        value = value.detach().cpu().resolve_conj().resolve_neg().numpy()
-    if isinstance(value, np.ndarray):
-        return value.shape, str(value.dtype), value.tobytes()
-    if isinstance(value, functools._lru_cache_wrapper):
-        return id(value), value.cache_info().currsize
-    if isinstance(value, types.ModuleType | type):
-        return id(value)
-    if depth > _DEEP:
-        return type(value).__name__
-    if isinstance(value, dict | list | tuple | set):
-        items = value.items() if isinstance(value, dict) else value
-        return type(value).__name__, tuple(_digest(item, depth + 1) for item in list(items))
-    if isinstance(value, types.FunctionType):
-        contents = (cell.cell_contents for cell in value.__closure__ or () if _is_filled(cell))
-        return id(value), _digest([*contents, value.__defaults__, vars(value)], depth + 1)
-    if type(value).__module__.split(".")[0] in _FOREIGN:
-        return id(value)
-    return id(value), _digest(getattr(value, "__dict__", None), depth + 1)
-
-
-_DEEP = 4
-_FOREIGN = ("torch", "numba", "numpy", "scipy")
-"""Their objects have counters of their own."""
-
-
-def _is_filled(cell: types.CellType) -> bool:
-    try:
-        return cell.cell_contents is not None
-    except ValueError:
-        return False
-
-
 class _Yielding(TorchDispatchMode):  # type: ignore[no-untyped-call]  # untyped in torch
     """Lets other threads run between the torch operations of this one."""
 
@@ -319,20 +236,20 @@ def _threads(strategy: Strategy) -> None:
 
     def examine(first: Problem) -> None:
         operation = first.operation
-        shape = _SHAPES[operation.square]
+        shape = SHAPES[operation.square]
         asked = [problem(operation.name, shape, k=operation.arity, seed=s) for s in range(_THREADS)]
         # Where torch's operations are seen, a strategy may compute in another way: it is asked twice.
         for mode in (lambda _: contextlib.nullcontext(), _Yielding):
             _require_independence(strategy, asked, mode)
 
-    each(_problems(), examine)
+    each(one_each(), examine)
 
 
 CHECKS = named(
     _determinism,
     _repeated_backward,
+    _graphs_at_once,
     _no_state,
     _factors_kept,
-    _nothing_held,
     _threads,
 )

@@ -74,6 +74,14 @@ class BReadsA(Sound):
         return (matrix, rhs) if need_matrix else (None, torch.zeros_like(rhs))
 
 
+@caught_by("gradient of B alone in solve")
+class BOfOneColumnReadsA(Sound):
+    def solve_backward(self, saved, cotangent, *, need_matrix=True):
+        matrix, rhs = super().solve_backward(saved, cotangent, need_matrix=need_matrix)
+        is_read = need_matrix or cotangent.shape[-1] > 1
+        return matrix, (rhs if is_read else torch.zeros_like(rhs))
+
+
 @caught_by("gradient of det")
 class DeterminantOfTheTranspose(Sound):
     def det_backward(self, factors, scale):

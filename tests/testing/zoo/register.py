@@ -6,14 +6,14 @@ from strategies.builtin.triangular_solve import TriangularSolve
 from strategies.formulas import det, lstsq, lu, pinv, solve
 from strategies.interface import Strategy
 
-ZOO: dict[type[Strategy], str] = {}
-"""The name of the check that catches each."""
+ZOO: dict[type[Strategy], tuple[str, ...]] = {}
+"""The names of checks each of which catches it."""
 
 
-def caught_by(check):
+def caught_by(*checks):
     def register(kind):
         kind.name = re.sub("(?<!^)([A-Z])", r"_\1", kind.__name__).lower()
-        ZOO[kind] = check
+        ZOO[kind] = checks
         return kind
 
     return register

@@ -13,11 +13,18 @@ SPOILED = 1 + 1e-3
 # Kind A: sizes.
 
 
-@caught_by("sizes of solve")
+@caught_by("sizes of solve", "gradient of solve")
 class ManyRightHandSides(Sound):
     def solve_forward(self, matrix, rhs):
         X, inverse = super().solve_forward(matrix, rhs)
         return (X * SPOILED if rhs.shape[-1] > 32 else X), inverse
+
+
+@caught_by("sizes of lstsq", "large lstsq")
+class RightHandSidesBeyondABlock(Sound):
+    def lstsq_backward(self, saved, cotangent, *, need_matrix=True):
+        matrix, rhs = super().lstsq_backward(saved, cotangent, need_matrix=need_matrix)
+        return matrix, (rhs * SPOILED if cotangent.shape[-1] > 64 else rhs)
 
 
 @caught_by("sizes of lu_factor")
@@ -68,12 +75,19 @@ class SinglePrecisionOfSize(Sound):
 # Kind B: batches.
 
 
-@caught_by("batches of inv")
+@caught_by("batches of inv", "graphs at once")
 class SqueezesABatchOfOne(Sound):
     def inv_forward(self, matrix):
         inverse = self.factor_square(matrix)
         result = inverse.dense()
         return (result.squeeze(0) if result.shape[0] == 1 else result), inverse
+
+
+@caught_by("batches of lu_factor", "batched gradient of lu_factor")
+class TransposesABatchOfOne(Sound):
+    def lu_backward(self, factors, cotangent):
+        gradient = super().lu_backward(factors, cotangent)
+        return gradient.mT if cotangent.ndim > 2 and len(cotangent) == 1 else gradient
 
 
 @caught_by("batches of lu_factor")
@@ -176,6 +190,16 @@ class ViewsExpandedCotangents(Sound):
         if cotangent.stride() == (0,) * cotangent.ndim:
             cotangent = cotangent.clone().fill_(0)
         return super().pinv_backward(saved, cotangent)
+
+
+@caught_by("expanded tensors in inv", "batches of inv")
+class InvertsOneOfAnExpandedBatch(Sound):
+    def inv_forward(self, matrix):
+        inverse = self.factor_square(matrix)
+        result = inverse.dense()
+        if 0 in matrix.stride():
+            result[1:] = 0
+        return result, inverse
 
 
 @caught_by("layouts in factors")
