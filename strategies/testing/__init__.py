@@ -23,6 +23,7 @@ from strategies.testing import (
     factor_checks,
     global_state,
     gradient_checks,
+    grading_checks,
     layout_checks,
     rank_checks,
     resource_checks,
@@ -31,6 +32,7 @@ from strategies.testing import (
     size_checks,
     state_checks,
     tolerance_checks,
+    triangle_checks,
 )
 from strategies.testing.checks import (
     Check,
@@ -62,12 +64,14 @@ def checks() -> tuple[Check, ...]:
     return (
         *conduct_checks.CHECKS,
         *factor_checks.CHECKS,
+        *triangle_checks.checks(),
         *gradient_checks.checks(),
         *tolerance_checks.checks(),
         *rank_checks.checks(),
         *size_checks.checks(),
         *layout_checks.checks(),
         *scale_checks.checks(),
+        *grading_checks.checks(),
         *state_checks.CHECKS,
         *retention_checks.CHECKS,
         *resource_checks.CHECKS,

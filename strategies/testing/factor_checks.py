@@ -21,7 +21,7 @@ from strategies.accuracy.penrose import penrose_residuals
 from strategies.amplification import unit_roundoff
 from strategies.errors import LinAlgError
 from strategies.interface import Strategy
-from strategies.pseudo_inverse import PseudoInverse, Structure
+from strategies.pseudo_inverse import PseudoInverse
 from strategies.testing.checks import (
     DTYPES,
     Check,
@@ -232,41 +232,6 @@ def _tensors_and_rebuilt(case: _Factored) -> None:
     )
 
 
-def _triangular_structures(strategy: Strategy) -> None:
-    """The other triangle belongs to another factor, as in packed LU."""
-
-    def examine(case: _Triangle) -> None:
-        packed, structure = case.packed, case.structure
-        inverse = strategy.factor(packed.clone(), structure, rtol=0.0, atol=0.0)
-        expected = torch.linalg.inv(structure.dense(packed))
-        close(inverse.dense(), expected, "dense() against torch.linalg.inv")
-        require(bool((inverse.rank == packed.shape[-1]).all()), f"rank is {inverse.rank}")
-        for k in (1, _COLUMNS):
-            b = numbered((*packed.shape[:-1], k), packed.dtype, 4)
-            close(inverse.apply(b), expected @ b, "apply(b) against torch.linalg.inv")
-            adjoint = inverse.apply_adjoint(b)
-            close(adjoint, expected.mH @ b, "apply_adjoint(b) against torch.linalg.inv")
-
-    structures = [each for each in Structure if each.is_triangular]
-    shapes = ((4, 4), (1, 1), (70, 70), (2, 3, 5, 5))
-    each(itertools.starmap(_Triangle, itertools.product(DTYPES, shapes, structures)), examine)
-
-
-class _Triangle(NamedTuple):
-    dtype: torch.dtype
-    shape: tuple[int, ...]
-    structure: Structure
-
-    def __str__(self) -> str:
-        return f"{self.structure.value} triangle of {described(self.packed)}"
-
-    @property
-    def packed(self) -> Tensor:
-        n = self.shape[-1]
-        noise = numbered(self.shape, self.dtype, 3) / (2 * n)
-        return noise + torch.eye(n, dtype=self.dtype, device=device())
-
-
 _LARGER = (
     *((1, 1), (2, 1), (1, 7), (5, 4), (4, 5), (40, 3), (3, 40), (33, 33), (70, 70)),
     *((130, 70), (70, 130), (17, 9, 9), (2, 40, 5)),
@@ -317,7 +282,6 @@ CHECKS = (
     *named(
         _rank_and_flags,
         _tensors_and_rebuilt,
-        _triangular_structures,
         _larger_factors,
         _stable_gram,
     ),

@@ -7,7 +7,7 @@ not depend on s, so that Ā is that of A divided by s, and B̄ is the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -15,23 +15,24 @@ import torch
 from torch import Tensor
 
 from strategies import operations
+from strategies.formulas.powers_of_two import times_power_of_two
 from strategies.interface import Strategy
 from strategies.operations import Operation
 from strategies.testing.checks import DTYPES, Check, close, each, named, require, skip_native
-from strategies.testing.problems import Problem, doubled, problem, solved
+from strategies.testing.problems import Problem, Tensors, doubled, problem, solved
 
-_POWERS = {torch.float64: (100, 600), torch.float32: (12, 60)}
+POWERS = {torch.float64: (100, 600), torch.float32: (12, 60)}
 """Of two: the square of the larger number over- or underflows, half as much again does not."""
 
 
-class _Law(NamedTuple):
-    """How one result behaves as A is doubled, entry by entry: it is multiplied by 2^d or shifted."""
+class Law(NamedTuple):
+    """How one result behaves as inputs are doubled, entry by entry: it is multiplied by 2^d or shifted."""
 
     degree: Tensor
     shift: Tensor
 
     @classmethod
-    def of(cls, once: Tensor, twice: Tensor) -> _Law:
+    def of(cls, once: Tensor, twice: Tensor) -> Law:
         ratio = (twice / once).abs().nan_to_num(nan=1.0)
         degree = (2 * ratio.log2()).round().nan_to_num(neginf=0.0) / 2
         is_shifted = ((once * degree.exp2() - twice).abs() > 1e-9 * twice.abs()).any()
@@ -40,14 +41,16 @@ class _Law(NamedTuple):
         return cls(degree, torch.zeros_like(twice))
 
 
-def _laws(asked: Problem) -> list[_Law]:
-    matrix, *others = map(doubled, asked.inputs)
-    function, outputs = asked.operation.function, asked.operation.outputs
+def laws_of(
+    operation: Operation, inputs: Tensors, scaled: Callable[[Tensors], Tensors]
+) -> list[Law]:
+    """How each result behaves as the inputs are scaled by powers of two, here by the first."""
+    wide = tuple(map(doubled, inputs))
     once, twice = (
-        outputs(function(factor * matrix, *others, strategy="triangular_solve"))
-        for factor in (1, 2)
+        operation.outputs(operation.function(*tensors, strategy="triangular_solve"))
+        for tensors in (wide, scaled(wide))
     )
-    return [_Law.of(*pair) for pair in zip(once, twice, strict=True)]
+    return [Law.of(*pair) for pair in zip(once, twice, strict=True)]
 
 
 def _spread(powers: Tensor, over: Tensor) -> Tensor:
@@ -55,32 +58,28 @@ def _spread(powers: Tensor, over: Tensor) -> Tensor:
 
 
 def _times(tensor: Tensor, degree: int | Tensor, powers: Tensor) -> Tensor:
-    """Tensor · 2^(degree · power), in two steps: one alone may be more than the dtype holds."""
-    exponent = degree * _spread(powers, tensor)
-    half = (exponent / 2).trunc()
-    for part in (half, exponent - half):
-        tensor = tensor * part.exp2().to(tensor.dtype.to_real())
-    return tensor
+    return times_power_of_two(tensor, degree * _spread(powers, tensor))
 
 
-def _check_scales(operation: Operation, strategy: Strategy) -> None:
-    """Of a batch, the first member is small and the last is large."""
+def check_scales(problems: Callable[[], Iterable[Problem]], strategy: Strategy) -> None:
+    """Require that scaled problems have scaled answers."""
     skip_native(strategy, "whose intermediate results overflow")
 
     def examine(asked: Problem) -> None:
+        # Of a batch, the first member is small and the last is large.
         A = asked.inputs[0]
-        laws = _laws(asked)
+        laws = laws_of(asked.operation, asked.inputs, lambda inputs: (2 * inputs[0], *inputs[1:]))
         most = max(1, *(int(law.degree.abs().max()) for law in laws))
-        for largest in _POWERS[A.dtype.to_real()]:
+        for largest in POWERS[A.dtype.to_real()]:
             power = min(largest, largest * 3 // 2 // most)
             for members in ([-1, 0, 1],) if A.ndim > 2 else (-1, 1):
                 powers = power * torch.tensor(members, dtype=torch.float64, device=A.device)
                 _examine(strategy, asked, laws, powers)
 
-    each(_problems(operation), examine)
+    each(problems(), examine)
 
 
-def _examine(strategy: Strategy, asked: Problem, laws: list[_Law], powers: Tensor) -> None:
+def _examine(strategy: Strategy, asked: Problem, laws: list[Law], powers: Tensor) -> None:
     A, *others = asked.inputs
     cotangents = tuple(
         _times(G, -law.degree, powers) for G, law in zip(asked.cotangents, laws, strict=True)
@@ -102,7 +101,7 @@ def _scales_of_factors(strategy: Strategy) -> None:
 
     def examine(asked: Problem) -> None:
         F, b = asked.inputs
-        moderate = _POWERS[F.dtype.to_real()][0]
+        moderate = POWERS[F.dtype.to_real()][0]
         x = b[..., : F.shape[-1], :] if F.shape[-2] > F.shape[-1] else F.mH @ b
         plain = strategy.factor(F.clone())
         for power in (-moderate, moderate):
@@ -133,4 +132,6 @@ def checks() -> Iterator[Check]:
     """The checks of `factor` and of every operation."""
     yield from named(_scales_of_factors)
     for operation in map(operations.get, operations.names()):
-        yield Check(f"scales of {operation.name}", partial(_check_scales, operation))
+        yield Check(
+            f"scales of {operation.name}", partial(check_scales, partial(_problems, operation))
+        )

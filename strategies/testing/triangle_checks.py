@@ -1,0 +1,132 @@
+"""Triangles, for `factor` and for the operations that are given them, of every size and magnitude.
+
+Nothing comes between `solve_triangular` or `lu_solve` and the strategy that would scale a matrix.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from strategies import operations
+from strategies.interface import Strategy
+from strategies.linalg import lu_solve, solve_triangular
+from strategies.operations import Operation
+from strategies.pseudo_inverse import Structure
+from strategies.testing.checks import (
+    DTYPES,
+    Check,
+    close,
+    described,
+    device,
+    each,
+    named,
+    numbered,
+    require,
+)
+from strategies.testing.grading_checks import check_grading
+from strategies.testing.problems import Problem, of_inputs
+from strategies.testing.scale_checks import POWERS, check_scales
+from strategies.testing.size_checks import check_answers
+
+_STRUCTURES = [structure for structure in Structure if structure.is_triangular]
+_COLUMNS = 3
+
+_SIZES = ((1, 1), (5, 5), (33, 33), (70, 70), (1, 4, 4), (2, 3, 5, 5))
+_SCALED = ((2, 2), (3, 3, 3))
+
+
+class _Triangle(NamedTuple):
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+    structure: Structure
+    power: int = 0
+
+    def __str__(self) -> str:
+        times = f", times 2^{self.power}" if self.power else ""
+        return f"{self.structure.value} triangle of {described(self.packed)}{times}"
+
+    @property
+    def packed(self) -> Tensor:
+        return _packed(self.shape, self.dtype)
+
+
+def _packed(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+    """Matrices that are well-conditioned, and so are their triangles."""
+    n = shape[-1]
+    noise = numbered(shape, dtype, 3) / (2 * n)
+    return noise + torch.eye(n, dtype=dtype, device=device())
+
+
+def _triangular_structures(strategy: Strategy) -> None:
+    """The other triangle belongs to another factor, as in packed LU."""
+
+    def examine(case: _Triangle) -> None:
+        packed, structure, scale = case.packed, case.structure, 2.0**case.power
+        inverse = strategy.factor(packed * scale, structure, rtol=0.0, atol=0.0)
+        expected = torch.linalg.inv(structure.dense(packed))
+        close(inverse.dense() * scale, expected, "dense() against torch.linalg.inv")
+        require(bool((inverse.rank == packed.shape[-1]).all()), f"rank is {inverse.rank}")
+        for k in (1, _COLUMNS):
+            b = numbered((*packed.shape[:-1], k), packed.dtype, 4)
+            close(inverse.apply(b) * scale, expected @ b, "apply(b) against torch.linalg.inv")
+            adjoint = inverse.apply_adjoint(b) * scale
+            close(adjoint, expected.mH @ b, "apply_adjoint(b) against torch.linalg.inv")
+
+    def cases() -> Iterator[_Triangle]:
+        shapes = ((4, 4), (1, 1), (70, 70), (2, 3, 5, 5))
+        yield from itertools.starmap(_Triangle, itertools.product(DTYPES, shapes, _STRUCTURES))
+        for dtype, structure in itertools.product(DTYPES, (Structure.LOWER, Structure.UPPER)):
+            for power in POWERS[dtype.to_real()]:
+                yield _Triangle(dtype, (4, 4), structure, -power)
+                yield _Triangle(dtype, (2, 3, 3), structure, power)
+
+    each(cases(), examine)
+
+
+def _operation(name: str, function: Callable[..., Tensor]) -> Operation:
+    """One that has no record of its own, of A and B."""
+    return dataclasses.replace(operations.get("solve"), name=name, function=function)
+
+
+def _of_triangle(structure: Structure) -> Operation:
+    function = partial(solve_triangular, upper=structure.is_upper, unitriangular=structure.is_unit)
+    return _operation(f"solve_triangular ({structure.value})", function)
+
+
+def _of_factors(adjoint: bool) -> Operation:
+    """`lu_solve` by the factors of A, which are PyTorch's."""
+
+    def function(A: Tensor, B: Tensor, strategy: Strategy) -> Tensor:
+        LU, pivots = torch.linalg.lu_factor(A)
+        return lu_solve(LU, pivots, B, adjoint=adjoint, strategy=strategy)
+
+    return _operation("lu_solve (adjoint)" if adjoint else "lu_solve", function)
+
+
+def _problems(of: list[Operation], shapes: tuple[tuple[int, ...], ...]) -> Iterator[Problem]:
+    for operation, shape, dtype in itertools.product(of, shapes, DTYPES):
+        B = numbered((*shape[:-1], _COLUMNS), dtype, 5)
+        yield of_inputs(operation, (_packed(shape, dtype), B), 6)
+
+
+def checks() -> Iterator[Check]:
+    """The check of `factor` and these of the operations."""
+    yield from named(_triangular_structures)
+    factors = [_of_factors(adjoint) for adjoint in (False, True)]
+    scalable = [_of_triangle(structure) for structure in (Structure.LOWER, Structure.UPPER)]
+    unit = [_of_triangle(structure) for structure in (Structure.UNIT_LOWER, Structure.UNIT_UPPER)]
+    for name, plain, homogeneous in (
+        ("lu_solve", factors, factors),
+        ("solve_triangular", scalable + unit, scalable),
+    ):
+        sizes, scales = partial(_problems, plain, _SIZES), partial(_problems, homogeneous, _SCALED)
+        yield Check(f"sizes of {name}", partial(check_answers, sizes))
+        yield Check(f"scales of {name}", partial(check_scales, scales))
+    yield Check("graded diagonals in solve_triangular", partial(check_grading, scalable))
