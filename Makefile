@@ -4,6 +4,7 @@ PYTHON ?= python3
 GRID ?= $(or $(BACKWARD_STRATEGIES_GRID),quick)
 VENV := .venv
 BIN := $(VENV)/bin
+CLIENTS := .venv-clients
 RESULTS := out/results
 # Else calls would wait for the compiler, or do without what it makes.
 WARMUP = @$(BIN)/backward-strategies warmup
@@ -15,7 +16,7 @@ RECORDED = .asv/recorded/$(GRID)-$(shell git rev-parse HEAD)
 WHEEL_TAGS = $(shell $(BIN)/python -c "import sys, sysconfig as s; print('--python-tag=cp%d%d' % sys.version_info[:2], '--plat-name=' + s.get_platform())")
 export BACKWARD_STRATEGIES_GRID := $(GRID)
 
-.PHONY: help bench dashboard history policy stability peers programs machines test test-all lint types modes docs readme wheel clean
+.PHONY: help bench dashboard history policy stability peers programs machines clients test test-all lint types modes docs readme wheel clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -79,6 +80,11 @@ programs: $(VENV)/bench $(VENV)/peers  ## measure training steps of programs, an
 	$(BIN)/python -m benchmarks.training out/programs
 	$(BIN)/python -m plots.programs docs/programs.md --results out/programs --figures docs/figures
 
+clients: $(CLIENTS)/clients  ## run test suites of libraries with torch's functions replaced, and write docs/clients.md (CONTINUE=1 after Ctrl-C)
+	@$(CLIENTS)/bin/backward-strategies warmup
+	$(if $(CONTINUE),,rm -rf out/clients/reports)
+	$(CLIENTS)/bin/python -m benchmarks.clients out/clients --page docs/clients.md
+
 test: $(VENV)/dev  ## run the tests
 	$(WARMUP)
 	$(BIN)/python -m pytest -n 2 -m "not slow and not slurm"
@@ -115,11 +121,17 @@ wheel: $(VENV)/dev  ## build a wheel for this Python and platform that carries t
 	rm -r strategies/kernels/cpu/compiled
 
 clean:  ## remove the environment and everything that was measured or drawn
-	rm -rf $(VENV) .asv out site
+	rm -rf $(VENV) $(CLIENTS) .asv out site
 
 # A file for each extra that is installed; dev includes bench.
 $(VENV)/%: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[$*]'
+	@touch $@
+
+# Of its own: the libraries have requirements of their own.
+$(CLIENTS)/clients: pyproject.toml constraints.txt benchmarks/clients/constraints.txt
+	$(PYTHON) -m venv $(CLIENTS)
+	$(CLIENTS)/bin/python -m pip install --quiet -c constraints.txt -c benchmarks/clients/constraints.txt -e '.[clients]'
 	@touch $@
 
 $(BIN)/python:

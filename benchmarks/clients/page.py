@@ -1,0 +1,66 @@
+"""What a page says of the runs."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from benchmarks.clients.library import Library
+from benchmarks.clients.report import Report
+from benchmarks.clients.suite import AFTER, BEFORE, TORCH
+from plots import marked
+from strategies.selection.text import seconds
+
+__all__ = ["Found", "differing", "refusals", "table"]
+
+Found = Mapping[Library, Mapping[str, Report]]
+"""A report for each way."""
+
+_REPLACED = {AFTER: "imported after", BEFORE: "imported before"}
+
+_HEAD = ("library", "with torch alone", *_REPLACED.values(), "calls: ours", "PyTorch's", "took")
+
+
+def table(found: Found) -> str:
+    """A row for each library: tests that passed and failed, calls and seconds."""
+    return marked.table(_HEAD, map(_line, found, found.values()), left=1)
+
+
+def _line(library: Library, ways: Mapping[str, Report]) -> tuple[str, ...]:
+    reports = ways[TORCH], ways[AFTER], ways[BEFORE]
+    return (
+        f"{library.name} {library.version}",
+        *(f"{each.count('passed')} / {each.count('failed')}" for each in reports),
+        *(str(sum(calls.values())) for calls in (ways[AFTER].ours, ways[AFTER].refusals)),
+        ", ".join(seconds(each.seconds) for each in reports),
+    )
+
+
+def differing(found: Found) -> str:
+    """The tests whose outcome differs, with the errors of those that fail."""
+    lines = []
+    for library, ways in found.items():
+        for way, told in _REPLACED.items():
+            report, by_torch = ways[way], ways[TORCH]
+            for test in report.broken(by_torch):
+                why = report.messages.get(test, "not run")
+                lines.append(f"- {library.name}, {told}, fails: `{test}`: `{why}`")
+            lines += [
+                f"- {library.name}, {told}, passes, which fails with torch alone: `{test}`"
+                for test in report.mended(by_torch)
+            ]
+    return "\n".join(lines) or "None."
+
+
+def refusals(reports: Iterable[Report]) -> str:
+    """How many calls of which function went to PyTorch, and why."""
+    calls: Counter[str] = Counter()
+    for report in reports:
+        for refusal, count in report.refusals.items():
+            calls[_OF_A_TYPE.sub("the type of an argument may", refusal)] += count
+    lines = [(f"`{refusal}`", str(count)) for refusal, count in calls.most_common()]
+    return marked.table(("function and reason", "calls"), lines, left=1)
+
+
+_OF_A_TYPE = re.compile(r"\w+ may(?= define what torch's functions do)")

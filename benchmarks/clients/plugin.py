@@ -1,0 +1,117 @@
+"""A pytest plugin: replaces torch's functions, and reports outcomes of tests and calls of the functions.
+
+Environment variables say how, since workers of pytest-xdist import plugins before they have the options.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import logging
+import os
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import strategies
+from benchmarks.clients import suite
+from benchmarks.clients.report import Report, save
+from strategies import replacing
+
+ours: Counter[str] = Counter()
+refusals: Counter[str] = Counter()
+outcomes: dict[str, str] = {}
+messages: dict[str, str] = {}
+began = time.perf_counter()
+
+
+class Refusals(logging.Handler):
+    """Counts the calls that go to PyTorch, by what is said of each."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        assert isinstance(record.args, tuple)
+        function, reason, _ = record.args
+        refusals[f"{function}: {reason}"] += 1
+        replacing._told.clear()  # so that the next call of the same place is told, too
+
+
+def counted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, whose calls count as ours where it raises no error."""
+
+    @functools.wraps(function)
+    def wrapped(*arguments: Any, **options: Any) -> Any:
+        result = function(*arguments, **options)
+        ours[name] += 1
+        return result
+
+    return wrapped
+
+
+def replace() -> None:
+    """Replaces torch's functions by counted ones."""
+    replacing.log.addHandler(Refusals())
+    replacing.log.setLevel(logging.INFO)
+    replacing.log.propagate = False  # to what tests look at
+    for function in replacing.functions():
+        # Before it is replaced for the first time, which binds what is called then.
+        vars(function)["ours"] = counted(str(function), function.ours)
+    strategies.replace_torch()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests() -> None:
+    """Begins before any file of the tests is imported."""
+    way, library = os.environ[suite.WAY], os.environ[suite.LIBRARY]
+    if way == suite.BEFORE:
+        importlib.import_module(library)
+    if way != suite.TORCH:
+        assert (library in sys.modules) == (way == suite.BEFORE)
+        replace()
+
+
+def pytest_runtest_setup() -> None:
+    """Gives every test the same random numbers, whichever worker runs it."""
+    torch.manual_seed(0)
+    np.random.seed(0)  # noqa: NPY002
+    random.seed(0)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Keeps the outcome of a test, which is the worst of its phases."""
+    if outcomes.get(report.nodeid) in (None, "passed"):
+        outcomes[report.nodeid] = report.outcome
+    if report.failed:
+        crash = getattr(report.longrepr, "reprcrash", None)
+        message = str(report.longrepr) if crash is None else crash.message
+        messages.setdefault(report.nodeid, message.strip().partition("\n")[0])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Adds what a worker has counted."""
+    output = getattr(node, "workeroutput", {})
+    ours.update(output.get("ours", {}))
+    refusals.update(output.get("refusals", {}))
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Hands on what a worker has counted, or writes the report if all tests were run."""
+    if (output := getattr(session.config, "workeroutput", None)) is not None:
+        output |= {"ours": dict(ours), "refusals": dict(refusals)}
+    elif exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        found = Report(
+            outcomes=outcomes,
+            messages=messages,
+            ours=dict(ours.most_common()),
+            refusals=dict(refusals.most_common()),
+            seconds=time.perf_counter() - began,
+        )
+        save(found, Path(os.environ[suite.REPORT]))

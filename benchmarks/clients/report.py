@@ -1,0 +1,64 @@
+"""What a run of a test suite has found, and the file that holds it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from strategies import files
+
+__all__ = ["Report", "load", "save"]
+
+FORMAT = "backward-strategies client"
+VERSION = 1
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """A run of a test suite.
+
+    Attributes:
+        outcomes: "passed", "failed" or "skipped" for each test.
+        messages: the first line of the error of each that failed.
+        ours: the calls of each replaced function that this package computed.
+        refusals: those that went to PyTorch, by function and reason.
+        seconds: what the run took.
+    """
+
+    format: str = FORMAT
+    version: int = VERSION
+    outcomes: dict[str, str]
+    messages: dict[str, str]
+    ours: dict[str, int]
+    refusals: dict[str, int]
+    seconds: float
+
+    def count(self, outcome: str) -> int:
+        """How many tests have an outcome."""
+        return sum(each == outcome for each in self.outcomes.values())
+
+    def broken(self, by_torch: Report) -> list[str]:
+        """The tests that pass with torch alone, and do not here."""
+        return sorted(
+            test
+            for test, outcome in by_torch.outcomes.items()
+            if outcome == "passed" and self.outcomes.get(test) != "passed"
+        )
+
+    def mended(self, by_torch: Report) -> list[str]:
+        """The tests that fail with torch alone, and pass here."""
+        return sorted(
+            test
+            for test, outcome in by_torch.outcomes.items()
+            if outcome == "failed" and self.outcomes.get(test) == "passed"
+        )
+
+
+def save(report: Report, path: Path) -> None:
+    """Writes a file; UnusableFileError if it cannot be written."""
+    files.write_text(path, files.json_text(report))
+
+
+def load(path: Path) -> Report:
+    """What a file holds; UnusableFileError if it is missing, damaged, foreign or of another version."""
+    return files.read(path, Report, FORMAT, VERSION)

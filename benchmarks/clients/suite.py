@@ -1,0 +1,62 @@
+"""Run a library's tests in one of three ways."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks.clients import report
+from benchmarks.clients.library import Library
+from benchmarks.clients.report import Report
+from strategies.files import UnusableFileError
+
+__all__ = ["AFTER", "BEFORE", "LIBRARY", "REPORT", "TORCH", "WAY", "WAYS", "run"]
+
+TORCH, AFTER, BEFORE = WAYS = "torch", "after", "before"
+"""With torch alone; with the library imported after torch's functions were replaced; before that."""
+
+LIBRARY, WAY, REPORT = "CLIENT_LIBRARY", "CLIENT_WAY", "CLIENT_REPORT"
+"""The variables that tell the plugin what to import, the way, and the file to write."""
+
+_SECONDS = 300
+"""Of a test; one that takes longer has failed."""
+
+_OPTIONS = (
+    # Neither the settings of this repository, where the sources lie in it, nor a cache in them.
+    *("-c", os.devnull, "--rootdir=.", "-p", "no:cacheprovider"),
+    *("-n", "2", f"--timeout={_SECONDS}", "--continue-on-collection-errors"),
+    *("--quiet", "--tb=short", "--disable-warnings"),
+)
+
+_ENVIRONMENT = {
+    # Two processes fill two cores, and who has calibrated what changes nothing.
+    "OMP_NUM_THREADS": "1",
+    "BACKWARD_STRATEGIES_CONFIG": os.devnull,
+    "PYTHONPATH": str(Path(__file__).parents[2]),
+    # Not by -p, which workers heed after they have imported conftest.py.
+    "PYTEST_PLUGINS": "benchmarks.clients.plugin",
+}
+
+
+def run(library: Library, way: str, sources: Path, path: Path) -> Report:
+    """Runs the tests, writes the report, and what pytest prints beside it.
+
+    Raises:
+        UnusableFileError: pytest could not run them; what it printed is in the file.
+    """
+    own = {LIBRARY: library.name, WAY: way, REPORT: str(path.resolve())}
+    log = path.with_suffix(".log")
+    with log.open("w") as printed:
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", *_OPTIONS, *library.tests],
+            cwd=sources,
+            env=os.environ | _ENVIRONMENT | library.environment | own,
+            stdout=printed,
+            stderr=printed,
+            check=False,
+        )
+    if not path.exists():
+        raise UnusableFileError(log, f"pytest ended with exit status {done.returncode}")
+    return report.load(path)

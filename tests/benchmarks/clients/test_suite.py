@@ -1,0 +1,91 @@
+"""A suite is run as libraries' suites are, and its report says what differs."""
+
+import pytest
+
+from benchmarks.clients import page, suite
+from benchmarks.clients.library import LIBRARIES, Library
+from benchmarks.clients.report import Report, load
+from strategies.files import UnusableFileError
+
+LIBRARY = "from torch.linalg import det\n"
+TESTS = """
+import torch, strategies, client
+from client import det
+
+def test_both():
+    assert det(torch.eye(3)) == 1
+    assert torch.linalg.inv(torch.eye(3), out=torch.empty(3, 3)).sum() == 3
+    assert torch.linalg.inv(torch.eye(3), out=torch.empty(3, 3)).sum() == 3
+
+def test_of_torch_alone():
+    assert not strategies.is_replaced()
+
+def test_of_replaced():
+    assert strategies.is_replaced()
+"""
+
+
+@pytest.fixture
+def client(tmp_path):
+    sources = tmp_path / "sources"
+    sources.mkdir()
+    (sources / "client.py").write_text(LIBRARY)
+    (sources / "test_client.py").write_text(TESTS)
+
+    def run(way):
+        return suite.run(Library("client", ("test_client.py",)), way, sources, tmp_path / way)
+
+    return run
+
+
+def report(**outcomes):
+    return Report(outcomes=outcomes, messages={}, ours={}, refusals={}, seconds=1.0)
+
+
+@pytest.mark.parametrize(
+    ("way", "calls"), [("after", 1), pytest.param("before", 0, marks=pytest.mark.slow)]
+)
+def test_calls_of_a_library_are_counted_by_who_computes_them(client, way, calls):
+    found = client(way)
+    assert found.outcomes == {
+        "test_client.py::test_both": "passed",
+        "test_client.py::test_of_torch_alone": "failed",
+        "test_client.py::test_of_replaced": "passed",
+    }
+    assert list(found.messages) == ["test_client.py::test_of_torch_alone"]
+    assert found.ours.get("torch.linalg.det", 0) == calls
+    assert found.refusals == {"torch.linalg.inv: it is called with out=": 2}
+
+
+def test_a_suite_that_cannot_be_run_has_no_report(tmp_path):
+    with pytest.raises(UnusableFileError, match=r"pytest ended with exit status"):
+        suite.run(Library("client", ("missing.py",)), "torch", tmp_path, tmp_path / "report")
+    with pytest.raises(UnusableFileError):
+        load(tmp_path / "report")
+
+
+def test_what_differs_is_told_unless_it_fails_with_torch_alone():
+    by_torch = report(a="passed", b="failed", c="passed", d="failed", e="passed")
+    replaced = report(a="passed", b="failed", c="failed", d="passed")
+    assert replaced.broken(by_torch) == ["c", "e"]
+    assert replaced.mended(by_torch) == ["d"]
+    ways = {"torch": by_torch, "after": replaced, "before": by_torch}
+    assert page.differing({LIBRARIES[0]: ways}).splitlines() == [
+        "- linear_operator, imported after, fails: `c`: `not run`",
+        "- linear_operator, imported after, fails: `e`: `not run`",
+        "- linear_operator, imported after, passes, which fails with torch alone: `d`",
+    ]
+
+
+def test_refusals_for_types_count_together():
+    found = report()
+    found.refusals.update(
+        {
+            "torch.linalg.inv: Some may define what torch's functions do": 2,
+            "torch.linalg.inv: Other may define what torch's functions do": 3,
+        }
+    )
+    expected = (
+        "| `torch.linalg.inv: the type of an argument may define what torch's functions do` | 5 |"
+    )
+    assert page.refusals([found]).splitlines()[-1] == expected
