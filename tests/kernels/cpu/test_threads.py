@@ -73,7 +73,12 @@ def test_one_thread_starts_no_other(factors, monkeypatch):
 @pytest.mark.usefixtures("_three_threads")
 def test_a_change_of_the_number_of_threads_counts_at_the_next_call(factors, monkeypatch):
     asked = []
-    monkeypatch.setattr(threads, "team", lambda: lambda *call: asked.append(call[2]))
+
+    def team(entry, block, count, _flags):
+        asked.append(count)
+        entry(block)
+
+    monkeypatch.setattr(threads, "team", lambda: team)
     for count in (3, 2, 1):
         torch.set_num_threads(count)
         inv(*factors)

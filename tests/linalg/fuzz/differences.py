@@ -241,8 +241,13 @@ def _higher_order(seen: Seen) -> bool:
     """
     if seen.call.mode not in WORDS:
         return False
-    if seen.ours.error is not None:  # PyTorch's own, of right-hand sides that do not fit
-        return "set a forward gradient that has a different size" in str(seen.ours.error)
+    if (
+        seen.ours.error is not None
+    ):  # PyTorch's own: "native", or of right-hand sides that do not fit
+        return (
+            seen.call.strategy == "native"
+            or "set a forward gradient that has a different size" in str(seen.ours.error)
+        )
     if seen.theirs.error is not None:
         return seen.theirs.stage == "backward"
     is_wrong = not bool(seen.theirs.gradients[0].isfinite().all())
