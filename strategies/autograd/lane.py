@@ -26,7 +26,6 @@ from torch.nn import Parameter
 
 from strategies import policy
 from strategies.autograd.choice import StrategyChoice, first_that_can
-from strategies.formulas.powers_of_two import common_exponent, times_power_of_two
 from strategies.interface import Strategy
 from strategies.kernels import extension
 from strategies.kernels.cpu import task, threads, watchers
@@ -34,7 +33,7 @@ from strategies.kernels.cpu.fused import Plan, is_sequence, plan
 from strategies.kernels.memory import is_addressable, with_memory
 from strategies.policy_file import Policy
 
-__all__ = ["FastLane"]
+__all__ = ["Explicit", "FastLane"]
 
 Tensors = tuple[Tensor, ...]
 Gradients = tuple[Tensor | None, ...]
@@ -59,8 +58,8 @@ class FastLane:
         asks: the operation whose measured cells answer for this one.
         any_rank: as in `strategies.policy.candidates`.
         otherwise: the strategy that "auto" is in the lane where no measured cells answer, if any is.
-        explicit: the gradients as differentiable functions of inputs, outputs and cotangents, of which
-            the last come by powers of two near one; by default, the general road is taken from the inputs.
+        explicit: the gradients as differentiable functions of inputs, outputs and cotangents; by default,
+            the general road is taken from the inputs.
         unread: positions of inputs that `explicit` does not read. They are not kept: None.
 
     Example:
@@ -288,27 +287,7 @@ def _explicit_gradients(
         for output, cotangent in pairs
     )
 
-    def gradients(used: Tensors) -> Tensors:
-        return first_that_can(
-            found.candidates, lambda strategy: explicit(strategy, inputs, outputs, used)
-        )
-
-    if all(map(is_addressable, used)):
-        computed = _near_one(gradients, used, plan.batch_dimensions)
-    else:
-        computed = gradients(used)
+    computed = first_that_can(
+        found.candidates, lambda strategy: explicit(strategy, inputs, outputs, used)
+    )
     return [each if need else None for each, need in zip(computed, needed, strict=True)]
-
-
-def _near_one(
-    gradients: Callable[[Tensors], Tensors], cotangents: Tensors, dimensions: int
-) -> Tensors:
-    """The gradients, which are linear in the cotangents, by powers of two near one in their place."""
-    exponent = common_exponent(cotangents, dimensions)
-
-    def times_power(tensor: Tensor, sign: int) -> Tensor:
-        ones = [1] * (tensor.ndim - dimensions)
-        return times_power_of_two(tensor, sign * exponent.reshape(*exponent.shape, *ones))
-
-    near = tuple(times_power(each, -1) for each in cotangents)
-    return tuple(times_power(each, 1) for each in gradients(near))

@@ -19,9 +19,6 @@ __all__ = ["BlockedLU"]
 _LARGE = 1024
 """Number of columns from which wider blocks are faster, as measured."""
 
-_FEW_ROWS = 64
-"""Up to which a triangle is no less work than the square that it is in."""
-
 _STEP = 24
 
 

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-__all__ = [
-    "Equilibrated",
-    "common_exponent",
-    "equilibrate",
-    "product",
-    "split",
-    "times_power_of_two",
-]
+__all__ = ["Equilibrated", "equilibrate", "product", "split", "times_power_of_two"]
 
 _OF_ZERO = -(2**20)
 """Stands for the exponent of zero: less than that of any number, or of any ratio of two."""
@@ -59,26 +51,6 @@ def _exponents(x: Tensor) -> Tensor:
     """Of the larger of real and imaginary part: int32, of the shape of x."""
     size = torch.maximum(x.real.abs(), x.imag.abs()) if x.is_complex() else x.abs()
     return torch.where(size > 0, torch.frexp(size)[1], _OF_ZERO)
-
-
-def common_exponent(matrices: Sequence[Tensor], dimensions: int) -> Tensor:
-    """The exponent of the largest entry in each batch element of all these tensors; 0 if they are zero.
-
-    Args:
-        matrices: whose first dimensions are a batch.
-        dimensions: how many.
-
-    Returns:
-        int32, of the shape of the batch.
-
-    Example:
-        >>> common_exponent([torch.tensor([[0.5, 3.0]]), torch.tensor([[16.0]])], 1)
-        tensor([5], dtype=torch.int32)
-    """
-    entries = [each.detach().flatten(dimensions) for each in matrices]
-    largest = torch.stack([_exponents(each).amax(-1) for each in entries]).amax(0)
-    is_finite = torch.stack([each.isfinite().all(-1) for each in entries]).all(0)
-    return largest.masked_fill((largest == _OF_ZERO) | ~is_finite, 0)
 
 
 def split(x: Tensor) -> tuple[Tensor, Tensor]:

@@ -26,6 +26,7 @@ from strategies.operations.homogeneous import (
     is_moderate,
     near_one,
     times_power_of_two,
+    with_cotangents_near_one,
 )
 from strategies.operations.record import Operation
 from strategies.operations.results import from_fields_or_iterable
@@ -186,6 +187,7 @@ def _general(candidates: tuple[Strategy, ...], A: Tensor) -> Tensors:
     return _factor(candidates[0], A, upper=False, check_errors=True)[:1]
 
 
+@with_cotangents_near_one
 def _explicit(_: Strategy, __: Gradients, outputs: Tensors, cotangents: Tensors) -> Tensors:
     return (formula.backward(Triangular, *outputs, *cotangents),)
 

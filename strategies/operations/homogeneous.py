@@ -8,6 +8,7 @@ brought there first, each matrix of a batch by itself.
 
 from __future__ import annotations
 
+import functools
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -16,19 +17,23 @@ from typing import ClassVar, Self, cast
 import torch
 from torch import Tensor
 
+from strategies.autograd.lane import Explicit
 from strategies.autograd.rule import Gradients, Rule, Tensors
 from strategies.errors import LinAlgError
 from strategies.formulas import powers_of_two
 from strategies.interface import Saved, Strategy
+from strategies.kernels.memory import is_addressable
 from strategies.pseudo_inverse import PseudoInverse
 
 __all__ = [
     "Homogeneous",
     "are_moderate",
+    "exponents",
     "is_moderate",
     "largest_entries",
     "near_one",
     "times_power_of_two",
+    "with_cotangents_near_one",
 ]
 
 _MODERATE = {
@@ -226,6 +231,38 @@ def near_one(matrices: Sequence[Tensor]) -> tuple[Tensors, list[Tensor]]:
         powers.append(torch.where(sizes.isfinite(), torch.frexp(sizes)[1], 0))
     near = (times_power_of_two(each, -power) for each, power in zip(matrices, powers, strict=True))
     return tuple(near), powers
+
+
+def exponents(matrices: Tensor) -> Tensor:
+    """Of the largest entry of each matrix; that of zero is below all others, that of NaN is none.
+
+    Example:
+        >>> exponents(torch.tensor([[3.0]]))
+        tensor(2, dtype=torch.int32)
+    """
+    sizes = largest_entries(matrices)
+    found = torch.where(sizes.isfinite(), torch.frexp(sizes)[1], 0)
+    return found.masked_fill(sizes == 0, -(2**14))
+
+
+def with_cotangents_near_one(explicit: Explicit) -> Explicit:
+    """An explicit gradient, which is linear in cotangents, for those that are far from one.
+
+    Others are taken as they are, and so are those of transforms, whose values nobody can look at.
+    """
+
+    @functools.wraps(explicit)
+    def gradients(
+        strategy: Strategy, inputs: Gradients, outputs: Tensors, cotangents: Tensors
+    ) -> Tensors:
+        if not all(map(is_addressable, cotangents)) or all(map(is_moderate, cotangents)):
+            return explicit(strategy, inputs, outputs, cotangents)
+        power = functools.reduce(torch.maximum, map(exponents, cotangents))
+        near = tuple(times_power_of_two(each, -power) for each in cotangents)
+        found = explicit(strategy, inputs, outputs, near)
+        return tuple(times_power_of_two(each, power) for each in found)
+
+    return gradients
 
 
 def _finite(matrices: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ from strategies.autograd.rule import Gradients, Tensors, only, saved_without_inv
 from strategies.factors import DenseInverse
 from strategies.formulas import solve as formula
 from strategies.interface import Saved, Strategy
-from strategies.operations.homogeneous import Homogeneous
+from strategies.operations.homogeneous import Homogeneous, with_cotangents_near_one
 from strategies.operations.record import Operation
 from strategies.operations.traced import traceable
 from strategies.pseudo_inverse import PseudoInverse
@@ -98,6 +98,7 @@ def _inv(chosen: Strategy, A: Tensor) -> Tensor:
     return run(_Inv(), chosen, A)[0]
 
 
+@with_cotangents_near_one
 def _explicit(
     strategy: Strategy, inputs: Gradients, outputs: Tensors, cotangents: Tensors
 ) -> Tensors:

@@ -27,9 +27,10 @@ from strategies.formulas import lu as formula
 from strategies.interface import Saved, Strategy
 from strategies.operations.homogeneous import (
     are_moderate,
+    exponents,
     is_moderate,
-    largest_entries,
     times_power_of_two,
+    with_cotangents_near_one,
 )
 from strategies.operations.record import Operation, Shape
 from strategies.operations.results import from_fields_or_iterable
@@ -142,17 +143,10 @@ def _near_one(LU: Tensor, cotangent: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     for (L̄, 2^e Ū), and linear in those.
     """
     L, U, L_bar, U_bar = LU.tril(-1), LU.triu(), cotangent.tril(-1), cotangent.triu()
-    of_U, of_L_bar, of_U_bar = (_exponents(each) for each in (U, L_bar, U_bar))
+    of_U, of_L_bar, of_U_bar = (exponents(each) for each in (U, L_bar, U_bar))
     of_cotangent = torch.maximum(of_L_bar, of_U_bar + of_U)
     near = times_power_of_two(L_bar, -of_cotangent) + times_power_of_two(U_bar, of_U - of_cotangent)
     return L + times_power_of_two(U, -of_U), near, of_cotangent - of_U
-
-
-def _exponents(matrices: Tensor) -> Tensor:
-    """Of the largest entry of each matrix; that of zero is below all others, that of NaN is none."""
-    sizes = largest_entries(matrices)
-    exponents = torch.where(sizes.isfinite(), torch.frexp(sizes)[1], 0)
-    return exponents.masked_fill(sizes == 0, -(2**14))
 
 
 def _with_nan(derivative: Tensor, rank: Tensor) -> Tensor:
@@ -218,6 +212,7 @@ def _general_lu_factor(
     return run(_LUFactor(pivot, check_errors=True), chosen, A)[:2]
 
 
+@with_cotangents_near_one
 def _explicit_lu_factor(
     _: Strategy, __: Gradients, outputs: Tensors, cotangents: Tensors
 ) -> Tensors:
@@ -320,6 +315,7 @@ def _general_lu(candidates: tuple[Strategy, ...], A: Tensor, *, pivot: bool = Tr
     return identity[order], L, U
 
 
+@with_cotangents_near_one
 def _explicit_lu(_: Strategy, __: Gradients, outputs: Tensors, cotangents: Tensors) -> Tensors:
     P, L, U = outputs
     LU, of_LU = _packed(L, U), _packed(*cotangents)

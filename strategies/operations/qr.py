@@ -25,6 +25,7 @@ from strategies.factors import Triangular
 from strategies.factors.condition import smallest_of_LU
 from strategies.formulas import qr as formula
 from strategies.interface import Saved, Strategy
+from strategies.operations.homogeneous import with_cotangents_near_one
 from strategies.operations.results import from_fields_or_iterable
 from strategies.operations.traced import EAGER, traceable_by
 from strategies.pseudo_inverse import Structure
@@ -189,6 +190,7 @@ def _general(candidates: tuple[Strategy, ...], A: Tensor, mode: str = "reduced")
     return run(_QR(mode), candidates[0], A)
 
 
+@with_cotangents_near_one
 def _explicit(
     strategy: Strategy, inputs: Gradients, outputs: Tensors, cotangents: Tensors
 ) -> Tensors:

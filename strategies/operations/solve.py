@@ -16,7 +16,7 @@ from strategies.autograd.nodes import is_legacy_batched, run
 from strategies.autograd.rule import Gradients, Tensors, saved_without_inverse
 from strategies.formulas import solve as formula
 from strategies.interface import Saved, Strategy
-from strategies.operations.homogeneous import Homogeneous
+from strategies.operations.homogeneous import Homogeneous, with_cotangents_near_one
 from strategies.operations.record import Operation
 from strategies.operations.right_hand_sides import for_each_matrix
 from strategies.operations.traced import traceable
@@ -111,14 +111,18 @@ def _general(candidates: tuple[Strategy, ...], A: Tensor, B: Tensor) -> Tensors:
 def _explicit(
     strategy: Strategy, inputs: Gradients, outputs: Tensors, cotangents: Tensors
 ) -> Tensors:
-    is_vector = outputs[0].ndim < cast(Tensor, inputs[0]).ndim
-    (X,), (G,) = (
-        (each.unsqueeze(-1) for each in tensors) if is_vector else tensors
-        for tensors in (outputs, cotangents)
-    )
-    at = saved_without_inverse(inputs, (X,))
-    of_matrix, of_rhs = _Solve().explicit_backward(strategy, at, (G,))
-    return of_matrix, of_rhs.squeeze(-1) if is_vector else of_rhs
+    if outputs[0].ndim == cast(Tensor, inputs[0]).ndim:
+        return _explicit_by_columns(strategy, inputs, outputs, cotangents)
+    columns = ((each[0].unsqueeze(-1),) for each in (outputs, cotangents))
+    of_matrix, of_rhs = _explicit_by_columns(strategy, inputs, *columns)
+    return of_matrix, of_rhs.squeeze(-1)
+
+
+@with_cotangents_near_one
+def _explicit_by_columns(
+    strategy: Strategy, inputs: Gradients, outputs: Tensors, cotangents: Tensors
+) -> Tensors:
+    return _Solve().explicit_backward(strategy, saved_without_inverse(inputs, outputs), cotangents)
 
 
 _lane = FastLane("solve", _general, asks="solve", any_rank=True, explicit=_explicit, unread=(1,))

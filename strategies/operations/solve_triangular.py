@@ -10,13 +10,14 @@ import torch
 from torch import Tensor
 
 from strategies.autograd.choice import StrategyChoice, choose, is_left_to_torch, name_of
-from strategies.autograd.lane import FastLane
+from strategies.autograd.lane import Explicit, FastLane
 from strategies.autograd.nodes import run
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Gradients, Rule, Tensors, saved_without_inverse
 from strategies.formulas.solve import rhs_tangent
 from strategies.formulas.triangles import triangle_of_product
 from strategies.interface import Saved, Strategy
+from strategies.operations.homogeneous import with_cotangents_near_one
 from strategies.operations.right_hand_sides import fit, for_each_matrix
 from strategies.operations.traced import EAGER, traceable_by
 from strategies.pseudo_inverse import Structure
@@ -154,14 +155,14 @@ def _general(
     return (for_each_matrix(lambda A, B: run(rule, chosen, A, B)[0], A, B),)
 
 
-def _explicit(
-    rule: _SolveTriangular,
-    strategy: Strategy,
-    inputs: Gradients,
-    outputs: Tensors,
-    cotangents: Tensors,
-) -> Tensors:
-    return rule.explicit_backward(strategy, saved_without_inverse(inputs, outputs), cotangents)
+def _explicit(rule: _SolveTriangular) -> Explicit:
+    @with_cotangents_near_one
+    def explicit(
+        strategy: Strategy, inputs: Gradients, outputs: Tensors, cotangents: Tensors
+    ) -> Tensors:
+        return rule.explicit_backward(strategy, saved_without_inverse(inputs, outputs), cotangents)
+
+    return explicit
 
 
 _LANES = {
@@ -170,7 +171,7 @@ _LANES = {
         functools.partial(_general, upper, unit),
         asks="solve_triangular",
         otherwise="fused",
-        explicit=functools.partial(_explicit, _SolveTriangular(upper, unit)),
+        explicit=_explicit(_SolveTriangular(upper, unit)),
         unread=(1,),
     )
     for upper in (False, True)

@@ -149,7 +149,6 @@ class Plan:
         saves_outputs: whether outputs that the loop of the backward does not read are saved, too.
 
     Attributes:
-        batch_dimensions: how many there are.
         arity: how many inputs there are.
         outputs: what is allocated for them, and gradients likewise.
         written: positions of the outputs that the loop of the forward writes.
@@ -173,7 +172,6 @@ class Plan:
         strides: list[tuple[int, ...]],
         saves_outputs: bool,
     ) -> None:
-        self.batch_dimensions = len(batch)
         self._lane = lane = lane.batched(batch)
         self._batch, self._count, self._dtype = batch, math.prod(batch), problem.dtype
         self.rank, self.columns = lane.rank, problem.n

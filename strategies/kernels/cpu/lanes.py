@@ -280,7 +280,7 @@ def _cholesky(p: Problem) -> Lane:
 
 
 def _cholesky_solve(p: Problem) -> Lane:
-    flops = (2.0 * p.n**2 * p.k, 4.0 * p.n**2 * p.k)
+    flops = (2.0 * p.n**2 * p.k, 6.0 * p.n**2 * p.k)
     others = "by_cholesky.solve", "by_cholesky.solve_backward"
     names = _both_of(p.n, "tiny_cholesky.solve", *others)
     kept = [rows(p.n, p.k, p.dtype)]
@@ -290,7 +290,7 @@ def _cholesky_solve(p: Problem) -> Lane:
 def _cholesky_inverse(p: Problem) -> Lane:
     others = "by_cholesky.inverse", "by_cholesky.inverse_backward"
     names = _both_of(p.n, "tiny_cholesky.inverse", *others)
-    flops = (2 / 3 * p.n**3, 4 / 3 * p.n**3)
+    flops = (2 / 3 * p.n**3, 3.0 * p.n**3)
     return Lane(*names, [columns(p.n, p.n, p.dtype)], [], [0, 1], flops)
 
 
