@@ -83,7 +83,7 @@ programs: $(VENV)/bench $(VENV)/peers  ## measure training steps of programs, an
 clients: $(CLIENTS)/clients  ## run test suites of libraries with torch's functions replaced, and write docs/clients.md (CONTINUE=1 after Ctrl-C)
 	@$(CLIENTS)/bin/backward-strategies warmup
 	$(if $(CONTINUE),,rm -rf out/clients/reports)
-	$(CLIENTS)/bin/python -m benchmarks.clients out/clients --page docs/clients.md
+	$(CLIENTS)/bin/python -m tests.clients out/clients --page docs/clients.md
 
 test: $(VENV)/dev  ## run the tests
 	$(WARMUP)
@@ -129,9 +129,9 @@ $(VENV)/%: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@
 
 # Of its own: the libraries have requirements of their own.
-$(CLIENTS)/clients: pyproject.toml constraints.txt benchmarks/clients/constraints.txt
+$(CLIENTS)/clients: pyproject.toml constraints.txt tests/clients/constraints.txt
 	$(PYTHON) -m venv $(CLIENTS)
-	$(CLIENTS)/bin/python -m pip install --quiet -c constraints.txt -c benchmarks/clients/constraints.txt -e '.[clients]'
+	$(CLIENTS)/bin/python -m pip install --quiet -c constraints.txt -c tests/clients/constraints.txt -e '.[clients]'
 	@touch $@
 
 $(BIN)/python:

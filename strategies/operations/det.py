@@ -159,7 +159,7 @@ class _Slogdet(Rule):
         trace = (self._inverse(at).mT * only(tangents)).sum((-2, -1))
         if not sign.is_complex():
             return torch.zeros_like(sign), trace
-        return 1j * trace.imag * sign, trace.real
+        return formula.imaginary_unit(sign) * trace.imag * sign, trace.real
 
     def _inverse(self, at: Saved) -> Tensor:
         *_, difficulty = at.outputs

@@ -54,6 +54,15 @@ def test_every_composition_is_the_derivative(operation, strategy, word, dtype, b
     require_equal(strategy, found, by_differences(operation.name, dtype, len(word)))
 
 
+@pytest.mark.parametrize("word", ["".join(each) for each in itertools.product("fr", repeat=3)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.complex64], ids=str)
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
+def test_compositions_agree_in_single_precision(operation, dtype, word):
+    loss, x = loss_of(operation, "fused", dtype)
+    found, expected = (derivative(loss, each, x, by_vmap=False) for each in (word, "rrr"))
+    torch.testing.assert_close(found, expected, rtol=1e-2, atol=0, check_dtype=False)
+
+
 @pytest.mark.mode("rf")
 @each_dtype
 @each_operation_and_strategy

@@ -56,7 +56,7 @@ def det_by_lu(A: Tensor) -> Tensor:
 def recorded(tracer: str, apply: Callable[..., Any], operands: Sequence[Any]) -> Callable[..., Any]:
     """What a tracer makes of a function, from operands that are not those it is then called with."""
     others = [
-        each * 1.5 if isinstance(each, Tensor) and _is_float(each) else each for each in operands
+        each * 2 if isinstance(each, Tensor) and _is_float(each) else each for each in operands
     ]
     if not all(isinstance(each, Tensor) for each in operands):
         return apply

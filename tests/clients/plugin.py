@@ -22,9 +22,9 @@ import pytest
 import torch
 
 import strategies
-from benchmarks.clients import suite
-from benchmarks.clients.report import Report, save
 from strategies import replacing
+from tests.clients import suite
+from tests.clients.report import Report, save
 
 ours: Counter[str] = Counter()
 refusals: Counter[str] = Counter()

@@ -6,11 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from benchmarks.clients.library import Library
-from benchmarks.clients.report import Report
-from benchmarks.clients.suite import AFTER, BEFORE, TORCH
 from plots import marked
 from strategies.selection.text import seconds
+from tests.clients.library import Library
+from tests.clients.report import Report
+from tests.clients.suite import AFTER, BEFORE, TORCH
 
 __all__ = ["Found", "differing", "refusals", "table"]
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from benchmarks.clients import page, suite
-from benchmarks.clients.library import LIBRARIES, Library
-from benchmarks.clients.report import Report, load
 from strategies.files import UnusableFileError
+from tests.clients import page, suite
+from tests.clients.library import LIBRARIES, Library
+from tests.clients.report import Report, load
 
 LIBRARY = "from torch.linalg import det\n"
 TESTS = """

@@ -7,10 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks.clients import report
-from benchmarks.clients.library import Library
-from benchmarks.clients.report import Report
 from strategies.files import UnusableFileError
+from tests.clients import report
+from tests.clients.library import Library
+from tests.clients.report import Report
 
 __all__ = ["AFTER", "BEFORE", "LIBRARY", "REPORT", "TORCH", "WAY", "WAYS", "run"]
 
@@ -36,7 +36,7 @@ _ENVIRONMENT = {
     "BACKWARD_STRATEGIES_CONFIG": os.devnull,
     "PYTHONPATH": str(Path(__file__).parents[2]),
     # Not by -p, which workers heed after they have imported conftest.py.
-    "PYTEST_PLUGINS": "benchmarks.clients.plugin",
+    "PYTEST_PLUGINS": "tests.clients.plugin",
 }
 
 

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.clients out/clients`: runs tests of libraries with torch's functions replaced."""
+"""`python -m tests.clients out/clients`: runs tests of libraries with torch's functions replaced."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Annotated
 import torch
 import typer
 
-from benchmarks.clients import page, report, suite
-from benchmarks.clients.library import LIBRARIES, named
-from benchmarks.clients.suite import AFTER, TORCH, WAYS
 from plots import marked
 from strategies.commands.common import console, notes, reports_errors
 from strategies.commands.progress import progress
 from strategies.measuring.machine import describe
 from strategies.selection import text
+from tests.clients import page, report, suite
+from tests.clients.library import LIBRARIES, named
+from tests.clients.suite import AFTER, TORCH, WAYS
 
 
 @reports_errors
