@@ -69,6 +69,7 @@ Cells = Mapping[str, Blocks]
 
 _CONDS = {"tiny": (1, 5), "quick": (1, 4, 7, 10), "full": tuple(range(1, 16))}
 _DEEP = (16, 160, 2000)
+_WIDE = (20_000, 200_000)
 _HUNDREDS = (100, 10_000, 100_000)
 
 
@@ -85,11 +86,15 @@ def _judged(grid: str, conditioned: str, sized: str, gallery: str) -> tuple[Bloc
 
 
 def _for_policy(
-    quick: Blocks, single: str, batched: str, batches: tuple[int, ...] = _DEEP
+    quick: Blocks, single: str, batched: str, on_cuda: str, batches: tuple[int, ...] = _DEEP
 ) -> Blocks:
     """The cpu grid, whose largest cell takes about a second; errors are judged as in quick."""
-    timed = {"single": Block(single, dtypes=REAL), "batched": Block(batched, batches, REAL)}
-    return replace(quick, **timed, largest_work=2**27)
+    return replace(
+        quick,
+        single=Block(single, dtypes=REAL, cuda_shapes=on_cuda),
+        batched=Block(batched, batches, REAL, cuda_batches=_WIDE),
+        largest_work=2**27,
+    )
 
 
 def _with(rhs: int, shapes: str) -> str:
@@ -97,6 +102,8 @@ def _with(rhs: int, shapes: str) -> str:
 
 
 _LARGE = "4096x4096, 8192x8192"
+_LARGE_ON_CUDA = "1024x1024, 2048x2048, 4096x4096"
+_THIN_ON_CUDA = "1024x1024, 4096x32, 8192x64, 65536x32"
 _MILLION = (1_000_000,)
 _TINY = Blocks(Block("8x8"), Block("4x4", (50,)), *_judged("tiny", "48x48", "8x8", "8x8 kahan"))
 _QUICK = Blocks(
@@ -115,7 +122,7 @@ _SMALL = "3x3, 4x4, 6x6, 8x8, 12x12, 16x16, 24x24, 32x32, 64x64"
 SQUARE: Cells = {
     "tiny": _TINY,
     "quick": _QUICK,
-    "cpu": _for_policy(_QUICK, _SIDES, _SMALL),
+    "cpu": _for_policy(_QUICK, _SIDES, _SMALL, _LARGE_ON_CUDA),
     "full": _FULL,
 }
 """Square matrices."""
@@ -127,6 +134,7 @@ SOLVE: Cells = {
         # One right-hand side takes another path in PyTorch than two.
         ", ".join(_with(k, _SIDES) for k in (1, 2, 4, 16)),
         f"{_SMALL}, {_with(4, '4x4, 16x16')}, {_with(16, '4x4, 8x8, 16x16, 32x32, 64x64')}",
+        f"{_LARGE_ON_CUDA}, {_with(16, _LARGE_ON_CUDA)}",
     ),
 }
 """Square matrices with right-hand sides."""
@@ -145,6 +153,7 @@ LU: Cells = {
         _LU_QUICK,
         f"{_TALL}, 64x64, 256x256, 8x32, 32x128, 128x512, 8x128, 32x512, 8x512",
         "4x4, 8x8, 16x16, 32x32, 64x64, 128x128, 16x4, 4x16, 64x16, 16x64, 256x8, 8x256",
+        f"{_LARGE_ON_CUDA}, 8192x8192",
     ),
     "full": replace(
         _FULL,
@@ -197,6 +206,7 @@ PINV: Cells = {
         _TALL_QUICK,
         f"{_TALL}, 48x24, 48x48, 64x16, 64x32, 64x64, {_DEFICIENT}",
         f"{_TALL_BATCHED}, 48x12, {_DEFICIENT_BATCHED}",
+        _THIN_ON_CUDA,
     ),
     "full": _TALL_FULL,
 }
@@ -214,6 +224,7 @@ LSTSQ: Cells = {
         f"{_DEFICIENT}",
         f"{_TALL_BATCHED}, {_with(4, '12x12, 24x24, 64x24')}, "
         f"{_with(16, '4x4, 16x16, 64x64, 64x16')}, {_DEFICIENT_BATCHED}",
+        f"{_THIN_ON_CUDA}, {_with(16, _THIN_ON_CUDA)}",
         (4, *_DEEP),
     ),
     "full": replace(

@@ -7,16 +7,13 @@ import importlib.metadata
 import platform
 import re
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import torch
 
 __all__ = ["Validators", "blas", "here", "processor"]
 
-_C: Any = torch._C
-
-_NAMES = {"cpu": "processor", "instruction_set": "instruction set", "gpu": "GPU"}
+_NAMES = {"cpu": "processor", "instruction_set": "instruction set", "gpu": "GPU", "cuda": "CUDA"}
 
 
 class Validators(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -29,7 +26,7 @@ class Validators(msgspec.Struct, frozen=True, omit_defaults=True):
         blas: the library of matrix products that torch was built with.
         package: the version of this one.
         gpu: model of the CUDA device; empty for what was measured on a CPU.
-        driver: the version of CUDA that its driver has, likewise.
+        cuda: the version of CUDA that torch was built with, whose libraries compute there, likewise.
     """
 
     cpu: str
@@ -38,7 +35,7 @@ class Validators(msgspec.Struct, frozen=True, omit_defaults=True):
     blas: str
     package: str
     gpu: str = ""
-    driver: str = ""
+    cuda: str = ""
 
     def differences(self, other: Validators) -> list[str]:
         """What differs from another, in words.
@@ -79,7 +76,7 @@ def here(device: str = "cpu") -> Validators:
         blas=blas(),
         package=importlib.metadata.version("backward-strategies"),
         gpu=torch.cuda.get_device_name() if is_cuda else "",
-        driver=str(_C._cuda_getDriverVersion()) if is_cuda else "",
+        cuda=torch.version.cuda or "" if is_cuda else "",
     )
 
 

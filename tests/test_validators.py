@@ -10,7 +10,7 @@ def test_they_say_what_a_result_file_says():
     here, machine = validators.here(), describe()
     assert (here.cpu, here.torch, here.blas) == (machine.cpu, machine.torch, machine.blas)
     assert all(msgspec.structs.asdict(here)[name] for name in ("cpu", "instruction_set", "package"))
-    assert here.gpu == here.driver == ""
+    assert here.gpu == here.cuda == ""
 
 
 @pytest.mark.parametrize("name", validators.Validators.__struct_fields__)

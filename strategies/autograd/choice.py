@@ -20,6 +20,7 @@ __all__ = [
     "are_of_kind",
     "choose",
     "first_that_can",
+    "is_captured",
     "is_left_to_torch",
     "name_of",
     "question",
@@ -40,7 +41,8 @@ def choose(
 ) -> tuple[Strategy, ...]:
     """The strategies that a name, an instance or "auto" stands for, the preferred one first.
 
-    What is no batch of matrices that LAPACK takes is left to PyTorch, whose errors say why.
+    What is no batch of matrices that LAPACK takes is left to PyTorch, whose errors say why; and so is
+    "auto" while a CUDA graph is captured.
 
     Args:
         choice: what the caller wrote.
@@ -62,7 +64,19 @@ def choose(
         return (choice,)
     if choice != "auto":
         return (registry.get(choice),)
+    if is_captured(A):
+        return (registry.get(policy.BASELINE),)
     return policy.candidates(*question(operation, A, *rhs), any_rank=any_rank)
+
+
+def is_captured(A: Tensor) -> bool:
+    """Whether a CUDA graph is captured, in which no strategy but PyTorch's own may look at values.
+
+    Example:
+        >>> is_captured(torch.ones(1))
+        False
+    """
+    return A.is_cuda and torch.cuda.is_current_stream_capturing()
 
 
 def is_left_to_torch(choice: StrategyChoice, operation: str, is_small: bool) -> bool:

@@ -1,14 +1,16 @@
-"""The fast lane: operations on small matrices on the CPU, with as little around them as there can be.
+"""The fast lane: operations on small matrices, with as little around them as there can be.
 
 A `FastLane` decides the road once per call. The fast lane takes plain tensors in eager mode, with a
-strategy that has a lane for the operation (`strategies.kernels.cpu.fused`). All else takes the general
+strategy that has a lane for the operation (`strategies.kernels.cpu.fused`, and for batches on CUDA devices
+`strategies.kernels.cuda.plan`). All else takes the general
 road: transforms and modes of torch, other strategies, and inputs that are not a usual case.
 
 A backward that is differentiated, or whose cotangent is not a usual case, goes the general road, too: from
 the inputs on, or, by the explicit gradient, from those of them that derivatives read and the outputs.
 
-Where there is the lane in C++ (`strategies.kernels.extension`), it does what `FastLane.__call__` and
-`_FastLane` do here, to the same bits: most of the time of a small call goes to Python.
+On the CPU, where there is the lane in C++ (`strategies.kernels.extension`), it does what
+`FastLane.__call__` and `_FastLane` do here, to the same bits: most of the time of a small call goes to
+Python.
 """
 
 from __future__ import annotations
@@ -25,11 +27,12 @@ from torch.autograd import forward_ad
 from torch.nn import Parameter
 
 from strategies import policy
-from strategies.autograd.choice import StrategyChoice, first_that_can
+from strategies.autograd.choice import StrategyChoice, first_that_can, is_captured
 from strategies.interface import Strategy
 from strategies.kernels import extension
 from strategies.kernels.cpu import task, threads, watchers
 from strategies.kernels.cpu.fused import Plan, is_sequence, plan
+from strategies.kernels.cuda import plan as cuda
 from strategies.kernels.memory import is_addressable, with_memory
 from strategies.policy_file import Policy
 
@@ -86,10 +89,13 @@ class FastLane:
             inputs: A, and B.
         """
         if (compiled := _compiled(self)) is not None:
-            return compiled(choice, *inputs)
+            outputs = compiled(choice, *inputs)
+            if outputs is not None or not any(map(_is_on_cuda, inputs)):
+                return outputs
         if not (_is_plain() and all(map(_is_readable, inputs))):
             return None
-        chosen = policy.in_force()[0] if choice == "auto" else choice
+        is_auto = choice == "auto"
+        chosen = policy.in_force(inputs[0].device.type)[0] if is_auto else choice
         for found in _ways(self, chosen, *inputs):
             if found.copies:
                 inputs = tuple([tensor.contiguous() for tensor in inputs])
@@ -101,13 +107,12 @@ class FastLane:
         if torch.is_grad_enabled():
             for tensor in inputs:
                 if tensor.requires_grad:
-                    outputs: Tensors = _apply((found, *computed), *inputs)
-                    return outputs
+                    return _apply((found, *computed), *inputs)
         return computed[0]
 
 
 class _Found(NamedTuple):
-    plan: Plan
+    plan: Plan | cuda.Plan
     copies: bool
     lane: FastLane
     candidates: tuple[Strategy, ...]
@@ -141,14 +146,18 @@ def _ways(lane: FastLane, chosen: object, *inputs: Tensor) -> tuple[_Found, ...]
         return ()
     if lane.otherwise and isinstance(chosen, Policy) and lane.asks not in chosen.operations:
         chosen = lane.otherwise
+    device, *others = [tensor.device for tensor in inputs]
+    if any(other != device for other in others) or is_captured(inputs[0]):
+        return ()
     layouts = [(tensor.shape, tensor.stride(), tensor.dtype) for tensor in inputs]
-    return _find(lane, chosen, *layouts)
+    return _find(lane, chosen, device, *layouts)
 
 
 @functools.lru_cache(maxsize=4096)
 def _find(
     lane: FastLane,
     chosen: Policy | Strategy | str,
+    device: torch.device,
     *inputs: tuple[tuple[int, ...], tuple[int, ...], torch.dtype],
 ) -> tuple[_Found, ...]:
     """The ways to compute an operation of such inputs, of which sizes, strides and dtypes are given."""
@@ -158,17 +167,26 @@ def _find(
     *batch, m, n = size
     columns = rest[0][0][-1] if rest and len(rest[0][0]) == len(size) else 1
     count = math.prod(batch) if batch else 0
-    question = (lane.asks, m, n, columns, count, str(dtype).removeprefix("torch."), "cpu")
+    question = (lane.asks, m, n, columns, count, str(dtype).removeprefix("torch."), device.type)
     candidates = policy.ranked(chosen, question, any_rank=lane.any_rank)
+    # A subclass may compute in another way.
+    held = vars(type(candidates[0])).get("fused", ())
+    if device.type == "cuda":
+        sizes = [size for size, *_ in inputs]
+        on_cuda = cuda.plan(lane.operation, device, dtype, *sizes) if "factors" in held else None
+        return (_Found(on_cuda, False, lane, candidates),) if on_cuda else ()
     layouts = [(size, stride) for size, stride, _ in inputs]
     if copies := not all(is_sequence(layout, len(batch)) for layout in layouts):
         layouts = [(size, torch.empty(size, device="meta").stride()) for size, _ in layouts]
-    # A subclass may compute in another way.
     plans = (
         plan(holds, lane.operation, dtype, *layouts, saves_outputs=lane.explicit is not None)
-        for holds in vars(type(candidates[0])).get("fused", ())
+        for holds in held
     )
     return tuple(_Found(found, copies, lane, candidates) for found in plans if found is not None)
+
+
+def _is_on_cuda(tensor: object) -> bool:
+    return isinstance(tensor, Tensor) and tensor.is_cuda
 
 
 def _is_plain() -> bool:
@@ -184,7 +202,7 @@ def _is_readable(tensor: Any) -> bool:
     """Whether the numbers are at the address of the tensor, as its strides say."""
     return (
         type(tensor) in _TYPES
-        and tensor.is_cpu
+        and (tensor.is_cpu or tensor.is_cuda)
         and is_addressable(tensor)
         # The level is that of all threads.
         and (forward_ad._current_level < 0 or forward_ad.unpack_dual(tensor).tangent is None)
@@ -219,11 +237,11 @@ class _FastLane(torch.autograd.Function):
 
 
 # `Function.apply` would look for transforms again, and for wrappers that they have left behind.
-_apply: Any = super(torch.autograd.Function, _FastLane).apply
+_apply: Callable[..., Tensors] = super(torch.autograd.Function, _FastLane).apply
 
 
 def _gradients(
-    plan: Plan, saved: Tensors, cotangents: Sequence[Tensor | None]
+    plan: Plan | cuda.Plan, saved: Tensors, cotangents: Sequence[Tensor | None]
 ) -> list[Tensor] | None:
     """By the lane; None if some cotangent is not a usual one."""
     used = []

@@ -11,7 +11,6 @@ from strategies.factors import LUFactors, Orthogonal, PackedLU, Reflected, Trian
 from strategies.factors.condition import frobenius_norms, smallest_of_LU
 from strategies.formulas.lu import permute_rows
 from strategies.interface import Saved, Tolerance
-from strategies.kernels import cuda
 from strategies.kernels.cpu import backward, cholesky, forward, tall
 from strategies.kernels.kernel import first_supporting
 from strategies.pseudo_inverse import PseudoInverse
@@ -30,10 +29,9 @@ class BatchLast(TriangularSolve):
     machine likes and nothing is called. On the CPU a forward or a backward is one compiled pass over
     groups of matrices (`strategies.kernels.cpu`), where that is faster, in as many threads as torch
     uses. It is compiled at its first use for each dtype, which takes seconds, and kept on disk. The
-    rows of a tall matrix are a batch, too, for least squares with few right-hand sides. On CUDA the
-    backward of LU, solve and inv of real matrices up to 32×32 is one kernel (`strategies.kernels.cuda`),
-    if Triton is there; other small LUs are unrolled to elementwise operations of torch. Everything
-    else is done as in `triangular_solve`.
+    rows of a tall matrix are a batch, too, for least squares with few right-hand sides. On CUDA
+    the backwards of small LU and Cholesky factorizations are unrolled to elementwise operations of torch.
+    Everything else is done as in `triangular_solve`.
 
     Example:
         >>> import torch, strategies
@@ -49,7 +47,7 @@ class BatchLast(TriangularSolve):
     )
 
     def lu_backward(self, factors: PackedLU, cotangent: Tensor) -> Tensor:
-        gradient = first_supporting((cuda.lu, backward.lu), *factors, cotangent)
+        gradient = first_supporting((backward.lu,), *factors, cotangent)
         if gradient is not NotImplemented or not _is_worth_unrolling(factors.LU):
             return gradient
         m, n = cotangent.shape[-2:]
@@ -71,8 +69,7 @@ class BatchLast(TriangularSolve):
     def inv_backward(self, saved: Saved, cotangent: Tensor) -> Tensor:
         match saved.inverse:
             case LUFactors(LU, pivots):
-                kernels = cuda.inv, backward.inv
-                return first_supporting(kernels, LU, pivots, cotangent)
+                return first_supporting((backward.inv,), LU, pivots, cotangent)
         return NotImplemented
 
     def solve_backward(
@@ -80,7 +77,7 @@ class BatchLast(TriangularSolve):
     ) -> tuple[Tensor | None, Tensor]:
         match saved.inverse:
             case LUFactors(LU, pivots) if need_matrix:
-                kernels = cuda.solve, backward.solve
+                kernels = (backward.solve,)
                 return first_supporting(kernels, LU, pivots, saved.result, cotangent)
         return NotImplemented
 

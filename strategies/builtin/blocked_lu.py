@@ -21,13 +21,17 @@ _LARGE = 1024
 
 _STEP = 24
 
+_WIDTH_ON_CUDA = 256
 
-def _width(columns: int) -> int:
+
+def _width(columns: int, device: torch.device) -> int:
     """Width of the blocks: as even as multiples of `_STEP` allow, and never a power of two.
 
     Columns that lie a power of two apart compete for the same lines of a cache: products then take
-    up to half as long again.
+    up to half as long again. On CUDA the number of launches counts.
     """
+    if device.type == "cuda":
+        return _WIDTH_ON_CUDA
     widest = 72 if columns < _LARGE else 96
     blocks = math.ceil(columns / widest)
     return _STEP * math.ceil(columns / (_STEP * blocks)) if blocks else _STEP
@@ -79,7 +83,7 @@ class BlockedLU(TriangularSolve):
         *batch, n, _ = L.shape
         if not (cholesky.blocked.supports(L, cotangent) and L.numel()):
             of_L, bar = (each.flatten(0, -3) if len(batch) > 1 else each for each in (L, cotangent))
-            return blocked_cholesky.reverse(of_L, bar, _width(n)).view(L.shape)
+            return blocked_cholesky.reverse(of_L, bar, _width(n, L.device)).view(L.shape)
         if L.stride(-2) != 1 or L.stride(-1) < n:
             L = L.mT.contiguous().mT
         if batch and math.prod(batch) < torch.get_num_threads():
@@ -110,7 +114,7 @@ def _reverse(LU: Tensor, bar: Tensor) -> None:
     is_single = LU.ndim == 2
     multiply = torch.mm if is_single else torch.bmm
     multiply_add = torch.addmm if is_single else torch.baddbmm
-    size = _width(k)
+    size = _width(k, LU.device)
     diagonal = _diagonal_blocks(LU, k, size)
     for start in reversed(range(0, k, size)):
         stop = min(start + size, k)

@@ -11,6 +11,7 @@ from strategies.builtin.svd_truncated_pinv import SVDTruncatedPinv
 from strategies.builtin.triangular_solve import by_qr
 from strategies.factors import Orthogonal, Reflected, Triangular
 from strategies.factors.condition import frobenius_norms, smallest_of_R
+from strategies.factors.householder import qr
 from strategies.interface import Strategy, Tolerance, rank_threshold
 from strategies.pseudo_inverse import PseudoInverse, Structure
 from strategies.refusals import NOISE, noise_level, refuse_singular
@@ -49,16 +50,18 @@ class QRPinv(Strategy):
     accuracy = FACTORS_U_ORTHOGONALLY
 
     def factor_tall(self, matrix: Tensor, *, rtol: Tolerance, atol: Tolerance) -> PseudoInverse:
-        Q, R = torch.linalg.qr(matrix)
+        Q, R = qr(matrix)
         if _is_clearly_full(R, matrix, rtol, atol):
             return by_qr(Q, R)
         return _of_any_rank(matrix, Q, R, rtol, atol)
 
     def factor_triangular(self, matrix: Tensor, structure: Structure) -> PseudoInverse:
-        return by_qr(*torch.linalg.qr(structure.dense(matrix)))
+        if matrix.is_cuda:  # whose QR leaves the range where LAPACK scales
+            return super().factor_triangular(matrix, structure)
+        return by_qr(*qr(structure.dense(matrix)))
 
     def factor_square(self, matrix: Tensor) -> PseudoInverse:
-        Q, R = torch.linalg.qr(matrix)
+        Q, R = qr(matrix)
         refuse_singular(smallest_of_R(R), matrix, self.name)
         return by_qr(Q, R)
 
@@ -104,7 +107,7 @@ def _of_any_rank(
     is_kept = columns < rank.unsqueeze(-1)
     kept = is_kept[..., :largest].to(Q.dtype)
     basis = range_basis[..., :largest] * kept.unsqueeze(-2)
-    V, T = torch.linalg.qr(R.mH @ basis)
+    V, T = qr(R.mH @ basis)
     T = T + torch.diag_embed((1 - kept) * torch.where(norms > 0, norms, 1).unsqueeze(-1))
     dropped = frobenius_norms(triangle * ~is_kept.unsqueeze(-1))
     # Where all pivots are dropped, nothing is kept that should not be.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 from strategies.accuracy_classes import SOLVES_WITH_LU
@@ -10,6 +9,7 @@ from strategies.errors import raise_if_singular
 from strategies.factors import LUFactors, Orthogonal, Reflected, Triangular
 from strategies.factors.condition import smallest_of_LU, smallest_of_R
 from strategies.factors.elimination import lu_factor_ex
+from strategies.factors.householder import qr
 from strategies.interface import Strategy, Tolerance
 from strategies.pseudo_inverse import PseudoInverse, Structure
 from strategies.refusals import refuse_growth, refuse_near_deficiency
@@ -42,7 +42,7 @@ class TriangularSolve(Strategy):
             refuse_near_deficiency(smallest_of_LU(LU, pivots), matrix, rtol, atol, self.name)
             refuse_growth(matrix, LU, self.name)
             return LUFactors(LU, pivots)
-        Q, R = torch.linalg.qr(matrix)
+        Q, R = qr(matrix)
         refuse_near_deficiency(smallest_of_R(R), matrix, rtol, atol, self.name)
         return by_qr(Q, R)
 

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from strategies.factors import householder
 from strategies.factors.triangular import Triangular
 from strategies.pseudo_inverse import PseudoInverse, Structure
 
@@ -66,19 +67,19 @@ class Reflected(PseudoInverse):
 
     def basis(self) -> Tensor:
         """The columns of Q that span the range, formed: (..., m, n)."""
-        return torch.linalg.householder_product(self.reflectors, self.scales)
+        return householder.basis(self.reflectors, self.scales)
 
     @property
     def rank(self) -> Tensor:
         return self._core.rank
 
     def to_range(self, b: Tensor) -> Tensor:
-        rotated = torch.ormqr(self.reflectors, self.scales, b, transpose=True)
+        rotated = householder.apply_adjoint(self.reflectors, self.scales, b)
         return rotated[..., : self.scales.shape[-1], :]
 
     def from_range(self, c: Tensor) -> Tensor:
         m, n = self.reflectors.shape[-2:]
-        return torch.ormqr(self.reflectors, self.scales, pad(c, (0, 0, 0, m - n)))
+        return householder.apply(self.reflectors, self.scales, pad(c, (0, 0, 0, m - n)))
 
     def solve(self, c: Tensor) -> Tensor:
         return self._core.solve(c)

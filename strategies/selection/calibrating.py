@@ -41,20 +41,22 @@ def measured(
     writer: Writer,
     seconds: float,
     *,
+    beside: Sequence[str] = (),
     begins: Callable[[str], None] = lambda _: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> list[Cell]:
     """Measures what a plan asks for until that is clear, or the time is up.
 
     A case that was begun is finished. The cells go to the writer's file, and those that it holds already
-    are not measured again.
+    are not measured again. Strategies that are named `beside` are measured in every case.
     """
     for cell in writer.cells:
         plan.add(cell.case, decided(cell, plan.shipped))
     deadline = clock() + seconds
     while clock() < deadline and (case := plan.next()) is not None:
         begins(f"{len(writer.cells)} cells measured: {case}")
-        cell = contest(case, plan.contenders(case), budget=CELL_BUDGET)
+        names = dict.fromkeys((*beside, *plan.contenders(case)))
+        cell = contest(case, list(names), budget=CELL_BUDGET)
         writer.append(cell)
         plan.add(case, decided(cell, plan.shipped))
     return writer.cells

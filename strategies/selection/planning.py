@@ -41,10 +41,10 @@ CLEAR = 0.002
 CONTENDERS_IN_COVER, CONTENDERS = 4.0, 1.8
 """How many times slower than the fastest a strategy may be expected to be, and yet be measured."""
 
-_LARGEST_IN_COVER = 2**22
+_LARGEST_IN_COVER = {"cpu": 2**22, "cuda": 2**32}
 """Multiplications: some tens of milliseconds."""
 
-_SECONDS, _SECONDS_PER_WORK = 0.2, 2e-8
+_SECONDS, _SECONDS_PER_WORK = 0.2, {"cpu": 2e-8, "cuda": 1e-11}
 """About what a case takes: what is around it, and what its multiplications take."""
 
 _NORMAL = NormalDist()
@@ -169,7 +169,8 @@ def _expected_loss(margin: float, doubt: float) -> float:
 
 def _spread(cases: Sequence[Case]) -> list[Case]:
     """A few cases that lie far from each other, the one in the middle first."""
-    left = [case for case in cases if _work(case) <= _LARGEST_IN_COVER] or list(cases)
+    largest = _LARGEST_IN_COVER[_kind(cases[0])]
+    left = [case for case in cases if _work(case) <= largest] or list(cases)
     middle = tuple(sum(axis) / len(left) for axis in zip(*map(_position, left), strict=True))
     found = [min(left, key=lambda case: math.dist(_position(case), middle))]
     while len(found) < min(COVER, len(left)):
@@ -201,4 +202,4 @@ def _work(case: Case) -> int:
 
 
 def _cost(case: Case) -> float:
-    return _SECONDS + _SECONDS_PER_WORK * _work(case)
+    return _SECONDS + _SECONDS_PER_WORK[_kind(case)] * _work(case)

@@ -104,7 +104,8 @@ def _of_factors(adjoint: bool) -> Operation:
     """`lu_solve` by the factors of A, which are PyTorch's."""
 
     def function(A: Tensor, B: Tensor, strategy: Strategy) -> Tensor:
-        LU, pivots = torch.linalg.lu_factor(A)
+        # cuBLAS loses small complex pivots.
+        LU, pivots = (each.to(A.device) for each in torch.linalg.lu_factor(A.cpu()))
         return lu_solve(LU, pivots, B, adjoint=adjoint, strategy=strategy)
 
     return _operation("lu_solve (adjoint)" if adjoint else "lu_solve", function)

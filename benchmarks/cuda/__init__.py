@@ -1,0 +1,1 @@
+"""What a policy for CUDA devices rests on, in minutes."""

@@ -1,0 +1,55 @@
+"""Launch a Triton program over a batch."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import triton
+from torch import Tensor
+
+from strategies.kernels.cuda import backward, forward
+
+__all__ = ["launch"]
+
+_ROWS = 128
+"""Of matrices in a program: one for each thread of four warps."""
+
+
+def launch(
+    program: str,
+    tensors: Sequence[Tensor],
+    count: int,
+    sides: tuple[int, ...],
+    numbers: Sequence[float] = (),
+) -> None:
+    """Launch a program on the current stream of the device of the tensors.
+
+    Args:
+        program: as "forward.lu".
+        tensors: that it reads and writes, contiguous.
+        count: of matrices.
+        sides: of the matrices, as the program names them after `count`; first their rows.
+        numbers: what else it takes after the tensors.
+    """
+    run, rows, matrices = _made(program, sides)
+    grid = (-(-count // matrices),)
+    with _on(tensors[0].device):
+        run[grid](*tensors, *numbers, count, *sides, rows, matrices)
+
+
+@functools.cache
+def _made(program: str, sides: tuple[int, ...]) -> tuple[Any, int, int]:
+    """The program, padded rows of a matrix, and matrices that are done together."""
+    module, _, name = program.partition(".")
+    rows = triton.next_power_of_2(sides[0])
+    return vars({"forward": forward, "backward": backward}[module])[name], rows, _ROWS // rows
+
+
+def _on(device: torch.device) -> contextlib.AbstractContextManager[Any]:
+    if device.type != "cuda" or device.index == torch.cuda.current_device():
+        return contextlib.nullcontext()
+    return torch.cuda.device(device)

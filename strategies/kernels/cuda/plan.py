@@ -1,0 +1,265 @@
+"""The whole forward of a batch of small matrices on a CUDA device in one launch, its backward in another.
+
+A plan is for inputs of given shapes, as `strategies.kernels.cpu.fused.Plan` is on the CPU. A forward waits
+for the flag that its program raises where a matrix is no usual one; a backward waits for nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from strategies.kernels.memory import materialized
+
+__all__ = ["Plan", "plan"]
+
+Tensors = tuple[Tensor, ...]
+
+LARGEST = 8
+"""Rows and columns of a matrix. Programs for larger ones take most of a minute to compile."""
+
+
+class Plan(ABC):
+    """How to compute an operation of inputs of given shapes.
+
+    Args:
+        device: of the inputs.
+        dtype: of the inputs.
+        batch: the batch dimensions.
+        m: rows of A.
+        n: columns of A.
+        rhs: sizes of B but for the batch; a vector has one.
+
+    Attributes:
+        arity: how many inputs there are.
+        saved: positions of the outputs that `backward` is given.
+        constant: positions of the outputs that are not differentiable.
+        cotangents: positions of the outputs whose cotangents `backward` takes.
+    """
+
+    arity: ClassVar[int] = 1
+    saved: ClassVar[tuple[int, ...]] = (0,)
+    constant: ClassVar[tuple[int, ...]] = ()
+    cotangents: ClassVar[tuple[int, ...]] = (0,)
+
+    def __init__(
+        self,
+        device: torch.device,
+        dtype: torch.dtype,
+        batch: tuple[int, ...],
+        m: int,
+        n: int,
+        rhs: tuple[int, ...],
+    ) -> None:
+        self._device, self._dtype, self._batch = device, dtype, batch
+        self._count, self.m, self.n, self.rhs = math.prod(batch), m, n, rhs
+
+    @abstractmethod
+    def forward(self, inputs: Tensors) -> tuple[Tensors, Tensors] | None:
+        """Outputs and what is kept; None if the inputs are not a usual case."""
+
+    @abstractmethod
+    def backward(self, saved: Sequence[Tensor], cotangents: Tensors) -> list[Tensor]:
+        """The gradients of the inputs.
+
+        Args:
+            saved: the inputs, those outputs that `saved` names, and what is kept.
+            cotangents: of the outputs that have one.
+        """
+
+    def zeros(self, _output: int) -> Tensor:
+        """The cotangent of an output that has none."""
+        return self._empty().zero_()
+
+    def _empty(self, *sides: int, dtype: torch.dtype | None = None) -> Tensor:
+        size = (*self._batch, *sides)
+        return torch.empty(size, dtype=dtype or self._dtype, device=self._device)
+
+    def _integers(self, count: int) -> Tensor:
+        return self._empty(count, dtype=torch.int32)
+
+    def _is_usual(
+        self,
+        program: str,
+        inputs: Sequence[Tensor],
+        results: Sequence[Tensor],
+        sides: tuple[int, ...],
+        *numbers: float,
+    ) -> bool:
+        """Whether a program of a forward found nothing unusual."""
+        flag = torch.zeros((), dtype=torch.int32, device=self._device)
+        self._launch(f"forward.{program}", inputs, [*results, flag], sides, *numbers)
+        return not flag.item()
+
+    def _launch(
+        self,
+        program: str,
+        read: Sequence[Tensor],
+        written: Sequence[Tensor],
+        sides: tuple[int, ...],
+        *numbers: float,
+    ) -> None:
+        # Triton is optional, and takes a second to import.
+        from strategies.kernels.cuda.launch import launch
+
+        contiguous = [materialized(each).contiguous() for each in read]
+        launch(program, [*contiguous, *written], self._count, sides, numbers)
+
+
+class _LU(Plan):
+    saved = (0, 1)
+    constant = (1,)
+
+    def forward(self, inputs: Tensors) -> tuple[Tensors, Tensors] | None:
+        m, n = self.m, self.n
+        tensors = [self._empty(m, n), self._integers(min(m, n)), self._integers(m)]
+        # As in `some_pivot_may_be_roundoff` of `strategies.kernels.cpu.loops.roundoff`.
+        safety = max(1.0, math.sqrt(abs(m - n) + 1) / 2)
+        if not self._is_usual("lu", inputs, tensors, (m, n), safety):
+            return None
+        LU, pivots, positions = tensors
+        return (LU, pivots), (positions,)
+
+    def backward(self, saved: Sequence[Tensor], cotangents: Tensors) -> list[Tensor]:
+        _, LU, _, positions = saved
+        gradient = self._empty(self.m, self.n)
+        read = LU, positions, *cotangents
+        self._launch("backward.lu", read, [gradient], (self.m, self.n))
+        return [gradient]
+
+
+class _Solve(Plan):
+    arity = 2
+
+    def forward(self, inputs: Tensors) -> tuple[Tensors, Tensors] | None:
+        n = self.n
+        X, LU, orders = self._empty(*self.rhs), self._empty(n, n), self._integers(n)
+        if not self._is_usual("solve", inputs, [X, LU, orders], self._sides):
+            return None
+        return (X,), (LU, orders)
+
+    def backward(self, saved: Sequence[Tensor], cotangents: Tensors) -> list[Tensor]:
+        *_, X, LU, orders = saved
+        gradients = [self._empty(self.n, self.n), self._empty(*self.rhs)]
+        read = LU, orders, X, *cotangents
+        self._launch("backward.solve", read, gradients, self._sides)
+        return gradients
+
+    @property
+    def _sides(self) -> tuple[int, int]:
+        return self.n, math.prod(self.rhs[1:])
+
+
+class _Inv(Plan):
+    def forward(self, inputs: Tensors) -> tuple[Tensors, Tensors] | None:
+        result = self._empty(self.n, self.n)
+        return ((result,), ()) if self._is_usual("inv", inputs, [result], (self.n,)) else None
+
+    def backward(self, saved: Sequence[Tensor], cotangents: Tensors) -> list[Tensor]:
+        gradient = self._empty(self.n, self.n)
+        self._launch("backward.inv", (saved[-1], *cotangents), [gradient], (self.n,))
+        return [gradient]
+
+
+class _Det(Plan):
+    # Of numbers that are multiplied with a cotangent.
+    _far: ClassVar[Mapping[torch.dtype, float]] = {torch.float32: 2.0**52, torch.float64: 2.0**120}
+
+    def forward(self, inputs: Tensors) -> tuple[Tensors, Tensors] | None:
+        result, logarithm = self._empty(), self._empty()
+        LU, orders = self._empty(self.n, self.n), self._integers(self.n)
+        results = [result, logarithm, LU, orders]
+        if not self._is_usual("det", inputs, results, (self.n,), self._far[self._dtype]):
+            return None
+        return self._outputs(result, logarithm), (LU, orders)
+
+    def _outputs(self, result: Tensor, _logarithm: Tensor) -> Tensors:
+        return (result,)
+
+    def backward(self, saved: Sequence[Tensor], cotangents: Tensors) -> list[Tensor]:
+        _, det, LU, orders = saved
+        return [self._multiple(cotangents[0] * det, LU, orders)]
+
+    def _multiple(self, scale: Tensor, LU: Tensor, orders: Tensor) -> Tensor:
+        """So many times A⁻ᵀ."""
+        gradient = self._empty(self.n, self.n)
+        self._launch("backward.det", (LU, orders, scale), [gradient], (self.n,))
+        return gradient
+
+
+class _Slogdet(_Det):
+    _far = dict.fromkeys(_Det._far, 2.0**120)
+    saved = ()
+    constant = (0,)
+    cotangents = (1,)
+
+    def _outputs(self, result: Tensor, logarithm: Tensor) -> Tensors:
+        return result.sign(), logarithm
+
+    def backward(self, saved: Sequence[Tensor], cotangents: Tensors) -> list[Tensor]:
+        _, LU, orders = saved
+        return [self._multiple(cotangents[0], LU, orders)]
+
+
+class _Cholesky(Plan):
+    def forward(self, inputs: Tensors) -> tuple[Tensors, Tensors] | None:
+        L = self._empty(self.n, self.n)
+        return ((L,), ()) if self._is_usual("cholesky", inputs, [L], (self.n,)) else None
+
+    def backward(self, saved: Sequence[Tensor], cotangents: Tensors) -> list[Tensor]:
+        gradient = self._empty(self.n, self.n)
+        self._launch("backward.cholesky", (saved[-1], *cotangents), [gradient], (self.n,))
+        return [gradient]
+
+
+_PLANS: dict[str, type[Plan]] = {
+    "lu_factor": _LU,
+    "solve": _Solve,
+    "inv": _Inv,
+    "det": _Det,
+    "slogdet": _Slogdet,
+    "cholesky": _Cholesky,
+}
+
+
+def plan(
+    operation: str, device: torch.device, dtype: torch.dtype, *inputs: Sequence[int]
+) -> Plan | None:
+    """How to compute an operation of small matrices on a CUDA device, if there are programs for it.
+
+    Args:
+        operation: which.
+        device: of the inputs.
+        dtype: of the inputs.
+        inputs: their shapes.
+
+    Example:
+        >>> plan("inv", torch.device("cuda:0"), torch.complex64, (4, 3, 3)) is None
+        True
+    """
+    *batch, m, n = inputs[0]
+    rhs = tuple(inputs[1][len(batch) :]) if len(inputs) > 1 else (m,)
+    if not (
+        operation in _PLANS
+        and dtype in (torch.float32, torch.float64)
+        and all(0 < side <= LARGEST for side in (m, n, *rhs))
+        and _has_triton()
+        and math.prod(batch) > 0
+        and (operation == "lu_factor" or m == n)
+        and (len(inputs) == 1 or list(inputs[1][: len(batch) + 1]) == [*batch, m])
+        and len(rhs) in (1, 2)
+    ):
+        return None
+    return _PLANS[operation](device, dtype, tuple(batch), m, n, rhs)
+
+
+@functools.cache
+def _has_triton() -> bool:
+    return importlib.util.find_spec("triton") is not None
