@@ -20,6 +20,7 @@ from strategies.commands.progress import countdown
 from strategies.measuring import grid_cases
 from strategies.measuring.case import Case
 from strategies.measuring.machine import describe
+from strategies.measuring.unrest import observed
 from strategies.policy_file import Evidence, OperationPolicy, Policy
 from strategies.selection import calibrating
 from strategies.selection.planning import Plan
@@ -38,7 +39,8 @@ def main(
 ) -> None:
     """Measures a CUDA device; the same command goes on with what is in the file."""
     arguments = {"grid": GRID, "device": DEVICE, "strategies": list(strategies.available())}
-    writer = Writer(out, "grid", arguments, msgspec.structs.replace(describe(), name=machine))
+    here = msgspec.structs.replace(observed(describe()), name=machine)
+    writer = Writer(out, "grid", arguments, here)
     cases = [case for case in grid_cases.timed(GRID, [DEVICE]) if is_quick(case)]
     plan = Plan(cases, without_svd(policy_file.read(policy.SHIPPED)))
     with countdown(60 * minutes, notes) as begins:

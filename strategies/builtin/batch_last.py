@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 from strategies.builtin.triangular_solve import TriangularSolve, by_qr
 from strategies.errors import raise_if_grown, raise_if_singular
 from strategies.factors import LUFactors, Orthogonal, PackedLU, Reflected, Triangular
 from strategies.factors.condition import frobenius_norms, smallest_of_LU
-from strategies.formulas.lu import permute_rows
 from strategies.interface import Saved, Tolerance
 from strategies.kernels.cpu import backward, cholesky, forward, tall
 from strategies.kernels.kernel import first_supporting
@@ -17,8 +15,6 @@ from strategies.pseudo_inverse import PseudoInverse
 from strategies.refusals import refuse_near_deficiency
 
 __all__ = ["BatchLast"]
-
-_FEW_ENTRIES = 64**2  # of an LU that is worth unrolling to operations of torch
 
 
 class BatchLast(TriangularSolve):
@@ -29,9 +25,8 @@ class BatchLast(TriangularSolve):
     machine likes and nothing is called. On the CPU a forward or a backward is one compiled pass over
     groups of matrices (`strategies.kernels.cpu`), where that is faster, in as many threads as torch
     uses. It is compiled at its first use for each dtype, which takes seconds, and kept on disk. The
-    rows of a tall matrix are a batch, too, for least squares with few right-hand sides. On CUDA
-    the backwards of small LU and Cholesky factorizations are unrolled to elementwise operations of torch.
-    Everything else is done as in `triangular_solve`.
+    rows of a tall matrix are a batch, too, for least squares with few right-hand sides. Everything
+    else, and all on CUDA, is done as in `triangular_solve`.
 
     Example:
         >>> import torch, strategies
@@ -47,21 +42,10 @@ class BatchLast(TriangularSolve):
     )
 
     def lu_backward(self, factors: PackedLU, cotangent: Tensor) -> Tensor:
-        gradient = first_supporting((backward.lu,), *factors, cotangent)
-        if gradient is not NotImplemented or not _is_worth_unrolling(factors.LU):
-            return gradient
-        m, n = cotangent.shape[-2:]
-        LU, bar = (_batch_last(t.reshape(-1, m, n)) for t in (factors.LU, cotangent))
-        rows = _reverse(LU, bar).permute(2, 0, 1).reshape(cotangent.shape)
-        return permute_rows(rows, factors.inverse_order)
+        return first_supporting((backward.lu,), *factors, cotangent)
 
     def cholesky_backward(self, L: Tensor, cotangent: Tensor) -> Tensor:
-        gradient = first_supporting((cholesky.small,), L, cotangent)
-        if gradient is not NotImplemented or not _is_worth_unrolling(L):
-            return gradient
-        n = L.shape[-1]
-        columns, bar = (_batch_last(each.reshape(-1, n, n)) for each in (L, cotangent))
-        return _reverse_cholesky(columns, bar).permute(2, 0, 1).reshape(L.shape)
+        return first_supporting((cholesky.small,), L, cotangent)
 
     def det_backward(self, factors: PackedLU, scale: Tensor) -> Tensor:
         return first_supporting((backward.det,), *factors, scale)
@@ -77,8 +61,8 @@ class BatchLast(TriangularSolve):
     ) -> tuple[Tensor | None, Tensor]:
         match saved.inverse:
             case LUFactors(LU, pivots) if need_matrix:
-                kernels = (backward.solve,)
-                return first_supporting(kernels, LU, pivots, saved.result, cotangent)
+                tensors = LU, pivots, saved.result, cotangent
+                return first_supporting((backward.solve,), *tensors)
         return NotImplemented
 
     def pinv_backward(self, saved: Saved, cotangent: Tensor) -> Tensor:
@@ -156,47 +140,3 @@ class BatchLast(TriangularSolve):
             raise_if_singular(info > 0, self.name, "it has no inverse")
             raise_if_grown(info < 0, self.name)
         return LUFactors(LU, pivots)
-
-
-def _is_worth_unrolling(LU: Tensor) -> bool:
-    return not LU.is_cpu and 0 < LU.shape[-2] * LU.shape[-1] <= _FEW_ENTRIES and LU.numel() > 0
-
-
-def _batch_last(matrices: Tensor) -> Tensor:
-    """(batch, m, n) -> (m, n, batch), a copy."""
-    return matrices.permute(1, 2, 0).clone(memory_format=torch.contiguous_format)
-
-
-def _reverse(LU: Tensor, bar: Tensor) -> Tensor:
-    """Overwrite the cotangent of the packed factors by the gradient of PᵀA; both (m, n, batch)."""
-    m, n = LU.shape[:2]
-    LU = LU.conj().resolve_conj()
-    for j in reversed(range(min(m, n))):
-        below, right = bar[j + 1 :, j], bar[j, j + 1 :]
-        L, U = LU[j + 1 :, j], LU[j, j + 1 :]
-        S = bar[j + 1 :, j + 1 :]
-        for c in range(n - j - 1):
-            below.addcmul_(S[:, c], U[c], value=-1)
-        for r in range(m - j - 1):
-            right.addcmul_(S[r], L[r], value=-1)
-        below.div_(LU[j, j])
-        bar[j, j].sub_((L * below).sum(0))
-    return bar
-
-
-def _reverse_cholesky(L: Tensor, bar: Tensor) -> Tensor:
-    """Overwrite the cotangent of the factor by the Hermitian gradient of A; both (n, n, batch).
-
-    With S the finished gradient right of and below an entry and l the column below it, as in
-    `strategies.builtin.blocked_cholesky` with blocks of one column.
-    """
-    n = len(L)
-    for j in reversed(range(n)):
-        column, below, pivot = L[j + 1 :, j], bar[j + 1 :, j], L[j, j].real
-        below.div_(2)
-        for c in range(n - j - 1):
-            below.addcmul_(bar[j + 1 :, j + 1 + c], column[c], value=-1)
-        below.div_(pivot)
-        bar[j, j + 1 :] = below.conj()
-        bar[j, j] = (bar[j, j].real / 2 - (column.conj() * below).real.sum(0)) / pivot
-    return bar

@@ -27,8 +27,11 @@ class Fused(BatchLast):
     LAPACK of torch: LU, QR of tall and wide matrices, Cholesky factors, and substitution, or in `inv`
     products with the inverse. Where `pinv` or `lstsq` find the rank deficient, it is a truncated SVD, if
     rows and columns are of like length. The loops are compiled at their first use for each dtype and
-    kept on disk. All that is not a usual case and all rarer modes are done as in `batch_last`, what that
-    refuses, for its rank or for growth in the elimination, as in `qr_pinv`, and factorizations of larger
+    kept on disk. On CUDA real matrices of up to 8×8 are done by one program each way
+    (`strategies.kernels.cuda`).
+
+    All that is not a usual case and all rarer modes are done as in `batch_last`, what that refuses, for
+    its rank or for growth in the elimination, as in `qr_pinv`, and on the CPU factorizations of larger
     matrices as in `blocked_lu`.
 
     Example:
@@ -77,11 +80,15 @@ class Fused(BatchLast):
 
     def lu_backward(self, factors: PackedLU, cotangent: Tensor) -> Tensor:
         found = super().lu_backward(factors, cotangent)
-        return _BLOCKED.lu_backward(factors, cotangent) if found is NotImplemented else found
+        if found is not NotImplemented or cotangent.is_cuda:
+            return found
+        return _BLOCKED.lu_backward(factors, cotangent)
 
     def cholesky_backward(self, L: Tensor, cotangent: Tensor) -> Tensor:
         found = super().cholesky_backward(L, cotangent)
-        return _BLOCKED.cholesky_backward(L, cotangent) if found is NotImplemented else found
+        if found is not NotImplemented or cotangent.is_cuda:
+            return found
+        return _BLOCKED.cholesky_backward(L, cotangent)
 
 
 def _unless_refused(method: Callable[..., Any], *arguments: Any, **options: Any) -> Any:

@@ -10,6 +10,7 @@ from torch import Tensor
 from strategies.accuracy_classes import FACTORS_U_ORTHOGONALLY
 from strategies.errors import raise_if_not_finite
 from strategies.factors import Orthogonal
+from strategies.factors.condition import frobenius_norms
 from strategies.interface import Strategy, Tolerance, rank_threshold
 from strategies.pseudo_inverse import Nonsingular, PseudoInverse, Structure
 from strategies.refusals import refuse_singular
@@ -40,6 +41,8 @@ class SVDTruncatedPinv(Strategy):
         m, n = matrix.shape[-2:]
         U, singular_values, Vh = torch.linalg.svd(matrix, full_matrices=False)
         V = Vh.mH
+        if matrix.is_cuda:  # where an SVD may make numbers of NaN
+            singular_values = singular_values + (frobenius_norms(matrix) * 0).unsqueeze(-1)
         raise_if_not_finite(singular_values, matrix)
         if singular_values.numel() == 0:
             kept = torch.zeros_like(singular_values, dtype=torch.bool)

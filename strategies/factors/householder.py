@@ -15,7 +15,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["apply", "apply_adjoint", "basis", "qr"]
+__all__ = ["apply", "apply_adjoint", "basis", "is_batch_on_cuda", "qr"]
 
 
 def qr(A: Tensor) -> tuple[Tensor, Tensor]:
@@ -26,7 +26,7 @@ def qr(A: Tensor) -> tuple[Tensor, Tensor]:
         >>> R.abs().round(decimals=4)
         tensor([[5.]])
     """
-    if not _is_batch_on_cuda(A):
+    if not is_batch_on_cuda(A):
         Q, R = torch.linalg.qr(A)
         return Q, R
     reflectors, scales = torch.geqrf(A)
@@ -35,7 +35,7 @@ def qr(A: Tensor) -> tuple[Tensor, Tensor]:
 
 def basis(reflectors: Tensor, scales: Tensor) -> Tensor:
     """The first n columns of Q, (..., m, n)."""
-    if not _is_batch_on_cuda(reflectors):
+    if not is_batch_on_cuda(reflectors):
         return torch.linalg.householder_product(reflectors, scales)
     n = reflectors.shape[-1]
     V, T_inverse = _compact(reflectors, scales)
@@ -46,7 +46,7 @@ def basis(reflectors: Tensor, scales: Tensor) -> Tensor:
 
 def apply(reflectors: Tensor, scales: Tensor, x: Tensor) -> Tensor:
     """Q x, (..., m, k)."""
-    if not _is_batch_on_cuda(reflectors):
+    if not is_batch_on_cuda(reflectors):
         return torch.ormqr(reflectors, scales, x)
     V, T_inverse = _compact(reflectors, scales)
     return x - V @ torch.linalg.solve_triangular(T_inverse, V.mH @ x, upper=True)
@@ -54,13 +54,14 @@ def apply(reflectors: Tensor, scales: Tensor, x: Tensor) -> Tensor:
 
 def apply_adjoint(reflectors: Tensor, scales: Tensor, x: Tensor) -> Tensor:
     """Qᴴ x, (..., m, k)."""
-    if not _is_batch_on_cuda(reflectors):
+    if not is_batch_on_cuda(reflectors):
         return torch.ormqr(reflectors, scales, x, transpose=True)
     V, T_inverse = _compact(reflectors, scales)
     return x - V @ torch.linalg.solve_triangular(T_inverse.mH, V.mH @ x, upper=False)
 
 
-def _is_batch_on_cuda(matrices: Tensor) -> bool:
+def is_batch_on_cuda(matrices: Tensor) -> bool:
+    """Whether Q is taken in products and solves."""
     return matrices.is_cuda and matrices.ndim > 2 and matrices.numel() > 0
 
 

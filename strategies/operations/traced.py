@@ -321,9 +321,10 @@ def _lstsq(
     strategy: StrategyChoice = "auto",
 ) -> LstsqResult:
     """Residuals are there wherever m > n, singular values nowhere: ranks are not known here."""
-    from strategies.operations.lstsq import LstsqResult
+    from strategies.operations.lstsq import LstsqResult, fit
 
-    if not (isinstance(rcond, float | int | None) and are_matrices(A) and are_of_kind(A, B)):
+    is_usual = isinstance(rcond, float | int | None) and are_matrices(A) and are_of_kind(A, B)
+    if not (is_usual and fit(A, B)):
         return LstsqResult(*torch.linalg.lstsq(A, B, rcond=rcond, driver=driver))
     if driver is not None and strategy == "auto":
         strategy = BASELINE

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import strategies
-from strategies.builtin import batch_last, blocked_cholesky
+from strategies.builtin import blocked_cholesky
 from strategies.domains import LOWER_TRIANGULAR
 from strategies.factors import Triangular
 from strategies.formulas import cholesky as formula
@@ -44,10 +44,3 @@ def test_so_do_the_operations_of_torch_where_there_is_no_kernel(dtype):
             L, G, expected = drawn(shape, dtype)
             for width in (16, 100):
                 require_close(blocked_cholesky.reverse(L, G, width), expected)
-
-
-@each_dtype
-def test_and_those_with_the_batch_innermost(dtype):
-    L, G, expected = drawn((7, 5, 5), dtype)
-    last = (batch_last._batch_last(each) for each in (L, G))
-    require_close(batch_last._reverse_cholesky(*last).permute(2, 0, 1), expected)

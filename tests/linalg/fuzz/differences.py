@@ -245,13 +245,8 @@ def _higher_order(seen: Seen) -> bool:
     """
     if seen.call.mode not in WORDS:
         return False
-    if (
-        seen.ours.error is not None
-    ):  # PyTorch's own: "native", or of right-hand sides that do not fit
-        return (
-            seen.call.strategy == "native"
-            or "set a forward gradient that has a different size" in str(seen.ours.error)
-        )
+    if seen.ours.error is not None:  # PyTorch's own: "native", or of shapes that do not fit
+        return seen.call.strategy == "native" or _FORWARD in str(seen.ours.error)
     if seen.theirs.error is not None:
         return seen.theirs.stage == "backward"
     is_wrong = not bool(seen.theirs.gradients[0].isfinite().all())
@@ -271,6 +266,12 @@ def _tracer(seen: Seen) -> bool:
     is_refused = is_of_interpreter and seen.call.strategy != "auto"
     is_by_shapes = seen.is_of("lstsq") and seen.deviation.where in ("rank", "singular_values")
     return seen.is_in("warning") or is_refused or is_by_shapes or _FORWARD in str(seen.ours.error)
+
+
+def _beyond_rank(seen: Seen) -> bool:
+    """A third derivative of pinv or lstsq along directions in which a deficient rank grows."""
+    is_third = seen.call.mode in WORDS and len(seen.call.mode) == 3
+    return is_third and seen.is_of("pinv", "lstsq") and seen.is_in("gradient") and seen.is_deficient
 
 
 DIFFERENCES: dict[str, Condition] = {
@@ -296,6 +297,7 @@ DIFFERENCES: dict[str, Condition] = {
     "vmap": _vmap,
     "derivatives of higher order": _higher_order,
     "tracers": _tracer,
+    "third derivatives at deficient rank": _beyond_rank,
     "zeros without memory": _zeros_without_memory,
 }
 """By the name that stands in docs/differences.md."""

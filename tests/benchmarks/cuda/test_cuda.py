@@ -1,0 +1,45 @@
+"""What is measured on a CUDA device, by timings that are made up."""
+
+import itertools
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from benchmarks.cuda import __main__ as cuda
+from strategies import policy, policy_file, store
+from strategies.measuring.measurement import Cell, Measurement, Timing
+from strategies.selection import calibrating
+
+
+@pytest.fixture
+def device(monkeypatch):
+    """One on which a strategy takes a second more than the one before it."""
+    memory = SimpleNamespace(total_memory=80e9)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: memory)
+
+    def contest(case, names, budget):
+        timings = (Timing(each, each, each, (each, each)) for each in itertools.count(1.0))
+        pairs = zip(names, timings, strict=False)
+        return Cell(case, tuple(Measurement(n, forward_backward=t) for n, t in pairs))
+
+    monkeypatch.setattr(calibrating, "contest", contest)
+
+
+def test_every_case_has_pytorch_and_what_is_stable(device, tmp_path):
+    path = tmp_path / "grid.json"
+    cuda.main(path, minutes=0.05, machine="gpu")
+    (run,) = store.load(path, "grid")
+    assert run.machine.name == "gpu"
+    assert len(run.cells) > 3
+    for cell in run.cells:
+        assert cell.case.device == "cuda:0"
+        first, *others = (each.strategy for each in cell)
+        assert first == policy.BASELINE
+        assert others
+
+
+def test_an_svd_is_no_contender_where_it_is_hopeless():
+    known = cuda.without_svd(policy_file.read(policy.SHIPPED))
+    assert not known.operations["cholesky"].allows("svd_truncated_pinv")
+    assert known.operations["pinv"] == policy_file.read(policy.SHIPPED).operations["pinv"]
