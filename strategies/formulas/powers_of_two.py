@@ -7,8 +7,12 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 __all__ = ["Equilibrated", "equilibrate", "product", "split", "times_power_of_two"]
+
+_IN_RANGE = 64
+"""Mantissas, of one half to √2, whose product is in range."""
 
 _OF_ZERO = -(2**20)
 """Stands for the exponent of zero: less than that of any number, or of any ratio of two."""
@@ -64,10 +68,10 @@ def product(x: Tensor) -> tuple[Tensor, Tensor]:
     """Mantissa and exponent of the product over the last dimension: (..., n) -> (...) both."""
     mantissas, exponents = split(x)
     total = exponents.sum(-1)
-    while mantissas.shape[-1] > 1:
-        halves = mantissas.shape[-1] // 2
-        pairs = mantissas[..., :halves] * mantissas[..., halves : 2 * halves]
-        mantissas, exponents = split(torch.cat([pairs, mantissas[..., 2 * halves :]], -1))
+    while (count := mantissas.shape[-1]) > 1:
+        padded = pad(mantissas, (0, -count % _IN_RANGE), value=1.0)
+        groups = padded.reshape(*padded.shape[:-1], -(-count // _IN_RANGE), _IN_RANGE)
+        mantissas, exponents = split(groups.prod(-1))
         total = total + exponents.sum(-1)
     return mantissas.prod(-1), total
 

@@ -174,7 +174,7 @@ def _extreme_norms(matrices: Tensor) -> tuple[float, float]:
         norm = torch.linalg.vector_norm(matrices).item()
         return norm, norm
     norms = torch.linalg.vector_norm(_as_real(_side_by_side(matrices)), dim=(-2, -1))
-    least, largest = (norm.item() for norm in norms.aminmax())
+    least, largest = torch.stack(norms.aminmax()).tolist()
     return least, largest
 
 
@@ -187,7 +187,7 @@ def are_moderate(numbers: Tensor) -> bool:
     """
     if numbers.numel() == 0:
         return True
-    smallest, largest = (number.item() for number in numbers.aminmax())
+    smallest, largest = torch.stack(numbers.aminmax()).tolist()
     most = _MODERATE[numbers.dtype]
     return 1 / most < smallest and largest < most
 

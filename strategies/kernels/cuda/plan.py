@@ -9,6 +9,8 @@ from __future__ import annotations
 import functools
 import importlib.util
 import math
+import os
+import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
@@ -24,6 +26,9 @@ Tensors = tuple[Tensor, ...]
 
 LARGEST = 8
 """Rows and columns of a matrix. Programs for larger ones take most of a minute to compile."""
+
+OLDEST = (8, 0)
+"""The compute capability of a device."""
 
 
 class Plan(ABC):
@@ -250,16 +255,23 @@ def plan(
         operation in _PLANS
         and dtype in (torch.float32, torch.float64)
         and all(0 < side <= LARGEST for side in (m, n, *rhs))
-        and _has_triton()
         and math.prod(batch) > 0
         and (operation == "lu_factor" or m == n)
         and (len(inputs) == 1 or list(inputs[1][: len(batch) + 1]) == [*batch, m])
         and len(rhs) in (1, 2)
+        and _runs_on(device)
     ):
         return None
     return _PLANS[operation](device, dtype, tuple(batch), m, n, rhs)
 
 
 @functools.cache
-def _has_triton() -> bool:
-    return importlib.util.find_spec("triton") is not None
+def _runs_on(device: torch.device) -> bool:
+    """Whether there is Triton, the compiler of C that it asks for, and a device that is new enough."""
+    compiler = os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang")
+    if importlib.util.find_spec("triton") is None or compiler is None:
+        return False
+    # Where there is no CUDA device, Triton's interpreter takes tensors of the CPU.
+    if device.type != "cuda" or not torch.cuda.is_available():
+        return True
+    return torch.version.cuda is not None and torch.cuda.get_device_capability(device) >= OLDEST
