@@ -296,8 +296,8 @@ DIFFERENCES: dict[str, Condition] = {
     "in-place changes": _in_place,
     "vmap": _vmap,
     "derivatives of higher order": _higher_order,
-    "tracers": _tracer,
     "third derivatives at deficient rank": _beyond_rank,
+    "tracers": _tracer,
     "zeros without memory": _zeros_without_memory,
 }
 """By the name that stands in docs/differences.md."""
