@@ -90,6 +90,7 @@ import atexit, os, signal
 atexit.register(print, "bye")
 log = open("log", "w")
 log.write("not flushed")
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell may have ignored
 os.kill(os.getpid(), signal.SIGINT)
 """
 
