@@ -180,8 +180,12 @@ def _cuts(call: Call) -> bool:
 
 
 def value_error(call: Call) -> float:
-    """A bound on the relative error of results; κ² for least squares, whose residual is large."""
-    power = 2 if call.operation == "lstsq" else 1
+    """A bound on the relative error of results.
+
+    It has κ² for least squares, whose residual is large, and for pinv by an inverse of AᴴA.
+    """
+    is_squared = call.operation == "pinv" and call.strategy == "explicit_inverse"
+    power = 2 if call.operation == "lstsq" or is_squared else 1
     return 500 * unit(call) * condition(call, on_range=_cuts(call)) ** power
 
 
