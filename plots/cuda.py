@@ -23,19 +23,19 @@ PART = "cuda"
 
 MEASURED = Path("benchmarks/cuda/h100.json.gz")
 
-HEAD = ("operation", "cases", "geometric mean", "lowest", "", "highest", "")
+HEAD = ("operation", "cases", "mean", "lowest", "of", "highest", "of")
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """The time of PyTorch's own over that of the fastest stable strategy, in a case."""
+    """The time of PyTorch's own over that of the fastest stable strategy, of a case that it names."""
 
     case: Case
     strategy: str
     value: float
 
     def __str__(self) -> str:
-        return str(self.case).rpartition(" ")[0].partition(" ")[2] + f", {self.strategy}"
+        return str(self.case).rpartition(" ")[0].partition(" ")[2]
 
 
 def ratio(cell: Cell) -> Ratio | None:
