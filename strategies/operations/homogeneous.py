@@ -107,7 +107,8 @@ class Homogeneous(Rule):
     ) -> Gradients:
         rule, inputs = self, saved.inputs
         powers = [torch.zeros((), dtype=torch.int32)] * len(inputs)
-        if cast("PseudoInverse | None", saved.inverse) is not None:
+        has_factors = cast("PseudoInverse | None", saved.inverse) is not None
+        if has_factors:
             if is_moderate(cotangents[0]):
                 return self.gradients(strategy, saved, cotangents, needed)
             if scale := _common_power(cotangents[0]):
@@ -122,12 +123,15 @@ class Homogeneous(Rule):
         near_cotangents, (power,) = near_one(cotangents)
         found = rule.gradients(strategy, saved, near_cotangents, needed)
         total = power + self._degree(powers)
+        gradients = tuple(
+            None if gradient is None else times_power_of_two(gradient, total - own)
+            for gradient, own in zip(found, powers, strict=True)
+        )
+        if has_factors:  # all of A is finite then, and may not have been kept
+            return gradients
         undefined = _is_not_finite(inputs[0])
         return tuple(
-            None
-            if gradient is None
-            else _undefined_where(undefined, times_power_of_two(gradient, total - own))
-            for gradient, own in zip(found, powers, strict=True)
+            None if each is None else _undefined_where(undefined, each) for each in gradients
         )
 
     def _degree(self, powers: Sequence[Tensor]) -> Tensor:

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+import strategies
 from strategies import linalg
 from strategies.accuracy.stability import references
 from strategies.errors import LinAlgError
@@ -97,3 +98,18 @@ def test_cotangents_far_from_one_scale_the_gradients_to_the_bit(batch, exponent)
     (expected,) = torch.autograd.grad(X, A, G, retain_graph=True)
     (found,) = torch.autograd.grad(X, A, G * 2.0**exponent)
     assert torch.equal(found, expected * 2.0**exponent)
+
+
+@pytest.mark.parametrize("strategy", strategies.available())
+def test_a_cotangent_with_nan_reaches_no_other_matrix(strategy):
+    """Memory that nobody has written is NaN here, as it may be anywhere."""
+    A = (torch.randn(3, 5, 5) + 4 * torch.eye(5)).requires_grad_()
+    cotangent = torch.randn(3, 5, 5)
+    cotangent[1] = torch.nan
+    torch.use_deterministic_algorithms(True)
+    try:
+        result = strategies.linalg.inv(A, strategy=strategy)
+        (gradient,) = torch.autograd.grad(result, A, cotangent)
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert gradient[::2].isfinite().all()
