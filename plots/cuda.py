@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,7 +55,7 @@ def lines(ratios: Sequence[Ratio]) -> Iterator[tuple[str, ...]]:
     for each in ratios:
         by_operation.setdefault(each.case.operation, []).append(each)
     means = {
-        operation: math.exp(sum(math.log(each.value) for each in of) / len(of))
+        operation: statistics.geometric_mean(each.value for each in of)
         for operation, of in by_operation.items()
     }
     for operation in sorted(means, key=means.__getitem__):

@@ -1,9 +1,9 @@
 """The fast lane: operations on small matrices, with as little around them as there can be.
 
 A `FastLane` decides the road once per call. The fast lane takes plain tensors in eager mode, with a
-strategy that has a lane for the operation (`strategies.kernels.cpu.fused`, and for batches on CUDA devices
-`strategies.kernels.cuda.plan`). All else takes the general
-road: transforms and modes of torch, other strategies, and inputs that are not a usual case.
+strategy that has a lane for the operation (`strategies.kernels.cpu.fused`, and on CUDA devices
+`strategies.kernels.cuda.plan`). All else takes the general road: transforms and modes of torch, other
+strategies, and inputs that are not a usual case.
 
 A backward that is differentiated, or whose cotangent is not a usual case, goes the general road, too: from
 the inputs on, or, by the explicit gradient, from those of them that derivatives read and the outputs.

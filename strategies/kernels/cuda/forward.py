@@ -179,11 +179,12 @@ def _has_grown(F, A, position, n: tl.constexpr):
 
 
 @triton.jit
-def _are_pivots_zero(F, order, n: tl.constexpr):
-    zero = order[0] < 0
+def _is_eliminated(F, A, position, order, n: tl.constexpr):
+    """Whether a matrix of moderate norm has no zero pivot, and has not grown."""
+    is_usual = _is_moderate(A, n) & ~_has_grown(F, A, position, n)
     for i in tl.static_range(n):
-        zero = zero | ~(tl.abs(from_row(F[i], order[i])) > 0.0)
-    return zero
+        is_usual = is_usual & (tl.abs(from_row(F[i], order[i])) > 0.0)
+    return is_usual
 
 
 @triton.jit
@@ -216,9 +217,8 @@ def lu(
     X = load_columns(A, matrices, rows, there, m, n)
     F, position, order, swaps, _ = _eliminate(X, rows, m, n)
     store_columns(LU, F, matrices, position, there, m, n)
-    first = matrices.to(tl.int64)[:, None]
-    tl.store(pivots + first * k + rows, swaps, there & (rows < k))
-    tl.store(positions + first * m + rows, position, there)
+    store_columns(pivots, (swaps,), matrices, rows, there & (rows < k), k, 1)
+    store_columns(positions, (position,), matrices, rows, there, m, 1)
     others, last = _are_clear(F, position, order, safety, k)
     is_usual, is_clear = _is_moderate(X, n), ~_is_any(~(others & last))
     doubt = ~is_clear & is_usual & (matrices[:, None] < count)
@@ -238,10 +238,10 @@ def solve(
     X = load_columns(A, matrices, rows, there, n, n)
     Y = load_columns(right_sides, matrices, rows, there, n, k)
     F, position, order, _, _ = _eliminate(X, rows, n, n)
-    is_usual = _is_moderate(X, n) & (_is_moderate(Y, k) | (_sum_of_squares(Y, k) == 0.0))
-    is_usual = is_usual & ~_are_pivots_zero(F, order, n) & ~_has_grown(F, X, position, n)
+    is_usual = _is_eliminated(F, X, position, order, n)
+    is_usual = is_usual & (_is_moderate(Y, k) | (_sum_of_squares(Y, k) == 0.0))
     store_columns(LU, F, matrices, position, there, n, n)
-    tl.store(orders + matrices.to(tl.int64)[:, None] * n + position, rows, there)
+    store_columns(orders, (rows,), matrices, position, there, n, 1)
     Y = _solve(F, position, order, Y, n, k)
     store_columns(result, Y, matrices, position, there, n, k)
     _raise(flag, ~_is_any(~is_usual), matrices, count)
@@ -256,8 +256,7 @@ def inv(
     matrices, rows, there = block(count, B, M, n)
     X = load_columns(A, matrices, rows, there, n, n)
     F, position, order, _, _ = _eliminate(X, rows, n, n)
-    is_usual = _is_moderate(X, n) & ~_are_pivots_zero(F, order, n)
-    is_usual = is_usual & ~_has_grown(F, X, position, n)
+    is_usual = _is_eliminated(F, X, position, order, n)
     identity = ()
     for j in tl.static_range(n):
         identity = identity + (tl.where(rows == j, 1.0, 0.0 * X[0]),)
@@ -302,11 +301,11 @@ def det(
     size = tl.abs(product)
     is_easy = is_easy & ((negligible < 2) | others) & (size > 1.0 / far) & (size < far)
     there_once = there & (rows == 0)
-    tl.store(result + matrices[:, None] + rows, product, there_once)
+    store_columns(result, (product,), matrices, rows, there_once, 1, 1)
     logarithms = tl.log(size.to(tl.float64)).to(X[0].dtype)
-    tl.store(logarithm + matrices[:, None] + rows, logarithms, there_once)
+    store_columns(logarithm, (logarithms,), matrices, rows, there_once, 1, 1)
     store_columns(LU, F, matrices, position, there, n, n)
-    tl.store(orders + matrices.to(tl.int64)[:, None] * n + position, rows, there)
+    store_columns(orders, (rows,), matrices, position, there, n, 1)
     _raise(flag, ~_is_any(~is_easy), matrices, count)
 
 

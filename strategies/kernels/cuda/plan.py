@@ -162,15 +162,33 @@ class _Solve(Plan):
         return self.n, math.prod(self.rhs[1:])
 
 
-class _Inv(Plan):
+class _ByResult(Plan):
+    """The backward reads the result alone.
+
+    Attributes:
+        program: the name of both programs.
+    """
+
+    program: ClassVar[str]
+
     def forward(self, inputs: Tensors) -> tuple[Tensors, Tensors] | None:
         result = self._empty(self.n, self.n)
-        return ((result,), ()) if self._is_usual("inv", inputs, [result], (self.n,)) else None
+        is_usual = self._is_usual(self.program, inputs, [result], (self.n,))
+        return ((result,), ()) if is_usual else None
 
     def backward(self, saved: Sequence[Tensor], cotangents: Tensors) -> list[Tensor]:
         gradient = self._empty(self.n, self.n)
-        self._launch("backward.inv", (saved[-1], *cotangents), [gradient], (self.n,))
+        read = saved[-1], *cotangents
+        self._launch(f"backward.{self.program}", read, [gradient], (self.n,))
         return [gradient]
+
+
+class _Inv(_ByResult):
+    program = "inv"
+
+
+class _Cholesky(_ByResult):
+    program = "cholesky"
 
 
 class _Det(Plan):
@@ -211,17 +229,6 @@ class _Slogdet(_Det):
     def backward(self, saved: Sequence[Tensor], cotangents: Tensors) -> list[Tensor]:
         _, LU, orders = saved
         return [self._multiple(cotangents[0], LU, orders)]
-
-
-class _Cholesky(Plan):
-    def forward(self, inputs: Tensors) -> tuple[Tensors, Tensors] | None:
-        L = self._empty(self.n, self.n)
-        return ((L,), ()) if self._is_usual("cholesky", inputs, [L], (self.n,)) else None
-
-    def backward(self, saved: Sequence[Tensor], cotangents: Tensors) -> list[Tensor]:
-        gradient = self._empty(self.n, self.n)
-        self._launch("backward.cholesky", (saved[-1], *cotangents), [gradient], (self.n,))
-        return [gradient]
 
 
 _PLANS: dict[str, type[Plan]] = {
