@@ -10,7 +10,7 @@ from strategies.factors import LUFactors, Orthogonal, PackedLU, Reflected, Trian
 from strategies.factors.condition import frobenius_norms, smallest_of_LU
 from strategies.interface import Saved, Tolerance
 from strategies.kernels.cpu import backward, cholesky, forward, tall
-from strategies.kernels.kernel import first_supporting
+from strategies.kernels.kernel import if_supported
 from strategies.pseudo_inverse import PseudoInverse
 from strategies.refusals import refuse_near_deficiency
 
@@ -42,18 +42,18 @@ class BatchLast(TriangularSolve):
     )
 
     def lu_backward(self, factors: PackedLU, cotangent: Tensor) -> Tensor:
-        return first_supporting((backward.lu,), *factors, cotangent)
+        return if_supported(backward.lu, *factors, cotangent)
 
     def cholesky_backward(self, L: Tensor, cotangent: Tensor) -> Tensor:
-        return first_supporting((cholesky.small,), L, cotangent)
+        return if_supported(cholesky.small, L, cotangent)
 
     def det_backward(self, factors: PackedLU, scale: Tensor) -> Tensor:
-        return first_supporting((backward.det,), *factors, scale)
+        return if_supported(backward.det, *factors, scale)
 
     def inv_backward(self, saved: Saved, cotangent: Tensor) -> Tensor:
         match saved.inverse:
             case LUFactors(LU, pivots):
-                return first_supporting((backward.inv,), LU, pivots, cotangent)
+                return if_supported(backward.inv, LU, pivots, cotangent)
         return NotImplemented
 
     def solve_backward(
@@ -62,7 +62,7 @@ class BatchLast(TriangularSolve):
         match saved.inverse:
             case LUFactors(LU, pivots) if need_matrix:
                 tensors = LU, pivots, saved.result, cotangent
-                return first_supporting((backward.solve,), *tensors)
+                return if_supported(backward.solve, *tensors)
         return NotImplemented
 
     def pinv_backward(self, saved: Saved, cotangent: Tensor) -> Tensor:
@@ -75,7 +75,7 @@ class BatchLast(TriangularSolve):
             case LUFactors():
                 return self.inv_backward(saved, cotangent)
             case Orthogonal(Q, Triangular(R)):
-                return first_supporting((backward.pinv,), Q, R, cotangent)
+                return if_supported(backward.pinv, Q, R, cotangent)
         return NotImplemented
 
     def lstsq_backward(
@@ -89,7 +89,7 @@ class BatchLast(TriangularSolve):
                 w = inverse.corrected_gram(cotangent, lambda w: tall.gram_product(A, w))
                 return tall.lstsq_gradients(w, A, B, X)
             case Reflected(packed_R=R) if need_matrix:
-                return first_supporting((backward.lstsq,), R, A, B, X, cotangent)
+                return if_supported(backward.lstsq, R, A, B, X, cotangent)
         return NotImplemented
 
     def inv_forward(self, matrix: Tensor) -> tuple[Tensor, PseudoInverse]:

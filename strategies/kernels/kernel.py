@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar, TypeVarTuple, cast
 
 import torch
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from strategies.kernels.memory import is_materializable
 
-__all__ = ["Inputs", "Kernel", "Results", "by_rows", "first_supporting"]
+__all__ = ["Inputs", "Kernel", "Results", "by_rows", "if_supported"]
 
 Inputs = TypeVarTuple("Inputs")
 Results = TypeVar("Results", bound=Tensor | tuple[Tensor, ...])
@@ -53,12 +53,9 @@ class Kernel(ABC, Generic[*Inputs, Results]):
         return results
 
 
-def first_supporting(kernels: Sequence[Kernel[*Inputs, Results]], *tensors: *Inputs) -> Any:
-    """The results of the first kernel that supports the tensors, NotImplemented if none does."""
-    for kernel in kernels:
-        if kernel.supports(*tensors):
-            return kernel(*tensors)
-    return NotImplemented
+def if_supported(kernel: Kernel[*Inputs, Results], *tensors: *Inputs) -> Any:
+    """The results of a kernel, NotImplemented if it does not support the tensors."""
+    return kernel(*tensors) if kernel.supports(*tensors) else NotImplemented
 
 
 def by_rows(like: Tensor) -> Tensor:
