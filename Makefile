@@ -6,14 +6,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 CLIENTS := .venv-clients
 RESULTS := out/results
-# Else calls would wait for the compiler, or do without what it makes.
+# Else calls on small matrices would take the path in Python.
 WARMUP = @$(BIN)/backward-strategies warmup
 OPERATIONS = $(shell $(BIN)/python -c "from strategies import operations; print(*operations.measured())")
+# What the kernel library is built from, when the package is installed.
+NATIVE = $(wildcard CMakeLists.txt csrc/*.* csrc/*/*.*)
 # Exit status 2 says that some cells failed; they are in the results as failed.
 ASV_RUN := $(BIN)/asv run --environment existing:same --set-commit-hash HEAD
 # A file for what asv has recorded: its own --skip-existing would leave out the cells that a slice leaves out.
 RECORDED = .asv/recorded/$(GRID)-$(shell git rev-parse HEAD)
-WHEEL_TAGS = $(shell $(BIN)/python -c "import sys, sysconfig as s; print('--python-tag=cp%d%d' % sys.version_info[:2], '--plat-name=' + s.get_platform())")
 export BACKWARD_STRATEGIES_GRID := $(GRID)
 
 .PHONY: help bench dashboard history policy stability peers programs machines clients test test-all lint types modes docs readme wheel clean
@@ -22,7 +23,7 @@ help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
 
 bench: $(VENV)/bench  ## measure the strategies and recommend one (GRID=tiny, quick, cpu or full; CONTINUE=1 after Ctrl-C)
-	$(WARMUP) --grid $(GRID)
+	$(WARMUP)
 	$(if $(CONTINUE),,rm -f $(RESULTS)/$(GRID).json)
 	$(BIN)/backward-strategies measure $(RESULTS)/$(GRID).json
 	$(BIN)/backward-strategies recommend --results $(RESULTS) --out out/recommendation.json
@@ -44,7 +45,7 @@ dashboard: $(VENV)/bench  ## record a few graphs of this commit with asv, in som
 	$(BIN)/asv publish
 
 history: $(VENV)/bench  ## record this commit with asv, all of GRID, and publish the dashboard (CONTINUE=1 after Ctrl-C)
-	$(WARMUP) --grid $(GRID)
+	$(WARMUP)
 	$(BIN)/python -m benchmarks.machine
 	$(if $(CONTINUE),,rm -rf $(RECORDED))
 	@mkdir -p $(RECORDED)
@@ -96,6 +97,7 @@ test-all: test  ## run the tests, then the exhaustive matrices of cases, then wh
 lint: $(VENV)/dev  ## check style and formatting
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror csrc/*.cpp csrc/*/*.cpp csrc/*/*.hpp csrc/*/*.h
 
 types: $(VENV)/dev  ## check types
 	$(BIN)/mypy
@@ -115,21 +117,19 @@ readme: $(VENV)/bench  ## put the results in RESULTS into README.md, docs and do
 	@# Of hundreds of cases the tables are easier to read than these.
 	rm docs/figures/speedup_heatmap.* docs/figures/winners_map.*
 
-wheel: $(VENV)/dev  ## build a wheel for this Python and platform that carries the compiled kernels
-	$(BIN)/python -m strategies.kernels.cpu.shipping
-	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist . --config-settings=--build-option="$(WHEEL_TAGS)"
-	rm -r strategies/kernels/cpu/compiled
+wheel: $(VENV)/dev  ## build a wheel for this platform and every Python, with the kernels
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 clean:  ## remove the environment and everything that was measured or drawn
-	rm -rf $(VENV) $(CLIENTS) .asv out site
+	rm -rf $(VENV) $(CLIENTS) .asv build out site
 
 # A file for each extra that is installed; dev includes bench.
-$(VENV)/%: pyproject.toml constraints.txt | $(BIN)/python
+$(VENV)/%: pyproject.toml constraints.txt $(NATIVE) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[$*]'
 	@touch $@
 
 # Of its own: the libraries have requirements of their own.
-$(CLIENTS)/clients: pyproject.toml constraints.txt tests/clients/constraints.txt
+$(CLIENTS)/clients: pyproject.toml constraints.txt $(NATIVE) tests/clients/constraints.txt
 	$(PYTHON) -m venv $(CLIENTS)
 	$(CLIENTS)/bin/python -m pip install --quiet -c constraints.txt -c tests/clients/constraints.txt -e '.[clients]'
 	@touch $@

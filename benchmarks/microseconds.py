@@ -16,7 +16,7 @@ from strategies import operations
 from strategies.autograd import lane
 from strategies.commands.common import console, reports_errors
 from strategies.kernels import extension
-from strategies.kernels.cpu.fused import plan
+from strategies.kernels.cpu.plans import plan
 from strategies.measuring.case import Case
 from strategies.measuring.clock import sampler
 from strategies.measuring.interleaved import interleaved

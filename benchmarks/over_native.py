@@ -5,6 +5,9 @@ Batches are ill-conditioned, too: whether a pivot is roundoff is more to ask the
 
 from __future__ import annotations
 
+import contextlib
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Annotated
 
@@ -48,10 +51,25 @@ def main(
         list[str] | None, typer.Argument(metavar="[CASE]...", help='As "inv 4x4 float32".')
     ] = None,
     budget: Annotated[float, typer.Option(help="Seconds for the rounds of a case.")] = 0.5,
+    beside: Annotated[int, typer.Option(help="Busy processes that run meanwhile.")] = 0,
 ) -> None:
     """Time "auto" and torch.linalg in the same rounds, and print how often faster "auto" is."""
     measured = [Case.parse(text) for text in texts or cases()]
-    print_ratios(measured, lambda case: _ratios(case, budget))
+    with _busy_processes(beside):
+        print_ratios(measured, lambda case: _ratios(case, budget))
+
+
+@contextlib.contextmanager
+def _busy_processes(count: int) -> Iterator[None]:
+    """So many processes that compute all the time, and take their share of the cores."""
+    command = [sys.executable, "-c", "while True: pass"]
+    processes = [subprocess.Popen(command) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
 
 
 def _ratios(case: Case, budget: float) -> Iterator[tuple[float, float, float]]:

@@ -15,7 +15,6 @@ import os
 import types
 from typing import Any, ClassVar
 
-import numba
 import torch
 import torch.fx.experimental.symbolic_shapes  # the first backward would, in every forked process
 
@@ -23,7 +22,6 @@ import strategies
 from strategies import operations
 from strategies.errors import LinAlgError
 from strategies.grids import GRIDS, Blocks
-from strategies.kernels.cpu.kernel import IS_COMPILED
 from strategies.measuring import peak_bytes, work_of
 from strategies.measuring.case import Case
 from strategies.measuring.clock import sampler, synchronized_timer
@@ -32,10 +30,6 @@ from strategies.measuring.grid_cases import case_of, fits, parameters
 from strategies.measuring.interleaved import interleaved
 from strategies.measuring.workload import Backward, backward_of, forward_backward_of
 from strategies.policy import BASELINE
-
-if IS_COMPILED:
-    # To compile nothing starts Numba, which else every forked process would do for itself.
-    numba.cfunc("void()")(lambda: None)
 
 
 def _chosen_grid() -> str:

@@ -5,7 +5,7 @@
 
 `available()` names the strategies, `get(name)` is one of them, `Strategy` is what a new one derives
 from, and `linalg` is `torch.linalg` with the argument `strategy=`. `explain` says what "auto" stands for,
-and `warmup` compiles what would be compiled at the first calls. `replace_torch` lets a program that calls
+and `warmup` builds what makes calls on small matrices faster. `replace_torch` lets a program that calls
 torch's functions use "auto". `backward-strategies calibrate` measures what "auto" is on a machine.
 """
 
@@ -15,7 +15,7 @@ from strategies import linalg
 from strategies.errors import StrategyNotFoundError, UnsupportedError
 from strategies.explanation import explain
 from strategies.interface import Saved, Strategy
-from strategies.kernels.cpu.ahead import warmup
+from strategies.kernels.extension import warmup
 from strategies.notebook import load_ipython_extension, unload_ipython_extension
 from strategies.policy import use
 from strategies.pseudo_inverse import PseudoInverse, Structure

@@ -42,9 +42,9 @@ class Strategy(ABC):
             by PyTorch; `factor` is then not used by `strategies.linalg`.
         computes_in_double: True where single precision is computed in double on purpose, which its
             times and errors then show.
-        fused: what it holds, "factors" or "svd", where small matrices on the CPU are computed in one
-            compiled call, forward and backward, by `strategies.kernels.cpu.fused`; the next is tried where
-            a matrix is no usual one for the first. Not inherited.
+        fused: what it holds, "factors", "packs" or "svd", where small matrices on the CPU are computed in
+            one compiled call, forward and backward, by `strategies.kernels.cpu.plans`; the next is tried
+            where the first declines a matrix. Not inherited.
         accuracy: by operation, where its gradients may lose more than rounding explains, and why.
 
     Example:

@@ -53,7 +53,7 @@ def recorded(calls):
 def test_the_bench_compiles_for_its_grid_and_records_a_slice(make):
     status, (compiles, *records) = make("bench")
     assert status == 0
-    assert compiles == "backward-strategies warmup --grid tiny"
+    assert compiles == "backward-strategies warmup"
     assert recorded(records) == ["SLICE"]
 
 

@@ -1,7 +1,7 @@
 """The fast lane: operations on small matrices, with as little around them as there can be.
 
 A `FastLane` decides the road once per call. The fast lane takes plain tensors in eager mode, with a
-strategy that has a lane for the operation (`strategies.kernels.cpu.fused`, and on CUDA devices
+strategy that has kernels for the operation (`strategies.kernels.cpu.plans`, and on CUDA devices
 `strategies.kernels.cuda.plan`). All else takes the general road: transforms and modes of torch, other
 strategies, and inputs that are not a usual case.
 
@@ -30,8 +30,8 @@ from strategies import policy
 from strategies.autograd.choice import StrategyChoice, first_that_can, is_captured
 from strategies.interface import Strategy
 from strategies.kernels import extension
-from strategies.kernels.cpu import task, threads, watchers
-from strategies.kernels.cpu.fused import Plan, is_sequence, plan
+from strategies.kernels.cpu import task, threads
+from strategies.kernels.cpu.plans import Plan, is_sequence, plan
 from strategies.kernels.cuda import plan as cuda
 from strategies.kernels.memory import is_addressable, with_memory
 from strategies.policy_file import Policy
@@ -132,8 +132,8 @@ def _compiled(lane: FastLane) -> Callable[..., Tensors | None] | None:
 @functools.cache
 def _module() -> Any:
     if (module := extension.load()) is not None:
-        words = task.HEADER_WORDS, task.ARGUMENT_WORDS, task.REPORT_WORD, task.FINISHED_WORD
-        module.set_up(words, threads.WORTH_A_THREAD, watchers)
+        words = task.HEADER_WORDS, task.ARGUMENT_WORDS, task.STATUS_WORD, task.FINISHED_WORD
+        module.set_up(words, threads.WORTH_A_THREAD, task.watchers)
     return module
 
 

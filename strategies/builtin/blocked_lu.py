@@ -11,8 +11,7 @@ from strategies.builtin import blocked_cholesky
 from strategies.builtin.triangular_solve import TriangularSolve
 from strategies.factors import PackedLU
 from strategies.formulas.lu import permute_rows
-from strategies.kernels.cpu import cholesky
-from strategies.kernels.cpu.elimination import reverse_elimination
+from strategies.kernels.cpu import calls
 
 __all__ = ["BlockedLU"]
 
@@ -71,7 +70,7 @@ class BlockedLU(TriangularSolve):
         LU, inverse_order = factors
         *batch, m, n = LU.shape
         gradient = cotangent.clone(memory_format=torch.contiguous_format)
-        if reverse_elimination.supports(LU, inverse_order, gradient):
+        if calls.reverse_lu.supports(LU, inverse_order, gradient):
             _call_kernel(LU, inverse_order, gradient)
             return gradient
         if batch:
@@ -81,15 +80,15 @@ class BlockedLU(TriangularSolve):
 
     def cholesky_backward(self, L: Tensor, cotangent: Tensor) -> Tensor:
         *batch, n, _ = L.shape
-        if not (cholesky.blocked.supports(L, cotangent) and L.numel()):
+        if not (calls.reverse_cholesky.supports(L, cotangent) and L.numel()):
             of_L, bar = (each.flatten(0, -3) if len(batch) > 1 else each for each in (L, cotangent))
             return blocked_cholesky.reverse(of_L, bar, _width(n, L.device)).view(L.shape)
         if L.stride(-2) != 1 or L.stride(-1) < n:
             L = L.mT.contiguous().mT
         if batch and math.prod(batch) < torch.get_num_threads():
             pairs = zip(L.reshape(-1, n, n), cotangent.reshape(-1, n, n), strict=True)
-            return torch.stack([cholesky.blocked(*pair) for pair in pairs]).view(L.shape)
-        return cholesky.blocked(L, cotangent)
+            return torch.stack([calls.reverse_cholesky(*pair) for pair in pairs]).view(L.shape)
+        return calls.reverse_cholesky(L, cotangent)
 
 
 def _call_kernel(LU: Tensor, inverse_order: Tensor, bar: Tensor) -> None:
@@ -102,9 +101,9 @@ def _call_kernel(LU: Tensor, inverse_order: Tensor, bar: Tensor) -> None:
     if batch and count < torch.get_num_threads():
         flat = (t.reshape(count, *t.shape[len(batch) :]) for t in arguments)
         for LU_conj, order, bar_of_one in zip(*flat, strict=True):
-            reverse_elimination(LU_conj, order, bar_of_one)
+            calls.reverse_lu(LU_conj, order, bar_of_one)
     else:
-        reverse_elimination(*arguments)
+        calls.reverse_lu(*arguments)
 
 
 def _reverse(LU: Tensor, bar: Tensor) -> None:

@@ -19,7 +19,7 @@ from strategies.calibration import Calibration, threads_in_words
 from strategies.commands.calibrated import tell_changes, tell_program, tell_stability
 from strategies.commands.common import console, notes, reports_errors
 from strategies.commands.progress import countdown
-from strategies.commands.warmup import compile_kernels
+from strategies.commands.warmup import build_fast_path
 from strategies.corrected import corrected
 from strategies.files import UnusableFileError
 from strategies.measuring import grid_cases
@@ -79,7 +79,7 @@ def calibrate(
     with _alone(), _threads_kept():
         known = _known()
         _look_around(force)
-        _compile(program)
+        build_fast_path()
         seconds = 60 * minutes / len(places)
         parts = [_calibrated(place, shipped, known, seconds, program) for place in places]
         known = known.having(parts)
@@ -172,12 +172,6 @@ def _known() -> Calibration:
     """What the user's file holds."""
     path = calibration.location()
     return calibration.read(path) if path.exists() else Calibration()
-
-
-def _compile(program: Workload | None) -> None:
-    """Compiles the kernels before the clock starts."""
-    dtypes = {case.dtype for case in program.cases()} if program else {torch.float32, torch.float64}
-    compile_kernels(dtypes)
 
 
 def _look_around(force: bool) -> None:

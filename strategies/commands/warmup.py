@@ -1,42 +1,23 @@
-"""`backward-strategies warmup`: compiles the kernels ahead of calls, and shows how far it is."""
+"""`backward-strategies warmup`: builds the fast path in C++ ahead of calls."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Annotated
-
-import torch
-import typer
-
 import strategies
 from strategies.commands.common import console, notes, reports_errors
-from strategies.commands.progress import counter
-from strategies.grids import GRIDS
-from strategies.kernels.cpu.kernel import DTYPES
-from strategies.measuring import grid_cases
+from strategies.kernels import extension
+from strategies.kernels.cpu import library
 
 
 @reports_errors
-def warmup(
-    grid: Annotated[
-        str | None,
-        typer.Option(help=f"Only for the dtypes of its cases: {', '.join(GRIDS)}. Else for all."),
-    ] = None,
-) -> None:
-    """Compile the kernels for the CPU that are not kept yet, so that no call waits for one.
-
-    The same command goes on after an interruption.
-    """
-    dtypes = DTYPES if grid is None else grid_cases.dtypes(grid)
-    if compiled := compile_kernels(dtypes):
-        console.print(f"{len(compiled)} kernels compiled")
+def warmup() -> None:
+    """Build the fast path in C++ for the PyTorch at hand, if it is not there."""
+    build_fast_path()
+    if (reason := library.missing()) != "":
+        console.print(f"there are no compiled kernels, {reason}")
 
 
-def compile_kernels(dtypes: Collection[torch.dtype]) -> list[str]:
-    """What `strategies.warmup` compiles, with progress."""
-    names = ", ".join(sorted(str(dtype).removeprefix("torch.") for dtype in dtypes))
-    try:
-        with counter(f"compiling kernels for {names}", notes) as show:
-            return strategies.warmup(sorted(dtypes, key=str), progress=show)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("what is compiled is kept; the same command goes on") from None
+def build_fast_path() -> None:
+    """`strategies.warmup`, and say so while it takes time."""
+    if library.is_available() and extension.load() is None:
+        with notes.status("building the fast path for this version of PyTorch: half a minute"):
+            strategies.warmup()

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from strategies.factors.lu_rank import may_be_deficient, ranks
 from strategies.factors.pivots import inverse_order
-from strategies.kernels.cpu import inspection
+from strategies.kernels.cpu import calls
 
 __all__ = ["CanonicalLU", "canonical"]
 
@@ -51,8 +51,8 @@ def canonical(LU: Tensor, pivots: Tensor) -> CanonicalLU:
     if LU.numel() == 0:
         nothing = torch.zeros(batch, dtype=torch.bool, device=LU.device)
         return CanonicalLU(LU, pivots, inverse_order(pivots, m), rank, nothing)
-    if inspection.may_be_deficient.supports(LU, pivots):
-        suspect, order = inspection.may_be_deficient(LU, pivots)
+    if calls.may_be_deficient.supports(LU, pivots):
+        suspect, order = calls.may_be_deficient(LU, pivots)
     else:
         suspect, order = may_be_deficient(LU), inverse_order(pivots, m)
     if not bool(suspect.any()):

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from strategies.factors.lu_factors import LUFactors
 from strategies.factors.triangular import Triangular
-from strategies.kernels.cpu import condition
+from strategies.kernels.cpu import calls
 from strategies.pseudo_inverse import Nonsingular, Structure
 
 __all__ = ["frobenius_norms", "growth_limit", "has_grown", "smallest_of_LU", "smallest_of_R"]
@@ -41,8 +41,8 @@ def smallest_of_R(R: Tensor) -> Tensor:  # noqa: N802 - R is its name
         tensor(0.0200)
     """
     columns = R.mT.contiguous()
-    if condition.smallest_of_triangle.supports(columns):
-        return condition.smallest_of_triangle(columns)
+    if calls.smallest_of_triangle.supports(columns):
+        return calls.smallest_of_triangle(columns)
     return _by_inverse_iteration(Triangular(R, Structure.UPPER), R)
 
 
@@ -55,8 +55,8 @@ def smallest_of_LU(LU: Tensor, pivots: Tensor) -> Tensor:  # noqa: N802 - L and 
         tensor(0.0200)
     """
     columns = LU.mT.contiguous()
-    if condition.smallest_of_product.supports(columns):
-        return condition.smallest_of_product(columns)
+    if calls.smallest_of_product.supports(columns):
+        return calls.smallest_of_product(columns)
     return _by_inverse_iteration(LUFactors(LU, pivots), LU)
 
 
@@ -94,8 +94,8 @@ def has_grown(matrix: Tensor, LU: Tensor) -> Tensor:
         tensor(False)
     """
     columns = LU.mT.contiguous()
-    if condition.has_grown.supports(matrix, columns):
-        return condition.has_grown(matrix.contiguous(), columns)
+    if calls.has_grown.supports(matrix, columns):
+        return calls.has_grown(matrix.contiguous(), columns)
     limit = growth_limit(matrix.shape[-1])
     after, before = (torch.linalg.vector_norm(each, dim=-2) for each in (LU.triu(), matrix))
     return (after > limit * before).any(-1)

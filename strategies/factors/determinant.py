@@ -27,7 +27,7 @@ from strategies.factors.lu_rank import regular_pivots
 from strategies.factors.pivots import inverse_order
 from strategies.formulas import det as formula
 from strategies.formulas.powers_of_two import product, times_power_of_two
-from strategies.kernels.cpu import inspection
+from strategies.kernels.cpu import calls
 
 __all__ = [
     "FACTORS_ARE_USELESS",
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 SEVERAL_ROUNDOFF, FACTORS_ARE_USELESS, NOT_FINITE = 1, 2, 3
-"""All known to the loop `inspection.determinant`, too."""
+"""All known to `csrc/include/determinant.hpp`, too."""
 
 
 class Determinant(NamedTuple):
@@ -70,8 +70,8 @@ def determinant(A: Tensor, LU: Tensor, pivots: Tensor) -> Determinant:
         >>> determinant(A, LU, pivots)
         Determinant(mantissa=tensor(0.), notes=tensor([0, 1, 2]), inverse_order=tensor([0, 1]))
     """
-    if inspection.determinant.supports(A, LU, pivots):
-        return Determinant(*inspection.determinant(A, LU, pivots))
+    if calls.determinant.supports(A, LU, pivots):
+        return Determinant(*calls.determinant(A, LU, pivots))
     order = inverse_order(pivots, LU.shape[-1])
     if LU.numel() == 0:
         one, notes = LU.new_ones(LU.shape[:-2]), order.new_zeros(*LU.shape[:-2], 3)

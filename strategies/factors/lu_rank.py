@@ -29,7 +29,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from strategies.kernels.cpu import inspection
+from strategies.kernels.cpu import calls
 
 __all__ = [
     "NOT_FINITE",
@@ -54,7 +54,7 @@ def may_be_deficient(LU: Tensor) -> Tensor:
     """Whether some pivot could be roundoff, or is not finite: `ranks` tells whether it is.
 
     Looks only at pivots that are small beside the terms that they are the sum of; see
-    `strategies.kernels.cpu.loops.roundoff`, which is the same and looks closer.
+    `csrc/include/roundoff.hpp`, which is the same and looks closer.
 
     Args:
         LU: packed factors, (..., m, n), not empty.
@@ -112,7 +112,7 @@ def rest_is_roundoff(LU: Tensor, rank: int) -> Tensor:
     Returns:
         (...), bool.
     """
-    kernel = inspection.last_may_be_roundoff
+    kernel = calls.last_may_be_roundoff
     result = kernel(LU) if kernel.supports(LU) else may_be_deficient(LU)
     result &= LU.isfinite().all(-1).all(-1)
     if bool(result.any()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from strategies.kernels.cpu import inspection
+from strategies.kernels.cpu import calls
 
 __all__ = ["inverse_order", "order_of"]
 
@@ -34,9 +34,9 @@ def inverse_order(pivots: Tensor, rows: int) -> Tensor:
     if pivots.is_cuda and pivots.numel() <= _FEW_SWAPS:
         return inverse_order(pivots.cpu(), rows).to(pivots.device)
     order = torch.empty(*pivots.shape[:-1], rows, dtype=torch.int64)
-    if not inspection.inverse_order.supports(pivots, order):
+    if not calls.inverse_order.supports(pivots, order):
         return _composed(pivots, rows)
-    inspection.inverse_order(pivots, order)
+    calls.inverse_order(pivots, order)
     return order
 
 

@@ -1,7 +1,7 @@
-"""The fast lane in C++, `lane.cpp`: built where there is a compiler, and loaded where it was built.
+"""The fast path in C++, `csrc/torch/fast_path.cpp`: loaded where `warmup` has built it.
 
-It is built against the torch at hand, by `warmup` or for a wheel; no call waits for that. Where it is
-not there, Python does the same.
+It is built against the PyTorch at hand, in half a minute; no call waits for that. Where it is not there,
+Python does the same.
 """
 
 from __future__ import annotations
@@ -25,15 +25,13 @@ import torch
 
 from strategies.cache_directory import cache_directory
 from strategies.files import write_bytes
-from strategies.kernels.cpu import threads
-from strategies.kernels.cpu.compilation import SHIPPED
-from strategies.kernels.cpu.kernel import IS_COMPILED
+from strategies.kernels.cpu import library, threads
 
-__all__ = ["NAME", "build", "folder", "load"]
+__all__ = ["NAME", "build", "folder", "load", "warmup"]
 
-NAME = "lane"
+NAME = "fast_path"
 
-_SOURCE = Path(__file__).with_name("lane.cpp")
+_FILE = NAME + importlib.machinery.EXTENSION_SUFFIXES[-1]
 
 _BUILD = """
 import sys
@@ -49,41 +47,54 @@ _log = logging.getLogger("strategies")
 def load() -> ModuleType | None:
     """The module that was built for this version of torch and Python, if there is one."""
     team = threads.team()
-    if not IS_COMPILED or team is None:
+    place, source = _kept(), library.native_file(f"{NAME}.cpp")
+    if team is None or place is None or source is None or not library.is_available():
         return None
-    for place in filter(None, (SHIPPED, _kept())):
-        if (file := place / _fingerprint() / _FILE).is_file():
-            try:
-                module = _imported(file)
-            except ImportError as error:
-                _log.warning("strategies: %s cannot be loaded: %s", file, error)
-                continue
-            module.set_team(ctypes.cast(cast("Any", team), ctypes.c_void_p).value)
-            # A forked process has none of its parent's threads, and OpenMP would wait for them.
-            os.register_at_fork(after_in_child=functools.partial(module.set_team, 0))
-            return module
-    return None
+    if not (file := place / _fingerprint(source) / _FILE).is_file():
+        return None
+    try:
+        module = _imported(file)
+    except ImportError as error:
+        _log.warning("strategies: %s cannot be loaded: %s", file, error)
+        return None
+    module.set_team(ctypes.cast(cast("Any", team), ctypes.c_void_p).value)
+    # A forked process has none of its parent's threads, and OpenMP would wait for them.
+    os.register_at_fork(after_in_child=functools.partial(module.set_team, 0))
+    return module
+
+
+def warmup() -> bool:
+    """Build the fast path in C++ if it is not there, which takes half a minute.
+
+    It goes to the user's cache folder, or `$BACKWARD_STRATEGIES_CACHE`. Calls on small matrices, and above
+    all of their backward, take half the time with it. Without a C++ compiler nothing happens but a warning.
+
+    Returns:
+        Whether there is one now that was not before.
+    """
+    return build()
 
 
 def build() -> bool:
-    """Build what is not there, for later processes and for lanes that were not called yet.
+    """Build what is not there, for later processes and for operations that were not called yet.
 
     Returns:
         Whether it was built. Where it could not be, a warning says why.
     """
-    place = _kept()
-    if place is None or not IS_COMPILED or threads.team() is None or load() is not None:
+    place, source = _kept(), library.native_file(f"{NAME}.cpp")
+    is_usable = threads.team() is not None and library.is_available() and load() is None
+    if place is None or source is None or not is_usable:
         return False
     with tempfile.TemporaryDirectory() as scratch:
-        command = [sys.executable, "-c", _BUILD, NAME, str(_SOURCE), scratch]
+        command = [sys.executable, "-c", _BUILD, NAME, str(source), scratch]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             reason = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
             _log.warning(
-                "strategies: the fast lane stays in Python, as C++ cannot be built: %s", reason
+                "strategies: the fast path stays in Python, as C++ cannot be built: %s", reason
             )
             return False
-        file = place / _fingerprint() / _FILE
+        file = place / _fingerprint(source) / _FILE
         file.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(file, (Path(scratch) / _FILE).read_bytes())
     load.cache_clear()
@@ -92,7 +103,7 @@ def build() -> bool:
 
 def folder(cache: Path) -> Path:
     """Where in a cache builds are kept."""
-    return cache / "lanes"
+    return cache / "fast_path"
 
 
 def _kept() -> Path | None:
@@ -103,15 +114,12 @@ def _kept() -> Path | None:
         return None
 
 
-_FILE = NAME + importlib.machinery.EXTENSION_SUFFIXES[-1]
-
-
 @functools.cache
-def _fingerprint() -> str:
+def _fingerprint(source: Path) -> str:
     """Names all that the module depends on."""
     versions = torch.__version__, torch.version.git_version, sys.implementation.cache_tag
     digest = hashlib.sha256(repr((versions, sys.platform, platform.machine())).encode())
-    digest.update(_SOURCE.read_bytes())
+    digest.update(source.read_bytes())
     return digest.hexdigest()[:32]
 
 

@@ -19,7 +19,7 @@ from strategies.testing.problems import one_each, solved
 
 _CALLS = 30
 _DEEP = 4
-_FOREIGN = ("torch", "numba", "numpy", "scipy")
+_FOREIGN = ("torch", "numpy", "scipy")
 """Their objects have counters of their own."""
 
 

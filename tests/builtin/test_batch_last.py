@@ -1,28 +1,63 @@
-"""What of `batch_last` is no kernel: the choice of a way, wide input."""
+"""`batch_last` computes by packs of matrices, and as `triangular_solve` where there are none."""
 
+import pytest
 import torch
 
-from strategies import registry
-from strategies.factors import LUFactors
-from strategies.interface import Saved
+from strategies import linalg
 
-strategy = registry.get("batch_last")
+GENERATOR = torch.Generator().manual_seed(0)
 
 
-def test_a_wide_pinv_is_the_adjoint_of_a_tall_one():
-    A, cotangent = torch.randn(30, 3, 5), torch.randn(30, 5, 3)
-    gradients = []
-    for matrix, bar in ((A, cotangent), (A.mH, cotangent.mH)):
-        result, inverse = strategy.pinv_forward(matrix)
-        gradients.append(strategy.pinv_backward(Saved(inverse, (matrix,), (result,)), bar))
-    assert torch.equal(gradients[0], gradients[1].mH)
+def gradients(function, strategy, *inputs):
+    inputs = [each.detach().requires_grad_() for each in inputs]
+    result = function(*inputs, strategy=strategy)
+    result = result if isinstance(result, torch.Tensor) else result[0]
+    weights = torch.linspace(-1, 2, result.numel(), dtype=result.real.dtype).view(result.shape)
+    return torch.autograd.grad((result * weights).real.sum(), inputs)
 
 
-def test_what_no_kernel_takes_is_left_to_the_formula():
-    A = torch.randn(100, 100) + 20 * torch.eye(100)
-    saved = Saved(LUFactors(*torch.linalg.lu_factor(A)), (A, A), (A,))
-    assert strategy.inv_forward(A) is NotImplemented
-    assert strategy.solve_forward(A, A) is NotImplemented
-    assert strategy.inv_backward(saved, A) is NotImplemented
-    assert strategy.lstsq_backward(saved, A) is NotImplemented
-    assert strategy.solve_backward(saved, A, need_matrix=False) is NotImplemented
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.complex128])
+@pytest.mark.parametrize("batch", [(), (3,), (130,), (2, 3)])
+@pytest.mark.parametrize(
+    ("name", "m", "n"),
+    [
+        ("inv", 5, 5),
+        ("det", 5, 5),
+        ("slogdet", 5, 5),
+        ("lu_factor", 5, 5),
+        ("lu_factor", 7, 3),
+        ("lu_factor", 3, 7),
+        ("pinv", 7, 3),
+        ("pinv", 3, 7),
+        ("qr", 6, 4),
+        ("solve", 5, 5),
+        ("lstsq", 7, 3),
+        ("lstsq", 3, 7),
+    ],
+)
+def test_gradients_are_those_of_triangular_solve(name, m, n, batch, dtype):
+    A = torch.randn(*batch, m, n, dtype=dtype, generator=GENERATOR) + 3 * torch.eye(m, n)
+    A = A.to(dtype)
+    rest = ()
+    if name in ("solve", "lstsq"):
+        rest = (torch.randn(*batch, m, 2, dtype=dtype, generator=GENERATOR),)
+    function = getattr(linalg, name)
+    found, due = (gradients(function, s, A, *rest) for s in ("batch_last", "triangular_solve"))
+    for gradient, expected in zip(found, due, strict=True):
+        error = torch.linalg.vector_norm(gradient - expected)
+        assert error <= 1000 * torch.finfo(dtype).eps * torch.linalg.vector_norm(expected)
+
+
+@pytest.mark.parametrize("name", ["inv", "lu_factor", "cholesky"])
+def test_a_matrix_has_the_same_gradient_alone_and_in_any_batch(name):
+    A = torch.randn(40, 6, 6, generator=GENERATOR)
+    A = A @ A.mT + torch.eye(6)
+    function = getattr(linalg, name)
+
+    def gradient(A):
+        A = A.detach().requires_grad_()
+        result = function(A, strategy="batch_last")
+        result = result if isinstance(result, torch.Tensor) else result[0]
+        return torch.autograd.grad(result.square().sum(), A)[0]
+
+    assert torch.equal(gradient(A)[7], gradient(A[7]))

@@ -27,7 +27,7 @@ def require_close(found, expected):
 
 
 @each_dtype
-@pytest.mark.parametrize("name", ["blocked_lu", "batch_last"])
+@pytest.mark.parametrize("name", ["blocked_lu", "fused"])
 def test_the_kernels_agree_with_the_formula(name, dtype):
     for shape in SHAPES:
         L, G, expected = drawn(shape, dtype)

@@ -29,7 +29,7 @@ def _nothing_runs(monkeypatch, configuration):
     monkeypatch.setattr(module.grid_cases, "timed", lambda grid: CASES)
     monkeypatch.setattr(module, "unrest", lambda: 1.0)
     monkeypatch.setattr(module, "load", lambda: 0.0)
-    monkeypatch.setattr(module, "compile_kernels", lambda dtypes: [])
+    monkeypatch.setattr(module, "build_fast_path", lambda: None)
     monkeypatch.setattr(calibrating, "checked", lambda used, *_, **__: {})
 
 

@@ -1,54 +1,33 @@
-"""`backward-strategies warmup`, by which nothing is compiled."""
+"""`backward-strategies warmup`, by which nothing is built."""
 
 import pytest
-import torch
 
 import strategies
+from strategies.kernels import extension
+from strategies.kernels.cpu import library
 
 
 @pytest.fixture
-def compiled(monkeypatch):
-    """The dtypes that kernels are compiled for: two kernels."""
-    asked = []
-
-    def warmup(dtypes, *, progress):
-        asked.extend(dtypes)
-        for done in range(3):
-            progress(done, 2)
-        return ["one", "other"]
-
-    monkeypatch.setattr(strategies, "warmup", warmup)
-    return asked
+def built(monkeypatch):
+    """How often the fast path was built."""
+    calls = []
+    monkeypatch.setattr(strategies, "warmup", lambda: calls.append(1))
+    return calls
 
 
-def test_a_grid_needs_its_dtypes_only(invoke, compiled):
-    result = invoke("warmup", "--grid", "quick")
+@pytest.mark.parametrize(("is_there", "count"), [(True, 0), (False, 1)])
+def test_it_builds_what_is_not_there(invoke, built, monkeypatch, is_there, count):
+    monkeypatch.setattr(extension, "load", lambda: object() if is_there else None)
+    result = invoke("warmup")
     assert result.exit_code == 0, result.output
-    assert compiled == [torch.float32, torch.float64]
+    assert len(built) == count
 
 
-def test_without_a_grid_it_is_all_dtypes(invoke, compiled):
-    invoke("warmup")
-    assert len(compiled) == 4
-
-
-def test_progress_goes_to_the_error_stream_and_the_count_to_the_other(invoke, compiled):
-    result = invoke("warmup", "--grid", "tiny")
-    assert result.stderr.strip() == "0 of 2 done: compiling kernels for float64"
-    assert result.stdout.strip() == "2 kernels compiled"
-
-
-def test_an_interruption_says_how_to_go_on(invoke, monkeypatch):
-    def warmup(dtypes, *, progress):
-        progress(0, 2)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(strategies, "warmup", warmup)
-    result = invoke("warmup", "--grid", "tiny")
-    assert result.exit_code == 130
-    assert "what is compiled is kept; the same command goes on" in result.stderr
-
-
-def test_an_unknown_grid_is_refused_by_name(invoke, fails, compiled):
-    fails(invoke("warmup", "--grid", "huge"), "no grid is named 'huge'")
-    assert compiled == []
+def test_it_says_if_there_are_no_kernels(invoke, built, monkeypatch):
+    monkeypatch.setattr(library, "is_available", lambda: False)
+    monkeypatch.setattr(
+        library, "missing", lambda: "as the package was installed without a C++ compiler"
+    )
+    result = invoke("warmup")
+    assert "there are no compiled kernels, as the package was installed" in result.stdout
+    assert built == []

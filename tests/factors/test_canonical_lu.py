@@ -4,7 +4,7 @@ import torch
 
 from strategies.factors.canonical_lu import canonical
 from strategies.factors.lu_rank import NOT_FINITE
-from strategies.kernels.cpu import inspection
+from strategies.kernels.cpu import calls
 
 DTYPES = [torch.float64, torch.complex128, torch.float32, torch.complex64]
 
@@ -62,7 +62,7 @@ def test_loops_and_library_calls_find_the_same_form(monkeypatch):
             LU, pivots, _ = torch.linalg.lu_factor_ex(left * kept @ right)
             compiled = canonical(LU, pivots)
             with monkeypatch.context() as patch:
-                for kernel in (inspection.may_be_deficient, inspection.inverse_order):
+                for kernel in (calls.may_be_deficient, calls.inverse_order):
                     patch.setattr(kernel, "supports", lambda *_: False)
                 by_calls = canonical(LU, pivots)
             assert (compiled.rank == ranks).sum() >= 38

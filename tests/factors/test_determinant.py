@@ -10,7 +10,7 @@ from strategies.factors.determinant import (
     determinant,
 )
 from strategies.formulas.powers_of_two import times_power_of_two
-from strategies.kernels.cpu import inspection
+from strategies.kernels.cpu import calls
 
 DTYPES = torch.float32, torch.float64, torch.complex64, torch.complex128
 
@@ -33,7 +33,7 @@ def test_loops_and_library_calls_find_the_same(monkeypatch):
         given.append(torch.full((2, 2), torch.nan, dtype=dtype))
         for A in given:
             with monkeypatch.context() as patch:
-                patch.setattr(inspection.determinant, "supports", lambda *_: False)
+                patch.setattr(calls.determinant, "supports", lambda *_: False)
                 expected = determinant_of(A)
             found = determinant_of(A)
             assert torch.equal(found.notes[..., 1:], expected.notes[..., 1:])

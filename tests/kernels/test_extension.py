@@ -1,4 +1,4 @@
-"""The lane in C++: built once, found again, and left out where it cannot be."""
+"""The fast path in C++: built once, found again, and left out where it cannot be."""
 
 import os
 import subprocess
@@ -14,7 +14,6 @@ ENVIRONMENT = dict(os.environ)
 
 @pytest.fixture(autouse=True)
 def _nothing_is_built_yet(monkeypatch, tmp_path):
-    monkeypatch.setattr(extension, "SHIPPED", tmp_path / "compiled")
     monkeypatch.setenv("BACKWARD_STRATEGIES_CACHE", str(tmp_path / "cache"))
     extension.load.cache_clear()
     yield

@@ -1,5 +1,5 @@
-"""Kernels for the CPU: loops over many small matrices at once, and over the blocks of one matrix."""
+"""Kernels for the CPU: one compiled call for an operation on small matrices, or one for a step."""
 
-from strategies.kernels.cpu.kernel import watchers
+from strategies.kernels.cpu.task import watchers
 
 __all__ = ["watchers"]

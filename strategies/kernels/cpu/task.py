@@ -1,31 +1,38 @@
-"""What a loop is called with: one block of 64-bit words, as C sees it.
+"""What a kernel is called with, and how it is run: `bs_task` of `csrc/include/api.h`, as 64-bit words.
 
     0       the next group of matrices that no thread has taken
     1       how many matrices there are
     2       how many of them make a group
-    3       what a loop reports, zero at first: see `strategies.kernels.cpu.fused`
+    3       the status: zero, unless the kernel declined a matrix or had no memory
     4       how many groups are finished
     5 + 7i  of the i-th argument: address, three extents, three strides; one where there are fewer
 
-A loop has the address of such a block for its one parameter, typed as a pointer to the numbers that
-the matrices hold, so that the same loop is compiled for each dtype. Any number of threads may run it
-on the same block; each takes one group after the other. `strategies.kernels.cpu.loops.arguments`
-reads the block.
+A kernel that declines a matrix is not stable for it, or not the fastest way. Nothing that it has written is
+to be read then.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from torch import Tensor
 
-REPORT_WORD = 3
+from strategies.kernels.cpu import threads
+from strategies.kernels.cpu.library import Kernel
+
+STATUS_WORD = 3
 FINISHED_WORD = 4
 HEADER_WORDS = 5
 ARGUMENT_WORDS = 7
 
+NO_MEMORY = 2
+"""The status of a kernel that had none for its scratch."""
+
 _MISSING = {1: (1, 1), 2: (1,), 3: ()}
+
+watchers: list[Callable[[float], None]] = []
+"""Called with the floating-point operations of every call, which torch's own tools do not see."""
 
 
 def header(count: int, group: int) -> list[int]:
@@ -33,12 +40,20 @@ def header(count: int, group: int) -> list[int]:
     return [0, count, group, 0, 0]
 
 
-def is_finished(block: array[int], groups: int) -> bool:
-    """Whether a loop has come to the end of every group.
+def run(kernel: Kernel, block: array[int], groups: int, flops: float, work: float) -> bool:
+    """Run a kernel in as many threads as pay; whether it did all that it was asked for.
 
-    It has not where it raised an exception, which no caller sees: for want of memory, for one.
+    Args:
+        kernel: the compiled function.
+        block: its task, to be used once.
+        groups: into which the batch is divided for threads to take.
+        flops: floating-point operations that watchers hear of.
+        work: what it costs in floating-point operations, calls of LAPACK included.
     """
-    return block[FINISHED_WORD] == groups
+    threads.run(kernel, block.buffer_info()[0], groups, work)
+    for watcher in watchers:
+        watcher(flops)
+    return block[FINISHED_WORD] == groups and not block[STATUS_WORD]
 
 
 def task(count: int, group: int, tensors: Sequence[Tensor], *, is_batch: bool) -> array[int]:
@@ -46,9 +61,9 @@ def task(count: int, group: int, tensors: Sequence[Tensor], *, is_batch: bool) -
 
     Args:
         count: matrices.
-        group: matrices side by side.
+        group: matrices that a thread takes at once.
         tensors: with up to two dimensions for each matrix, not conjugated; they must live until the
-            loop returns.
+            kernel returns.
         is_batch: whether they have another dimension before those, of matrices.
     """
     words = header(count, group)

@@ -1,4 +1,4 @@
-"""Run a compiled loop in as many threads as torch uses."""
+"""Run a kernel in as many threads as PyTorch uses."""
 
 from __future__ import annotations
 
@@ -8,14 +8,10 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import torch
 
-ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-"""The type of a compiled loop in C. It releases the interpreter's lock while it runs."""
-
-Entry = Any  # an instance of ENTRY
+from strategies.kernels.cpu.library import ENTRY, Kernel
 
 WORTH_A_THREAD = 2**17
 """Floating-point operations: some 30 µs."""
@@ -23,29 +19,29 @@ WORTH_A_THREAD = 2**17
 _IF_LOADED = getattr(os, "RTLD_NOLOAD", 0) | ctypes.DEFAULT_MODE
 
 
-def run(entry: Entry, block: int, groups: int, flops: float) -> None:
-    """Call a loop, in several threads if that pays.
+def run(kernel: Kernel, block: int, groups: int, flops: float) -> None:
+    """Call a kernel, in several threads if that pays.
 
     Args:
-        entry: the compiled loop.
+        kernel: the compiled function.
         block: the address of its task.
         groups: how many groups of matrices there are to share.
         flops: floating-point operations of them all.
     """
     threads = min(torch.get_num_threads(), groups, 1 + int(flops / WORTH_A_THREAD))
     if threads == 1:
-        entry(block)
+        kernel(block)
     elif (parallel := team()) is not None:
-        parallel(entry, block, threads, 0)
+        parallel(kernel, block, threads, 0)
     else:
-        others = [_pool().submit(entry, block) for _ in range(threads - 1)]
-        entry(block)
+        others = [_pool().submit(kernel, block) for _ in range(threads - 1)]
+        kernel(block)
         for other in others:
             other.result()
 
 
 @functools.cache
-def team() -> Callable[[Entry, int, int, int], None] | None:
+def team() -> Callable[[Kernel, int, int, int], None] | None:
     """`GOMP_parallel` of the OpenMP runtime that torch has loaded; None where it has another.
 
     After an operation of torch its threads wait actively for more work. They take this work at

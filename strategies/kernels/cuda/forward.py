@@ -1,7 +1,7 @@
 """Triton programs of forwards: factors, results and a flag where a matrix is no usual one.
 
 Elimination leaves rows where they are, and keeps the position that each has in L U. A flag is raised for
-what `strategies.kernels.cpu.fused` raises one for: a pivot that is zero or may be roundoff, growth, a norm
+what `strategies.kernels.cpu.plans` raises one for: a pivot that is zero or may be roundoff, growth, a norm
 that is far from one, what is not finite. Nothing that was computed is used then.
 """
 
@@ -94,7 +94,7 @@ def _eliminate(F, rows, m: tl.constexpr, n: tl.constexpr):
 def _are_clear(F, position, order, safety, k: tl.constexpr):
     """Whether bounds tell that all pivots but the last are regular, and the last by a factor.
 
-    The bounds are those of `clear_pivots` in `strategies.kernels.cpu.loops.roundoff`.
+    The bounds are those of `clear_pivots` in `csrc/include/roundoff.hpp`.
     """
     of_x, bounds_of_y = 0.0 * F[0], ()
     others, last = position >= 0, position >= 0

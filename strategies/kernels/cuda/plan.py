@@ -1,6 +1,6 @@
 """The whole forward of a batch of small matrices on a CUDA device in one launch, its backward in another.
 
-A plan is for inputs of given shapes, as `strategies.kernels.cpu.fused.Plan` is on the CPU. A forward waits
+A plan is for inputs of given shapes, as `strategies.kernels.cpu.plans.Plan` is on the CPU. A forward waits
 for the flag that its program raises where a matrix is no usual one; a backward waits for nothing.
 """
 
@@ -125,7 +125,7 @@ class _LU(Plan):
     def forward(self, inputs: Tensors) -> tuple[Tensors, Tensors] | None:
         m, n = self.m, self.n
         tensors = [self._empty(m, n), self._integers(min(m, n)), self._integers(m)]
-        # As in `some_pivot_may_be_roundoff` of `strategies.kernels.cpu.loops.roundoff`.
+        # As in `some_pivot_may_be_roundoff` of `csrc/include/roundoff.hpp`.
         safety = max(1.0, math.sqrt(abs(m - n) + 1) / 2)
         if not self._is_usual("lu", inputs, tensors, (m, n), safety):
             return None

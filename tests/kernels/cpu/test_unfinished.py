@@ -4,36 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from array import array
 
-import numba
 import pytest
-
-from strategies.kernels.cpu import task, threads
-from strategies.kernels.cpu.loops.arguments import groups
-
-
-def _failing(block):
-    for start in groups(block):
-        if start == 2:
-            raise MemoryError
-
-
-def _finishing(block):
-    for _ in groups(block):
-        pass
-
-
-@pytest.mark.parametrize(("loop", "finished"), [(_failing, False), (_finishing, True)])
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_loop_that_raises_has_not_finished_its_groups(loop, finished):
-    compiled = numba.cfunc(numba.void(numba.types.CPointer(numba.float64)))(loop)
-    entry = threads.ENTRY(compiled.address)
-    block = array("q", task.header(4, 1))
-    for _ in range(2):  # as if by two threads, of which one goes on
-        entry(block.buffer_info()[0])
-    assert task.is_finished(block, 4) is finished
-
 
 _PROGRAM = """
 import resource, torch

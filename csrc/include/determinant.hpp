@@ -1,0 +1,159 @@
+// Determinants from LU factors, and whether a matrix is too hard for that: `strategies.factors.determinant`.
+#pragma once
+
+#include "lu.hpp"
+#include "roundoff.hpp"
+
+namespace bs {
+
+enum class Hazard : int { None = 0, LastPivots = 1, Factors = 2, NotFinite = 3 };
+
+// A power of two whose square is in range.
+template <class T>
+constexpr int FAR_EXPONENT = is_double<T> ? 500 : 52;
+template <class T>
+constexpr double FAR = is_double<T> ? 0x1p500 : 0x1p52;
+
+template <class T>
+struct ScaledNumber {
+  T mantissa;
+  Int exponent;  // of a power of two; even
+
+  T value() const { return times_power(mantissa, exponent); }
+  T sign() const { return mantissa / T(magnitude(mantissa)); }
+  Real<T> logarithm() const {
+    return Real<T>(std::log(double(magnitude(mantissa))) + double(exponent) * std::log(2.0));
+  }
+  // The power may be beyond the range although the product is not.
+  static T times_power(T x, Int exponent) {
+    if (exponent == 0) return x;
+    const double half = std::exp2(double(exponent) / 2);
+    if constexpr (is_complex<T>) {
+      return {Real<T>(x.re * half * half), Real<T>(x.im * half * half)};
+    } else {
+      return T(x * half * half);
+    }
+  }
+};
+
+// det A of packed factors.
+template <class M>
+BS_COLD ScaledNumber<Entry<M>> determinant_of(const M& LU, const Pivot* pivots) {
+  using T = Entry<M>;
+  ScaledNumber<T> result{T(1), 0};
+  for (Int i = 0; i < LU.width(); ++i) {
+    result.mantissa *= pivots[i] == i + 1 ? LU(i, i) : -LU(i, i);
+    const double size = modulus(result.mantissa);
+    const bool is_large = size > FAR<T>;
+    if (!is_large && !(0 < size && size < 1 / FAR<T>)) continue;
+    result.mantissa = times_real(result.mantissa, Real<T>(is_large ? 1 / FAR<T> : FAR<T>));
+    result.exponent += is_large ? FAR_EXPONENT<T> : -FAR_EXPONENT<T>;
+  }
+  return result;
+}
+
+template <class T>
+struct DeterminantScratch {
+  Real<T>*largest, *rows, *terms;  // of each column of A; of each row of U beside it; of |L| and those
+  Int* order;
+  RoundoffScratch<T> roundoff;
+  DeterminantScratch(Arena& arena, Int n)
+      : largest(arena.take<Real<T>>(n)),
+        rows(arena.take<Real<T>>(n)),
+        terms(arena.take<Real<T>>(n)),
+        order(arena.take<Int>(n)),
+        roundoff(arena, n) {}
+};
+
+// The largest entry of each column; whether all entries are finite.
+template <class T>
+bool write_largest_of_columns(View<T> A, Real<T>* largest) {
+  std::fill_n(largest, A.n, Real<T>(0));
+  Real<T> nothing = 0;  // NaN of what is not finite
+  for (Int i = 0; i < A.m; ++i) {
+    for (Int j = 0; j < A.n; ++j) {
+      const T entry = A(i, j);
+      largest[j] = std::max(largest[j], modulus(entry));
+      nothing += real(entry) * 0 + imag(entry) * 0;
+    }
+  }
+  return nothing == 0;
+}
+
+// Whether some entry that elimination computed in a row is that much larger than all of A in it.
+template <class T>
+bool row_has_grown(View<T> A, Int row, const Real<T>* largest, Real<T> terms) {
+  const auto limit = Real<T>(growth_limit(A.n));
+  for (Int j = 0; j < A.n; ++j) {
+    if (terms * largest[j] <= limit * modulus(A(row, j))) return false;
+  }
+  return true;
+}
+
+// A bound of the number of negligible pivots, or −1 if factors may be useless: to be cheap.
+template <class T>
+Int negligible_bound(View<T> A, Columns<T> LU, const Real<T>* largest) {
+  const Int n = LU.n;
+  const Real<T> small = std::sqrt(epsilon<T>);
+  const auto far = Real<T>(FAR<T>);
+  Real<T> terms = 0;
+  for (Int j = 0; j < n; ++j) {
+    // Four maxima at a time: each waits for the one before.
+    Real<T> of_column[4] = {};
+    Int i = 0;
+    for (; i + 4 <= j + 1; i += 4) {
+      for (int k = 0; k < 4; ++k) of_column[k] = std::max(of_column[k], modulus(LU(i + k, j)));
+    }
+    for (; i <= j; ++i) of_column[0] = std::max(of_column[0], modulus(LU(i, j)));
+    terms = std::max(terms, std::max({of_column[0], of_column[1], of_column[2], of_column[3]}) / largest[j]);
+  }
+  terms *= 2;  // |L| is at most √2: complex pivots are compared by |re| + |im|
+  Int negligible = 0;
+  for (Int i = 0; i < n; ++i) {
+    const Real<T> pivot = modulus(LU(i, i));
+    negligible += pivot <= small * terms * largest[i];
+    if (!(1 / far <= pivot && pivot <= far && terms < far) || largest[i] > far) return -1;
+    if (row_has_grown(A, i, largest, terms)) return -1;
+  }
+  return negligible;
+}
+
+// The number of negligible pivots, and what is the matter with the matrix.
+template <class T>
+BS_COLD std::pair<Int, Hazard> hazard_of(View<T> A, Columns<T> LU, DeterminantScratch<T>& s) {
+  const Int n = LU.n;
+  std::fill_n(s.rows, n, Real<T>(0));
+  for (Int j = 0; j < n; ++j) {
+    const Real<T> scale = s.largest[j] > 0 ? 1 / s.largest[j] : s.largest[j];
+    for (Int i = 0; i <= j; ++i) s.rows[i] = std::max(s.rows[i], modulus(LU(i, j)) * scale);
+  }
+  std::copy_n(s.rows, n, s.terms);
+  for (Int j = 0; j < n; ++j) {
+    for (Int i = j + 1; i < n; ++i) s.terms[i] = std::max(s.terms[i], modulus(LU(i, j)) * s.rows[j]);
+  }
+  const Real<T> small = std::sqrt(epsilon<T>);
+  const auto far = Real<T>(FAR<T>);
+  bool is_useless = *std::max_element(s.largest, s.largest + n) > far;
+  Int negligible = 0;
+  for (Int i = 0; i < n; ++i) {
+    const Real<T> pivot = modulus(LU(i, i));
+    negligible += pivot <= small * s.terms[i] * s.largest[i];
+    is_useless |= pivot < 1 / far || pivot > far || row_has_grown(A, i, s.largest, s.terms[s.order[i]]);
+  }
+  if (is_useless) return {negligible, Hazard::Factors};
+  const bool is_doubtful = negligible > 1 && doubtful_pivots(LU, 1.0, 2, s.roundoff) > 1;
+  return {negligible, is_doubtful ? Hazard::LastPivots : Hazard::None};
+}
+
+// Whether there is no more to do than to multiply the pivots, of a matrix that is eliminated.
+template <class T>
+BS_COLD bool is_easy_determinant(View<T> A, Columns<T> LU, const Pivot* pivots, DeterminantScratch<T>& s) {
+  if (!write_largest_of_columns(A, s.largest)) return false;
+  auto& r = s.roundoff;
+  const Int negligible = negligible_bound(A, LU, s.largest);
+  if (negligible >= 0 && (negligible < 2 || clear_pivots(LU, 1.0, r.of_x, r.of_y, r.of_L) > LU.n - 2)) return true;
+  write_inverse_order(pivots, 1, LU.n, s.order, LU.n);
+  return hazard_of(A, LU, s).second == Hazard::None;
+}
+
+}  // namespace bs

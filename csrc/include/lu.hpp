@@ -1,0 +1,223 @@
+// LU with partial pivoting, what is solved with it, and its reverse. Pivots, factors and their layout are LAPACK's.
+#pragma once
+
+#include "lapack.hpp"
+#include "scale.hpp"
+#include "triangular.hpp"
+
+namespace bs {
+
+using Pivot = std::int32_t;
+
+// Rows and columns up to which to call LAPACK takes longer than to compute.
+constexpr Int MOST_SMALL = 8;
+
+// By how much a column of U may be longer than that of A. The backward error of A = L U is the growth times u
+// (Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed. 2002, theorem 9.3). Random orthogonal matrices
+// reach √(2n); a growth of 700 was seen to cost two digits, one of 50 to cost one.
+constexpr double growth_limit(Int n) { return 32.0 + double(n) / 8; }
+
+// Columns of U up to here stay within the limit: they double, or grow 1 + √2 fold.
+constexpr Int NEVER_GROW = 4;
+
+// The pivots of one matrix, or of those in a pack.
+template <class T>
+using PivotOf = std::conditional_t<is_pack<T>, Pivot[width_of<T>], Pivot>;
+
+// A = P L U in place; whether no pivot is zero. Nothing is to be read otherwise.
+template <class M>
+BS_INLINE bool eliminate(M& F, PivotOf<Entry<M>>* pivots) {
+  using T = Entry<M>;
+  const auto m = F.height(), n = F.width();
+  bool is_regular = true;
+  loop(smaller(m, n), [&](auto k) BS_LAMBDA {
+    Real<T> largest = modulus(F(k, k));
+    if constexpr (!is_pack<T>) {
+      Int row = k;
+      loop(next(k), m, [&](auto i) BS_LAMBDA {
+        const auto size = modulus(F(i, k));
+        if (size > largest) row = i, largest = size;
+      });
+      pivots[k] = Pivot(row + 1);
+      is_regular &= largest > 0;
+      if (!is_regular) return;
+      if (row != k) loop(n, [&](auto j) BS_LAMBDA { std::swap(F(k, j), F(row, j)); });
+    } else {
+      Real<T> row{Scalar<Real<T>>(Int(k))};
+      for (Int i = k + 1; i < m; ++i) {
+        const Real<T> size = modulus(F(i, k));
+        row = where_greater(size, largest, Real<T>(Scalar<Real<T>>(i)), row);
+        largest = where_greater(size, largest, size, largest);
+      }
+      for (int w = 0; w < width_of<T>; ++w) {
+        const Int other = Int(row[w]);
+        pivots[k][w] = Pivot(other + 1);
+        is_regular &= largest[w] > 0;
+        for (Int j = 0; other != k && j < n; ++j) {
+          const auto upper = lane(F(k, j), w);
+          set_lane(F(k, j), w, lane(F(other, j), w));
+          set_lane(F(other, j), w, upper);
+        }
+      }
+    }
+    const T pivot = F(k, k);
+    loop(next(k), m, [&](auto i) BS_LAMBDA { F(i, k) /= pivot; });
+    loop(next(k), n, [&](auto j) BS_LAMBDA {
+      const T factor = F(k, j);
+      loop(next(k), m, [&](auto i) BS_LAMBDA { F(i, j) -= F(i, k) * factor; });
+    });
+  });
+  return is_regular;
+}
+
+// The same by LAPACK, where that is faster.
+template <class T>
+bool eliminate_columns(Columns<T> F, Pivot* pivots) {
+  return std::max(F.m, F.n) <= MOST_SMALL ? eliminate(F, pivots) : lapack::eliminate(F, pivots);
+}
+
+// Σ |x|² down to row `last` of a column, of each matrix.
+template <class M, class B>
+BS_INLINE void add_squares(const M& F, Int column, B last, double* squares) {
+  constexpr int width = width_of<Entry<M>>;
+  for (int w = 0; w < width; ++w) squares[w] = 0;
+  if constexpr (width == 1 && !is_const<B>) {
+    squares[0] = sum_of_squares(F.column(column), last);
+  } else {
+    loop(last, [&](auto i) BS_LAMBDA {
+      for (int w = 0; w < width; ++w) squares[w] += square(lane(F(i, column), w));
+    });
+  }
+}
+
+// Eliminate in place; Σ |a|² of each matrix, and whether norms are near one, no pivot is zero and no column of U is
+// too long. Of the scratch there is a number for each column of each matrix.
+template <class M>
+BS_INLINE bool factor(M& F, PivotOf<Entry<M>>* pivots, double* before, double* squares) {
+  using T = Entry<M>;
+  constexpr int width = width_of<T>;
+  const auto n = F.width();
+  for (int w = 0; w < width; ++w) squares[w] = 0;
+  loop(n, [&](auto j) BS_LAMBDA {
+    add_squares(F, j, F.height(), before + j * width);
+    for (int w = 0; w < width; ++w) squares[w] += before[j * width + w];
+  });
+  bool is_usual = true;
+  for (int w = 0; w < width; ++w) { is_usual &= 1 / MOST_SQUARES<T> < squares[w] && squares[w] < MOST_SQUARES<T>; }
+  if (!is_usual) return false;
+  if constexpr (std::is_same_v<M, Columns<T>> && !is_pack<T>) {
+    if (!eliminate_columns(F, pivots)) return false;
+  } else {
+    if (!eliminate(F, pivots)) return false;
+  }
+  const double limit = growth_limit(n) * growth_limit(n);
+  double after[width];
+  loop(n, [&](auto j) BS_LAMBDA {
+    if (j < NEVER_GROW) return;
+    add_squares(F, j, next(j), after);
+    for (int w = 0; w < width; ++w) is_usual &= after[w] <= limit * before[j * width + w];
+  });
+  return is_usual;
+}
+
+template <class T>
+BS_INLINE void exchange(T& a, T& b, int w) {
+  const auto value = lane(a, w);
+  set_lane(a, w, lane(b, w));
+  set_lane(b, w, value);
+}
+
+// X ← PᵀX, the swaps from the first one on; or P X, from the last one.
+template <bool FORWARD, class M>
+BS_INLINE void swap_rows(M& X, const PivotOf<Entry<M>>* pivots) {
+  const auto n = X.height();
+  const auto step = [&](Int k) BS_LAMBDA {
+    for (int w = 0; w < width_of<Entry<M>>; ++w) {
+      Int other;
+      if constexpr (is_pack<Entry<M>>) other = pivots[k][w] - 1;
+      else other = pivots[k] - 1;
+      for (Int j = 0; other != k && j < X.width(); ++j) exchange(X(k, j), X(other, j), w);
+    }
+  };
+  if constexpr (FORWARD)
+    for (Int k = 0; k < n; ++k) step(k);
+  else
+    for (Int k = n - 1; k >= 0; --k) step(k);
+}
+
+// X ← A⁻¹X, from what `eliminate` has left.
+template <class F, class M>
+BS_INLINE void solve_small(const F& LU, const PivotOf<Entry<M>>* pivots, M& X) {
+  swap_rows<true>(X, pivots);
+  substitute<Lower | UnitDiagonal>(LU, X);
+  substitute<Upper>(LU, X);
+}
+template <class T>
+void solve_columns(Columns<T> LU, const Pivot* pivots, Columns<T> X) {
+  if (LU.m <= MOST_SMALL) solve_small(LU, pivots, X);
+  else lapack::solve_eliminated("N", LU, pivots, X);
+}
+
+// X ← A⁻ᴴX, likewise.
+template <class F, class M>
+BS_INLINE void solve_adjoint_small(const F& LU, const PivotOf<Entry<M>>* pivots, M& X) {
+  substitute<Upper | Adjoint>(LU, X);
+  substitute<Lower | UnitDiagonal | Adjoint>(LU, X);
+  swap_rows<false>(X, pivots);
+}
+
+// X = A⁻¹ from what `eliminate` has left: U⁻¹ L⁻¹ Pᵀ. Of L⁻¹ only the lower triangle is computed.
+template <class F, class M>
+BS_INLINE void write_inverse(const F& LU, const PivotOf<Entry<M>>* pivots, M& X) {
+  using T = Entry<M>;
+  const auto n = LU.width();
+  fill_with_identity(X);
+  if constexpr (std::is_same_v<M, Columns<T>> && !is_pack<T>) {
+    if (n > MOST_SMALL) {
+      constexpr Int block = 48;
+      for (Int first = 0; first < n; first += block) {
+        lapack::solve_triangle(
+            "LLNU", LU.part(first, n, first, n), X.part(first, n, first, std::min(first + block, n)));
+      }
+      lapack::solve_triangle("LUNN", LU, X);
+      swap_columns(X, pivots);
+      return;
+    }
+  }
+  loop(n, [&](auto j) BS_LAMBDA {
+    loop(j, n, [&](auto k) BS_LAMBDA {
+      const T factor = X(k, j);
+      loop(next(k), n, [&](auto i) BS_LAMBDA { X(i, j) -= LU(i, k) * factor; });
+    });
+  });
+  loop_down(n, [&](auto k) BS_LAMBDA {
+    const T reciprocal = T(1) / LU(k, k);
+    loop(n, [&](auto j) BS_LAMBDA {
+      const T factor = X(k, j) = X(k, j) * reciprocal;
+      loop(k, [&](auto i) BS_LAMBDA { X(i, j) -= LU(i, k) * factor; });
+    });
+  });
+  swap_columns(X, pivots);
+}
+
+// X ← X Pᵀ.
+template <class M>
+BS_INLINE void swap_columns(M& X, const PivotOf<Entry<M>>* pivots) {
+  const auto n = X.width();
+  for (Int k = n - 1; k >= 0; --k) {
+    for (int w = 0; w < width_of<Entry<M>>; ++w) {
+      Int other;
+      if constexpr (is_pack<Entry<M>>) other = pivots[k][w] - 1;
+      else other = pivots[k] - 1;
+      for (Int i = 0; other != k && i < X.height(); ++i) exchange(X(i, k), X(i, other), w);
+    }
+  }
+}
+
+// Where the swaps move each row: the inverse of the order that they make.
+inline void write_inverse_order(const Pivot* pivots, Int step, Int count, Int* order, Int rows) {
+  for (Int i = 0; i < rows; ++i) order[i] = i;
+  for (Int i = count - 1; i >= 0; --i) std::swap(order[i], order[pivots[i * step] - 1]);
+}
+
+}  // namespace bs

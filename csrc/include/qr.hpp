@@ -1,0 +1,97 @@
+// QR factorizations by reflectors of packs of matrices. Reflectors and their signs are LAPACK's (geqrf).
+#pragma once
+
+#include <tuple>
+
+#include "pack.hpp"
+
+namespace bs {
+
+namespace detail {
+
+// Of one matrix of a pack, from the diagonal on: the norm of a column, and whether something is below. Squares that
+// may overflow, or lose digits below the smallest number, are scaled.
+template <class P>
+std::pair<Real<Scalar<P>>, bool> norm_of_lane(Columns<P> F, Int j, int w) {
+  using R = Real<Scalar<P>>;
+  R largest = modulus(lane(F(j, j), w));
+  bool has_below = false;
+  for (Int i = j + 1; i < F.m; ++i) {
+    const R size = modulus(lane(F(i, j), w));
+    largest = std::max(largest, size), has_below |= size != 0;
+  }
+  if (!(largest > 0)) return {0, has_below};
+  R total = 0;
+  for (Int i = j; i < F.m; ++i) total += squared_modulus(times_real(lane(F(i, j), w), 1 / largest));
+  return {largest * std::sqrt(total), has_below};
+}
+
+}  // namespace detail
+
+// Column c of Q ← (I − τ v vᴴ) times it, v being reflector j of F.
+template <class P>
+BS_INLINE void apply_reflector(Columns<P> F, Int j, Columns<P> Q, Int c, P scale) {
+  P along = Q(j, c);
+  for (Int i = j + 1; i < F.m; ++i) along += conj(F(i, j)) * Q(i, c);
+  along *= scale;
+  Q(j, c) -= along;
+  for (Int i = j + 1; i < F.m; ++i) Q(i, c) -= F(i, j) * along;
+}
+
+// Overwrite tall matrices by R and n reflectors I − τ v vᴴ, and reflect what further columns there are.
+template <class P>
+void reflect(Columns<P> F, P* scales, Int n) {
+  using R = Real<Scalar<P>>;
+  using limits = std::numeric_limits<R>;
+  const Int m = F.m;
+  for (Int j = 0; j < n; ++j) {
+    Real<P> below(0), norm;
+    for (Int i = j + 1; i < m; ++i) below += squared_modulus(F(i, j));
+    norm = below + squared_modulus(F(j, j));
+    P divisor;
+    for (int w = 0; w < width_of<P>; ++w) {
+      R of_matrix = norm[w];
+      bool has_below = below[w] != 0;
+      if (of_matrix > limits::max() || of_matrix < limits::min() / limits::epsilon()) {
+        std::tie(of_matrix, has_below) = detail::norm_of_lane(F, j, w);
+      } else {
+        of_matrix = std::sqrt(of_matrix);
+      }
+      using S = Scalar<P>;
+      const S head = lane(F(j, j), w);
+      if (!has_below && imag(head) == 0) {
+        set_lane(scales[j], w, S(0)), set_lane(divisor, w, S(1));
+        continue;
+      }
+      const S beta(-std::copysign(of_matrix, real(head)));
+      set_lane(scales[j], w, (beta - head) / beta), set_lane(divisor, w, head - beta);
+      set_lane(F(j, j), w, beta);
+    }
+    const P reciprocal = P(1) / divisor;
+    for (Int i = j + 1; i < m; ++i) F(i, j) *= reciprocal;
+    for (Int c = j + 1; c < F.n; ++c) apply_reflector(F, j, F, c, conj(scales[j]));
+  }
+}
+
+// The columns of Q that span the range.
+template <class P>
+void write_basis(Columns<P> F, const P* scales, Columns<P> Q) {
+  fill_with_zeros(Q);
+  for (Int j = Q.n - 1; j >= 0; --j) {
+    Q(j, j) = P(1);
+    for (Int c = j; c < Q.n; ++c) apply_reflector(F, j, Q, c, scales[j]);
+  }
+}
+
+// The upper triangle of F, and zeros below; whether no entry of the diagonal is zero.
+template <class M, class T>
+bool copy_upper(Columns<T> R, const M& F) {
+  bool is_regular = true;
+  for (Int j = 0; j < R.n; ++j) {
+    for (int w = 0; w < width_of<T>; ++w) is_regular &= lane(F(j, j), w) != Scalar<T>(0);
+    for (Int i = 0; i < R.m; ++i) R(i, j) = i <= j ? F(i, j) : T(0);
+  }
+  return is_regular;
+}
+
+}  // namespace bs

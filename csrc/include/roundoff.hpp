@@ -1,0 +1,239 @@
+// Which pivots of packed LU factors may be roundoff, as `strategies.factors.lu_rank` has it.
+//
+// D is what roundoff is expected to be in a pivot, and a regular one is REGULAR times as large. The cheapest test
+// that is sure answers: bounds for most matrices, random vectors for most pivots of large ones, and D itself.
+//
+// Let R and C be diagonal matrices of the norms of the rows of L and of the columns of U, y a row of L⁻¹ and x a
+// column of U⁻¹. With |L||U| bounded by those norms (Cauchy and Schwarz), D beside the pivot is ε ‖y R‖ ‖C x‖.
+#pragma once
+
+#include "condition.hpp"
+
+namespace bs {
+
+constexpr double REGULAR = 3;            // how often a pivot is more than the roundoff that is expected in it
+constexpr Int MOST_WITHOUT_RANDOM = 24;  // rows up to which random vectors save no time
+constexpr Int MOST_WITH_PRODUCT = 256;   // rows up to which |L||U| takes less time than to ask again outside
+constexpr Int RANDOM_VECTORS = 8;
+constexpr double RANDOM_SAFETY = 20;  // an estimate from so many is all but never so many times too small
+
+// What the tests work in, for matrices whose smaller side is k.
+template <class T>
+struct RoundoffScratch {
+  using Wide = std::conditional_t<is_complex<T>, Complex<double>, double>;
+  double *of_x, *of_y, *of_L;            // k each
+  double *row_squares, *column_squares;  // k each
+  Wide *y, *x;                           // RANDOM_VECTORS · k each
+  double *random, *moduli;
+  bool* candidates;
+  Columns<Wide> factors;  // k × k
+  Columns<double> product;
+
+  RoundoffScratch(Arena& arena, Int k)
+      : of_x(arena.take<double>(k)),
+        of_y(arena.take<double>(k)),
+        of_L(arena.take<double>(k)),
+        row_squares(arena.take<double>(k)),
+        column_squares(arena.take<double>(k)),
+        y(arena.take<Wide>(RANDOM_VECTORS * k)),
+        x(arena.take<Wide>(RANDOM_VECTORS * k)),
+        random(arena.take<double>(RANDOM_VECTORS * k)),
+        moduli(arena.take<double>(k)),
+        candidates(arena.take<bool>(k)),
+        factors(arena.columns<Wide>(k, k)),
+        product(k <= MOST_WITH_PRODUCT ? arena.columns<double>(k, k) : Columns<double>{nullptr, 0, 0, 0}) {}
+};
+
+// What D over ε and a regular pivot stays below.
+template <class T>
+constexpr double REGULAR_LIMIT = 1 / (REGULAR * epsilon<T>);
+
+// So many of the first pivots of k×k factors are regular by bounds that hold for all signs of the entries of L and
+// U; the last by a factor of `safety`.
+//
+// As L⁻¹L = I, y_i = e_i − Σ l_is y_s, the sum over s < i, and so ‖y_i R‖ ≤ R_i + Σ |l_is| ‖y_s R‖. In the same way
+// ‖C x_i‖ ≤ (C_i + Σ |u_si| ‖C x_s‖) / |u_ii|.
+template <class T>
+BS_COLD Int clear_pivots(Columns<T> F, double safety, double* of_x, double* of_y, double* of_L) {
+  const Int k = F.n;
+  std::fill_n(of_y, k, 0.0), std::fill_n(of_L, k, 0.0);
+  for (Int i = 0; i < k; ++i) {
+    const T* column = F.column(i);
+    const double pivot = magnitude(column[i]);
+    double of_U = 0, terms = 0;
+    for (Int s = 0; s <= i; ++s) of_U += square(column[s]);
+    for (Int s = 0; s < i; ++s) terms += modulus(column[s]) * of_x[s];
+    of_x[i] = (std::max(std::sqrt(of_U), pivot) + terms) / pivot;  // the squares may underflow
+    of_y[i] += std::sqrt(1 + of_L[i]);
+    const double limit = i < k - 1 ? REGULAR_LIMIT<T> : REGULAR_LIMIT<T> / safety;
+    if (!(of_y[i] * of_x[i] < limit)) return i;
+    for (Int s = i + 1; s < k; ++s) {
+      of_L[s] += square(column[s]);
+      of_y[s] += modulus(column[s]) * of_y[i];
+    }
+  }
+  return k;
+}
+
+namespace detail {
+
+template <class T>
+void read_factors(Columns<T> F, RoundoffScratch<T>& s) {
+  using Wide = typename RoundoffScratch<T>::Wide;
+  const Int k = F.n;
+  std::fill_n(s.row_squares, k, 1.0);
+  for (Int j = 0; j < k; ++j) {
+    for (Int i = 0; i < k; ++i) {
+      if constexpr (is_complex<T>) s.factors(i, j) = Wide(double(F(i, j).re), double(F(i, j).im));
+      else s.factors(i, j) = F(i, j);
+    }
+    s.column_squares[j] = sum_of_squares(s.factors.column(j), j + 1);
+    for (Int i = j + 1; i < k; ++i) s.row_squares[i] += square(s.factors(i, j));
+  }
+}
+
+template <class Wide>
+Wide reciprocal(Wide pivot) {
+  return times_real(conj(pivot), 1 / square(pivot));
+}
+
+// Row i of L⁻¹ and column i of U⁻¹.
+template <class Wide>
+void write_rows_of_inverses(Columns<Wide> F, Int i, Wide* y, Wide* x) {
+  std::fill_n(x, i, Wide(0));
+  y[i] = x[i] = Wide(1);
+  for (Int s = i; s >= 0; --s) {
+    if (s < i) y[s] = -dot<false>(F.column(s) + s + 1, y + s + 1, i - s);
+    x[s] = x[s] * reciprocal(F(s, s));
+    subtract_multiple(x, F.column(s), x[s], s);
+  }
+}
+
+// |L||U|.
+template <class Wide>
+void write_product_of_moduli(Columns<Wide> F, Columns<double> product) {
+  const Int k = F.n;
+  fill_with_zeros(product);
+  for (Int s = 0; s < k; ++s) {
+    for (Int j = s; j < k; ++j) {
+      const double factor = magnitude(F(s, j));
+      product(s, j) += factor;
+      for (Int i = s + 1; i < k; ++i) product(i, j) += magnitude(F(i, s)) * factor;
+    }
+  }
+}
+
+// Mark pivots that may not be regular, and those of NaN. The entries of L⁻¹ R z and U⁻ᵀ C z for random z have ‖y R‖
+// and ‖C x‖ as standard deviations: two substitutions for all pivots together.
+template <class T>
+void mark_candidates(RoundoffScratch<T>& s, Int k) {
+  using Wide = typename RoundoffScratch<T>::Wide;
+  write_first_vector(s.random, RANDOM_VECTORS * k);
+  const double scale = std::sqrt(double(RANDOM_VECTORS * k) / sum_of_squares(s.random, RANDOM_VECTORS * k));
+  std::fill_n(s.y, RANDOM_VECTORS * k, Wide(0));
+  for (Int i = 0; i < k; ++i) {
+    const Wide* column = s.factors.column(i);
+    const Wide of_pivot = reciprocal(column[i]);
+    const double of_row = std::sqrt(s.row_squares[i]), of_U = std::sqrt(s.column_squares[i]);
+    double squares_of_y = 0, squares_of_x = 0;
+    for (Int p = 0; p < RANDOM_VECTORS; ++p) {
+      Wide *y = s.y + p * k, *x = s.x + p * k;
+      const double z = scale * s.random[p * k + i];
+      y[i] += Wide(of_row * z);
+      x[i] = (Wide(of_U * z) - dot<false>(column, x, i)) * of_pivot;
+      squares_of_y += square(y[i]), squares_of_x += square(x[i]);
+      subtract_multiple(y + i + 1, column + i + 1, y[i], k - i - 1);
+    }
+    // z may be orthogonal to y R or C x; neither is shorter than its last entry. NaN stays.
+    const double least_of_y = RANDOM_VECTORS * s.row_squares[i];
+    const double entry = of_U * magnitude(of_pivot), least_of_x = RANDOM_VECTORS * entry * entry;
+    if (squares_of_y < least_of_y) squares_of_y = least_of_y;
+    if (squares_of_x < least_of_x) squares_of_x = least_of_x;
+    const double found = std::sqrt(squares_of_y) * std::sqrt(squares_of_x) * RANDOM_SAFETY;
+    s.candidates[i] = !(found < REGULAR_LIMIT<T> * RANDOM_VECTORS);
+  }
+}
+
+// How many of the candidates are not regular, up to `enough`; safety is asked of the last. With T = |L||U|, D² over
+// |u_ii|² is the sum of squares of |y|_a T_ab |x|_b. It is at most ‖y R‖² ‖C x‖², which counts for it in large
+// matrices.
+template <class T>
+int count_irregular(RoundoffScratch<T>& s, Int k, double safety, int enough) {
+  bool has_product = false;
+  int count = 0;
+  for (Int i = 0; i < k && count < enough; ++i) {
+    if (!s.candidates[i]) continue;
+    const double limit = i < k - 1 ? REGULAR_LIMIT<T> : REGULAR_LIMIT<T> / safety;
+    write_rows_of_inverses(s.factors, i, s.y, s.x);
+    double of_y = 0, of_x = 0;
+    for (Int a = 0; a <= i; ++a) {
+      of_y += square(s.y[a]) * s.row_squares[a];
+      of_x += square(s.x[a]) * s.column_squares[a];
+    }
+    if (std::sqrt(of_y) * std::sqrt(of_x) < limit) continue;
+    if (k > MOST_WITH_PRODUCT) {
+      ++count;
+      continue;
+    }
+    if (!has_product) write_product_of_moduli(s.factors, s.product);
+    has_product = true;
+    double total = 0;
+    for (Int a = 0; a <= i; ++a) s.moduli[a] = magnitude(s.y[a]);
+    for (Int b = 0; b <= i; ++b) {
+      const double weight = magnitude(s.x[b]);
+      const double* column = s.product.column(b);
+      double of_column = 0;
+      BS_SUM(of_column)
+      for (Int a = 0; a <= i; ++a) {
+        const double term = s.moduli[a] * column[a] * weight;
+        of_column += term * term;
+      }
+      total += of_column;
+    }
+    count += !(std::sqrt(total) < limit);
+  }
+  return count;
+}
+
+}  // namespace detail
+
+// How many pivots of k×k factors may be roundoff or are not finite, up to `enough`; safety is asked of the last.
+template <class T>
+BS_COLD int doubtful_pivots(Columns<T> F, double safety, int enough, RoundoffScratch<T>& s) {
+  const Int k = F.n, first = clear_pivots(F, safety, s.of_x, s.of_y, s.of_L);
+  if (first == k) return 0;
+  detail::read_factors(F, s);
+  for (Int i = 0; i < k; ++i) s.candidates[i] = i >= first;
+  if (k > MOST_WITHOUT_RANDOM) detail::mark_candidates(s, k);
+  return detail::count_irregular(s, k, safety, enough);
+}
+
+// Whether the last pivot of k×k factors may be.
+template <class T>
+bool last_pivot_may_be_roundoff(Columns<T> F, RoundoffScratch<T>& s) {
+  const Int k = F.n;
+  if (clear_pivots(F, 1.0, s.of_x, s.of_y, s.of_L) == k) return false;
+  detail::read_factors(F, s);
+  for (Int i = 0; i < k; ++i) s.candidates[i] = i == k - 1;
+  return detail::count_irregular(s, k, 1.0, 1) > 0;
+}
+
+// Whether some pivot of m×n factors may be. Most tell after reading one row and one column.
+template <class T>
+BS_COLD bool some_pivot_may_be_roundoff(Columns<T> F, RoundoffScratch<T>& s) {
+  const Int k = std::min(F.m, F.n);
+  const double small = std::min(std::pow(double(epsilon<T>), 0.25), 4 / std::sqrt(double(k) * double(k) * double(k)));
+  for (Int i = 0; i < k; ++i) {
+    const double pivot = magnitude(F(i, i));
+    double terms = pivot;
+    for (Int a = 0; a < i; ++a) terms += double(magnitude(F(i, a))) * double(magnitude(F(a, i)));
+    if (!(pivot > small * terms)) {
+      // Of so many entries that are left then, the mean may be roundoff although the pivot is regular.
+      const double left = double(F.m - k + 1) * double(F.n - k + 1);
+      return doubtful_pivots(F.part(0, k, 0, k), std::max(1.0, std::sqrt(left) / 2), 1, s) > 0;
+    }
+  }
+  return false;
+}
+
+}  // namespace bs

@@ -1,0 +1,121 @@
+// Norms that are near one, and matrices that are brought there by powers of two. Gradients are linear in the
+// cotangents, and solutions in the right-hand sides.
+#pragma once
+
+#include "task.hpp"
+
+namespace bs {
+
+// Exponents of the norms between which nothing in an operation overflows or underflows.
+template <class T>
+constexpr double MOST_SQUARES = is_double<T> ? 0x1p340 : 0x1p42;
+constexpr int MOST_EXPONENT_DOUBLE = 900, MOST_EXPONENT_SINGLE = 100;
+
+// Σ |x|² of contiguous numbers, in double precision.
+template <class T>
+BS_INLINE double sum_of_squares(const T* x, Int n) {
+  double total = 0;
+  BS_SUM(total)
+  for (Int i = 0; i < n; ++i) total += square(x[i]);
+  return total;
+}
+
+// The same of all entries of a matrix.
+template <class M>
+BS_INLINE double sum_of_squares(const M& matrix) {
+  double total = 0;
+  if constexpr (is_const<decltype(matrix.height())> && is_const<decltype(matrix.width())>) {
+    each_entry(matrix, [&](auto i, auto j) BS_LAMBDA { total += square(matrix(i, j)); });
+  } else {
+    for (Int j = 0; j < matrix.width(); ++j) total += sum_of_squares(matrix.column(j), matrix.height());
+  }
+  return total;
+}
+
+template <class M>
+BS_COLD bool is_zero(M matrix) {
+  bool found = true;
+  each_entry(matrix, [&](auto i, auto j) BS_LAMBDA { found &= matrix(i, j) == Entry<M>(0); });
+  return found;
+}
+
+// The sum of squares that is given, or −1 where the norm is far from one; one of zero is near enough.
+template <class M>
+BS_INLINE double moderate_squares(const M& matrix, double squares) {
+  constexpr double most = MOST_SQUARES<Entry<M>>;
+  if (1 / most < squares && squares < most) return squares;
+  return squares == 0 && is_zero(matrix) ? 0 : -1;
+}
+template <class M>
+BS_INLINE double moderate_squares(const M& matrix) {
+  return moderate_squares(matrix, sum_of_squares(matrix));
+}
+
+namespace detail {
+template <class T>
+BS_COLD void multiply_by(View<T> matrix, Real<T> factor) {
+  each_entry(matrix, [&](auto i, auto j) { matrix(i, j) = times_real(matrix(i, j), factor); });
+}
+}  // namespace detail
+
+template <class M>
+BS_INLINE void multiply_by(M&& matrix, double factor) {
+  using R = Real<Entry<M>>;
+  if (factor == 1) return;
+  if constexpr (is_const<decltype(matrix.width())>) {  // has no address, being in registers
+    each_entry(matrix, [&](auto i, auto j) BS_LAMBDA { matrix(i, j) = times_real(matrix(i, j), R(factor)); });
+  } else {
+    detail::multiply_by(matrix.view(), R(factor));
+  }
+}
+
+// The power of two by which to divide a matrix whose norm is far from one; zero if it is not finite, or that power
+// or its reciprocal is out of range.
+template <class M>
+BS_COLD double normalizing_power(M matrix) {
+  double largest = 0;
+  bool is_finite = true;
+  each_entry(matrix, [&](auto i, auto j) BS_LAMBDA {
+    const double re = std::abs(double(real(matrix(i, j)))), im = std::abs(double(imag(matrix(i, j))));
+    is_finite &= re + im <= std::numeric_limits<double>::max();
+    largest = std::max({largest, re, im});
+  });
+  int exponent = 0;
+  std::frexp(largest, &exponent);
+  const int most = is_double<Entry<M>> ? MOST_EXPONENT_DOUBLE : MOST_EXPONENT_SINGLE;
+  // The sum of two parts may overflow where the largest does not; that one is beyond the exponent.
+  return is_finite && std::abs(exponent) <= most ? std::ldexp(1.0, exponent) : 0;
+}
+
+// Divide a matrix by a power of two where its norm is far from one. Returns that power: one where there is no need,
+// and zero where there is none.
+template <class M>
+BS_INLINE double normalize(M&& matrix, double squares) {
+  if (moderate_squares(matrix, squares) >= 0) return 1;
+  const double power = normalizing_power(matrix);
+  if (power != 0) multiply_by(matrix, 1 / power);
+  return power;
+}
+template <class M>
+BS_INLINE double normalize(M&& matrix) {
+  return normalize(matrix, sum_of_squares(matrix));
+}
+
+// `copy` and `normalize`; the target has its columns, or its rows, one after the other.
+template <class A, class B>
+BS_INLINE double copy_normalized(A&& target, B&& source) {
+  copy(target, source);
+  return normalize(target);
+}
+
+// Whether rows or columns are packed, and `normalize` would change nothing.
+template <class T>
+BS_COLD bool is_normalized(View<T> matrix) {
+  if (matrix.along == 1) matrix = matrix.t();
+  if (matrix.down != 1 && matrix.m != 1) return false;
+  double squares = 0;
+  for (Int j = 0; j < matrix.n; ++j) squares += sum_of_squares(matrix.data + j * matrix.along, matrix.m);
+  return moderate_squares(matrix, squares) >= 0;
+}
+
+}  // namespace bs

@@ -1,0 +1,362 @@
+// Cholesky factors of positive definite matrices, what is solved with them, and their backward: the formulas of
+// `strategies.formulas.cholesky`. Declined are matrices that are not positive definite, factors with a zero on the
+// diagonal, and norms that are far from one.
+#include "../include/cholesky.hpp"
+
+#include "../include/pack.hpp"
+#include "table.hpp"
+
+namespace bs {
+namespace {
+
+constexpr Int TILE = 8;
+
+template <class T>
+void clear_above_diagonal(Columns<T> L) {
+  for (Int j = 1; j < L.n; ++j) std::fill_n(L.column(j), std::min(j, L.m), T(0));
+}
+
+// The lower triangle; what is above is left alone.
+template <int N, class T, class M>
+BS_INLINE void copy_lower(Local<T, N, N>& F, const M& A) {
+  loop(Const<N>{}, [&](auto c) BS_LAMBDA { loop(c, Const<N>{}, [&](auto r) BS_LAMBDA { F(r, c) = A(r, c); }); });
+}
+
+// L by columns, with zeros above its diagonal.
+template <int N, class T>
+void cholesky(bs_task* of) {
+  const Task task(of);
+  const auto A = task.argument<T>(0), result = task.argument<T>(1);
+  task.each(Arena(), [&](Int i) BS_LAMBDA {
+    const auto L = result.columns(i);
+    // The trace of A is Σ |l|²; its norm lies between that and that over √n.
+    if constexpr (N > 0) {
+      Local<T, N, N> F{};
+      copy_lower(F, A[i]);
+      const bool is_definite = factor_positive_definite(F);
+      const double trace = sum_of_squares(F);
+      if (!is_definite || moderate_squares(F, trace * trace) < 0) return false;
+      copy(L, F);
+      return true;
+    } else {
+      copy(L, A[i]);
+      clear_above_diagonal(L);
+      if (!lapack::factor_positive_definite(L)) return false;
+      const double trace = sum_of_squares(L);
+      return moderate_squares(L, trace * trace) >= 0;
+    }
+  });
+}
+
+template <class T>
+void cholesky_across(bs_task* of) {
+  using P = Packed<T>;
+  const Task task(of);
+  const auto A = task.argument<T>(0), result = task.argument<T>(1).t();
+  Arena arena;
+  const Int n = A.n;
+  auto F = arena.columns<P>(n, n);
+  each_pack<T>(task, arena, [&](Int first, Int last) {
+    gather(F, A, first, last);
+    const bool is_definite = factor_positive_definite(F);
+    clear_above_diagonal(F);
+    double traces[width_of<P>];
+    add_squares_of_lanes(F, traces);
+    bool is_usual = is_definite;
+    for (int w = 0; w < width_of<P>; ++w) {
+      const double squares = traces[w] * traces[w];
+      is_usual &= 1 / MOST_SQUARES<T> < squares && squares < MOST_SQUARES<T>;
+    }
+    if (is_usual) scatter(F, result, first, last);
+    return is_usual;
+  });
+}
+
+// The Hermitian gradient.
+template <int N, class T>
+void cholesky_backward(bs_task* of) {
+  const Task task(of);
+  const auto L = task.argument<T>(0), G = task.argument<T>(1), result = task.argument<T>(2);
+  task.each(Arena(), [&](Int i) BS_LAMBDA {
+    if constexpr (N > 0) {
+      Local<T, N, N> F, H{};
+      T product[N];
+      copy(F, L.columns(i));
+      copy_lower(H, G[i]);
+      const double power = normalize(H);
+      if (power == 0) return false;
+      reverse_cholesky_small(F, H, Const<N>{}, product);
+      copy(result[i], H);
+      multiply_by(result[i], power);
+    } else {
+      const auto t = result.columns(i);
+      if (is_normalized(G[i])) {
+        reverse_cholesky(L.columns(i), G[i], t);
+        return true;
+      }
+      copy(t, G[i].t());
+      const double power = normalize(t);
+      if (power == 0) return false;
+      reverse_cholesky(L.columns(i), t.t(), t);
+      multiply_by(t, power);
+    }
+    return true;
+  });
+}
+
+template <class T>
+void cholesky_backward_across(bs_task* of) {
+  using P = Packed<T>;
+  const Task task(of);
+  const auto L = task.argument<T>(0), G = task.argument<T>(1), result = task.argument<T>(2);
+  Arena arena;
+  const Int n = G.n;
+  auto F = arena.columns<P>(n, n), H = arena.columns<P>(n, n);
+  auto* product = arena.take<P>(n);
+  each_pack<T>(task, arena, [&](Int first, Int last) {
+    double powers[width_of<P>];
+    gather(H, G, first, last);
+    clear_above_diagonal(H);
+    if (!normalize_lanes(H, powers)) return false;
+    gather(F, L.t(), first, last);
+    reverse_cholesky_small(F, H, n, product);
+    multiply_lanes_by(H, powers);
+    scatter(H, result, first, last);
+    return true;
+  });
+}
+
+// The same of factors of any strides of columns, whatever their norms: (…, n, n).
+template <class T>
+void reverse_cholesky_of_each(bs_task* of) {
+  const Task task(of);
+  const auto L = task.argument<T>(0), G = task.argument<T>(1), result = task.argument<T>(2);
+  task.each(Arena(), [&](Int i) {
+    reverse_cholesky(Columns<T>{L.data + i * L.step, L.m, L.n, L.along}, G[i], result.columns(i));
+    return true;
+  });
+}
+
+// Factors where they lie, if their columns or their rows are packed; else copies.
+template <class T>
+struct Factors {
+  Batch<T> L;
+  Columns<T> scratch{nullptr, 0, 0, 0};
+  Factors(Arena& arena, Batch<T> of) : L(of) {
+    if (L.down != 1 && L.along != 1) scratch = arena.columns<T>(L.m, L.n);
+  }
+  PackedTriangle<T> operator[](Int i) const {
+    if (L.down == 1) return {{L.vector(i), L.m, L.n, L.along}, false};
+    if (L.along == 1) return {{L.vector(i), L.n, L.m, L.down}, true};
+    copy(scratch, L[i]);
+    return {scratch, false};
+  }
+};
+
+// Whether a factor has a norm that is near one, and no zero on its diagonal.
+template <class T>
+bool is_usual(PackedTriangle<T> L) {
+  double squares = 0;
+  const Columns<T> F = L.columns;
+  for (Int j = 0; j < F.n; ++j) {
+    if (F(j, j) == T(0)) return false;
+    squares += L.is_transposed ? sum_of_squares(F.column(j), j + 1) : sum_of_squares(F.column(j) + j, F.n - j);
+  }
+  return 1 / MOST_SQUARES<T> < squares && squares < MOST_SQUARES<T>;
+}
+template <int N, class T>
+BS_INLINE bool is_usual(const Local<T, N, N>& F) {
+  bool has_no_zero = true;
+  loop(Const<N>{}, [&](auto i) BS_LAMBDA { has_no_zero &= F(i, i) != T(0); });
+  return has_no_zero && moderate_squares(F) >= 0;
+}
+
+// X = L⁻ᴴL⁻¹B by columns, and L⁻¹B row after row.
+template <int N, class T>
+void cholesky_solve(bs_task* of) {
+  const Task task(of);
+  const auto L = task.argument<T>(0), B = task.argument<T>(1), result = task.argument<T>(2), half = task.argument<T>(3);
+  Arena arena;
+  const Factors<T> factors(arena, L);
+  auto Y = scratch<T, N, 0>(arena, half.m, half.n);
+  task.each(arena, [&](Int i) BS_LAMBDA {
+    if constexpr (N > 0) {
+      Local<T, N, N> F{};
+      copy_lower(F, L[i]);
+      copy(Y, B[i]);
+      if (!is_usual(F) || moderate_squares(Y) < 0) return false;
+      substitute<Lower>(F, Y);
+      copy(half[i], Y);
+      substitute<Lower | Adjoint>(F, Y);
+      copy(result.columns(i), Y);
+    } else {
+      const auto X = result.columns(i);
+      const auto factor = factors[i];
+      copy(X, B[i]);
+      if (!is_usual(factor) || moderate_squares(X) < 0) return false;
+      solve_lower<false>(factor, X);
+      copy(half[i], X);
+      solve_lower<true>(factor, X);
+    }
+    return true;
+  });
+}
+
+// B̄ = W = L⁻ᴴL⁻¹G, and −W (L⁻¹B)ᴴ − X (L⁻¹G)ᴴ.
+template <int N, class T>
+void cholesky_solve_backward(bs_task* of) {
+  const Task task(of);
+  const auto L = task.argument<T>(0), X = task.argument<T>(1), half = task.argument<T>(2), G = task.argument<T>(3);
+  const auto result = task.argument<T>(4), rhs_result = task.argument<T>(5);
+  Arena arena;
+  const Int n = half.m, k = half.n;
+  const Factors<T> factors(arena, L);
+  auto W = scratch<T, N, 0>(arena, n, k), of_cotangent = scratch<T, N, 0>(arena, n, k);
+  auto cotangent_rows = arena.columns<T>(k, n);
+  task.each(arena, [&](Int i) BS_LAMBDA {
+    const double power = copy_normalized(W, G[i]);
+    if (power == 0) return false;
+    if constexpr (N > 0) {
+      Local<T, N, N> F{};
+      copy_lower(F, L[i]);
+      substitute<Lower>(F, W);
+      copy(of_cotangent, W);
+      substitute<Lower | Adjoint>(F, W);
+    } else {
+      const auto factor = factors[i];
+      solve_lower<false>(factor, W);
+      copy(of_cotangent, W);
+      solve_lower<true>(factor, W);
+    }
+    copy(rhs_result[i], W);
+    // The transpose of the gradient, by columns: −conj(L⁻¹B) Wᵀ − conj(L⁻¹G) Xᵀ.
+    const auto t = result.columns(i), solution = X.columns(i);
+    if (N > 0 || k <= FEW_RIGHT_HAND_SIDES) {
+      const auto half_of = half[i];
+      for (Int j = 0; j < n; ++j) {
+        T* column = t.column(j);
+        for (Int q = 0; q < k; ++q) {
+          const T w = W(j, q), x = solution(j, q);
+          const T* of_G = of_cotangent.column(q);
+          for (Int r = 0; r < n; ++r) {
+            const T term = conj(half_of(r, q)) * w + conj(of_G[r]) * x;
+            column[r] = q == 0 ? -term : column[r] - term;
+          }
+        }
+      }
+    } else {
+      copy(cotangent_rows, of_cotangent.view().t());
+      const Columns<T> lies{W.column(0), n, k, n};
+      lapack::multiply("CT", -1, 0, t, half.columns(i), lies);
+      lapack::multiply("CT", -1, 1, t, cotangent_rows, solution);
+    }
+    multiply_by(rhs_result[i], power);
+    multiply_by(result[i], power);
+    return true;
+  });
+}
+
+// Make A Hermitian, tile by tile; what is above the diagonal is overwritten.
+template <class T>
+void mirror_lower(Columns<T> A) {
+  for (Int first = 0; first < A.n; first += TILE) {
+    for (Int j = first + 1; j < A.n; ++j) {
+      for (Int i = first; i < std::min(first + TILE, j); ++i) A(i, j) = conj(A(j, i));
+    }
+  }
+}
+
+// X = L⁻ᴴL⁻¹, by columns.
+template <int N, class T>
+void cholesky_inverse(bs_task* of) {
+  const Task task(of);
+  const auto L = task.argument<T>(0), result = task.argument<T>(1);
+  Arena arena;
+  const Factors<T> factors(arena, L);
+  task.each(arena, [&](Int i) BS_LAMBDA {
+    const auto X = result.columns(i);
+    if constexpr (N > 0) {
+      Local<T, N, N> F{}, Y;
+      copy_lower(F, L[i]);
+      if (!is_usual(F)) return false;
+      fill_with_identity(Y);
+      substitute<Lower>(F, Y);
+      substitute<Lower | Adjoint>(F, Y);
+      copy(X, Y);
+    } else {
+      const auto factor = factors[i];
+      if (!is_usual(factor)) return false;
+      if (X.m * X.n <= MOST_OF_SUBSTITUTION) {
+        fill_with_identity(X);
+        solve_lower<false>(factor, X);
+        solve_lower<true>(factor, X);
+      } else {
+        copy(X, L[i]);
+        lapack::invert_positive_definite(X);
+      }
+    }
+    mirror_lower(X);
+    return true;
+  });
+}
+
+// −(L⁻¹ (Ḡ + Ḡᴴ) X)ᴴ.
+template <int N, class T>
+void cholesky_inverse_backward(bs_task* of) {
+  const Task task(of);
+  const auto L = task.argument<T>(0), X = task.argument<T>(1), G = task.argument<T>(2), result = task.argument<T>(3);
+  Arena arena;
+  const Int n = X.m;
+  const Factors<T> factors(arena, L);
+  auto both = scratch<T, N, N>(arena, n, n), P = both;
+  task.each(arena, [&](Int i) BS_LAMBDA {
+    const auto cotangent = G[i];
+    // Tile by tile, so that both are read along lines of the cache.
+    for (Int top = 0; top < n; top += TILE) {
+      for (Int left = 0; left <= top; left += TILE) {
+        for (Int r = top; r < std::min(top + TILE, n); ++r) {
+          for (Int c = left; c < std::min(left + TILE, r + 1); ++c) {
+            both(r, c) = cotangent(r, c) + conj(cotangent(c, r));
+            both(c, r) = conj(both(r, c));
+          }
+        }
+      }
+    }
+    const double power = normalize(both);
+    if (power == 0) return false;
+    const auto gradient = result.columns(i);
+    if constexpr (N > 0) {
+      Local<T, N, N> F{};
+      copy_lower(F, L[i]);
+      multiply_small<false>(P, both, X.columns(i), 1);
+      substitute<Lower>(F, P);
+      copy(gradient, P);
+    } else {
+      // Of a Hermitian matrix columns are rows, and faster to multiply by.
+      lapack::multiply("CN", 1, 0, gradient, both, X.columns(i));
+      solve_lower<false>(factors[i], gradient);
+    }
+    // By rows it is the transpose of this.
+    each_entry(gradient, [&](auto r, auto c) BS_LAMBDA { gradient(r, c) = -conj(gradient(r, c)); });
+    multiply_by(gradient, power);
+    return true;
+  });
+}
+
+}  // namespace
+}  // namespace bs
+
+BS_DEFINE_FAMILY(
+    cholesky,
+    BS_ROWS_TO_4("cholesky", cholesky) BS_ANY_ROWS("cholesky", cholesky)
+        BS_ROWS_TO_4("cholesky_backward", cholesky_backward) BS_ANY_ROWS("cholesky_backward", cholesky_backward)
+            BS_ROWS_TO_4("cholesky_solve", cholesky_solve) BS_ANY_ROWS("cholesky_solve", cholesky_solve)
+                BS_ROWS_TO_4("cholesky_solve_backward", cholesky_solve_backward)
+                    BS_ANY_ROWS("cholesky_solve_backward", cholesky_solve_backward)
+                        BS_ROWS_TO_4("cholesky_inverse", cholesky_inverse)
+                            BS_ANY_ROWS("cholesky_inverse", cholesky_inverse)
+                                BS_ROWS_TO_4("cholesky_inverse_backward", cholesky_inverse_backward)
+                                    BS_ANY_ROWS("cholesky_inverse_backward", cholesky_inverse_backward)
+                                        BS_KERNEL("cholesky_across", cholesky_across)
+                                            BS_KERNEL("cholesky_backward_across", cholesky_backward_across)
+                                                BS_KERNEL("reverse_cholesky", reverse_cholesky_of_each))

@@ -1,0 +1,85 @@
+// Systems with a triangular matrix, by substitution. Of A X = B: B̄ = A⁻ᴴG, and Ā is the triangle of −B̄ Xᴴ, without
+// the diagonal where that is one and not read.
+#include "../include/task.hpp"
+#include "../include/triangular.hpp"
+#include "table.hpp"
+
+namespace bs {
+namespace {
+
+// X ← A⁻¹X or A⁻ᴴX of a triangle with any strides: by columns, or by rows as the transpose of the other triangle.
+template <Triangle KIND, class T>
+void substitute_anyhow(View<T> A, Columns<T> copied, Columns<T> X) {
+  constexpr Triangle other = Triangle((KIND & (Upper | UnitDiagonal)) ^ Upper);
+  constexpr bool is_adjoint = (KIND & Conjugate) == Adjoint;
+  if (A.along == 1) {
+    constexpr Triangle by_rows = is_adjoint ? other | Conjugate : other | Transpose;
+    substitute<by_rows>(Columns<T>{A.data, A.n, A.m, A.down}, X);
+    return;
+  }
+  Columns<T> F{A.data, A.m, A.n, A.along};
+  if (A.down != 1) copy(copied, A), F = copied;
+  substitute<KIND>(F, X);
+}
+
+template <class T>
+Columns<T> scratch_for(Arena& arena, Batch<T> A) {
+  return A.along == 1 || A.down == 1 ? Columns<T>{nullptr, 0, 0, 0} : arena.columns<T>(A.m, A.n);
+}
+
+template <Triangle KIND, class T>
+void solve_triangular(bs_task* of) {
+  const Task task(of);
+  const auto A = task.argument<T>(0), B = task.argument<T>(1), X = task.argument<T>(2);
+  Arena arena;
+  const auto copied = scratch_for(arena, A);
+  const bool is_single = X.n == 1;  // and lies as a column, too
+  const auto scratch = arena.columns<T>(is_single ? 0 : X.m, X.n);
+  task.each(arena, [&](Int i) {
+    const auto Y = is_single ? Columns<T>{X.vector(i), X.m, 1, X.m} : scratch;
+    copy(Y, B[i]);
+    substitute_anyhow<KIND>(A[i], copied, Y);
+    if (!is_single) copy(X[i], Y);
+    return true;
+  });
+}
+
+template <Triangle KIND, class T>
+void solve_triangular_backward(bs_task* of) {
+  const Task task(of);
+  const auto A = task.argument<T>(0), X = task.argument<T>(1), G = task.argument<T>(2);
+  const auto result = task.argument<T>(3), rhs_result = task.argument<T>(4);
+  Arena arena;
+  const Int n = X.m, k = X.n;
+  const auto copied = scratch_for(arena, A);
+  const auto scratch = arena.columns<T>(k == 1 ? 0 : n, k);
+  task.each(arena, [&](Int i) {
+    const auto Y = k == 1 ? Columns<T>{rhs_result.vector(i), n, 1, n} : scratch;
+    copy(Y, G[i]);
+    substitute_anyhow<KIND | Adjoint>(A[i], copied, Y);
+    if (k > 1) copy(rhs_result[i], Y);
+    constexpr bool is_upper = KIND & Upper, is_unit = KIND & UnitDiagonal;
+    const auto solution = X[i];
+    for (Int r = 0; r < n; ++r) {
+      T* row = result.vector(i) + r * n;
+      const Int first = is_upper ? r + is_unit : 0, last = is_upper ? n : r + 1 - is_unit;
+      std::fill_n(row, n, T(0));
+      for (Int q = 0; q < k; ++q) {
+        const T y = -Y(r, q);
+        for (Int c = first; c < last; ++c) row[c] += y * conj(solution(c, q));
+      }
+    }
+    return true;
+  });
+}
+
+}  // namespace
+}  // namespace bs
+
+#define BS_TRIANGLE(name, kind) \
+  {name, 0, solve_triangular<kind, T>}, {name "_backward", 0, solve_triangular_backward<kind, T>},
+
+BS_DEFINE_FAMILY(
+    triangular,
+    BS_TRIANGLE("solve_lower", Lower) BS_TRIANGLE("solve_upper", Upper)
+        BS_TRIANGLE("solve_unit_lower", Lower | UnitDiagonal) BS_TRIANGLE("solve_unit_upper", Upper | UnitDiagonal))

@@ -1,0 +1,477 @@
+// The fast path without Python: `strategies.autograd.lane` and `Plan` of `strategies.kernels.cpu.plans`, which say
+// what each step is for. Of a layout that was seen before, a call is a look-up here, a kernel and a node of
+// autograd; what has to be found out, and what is rare, Python does.
+
+#include <ATen/EmptyTensor.h>
+#include <ATen/Parallel.h>
+#include <ATen/PythonTorchFunctionTLS.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/core/impl/TorchDispatchModeTLS.h>
+#include <c10/util/SmallVector.h>
+#include <torch/csrc/Dtype.h>
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/csrc/autograd/python_variable.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+// The name of the nodes is that of their type.
+namespace backward_strategies {
+
+using at::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using Words = std::vector<int64_t>;
+using Positions = std::vector<size_t>;
+using Entry = void (*)(void*);
+using Team = void (*)(Entry, void*, unsigned, unsigned);
+
+// As in `strategies.kernels.cpu.task` and `threads`, whose values come with the first lane.
+size_t header_words, argument_words, status_word, finished_word;
+double worth_a_thread;
+std::atomic<Team> team;
+PyObject* watchers;
+
+template <typename Result>
+Result field(const py::handle& object, const char* name) {
+  return object.attr(name).cast<Result>();
+}
+
+struct Launch {
+  Entry entry;
+  Words block;
+  unsigned groups;
+  double work;
+
+  explicit Launch(const py::handle& launch)
+      : entry(reinterpret_cast<Entry>(field<intptr_t>(launch, "address"))),
+        groups(field<unsigned>(launch, "groups")),
+        work(field<double>(launch, "work")) {
+    for (const auto& word : launch.attr("block")) { block.push_back(word.cast<int64_t>()); }
+  }
+
+  // Whether the kernel did it: `Launch.__call__`.
+  bool run(const c10::SmallVectorImpl<const void*>& addresses) const {
+    c10::SmallVector<int64_t, 80> task(block.begin(), block.end());
+    size_t position = header_words;
+    for (const void* address : addresses) {
+      task[position] = reinterpret_cast<int64_t>(address);
+      position += argument_words;
+    }
+    const auto most = std::min<int64_t>(at::get_num_threads(), groups);
+    const auto threads = std::min<double>(most, 1 + std::floor(work / worth_a_thread));
+    const Team parallel = team;
+    if (threads > 1 && parallel != nullptr) {
+      parallel(entry, task.data(), static_cast<unsigned>(threads), 0);
+    } else {
+      entry(task.data());
+    }
+    return task[finished_word] == groups && task[status_word] == 0;
+  }
+};
+
+// As in `strategies.allocation`.
+void ask_for_large_pages([[maybe_unused]] const Tensor& tensor) {
+#ifdef MADV_HUGEPAGE
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto start = reinterpret_cast<uintptr_t>(tensor.const_data_ptr());
+  const auto first = (start + page - 1) / page * page;
+  madvise(reinterpret_cast<void*>(first), start + tensor.nbytes() - first, MADV_HUGEPAGE);
+#endif
+}
+
+struct Place {
+  Words size, stride;
+  at::ScalarType dtype;
+  bool is_large;
+
+  explicit Place(const py::handle& place)
+      : size(field<Words>(place, "size")),
+        stride(field<Words>(place, "stride")),
+        dtype(reinterpret_cast<THPDtype*>(place.attr("dtype").ptr())->scalar_type),
+        is_large(field<bool>(place, "is_large")) {}
+
+  Tensor allocate() const {
+    Tensor tensor = at::detail::empty_strided_cpu(size, stride, dtype);
+    if (is_large) { ask_for_large_pages(tensor); }
+    return tensor;
+  }
+};
+
+using Addresses = c10::SmallVector<const void*, 16>;
+
+struct Computed {
+  variable_list outputs, kept;
+};
+
+bool is_plain() {
+  const auto& included = c10::impl::tls_local_dispatch_key_set().included_;
+  return !included.has(c10::DispatchKey::FuncTorchDynamicLayerFrontMode) &&
+         !included.has(c10::DispatchKey::FuncTorchDynamicLayerBackMode) &&
+         c10::impl::TorchDispatchModeTLS::stack_len() == 0 && at::impl::PythonTorchFunctionTLS::stack_len() == 0;
+}
+
+// Whether the numbers are at the address of the tensor, as its strides say, and it has no tangent.
+bool is_readable(const Tensor& tensor) {
+  constexpr auto usual = c10::DispatchKeySet(c10::DispatchKey::CPU) |
+                         c10::DispatchKeySet(c10::DispatchKey::AutogradCPU) |
+                         c10::DispatchKeySet(c10::DispatchKey::AutocastCPU) |
+                         c10::DispatchKeySet(c10::DispatchKey::ADInplaceOrView);
+  return (tensor.key_set().raw_repr() & ~usual.raw_repr()) == 0 && !tensor._fw_grad(0).defined();
+}
+
+struct Plan : torch::CustomClassHolder {
+  py::object found, plan;
+  bool copies;
+  size_t arity;
+  std::vector<Place> outputs, gradients, keeps;
+  Positions written, cotangents, constant, saved, reads, unread;
+  Words offsets, reads_kept;
+  std::optional<std::pair<size_t, size_t>> rank;
+  int64_t columns;
+  Launch forward;
+  std::vector<Words> saved_strides;
+
+  explicit Plan(const py::handle& of)
+      : found(py::reinterpret_borrow<py::object>(of)),
+        plan(of.attr("plan")),
+        copies(field<bool>(of, "copies")),
+        arity(field<size_t>(plan, "arity")),
+        outputs(places("outputs")),
+        gradients(places("gradients")),
+        keeps(places("keeps")),
+        written(field<Positions>(plan, "written")),
+        cotangents(field<Positions>(plan, "cotangents")),
+        constant(field<Positions>(plan, "constant")),
+        saved(field<Positions>(plan, "saved")),
+        reads(field<Positions>(plan, "reads")),
+        unread(field<Positions>(of.attr("lane"), "unread")),
+        offsets(field<Words>(plan, "offsets")),
+        reads_kept(field<Words>(plan, "reads_kept")),
+        rank(field<std::optional<std::pair<size_t, size_t>>>(plan, "rank")),
+        columns(field<int64_t>(plan, "columns")),
+        forward(plan.attr("forward_launch")),
+        saved_strides(field<std::vector<Words>>(plan, "saved_strides")) {}
+
+  // The last reference may go where a graph does, in a thread that has no lock.
+  ~Plan() override {
+    if (Py_IsInitialized()) {
+      py::gil_scoped_acquire lock;
+      found = py::object();
+      plan = py::object();
+    } else {
+      found.release();
+      plan.release();
+    }
+  }
+
+  // `Plan.forward`; called with the interpreter's lock.
+  std::optional<Computed> compute(const variable_list& inputs) const {
+    Computed computed;
+    Addresses addresses;
+    for (const auto& input : inputs) { addresses.push_back(input.const_data_ptr()); }
+    for (const auto& output : outputs) { computed.outputs.push_back(output.allocate()); }
+    for (const auto i : written) { addresses.push_back(computed.outputs[i].mutable_data_ptr()); }
+    for (const auto& place : keeps) {
+      computed.kept.push_back(place.allocate());
+      append_kept(addresses, computed.kept.back(), offsets);
+    }
+    bool is_done;
+    {
+      py::gil_scoped_release no_lock;
+      is_done = forward.run(addresses);
+    }
+    if (!is_done) { return std::nullopt; }
+    if (rank) {
+      const auto& ranks = computed.outputs[rank->first];
+      const auto* first = ranks.const_data_ptr<int64_t>();
+      if (std::any_of(first, first + ranks.numel(), [&](auto r) { return r != columns; })) {
+        auto& of_full_rank = computed.outputs[rank->second];
+        of_full_rank = at::detail::empty_cpu({0}, of_full_rank.options());
+      }
+    }
+    return computed;
+  }
+
+  // `Plan.backward` of the cotangents that it takes, or all undefined; called without the lock.
+  variable_list differentiate(const variable_list& kept, variable_list given) const {
+    for (size_t i = 0; i < kept.size(); ++i) {
+      if (kept[i].defined() && kept[i].strides() != at::IntArrayRef(saved_strides[i])) { return {}; }
+    }
+    auto launch = backward_launch(given);
+    if (launch == nullptr) {
+      for (auto& each : given) { each = each.contiguous(); }
+      launch = backward_launch(given);
+    }
+    Addresses addresses;
+    for (const auto i : reads) { addresses.push_back(kept[i].const_data_ptr()); }
+    if (!reads_kept.empty()) { append_kept(addresses, kept.back(), reads_kept); }
+    for (const auto& each : given) { addresses.push_back(each.const_data_ptr()); }
+    variable_list result;
+    for (const auto& gradient : gradients) {
+      result.push_back(gradient.allocate());
+      addresses.push_back(result.back().mutable_data_ptr());
+    }
+    return launch->run(addresses) ? result : variable_list();
+  }
+
+ private:
+  struct OfStrides {
+    std::vector<Words> strides;
+    std::shared_ptr<const Launch> launch;
+  };
+
+  mutable std::mutex mutex;
+  mutable std::vector<OfStrides> backwards;
+
+  std::vector<Place> places(const char* name) const {
+    std::vector<Place> result;
+    for (const auto& place : plan.attr(name)) { result.emplace_back(place); }
+    return result;
+  }
+
+  static void append_kept(Addresses& addresses, const Tensor& kept, const Words& offsets) {
+    const auto* base = static_cast<const char*>(kept.const_data_ptr());
+    for (const auto offset : offsets) { addresses.push_back(base + offset); }
+  }
+
+  // None where cotangents of such strides are no sequence of matrices.
+  std::shared_ptr<const Launch> backward_launch(const variable_list& given) const {
+    {
+      std::lock_guard<std::mutex> guard(mutex);
+      for (const auto& [strides, launch] : backwards) {
+        bool is_same = true;
+        for (size_t i = 0; i < given.size(); ++i) {
+          is_same = is_same && given[i].strides() == at::IntArrayRef(strides[i]);
+        }
+        if (is_same) { return launch; }
+      }
+    }
+    // The two locks are never held together.
+    OfStrides made;
+    for (const auto& each : given) { made.strides.push_back(each.strides().vec()); }
+    {
+      py::gil_scoped_acquire lock;
+      try {
+        py::tuple strides(made.strides.size());
+        for (size_t i = 0; i < made.strides.size(); ++i) { strides[i] = py::tuple(py::cast(made.strides[i])); }
+        const py::object found = plan.attr("backward_launch")(strides);
+        made.launch = found.is_none() ? nullptr : std::make_shared<const Launch>(found);
+      } catch (py::error_already_set& error) { raise(error); }
+    }
+    std::lock_guard<std::mutex> guard(mutex);
+    backwards.push_back(made);
+    return made.launch;
+  }
+
+ public:
+  // As errors of Python pass through the engine.
+  [[noreturn]] static void raise(py::error_already_set& error) {
+    error.restore();
+    python_error result;
+    result.persist();
+    throw result;
+  }
+};
+
+using PlanPointer = c10::intrusive_ptr<Plan>;
+
+variable_list by_general_road(
+    const Plan& plan, const variable_list& saved, const variable_list& cotangents, const std::vector<bool>& needed) {
+  py::gil_scoped_acquire lock;
+  try {
+    const auto tuple = [](const Tensor* first, size_t count) {
+      py::tuple result(count);
+      for (size_t i = 0; i < count; ++i) {
+        result[i] = first[i].defined() ? py::cast(first[i]) : py::object(py::none());
+      }
+      return result;
+    };
+    const auto inputs = tuple(saved.data(), plan.arity);
+    const auto outputs = tuple(saved.data() + plan.arity, plan.saved.size());
+    const auto of_outputs = tuple(cotangents.data(), cotangents.size());
+    py::tuple of_inputs(needed.size());
+    for (size_t i = 0; i < needed.size(); ++i) { of_inputs[i] = static_cast<bool>(needed[i]); }
+    const auto lane = py::module_::import("strategies.autograd.lane");
+    const py::object gradients = lane.attr("_differentiated")(plan.found, inputs, outputs, of_outputs, of_inputs);
+    variable_list result;
+    for (const auto& each : gradients) { result.push_back(each.is_none() ? Tensor() : each.cast<Tensor>()); }
+    return result;
+  } catch (py::error_already_set& error) { Plan::raise(error); }
+}
+
+// What was computed, for autograd: `_FastLane` of `strategies.autograd.lane`.
+struct FastLane : torch::autograd::Function<FastLane> {
+  static variable_list forward(
+      AutogradContext* context, const PlanPointer& plan, const Computed& computed, at::TensorList inputs) {
+    context->saved_data["plan"] = c10::IValue::make_capsule(plan);
+    variable_list saved(inputs.begin(), inputs.end()), constant;
+    for (const auto i : plan->unread) { saved[i] = Tensor(); }
+    for (const auto i : plan->saved) { saved.push_back(computed.outputs[i]); }
+    saved.insert(saved.end(), computed.kept.begin(), computed.kept.end());
+    context->save_for_backward(std::move(saved));
+    for (const auto i : plan->constant) { constant.push_back(computed.outputs[i]); }
+    if (!constant.empty()) { context->mark_non_differentiable(constant); }
+    context->set_materialize_grads(false);
+    return computed.outputs;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& cotangents) {
+    const auto capsule = context->saved_data["plan"].toCapsule();
+    const auto& plan = static_cast<const Plan&>(*capsule);
+    const auto saved = context->get_saved_variables();
+    variable_list gradients;
+    if (is_plain() && !at::GradMode::is_enabled() && PyList_GET_SIZE(watchers) == 0) {
+      if (auto used = usual(plan, cotangents)) { gradients = plan.differentiate(saved, std::move(*used)); }
+    }
+    if (gradients.empty()) {
+      std::vector<bool> needed;
+      for (size_t i = 0; i < plan.arity; ++i) { needed.push_back(context->needs_input_grad(i)); }
+      gradients = by_general_road(plan, saved, cotangents, needed);
+    }
+    // Neither the plan nor what was computed is a variable.
+    gradients.insert(gradients.begin(), 2, Tensor());
+    return gradients;
+  }
+
+  // The cotangents that the lane takes; nothing if one of them is not a usual one.
+  static std::optional<variable_list> usual(const Plan& plan, const variable_list& cotangents) {
+    variable_list used;
+    size_t taken = 0;
+    for (size_t i = 0; i < cotangents.size(); ++i) {
+      const bool is_taken = taken < plan.cotangents.size() && plan.cotangents[taken] == i;
+      taken += is_taken;
+      if (!cotangents[i].defined()) {
+        if (is_taken) { used.push_back(plan.outputs[i].allocate().zero_()); }
+      } else if (is_taken && is_readable(cotangents[i])) {
+        used.push_back(cotangents[i]);
+      } else {
+        return std::nullopt;
+      }
+    }
+    return used;
+  }
+};
+
+struct HashOfWords {
+  size_t operator()(const Words& words) const {
+    uint64_t hash = 14695981039346656037u;  // FNV-1a, by words
+    for (const auto word : words) { hash = (hash ^ static_cast<uint64_t>(word)) * 1099511628211u; }
+    return hash ^ (hash >> 32);
+  }
+};
+
+// What is known of an operation: `_find` of `strategies.autograd.lane`, by what was chosen and layouts.
+struct Lane {
+  py::object find, in_force, automatic, parameter;
+
+  struct Ways {
+    py::object chosen;  // whose address is part of the key
+    std::vector<PlanPointer> plans;
+  };
+
+  static constexpr size_t most = 4096;
+  std::unordered_map<Words, Ways, HashOfWords> ways;
+
+  // Outputs, or nothing where the general road is to be taken.
+  std::optional<variable_list> call(PyObject* choice, PyObject* const* given, size_t count) {
+    if (!is_plain() || PyList_GET_SIZE(watchers) != 0) { return std::nullopt; }
+    variable_list inputs;
+    for (size_t i = 0; i < count; ++i) {
+      auto* kind = reinterpret_cast<PyObject*>(Py_TYPE(given[i]));
+      if (kind != THPVariableClass && kind != parameter.ptr()) { return std::nullopt; }
+      inputs.push_back(THPVariable_Unpack(given[i]));
+      if (!is_readable(inputs.back())) { return std::nullopt; }
+    }
+    for (const auto& plan : known(followed(choice), inputs, given)) {
+      if (plan->copies) {
+        for (auto& input : inputs) { input = input.contiguous(); }
+      }
+      if (auto computed = plan->compute(inputs)) {
+        const bool needs = at::GradMode::is_enabled() &&
+                           std::any_of(inputs.begin(), inputs.end(), [](auto& t) { return t.requires_grad(); });
+        return needs ? FastLane::apply(plan, *computed, at::TensorList(inputs)) : std::move(computed->outputs);
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  // The strategy or policy that is meant.
+  py::object followed(PyObject* choice) {
+    if (!PyUnicode_Check(choice)) { return py::reinterpret_borrow<py::object>(choice); }
+    if (choice == automatic.ptr() || PyUnicode_Compare(choice, automatic.ptr()) == 0) {
+      return py::object(in_force()[py::int_(0)]);
+    }
+    Py_INCREF(choice);
+    PyUnicode_InternInPlace(&choice);  // equal names have one address
+    return py::reinterpret_steal<py::object>(choice);
+  }
+
+  std::vector<PlanPointer> known(const py::object& chosen, const variable_list& inputs, PyObject* const* given) {
+    Words key;
+    key.reserve(24);
+    key.push_back(reinterpret_cast<int64_t>(chosen.ptr()));
+    for (const auto& input : inputs) {
+      key.push_back(static_cast<int64_t>(input.scalar_type()) << 32 | input.dim());
+      key.insert(key.end(), input.sizes().begin(), input.sizes().end());
+      key.insert(key.end(), input.strides().begin(), input.strides().end());
+    }
+    if (const auto at = ways.find(key); at != ways.end()) { return at->second.plans; }
+    py::tuple arguments(inputs.size());
+    for (size_t i = 0; i < inputs.size(); ++i) { arguments[i] = py::handle(given[i]); }
+    Ways made{chosen, {}};
+    for (const auto& found : find(chosen, *arguments)) { made.plans.push_back(c10::make_intrusive<Plan>(found)); }
+    if (ways.size() >= most) { ways.clear(); }
+    return ways.emplace(std::move(key), std::move(made)).first->second.plans;
+  }
+};
+
+PyObject* call(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
+  HANDLE_TH_ERRORS
+  auto* lane = static_cast<Lane*>(PyCapsule_GetPointer(self, nullptr));
+  const auto outputs = lane->call(arguments[0], arguments + 1, count - 1);
+  if (!outputs) { Py_RETURN_NONE; }
+  PyObject* result = PyTuple_New(outputs->size());
+  for (size_t i = 0; i < outputs->size(); ++i) { PyTuple_SET_ITEM(result, i, THPVariable_Wrap((*outputs)[i])); }
+  return result;
+  END_HANDLE_TH_ERRORS
+}
+
+PyMethodDef call_definition = {
+    "lane", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call)), METH_FASTCALL,
+    "The outputs of an operation; None where the general road is to be taken."};
+
+py::object lane(py::object find, py::object in_force, py::object parameter) {
+  // Lanes live as long as the process, as the operations do.
+  auto* made = new Lane{std::move(find), std::move(in_force), py::str("auto"), std::move(parameter), {}};
+  const py::capsule self(made);
+  return py::reinterpret_steal<py::object>(PyCFunction_New(&call_definition, self.ptr()));
+}
+
+void set_up(std::array<size_t, 4> words, double worth, const py::list& heard) {
+  std::tie(header_words, argument_words, status_word, finished_word) = std::tuple_cat(words);
+  worth_a_thread = worth;
+  watchers = py::object(heard).release().ptr();
+}
+
+}  // namespace backward_strategies
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
+  using namespace backward_strategies;
+  module.def("set_up", &set_up);
+  module.def("set_team", [](intptr_t address) { team = reinterpret_cast<Team>(address); });
+  module.def("lane", &lane);
+}

@@ -1,0 +1,176 @@
+"""The library of compiled kernels, which is built when the package is installed: see `csrc/include/api.h`.
+
+There is one for processors with AVX2, and one for all others. It calls the BLAS and LAPACK of PyTorch,
+whose addresses it is given. Without a compiler the package is installed without it, and operations of
+PyTorch do what kernels would do.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import logging
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+__all__ = [
+    "DTYPES",
+    "INTERFACE_VERSION",
+    "Kernel",
+    "is_available",
+    "kernel",
+    "missing",
+    "names",
+    "native_file",
+    "path",
+]
+
+DTYPES = torch.float32, torch.float64, torch.complex64, torch.complex128
+"""Of the matrices that kernels are compiled for, in the order of `bs_dtype`."""
+
+INTERFACE_VERSION = 1
+
+FOLDER = "_native"
+"""Of the library, in the package."""
+
+Kernel = Any  # an instance of ENTRY
+
+ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+"""The type of a kernel in C. It releases the interpreter's lock while it runs."""
+
+# In the order of `bs_routine`; the last two are named otherwise for real matrices.
+_ROUTINES = "gemm", "trsm", "getrf", "getrs", "potrf", "potri", "geqrf", "gesdd", "ungqr", "unmqr"
+_LETTERS = "sdcz"
+
+_SUFFIXES = {"win32": ".dll", "darwin": ".dylib"}
+
+_log = logging.getLogger("strategies")
+
+
+def kernel(name: str, dtype: torch.dtype, rows: int = 0) -> Kernel:
+    """A kernel for matrices of a dtype: one compiled for that number of rows, if there is such a one.
+
+    Raises:
+        LookupError: there is none of that name, or no library.
+    """
+    return _kernel(name, dtype, rows)
+
+
+@functools.cache
+def _kernel(name: str, dtype: torch.dtype, rows: int) -> Kernel:
+    if (library := _library()) is None:
+        raise LookupError(missing())
+    found = library.bs_lookup(name.encode(), DTYPES.index(dtype), rows)
+    if not found:
+        raise LookupError(f"the kernel library has no {name!r} for {dtype}")
+    return ENTRY(found)
+
+
+def is_available() -> bool:
+    """Whether there is a library that this process can use. If there is none, says so once."""
+    return _library() is not None
+
+
+def names() -> list[str]:
+    """All kernels that there are, sorted."""
+    if (library := _library()) is None:
+        return []
+    found: set[str] = set()
+    for i in range(sys.maxsize):
+        name = library.bs_name(i)
+        if name is None:
+            return sorted(found)
+        found.add(name.decode())
+    raise AssertionError
+
+
+def missing() -> str:
+    """Why there is no library, and what to do; empty if there is one."""
+    return _found()[1]
+
+
+def path() -> Path | None:
+    """The file of the library, if there is one for this processor."""
+    suffix = _SUFFIXES.get(sys.platform, ".so")
+    capability = torch.backends.cpu.get_cpu_capability()
+    levels = ("generic",) if capability in ("DEFAULT", "NO AVX") else ("avx2", "generic")
+    found = (native_file(f"kernels_{level}{suffix}") for level in levels)
+    return next(filter(None, found), None)
+
+
+def native_file(name: str) -> Path | None:
+    """A file that was installed beside the library, if it was."""
+    # Of an editable installation the package has two folders: sources, and what was built.
+    folders = sys.modules[__name__.partition(".")[0]].__path__
+    return next((file for each in folders if (file := Path(each) / FOLDER / name).is_file()), None)
+
+
+def _library() -> ctypes.CDLL | None:
+    return _found()[0]
+
+
+@functools.cache
+def _found() -> tuple[ctypes.CDLL | None, str]:
+    library, reason = _load()
+    if library is None:
+        _log.warning(
+            "strategies: there are no compiled kernels, %s. Operations of PyTorch are used instead; "
+            "reinstall the package where there is a C++ compiler to have the faster ones",
+            reason,
+        )
+    return library, reason
+
+
+def _load() -> tuple[ctypes.CDLL | None, str]:
+    if (file := path()) is None:
+        return None, "as the package was installed without a C++ compiler"
+    if sys.byteorder != "little":
+        return None, "as they are for little-endian machines"
+    found = _addresses()
+    if found is None:
+        return None, "as this build of PyTorch exports no LAPACK"
+    addresses, set_threads = found
+    try:
+        library = ctypes.CDLL(str(file))
+        version = library.bs_abi_version()
+    except (OSError, AttributeError) as error:
+        return None, f"as {file} cannot be loaded: {error}"
+    if version != INTERFACE_VERSION:
+        return None, f"as {file} is of version {version}, not {INTERFACE_VERSION}"
+    library.bs_lookup.argtypes = ctypes.c_char_p, ctypes.c_int, ctypes.c_int64
+    library.bs_lookup.restype = ctypes.c_void_p
+    library.bs_name.restype = ctypes.c_char_p
+    library.bs_set_routines(addresses)
+    library.bs_set_thread_control(set_threads)
+    return library, ""
+
+
+def _addresses() -> tuple[Any, Any] | None:
+    """Of the routines that PyTorch itself calls, and of what sets their threads, if there is that.
+
+    None if this build of PyTorch does not export them.
+    """
+    folder = Path(torch.__file__).parent / "lib"
+    for file in ("libtorch_cpu.so", "libtorch_cpu.dylib"):
+        try:
+            torch_library = ctypes.CDLL(str(folder / file))
+            found = [
+                ctypes.cast(getattr(torch_library, name), ctypes.c_void_p).value
+                for routine in _ROUTINES
+                for name in (f"{letter}{_of_dtype(routine, letter)}_" for letter in _LETTERS)
+            ]
+        except (OSError, AttributeError):
+            continue
+        control = getattr(torch_library, "MKL_Set_Num_Threads_Local", None)
+        set_threads = None if control is None else ctypes.cast(control, ctypes.c_void_p)
+        return (ctypes.c_void_p * len(found))(*found), set_threads
+    return None
+
+
+def _of_dtype(routine: str, letter: str) -> str:
+    return (
+        routine.replace("un", "or", 1) if letter in "sd" and routine.startswith("un") else routine
+    )

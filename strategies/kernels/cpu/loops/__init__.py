@@ -1,1 +1,0 @@
-"""The loops of the kernels, as Numba compiles them: one function for each kernel, of the same name."""

@@ -1,0 +1,326 @@
+"""The whole forward of small matrices in one compiled call, and their whole backward in another.
+
+For the smallest matrices the time goes to what stands around the arithmetic: calls, checks and views. A
+`Plan` is a spec (`strategies.kernels.cpu.specs`) for tensors of given shapes and strides, in which
+nothing is left to be found out but addresses.
+
+A kernel declines an input for which it is not stable: one that is nearly deficient, has no pivot, grows in
+the elimination, or has a norm that is far from one. What it computed is not used then.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import math
+from array import array
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from strategies.kernels.cpu.library import DTYPES, is_available, kernel
+from strategies.kernels.cpu.specs import (
+    SPECS,
+    TRIANGULAR,
+    KernelSpec,
+    Problem,
+    TensorSpec,
+    byte_vector,
+    columns,
+    rows,
+)
+from strategies.kernels.cpu.task import ARGUMENT_WORDS, HEADER_WORDS, header, run
+from strategies.kernels.memory import address
+
+__all__ = ["Plan", "is_sequence", "plan"]
+
+Tensors = tuple[Tensor, ...]
+Layout = tuple[tuple[int, ...], tuple[int, ...]]
+"""Sizes and strides of a tensor; for a loop, always of three dimensions."""
+
+_MOST_ENTRIES = 2**22
+"""Of a matrix. Up to here kernels were measured to be faster than the same steps by operations of torch."""
+
+_MOST_GROUPS = 64
+"""Into which a batch is divided for threads to take."""
+
+_IN_PACKS = 8
+"""Matrices of a group are a multiple of what a pack holds of any dtype."""
+
+_FLOPS_OF_CALLS = 2**12
+"""What calling LAPACK for a matrix costs, in floating-point operations."""
+
+_OF_SQUARE = {
+    "inv",
+    "solve",
+    "det",
+    "slogdet",
+    "cholesky",
+    "cholesky_solve",
+    "cholesky_inverse",
+    *TRIANGULAR,
+}
+
+
+class Launch:
+    """A kernel, with the block of its task but for the addresses.
+
+    Args:
+        name: of the kernel.
+        problem: of each matrix.
+        arguments: sizes and strides.
+        flops: for one matrix.
+
+    Attributes:
+        address: of its machine code.
+        block: of the task.
+        groups: into which the batch is divided for threads to take.
+        work: what it costs, in floating-point operations.
+    """
+
+    def __init__(
+        self, name: str, problem: Problem, arguments: Sequence[Layout], flops: float
+    ) -> None:
+        count = problem.matrices
+        self._kernel, self._flops = kernel(name, problem.dtype, problem.n), count * flops
+        self.address = ctypes.cast(self._kernel, ctypes.c_void_p).value
+        self.work = self._flops + count * _FLOPS_OF_CALLS
+        group = math.ceil(count / _MOST_GROUPS)
+        if name.endswith("_across"):
+            group = math.ceil(group / _IN_PACKS) * _IN_PACKS
+        self.groups = math.ceil(count / group)
+        words = header(count, group)
+        for size, stride in arguments:
+            words += (0, *size, *stride)
+        self.block = array("q", words)
+
+    def __call__(
+        self, first: Sequence[Tensor], offsets: Sequence[int], last: Sequence[Tensor], kept: Tensors
+    ) -> bool:
+        """Whether the kernel did it, of tensors, parts of what is kept, and more tensors.
+
+        They live until it returns.
+        """
+        block, position = self.block[:], HEADER_WORDS
+        for tensor in first:
+            block[position] = address(tensor)
+            position += ARGUMENT_WORDS
+        if offsets:
+            base = address(kept[-1])
+            for offset in offsets:
+                block[position] = base + offset
+                position += ARGUMENT_WORDS
+        for tensor in last:
+            block[position] = address(tensor)
+            position += ARGUMENT_WORDS
+        return run(self._kernel, block, self.groups, self._flops, self.work)
+
+
+class Plan:
+    """A spec for inputs of given sizes and strides.
+
+    What the backward needs besides inputs and outputs is kept in one tensor of bytes, if it needs any.
+
+    Args:
+        spec: of the operation.
+        problem: of each matrix.
+        batch: the batch dimensions.
+        views: the inputs as kernels see them.
+        strides: of the inputs.
+        saves_outputs: whether outputs that the kernel of the backward does not read are saved, too.
+
+    Attributes:
+        arity: how many inputs there are.
+        outputs: what is allocated for them, and gradients likewise.
+        written: positions of the outputs that the kernel of the forward writes.
+        keeps: what is allocated for what is kept, if anything is: one vector of bytes.
+        offsets: in it, of its parts.
+        rank: as in `KernelSpec`, and columns, which is the full rank.
+        forward_launch: reads inputs, and writes the outputs that are written and what is kept.
+        cotangents: positions of the outputs whose cotangents `backward` takes.
+        constant: positions of the outputs that are not differentiable.
+        saved: positions of the outputs that `backward` is given.
+        saved_strides: of inputs, these outputs, and what is kept.
+        reads: positions among these that the backward's kernel reads, and reads_kept, offsets of parts.
+    """
+
+    def __init__(
+        self,
+        spec: KernelSpec,
+        problem: Problem,
+        batch: tuple[int, ...],
+        views: list[Layout],
+        strides: list[tuple[int, ...]],
+        saves_outputs: bool,
+    ) -> None:
+        self._spec = spec = spec.batched(batch)
+        self._batch, self._problem = batch, problem
+        self.rank, self.columns = spec.rank, problem.n
+        self.outputs = spec.outputs
+        self.arity, outputs = len(views), len(spec.outputs)
+        self.cotangents = tuple(spec.cotangents)
+        differentiable = {*spec.cotangents, *spec.rarely}
+        self.constant = tuple(i for i in range(outputs) if i not in differentiable)
+        self.saved = tuple(i - self.arity for i in spec.reads if 0 <= i - self.arity < outputs)
+        if saves_outputs:
+            self.saved += tuple(i for i in range(outputs) if i not in self.saved)
+        self._allocators = [place.allocator() for place in spec.outputs]
+        self.written = [i for i, place in enumerate(spec.outputs) if not place.is_empty]
+        *offsets, size = itertools.accumulate((place.bytes for place in spec.kept), initial=0)
+        self.keeps = [byte_vector(size)] if offsets else []
+        self._keepers, self.offsets = [place.allocator() for place in self.keeps], offsets
+        if spec.is_transposed:
+            views = [_transposed(views[0]), *views[1:]]
+        known = [*views, *map(_seen, spec.outputs), *map(_seen, spec.kept)]
+        factor = 4 if problem.dtype.is_complex else 1
+        forward_flops, self._backward_flops = (factor * flops for flops in spec.flops)
+        arguments = [*views, *(known[self.arity + i] for i in self.written)]
+        arguments += map(_seen, spec.kept)
+        self.forward_launch = Launch(spec.forward, problem, arguments, forward_flops)
+        # What is saved are inputs, some outputs, and then all that is kept.
+        saved = [*range(self.arity), *(self.arity + i for i in self.saved)]
+        first_kept = self.arity + outputs
+        self.reads = [saved.index(i) for i in spec.reads if i < first_kept]
+        self.reads_kept = [offsets[i - first_kept] for i in spec.reads if i >= first_kept]
+        self._read_views = [known[i] for i in spec.reads]
+        of_outputs = (spec.outputs[i].stride for i in self.saved)
+        self.saved_strides = (*strides, *of_outputs, *(place.stride for place in self.keeps))
+        by_columns = spec.is_transposed != spec.by_columns
+        of_matrix = (columns if by_columns else rows)(problem.m, problem.n, problem.dtype)
+        gradients = [of_matrix, problem.like_rhs(problem.m)][: self.arity]
+        self.gradients = [place.batched(batch) for place in gradients]
+        self._gradient_allocators = [place.allocator() for place in self.gradients]
+        self._backwards: dict[tuple[tuple[int, ...], ...], Launch | None] = {}
+
+    def forward(self, inputs: Tensors) -> tuple[Tensors, Tensors] | None:
+        """Outputs and what is kept; None if the inputs are not a usual case."""
+        outputs = tuple([allocate() for allocate in self._allocators])
+        kept = tuple([allocate() for allocate in self._keepers])
+        tensors = [*inputs, *[outputs[i] for i in self.written]]
+        if not self.forward_launch(tensors, self.offsets, (), kept):
+            return None
+        if self.rank is not None:
+            rank, of_full_rank = self.rank
+            if not bool((outputs[rank] == self.columns).all()):
+                nothing = outputs[of_full_rank].new_empty(0)
+                outputs = (*outputs[:of_full_rank], nothing, *outputs[of_full_rank + 1 :])
+        return outputs, kept
+
+    def zeros(self, output: int) -> Tensor:
+        """The cotangent of an output that has none."""
+        return self._allocators[output]().zero_()
+
+    def backward(self, saved: Tensors, cotangents: Tensors) -> list[Tensor] | None:
+        """The gradients of the inputs; None if the cotangents are not a usual case.
+
+        Args:
+            saved: the inputs, those outputs that `saved` names, and what is kept.
+            cotangents: of the outputs that have one.
+        """
+        for tensor, stride in zip(saved, self.saved_strides, strict=True):
+            # A hook may return another tensor than it was given; unread inputs are not saved.
+            if tensor is not None and tensor.stride() != stride:
+                return None
+        strides = tuple([cotangent.stride() for cotangent in cotangents])
+        if strides not in self._backwards:
+            self._backwards[strides] = self.backward_launch(strides)
+        launch = self._backwards[strides]
+        if launch is None:
+            return self.backward(saved, tuple([each.contiguous() for each in cotangents]))
+        gradients = [allocate() for allocate in self._gradient_allocators]
+        read = [saved[i] for i in self.reads]
+        is_done = launch(read, self.reads_kept, [*cotangents, *gradients], saved)
+        return gradients if is_done else None
+
+    def backward_launch(self, strides: tuple[tuple[int, ...], ...]) -> Launch | None:
+        """The kernel for cotangents of such strides; None where they are no sequence of matrices."""
+        spec = self._spec
+        views = []
+        for i, stride in zip(spec.cotangents, strides, strict=True):
+            view = _as_matrices((spec.outputs[i].size, stride), self._batch)
+            if view is None:
+                return None
+            views.append(view)
+        if spec.is_transposed:
+            views[0] = _transposed(views[0])
+        arguments = [*self._read_views, *views, *map(_seen, self.gradients)]
+        return Launch(spec.backward, self._problem, arguments, self._backward_flops)
+
+
+def _seen(tensor: TensorSpec) -> Layout:
+    _, m, n = tensor.extents
+    return tensor.extents, (m * n, n, 1)
+
+
+def _as_matrices(layout: Layout, batch: tuple[int, ...]) -> Layout | None:
+    """Matrices one after the other, a vector being one column; None if there is no step between them."""
+    size, stride = layout
+    step, expected = 0, None
+    for extent, own in zip(reversed(batch), reversed(stride[: len(batch)]), strict=True):
+        if extent == 1:
+            continue
+        if expected is None:
+            step = own
+        elif own != expected:
+            return None
+        expected = own * extent
+    rest = len(batch)
+    return (math.prod(batch), *(*size[rest:], 1, 1)[:2]), (step, *(*stride[rest:], 1, 1)[:2])
+
+
+def is_sequence(layout: Layout, dimensions: int) -> bool:
+    """Whether there is one step between the matrices, or vectors, of a batch of so many dimensions.
+
+    Example:
+        >>> is_sequence(((2, 3, 4, 4), (16, 32, 4, 1)), 2)
+        False
+    """
+    return _as_matrices(layout, layout[0][:dimensions]) is not None
+
+
+def _transposed(layout: Layout) -> Layout:
+    (count, *size), (step, *stride) = layout
+    return (count, *reversed(size)), (step, *reversed(stride))
+
+
+def plan(
+    holds: str, operation: str, dtype: torch.dtype, *inputs: Layout, saves_outputs: bool = False
+) -> Plan | None:
+    """How to compute an operation of small matrices, if there are kernels for it and they pay.
+
+    Args:
+        holds: what the strategy holds, as in `SPECS`.
+        operation: which.
+        dtype: of the inputs.
+        inputs: their sizes and strides.
+        saves_outputs: as in `Plan`.
+
+    Example:
+        >>> plan("factors", "inv", torch.float64, ((2, 3), (3, 1))) is None
+        True
+    """
+    *batch, m, n = inputs[0][0]
+    rhs = inputs[1][0] if len(inputs) > 1 else (*batch, m, 0)
+    rest = rhs[len(batch) :]
+    is_square = operation in _OF_SQUARE
+    k = rest[1] if len(rest) > 1 else 1
+    problem = Problem(m, n, k, len(rest) == 1, dtype, math.prod(batch))
+    if not (
+        operation in SPECS[holds]
+        and is_available()
+        and dtype in DTYPES
+        and 0 < m * n <= _MOST_ENTRIES
+        and 0 not in batch
+        and rhs[: len(batch) + 1] == (*batch, m)
+        and len(rest) <= 2
+        and (len(inputs) == 1 or 0 < problem.k <= _MOST_ENTRIES // m)
+        and not (is_square and m != n)
+    ):
+        return None
+    spec = SPECS[holds][operation](problem)
+    views = [view for layout in inputs if (view := _as_matrices(layout, tuple(batch)))]
+    if spec is None or len(views) < len(inputs):
+        return None
+    strides = [stride for _, stride in inputs]
+    return Plan(spec, problem, tuple(batch), views, strides, saves_outputs)

@@ -1,0 +1,410 @@
+"""Which two kernels do an operation on small matrices, and what passes between them."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import math
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from strategies.allocation import LARGE, on_large_pages
+
+__all__ = [
+    "SPECS",
+    "TRIANGULAR",
+    "KernelSpec",
+    "Problem",
+    "TensorSpec",
+    "byte_vector",
+    "columns",
+    "rows",
+]
+
+TRIANGULAR = "solve_lower", "solve_upper", "solve_unit_lower", "solve_unit_upper"
+"""What `solve_triangular` stands for."""
+
+_LINE = 64
+"""Bytes of a line of the cache, where vectors may begin."""
+
+_MINORS = 3
+"""Rows up to which the gradient of a determinant is by minors."""
+
+_FEWEST_ACROSS = 8
+"""Matrices of a batch from which on there are packs of them to compute side by side."""
+
+_ACROSS = {
+    "inv": (25, 2304),
+    "inv_backward": (25, 144),
+    "solve": (16, 2304),
+    "solve_backward": (16, 576),
+    "det_backward": (25, 2304),
+    "slogdet_backward": (25, 2304),
+    "lu_factor": (1, 2304),
+    "lu_factor_backward": (1, 2304),
+    "cholesky": (25, 2304),
+    "cholesky_backward": (25, 2304),
+    "pinv": (1, 1152),
+    "pinv_backward": (1, 512),
+    "lstsq": (1, 4608),
+    "lstsq_backward": (1, 512),
+    "qr": (1, 1152),
+    "qr_backward": (1, 512),
+}
+"""Entries of a real matrix from which on packs are faster than matrix after matrix, and up to which.
+
+Of complex matrices they are from the smallest on.
+"""
+
+_MOST_ENTRIES_OF_QR, _TALL = 2**18, 4
+"""Of a matrix that has fewer rows than so many times its columns."""
+
+_MOST_WORK_OF_COMPLEX_QR = 2**13
+"""m n² of complex square matrices, up to which packs are faster than the operations of torch."""
+
+_MOST_WORK_BY_TRIANGLE = 2**14
+_MOST_ROWS_BY_TRIANGLE = 128, 32
+"""Limits of n² k, and of n with one right-hand side and with several, to substitution without BLAS."""
+
+
+class TensorSpec(NamedTuple):
+    """A tensor to be allocated, and as what a kernel sees it: matrices, row after row, or columns."""
+
+    size: tuple[int, ...]
+    stride: tuple[int, ...]
+    dtype: torch.dtype
+    extents: tuple[int, int, int]
+
+    def batched(self, batch: tuple[int, ...]) -> TensorSpec:
+        """As many of it; what is empty is so for all matrices together."""
+        if self.is_empty or not batch:
+            return self
+        _, m, n = self.extents
+        steps = itertools.accumulate(reversed(batch[1:]), operator.mul, initial=m * n)
+        stride = (*reversed([*steps]), *self.stride)
+        return TensorSpec((*batch, *self.size), stride, self.dtype, (math.prod(batch), m, n))
+
+    @property
+    def is_empty(self) -> bool:
+        return 0 in self.size
+
+    @property
+    def bytes(self) -> int:
+        """As many as it takes, and no fewer than leave what follows where vectors may begin."""
+        return -(-math.prod(self.size) * self.dtype.itemsize // _LINE) * _LINE
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it is to be `on_large_pages`."""
+        return math.prod(self.size) * self.dtype.itemsize >= LARGE
+
+    def allocator(self) -> Callable[[], Tensor]:
+        make = functools.partial(torch.empty_strided, self.size, self.stride, dtype=self.dtype)
+        return (lambda: on_large_pages(make())) if self.is_large else make
+
+
+def rows(m: int, n: int, dtype: torch.dtype) -> TensorSpec:
+    """A matrix, row after row."""
+    return TensorSpec((m, n), (n, 1), dtype, (1, m, n))
+
+
+def columns(m: int, n: int, dtype: torch.dtype) -> TensorSpec:
+    """Laid out as LAPACK's results are; a kernel sees the transpose."""
+    return TensorSpec((m, n), (1, m), dtype, (1, n, m))
+
+
+def _vector(n: int, dtype: torch.dtype) -> TensorSpec:
+    return TensorSpec((n,), (1,), dtype, (1, n, 1))
+
+
+def byte_vector(n: int) -> TensorSpec:
+    """So many bytes."""
+    return _vector(n, torch.uint8)
+
+
+def _number(dtype: torch.dtype) -> TensorSpec:
+    return TensorSpec((), (), dtype, (1, 1, 1))
+
+
+class Problem(NamedTuple):
+    """What a spec has to know of the inputs: each A is m×n, and B, if there is one, m×k."""
+
+    m: int
+    n: int
+    k: int
+    is_vector: bool
+    dtype: torch.dtype
+    matrices: int
+    always_across: bool = False
+
+    def like_rhs(self, length: int) -> TensorSpec:
+        """A matrix in the place of B, or a vector."""
+        return _vector(length, self.dtype) if self.is_vector else rows(length, self.k, self.dtype)
+
+    def kernel(self, name: str) -> str:
+        """The name of the kernel that is the fastest: matrix after matrix, or in packs."""
+        fewest, most = _ACROSS[name]
+        fewest = 1 if self.dtype.is_complex else fewest
+        if self.matrices < _FEWEST_ACROSS or not fewest <= self.m * self.n <= most:
+            return f"{name}_across" if self.always_across else name
+        return f"{name}_across"
+
+
+@dataclass(frozen=True)
+class KernelSpec:
+    """What passes between the two kernels of an operation, said of one matrix.
+
+    Attributes:
+        forward: the kernel that reads the inputs, and writes the outputs that are not empty and `kept`.
+        backward: the kernel that reads `reads` and the cotangents, and writes the gradients.
+        outputs: of the operation.
+        kept: what the backward reads besides inputs and outputs.
+        reads: positions in inputs, outputs and kept, in this order.
+        flops: floating-point operations of the two in real numbers, leading terms.
+        cotangents: positions of the outputs whose cotangents the backward reads.
+        rarely: positions of those that are differentiable, too, but not here.
+        is_transposed: whether kernels see the transpose of A and its gradient, and of the cotangent.
+        by_columns: whether kernels write the gradient of the matrix that they see by columns.
+        rank: position of an output, and of one that is empty unless the first is n everywhere; if any.
+    """
+
+    forward: str
+    backward: str
+    outputs: Sequence[TensorSpec]
+    kept: Sequence[TensorSpec]
+    reads: Sequence[int]
+    flops: tuple[float, float]
+    cotangents: Sequence[int] = (0,)
+    rarely: Sequence[int] = ()
+    is_transposed: bool = False
+    by_columns: bool = False
+    rank: tuple[int, int] | None = None
+
+    def batched(self, batch: tuple[int, ...]) -> KernelSpec:
+        """The same of a batch of matrices."""
+        outputs, kept = ([t.batched(batch) for t in specs] for specs in (self.outputs, self.kept))
+        return dataclasses.replace(self, outputs=outputs, kept=kept)
+
+
+def _factors(p: Problem) -> list[TensorSpec]:
+    """LU by columns, and pivots."""
+    return [rows(p.n, p.m, p.dtype), _vector(min(p.m, p.n), torch.int32)]
+
+
+def _inv(p: Problem) -> KernelSpec:
+    flops = (8 / 3 * p.n**3, 4.0 * p.n**3)
+    names = p.kernel("inv"), p.kernel("inv_backward")
+    return KernelSpec(*names, [columns(p.n, p.n, p.dtype)], [], [1], flops)
+
+
+def _solve(p: Problem) -> KernelSpec:
+    flops = (2 / 3 * p.n**3 + 2 * p.n**2 * p.k, 4.0 * p.n**2 * p.k)
+    names = p.kernel("solve"), p.kernel("solve_backward")
+    return KernelSpec(*names, [p.like_rhs(p.n)], _factors(p), [2, 3, 4], flops)
+
+
+def _det(p: Problem) -> KernelSpec:
+    flops = (2 / 3 * p.n**3, 2.0 * p.n**3)
+    if p.n <= _MINORS:
+        return KernelSpec("det", "det_backward", [_number(p.dtype)], [], [0], flops)
+    kept = [*_factors(p), _number(p.dtype), _number(torch.int64)]
+    names = "det", p.kernel("det_backward")
+    return KernelSpec(*names, [_number(p.dtype)], kept, [2, 3, 4, 5], flops)
+
+
+def _slogdet(p: Problem) -> KernelSpec:
+    outputs = [_number(p.dtype), _number(p.dtype.to_real())]
+    flops = (2 / 3 * p.n**3, 2.0 * p.n**3)
+    names = "slogdet", p.kernel("slogdet_backward")
+    if p.dtype.is_complex:
+        return KernelSpec(*names, outputs, _factors(p), [1, 3, 4], flops, [0, 1])
+    return KernelSpec(*names, outputs, _factors(p), [3, 4], flops, [1], rarely=[0])
+
+
+def _elimination_flops(p: Problem) -> tuple[float, float]:
+    small, large = sorted((p.m, p.n))
+    once = small**2 * large - small**3 / 3
+    return once, 2 * once
+
+
+def _lu_factor(p: Problem) -> KernelSpec:
+    outputs = [columns(p.m, p.n, p.dtype), _vector(min(p.m, p.n), torch.int32)]
+    order = [_vector(p.m, torch.int64)]
+    names = p.kernel("lu_factor"), p.kernel("lu_factor_backward")
+    return KernelSpec(*names, outputs, order, [1, 3], _elimination_flops(p))
+
+
+def _lu(p: Problem) -> KernelSpec:
+    m, n, k = p.m, p.n, min(p.m, p.n)
+    outputs = [rows(m, m, p.dtype), rows(m, k, p.dtype), rows(k, n, p.dtype)]
+    kept = [rows(n, m, p.dtype), _vector(m, torch.int64)]
+    flops = _elimination_flops(p)
+    return KernelSpec("lu", "lu_backward", outputs, kept, [4, 5], flops, cotangents=[1, 2])
+
+
+def _pinv(p: Problem) -> KernelSpec:
+    if p.m == p.n:
+        return dataclasses.replace(_inv(p), forward="pinv_square")
+    small, large = sorted((p.m, p.n))
+    kept = [rows(small, large, p.dtype), rows(small, small, p.dtype)]
+    flops = (5.0 * large * small**2, 6.0 * (large + small) * small**2)
+    # (Aᵀ)⁺ is the transpose of A⁺, of complex A, too.
+    is_wide = p.m < p.n
+    result = (columns if is_wide else rows)(p.n, p.m, p.dtype)
+    names = p.kernel("pinv"), p.kernel("pinv_backward")
+    spec = KernelSpec(*names, [result], kept, [2, 3], flops)
+    return dataclasses.replace(spec, is_transposed=is_wide, by_columns=True)
+
+
+def _lstsq(p: Problem) -> KernelSpec:
+    residuals = _vector(p.k if p.m > p.n else 0, p.dtype.to_real())
+    nothing = _vector(0, p.dtype.to_real())
+    outputs = [p.like_rhs(p.n), residuals, _number(torch.int64), nothing]
+    if p.m == p.n:
+        names = "lstsq_square", _solve(p).backward
+        return KernelSpec(*names, outputs, _factors(p), [2, 6, 7], _solve(p).flops)
+    if p.m < p.n:
+        kept = [rows(p.m, p.n, p.dtype), rows(p.m, p.m, p.dtype)]
+        flops = (4.0 * p.n * p.m**2 + 2 * p.m * p.n * p.k, (8.0 * p.n + 4 * p.m) * p.m * p.k)
+        names = "lstsq_wide", "lstsq_wide_backward"
+        return KernelSpec(*names, outputs, kept, [1, 2, 6, 7], flops)
+    R = rows(p.n, p.n, p.dtype)
+    flops = (2.0 * p.m * p.n**2 + 4 * p.m * p.n * p.k, (12.0 * p.m + 4 * p.n) * p.n * p.k)
+    names = p.kernel("lstsq"), p.kernel("lstsq_backward")
+    return KernelSpec(*names, outputs, [R], [0, 1, 2, 6], flops, rarely=[1])
+
+
+def _cholesky(p: Problem) -> KernelSpec:
+    flops = (1 / 3 * p.n**3, 2 / 3 * p.n**3)
+    names = p.kernel("cholesky"), p.kernel("cholesky_backward")
+    return KernelSpec(*names, [columns(p.n, p.n, p.dtype)], [], [1], flops)
+
+
+def _cholesky_solve(p: Problem) -> KernelSpec:
+    flops = (2.0 * p.n**2 * p.k, 6.0 * p.n**2 * p.k)
+    kept = [rows(p.n, p.k, p.dtype)]
+    names = "cholesky_solve", "cholesky_solve_backward"
+    return KernelSpec(*names, [columns(p.n, p.k, p.dtype)], kept, [0, 2, 3], flops)
+
+
+def _cholesky_inverse(p: Problem) -> KernelSpec:
+    flops = (2 / 3 * p.n**3, 3.0 * p.n**3)
+    names = "cholesky_inverse", "cholesky_inverse_backward"
+    return KernelSpec(*names, [columns(p.n, p.n, p.dtype)], [], [0, 1], flops)
+
+
+def _triangular(name: str) -> Callable[[Problem], KernelSpec | None]:
+    def spec(p: Problem) -> KernelSpec | None:
+        work = p.n**2 * p.k
+        if p.is_vector or work > _MOST_WORK_BY_TRIANGLE or p.n > _MOST_ROWS_BY_TRIANGLE[p.k > 1]:
+            return None
+        flops = (1.0 * work, 2.0 * work)
+        return KernelSpec(name, f"{name}_backward", [p.like_rhs(p.n)], [], [0, 2], flops)
+
+    return spec
+
+
+def _qr(p: Problem) -> KernelSpec | None:
+    if p.m < p.n:
+        return None
+    outputs = [columns(p.m, p.n, p.dtype), columns(p.n, p.n, p.dtype)]
+    work = p.m * p.n**2
+    flops = (4.0 * work - 4 / 3 * p.n**3, 5.0 * work + 2 * p.n**3)
+    if p.m * p.n > _MOST_ENTRIES_OF_QR and p.m < _TALL * p.n:
+        return None
+    if p.m == p.n and p.dtype.is_complex:  # LAPACK may leave the last diagonal entry complex
+        if work > _MOST_WORK_OF_COMPLEX_QR:
+            return None
+        p = p._replace(always_across=True)
+    names = p.kernel("qr"), p.kernel("qr_backward")
+    # Those for single matrices see the transpose, and have their results by columns.
+    is_transposed = not all(name.endswith("_across") for name in names)
+    names = ("qr", "qr_backward") if is_transposed else names
+    spec = KernelSpec(*names, outputs, [], [1, 2], flops, [0, 1])
+    return dataclasses.replace(spec, is_transposed=is_transposed)
+
+
+def _bases(m: int, n: int, dtype: torch.dtype) -> list[TensorSpec]:
+    """U and V of an SVD, as kernels keep them."""
+    k = min(m, n)
+    return [rows(k, m, dtype), rows(n, k, dtype)]
+
+
+def _svd_flops(p: Problem) -> float:
+    """Golub and Van Loan, "Matrix Computations", 4th ed., section 8.6: R-SVD with both bases."""
+    small, large = sorted((p.m, p.n))
+    return 6.0 * large * small**2 + 20.0 * small**3
+
+
+def _pinv_by_svd(p: Problem) -> KernelSpec:
+    small, large = sorted((p.m, p.n))
+    is_wide = p.m < p.n
+    result = (columns if is_wide else rows)(p.n, p.m, p.dtype)
+    bases = _bases(large, small, p.dtype)
+    kept = [*bases, _vector(small, p.dtype.to_real()), _number(torch.int64)]
+    flops = (_svd_flops(p) + 2 * large * small**2, 10.0 * large * small**2)
+    names = "pinv_svd", "pinv_svd_backward"
+    return KernelSpec(*names, [result], kept, [2, 3, 4, 5], flops, is_transposed=is_wide)
+
+
+def _lstsq_by_svd(p: Problem) -> KernelSpec:
+    is_tall, real = p.m > p.n, p.dtype.to_real()
+    residuals, values = _vector(p.k if is_tall else 0, real), _vector(min(p.m, p.n), real)
+    outputs = [p.like_rhs(p.n), residuals, _number(torch.int64), values]
+    entries = p.m * p.n * p.k
+    return KernelSpec(
+        "lstsq_svd" if is_tall else "lstsq_svd_without_residuals",
+        "lstsq_svd_backward",
+        outputs,
+        _bases(p.m, p.n, p.dtype),
+        [1, 2, 4, 5, 6, 7],
+        (_svd_flops(p) + 4.0 * entries, 12.0 * entries),
+        rarely=[1],
+        rank=(2, 1) if is_tall else None,
+    )
+
+
+Specs = dict[str, Callable[[Problem], KernelSpec | None]]
+
+_BY_FACTORS: Specs = {
+    "inv": _inv,
+    "solve": _solve,
+    "det": _det,
+    "slogdet": _slogdet,
+    "lu_factor": _lu_factor,
+    "lu": _lu,
+    "pinv": _pinv,
+    "lstsq": _lstsq,
+    "cholesky": _cholesky,
+    "cholesky_solve": _cholesky_solve,
+    "cholesky_inverse": _cholesky_inverse,
+    "qr": _qr,
+    **{name: _triangular(name) for name in TRIANGULAR},
+}
+
+
+def _across(
+    build: Callable[[Problem], KernelSpec | None],
+) -> Callable[[Problem], KernelSpec | None]:
+    """The same by packs alone; None where there are none for both directions."""
+
+    def spec(p: Problem) -> KernelSpec | None:
+        built = build(p._replace(always_across=True))
+        both = built and (built.forward, built.backward)
+        return built if both and all(name.endswith("_across") for name in both) else None
+
+    return spec
+
+
+SPECS: dict[str, Specs] = {
+    "factors": _BY_FACTORS,
+    "packs": {name: _across(build) for name, build in _BY_FACTORS.items()},
+    "svd": {"pinv": _pinv_by_svd, "lstsq": _lstsq_by_svd},
+}
+"""By what a strategy holds, and by operation."""

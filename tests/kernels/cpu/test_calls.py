@@ -1,0 +1,101 @@
+"""Kernels that are called with tensors: flops, empty batches, and what they do not take."""
+
+import pytest
+import torch
+
+from strategies.kernels.cpu import calls, watchers
+from strategies.kernels.cpu.library import DTYPES
+
+
+def inverses(*shape, dtype=torch.float64):
+    A = torch.randn(*shape, dtype=dtype, generator=torch.Generator().manual_seed(0))
+    A = A + 3 * torch.eye(shape[-1], dtype=dtype)
+    return torch.linalg.inv(A), torch.ones(shape, dtype=dtype)
+
+
+def test_watchers_hear_of_complex_work_as_four_times_the_real():
+    heard = []
+    watchers.append(heard.append)
+    try:
+        for dtype in (torch.float64, torch.complex128):
+            X, G = inverses(9, 3, 3, dtype=dtype)
+            calls.inv_backward(X.mT, G)
+    finally:
+        watchers.remove(heard.append)
+    assert heard == [9 * 4 * 27, 4 * 9 * 4 * 27]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("batch", [(9,), (130,), (2, 3, 4)])
+def test_a_gradient_in_packs_is_the_product_of_the_formula(batch, dtype):
+    X, _ = inverses(*batch, 5, 5, dtype=dtype)
+    G = torch.randn(X.shape, dtype=dtype, generator=torch.Generator().manual_seed(1))
+    for cotangent in (G, G.mT.contiguous().mT, G.conj()):
+        found = calls.inv_backward(X.mT, cotangent)
+        scale = 30 * torch.finfo(dtype).eps * X.norm(dim=(-2, -1)) ** 2
+        errors = (found + X.mH @ cotangent @ X.mH).norm(dim=(-2, -1))
+        assert (errors <= scale * G.norm(dim=(-2, -1))).all()
+
+
+def lu_backward(LU, pivots, cotangent):
+    order = torch.empty(LU.shape[:-1], dtype=torch.int64)
+    calls.inverse_order(pivots, order)
+    return calls.lu_backward(LU.mT, order, cotangent)
+
+
+PACKS = {
+    "solve": (
+        torch.linalg.solve,
+        lambda A, B, X, G: calls.solve_backward(
+            X, torch.linalg.lu_factor(A).LU.mT, torch.linalg.lu_factor(A).pivots, G
+        ),
+    ),
+    "lstsq": (
+        lambda A, B: torch.linalg.pinv(A) @ B,
+        lambda A, B, X, G: calls.lstsq_backward(A, B, X, torch.linalg.qr(A).R.mT, G),
+    ),
+    "pinv": (
+        torch.linalg.pinv,
+        lambda A, X, G: (calls.pinv_backward(*(each.mT for each in torch.linalg.qr(A)), G).mT,),
+    ),
+    "lu_factor": (
+        lambda A: torch.linalg.lu_factor(A).LU,
+        lambda A, LU, G: (lu_backward(LU, torch.linalg.lu_factor(A).pivots, G),),
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+@pytest.mark.parametrize("name", PACKS)
+def test_other_gradients_in_packs_are_those_of_torch(name, dtype):
+    function, backward = PACKS[name]
+    generator = torch.Generator().manual_seed(0)
+    m, n = (8, 3) if name in ("lstsq", "pinv") else (5, 5)
+    A = torch.randn(13, m, n, dtype=dtype, generator=generator) + 3 * torch.eye(m, n)
+    inputs = [A.to(dtype)]
+    if name in ("solve", "lstsq"):
+        inputs.append(torch.randn(13, m, 2, dtype=dtype, generator=generator))
+    leaves = [each.clone().requires_grad_() for each in inputs]
+    result = function(*leaves)
+    G = torch.randn(result.shape, dtype=dtype, generator=generator)
+    expected = torch.autograd.grad(result, leaves, G)
+    found = backward(*inputs, result.detach(), G)
+    for ours, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_signs_and_conjugates_that_torch_merely_notes_are_seen():
+    X, _ = inverses(9, 4, 4)
+    noted = torch.randn(9, 4, 4, dtype=torch.complex128).conj().imag
+    assert noted.is_neg()
+    assert torch.equal(calls.inv_backward(X.mT, noted), calls.inv_backward(X.mT, noted.clone()))
+
+
+def test_what_a_kernel_does_not_take_is_left_to_operations_of_torch():
+    for X in (torch.ones(0, 3, 3), torch.ones(2, 3, 3), torch.ones(9, 60, 60)):
+        assert calls.inv_backward(X, X) is NotImplemented
+    meta = torch.empty(9, 4, 4, device="meta")
+    assert calls.inv_backward(meta, meta) is NotImplemented
+    X, G = inverses(9, 4, 4)
+    G[3, 1, 1] = torch.inf  # declined: no power of two brings it near one
+    assert calls.inv_backward(X.mT, G) is NotImplemented

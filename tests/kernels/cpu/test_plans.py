@@ -1,0 +1,353 @@
+"""The kernels of small matrices against exact gradients, and what they decline."""
+
+import itertools
+
+import pytest
+import torch
+
+from strategies import operations
+from strategies.accuracy import gradient
+from strategies.kernels.cpu.plans import plan
+from strategies.kernels.cpu.specs import SPECS, Problem
+
+DTYPES = (torch.float32, torch.float64, torch.complex64, torch.complex128)
+SQUARE = ((1, 1), (2, 2), (5, 5), (33, 33))
+ANY = (*SQUARE, (9, 4), (3, 1), (4, 9), (1, 3))
+SHAPES = {
+    ("factors", "lu_factor"): ANY,
+    ("factors", "lu"): ANY,
+    ("factors", "pinv"): ANY,
+    ("factors", "lstsq"): ANY,
+    ("packs", "lu_factor"): ANY,
+    ("packs", "pinv"): ((9, 4), (3, 1), (4, 9), (1, 3)),
+    ("packs", "lstsq"): ((9, 4), (3, 1), (40, 7)),
+    ("svd", "pinv"): ANY,
+    ("svd", "lstsq"): ANY,
+}
+EVERY = [
+    (holds, operation)
+    for holds, specs in SPECS.items()
+    for operation, spec in specs.items()
+    if (operation in operations.names() and spec(Problem(5, 5, 1, False, torch.float64, 1)))
+    or (holds, operation) in SHAPES
+]
+"""Those that have a record, and with it exact gradients; tests/autograd/test_lane.py has the others."""
+
+
+def _size(lane, n):
+    """Of a square matrix, or of a tall one where there is no plan for those."""
+    return (n + 3, n) if lane in (("packs", "pinv"), ("packs", "lstsq")) else (n, n)
+
+
+def _layout(tensor):
+    return tuple(tensor.shape), tensor.stride()
+
+
+def _plan(lane, *inputs):
+    return plan(*lane, inputs[0].dtype, *map(_layout, inputs))
+
+
+def _inputs(lane, m, n, dtype, columns=2):
+    generator = torch.Generator().manual_seed(m * 100 + n)
+    operation = operations.get(lane[1])
+    A = torch.randn(m, n, dtype=dtype, generator=generator) + 3 * torch.eye(m, n, dtype=dtype)
+    A = operation.domain.member(A)
+    if operation.arity == 1:
+        return (A,)
+    return A, torch.randn(m, columns, dtype=dtype, generator=generator)
+
+
+def _computed(lane, inputs, cotangents=None):
+    """Outputs, cotangents and gradients of a lane."""
+    found = _plan(lane, *inputs)
+    outputs, kept = found.forward(inputs)
+    differentiable = [outputs[i] for i in found.cotangents]
+    if cotangents is None:
+        cotangents = [torch.randn_like(out) for out in differentiable]
+    saved = (*inputs, *(outputs[i] for i in found.saved), *kept)
+    return outputs, cotangents, found.backward(saved, tuple(cotangents))
+
+
+def _assert_exact(operation, inputs, cotangents, gradients, rank=None):
+    certified = gradient(operation, inputs, cotangents, rank=rank)
+    singular_values = torch.linalg.svdvals(inputs[0])[:rank]
+    limit = 500 * torch.finfo(inputs[0].dtype).eps * float(singular_values[0] / singular_values[-1])
+    assert certified.relative_error(operations.get(operation).defined(gradients)) < limit
+
+
+def _due(lane, inputs):
+    """What torch returns; of `lstsq` by the driver that does what the lane does."""
+    holds, operation = lane
+    if operation == "lstsq" and holds == "svd":
+        return tuple(torch.linalg.lstsq(*inputs, driver="gelsd"))
+    if operation == "lstsq":
+        due = torch.linalg.lstsq(*inputs, driver="gels")
+        # The one driver for matrices of full rank does not tell the rank.
+        rank = torch.linalg.lstsq(*inputs, driver="gelsy").rank
+        return due.solution, due.residuals, rank, due.singular_values
+    expected = operations.get(operation).of_torch(*inputs)
+    return (expected,) if isinstance(expected, torch.Tensor) else tuple(expected)
+
+
+@pytest.mark.parametrize("lane", EVERY)
+def test_gradients_are_the_exact_ones(lane):
+    operation = lane[1]
+    for (m, n), dtype in itertools.product(SHAPES.get(lane, SQUARE), DTYPES):
+        inputs = _inputs(lane, m, n, dtype)
+        _, cotangents, gradients = _computed(lane, inputs)
+        if operation == "slogdet" and not dtype.is_complex:
+            cotangents = [torch.zeros((), dtype=dtype), *cotangents]
+        _assert_exact(operation, inputs, cotangents, gradients)
+
+
+@pytest.mark.parametrize("lane", EVERY)
+def test_results_are_those_of_torch(lane):
+    for (m, n), dtype in itertools.product(SHAPES.get(lane, SQUARE), DTYPES):
+        inputs = _inputs(lane, m, n, dtype)
+        outputs, *_ = _computed(lane, inputs)
+        expected = _due(lane, inputs)
+        limit = 500 * torch.finfo(dtype).eps * float(torch.linalg.cond(inputs[0]))
+        for found, due in zip(outputs, expected, strict=True):
+            assert (found.shape, found.dtype) == (due.shape, due.dtype)
+            assert torch.allclose(found, due, rtol=limit, atol=limit)
+
+
+@pytest.mark.parametrize("lane", EVERY)
+def test_inputs_and_cotangents_may_have_any_strides(lane):
+    m, n = (5, 3) if lane in SHAPES else (4, 4)
+    plain = _inputs(lane, m, n, torch.complex128)
+    outputs, cotangents, expected = _computed(lane, plain)
+    strided = tuple(torch.stack([each, each], -1)[..., 0] for each in plain)
+    of_strided = [each.mT.contiguous().mT if each.ndim == 2 else each for each in cotangents]
+    found, _, gradients = _computed(lane, strided, of_strided)
+    for one, other in zip((*found, *gradients), (*outputs, *expected), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(40, 3), (6, 9)])
+def test_least_squares_of_few_and_many_columns_have_exact_gradients(shape):
+    lane = "factors", "lstsq"
+    for columns, dtype in itertools.product((1, 4, 5, 12), DTYPES):
+        inputs = _inputs(lane, *shape, dtype, columns)
+        _, cotangents, gradients = _computed(lane, inputs)
+        _assert_exact("lstsq", inputs, cotangents, gradients)
+
+
+def test_gradients_of_a_tall_pinv_lie_as_those_of_torch():
+    single = torch.linalg.qr(torch.randn(9, 4, dtype=torch.float64)).Q
+    for A in (single, single.repeat(2, 1, 1)):
+        *_, (gradient,) = _computed(("factors", "pinv"), (A,))
+        leaf = A.clone().requires_grad_()
+        X = torch.linalg.pinv(leaf)
+        (due,) = torch.autograd.grad(X, leaf, torch.ones_like(X))
+        assert gradient.stride() == due.stride()
+
+
+@pytest.mark.parametrize("operation", ["cholesky_solve", "cholesky_inverse"])
+def test_a_factor_may_lie_by_rows_or_by_columns(operation):
+    lane = "factors", operation
+    for dtype in DTYPES:
+        L, *rest = _inputs(lane, 40, 40, dtype)
+        by_columns, apart = L.mT.contiguous().mT, torch.stack([L, L], -1)[..., 0]
+        results = []
+        for layout in (L, by_columns, apart):
+            generator = torch.Generator().manual_seed(1)
+            cotangent = torch.randn(40, 2 if rest else 40, dtype=dtype, generator=generator)
+            outputs, _, gradients = _computed(lane, (layout, *rest), [cotangent])
+            results.append((*outputs, *gradients))
+        limit = 100 * torch.finfo(dtype).eps * float(torch.linalg.cond(L)) ** 2
+        for found in results[1:]:
+            for one, other in zip(found, results[0], strict=True):
+                assert (one - other).norm() <= limit * other.norm()
+
+
+@pytest.mark.parametrize("lane", EVERY)
+def test_matrices_of_a_batch_are_computed_as_they_are_alone(lane):
+    for m, n in SHAPES.get(lane, SQUARE):
+        each = [_inputs(lane, m, n, torch.complex64) for _ in range(6)]
+        each = [(A + k * torch.eye(m, n), *rest) for k, (A, *rest) in enumerate(each)]
+        inputs = [torch.stack(parts).unflatten(0, (2, 3)) for parts in zip(*each, strict=True)]
+        outputs, cotangents, gradients = _computed(lane, inputs)
+        for k, single in enumerate(each):
+            place = divmod(k, 3)
+            own = [cotangent[place] for cotangent in cotangents]
+            due, _, due_gradients = _computed(lane, single, own)
+            found = [out if out.numel() == 0 else out[place] for out in outputs]
+            found += [gradient[place] for gradient in gradients]
+            for one, other in zip(found, (*due, *due_gradients), strict=True):
+                # To roundoff: LAPACK divides its work differently by threads and addresses.
+                torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("lane", EVERY)
+def test_results_of_a_batch_are_laid_out_as_those_of_torch(lane):
+    inputs = [
+        each.expand(2, 3, *each.shape) for each in _inputs(lane, *_size(lane, 4), torch.float64)
+    ]
+    outputs, _, gradients = _computed(lane, inputs)
+    expected = _due(lane, inputs)
+    assert [out.shape for out in outputs] == [due.shape for due in expected]
+    assert [gradient.shape for gradient in gradients] == [each.shape for each in inputs]
+
+
+def test_one_unusual_matrix_of_a_batch_is_declined():
+    A = torch.eye(3).repeat(500, 1, 1)
+    found = _plan(("factors", "inv"), A)
+    assert found.forward((A,)) is not None
+    A[411, 1, 1] = 0
+    assert found.forward((A,)) is None
+
+
+def test_batches_that_are_no_sequence_of_matrices_have_no_plan():
+    assert _plan(("factors", "inv"), torch.ones(3, 2, 4, 4).transpose(0, 1)) is None
+
+
+def test_cotangents_that_are_no_sequence_of_matrices_are_copied():
+    A = torch.ones(2, 3, 4, 4) + torch.eye(4)
+    found = _plan(("factors", "inv"), A)
+    outputs, kept = found.forward((A,))
+    G = torch.arange(96.0).view(3, 2, 4, 4).transpose(0, 1)
+    (gradient,) = found.backward((A, *outputs, *kept), (G,))
+    (expected,) = found.backward((A, *outputs, *kept), (G.contiguous(),))
+    assert torch.equal(gradient, expected)
+
+
+@pytest.mark.parametrize("operation", ["solve", "lstsq"])
+def test_a_vector_is_a_column(operation):
+    lane = "factors", operation
+    A, B = _inputs(lane, 6, 6 if operation == "solve" else 4, torch.float64, columns=1)
+    outputs, cotangents, gradients = _computed(lane, (A, B))
+    of_vector = [cotangents[0].squeeze(-1), *cotangents[1:]]
+    found, _, found_gradients = _computed(lane, (A, B.squeeze(-1)), of_vector)
+    assert torch.equal(found[0], outputs[0].squeeze(-1))
+    assert torch.equal(found_gradients[0], gradients[0])
+    assert torch.equal(found_gradients[1], gradients[1].squeeze(-1))
+
+
+@pytest.mark.parametrize("lane", EVERY)
+def test_what_is_not_usual_is_declined(lane):
+    for dtype in DTYPES:
+        usual = _inputs(lane, *_size(lane, 8), dtype)
+        A, rest = usual[0], usual[1:]
+        no_column = A.clone()
+        no_column[:, 3] = 0
+        undefined = A.clone()
+        undefined[2, 1] = torch.nan
+        of_factors = () if lane[0] == "svd" else (no_column,)
+        for unusual in (*of_factors, torch.zeros_like(A), undefined, A * torch.inf):
+            assert _plan(lane, unusual, *rest).forward((unusual, *rest)) is None
+        found = _plan(lane, *usual)
+        if "det" not in lane[1] and not lane[1].startswith("lu"):
+            far = A * 2.0**40 if torch.finfo(dtype).eps > 1e-10 else A * 2.0**200
+            assert found.forward((far, *rest)) is None
+
+
+@pytest.mark.parametrize("operation", ["inv", "solve", "pinv"])
+def test_growth_is_declined(operation):
+    A = torch.eye(60, dtype=torch.float64) - torch.ones(60, 60, dtype=torch.float64).tril(-1)
+    A[:, -1] = 1  # its last column doubles in every step
+    rest = (torch.ones(60, 1, dtype=torch.float64),) if operation == "solve" else ()
+    assert _plan(("factors", operation), A, *rest).forward((A, *rest)) is None
+
+
+def test_columns_that_are_small_beside_others_keep_their_digits():
+    B = torch.randn(12, 12, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    scales = 2.0 ** -(4.0 * torch.arange(12, dtype=torch.float64))
+    A = B * scales
+    expected = torch.linalg.inv(B) / scales.unsqueeze(-1)
+    (found,), _ = _plan(("factors", "inv"), A).forward((A,))
+    error = (found - expected).norm(dim=-1) / expected.norm(dim=-1)
+    assert error.max() < 1e-10
+
+
+@pytest.mark.parametrize(
+    "lane", [lane for lane in EVERY if "det" not in lane[1] and lane[1] != "lu"]
+)
+def test_a_cotangent_far_from_one_scales_the_gradients_to_the_bit(lane):
+    inputs = _inputs(lane, *_size(lane, 6), torch.float64)
+    _, (cotangent, *rest), gradients = _computed(lane, inputs)
+    for scale in (2.0**400, 2.0**-400):
+        scaled = _computed(lane, inputs, [cotangent * scale, *rest])[2]
+        for found, expected in zip(scaled, gradients, strict=True):
+            assert torch.equal(found, expected * scale)
+
+
+@pytest.mark.parametrize(
+    "lane", [lane for lane in EVERY if "det" not in lane[1] and lane[1] != "lu"]
+)
+@pytest.mark.parametrize("number", [2.0**1000, torch.nan, torch.inf])
+def test_a_cotangent_at_the_end_of_the_range_is_declined(lane, number):
+    inputs = _inputs(lane, *_size(lane, 6), torch.float64)
+    _, (cotangent, *rest), _ = _computed(lane, inputs)
+    assert _computed(lane, inputs, [torch.full_like(cotangent, number), *rest])[2] is None
+
+
+def test_nearly_deficient_matrices_are_declined():
+    generator = torch.Generator().manual_seed(0)
+    for m, n in ((9, 6), (6, 6), (6, 9)):
+        A = torch.randn(m, n, dtype=torch.float64, generator=generator)
+        U, S, Vh = torch.linalg.svd(A, full_matrices=False)
+        S[-1] = 1e-16
+        B = torch.ones(m, 1, dtype=torch.float64)
+        A = U * S @ Vh
+        assert _plan(("factors", "pinv"), A).forward((A,)) is None
+        assert _plan(("factors", "lstsq"), A, B).forward((A, B)) is None
+
+
+@pytest.mark.parametrize("operation", SPECS["svd"])
+def test_matrices_of_any_rank_have_exact_gradients_by_an_svd(operation):
+    lane = "svd", operation
+    generator = torch.Generator().manual_seed(0)
+    for ((m, n), rank), dtype in itertools.product(
+        (((9, 6), 4), ((6, 6), 3), ((6, 9), 5), ((4, 4), 1)), DTYPES
+    ):
+        # Of small integers, none of them zero, so that the product has that rank exactly.
+        left, right = (
+            torch.randint(1, 4, size, generator=generator)
+            * (2 * torch.randint(2, size, generator=generator) - 1)
+            for size in ((m, rank), (rank, n))
+        )
+        inputs = (left @ right).to(dtype), *_inputs(lane, m, n, dtype)[1:]
+        outputs, cotangents, gradients = _computed(lane, inputs)
+        _assert_exact(operation, inputs, cotangents, gradients, rank)
+        if operation == "lstsq":
+            assert outputs[1].numel() == 0
+            assert int(outputs[2]) == rank
+
+
+@pytest.mark.parametrize("operation", SPECS["svd"])
+def test_rows_or_columns_of_unlike_length_are_declined_by_an_svd(operation):
+    lane = "svd", operation
+    for m, n in ((6, 4), (4, 6), (5, 5)):
+        A, *rest = _inputs(lane, m, n, torch.float64)
+        assert _plan(lane, A, *rest).forward((A, *rest)) is not None
+        graded = A.clone()
+        graded[..., 0] *= 1e-3
+        longer = A.clone()
+        longer[0] *= 1e3
+        unlike = [each for each, is_long in ((graded, m >= n), (longer, m <= n)) if is_long]
+        for each in unlike:
+            assert _plan(lane, each, *rest).forward((each, *rest)) is None
+
+
+def test_there_are_no_plans_for_what_is_no_small_matrix():
+    matrix = ((4, 4), (4, 1))
+    assert plan("factors", "inv", torch.float64, ((2, 3), (3, 1))) is None
+    assert plan("factors", "inv", torch.float16, matrix) is None
+    assert plan("factors", "inv", torch.float64, ((0, 0), (1, 1))) is None
+    assert plan("factors", "inv", torch.float64, ((2100, 2100), (2100, 1))) is None
+    assert plan("factors", "solve", torch.float64, matrix, ((3, 1), (1, 1))) is None
+    assert (
+        plan("factors", "solve", torch.float64, ((2, 4, 4), (16, 4, 1)), ((4, 1), (1, 1))) is None
+    )
+    assert plan("factors", "inv", torch.float64, ((0, 4, 4), (16, 4, 1))) is None
+    assert plan("factors", "matrix_exp", torch.float64, matrix) is None
+
+
+def test_a_determinant_beyond_the_range_has_an_infinite_gradient_without_nan():
+    A = torch.eye(12) * 2.0**20
+    A[0, 1] = A[1, 0] = 3.0
+    (det,), _, (gradient,) = _computed(("factors", "det"), (A,), [torch.tensor(torch.inf)])
+    assert det.isinf()
+    assert not gradient.diagonal().isnan().any()
+    assert gradient[0, 1].isinf()
