@@ -12,13 +12,14 @@ inline int (*set_blas_threads)(int) = nullptr;  // of the calling thread; return
 
 // Floating-point operations from which on BLAS may use all threads. Threads that finish together wait for one
 // whose core does something else, as long as the scheduler lets that have it: some milliseconds.
-constexpr double WORTH_BLAS_THREADS = 2e7;
+// Factorizations wait many times.
+constexpr double PRODUCT_WORTH_THREADS = 2e6, FACTORIZATION_WORTH_THREADS = 2e7;
 
 namespace lapack {
 
 template <class F>
-BS_INLINE void in_threads_for(double flops, F&& body) {
-  if (!set_blas_threads || flops >= WORTH_BLAS_THREADS) {
+BS_INLINE void in_threads_for(double flops, double worth, F&& body) {
+  if (!set_blas_threads || flops >= worth) {
     body();
     return;
   }
@@ -50,7 +51,7 @@ template <class T>
 void multiply(const char* ops, int factor, double keeps, Columns<T> C, Columns<T> A, Columns<T> B) {
   const Int inner = ops[0] == 'N' ? A.n : A.m, a = leading(A), b = leading(B), c = leading(C);
   const T alpha(factor), beta(static_cast<Real<T>>(keeps));
-  in_threads_for(2.0 * double(C.m) * double(C.n) * double(inner), [&]() BS_LAMBDA {
+  in_threads_for(2.0 * double(C.m) * double(C.n) * double(inner), PRODUCT_WORTH_THREADS, [&]() BS_LAMBDA {
     call<T>(BS_GEMM, ops, ops + 1, &C.m, &C.n, &inner, &alpha, A.data, &a, B.data, &b, &beta, C.data, &c);
   });
 }
@@ -60,7 +61,7 @@ template <class T>
 void solve_triangle(const char* how, Columns<T> A, Columns<T> B) {
   const Int a = leading(A), b = leading(B);
   const T one(1);
-  in_threads_for(double(A.n) * double(B.m) * double(B.n), [&]() BS_LAMBDA {
+  in_threads_for(double(A.n) * double(B.m) * double(B.n), PRODUCT_WORTH_THREADS, [&]() BS_LAMBDA {
     call<T>(BS_TRSM, how, how + 1, how + 2, how + 3, &B.m, &B.n, &one, A.data, &a, B.data, &b);
   });
 }
@@ -70,7 +71,7 @@ template <class T>
 bool eliminate(Columns<T> A, std::int32_t* pivots) {
   const Int a = leading(A), k = std::min(A.m, A.n);
   Int info = 0;
-  in_threads_for(double(A.m) * double(A.n) * double(k), [&]() BS_LAMBDA {
+  in_threads_for(double(A.m) * double(A.n) * double(k), FACTORIZATION_WORTH_THREADS, [&]() BS_LAMBDA {
     call<T>(BS_GETRF, &A.m, &A.n, A.data, &a, pivots, &info);
   });
   return is_zero(info);
@@ -89,7 +90,7 @@ template <class T>
 bool factor_positive_definite(Columns<T> A) {
   const Int a = leading(A);
   Int info = 0;
-  in_threads_for(double(A.m) * double(A.m) * double(A.m) / 2, [&]() BS_LAMBDA {
+  in_threads_for(double(A.m) * double(A.m) * double(A.m) / 2, FACTORIZATION_WORTH_THREADS, [&]() BS_LAMBDA {
     call<T>(BS_POTRF, "L", &A.m, A.data, &a, &info);
   });
   return is_zero(info);

@@ -32,7 +32,8 @@ Byte pattern = 0;
 void* operator new(std::size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
   const auto line = std::size_t(alignment);
   void* data = pieces_allowed.fetch_sub(1) > 0 ? std::aligned_alloc(line, (bytes + line - 1) / line * line) : nullptr;
-  if (data) ++pieces_held, std::memset(data, pattern, bytes); else ++pieces_refused;
+  if (data) ++pieces_held, std::memset(data, pattern, bytes);
+  else ++pieces_refused;
   return data;
 }
 void operator delete(void* data, std::align_val_t, const std::nothrow_t&) noexcept { --pieces_held, std::free(data); }
@@ -143,16 +144,10 @@ extern "C" void __asan_on_error() { std::fprintf(stderr, "in %s\n", context); }
 struct Sizes {
   Int m, n, k, count;
   Int extent(char letter) const {
-    switch (letter) {
-      case 'm': return m;
-      case 'n': return n;
-      case 'k': return k;
-      case 's': return std::min(m, n);
-      case 'd': return 2 * k;
-      case 'q': return k * n;
-      case 'p': return 2;
-      default: return letter - '0';
-    }
+    const char letters[] = "mnksdqp";
+    const Int extents[] = {m, n, k, std::min(m, n), 2 * k, k * n, 2};
+    const char* found = std::strchr(letters, letter);
+    return found ? extents[found - letters] : letter - '0';
   }
 };
 
@@ -241,9 +236,10 @@ struct Array {
   void write(Values how, Int only) {
     const Int parts = size / Int(sizeof(R)), least = std::min(m, n);
     using limits = std::numeric_limits<R>;
-    const double scale = how == Huge ? (sizeof(R) == 8 ? 1e200 : 1e30)
-        : how == Largest ? double(limits::max()) / double(4 * least + 4)
-        : how == Tiny ? 99 * double(limits::denorm_min()) : 1;
+    double scale = 1;
+    if (how == Huge) scale = sizeof(R) == 8 ? 1e200 : 1e30;
+    if (how == Largest) scale = double(limits::max()) / double(4 * least + 4);
+    if (how == Tiny) scale = 99 * double(limits::denorm_min());
     R* entry = reinterpret_cast<R*>(values.data());
     for (Int b = 0; b < count; ++b) {
       for (Int i = 0; i < m; ++i) {
