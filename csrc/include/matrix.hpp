@@ -78,6 +78,8 @@ struct View {
   BS_INLINE Int width() const { return n; }
   BS_INLINE View view() const { return *this; }
   BS_INLINE View t() const { return {data, n, m, along, down}; }
+  // Whether BLAS takes it where it lies: not if columns overlap, as those of an expanded one do.
+  BS_INLINE bool has_packed_columns() const { return down == 1 && along >= m; }
   BS_INLINE View rows(Int first, Int last) const { return {data + first * down, last - first, n, down, along}; }
 };
 

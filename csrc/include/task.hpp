@@ -109,8 +109,6 @@ struct Batch {
   BS_INLINE T* vector(Int i) const { return data + i * step; }
   BS_INLINE T& number(Int i) const { return data[i * step]; }
   BS_INLINE Batch t() const { return {data, count, n, m, step, along, down}; }
-  BS_INLINE bool has_packed_rows() const { return along == 1 || n == 1; }
-  BS_INLINE bool has_packed_columns() const { return down == 1 || m == 1; }
 };
 
 class Task {

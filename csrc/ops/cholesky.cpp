@@ -143,11 +143,11 @@ struct Factors {
   Batch<T> L;
   Columns<T> scratch{nullptr, 0, 0, 0};
   Factors(Arena& arena, Batch<T> of) : L(of) {
-    if (L.down != 1 && L.along != 1) scratch = arena.columns<T>(L.m, L.n);
+    if (!L[0].has_packed_columns() && !L[0].t().has_packed_columns()) scratch = arena.columns<T>(L.m, L.n);
   }
   PackedTriangle<T> operator[](Int i) const {
-    if (L.down == 1) return {{L.vector(i), L.m, L.n, L.along}, false};
-    if (L.along == 1) return {{L.vector(i), L.n, L.m, L.down}, true};
+    if (L[i].has_packed_columns()) return {{L.vector(i), L.m, L.n, L.along}, false};
+    if (L[i].t().has_packed_columns()) return {{L.vector(i), L.n, L.m, L.down}, true};
     copy(scratch, L[i]);
     return {scratch, false};
   }

@@ -99,7 +99,7 @@ void inv_backward(bs_task* of) {
     } else {
       // Gᴴ where it lies, or a copy.
       const auto lies = G[i].t();
-      const bool is_its_own = !is_complex<T> && lies.down == 1 && is_normalized(lies);
+      const bool is_its_own = !is_complex<T> && lies.has_packed_columns() && is_normalized(lies);
       const Columns<T> adjoint_of_G = is_its_own ? Columns<T>{lies.data, n, n, lies.along} : W;
       const double power = is_its_own ? 1 : copy_normalized(W, lies);
       if (power == 0) return false;

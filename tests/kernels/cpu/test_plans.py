@@ -124,6 +124,38 @@ def test_inputs_and_cotangents_may_have_any_strides(lane):
         torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("n", [3, 5, 100])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_an_expanded_cotangent_is_read_as_its_copy_is(n, axis):
+    lane = "factors", "inv"
+    inputs = _inputs(lane, n, n, torch.float64)
+    row = torch.randn(n, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    expanded = row.unsqueeze(axis).expand(n, n)
+    *_, (found,) = _computed(lane, inputs, [expanded])
+    *_, (expected,) = _computed(lane, inputs, [expanded.contiguous()])
+    torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("operation", ["cholesky_solve", "cholesky_inverse"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_an_expanded_factor_is_read_as_its_copy_is(operation, axis):
+    lane = "factors", operation
+    n = 40
+    row = torch.linspace(1, 2, n, dtype=torch.float64)
+    if axis == 0:  # of equal rows the triangle is singular only by its condition
+        row = row * 2.0 ** torch.arange(n)
+    expanded = row.unsqueeze(axis).expand(n, n)
+    rest = () if operation == "cholesky_inverse" else (torch.ones(n, 6, dtype=torch.float64),)
+    found, expected = (
+        _plan(lane, L, *rest).forward((L, *rest)) for L in (expanded, expanded.contiguous())
+    )
+    assert (found is None) == (expected is None)
+    if found is not None:
+        assert torch.isfinite(found[0][0]).all()
+        error = (found[0][0] - expected[0][0]).norm()
+        assert error <= 1e-6 * expected[0][0].norm()
+
+
 @pytest.mark.parametrize("shape", [(40, 3), (6, 9)])
 def test_least_squares_of_few_and_many_columns_have_exact_gradients(shape):
     lane = "factors", "lstsq"
