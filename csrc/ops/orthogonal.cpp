@@ -1,6 +1,7 @@
 // QR factorizations, and pseudo-inverses and least squares of tall and wide matrices of full rank from them.
 // Declined are matrices that are nearly deficient and norms that are far from one.
 #include "../include/condition.hpp"
+#include "../include/products.hpp"
 #include "../include/qr.hpp"
 #include "../include/rows.hpp"
 #include "table.hpp"
@@ -218,34 +219,47 @@ void pinv_across(bs_task* of) {
   });
 }
 
-// The formula of `strategies.formulas.pinv` at full column rank, A = Q R. Gradients are written by columns: a tall
-// product by rows takes many times as long.
+// The formula of `strategies.formulas.pinv` at full column rank, A = Q R: the gradient from W, the adjoint of the
+// cotangent.
+template <class T>
+struct PinvGradient {
+  Columns<T> in_range, gram, K, along;
+  PinvGradient(Arena& arena, Int n)
+      : in_range(arena.columns<T>(n, n)),
+        gram(arena.columns<T>(n, n)),
+        K(arena.columns<T>(n, n)),
+        along(arena.columns<T>(n, n)) {}
+
+  void write(Columns<T> Q, Columns<T> R, Columns<T> W, Columns<T> gradient) const {
+    multiply<'C', 'N', false>(in_range, Q, W, 1);
+    fill_with_identity(gram);
+    apply_gram_inverse(R, gram);
+    copy(K, in_range);
+    solve_upper<false>(R, K);
+    each_entry(along, [&](auto i, auto j) { along(i, j) = -conj(K(j, i)); });
+    solve_upper<true>(R, along);
+    multiply<'N', 'N', true>(along, in_range, gram, -1);
+    multiply<'N', 'N', false>(gradient, W, gram, 1);
+    multiply<'N', 'N', true>(gradient, Q, along, 1);
+  }
+};
+
+// Gradients are written by columns: a tall product by rows takes many times as long.
 template <class T>
 void pinv_backward(bs_task* of) {
   const Task task(of);
   const auto Q = task.argument<T>(0), R = task.argument<T>(1), G = task.argument<T>(2), result = task.argument<T>(3);
   Arena arena;
   const Int n = Q.m, m = Q.n;
-  auto W = arena.columns<T>(m, n), in_range = arena.columns<T>(n, n), gram = arena.columns<T>(n, n);
-  auto K = arena.columns<T>(n, n), along = arena.columns<T>(n, n);
+  auto W = arena.columns<T>(m, n);
+  const PinvGradient<T> formula(arena, n);
   task.each(arena, [&](Int i) {
-    const auto basis = Q.columns(i), upper = R.columns(i), gradient = result.columns(i);
     copy(W, G[i].t());
     const double power = normalize(W);
     if (power == 0) return false;
     conjugate(W);
-    lapack::multiply("CN", 1, 0, in_range, basis, W);
-    fill_with_identity(gram);
-    lapack::solve_triangle("LUCN", upper, gram);
-    lapack::solve_triangle("LUNN", upper, gram);
-    copy(K, in_range);
-    lapack::solve_triangle("LUNN", upper, K);
-    each_entry(along, [&](auto r, auto c) { along(r, c) = -conj(K(c, r)); });
-    lapack::solve_triangle("LUCN", upper, along);
-    lapack::multiply("NN", -1, 1, along, in_range, gram);
-    lapack::multiply("NN", 1, 0, gradient, W, gram);
-    lapack::multiply("NN", 1, 1, gradient, basis, along);
-    multiply_by(gradient, power);
+    formula.write(Q.columns(i), R.columns(i), W, result.columns(i));
+    multiply_by(result.columns(i), power);
     return true;
   });
 }
@@ -259,8 +273,8 @@ void pinv_backward_across(bs_task* of) {
   Arena arena;
   const Int m = Q.m, n = Q.n;
   auto basis = arena.columns<P>(m, n), F = arena.columns<P>(n, n), W = arena.columns<P>(m, n);
-  auto gradient = arena.columns<P>(m, n), in_range = arena.columns<P>(n, n), gram = arena.columns<P>(n, n);
-  auto K = arena.columns<P>(n, n), along = arena.columns<P>(n, n);
+  auto gradient = arena.columns<P>(m, n);
+  const PinvGradient<P> formula(arena, n);
   each_pack<T>(task, arena, [&](Int first, Int last) {
     double powers[width_of<P>];
     gather(W, G.t(), first, last);
@@ -268,17 +282,7 @@ void pinv_backward_across(bs_task* of) {
     conjugate(W);
     gather(basis, Q, first, last);
     gather(F, R, first, last);
-    multiply_small<false>(in_range, adjoint(basis), W, 1);
-    fill_with_identity(gram);
-    substitute<Upper | Adjoint>(F, gram);
-    substitute<Upper>(F, gram);
-    copy(K, in_range);
-    substitute<Upper>(F, K);
-    each_entry(along, [&](auto r, auto c) { along(r, c) = -conj(K(c, r)); });
-    substitute<Upper | Adjoint>(F, along);
-    multiply_small<true>(along, in_range, gram, -1);
-    multiply_small<false>(gradient, W, gram, 1);
-    multiply_small<true>(gradient, basis, along, 1);
+    formula.write(basis, F, W, gradient);
     multiply_lanes_by(gradient, powers);
     scatter(gradient, result, first, last);
     return true;
@@ -359,29 +363,46 @@ void lstsq_across(bs_task* of) {
   });
 }
 
-// x ← (AᴴA)⁻¹x.
-template <class T>
-void apply_gram_inverse(Columns<T> R, Columns<T> x) {
-  if constexpr (is_pack<T>) {
-    substitute<Upper | Adjoint>(R, x);
-    substitute<Upper>(R, x);
-  } else {
-    lapack::solve_triangle("LUCN", R, x);
-    lapack::solve_triangle("LUNN", R, x);
-  }
-}
-
-template <class T>
-void subtract(Columns<T> target, Columns<T> other) {
-  each_entry(target, [&](auto i, auto j) { target(i, j) -= other(i, j); });
-}
-template <class T>
-void add(Columns<T> target, Columns<T> other) {
-  each_entry(target, [&](auto i, auto j) { target(i, j) += other(i, j); });
-}
-
 // The formula of `strategies.formulas.lstsq` for tall A = Q R of full rank: with w = (AᴴA)⁻¹G, corrected once as in
 // `strategies.factors.Reflected`, B̄ = Z = A w and Ā = −Z Xᴴ + (B − A X) wᴴ.
+template <class T>
+struct LstsqGradient {
+  Columns<T> w, rest, gram, X;  // w starts as G
+  LstsqGradient(Arena& arena, Int n, Int k)
+      : w(arena.columns<T>(n, k)),
+        rest(arena.columns<T>(n, k)),
+        gram(arena.columns<T>(n, k)),
+        X(arena.columns<T>(n, k)) {}
+
+  void begin(Columns<T> R) const {
+    copy(rest, w);
+    apply_gram_inverse(R, w);
+  }
+  // Add to w what is missing, given AᴴA w.
+  void correct(Columns<T> R) const {
+    each_entry(rest, [&](auto i, auto j) { rest(i, j) -= gram(i, j); });
+    apply_gram_inverse(R, rest);
+    each_entry(w, [&](auto i, auto j) { w(i, j) += rest(i, j); });
+  }
+  // B̄ in place of Z.
+  void write_rhs(Columns<T> A, Columns<T> R, Columns<T> Z) const {
+    begin(R);
+    multiply<'N', 'N', false>(Z, A, w, 1);
+    multiply<'C', 'N', false>(gram, A, Z, 1);
+    correct(R);
+    multiply<'N', 'N', true>(Z, A, rest, 1);
+  }
+  // The transpose of Ā from B, which is overwritten.
+  void write_transpose(Columns<T> A, Columns<T> B, Columns<T> Z, Columns<T> t) const {
+    multiply<'N', 'N', true>(B, A, X, -1);
+    conjugate(w);
+    conjugate(X);
+    multiply<'N', 'T', false>(t, w, B, 1);
+    multiply<'N', 'T', true>(t, X, Z, -1);
+  }
+};
+
+// With few right-hand sides row after row of A.
 template <class T>
 void lstsq_backward(bs_task* of) {
   const Task task(of);
@@ -389,27 +410,20 @@ void lstsq_backward(bs_task* of) {
   const auto G = task.argument<T>(4), result = task.argument<T>(5), rhs_result = task.argument<T>(6);
   Arena arena;
   const Int m = A.m, n = A.n, k = B.n;
+  const LstsqGradient<T> formula(arena, n, k);
   const bool has_few = k <= FEW_RIGHT_HAND_SIDES;
-  auto w = arena.columns<T>(n, k), rest = arena.columns<T>(n, k), gram = arena.columns<T>(n, k);
-  auto solution = arena.columns<T>(n, k);
-  // By rows, or by columns.
+  // Copies, by rows or by columns, unless there are few right-hand sides and A and B lie by rows.
   const bool has_rows = A.along == 1 && A.down == n && B.along == 1 && B.down == k;
-  auto F = has_few && has_rows ? Columns<T>{nullptr, 0, 0, 0} : arena.columns<T>(has_few ? n : m, has_few ? m : n);
-  auto Y = has_few && has_rows ? F : arena.columns<T>(has_few ? k : m, has_few ? m : k);
-  auto Z = has_few ? F : arena.columns<T>(m, k);
+  const Columns<T> nothing{nullptr, 0, 0, 0};
+  const auto F = !has_few ? arena.columns<T>(m, n) : has_rows ? nothing : arena.columns<T>(n, m);
+  const auto Y = !has_few ? arena.columns<T>(m, k) : has_rows ? nothing : arena.columns<T>(k, m);
+  const auto Z = has_few ? nothing : arena.columns<T>(m, k);
   task.each(arena, [&](Int i) {
     const auto upper = R.columns(i);
-    copy(w, G[i]);
-    const double power = normalize(w);
+    copy(formula.w, G[i]);
+    const double power = normalize(formula.w);
     if (power == 0) return false;
-    copy(rest, w);
-    apply_gram_inverse(upper, w);
-    copy(solution, X[i]);
-    const auto correct = [&] {
-      subtract(rest, gram);
-      apply_gram_inverse(upper, rest);
-      add(w, rest);
-    };
+    copy(formula.X, X[i]);
     if (has_few) {
       Rows<T> of_A{A.vector(i), m, n}, of_B{B.vector(i), m, k};
       if (!has_rows) {
@@ -417,24 +431,18 @@ void lstsq_backward(bs_task* of) {
         copy(Y, B[i].t());
         of_A.data = F.data, of_B.data = Y.data;
       }
-      fill_with_zeros(gram);
-      add_gram_product(of_A, 0, m, w, gram);
-      correct();
+      formula.begin(upper);
+      fill_with_zeros(formula.gram);
+      add_gram_product(of_A, 0, m, formula.w, formula.gram);
+      formula.correct(upper);
       const Rows<T> gradient{result.vector(i), m, n}, of_rhs{rhs_result.vector(i), m, k};
-      write_lstsq_rows(of_A, of_B, w, solution, of_rhs, gradient, 0, m);
+      write_lstsq_rows(of_A, of_B, formula.w, formula.X, of_rhs, gradient, 0, m);
     } else {
       copy(F, A[i]);
       copy(Y, B[i]);
-      lapack::multiply("NN", 1, 0, Z, F, w);
-      lapack::multiply("CN", 1, 0, gram, F, Z);
-      correct();
-      lapack::multiply("NN", 1, 1, Z, F, rest);
+      formula.write_rhs(F, upper, Z);
       copy(rhs_result[i], Z);
-      lapack::multiply("NN", -1, 1, Y, F, solution);
-      conjugate(w);
-      conjugate(solution);
-      lapack::multiply("NT", 1, 0, result.columns(i), w, Y);
-      lapack::multiply("NT", -1, 1, result.columns(i), solution, Z);
+      formula.write_transpose(F, Y, Z, result.columns(i));
     }
     multiply_by(rhs_result[i], power);
     multiply_by(result[i], power);
@@ -450,31 +458,23 @@ void lstsq_backward_across(bs_task* of) {
   const auto G = task.argument<T>(4), result = task.argument<T>(5), rhs_result = task.argument<T>(6);
   Arena arena;
   const Int m = A.m, n = A.n, k = B.n;
-  auto F = arena.columns<P>(m, n), upper = arena.columns<P>(n, n), gradient = arena.columns<P>(m, n);
-  auto w = arena.columns<P>(n, k), rest = arena.columns<P>(n, k), solution = arena.columns<P>(n, k);
+  const LstsqGradient<P> formula(arena, n, k);
+  auto F = arena.columns<P>(m, n), upper = arena.columns<P>(n, n), t = arena.columns<P>(n, m);
   auto Z = arena.columns<P>(m, k), Y = arena.columns<P>(m, k);
   each_pack<T>(task, arena, [&](Int first, Int last) {
     double powers[width_of<P>];
-    gather(rest, G, first, last);
-    if (!normalize_lanes(rest, powers)) return false;
+    gather(formula.w, G, first, last);
+    if (!normalize_lanes(formula.w, powers)) return false;
     gather(F, A, first, last);
     gather(upper, R, first, last);
-    gather(solution, X, first, last);
+    gather(formula.X, X, first, last);
     gather(Y, B, first, last);
-    copy(w, rest);
-    apply_gram_inverse(upper, w);
-    multiply_small<false>(Z, F, w, 1);
-    multiply_small<true>(rest, adjoint(F), Z, -1);
-    apply_gram_inverse(upper, rest);
-    add(w, rest);
-    multiply_small<true>(Z, F, rest, 1);
-    multiply_small<true>(Y, F, solution, -1);
-    multiply_small<false>(gradient, Z, adjoint(solution), -1);
-    multiply_small<true>(gradient, Y, adjoint(w), 1);
+    formula.write_rhs(F, upper, Z);
+    formula.write_transpose(F, Y, Z, t);
     multiply_lanes_by(Z, powers);
-    multiply_lanes_by(gradient, powers);
+    multiply_lanes_by(t, powers);
     scatter(Z, rhs_result, first, last);
-    scatter(gradient, result, first, last);
+    scatter(t, result.t(), first, last);
     return true;
   });
 }

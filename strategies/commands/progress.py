@@ -44,26 +44,6 @@ def progress(
 
 
 @contextlib.contextmanager
-def counter(
-    what: str, console: Console, clock: Callable[[], float] = time.monotonic
-) -> Iterator[Callable[[int, int], None]]:
-    """Shows how many steps of one kind are done; to be called with that and their number, from 0 on.
-
-    Nothing is shown before the first call.
-    """
-    with contextlib.ExitStack() as stack:
-        begin: Callable[[str], None] | None = None
-
-        def show(_done: int, total: int) -> None:
-            nonlocal begin
-            if begin is None:
-                begin = stack.enter_context(progress(total, console, clock))
-            begin(what)
-
-        yield show
-
-
-@contextlib.contextmanager
 def countdown(
     seconds: float, console: Console, clock: Callable[[], float] = time.monotonic
 ) -> Iterator[Callable[[str], None]]:

@@ -51,10 +51,10 @@ def canonical(LU: Tensor, pivots: Tensor) -> CanonicalLU:
     if LU.numel() == 0:
         nothing = torch.zeros(batch, dtype=torch.bool, device=LU.device)
         return CanonicalLU(LU, pivots, inverse_order(pivots, m), rank, nothing)
-    if calls.may_be_deficient.supports(LU, pivots):
-        suspect, order = calls.may_be_deficient(LU, pivots)
-    else:
-        suspect, order = may_be_deficient(LU), inverse_order(pivots, m)
+    found = calls.may_be_deficient(LU, pivots)
+    if found is NotImplemented:
+        found = may_be_deficient(LU), inverse_order(pivots, m)
+    suspect, order = found
     if not bool(suspect.any()):
         return CanonicalLU(LU, pivots, order, rank, suspect)
     rank[suspect] = ranks(LU[suspect])

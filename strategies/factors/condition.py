@@ -41,8 +41,9 @@ def smallest_of_R(R: Tensor) -> Tensor:  # noqa: N802 - R is its name
         tensor(0.0200)
     """
     columns = R.mT.contiguous()
-    if calls.smallest_of_triangle.supports(columns):
-        return calls.smallest_of_triangle(columns)
+    found = calls.smallest_of_triangle(columns)
+    if found is not NotImplemented:
+        return found
     return _by_inverse_iteration(Triangular(R, Structure.UPPER), R)
 
 
@@ -55,8 +56,9 @@ def smallest_of_LU(LU: Tensor, pivots: Tensor) -> Tensor:  # noqa: N802 - L and 
         tensor(0.0200)
     """
     columns = LU.mT.contiguous()
-    if calls.smallest_of_product.supports(columns):
-        return calls.smallest_of_product(columns)
+    found = calls.smallest_of_product(columns)
+    if found is not NotImplemented:
+        return found
     return _by_inverse_iteration(LUFactors(LU, pivots), LU)
 
 
@@ -73,7 +75,7 @@ def _by_inverse_iteration(inverse: Nonsingular, like: Tensor) -> Tensor:
 
 
 def growth_limit(n: int) -> float:
-    """By how much elements may grow in the elimination of n columns: see the loops of `condition`.
+    """By how much elements may grow in the elimination of n columns: see `csrc/include/lu.hpp`.
 
     Example:
         >>> growth_limit(64)
@@ -94,8 +96,9 @@ def has_grown(matrix: Tensor, LU: Tensor) -> Tensor:
         tensor(False)
     """
     columns = LU.mT.contiguous()
-    if calls.has_grown.supports(matrix, columns):
-        return calls.has_grown(matrix.contiguous(), columns)
+    found = calls.has_grown(matrix, columns)
+    if found is not NotImplemented:
+        return found
     limit = growth_limit(matrix.shape[-1])
     after, before = (torch.linalg.vector_norm(each, dim=-2) for each in (LU.triu(), matrix))
     return (after > limit * before).any(-1)

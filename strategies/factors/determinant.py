@@ -70,8 +70,9 @@ def determinant(A: Tensor, LU: Tensor, pivots: Tensor) -> Determinant:
         >>> determinant(A, LU, pivots)
         Determinant(mantissa=tensor(0.), notes=tensor([0, 1, 2]), inverse_order=tensor([0, 1]))
     """
-    if calls.determinant.supports(A, LU, pivots):
-        return Determinant(*calls.determinant(A, LU, pivots))
+    found = calls.determinant(A, LU, pivots)
+    if found is not NotImplemented:
+        return Determinant(*found)
     order = inverse_order(pivots, LU.shape[-1])
     if LU.numel() == 0:
         one, notes = LU.new_ones(LU.shape[:-2]), order.new_zeros(*LU.shape[:-2], 3)

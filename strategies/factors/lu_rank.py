@@ -112,8 +112,9 @@ def rest_is_roundoff(LU: Tensor, rank: int) -> Tensor:
     Returns:
         (...), bool.
     """
-    kernel = calls.last_may_be_roundoff
-    result = kernel(LU) if kernel.supports(LU) else may_be_deficient(LU)
+    result = calls.last_may_be_roundoff(LU)
+    if result is NotImplemented:
+        result = may_be_deficient(LU)
     result &= LU.isfinite().all(-1).all(-1)
     if bool(result.any()):
         suspects = LU[result]

@@ -34,10 +34,8 @@ def inverse_order(pivots: Tensor, rows: int) -> Tensor:
     if pivots.is_cuda and pivots.numel() <= _FEW_SWAPS:
         return inverse_order(pivots.cpu(), rows).to(pivots.device)
     order = torch.empty(*pivots.shape[:-1], rows, dtype=torch.int64)
-    if not calls.inverse_order.supports(pivots, order):
-        return _composed(pivots, rows)
-    calls.inverse_order(pivots, order)
-    return order
+    is_written = calls.inverse_order(pivots, order) is not NotImplemented
+    return order if is_written else _composed(pivots, rows)
 
 
 def _composed(pivots: Tensor, rows: int) -> Tensor:

@@ -27,7 +27,7 @@ from strategies.cache_directory import cache_directory
 from strategies.files import write_bytes
 from strategies.kernels.cpu import library, threads
 
-__all__ = ["NAME", "build", "folder", "load", "warmup"]
+__all__ = ["NAME", "folder", "load", "warmup"]
 
 NAME = "fast_path"
 
@@ -71,15 +71,6 @@ def warmup() -> bool:
 
     Returns:
         Whether there is one now that was not before.
-    """
-    return build()
-
-
-def build() -> bool:
-    """Build what is not there, for later processes and for operations that were not called yet.
-
-    Returns:
-        Whether it was built. Where it could not be, a warning says why.
     """
     place, source = _kept(), library.native_file(f"{NAME}.cpp")
     is_usable = threads.team() is not None and library.is_available() and load() is None

@@ -37,16 +37,6 @@ def judged(grid: str, devices: Sequence[str] | None = None) -> list[Case]:
     return [case for _, case in _cases(grid, devices, "conditioned", "sized", "gallery")]
 
 
-def dtypes(grid: str) -> set[torch.dtype]:
-    """The dtypes of the cases of a grid.
-
-    Example:
-        >>> dtypes("tiny")
-        {torch.float64}
-    """
-    return {case.dtype for case in (*timed(grid, ["cpu"]), *judged(grid, ["cpu"]))}
-
-
 def fits(case: Case, blocks: Blocks, strategy: str) -> bool:
     """Whether a strategy is to run a case of a grid: it is not too much work, nor memory."""
     work = math.prod(case.shape) * min(case.shape) * max(case.batch, 1)

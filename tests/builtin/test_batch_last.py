@@ -46,7 +46,7 @@ def test_gradients_are_those_of_triangular_solve(name, m, n, batch, dtype):
     found, due = (gradients(function, s, A, *rest) for s in ("batch_last", "triangular_solve"))
     for gradient, expected in zip(found, due, strict=True):
         error = torch.linalg.vector_norm(gradient - expected)
-        assert error <= 1000 * torch.finfo(dtype).eps * torch.linalg.vector_norm(expected)
+        assert error <= 300 * torch.finfo(dtype).eps * torch.linalg.vector_norm(expected)
 
 
 @pytest.mark.parametrize("name", ["inv", "lu_factor", "cholesky"])

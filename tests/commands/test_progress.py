@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from strategies.commands.progress import countdown, counter, progress
+from strategies.commands.progress import countdown, progress
 
 
 def log_of(moments):
@@ -35,33 +35,6 @@ def test_a_terminal_gets_a_bar_that_is_gone_afterwards():
         begin("second")
     assert "second" in screen.getvalue()
     assert "1/2" in screen.getvalue()
-
-
-def test_a_counter_says_how_many_steps_are_done_and_how_long_the_rest_takes():
-    log, clock = io.StringIO(), iter([0.0, 0.0, 10.0, 30.0])
-    with counter("compiling", Console(file=log, width=200), lambda: next(clock)) as show:
-        for done in range(3):
-            show(done, 3)
-    assert log.getvalue().splitlines() == [
-        "0 of 3 done: compiling",
-        "2 of 3 done, about 15 s left: compiling",
-    ]
-
-
-def test_a_counter_of_a_terminal_rewrites_a_line():
-    screen = io.StringIO()
-    with counter("compiling", Console(file=screen, width=120, force_terminal=True)) as show:
-        for done in range(3):
-            show(done, 2)
-    assert "compiling" in screen.getvalue()
-    assert "2/2" in screen.getvalue()
-
-
-def test_a_counter_of_nothing_shows_nothing():
-    log = io.StringIO()
-    with counter("compiling", Console(file=log)):
-        pass
-    assert log.getvalue() == ""
 
 
 def test_a_countdown_says_how_much_time_is_over():

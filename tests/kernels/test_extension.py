@@ -26,7 +26,7 @@ def test_what_was_not_built_is_not_there():
 
 def test_a_machine_without_a_compiler_keeps_the_lane_in_python(monkeypatch, caplog):
     monkeypatch.setattr(extension, "_BUILD", "raise RuntimeError('no compiler here')")
-    assert not extension.build()
+    assert not extension.warmup()
     assert "stays in Python" in caplog.text
     assert "no compiler here" in caplog.text
     assert not list(extension.folder(extension.cache_directory()).rglob("*"))
@@ -35,13 +35,13 @@ def test_a_machine_without_a_compiler_keeps_the_lane_in_python(monkeypatch, capl
 def test_a_file_that_is_no_module_counts_as_missing(monkeypatch, caplog):
     leave_a_text = f"import sys; open(sys.argv[3] + '/{extension._FILE}', 'w').write('x')"
     monkeypatch.setattr(extension, "_BUILD", leave_a_text)
-    assert not extension.build()
+    assert not extension.warmup()
     assert "cannot be loaded" in caplog.text
 
 
 def test_where_torch_has_another_team_of_threads_there_is_none(monkeypatch):
     monkeypatch.setattr(threads, "team", lambda: None)
-    assert not extension.build()
+    assert not extension.warmup()
     assert extension.load() is None
 
 

@@ -43,7 +43,6 @@ _GROUP_BYTES = 2**15
 """A group gets more matrices up to this size, which the first-level cache holds."""
 
 _MOST_MATRICES = 64
-_IN_PACKS = 8
 
 
 class Call:
@@ -121,7 +120,7 @@ class Call:
         of_one = tensor.element_size() * max(tensor.numel() // count, 1)
         most = max(1, min(_MOST_MATRICES, _GROUP_BYTES // of_one))
         group = math.ceil(count / math.ceil(count / most))  # so that the last is nearly as full
-        return math.ceil(group / _IN_PACKS) * _IN_PACKS if self._in_packs else group
+        return task.in_packs(group) if self._in_packs else group
 
 
 def by_rows(like: Tensor) -> Tensor:

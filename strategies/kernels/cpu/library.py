@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import itertools
 import logging
 import sys
 from pathlib import Path
@@ -78,13 +79,8 @@ def names() -> list[str]:
     """All kernels that there are, sorted."""
     if (library := _library()) is None:
         return []
-    found: set[str] = set()
-    for i in range(sys.maxsize):
-        name = library.bs_name(i)
-        if name is None:
-            return sorted(found)
-        found.add(name.decode())
-    raise AssertionError
+    found = itertools.takewhile(bool, map(library.bs_name, itertools.count()))
+    return sorted({name.decode() for name in found})
 
 
 def missing() -> str:

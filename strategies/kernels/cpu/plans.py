@@ -30,23 +30,20 @@ from strategies.kernels.cpu.specs import (
     columns,
     rows,
 )
-from strategies.kernels.cpu.task import ARGUMENT_WORDS, HEADER_WORDS, header, run
+from strategies.kernels.cpu.task import ARGUMENT_WORDS, HEADER_WORDS, header, in_packs, run
 from strategies.kernels.memory import address
 
 __all__ = ["Plan", "is_sequence", "plan"]
 
 Tensors = tuple[Tensor, ...]
 Layout = tuple[tuple[int, ...], tuple[int, ...]]
-"""Sizes and strides of a tensor; for a loop, always of three dimensions."""
+"""Sizes and strides of a tensor; for a kernel, always of three dimensions."""
 
 _MOST_ENTRIES = 2**22
 """Of a matrix. Up to here kernels were measured to be faster than the same steps by operations of torch."""
 
 _MOST_GROUPS = 64
 """Into which a batch is divided for threads to take."""
-
-_IN_PACKS = 8
-"""Matrices of a group are a multiple of what a pack holds of any dtype."""
 
 _FLOPS_OF_CALLS = 2**12
 """What calling LAPACK for a matrix costs, in floating-point operations."""
@@ -88,7 +85,7 @@ class Launch:
         self.work = self._flops + count * _FLOPS_OF_CALLS
         group = math.ceil(count / _MOST_GROUPS)
         if name.endswith("_across"):
-            group = math.ceil(group / _IN_PACKS) * _IN_PACKS
+            group = in_packs(group)
         self.groups = math.ceil(count / group)
         words = header(count, group)
         for size, stride in arguments:

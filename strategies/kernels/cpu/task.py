@@ -35,6 +35,15 @@ watchers: list[Callable[[float], None]] = []
 """Called with the floating-point operations of every call, which torch's own tools do not see."""
 
 
+_IN_PACKS = 8
+"""A multiple of the matrices that a pack holds, of any dtype."""
+
+
+def in_packs(group: int) -> int:
+    """The size of a group that packs fill, which is no smaller."""
+    return -(-group // _IN_PACKS) * _IN_PACKS
+
+
 def header(count: int, group: int) -> list[int]:
     """The first words of the block for so many matrices, in groups of so many."""
     return [0, count, group, 0, 0]

@@ -120,8 +120,10 @@ def test_inputs_and_cotangents_may_have_any_strides(lane):
     strided = tuple(torch.stack([each, each], -1)[..., 0] for each in plain)
     of_strided = [each.mT.contiguous().mT if each.ndim == 2 else each for each in cotangents]
     found, _, gradients = _computed(lane, strided, of_strided)
-    for one, other in zip((*found, *gradients), (*outputs, *expected), strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
+    # Factors are read where they lie: by rows, in another order of sums.
+    same = torch.equal if not lane[1].startswith("cholesky_") else torch.allclose
+    assert all(map(same, found, outputs))
+    assert all(map(same, gradients, expected))
 
 
 @pytest.mark.parametrize("n", [3, 5, 100])

@@ -1,0 +1,49 @@
+"""Factors in packs of matrices beside LAPACK's, which shares no code with them."""
+
+import pytest
+import torch
+
+from strategies.kernels.cpu.library import DTYPES
+from strategies.linalg import lu_factor, qr
+
+DTYPE = pytest.mark.parametrize("dtype", DTYPES)
+
+
+def drawn(dtype, *shape):
+    return torch.randn(shape, dtype=dtype, generator=torch.Generator().manual_seed(sum(shape)))
+
+
+@DTYPE
+def test_pivots_are_compared_as_in_lapack(dtype):
+    A = drawn(dtype, 500, 12, 12)
+    expected = torch.linalg.lu_factor_ex(A).pivots
+    assert torch.equal(lu_factor(A, strategy="batch_last").pivots, expected)
+
+
+@DTYPE
+def test_columns_whose_squares_overflow_or_vanish(dtype):
+    numbers = torch.finfo(dtype)
+    A = drawn(dtype, 13, 7, 3) + 3 * torch.eye(7, 3, dtype=dtype)
+    expected = torch.linalg.qr(A)
+    for exponent in (-0.9, -0.6, 0.6, 0.9):
+        scale = (numbers.max if exponent > 0 else 1 / numbers.tiny) ** exponent
+        Q, R = qr(A * scale, strategy="batch_last")
+        torch.testing.assert_close(Q, expected.Q)
+        torch.testing.assert_close(R / scale, expected.R)
+
+
+@DTYPE
+def test_a_zero_column_is_passed_over(dtype):
+    A = drawn(dtype, 20, 6, 3)
+    A[4, :, 1] = 0
+    Q, R = qr(A, strategy="batch_last")
+    torch.testing.assert_close(Q @ R, A)
+    assert R[4, 1, 1] == 0
+
+
+def test_what_is_not_a_number_stays_in_its_matrix():
+    A = torch.eye(4).repeat(20, 1, 1)[..., :3]
+    A[5, 1, 2] = torch.nan
+    R = qr(A, strategy="batch_last").R
+    assert R[5].isnan().any()
+    assert R[torch.arange(20) != 5].isfinite().all()
