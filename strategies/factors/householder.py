@@ -30,6 +30,10 @@ def qr(A: Tensor) -> tuple[Tensor, Tensor]:
         Q, R = torch.linalg.qr(A)
         return Q, R
     reflectors, scales = torch.geqrf(A)
+    # The device makes NaN of complex entries whose squares underflow; LAPACK scales them.
+    if not bool(reflectors.isfinite().all() & scales.isfinite().all()):
+        Q, R = torch.linalg.qr(A.cpu())
+        return Q.to(A.device), R.to(A.device)
     return basis(reflectors, scales), reflectors[..., : A.shape[-1], :].triu()
 
 

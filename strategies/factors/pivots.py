@@ -33,7 +33,7 @@ def inverse_order(pivots: Tensor, rows: int) -> Tensor:
     """
     if pivots.is_cuda and pivots.numel() <= _FEW_SWAPS:
         return inverse_order(pivots.cpu(), rows).to(pivots.device)
-    order = torch.empty(*pivots.shape[:-1], rows, dtype=torch.int64)
+    order = torch.empty(*pivots.shape[:-1], rows, dtype=torch.int64, device=pivots.device)
     is_written = calls.inverse_order(pivots, order) is not NotImplemented
     return order if is_written else _composed(pivots, rows)
 

@@ -88,9 +88,11 @@ class _Det(Rule):
         factors = PackedLU(LU, order)
         if not notes.shape[-1]:
             return (strategy.own("det_backward", _backward, factors, cotangent * det.conj()),)
-        scale = cotangent * mantissa.squeeze(-1).conj()
+        # Neither A⁻ᴴ times the cotangent nor its product with the mantissa need be in range.
+        near, exponent = split(cotangent)
+        scale = near * mantissa.squeeze(-1).conj()
         gradient = strategy.own("det_backward", _backward, factors, scale)
-        gradient = times_power_of_two(gradient, notes[..., :1].unsqueeze(-1))
+        gradient = times_power_of_two(gradient, (exponent + notes[..., 0])[..., None, None])
         of_hard = Diagonalized.adjugate_adjoint
         return (_with_hard(gradient, notes[..., 2], saved.matrix, cotangent, of_hard),)
 
