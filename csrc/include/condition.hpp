@@ -21,39 +21,43 @@ inline void write_first_vector(double* vector, Int n) {
 }
 
 namespace detail {
-// Divide a vector by its norm; returns that, or zero if it is none to divide by.
+// Divide each vector by its norm; the norms, or zero where there is none to divide by.
 template <class T>
-double divide_by_norm(T* y, Int n) {
-  double largest = 0;
-  for (Int i = 0; i < n; ++i) largest = std::max(largest, std::abs(double(real(y[i]))) + std::abs(double(imag(y[i]))));
-  using limits = std::numeric_limits<double>;
-  if (!(limits::min() < largest && largest <= limits::max())) return 0;
-  for (Int i = 0; i < n; ++i) y[i] = T(y[i]) * T(Real<T>(1 / largest));
-  const double norm = std::sqrt(sum_of_squares(y, n));
-  if (!(norm > 0)) return 0;  // of NaN
-  for (Int i = 0; i < n; ++i) y[i] = T(y[i]) * T(Real<T>(1 / norm));
-  return largest * norm;
+void divide_by_norm(T* y, Int n, double* norms) {
+  using R = Real<T>;
+  R largest(0), squares(0);
+  for (Int i = 0; i < n; ++i) largest = larger(modulus(y[i]), largest);
+  const R reciprocal = R(1) / largest;
+  for (Int i = 0; i < n; ++i) y[i] = times_real(y[i], reciprocal);
+  if constexpr (is_pack<T>) {
+    for (Int i = 0; i < n; ++i) squares += squared_modulus(y[i]);
+  } else {
+    squares = R(sum_of_squares(y, n));
+  }
+  R of_norm;
+  for (int w = 0; w < width_of<T>; ++w) {
+    const double size = lane(largest, w), norm = std::sqrt(double(lane(squares, w)));
+    norms[w] = size > 0 && norm > 0 && size * norm <= double(std::numeric_limits<Scalar<R>>::max()) ? size * norm : 0;
+    set_lane(of_norm, w, Scalar<R>(1 / norm));
+  }
+  for (Int i = 0; i < n; ++i) y[i] = times_real(y[i], of_norm);
 }
 }  // namespace detail
 
-// An estimate of σ_n from the columns of R, or of packed L and U; zero if a diagonal entry is. `first` is from
+// Estimates of σ_n from the columns of R, or of packed L and U; zero if a diagonal entry is. `first` is from
 // `write_first_vector`, and y is scratch of the same length.
 template <bool OF_LU, class T>
-BS_COLD double smallest_singular_value(Columns<T> F, const double* first, T* y) {
+BS_COLD void write_smallest_singular_values(Columns<T> F, const double* first, T* y, double* estimates) {
+  constexpr int width = width_of<T>;
   const Int n = F.n;
-  double largest = 0, least = std::numeric_limits<double>::infinity(), estimate = 0;
-  for (Int i = 0; i < n; ++i) {
-    if (F(i, i) == T(0)) return 0;
-    const double pivot = magnitude(F(i, i));
-    largest = std::max(largest, pivot), least = std::min(least, pivot);
-    y[i] = T(Real<T>(first[i]));
-  }
+  for (Int i = 0; i < n; ++i) y[i] = T(Real<T>(Scalar<Real<T>>(first[i])));
   for (int step = 0; step < 2; ++step) {
+    double of_y[width], of_z[width];
     for (Int i = 0; i < n; ++i) y[i] = (y[i] - dot<true>(F.column(i), y, i)) / conj(F(i, i));
     if constexpr (OF_LU) {
       for (Int i = n - 1; i >= 0; --i) y[i] -= dot<true>(F.column(i) + i + 1, y + i + 1, n - i - 1);
     }
-    if (!(detail::divide_by_norm(y, n) > 0)) return 0;
+    detail::divide_by_norm(y, n, of_y);
     if constexpr (OF_LU) {
       for (Int i = 0; i < n; ++i) subtract_multiple(y + i + 1, F.column(i) + i + 1, y[i], n - i - 1);
     }
@@ -61,13 +65,20 @@ BS_COLD double smallest_singular_value(Columns<T> F, const double* first, T* y) 
       y[i] /= F(i, i);
       subtract_multiple(y, F.column(i), y[i], i);
     }
-    const double length = detail::divide_by_norm(y, n);
-    if (!(length > 0)) return 0;
-    estimate = 1 / length;
-    // The first vector may have been orthogonal to the last singular vector; what came of it is not.
-    if (std::min(estimate, least) > CLEARLY_REGULAR * largest) break;
+    detail::divide_by_norm(y, n, of_z);
+    bool is_enough = true;
+    for (int w = 0; w < width; ++w) {
+      double largest = 0, least = std::numeric_limits<double>::infinity();
+      for (Int i = 0; i < n; ++i) {
+        const double pivot = modulus(lane(F(i, i), w));
+        largest = std::max(largest, pivot), least = std::min(least, pivot);
+      }
+      estimates[w] = of_y[w] > 0 && of_z[w] > 0 ? 1 / of_z[w] : 0;
+      // The first vector may have been orthogonal to the last singular vector; what came of it is not.
+      is_enough &= estimates[w] == 0 || std::min(estimates[w], least) > CLEARLY_REGULAR * largest;
+    }
+    if (is_enough) break;
   }
-  return estimate;
 }
 
 // The square of the least singular value that is told from zero, of an m×n matrix with such a sum of squares: see
@@ -77,5 +88,26 @@ double squared_noise(Int m, double squares) {
   const double level = 2 * double(std::max<Int>(m, 8)) * epsilon<T>;
   return level * level * squares;
 }
+
+// Whether matrices of m rows, of such sums of squares, are not nearly deficient, by R or packed L and U.
+template <bool OF_LU, class T>
+class RankTest {
+  double* first;
+  T* y;
+
+ public:
+  RankTest(Arena& arena, Int n) : first(arena.take<double>(n)), y(arena.take<T>(n)) {
+    if (arena.is_ok()) write_first_vector(first, n);
+  }
+  bool is_full(Columns<T> F, Int m, const double* squares) const {
+    double smallest[width_of<T>];
+    write_smallest_singular_values<OF_LU>(F, first, y, smallest);
+    bool found = true;
+    for (int w = 0; w < width_of<T>; ++w) {
+      found &= smallest[w] * smallest[w] > squared_noise<Scalar<T>>(m, squares[w]);
+    }
+    return found;
+  }
+};
 
 }  // namespace bs

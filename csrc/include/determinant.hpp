@@ -52,6 +52,50 @@ BS_COLD ScaledNumber<Entry<M>> determinant_of(const M& LU, const Pivot* pivots) 
   return result;
 }
 
+// The largest entry of each column of what is in registers or packs; returns, of the rows with columns divided by
+// these, the least of their largest entries.
+template <class M, class T = Entry<M>>
+BS_INLINE Real<T> write_largest(const M& F, Real<T>* largest) {
+  const auto n = F.width();
+  loop(n, [&](auto j) BS_LAMBDA {
+    Real<T> most(0);
+    loop(n, [&](auto i) BS_LAMBDA { most = larger(modulus(F(i, j)), most); });
+    largest[j] = most;
+  });
+  Real<T> least(1);
+  loop(n, [&](auto i) BS_LAMBDA {
+    Real<T> of_row(0);
+    loop(n, [&](auto j) BS_LAMBDA { of_row = larger(modulus(F(i, j)) / largest[j], of_row); });
+    least = -larger(-of_row, -least);
+  });
+  return least;
+}
+
+// Whether factors of what is in registers or packs are as harmless as those of most matrices: what
+// `is_easy_determinant` sees first, of all rows together.
+template <class M, class T = Entry<M>>
+BS_INLINE bool is_clearly_easy(const M& F, const Real<T>* largest, Real<T> least_row, double far) {
+  using R = Real<T>;
+  const auto n = F.width();
+  const auto number = [](double x) BS_LAMBDA { return R(Scalar<R>(x)); };
+  const R zero = number(0), one = number(1), least = number(1 / far), most = number(far);
+  R of_U = zero, is_easy = one, negligible = zero;
+  loop(n, [&](auto j) BS_LAMBDA {
+    loop(next(j), [&](auto i) BS_LAMBDA { of_U = larger(modulus(F(i, j)) / largest[j], of_U); });
+  });
+  const R growth = of_U + of_U;  // |L| is at most √2, as in `negligible_bound`
+  const R small = growth * number(std::sqrt(epsilon<T>));
+  is_easy = where_greater(growth, number(growth_limit(n)) * least_row, zero, one);
+  loop(n, [&](auto j) BS_LAMBDA {
+    const R pivot = modulus(F(j, j));
+    negligible += where_greater(pivot, small * largest[j], zero, one);
+    is_easy *= where_greater(pivot, least, one, zero) * where_greater(most, larger(pivot, largest[j]), one, zero);
+  });
+  bool found = true;
+  for (int w = 0; w < width_of<T>; ++w) found &= lane(is_easy, w) == 1 && lane(negligible, w) < 2;
+  return found;
+}
+
 template <class T>
 struct DeterminantScratch {
   Real<T>*largest, *rows, *terms;  // of each column of A; of each row of U beside it; of |L| and those

@@ -99,6 +99,10 @@ BS_INLINE R where_greater(R x, R y, R a, R b) {
   else return R::where_greater(x, y, a, b);
 }
 template <class R>
+BS_INLINE R larger(R x, R y) {
+  return where_greater(x, y, x, y);
+}
+template <class R>
 BS_INLINE R absolute(R x) {
   if constexpr (std::is_floating_point_v<R>) return std::abs(x);
   else return where_greater(R(0), x, -x, x);

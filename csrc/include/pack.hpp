@@ -1,6 +1,7 @@
 // Matrices of a batch side by side in packs: however small they are, an instruction is the same for all of them.
 #pragma once
 
+#include "condition.hpp"
 #include "lu.hpp"
 
 namespace bs {
@@ -91,6 +92,26 @@ struct LaneOf {
   BS_INLINE Int height() const { return packs.m; }
   BS_INLINE Int width() const { return packs.n; }
 };
+
+// The same where zero is near enough.
+template <class P>
+bool are_moderate_or_zero(Columns<P> F) {
+  double squares[width_of<P>];
+  if (are_moderate(F, squares)) return true;
+  bool result = true;
+  for (int w = 0; w < width_of<P>; ++w) result &= moderate_squares(LaneOf<P>{F, w}, squares[w]) >= 0;
+  return result;
+}
+
+// Whether matrices of m rows, of such sums of squares, are not nearly deficient, by their pseudoinverses.
+template <class P>
+bool are_of_full_rank(Columns<P> inverses, Int m, const double* squares) {
+  double of_inverses[width_of<P>];
+  add_squares_of_lanes(inverses, of_inverses);
+  bool result = true;
+  for (int w = 0; w < width_of<P>; ++w) result &= of_inverses[w] * squared_noise<Scalar<P>>(m, squares[w]) < 1;
+  return result;
+}
 
 // `normalize` each matrix; the powers, and whether there is one for each.
 template <class P>

@@ -201,7 +201,9 @@ void smallest(bs_task* of) {
   auto* y = arena.take<T>(F.m);
   if (arena.is_ok()) write_first_vector(first, F.m);
   task.each(arena, [&](Int i) {
-    result.number(i) = Real<T>(smallest_singular_value<OF_LU>(F.columns(i), first, y));
+    double found;
+    write_smallest_singular_values<OF_LU>(F.columns(i), first, y, &found);
+    result.number(i) = Real<T>(found);
     return true;
   });
 }

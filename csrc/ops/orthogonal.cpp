@@ -15,25 +15,19 @@ constexpr Int WORK_PER_COLUMN = 64;  // of LAPACK's reflectors: blocks of so man
 template <class T>
 struct Reflectors {
   T *scales, *work;
-  double* first;
-  T* y;
+  RankTest<false, T> test;
   Int length;
   Reflectors(Arena& arena, Int n, Int k = 1)
       : scales(arena.take<T>(n)),
         work(arena.take<T>(WORK_PER_COLUMN * std::max(n, k))),
-        first(arena.take<double>(n)),
-        y(arena.take<T>(n)),
-        length(WORK_PER_COLUMN * std::max(n, k)) {
-    if (arena.is_ok()) write_first_vector(first, n);
-  }
+        test(arena, n),
+        length(WORK_PER_COLUMN * std::max(n, k)) {}
   void reflect(Columns<T> F) { lapack::reflect(F, scales, work, length); }
   void form_basis(Columns<T> F) { lapack::form_basis(F, scales, work, length); }
 
   // Copy R; whether the matrix, of such a sum of squares, is not nearly deficient.
   bool copy_clear_triangle(Columns<T> R, Columns<T> F, double squares) {
-    if (!copy_upper(R, F)) return false;
-    const double smallest = smallest_singular_value<false>(R, first, y);
-    return smallest * smallest > squared_noise<T>(F.m, squares);
+    return copy_upper(R, F) && test.is_full(R, F.m, &squares);
   }
 };
 
@@ -200,7 +194,7 @@ void pinv_across(bs_task* of) {
   auto Y = arena.columns<P>(n, m);
   auto* scales = arena.take<P>(n);
   each_pack<T>(task, arena, [&](Int first, Int last) {
-    double squares[width_of<P>], of_result[width_of<P>];
+    double squares[width_of<P>];
     gather(F, A, first, last);
     if (!are_moderate(F, squares)) return false;
     reflect(F, scales, n);
@@ -208,10 +202,7 @@ void pinv_across(bs_task* of) {
     write_basis(F, scales, basis);
     each_entry(Y, [&](auto i, auto j) { Y(i, j) = conj(basis(j, i)); });
     substitute<Upper>(upper, Y);
-    add_squares_of_lanes(Y, of_result);
-    for (int w = 0; w < width_of<P>; ++w) {
-      if (!(of_result[w] * squared_noise<T>(m, squares[w]) < 1)) return false;
-    }
+    if (!are_of_full_rank(Y, m, squares)) return false;
     scatter(Y, X, first, last);
     scatter(basis, Q, first, last);
     scatter(upper, R, first, last);
@@ -329,27 +320,17 @@ void lstsq_across(bs_task* of) {
   // [A B], which is reflected as a whole.
   auto both = arena.columns<P>(m, n + k), upper = arena.columns<P>(n, n);
   auto* scales = arena.take<P>(n);
-  auto* vector = arena.take<double>(n);
-  auto* y = arena.take<T>(n);
-  if (arena.is_ok()) write_first_vector(vector, n);
+  const RankTest<false, P> test(arena, n);
   each_pack<T>(task, arena, [&](Int first, Int last) {
-    double squares[width_of<P>], of_B[width_of<P>];
+    double squares[width_of<P>];
     const auto F = both.columns(0, n), Y = both.columns(n, n + k), solution = Y.part(0, n, 0, k);
     gather(F, A, first, last);
     gather(Y, B, first, last);
-    bool is_usual = are_moderate(F, squares);
-    are_moderate(Y, of_B);
-    for (int w = 0; w < width_of<P>; ++w)
-      is_usual &= of_B[w] == 0 || (1 / MOST_SQUARES<T> < of_B[w] && of_B[w] < MOST_SQUARES<T>);
-    if (!is_usual) return false;
+    if (!are_moderate(F, squares) || !are_moderate_or_zero(Y)) return false;
     reflect(both, scales, n);
-    if (!copy_upper(upper, F)) return false;
+    if (!copy_upper(upper, F) || !test.is_full(upper, m, squares)) return false;
     scatter(upper, R.t(), first, last);
-    for (Int i = first; i < last; ++i) {
-      const double smallest = smallest_singular_value<false>(R.columns(i), vector, y);
-      if (!(smallest * smallest > squared_noise<T>(m, squares[i - first]))) return false;
-      rank.number(i) = n;
-    }
+    for (Int i = first; i < last; ++i) rank.number(i) = n;
     for (Int j = 0; j < k; ++j) {
       for (Int i = first; i < last; ++i) {
         double total = 0;

@@ -51,7 +51,8 @@ void pinv_square(bs_task* of) {
   });
 }
 
-template <class T>
+// In packs; with `CHECKS_RANK` as `pinv_square`.
+template <class T, bool CHECKS_RANK = false>
 void inv_across(bs_task* of) {
   using P = Packed<T>;
   const Task task(of);
@@ -67,8 +68,12 @@ void inv_across(bs_task* of) {
     if (!factor(F, pivots, before, squares)) return false;
     write_inverse(F, pivots, X);
     scatter(X, result, first, last);
-    return true;
+    return !CHECKS_RANK || are_of_full_rank(X, n, squares);
   });
+}
+template <class T>
+void pinv_square_across(bs_task* of) {
+  inv_across<T, true>(of);
 }
 
 // Ā = −A⁻ᴴ G A⁻ᴴ from X = A⁻¹, given by columns; for results by rows, Āᴴ = −X Gᴴ X.
@@ -182,25 +187,24 @@ void lstsq_square(bs_task* of) {
   const auto pivots = task.argument<Pivot>(5);
   Arena arena;
   Solution<T, 0> solution(arena, X.m, X.n);
-  auto* first = arena.take<double>(X.m);
-  auto* y = arena.take<T>(X.m);
-  if (arena.is_ok()) write_first_vector(first, X.m);
+  const RankTest<true, T> test(arena, X.m);
   task.each(arena, [&](Int i) {
     rank.number(i) = X.m;
-    if (!solution.compute(A[i], B[i], X[i], LU.columns(i), pivots.vector(i))) return false;
-    const double smallest = smallest_singular_value<true>(LU.columns(i), first, y);
-    return smallest * smallest > squared_noise<T>(X.m, solution.squares);
+    return solution.compute(A[i], B[i], X[i], LU.columns(i), pivots.vector(i)) &&
+           test.is_full(LU.columns(i), X.m, &solution.squares);
   });
 }
 
-template <class T>
+// In packs; with `WITH_RANK` as `lstsq_square`.
+template <class T, bool WITH_RANK = false>
 void solve_across(bs_task* of) {
   using P = Packed<T>;
   const Task task(of);
   const auto A = task.argument<T>(0), B = task.argument<T>(1), X = task.argument<T>(2);
-  const auto LU = task.argument<T>(3).t();
-  const auto pivots = task.argument<Pivot>(4);
+  const auto LU = task.argument<T>(3 + WITH_RANK);
+  const auto pivots = task.argument<Pivot>(4 + WITH_RANK);
   Arena arena;
+  const RankTest<true, P> test(arena, WITH_RANK ? X.m : 0);
   const Int n = A.n;
   auto F = arena.columns<P>(n, n), Y = arena.columns<P>(n, X.n);
   auto* of_pack = arena.take<PivotOf<P>>(n);
@@ -208,15 +212,21 @@ void solve_across(bs_task* of) {
   each_pack<T>(task, arena, [&](Int first, Int last) {
     double squares[width_of<P>];
     gather(Y, B, first, last);
-    if (!are_moderate(Y, squares)) return false;
+    if (!are_moderate_or_zero(Y)) return false;
     gather(F, A, first, last);
     if (!factor(F, of_pack, before, squares)) return false;
-    scatter(F, LU, first, last);
+    scatter(F, LU.t(), first, last);
     scatter_pivots<P>(of_pack, pivots, first, last);
     solve_small(F, of_pack, Y);
     scatter(Y, X, first, last);
-    return true;
+    if (!WITH_RANK) return true;
+    for (Int i = first; i < last; ++i) task.argument<Int>(3).number(i) = n;
+    return test.is_full(F, n, squares);
   });
+}
+template <class T>
+void lstsq_square_across(bs_task* of) {
+  solve_across<T, true>(of);
 }
 
 // B̄ = A⁻ᴴG and Ā = −B̄ Xᴴ, from A = P L U.
@@ -284,42 +294,25 @@ void solve_backward_across(bs_task* of) {
 }
 
 // Factors of a matrix of which the determinant is easy; whether it is. For few rows that is seen while the
-// factors are in registers: what `is_easy_determinant` says before it looks closer, and all partial products in range.
+// factors are in registers, and the determinant is their product where no partial one is out of range.
 template <int N, class T>
 BS_INLINE bool easy_determinant(
     View<T> A, Columns<T> LU, Pivot* pivots, DeterminantScratch<T>& s, ScaledNumber<T>& result) {
   if constexpr (N > 0) {
-    using R = Real<T>;
     Local<T, N, N> F;
     copy(F, A);
-    R largest[N], least_row = 1, of_U = 0;
-    loop(Const<N>{}, [&](auto c) BS_LAMBDA {
-      largest[c] = 0;
-      loop(Const<N>{}, [&](auto r) BS_LAMBDA { largest[c] = std::max(largest[c], modulus(F(r, c))); });
-    });
-    loop(Const<N>{}, [&](auto r) BS_LAMBDA {
-      R of_row = 0;
-      loop(Const<N>{}, [&](auto c) BS_LAMBDA { of_row = std::max(of_row, modulus(F(r, c)) / largest[c]); });
-      least_row = std::min(least_row, of_row);
-    });
-    bool is_easy = eliminate(F, pivots);
+    Real<T> largest[N];
+    const Real<T> least_row = write_largest(F, largest);
+    const bool is_regular = eliminate(F, pivots);
     copy(LU, F);
-    loop(Const<N>{}, [&](auto c) BS_LAMBDA {
-      loop(next(c), [&](auto r) BS_LAMBDA { of_U = std::max(of_U, modulus(F(r, c)) / largest[c]); });
-    });
-    const double growth = 2 * double(of_U);  // |L| is at most √2, as in `negligible_bound`
-    is_easy &= growth <= growth_limit(N) * least_row;
-    const double small = std::sqrt(epsilon<T>), far = std::ldexp(1.0, (is_double<T> ? 1000 : 120) / N);
-    int negligible = 0;
+    constexpr double far = is_double<T> ? 0x1p1000 : 0x1p120;
+    const double each_far = N == 1   ? far
+                            : N == 2 ? std::sqrt(far)
+                            : N == 3 ? std::cbrt(far)
+                                     : std::sqrt(std::sqrt(far));
     result = {T(1), 0};
-    loop(Const<N>{}, [&](auto c) BS_LAMBDA {
-      const double pivot = modulus(F(c, c));
-      negligible += pivot <= small * growth * largest[c];
-      is_easy &= 1 / far < pivot && largest[c] < far && pivot < far;
-      result.mantissa *= pivots[c] == c + 1 ? F(c, c) : -F(c, c);
-    });
-    auto& r = s.roundoff;
-    if (is_easy && (negligible < 2 || clear_pivots(LU, 1.0, r.of_x, r.of_y, r.of_L) > N - 2)) return true;
+    loop(Const<N>{}, [&](auto c) BS_LAMBDA { result.mantissa *= pivots[c] == c + 1 ? F(c, c) : -F(c, c); });
+    if (is_regular && is_clearly_easy(F, largest, least_row, each_far)) return true;
   } else {
     copy(LU, A);
     if (!eliminate_columns(LU, pivots)) return false;
@@ -328,39 +321,87 @@ BS_INLINE bool easy_determinant(
   return is_easy_determinant(A, LU, pivots, s);
 }
 
+// LU by columns and pivots; then write(i, det A).
+template <int N, class T, class F>
+BS_INLINE void determinants(Task task, Batch<T> A, Batch<T> LU, Batch<Pivot> pivots, F&& write) {
+  Arena arena;
+  DeterminantScratch<T> s(arena, A.n);
+  task.each(arena, [&](Int i) BS_LAMBDA {
+    ScaledNumber<T> found{T(0), 0};
+    if (!easy_determinant<N>(A[i], LU.columns(i), pivots.vector(i), s, found)) return false;
+    write(i, found);
+    return true;
+  });
+}
+
+// The same in packs.
+template <class T, class F>
+BS_INLINE void determinants_across(Task task, Batch<T> A, Batch<T> LU, Batch<Pivot> pivots, F&& write) {
+  using P = Packed<T>;
+  Arena arena;
+  const Int n = A.n;
+  DeterminantScratch<T> s(arena, n);
+  auto factors = arena.columns<P>(n, n);
+  auto* of_pack = arena.take<PivotOf<P>>(n);
+  auto* largest = arena.take<Real<P>>(n);
+  each_pack<T>(task, arena, [&](Int first, Int last) BS_LAMBDA {
+    gather(factors, A, first, last);
+    const Real<P> least_row = write_largest(factors, largest);
+    if (!eliminate(factors, of_pack)) return false;
+    scatter(factors, LU.t(), first, last);
+    scatter_pivots<P>(of_pack, pivots, first, last);
+    const bool is_easy = is_clearly_easy(factors, largest, least_row, FAR<T>);
+    for (Int i = first; i < last; ++i) {
+      const auto LU_i = LU.columns(i);
+      if (!is_easy && !is_easy_determinant(A[i], LU_i, pivots.vector(i), s)) return false;
+      write(i, determinant_of(LU_i, pivots.vector(i)));
+    }
+    return true;
+  });
+}
+
 // det A; LU by columns, pivots, and det A = mantissa · 2^exponent.
-template <int N, class T>
-void det(bs_task* of) {
+template <int N, bool ACROSS, class T>
+void write_det(bs_task* of) {
   const Task task(of);
   const auto A = task.argument<T>(0), value = task.argument<T>(1), LU = task.argument<T>(2),
              mantissa = task.argument<T>(4);
   const auto pivots = task.argument<Pivot>(3);
   const auto exponent = task.argument<Int>(5);
-  Arena arena;
-  DeterminantScratch<T> s(arena, A.n);
-  task.each(arena, [&](Int i) BS_LAMBDA {
-    ScaledNumber<T> found{T(0), 0};
-    if (!easy_determinant<N>(A[i], LU.columns(i), pivots.vector(i), s, found)) return false;
+  const auto write = [&](Int i, ScaledNumber<T> found) BS_LAMBDA {
     mantissa.number(i) = found.mantissa, exponent.number(i) = found.exponent, value.number(i) = found.value();
-    return true;
-  });
+  };
+  if constexpr (ACROSS) determinants_across<T>(task, A, LU, pivots, write);
+  else determinants<N>(task, A, LU, pivots, write);
+}
+template <int N, class T>
+void det(bs_task* of) {
+  write_det<N, false, T>(of);
+}
+template <class T>
+void det_across(bs_task* of) {
+  write_det<0, true, T>(of);
 }
 
 // The sign and log|det A|; LU by columns and pivots.
-template <int N, class T>
-void slogdet(bs_task* of) {
+template <int N, bool ACROSS, class T>
+void write_slogdet(bs_task* of) {
   const Task task(of);
   const auto A = task.argument<T>(0), sign = task.argument<T>(1), LU = task.argument<T>(3);
   const auto logarithm = task.argument<Real<T>>(2);
   const auto pivots = task.argument<Pivot>(4);
-  Arena arena;
-  DeterminantScratch<T> s(arena, A.n);
-  task.each(arena, [&](Int i) BS_LAMBDA {
-    ScaledNumber<T> found{T(0), 0};
-    if (!easy_determinant<N>(A[i], LU.columns(i), pivots.vector(i), s, found)) return false;
-    sign.number(i) = found.sign(), logarithm.number(i) = found.logarithm();
-    return true;
-  });
+  const auto write = [&](Int i, ScaledNumber<T> found)
+                         BS_LAMBDA { sign.number(i) = found.sign(), logarithm.number(i) = found.logarithm(); };
+  if constexpr (ACROSS) determinants_across<T>(task, A, LU, pivots, write);
+  else determinants<N>(task, A, LU, pivots, write);
+}
+template <int N, class T>
+void slogdet(bs_task* of) {
+  write_slogdet<N, false, T>(of);
+}
+template <class T>
+void slogdet_across(bs_task* of) {
+  write_slogdet<0, true, T>(of);
 }
 
 // A multiple of A⁻ᴴ, row after row: its transpose is the conjugate of A⁻¹.
@@ -562,12 +603,15 @@ BS_DEFINE_FAMILY(
             BS_ROWS_TO_4("solve_backward", solve_backward) BS_ANY_ROWS("solve_backward", solve_backward)
                 BS_ROWS_1_TO_3("det", det_by_minors) BS_ROWS_1_TO_3("det_backward", det_by_minors_backward)
                     BS_ANY_ROWS("det", det) BS_ANY_ROWS("det_backward", det_backward) BS_ROWS_TO_4("slogdet", slogdet)
-                        BS_ANY_ROWS("slogdet", slogdet) BS_ROWS_TO_4("slogdet_backward", slogdet_backward)
-                            BS_ANY_ROWS("slogdet_backward", slogdet_backward) BS_KERNEL("pinv_square", pinv_square)
-                                BS_KERNEL("lstsq_square", lstsq_square) BS_KERNEL("inv_across", inv_across)
-                                    BS_KERNEL("inv_backward_across", inv_backward_across)
-                                        BS_KERNEL("solve_across", solve_across)
-                                            BS_KERNEL("solve_backward_across", solve_backward_across)
-                                                BS_KERNEL("slogdet_backward_across", slogdet_backward_across)
-                                                    BS_KERNEL("det_backward_across", det_backward_across)
-                                                        BS_KERNEL("determinant", determinant))
+                        BS_ANY_ROWS("slogdet", slogdet) BS_ROWS_TO_4("slogdet_backward", slogdet_backward) BS_ANY_ROWS(
+                            "slogdet_backward", slogdet_backward) BS_KERNEL("pinv_square", pinv_square)
+                            BS_KERNEL("lstsq_square", lstsq_square) BS_KERNEL("pinv_square_across", pinv_square_across)
+                                BS_KERNEL("lstsq_square_across", lstsq_square_across)
+                                    BS_KERNEL("det_across", det_across) BS_KERNEL("slogdet_across", slogdet_across)
+                                        BS_KERNEL("inv_across", inv_across)
+                                            BS_KERNEL("inv_backward_across", inv_backward_across)
+                                                BS_KERNEL("solve_across", solve_across)
+                                                    BS_KERNEL("solve_backward_across", solve_backward_across)
+                                                        BS_KERNEL("slogdet_backward_across", slogdet_backward_across)
+                                                            BS_KERNEL("det_backward_across", det_backward_across)
+                                                                BS_KERNEL("determinant", determinant))

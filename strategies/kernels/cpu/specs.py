@@ -44,15 +44,19 @@ _ACROSS = {
     "inv_backward": (25, 144),
     "solve": (16, 2304),
     "solve_backward": (16, 576),
+    "det": (16, 2304),
     "det_backward": (25, 2304),
+    "slogdet": (25, 2304),
     "slogdet_backward": (25, 2304),
     "lu_factor": (1, 2304),
     "lu_factor_backward": (1, 2304),
     "cholesky": (25, 2304),
     "cholesky_backward": (25, 2304),
     "pinv": (1, 1152),
+    "pinv_square": (1, 2304),
     "pinv_backward": (1, 512),
     "lstsq": (1, 4608),
+    "lstsq_square": (1, 2304),
     "lstsq_backward": (1, 512),
     "qr": (1, 1152),
     "qr_backward": (1, 512),
@@ -211,17 +215,17 @@ def _solve(p: Problem) -> KernelSpec:
 
 def _det(p: Problem) -> KernelSpec:
     flops = (2 / 3 * p.n**3, 2.0 * p.n**3)
-    if p.n <= _MINORS:
+    if p.n <= _MINORS and not p.always_across:
         return KernelSpec("det", "det_backward", [_number(p.dtype)], [], [0], flops)
     kept = [*_factors(p), _number(p.dtype), _number(torch.int64)]
-    names = "det", p.kernel("det_backward")
+    names = p.kernel("det"), p.kernel("det_backward")
     return KernelSpec(*names, [_number(p.dtype)], kept, [2, 3, 4, 5], flops)
 
 
 def _slogdet(p: Problem) -> KernelSpec:
     outputs = [_number(p.dtype), _number(p.dtype.to_real())]
     flops = (2 / 3 * p.n**3, 2.0 * p.n**3)
-    names = "slogdet", p.kernel("slogdet_backward")
+    names = p.kernel("slogdet"), p.kernel("slogdet_backward")
     if p.dtype.is_complex:
         return KernelSpec(*names, outputs, _factors(p), [1, 3, 4], flops, [0, 1])
     return KernelSpec(*names, outputs, _factors(p), [3, 4], flops, [1], rarely=[0])
@@ -250,7 +254,7 @@ def _lu(p: Problem) -> KernelSpec:
 
 def _pinv(p: Problem) -> KernelSpec:
     if p.m == p.n:
-        return dataclasses.replace(_inv(p), forward="pinv_square")
+        return dataclasses.replace(_inv(p), forward=p.kernel("pinv_square"))
     small, large = sorted((p.m, p.n))
     kept = [rows(small, large, p.dtype), rows(small, small, p.dtype)]
     flops = (5.0 * large * small**2, 6.0 * (large + small) * small**2)
@@ -267,7 +271,7 @@ def _lstsq(p: Problem) -> KernelSpec:
     nothing = _vector(0, p.dtype.to_real())
     outputs = [p.like_rhs(p.n), residuals, _number(torch.int64), nothing]
     if p.m == p.n:
-        names = "lstsq_square", _solve(p).backward
+        names = p.kernel("lstsq_square"), _solve(p).backward
         return KernelSpec(*names, outputs, _factors(p), [2, 6, 7], _solve(p).flops)
     if p.m < p.n:
         kept = [rows(p.m, p.n, p.dtype), rows(p.m, p.m, p.dtype)]
