@@ -88,7 +88,7 @@ clients: $(CLIENTS)/clients  ## run test suites of libraries with torch's functi
 
 test: $(VENV)/dev  ## run the tests
 	$(WARMUP)
-	$(BIN)/python -m pytest -n 2 -m "not slow and not slurm"
+	$(BIN)/python -m pytest -n 2 -m "not slow and not slurm" $(PYTEST_OPTIONS)
 
 test-all: test  ## run the tests, then the exhaustive matrices of cases, then what needs Slurm's daemons
 	$(BIN)/python -m pytest -n 2 -m slow tests
@@ -123,9 +123,15 @@ wheel: $(VENV)/dev  ## build a wheel for this platform and every Python, with th
 clean:  ## remove the environment and everything that was measured or drawn
 	rm -rf $(VENV) $(CLIENTS) .asv build out site
 
-# A file for each extra that is installed; dev includes bench.
-$(VENV)/%: pyproject.toml constraints.txt $(NATIVE) | $(BIN)/python
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[$*]'
+# A file for each extra that is installed; dev includes bench. Without isolation, in which each of them would
+# compile all kernels again.
+$(VENV)/%: pyproject.toml constraints.txt $(NATIVE) | $(VENV)/.build-tools
+	@echo "installing the package with its $* requirements; the first time that compiles the kernels, in a minute or two"
+	@$(BIN)/python -m pip install --quiet --no-build-isolation -c constraints.txt -e '.[$*]'
+	@touch $@
+
+$(VENV)/.build-tools: | $(BIN)/python
+	@$(BIN)/python -m pip install --quiet -c constraints.txt scikit-build-core cmake ninja
 	@touch $@
 
 # Of its own: the libraries have requirements of their own.

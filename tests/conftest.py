@@ -1,6 +1,8 @@
 """What holds for all tests."""
 
+import importlib.util
 import os
+import shutil
 
 import pytest
 import torch
@@ -17,6 +19,63 @@ if not torch.cuda.is_available():
 
 # pytest-xdist fills the cores with processes; threads within each only wait for one another.
 torch.set_num_threads(1)
+
+
+TOOLS = {
+    "a C++ compiler": lambda: shutil.which(os.environ.get("CXX", "c++")),
+    "the kernel library": lambda: _is_built("kernels.cpu.library", "is_available"),
+    "the fast path in C++ (backward-strategies warmup)": lambda: _is_built(
+        "kernels.extension", "load"
+    ),
+    "Chromium and its driver": lambda: (
+        (shutil.which("chromium") or shutil.which("chromium-browser"))
+        and shutil.which("chromedriver")
+    ),
+    "Slurm and munge": lambda: all(
+        shutil.which(name, path=f"{os.environ['PATH']}{os.pathsep}/usr/sbin")
+        for name in ("slurmctld", "slurmd", "sbatch", "munged")
+    ),
+    "JAX and lineax (extra peers)": lambda: _are_installed("jax", "lineax", "flint"),
+    "Triton": lambda: _are_installed("triton"),
+    "expecttest": lambda: _are_installed("expecttest"),
+}
+"""Without which some tests are skipped, and how to see that they are there."""
+
+
+def _is_built(module, function):
+    return getattr(importlib.import_module(f"strategies.{module}"), function)()
+
+
+def _are_installed(*names):
+    return all(map(importlib.util.find_spec, names))
+
+
+def _missing_tools():
+    return [name for name, is_there in TOOLS.items() if not is_there()]
+
+
+def pytest_addoption(parser):
+    parser.addoption("--require-tools", action="store_true", help="fail where a tool is missing")
+    parser.addoption("--part", metavar="I/N", help="only each N-th test, from test I on")
+
+
+def pytest_collection_modifyitems(config, items):
+    if part := config.getoption("--part"):
+        first, step = map(int, part.split("/"))
+        config.hook.pytest_deselected(items=[x for i, x in enumerate(items) if i % step != first])
+        items[:] = items[first::step]
+
+
+def pytest_sessionstart(session):
+    is_worker = hasattr(session.config, "workerinput")
+    if session.config.getoption("--require-tools") and not is_worker and (gone := _missing_tools()):
+        raise pytest.UsageError(f"tests would be skipped for want of {', '.join(gone)}")
+
+
+def pytest_terminal_summary(terminalreporter):
+    if gone := _missing_tools():
+        terminalreporter.write_sep("-", "not tested for want of a tool")
+        terminalreporter.write_line(", ".join(gone))
 
 
 @pytest.fixture(autouse=True)

@@ -126,8 +126,8 @@ def problem_of_subcommand(arguments):
     ("page", "name"),
     [
         ("README.md", "QRInverse"),
-        ("docs/adding-a-strategy.md", "QRInverse"),
-        ("docs/adding-a-strategy.md", "QRInverseByProducts"),
+        pytest.param("docs/adding-a-strategy.md", "QRInverse", marks=pytest.mark.slow),
+        pytest.param("docs/adding-a-strategy.md", "QRInverseByProducts", marks=pytest.mark.slow),
     ],
 )
 def test_a_strategy_that_is_shown_passes_every_check(page, name):

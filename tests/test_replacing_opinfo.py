@@ -23,7 +23,7 @@ OPS = [
     # The gradients of lstsq are checked by a variant, as in PyTorch.
     if f"torch.{op.name}" in NAMES and op.full_name != "linalg.lstsq"
 ]
-DTYPES = torch.float64, torch.complex128
+DTYPES = torch.float64, pytest.param(torch.complex128, marks=pytest.mark.slow)
 
 
 def called(op):

@@ -57,6 +57,7 @@ def test_calls_of_a_library_are_counted_by_who_computes_them(client, way, calls)
     assert found.refusals == {"torch.linalg.inv: it is called with out=": 2}
 
 
+@pytest.mark.slow
 def test_a_suite_that_cannot_be_run_has_no_report(tmp_path):
     with pytest.raises(UnusableFileError, match=r"pytest ended with exit status"):
         suite.run(Library("client", ("missing.py",)), "torch", tmp_path, tmp_path / "report")

@@ -30,6 +30,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:Input #")
 DET_STRATEGIES = own_strategies(operations.get("det"))
 
 each_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=str)
+real_first = pytest.mark.parametrize(
+    "dtype", [torch.float64, pytest.param(torch.complex128, marks=pytest.mark.slow)], ids=str
+)
 each_own_strategy = pytest.mark.parametrize(("operation", "strategy"), pairs(own_strategies))
 each_strategy = pytest.mark.parametrize(("operation", "strategy"), pairs(lambda _: [], others=True))
 
@@ -40,7 +43,7 @@ def check(call, inputs, atol=1e-4):
     assert gradgradcheck(call, inputs, fast_mode=True, check_fwd_over_rev=True, atol=atol)
 
 
-@each_dtype
+@real_first
 @each_own_strategy
 def test_derivatives_along_random_directions(operation, strategy, dtype):
     for shape in shapes_of(operation, SHAPES):
@@ -98,7 +101,7 @@ each_deficient_operation_and_strategy = pytest.mark.parametrize(
 )
 
 
-@each_dtype
+@real_first
 @each_deficient_operation_and_strategy
 def test_a_product_of_factors_of_any_rank(name, strategy, dtype):
     operation = operations.get(name)
@@ -109,7 +112,7 @@ def test_a_product_of_factors_of_any_rank(name, strategy, dtype):
         check(lambda a, b, *rest: call(a @ b.mT, *rest), inputs, atol=1e-3)
 
 
-@each_dtype
+@real_first
 @each_deficient_operation_and_strategy
 def test_a_batch_whose_matrices_differ_in_rank(name, strategy, dtype):
     operation = operations.get(name)
@@ -143,7 +146,7 @@ def test_pinv_with_repeated_singular_values(strategy, scale):
     )
 
 
-@each_dtype
+@real_first
 @pytest.mark.parametrize("strategy", DET_STRATEGIES)
 def test_det_of_a_singular_matrix(strategy, dtype):
     for size, corank in [(1, 1), (2, 1), (3, 1), (3, 2), (4, 2), (2, 2), (3, 3)]:

@@ -55,7 +55,9 @@ def test_every_composition_is_the_derivative(operation, strategy, word, dtype, b
 
 
 @pytest.mark.parametrize("word", ["".join(each) for each in itertools.product("fr", repeat=3)])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.complex64], ids=str)
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, pytest.param(torch.complex64, marks=pytest.mark.slow)], ids=str
+)
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
 def test_compositions_agree_in_single_precision(operation, dtype, word):
     loss, x = loss_of(operation, "fused", dtype)

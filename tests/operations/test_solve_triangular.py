@@ -66,7 +66,9 @@ def test_values_and_gradients_are_those_of_torch(strategy, options, dtype):
 
 @each_option
 @pytest.mark.parametrize("strategy", ["triangular_solve", "explicit_inverse"])
-@pytest.mark.parametrize("dtype", DTYPES[:2], ids=str)
+@pytest.mark.parametrize(
+    "dtype", [torch.float64, pytest.param(torch.complex128, marks=pytest.mark.slow)], ids=str
+)
 def test_derivatives_of_both_orders_in_both_modes(strategy, options, dtype):
     for shapes in [((3, 3), (3, 3)), ((2, 1, 3, 3), (2, 3, 3))]:
         A, B = inputs_of(*shapes, options, dtype)

@@ -72,6 +72,7 @@ def wait_for(condition):
         time.sleep(0.1)
 
 
+@pytest.mark.slow
 def test_cells_that_crash_hang_or_raise_fail_alone_and_say_why(sweep):
     good = ["inv 8x8 float64 cpu", "det 9x9 float64 cpu"]
     folder = sweep(*faults.BAD, *good)
@@ -107,6 +108,7 @@ def test_what_is_measured_or_failed_is_not_run_again(sweep):
     assert {path: path.stat().st_mtime_ns for path in folder.path.glob("[ct]*/*/*")} == before
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_it_without_a_trace_and_the_same_command_goes_on(sweep):
     folder = sweep("inv 9x9 float64 cpu", "inv 6x6 float64 cpu", "det 9x9 float64 cpu")
     process = begin(folder)
@@ -124,6 +126,7 @@ def test_ctrl_c_ends_it_without_a_trace_and_the_same_command_goes_on(sweep):
     assert states(folder)["inv 6x6 float64 cpu"] is State.FAILED
 
 
+@pytest.mark.slow
 def test_a_worker_that_vanishes_leaves_its_cell_to_the_next(sweep):
     folder = sweep("inv 6x6 float64 cpu")
     process = begin(folder)
@@ -137,6 +140,7 @@ def test_a_worker_that_vanishes_leaves_its_cell_to_the_next(sweep):
     assert states(folder)["inv 6x6 float64 cpu"] is State.FAILED
 
 
+@pytest.mark.slow
 def test_two_at_once_share_the_cells(sweep):
     cases = [f"inv {n}x{n} float64 cpu" for n in range(20, 32)]
     folder = sweep(*cases)

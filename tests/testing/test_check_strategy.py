@@ -18,8 +18,17 @@ from strategies.testing import (
 )
 from strategies.testing.global_state import changed, preserved, snapshot
 
+USUAL = "fused", "svd_truncated_pinv"
+"""The default, and one that takes any rank by other means."""
 
-@pytest.mark.parametrize("name", strategies.available())
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name in USUAL else [pytest.mark.slow])
+        for name in strategies.available()
+    ],
+)
 def test_every_registered_strategy_passes(name, device):
     check_strategy(strategies.get(name), device).raise_if_failed()
 

@@ -23,7 +23,11 @@ def test_what_the_zoo_spoils_is_sound():
         assert outcome.status is not Status.FAILED, outcome
 
 
-@pytest.mark.parametrize("kind", UNUSUAL, ids=lambda kind: kind.name)
+@pytest.mark.parametrize(
+    "kind",
+    [UNUSUAL[0], *(pytest.param(kind, marks=pytest.mark.slow) for kind in UNUSUAL[1:])],
+    ids=lambda kind: kind.name,
+)
 def test_what_is_unusual_but_right_passes(kind):
     check_strategy(kind).raise_if_failed()
 

@@ -122,7 +122,7 @@ def _found() -> tuple[ctypes.CDLL | None, str]:
 
 def _load() -> tuple[ctypes.CDLL | None, str]:
     if (file := path()) is None:
-        return None, "as the package was installed without a C++ compiler"
+        return None, "as none was built for this processor when the package was installed"
     if sys.byteorder != "little":
         return None, "as they are for little-endian machines"
     found = _addresses()

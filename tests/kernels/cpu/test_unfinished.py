@@ -42,7 +42,7 @@ print(sorted(outcomes))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits what a process may allocate")
-@pytest.mark.parametrize("strategy", ["fused", "blocked_lu"])
+@pytest.mark.parametrize("strategy", ["fused", pytest.param("blocked_lu", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["inv", "cholesky_inverse", "pinv", "det"])
 def test_without_memory_there_is_an_error_or_the_right_numbers(name, strategy):
     program = _PROGRAM.format(name=name, strategy=strategy)

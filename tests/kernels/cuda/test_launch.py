@@ -32,7 +32,7 @@ for module in (forward, backward):
 """
 
 
-@pytest.mark.parametrize("architecture", ["80", "90"])
+@pytest.mark.parametrize("architecture", ["80", pytest.param("90", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("program", ["lu", "solve", "inv", "det", "cholesky"])
 def test_a_program_compiles(program, architecture):
     environment = {**os.environ, "TRITON_INTERPRET": "0", "TRITON_DEFAULT_FP_FUSION": "1"}
