@@ -127,17 +127,17 @@ clean:  ## remove the environment and everything that was measured or drawn
 # compile all kernels again.
 $(VENV)/%: pyproject.toml constraints.txt $(NATIVE) | $(VENV)/.build-tools
 	@echo "installing the package with its $* requirements; the first time that compiles the kernels, in a minute or two"
-	@$(BIN)/python -m pip install --quiet --no-build-isolation -c constraints.txt -e '.[$*]'
+	@$(BIN)/python -m pip install -qq --no-build-isolation -c constraints.txt -e '.[$*]'
 	@touch $@
 
 $(VENV)/.build-tools: | $(BIN)/python
-	@$(BIN)/python -m pip install --quiet -c constraints.txt scikit-build-core cmake ninja
+	@$(BIN)/python -m pip install -qq -c constraints.txt scikit-build-core cmake ninja
 	@touch $@
 
 # Of its own: the libraries have requirements of their own.
 $(CLIENTS)/clients: pyproject.toml constraints.txt $(NATIVE) tests/clients/constraints.txt
 	$(PYTHON) -m venv $(CLIENTS)
-	$(CLIENTS)/bin/python -m pip install --quiet -c constraints.txt -c tests/clients/constraints.txt -e '.[clients]'
+	$(CLIENTS)/bin/python -m pip install -qq -c constraints.txt -c tests/clients/constraints.txt -e '.[clients]'
 	@touch $@
 
 $(BIN)/python:

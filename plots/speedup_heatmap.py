@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from plots import style
 from strategies.policy import BASELINE
-from strategies.selection.text import seconds, times
+from strategies.selection.text import DOUBT, TOO_NOISY, doubtful, seconds, times
 from strategies.selection.verdicts import Verdict
 
 COLOUR = ScalarMappable(LogNorm(1 / 16, 16), mpl.colormaps["PuOr"])
@@ -39,7 +39,7 @@ def draw(rows: pd.DataFrame) -> Figure:
     title = f"Speed-up over {BASELINE}, {style.setting(rows)}"
     note = (
         "Forward and backward together. Bold: the strategy to use. (Parentheses): not eligible, being "
-        "unstable or not judged. n/a: does not apply"
+        f"unstable or not judged. {DOUBT}: {TOO_NOISY}. n/a: does not apply"
     )
     figure = style.figure(
         rows,
@@ -63,4 +63,5 @@ def _text(row: pd.Series) -> str:
         return str(row["status"])
     is_compared = row["speedup"] > 0 and row["strategy"] != BASELINE
     text = times(row["speedup"]).removesuffix("×") if is_compared else seconds(row["seconds"])
+    text = doubtful(text, row["too_noisy"])
     return f"({text})" if row["verdict"] == Verdict.INELIGIBLE else text

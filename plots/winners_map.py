@@ -9,7 +9,7 @@ from matplotlib.patches import Rectangle
 
 from plots import style
 from strategies.policy import BASELINE
-from strategies.selection.text import times
+from strategies.selection.text import DOUBT, TOO_NOISY, doubtful, times
 
 
 def draw(rows: pd.DataFrame) -> Figure:
@@ -26,7 +26,7 @@ def draw(rows: pd.DataFrame) -> Figure:
         _panel,
         f"What to use, on {rows['device'].iloc[0]}",
         f"Number: speed-up of forward and backward over {BASELINE}. "
-        "Hatching: in the colour of the fastest that is as good",
+        f"Hatching: in the colour of the fastest that is as good. {DOUBT}: {TOO_NOISY}",
         width=max(1.8 + 0.9 * rows["dtype"].nunique(), 3.6),
         height=lambda rows: 1.0 + 0.38 * rows["sizes"].nunique(),
         share=False,
@@ -43,5 +43,7 @@ def _panel(ax: Axes, rows: pd.DataFrame) -> None:
             hatched = {"fill": False, "hatch": "//", "lw": 0, "edgecolor": colour}
             ax.add_patch(Rectangle(tile.get_xy(), 1, 1, **hatched))
         if use["speedup"] > 0:
-            text.set(text=times(use["speedup"]), bbox=badge, fontsize=12)
+            text.set(
+                text=doubtful(times(use["speedup"]), use["too_noisy"]), bbox=badge, fontsize=12
+            )
     ax.set_aspect(0.42, anchor="N")

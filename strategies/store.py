@@ -58,6 +58,7 @@ class Run(msgspec.Struct, frozen=True):
 class _StoredCell(msgspec.Struct):
     case: str
     strategies: tuple[Measurement, ...]
+    contention: float | None = None
 
 
 class _StoredRun(msgspec.Struct):
@@ -153,7 +154,9 @@ def save(path: Path, kind: Kind, cells: Iterable[Cell]) -> None:
 def _run(path: Path, name: str) -> Run:
     stored = read(path, _StoredRun, FORMAT, VERSION)
     try:
-        cells = tuple(Cell(Case.parse(cell.case), cell.strategies) for cell in stored.cells)
+        cells = tuple(
+            Cell(Case.parse(cell.case), cell.strategies, cell.contention) for cell in stored.cells
+        )
     except ValueError as error:
         raise UnusableFileError(path, f"is damaged: {error}") from error
     return Run(stored.kind, stored.machine, stored.arguments, cells, name)
@@ -179,7 +182,10 @@ def _line(cell: Cell) -> str:
     """The cell with four significant digits in every number that is no count."""
     exact = msgspec.json.encode(cell.strategies)
     short = json.loads(exact, parse_float=lambda digits: float(f"{float(digits):.4g}"))
-    return msgspec.json.encode({"case": str(cell.case), "strategies": short}).decode()
+    kept = {"case": str(cell.case), "strategies": short}
+    if cell.contention is not None:
+        kept["contention"] = round(cell.contention, 2)
+    return msgspec.json.encode(kept).decode()
 
 
 def _resumed(path: Path, run: Run) -> Run:

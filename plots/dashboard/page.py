@@ -137,7 +137,7 @@ def _line(cell: JudgedCell, by_backward: JudgedCell | None, graphs: Graphs) -> s
     entries = [
         *map(escape, (case["operation"], cell.case.sizes, case["dtype"], case["device"])),
         escape(case["machine"]),
-        linked(use.strategy, "time_forward_backward"),
+        linked(text.doubtful(use.strategy, cell.is_too_noisy), "time_forward_backward"),
         text.TOO_NOISY if cell.is_too_noisy else ", ".join(cell.ties),
         over_native,
         linked(text.seconds(time), "time_forward_backward"),

@@ -21,7 +21,8 @@ from strategies.measuring.case import Case
 from strategies.measuring.machine import describe
 from strategies.measuring.measure import TIMED, measure
 from strategies.measuring.measurement import Objective
-from strategies.measuring.unrest import observed
+from strategies.measuring.unrest import BUSY, observed
+from strategies.selection.text import quietness
 from strategies.store import Writer
 
 
@@ -79,7 +80,11 @@ def measure_grid(
             names = registry.distinct(operations.get(case.operation).stem)
             objectives = clocked if case in to_time else ()
             writer.append(measure(case, names, objectives=objectives, budget=budget))
-    console.print(f"{len(writer.cells)} cells in {out}")
+    contended = sum((cell.contention or 1.0) >= BUSY for cell in writer.cells)
+    console.print(
+        f"{len(writer.cells)} cells in {out}, {contended} of them measured beside other work"
+    )
+    console.print(f"before: {quietness([here])}; after: {quietness([observed(here)])}")
 
 
 def _cases(grid: str, workload: Path | None) -> tuple[Iterable[Case], Iterable[Case]]:

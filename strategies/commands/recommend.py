@@ -98,9 +98,11 @@ def recommend(
         print(json_text(content), end="")
         return
     if busy := quietness(machines(judged)):
-        console.print(busy)
+        console.print(f"when measuring began: {busy}")
     if asked is None:
         console.print(recommendation.overview(judged, objective))
+        for line in recommendation.in_words(judged):
+            console.print(line, highlight=False)
     else:
         _print_rankings(judged, asked, objective)
     _print_provenance(machines(judged))

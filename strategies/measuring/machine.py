@@ -29,7 +29,8 @@ class Machine(msgspec.Struct, frozen=True, omit_defaults=True):
         libraries: versions of other libraries that were measured.
         instruction_set: that torch uses on the processor, as AVX2.
         load: processes that waited for a core, over the cores, when the run began.
-        noise: by what factor equal work differed in time then: see `strategies.measuring.unrest`.
+        noise: by what factor equal work differed in time then, or threads waited for a core: see
+            `strategies.measuring.unrest`.
     """
 
     name: str

@@ -135,10 +135,18 @@ class Measurement(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True)
 class Cell:
-    """One case, measured with several strategies; the one that others are compared with first."""
+    """One case, measured with several strategies.
+
+    Attributes:
+        case: what was computed.
+        strategies: what was measured, that which others are compared with first.
+        contention: of other processes before and after, at worst; None where nothing was timed: see
+            `strategies.measuring.unrest`.
+    """
 
     case: Case
     strategies: tuple[Measurement, ...]
+    contention: float | None = None
 
     def __iter__(self) -> Iterator[Measurement]:
         return iter(self.strategies)

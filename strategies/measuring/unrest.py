@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 import torch
@@ -12,7 +15,7 @@ import torch
 from strategies.measuring.clock import sampler
 from strategies.measuring.machine import Machine
 
-__all__ = ["LOUD", "NOISY", "load", "observed", "unrest"]
+__all__ = ["BUSY", "LOUD", "NOISY", "contention", "load", "observed", "unrest"]
 
 NOISY = 1.15
 """From here on measurements take longer until they are clear."""
@@ -20,7 +23,15 @@ NOISY = 1.15
 LOUD = 1.5
 """From here on they say little."""
 
+BUSY = 1.35
+"""A contention from which on threads wait for each other, and times of several say little."""
+
 _PAIRS = 60
+
+_PROBES, _PROBE_SECONDS = 2, 0.012
+"""The time is that of a few slices which schedulers give to a process."""
+
+_BLOCK = bytes(2**18)
 
 
 def unrest(work: Callable[[], object] | None = None) -> float:
@@ -40,6 +51,33 @@ def unrest(work: Callable[[], object] | None = None) -> float:
     return math.sqrt(ratios[-1 - _PAIRS // 10] / ratios[_PAIRS // 10])
 
 
+def contention() -> float:
+    """How long threads wait for their cores: elapsed time over processor time, 1 where nothing else runs.
+
+    As many threads as torch uses compute for some milliseconds, and the one that waits longest counts.
+
+    Example:
+        >>> contention() >= 1
+        True
+    """
+    threads = torch.get_num_threads()
+    found = math.inf
+    with ThreadPoolExecutor(threads) as pool:
+        for _ in range(_PROBES):  # what lasts no longer than one is no neighbour
+            found = min(found, max(pool.map(_stretch, range(threads))))
+            if found < BUSY:
+                break
+    return max(1.0, found)
+
+
+def _stretch(_: int) -> float:
+    """Elapsed time over processor time of work that does not hold the interpreter's lock."""
+    began, processor = time.perf_counter(), time.thread_time()
+    while (elapsed := time.perf_counter() - began) < _PROBE_SECONDS:
+        hashlib.sha256(_BLOCK).digest()
+    return elapsed / (time.thread_time() - processor)
+
+
 def load() -> float:
     """The processes that waited for a core during the last minute, over the cores; 0 where unknown."""
     return os.getloadavg()[0] / (os.cpu_count() or 1) if hasattr(os, "getloadavg") else 0.0
@@ -48,8 +86,12 @@ def load() -> float:
 def observed(machine: Machine) -> Machine:
     """The machine, with how busy and how noisy it is now; that takes some tens of milliseconds.
 
+    Noise is the larger of unrest and, where there is some, contention.
+
     Example:
         >>> observed(Machine("here")).noise >= 1
         True
     """
-    return msgspec.structs.replace(machine, load=round(load(), 3), noise=round(unrest(), 3))
+    waiting = contention()
+    noise = max(unrest(), waiting if waiting >= BUSY else 1.0)
+    return msgspec.structs.replace(machine, load=round(load(), 3), noise=round(noise, 3))

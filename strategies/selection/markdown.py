@@ -105,7 +105,7 @@ def _entry(cell: JudgedCell, judged: Judged, objective: Objective) -> str:
     text = seconds(cost.seconds if cost else None) if is_time else times(speedup)
     if judged.chosen and not cell.is_too_noisy:
         return f"**{text}**"
-    if judged.is_too_noisy:
+    if judged.is_too_noisy or (cell.is_busy and not is_time):
         return doubtful(text, True)
     return {Verdict.TIE: f"≈ {text}", Verdict.INELIGIBLE: f"({text})"}.get(judged.verdict, text)
 

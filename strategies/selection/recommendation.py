@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -49,7 +49,7 @@ def overview(
     lines = table(
         ", ".join([title, *shared]),
         ["operation", "case", *varying, "use", "as good"],
-        ["× native", *(OBJECTIVES[each] for each in objectives), "error", "memory"],
+        ["× native", *map(_heading, objectives), "error", "memory"],
         wraps=["as good"],
     )
     for cell in cells:
@@ -60,11 +60,11 @@ def overview(
             why = reasons.pop() if len(reasons) == 1 else "no strategy is eligible"
             lines.add_row(*where, NOTHING, why)
             continue
-        name, ties = cell.chosen.strategy, ", ".join(cell.ties)
+        name = cell.chosen.strategy
         lines.add_row(
             *where,
-            name,
-            f"{TOO_NOISY}: {ties}" if cell.is_too_noisy else ties,
+            doubtful(name, cell.is_too_noisy),
+            ", ".join(cell.ties),
             *_figures(cell, cell.chosen.measurement, objective, objectives),
         )
     chosen = ((cell, cell.chosen.strategy) for cell in cells if cell.chosen)
@@ -75,7 +75,7 @@ def overview(
 def ranking(cell: JudgedCell, objective: Objective) -> Table:
     """One line a strategy: everything the verdict on one case rests on."""
     objectives = _measured_objectives([cell])
-    times = [OBJECTIVES[each] for each in objectives]
+    times = map(_heading, objectives)
     figures = ["× best", "interval", "× native", *times, "error", "memory"]
     lines = table(str(cell.case), ["strategy"], figures)
     lines.add_column("verdict")
@@ -92,6 +92,38 @@ def ranking(cell: JudgedCell, objective: Objective) -> Table:
         )
     lines.caption = _legend(((cell, each.strategy) for each in cell.judged), objective)
     return lines
+
+
+def in_words(cells: Sequence[JudgedCell]) -> list[str]:
+    """What to use, where, and how sure that is: a line a strategy, and one for all cases."""
+    sure = [cell for cell in cells if cell.chosen and not cell.is_too_noisy]
+    by_strategy: dict[str, dict[str, list[str]]] = {}
+    for cell in sure:
+        if cell.chosen:
+            where = by_strategy.setdefault(cell.chosen.strategy, {})
+            where.setdefault(cell.case.operation, []).append(cell.case.sizes)
+    lines = []
+    for name, where in sorted(by_strategy.items(), key=lambda found: -_count(found[1])):
+        operations = (f"{each} ({_span(sizes)})" for each, sizes in where.items())
+        lines.append(
+            f"Use {name} in {_count(where)} of {len(cells)} cases: {', '.join(operations)}."
+        )
+    ties = sum(bool(cell.ties) for cell in sure)
+    noisy = sum(cell.chosen is not None and cell.is_too_noisy for cell in cells)
+    lines.append(
+        f"{len(sure) - ties} of {len(cells)} cases are clear, in {ties} another strategy is as good, "
+        f"and {noisy} are {TOO_NOISY}{': measure again while nothing else runs' if noisy else ''}."
+    )
+    return lines
+
+
+def _count(where: Mapping[str, Sequence[str]]) -> int:
+    return sum(map(len, where.values()))
+
+
+def _span(sizes: Sequence[str]) -> str:
+    distinct = list(dict.fromkeys(sizes))
+    return " to ".join(distinct if len(distinct) < 3 else (distinct[0], distinct[-1]))
 
 
 def as_json(cells: Sequence[JudgedCell], criteria: Criteria) -> dict[str, Any]:
@@ -113,6 +145,11 @@ def _legend(shown: Iterable[tuple[JudgedCell, str]], objective: Objective) -> st
         f"{DOUBT} {TOO_NOISY}: the ends of the ratio's interval are a factor of {NOISY:.0f} apart, or the "
         "machine was busy"
     )
+
+
+def _heading(objective: Objective) -> str:
+    """In two lines where it is long, since its column is as wide."""
+    return OBJECTIVES[objective].replace(" + ", " +\n")
 
 
 def _measured_objectives(cells: Iterable[JudgedCell]) -> list[Objective]:
@@ -150,5 +187,6 @@ def _cell_json(cell: JudgedCell, objective: Objective) -> dict[str, Any]:
         "source": cell.source,
         "chosen": cell.chosen and cell.chosen.strategy,
         "too_noisy": cell.is_too_noisy,
+        "contention": cell.cell.contention,
         "strategies": strategies,
     }

@@ -81,11 +81,11 @@ def provenance(machines: Iterable[Machine]) -> list[str]:
 
 
 def quietness(machines: Iterable[Machine]) -> str:
-    """How busy the machines were when their runs began, at worst; empty where that is unknown.
+    """How busy the machines were when that was observed, at worst; empty where it is unknown.
 
     Example:
         >>> quietness([Machine("here", load=0.5, noise=1.04)])
-        'load 0.50 a core, noise 1.04 when measuring began: the machine was quiet'
+        'load 0.50 a core, noise 1.04: the machine was quiet'
     """
     known = [(each.load, each.noise) for each in machines if each.load is not None and each.noise]
     if not known:
@@ -97,7 +97,7 @@ def quietness(machines: Iterable[Machine]) -> str:
         verdict = "the machine was not quiet"
     else:
         verdict = "the machine was busy, so measure again while nothing else runs"
-    return f"load {load:.2f} a core, noise {noise:.2f} when measuring began: {verdict}"
+    return f"load {load:.2f} a core, noise {noise:.2f}: {verdict}"
 
 
 def table(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from strategies import operations, registry
 from strategies.measuring.case import Case
 from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Cell, Measurement, Objective, Status
-from strategies.measuring.unrest import LOUD
+from strategies.measuring.unrest import BUSY, LOUD
 from strategies.policy import BASELINE
 from strategies.policy_file import Evidence
 from strategies.selection.eligibility import ANY, Criteria, why_ineligible
@@ -35,6 +35,9 @@ be slower than native by more nowhere."""
 
 NOISY = 2.0
 """An interval that holds both faster and slower, and whose ends are this factor apart, says nothing."""
+
+OUTLIER = 3.0
+"""Native is not to take so many times as long as in a case that is larger in every size."""
 
 
 class Verdict(StrEnum):
@@ -111,12 +114,14 @@ class JudgedCell:
         cell: what was measured.
         judged: the strategies from best to worst.
         source: the file that the measurement is in.
+        is_outlier: whether native took far longer than in a larger case of the same run.
     """
 
     machine: Machine
     cell: Cell
     judged: tuple[Judged, ...]
     source: str = ""
+    is_outlier: bool = False
 
     @property
     def case(self) -> Case:
@@ -136,8 +141,10 @@ class JudgedCell:
 
     @property
     def is_busy(self) -> bool:
-        """Whether the machine was too busy for times to say much, when the run began."""
-        return self.machine.noise is not None and self.machine.noise >= LOUD
+        """Whether the machine was too busy for times to say much: as the run began, or in this case."""
+        is_loud = self.machine.noise is not None and self.machine.noise >= LOUD
+        is_contended = self.cell.contention is not None and self.cell.contention >= BUSY
+        return is_loud or is_contended or self.is_outlier
 
     @property
     def is_too_noisy(self) -> bool:
@@ -179,7 +186,30 @@ def judge(runs: Sequence[Run], criteria: Criteria = ANY) -> list[JudgedCell]:
             f"the results hold no case in which {criteria.objective} was measured; "
             "`backward-strategies measure` measures some"
         )
-    return judged
+    return _with_outliers(judged, criteria.objective)
+
+
+def _with_outliers(judged: list[JudgedCell], objective: Objective) -> list[JudgedCell]:
+    """The same, those cells marked in which native took far longer than in a larger one of the run."""
+    groups: dict[tuple[object, ...], list[tuple[JudgedCell, tuple[int, ...], float]]] = {}
+    for each in judged:
+        native, case = each.cell.get(BASELINE), each.case
+        cost = native and native.cost(objective)
+        if cost and objective is not Objective.MEMORY:
+            what = case.operation, case.dtype, case.device, case.rank is None, case.rhs is None
+            sizes = *case.shape, case.batch, case.rhs or 0
+            groups.setdefault((id(each.machine), *what), []).append((each, sizes, cost.seconds))
+    outliers = {
+        id(each)
+        for group in groups.values()
+        for each, sizes, took in group
+        if any(took > OUTLIER * other and _is_larger(larger, sizes) for _, larger, other in group)
+    }
+    return [replace(each, is_outlier=id(each) in outliers) for each in judged]
+
+
+def _is_larger(sizes: tuple[int, ...], than: tuple[int, ...]) -> bool:
+    return sizes != than and all(a >= b for a, b in zip(sizes, than, strict=True))
 
 
 def judge_cell(

@@ -18,7 +18,7 @@ def test_without_a_case_it_covers_all(invoke, results):
 
 def test_the_load_and_noise_stand_above_the_table(invoke, results):
     before, _ = invoke("recommend", "--results", results).stdout.split("What to use")
-    assert before == "load 0.93 a core, noise 1.08 when measuring began: the machine was quiet\n"
+    assert before == "when measuring began: load 0.93 a core, noise 1.08: the machine was quiet\n"
 
 
 def test_for_a_case_it_ranks_and_names_the_nearest(invoke, results):

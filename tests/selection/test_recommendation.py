@@ -50,7 +50,7 @@ def test_the_overview_names_a_strategy_a_case(overview):
 
 
 def test_what_is_too_noisy_is_no_arrow(overview, cells):
-    assert "too noisy to tell: native" in " ".join(line_of(overview, "512x8"))
+    assert line_of(overview, "512x8")[:3] == ["?", "qr_pinv", "native"]
     text = text_of(recommendation.ranking(cells["512x8"], OBJECTIVE))
     assert "too noisy to tell" in text
     assert "←" not in text
@@ -62,6 +62,15 @@ def test_a_speed_over_native_that_is_too_noisy_is_marked_and_the_mark_explained(
     assert "? too noisy to tell: the ends" in overview
     assert "? 1.2" in text_of(recommendation.ranking(cells["512x8"], OBJECTIVE))
     assert "too noisy" not in text_of(recommendation.ranking(cells["64x8"], OBJECTIVE))
+
+
+def test_the_verdict_in_words_says_what_where_and_how_sure(cells):
+    assert recommendation.in_words(list(cells.values())) == [
+        "Use native in 1 of 4 cases: pinv (7 of 16x8).",
+        "Use qr_pinv in 1 of 4 cases: pinv (64x8).",
+        "1 of 4 cases are clear, in 1 another strategy is as good, and 1 are too noisy to tell: "
+        "measure again while nothing else runs.",
+    ]
 
 
 def test_the_json_carries_the_same_marks(cells):

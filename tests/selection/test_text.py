@@ -42,7 +42,7 @@ def test_a_ratio_that_is_too_noisy_to_tell_is_marked():
 )
 def test_how_busy_the_machine_was_is_told_in_words(noise, said):
     told = text.quietness([Machine("a", load=0.25, noise=1.0), Machine("b", load=0.5, noise=noise)])
-    assert told.startswith(f"load 0.50 a core, noise {noise:.2f} when measuring began")
+    assert told.startswith(f"load 0.50 a core, noise {noise:.2f}: ")
     assert said in told
 
 

@@ -1,3 +1,4 @@
+import dataclasses
 import math
 
 import pytest
@@ -121,6 +122,24 @@ def test_what_a_busy_machine_says_is_too_noisy_to_tell(run_of, cell_of, took):
         judge([run_of(cell, machine=Machine("here", noise=noise))])[0] for noise in (1.4, 1.5)
     )
     assert (quiet.is_too_noisy, busy.is_too_noisy) == (False, True)
+
+
+def test_a_case_that_was_measured_beside_other_work_is_too_noisy_to_tell(run_of, cell_of, took):
+    cell = cell_of(took("native", 4), took("qr_pinv", 1))
+    quiet, busy = (
+        judge([run_of(dataclasses.replace(cell, contention=contention))])[0]
+        for contention in (1.1, 1.8)
+    )
+    assert (quiet.is_too_noisy, busy.is_too_noisy) == (False, True)
+    assert busy.over_native("qr_pinv", Objective.FORWARD_BACKWARD).is_too_noisy
+
+
+def test_a_case_slower_than_a_much_larger_one_is_too_noisy_to_tell(run_of, cell_of, took):
+    small = cell_of(took("native", 4), took("qr_pinv", 1), case="pinv 64x8")
+    large = cell_of(took("native", 1), took("qr_pinv", 1), case="pinv 128x8")
+    other = cell_of(took("native", 9), took("qr_pinv", 1), case="pinv 32x16")
+    found = {cell.case.sizes: cell.is_too_noisy for cell in judge([run_of(small, large, other)])}
+    assert found == {"64x8": True, "128x8": False, "32x16": False}
 
 
 def test_a_speedup_is_too_noisy_if_its_interval_is_wide_or_the_machine_was_busy(
