@@ -8,6 +8,9 @@ CLIENTS := .venv-clients
 RESULTS := out/results
 # Else calls on small matrices would take the path in Python.
 WARMUP = @$(BIN)/backward-strategies warmup
+# What `make matrix` runs, and with which releases.
+TORCH ?= 2.9.1 2.11.0 2.13.0 2.15.0
+INTERFACES = $(addprefix tests/,autograd builtin factors kernels linalg operations test_replacing.py test_replacing_opinfo.py)
 OPERATIONS = $(shell $(BIN)/python -c "from strategies import operations; print(*operations.measured())")
 # What the kernel library is built from, when the package is installed.
 NATIVE = $(wildcard CMakeLists.txt csrc/*.* csrc/*/*.*)
@@ -17,7 +20,7 @@ ASV_RUN := $(BIN)/asv run --environment existing:same --set-commit-hash HEAD
 RECORDED = .asv/recorded/$(GRID)-$(shell git rev-parse HEAD)
 export BACKWARD_STRATEGIES_GRID := $(GRID)
 
-.PHONY: help bench dashboard history policy stability peers programs machines clients test test-all lint types modes docs readme wheel clean
+.PHONY: help bench dashboard history policy stability peers programs machines clients test test-all matrix lint types modes docs readme wheel clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -102,6 +105,17 @@ lint: $(VENV)/dev  ## check style and formatting
 types: $(VENV)/dev  ## check types
 	$(BIN)/mypy
 
+matrix: $(TORCH:%=matrix-%)  ## run the tests of interfaces with other releases of torch (TORCH="2.9.1 2.15.0", PYTHON=python3.13)
+
+# In an environment of its own, with the other requirements as pinned.
+matrix-%:
+	[ -e $(VENV)-torch-$* ] || $(PYTHON) -m venv $(VENV)-torch-$*
+	grep -v '^torch==\|^triton==' constraints.txt >$(VENV)-torch-$*/constraints.txt
+	$(VENV)-torch-$*/bin/python -m pip install -qq -c $(VENV)-torch-$*/constraints.txt torch==$* scikit-build-core cmake ninja
+	$(VENV)-torch-$*/bin/python -m pip install -qq --no-build-isolation -C build-dir=build/torch-$* -c $(VENV)-torch-$*/constraints.txt -e '.[dev]' torch==$*
+	$(VENV)-torch-$*/bin/backward-strategies warmup
+	$(VENV)-torch-$*/bin/python -m pytest -n 2 -m "not slow and not slurm" $(INTERFACES)
+
 modes: $(VENV)/dev  ## run every operation in every mode of differentiation, and write docs/modes.md
 	$(BIN)/python -m pytest tests/linalg -n 2 -m mode --modes-table docs/modes.md
 
@@ -121,7 +135,7 @@ wheel: $(VENV)/dev  ## build a wheel for this platform and every Python, with th
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 clean:  ## remove the environment and everything that was measured or drawn
-	rm -rf $(VENV) $(CLIENTS) .asv build out site
+	rm -rf $(VENV) $(VENV)-* .asv build out site
 
 # A file for each extra that is installed; dev includes bench. Without isolation, in which each of them would
 # compile all kernels again.
