@@ -20,7 +20,7 @@ ASV_RUN := $(BIN)/asv run --environment existing:same --set-commit-hash HEAD
 RECORDED = .asv/recorded/$(GRID)-$(shell git rev-parse HEAD)
 export BACKWARD_STRATEGIES_GRID := $(GRID)
 
-.PHONY: help bench dashboard history policy stability peers programs machines clients test test-all matrix lint types modes docs readme wheel clean
+.PHONY: help bench dashboard history policy stability peers programs machines clients test test-all matrix lint types modes docs readme release-check wheel clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -130,6 +130,13 @@ readme: $(VENV)/bench  ## put the results in RESULTS into README.md, docs and do
 	$(BIN)/python -m plots --results $(RESULTS) --out docs/figures
 	@# Of hundreds of cases the tables are easier to read than these.
 	rm docs/figures/speedup_heatmap.* docs/figures/winners_map.*
+
+release-check: $(VENV)/dev lint types test-all docs  ## build and test what a release would upload, and list it
+	rm -rf dist
+	.ci/wheel dist
+	@for file in dist/*.whl; do $(BIN)/python -m zipfile --list $$file; done
+	@tar --list --gzip --file dist/*.tar.gz
+	@ls -l dist
 
 wheel: $(VENV)/dev  ## build a wheel for this platform and every Python, with the kernels
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
