@@ -31,10 +31,6 @@ TOOLS = {
         (shutil.which("chromium") or shutil.which("chromium-browser"))
         and shutil.which("chromedriver")
     ),
-    "Slurm and munge": lambda: all(
-        shutil.which(name, path=f"{os.environ['PATH']}{os.pathsep}/usr/sbin")
-        for name in ("slurmctld", "slurmd", "sbatch", "munged")
-    ),
     "JAX and lineax (extra peers)": lambda: _are_installed("jax", "lineax", "flint"),
     "Triton": lambda: _are_installed("triton"),
     "expecttest": lambda: _are_installed("expecttest"),
