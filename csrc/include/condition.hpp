@@ -50,6 +50,14 @@ template <bool OF_LU, class T>
 BS_COLD void write_smallest_singular_values(Columns<T> F, const double* first, T* y, double* estimates) {
   constexpr int width = width_of<T>;
   const Int n = F.n;
+  double largest[width], least[width];
+  for (int w = 0; w < width; ++w) {
+    largest[w] = 0, least[w] = std::numeric_limits<double>::infinity();
+    for (Int i = 0; i < n; ++i) {
+      const double pivot = modulus(lane(F(i, i), w));
+      largest[w] = std::max(largest[w], pivot), least[w] = std::min(least[w], pivot);
+    }
+  }
   for (Int i = 0; i < n; ++i) y[i] = T(Real<T>(Scalar<Real<T>>(first[i])));
   for (int step = 0; step < 2; ++step) {
     double of_y[width], of_z[width];
@@ -68,14 +76,9 @@ BS_COLD void write_smallest_singular_values(Columns<T> F, const double* first, T
     detail::divide_by_norm(y, n, of_z);
     bool is_enough = true;
     for (int w = 0; w < width; ++w) {
-      double largest = 0, least = std::numeric_limits<double>::infinity();
-      for (Int i = 0; i < n; ++i) {
-        const double pivot = modulus(lane(F(i, i), w));
-        largest = std::max(largest, pivot), least = std::min(least, pivot);
-      }
       estimates[w] = of_y[w] > 0 && of_z[w] > 0 ? 1 / of_z[w] : 0;
       // The first vector may have been orthogonal to the last singular vector; what came of it is not.
-      is_enough &= estimates[w] == 0 || std::min(estimates[w], least) > CLEARLY_REGULAR * largest;
+      is_enough &= estimates[w] == 0 || std::min(estimates[w], least[w]) > CLEARLY_REGULAR * largest[w];
     }
     if (is_enough) break;
   }

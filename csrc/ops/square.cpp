@@ -305,14 +305,10 @@ BS_INLINE bool easy_determinant(
     const Real<T> least_row = write_largest(F, largest);
     const bool is_regular = eliminate(F, pivots);
     copy(LU, F);
-    constexpr double far = is_double<T> ? 0x1p1000 : 0x1p120;
-    const double each_far = N == 1   ? far
-                            : N == 2 ? std::sqrt(far)
-                            : N == 3 ? std::cbrt(far)
-                                     : std::sqrt(std::sqrt(far));
+    const double far = std::ldexp(1.0, (is_double<T> ? 1000 : 120) / N);
     result = {T(1), 0};
     loop(Const<N>{}, [&](auto c) BS_LAMBDA { result.mantissa *= pivots[c] == c + 1 ? F(c, c) : -F(c, c); });
-    if (is_regular && is_clearly_easy(F, largest, least_row, each_far)) return true;
+    if (is_regular && is_clearly_easy(F, largest, least_row, far)) return true;
   } else {
     copy(LU, A);
     if (!eliminate_columns(LU, pivots)) return false;

@@ -11,10 +11,10 @@ class BatchLast(TriangularSolve):
     """The formulas on packs of matrices: each step is one instruction for several matrices of a batch.
 
     A batched library call goes from matrix to matrix and, where they are small, spends its time on
-    calling and on vectors too short. On the CPU the forward and the backward of `inv`, `solve`,
-    `lu_factor`, `cholesky`, and of tall `pinv`, `lstsq` and `qr` are such compiled calls, whatever the
-    size. Everything else, and all on CUDA, is done as in `triangular_solve`. `fused` uses these kernels
-    where they are the faster ones.
+    calling and on vectors too short. On the CPU the forward and the backward of `inv`, `solve`, `det`,
+    `slogdet`, `lu_factor`, `cholesky` and `pinv`, of square and tall `lstsq`, and of tall `qr` are such
+    compiled calls, whatever the size. Everything else, and all on CUDA, is done as in
+    `triangular_solve`. `fused` uses these kernels where they are the faster ones.
 
     Example:
         >>> import torch, strategies

@@ -96,20 +96,19 @@ def ranking(cell: JudgedCell, objective: Objective) -> Table:
 
 def in_words(cells: Sequence[JudgedCell]) -> list[str]:
     """What to use, where, and how sure that is: a line a strategy, and one for all cases."""
-    sure = [cell for cell in cells if cell.chosen and not cell.is_too_noisy]
+    chosen = [(cell, cell.chosen.strategy) for cell in cells if cell.chosen]
+    sure = [(cell, name) for cell, name in chosen if not cell.is_too_noisy]
     by_strategy: dict[str, dict[str, list[str]]] = {}
-    for cell in sure:
-        if cell.chosen:
-            where = by_strategy.setdefault(cell.chosen.strategy, {})
-            where.setdefault(cell.case.operation, []).append(cell.case.sizes)
+    for cell, name in sure:
+        where = by_strategy.setdefault(name, {})
+        where.setdefault(cell.case.operation, []).append(cell.case.sizes)
     lines = []
     for name, where in sorted(by_strategy.items(), key=lambda found: -_count(found[1])):
         operations = (f"{each} ({_span(sizes)})" for each, sizes in where.items())
         lines.append(
             f"Use {name} in {_count(where)} of {len(cells)} cases: {', '.join(operations)}."
         )
-    ties = sum(bool(cell.ties) for cell in sure)
-    noisy = sum(cell.chosen is not None and cell.is_too_noisy for cell in cells)
+    ties, noisy = sum(bool(cell.ties) for cell, _ in sure), len(chosen) - len(sure)
     lines.append(
         f"{len(sure) - ties} of {len(cells)} cases are clear, in {ties} another strategy is as good, "
         f"and {noisy} are {TOO_NOISY}{': measure again while nothing else runs' if noisy else ''}."

@@ -196,8 +196,8 @@ def _with_outliers(judged: list[JudgedCell], objective: Objective) -> list[Judge
         native, case = each.cell.get(BASELINE), each.case
         cost = native and native.cost(objective)
         if cost and objective is not Objective.MEMORY:
-            what = case.operation, case.dtype, case.device, case.rank is None, case.rhs is None
-            sizes = *case.shape, case.batch, case.rhs or 0
+            what = case.operation, case.dtype, case.device, case.rank is None
+            sizes = *case.shape, case.batch, case.rhs
             groups.setdefault((id(each.machine), *what), []).append((each, sizes, cost.seconds))
     outliers = {
         id(each)
