@@ -28,7 +28,7 @@ KernelTable (*const families[BS_DTYPES][FAMILIES])() = {
 
 extern "C" {
 
-int bs_abi_version(void) { return 1; }
+int bs_abi_version(void) { return 2; }
 
 void bs_set_routines(void* const* addresses) { std::memcpy(bs::routines, addresses, sizeof bs::routines); }
 

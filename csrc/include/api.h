@@ -58,6 +58,7 @@ typedef struct {
   int64_t group;  /* matrices that a thread takes at once */
   BS_SHARED status;
   BS_SHARED finished; /* groups */
+  double atol, rtol; /* singular values up to atol, or rtol times the largest, count as zero, where a rank is decided */
   bs_array array[];
 } bs_task;
 

@@ -84,31 +84,37 @@ BS_COLD void write_smallest_singular_values(Columns<T> F, const double* first, T
   }
 }
 
-// The square of the least singular value that is told from zero, of an m×n matrix with such a sum of squares: see
-// `strategies.refusals`.
+// Below which a singular value may be what rounding makes of zero (`strategies.refusals`), or may count as zero by
+// the tolerances of the task. These are doubled, since what is compared may be an estimate.
 template <class T>
-double squared_noise(Int m, double squares) {
-  const double level = 2 * double(std::max<Int>(m, 8)) * epsilon<T>;
-  return level * level * squares;
-}
+class Threshold {
+  double atol, rtol;
 
-// Whether matrices of m rows, of such sums of squares, are not nearly deficient, by R or packed L and U.
+ public:
+  explicit Threshold(const Task& task) : atol(2 * task.atol()), rtol(2 * task.rtol()) {}
+  // Its square, of an m×n matrix with such a sum of squares.
+  double squared(Int m, double squares) const {
+    const double level = std::max(2 * double(std::max<Int>(m, 8)) * epsilon<T>, rtol);
+    return std::max(level * level * squares, atol * atol);
+  }
+};
+
+// Whether matrices of m rows, of such sums of squares, are of full rank for certain, by R or packed L and U.
 template <bool OF_LU, class T>
 class RankTest {
+  Threshold<Scalar<T>> threshold;
   double* first;
   T* y;
 
  public:
-  RankTest(Arena& arena, Int n) : first(arena.take<double>(n)), y(arena.take<T>(n)) {
+  RankTest(const Task& task, Arena& arena, Int n) : threshold(task), first(arena.take<double>(n)), y(arena.take<T>(n)) {
     if (arena.is_ok()) write_first_vector(first, n);
   }
   bool is_full(Columns<T> F, Int m, const double* squares) const {
     double smallest[width_of<T>];
     write_smallest_singular_values<OF_LU>(F, first, y, smallest);
     bool found = true;
-    for (int w = 0; w < width_of<T>; ++w) {
-      found &= smallest[w] * smallest[w] > squared_noise<Scalar<T>>(m, squares[w]);
-    }
+    for (int w = 0; w < width_of<T>; ++w) { found &= smallest[w] * smallest[w] > threshold.squared(m, squares[w]); }
     return found;
   }
 };

@@ -20,7 +20,8 @@ struct ScaledNumber {
   Int exponent;  // of a power of two; even
 
   T value() const { return times_power(mantissa, exponent); }
-  T sign() const { return mantissa / T(magnitude(mantissa)); }
+  // Of NaN zero, as PyTorch has it, but not of complex NaN.
+  T sign() const { return is_complex<T> || mantissa == mantissa ? mantissa / T(magnitude(mantissa)) : T(0); }
   Real<T> logarithm() const {
     return Real<T>(std::log(double(magnitude(mantissa))) + double(exponent) * std::log(2.0));
   }

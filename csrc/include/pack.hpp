@@ -51,16 +51,24 @@ void scatter_pivots(const PivotOf<P>* source, Batch<Pivot> target, Int first, In
   }
 }
 
-// body(first, last) of each so many matrices as are in a pack, of the groups of this thread.
-template <class T, class F>
-BS_INLINE void each_pack(Task task, const Arena& arena, F&& body) {
+// body(first, last) of each so many matrices as are in a pack, of the groups of this thread; alone(i) of each matrix of
+// a pack that the body declines.
+template <class T, class F, class A>
+BS_INLINE void each_pack(Task task, const Arena& arena, F&& body, A&& alone) {
   task.groups(arena, [&](Int first, Int last) BS_LAMBDA {
     bool is_done = true;
-    for (; first < last; first += width_of<Packed<T>>) {
-      is_done &= body(first, std::min<Int>(first + width_of<Packed<T>>, last));
+    for (Int end; first < last; first = end) {
+      end = std::min<Int>(first + width_of<Packed<T>>, last);
+      if (body(first, end)) continue;
+      for (Int i = first; i < end; ++i) is_done = is_done && alone(i);
     }
     return is_done;
   });
+}
+
+template <class T, class F>
+BS_INLINE void each_pack(Task task, const Arena& arena, F&& body) {
+  each_pack<T>(task, arena, body, [](Int) { return false; });
 }
 
 // Σ |x|² of each matrix.
@@ -76,10 +84,10 @@ void add_squares_of_lanes(Columns<P> F, double* squares) {
 
 // `moderate_squares` of each matrix is not negative.
 template <class P>
-bool are_moderate(Columns<P> F, double* squares) {
+bool are_moderate(Columns<P> F, double* squares, double most = MOST_SQUARES<P>) {
   add_squares_of_lanes(F, squares);
   bool result = true;
-  for (int w = 0; w < width_of<P>; ++w) { result &= 1 / MOST_SQUARES<P> < squares[w] && squares[w] < MOST_SQUARES<P>; }
+  for (int w = 0; w < width_of<P>; ++w) result &= 1 / most < squares[w] && squares[w] < most;
   return result;
 }
 
@@ -103,13 +111,13 @@ bool are_moderate_or_zero(Columns<P> F) {
   return result;
 }
 
-// Whether matrices of m rows, of such sums of squares, are not nearly deficient, by their pseudoinverses.
+// Whether matrices of m rows, of such sums of squares, are of full rank for certain, by their pseudoinverses.
 template <class P>
-bool are_of_full_rank(Columns<P> inverses, Int m, const double* squares) {
+bool are_of_full_rank(const Threshold<Scalar<P>>& threshold, Columns<P> inverses, Int m, const double* squares) {
   double of_inverses[width_of<P>];
   add_squares_of_lanes(inverses, of_inverses);
   bool result = true;
-  for (int w = 0; w < width_of<P>; ++w) result &= of_inverses[w] * squared_noise<Scalar<P>>(m, squares[w]) < 1;
+  for (int w = 0; w < width_of<P>; ++w) result &= of_inverses[w] * threshold.squared(m, squares[w]) < 1;
   return result;
 }
 

@@ -26,16 +26,19 @@ void add_gram_product(Rows<T> A, Int first, Int last, Columns<T> w, Columns<T> g
   }
 }
 
-// Some rows of Z = A w and of the gradient −Z Xᴴ + (B − A X) wᴴ.
+// Some rows of Z = A w + 2 (B − A X) diag(g) and of the gradient −Z Xᴴ + (B − A X) wᴴ; there may be no g.
 template <class T>
 void write_lstsq_rows(
-    Rows<T> A, Rows<T> B, Columns<T> w, Columns<T> X, Rows<T> Z, Rows<T> gradient, Int first, Int last) {
+    Rows<T> A, Rows<T> B, Columns<T> w, Columns<T> X, View<Real<T>> g, Rows<T> Z, Rows<T> gradient, Int first,
+    Int last) {
   for (Int i = first; i < last; ++i) {
     const T* row = A[i];
     T* result = gradient[i];
     for (Int q = 0; q < w.n; ++q) {
       const T *of_w = w.column(q), *of_X = X.column(q);
-      const T along = dot<false>(row, of_w, A.n), residual = B[i][q] - dot<false>(row, of_X, A.n);
+      const T residual = B[i][q] - dot<false>(row, of_X, A.n);
+      T along = dot<false>(row, of_w, A.n);
+      if (g.data) along += times_real(residual, 2 * g(q, 0));
       Z[i][q] = along;
       for (Int c = 0; c < A.n; ++c) {
         const T change = residual * conj(of_w[c]) - along * conj(of_X[c]);

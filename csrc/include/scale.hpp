@@ -6,9 +6,12 @@
 
 namespace bs {
 
-// Exponents of the norms between which nothing in an operation overflows or underflows.
+// Squared norms from one over this to this: between them nothing in an operation overflows or underflows. B G / A²
+// takes most of the exponents then, and leaves the rest to κ².
 template <class T>
-constexpr double MOST_SQUARES = is_double<T> ? 0x1p340 : 0x1p42;
+constexpr double MOST_SQUARES = is_double<T> ? 0x1p340 : 0x1p42;  // of right-hand sides and cotangents
+template <class T>
+constexpr double MOST_SQUARES_OF_MATRIX = is_double<T> ? 0x1p600 : 0x1p60;
 constexpr int MOST_EXPONENT_DOUBLE = 900, MOST_EXPONENT_SINGLE = 100;
 
 // Σ |x|² of contiguous numbers, in double precision.
@@ -41,14 +44,34 @@ BS_COLD bool is_zero(M matrix) {
 
 // The sum of squares that is given, or −1 where the norm is far from one; one of zero is near enough.
 template <class M>
-BS_INLINE double moderate_squares(const M& matrix, double squares) {
-  constexpr double most = MOST_SQUARES<Entry<M>>;
+BS_INLINE double moderate_squares(const M& matrix, double squares, double most = MOST_SQUARES<Entry<M>>) {
   if (1 / most < squares && squares < most) return squares;
   return squares == 0 && is_zero(matrix) ? 0 : -1;
 }
 template <class M>
 BS_INLINE double moderate_squares(const M& matrix) {
   return moderate_squares(matrix, sum_of_squares(matrix));
+}
+template <class M>
+BS_INLINE double moderate_squares_of_matrix(const M& matrix) {
+  return moderate_squares(matrix, sum_of_squares(matrix), MOST_SQUARES_OF_MATRIX<Entry<M>>);
+}
+
+template <class M>
+BS_COLD bool is_finite(M matrix) {
+  Entry<M> nothing(0);  // NaN of what is not finite
+  each_entry(matrix, [&](auto i, auto j) BS_LAMBDA { nothing += matrix(i, j) * Entry<M>(0); });
+  return nothing == Entry<M>(0);
+}
+
+template <class M>
+BS_COLD void fill_with_nan(M matrix) {
+  using R = Real<Entry<M>>;
+  const R nan = std::numeric_limits<R>::quiet_NaN();
+  each_entry(matrix, [&](auto i, auto j) {
+    if constexpr (is_complex<Entry<M>>) matrix(i, j) = {nan, nan};
+    else matrix(i, j) = nan;
+  });
 }
 
 namespace detail {
@@ -69,22 +92,19 @@ BS_INLINE void multiply_by(M&& matrix, double factor) {
   }
 }
 
-// The power of two by which to divide a matrix whose norm is far from one; zero if it is not finite, or that power
-// or its reciprocal is out of range.
+// The power of two by which to divide a matrix whose norm is far from one; one if it is not finite, and zero if that
+// power or its reciprocal is out of range.
 template <class M>
 BS_COLD double normalizing_power(M matrix) {
   double largest = 0;
-  bool is_finite = true;
+  if (!is_finite(matrix)) return 1;
   each_entry(matrix, [&](auto i, auto j) BS_LAMBDA {
-    const double re = std::abs(double(real(matrix(i, j)))), im = std::abs(double(imag(matrix(i, j))));
-    is_finite &= re + im <= std::numeric_limits<double>::max();
-    largest = std::max({largest, re, im});
+    largest = std::max({largest, std::abs(double(real(matrix(i, j)))), std::abs(double(imag(matrix(i, j))))});
   });
   int exponent = 0;
   std::frexp(largest, &exponent);
   const int most = is_double<Entry<M>> ? MOST_EXPONENT_DOUBLE : MOST_EXPONENT_SINGLE;
-  // The sum of two parts may overflow where the largest does not; that one is beyond the exponent.
-  return is_finite && std::abs(exponent) <= most ? std::ldexp(1.0, exponent) : 0;
+  return std::abs(exponent) <= most ? std::ldexp(1.0, exponent) : 0;
 }
 
 // Divide a matrix by a power of two where its norm is far from one. Returns that power: one where there is no need,

@@ -124,6 +124,8 @@ class Task {
   }
   Int count() const { return task->count; }
   Int group() const { return task->group; }
+  double atol() const { return task->atol; }
+  double rtol() const { return task->rtol; }
 
   void fail(bs_status status) const { task->status.store(status, std::memory_order_relaxed); }
 

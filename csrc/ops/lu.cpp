@@ -13,7 +13,7 @@ namespace {
 template <class T>
 bool factor_of_full_rank(View<T> A, Columns<T> LU, Pivot* pivots, Int* order, RoundoffScratch<T>& s) {
   copy(LU, A);
-  if (moderate_squares(LU) < 0 || !eliminate_columns(LU, pivots)) return false;
+  if (moderate_squares_of_matrix(LU) < 0 || !eliminate_columns(LU, pivots)) return false;
   write_inverse_order(pivots, 1, std::min(LU.m, LU.n), order, LU.m);
   return !some_pivot_may_be_roundoff(LU, s);
 }
@@ -46,7 +46,7 @@ void lu_factor_across(bs_task* of) {
   each_pack<T>(task, arena, [&](Int first, Int last) {
     double squares[width_of<P>];
     gather(F, A, first, last);
-    if (!are_moderate(F, squares) || !eliminate(F, of_pack)) return false;
+    if (!are_moderate(F, squares, MOST_SQUARES_OF_MATRIX<P>) || !eliminate(F, of_pack)) return false;
     scatter(F, LU.t(), first, last);
     scatter_pivots<P>(of_pack, pivots, first, last);
     for (Int i = first; i < last; ++i) {

@@ -17,15 +17,15 @@ struct Reflectors {
   T *scales, *work;
   RankTest<false, T> test;
   Int length;
-  Reflectors(Arena& arena, Int n, Int k = 1)
+  Reflectors(const Task& task, Arena& arena, Int n, Int k = 1)
       : scales(arena.take<T>(n)),
         work(arena.take<T>(WORK_PER_COLUMN * std::max(n, k))),
-        test(arena, n),
+        test(task, arena, n),
         length(WORK_PER_COLUMN * std::max(n, k)) {}
   void reflect(Columns<T> F) { lapack::reflect(F, scales, work, length); }
   void form_basis(Columns<T> F) { lapack::form_basis(F, scales, work, length); }
 
-  // Copy R; whether the matrix, of such a sum of squares, is not nearly deficient.
+  // Copy R; whether the matrix, of such a sum of squares, is of full rank for certain.
   bool copy_clear_triangle(Columns<T> R, Columns<T> F, double squares) {
     return copy_upper(R, F) && test.is_full(R, F.m, &squares);
   }
@@ -37,7 +37,7 @@ void qr(bs_task* of) {
   const Task task(of);
   const auto A = task.argument<T>(0), Q = task.argument<T>(1), R = task.argument<T>(2);
   Arena arena;
-  Reflectors<T> reflectors(arena, A.m);
+  Reflectors<T> reflectors(task, arena, A.m);
   task.each(arena, [&](Int i) {
     const auto F = Q.columns(i);
     copy(F, A[i].t());
@@ -167,11 +167,12 @@ void pinv(bs_task* of) {
   const Task task(of);
   const auto A = task.argument<T>(0), X = task.argument<T>(1), Q = task.argument<T>(2), R = task.argument<T>(3);
   Arena arena;
-  Reflectors<T> reflectors(arena, A.n);
+  Reflectors<T> reflectors(task, arena, A.n);
+  const Threshold<T> threshold(task);
   task.each(arena, [&](Int i) {
     const auto basis = Q.columns(i), upper = R.columns(i), t = X.columns(i);
     copy(basis, A[i]);
-    const double squares = moderate_squares(basis);
+    const double squares = moderate_squares_of_matrix(basis);
     if (squares < 0) return false;
     reflectors.reflect(basis);
     if (!copy_upper(upper, basis)) return false;
@@ -179,7 +180,7 @@ void pinv(bs_task* of) {
     copy(t, basis);
     conjugate(t);
     lapack::solve_triangle("RUTN", upper, t);
-    return sum_of_squares(t) * squared_noise<T>(A.m, squares) < 1;
+    return sum_of_squares(t) * threshold.squared(A.m, squares) < 1;
   });
 }
 
@@ -193,16 +194,17 @@ void pinv_across(bs_task* of) {
   auto F = arena.columns<P>(m, n), basis = arena.columns<P>(m, n), upper = arena.columns<P>(n, n);
   auto Y = arena.columns<P>(n, m);
   auto* scales = arena.take<P>(n);
+  const Threshold<T> threshold(task);
   each_pack<T>(task, arena, [&](Int first, Int last) {
     double squares[width_of<P>];
     gather(F, A, first, last);
-    if (!are_moderate(F, squares)) return false;
+    if (!are_moderate(F, squares, MOST_SQUARES_OF_MATRIX<P>)) return false;
     reflect(F, scales, n);
     if (!copy_upper(upper, F)) return false;
     write_basis(F, scales, basis);
     each_entry(Y, [&](auto i, auto j) { Y(i, j) = conj(basis(j, i)); });
     substitute<Upper>(upper, Y);
-    if (!are_of_full_rank(Y, m, squares)) return false;
+    if (!are_of_full_rank(threshold, Y, m, squares)) return false;
     scatter(Y, X, first, last);
     scatter(basis, Q, first, last);
     scatter(upper, R, first, last);
@@ -289,13 +291,13 @@ void lstsq(bs_task* of) {
   const auto rank = task.argument<Int>(4);
   Arena arena;
   const Int m = A.m, n = A.n, k = B.n;
-  Reflectors<T> reflectors(arena, n, k);
+  Reflectors<T> reflectors(task, arena, n, k);
   auto F = arena.columns<T>(m, n), Y = arena.columns<T>(m, k);
   task.each(arena, [&](Int i) {
     rank.number(i) = n;
     copy(F, A[i]);
     copy(Y, B[i]);
-    const double squares = moderate_squares(F);
+    const double squares = moderate_squares_of_matrix(F);
     if (squares < 0 || moderate_squares(Y) < 0) return false;
     reflectors.reflect(F);
     if (!reflectors.copy_clear_triangle(R.columns(i), F, squares)) return false;
@@ -320,13 +322,13 @@ void lstsq_across(bs_task* of) {
   // [A B], which is reflected as a whole.
   auto both = arena.columns<P>(m, n + k), upper = arena.columns<P>(n, n);
   auto* scales = arena.take<P>(n);
-  const RankTest<false, P> test(arena, n);
+  const RankTest<false, P> test(task, arena, n);
   each_pack<T>(task, arena, [&](Int first, Int last) {
     double squares[width_of<P>];
     const auto F = both.columns(0, n), Y = both.columns(n, n + k), solution = Y.part(0, n, 0, k);
     gather(F, A, first, last);
     gather(Y, B, first, last);
-    if (!are_moderate(F, squares) || !are_moderate_or_zero(Y)) return false;
+    if (!are_moderate(F, squares, MOST_SQUARES_OF_MATRIX<P>) || !are_moderate_or_zero(Y)) return false;
     reflect(both, scales, n);
     if (!copy_upper(upper, F) || !test.is_full(upper, m, squares)) return false;
     scatter(upper, R.t(), first, last);
@@ -345,7 +347,14 @@ void lstsq_across(bs_task* of) {
 }
 
 // The formula of `strategies.formulas.lstsq` for tall A = Q R of full rank: with w = (AᴴA)⁻¹G, corrected once as in
-// `strategies.factors.Reflected`, B̄ = Z = A w and Ā = −Z Xᴴ + (B − A X) wᴴ.
+// `strategies.factors.Reflected`, Z = A w, B̄ = Z + 2 (B − A X) diag(g) and Ā = −B̄ Xᴴ + (B − A X) wᴴ, where g is the
+// cotangent of the squared residuals: these are orthogonal to A, so that a change of X is none of theirs.
+template <class T>
+void add_of_residuals(Columns<T> residuals, View<Real<T>> g, Columns<T> Z) {
+  if (!g.data) return;
+  each_entry(Z, [&](auto i, auto j) { Z(i, j) += times_real(residuals(i, j), g(j, 0) + g(j, 0)); });
+}
+
 template <class T>
 struct LstsqGradient {
   Columns<T> w, rest, gram, X;  // w starts as G
@@ -373,9 +382,10 @@ struct LstsqGradient {
     correct(R);
     multiply<'N', 'N', true>(Z, A, rest, 1);
   }
-  // The transpose of Ā from B, which is overwritten.
-  void write_transpose(Columns<T> A, Columns<T> B, Columns<T> Z, Columns<T> t) const {
+  // The transpose of Ā from B, which is overwritten, and what the squared residuals add to B̄.
+  void write_transpose(Columns<T> A, Columns<T> B, View<Real<T>> of_residuals, Columns<T> Z, Columns<T> t) const {
     multiply<'N', 'N', true>(B, A, X, -1);
+    add_of_residuals(B, of_residuals, Z);
     conjugate(w);
     conjugate(X);
     multiply<'N', 'T', false>(t, w, B, 1);
@@ -388,7 +398,8 @@ template <class T>
 void lstsq_backward(bs_task* of) {
   const Task task(of);
   const auto A = task.argument<T>(0), B = task.argument<T>(1), X = task.argument<T>(2), R = task.argument<T>(3);
-  const auto G = task.argument<T>(4), result = task.argument<T>(5), rhs_result = task.argument<T>(6);
+  const auto G = task.argument<T>(4), result = task.argument<T>(6), rhs_result = task.argument<T>(7);
+  const auto of_residuals = task.argument<Real<T>>(5);
   Arena arena;
   const Int m = A.m, n = A.n, k = B.n;
   const LstsqGradient<T> formula(arena, n, k);
@@ -401,9 +412,10 @@ void lstsq_backward(bs_task* of) {
   const auto Z = has_few ? nothing : arena.columns<T>(m, k);
   task.each(arena, [&](Int i) {
     const auto upper = R.columns(i);
+    const auto g = of_residuals.data ? of_residuals[i] : View<Real<T>>{};
     copy(formula.w, G[i]);
     const double power = normalize(formula.w);
-    if (power == 0) return false;
+    if (power == 0 || (g.data && power != 1)) return false;
     copy(formula.X, X[i]);
     if (has_few) {
       Rows<T> of_A{A.vector(i), m, n}, of_B{B.vector(i), m, k};
@@ -417,13 +429,13 @@ void lstsq_backward(bs_task* of) {
       add_gram_product(of_A, 0, m, formula.w, formula.gram);
       formula.correct(upper);
       const Rows<T> gradient{result.vector(i), m, n}, of_rhs{rhs_result.vector(i), m, k};
-      write_lstsq_rows(of_A, of_B, formula.w, formula.X, of_rhs, gradient, 0, m);
+      write_lstsq_rows(of_A, of_B, formula.w, formula.X, g, of_rhs, gradient, 0, m);
     } else {
       copy(F, A[i]);
       copy(Y, B[i]);
       formula.write_rhs(F, upper, Z);
+      formula.write_transpose(F, Y, g, Z, result.columns(i));
       copy(rhs_result[i], Z);
-      formula.write_transpose(F, Y, Z, result.columns(i));
     }
     multiply_by(rhs_result[i], power);
     multiply_by(result[i], power);
@@ -436,22 +448,28 @@ void lstsq_backward_across(bs_task* of) {
   using P = Packed<T>;
   const Task task(of);
   const auto A = task.argument<T>(0), B = task.argument<T>(1), X = task.argument<T>(2), R = task.argument<T>(3).t();
-  const auto G = task.argument<T>(4), result = task.argument<T>(5), rhs_result = task.argument<T>(6);
+  const auto G = task.argument<T>(4), result = task.argument<T>(6), rhs_result = task.argument<T>(7);
+  const auto of_residuals = task.argument<Real<T>>(5);
   Arena arena;
   const Int m = A.m, n = A.n, k = B.n;
   const LstsqGradient<P> formula(arena, n, k);
+  const auto g = arena.columns<Real<P>>(k, of_residuals.data ? 1 : 0);
   auto F = arena.columns<P>(m, n), upper = arena.columns<P>(n, n), t = arena.columns<P>(n, m);
   auto Z = arena.columns<P>(m, k), Y = arena.columns<P>(m, k);
   each_pack<T>(task, arena, [&](Int first, Int last) {
     double powers[width_of<P>];
     gather(formula.w, G, first, last);
     if (!normalize_lanes(formula.w, powers)) return false;
+    if (of_residuals.data) {
+      if (std::any_of(powers, powers + width_of<P>, [](double power) { return power != 1; })) return false;
+      gather(g, of_residuals, first, last);
+    }
     gather(F, A, first, last);
     gather(upper, R, first, last);
     gather(formula.X, X, first, last);
     gather(Y, B, first, last);
     formula.write_rhs(F, upper, Z);
-    formula.write_transpose(F, Y, Z, t);
+    formula.write_transpose(F, Y, of_residuals.data ? g.view() : View<Real<P>>{}, Z, t);
     multiply_lanes_by(Z, powers);
     multiply_lanes_by(t, powers);
     scatter(Z, rhs_result, first, last);
@@ -469,7 +487,7 @@ void lstsq_wide(bs_task* of) {
   const auto rank = task.argument<Int>(3);
   Arena arena;
   const Int m = A.m, n = A.n, k = B.n;
-  Reflectors<T> reflectors(arena, m);
+  Reflectors<T> reflectors(task, arena, m);
   auto Y = arena.columns<T>(m, k), solution = arena.columns<T>(n, k);
   task.each(arena, [&](Int i) {
     const auto basis = Q.columns(i);
@@ -477,7 +495,7 @@ void lstsq_wide(bs_task* of) {
     copy(basis, A[i].t());
     conjugate(basis);
     copy(Y, B[i]);
-    const double squares = moderate_squares(basis);
+    const double squares = moderate_squares_of_matrix(basis);
     if (squares < 0 || moderate_squares(Y) < 0) return false;
     reflectors.reflect(basis);
     if (!reflectors.copy_clear_triangle(R.columns(i), basis, squares)) return false;
@@ -551,7 +569,7 @@ void lstsq_by_rows(bs_task* of) {
       const Columns<T> w{both.vector(2 * k * matrix), n, k, n}, X{both.vector(2 * k * matrix + k), n, k, n};
       const Rows<T> of_A{A.vector(start), height, n}, of_B{B.vector(start), height, k};
       const Rows<T> of_Z{Z.vector(start), height, k}, of_gradient{gradient.vector(start), height, n};
-      write_lstsq_rows(of_A, of_B, w, X, of_Z, of_gradient, first - start, stop - start);
+      write_lstsq_rows(of_A, of_B, w, X, View<Real<T>>{}, of_Z, of_gradient, first - start, stop - start);
       first = stop;
     }
     return true;

@@ -6,6 +6,16 @@
 namespace bs {
 namespace {
 
+// Of a matrix with an entry that is not finite no result is finite: NaN in place of factors that have no pivots. False
+// of another matrix.
+template <class T>
+BS_COLD bool write_undefined(View<T> A, Columns<T> LU, Pivot* pivots) {
+  if (is_finite(A)) return false;
+  fill_with_nan(LU);
+  for (Int k = 0; k < LU.n; ++k) pivots[k] = Pivot(k + 1);
+  return true;
+}
+
 // X = A⁻¹, by columns.
 template <class T, int N>
 struct Inverse {
@@ -18,7 +28,7 @@ struct Inverse {
 
   BS_INLINE bool compute(View<T> A, Columns<T> result) {
     copy(F, A);
-    if (!factor(F, pivots.get(), before.get(), &squares)) return false;
+    if (!factor(F, pivots.get(), before.get(), &squares)) return write_undefined(A, result, pivots.get());
     if constexpr (N > 0) {
       write_inverse(F, pivots.get(), X);
       copy(result, X);
@@ -38,16 +48,17 @@ void inv(bs_task* of) {
   task.each(arena, [&](Int i) BS_LAMBDA { return inverse.compute(A[i], X.columns(i)); });
 }
 
-// A⁻¹ of a matrix that is not nearly deficient.
+// A⁻¹ of a matrix that is of full rank for certain.
 template <class T>
 void pinv_square(bs_task* of) {
   const Task task(of);
   const auto A = task.argument<T>(0), X = task.argument<T>(1);
   Arena arena;
   Inverse<T, 0> inverse(arena, X.m);
+  const Threshold<T> threshold(task);
   task.each(arena, [&](Int i) {
     return inverse.compute(A[i], X.columns(i)) &&
-           sum_of_squares(X.columns(i)) * squared_noise<T>(X.m, inverse.squares) < 1;
+           sum_of_squares(X.columns(i)) * threshold.squared(X.m, inverse.squares) < 1;
   });
 }
 
@@ -62,14 +73,22 @@ void inv_across(bs_task* of) {
   auto F = arena.columns<P>(n, n), X = arena.columns<P>(n, n);
   auto* pivots = arena.take<PivotOf<P>>(n);
   auto* before = arena.take<double>(n * width_of<P>);
-  each_pack<T>(task, arena, [&](Int first, Int last) {
-    double squares[width_of<P>];
-    gather(F, A, first, last);
-    if (!factor(F, pivots, before, squares)) return false;
-    write_inverse(F, pivots, X);
-    scatter(X, result, first, last);
-    return !CHECKS_RANK || are_of_full_rank(X, n, squares);
-  });
+  const Threshold<T> threshold(task);
+  each_pack<T>(
+      task, arena,
+      [&](Int first, Int last) {
+        double squares[width_of<P>];
+        gather(F, A, first, last);
+        if (!factor(F, pivots, before, squares)) return false;
+        write_inverse(F, pivots, X);
+        scatter(X, result, first, last);
+        return !CHECKS_RANK || are_of_full_rank(threshold, X, n, squares);
+      },
+      [&](Int i) {
+        Arena own;
+        Inverse<T, 0> inverse(own, CHECKS_RANK ? 0 : n);
+        return !CHECKS_RANK && own.is_ok() && inverse.compute(A[i], task.argument<T>(1).columns(i));
+      });
 }
 template <class T>
 void pinv_square_across(bs_task* of) {
@@ -151,15 +170,19 @@ struct Solution {
 
   BS_INLINE bool compute(View<T> A, View<T> B, View<T> X, Columns<T> LU, Pivot* pivots) {
     copy(Y, B);
-    if (moderate_squares(Y) < 0) return false;
+    if (moderate_squares(Y) < 0 && is_finite(B)) return false;
+    const auto write_nothing = [&] {
+      fill_with_nan(X);
+      return write_undefined(A, LU, pivots);
+    };
     if constexpr (N > 0) {
       copy(F, A);
-      if (!factor(F, pivots, before.get(), &squares)) return false;
+      if (!factor(F, pivots, before.get(), &squares)) return write_nothing();
       copy(LU, F);
       solve_small(F, pivots, Y);
     } else {
       copy(LU, A);
-      if (!factor(LU, pivots, before.get(), &squares)) return false;
+      if (!factor(LU, pivots, before.get(), &squares)) return write_nothing();
       solve_columns(LU, pivots, Y);
     }
     copy(X, Y);
@@ -178,7 +201,7 @@ void solve(bs_task* of) {
       arena, [&](Int i) BS_LAMBDA { return solution.compute(A[i], B[i], X[i], LU.columns(i), pivots.vector(i)); });
 }
 
-// The same of a matrix that is not nearly deficient, and its rank.
+// The same of a matrix that is of full rank for certain, and its rank.
 template <class T>
 void lstsq_square(bs_task* of) {
   const Task task(of);
@@ -187,7 +210,7 @@ void lstsq_square(bs_task* of) {
   const auto pivots = task.argument<Pivot>(5);
   Arena arena;
   Solution<T, 0> solution(arena, X.m, X.n);
-  const RankTest<true, T> test(arena, X.m);
+  const RankTest<true, T> test(task, arena, X.m);
   task.each(arena, [&](Int i) {
     rank.number(i) = X.m;
     return solution.compute(A[i], B[i], X[i], LU.columns(i), pivots.vector(i)) &&
@@ -204,25 +227,32 @@ void solve_across(bs_task* of) {
   const auto LU = task.argument<T>(3 + WITH_RANK);
   const auto pivots = task.argument<Pivot>(4 + WITH_RANK);
   Arena arena;
-  const RankTest<true, P> test(arena, WITH_RANK ? X.m : 0);
+  const RankTest<true, P> test(task, arena, WITH_RANK ? X.m : 0);
   const Int n = A.n;
   auto F = arena.columns<P>(n, n), Y = arena.columns<P>(n, X.n);
   auto* of_pack = arena.take<PivotOf<P>>(n);
   auto* before = arena.take<double>(n * width_of<P>);
-  each_pack<T>(task, arena, [&](Int first, Int last) {
-    double squares[width_of<P>];
-    gather(Y, B, first, last);
-    if (!are_moderate_or_zero(Y)) return false;
-    gather(F, A, first, last);
-    if (!factor(F, of_pack, before, squares)) return false;
-    scatter(F, LU.t(), first, last);
-    scatter_pivots<P>(of_pack, pivots, first, last);
-    solve_small(F, of_pack, Y);
-    scatter(Y, X, first, last);
-    if (!WITH_RANK) return true;
-    for (Int i = first; i < last; ++i) task.argument<Int>(3).number(i) = n;
-    return test.is_full(F, n, squares);
-  });
+  each_pack<T>(
+      task, arena,
+      [&](Int first, Int last) {
+        double squares[width_of<P>];
+        gather(Y, B, first, last);
+        if (!are_moderate_or_zero(Y)) return false;
+        gather(F, A, first, last);
+        if (!factor(F, of_pack, before, squares)) return false;
+        scatter(F, LU.t(), first, last);
+        scatter_pivots<P>(of_pack, pivots, first, last);
+        solve_small(F, of_pack, Y);
+        scatter(Y, X, first, last);
+        if (!WITH_RANK) return true;
+        for (Int i = first; i < last; ++i) task.argument<Int>(3).number(i) = n;
+        return test.is_full(F, n, squares);
+      },
+      [&](Int i) {
+        Arena own;
+        Solution<T, 0> solution(own, WITH_RANK ? 0 : n, X.n);
+        return !WITH_RANK && own.is_ok() && solution.compute(A[i], B[i], X[i], LU.columns(i), pivots.vector(i));
+      });
 }
 template <class T>
 void lstsq_square_across(bs_task* of) {
@@ -317,14 +347,24 @@ BS_INLINE bool easy_determinant(
   return is_easy_determinant(A, LU, pivots, s);
 }
 
-// LU by columns and pivots; then write(i, det A).
+// LU by columns and pivots, and det A, of a matrix of which it is easy, or not finite.
+template <int N, class T>
+BS_INLINE bool write_determinant(
+    View<T> A, Columns<T> LU, Pivot* pivots, DeterminantScratch<T>& s, ScaledNumber<T>& result) {
+  if (easy_determinant<N>(A, LU, pivots, s, result)) return true;
+  if (!write_undefined(A, LU, pivots)) return false;
+  result = {LU(0, 0), 0};
+  return true;
+}
+
+// Those of a batch; then write(i, det A).
 template <int N, class T, class F>
 BS_INLINE void determinants(Task task, Batch<T> A, Batch<T> LU, Batch<Pivot> pivots, F&& write) {
   Arena arena;
   DeterminantScratch<T> s(arena, A.n);
   task.each(arena, [&](Int i) BS_LAMBDA {
     ScaledNumber<T> found{T(0), 0};
-    if (!easy_determinant<N>(A[i], LU.columns(i), pivots.vector(i), s, found)) return false;
+    if (!write_determinant<N>(A[i], LU.columns(i), pivots.vector(i), s, found)) return false;
     write(i, found);
     return true;
   });
@@ -340,20 +380,28 @@ BS_INLINE void determinants_across(Task task, Batch<T> A, Batch<T> LU, Batch<Piv
   auto factors = arena.columns<P>(n, n);
   auto* of_pack = arena.take<PivotOf<P>>(n);
   auto* largest = arena.take<Real<P>>(n);
-  each_pack<T>(task, arena, [&](Int first, Int last) BS_LAMBDA {
-    gather(factors, A, first, last);
-    const Real<P> least_row = write_largest(factors, largest);
-    if (!eliminate(factors, of_pack)) return false;
-    scatter(factors, LU.t(), first, last);
-    scatter_pivots<P>(of_pack, pivots, first, last);
-    const bool is_easy = is_clearly_easy(factors, largest, least_row, FAR<T>);
-    for (Int i = first; i < last; ++i) {
-      const auto LU_i = LU.columns(i);
-      if (!is_easy && !is_easy_determinant(A[i], LU_i, pivots.vector(i), s)) return false;
-      write(i, determinant_of(LU_i, pivots.vector(i)));
-    }
-    return true;
-  });
+  each_pack<T>(
+      task, arena,
+      [&](Int first, Int last) BS_LAMBDA {
+        gather(factors, A, first, last);
+        const Real<P> least_row = write_largest(factors, largest);
+        if (!eliminate(factors, of_pack)) return false;
+        scatter(factors, LU.t(), first, last);
+        scatter_pivots<P>(of_pack, pivots, first, last);
+        const bool is_easy = is_clearly_easy(factors, largest, least_row, FAR<T>);
+        for (Int i = first; i < last; ++i) {
+          const auto LU_i = LU.columns(i);
+          if (!is_easy && !is_easy_determinant(A[i], LU_i, pivots.vector(i), s)) return false;
+          write(i, determinant_of(LU_i, pivots.vector(i)));
+        }
+        return true;
+      },
+      [&](Int i) {
+        ScaledNumber<T> found{T(0), 0};
+        if (!write_determinant<0>(A[i], LU.columns(i), pivots.vector(i), s, found)) return false;
+        write(i, found);
+        return true;
+      });
 }
 
 // det A; LU by columns, pivots, and det A = mantissa · 2^exponent.

@@ -19,9 +19,11 @@ struct Decomposition {
   std::int32_t* integer_work;
   double* row_squares;
   Int length;
+  double atol, rtol;
 
   // What LAPACK asks for at least, and blocks of 64 columns.
-  Decomposition(Arena& arena, Int m, Int n) : F(arena.columns<T>(m, n)), row_squares(arena.take<double>(m)) {
+  Decomposition(const Task& task, Arena& arena, Int m, Int n)
+      : F(arena.columns<T>(m, n)), row_squares(arena.take<double>(m)), atol(task.atol()), rtol(task.rtol()) {
     const Int k = std::min(m, n);
     length = 5 * k * k + 16 * k + 64 * (m + n);
     work = arena.take<T>(length);
@@ -29,14 +31,15 @@ struct Decomposition {
     integer_work = arena.take<std::int32_t>(8 * k);
   }
 
-  // Write the SVD; how many singular values are above max(m, n) ε of the first, or zero if it cannot be told.
+  // Write the SVD; how many singular values count, or zero if it cannot be told.
   Int rank_of(View<T> A, Columns<T> U, Real<T>* s, Columns<T> Vh) {
     copy(F, A);
     const Int m = F.m, n = F.n, k = std::min(m, n);
-    if (!(moderate_squares(F) > 0) || (m >= n && !has_alike_columns()) || (m <= n && !has_alike_rows())) return 0;
+    if (!(moderate_squares_of_matrix(F) > 0) || (m >= n && !has_alike_columns()) || (m <= n && !has_alike_rows()))
+      return 0;
     if (!lapack::decompose(F, s, U, Vh, work, length, real_work, integer_work)) return 0;
-    const Real<T> threshold = Real<T>(std::max(m, n)) * epsilon<T> * s[0];
-    return std::count_if(s, s + k, [&](Real<T> value) { return value > threshold; });
+    const double threshold = std::max(atol, rtol * double(s[0]));
+    return std::count_if(s, s + k, [&](Real<T> value) { return double(value) > threshold; });
   }
 
  private:
@@ -71,7 +74,7 @@ void pinv_svd(bs_task* of) {
   const auto s = task.argument<Real<T>>(4);
   const auto rank = task.argument<Int>(5);
   Arena arena;
-  Decomposition<T> decomposition(arena, A.m, A.n);
+  Decomposition<T> decomposition(task, arena, A.m, A.n);
   auto scaled = arena.columns<T>(A.m, std::min(A.m, A.n));
   task.each(arena, [&](Int i) {
     const Real<T>* values = s.vector(i);
@@ -96,7 +99,7 @@ void lstsq_svd(bs_task* of) {
   const auto U = task.argument<T>(5 + next), V = task.argument<T>(6 + next);
   Arena arena;
   const Int m = A.m, n = A.n, k = B.n;
-  Decomposition<T> decomposition(arena, m, n);
+  Decomposition<T> decomposition(task, arena, m, n);
   auto Y = arena.columns<T>(m, k), coordinates = arena.columns<T>(std::min(m, n), k), solution = arena.columns<T>(n, k);
   task.each(arena, [&](Int i) {
     copy(Y, B[i]);
@@ -164,7 +167,8 @@ template <class T>
 void lstsq_svd_backward(bs_task* of) {
   const Task task(of);
   const auto B = task.argument<T>(0), X = task.argument<T>(1), U = task.argument<T>(4), V = task.argument<T>(5);
-  const auto G = task.argument<T>(6), result = task.argument<T>(7), rhs_result = task.argument<T>(8);
+  const auto G = task.argument<T>(6), result = task.argument<T>(8), rhs_result = task.argument<T>(9);
+  const auto of_residuals = task.argument<Real<T>>(7);
   const auto rank = task.argument<Int>(2);
   const auto s = task.argument<Real<T>>(3);
   Arena arena;
@@ -173,9 +177,10 @@ void lstsq_svd_backward(bs_task* of) {
   auto Z = arena.columns<T>(m, k), residual = arena.columns<T>(m, k), Y = arena.columns<T>(m, k);
   auto coordinates = arena.columns<T>(std::min(m, n), k);
   task.each(arena, [&](Int i) {
+    const auto g = of_residuals.data ? of_residuals[i] : View<Real<T>>{};
     copy(N, G[i]);
     const double power = normalize(N);
-    if (power == 0) return false;
+    if (power == 0 || (g.data && power != 1)) return false;
     const Int r = rank.number(i);
     const Real<T>* values = s.vector(i);
     const auto left = U.columns(i).columns(0, r), right = V.columns(i).part(0, r, 0, n), t = result.columns(i);
@@ -184,12 +189,13 @@ void lstsq_svd_backward(bs_task* of) {
     lapack::multiply("CN", -1, 1, N, right, along);
     divide_rows(along, values);
     lapack::multiply("NN", 1, 0, Z, left, along);
-    copy(rhs_result[i], Z);
     divide_rows(along, values);
     lapack::multiply("CN", 1, 0, w, right, along);
     copy(residual, B[i]);
     lapack::multiply("CN", 1, 0, along, left, residual);
     lapack::multiply("NN", -1, 1, residual, left, along);
+    if (g.data) each_entry(Z, [&](auto a, auto j) { Z(a, j) += times_real(residual(a, j), 2 * g(j, 0)); });
+    copy(rhs_result[i], Z);
     copy(turned, w.t());
     lapack::multiply("CT", 1, 0, t, turned, residual);
     lapack::multiply("CT", -1, 1, t, X.columns(i), Z);

@@ -38,8 +38,9 @@ void* operator new(std::size_t bytes, std::align_val_t alignment, const std::not
 }
 void operator delete(void* data, std::align_val_t, const std::nothrow_t&) noexcept { --pieces_held, std::free(data); }
 
-// The arguments of a kernel in the order of its task, each as [> or &][?][factor*]name[.type]['] layout [extents].
+// The arguments of a kernel in the order of its task, each as [> or &][?][~][factor*]name[.type]['] layout [extents].
 //   >, &, ?   written, overwritten, of complex kernels only
+//   ~         may be missing
 //   factor    so many arrays for each matrix
 //   type      I and P for integers of 64 and 32 bits, R for the real type, B for bool; else the dtype
 //   '         the transpose of what the feeder calls so
@@ -108,9 +109,9 @@ const Kernel kernels[] = {
     {"pinv_across", Tall, "", "A:mn >X:nm >Q:nm >R:nn"},
     {"pinv_backward_across", Tall, "pinv", "Q:nm R:nn G:nm >gradient:nm"},
     {"lstsq", Tall, "", "A:mn B:mk >X:nk >residuals.R=k >rank.I: >R=nn"},
-    {"lstsq_backward", Tall, "lstsq", "A:mn B:mk X:nk R=nn G:nk >gradient=mn >of_B=mk"},
+    {"lstsq_backward", Tall, "lstsq", "A:mn B:mk X:nk R=nn G:nk ~g.R:k >gradient=mn >of_B=mk"},
     {"lstsq_across", Tall, "", "A:mn B:mk >X:nk >residuals.R=k >rank.I: >R=nn"},
-    {"lstsq_backward_across", Tall, "lstsq", "A:mn B:mk X:nk R:nn G:nk >gradient:mn >of_B:mk"},
+    {"lstsq_backward_across", Tall, "lstsq", "A:mn B:mk X:nk R:nn G:nk ~g.R:k >gradient:mn >of_B:mk"},
     {"lstsq_wide", Wide, "", "A:mn B:mk >X:nk >rank.I: >Q=mn >R=mm"},
     {"lstsq_wide_backward", Wide, "lstsq_wide", "B:mk X=nk Q=mn R=mm G:nk >gradient=mn >of_B:mk"},
     {"gram_by_rows", Tall, "", "m*A=n k*w=n >p*summands=q"},
@@ -120,7 +121,7 @@ const Kernel kernels[] = {
     {"lstsq_svd", Tall, "", "A:mn B:mk >X:nk >residuals.R=k >rank.I: >s.R=s >U=sm >V=ns"},
     {"lstsq_svd_without_residuals", Any, "", "A:mn B:mk >X:nk >rank.I: >s.R=s >U=sm >V=ns"},
     {"lstsq_svd_backward", Any, "lstsq_svd_without_residuals",
-     "B:mk X=nk rank.I: s.R=s U=sm V=ns G:nk >gradient=mn >of_B:mk"},
+     "B:mk X=nk rank.I: s.R=s U=sm V=ns G:nk ~g.R:k >gradient=mn >of_B:mk"},
     {"solve_lower", Square, "", "S:nn B:nk >X=nk"},
     {"solve_lower_backward", Square, "solve_lower", "S:nn X:nk G:nk >gradient=nn >of_B=nk"},
     {"solve_upper", Square, "", "S:nn B:nk >X=nk"},
@@ -158,7 +159,7 @@ struct Sizes {
 // An argument in memory of its own: before, between and after the entries are bytes that are not the kernel's.
 struct Array {
   static constexpr Int MARGIN = 64;
-  bool is_written, is_read, is_of_complex, is_turned, is_separate = true;
+  bool is_written, is_read, is_of_complex, is_optional, is_turned, is_separate = true;
   char factor = '1', type = 'T', layout;
   std::string name, extents;
   Int count, m, n, size, step, down, along;
@@ -167,7 +168,7 @@ struct Array {
   explicit Array(std::string word) {
     const auto skip = [&](char c) { return word[0] == c ? word.erase(0, 1), true : false; };
     const bool is_output = skip('>');
-    is_written = skip('&') || is_output, is_read = !is_output, is_of_complex = skip('?');
+    is_written = skip('&') || is_output, is_read = !is_output, is_of_complex = skip('?'), is_optional = skip('~');
     if (word[1] == '*') factor = word[0], is_separate = false, word.erase(0, 2);
     const auto end = word.find_first_of(":=|");
     layout = word[end], extents = word.substr(end + 1), name = word.substr(0, end);
@@ -222,7 +223,8 @@ struct Array {
     image = memory;
     ASAN_POISON_MEMORY_REGION(memory.data(), memory.size());
     each_entry([&](Int at, Int) { ASAN_UNPOISON_MEMORY_REGION(memory.data() + at, size); });
-    return {memory.data() + MARGIN, {count, m, n}, {step, down, along}};
+    Byte* data = is_optional && draw(2) ? nullptr : memory.data() + MARGIN;
+    return {data, {count, m, n}, {step, down, along}};
   }
   // Read the results; whether nothing else has changed.
   bool finish() {
@@ -299,7 +301,7 @@ Arrays arguments_of(const Kernel& kernel, const Sizes& sizes, int dtype) {
 std::pair<Int, bool> run(bs_kernel kernel, Arrays& arrays, Int group, Int threads, Byte as_pattern) {
   pattern = as_pattern;
   auto* task = static_cast<bs_task*>(std::calloc(1, sizeof(bs_task) + arrays.size() * sizeof(bs_array)));
-  task->count = arrays.back().count, task->group = group;
+  task->count = arrays.back().count, task->group = group, task->rtol = 1e-6;
   for (std::size_t i = 0; i < arrays.size(); ++i) task->array[i] = arrays[i].prepare();
   if (threads == 1) {
     kernel(task);

@@ -21,6 +21,7 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -95,17 +96,19 @@ void ask_for_large_pages([[maybe_unused]] const Tensor& tensor) {
 struct Place {
   Words size, stride;
   at::ScalarType dtype;
-  bool is_large;
+  bool is_large, is_zero;
 
   explicit Place(const py::handle& place)
       : size(field<Words>(place, "size")),
         stride(field<Words>(place, "stride")),
         dtype(reinterpret_cast<THPDtype*>(place.attr("dtype").ptr())->scalar_type),
-        is_large(field<bool>(place, "is_large")) {}
+        is_large(field<bool>(place, "is_large")),
+        is_zero(field<bool>(place, "is_zero")) {}
 
   Tensor allocate() const {
     Tensor tensor = at::detail::empty_strided_cpu(size, stride, dtype);
     if (is_large) { ask_for_large_pages(tensor); }
+    if (is_zero) { std::memset(tensor.mutable_data_ptr(), 0, tensor.nbytes()); }
     return tensor;
   }
 };
@@ -137,7 +140,7 @@ struct Plan : torch::CustomClassHolder {
   bool copies;
   size_t arity;
   std::vector<Place> outputs, gradients, keeps;
-  Positions written, cotangents, constant, saved, reads, unread;
+  Positions written, cotangents, optional, ignored, constant, saved, reads, unread;
   Words offsets, reads_kept;
   std::optional<std::pair<size_t, size_t>> rank;
   int64_t columns;
@@ -154,6 +157,8 @@ struct Plan : torch::CustomClassHolder {
         keeps(places("keeps")),
         written(field<Positions>(plan, "written")),
         cotangents(field<Positions>(plan, "cotangents")),
+        optional(field<Positions>(plan, "optional")),
+        ignored(field<Positions>(plan, "ignored")),
         constant(field<Positions>(plan, "constant")),
         saved(field<Positions>(plan, "saved")),
         reads(field<Positions>(plan, "reads")),
@@ -212,13 +217,15 @@ struct Plan : torch::CustomClassHolder {
     }
     auto launch = backward_launch(given);
     if (launch == nullptr) {
-      for (auto& each : given) { each = each.contiguous(); }
+      for (auto& each : given) {
+        if (each.defined()) { each = each.contiguous(); }
+      }
       launch = backward_launch(given);
     }
     Addresses addresses;
     for (const auto i : reads) { addresses.push_back(kept[i].const_data_ptr()); }
     if (!reads_kept.empty()) { append_kept(addresses, kept.back(), reads_kept); }
-    for (const auto& each : given) { addresses.push_back(each.const_data_ptr()); }
+    for (const auto& each : given) { addresses.push_back(each.defined() ? each.const_data_ptr() : nullptr); }
     variable_list result;
     for (const auto& gradient : gradients) {
       result.push_back(gradient.allocate());
@@ -229,7 +236,7 @@ struct Plan : torch::CustomClassHolder {
 
  private:
   struct OfStrides {
-    std::vector<Words> strides;
+    std::vector<std::optional<Words>> strides;
     std::shared_ptr<const Launch> launch;
   };
 
@@ -254,19 +261,24 @@ struct Plan : torch::CustomClassHolder {
       for (const auto& [strides, launch] : backwards) {
         bool is_same = true;
         for (size_t i = 0; i < given.size(); ++i) {
-          is_same = is_same && given[i].strides() == at::IntArrayRef(strides[i]);
+          is_same = is_same && given[i].defined() == strides[i].has_value() &&
+                    (!strides[i] || given[i].strides() == at::IntArrayRef(*strides[i]));
         }
         if (is_same) { return launch; }
       }
     }
     // The two locks are never held together.
     OfStrides made;
-    for (const auto& each : given) { made.strides.push_back(each.strides().vec()); }
+    for (const auto& each : given) {
+      made.strides.push_back(each.defined() ? std::optional(each.strides().vec()) : std::nullopt);
+    }
     {
       py::gil_scoped_acquire lock;
       try {
         py::tuple strides(made.strides.size());
-        for (size_t i = 0; i < made.strides.size(); ++i) { strides[i] = py::tuple(py::cast(made.strides[i])); }
+        for (size_t i = 0; i < made.strides.size(); ++i) {
+          strides[i] = made.strides[i] ? py::object(py::tuple(py::cast(*made.strides[i]))) : py::object(py::none());
+        }
         const py::object found = plan.attr("backward_launch")(strides);
         made.launch = found.is_none() ? nullptr : std::make_shared<const Launch>(found);
       } catch (py::error_already_set& error) { raise(error); }
@@ -348,13 +360,15 @@ struct FastLane : torch::autograd::Function<FastLane> {
 
   // The cotangents that the lane takes; nothing if one of them is not a usual one.
   static std::optional<variable_list> usual(const Plan& plan, const variable_list& cotangents) {
+    const auto has = [](const Positions& some, size_t i) {
+      return std::find(some.begin(), some.end(), i) != some.end();
+    };
     variable_list used;
-    size_t taken = 0;
     for (size_t i = 0; i < cotangents.size(); ++i) {
-      const bool is_taken = taken < plan.cotangents.size() && plan.cotangents[taken] == i;
-      taken += is_taken;
+      if (has(plan.ignored, i)) { continue; }
+      const bool is_taken = has(plan.cotangents, i);
       if (!cotangents[i].defined()) {
-        if (is_taken) { used.push_back(plan.outputs[i].allocate().zero_()); }
+        if (is_taken) { used.push_back(has(plan.optional, i) ? Tensor() : plan.outputs[i].allocate().zero_()); }
       } else if (is_taken && is_readable(cotangents[i])) {
         used.push_back(cotangents[i]);
       } else {
@@ -389,13 +403,13 @@ struct Lane {
   std::optional<variable_list> call(PyObject* choice, PyObject* const* given, size_t count) {
     if (!is_plain() || PyList_GET_SIZE(watchers) != 0) { return std::nullopt; }
     variable_list inputs;
-    for (size_t i = 0; i < count; ++i) {
+    for (size_t i = 0; i < count && !PyFloat_CheckExact(given[i]); ++i) {
       auto* kind = reinterpret_cast<PyObject*>(Py_TYPE(given[i]));
       if (kind != THPVariableClass && kind != parameter.ptr()) { return std::nullopt; }
       inputs.push_back(THPVariable_Unpack(given[i]));
       if (!is_readable(inputs.back())) { return std::nullopt; }
     }
-    for (const auto& plan : known(followed(choice), inputs, given)) {
+    for (const auto& plan : known(followed(choice), inputs, given, count)) {
       if (plan->copies) {
         for (auto& input : inputs) { input = input.contiguous(); }
       }
@@ -420,7 +434,9 @@ struct Lane {
     return py::reinterpret_steal<py::object>(choice);
   }
 
-  std::vector<PlanPointer> known(const py::object& chosen, const variable_list& inputs, PyObject* const* given) {
+  // Inputs are given, and then tolerances.
+  std::vector<PlanPointer> known(
+      const py::object& chosen, const variable_list& inputs, PyObject* const* given, size_t count) {
     Words key;
     key.reserve(24);
     key.push_back(reinterpret_cast<int64_t>(chosen.ptr()));
@@ -429,9 +445,14 @@ struct Lane {
       key.insert(key.end(), input.sizes().begin(), input.sizes().end());
       key.insert(key.end(), input.strides().begin(), input.strides().end());
     }
+    for (size_t i = inputs.size(); i < count; ++i) {
+      const double tolerance = PyFloat_AS_DOUBLE(given[i]);
+      key.emplace_back();
+      std::memcpy(&key.back(), &tolerance, sizeof tolerance);
+    }
     if (const auto at = ways.find(key); at != ways.end()) { return at->second.plans; }
-    py::tuple arguments(inputs.size());
-    for (size_t i = 0; i < inputs.size(); ++i) { arguments[i] = py::handle(given[i]); }
+    py::tuple arguments(count);
+    for (size_t i = 0; i < count; ++i) { arguments[i] = py::handle(given[i]); }
     Ways made{chosen, {}};
     for (const auto& found : find(chosen, *arguments)) { made.plans.push_back(c10::make_intrusive<Plan>(found)); }
     if (ways.size() >= most) { ways.clear(); }

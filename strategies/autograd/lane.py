@@ -41,7 +41,7 @@ __all__ = ["Explicit", "FastLane"]
 Tensors = tuple[Tensor, ...]
 Gradients = tuple[Tensor | None, ...]
 General = Callable[..., Tensors]
-"""The general road of an operation: its differentiable outputs from strategies to try, and its inputs."""
+"""The general road of an operation: its differentiable outputs from strategies, inputs and tolerances."""
 
 Explicit = Callable[[Strategy, Gradients, Tensors, Tensors], Tensors]
 """The explicit gradient of an operation: from a strategy, inputs, outputs and cotangents."""
@@ -64,6 +64,7 @@ class FastLane:
         explicit: the gradients as differentiable functions of inputs, outputs and cotangents; by default,
             the general road is taken from the inputs.
         unread: positions of inputs that `explicit` does not read. They are not kept: None.
+        reports: whether info, of a factorization that succeeded, is an output more.
 
     Example:
         >>> lane = FastLane("inv", lambda _, A: (A.inverse(),), asks="inv")
@@ -80,23 +81,25 @@ class FastLane:
     otherwise: str = ""
     explicit: Explicit | None = None
     unread: tuple[int, ...] = ()
+    reports: bool = False
 
-    def __call__(self, choice: StrategyChoice, *inputs: Tensor) -> Tensors | None:
+    def __call__(self, choice: StrategyChoice, *given: Tensor | float) -> Tensors | None:
         """The outputs; None where the general road is to be taken.
 
         Args:
             choice: the strategy, as the caller wrote it.
-            inputs: A, and B.
+            given: A, and B; then atol and rtol, if they are not the defaults.
         """
         if (compiled := _compiled(self)) is not None:
-            outputs = compiled(choice, *inputs)
-            if outputs is not None or not any(map(_is_on_cuda, inputs)):
+            outputs = compiled(choice, *given)
+            if outputs is not None or not any(map(_is_on_cuda, given)):
                 return outputs
+        inputs, _ = _split(given)
         if not (_is_plain() and all(map(_is_readable, inputs))):
             return None
         is_auto = choice == "auto"
         chosen = policy.in_force(inputs[0].device.type)[0] if is_auto else choice
-        for found in _ways(self, chosen, *inputs):
+        for found in _ways(self, chosen, *given):
             if found.copies:
                 inputs = tuple([tensor.contiguous() for tensor in inputs])
             computed = found.plan.forward(inputs)
@@ -116,6 +119,7 @@ class _Found(NamedTuple):
     copies: bool
     lane: FastLane
     candidates: tuple[Strategy, ...]
+    tolerances: tuple[float, ...] = ()
 
 
 @functools.cache
@@ -140,8 +144,15 @@ def _module() -> Any:
 _CHOICES = Policy, Strategy, str
 
 
-def _ways(lane: FastLane, chosen: object, *inputs: Tensor) -> tuple[_Found, ...]:
+def _split(given: tuple[Tensor | float, ...]) -> tuple[Tensors, tuple[float, ...]]:
+    """Inputs and tolerances."""
+    inputs = tuple([each for each in given if not isinstance(each, float)])
+    return inputs, tuple([each for each in given if isinstance(each, float)])
+
+
+def _ways(lane: FastLane, chosen: object, *given: Tensor | float) -> tuple[_Found, ...]:
     """The ways to compute an operation by what was chosen, the first to be tried first."""
+    inputs, tolerances = _split(given)
     if not isinstance(chosen, _CHOICES):
         return ()
     if lane.otherwise and isinstance(chosen, Policy) and lane.asks not in chosen.operations:
@@ -150,7 +161,7 @@ def _ways(lane: FastLane, chosen: object, *inputs: Tensor) -> tuple[_Found, ...]
     if any(other != device for other in others) or is_captured(inputs[0]):
         return ()
     layouts = [(tensor.shape, tensor.stride(), tensor.dtype) for tensor in inputs]
-    return _find(lane, chosen, device, *layouts)
+    return _find(lane, chosen, device, tolerances, *layouts)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -158,6 +169,7 @@ def _find(
     lane: FastLane,
     chosen: Policy | Strategy | str,
     device: torch.device,
+    tolerances: tuple[float, ...],
     *inputs: tuple[tuple[int, ...], tuple[int, ...], torch.dtype],
 ) -> tuple[_Found, ...]:
     """The ways to compute an operation of such inputs, of which sizes, strides and dtypes are given."""
@@ -173,16 +185,27 @@ def _find(
     held = vars(type(candidates[0])).get("fused", ())
     if device.type == "cuda":
         sizes = [size for size, *_ in inputs]
-        on_cuda = cuda.plan(lane.operation, device, dtype, *sizes) if "factors" in held else None
+        is_usual = "factors" in held and not (tolerances or lane.reports)
+        on_cuda = cuda.plan(lane.operation, device, dtype, *sizes) if is_usual else None
         return (_Found(on_cuda, False, lane, candidates),) if on_cuda else ()
     layouts = [(size, stride) for size, stride, _ in inputs]
     if copies := not all(is_sequence(layout, len(batch)) for layout in layouts):
         layouts = [(size, torch.empty(size, device="meta").stride()) for size, _ in layouts]
     plans = (
-        plan(holds, lane.operation, dtype, *layouts, saves_outputs=lane.explicit is not None)
+        plan(
+            holds,
+            lane.operation,
+            dtype,
+            *layouts,
+            tolerances=tolerances,
+            saves_outputs=lane.explicit is not None,
+            reports=lane.reports,
+        )
         for holds in held
     )
-    return tuple(_Found(found, copies, lane, candidates) for found in plans if found is not None)
+    return tuple(
+        _Found(found, copies, lane, candidates, tolerances) for found in plans if found is not None
+    )
 
 
 def _is_on_cuda(tensor: object) -> bool:
@@ -244,16 +267,18 @@ def _gradients(
     plan: Plan | cuda.Plan, saved: Tensors, cotangents: Sequence[Tensor | None]
 ) -> list[Tensor] | None:
     """By the lane; None if some cotangent is not a usual one."""
-    used = []
+    used: list[Any] = []
     for i, cotangent in enumerate(cotangents):
+        if i in plan.ignored:
+            continue
         if cotangent is None:
             if i in plan.cotangents:
-                used.append(plan.zeros(i))
+                used.append(None if i in plan.optional else plan.zeros(i))
         elif i in plan.cotangents and _is_readable(cotangent):
             used.append(cotangent)
         else:
             return None
-    return plan.backward(saved, tuple(used))
+    return plan.backward(saved, used)
 
 
 def _differentiated(
@@ -271,7 +296,7 @@ def _differentiated(
         pairs = zip(inputs, needed, strict=True)
         inputs = tuple(tensor.detach().requires_grad_(need) for tensor, need in pairs)
     with torch.enable_grad():
-        outputs = found.lane.general(found.candidates, *inputs)
+        outputs = found.lane.general(found.candidates, *inputs, *found.tolerances)
         given = [
             (output, cotangent)
             for output, cotangent in zip(outputs, cotangents, strict=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeGuard
+from collections.abc import Iterable
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import Parameter
 
-__all__ = ["has_no_values", "is_special", "is_traced"]
+__all__ = ["has_no_values", "is_traced", "special"]
 
 _C: Any = torch._C
 
@@ -41,14 +42,18 @@ def _is_functionalized() -> bool:
     return any(each.key() == functionalize for each in _C._functorch.get_interpreter_stack() or ())
 
 
-def is_special(value: object) -> TypeGuard[Tensor]:
-    """Whether this is a tensor without values, or of a type that may define what functions or operators do.
+def special(values: Iterable[object]) -> list[Tensor]:
+    """The tensors without values, or of types that may define what functions or operators do.
 
     Example:
-        >>> is_special(torch.ones(1)), is_special(torch.ones(1, device="meta"))
-        (False, True)
+        >>> special([torch.ones(1), 2.0, torch.ones(1, device="meta")])
+        [tensor(..., device='meta', size=(1,))]
     """
-    return isinstance(value, Tensor) and (type(value) not in _PLAIN or value.is_meta)
+    return [
+        value
+        for value in values
+        if isinstance(value, Tensor) and (type(value) not in _PLAIN or value.is_meta)
+    ]
 
 
 def has_no_values(tensor: Tensor) -> bool:

@@ -117,7 +117,8 @@ class Fused(TriangularSolve):
                 w = inverse.corrected_gram(cotangent, lambda w: tall.gram_product(A, w))
                 return tall.lstsq_gradients(w, A, B, X)
             case Reflected(packed_R=R) if need_matrix:
-                return calls.lstsq_backward(A, B, X, R.mT, cotangent)
+                of_residuals = A.new_empty(*A.shape[:-2], 0, dtype=A.dtype.to_real())
+                return calls.lstsq_backward(A, B, X, R.mT, cotangent, of_residuals)
         return NotImplemented
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -128,8 +129,8 @@ def cholesky(A: Tensor, *, upper: bool = False, strategy: StrategyChoice = "auto
         >>> cholesky(torch.tensor([[4.0]]), strategy="blocked_lu")
         tensor([[2.]])
     """
-    if (L := _lower_by_lane(strategy, A, upper)) is not None:
-        return L.mH if upper else L
+    if (outputs := _by_lane(_lane, strategy, A, upper)) is not None:
+        return outputs[0]
     (chosen,) = choose(strategy, "cholesky", A, square=True)
     if chosen.forward_is_differentiable:
         return torch.linalg.cholesky(A, upper=upper)
@@ -166,9 +167,8 @@ def cholesky_ex(
         >>> cholesky_ex(-torch.eye(2), strategy="triangular_solve").info
         tensor(1, dtype=torch.int32)
     """
-    if (L := _lower_by_lane(strategy, A, upper)) is not None:
-        info = L.new_zeros(L.shape[:-2], dtype=torch.int32)
-        return CholeskyExResult(L.mH if upper else L, info)
+    if (outputs := _by_lane(_lane_ex, strategy, A, upper)) is not None:
+        return CholeskyExResult._make(outputs)
     (chosen,) = choose(strategy, "cholesky", A, square=True)
     if chosen.forward_is_differentiable:
         return CholeskyExResult(
@@ -177,10 +177,14 @@ def cholesky_ex(
     return CholeskyExResult(*_factor(chosen, A, upper, check_errors))
 
 
-def _lower_by_lane(strategy: StrategyChoice, A: Tensor, upper: bool) -> Tensor | None:
+def _by_lane(
+    lane: FastLane, strategy: StrategyChoice, A: Tensor, upper: bool
+) -> Sequence[Tensor] | None:
+    if not (upper and are_matrices(A)):
+        return lane(strategy, A)
     # The lower triangle of Aᴴ is the upper one of A.
-    outputs = _lane(strategy, A.mH if upper and are_matrices(A) else A)
-    return None if outputs is None else outputs[0]
+    outputs = lane(strategy, A.mH.resolve_conj())
+    return None if outputs is None else (outputs[0].mH, *outputs[1:])
 
 
 def _general(candidates: tuple[Strategy, ...], A: Tensor) -> Tensors:
@@ -193,6 +197,7 @@ def _explicit(_: Strategy, __: Gradients, outputs: Tensors, cotangents: Tensors)
 
 
 _lane = FastLane("cholesky", _general, asks="cholesky", explicit=_explicit, unread=(0,))
+_lane_ex = dataclasses.replace(_lane, reports=True)
 
 
 def _factor(chosen: Strategy, A: Tensor, upper: bool, check_errors: bool) -> Tensors:

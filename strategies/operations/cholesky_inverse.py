@@ -11,7 +11,7 @@ from torch import Tensor
 
 from strategies import grids
 from strategies.amplification import squared_condition_number
-from strategies.autograd.choice import StrategyChoice, choose
+from strategies.autograd.choice import StrategyChoice, are_matrices, choose
 from strategies.autograd.lane import FastLane
 from strategies.autograd.nodes import run
 from strategies.autograd.rule import Gradients, Tensors, only
@@ -83,7 +83,8 @@ def cholesky_inverse(
         >>> cholesky_inverse(torch.tensor([[2.0]]), strategy="explicit_inverse")
         tensor([[0.2500]])
     """
-    if not upper and (outputs := _lane(strategy, L)) is not None:
+    outputs = _lane(strategy, L.mH.resolve_conj() if upper and are_matrices(L) else L)
+    if outputs is not None:
         return outputs[0]
     (chosen,) = choose(strategy, "cholesky_inverse", L, square=True)
     return _inverse(chosen, L, upper)

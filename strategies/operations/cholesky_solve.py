@@ -11,7 +11,7 @@ from torch import Tensor
 
 from strategies import grids
 from strategies.amplification import squared_condition_number
-from strategies.autograd.choice import StrategyChoice, are_matrices, are_of_kind, choose
+from strategies.autograd.choice import StrategyChoice, choose
 from strategies.autograd.lane import FastLane
 from strategies.autograd.nodes import run
 from strategies.autograd.rule import Gradients, Tensors
@@ -22,6 +22,7 @@ from strategies.interface import Saved, Strategy
 from strategies.operations import traced_cholesky
 from strategies.operations.homogeneous import Homogeneous
 from strategies.operations.record import Operation
+from strategies.operations.right_hand_sides import alike, fit
 from strategies.operations.traced import traceable_by
 from strategies.pseudo_inverse import PseudoInverse, Structure
 
@@ -101,11 +102,10 @@ def cholesky_solve(
         >>> cholesky_solve(torch.tensor([[8.0]]), torch.tensor([[2.0]]), strategy="triangular_solve")
         tensor([[2.]])
     """
-    # A lane would take B for vectors if it had one dimension less.
-    if not upper and are_matrices(L) and are_of_kind(L, B) and B.ndim == L.ndim:
-        outputs = _lane(strategy, L, B)
-        if outputs is not None:
-            return outputs[0]
+    if fit(L, B, left=True):
+        factor, rhs, restored = alike(L.mH.resolve_conj() if upper else L, B)
+        if (outputs := _lane(strategy, factor, rhs)) is not None:
+            return restored(outputs[0])
     (chosen,) = choose(strategy, "cholesky_solve", L, B, square=True)
     return _solve(chosen, L, B, upper)
 

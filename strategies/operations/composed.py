@@ -46,7 +46,9 @@ def logdet(A: Tensor, *, strategy: StrategyChoice = "auto") -> Tensor:
     if not are_matrices(A, square=True):
         return torch.logdet(A)
     sign, logabsdet = slogdet(A, strategy=strategy)
-    return sign.log() + logabsdet
+    if sign.is_complex():
+        return sign.log() + logabsdet
+    return torch.where(sign == -1, torch.nan, logabsdet)
 
 
 @takes_out

@@ -253,7 +253,7 @@ def slogdet(A: Tensor, *, strategy: StrategyChoice = "auto") -> SlogdetResult:
     outputs = _slogdet_lane(strategy, A)
     if outputs is None:
         outputs = _general_slogdet(choose(strategy, "det", A, square=True), A)
-    return SlogdetResult(*outputs)
+    return SlogdetResult._make(outputs)
 
 
 def _general_slogdet(candidates: tuple[Strategy, ...], A: Tensor) -> Tensors:

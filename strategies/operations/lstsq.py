@@ -13,6 +13,7 @@ from strategies import grids
 from strategies.amplification import lstsq_amplification
 from strategies.autograd.choice import (
     StrategyChoice,
+    are_matrices,
     choose,
     first_that_can,
 )
@@ -27,6 +28,7 @@ from strategies.operations.homogeneous import Homogeneous, times_power_of_two
 from strategies.operations.pinv import pinv
 from strategies.operations.record import Operation, Shape
 from strategies.operations.results import from_fields_or_iterable
+from strategies.operations.tolerances import as_numbers
 from strategies.operations.traced import traceable
 from strategies.policy import BASELINE
 from strategies.pseudo_inverse import PseudoInverse
@@ -155,15 +157,22 @@ def lstsq(
     """
     if driver is not None and strategy == "auto":
         strategy = BASELINE
-    outputs = _lane(strategy, A, B) if rcond is None and driver is None else None
-    if outputs is not None:
-        return LstsqResult(*outputs)
+    if driver is None and are_matrices(A) and (numbers := as_numbers(A, None, rcond)) is not None:
+        outputs = _lane(strategy, A, B, *numbers)
+        if outputs is not None:
+            return LstsqResult._make(outputs)
     candidates = choose(strategy, "lstsq", A, B, any_rank=True)
     return first_that_can(candidates, lambda chosen: _lstsq(chosen, A, B, rcond, driver))
 
 
-def _general(candidates: tuple[Strategy, ...], A: Tensor, B: Tensor) -> Tensors:
-    return first_that_can(candidates, lambda chosen: _lstsq(chosen, A, B, None, None))
+def _general(
+    candidates: tuple[Strategy, ...],
+    A: Tensor,
+    B: Tensor,
+    _: float = 0.0,
+    rcond: float | None = None,
+) -> Tensors:
+    return first_that_can(candidates, lambda chosen: _lstsq(chosen, A, B, rcond, None))
 
 
 _lane = FastLane("lstsq", _general, asks="lstsq", any_rank=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -200,7 +201,7 @@ def lu_factor(
     outputs = _lu_factor_lane(strategy, A) if pivot else None
     if outputs is None:
         outputs = _general_lu_factor(choose(strategy, "lu_factor", A), A, pivot=pivot)
-    return LUFactorResult(*outputs)
+    return LUFactorResult._make(outputs)
 
 
 def _general_lu_factor(
@@ -228,6 +229,7 @@ _lu_factor_lane = FastLane(
     explicit=_explicit_lu_factor,
     unread=(0,),
 )
+_lu_factor_ex_lane = dataclasses.replace(_lu_factor_lane, reports=True)
 
 
 @traceable
@@ -257,10 +259,9 @@ def lu_factor_ex(
         >>> lu_factor_ex(torch.zeros(1, 1), strategy="triangular_solve").info
         tensor(1, dtype=torch.int32)
     """
-    outputs = _lu_factor_lane(strategy, A) if pivot else None
+    outputs = _lu_factor_ex_lane(strategy, A) if pivot else None
     if outputs is not None:
-        LU, pivots = outputs
-        return LUFactorExResult(LU, pivots, LU.new_zeros(LU.shape[:-2], dtype=torch.int32))
+        return LUFactorExResult._make(outputs)
     (chosen,) = choose(strategy, "lu_factor", A)
     if chosen.forward_is_differentiable:
         return LUFactorExResult(
@@ -297,7 +298,7 @@ def lu(A: Tensor, *, pivot: bool = True, strategy: StrategyChoice = "auto") -> L
     outputs = _lu_lane(strategy, A) if pivot else None
     if outputs is None:
         outputs = _general_lu(choose(strategy, "lu_factor", A), A, pivot=pivot)
-    return LUResult(*outputs)
+    return LUResult._make(outputs)
 
 
 def _general_lu(candidates: tuple[Strategy, ...], A: Tensor, *, pivot: bool = True) -> Tensors:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from strategies import grids
-from strategies.autograd.choice import StrategyChoice, choose, first_that_can
+from strategies.autograd.choice import StrategyChoice, are_matrices, choose, first_that_can
 from strategies.autograd.lane import FastLane
 from strategies.autograd.nodes import run
 from strategies.autograd.rule import Gradients, Tensors, only
@@ -20,6 +20,7 @@ from strategies.formulas import pinv as formula
 from strategies.interface import Saved, Strategy, Tolerance, settled
 from strategies.operations.homogeneous import Homogeneous, times_power_of_two
 from strategies.operations.record import Operation, Shape
+from strategies.operations.tolerances import as_numbers
 from strategies.operations.traced import refuse_gradients_of, traceable
 from strategies.pseudo_inverse import PseudoInverse
 
@@ -113,25 +114,39 @@ def pinv(
         >>> A.grad.round(decimals=4).flatten()
         tensor([-0.0272, -0.0496])
     """
-    outputs = _lane(strategy, A) if atol is None and rtol is None and not hermitian else None
-    if outputs is not None:
-        return outputs[0]
-    candidates = choose(strategy, "pinv", A, any_rank=True, square=hermitian)
+    if hermitian:
+        (chosen, *_) = choose(strategy, "pinv", A, any_rank=True, square=True)
+        if chosen.forward_is_differentiable:
+            return torch.linalg.pinv(A, atol=atol, rtol=rtol, hermitian=True)
+        A = _mirrored(A)
+    if are_matrices(A) and (numbers := as_numbers(A, atol, rtol)) is not None:
+        refuse_gradients_of(atol=atol, rtol=rtol)
+        outputs = _lane(strategy, A, *numbers)
+        if outputs is not None:
+            return outputs[0]
+    candidates = choose(strategy, "pinv", A, any_rank=True)
     if candidates[0].forward_is_differentiable:
-        return torch.linalg.pinv(A, atol=atol, rtol=rtol, hermitian=hermitian)
+        return torch.linalg.pinv(A, atol=atol, rtol=rtol)
     refuse_gradients_of(atol=atol, rtol=rtol)
     atol, rtol = settled(atol), settled(rtol)
     if A.numel() == 0:
         atol = rtol = None  # of whatever shape, as in torch
     if shapes := [each.shape for each in (atol, rtol) if isinstance(each, Tensor)]:
         A = A.expand(*torch.broadcast_shapes(A.shape[:-2], *shapes), *A.shape[-2:])
-    if hermitian:
-        lower = A.detach().tril(-1)
-        mirrored = lower + lower.mH + torch.diag_embed(A.detach().diagonal(dim1=-2, dim2=-1).real)
-        # The values of the mirrored triangle with the gradient of A, as in torch.
-        A = A + (mirrored - A.detach())
-
     return first_that_can(candidates, lambda chosen: _pinv(chosen, A, atol, rtol))
+
+
+def _mirrored(A: Tensor) -> Tensor:
+    """The lower triangle mirrored, with the gradient of A, as in torch."""
+    given = A.detach()
+    lower = given.tril(-1)
+    diagonal = (
+        given.tril().triu()
+        if not A.is_complex()
+        else given.diagonal(dim1=-2, dim2=-1).real.diag_embed()
+    )
+    mirrored = lower + lower.mH + diagonal
+    return A + (mirrored - given) if A.requires_grad else mirrored
 
 
 def _pinv(chosen: Strategy, A: Tensor, atol: Tolerance, rtol: Tolerance) -> Tensor:
@@ -140,8 +155,10 @@ def _pinv(chosen: Strategy, A: Tensor, atol: Tolerance, rtol: Tolerance) -> Tens
     return run(_Pinv(rtol, atol), chosen, A)[0]
 
 
-def _general(candidates: tuple[Strategy, ...], A: Tensor) -> Tensors:
-    return (first_that_can(candidates, lambda chosen: _pinv(chosen, A, None, None)),)
+def _general(
+    candidates: tuple[Strategy, ...], A: Tensor, atol: Tolerance = None, rtol: Tolerance = None
+) -> Tensors:
+    return (first_that_can(candidates, lambda chosen: _pinv(chosen, A, atol, rtol)),)
 
 
 _lane = FastLane("pinv", _general, asks="pinv", any_rank=True)

@@ -171,7 +171,7 @@ def qr(A: Tensor, mode: str = "reduced", *, strategy: StrategyChoice = "auto") -
         tensor([[5.]])
     """
     if mode == "reduced" and (outputs := _lane(strategy, A)) is not None:
-        return QRResult(*outputs)
+        return QRResult._make(outputs)
     if (
         not is_left_to_torch(strategy, "qr", _is_small(A, mode))
         and mode in _MODES

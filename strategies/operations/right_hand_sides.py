@@ -10,7 +10,7 @@ from torch import Tensor
 
 from strategies.autograd.choice import are_matrices, are_of_kind
 
-__all__ = ["fit", "for_each_matrix"]
+__all__ = ["alike", "fit", "for_each_matrix"]
 
 
 def fit(A: Tensor, B: Tensor, left: bool) -> bool:
@@ -29,12 +29,34 @@ def fit(A: Tensor, B: Tensor, left: bool) -> bool:
     )
 
 
+def alike(A: Tensor, B: Tensor) -> tuple[Tensor, Tensor, Callable[[Tensor], Tensor]]:
+    """The same systems in batches alike, and what makes of their solutions those that were asked for.
+
+    One matrix with a batch of right-hand sides has all their columns at once.
+
+    Args:
+        A: the matrices, (..., n, n).
+        B: right-hand sides that fit, (..., n, k).
+
+    Example:
+        >>> A, columns, restored = alike(torch.eye(2), torch.ones(5, 2, 3))
+        >>> columns.shape, restored(columns).shape
+        (torch.Size([2, 15]), torch.Size([5, 2, 3]))
+    """
+    if A.shape[:-2] == B.shape[:-2]:
+        return A, B, lambda X: X
+    n, k = B.shape[-2:]
+    batch = torch.broadcast_shapes(A.shape[:-2], B.shape[:-2])
+    if A.ndim > 2:
+        return A.expand(*batch, n, n), B.expand(*batch, n, k), lambda X: X
+    columns = B.movedim(-2, 0).reshape(n, math.prod(batch) * k)
+    return A, columns, lambda X: X.reshape(n, *batch, k).movedim(0, -2)
+
+
 def for_each_matrix(
     solve: Callable[..., Tensor], A: Tensor, B: Tensor, *of_matrix: Tensor
 ) -> Tensor:
     """The solutions for batches that are broadcast, by a function for batches alike.
-
-    One matrix with a batch of right-hand sides has all their columns at once.
 
     Args:
         solve: takes A, (..., n, n), B, (..., n, k), and what else was given.
@@ -46,12 +68,6 @@ def for_each_matrix(
         >>> for_each_matrix(torch.linalg.solve, torch.eye(2), torch.ones(5, 2, 3)).shape
         torch.Size([5, 2, 3])
     """
-    if A.shape[:-2] == B.shape[:-2]:
-        return solve(A, B, *of_matrix)
-    n, k = B.shape[-2:]
-    batch = torch.broadcast_shapes(A.shape[:-2], B.shape[:-2])
-    if A.ndim > 2:
-        others = (each.expand(*batch, n) for each in of_matrix)
-        return solve(A.expand(*batch, n, n), B.expand(*batch, n, k), *others)
-    columns = B.movedim(-2, 0).reshape(n, math.prod(batch) * k)
-    return solve(A, columns, *of_matrix).reshape(n, *batch, k).movedim(0, -2)
+    A, B, restored = alike(A, B)
+    others = (each.expand(A.shape[:-1]) for each in of_matrix)
+    return restored(solve(A, B, *others))

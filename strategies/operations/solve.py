@@ -18,7 +18,7 @@ from strategies.formulas import solve as formula
 from strategies.interface import Saved, Strategy
 from strategies.operations.homogeneous import Homogeneous, with_cotangents_near_one
 from strategies.operations.record import Operation
-from strategies.operations.right_hand_sides import for_each_matrix
+from strategies.operations.right_hand_sides import alike, fit, for_each_matrix
 from strategies.operations.traced import traceable
 from strategies.pseudo_inverse import PseudoInverse
 
@@ -97,11 +97,25 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, strategy: StrategyChoice =
         >>> solve(torch.tensor([[2.0]]), torch.tensor([4.0]), strategy="triangular_solve")
         tensor([2.])
     """
-    outputs = _lane(strategy, A, B) if left else None
-    if outputs is None:
-        candidates = choose(strategy, "solve", A, B, square=True, any_rank=True)
-        return first_that_can(candidates, lambda chosen: _solve(chosen, A, B, left))
-    return outputs[0]
+    if (X := _by_lane(strategy, A, B, left)) is not None:
+        return X
+    candidates = choose(strategy, "solve", A, B, square=True, any_rank=True)
+    return first_that_can(candidates, lambda chosen: _solve(chosen, A, B, left))
+
+
+def _by_lane(strategy: StrategyChoice, A: Tensor, B: Tensor, left: bool) -> Tensor | None:
+    if left and (outputs := _lane(strategy, A, B)) is not None:
+        return outputs[0]
+    if not fit(A, B, left) or _is_vector(A, B):
+        return None
+    if not left:
+        X = _by_lane(strategy, A.mT, B.mT, True)
+        return None if X is None else X.mT
+    if A.shape[:-2] == B.shape[:-2]:
+        return None
+    A, B, restored = alike(A, B)
+    outputs = _lane(strategy, A, B)
+    return None if outputs is None else restored(outputs[0])
 
 
 def _general(candidates: tuple[Strategy, ...], A: Tensor, B: Tensor) -> Tensors:

@@ -134,9 +134,11 @@ def solve_triangular(
         >>> solve_triangular(torch.tensor([[2.0]]), torch.tensor([[4.0]]), upper=True)
         tensor([[2.]])
     """
-    lane = _LANES[bool(upper), bool(unitriangular)]
+    lane = _LANES[bool(upper) == bool(left), bool(unitriangular)]
     if left and (outputs := lane(strategy, A, B)) is not None:
         return outputs[0]
+    if not left and fit(A, B, left) and (outputs := lane(strategy, A.mT, B.mT)) is not None:
+        return outputs[0].mT
     is_small = isinstance(A, Tensor) and A.ndim > 1 and A.shape[-1] < _LARGE
     if not is_left_to_torch(strategy, "solve_triangular", is_small) and fit(A, B, left):
         candidates = choose(strategy, "solve_triangular", A, B)

@@ -21,7 +21,7 @@ from torch.overrides import handle_torch_function, has_torch_function
 from strategies.autograd.choice import StrategyChoice, are_matrices, are_of_kind, name_of
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Tensors
-from strategies.autograd.tracing import has_no_values, is_special, is_traced
+from strategies.autograd.tracing import has_no_values, is_traced, special
 from strategies.interface import Strategy, Tolerance
 from strategies.operations.out import written
 from strategies.policy import BASELINE
@@ -75,11 +75,10 @@ def traceable_by(
                 options.pop("out", None)
             if is_compiling():
                 return traced(*arguments, **options)
-            values = (*arguments, *options.values()) if options else arguments
-            special = [each for each in values if is_special(each)]
-            if special and has_torch_function(special):
-                return handle_torch_function(by_values_or_shapes, special, *arguments, **options)
-            if is_traced() or any(map(has_no_values, special)):
+            found = special((*arguments, *options.values()) if options else arguments)
+            if found and has_torch_function(found):
+                return handle_torch_function(by_values_or_shapes, found, *arguments, **options)
+            if is_traced() or (found and any(map(has_no_values, found))):
                 return traced(*arguments, **options)
             return function(*arguments, **options)
 

@@ -275,9 +275,10 @@ pinv_backward = Call(
 
 lstsq_backward = Call(
     "lstsq_backward",
-    lambda A, B, X, R_T, cotangent: (by_rows(A), by_rows(B)),
+    lambda A, B, X, R_T, cotangent, of_residuals: (by_rows(A), by_rows(B)),
     flops=lambda A, B, *_: (12 * A.shape[-2] + 4 * A.shape[-1]) * A.shape[-1] * B.shape[-1],
     suits=lambda A, B, *_: _suits_few(A) and B.numel() > 0,
     in_packs=True,
 )
-"""Ā, (..., m, n), and B̄, (..., m, k), of tall A = Q R, from A, B, X, the transpose of R, the cotangent."""
+"""Ā, (..., m, n), and B̄, (..., m, k), of tall A = Q R, from A, B, X, the transpose of R, the cotangent, and
+that of the squared residuals, (..., k) or (..., 0)."""

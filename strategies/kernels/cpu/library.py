@@ -32,7 +32,7 @@ __all__ = [
 DTYPES = torch.float32, torch.float64, torch.complex64, torch.complex128
 """Of the matrices that kernels are compiled for, in the order of `bs_dtype`."""
 
-INTERFACE_VERSION = 1
+INTERFACE_VERSION = 2
 
 FOLDER = "_native"
 """Of the library, in the package."""

@@ -21,6 +21,7 @@ from torch import Tensor
 
 from strategies.kernels.cpu.library import DTYPES, is_available, kernel
 from strategies.kernels.cpu.specs import (
+    INFO,
     SPECS,
     TRIANGULAR,
     KernelSpec,
@@ -68,6 +69,7 @@ class Launch:
         problem: of each matrix.
         arguments: sizes and strides.
         flops: for one matrix.
+        tolerances: as in `plan`.
 
     Attributes:
         address: of its machine code.
@@ -77,7 +79,12 @@ class Launch:
     """
 
     def __init__(
-        self, name: str, problem: Problem, arguments: Sequence[Layout], flops: float
+        self,
+        name: str,
+        problem: Problem,
+        arguments: Sequence[Layout],
+        flops: float,
+        tolerances: tuple[float, float] = (0.0, 0.0),
     ) -> None:
         count = problem.matrices
         self._kernel, self._flops = kernel(name, problem.dtype, problem.n), count * flops
@@ -87,29 +94,31 @@ class Launch:
         if name.endswith("_across"):
             group = in_packs(group)
         self.groups = math.ceil(count / group)
-        words = header(count, group)
+        words = header(count, group, tolerances)
         for size, stride in arguments:
             words += (0, *size, *stride)
         self.block = array("q", words)
 
     def __call__(
-        self, first: Sequence[Tensor], offsets: Sequence[int], last: Sequence[Tensor], kept: Tensors
+        self,
+        first: Sequence[Tensor],
+        offsets: Sequence[int],
+        last: Sequence[Tensor | None],
+        kept: Tensors,
     ) -> bool:
-        """Whether the kernel did it, of tensors, parts of what is kept, and more tensors.
+        """Whether the kernel did it, of tensors, parts of what is kept, and more tensors or none.
 
         They live until it returns.
         """
         block, position = self.block[:], HEADER_WORDS
-        for tensor in first:
-            block[position] = address(tensor)
-            position += ARGUMENT_WORDS
-        if offsets:
-            base = address(kept[-1])
-            for offset in offsets:
-                block[position] = base + offset
-                position += ARGUMENT_WORDS
-        for tensor in last:
-            block[position] = address(tensor)
+        base = address(kept[-1]) if offsets else 0
+        addresses = [
+            *map(address, first),
+            *[base + offset for offset in offsets],
+            *[0 if tensor is None else address(tensor) for tensor in last],
+        ]
+        for each in addresses:
+            block[position] = each
             position += ARGUMENT_WORDS
         return run(self._kernel, block, self.groups, self._flops, self.work)
 
@@ -125,7 +134,9 @@ class Plan:
         batch: the batch dimensions.
         views: the inputs as kernels see them.
         strides: of the inputs.
+        tolerances: as in `plan`.
         saves_outputs: whether outputs that the kernel of the backward does not read are saved, too.
+        reports: whether `INFO` is an output more.
 
     Attributes:
         arity: how many inputs there are.
@@ -136,6 +147,8 @@ class Plan:
         rank: as in `KernelSpec`, and columns, which is the full rank.
         forward_launch: reads inputs, and writes the outputs that are written and what is kept.
         cotangents: positions of the outputs whose cotangents `backward` takes.
+        optional: positions of those of which one may be missing.
+        ignored: positions of outputs whose cotangents have no effect.
         constant: positions of the outputs that are not differentiable.
         saved: positions of the outputs that `backward` is given.
         saved_strides: of inputs, these outputs, and what is kept.
@@ -149,20 +162,23 @@ class Plan:
         batch: tuple[int, ...],
         views: list[Layout],
         strides: list[tuple[int, ...]],
+        tolerances: tuple[float, float],
         saves_outputs: bool,
+        reports: bool,
     ) -> None:
         self._spec = spec = spec.batched(batch)
         self._batch, self._problem = batch, problem
         self.rank, self.columns = spec.rank, problem.n
-        self.outputs = spec.outputs
+        self.outputs = [*spec.outputs, *[INFO.batched(batch)] * reports]
         self.arity, outputs = len(views), len(spec.outputs)
         self.cotangents = tuple(spec.cotangents)
-        differentiable = {*spec.cotangents, *spec.rarely}
-        self.constant = tuple(i for i in range(outputs) if i not in differentiable)
+        self.optional, self.ignored = tuple(spec.optional), tuple(spec.ignored)
+        differentiable = {*spec.cotangents, *spec.ignored}
+        self.constant = tuple(i for i in range(len(self.outputs)) if i not in differentiable)
         self.saved = tuple(i - self.arity for i in spec.reads if 0 <= i - self.arity < outputs)
         if saves_outputs:
             self.saved += tuple(i for i in range(outputs) if i not in self.saved)
-        self._allocators = [place.allocator() for place in spec.outputs]
+        self._allocators = [place.allocator() for place in self.outputs]
         self.written = [i for i, place in enumerate(spec.outputs) if not place.is_empty]
         *offsets, size = itertools.accumulate((place.bytes for place in spec.kept), initial=0)
         self.keeps = [byte_vector(size)] if offsets else []
@@ -174,7 +190,7 @@ class Plan:
         forward_flops, self._backward_flops = (factor * flops for flops in spec.flops)
         arguments = [*views, *(known[self.arity + i] for i in self.written)]
         arguments += map(_seen, spec.kept)
-        self.forward_launch = Launch(spec.forward, problem, arguments, forward_flops)
+        self.forward_launch = Launch(spec.forward, problem, arguments, forward_flops, tolerances)
         # What is saved are inputs, some outputs, and then all that is kept.
         saved = [*range(self.arity), *(self.arity + i for i in self.saved)]
         first_kept = self.arity + outputs
@@ -188,7 +204,7 @@ class Plan:
         gradients = [of_matrix, problem.like_rhs(problem.m)][: self.arity]
         self.gradients = [place.batched(batch) for place in gradients]
         self._gradient_allocators = [place.allocator() for place in self.gradients]
-        self._backwards: dict[tuple[tuple[int, ...], ...], Launch | None] = {}
+        self._backwards: dict[tuple[tuple[int, ...] | None, ...], Launch | None] = {}
 
     def forward(self, inputs: Tensors) -> tuple[Tensors, Tensors] | None:
         """Outputs and what is kept; None if the inputs are not a usual case."""
@@ -208,34 +224,43 @@ class Plan:
         """The cotangent of an output that has none."""
         return self._allocators[output]().zero_()
 
-    def backward(self, saved: Tensors, cotangents: Tensors) -> list[Tensor] | None:
+    def backward(self, saved: Tensors, cotangents: Sequence[Tensor | None]) -> list[Tensor] | None:
         """The gradients of the inputs; None if the cotangents are not a usual case.
 
         Args:
             saved: the inputs, those outputs that `saved` names, and what is kept.
-            cotangents: of the outputs that have one.
+            cotangents: of the outputs that have one; None for one that may be missing.
         """
         for tensor, stride in zip(saved, self.saved_strides, strict=True):
             # A hook may return another tensor than it was given; unread inputs are not saved.
             if tensor is not None and tensor.stride() != stride:
                 return None
-        strides = tuple([cotangent.stride() for cotangent in cotangents])
+        strides = tuple([None if each is None else each.stride() for each in cotangents])
         if strides not in self._backwards:
             self._backwards[strides] = self.backward_launch(strides)
         launch = self._backwards[strides]
         if launch is None:
-            return self.backward(saved, tuple([each.contiguous() for each in cotangents]))
+            return self.backward(
+                saved, [None if each is None else each.contiguous() for each in cotangents]
+            )
         gradients = [allocate() for allocate in self._gradient_allocators]
         read = [saved[i] for i in self.reads]
         is_done = launch(read, self.reads_kept, [*cotangents, *gradients], saved)
         return gradients if is_done else None
 
-    def backward_launch(self, strides: tuple[tuple[int, ...], ...]) -> Launch | None:
-        """The kernel for cotangents of such strides; None where they are no sequence of matrices."""
+    def backward_launch(self, strides: tuple[tuple[int, ...] | None, ...]) -> Launch | None:
+        """The kernel for cotangents of such strides; None where they are no sequence of matrices.
+
+        A cotangent that is missing has none.
+        """
         spec = self._spec
         views = []
         for i, stride in zip(spec.cotangents, strides, strict=True):
-            view = _as_matrices((spec.outputs[i].size, stride), self._batch)
+            output = spec.outputs[i]
+            if stride is None or output.is_empty:
+                views.append(_seen(output))
+                continue
+            view = _as_matrices((output.size, stride), self._batch)
             if view is None:
                 return None
             views.append(view)
@@ -282,7 +307,13 @@ def _transposed(layout: Layout) -> Layout:
 
 
 def plan(
-    holds: str, operation: str, dtype: torch.dtype, *inputs: Layout, saves_outputs: bool = False
+    holds: str,
+    operation: str,
+    dtype: torch.dtype,
+    *inputs: Layout,
+    tolerances: tuple[float, ...] = (),
+    saves_outputs: bool = False,
+    reports: bool = False,
 ) -> Plan | None:
     """How to compute an operation of small matrices, if there are kernels for it and they pay.
 
@@ -291,7 +322,9 @@ def plan(
         operation: which.
         dtype: of the inputs.
         inputs: their sizes and strides.
+        tolerances: atol and rtol, where a rank is decided; by default 0 and max(m, n) ε.
         saves_outputs: as in `Plan`.
+        reports: as in `Plan`.
 
     Example:
         >>> plan("factors", "inv", torch.float64, ((2, 3), (3, 1))) is None
@@ -320,4 +353,5 @@ def plan(
     if spec is None or len(views) < len(inputs):
         return None
     strides = [stride for _, stride in inputs]
-    return Plan(spec, problem, tuple(batch), views, strides, saves_outputs)
+    atol, rtol = tolerances or (0.0, max(m, n) * torch.finfo(dtype).eps)
+    return Plan(spec, problem, tuple(batch), views, strides, (atol, rtol), saves_outputs, reports)

@@ -17,6 +17,7 @@ from torch import Tensor
 from strategies.allocation import LARGE, on_large_pages
 
 __all__ = [
+    "INFO",
     "SPECS",
     "TRIANGULAR",
     "KernelSpec",
@@ -84,6 +85,7 @@ class TensorSpec(NamedTuple):
     stride: tuple[int, ...]
     dtype: torch.dtype
     extents: tuple[int, int, int]
+    is_zero: bool = False
 
     def batched(self, batch: tuple[int, ...]) -> TensorSpec:
         """As many of it; what is empty is so for all matrices together."""
@@ -92,7 +94,8 @@ class TensorSpec(NamedTuple):
         _, m, n = self.extents
         steps = itertools.accumulate(reversed(batch[1:]), operator.mul, initial=m * n)
         stride = (*reversed([*steps]), *self.stride)
-        return TensorSpec((*batch, *self.size), stride, self.dtype, (math.prod(batch), m, n))
+        size, extents = (*batch, *self.size), (math.prod(batch), m, n)
+        return self._replace(size=size, stride=stride, extents=extents)
 
     @property
     def is_empty(self) -> bool:
@@ -109,6 +112,8 @@ class TensorSpec(NamedTuple):
         return math.prod(self.size) * self.dtype.itemsize >= LARGE
 
     def allocator(self) -> Callable[[], Tensor]:
+        if self.is_zero:
+            return functools.partial(torch.zeros, self.size, dtype=self.dtype)
         make = functools.partial(torch.empty_strided, self.size, self.stride, dtype=self.dtype)
         return (lambda: on_large_pages(make())) if self.is_large else make
 
@@ -134,6 +139,10 @@ def byte_vector(n: int) -> TensorSpec:
 
 def _number(dtype: torch.dtype) -> TensorSpec:
     return TensorSpec((), (), dtype, (1, 1, 1))
+
+
+INFO = _number(torch.int32)._replace(is_zero=True)
+"""What LAPACK reports of a factorization that succeeded."""
 
 
 class Problem(NamedTuple):
@@ -172,7 +181,8 @@ class KernelSpec:
         reads: positions in inputs, outputs and kept, in this order.
         flops: floating-point operations of the two in real numbers, leading terms.
         cotangents: positions of the outputs whose cotangents the backward reads.
-        rarely: positions of those that are differentiable, too, but not here.
+        optional: positions of those of which a cotangent may be missing.
+        ignored: positions of differentiable outputs that are constant wherever they have a derivative.
         is_transposed: whether kernels see the transpose of A and its gradient, and of the cotangent.
         by_columns: whether kernels write the gradient of the matrix that they see by columns.
         rank: position of an output, and of one that is empty unless the first is n everywhere; if any.
@@ -185,7 +195,8 @@ class KernelSpec:
     reads: Sequence[int]
     flops: tuple[float, float]
     cotangents: Sequence[int] = (0,)
-    rarely: Sequence[int] = ()
+    optional: Sequence[int] = ()
+    ignored: Sequence[int] = ()
     is_transposed: bool = False
     by_columns: bool = False
     rank: tuple[int, int] | None = None
@@ -228,7 +239,7 @@ def _slogdet(p: Problem) -> KernelSpec:
     names = p.kernel("slogdet"), p.kernel("slogdet_backward")
     if p.dtype.is_complex:
         return KernelSpec(*names, outputs, _factors(p), [1, 3, 4], flops, [0, 1])
-    return KernelSpec(*names, outputs, _factors(p), [3, 4], flops, [1], rarely=[0])
+    return KernelSpec(*names, outputs, _factors(p), [3, 4], flops, [1], ignored=[0])
 
 
 def _elimination_flops(p: Problem) -> tuple[float, float]:
@@ -281,7 +292,7 @@ def _lstsq(p: Problem) -> KernelSpec:
     R = rows(p.n, p.n, p.dtype)
     flops = (2.0 * p.m * p.n**2 + 4 * p.m * p.n * p.k, (12.0 * p.m + 4 * p.n) * p.n * p.k)
     names = p.kernel("lstsq"), p.kernel("lstsq_backward")
-    return KernelSpec(*names, outputs, [R], [0, 1, 2, 6], flops, rarely=[1])
+    return KernelSpec(*names, outputs, [R], [0, 1, 2, 6], flops, [0, 1], optional=[1])
 
 
 def _cholesky(p: Problem) -> KernelSpec:
@@ -369,7 +380,8 @@ def _lstsq_by_svd(p: Problem) -> KernelSpec:
         _bases(p.m, p.n, p.dtype),
         [1, 2, 4, 5, 6, 7],
         (_svd_flops(p) + 4.0 * entries, 12.0 * entries),
-        rarely=[1],
+        [0, 1],
+        optional=[1],
         rank=(2, 1) if is_tall else None,
     )
 

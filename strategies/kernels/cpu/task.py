@@ -5,7 +5,9 @@
     2       how many of them make a group
     3       the status: zero, unless the kernel declined a matrix or had no memory
     4       how many groups are finished
-    5 + 7i  of the i-th argument: address, three extents, three strides; one where there are fewer
+    5, 6    two floating-point numbers, atol and rtol: singular values up to atol, or rtol times the
+            largest, count as zero
+    7 + 7i  of the i-th argument: address, three extents, three strides; one where there are fewer
 
 A kernel that declines a matrix is not stable for it, or not the fastest way. Nothing that it has written is
 to be read then.
@@ -13,6 +15,7 @@ to be read then.
 
 from __future__ import annotations
 
+import struct
 from array import array
 from collections.abc import Callable, Sequence
 
@@ -23,7 +26,7 @@ from strategies.kernels.cpu.library import Kernel
 
 STATUS_WORD = 3
 FINISHED_WORD = 4
-HEADER_WORDS = 5
+HEADER_WORDS = 7
 ARGUMENT_WORDS = 7
 
 NO_MEMORY = 2
@@ -44,9 +47,9 @@ def in_packs(group: int) -> int:
     return -(-group // _IN_PACKS) * _IN_PACKS
 
 
-def header(count: int, group: int) -> list[int]:
-    """The first words of the block for so many matrices, in groups of so many."""
-    return [0, count, group, 0, 0]
+def header(count: int, group: int, tolerances: tuple[float, float] = (0.0, 0.0)) -> list[int]:
+    """The first words of the block for so many matrices, in groups of so many, with atol and rtol."""
+    return [0, count, group, 0, 0, *struct.unpack("2q", struct.pack("2d", *tolerances))]
 
 
 def run(kernel: Kernel, block: array[int], groups: int, flops: float, work: float) -> bool:

@@ -47,12 +47,15 @@ class Plan(ABC):
         saved: positions of the outputs that `backward` is given.
         constant: positions of the outputs that are not differentiable.
         cotangents: positions of the outputs whose cotangents `backward` takes.
+        optional, ignored: as in `strategies.kernels.cpu.plans.Plan`; none are.
     """
 
     arity: ClassVar[int] = 1
     saved: ClassVar[tuple[int, ...]] = (0,)
     constant: ClassVar[tuple[int, ...]] = ()
     cotangents: ClassVar[tuple[int, ...]] = (0,)
+    optional: ClassVar[tuple[int, ...]] = ()
+    ignored: ClassVar[tuple[int, ...]] = ()
 
     def __init__(
         self,
@@ -71,7 +74,7 @@ class Plan(ABC):
         """Outputs and what is kept; None if the inputs are not a usual case."""
 
     @abstractmethod
-    def backward(self, saved: Sequence[Tensor], cotangents: Tensors) -> list[Tensor]:
+    def backward(self, saved: Sequence[Tensor], cotangents: Sequence[Tensor]) -> list[Tensor]:
         """The gradients of the inputs.
 
         Args:
@@ -132,7 +135,7 @@ class _LU(Plan):
         LU, pivots, positions = tensors
         return (LU, pivots), (positions,)
 
-    def backward(self, saved: Sequence[Tensor], cotangents: Tensors) -> list[Tensor]:
+    def backward(self, saved: Sequence[Tensor], cotangents: Sequence[Tensor]) -> list[Tensor]:
         _, LU, _, positions = saved
         gradient = self._empty(self.m, self.n)
         read = LU, positions, *cotangents
@@ -150,7 +153,7 @@ class _Solve(Plan):
             return None
         return (X,), (LU, orders)
 
-    def backward(self, saved: Sequence[Tensor], cotangents: Tensors) -> list[Tensor]:
+    def backward(self, saved: Sequence[Tensor], cotangents: Sequence[Tensor]) -> list[Tensor]:
         *_, X, LU, orders = saved
         gradients = [self._empty(self.n, self.n), self._empty(*self.rhs)]
         read = LU, orders, X, *cotangents
@@ -176,7 +179,7 @@ class _ByResult(Plan):
         is_usual = self._is_usual(self.program, inputs, [result], (self.n,))
         return ((result,), ()) if is_usual else None
 
-    def backward(self, saved: Sequence[Tensor], cotangents: Tensors) -> list[Tensor]:
+    def backward(self, saved: Sequence[Tensor], cotangents: Sequence[Tensor]) -> list[Tensor]:
         gradient = self._empty(self.n, self.n)
         read = saved[-1], *cotangents
         self._launch(f"backward.{self.program}", read, [gradient], (self.n,))
@@ -206,7 +209,7 @@ class _Det(Plan):
     def _outputs(self, result: Tensor, _logarithm: Tensor) -> Tensors:
         return (result,)
 
-    def backward(self, saved: Sequence[Tensor], cotangents: Tensors) -> list[Tensor]:
+    def backward(self, saved: Sequence[Tensor], cotangents: Sequence[Tensor]) -> list[Tensor]:
         _, det, LU, orders = saved
         return [self._multiple(cotangents[0] * det, LU, orders)]
 
@@ -226,7 +229,7 @@ class _Slogdet(_Det):
     def _outputs(self, result: Tensor, logarithm: Tensor) -> Tensors:
         return result.sign(), logarithm
 
-    def backward(self, saved: Sequence[Tensor], cotangents: Tensors) -> list[Tensor]:
+    def backward(self, saved: Sequence[Tensor], cotangents: Sequence[Tensor]) -> list[Tensor]:
         _, LU, orders = saved
         return [self._multiple(cotangents[0], LU, orders)]
 

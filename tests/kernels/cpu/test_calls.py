@@ -52,7 +52,9 @@ PACKS = {
     ),
     "lstsq": (
         lambda A, B: torch.linalg.pinv(A) @ B,
-        lambda A, B, X, G: calls.lstsq_backward(A, B, X, torch.linalg.qr(A).R.mT, G),
+        lambda A, B, X, G: calls.lstsq_backward(
+            A, B, X, torch.linalg.qr(A).R.mT, G, A.new_empty(*A.shape[:-2], 0)
+        ),
     ),
     "pinv": (
         torch.linalg.pinv,
@@ -97,5 +99,5 @@ def test_what_a_kernel_does_not_take_is_left_to_operations_of_torch():
     meta = torch.empty(9, 4, 4, device="meta")
     assert calls.inv_backward(meta, meta) is NotImplemented
     X, G = inverses(9, 4, 4)
-    G[3, 1, 1] = torch.inf  # declined: no power of two brings it near one
+    G *= torch.finfo(G.dtype).max / 64  # declined: no power of two in range brings it near one
     assert calls.inv_backward(X.mT, G) is NotImplemented

@@ -34,6 +34,9 @@ EVERY = [
 ]
 """Those that have a record, and with it exact gradients; tests/autograd/test_lane.py has the others."""
 
+PASS_ON = "inv", "solve", "det", "slogdet"
+"""What takes a matrix with NaN or infinity: no entry of the result is finite."""
+
 
 def _size(lane, n):
     """Of a square matrix, or of a tall one where packs of these have kernels of their own."""
@@ -59,18 +62,22 @@ def _inputs(lane, m, n, dtype, columns=2):
 
 
 def _computed(lane, inputs, cotangents=None):
-    """Outputs, cotangents and gradients of a lane."""
+    """Outputs, cotangents and gradients of a lane; cotangents that may be missing are."""
     found = _plan(lane, *inputs)
     outputs, kept = found.forward(inputs)
     differentiable = [outputs[i] for i in found.cotangents]
     if cotangents is None:
-        cotangents = [torch.randn_like(out) for out in differentiable]
+        cotangents = [
+            None if i in found.optional else torch.randn_like(out)
+            for i, out in zip(found.cotangents, differentiable, strict=True)
+        ]
     saved = (*inputs, *(outputs[i] for i in found.saved), *kept)
     return outputs, cotangents, found.backward(saved, tuple(cotangents))
 
 
 def _assert_exact(operation, inputs, cotangents, gradients, rank=None):
-    certified = gradient(operation, inputs, cotangents, rank=rank)
+    given = [each for each in cotangents if each is not None]
+    certified = gradient(operation, inputs, given, rank=rank)
     singular_values = torch.linalg.svdvals(inputs[0])[:rank]
     limit = 500 * torch.finfo(inputs[0].dtype).eps * float(singular_values[0] / singular_values[-1])
     assert certified.relative_error(operations.get(operation).defined(gradients)) < limit
@@ -119,7 +126,10 @@ def test_inputs_and_cotangents_may_have_any_strides(lane):
     plain = _inputs(lane, m, n, torch.complex128)
     outputs, cotangents, expected = _computed(lane, plain)
     strided = tuple(torch.stack([each, each], -1)[..., 0] for each in plain)
-    of_strided = [each.mT.contiguous().mT if each.ndim == 2 else each for each in cotangents]
+    of_strided = [
+        each.mT.contiguous().mT if each is not None and each.ndim == 2 else each
+        for each in cotangents
+    ]
     found, _, gradients = _computed(lane, strided, of_strided)
     # Factors are read where they lie: by rows, in another order of sums.
     close = functools.partial(torch.allclose, rtol=1e-12, atol=1e-12)
@@ -206,7 +216,7 @@ def test_matrices_of_a_batch_are_computed_as_they_are_alone(lane):
         outputs, cotangents, gradients = _computed(lane, inputs)
         for k, single in enumerate(each):
             place = divmod(k, 3)
-            own = [cotangent[place] for cotangent in cotangents]
+            own = [None if each is None else each[place] for each in cotangents]
             due, _, due_gradients = _computed(lane, single, own)
             found = [out if out.numel() == 0 else out[place] for out in outputs]
             found += [gradient[place] for gradient in gradients]
@@ -279,11 +289,12 @@ def test_what_is_not_usual_is_declined(lane):
         undefined = A.clone()
         undefined[2, 1] = torch.nan
         of_factors = () if lane[0] == "svd" else (no_column,)
-        for unusual in (*of_factors, torch.zeros_like(A), undefined, A * torch.inf):
+        not_finite = () if lane[1] in PASS_ON else (undefined, A * torch.inf)
+        for unusual in (*of_factors, torch.zeros_like(A), *not_finite):
             assert _plan(lane, unusual, *rest).forward((unusual, *rest)) is None
         found = _plan(lane, *usual)
         if "det" not in lane[1] and not lane[1].startswith("lu"):
-            far = A * 2.0**40 if torch.finfo(dtype).eps > 1e-10 else A * 2.0**200
+            far = A * 2.0**50 if torch.finfo(dtype).eps > 1e-10 else A * 2.0**400
             assert found.forward((far, *rest)) is None
 
 
@@ -320,11 +331,58 @@ def test_a_cotangent_far_from_one_scales_the_gradients_to_the_bit(lane):
 @pytest.mark.parametrize(
     "lane", [lane for lane in EVERY if "det" not in lane[1] and lane[1] != "lu"]
 )
-@pytest.mark.parametrize("number", [2.0**1000, torch.nan, torch.inf])
-def test_a_cotangent_at_the_end_of_the_range_is_declined(lane, number):
+def test_a_cotangent_at_the_end_of_the_range_is_declined(lane):
     inputs = _inputs(lane, *_size(lane, 6), torch.float64)
     _, (cotangent, *rest), _ = _computed(lane, inputs)
-    assert _computed(lane, inputs, [torch.full_like(cotangent, number), *rest])[2] is None
+    assert _computed(lane, inputs, [torch.full_like(cotangent, 2.0**1000), *rest])[2] is None
+
+
+@pytest.mark.parametrize("lane", [lane for lane in EVERY if lane[1] != "lu"])
+@pytest.mark.parametrize("number", [torch.nan, torch.inf])
+def test_a_cotangent_that_is_not_finite_is_passed_on(lane, number):
+    inputs = _inputs(lane, *_size(lane, 6), torch.float64)
+    _, (cotangent, *rest), _ = _computed(lane, inputs)
+    *_, gradients = _computed(lane, inputs, [torch.full_like(cotangent, number), *rest])
+    assert not any(bool(each.isfinite().any()) for each in gradients)
+
+
+@pytest.mark.parametrize("operation", PASS_ON)
+@pytest.mark.parametrize("count", [1, 9])
+def test_a_matrix_that_is_not_finite_makes_no_other_undefined(operation, count):
+    inputs = [
+        torch.stack([each] * count) for each in _inputs((None, operation), 6, 6, torch.float64)
+    ]
+    A = inputs[0]
+    for number in (torch.nan, torch.inf):
+        A[0, 2, 1] = number
+        found = _plan(("factors", operation), *inputs)
+        outputs, kept = found.forward(tuple(inputs))
+        differentiable = [outputs[i] for i in found.cotangents]
+        saved = (*inputs, *(outputs[i] for i in found.saved), *kept)
+        gradients = found.backward(saved, tuple(map(torch.ones_like, differentiable)))
+        for each in (*differentiable, *gradients):
+            assert not each[0].isfinite().any()
+            assert each[1:].isfinite().all()
+
+
+@pytest.mark.parametrize("holds", SPECS)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+@pytest.mark.parametrize("columns", [2, 7])
+def test_squared_residuals_have_a_gradient(holds, dtype, columns):
+    for count in (1, 9):
+        inputs = _inputs((holds, "lstsq"), 8, 3, dtype, columns)
+        A, B = (torch.stack([each] * count).requires_grad_() for each in inputs)
+        expected = (B - A @ (torch.linalg.pinv(A) @ B)).abs().square().sum(-2)
+        given = torch.randn_like(expected)
+        due = torch.autograd.grad(expected, (A, B), given)
+        found = _plan((holds, "lstsq"), A, B)
+        A, B = A.detach(), B.detach()
+        outputs, kept = found.forward((A, B))
+        saved = (A, B, *(outputs[i] for i in found.saved), *kept)
+        for cotangent in (given, given.repeat_interleave(2, -1)[..., ::2]):
+            gradients = found.backward(saved, (torch.zeros_like(outputs[0]), cotangent))
+            for ours, theirs in zip(gradients, due, strict=True):
+                torch.testing.assert_close(ours, theirs)
 
 
 @pytest.mark.parametrize("holds", ["factors", "packs"])

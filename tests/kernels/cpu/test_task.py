@@ -6,7 +6,7 @@ from strategies.kernels.cpu.task import HEADER_WORDS, header, task
 
 
 def test_it_begins_with_no_group_taken_and_the_sizes():
-    assert task(5, 2, [], is_batch=True).tolist() == header(5, 2) == [0, 5, 2, 0, 0]
+    assert task(5, 2, [], is_batch=True).tolist() == header(5, 2) == [0, 5, 2, 0, 0, 0, 0]
 
 
 def test_an_argument_is_its_address_extents_and_strides():

@@ -1,0 +1,1 @@
+"""`python -m benchmarks.coverage`: every public call in every mode of differentiation, beside PyTorch."""

@@ -1,0 +1,268 @@
+"""The calls whose time is compared: every public function, its options, and unusual inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+__all__ = ["CALLS", "SIZES", "Call", "Functions", "Size"]
+
+Functions = Callable[..., Any]
+"""Calls a function by its name: of PyTorch, or of `strategies.linalg`."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """Rows of the matrices, and their batch dimensions."""
+
+    n: int
+    batch: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        """As in a case.
+
+        Example:
+            >>> str(Size(4, (100,))), str(Size(32))
+            ('100x4x4', '32x32')
+        """
+        return "x".join(map(str, (*self.batch, self.n, self.n)))
+
+
+SIZES = Size(4), Size(32), Size(128), Size(8, (100,))
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a public function.
+
+    Args:
+        compute: takes `Functions` and the inputs; returns the outputs that carry gradients.
+        inputs: of a size, in float64 or complex128.
+        takes_batches: whether the function does.
+    """
+
+    compute: Callable[..., Any]
+    inputs: Callable[[Size], tuple[Tensor, ...]]
+    takes_batches: bool = True
+
+    def outputs(self, functions: Functions, *inputs: Tensor) -> tuple[Tensor, ...]:
+        """The outputs that carry gradients."""
+        found = self.compute(functions, *inputs)
+        return (found,) if isinstance(found, Tensor) else tuple(found)
+
+
+def _randn(*shape: int) -> Tensor:
+    return torch.randn(*shape, dtype=torch.float64)
+
+
+def _matrix(size: Size, rows: int = 1, columns: int = 1) -> Tensor:
+    return _randn(*size.batch, size.n * rows, size.n * columns)
+
+
+def _one(size: Size) -> tuple[Tensor]:
+    return (_matrix(size),)
+
+
+def _tall(size: Size) -> tuple[Tensor]:
+    return (_matrix(size, rows=4),)
+
+
+def _wide(size: Size) -> tuple[Tensor]:
+    return (_matrix(size, columns=4),)
+
+
+def _hermitian(size: Size) -> tuple[Tensor]:
+    A = _matrix(size)
+    return (A + A.mT,)
+
+
+def _complex(size: Size) -> tuple[Tensor]:
+    return (torch.complex(_matrix(size), _matrix(size)),)
+
+
+def _scaled(size: Size) -> tuple[Tensor]:
+    return (_matrix(size) * 1e-60,)
+
+
+def _with_nan(size: Size) -> tuple[Tensor]:
+    A = _matrix(size)
+    A[..., 0, 0].view(-1)[0] = torch.nan
+    return (A,)
+
+
+def _definite(size: Size) -> tuple[Tensor]:
+    A = _matrix(size)
+    return (A @ A.mT / size.n + torch.eye(size.n, dtype=A.dtype),)
+
+
+def _factor(size: Size) -> tuple[Tensor]:
+    return (torch.linalg.cholesky(*_definite(size)),)
+
+
+def _of_rank(rank: Callable[[int], int], rows: int = 1) -> Callable[[Size], tuple[Tensor]]:
+    def inputs(size: Size) -> tuple[Tensor]:
+        r = rank(size.n)
+        return (_randn(*size.batch, size.n * rows, r) @ _randn(*size.batch, r, size.n) / size.n,)
+
+    return inputs
+
+
+def _with(
+    matrix: Callable[[Size], tuple[Tensor]], columns: int | None, *, left: bool = True
+) -> Callable[[Size], tuple[Tensor, ...]]:
+    """A matrix and right-hand sides; a vector where there are no columns."""
+
+    def inputs(size: Size) -> tuple[Tensor, ...]:
+        (A,) = matrix(size)
+        rest = () if columns is None else (columns,)
+        shape = (A.shape[-2], *rest) if left else (*rest, A.shape[-1])
+        return A, torch.randn(*size.batch, *shape, dtype=A.dtype)
+
+    return inputs
+
+
+def _many_for_one(size: Size) -> tuple[Tensor, ...]:
+    return _randn(*size.batch, 1, size.n, size.n), _randn(*size.batch, 8, size.n, 2)
+
+
+def _one_for_many(size: Size) -> tuple[Tensor, ...]:
+    return _randn(*size.batch, 8, size.n, size.n), _randn(*size.batch, 1, size.n, 2)
+
+
+def _packed(size: Size) -> tuple[Tensor, ...]:
+    return torch.linalg.lu_factor(_matrix(size)).LU, _matrix(size)[..., :2]
+
+
+def _packed_from_the_right(size: Size) -> tuple[Tensor, ...]:
+    LU, B = _packed(size)
+    return LU, B.mT.contiguous()
+
+
+def _lu_solve(**options: bool) -> Callable[..., Any]:
+    def compute(call: Functions, LU: Tensor, B: Tensor) -> Any:
+        n = LU.shape[-1]
+        pivots = torch.arange(1, n + 1, dtype=torch.int32).expand(*LU.shape[:-1]).contiguous()
+        return call("lu_solve", LU, pivots, B, **options)
+
+    return compute
+
+
+def _triangular(size: Size) -> tuple[Tensor]:
+    (L,) = _factor(size)
+    return (L.mT.contiguous(),)
+
+
+def _simply(name: str, **options: object) -> Callable[..., Any]:
+    return lambda call, *inputs: call(name, *inputs, **options)
+
+
+def _first(name: str, **options: object) -> Callable[..., Any]:
+    return lambda call, *inputs: call(name, *inputs, **options)[0]
+
+
+def _second(name: str) -> Callable[..., Any]:
+    return lambda call, *inputs: call(name, *inputs)[1]
+
+
+def _factors_only(call: Functions, A: Tensor) -> Any:
+    return call("lu", A)[1:]
+
+
+def _tensorinv(call: Functions, A: Tensor) -> Any:
+    return call("tensorinv", A.unsqueeze(1), ind=2)
+
+
+def _tensor_tolerance(call: Functions, A: Tensor) -> Any:
+    return call("pinv", A, rtol=torch.tensor(1e-12, dtype=A.dtype))
+
+
+CALLS: Mapping[str, Call] = {
+    "inv": Call(_simply("inv"), _one),
+    "inv complex": Call(_simply("inv"), _complex),
+    "inv scaled": Call(_simply("inv"), _scaled),
+    "inv with NaN": Call(_simply("inv"), _with_nan),
+    "inv of transpose": Call(lambda call, A: call("inv", A.mT), _one),
+    "inv_ex": Call(_first("inv_ex"), _one),
+    "inverse": Call(_simply("inverse"), _one),
+    "matrix_power -2": Call(lambda call, A: call("matrix_power", A, -2), _one),
+    "tensorinv": Call(_tensorinv, _one, takes_batches=False),
+    "solve vector": Call(_simply("solve"), _with(_one, None)),
+    "solve k=2": Call(_simply("solve"), _with(_one, 2)),
+    "solve k=32": Call(_simply("solve"), _with(_one, 32)),
+    "solve complex": Call(_simply("solve"), _with(_complex, 2)),
+    "solve scaled": Call(_simply("solve"), _with(_scaled, 2)),
+    "solve from the right": Call(_simply("solve", left=False), _with(_one, 2, left=False)),
+    "solve of transpose": Call(lambda call, A, B: call("solve", A.mT, B), _with(_one, 2)),
+    "solve, 8 for one matrix": Call(_simply("solve"), _many_for_one),
+    "solve, one for 8 matrices": Call(_simply("solve"), _one_for_many),
+    "solve_ex": Call(_first("solve_ex"), _with(_one, 2)),
+    "tensorsolve": Call(_simply("tensorsolve"), _with(_one, None), takes_batches=False),
+    "det": Call(_simply("det"), _one),
+    "det complex": Call(_simply("det"), _complex),
+    "det of rank n-1": Call(_simply("det"), _of_rank(lambda n: n - 1)),
+    "det of rank 1": Call(_simply("det"), _of_rank(lambda _: 1)),
+    "slogdet, log only": Call(_second("slogdet"), _one),
+    "slogdet": Call(_simply("slogdet"), _one),
+    "slogdet complex": Call(_simply("slogdet"), _complex),
+    "logdet": Call(_simply("logdet"), _definite),
+    "lu_factor": Call(_first("lu_factor"), _one),
+    "lu_factor tall": Call(_first("lu_factor"), _tall),
+    "lu_factor wide": Call(_first("lu_factor"), _wide),
+    "lu_factor_ex": Call(_first("lu_factor_ex"), _one),
+    "lu": Call(_factors_only, _one),
+    "lu tall": Call(_factors_only, _tall),
+    "lu_solve": Call(_lu_solve(), _packed),
+    "lu_solve adjoint": Call(_lu_solve(adjoint=True), _packed),
+    "lu_solve from the right": Call(_lu_solve(left=False), _packed_from_the_right),
+    "pinv": Call(_simply("pinv"), _one),
+    "pinv tall": Call(_simply("pinv"), _tall),
+    "pinv wide": Call(_simply("pinv"), _wide),
+    "pinv hermitian": Call(_simply("pinv", hermitian=True), _hermitian),
+    "pinv rtol": Call(_simply("pinv", rtol=1e-12), _tall),
+    "pinv tensor rtol": Call(_tensor_tolerance, _tall),
+    "pinv atol": Call(_simply("pinv", atol=1e-12), _tall),
+    "pinv of rank n/2": Call(_simply("pinv"), _of_rank(lambda n: n // 2)),
+    "pinv tall of rank n/2": Call(_simply("pinv"), _of_rank(lambda n: n // 2, rows=4)),
+    "pinverse": Call(_simply("pinverse"), _tall),
+    "lstsq": Call(_first("lstsq"), _with(_one, 2)),
+    "lstsq tall": Call(_first("lstsq"), _with(_tall, 2)),
+    "lstsq tall vector": Call(
+        lambda call, A, b: call("lstsq", A, b[..., None])[0], _with(_tall, None)
+    ),
+    "lstsq wide": Call(_first("lstsq"), _with(_wide, 2)),
+    "lstsq rcond": Call(_first("lstsq", rcond=1e-12), _with(_tall, 2)),
+    "lstsq, solution and residuals": Call(
+        lambda call, A, B: call("lstsq", A, B)[:2], _with(_tall, 2)
+    ),
+    "lstsq gelsd": Call(_first("lstsq", driver="gelsd"), _with(_tall, 2)),
+    "lstsq tall of rank n/2": Call(_first("lstsq"), _with(_of_rank(lambda n: n // 2, rows=4), 2)),
+    "cholesky": Call(_simply("cholesky"), _definite),
+    "cholesky upper": Call(_simply("cholesky", upper=True), _definite),
+    "cholesky_ex": Call(_first("cholesky_ex"), _definite),
+    "cholesky_solve": Call(lambda call, L, B: call("cholesky_solve", B, L), _with(_factor, 2)),
+    "cholesky_solve upper": Call(
+        lambda call, U, B: call("cholesky_solve", B, U, upper=True), _with(_triangular, 2)
+    ),
+    "cholesky_inverse": Call(_simply("cholesky_inverse"), _factor),
+    "cholesky_inverse upper": Call(_simply("cholesky_inverse", upper=True), _triangular),
+    "solve_triangular k=1": Call(_simply("solve_triangular", upper=False), _with(_factor, 1)),
+    "solve_triangular k=2": Call(_simply("solve_triangular", upper=False), _with(_factor, 2)),
+    "solve_triangular k=32": Call(_simply("solve_triangular", upper=False), _with(_factor, 32)),
+    "solve_triangular upper": Call(_simply("solve_triangular", upper=True), _with(_triangular, 2)),
+    "solve_triangular from the right": Call(
+        _simply("solve_triangular", upper=False, left=False), _with(_factor, 2, left=False)
+    ),
+    "solve_triangular unit": Call(
+        _simply("solve_triangular", upper=False, unitriangular=True), _with(_factor, 2)
+    ),
+    "qr": Call(_simply("qr"), _one),
+    "qr tall": Call(_simply("qr"), _tall),
+    "qr wide": Call(_second("qr"), _wide),
+    "qr, R alone": Call(lambda call, A: call("qr", A, "r")[1], _tall),
+    "eig": Call(lambda call, A: call("eig", A)[0].abs(), _one),
+}
+"""By a text. What is not said is square, real, of full rank, from the left, and by the default options."""

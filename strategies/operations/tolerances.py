@@ -1,0 +1,46 @@
+"""Tolerances of a rank as the fast path takes them: two numbers."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from strategies.interface import Tolerance
+from strategies.kernels.memory import is_addressable
+
+__all__ = ["as_numbers"]
+
+
+def as_numbers(A: Tensor, atol: Tolerance, rtol: Tolerance) -> tuple[float, ...] | None:
+    """Atol and rtol; none where both are the defaults, and None where a tensor gives more than one number.
+
+    Args:
+        A: the matrices, of a dtype that LAPACK takes.
+        atol: as in `strategies.linalg.pinv`.
+        rtol: as in `strategies.linalg.pinv`.
+
+    Example:
+        >>> as_numbers(torch.ones(2, 2), None, None), as_numbers(torch.ones(2, 2), 1e-3, None)
+        ((), (0.001, 0.0))
+    """
+    if atol is None and rtol is None:
+        return ()
+    if not (_is_number(atol) and _is_number(rtol)):
+        return None
+    absolute, relative = (None if each is None else max(float(each), 0.0) for each in (atol, rtol))
+    if relative is None:
+        relative = (
+            0.0
+            if isinstance(atol, Tensor) or absolute
+            else max(A.shape[-2:]) * torch.finfo(A.dtype).eps
+        )
+    return absolute or 0.0, relative
+
+
+def _is_number(tolerance: Tolerance) -> bool:
+    if isinstance(tolerance, Tensor):
+        is_readable = tolerance.is_cpu and is_addressable(tolerance)
+        return tolerance.ndim == 0 and is_readable and math.isfinite(tolerance)
+    return tolerance is None or math.isfinite(tolerance)
