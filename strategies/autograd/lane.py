@@ -36,7 +36,7 @@ from strategies.kernels.cuda import plan as cuda
 from strategies.kernels.memory import is_addressable, with_memory
 from strategies.policy_file import Policy
 
-__all__ = ["Explicit", "FastLane"]
+__all__ = ["Explicit", "FastLane", "used_by_plan"]
 
 Tensors = tuple[Tensor, ...]
 Gradients = tuple[Tensor | None, ...]
@@ -113,6 +113,12 @@ class FastLane:
                     return _apply((found, *computed), *inputs)
         return computed[0]
 
+    def serve(self, *operator: Any) -> None:
+        """Compute an operator by this lane in C++: its name, and what else `add_operator` takes."""
+        _served.append((self, operator))
+        if _module.cache_info().currsize and (module := _module()) is not None:
+            _serve(module, self, operator)
+
 
 class _Found(NamedTuple):
     plan: Plan | cuda.Plan
@@ -138,7 +144,25 @@ def _module() -> Any:
     if (module := extension.load()) is not None:
         words = task.HEADER_WORDS, task.ARGUMENT_WORDS, task.STATUS_WORD, task.FINISHED_WORD
         module.set_up(words, threads.WORTH_A_THREAD, task.watchers)
+        for lane, operator in _served:
+            _serve(module, lane, operator)
     return module
+
+
+_served: list[tuple[FastLane, tuple[Any, ...]]] = []
+"""Lanes, and what is said of the operators that they compute."""
+
+
+def _serve(module: Any, lane: FastLane, operator: tuple[Any, ...]) -> None:
+    name, *rest = operator
+    of_operator = module.lane(functools.partial(_ways, lane), policy.in_force, Parameter)
+    module.add_operator(name, of_operator, *rest)
+
+
+def used_by_plan(number: int) -> Strategy | None:
+    """The strategy of the plan by which an operator was computed, unless the plan is forgotten."""
+    found = None if (module := _module()) is None else module.used(number)
+    return None if found is None else found.candidates[0]
 
 
 _CHOICES = Policy, Strategy, str

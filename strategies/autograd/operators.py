@@ -6,12 +6,14 @@ an operation is one operator there, of which a compiler knows the shapes of the 
 operators are its derivatives. Inside, at run time, it is the eager call.
 
 Beside `inv` there are `inv_backward`, its gradient, `inv_forward`, its tangents, and those two of
-`inv_backward`. Only tensors of known shapes are handed on from one to the next, which the factors are
-not: a derivative computes the operation again, and from there on what eager mode computes.
+`inv_backward`. Only tensors of known shapes are handed on from one to the next. So are the outputs and a
+workspace, with which the fast path in C++ computes the gradient (`csrc/torch/fast_path.cpp`). Where that
+did not compute the operation, a derivative computes it again, and from there on what eager mode computes.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,12 +22,13 @@ from torch import Tensor
 
 from strategies.autograd.choice import choose, first_that_can
 from strategies.autograd.derivatives import derivative, eager_mode
+from strategies.autograd.lane import FastLane, used_by_plan
 from strategies.autograd.registered import Registered
 from strategies.autograd.rule import Tensors
 from strategies.interface import Strategy
 from strategies.kernels.memory import is_addressable, materialized
 
-__all__ = ["Operator"]
+__all__ = ["OPERATORS", "Operator"]
 
 _DERIVATIVES = (
     ("backward",),
@@ -33,6 +36,20 @@ _DERIVATIVES = (
     ("backward", "backward"),
     ("backward", "forward"),
 )
+
+
+Workspace = Callable[[int, int, int], tuple[int, int]]
+"""How many entries of the matrices' dtype and integers are kept, of an m×n matrix and k columns."""
+
+_PADDING = 512
+"""Bytes of a workspace for its parts to begin at lines of the cache."""
+
+OPERATORS: dict[str, Operator] = {}
+"""By name."""
+
+
+def _no_workspace(_: int, __: int, ___: int) -> tuple[int, int]:
+    return 0, 0
 
 
 class Operator(Registered):
@@ -50,6 +67,7 @@ class Operator(Registered):
         differentiable: how many of these, from the first, carry gradients.
         measured_as: the operation by whose measurements "auto" goes.
         any_rank: "auto" ends with a strategy that takes any rank.
+        by_columns: positions of outputs that lie by columns; others lie by rows.
 
     Example:
         >>> torch.ops.backward_strategies.inv(torch.tensor([[4.0]]), "qr_pinv")[0]
@@ -68,34 +86,91 @@ class Operator(Registered):
         differentiable: int = 1,
         measured_as: str = "",
         any_rank: bool = False,
+        by_columns: Sequence[int] = (),
     ) -> None:
-        self.arity, self.differentiable = len(inputs), differentiable
+        self.arity, self.differentiable, self.outputs = len(inputs), differentiable, outputs
         self.eagerly, self.shaped = compute, fake
         self._measured_as, self._any_rank = measured_as or name, any_rank
+        self._name, self._by_columns = name, by_columns
+        self._workspace: Workspace = _no_workspace
         parameters = *(f"Tensor {each}" for each in inputs), options, "str strategy"
-        super().__init__(name, parameters, f"({', '.join(['Tensor'] * (outputs + 1))})")
+        super().__init__(name, parameters, f"({', '.join(['Tensor'] * (outputs + 2))})")
         self.derivatives = {
             kinds: _Derivative(self, name, options, kinds) for kinds in _DERIVATIVES
         }
+        OPERATORS[name] = self
+
+    def use(
+        self,
+        lane: FastLane,
+        usual: Sequence[Any] = (),
+        *,
+        taken: Sequence[int] = (),
+        workspace: Workspace | None = None,
+        takes_vectors: bool = False,
+    ) -> None:
+        """Let the fast lane in C++ compute the operator and its gradient on the CPU.
+
+        Args:
+            lane: of the operation.
+            usual: the options for which it does; an ellipsis stands for any.
+            taken: positions of its outputs that are those of the operator; by default all, in order.
+            workspace: what is kept for the backward.
+            takes_vectors: whether right-hand sides may be vectors.
+        """
+        self._workspace = workspace or _no_workspace
+        backward = self.derivatives["backward",]
+        lane.serve(
+            self._name,
+            (self.arity, self.differentiable, takes_vectors),
+            list(usual),
+            list(taken or range(self.outputs)),
+            list(self._by_columns),
+            self.kept_bytes,
+            (self.compute, backward.compute, self._with_autograd, backward._with_autograd),
+        )
 
     def __call__(self, *arguments: Any) -> Tensors:
-        *outputs, _ = self.operator(*arguments)
-        return tuple(outputs)
+        return tuple(self.operator(*arguments)[: self.outputs])
+
+    def kept_bytes(self, A: Tensor, B: Tensor | None = None) -> int:
+        """How large the workspace is."""
+        if self._workspace is _no_workspace:
+            return 0
+        *batch, m, n = A.shape
+        k = 1 if B is None or B.ndim < A.ndim else B.shape[-1]
+        entries, integers = self._workspace(m, n, k)
+        return math.prod(batch) * (entries * A.itemsize + integers * 8) + _PADDING
 
     def compute(self, *arguments: Any) -> Sequence[Tensor]:
-        """The outputs, and by which strategy, since that of "auto" may be another in the backward."""
+        """The outputs, an empty workspace, and the strategy: "auto" may be another in the backward."""
         inputs, (*options, name) = self.split(arguments)
+        kept = inputs[0].new_zeros(self.kept_bytes(*inputs), dtype=torch.uint8)
 
         def run(strategy: Strategy) -> Tensors:
-            outputs = self.eagerly(*inputs, *options, strategy)
-            return *_apart(outputs, inputs), torch.tensor(_number(strategy))
+            outputs = self._laid_out(_apart(self.eagerly(*inputs, *options, strategy), inputs))
+            return *outputs, kept, torch.tensor(_number(strategy))
 
-        candidates = choose(name, self._measured_as, *inputs, any_rank=self._any_rank)
         with eager_mode(grad=False):
-            return first_that_can(candidates, run)
+            return first_that_can(self.candidates(name, inputs), run)
+
+    def candidates(self, name: str, operands: Sequence[Tensor]) -> tuple[Strategy, ...]:
+        """The strategies that a name stands for."""
+        inputs = operands[: self.arity]
+        return choose(name, self._measured_as, *inputs, any_rank=self._any_rank)
 
     def fake(self, *arguments: Any) -> Sequence[Tensor]:
-        return *self.shaped(*arguments[:-1]), torch.zeros((), dtype=torch.int64, device="cpu")
+        inputs, _ = self.split(arguments)
+        kept = inputs[0].new_empty(self.kept_bytes(*inputs), dtype=torch.uint8)
+        used = torch.zeros((), dtype=torch.int64, device="cpu")
+        return *self._laid_out(self.shaped(*arguments[:-1])), kept, used
+
+    def _laid_out(self, outputs: Sequence[Tensor]) -> Tensors:
+        """The outputs by rows or by columns."""
+        return tuple(
+            each.mT.contiguous().mT if i in self._by_columns else each
+            for i, each in enumerate(outputs)
+        )
 
     def split(self, arguments: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
         return arguments[: self.arity], arguments[self.arity :]
@@ -112,7 +187,13 @@ class Operator(Registered):
         needed: Sequence[bool],
     ) -> Sequence[Tensor]:
         *options, _ = rest
-        return self.derivatives[kind,].call(operands, (*options, outputs[-1], list(needed)))
+        *saved, used = outputs
+        saved = saved if kind == "backward" else []
+        return self.derivatives[kind,].call(operands, (*saved, *options, used, list(needed)))
+
+    def dims(self, outputs: Sequence[Tensor]) -> list[int | None]:
+        # What is kept is of all matrices together, and so is the strategy.
+        return [0 if i < self.outputs else None for i in range(len(outputs))]
 
 
 class _Derivative(Registered):
@@ -121,6 +202,7 @@ class _Derivative(Registered):
     Its operands are those of what it is the derivative of and, backward, the cotangents of what that
     returns; forward, the tangents of those that are flagged. It returns, backward, gradients of those
     that are flagged; forward, the tangents of what the other returns. Flags of lower orders come first.
+    The gradient of an operation is also given its outputs and what it has kept.
     """
 
     def __init__(
@@ -128,16 +210,18 @@ class _Derivative(Registered):
     ) -> None:
         self._operation, self._kinds = operation, kinds
         self.arity = operation.arity
+        self.saves = operation.outputs + 1 if kinds == ("backward",) else 0
+        saved = [f"Tensor saved_{i}" for i in range(self.saves)]
         flags = [f"bool[] needed_{i}" for i in range(len(kinds))]
         super().__init__(
             "_".join((name, *kinds)),
-            ("Tensor[] operands", options, "Tensor used", *flags),
+            ("Tensor[] operands", *saved, options, "Tensor used", *flags),
             "Tensor[]",
         )
 
     def compute(self, *arguments: Any) -> Sequence[Tensor]:
         operands, options, used, flags = self._parts(arguments)
-        strategy = _USED[int(used)]
+        strategy = self._strategy(int(used), operands)
 
         def outputs_of(*inputs: Tensor) -> Tensors:
             outputs = self._operation.eagerly(*inputs, *options, strategy)
@@ -178,14 +262,22 @@ class _Derivative(Registered):
                 f"{' of '.join(reversed(kinds))} has no operator: in a compiled function there are second "
                 "derivatives, of which the first is a backward; eager mode has all orders"
             )
-        return self._operation.derivatives[kinds].call(operands, (*rest, list(needed)))
+        return self._operation.derivatives[kinds].call(
+            operands, (*rest[self.saves :], list(needed))
+        )
 
     def _parts(
         self, arguments: Sequence[Any]
     ) -> tuple[Sequence[Tensor], Sequence[Any], Tensor, Sequence[Sequence[bool]]]:
         operands, rest = self.split(arguments)
-        *options, used = rest[: -len(self._kinds)]
+        *options, used = rest[self.saves : -len(self._kinds)]
         return operands, options, used, rest[-len(self._kinds) :]
+
+    def _strategy(self, used: int, operands: Sequence[Tensor]) -> Strategy:
+        """That which computed the operation: by its number here, or that of a plan."""
+        if used >= 0:
+            return _USED[used]
+        return used_by_plan(used) or self._operation.candidates("auto", operands)[0]
 
 
 def _apart(outputs: Sequence[Tensor], given: Sequence[Tensor]) -> Tensors:

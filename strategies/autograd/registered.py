@@ -41,10 +41,13 @@ class Registered(ABC):
     Attributes:
         arity: how many of the operands, from the first, are inputs of the operation.
         differentiable: how many of the outputs, from the first, carry gradients; None: all.
+        saves: how many of the other arguments, from the first, are what another operator returned for
+            the same operands.
     """
 
     arity: int
     differentiable: int | None = None
+    saves: int = 0
 
     def __init__(self, name: str, parameters: Sequence[str], returned: str) -> None:
         _LIBRARY.define(f"{name}({', '.join(filter(None, parameters))}) -> {returned}", tags=_TAGS)
@@ -118,11 +121,17 @@ class Registered(ABC):
         """
         operands, rest = self.split(arguments)
         dims, dims_of_rest = self.split(in_dims)
+        saved, dims_of_saved = rest[: self.saves], dims_of_rest[: self.saves]
+        rest, dims_of_rest = rest[self.saves :], dims_of_rest[self.saves :]
         size: int = info.batch_size
         has_batches = any(isinstance(each, Tensor) and each.ndim for each in rest)
         if has_batches or not _are_alike(operands[: self.arity], dims):
             calls = [
-                self.call(_at(i, operands, dims), _at(i, rest, dims_of_rest)) for i in range(size)
+                self.call(
+                    _at(i, operands, dims),
+                    [*_at(i, saved, dims_of_saved), *_at(i, rest, dims_of_rest)],
+                )
+                for i in range(size)
             ]
             stacked = [torch.stack(each) for each in zip(*calls, strict=True)]
             return self._returned(stacked), self._returned([0] * len(stacked))
@@ -130,9 +139,15 @@ class Registered(ABC):
             each.expand(size, *each.shape) if dim is None else each.movedim(dim, 0)
             for each, dim in zip(operands, dims, strict=True)
         ]
-        outputs = self.call(moved, rest)
-        # Of the outputs only the number of a strategy can have no dimensions.
-        return self._returned(outputs), self._returned(0 if each.ndim else None for each in outputs)
+        # What is saved belongs to these matrices only if it was computed where they were mapped, too.
+        pairs = zip(saved, dims_of_saved, strict=True)
+        saved = [each if dim is None else each.movedim(dim, 0) for each, dim in pairs]
+        outputs = self.call(moved, [*saved, *rest])
+        return self._returned(outputs), self._returned(self.dims(outputs))
+
+    def dims(self, outputs: Sequence[Tensor]) -> list[int | None]:
+        """The dimensions over which outputs are mapped."""
+        return [0] * len(outputs)
 
     def _returned(self, outputs: Iterable[Any]) -> Any:
         return list(outputs) if self.differentiable is None else tuple(outputs)

@@ -15,6 +15,7 @@ from strategies import grids
 from strategies.autograd.choice import StrategyChoice, are_matrices, choose
 from strategies.autograd.lane import FastLane
 from strategies.autograd.nodes import run
+from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Rule, Tensors, only
 from strategies.domains import POSITIVE_DEFINITE
 from strategies.errors import raise_for_info
@@ -198,6 +199,7 @@ def _explicit(_: Strategy, __: Gradients, outputs: Tensors, cotangents: Tensors)
 
 _lane = FastLane("cholesky", _general, asks="cholesky", explicit=_explicit, unread=(0,))
 _lane_ex = dataclasses.replace(_lane, reports=True)
+OPERATORS["cholesky_ex"].use(_lane_ex, [False, ...])
 
 
 def _factor(chosen: Strategy, A: Tensor, upper: bool, check_errors: bool) -> Tensors:

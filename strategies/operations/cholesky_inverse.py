@@ -14,6 +14,7 @@ from strategies.amplification import squared_condition_number
 from strategies.autograd.choice import StrategyChoice, are_matrices, choose
 from strategies.autograd.lane import FastLane
 from strategies.autograd.nodes import run
+from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Tensors, only
 from strategies.domains import LOWER_TRIANGULAR
 from strategies.factors import Triangular
@@ -95,6 +96,7 @@ def _general(candidates: tuple[Strategy, ...], L: Tensor) -> Tensors:
 
 
 _lane = FastLane("cholesky_inverse", _general, asks="cholesky_inverse")
+OPERATORS["cholesky_inverse"].use(_lane, [False])
 
 
 def _inverse(chosen: Strategy, L: Tensor, upper: bool) -> Tensor:

@@ -14,6 +14,7 @@ from strategies.amplification import squared_condition_number
 from strategies.autograd.choice import StrategyChoice, choose
 from strategies.autograd.lane import FastLane
 from strategies.autograd.nodes import run
+from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Tensors
 from strategies.domains import LOWER_TRIANGULAR
 from strategies.factors import Triangular
@@ -115,6 +116,7 @@ def _general(candidates: tuple[Strategy, ...], L: Tensor, B: Tensor) -> Tensors:
 
 
 _lane = FastLane("cholesky_solve", _general, asks="cholesky_solve")
+OPERATORS["cholesky_solve"].use(_lane, [False], workspace=lambda _, n, k: (n * k, 0))
 
 
 def _solve(chosen: Strategy, L: Tensor, B: Tensor, upper: bool) -> Tensor:

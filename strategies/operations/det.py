@@ -14,6 +14,7 @@ from strategies import grids
 from strategies.autograd.choice import StrategyChoice, choose
 from strategies.autograd.lane import FastLane
 from strategies.autograd.nodes import run
+from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Rule, Tensors, only
 from strategies.errors import raise_if_singular
 from strategies.factors import PackedLU
@@ -265,6 +266,8 @@ def _general_slogdet(candidates: tuple[Strategy, ...], A: Tensor) -> Tensors:
 
 _det_lane = FastLane("det", _general_det, asks="det")
 _slogdet_lane = FastLane("slogdet", _general_slogdet, asks="det")
+OPERATORS["det"].use(_det_lane, workspace=lambda _, n, __: (n * n + 1, n + 1))
+OPERATORS["slogdet"].use(_slogdet_lane, workspace=lambda _, n, __: (n * n, n))
 
 
 def _exact(problem: Problem) -> tuple[Matrix, ...]:

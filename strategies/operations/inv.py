@@ -13,6 +13,7 @@ from strategies import grids
 from strategies.autograd.choice import StrategyChoice, choose, first_that_can
 from strategies.autograd.lane import FastLane
 from strategies.autograd.nodes import run
+from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Tensors, only, saved_without_inverse
 from strategies.factors import DenseInverse
 from strategies.formulas import solve as formula
@@ -106,6 +107,7 @@ def _explicit(
 
 
 _lane = FastLane("inv", _general, asks="inv", any_rank=True, explicit=_explicit, unread=(0,))
+OPERATORS["inv"].use(_lane)
 
 
 def _exact(problem: Problem) -> tuple[Matrix, ...]:

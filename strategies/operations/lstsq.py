@@ -19,6 +19,7 @@ from strategies.autograd.choice import (
 )
 from strategies.autograd.lane import FastLane
 from strategies.autograd.nodes import run
+from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Tensors
 from strategies.errors import UnsupportedError
 from strategies.factors import Dense
@@ -176,6 +177,13 @@ def _general(
 
 
 _lane = FastLane("lstsq", _general, asks="lstsq", any_rank=True)
+
+
+def _workspace(m: int, n: int, _: int) -> tuple[int, int]:
+    return (m * n + m * m, 0) if m < n else (n * n, n)
+
+
+OPERATORS["lstsq"].use(_lane, [None, None], taken=(0, 2), workspace=_workspace, takes_vectors=True)
 
 
 def _lstsq(

@@ -17,6 +17,7 @@ from strategies.amplification import lu_amplification
 from strategies.autograd.choice import StrategyChoice, choose
 from strategies.autograd.lane import FastLane
 from strategies.autograd.nodes import run
+from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Rule, Tensors, only
 from strategies.errors import LinAlgError, raise_for_info
 from strategies.factors import PackedLU, Triangular
@@ -230,6 +231,7 @@ _lu_factor_lane = FastLane(
     unread=(0,),
 )
 _lu_factor_ex_lane = dataclasses.replace(_lu_factor_lane, reports=True)
+OPERATORS["lu_factor_ex"].use(_lu_factor_ex_lane, [True, ...], workspace=lambda m, _, __: (0, m))
 
 
 @traceable

@@ -14,6 +14,7 @@ from strategies import grids
 from strategies.autograd.choice import StrategyChoice, are_matrices, choose, first_that_can
 from strategies.autograd.lane import FastLane
 from strategies.autograd.nodes import run
+from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Tensors, only
 from strategies.factors import Dense
 from strategies.formulas import pinv as formula
@@ -162,6 +163,14 @@ def _general(
 
 
 _lane = FastLane("pinv", _general, asks="pinv", any_rank=True)
+
+
+def _workspace(m: int, n: int, _: int) -> tuple[int, int]:
+    k = min(m, n)
+    return (0, 0) if m == n else (k * (m + n + 1), 1)
+
+
+OPERATORS["pinv"].use(_lane, [None, None, None, None, False], workspace=_workspace)
 
 
 def _exact(problem: Problem) -> tuple[Matrix, ...]:

@@ -227,4 +227,6 @@ _QR_OPERATOR = Operator(
     _fake,
     outputs=2,
     differentiable=2,
+    by_columns=(0, 1),
 )
+_QR_OPERATOR.use(_lane, ["reduced"])

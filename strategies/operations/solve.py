@@ -13,6 +13,7 @@ from strategies import grids
 from strategies.autograd.choice import StrategyChoice, choose, first_that_can
 from strategies.autograd.lane import FastLane
 from strategies.autograd.nodes import is_legacy_batched, run
+from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Tensors, saved_without_inverse
 from strategies.formulas import solve as formula
 from strategies.interface import Saved, Strategy
@@ -140,6 +141,7 @@ def _explicit_by_columns(
 
 
 _lane = FastLane("solve", _general, asks="solve", any_rank=True, explicit=_explicit, unread=(1,))
+OPERATORS["solve"].use(_lane, [True], workspace=lambda _, n, __: (n * n, n), takes_vectors=True)
 
 
 def _solve(chosen: Strategy, A: Tensor, B: Tensor, left: bool) -> Tensor:

@@ -103,6 +103,7 @@ _INV = Operator(
     lambda A, strategy: (EAGER["inv"](A, strategy=strategy),),
     lambda A: (A.new_empty(A.shape),),
     any_rank=True,
+    by_columns=(0,),
 )
 
 
@@ -222,6 +223,7 @@ _LU_FACTOR_EX = Operator(
     _fake_lu_factor_ex,
     outputs=3,
     measured_as="lu_factor",
+    by_columns=(0,),
 )
 
 

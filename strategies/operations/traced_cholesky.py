@@ -55,6 +55,7 @@ _CHOLESKY_EX = Operator(
     lambda A, *_: (A.new_empty(A.shape), A.new_empty(A.shape[:-2], dtype=torch.int32)),
     outputs=2,
     measured_as="cholesky",
+    by_columns=(0,),
 )
 
 
@@ -73,6 +74,7 @@ _CHOLESKY_SOLVE = Operator(
     "bool upper",
     lambda L, B, upper, strategy: (EAGER["cholesky_solve"](B, L, upper, strategy=strategy),),
     lambda L, B, upper: (B.new_empty(torch.cholesky_solve(B, L, upper=upper).shape),),
+    by_columns=(0,),
 )
 
 
@@ -91,4 +93,5 @@ _CHOLESKY_INVERSE = Operator(
     "bool upper",
     lambda L, upper, strategy: (EAGER["cholesky_inverse"](L, upper, strategy=strategy),),
     lambda L, _: (L.new_empty(L.shape),),
+    by_columns=(0,),
 )

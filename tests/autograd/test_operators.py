@@ -16,6 +16,7 @@ from torch.library import opcheck
 
 import strategies
 from strategies import linalg
+from strategies.kernels import extension
 from strategies.operations import Operation
 
 CHOICES = ["auto", *strategies.available()]
@@ -177,7 +178,9 @@ def test_a_marked_dimension_is_not_fixed_by_any_operation():
 def arguments() -> list[object]:
     A, C, B, D = (each.requires_grad_() for each in matrices(2))
     tolerance = torch.full((2,), 1e-9, dtype=torch.float64)
-    _, used = OPERATORS.inv(A, "qr_pinv")
+    X, kept, used = OPERATORS.solve(A, B, True, "qr_pinv")
+    linalg.solve(A, B)  # loads the fast path, which the operators know from then on
+    by_plan = OPERATORS.solve(A, B, True, "fused")
     calls = {
         "inv": (A, "auto"),
         "solve": (A, B, True, "qr_pinv"),
@@ -186,8 +189,15 @@ def arguments() -> list[object]:
         "lu_factor_ex": (C, True, False, "blocked_lu"),
         "pinv": (C, None, None, None, tolerance, False, "auto"),
         "lstsq": (C, D, None, None, "svd_truncated_pinv"),
-        "solve_backward": ([A, B, B], True, used, [True, True]),
-        "pinv_backward": ([C, C.mT], None, None, 1e-9, None, False, used, [True]),
+        "solve_backward": ([A, B, B], X, kept, True, used, [True, True]),
+        "solve_backward by plan": (
+            [A, B, B],
+            *by_plan[:2],
+            True,
+            by_plan[2],
+            [True, True],
+        ),
+        "pinv_backward": ([C, C.mT], C.mT, kept, None, None, 1e-9, None, False, used, [True]),
         "lstsq_forward": ([C.detach(), D.detach(), C.detach()], None, None, used, [True, False]),
     }
     return [pytest.param(name, call, id=name) for name, call in calls.items()]
@@ -195,7 +205,7 @@ def arguments() -> list[object]:
 
 @pytest.mark.parametrize(("name", "call"), arguments())
 def test_torch_finds_no_fault_with_an_operator(name, call):
-    opcheck(getattr(OPERATORS, name).default, call)
+    opcheck(getattr(OPERATORS, name.removesuffix(" by plan")).default, call)
 
 
 @pytest.mark.parametrize(
@@ -391,3 +401,46 @@ print(program.module()(2 * torch.eye(3, dtype=torch.float64)).diagonal().tolist(
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split("\n")[0] == "[0.5, 0.5, 0.5]"
+
+
+def served() -> dict[str, tuple[object, ...]]:
+    """Calls of operators that the fast path in C++ computes."""
+    A, C, B, D = matrices(2)
+    S = A @ A.mH + torch.eye(A.shape[-1], dtype=A.dtype)
+    L = torch.linalg.cholesky(S)
+    return {
+        "inv": (A, "fused"),
+        "solve": (A, B, True, "fused"),
+        "det": (A, "fused"),
+        "slogdet": (A, "fused"),
+        "lu_factor_ex": (C, True, False, "fused"),
+        "pinv": (C, None, None, None, None, False, "fused"),
+        "lstsq": (C, D, None, None, "fused"),
+        "cholesky_ex": (S, False, False, "fused"),
+        "cholesky_solve": (L, B, False, "fused"),
+        "cholesky_inverse": (L, False, "fused"),
+        "qr": (C, "reduced", "fused"),
+    }
+
+
+@pytest.mark.skipif(extension.load() is None, reason="needs the fast path in C++")
+@pytest.mark.parametrize(("name", "call"), served().items())
+def test_a_gradient_is_computed_from_what_the_forward_has_kept(name, call):
+    linalg.inv(torch.eye(2), strategy="fused")  # loads the fast path
+    operator, gradient = getattr(OPERATORS, name), getattr(OPERATORS, f"{name}_backward")
+    *outputs, kept, used = operator(*call)
+    assert used < 0  # the number of a plan
+    inputs = [each for each in call if isinstance(each, Tensor)]
+    options = call[len(inputs) : -1]
+    leaves = [each.clone().requires_grad_() for each in inputs]
+    of_leaves = operator(*leaves, *options, "triangular_solve")
+    differentiable = [each for each in of_leaves[:-2] if each.requires_grad]
+    cotangents = [torch.randn_like(each) for each in differentiable]
+    due = torch.autograd.grad(differentiable, leaves, cotangents)
+    needed = [True] * len(inputs)
+    forgotten = torch.tensor(-(10**12))
+    for saved in ((*outputs, kept, used), (*outputs, kept[:0], used), (*outputs, kept, forgotten)):
+        *of_outputs, what, by = saved
+        operands = [*inputs, *cotangents]
+        found = gradient(operands, *of_outputs, what, *options, by, needed)
+        torch.testing.assert_close(found, list(due))
