@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from torch import Tensor
 from torch.autograd import forward_ad
 
-__all__ = ["all_levels", "without_tangents"]
+__all__ = ["all_levels", "no_levels", "without_tangents"]
 
 
 def all_levels() -> AbstractContextManager[None]:
@@ -22,6 +22,18 @@ def all_levels() -> AbstractContextManager[None]:
         True
     """
     switch: AbstractContextManager[None] = forward_ad._set_fwd_grad_enabled(True)
+    return switch
+
+
+def no_levels() -> AbstractContextManager[None]:
+    """Switches forward mode off for what is computed below all levels.
+
+    Example:
+        >>> with no_levels():
+        ...     forward_ad._is_fwd_grad_enabled()
+        False
+    """
+    switch: AbstractContextManager[None] = forward_ad._set_fwd_grad_enabled(False)
     return switch
 
 

@@ -3,8 +3,8 @@
 - `_Primal` computes the operation; its backward is `_Cotangent`, its forward mode is `Rule.jvp`.
 - `_Cotangent` computes the gradient with the strategy's saved factors; differentiated itself, it is
   the explicit form, so that nothing is silently constant.
-- `_Eager` is `_Primal` where no transform of torch.func and no forward mode is on. A function that
-  takes part in those costs more per call than a small factorization does.
+- `_Eager` is `_Primal` where no transform of torch.func and no forward mode is on. What takes part in
+  those costs more per call than a small factorization does.
 
 `vmap` moves the mapped dimension to the front of every tensor and calls the batched code.
 """
@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
@@ -22,9 +22,10 @@ from torch.autograd import forward_ad
 
 from strategies.autograd.computing import computing
 from strategies.autograd.copies import with_own_memory, with_own_tangent
-from strategies.autograd.levels import all_levels, without_tangents
+from strategies.autograd.levels import all_levels, no_levels, without_tangents
 from strategies.autograd.precision import full_precision
 from strategies.autograd.rule import Gradients, Rule, Tensors, saved_without_inverse
+from strategies.autograd.transforms import AtOneLevel, at_all_levels
 from strategies.errors import LinAlgError
 from strategies.interface import Saved, Strategy
 from strategies.kernels.memory import with_memory, without_entries
@@ -43,7 +44,7 @@ def run(rule: Rule, strategy: Strategy, *inputs: Tensor) -> Tensors:
     call = _Call(rule, strategy)
     outputs: Tensors
     if _is_transformed():
-        outputs = _Primal.apply(call, *inputs)
+        outputs = at_all_levels(_Primal, call, call.outputs, inputs)
     elif torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs):
         outputs = _Eager.apply(call, *inputs)
     else:
@@ -72,6 +73,22 @@ class _Call:
     inverse: PseudoInverse | None = None
     sources: tuple[int, ...] = ()
     number_of_outputs: int = 0
+
+    def outputs(self, *inputs: Tensor) -> Tensors:
+        """All outputs, below autograd and forward mode."""
+        with torch.no_grad(), no_levels():
+            return self.forward(inputs)
+
+    def needed_gradients(self, needed: Sequence[bool], *tensors: Tensor) -> Tensors:
+        """Of those inputs, from cotangents and what is saved, likewise."""
+        count = self.rule.differentiable
+        with torch.no_grad(), no_levels():
+            gradients = self.backward(tensors[:count], tensors[count:], needed)
+            return tuple(
+                with_own_tangent(gradient, set())
+                for gradient, need in zip(gradients, needed, strict=True)
+                if need and gradient is not None
+            )
 
     def forward(self, inputs: Tensors) -> Tensors:
         inputs = tuple(map(with_memory, inputs))
@@ -164,17 +181,13 @@ class _InOperation:
             raise LinAlgError(f"linalg.{self._name}: {error}") from None
 
 
-class _Primal(torch.autograd.Function):
+class _Primal(AtOneLevel):
     """The operation."""
 
     @staticmethod
-    def forward(call: _Call, *inputs: Tensor) -> Tensors:
-        return call.forward(inputs)
-
-    @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensors) -> None:
-        call: _Call = inputs[0]
-        tensors = call.saved_inputs(inputs[1:])
+        _, call, *operands = inputs
+        tensors = call.saved_inputs(tuple(operands))
         ctx.call = call
         ctx.mark_non_differentiable(*output[call.rule.differentiable :])
         ctx.save_for_backward(*tensors, *output)
@@ -184,10 +197,10 @@ class _Primal(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Tensor | None) -> Gradients:
-        return _backward(ctx, cotangents)
+        return None, *_backward(ctx, cotangents, 2)
 
     @staticmethod
-    def jvp(ctx: Any, _: None, *tangents: Tensor | None) -> Gradients:
+    def jvp(ctx: Any, _: None, __: None, *tangents: Tensor | None) -> Gradients:
         call: _Call = ctx.call
         with all_levels():
             inputs, outputs = call.split(without_tangents(ctx.saved_tensors))
@@ -195,13 +208,6 @@ class _Primal(torch.autograd.Function):
             results = call.rule.jvp(call.strategy, at, tangents[: len(inputs)])
         others = len(ctx.saved_tensors) - len(inputs) - len(results)
         return (*results, *[None] * others)
-
-    @staticmethod
-    def vmap(
-        info: Any, in_dims: tuple[int | None, ...], call: _Call, *tensors: Tensor
-    ) -> tuple[Tensors, tuple[int, ...]]:
-        outputs = _Primal.apply(call, *_batch_first(tensors, in_dims[1:], info.batch_size))
-        return outputs, (0,) * len(outputs)
 
 
 class _Eager(torch.autograd.Function):
@@ -222,11 +228,12 @@ class _Eager(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Tensor | None) -> Gradients:
-        return _backward(ctx, cotangents)
+        return _backward(ctx, cotangents, 1)
 
 
-def _backward(ctx: Any, cotangents: Gradients) -> Gradients:
-    _, *needed = ctx.needs_input_grad
+def _backward(ctx: Any, cotangents: Gradients, first: int) -> Gradients:
+    """The gradients of what follows the first argument, the inputs from position `first` on."""
+    needed = ctx.needs_input_grad[first:]
     arity = ctx.call.rule.arity
     constants = [None] * (len(needed) - arity)
     return (None, *_gradients(ctx, cotangents, tuple(needed[:arity])), *constants)
@@ -248,26 +255,18 @@ def _gradients(ctx: Any, cotangents: Gradients, needed: tuple[bool, ...]) -> Gra
         # Nothing differentiates the gradient: a node for it would cost more than small ones do.
         gradients = ctx.call.backward(tuple(used), saved, needed)
         return tuple(g if need else None for g, need in zip(gradients, needed, strict=True))
-    nodes = iter(_Cotangent.apply(ctx.call, needed, *used, *saved))
+    call = ctx.call
+    compute = functools.partial(call.needed_gradients, needed)
+    nodes = iter(at_all_levels(_Cotangent, (call, needed), compute, [*used, *saved]))
     return tuple(next(nodes) if need else None for need in needed)
 
 
-class _Cotangent(torch.autograd.Function):
+class _Cotangent(AtOneLevel):
     """The gradient of the operation with respect to the inputs that need it."""
 
     @staticmethod
-    def forward(call: _Call, needed: tuple[bool, ...], *tensors: Tensor) -> Tensors:
-        count = call.rule.differentiable
-        gradients = call.backward(tensors[:count], tensors[count:], needed)
-        return tuple(
-            with_own_tangent(gradient, set())
-            for gradient, need in zip(gradients, needed, strict=True)
-            if need and gradient is not None
-        )
-
-    @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensors) -> None:
-        ctx.call, ctx.needed, *tensors = inputs
+        _, (ctx.call, ctx.needed), *tensors = inputs
         ctx.save_for_backward(*tensors)
         ctx.save_for_forward(*tensors)
 
@@ -318,23 +317,6 @@ class _Cotangent(torch.autograd.Function):
             results: Tensors = transposed(filled)
         return results
 
-    @staticmethod
-    def vmap(
-        info: Any,
-        in_dims: tuple[int | None, ...],
-        call: _Call,
-        needed: tuple[bool, ...],
-        *tensors: Tensor,
-    ) -> tuple[Tensors, tuple[int, ...]]:
-        moved = _batch_first(tensors, in_dims[2:], info.batch_size)
-        gradients = _Cotangent.apply(call, needed, *moved)
-        return gradients, (0,) * len(gradients)
-
-
-for _forward in (_Primal.forward, _Cotangent.forward):
-    # torch asks for the signature in every call, and to find it takes as long as a small inverse.
-    vars(_forward)["__signature__"] = inspect.signature(_forward)
-
 
 def _is_transformed() -> bool:
     """Whether a torch.func transform or forward mode sees what is computed now."""
@@ -348,10 +330,3 @@ def is_legacy_batched(tensor: Tensor) -> bool:
     explicit form is what consists of nothing else.
     """
     return bool(torch._C._functorch.is_legacy_batchedtensor(tensor))
-
-
-def _batch_first(tensors: Tensors, in_dims: Sequence[int | None], size: int) -> list[Tensor]:
-    return [
-        tensor.expand(size, *tensor.shape) if dim is None else tensor.movedim(dim, 0)
-        for tensor, dim in zip(tensors, in_dims, strict=True)
-    ]

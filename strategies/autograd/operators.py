@@ -148,7 +148,7 @@ class Operator(Registered):
         kept = inputs[0].new_zeros(self.kept_bytes(*inputs), dtype=torch.uint8)
 
         def run(strategy: Strategy) -> Tensors:
-            outputs = self._laid_out(_apart(self.eagerly(*inputs, *options, strategy), inputs))
+            outputs = self.laid_out(_apart(self.eagerly(*inputs, *options, strategy), inputs))
             return *outputs, kept, torch.tensor(_number(strategy))
 
         with eager_mode(grad=False):
@@ -163,12 +163,12 @@ class Operator(Registered):
         inputs, _ = self.split(arguments)
         kept = inputs[0].new_empty(self.kept_bytes(*inputs), dtype=torch.uint8)
         used = torch.zeros((), dtype=torch.int64, device="cpu")
-        return *self._laid_out(self.shaped(*arguments[:-1])), kept, used
+        return *self.laid_out(self.shaped(*arguments[:-1])), kept, used
 
-    def _laid_out(self, outputs: Sequence[Tensor]) -> Tensors:
+    def laid_out(self, outputs: Sequence[Tensor]) -> Tensors:
         """The outputs by rows or by columns."""
         return tuple(
-            each.mT.contiguous().mT if i in self._by_columns else each
+            each.mT.contiguous().mT if i in self._by_columns and each.ndim > 1 else each
             for i, each in enumerate(outputs)
         )
 
@@ -228,7 +228,9 @@ class _Derivative(Registered):
             return tuple(outputs[: self._operation.differentiable])
 
         with eager_mode(grad=True):
-            return list(_apart(derivative(self._kinds, outputs_of, operands, flags), operands))
+            found = _apart(derivative(self._kinds, outputs_of, operands, flags), operands)
+            # Forward mode has tangents in the layout of what they are tangents of.
+            return list(self._operation.laid_out(found) if self._kinds == ("forward",) else found)
 
     def fake(self, *arguments: Any) -> Sequence[Tensor]:
         operands, options, _, flags = self._parts(arguments)
@@ -240,7 +242,7 @@ class _Derivative(Registered):
             pairs = zip(operands, flags[0], strict=False)
             return [operand.new_empty(operand.shape) for operand, need in pairs if need]
         outputs = self._operation.shaped(*operands[: self._operation.arity], *options)
-        return list(outputs[: self._operation.differentiable])
+        return list(self._operation.laid_out(outputs[: self._operation.differentiable]))
 
     def split(self, arguments: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
         return arguments[0], arguments[1:]

@@ -13,7 +13,7 @@ from torch import Tensor
 from strategies import grids
 from strategies.autograd.choice import StrategyChoice, are_matrices, choose, first_that_can
 from strategies.autograd.lane import FastLane
-from strategies.autograd.nodes import run
+from strategies.autograd.nodes import is_differentiated, run
 from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Tensors, only
 from strategies.factors import Dense
@@ -147,7 +147,7 @@ def _mirrored(A: Tensor) -> Tensor:
         else given.diagonal(dim1=-2, dim2=-1).real.diag_embed()
     )
     mirrored = lower + lower.mH + diagonal
-    return A + (mirrored - given) if A.requires_grad else mirrored
+    return A + (mirrored - given) if is_differentiated(A) else mirrored
 
 
 def _pinv(chosen: Strategy, A: Tensor, atol: Tolerance, rtol: Tolerance) -> Tensor:

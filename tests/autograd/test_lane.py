@@ -48,6 +48,10 @@ def factor(A):
     return A.tril(-1) + 2 * torch.eye(4)
 
 
+def with_residuals(result):
+    return torch.cat([result.solution, result.residuals.unsqueeze(-2)], dim=-2)
+
+
 CALLS = {
     "inv": inv,
     "solve": lambda A, **s: solve(A, rhs(A), **s),
@@ -71,6 +75,20 @@ CALLS = {
         )
         for upper, unit in itertools.product([False, True], repeat=2)
     },
+    "solve from the right": lambda A, **s: solve(A, rhs(A).mT, left=False, **s),
+    "solve_triangular from the right": lambda A, **s: solve_triangular(
+        factor(A), rhs(A).mT, upper=False, left=False, **s
+    ),
+    "slogdet with its sign": lambda A, **s: functools.reduce(torch.add, slogdet(A, **s)),
+    "pinv by a relative tolerance": lambda A, **s: pinv(A, rtol=1e-6, **s),
+    "pinv by an absolute tolerance": lambda A, **s: pinv(A, atol=1e-6, **s),
+    "lstsq by a tolerance": lambda A, **s: lstsq(A, rhs(A), 1e-6, **s).solution,
+    "lstsq with residuals": lambda A, **s: with_residuals(lstsq(A, rhs(A), **s)),
+    "lu_factor_ex": lambda A, **s: linalg.lu_factor_ex(A, **s).LU,
+    "cholesky_ex": lambda A, **s: linalg.cholesky_ex(positive(A), **s).L,
+    "cholesky of upper": lambda A, **s: cholesky(positive(A), upper=True, **s),
+    "cholesky_solve of upper": lambda A, **s: cholesky_solve(rhs(A), factor(A).mT, True, **s),
+    "cholesky_inverse of upper": lambda A, **s: cholesky_inverse(factor(A).mT, True, **s),
 }
 
 
@@ -111,7 +129,7 @@ def both(call, A):
 
 
 def matrix(operation):
-    return TALL if operation in ("lu_factor", "lu", "pinv", "lstsq", "qr") else SQUARE
+    return TALL if operation.startswith(("lu", "pinv", "lstsq", "qr")) else SQUARE
 
 
 @pytest.mark.parametrize("operation", CALLS)

@@ -298,6 +298,17 @@ def test_what_is_not_usual_is_declined(lane):
             assert found.forward((far, *rest)) is None
 
 
+@pytest.mark.parametrize("holds", ["factors", "packs"])
+@pytest.mark.parametrize("operation", ["inv", "solve", "pinv", "lstsq"])
+@pytest.mark.parametrize("power", [-250, 250])
+def test_a_matrix_far_from_one_scales_results_to_the_bit(holds, operation, power):
+    A, *rest = _inputs((holds, operation), 9, 9, torch.float64)
+    if found := _plan((holds, operation), A, *rest):
+        (expected, *_), _ = found.forward((A, *rest))
+        (result, *_), _ = found.forward((A * 2.0**power, *rest))
+        assert torch.equal(result, expected * 2.0**-power)
+
+
 @pytest.mark.parametrize("operation", ["inv", "solve", "pinv"])
 def test_growth_is_declined(operation):
     A = torch.eye(60, dtype=torch.float64) - torch.ones(60, 60, dtype=torch.float64).tril(-1)

@@ -1,0 +1,100 @@
+"""An autograd function at every level of torch.func's transforms.
+
+What `torch.autograd.Function.apply` does there, for tensors that are in batches alike: PyTorch's
+own way takes any structure of arguments apart at every level, which costs more than a small factorization.
+The interpreters of the transforms are not public.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._functorch.pyfunctorch import retrieve_current_functorch_interpreter
+from torch._functorch.utils import enable_single_level_autograd_function
+from torch.autograd import forward_ad
+
+from strategies.autograd.levels import all_levels
+
+__all__ = ["AtOneLevel", "at_all_levels"]
+
+Tensors = tuple[Tensor, ...]
+
+_functorch: Any = torch._C._functorch
+_VMAP = _functorch.TransformType.Vmap
+
+
+class AtOneLevel(torch.autograd.function._SingleLevelFunction):
+    """A function at one level of differentiation.
+
+    Its first argument, for which there is no gradient, computes the outputs from the others, at the levels
+    below. `setup_context`, `backward` and `jvp` are as in `torch.autograd.Function`.
+    """
+
+    @staticmethod
+    def forward(below: Callable[..., Tensors], _: Any, *tensors: Tensor) -> Tensors:
+        return below(*tensors)
+
+
+def at_all_levels(
+    function: Any, call: Any, compute: Callable[..., Tensors], tensors: Sequence[Tensor]
+) -> Tensors:
+    """The outputs of a function, differentiable and mapped at every level of the transforms in force.
+
+    Args:
+        function: a subclass of `AtOneLevel`.
+        call: its second argument, which is no tensor.
+        compute: takes the tensors; what the function does where there are no transforms. All outputs have
+            the batch dimensions of the tensors.
+        tensors: in batches alike.
+    """
+    if not torch._C._are_functorch_transforms_active():
+        return _at_base(function, call, compute, tensors)
+    interpreter: Any = retrieve_current_functorch_interpreter()
+    level = interpreter.level()
+    tensors = [_functorch.unwrap_if_dead(each) for each in tensors]
+
+    def below(*unwrapped: Tensor) -> Tensors:
+        with interpreter.lower():
+            return at_all_levels(function, call, compute, unwrapped)
+
+    if interpreter.key() == _VMAP:
+        return _mapped(below, interpreter.batch_size(), level, tensors)
+
+    def at_this_level(*wrapped: Tensor) -> Tensors:
+        unwrapped = [_functorch._unwrap_for_grad(each, level) for each in wrapped]
+        with torch.enable_grad(), all_levels():
+            outputs = below(*unwrapped)
+        return tuple(_functorch._wrap_for_grad(each, level) for each in outputs)
+
+    lifted = [interpreter._cptr.lift(each) for each in tensors]
+    with enable_single_level_autograd_function():
+        found: Tensors = function.apply(at_this_level, call, *lifted)
+    return found
+
+
+def _at_base(
+    function: Any, call: Any, compute: Callable[..., Tensors], tensors: Sequence[Tensor]
+) -> Tensors:
+    is_recorded = torch.is_grad_enabled() and any(each.requires_grad for each in tensors)
+    if not (is_recorded or forward_ad._current_level >= 0):
+        return compute(*tensors)
+    with enable_single_level_autograd_function():
+        found: Tensors = function.apply(compute, call, *tensors)
+    return found
+
+
+def _mapped(
+    below: Callable[..., Tensors], size: int, level: int, tensors: Sequence[Tensor]
+) -> Tensors:
+    """The mapped dimension is the first of the batch."""
+    pairs = [_functorch._unwrap_batched(each, level) for each in tensors]
+    if all(dim is None for _, dim in pairs):
+        return below(*tensors)
+    moved = [
+        each.expand(size, *each.shape) if dim is None else each.movedim(dim, 0)
+        for each, dim in pairs
+    ]
+    return tuple(_functorch._add_batch_dim(each, 0, level) for each in below(*moved))

@@ -1,0 +1,76 @@
+"""The calls and modes that `benchmarks.coverage` times."""
+
+import inspect
+import math
+
+import pytest
+import torch
+
+from benchmarks.coverage.__main__ import Place, Ratio, main, ratio, table
+from benchmarks.coverage.calls import CALLS, SIZES, Size
+from benchmarks.coverage.modes import MODES, applies
+from strategies import linalg
+
+
+def by(module):
+    def functions(name, *arguments, **options):
+        owner = module if hasattr(module, name) else torch
+        return getattr(owner, name)(*arguments, **options)
+
+    return functions
+
+
+def test_every_public_function_is_called():
+    called = set()
+
+    def functions(name, *arguments, **options):
+        called.add(name)
+        return getattr(linalg, name)(*arguments, **options)
+
+    for call in CALLS.values():
+        call.outputs(functions, *call.inputs(Size(4)))
+    public = {name for name in linalg.__all__ if inspect.isfunction(getattr(linalg, name))}
+    assert called == public
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if name != "eig"])
+@pytest.mark.parametrize("size", [Size(4), Size(5, (3,))], ids=str)
+def test_a_call_computes_the_same_by_both(name, size):
+    call = CALLS[name]
+    if not applies("eager", call, size):
+        pytest.skip("takes no batches")
+    inputs = call.inputs(size)
+    found = call.outputs(by(linalg), *inputs)
+    expected = call.outputs(by(torch.linalg), *inputs)
+    for ours, theirs in zip(found, expected, strict=True):
+        if theirs.numel():  # gelsy, PyTorch's driver, has no residuals
+            torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-9, equal_nan=True)
+
+
+@pytest.mark.parametrize("mode", [mode for mode in MODES if "compiled" not in mode])
+def test_a_mode_has_a_ratio(mode):
+    assert ratio(Place("solve k=2", mode, Size(4)), budget=0.0).median > 0
+
+
+def test_what_pytorch_refuses_is_said_to_be_alone():
+    place = Place("qr, R alone", "eager", Size(4))
+    assert str(ratio(place, budget=0.0)) == "alone"
+
+
+def test_the_worst_row_comes_first():
+    ratios = {
+        Place("inv", "eager", SIZES[0]): Ratio(2.0, 1.9, 2.1),
+        Place("det", "eager", SIZES[0]): Ratio(0.5, 0.4, 0.6),
+        Place("lstsq", "jvp", SIZES[0]): Ratio(math.nan, math.nan, math.nan),
+    }
+    lines = list(table(ratios, SIZES[:1]))
+    assert "| eager | 2 | 1.00 | 0.50 | 1 |" in lines
+    assert [line.split(" | ")[0] for line in lines[-3:]] == ["| det", "| inv", "| lstsq"]
+
+
+def test_a_table_is_written(tmp_path):
+    path = tmp_path / "coverage.md"
+    main(["inv"], mode=["no_grad"], size=["4x4"], budget=0.0, out=path)
+    assert "| inv | no_grad |" in path.read_text()
+    with pytest.raises(SystemExit):
+        main(["none"], budget=0.0)
