@@ -306,7 +306,7 @@ def test_a_rank_deficient_lu_takes_the_general_road(roads):
     assert {done for _, done in roads} == {False}
 
 
-@pytest.mark.parametrize("operation", CALLS)
+@pytest.mark.parametrize("operation", [each for each in CALLS if "residuals" not in each])
 def test_cotangents_far_from_one_are_scaled_and_keep_to_the_lane(operation, roads):
     A = matrix(operation).to(torch.float32).expand(4, -1, -1).clone().requires_grad_()
     result = CALLS[operation](A, strategy="fused")
