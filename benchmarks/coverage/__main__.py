@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import statistics
 from collections import defaultdict
@@ -20,6 +21,7 @@ from strategies.commands.progress import progress
 from strategies.files import write_text
 from strategies.measuring.clock import sampler
 from strategies.measuring.interleaved import interleaved
+from strategies.validators import processor
 
 _NATIVE, _AUTO = "PyTorch", "auto"
 
@@ -153,7 +155,24 @@ def main(
     if out is None:
         console.print(text)
     else:
-        write_text(out, text)
+        write_text(out, f"{_HEADING}{text}\n\n{_told_where(budget)}\n")
+
+
+_HEADING = """# Coverage
+
+How many times faster `"auto"` is than PyTorch in every public call, in every mode of differentiation:
+the quotient of two medians of rounds in which both took turns, in float64 on random matrices. *Alone*:
+PyTorch has no such result. *Below 0.95*: even the upper end of the 95 % interval is. Forward and
+backward are timed together, but in the modes `no_grad`, `jvp` and "compiled forward".
+
+"""
+
+
+def _told_where(budget: float) -> str:
+    return (
+        f"Measured by `python -m benchmarks.coverage --budget {budget:g}` on {processor()} with "
+        f"{torch.get_num_threads()} threads, torch {torch.__version__}, {datetime.date.today()}."
+    )
 
 
 if __name__ == "__main__":

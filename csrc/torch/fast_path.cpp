@@ -406,6 +406,7 @@ struct HashOfWords {
 // What is known of an operation: `_find` of `strategies.autograd.lane`, by what was chosen and layouts.
 struct Lane {
   py::object find, in_force, automatic, parameter;
+  size_t arity, most_tolerances;
 
   struct Ways {
     py::object chosen;  // whose address is part of the key
@@ -419,7 +420,11 @@ struct Lane {
   std::optional<variable_list> call(PyObject* choice, PyObject* const* given, size_t count) {
     if (!is_plain() || PyList_GET_SIZE(watchers) != 0) { return std::nullopt; }
     variable_list inputs;
-    for (size_t i = 0; i < count && !PyFloat_CheckExact(given[i]); ++i) {
+    if (count != arity && count != arity + most_tolerances) { return std::nullopt; }
+    for (size_t i = arity; i < count; ++i) {
+      if (!PyFloat_CheckExact(given[i])) { return std::nullopt; }
+    }
+    for (size_t i = 0; i < arity; ++i) {
       auto* kind = reinterpret_cast<PyObject*>(Py_TYPE(given[i]));
       if (kind != THPVariableClass && kind != parameter.ptr()) { return std::nullopt; }
       inputs.push_back(THPVariable_Unpack(given[i]));
@@ -493,9 +498,10 @@ PyMethodDef call_definition = {
     "lane", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call)), METH_FASTCALL,
     "The outputs of an operation; None where the general road is to be taken."};
 
-py::object lane(py::object find, py::object in_force, py::object parameter) {
+py::object lane(py::object find, py::object in_force, py::object parameter, size_t arity, size_t most_tolerances) {
   // Lanes live as long as the process, as the operations do.
-  auto* made = new Lane{std::move(find), std::move(in_force), py::str("auto"), std::move(parameter), {}};
+  auto* made = new Lane{
+      std::move(find), std::move(in_force), py::str("auto"), std::move(parameter), arity, most_tolerances, {}};
   const py::capsule self(made);
   return py::reinterpret_steal<py::object>(PyCFunction_New(&call_definition, self.ptr()));
 }

@@ -65,6 +65,8 @@ class FastLane:
             the general road is taken from the inputs.
         unread: positions of inputs that `explicit` does not read. They are not kept: None.
         reports: whether info, of a factorization that succeeded, is an output more.
+        arity: how many inputs there are.
+        takes_tolerances: whether two numbers may follow them.
 
     Example:
         >>> lane = FastLane("inv", lambda _, A: (A.inverse(),), asks="inv")
@@ -82,6 +84,8 @@ class FastLane:
     explicit: Explicit | None = None
     unread: tuple[int, ...] = ()
     reports: bool = False
+    arity: int = 1
+    takes_tolerances: bool = False
 
     def __call__(self, choice: StrategyChoice, *given: Tensor | float) -> Tensors | None:
         """The outputs; None where the general road is to be taken.
@@ -94,7 +98,9 @@ class FastLane:
             outputs = compiled(choice, *given)
             if outputs is not None or not any(map(_is_on_cuda, given)):
                 return outputs
-        inputs, _ = _split(given)
+        inputs, tolerances = _split(given)
+        if len(inputs) != self.arity or len(tolerances) not in (0, 2 * self.takes_tolerances):
+            return None
         if not (_is_plain() and all(map(_is_readable, inputs))):
             return None
         is_auto = choice == "auto"
@@ -133,8 +139,13 @@ def _compiled(lane: FastLane) -> Callable[..., Tensors | None] | None:
     """`FastLane.__call__` in C++, if that is there."""
     if (module := _module()) is None:
         return None
+    return _in_cpp(module, lane)
+
+
+def _in_cpp(module: Any, lane: FastLane) -> Callable[..., Tensors | None]:
+    ways = functools.partial(_ways, lane)
     made: Callable[..., Tensors | None] = module.lane(
-        functools.partial(_ways, lane), policy.in_force, Parameter
+        ways, policy.in_force, Parameter, lane.arity, 2 * lane.takes_tolerances
     )
     return made
 
@@ -155,7 +166,7 @@ _served: list[tuple[FastLane, tuple[Any, ...]]] = []
 
 def _serve(module: Any, lane: FastLane, operator: tuple[Any, ...]) -> None:
     name, *rest = operator
-    of_operator = module.lane(functools.partial(_ways, lane), policy.in_force, Parameter)
+    of_operator = _in_cpp(module, lane)
     module.add_operator(name, of_operator, *rest)
 
 

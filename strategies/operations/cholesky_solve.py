@@ -115,7 +115,7 @@ def _general(candidates: tuple[Strategy, ...], L: Tensor, B: Tensor) -> Tensors:
     return (_solve(candidates[0], L, B, upper=False),)
 
 
-_lane = FastLane("cholesky_solve", _general, asks="cholesky_solve")
+_lane = FastLane("cholesky_solve", _general, asks="cholesky_solve", arity=2)
 OPERATORS["cholesky_solve"].use(_lane, [False], workspace=lambda _, n, k: (n * k, 0))
 
 

@@ -176,7 +176,7 @@ def _general(
     return first_that_can(candidates, lambda chosen: _lstsq(chosen, A, B, rcond, None))
 
 
-_lane = FastLane("lstsq", _general, asks="lstsq", any_rank=True)
+_lane = FastLane("lstsq", _general, asks="lstsq", any_rank=True, arity=2, takes_tolerances=True)
 
 
 def _workspace(m: int, n: int, _: int) -> tuple[int, int]:

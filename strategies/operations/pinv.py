@@ -162,7 +162,7 @@ def _general(
     return (first_that_can(candidates, lambda chosen: _pinv(chosen, A, atol, rtol)),)
 
 
-_lane = FastLane("pinv", _general, asks="pinv", any_rank=True)
+_lane = FastLane("pinv", _general, asks="pinv", any_rank=True, takes_tolerances=True)
 
 
 def _workspace(m: int, n: int, _: int) -> tuple[int, int]:

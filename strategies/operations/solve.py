@@ -140,7 +140,9 @@ def _explicit_by_columns(
     return _Solve().explicit_backward(strategy, saved_without_inverse(inputs, outputs), cotangents)
 
 
-_lane = FastLane("solve", _general, asks="solve", any_rank=True, explicit=_explicit, unread=(1,))
+_lane = FastLane(
+    "solve", _general, asks="solve", any_rank=True, explicit=_explicit, unread=(1,), arity=2
+)
 OPERATORS["solve"].use(_lane, [True], workspace=lambda _, n, __: (n * n, n), takes_vectors=True)
 
 

@@ -175,6 +175,7 @@ _LANES = {
         otherwise="fused",
         explicit=_explicit(_SolveTriangular(upper, unit)),
         unread=(1,),
+        arity=2,
     )
     for upper in (False, True)
     for unit in (False, True)

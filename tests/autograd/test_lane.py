@@ -498,3 +498,15 @@ def test_a_subclass_that_may_compute_in_another_way_takes_the_general_road(roads
 
     torch.testing.assert_close(inv(SQUARE, strategy=Mine()), torch.linalg.inv(SQUARE))
     assert {done for _, done in roads} == {False}
+
+
+def test_a_number_is_no_matrix_and_no_tolerance(language):
+    for function, arguments in (
+        (slogdet, (3.0,)),
+        (pinv, (2.0,)),
+        (solve, (SQUARE, 2.0)),
+        (lstsq, (TALL, 1.0)),
+        (cholesky_solve, (RHS, 1.0)),
+    ):
+        with pytest.raises(TypeError):
+            function(*arguments)
