@@ -47,10 +47,11 @@ def alike(A: Tensor, B: Tensor) -> tuple[Tensor, Tensor, Callable[[Tensor], Tens
         return A, B, lambda X: X
     n, k = B.shape[-2:]
     batch = torch.broadcast_shapes(A.shape[:-2], B.shape[:-2])
-    if A.ndim > 2:
+    if math.prod(A.shape[:-2]) != 1:
         return A.expand(*batch, n, n), B.expand(*batch, n, k), lambda X: X
-    columns = B.movedim(-2, 0).reshape(n, math.prod(batch) * k)
-    return A, columns, lambda X: X.reshape(n, *batch, k).movedim(0, -2)
+    columns = B.movedim(-2, 0).reshape(n, math.prod(B.shape[:-2]) * k)
+    sizes = (n, *(1,) * (len(batch) - B.ndim + 2), *B.shape[:-2], k)
+    return A.reshape(n, n), columns, lambda X: X.reshape(sizes).movedim(0, -2)
 
 
 def for_each_matrix(
@@ -69,5 +70,8 @@ def for_each_matrix(
         torch.Size([5, 2, 3])
     """
     A, B, restored = alike(A, B)
-    others = (each.expand(A.shape[:-1]) for each in of_matrix)
+    others = (
+        each.reshape(A.shape[:-1]) if A.ndim == 2 else each.expand(A.shape[:-1])
+        for each in of_matrix
+    )
     return restored(solve(A, B, *others))
