@@ -24,6 +24,7 @@ from strategies.autograd.rule import Tensors
 from strategies.autograd.tracing import has_no_values, is_traced, special
 from strategies.interface import Strategy, Tolerance
 from strategies.operations.out import written
+from strategies.operations.right_hand_sides import fit
 from strategies.policy import BASELINE
 
 if TYPE_CHECKING:
@@ -113,6 +114,8 @@ _INV = Operator(
 def _solve(A: Tensor, B: Tensor, *, left: bool = True, strategy: StrategyChoice = "auto") -> Tensor:
     if not (are_matrices(A, square=True) and are_of_kind(A, B)):
         return torch.linalg.solve(A, B, left=left)
+    if not left and fit(A, B, left):
+        return _SOLVE(A.mT, B.mT, True, name_of(strategy))[0].mT
     return _SOLVE(A, B, left, name_of(strategy))[0]
 
 

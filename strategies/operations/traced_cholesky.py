@@ -23,7 +23,7 @@ def cholesky(A: Tensor, *, upper: bool = False, strategy: StrategyChoice = "auto
     """`strategies.linalg.cholesky` by shapes."""
     if not are_matrices(A, square=True):
         return torch.linalg.cholesky(A, upper=upper)
-    return _CHOLESKY_EX(A, upper, True, name_of(strategy))[0]
+    return cholesky_ex(A, upper=upper, check_errors=True, strategy=strategy).L
 
 
 def cholesky_ex(
@@ -40,7 +40,8 @@ def cholesky_ex(
         return CholeskyExResult(
             *torch.linalg.cholesky_ex(A, upper=upper, check_errors=check_errors)
         )
-    return CholeskyExResult(*_CHOLESKY_EX(A, upper, check_errors, name_of(strategy)))
+    L, info = _CHOLESKY_EX(A.mH if upper else A, False, check_errors, name_of(strategy))
+    return CholeskyExResult(L.mH if upper else L, info)
 
 
 def _cholesky_ex_eagerly(A: Tensor, upper: bool, check_errors: bool, strategy: Strategy) -> Tensors:
@@ -65,7 +66,7 @@ def cholesky_solve(
     """`strategies.linalg.cholesky_solve` by shapes."""
     if not (are_matrices(L, square=True) and are_of_kind(L, B) and B.ndim > 1):
         return torch.cholesky_solve(B, L, upper=upper)
-    return _CHOLESKY_SOLVE(L, B, upper, name_of(strategy))[0]
+    return _CHOLESKY_SOLVE(L.mH if upper else L, B, False, name_of(strategy))[0]
 
 
 _CHOLESKY_SOLVE = Operator(
@@ -84,7 +85,7 @@ def cholesky_inverse(
     """`strategies.linalg.cholesky_inverse` by shapes."""
     if not are_matrices(L, square=True):
         return torch.cholesky_inverse(L, upper=upper)
-    return _CHOLESKY_INVERSE(L, upper, name_of(strategy))[0]
+    return _CHOLESKY_INVERSE(L.mH if upper else L, False, name_of(strategy))[0]
 
 
 _CHOLESKY_INVERSE = Operator(
