@@ -134,8 +134,8 @@ class Operator(Registered):
         return tuple(self.operator(*arguments)[: self.outputs])
 
     def kept_bytes(self, A: Tensor, B: Tensor | None = None) -> int:
-        """How large the workspace is."""
-        if self._workspace is _no_workspace:
+        """How large the workspace is: on a CPU alone there is one."""
+        if self._workspace is _no_workspace or A.device.type != "cpu":
             return 0
         *batch, m, n = A.shape
         k = 1 if B is None or B.ndim < A.ndim else B.shape[-1]
