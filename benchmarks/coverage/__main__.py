@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime
 import math
+import shlex
 import statistics
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -155,10 +157,10 @@ def main(
     if out is None:
         console.print(text)
     else:
-        write_text(out, f"{_HEADING}{text}\n\n{_told_where(budget)}\n")
+        write_text(out, f"{_heading(modes)}{text}\n\n{_told_where()}\n")
 
 
-_HEADING = """# Coverage
+_INTRODUCTION = """
 
 How many times faster `"auto"` is than PyTorch in every public call, in every mode of differentiation:
 the quotient of two medians of rounds in which both took turns, in float64 on random matrices. *Alone*:
@@ -168,10 +170,16 @@ backward are timed together, but in the modes `no_grad`, `jvp` and "compiled for
 """
 
 
-def _told_where(budget: float) -> str:
+def _heading(modes: Sequence[str]) -> str:
+    are_compiled = set(modes) <= set(_COMPILED)
+    return f"# Coverage{' of compiled calls' if are_compiled else ''}\n{_INTRODUCTION}"
+
+
+def _told_where() -> str:
+    command = shlex.join(["python", "-m", "benchmarks.coverage", *sys.argv[1:]])
     return (
-        f"Measured by `python -m benchmarks.coverage --budget {budget:g}` on {processor()} with "
-        f"{torch.get_num_threads()} threads, torch {torch.__version__}, {datetime.date.today()}."
+        f"Measured by `{command}` on {processor()} with {torch.get_num_threads()} threads, "
+        f"torch {torch.__version__}, {datetime.date.today()}."
     )
 
 
