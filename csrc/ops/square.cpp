@@ -87,7 +87,9 @@ void inv_across(bs_task* of) {
       [&](Int i) {
         Arena own;
         Inverse<T, 0> inverse(own, CHECKS_RANK ? 0 : n);
-        return !CHECKS_RANK && own.is_ok() && inverse.compute(A[i], task.argument<T>(1).columns(i));
+        if (CHECKS_RANK || !own.is_ok() || !inverse.compute(A[i], inverse.X)) return false;
+        copy(result[i], inverse.X);
+        return true;
       });
 }
 template <class T>

@@ -159,7 +159,7 @@ struct Sizes {
 // An argument in memory of its own: before, between and after the entries are bytes that are not the kernel's.
 struct Array {
   static constexpr Int MARGIN = 64;
-  bool is_written, is_read, is_of_complex, is_optional, is_turned, is_separate = true;
+  bool is_written, is_read, is_of_complex, is_optional, is_missing = false, is_turned, is_separate = true;
   char factor = '1', type = 'T', layout;
   std::string name, extents;
   Int count, m, n, size, step, down, along;
@@ -189,6 +189,7 @@ struct Array {
   // Strides of the layout, of what is only read perhaps with several entries at one place; whether there are none.
   bool choose_strides() {
     const Int gap = 3 * draw(2);
+    is_missing = is_optional && draw(2) == 0;
     const Int kind = layout == '=' ? 0 : layout == '|' ? 1 : draw(is_written ? 5 : 9);
     down = n, along = 1;
     if (kind == 0 && layout == ':') down = n + gap;
@@ -223,8 +224,7 @@ struct Array {
     image = memory;
     ASAN_POISON_MEMORY_REGION(memory.data(), memory.size());
     each_entry([&](Int at, Int) { ASAN_UNPOISON_MEMORY_REGION(memory.data() + at, size); });
-    Byte* data = is_optional && draw(2) ? nullptr : memory.data() + MARGIN;
-    return {data, {count, m, n}, {step, down, along}};
+    return {is_missing ? nullptr : memory.data() + MARGIN, {count, m, n}, {step, down, along}};
   }
   // Read the results; whether nothing else has changed.
   bool finish() {
