@@ -80,7 +80,7 @@ def ratio(place: Place, budget: float) -> Ratio:
         try:
             run = MODES[place.mode](CALLS[place.call], functions, place.size)
             run()
-        except (RuntimeError, NotImplementedError) as error:
+        except RuntimeError as error:
             if name == _NATIVE:
                 return Ratio(math.nan, math.nan, math.nan)
             raise RuntimeError(f"{place}: {error}") from error

@@ -26,6 +26,14 @@ void add_gram_product(Rows<T> A, Int first, Int last, Columns<T> w, Columns<T> g
   }
 }
 
+// Add 2 (B − A X) diag(g) to B̄: what the squared residuals have to do with it, of which g is the cotangent, if there is
+// one. Residuals are orthogonal to A, so that a change of X is none of theirs.
+template <class T>
+void add_of_residuals(Columns<T> of_B, Columns<T> residuals, View<Real<T>> g) {
+  if (!g.data) return;
+  each_entry(of_B, [&](auto i, auto j) { of_B(i, j) += times_real(residuals(i, j), g(j, 0) + g(j, 0)); });
+}
+
 // Some rows of Z = A w + 2 (B − A X) diag(g) and of the gradient −Z Xᴴ + (B − A X) wᴴ; there may be no g.
 template <class T>
 void write_lstsq_rows(

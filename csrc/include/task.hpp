@@ -104,6 +104,8 @@ struct Batch {
   T* data;
   Int count, m, n, step, down, along;
   BS_INLINE View<T> operator[](Int i) const { return {data + i * step, m, n, down, along}; }
+  // Without data where the argument is missing.
+  BS_INLINE View<T> if_given(Int i) const { return data ? (*this)[i] : View<T>{}; }
   // What lies row after row, as the columns of its transpose.
   BS_INLINE Columns<T> columns(Int i) const { return {data + i * step, n, m, n}; }
   BS_INLINE T* vector(Int i) const { return data + i * step; }

@@ -350,12 +350,6 @@ void lstsq_across(bs_task* of) {
 // `strategies.factors.Reflected`, Z = A w, B̄ = Z + 2 (B − A X) diag(g) and Ā = −B̄ Xᴴ + (B − A X) wᴴ, where g is the
 // cotangent of the squared residuals: these are orthogonal to A, so that a change of X is none of theirs.
 template <class T>
-void add_of_residuals(Columns<T> residuals, View<Real<T>> g, Columns<T> Z) {
-  if (!g.data) return;
-  each_entry(Z, [&](auto i, auto j) { Z(i, j) += times_real(residuals(i, j), g(j, 0) + g(j, 0)); });
-}
-
-template <class T>
 struct LstsqGradient {
   Columns<T> w, rest, gram, X;  // w starts as G
   LstsqGradient(Arena& arena, Int n, Int k)
@@ -385,7 +379,7 @@ struct LstsqGradient {
   // The transpose of Ā from B, which is overwritten, and what the squared residuals add to B̄.
   void write_transpose(Columns<T> A, Columns<T> B, View<Real<T>> of_residuals, Columns<T> Z, Columns<T> t) const {
     multiply<'N', 'N', true>(B, A, X, -1);
-    add_of_residuals(B, of_residuals, Z);
+    add_of_residuals(Z, B, of_residuals);
     conjugate(w);
     conjugate(X);
     multiply<'N', 'T', false>(t, w, B, 1);
@@ -412,7 +406,7 @@ void lstsq_backward(bs_task* of) {
   const auto Z = has_few ? nothing : arena.columns<T>(m, k);
   task.each(arena, [&](Int i) {
     const auto upper = R.columns(i);
-    const auto g = of_residuals.data ? of_residuals[i] : View<Real<T>>{};
+    const auto g = of_residuals.if_given(i);
     copy(formula.w, G[i]);
     const double power = normalize(formula.w);
     if (power == 0 || (g.data && power != 1)) return false;

@@ -2,6 +2,7 @@
 // singular values that count. Kept are U and Vᴴ by columns, with all min(m, n) singular vectors. Declined is a matrix
 // whose norm is far from one, or whose longer side has rows or columns that differ much in length: an SVD is accurate
 // beside the longest of them.
+#include "../include/rows.hpp"
 #include "../include/scale.hpp"
 #include "../include/lapack.hpp"
 #include "table.hpp"
@@ -177,7 +178,7 @@ void lstsq_svd_backward(bs_task* of) {
   auto Z = arena.columns<T>(m, k), residual = arena.columns<T>(m, k), Y = arena.columns<T>(m, k);
   auto coordinates = arena.columns<T>(std::min(m, n), k);
   task.each(arena, [&](Int i) {
-    const auto g = of_residuals.data ? of_residuals[i] : View<Real<T>>{};
+    const auto g = of_residuals.if_given(i);
     copy(N, G[i]);
     const double power = normalize(N);
     if (power == 0 || (g.data && power != 1)) return false;
@@ -194,7 +195,7 @@ void lstsq_svd_backward(bs_task* of) {
     copy(residual, B[i]);
     lapack::multiply("CN", 1, 0, along, left, residual);
     lapack::multiply("NN", -1, 1, residual, left, along);
-    if (g.data) each_entry(Z, [&](auto a, auto j) { Z(a, j) += times_real(residual(a, j), 2 * g(j, 0)); });
+    add_of_residuals(Z, residual, g);
     copy(rhs_result[i], Z);
     copy(turned, w.t());
     lapack::multiply("CT", 1, 0, t, turned, residual);

@@ -533,11 +533,12 @@ struct OperatorSpec {
   Lane* lane;
   size_t arity, differentiable;
   bool takes_vectors;
-  py::object usual;              // the options for which there are plans
-  Positions returned;            // which outputs of the lane are those of the operator
-  Positions by_columns;          // which of these lie by columns
-  py::object workspace;          // how many bytes the forward returns as kept, by the shapes of the inputs
-  py::object forward, backward;  // in Python
+  py::object usual;      // the options for which there are plans
+  Positions returned;    // which outputs of the lane are those of the operator
+  Positions by_columns;  // which of these lie by columns
+  py::object workspace;  // how many bytes the forward returns as kept, by the shapes of the inputs
+  // In Python: the kernels, and what records them for autograd.
+  py::object forward, backward, recorded, recorded_backward;
 };
 
 using Stack = torch::jit::Stack;
@@ -579,9 +580,9 @@ Tensor laid_out(const Tensor& tensor, bool by_columns) {
 }
 
 struct OperatorForward : c10::OperatorKernel {
-  std::shared_ptr<const OperatorSpec> spec;
+  const OperatorSpec* spec;
   std::unordered_map<Words, int64_t, HashOfWords> sizes;
-  explicit OperatorForward(std::shared_ptr<const OperatorSpec> of) : spec(std::move(of)) {}
+  explicit OperatorForward(const OperatorSpec* of) : spec(of) {}
 
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, Stack* stack) {
     const size_t count = op.schema().arguments().size();
@@ -645,8 +646,8 @@ struct OperatorForward : c10::OperatorKernel {
 };
 
 struct OperatorBackward : c10::OperatorKernel {
-  std::shared_ptr<const OperatorSpec> spec;
-  explicit OperatorBackward(std::shared_ptr<const OperatorSpec> of) : spec(std::move(of)) {}
+  const OperatorSpec* spec;
+  explicit OperatorBackward(const OperatorSpec* of) : spec(of) {}
 
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, Stack* stack) {
     const size_t count = op.schema().arguments().size();
@@ -714,8 +715,8 @@ struct OperatorBackward : c10::OperatorKernel {
 
 // Where autograd records nothing, what is below it; else what records, in Python.
 struct OperatorRecord : c10::OperatorKernel {
-  py::object recorded;
-  explicit OperatorRecord(py::object function) : recorded(std::move(function)) {}
+  const py::object& recorded;
+  explicit OperatorRecord(const py::object& function) : recorded(function) {}
 
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, Stack* stack) {
     if (is_plain() && !needs_record(torch::jit::last(*stack, op.schema().arguments().size()))) {
@@ -740,23 +741,34 @@ struct OperatorRecord : c10::OperatorKernel {
   }
 };
 
-// Kernels of an operator and of its gradient, as long as the process lives.
+// Kernels of an operator and of its gradient. They live as long as the process: the dispatcher, which holds them, ends
+// after the interpreter.
 void add_operator(
     const std::string& name, const py::object& lane, std::array<size_t, 3> counts, py::object usual, Positions returned,
     Positions by_columns, py::object workspace, std::array<py::object, 4> in_python) {
   static auto* library = new torch::Library(
       torch::Library::IMPL, "backward_strategies", std::nullopt, __FILE__, __LINE__);
   auto* of_lane = static_cast<Lane*>(PyCapsule_GetPointer(PyCFunction_GetSelf(lane.ptr()), nullptr));
-  const auto spec = std::make_shared<const OperatorSpec>(OperatorSpec{
-      of_lane, counts[0], counts[1], counts[2] != 0, std::move(usual), std::move(returned), std::move(by_columns),
-      std::move(workspace), in_python[0], in_python[1]});
+  const auto* spec = new OperatorSpec{
+      of_lane,
+      counts[0],
+      counts[1],
+      counts[2] != 0,
+      std::move(usual),
+      std::move(returned),
+      std::move(by_columns),
+      std::move(workspace),
+      in_python[0],
+      in_python[1],
+      in_python[2],
+      in_python[3]};
   const auto add = [&](const std::string& of, c10::DispatchKey key, auto kernel) {
     library->impl(of.c_str(), torch::dispatch(key, torch::CppFunction::makeFromBoxedFunctor(std::move(kernel))));
   };
   add(name, c10::DispatchKey::CPU, std::make_unique<OperatorForward>(spec));
   add(name + "_backward", c10::DispatchKey::CPU, std::make_unique<OperatorBackward>(spec));
-  add(name, c10::DispatchKey::AutogradCPU, std::make_unique<OperatorRecord>(in_python[2]));
-  add(name + "_backward", c10::DispatchKey::AutogradCPU, std::make_unique<OperatorRecord>(in_python[3]));
+  add(name, c10::DispatchKey::AutogradCPU, std::make_unique<OperatorRecord>(spec->recorded));
+  add(name + "_backward", c10::DispatchKey::AutogradCPU, std::make_unique<OperatorRecord>(spec->recorded_backward));
 }
 
 void set_up(std::array<size_t, 4> words, double worth, const py::list& heard) {

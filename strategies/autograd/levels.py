@@ -7,33 +7,21 @@ from contextlib import AbstractContextManager
 from torch import Tensor
 from torch.autograd import forward_ad
 
-__all__ = ["all_levels", "no_levels", "without_tangents"]
+__all__ = ["forward_mode", "without_tangents"]
 
 
-def all_levels() -> AbstractContextManager[None]:
-    """Switches forward mode on in a forward rule, in which PyTorch has it off.
+def forward_mode(*, on: bool) -> AbstractContextManager[None]:
+    """Switches forward mode on in a forward rule, in which PyTorch has it off, or off below all levels.
 
-    What the rule computes has no tangents at the levels around its own otherwise, and second derivatives
-    by forward over forward mode are zero (PyTorch issue 197867).
-
-    Example:
-        >>> with all_levels():
-        ...     forward_ad._is_fwd_grad_enabled()
-        True
-    """
-    switch: AbstractContextManager[None] = forward_ad._set_fwd_grad_enabled(True)
-    return switch
-
-
-def no_levels() -> AbstractContextManager[None]:
-    """Switches forward mode off for what is computed below all levels.
+    What a rule computes has no tangents at the levels around its own otherwise, and second derivatives by
+    forward over forward mode are zero (PyTorch issue 197867).
 
     Example:
-        >>> with no_levels():
+        >>> with forward_mode(on=False):
         ...     forward_ad._is_fwd_grad_enabled()
         False
     """
-    switch: AbstractContextManager[None] = forward_ad._set_fwd_grad_enabled(False)
+    switch: AbstractContextManager[None] = forward_ad._set_fwd_grad_enabled(on)
     return switch
 
 

@@ -22,7 +22,7 @@ from torch.autograd import forward_ad
 
 from strategies.autograd.computing import computing
 from strategies.autograd.copies import with_own_memory, with_own_tangent
-from strategies.autograd.levels import all_levels, no_levels, without_tangents
+from strategies.autograd.levels import forward_mode, without_tangents
 from strategies.autograd.precision import full_precision
 from strategies.autograd.rule import Gradients, Rule, Tensors, saved_without_inverse
 from strategies.autograd.transforms import AtOneLevel, at_all_levels
@@ -76,13 +76,13 @@ class _Call:
 
     def outputs(self, *inputs: Tensor) -> Tensors:
         """All outputs, below autograd and forward mode."""
-        with torch.no_grad(), no_levels():
+        with torch.no_grad(), forward_mode(on=False):
             return self.forward(inputs)
 
     def needed_gradients(self, needed: Sequence[bool], *tensors: Tensor) -> Tensors:
         """Of those inputs, from cotangents and what is saved, likewise."""
         count = self.rule.differentiable
-        with torch.no_grad(), no_levels():
+        with torch.no_grad(), forward_mode(on=False):
             gradients = self.backward(tensors[:count], tensors[count:], needed)
             return tuple(
                 with_own_tangent(gradient, set())
@@ -202,7 +202,7 @@ class _Primal(AtOneLevel):
     @staticmethod
     def jvp(ctx: Any, _: None, __: None, *tangents: Tensor | None) -> Gradients:
         call: _Call = ctx.call
-        with all_levels():
+        with forward_mode(on=True):
             inputs, outputs = call.split(without_tangents(ctx.saved_tensors))
             at = saved_without_inverse(inputs, outputs)
             results = call.rule.jvp(call.strategy, at, tangents[: len(inputs)])
@@ -297,7 +297,7 @@ class _Cotangent(AtOneLevel):
     def jvp(ctx: Any, _: None, __: None, *tangents: Tensor | None) -> Tensors:
         # The transpose of the pullback, which is linear, is the tangent map. `torch.func.jvp` would be it,
         # too, but does not nest in the levels of `forward_ad`.
-        with all_levels():
+        with forward_mode(on=True):
             count = ctx.call.rule.differentiable
             saved = without_tangents(ctx.saved_tensors)
             function, arguments = _Cotangent._explicit(ctx, saved)

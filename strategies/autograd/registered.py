@@ -16,8 +16,9 @@ from torch._compile import _disable_dynamo
 from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 
-from strategies.autograd.levels import all_levels, without_tangents
+from strategies.autograd.levels import forward_mode, without_tangents
 from strategies.autograd.rule import Gradients, Tensors
+from strategies.autograd.transforms import batch_first
 from strategies.kernels.memory import with_memory
 
 __all__ = ["Registered"]
@@ -135,10 +136,7 @@ class Registered(ABC):
             ]
             stacked = [torch.stack(each) for each in zip(*calls, strict=True)]
             return self._returned(stacked), self._returned([0] * len(stacked))
-        moved = [
-            each.expand(size, *each.shape) if dim is None else each.movedim(dim, 0)
-            for each, dim in zip(operands, dims, strict=True)
-        ]
+        moved = batch_first(zip(operands, dims, strict=True), size)
         # What is saved belongs to these matrices only if it was computed where they were mapped, too.
         pairs = zip(saved, dims_of_saved, strict=True)
         saved = [each if dim is None else each.movedim(dim, 0) for each, dim in pairs]
@@ -159,7 +157,7 @@ class _Function(torch.autograd.function._SingleLevelFunction):
     @staticmethod
     def forward(operator: Registered, rest: Sequence[Any], *operands: Tensor) -> Tensors:
         # For the levels below, for which this level is what calls.
-        with torch.enable_grad(), all_levels():
+        with torch.enable_grad(), forward_mode(on=True):
             return operator.below_autograd(operands, rest)
 
     @staticmethod
@@ -185,7 +183,7 @@ class _Function(torch.autograd.function._SingleLevelFunction):
     @staticmethod
     def jvp(ctx: Any, _: None, __: None, *tangents: Tensor | None) -> Gradients:
         needed = [each is not None for each in tangents]
-        with all_levels():
+        with forward_mode(on=True):
             operands, outputs, rest = _saved(ctx, without_tangents(ctx.saved_tensors))
             given = [*operands, *(with_memory(each) for each in tangents if each is not None)]
             found = ctx.operator.derive("forward", given, rest, outputs, needed)

@@ -7,7 +7,7 @@ The interpreters of the transforms are not public.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -16,9 +16,9 @@ from torch._functorch.pyfunctorch import retrieve_current_functorch_interpreter
 from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 
-from strategies.autograd.levels import all_levels
+from strategies.autograd.levels import forward_mode
 
-__all__ = ["AtOneLevel", "at_all_levels"]
+__all__ = ["AtOneLevel", "at_all_levels", "batch_first"]
 
 Tensors = tuple[Tensor, ...]
 
@@ -65,7 +65,7 @@ def at_all_levels(
 
     def at_this_level(*wrapped: Tensor) -> Tensors:
         unwrapped = [_functorch._unwrap_for_grad(each, level) for each in wrapped]
-        with torch.enable_grad(), all_levels():
+        with torch.enable_grad(), forward_mode(on=True):
             outputs = below(*unwrapped)
         return tuple(_functorch._wrap_for_grad(each, level) for each in outputs)
 
@@ -93,8 +93,22 @@ def _mapped(
     pairs = [_functorch._unwrap_batched(each, level) for each in tensors]
     if all(dim is None for _, dim in pairs):
         return below(*tensors)
-    moved = [
+    outputs = below(*batch_first(pairs, size))
+    return tuple(_functorch._add_batch_dim(each, 0, level) for each in outputs)
+
+
+def batch_first(pairs: Iterable[tuple[Tensor, int | None]], size: int) -> list[Tensor]:
+    """Tensors with their mapped dimension, of a size, as the first one.
+
+    Args:
+        pairs: tensors, and the dimension of each, if it is mapped.
+        size: of the dimension.
+
+    Example:
+        >>> [each.shape for each in batch_first([(torch.ones(2, 5), 1), (torch.ones(2), None)], 5)]
+        [torch.Size([5, 2]), torch.Size([5, 2])]
+    """
+    return [
         each.expand(size, *each.shape) if dim is None else each.movedim(dim, 0)
         for each, dim in pairs
     ]
-    return tuple(_functorch._add_batch_dim(each, 0, level) for each in below(*moved))

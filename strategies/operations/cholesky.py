@@ -199,7 +199,7 @@ def _explicit(_: Strategy, __: Gradients, outputs: Tensors, cotangents: Tensors)
 
 _lane = FastLane("cholesky", _general, asks="cholesky", explicit=_explicit, unread=(0,))
 _lane_ex = dataclasses.replace(_lane, reports=True)
-OPERATORS["cholesky_ex"].use(_lane_ex, [False, ...])
+OPERATORS["cholesky_ex"].use(_lane_ex, [...])
 
 
 def _factor(chosen: Strategy, A: Tensor, upper: bool, check_errors: bool) -> Tensors:

@@ -96,7 +96,7 @@ def _general(candidates: tuple[Strategy, ...], L: Tensor) -> Tensors:
 
 
 _lane = FastLane("cholesky_inverse", _general, asks="cholesky_inverse")
-OPERATORS["cholesky_inverse"].use(_lane, [False])
+OPERATORS["cholesky_inverse"].use(_lane)
 
 
 def _inverse(chosen: Strategy, L: Tensor, upper: bool) -> Tensor:

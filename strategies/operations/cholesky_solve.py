@@ -116,7 +116,7 @@ def _general(candidates: tuple[Strategy, ...], L: Tensor, B: Tensor) -> Tensors:
 
 
 _lane = FastLane("cholesky_solve", _general, asks="cholesky_solve", arity=2)
-OPERATORS["cholesky_solve"].use(_lane, [False], workspace=lambda _, n, k: (n * k, 0))
+OPERATORS["cholesky_solve"].use(_lane, workspace=lambda _, n, k: (n * k, 0))
 
 
 def _solve(chosen: Strategy, L: Tensor, B: Tensor, upper: bool) -> Tensor:

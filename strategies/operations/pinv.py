@@ -140,13 +140,10 @@ def pinv(
 def _mirrored(A: Tensor) -> Tensor:
     """The lower triangle mirrored, with the gradient of A, as in torch."""
     given = A.detach()
-    lower = given.tril(-1)
-    diagonal = (
-        given.tril().triu()
-        if not A.is_complex()
-        else given.diagonal(dim1=-2, dim2=-1).real.diag_embed()
-    )
-    mirrored = lower + lower.mH + diagonal
+    lower, below = given.tril(), given.tril(-1)
+    if A.is_complex():
+        lower = below + given.diagonal(dim1=-2, dim2=-1).real.diag_embed()
+    mirrored = lower + below.mH
     return A + (mirrored - given) if is_differentiated(A) else mirrored
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from strategies.autograd.choice import are_matrices, are_of_kind
 
-__all__ = ["alike", "fit", "for_each_matrix"]
+__all__ = ["alike", "fit", "for_each_matrix", "is_vector"]
 
 
 def fit(A: Tensor, B: Tensor, left: bool) -> bool:
@@ -27,6 +27,16 @@ def fit(A: Tensor, B: Tensor, left: bool) -> bool:
     return B.shape[-2 if left else -1] == A.shape[-1] and all(
         one == other or 1 in (one, other) for one, other in pairs
     )
+
+
+def is_vector(A: Tensor, B: Tensor) -> bool:
+    """Whether B is a vector, or a batch of vectors, beside A.
+
+    Example:
+        >>> is_vector(torch.ones(3, 3, 3), torch.ones(3, 3)), is_vector(torch.eye(3), torch.eye(3))
+        (True, False)
+    """
+    return B.ndim == 1 or B.shape == A.shape[:-1]
 
 
 def alike(A: Tensor, B: Tensor) -> tuple[Tensor, Tensor, Callable[[Tensor], Tensor]]:

@@ -19,7 +19,7 @@ from strategies.formulas import solve as formula
 from strategies.interface import Saved, Strategy
 from strategies.operations.homogeneous import Homogeneous, with_cotangents_near_one
 from strategies.operations.record import Operation
-from strategies.operations.right_hand_sides import alike, fit, for_each_matrix
+from strategies.operations.right_hand_sides import alike, fit, for_each_matrix, is_vector
 from strategies.operations.traced import traceable
 from strategies.pseudo_inverse import PseudoInverse
 
@@ -107,7 +107,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, strategy: StrategyChoice =
 def _by_lane(strategy: StrategyChoice, A: Tensor, B: Tensor, left: bool) -> Tensor | None:
     if left and (outputs := _lane(strategy, A, B)) is not None:
         return outputs[0]
-    if not fit(A, B, left) or _is_vector(A, B):
+    if not fit(A, B, left) or is_vector(A, B):
         return None
     if not left:
         X = _by_lane(strategy, A.mT, B.mT, True)
@@ -143,27 +143,23 @@ def _explicit_by_columns(
 _lane = FastLane(
     "solve", _general, asks="solve", any_rank=True, explicit=_explicit, unread=(1,), arity=2
 )
-OPERATORS["solve"].use(_lane, [True], workspace=lambda _, n, __: (n * n, n), takes_vectors=True)
+OPERATORS["solve"].use(_lane, workspace=lambda _, n, __: (n * n, n), takes_vectors=True)
 
 
 def _solve(chosen: Strategy, A: Tensor, B: Tensor, left: bool) -> Tensor:
     if chosen.forward_is_differentiable or not _fit(A, B, left):
         return torch.linalg.solve(A, B, left=left)
-    is_vector = _is_vector(A, B)
-    rhs = B.unsqueeze(-1) if is_vector else B
+    are_vectors = is_vector(A, B)
+    rhs = B.unsqueeze(-1) if are_vectors else B
     if not left:
         return _solve(chosen, A.mT, rhs.mT, True).mT
     X = for_each_matrix(lambda A, B: run(_Solve(), chosen, A, B)[0], A, rhs)
-    return X.squeeze(-1) if is_vector else X
-
-
-def _is_vector(A: Tensor, B: Tensor) -> bool:
-    return B.ndim == 1 or B.shape == A.shape[:-1]
+    return X.squeeze(-1) if are_vectors else X
 
 
 def _fit(A: Tensor, B: Tensor, left: bool) -> bool:
     """Whether the rows of B, or its columns, are as many as A has."""
-    if _is_vector(A, B):
+    if is_vector(A, B):
         return left and B.shape[-1] == A.shape[-1]
     return B.ndim > 1 and B.shape[-2 if left else -1] == A.shape[-1]
 

@@ -24,7 +24,7 @@ from strategies.autograd.rule import Tensors
 from strategies.autograd.tracing import has_no_values, is_traced, special
 from strategies.interface import Strategy, Tolerance
 from strategies.operations.out import written
-from strategies.operations.right_hand_sides import fit
+from strategies.operations.right_hand_sides import fit, is_vector
 from strategies.policy import BASELINE
 
 if TYPE_CHECKING:
@@ -114,17 +114,19 @@ _INV = Operator(
 def _solve(A: Tensor, B: Tensor, *, left: bool = True, strategy: StrategyChoice = "auto") -> Tensor:
     if not (are_matrices(A, square=True) and are_of_kind(A, B)):
         return torch.linalg.solve(A, B, left=left)
-    if not left and fit(A, B, left):
-        return _SOLVE(A.mT, B.mT, True, name_of(strategy))[0].mT
-    return _SOLVE(A, B, left, name_of(strategy))[0]
+    if left:
+        return _SOLVE(A, B, name_of(strategy))[0]
+    if not fit(A, B, left) or is_vector(A, B):
+        return torch.linalg.solve(A, B, left=False)
+    return _solve(A.mT, B.mT, strategy=strategy).mT
 
 
 _SOLVE = Operator(
     "solve",
     ["A", "B"],
-    "bool left",
-    lambda A, B, left, strategy: (EAGER["solve"](A, B, left=left, strategy=strategy),),
-    lambda A, B, left: (B.new_empty(torch.linalg.solve(A, B, left=left).shape),),
+    "",
+    lambda A, B, strategy: (EAGER["solve"](A, B, strategy=strategy),),
+    lambda A, B: (B.new_empty(torch.linalg.solve(A, B).shape),),
     any_rank=True,
 )
 

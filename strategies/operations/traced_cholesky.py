@@ -40,18 +40,18 @@ def cholesky_ex(
         return CholeskyExResult(
             *torch.linalg.cholesky_ex(A, upper=upper, check_errors=check_errors)
         )
-    L, info = _CHOLESKY_EX(A.mH if upper else A, False, check_errors, name_of(strategy))
+    L, info = _CHOLESKY_EX(A.mH if upper else A, check_errors, name_of(strategy))
     return CholeskyExResult(L.mH if upper else L, info)
 
 
-def _cholesky_ex_eagerly(A: Tensor, upper: bool, check_errors: bool, strategy: Strategy) -> Tensors:
-    return EAGER["cholesky_ex"](A, upper=upper, check_errors=check_errors, strategy=strategy)
+def _cholesky_ex_eagerly(A: Tensor, check_errors: bool, strategy: Strategy) -> Tensors:
+    return EAGER["cholesky_ex"](A, check_errors=check_errors, strategy=strategy)
 
 
 _CHOLESKY_EX = Operator(
     "cholesky_ex",
     ["A"],
-    "bool upper, bool check_errors",
+    "bool check_errors",
     _cholesky_ex_eagerly,
     lambda A, *_: (A.new_empty(A.shape), A.new_empty(A.shape[:-2], dtype=torch.int32)),
     outputs=2,
@@ -66,15 +66,15 @@ def cholesky_solve(
     """`strategies.linalg.cholesky_solve` by shapes."""
     if not (are_matrices(L, square=True) and are_of_kind(L, B) and B.ndim > 1):
         return torch.cholesky_solve(B, L, upper=upper)
-    return _CHOLESKY_SOLVE(L.mH if upper else L, B, False, name_of(strategy))[0]
+    return _CHOLESKY_SOLVE(L.mH if upper else L, B, name_of(strategy))[0]
 
 
 _CHOLESKY_SOLVE = Operator(
     "cholesky_solve",
     ["L", "B"],
-    "bool upper",
-    lambda L, B, upper, strategy: (EAGER["cholesky_solve"](B, L, upper, strategy=strategy),),
-    lambda L, B, upper: (B.new_empty(torch.cholesky_solve(B, L, upper=upper).shape),),
+    "",
+    lambda L, B, strategy: (EAGER["cholesky_solve"](B, L, strategy=strategy),),
+    lambda L, B: (B.new_empty(torch.cholesky_solve(B, L).shape),),
     by_columns=(0,),
 )
 
@@ -85,14 +85,14 @@ def cholesky_inverse(
     """`strategies.linalg.cholesky_inverse` by shapes."""
     if not are_matrices(L, square=True):
         return torch.cholesky_inverse(L, upper=upper)
-    return _CHOLESKY_INVERSE(L.mH if upper else L, False, name_of(strategy))[0]
+    return _CHOLESKY_INVERSE(L.mH if upper else L, name_of(strategy))[0]
 
 
 _CHOLESKY_INVERSE = Operator(
     "cholesky_inverse",
     ["L"],
-    "bool upper",
-    lambda L, upper, strategy: (EAGER["cholesky_inverse"](L, upper, strategy=strategy),),
-    lambda L, _: (L.new_empty(L.shape),),
+    "",
+    lambda L, strategy: (EAGER["cholesky_inverse"](L, strategy=strategy),),
+    lambda L: (L.new_empty(L.shape),),
     by_columns=(0,),
 )

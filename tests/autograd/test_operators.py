@@ -178,23 +178,21 @@ def test_a_marked_dimension_is_not_fixed_by_any_operation():
 def arguments() -> list[object]:
     A, C, B, D = (each.requires_grad_() for each in matrices(2))
     tolerance = torch.full((2,), 1e-9, dtype=torch.float64)
-    X, kept, used = OPERATORS.solve(A, B, True, "qr_pinv")
+    X, kept, used = OPERATORS.solve(A, B, "qr_pinv")
     linalg.solve(A, B)  # loads the fast path, which the operators know from then on
-    by_plan = OPERATORS.solve(A, B, True, "fused")
+    by_plan = OPERATORS.solve(A, B, "fused")
     calls = {
         "inv": (A, "auto"),
-        "solve": (A, B, True, "qr_pinv"),
+        "solve": (A, B, "qr_pinv"),
         "det": (A, "auto"),
         "slogdet": (A, "native"),
         "lu_factor_ex": (C, True, False, "blocked_lu"),
         "pinv": (C, None, None, None, tolerance, False, "auto"),
         "lstsq": (C, D, None, None, "svd_truncated_pinv"),
-        "solve_backward": ([A, B, B], X, kept, True, used, [True, True]),
+        "solve_backward": ([A, B, B], X, kept, used, [True, True]),
         "solve_backward by plan": (
             [A, B, B],
-            *by_plan[:2],
-            True,
-            by_plan[2],
+            *by_plan,
             [True, True],
         ),
         "pinv_backward": ([C, C.mT], C.mT, kept, None, None, 1e-9, None, False, used, [True]),
@@ -410,15 +408,15 @@ def served() -> dict[str, tuple[object, ...]]:
     L = torch.linalg.cholesky(S)
     return {
         "inv": (A, "fused"),
-        "solve": (A, B, True, "fused"),
+        "solve": (A, B, "fused"),
         "det": (A, "fused"),
         "slogdet": (A, "fused"),
         "lu_factor_ex": (C, True, False, "fused"),
         "pinv": (C, None, None, None, None, False, "fused"),
         "lstsq": (C, D, None, None, "fused"),
-        "cholesky_ex": (S, False, False, "fused"),
-        "cholesky_solve": (L, B, False, "fused"),
-        "cholesky_inverse": (L, False, "fused"),
+        "cholesky_ex": (S, False, "fused"),
+        "cholesky_solve": (L, B, "fused"),
+        "cholesky_inverse": (L, "fused"),
         "qr": (C, "reduced", "fused"),
     }
 
@@ -444,3 +442,11 @@ def test_a_gradient_is_computed_from_what_the_forward_has_kept(name, call):
         operands = [*inputs, *cotangents]
         found = gradient(operands, *of_outputs, what, *options, by, needed)
         torch.testing.assert_close(found, list(due))
+
+
+def test_vectors_from_the_right_are_refused_as_in_eager_mode():
+    A, B = torch.eye(3).expand(3, 3, 3), torch.ones(3, 3)
+    with pytest.raises(RuntimeError, match="Incompatible shapes"):
+        linalg.solve(A, B, left=False)
+    with pytest.raises(RuntimeError, match="Incompatible shapes"):
+        compiled(lambda A, B: linalg.solve(A, B, left=False))(A, B)
