@@ -162,10 +162,10 @@ def main(
 
 _INTRODUCTION = """
 
-How many times faster `"auto"` is than PyTorch in every public call, in every mode of differentiation:
-the quotient of two medians of rounds in which both took turns, in float64 on random matrices. *Alone*:
-PyTorch has no such result. *Below 0.95*: even the upper end of the 95 % interval is. Forward and
-backward are timed together, but in the modes `no_grad`, `jvp` and "compiled forward".
+How many times faster `"auto"` is than PyTorch, by call and by mode of differentiation: the quotient of
+two medians of rounds in which both took turns, in float64 on random matrices. *Alone*: PyTorch has no
+such result. *Below 0.95*: even the upper end of the 95 % interval is. Forward and backward are timed
+together, but in the modes `no_grad`, `jvp` and "compiled forward".
 
 """
 
