@@ -111,7 +111,7 @@ matrix: $(TORCH:%=matrix-%)  ## run the tests of interfaces with other releases 
 matrix-%:
 	[ -e $(VENV)-torch-$* ] || $(PYTHON) -m venv $(VENV)-torch-$*
 	grep -v '^torch==\|^triton==' constraints.txt >$(VENV)-torch-$*/constraints.txt
-	$(VENV)-torch-$*/bin/python -m pip install -qq -c $(VENV)-torch-$*/constraints.txt torch==$* scikit-build-core cmake ninja
+	$(VENV)-torch-$*/bin/python -m pip install -qq -c $(VENV)-torch-$*/constraints.txt torch==$* scikit-build-core cmake ninja setuptools
 	$(VENV)-torch-$*/bin/python -m pip install -qq --no-build-isolation -C build-dir=build/torch-$* -c $(VENV)-torch-$*/constraints.txt -e '.[dev]' torch==$*
 	$(VENV)-torch-$*/bin/backward-strategies warmup
 	$(VENV)-torch-$*/bin/python -m pytest -n 2 -m "not slow and not slurm" $(INTERFACES)
@@ -151,8 +151,9 @@ $(VENV)/%: pyproject.toml constraints.txt $(NATIVE) | $(VENV)/.build-tools
 	@$(BIN)/python -m pip install -qq --no-build-isolation -c constraints.txt -e '.[$*]'
 	@touch $@
 
+# setuptools builds the dashboard's scripts, which have no wheels.
 $(VENV)/.build-tools: | $(BIN)/python
-	@$(BIN)/python -m pip install -qq -c constraints.txt scikit-build-core cmake ninja
+	@$(BIN)/python -m pip install -qq -c constraints.txt scikit-build-core cmake ninja setuptools
 	@touch $@
 
 # Of its own: the libraries have requirements of their own.
