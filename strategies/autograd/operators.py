@@ -7,7 +7,7 @@ operators are its derivatives. Inside, at run time, it is the eager call.
 
 Beside `inv` there are `inv_backward`, its gradient, `inv_forward`, its tangents, and those two of
 `inv_backward`. Only tensors of known shapes are handed on from one to the next. So are the outputs and a
-workspace, with which the fast path in C++ computes the gradient (`csrc/torch/fast_path.cpp`). Where that
+workspace, with which the fast path in C++ computes the gradient (`csrc/torch`). Where that
 did not compute the operation, a derivative computes it again, and from there on what eager mode computes.
 """
 

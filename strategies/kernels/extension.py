@@ -1,4 +1,4 @@
-"""The fast path in C++, `csrc/torch/fast_path.cpp`: loaded where `warmup` has built it.
+"""The fast path in C++, `csrc/torch`: loaded where `warmup` has built it.
 
 It is built against the PyTorch at hand, in half a minute; no call waits for that. Where it is not there,
 Python does the same.
@@ -47,7 +47,7 @@ _log = logging.getLogger("strategies")
 def load() -> ModuleType | None:
     """The module that was built for this version of torch and Python, if there is one."""
     team = threads.team()
-    place, source = _kept(), library.native_file(f"{NAME}.cpp")
+    place, source = _kept(), library.native_file(f"torch/{NAME}.cpp")
     if team is None or place is None or source is None or not library.is_available():
         return None
     if not (file := place / _fingerprint(source) / _FILE).is_file():
@@ -72,7 +72,7 @@ def warmup() -> bool:
     Returns:
         Whether there is one now that was not before.
     """
-    place, source = _kept(), library.native_file(f"{NAME}.cpp")
+    place, source = _kept(), library.native_file(f"torch/{NAME}.cpp")
     is_usable = threads.team() is not None and library.is_available() and load() is None
     if place is None or source is None or not is_usable:
         return False
@@ -110,7 +110,8 @@ def _fingerprint(source: Path) -> str:
     """Names all that the module depends on."""
     versions = torch.__version__, torch.version.git_version, sys.implementation.cache_tag
     digest = hashlib.sha256(repr((versions, sys.platform, platform.machine())).encode())
-    digest.update(source.read_bytes())
+    for file in sorted(source.parent.iterdir()):
+        digest.update(file.read_bytes())
     return digest.hexdigest()[:32]
 
 

@@ -1,0 +1,278 @@
+// The operators of `strategies.autograd.operators` on the CPU: what `Operator.compute` and `_Derivative.compute` do, by
+// plans where there are some. What the backward needs besides inputs and outputs is kept in an output of the forward.
+
+#pragma once
+
+#include <torch/csrc/jit/python/pybind_utils.h>
+#include <torch/library.h>
+
+#include <array>
+
+#include "lane.hpp"
+
+namespace backward_strategies {
+
+// The plans that operators have used, by numbers that are handed on to their derivatives. One that is forgotten
+// meanwhile is no more than missed.
+struct UsedPlans {
+  static constexpr size_t most = 1 << 14;
+  std::unordered_map<int64_t, PlanPointer> plans;  // guarded by the lock of the interpreter
+  int64_t last = 0;
+
+  int64_t add(const PlanPointer& plan) {
+    if (plan->number == 0) { plan->number = --last; }
+    if (plans.size() >= most) { plans.clear(); }
+    plans.emplace(plan->number, plan);
+    return plan->number;
+  }
+  PlanPointer find(int64_t number) const {
+    const auto at = plans.find(number);
+    return at == plans.end() ? PlanPointer() : at->second;
+  }
+};
+
+inline UsedPlans used_plans;
+
+struct OperatorSpec {
+  Lane* lane;
+  size_t arity, differentiable;
+  bool takes_vectors;
+  py::object usual;      // the options for which there are plans
+  Positions returned;    // which outputs of the lane are those of the operator
+  Positions by_columns;  // which of these lie by columns
+  py::object workspace;  // how many bytes the forward returns as kept, by the shapes of the inputs
+  // In Python: the kernels, and what records them for autograd.
+  py::object forward, backward, recorded, recorded_backward;
+};
+
+using Stack = torch::jit::Stack;
+
+inline void call_python(const py::object& function, const c10::OperatorHandle& op, Stack* stack) {
+  const auto& schema = op.schema();
+  const auto arguments = torch::jit::pop(*stack, schema.arguments().size());
+  py::gil_scoped_acquire lock;
+  try {
+    py::tuple given(arguments.size());
+    for (size_t i = 0; i < arguments.size(); ++i) { given[i] = torch::jit::toPyObject(arguments[i]); }
+    const py::object found = function(*given);
+    const auto& returns = schema.returns();
+    if (returns.size() == 1) {
+      stack->push_back(torch::jit::toIValue(found, returns[0].type()));
+      return;
+    }
+    size_t i = 0;
+    for (const auto& each : found) { stack->push_back(torch::jit::toIValue(each, returns[i++].type())); }
+  } catch (py::error_already_set& error) { Plan::raise(error); }
+}
+
+inline bool are_usual(const OperatorSpec& spec, at::ArrayRef<c10::IValue> options) {
+  size_t i = 0;
+  for (const auto& each : spec.usual) {
+    const auto& option = options[i++];
+    const bool is_same = each.ptr() == Py_Ellipsis ? true
+                         : each.is_none()          ? option.isNone()
+                         : py::isinstance<py::str>(each)
+                             ? option.isString() && option.toStringRef() == each.cast<std::string>()
+                             : option.isBool() && option.toBool() == each.cast<bool>();
+    if (!is_same) { return false; }
+  }
+  return true;
+}
+
+inline Tensor laid_out(const Tensor& tensor, bool by_columns) {
+  return by_columns ? tensor.mT().contiguous().mT() : tensor.contiguous();
+}
+
+struct OperatorForward : c10::OperatorKernel {
+  const OperatorSpec* spec;
+  std::unordered_map<Words, int64_t, HashOfWords> sizes;
+  explicit OperatorForward(const OperatorSpec* of) : spec(of) {}
+
+  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, Stack* stack) {
+    const size_t count = op.schema().arguments().size();
+    if (auto results = by_plans(torch::jit::last(*stack, count))) {
+      torch::jit::drop(*stack, count);
+      for (auto& each : *results) { stack->emplace_back(std::move(each)); }
+    } else {
+      call_python(spec->forward, op, stack);
+    }
+  }
+
+ private:
+  std::optional<variable_list> by_plans(at::ArrayRef<c10::IValue> arguments) {
+    variable_list inputs;
+    for (size_t i = 0; i < spec->arity; ++i) {
+      inputs.push_back(arguments[i].toTensor());
+      if (!is_readable(inputs.back())) { return std::nullopt; }
+    }
+    if (!spec->takes_vectors && inputs.back().dim() != inputs[0].dim()) { return std::nullopt; }
+    const auto options = arguments.slice(spec->arity, arguments.size() - spec->arity - 1);
+    py::gil_scoped_acquire lock;
+    try {
+      if (PyList_GET_SIZE(watchers) != 0 || !are_usual(*spec, options)) { return std::nullopt; }
+      const py::str choice(arguments.back().toStringRef());
+      const auto chosen = spec->lane->followed(choice.ptr());
+      const Tensor workspace = at::detail::empty_cpu({bytes_for(inputs)}, at::kByte);
+      for (const auto& plan : spec->lane->known(chosen, inputs)) {
+        if (plan->copies || plan->bytes() > workspace.numel() || !has_all_saved(*plan)) { return std::nullopt; }
+        plan->clear_gaps(workspace);
+        if (auto computed = plan->compute(inputs, workspace)) {
+          variable_list results;
+          for (size_t i = 0; i < spec->returned.size(); ++i) {
+            results.push_back(laid_out(computed->outputs[spec->returned[i]], has(spec->by_columns, i)));
+          }
+          results.push_back(workspace);
+          results.emplace_back(at::detail::empty_cpu({}, at::kLong));
+          *results.back().mutable_data_ptr<int64_t>() = used_plans.add(plan);
+          return results;
+        }
+      }
+    } catch (py::error_already_set& error) { Plan::raise(error); }
+    return std::nullopt;
+  }
+
+  bool has_all_saved(const Plan& plan) const {
+    return std::all_of(plan.saved.begin(), plan.saved.end(), [&](size_t i) { return has(spec->returned, i); });
+  }
+
+  int64_t bytes_for(const variable_list& inputs) {
+    Words key;
+    for (const auto& input : inputs) {
+      key.push_back(static_cast<int64_t>(input.scalar_type()) << 32 | input.dim());
+      key.insert(key.end(), input.sizes().begin(), input.sizes().end());
+    }
+    if (const auto at = sizes.find(key); at != sizes.end()) { return at->second; }
+    py::tuple given(inputs.size());
+    for (size_t i = 0; i < inputs.size(); ++i) { given[i] = py::cast(inputs[i]); }
+    if (sizes.size() >= Lane::most) { sizes.clear(); }
+    return sizes[std::move(key)] = spec->workspace(*given).cast<int64_t>();
+  }
+};
+
+struct OperatorBackward : c10::OperatorKernel {
+  const OperatorSpec* spec;
+  explicit OperatorBackward(const OperatorSpec* of) : spec(of) {}
+
+  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, Stack* stack) {
+    const size_t count = op.schema().arguments().size();
+    if (auto gradients = by_plan(torch::jit::last(*stack, count))) {
+      torch::jit::drop(*stack, count);
+      stack->emplace_back(c10::List<Tensor>(*gradients));
+    } else {
+      call_python(spec->backward, op, stack);
+    }
+  }
+
+ private:
+  // Operands; the outputs and what was kept; options; what was used; which gradients are needed.
+  std::optional<variable_list> by_plan(at::ArrayRef<c10::IValue> arguments) const {
+    const auto operands = arguments[0].toTensorVector();
+    const size_t outputs = spec->returned.size();
+    const auto& kept = arguments[1 + outputs].toTensor();
+    const auto& used = arguments[arguments.size() - 2].toTensor();
+    if (!used.device().is_cpu() || !is_readable(used) || used.numel() != 1) { return std::nullopt; }
+    PlanPointer plan;
+    {
+      py::gil_scoped_acquire lock;
+      if (PyList_GET_SIZE(watchers) != 0) { return std::nullopt; }
+      plan = used_plans.find(*used.const_data_ptr<int64_t>());
+    }
+    if (!plan || kept.numel() < plan->bytes()) { return std::nullopt; }
+    variable_list saved(operands.begin(), operands.begin() + spec->arity), cotangents;
+    for (const auto i : plan->saved) { saved.push_back(arguments[1 + position_of(i)].toTensor()); }
+    if (!plan->keeps.empty()) { saved.push_back(kept); }
+    for (const auto i : plan->unread) { saved[i] = Tensor(); }
+    for (size_t i = 0; i < saved.size(); ++i) {
+      if (!saved[i].defined()) { continue; }
+      if (!is_readable(saved[i])) { return std::nullopt; }
+      const auto& due = plan->saved_strides[i];
+      if (i < spec->arity || i >= spec->arity + plan->saved.size() || saved[i].strides() == at::IntArrayRef(due)) {
+        continue;
+      }
+      if (static_cast<size_t>(saved[i].dim()) != due.size()) { return std::nullopt; }
+      saved[i] = at::empty_strided(saved[i].sizes(), due, saved[i].options()).copy_(saved[i]);
+    }
+    for (const auto i : plan->cotangents) {
+      const size_t place = position_of(i);
+      if (place >= spec->differentiable) {
+        cotangents.emplace_back();  // an optional one
+      } else if (is_readable(operands[spec->arity + place])) {
+        cotangents.push_back(operands[spec->arity + place]);
+      } else {
+        return std::nullopt;
+      }
+    }
+    const auto gradients = plan->differentiate(saved, cotangents);
+    if (gradients.empty()) { return std::nullopt; }
+    variable_list results;
+    const auto needed = arguments.back().toBoolList();
+    for (size_t i = 0; i < spec->arity; ++i) {
+      if (needed[i]) { results.push_back(gradients[i].contiguous()); }
+    }
+    return results;
+  }
+
+  size_t position_of(size_t output) const {
+    return std::find(spec->returned.begin(), spec->returned.end(), output) - spec->returned.begin();
+  }
+};
+
+// Where autograd records nothing, what is below it; else what records, in Python.
+struct OperatorRecord : c10::OperatorKernel {
+  const py::object& recorded;
+  explicit OperatorRecord(const py::object& function) : recorded(function) {}
+
+  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, Stack* stack) {
+    if (is_plain() && !needs_record(torch::jit::last(*stack, op.schema().arguments().size()))) {
+      const at::AutoDispatchBelowADInplaceOrView below;
+      op.callBoxed(stack);
+    } else {
+      call_python(recorded, op, stack);
+    }
+  }
+
+ private:
+  static bool needs_record(at::ArrayRef<c10::IValue> arguments) {
+    const auto needs = [](const Tensor& tensor) {
+      return (at::GradMode::is_enabled() && tensor.requires_grad()) || !is_readable(tensor);
+    };
+    return std::any_of(arguments.begin(), arguments.end(), [&](const auto& argument) {
+      if (argument.isTensor()) { return needs(argument.toTensor()); }
+      if (!argument.isTensorList()) { return false; }
+      const auto tensors = argument.toTensorVector();
+      return std::any_of(tensors.begin(), tensors.end(), needs);
+    });
+  }
+};
+
+// Kernels of an operator and of its gradient. They live as long as the process: the dispatcher, which holds them, ends
+// after the interpreter.
+inline void add_operator(
+    const std::string& name, const py::object& lane, std::array<size_t, 3> counts, py::object usual, Positions returned,
+    Positions by_columns, py::object workspace, std::array<py::object, 4> in_python) {
+  static auto* library = new torch::Library(
+      torch::Library::IMPL, "backward_strategies", std::nullopt, __FILE__, __LINE__);
+  auto* of_lane = static_cast<Lane*>(PyCapsule_GetPointer(PyCFunction_GetSelf(lane.ptr()), nullptr));
+  const auto* spec = new OperatorSpec{
+      of_lane,
+      counts[0],
+      counts[1],
+      counts[2] != 0,
+      std::move(usual),
+      std::move(returned),
+      std::move(by_columns),
+      std::move(workspace),
+      in_python[0],
+      in_python[1],
+      in_python[2],
+      in_python[3]};
+  const auto add = [&](const std::string& of, c10::DispatchKey key, auto kernel) {
+    library->impl(of.c_str(), torch::dispatch(key, torch::CppFunction::makeFromBoxedFunctor(std::move(kernel))));
+  };
+  add(name, c10::DispatchKey::CPU, std::make_unique<OperatorForward>(spec));
+  add(name + "_backward", c10::DispatchKey::CPU, std::make_unique<OperatorBackward>(spec));
+  add(name, c10::DispatchKey::AutogradCPU, std::make_unique<OperatorRecord>(spec->recorded));
+  add(name + "_backward", c10::DispatchKey::AutogradCPU, std::make_unique<OperatorRecord>(spec->recorded_backward));
+}
+
+}  // namespace backward_strategies

@@ -1,0 +1,226 @@
+// What calls of one layout have in common: `Plan` of `strategies.kernels.cpu.plans`, whose fields have the same names.
+
+#pragma once
+
+#include <ATen/PythonTorchFunctionTLS.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/core/impl/TorchDispatchModeTLS.h>
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "launch.hpp"
+
+namespace backward_strategies {
+
+using torch::autograd::variable_list;
+using Positions = std::vector<size_t>;
+
+inline PyObject* watchers;  // a list, which is empty where nobody is to hear of calls
+
+struct Computed {
+  variable_list outputs, kept;
+};
+
+inline bool is_plain() {
+  const auto& included = c10::impl::tls_local_dispatch_key_set().included_;
+  return !included.has(c10::DispatchKey::FuncTorchDynamicLayerFrontMode) &&
+         !included.has(c10::DispatchKey::FuncTorchDynamicLayerBackMode) &&
+         c10::impl::TorchDispatchModeTLS::stack_len() == 0 && at::impl::PythonTorchFunctionTLS::stack_len() == 0;
+}
+
+// Whether the numbers are at the address of the tensor, as its strides say, and it has no tangent.
+inline bool is_readable(const Tensor& tensor) {
+  constexpr auto usual = c10::DispatchKeySet(c10::DispatchKey::CPU) |
+                         c10::DispatchKeySet(c10::DispatchKey::AutogradCPU) |
+                         c10::DispatchKeySet(c10::DispatchKey::AutocastCPU) |
+                         c10::DispatchKeySet(c10::DispatchKey::ADInplaceOrView);
+  return (tensor.key_set().raw_repr() & ~usual.raw_repr()) == 0 && !tensor._fw_grad(0).defined();
+}
+
+inline bool has(const Positions& some, size_t i) { return std::find(some.begin(), some.end(), i) != some.end(); }
+
+struct Plan : torch::CustomClassHolder {
+  py::object found, plan;
+  bool copies;
+  size_t arity;
+  std::vector<Place> outputs, gradients, keeps;
+  Positions written, cotangents, optional, ignored, constant, saved, reads, unread;
+  Words offsets, reads_kept;
+  std::optional<std::pair<size_t, size_t>> rank;
+  int64_t columns;
+  Launch forward;
+  std::vector<Words> saved_strides;
+  int64_t number = 0;  // as in `UsedPlans`; guarded by the lock of the interpreter
+
+  explicit Plan(const py::handle& of)
+      : found(py::reinterpret_borrow<py::object>(of)),
+        plan(of.attr("plan")),
+        copies(field<bool>(of, "copies")),
+        arity(field<size_t>(plan, "arity")),
+        outputs(places("outputs")),
+        gradients(places("gradients")),
+        keeps(places("keeps")),
+        written(field<Positions>(plan, "written")),
+        cotangents(field<Positions>(plan, "cotangents")),
+        optional(field<Positions>(plan, "optional")),
+        ignored(field<Positions>(plan, "ignored")),
+        constant(field<Positions>(plan, "constant")),
+        saved(field<Positions>(plan, "saved")),
+        reads(field<Positions>(plan, "reads")),
+        unread(field<Positions>(of.attr("lane"), "unread")),
+        offsets(field<Words>(plan, "offsets")),
+        reads_kept(field<Words>(plan, "reads_kept")),
+        rank(field<std::optional<std::pair<size_t, size_t>>>(plan, "rank")),
+        columns(field<int64_t>(plan, "columns")),
+        forward(plan.attr("forward_launch")),
+        saved_strides(field<std::vector<Words>>(plan, "saved_strides")) {}
+
+  // The last reference may go where a graph does, in a thread that has no lock.
+  ~Plan() override {
+    if (Py_IsInitialized()) {
+      py::gil_scoped_acquire lock;
+      found = py::object();
+      plan = py::object();
+    } else {
+      found.release();
+      plan.release();
+    }
+  }
+
+  // Bytes of what is kept.
+  int64_t bytes() const { return keeps.empty() ? 0 : keeps[0].size[0]; }
+
+  // Zeros between what is kept and after it, so that equal calls keep equal bytes.
+  void clear_gaps(const Tensor& workspace) const {
+    constexpr int64_t line = 64;  // parts begin there
+    auto* base = static_cast<char*>(workspace.mutable_data_ptr());
+    for (const auto offset : offsets) {
+      if (offset > 0) { std::memset(base + offset - line, 0, line); }
+    }
+    const int64_t end = std::max<int64_t>(bytes() - line, 0);
+    std::memset(base + end, 0, workspace.numel() - end);
+  }
+
+  // `Plan.forward`; called with the interpreter's lock. What is kept may be in memory that is given.
+  std::optional<Computed> compute(const variable_list& inputs, const Tensor& workspace = {}) const {
+    Computed computed;
+    Addresses addresses;
+    for (const auto& input : inputs) { addresses.push_back(input.const_data_ptr()); }
+    for (const auto& output : outputs) { computed.outputs.push_back(output.allocate()); }
+    for (const auto i : written) { addresses.push_back(computed.outputs[i].mutable_data_ptr()); }
+    for (const auto& place : keeps) {
+      computed.kept.push_back(workspace.defined() ? workspace : place.allocate());
+      append_kept(addresses, computed.kept.back(), offsets);
+    }
+    bool is_done;
+    {
+      py::gil_scoped_release no_lock;
+      is_done = forward.run(addresses);
+    }
+    if (!is_done) { return std::nullopt; }
+    if (rank) {
+      const auto& ranks = computed.outputs[rank->first];
+      const auto* first = ranks.const_data_ptr<int64_t>();
+      if (std::any_of(first, first + ranks.numel(), [&](auto r) { return r != columns; })) {
+        auto& of_full_rank = computed.outputs[rank->second];
+        of_full_rank = at::detail::empty_cpu({0}, of_full_rank.options());
+      }
+    }
+    return computed;
+  }
+
+  // `Plan.backward` of the cotangents that it takes, or all undefined; called without the lock.
+  variable_list differentiate(const variable_list& kept, variable_list given) const {
+    for (size_t i = 0; i < kept.size(); ++i) {
+      if (kept[i].defined() && kept[i].strides() != at::IntArrayRef(saved_strides[i])) { return {}; }
+    }
+    auto launch = backward_launch(given);
+    if (launch == nullptr) {
+      for (auto& each : given) {
+        if (each.defined()) { each = each.contiguous(); }
+      }
+      launch = backward_launch(given);
+    }
+    Addresses addresses;
+    for (const auto i : reads) { addresses.push_back(kept[i].const_data_ptr()); }
+    if (!reads_kept.empty()) { append_kept(addresses, kept.back(), reads_kept); }
+    for (const auto& each : given) { addresses.push_back(each.defined() ? each.const_data_ptr() : nullptr); }
+    variable_list result;
+    for (const auto& gradient : gradients) {
+      result.push_back(gradient.allocate());
+      addresses.push_back(result.back().mutable_data_ptr());
+    }
+    return launch->run(addresses) ? result : variable_list();
+  }
+
+ private:
+  struct OfStrides {
+    std::vector<std::optional<Words>> strides;
+    std::shared_ptr<const Launch> launch;
+  };
+
+  mutable std::mutex mutex;
+  mutable std::vector<OfStrides> backwards;
+
+  std::vector<Place> places(const char* name) const {
+    std::vector<Place> result;
+    for (const auto& place : plan.attr(name)) { result.emplace_back(place); }
+    return result;
+  }
+
+  static void append_kept(Addresses& addresses, const Tensor& kept, const Words& offsets) {
+    const auto* base = static_cast<const char*>(kept.const_data_ptr());
+    for (const auto offset : offsets) { addresses.push_back(base + offset); }
+  }
+
+  // None where cotangents of such strides are no sequence of matrices.
+  std::shared_ptr<const Launch> backward_launch(const variable_list& given) const {
+    {
+      std::lock_guard<std::mutex> guard(mutex);
+      for (const auto& [strides, launch] : backwards) {
+        bool is_same = true;
+        for (size_t i = 0; i < given.size(); ++i) {
+          is_same = is_same && given[i].defined() == strides[i].has_value() &&
+                    (!strides[i] || given[i].strides() == at::IntArrayRef(*strides[i]));
+        }
+        if (is_same) { return launch; }
+      }
+    }
+    // The two locks are never held together.
+    OfStrides made;
+    for (const auto& each : given) {
+      made.strides.push_back(each.defined() ? std::optional(each.strides().vec()) : std::nullopt);
+    }
+    {
+      py::gil_scoped_acquire lock;
+      try {
+        py::tuple strides(made.strides.size());
+        for (size_t i = 0; i < made.strides.size(); ++i) {
+          strides[i] = made.strides[i] ? py::object(py::tuple(py::cast(*made.strides[i]))) : py::object(py::none());
+        }
+        const py::object found = plan.attr("backward_launch")(strides);
+        made.launch = found.is_none() ? nullptr : std::make_shared<const Launch>(found);
+      } catch (py::error_already_set& error) { raise(error); }
+    }
+    std::lock_guard<std::mutex> guard(mutex);
+    backwards.push_back(made);
+    return made.launch;
+  }
+
+ public:
+  // As errors of Python pass through the engine.
+  [[noreturn]] static void raise(py::error_already_set& error) {
+    error.restore();
+    python_error result;
+    result.persist();
+    throw result;
+  }
+};
+
+using PlanPointer = c10::intrusive_ptr<Plan>;
+
+}  // namespace backward_strategies
