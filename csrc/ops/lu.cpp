@@ -46,7 +46,7 @@ void lu_factor_across(bs_task* of) {
   each_pack<T>(task, arena, [&](Int first, Int last) {
     double squares[width_of<P>];
     gather(F, A, first, last);
-    if (!are_moderate(F, squares, MOST_SQUARES_OF_MATRIX<P>) || !eliminate(F, of_pack)) return false;
+    if (!are_in_safe_range(F, squares, MOST_SQUARES_OF_MATRIX<P>) || !eliminate(F, of_pack)) return false;
     scatter(F, LU.t(), first, last);
     scatter_pivots<P>(of_pack, pivots, first, last);
     for (Int i = first; i < last; ++i) {
@@ -72,13 +72,14 @@ void lu(bs_task* of) {
     const auto F = LU.columns(i);
     const Int* of_matrix = order.vector(i);
     if (!factor_of_full_rank(A[i], F, pivots, order.vector(i), s)) return false;
-    fill_with_zeros(P[i]);
-    for (Int r = 0; r < m; ++r) {
-      P[i](r, of_matrix[r]) = T(1);
-      for (Int c = 0; c < k; ++c) L[i](r, c) = c < r ? F(r, c) : T(Int(r == c));
-    }
+    fill_with_zeros(P[i].t());
+    copy(L[i], F.part(0, m, 0, k));
+    copy(U[i], F.part(0, k, 0, n));
+    for (Int r = 0; r < m; ++r) P[i](r, of_matrix[r]) = T(1);
     for (Int r = 0; r < k; ++r) {
-      for (Int c = 0; c < n; ++c) U[i](r, c) = c >= r ? F(r, c) : T(0);
+      L[i](r, r) = T(1);
+      for (Int c = r + 1; c < k; ++c) L[i](r, c) = T(0);
+      for (Int c = 0; c < r; ++c) U[i](r, c) = T(0);
     }
     return true;
   });

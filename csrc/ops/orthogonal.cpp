@@ -198,7 +198,7 @@ void pinv_across(bs_task* of) {
   each_pack<T>(task, arena, [&](Int first, Int last) {
     double squares[width_of<P>];
     gather(F, A, first, last);
-    if (!are_moderate(F, squares, MOST_SQUARES_OF_MATRIX<P>)) return false;
+    if (!are_in_safe_range(F, squares, MOST_SQUARES_OF_MATRIX<P>)) return false;
     reflect(F, scales, n);
     if (!copy_upper(upper, F)) return false;
     write_basis(F, scales, basis);
@@ -328,7 +328,7 @@ void lstsq_across(bs_task* of) {
     const auto F = both.columns(0, n), Y = both.columns(n, n + k), solution = Y.part(0, n, 0, k);
     gather(F, A, first, last);
     gather(Y, B, first, last);
-    if (!are_moderate(F, squares, MOST_SQUARES_OF_MATRIX<P>) || !are_moderate_or_zero(Y)) return false;
+    if (!are_in_safe_range(F, squares, MOST_SQUARES_OF_MATRIX<P>) || !are_moderate_or_zero(Y)) return false;
     reflect(both, scales, n);
     if (!copy_upper(upper, F) || !test.is_full(upper, m, squares)) return false;
     scatter(upper, R.t(), first, last);

@@ -1,4 +1,4 @@
-// Systems with a triangular matrix, by substitution. Of A X = B: B̄ = A⁻ᴴG, and Ā is the triangle of −B̄ Xᴴ, without
+// Systems with a triangular matrix. Of A X = B: B̄ = A⁻ᴴG, and Ā is the triangle of −B̄ Xᴴ, without
 // the diagonal where that is one and not read.
 #include "../include/task.hpp"
 #include "../include/triangular.hpp"
@@ -7,6 +7,24 @@
 namespace bs {
 namespace {
 
+// Products up to which this is faster than to call BLAS.
+constexpr double MOST_PRODUCTS = 10000;
+
+// `substitute` of columns, by BLAS where that is faster.
+template <Triangle KIND, class T>
+void substitute_columns(Columns<T> A, Columns<T> X) {
+  const double products = double(X.m) * double(X.m) * double(X.n);
+  // BLAS takes no columns that overlap, as those of an expanded matrix do.
+  if (X.n == 1 || products < MOST_PRODUCTS || A.ld < A.m) return substitute<KIND>(A, X);
+  constexpr int op = KIND & 12;
+  constexpr bool conjugates_alone = op == Conjugate;
+  constexpr char uplo = KIND & Upper ? 'U' : 'L', diagonal = KIND & UnitDiagonal ? 'U' : 'N';
+  constexpr char how[] = {'L', uplo, "NCTN"[op / Adjoint], diagonal};
+  if (conjugates_alone) conjugate(X);
+  lapack::solve_triangle(how, A, X);
+  if (conjugates_alone) conjugate(X);
+}
+
 // X ← A⁻¹X or A⁻ᴴX of a triangle with any strides: by columns, or by rows as the transpose of the other triangle.
 template <Triangle KIND, class T>
 void substitute_anyhow(View<T> A, Columns<T> copied, Columns<T> X) {
@@ -14,12 +32,12 @@ void substitute_anyhow(View<T> A, Columns<T> copied, Columns<T> X) {
   constexpr bool is_adjoint = (KIND & Conjugate) == Adjoint;
   if (A.along == 1) {
     constexpr Triangle by_rows = is_adjoint ? other | Conjugate : other | Transpose;
-    substitute<by_rows>(Columns<T>{A.data, A.n, A.m, A.down}, X);
+    substitute_columns<by_rows>(Columns<T>{A.data, A.n, A.m, A.down}, X);
     return;
   }
   Columns<T> F{A.data, A.m, A.n, A.along};
   if (A.down != 1) copy(copied, A), F = copied;
-  substitute<KIND>(F, X);
+  substitute_columns<KIND>(F, X);
 }
 
 template <class T>
@@ -44,6 +62,32 @@ void solve_triangular(bs_task* of) {
   });
 }
 
+// The triangle of −Y Xᴴ, row after row, among zeros.
+template <Triangle KIND, class T>
+void write_gradient(T* result, View<T> X, Columns<T> Y) {
+  constexpr bool is_upper = KIND & Upper, is_unit = KIND & UnitDiagonal;
+  const Int n = X.m, k = X.n;
+  const auto first = [&](Int r) { return is_upper ? r + is_unit : 0; };
+  const auto last = [&](Int r) { return is_upper ? n : r + 1 - is_unit; };
+  if (k > 1 && double(n) * double(n) * double(k) >= MOST_PRODUCTS && X.along == 1 && X.down >= k) {
+    // Its transpose by columns: (Xᵀ)ᴴYᵀ, where Xᵀ is what lies by columns.
+    lapack::multiply("CT", -1, false, Columns<T>{result, n, n, n}, Columns<T>{X.data, k, n, X.down}, Y);
+    for (Int r = 0; r < n; ++r) {
+      std::fill(result + r * n, result + r * n + first(r), T(0));
+      std::fill(result + r * n + last(r), result + r * n + n, T(0));
+    }
+    return;
+  }
+  for (Int r = 0; r < n; ++r) {
+    T* row = result + r * n;
+    std::fill_n(row, n, T(0));
+    for (Int q = 0; q < k; ++q) {
+      const T y = -Y(r, q);
+      for (Int c = first(r); c < last(r); ++c) row[c] += y * conj(X(c, q));
+    }
+  }
+}
+
 template <Triangle KIND, class T>
 void solve_triangular_backward(bs_task* of) {
   const Task task(of);
@@ -58,17 +102,7 @@ void solve_triangular_backward(bs_task* of) {
     copy(Y, G[i]);
     substitute_anyhow<KIND | Adjoint>(A[i], copied, Y);
     if (k > 1) copy(rhs_result[i], Y);
-    constexpr bool is_upper = KIND & Upper, is_unit = KIND & UnitDiagonal;
-    const auto solution = X[i];
-    for (Int r = 0; r < n; ++r) {
-      T* row = result.vector(i) + r * n;
-      const Int first = is_upper ? r + is_unit : 0, last = is_upper ? n : r + 1 - is_unit;
-      std::fill_n(row, n, T(0));
-      for (Int q = 0; q < k; ++q) {
-        const T y = -Y(r, q);
-        for (Int c = first; c < last; ++c) row[c] += y * conj(solution(c, q));
-      }
-    }
+    write_gradient<KIND>(result.vector(i), X[i], Y);
     return true;
   });
 }
