@@ -10,7 +10,7 @@ RESULTS := out/results
 WARMUP = @$(BIN)/backward-strategies warmup
 # What `make matrix` runs, and with which releases.
 TORCH ?= 2.9.1 2.11.0 2.13.0 2.15.0
-INTERFACES = $(addprefix tests/,autograd builtin factors kernels linalg operations test_replacing.py test_replacing_opinfo.py)
+INTERFACES = $(addprefix tests/,autograd builtin factors integration kernels linalg operations)
 OPERATIONS = $(shell $(BIN)/python -c "from strategies import operations; print(*operations.measured())")
 # What the kernel library is built from, when the package is installed.
 NATIVE = $(wildcard CMakeLists.txt csrc/*.* csrc/*/*.*)

@@ -13,7 +13,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from strategies import operations, registry, store
+from strategies import operations, registry
+from strategies.measuring import store
 from strategies.measuring.case import Case
 from strategies.measuring.measure import measure
 from strategies.measuring.measurement import Cell, Objective

@@ -14,8 +14,8 @@ from typing import Any
 import torch
 
 from benchmarks import baseline
-from strategies import operations, registry, store
-from strategies.measuring import grid_cases
+from strategies import operations, registry
+from strategies.measuring import grid_cases, store
 from strategies.measuring.clock import synchronized_timer
 from strategies.policy import BASELINE
 from strategies.selection import text

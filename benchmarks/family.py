@@ -12,9 +12,9 @@ from torch import Tensor
 
 from benchmarks.ratio_table import print_ratios
 from strategies import linalg
-from strategies.commands.common import reports_errors
+from strategies.cli.common import reports_errors
 from strategies.measuring.clock import sampler
-from strategies.measuring.interleaved import interleaved
+from strategies.measuring.timing import interleaved
 
 Inputs = Sequence[Tensor]
 

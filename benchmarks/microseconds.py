@@ -13,18 +13,18 @@ from rich.table import Table
 from torch import Tensor
 
 from strategies import operations
-from strategies.autograd import lane
-from strategies.commands.common import console, reports_errors
+from strategies.autograd import fast_path
+from strategies.cli.common import console, reports_errors
 from strategies.kernels import extension
 from strategies.kernels.cpu.plans import plan
 from strategies.measuring.case import Case
 from strategies.measuring.clock import sampler
-from strategies.measuring.interleaved import interleaved
+from strategies.measuring.timing import interleaved
 from strategies.measuring.workload import backward_of
 from strategies.policy import BASELINE
 
 GENERAL = "batch_last"
-"""What computes on the general road what `fused` does on the fast lane."""
+"""What computes on the generic path what `fused` does on the fast path."""
 
 
 @reports_errors
@@ -32,16 +32,20 @@ def main(
     text: Annotated[str, typer.Argument(metavar="CASE", help='As "inv 4x4".')] = "inv 4x4",
     budget: Annotated[float, typer.Option(help="Seconds for the rounds.")] = 5.0,
     python: Annotated[
-        bool, typer.Option(help="Take the lane in Python, as if that in C++ were not built.")
+        bool, typer.Option(help="Take the fast path in Python, as if that in C++ were not built.")
     ] = False,
 ) -> None:
     """Time the parts of a call, forward and backward, in the same rounds; medians in microseconds."""
     case, is_compiled = Case.parse(text), not python and extension.load() is not None
-    with contextlib.nullcontext() if is_compiled else patch.object(lane, "_compiled", _no_lane):
+    with (
+        contextlib.nullcontext()
+        if is_compiled
+        else patch.object(fast_path, "_compiled", _no_fast_path)
+    ):
         samplers = {name: sampler(call) for name, call in parts(case).items()}
         timings = interleaved(samplers, budget=budget, max_rounds=400)
     language = "C++" if is_compiled else "Python"
-    title = f"{case}, {torch.get_num_threads()} threads, the lane in {language}"
+    title = f"{case}, {torch.get_num_threads()} threads, the fast path in {language}"
     table = Table(title=title, title_justify="left")
     table.add_column("part")
     table.add_column("µs", justify="right")
@@ -54,7 +58,7 @@ def parts(case: Case) -> Mapping[str, Callable[[], object]]:
     """What is called, by name.
 
     Raises:
-        ValueError: the fast lane does not take the case.
+        ValueError: the fast path does not take the case.
 
     Example:
         >>> [name for name in parts(Case("inv", (2, 2))) if "compiled" in name]
@@ -66,7 +70,7 @@ def parts(case: Case) -> Mapping[str, Callable[[], object]]:
     found = plan("factors", case.operation, case.dtype, *layouts)
     computed = None if found is None else found.forward(detached)
     if found is None or computed is None:
-        raise ValueError(f"the fast lane does not take {case}")
+        raise ValueError(f"the fast path does not take {case}")
     outputs, kept = computed
     saved = (*detached, *(outputs[i] for i in found.saved), *kept)
     cotangents = tuple(torch.ones_like(outputs[i]) for i in found.cotangents)
@@ -81,19 +85,19 @@ def parts(case: Case) -> Mapping[str, Callable[[], object]]:
     y = apply(x)
     return {
         "forward: torch.linalg": lambda: native(*inputs),
-        "forward: general road": lambda: record.function(*inputs, strategy=GENERAL),
-        "forward: fast lane": lambda: record.function(*inputs, strategy="fused"),
-        "forward: fast lane in no_grad": without_autograd,
+        "forward: generic path": lambda: record.function(*inputs, strategy=GENERAL),
+        "forward: fast path": lambda: record.function(*inputs, strategy="fused"),
+        "forward: fast path in no_grad": without_autograd,
         "forward: its compiled loop": lambda: found.forward(detached),
         "backward: torch.linalg": backward_of(case, BASELINE),
-        "backward: general road": backward_of(case, GENERAL),
-        "backward: fast lane": backward_of(case, "fused"),
+        "backward: generic path": backward_of(case, GENERAL),
+        "backward: fast path": backward_of(case, "fused"),
         "backward: its compiled loop": lambda: found.backward(saved, cotangents),
         "backward: an empty Function": lambda: torch.autograd.grad(y, x, x, retain_graph=True),
     }
 
 
-def _no_lane(_: object) -> None:
+def _no_fast_path(_: object) -> None:
     """In C++."""
 
 

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from benchmarks.ratio_table import print_ratios
-from strategies.commands.common import reports_errors
+from strategies.cli.common import reports_errors
 from strategies.measuring.case import Case
 from strategies.measuring.measure import TIMED, measure
 from strategies.policy import BASELINE

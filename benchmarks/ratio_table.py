@@ -8,8 +8,8 @@ from typing import TypeVar
 import torch
 from rich.table import Table
 
-from strategies.commands.common import console, notes
-from strategies.commands.progress import progress
+from strategies.cli.common import console, notes
+from strategies.cli.progress import progress
 
 __all__ = ["OBJECTIVES", "print_ratios"]
 

@@ -13,9 +13,9 @@ from typing import Annotated
 import typer
 
 from strategies import operations
-from strategies.commands.common import reports_errors
-from strategies.grids import GRIDS
+from strategies.cli.common import reports_errors
 from strategies.measuring.grid_cases import case_of
+from strategies.operations.grids import GRIDS
 
 MOST_WORK = 2**24
 """Multiplications, m n min(m, n), of the largest matrix, unless a grid has larger ones only."""

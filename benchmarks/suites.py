@@ -21,14 +21,14 @@ import torch.fx.experimental.symbolic_shapes  # the first backward would, in eve
 import strategies
 from strategies import operations
 from strategies.errors import LinAlgError
-from strategies.grids import GRIDS, Blocks
 from strategies.measuring import peak_bytes, work_of
 from strategies.measuring.case import Case
 from strategies.measuring.clock import sampler, synchronized_timer
 from strategies.measuring.errors import gradient_error
 from strategies.measuring.grid_cases import case_of, fits, parameters
-from strategies.measuring.interleaved import interleaved
+from strategies.measuring.timing import interleaved
 from strategies.measuring.workload import Backward, backward_of, forward_backward_of
+from strategies.operations.grids import GRIDS, Blocks
 from strategies.policy import BASELINE
 
 

@@ -10,7 +10,7 @@ from strategies.measuring.case import Case
 from strategies.measuring.stability import measure_stability
 from strategies.measuring.workload import backward_of
 from strategies.policy import SHIPPED
-from strategies.policy_file import LIMIT, read
+from strategies.policy.schema import LIMIT, read
 from strategies.selection.stability import evidence_in
 
 LARGEST_JUDGED = 2**21

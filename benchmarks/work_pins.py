@@ -14,8 +14,8 @@ import msgspec
 import torch
 import typer
 
-from strategies import operations, registry, store
-from strategies.measuring import work_of
+from strategies import operations, registry
+from strategies.measuring import store, work_of
 from strategies.measuring.case import Case
 from strategies.measuring.measure import prepare
 from strategies.measuring.measurement import Cell, Measurement

@@ -14,8 +14,8 @@ from mkdocs.structure.files import File, Files
 import strategies
 from strategies import operations
 from strategies.accuracy.reference import gradient
-from strategies.accuracy_classes import AccuracyClass
 from strategies.errors import LinAlgError
+from strategies.formulas.accuracy_classes import AccuracyClass
 from strategies.measuring import Case, backward_of, forward
 
 LARGEST_ERROR = 1e-10

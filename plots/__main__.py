@@ -9,8 +9,8 @@ import typer
 
 from plots import rows
 from plots.figures import draw_all
-from strategies import store
-from strategies.commands.common import DEFAULT_RESULTS, Results, console, reports_errors
+from strategies.cli.common import DEFAULT_RESULTS, Results, console, reports_errors
+from strategies.measuring import store
 
 
 @reports_errors

@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from plots import marked
-from strategies import store
-from strategies.commands.common import reports_errors
+from strategies.cli.common import reports_errors
+from strategies.measuring import store
 from strategies.measuring.case import Case
 from strategies.measuring.measurement import Cell
 from strategies.policy import BASELINE

@@ -14,20 +14,20 @@ import msgspec
 import typer
 
 from plots import marked
-from strategies import store
 from strategies.builtin.explicit_inverse import ExplicitInverse
 from strategies.builtin.fused import Fused
 from strategies.builtin.qr_pinv import QRPinv
 from strategies.builtin.svd_truncated_pinv import SVDTruncatedPinv
 from strategies.builtin.triangular_solve import TriangularSolve
-from strategies.commands.common import DEFAULT_RESULTS, Results, reports_errors
+from strategies.cli.common import DEFAULT_RESULTS, Results, reports_errors
+from strategies.measuring import store
 from strategies.measuring.case import Case
 from strategies.measuring.measurement import Cell, Objective
-from strategies.policy_file import LIMIT, Evidence
+from strategies.measuring.store import Run
+from strategies.policy.schema import LIMIT, Evidence
 from strategies.selection.stability import Stabilities, evidence
 from strategies.selection.text import number, provenance
 from strategies.selection.verdicts import RESOLUTION, JudgedCell, judge, machines
-from strategies.store import Run
 
 PART = "inverse or solve"
 """The name of the part of a page."""

@@ -32,9 +32,9 @@ from strategies.accuracy import gallery
 from strategies.measuring.case import Case
 from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Cell, Measurement, Objective
+from strategies.measuring.store import Run, newest_cells
 from strategies.policy import BASELINE
 from strategies.selection.verdicts import judge
-from strategies.store import Run, newest_cells
 
 _SHOWS = {
     "grid": {},

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from plots import style
 from strategies.policy import BASELINE
-from strategies.policy_file import LIMIT
+from strategies.policy.schema import LIMIT
 from strategies.selection.stability import AUTO
 
 LIBRARIES = {BASELINE: "PyTorch", AUTO: '"auto"', "jax": "JAX", "lineax": "lineax"}

@@ -12,10 +12,11 @@ import typer
 from plots import marked, style
 from plots.rows import table
 from plots.stability import LIBRARIES
-from strategies import registry, store
-from strategies.commands.common import DEFAULT_RESULTS, Results, reports_errors
+from strategies import registry
+from strategies.cli.common import DEFAULT_RESULTS, Results, reports_errors
+from strategies.measuring import store
 from strategies.measuring.measurement import WORST_RATIO
-from strategies.policy_file import LIMIT
+from strategies.policy.schema import LIMIT
 from strategies.selection.text import NOTHING, provenance
 
 

@@ -14,14 +14,14 @@ import importlib.metadata
 from strategies import linalg
 from strategies.errors import StrategyNotFoundError, UnsupportedError
 from strategies.explanation import explain
-from strategies.interface import Saved, Strategy
+from strategies.factors.pseudo_inverse import PseudoInverse, Structure
+from strategies.integration.ipython import load_ipython_extension, unload_ipython_extension
+from strategies.integration.recording import record
+from strategies.integration.replacement import is_replaced, replace_torch
 from strategies.kernels.extension import warmup
-from strategies.notebook import load_ipython_extension, unload_ipython_extension
 from strategies.policy import use
-from strategies.pseudo_inverse import PseudoInverse, Structure
-from strategies.recording import record
 from strategies.registry import available, get
-from strategies.replacing import is_replaced, replace_torch
+from strategies.strategy import Saved, Strategy
 
 __version__ = importlib.metadata.version("backward-strategies")
 

@@ -9,12 +9,12 @@ __all__ = [
     "LinAlgError",
     "StrategyNotFoundError",
     "UnsupportedError",
+    "message_of",
     "raise_for_info",
     "raise_if_deficient",
     "raise_if_grown",
     "raise_if_not_finite",
     "raise_if_singular",
-    "told",
 ]
 
 
@@ -110,11 +110,11 @@ def _first(flags: Tensor) -> str:
     return f" (Batch element {int(flags.flatten().nonzero()[0])})" if flags.ndim else ""
 
 
-def told(error: BaseException) -> str:
+def message_of(error: BaseException) -> str:
     """An error of foreign code in one line, whatever its `__str__` does.
 
     Example:
-        >>> told(ValueError("two   words"))
+        >>> message_of(ValueError("two   words"))
         'ValueError: two words'
     """
     try:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from strategies import operations, policy
-from strategies.autograd.choice import question
-from strategies.policy_file import LIMIT, Cell, Evidence, Policy, Question
+from strategies.autograd.choice import policy_key
+from strategies.policy.schema import LIMIT, Cell, Evidence, Policy, PolicyKey
 
-__all__ = ["Explanation", "explain", "explain_question"]
+__all__ = ["Explanation", "explain", "explain_key"]
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Explanation:
     """Why "auto" uses what it does; `str` says it in words.
 
     Attributes:
-        question: operation, m, n, columns of B, batch, dtype and device.
+        key: operation, m, n, columns of B, batch, dtype and device.
         tried: the strategies that "auto" tries one after the other, until one does not refuse the input.
         source: what they come from: a policy file, or a strategy that was named.
         cells: the measured cases that answered, the nearest first; empty where none was measured.
@@ -28,7 +28,7 @@ class Explanation:
         machines: where it was measured.
     """
 
-    question: Question
+    key: PolicyKey
     tried: tuple[str, ...]
     source: str
     cells: tuple[Cell, ...]
@@ -37,7 +37,7 @@ class Explanation:
     machines: tuple[str, ...]
 
     def __str__(self) -> str:
-        operation, *sizes, dtype, device = self.question
+        operation, *sizes, dtype, device = self.key
         m, n, rhs, batch = sizes
         count = f"{batch} of " if batch else ""
         columns = f" k={rhs}" if rhs != 1 else ""
@@ -73,33 +73,33 @@ def explain(operation: str, A: Tensor, *rhs: Tensor) -> Explanation:
 
     Example:
         >>> import torch, strategies
-        >>> print(strategies.explain("solve", torch.eye(3), torch.ones(3, 2)).question)
+        >>> print(strategies.explain("solve", torch.eye(3), torch.ones(3, 2)).key)
         ('solve', 3, 3, 2, 0, 'float32', 'cpu')
     """
     record = operations.get(operation)
     if A.ndim < 2:
         raise ValueError(f"{operation} takes matrices, not shape {tuple(A.shape)}")
-    return explain_question(question(record.name, A, *rhs))
+    return explain_key(policy_key(record.name, A, *rhs))
 
 
-def explain_question(question: Question) -> Explanation:
+def explain_key(key: PolicyKey) -> Explanation:
     """The same for sizes alone."""
-    record = operations.get(question[0])
-    asked: Question = (record.answered_by, *question[1:])
+    record = operations.get(key[0])
+    asked: PolicyKey = (record.policy_operation, *key[1:])
     tried = policy.candidates(*asked, any_rank=record.falls_back)
-    chosen, source = policy.in_force(question[-1])
+    chosen, source = policy.active(key[-1])
     cells: Sequence[Cell] = ()
     known, objective = None, ""
     machines: tuple[str, ...] = ()
     if isinstance(chosen, Policy):
         cells = chosen.nearest(asked)
-        known = chosen.operations.get(record.answered_by)
+        known = chosen.operations.get(record.policy_operation)
         names = (f"{run['name']}: {run.get('cpu', '')}" for run in chosen.provenance)
         machines = tuple(dict.fromkeys(names))
         objective = str(chosen.criteria.get("objective", ""))
     stability = known.stability if known else {}
     in_order = tuple(strategy.name for strategy in tried)
-    return Explanation(question, in_order, source, tuple(cells), stability, objective, machines)
+    return Explanation(key, in_order, source, tuple(cells), stability, objective, machines)
 
 
 def _in_words(cell: Cell) -> str:

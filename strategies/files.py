@@ -1,4 +1,4 @@
-"""Reading and writing files, above all the JSON files of this package: results and policies.
+"""Reading and writing files, above all the JSON files of this package, and the folders of a user.
 
 What is read may be packed by gzip; `gzip -n FILE` is how a file that is kept gets small.
 """
@@ -14,8 +14,19 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+import platformdirs
 
-__all__ = ["DRAFT", "UnusableFileError", "json_text", "read", "says", "write_bytes", "write_text"]
+__all__ = [
+    "DRAFT",
+    "UnusableFileError",
+    "cache_directory",
+    "configuration_directory",
+    "json_text",
+    "read",
+    "says",
+    "write_bytes",
+    "write_text",
+]
 
 LINE_LENGTH = 320
 """What a cell of a policy or of a result file fits in, so that a difference of files is readable."""
@@ -135,3 +146,27 @@ def _text(value: Any, depth: int) -> str:
     first, last = "{}" if isinstance(value, dict) else "[]"
     indent = " " * (depth + 1)
     return f"{first}\n{indent}" + f",\n{indent}".join(items) + f"\n{indent[1:]}{last}"
+
+
+def cache_directory() -> Path:
+    """Where what takes long to compute is kept.
+
+    That is $BACKWARD_STRATEGIES_CACHE, or this project's folder in the user's cache.
+
+    Raises:
+        RuntimeError: neither is set and the user has no home directory.
+    """
+    if chosen := os.environ.get("BACKWARD_STRATEGIES_CACHE"):
+        return Path(chosen)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "backward-strategies"
+
+
+def configuration_directory() -> Path:
+    """Where what was decided for a user is kept: the calibration.
+
+    That is $BACKWARD_STRATEGIES_CONFIG, or this project's folder in the user's configuration.
+    """
+    if chosen := os.environ.get("BACKWARD_STRATEGIES_CONFIG"):
+        return Path(chosen)
+    return platformdirs.user_config_path("backward-strategies", appauthor=False)

@@ -24,8 +24,8 @@ from strategies.builtin.native import Native
 from strategies.builtin.qr_pinv import QRPinv
 from strategies.builtin.svd_truncated_pinv import SVDTruncatedPinv
 from strategies.builtin.triangular_solve import TriangularSolve
-from strategies.errors import StrategyNotFoundError, told
-from strategies.interface import Strategy
+from strategies.errors import StrategyNotFoundError, message_of
+from strategies.strategy import Strategy
 
 __all__ = ["ENTRY_POINT_GROUP", "available", "built_in", "distinct", "get", "made"]
 
@@ -152,7 +152,7 @@ def _strategies() -> dict[str, Strategy]:
         # SystemExit too: one broken plug-in must not disable the others.
         except BaseException as error:  # noqa: BLE001
             warnings.warn(
-                f"strategy plug-in {str(point.name)!r} ({point.value}) is left out: {told(error)}",
+                f"strategy plug-in {str(point.name)!r} ({point.value}) is left out: {message_of(error)}",
                 stacklevel=2,
             )
             continue

@@ -5,9 +5,18 @@ import os
 import pathlib
 
 import msgspec
+import platformdirs
 import pytest
 
-from strategies.files import UnusableFileError, json_text, read, says, write_text
+from strategies.files import (
+    UnusableFileError,
+    cache_directory,
+    configuration_directory,
+    json_text,
+    read,
+    says,
+    write_text,
+)
 
 
 class Note(msgspec.Struct):
@@ -114,3 +123,23 @@ def test_a_format_is_recognized_whatever_else_is_wrong(tmp_path, text, expected)
     path.write_text(text)
     assert says(path, "a") is expected
     assert not says(tmp_path / "nowhere", "a")
+
+
+def test_the_cache_is_where_the_environment_says(tmp_path, monkeypatch):
+    monkeypatch.setenv("BACKWARD_STRATEGIES_CACHE", str(tmp_path))
+    assert cache_directory() == tmp_path
+    monkeypatch.delenv("BACKWARD_STRATEGIES_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_directory() == tmp_path / "backward-strategies"
+
+
+def test_a_variable_names_the_folder_of_a_user(monkeypatch):
+    monkeypatch.setenv("BACKWARD_STRATEGIES_CONFIG", "somewhere")
+    assert configuration_directory() == pathlib.Path("somewhere")
+
+
+def test_otherwise_that_folder_is_the_platforms(monkeypatch):
+    monkeypatch.delenv("BACKWARD_STRATEGIES_CONFIG", raising=False)
+    found = configuration_directory()
+    assert found.name == "backward-strategies"
+    assert found.parent == platformdirs.user_config_path()

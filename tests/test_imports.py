@@ -1,4 +1,4 @@
-"""Imports of the package point one way, and importing it stays light."""
+"""Imports of the package point one way, those within functions too, and importing it stays light."""
 
 import ast
 import graphlib
@@ -19,15 +19,19 @@ def name_of(path):
 MODULES = {name_of(path): path for path in ROOT.rglob("*.py")}
 
 
-def is_for_types(node):
-    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+def imports(node):
+    """The imports in a part of a file, but for those that type checkers alone see."""
+    if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+        return
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        yield node
+    for inner in ast.iter_child_nodes(node):
+        yield from imports(inner)
 
 
 def imported_by(path):
-    """The modules of the package that one imports when it is imported itself."""
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if is_for_types(node):
-            continue
+    """The modules of the package that one imports, sooner or later."""
+    for node in imports(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module in MODULES:
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from strategies import store
+from strategies.measuring import store
 
 RESULTS = Path(__file__).parents[1] / "results"
 FILES = sorted(path for path in RESULTS.rglob("*") if path.is_file() and path.suffix != ".md")

@@ -18,12 +18,12 @@ import typer
 from benchmarks.coverage.calls import CALLS, SIZES, Size
 from benchmarks.coverage.modes import MODES, applies
 from strategies import linalg
-from strategies.commands.common import console, notes, reports_errors
-from strategies.commands.progress import progress
+from strategies.cli.common import console, notes, reports_errors
+from strategies.cli.progress import progress
 from strategies.files import write_text
 from strategies.measuring.clock import sampler
-from strategies.measuring.interleaved import interleaved
-from strategies.validators import processor
+from strategies.measuring.timing import interleaved
+from strategies.policy.validators import processor
 
 _NATIVE, _AUTO = "PyTorch", "auto"
 

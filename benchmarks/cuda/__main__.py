@@ -13,18 +13,19 @@ import msgspec
 import typer
 
 import strategies
-from strategies import policy, policy_file
+from strategies import policy
 from strategies.builtin.svd_truncated_pinv import SVDTruncatedPinv
-from strategies.commands.common import console, notes, reports_errors
-from strategies.commands.progress import countdown
+from strategies.cli.common import console, notes, reports_errors
+from strategies.cli.progress import countdown
 from strategies.measuring import grid_cases
 from strategies.measuring.case import Case
 from strategies.measuring.machine import describe
-from strategies.measuring.unrest import observed
-from strategies.policy_file import Evidence, OperationPolicy, Policy
+from strategies.measuring.noise import with_load_and_noise
+from strategies.measuring.store import Writer
+from strategies.policy import schema
+from strategies.policy.schema import Evidence, OperationPolicy, Policy
 from strategies.selection import calibrating
 from strategies.selection.planning import Plan
-from strategies.store import Writer
 
 GRID, DEVICE = "cpu", "cuda:0"
 
@@ -39,10 +40,10 @@ def main(
 ) -> None:
     """Measures a CUDA device; the same command goes on with what is in the file."""
     arguments = {"grid": GRID, "device": DEVICE, "strategies": list(strategies.available())}
-    here = msgspec.structs.replace(observed(describe()), name=machine)
+    here = msgspec.structs.replace(with_load_and_noise(describe()), name=machine)
     writer = Writer(out, "grid", arguments, here)
     cases = [case for case in grid_cases.timed(GRID, [DEVICE]) if is_quick(case)]
-    plan = Plan(cases, without_svd(policy_file.read(policy.SHIPPED)))
+    plan = Plan(cases, without_svd(schema.read(policy.SHIPPED)))
     with countdown(60 * minutes, notes) as begins:
         calibrating.measured(plan, writer, 60 * minutes, beside=[policy.BASELINE], begins=begins)
     console.print(f"{len(writer.cells)} cells in {out}")

@@ -15,17 +15,17 @@ from rich.table import Table
 
 from benchmarks.peers.comparison import PEERS, compare, fastest, small_cases
 from benchmarks.peers.process import Peer
-from strategies.commands.common import console, reports_errors
-from strategies.commands.measure import resumable
-from strategies.grids import GRIDS
+from strategies.cli.common import console, reports_errors
+from strategies.cli.measure import resumable
 from strategies.measuring import grid_cases
 from strategies.measuring.case import Case
 from strategies.measuring.machine import describe
 from strategies.measuring.measurement import Cell, Objective
-from strategies.measuring.unrest import observed
+from strategies.measuring.noise import with_load_and_noise
+from strategies.measuring.store import Writer
+from strategies.operations.grids import GRIDS
 from strategies.policy import BASELINE
 from strategies.selection import text
-from strategies.store import Writer
 
 
 @reports_errors
@@ -51,7 +51,9 @@ def main(
     if not cases:
         others = (case for case in grid_cases.timed(grid) if case.device == "cpu" and not case.rank)
     arguments = {"cases": cases} if cases else {"grid": grid}
-    writer = Writer(out, "peers", {**arguments, "budget": budget}, observed(describe(PEERS)))
+    writer = Writer(
+        out, "peers", {**arguments, "budget": budget}, with_load_and_noise(describe(PEERS))
+    )
     with contextlib.ExitStack() as stack:
         wanted = [*dict.fromkeys([*small_cases(), *others])]
         missing = stack.enter_context(resumable(writer, wanted))

@@ -11,7 +11,7 @@ from torch import Tensor
 from benchmarks.peers.process import Peer
 from strategies import operations, registry
 from strategies.accuracy.measures import PASS_BELOW
-from strategies.amplification import unit_roundoff
+from strategies.formulas.amplification import unit_roundoff
 from strategies.measuring.case import Case
 from strategies.measuring.clock import Sampler
 from strategies.measuring.errors import gradient_error

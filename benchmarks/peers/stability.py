@@ -17,14 +17,14 @@ from benchmarks.peers import jax_peer, lineax_peer
 from benchmarks.peers.comparison import PEERS
 from benchmarks.peers.jax_peer import Tensors
 from strategies import operations
-from strategies.commands.common import notes, reports_errors
-from strategies.commands.progress import progress
+from strategies.cli.common import notes, reports_errors
+from strategies.cli.progress import progress
 from strategies.measuring.case import Case
 from strategies.measuring.machine import describe
 from strategies.measuring.measurement import Cell
 from strategies.measuring.stability import Computation, judged_cells
+from strategies.measuring.store import Writer
 from strategies.selection.draws import hard_cases
-from strategies.store import Writer
 
 
 @reports_errors

@@ -9,9 +9,9 @@ from torch import Tensor
 
 from strategies.builtin.triangular_solve import TriangularSolve, by_qr
 from strategies.factors.condition import smallest_of_R
-from strategies.interface import Tolerance
-from strategies.pseudo_inverse import PseudoInverse
-from strategies.refusals import refuse_near_deficiency
+from strategies.factors.pseudo_inverse import PseudoInverse
+from strategies.factors.rank_guards import refuse_near_deficiency
+from strategies.strategy import Tolerance
 
 _NEARLY_ORTHONORMAL = 5 / 64
 

@@ -7,8 +7,8 @@ from torch import Tensor
 
 from strategies.errors import raise_if_singular
 from strategies.factors import Dense
-from strategies.interface import Strategy, Tolerance
-from strategies.pseudo_inverse import PseudoInverse
+from strategies.factors.pseudo_inverse import PseudoInverse
+from strategies.strategy import Strategy, Tolerance
 
 _MOST_STEPS = 100
 

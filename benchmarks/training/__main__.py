@@ -12,8 +12,8 @@ from benchmarks.training import results
 from benchmarks.training.measuring import measured
 from benchmarks.training.results import Result
 from benchmarks.training.ways import AUTO
-from strategies.commands.common import console, notes, reports_errors
-from strategies.commands.progress import progress
+from strategies.cli.common import console, notes, reports_errors
+from strategies.cli.progress import progress
 from strategies.measuring.machine import describe
 from strategies.selection import text
 

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import msgspec
 
-from strategies import operations, policy, policy_file, registry
-from strategies.explanation import explain_question
+from strategies import operations, policy, registry
+from strategies.explanation import explain_key
 from strategies.measuring.case import Case
 from strategies.measuring.measure import measure
 from strategies.measuring.measurement import Cell, Objective
-from strategies.policy import BASELINE
+from strategies.policy import BASELINE, schema
 from strategies.selection.eligibility import ANY, why_ineligible
-from strategies.selection.policies import question
+from strategies.selection.policies import policy_key
 from strategies.selection.regret import regrets
 from strategies.selection.stability import AUTO, evidence_in
 
@@ -61,7 +61,7 @@ def choice(case: Case, count: float, budget: float) -> Choice:
     return Choice(
         case=str(case),
         count=count,
-        tried=explain_question(question(case)).tried[0],
+        tried=explain_key(policy_key(case)).tried[0],
         fastest=min(others, key=lambda name: timings[name].seconds),
         regret=regrets(timings)[AUTO],
         over_torch=cell.speedup(BASELINE, AUTO, _TIMED)[0],
@@ -83,6 +83,6 @@ def quantile(regrets: Sequence[float], share: float) -> float:
 
 def _eligible(cell: Cell) -> set[str]:
     """The strategies that may be used; all, of an operation whose stability the policy does not know."""
-    stability = evidence_in(policy_file.read(policy.SHIPPED), cell.case)
+    stability = evidence_in(schema.read(policy.SHIPPED), cell.case)
     reasons = why_ineligible(cell, stability, ANY)
     return {AUTO} | {name for name, reason in reasons.items() if not (stability and reason)}

@@ -10,10 +10,10 @@ from benchmarks.training import ways
 from benchmarks.training.choices import choice
 from benchmarks.training.results import Losses, Result, Way
 from benchmarks.training.ways import AUTO, JAX, TORCH
-from strategies.measuring.interleaved import interleaved
+from strategies.integration.recording import Recording
 from strategies.measuring.machine import describe
 from strategies.measuring.measurement import Timing
-from strategies.recording import Recording
+from strategies.measuring.timing import interleaved
 
 __all__ = ["measured", "recorded"]
 

@@ -12,12 +12,12 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from strategies.explanation import explain_question
+from strategies.explanation import explain_key
 from strategies.measuring.case import Case
 from strategies.measuring.memory import peak_bytes
 from strategies.measuring.workload import forward_backward_of
 from strategies.policy import BASELINE
-from strategies.selection.policies import question
+from strategies.selection.policies import policy_key
 
 __all__ = ["LARGEST", "Plan", "plan", "plans"]
 
@@ -60,7 +60,7 @@ def plan(case: Case, sizes: tuple[int, ...]) -> Plan:
     Raises:
         ArithmeticError: the arrays are not as many at one of the smaller sizes as at the other.
     """
-    strategy = explain_question(question(case)).tried[0]
+    strategy = explain_key(policy_key(case)).tried[0]
     smaller = [replace(case, shape=(n, n)) for n in sizes]
     torch, auto = (_arrays(smaller, name) for name in (BASELINE, strategy))
     return Plan(case, _bytes(case), strategy, torch, auto, sizes)

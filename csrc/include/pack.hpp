@@ -84,7 +84,7 @@ void add_squares_of_lanes(Columns<P> F, double* squares) {
 
 // `moderate_squares` of each matrix is not negative.
 template <class P>
-bool are_moderate(Columns<P> F, double* squares, double most = MOST_SQUARES<P>) {
+bool are_in_safe_range(Columns<P> F, double* squares, double most = MOST_SQUARES<P>) {
   add_squares_of_lanes(F, squares);
   bool result = true;
   for (int w = 0; w < width_of<P>; ++w) result &= 1 / most < squares[w] && squares[w] < most;
@@ -105,7 +105,7 @@ struct LaneOf {
 template <class P>
 bool are_moderate_or_zero(Columns<P> F) {
   double squares[width_of<P>];
-  if (are_moderate(F, squares)) return true;
+  if (are_in_safe_range(F, squares)) return true;
   bool result = true;
   for (int w = 0; w < width_of<P>; ++w) result &= moderate_squares(LaneOf<P>{F, w}, squares[w]) >= 0;
   return result;
@@ -127,7 +127,7 @@ BS_COLD bool normalize_lanes(Columns<P> F, double* powers) {
   constexpr int width = width_of<P>;
   double squares[width];
   for (int w = 0; w < width; ++w) powers[w] = 1;
-  if (are_moderate(F, squares)) return true;
+  if (are_in_safe_range(F, squares)) return true;
   for (int w = 0; w < width; ++w) {
     const LaneOf<P> matrix{F, w};
     if (moderate_squares(matrix, squares[w]) >= 0) continue;

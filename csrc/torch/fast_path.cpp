@@ -1,8 +1,8 @@
-// The fast path without Python: `strategies.autograd.lane` and `Plan` of `strategies.kernels.cpu.plans`, which say
+// The fast path without Python: `strategies.autograd.fast_path` and `Plan` of `strategies.kernels.cpu.plans`, which say
 // what each step is for. Of a layout that was seen before, a call is a look-up here, a kernel and a node of
 // autograd; what has to be found out, and what is rare, Python does.
 
-#include "lane.hpp"
+#include "plan_cache.hpp"
 #include "operators.hpp"
 
 namespace backward_strategies {
@@ -11,8 +11,8 @@ namespace {
 
 PyObject* call(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
   HANDLE_TH_ERRORS
-  auto* lane = static_cast<Lane*>(PyCapsule_GetPointer(self, nullptr));
-  const auto outputs = lane->call(arguments[0], arguments + 1, count - 1);
+  auto* cache = static_cast<PlanCache*>(PyCapsule_GetPointer(self, nullptr));
+  const auto outputs = cache->call(arguments[0], arguments + 1, count - 1);
   if (!outputs) { Py_RETURN_NONE; }
   PyObject* result = PyTuple_New(outputs->size());
   for (size_t i = 0; i < outputs->size(); ++i) { PyTuple_SET_ITEM(result, i, THPVariable_Wrap((*outputs)[i])); }
@@ -21,13 +21,13 @@ PyObject* call(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
 }
 
 PyMethodDef call_definition = {
-    "lane", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call)), METH_FASTCALL,
-    "The outputs of an operation; None where the general road is to be taken."};
+    "fast_path", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call)), METH_FASTCALL,
+    "The outputs of an operation; None where the generic path is to be taken."};
 
-py::object lane(py::object find, py::object in_force, py::object parameter, size_t arity, size_t most_tolerances) {
-  // Lanes live as long as the process, as the operations do.
-  auto* made = new Lane{
-      std::move(find), std::move(in_force), py::str("auto"), std::move(parameter), arity, most_tolerances, {}};
+py::object fast_path(py::object find, py::object active, py::object parameter, size_t arity, size_t most_tolerances) {
+  // They live as long as the process, as the operations do.
+  auto* made = new PlanCache{
+      std::move(find), std::move(active), py::str("auto"), std::move(parameter), arity, most_tolerances, {}};
   const py::capsule self(made);
   return py::reinterpret_steal<py::object>(PyCFunction_New(&call_definition, self.ptr()));
 }
@@ -46,7 +46,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   using namespace backward_strategies;
   module.def("set_up", &set_up);
   module.def("set_team", [](intptr_t address) { team = reinterpret_cast<Team>(address); });
-  module.def("lane", &lane);
+  module.def("fast_path", &fast_path);
   module.def("add_operator", &add_operator);
   module.def("used", [](int64_t number) {
     const auto plan = used_plans.find(number);

@@ -1,5 +1,5 @@
-// A kernel with all that calls of one layout have in common, and the tensors that it fills: `Launch` and `Place` of
-// `strategies.kernels.cpu`.
+// A kernel with all that calls of one layout have in common, and the tensors that it fills: `Launch` and `TensorSpec`
+// of `strategies.kernels.cpu`.
 
 #pragma once
 
@@ -24,7 +24,7 @@ using Words = std::vector<int64_t>;
 using Entry = void (*)(void*);
 using Team = void (*)(Entry, void*, unsigned, unsigned);
 
-// As in `strategies.kernels.cpu.task` and `threads`, whose values come with the first lane.
+// As in `strategies.kernels.cpu.task` and `threads`, whose values come with the first fast path.
 inline size_t header_words, argument_words, status_word, finished_word;
 inline double worth_a_thread;
 inline std::atomic<Team> team;
@@ -67,7 +67,7 @@ struct Launch {
   }
 };
 
-// As in `strategies.allocation`.
+// As in `strategies.kernels.large_pages`.
 inline void ask_for_large_pages([[maybe_unused]] const Tensor& tensor) {
 #ifdef MADV_HUGEPAGE
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
@@ -77,17 +77,17 @@ inline void ask_for_large_pages([[maybe_unused]] const Tensor& tensor) {
 #endif
 }
 
-struct Place {
+struct TensorSpec {
   Words size, stride;
   at::ScalarType dtype;
   bool is_large, is_zero;
 
-  explicit Place(const py::handle& place)
-      : size(field<Words>(place, "size")),
-        stride(field<Words>(place, "stride")),
-        dtype(reinterpret_cast<THPDtype*>(place.attr("dtype").ptr())->scalar_type),
-        is_large(field<bool>(place, "is_large")),
-        is_zero(field<bool>(place, "is_zero")) {}
+  explicit TensorSpec(const py::handle& spec)
+      : size(field<Words>(spec, "size")),
+        stride(field<Words>(spec, "stride")),
+        dtype(reinterpret_cast<THPDtype*>(spec.attr("dtype").ptr())->scalar_type),
+        is_large(field<bool>(spec, "is_large")),
+        is_zero(field<bool>(spec, "is_zero")) {}
 
   Tensor allocate() const {
     Tensor tensor = at::detail::empty_strided_cpu(size, stride, dtype);

@@ -8,7 +8,7 @@
 
 #include <array>
 
-#include "lane.hpp"
+#include "plan_cache.hpp"
 
 namespace backward_strategies {
 
@@ -34,11 +34,11 @@ struct UsedPlans {
 inline UsedPlans used_plans;
 
 struct OperatorSpec {
-  Lane* lane;
+  PlanCache* cache;
   size_t arity, differentiable;
   bool takes_vectors;
   py::object usual;      // the options for which there are plans
-  Positions returned;    // which outputs of the lane are those of the operator
+  Positions returned;    // which outputs of the fast path are those of the operator
   Positions by_columns;  // which of these lie by columns
   py::object workspace;  // how many bytes the forward returns as kept, by the shapes of the inputs
   // In Python: the kernels, and what records them for autograd.
@@ -111,9 +111,9 @@ struct OperatorForward : c10::OperatorKernel {
     try {
       if (PyList_GET_SIZE(watchers) != 0 || !are_usual(*spec, options)) { return std::nullopt; }
       const py::str choice(arguments.back().toStringRef());
-      const auto chosen = spec->lane->followed(choice.ptr());
+      const auto chosen = spec->cache->followed(choice.ptr());
       const Tensor workspace = at::detail::empty_cpu({bytes_for(inputs)}, at::kByte);
-      for (const auto& plan : spec->lane->known(chosen, inputs)) {
+      for (const auto& plan : spec->cache->known(chosen, inputs)) {
         if (plan->copies || plan->bytes() > workspace.numel() || !has_all_saved(*plan)) { return std::nullopt; }
         plan->clear_gaps(workspace);
         if (auto computed = plan->compute(inputs, workspace)) {
@@ -144,7 +144,7 @@ struct OperatorForward : c10::OperatorKernel {
     if (const auto at = sizes.find(key); at != sizes.end()) { return at->second; }
     py::tuple given(inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) { given[i] = py::cast(inputs[i]); }
-    if (sizes.size() >= Lane::most) { sizes.clear(); }
+    if (sizes.size() >= PlanCache::most) { sizes.clear(); }
     return sizes[std::move(key)] = spec->workspace(*given).cast<int64_t>();
   }
 };
@@ -248,13 +248,13 @@ struct OperatorRecord : c10::OperatorKernel {
 // Kernels of an operator and of its gradient. They live as long as the process: the dispatcher, which holds them, ends
 // after the interpreter.
 inline void add_operator(
-    const std::string& name, const py::object& lane, std::array<size_t, 3> counts, py::object usual, Positions returned,
-    Positions by_columns, py::object workspace, std::array<py::object, 4> in_python) {
+    const std::string& name, const py::object& fast_path, std::array<size_t, 3> counts, py::object usual,
+    Positions returned, Positions by_columns, py::object workspace, std::array<py::object, 4> in_python) {
   static auto* library = new torch::Library(
       torch::Library::IMPL, "backward_strategies", std::nullopt, __FILE__, __LINE__);
-  auto* of_lane = static_cast<Lane*>(PyCapsule_GetPointer(PyCFunction_GetSelf(lane.ptr()), nullptr));
+  auto* cache = static_cast<PlanCache*>(PyCapsule_GetPointer(PyCFunction_GetSelf(fast_path.ptr()), nullptr));
   const auto* spec = new OperatorSpec{
-      of_lane,
+      cache,
       counts[0],
       counts[1],
       counts[2] != 0,

@@ -47,7 +47,7 @@ struct Plan : torch::CustomClassHolder {
   py::object found, plan;
   bool copies;
   size_t arity;
-  std::vector<Place> outputs, gradients, keeps;
+  std::vector<TensorSpec> outputs, gradients, keeps;
   Positions written, cotangents, optional, ignored, constant, saved, reads, unread;
   Words offsets, reads_kept;
   std::optional<std::pair<size_t, size_t>> rank;
@@ -61,9 +61,9 @@ struct Plan : torch::CustomClassHolder {
         plan(of.attr("plan")),
         copies(field<bool>(of, "copies")),
         arity(field<size_t>(plan, "arity")),
-        outputs(places("outputs")),
-        gradients(places("gradients")),
-        keeps(places("keeps")),
+        outputs(specs("outputs")),
+        gradients(specs("gradients")),
+        keeps(specs("keeps")),
         written(field<Positions>(plan, "written")),
         cotangents(field<Positions>(plan, "cotangents")),
         optional(field<Positions>(plan, "optional")),
@@ -71,7 +71,7 @@ struct Plan : torch::CustomClassHolder {
         constant(field<Positions>(plan, "constant")),
         saved(field<Positions>(plan, "saved")),
         reads(field<Positions>(plan, "reads")),
-        unread(field<Positions>(of.attr("lane"), "unread")),
+        unread(field<Positions>(of.attr("fast_path"), "unread")),
         offsets(field<Words>(plan, "offsets")),
         reads_kept(field<Words>(plan, "reads_kept")),
         rank(field<std::optional<std::pair<size_t, size_t>>>(plan, "rank")),
@@ -112,8 +112,8 @@ struct Plan : torch::CustomClassHolder {
     for (const auto& input : inputs) { addresses.push_back(input.const_data_ptr()); }
     for (const auto& output : outputs) { computed.outputs.push_back(output.allocate()); }
     for (const auto i : written) { addresses.push_back(computed.outputs[i].mutable_data_ptr()); }
-    for (const auto& place : keeps) {
-      computed.kept.push_back(workspace.defined() ? workspace : place.allocate());
+    for (const auto& spec : keeps) {
+      computed.kept.push_back(workspace.defined() ? workspace : spec.allocate());
       append_kept(addresses, computed.kept.back(), offsets);
     }
     bool is_done;
@@ -166,9 +166,9 @@ struct Plan : torch::CustomClassHolder {
   mutable std::mutex mutex;
   mutable std::vector<OfStrides> backwards;
 
-  std::vector<Place> places(const char* name) const {
-    std::vector<Place> result;
-    for (const auto& place : plan.attr(name)) { result.emplace_back(place); }
+  std::vector<TensorSpec> specs(const char* name) const {
+    std::vector<TensorSpec> result;
+    for (const auto& spec : plan.attr(name)) { result.emplace_back(spec); }
     return result;
   }
 

@@ -12,7 +12,7 @@ import strategies
 from plots import error_against_conditioning, error_against_size, error_over_gallery
 from plots.accuracy_study import experiments
 from plots.figures import save
-from strategies.commands.common import reports_errors
+from strategies.cli.common import reports_errors
 from strategies.selection.text import number
 
 

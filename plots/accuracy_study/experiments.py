@@ -17,12 +17,12 @@ import strategies
 from plots import rows, style
 from strategies import linalg, operations
 from strategies.accuracy import Certified, gallery, gradient, lu_gradient_at_factors
-from strategies.commands.common import notes
-from strategies.commands.progress import progress
+from strategies.cli.common import notes
+from strategies.cli.progress import progress
 from strategies.errors import LinAlgError
 from strategies.measuring import Case, machine
 from strategies.measuring.measure import measure
-from strategies.store import Run
+from strategies.measuring.store import Run
 
 LARGEST_POWER = {torch.float32: 8, torch.float64: 15}
 MATRICES = gallery.WELL_POSED

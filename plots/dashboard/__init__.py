@@ -26,8 +26,8 @@ class Defaults(OutputPublisher):  # type: ignore[misc]  # asv has no types
         folder = Path(conf.html_dir)
         try:
             from plots.dashboard import offline, page
-            from strategies import store
-            from strategies.commands.common import DEFAULT_RESULTS
+            from strategies.cli.common import DEFAULT_RESULTS
+            from strategies.measuring import store
 
             offline.localize(folder)
             page.add(folder, store.load(DEFAULT_RESULTS), page.graphs_of(benchmarks, graphs))

@@ -22,10 +22,10 @@ from plots.machines import scaling
 from strategies.measuring import Case
 from strategies.measuring.grid_cases import case_of
 from strategies.measuring.measurement import Measurement, Objective
+from strategies.measuring.store import Run
 from strategies.policy import BASELINE
 from strategies.selection import text
 from strategies.selection.verdicts import Criteria, JudgedCell, judge
-from strategies.store import Run
 
 FILTERS = ("operation", "dtype", "device", "machine")
 COLUMNS = (

@@ -11,8 +11,8 @@ import typer
 from plots import marked, rows
 from plots.figures import draw_all
 from plots.machines import page, scaling
-from strategies import store
-from strategies.commands.common import DEFAULT_RESULTS, Results, reports_errors
+from strategies.cli.common import DEFAULT_RESULTS, Results, reports_errors
+from strategies.measuring import store
 
 
 @reports_errors

@@ -12,6 +12,7 @@ from plots.machines import crossed
 from plots.marked import folded, table, table_without_empty
 from strategies.measuring.case import Case
 from strategies.measuring.measurement import Objective
+from strategies.measuring.store import Run
 from strategies.policy import BASELINE
 from strategies.selection.between_machines import (
     Against,
@@ -29,7 +30,6 @@ from strategies.selection.markdown import importance
 from strategies.selection.regret import quantile
 from strategies.selection.text import NOTHING, number, times
 from strategies.selection.verdicts import JudgedCell, judge, machines
-from strategies.store import Run
 
 __all__ = ["parts"]
 

@@ -12,7 +12,7 @@ from plots import marked
 from plots.figures import save
 from plots.programs import convergence, frames, page, programs
 from plots.style import NotDrawableError
-from strategies.commands.common import console, reports_errors
+from strategies.cli.common import console, reports_errors
 
 
 @reports_errors

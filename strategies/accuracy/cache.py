@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strategies.accuracy.certified import Certified, ScaledPair
-from strategies.cache_directory import cache_directory
-from strategies.files import DRAFT, write_bytes
+from strategies.files import DRAFT, cache_directory, write_bytes
 
 # Part of every key: raise it when the formulas or the file's layout change.
 _VERSION = 2

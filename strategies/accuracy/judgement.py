@@ -9,10 +9,10 @@ from torch import Tensor
 
 from strategies import operations
 from strategies.accuracy.measures import PASS_BELOW
-from strategies.accuracy_classes import FULL, AccuracyClass
-from strategies.amplification import condition_number, unit_roundoff
 from strategies.errors import LinAlgError
-from strategies.interface import Strategy
+from strategies.formulas.accuracy_classes import FULL, AccuracyClass
+from strategies.formulas.amplification import condition_number, unit_roundoff
+from strategies.strategy import Strategy
 
 
 class OutsideClassError(AssertionError):

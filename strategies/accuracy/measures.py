@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from strategies import operations
-from strategies.amplification import condition_number, unit_roundoff
+from strategies.formulas.amplification import condition_number, unit_roundoff
 
 PASS_BELOW = 30.0
 """The error ratio from which LAPACK's test programs report a failure (LAPACK Working Note 41)."""
@@ -26,7 +26,8 @@ def amplification(
 ) -> Tensor:
     """By how much a gradient magnifies rounding errors of size u, to first order, (...).
 
-    It takes what `strategies.accuracy.gradient` does; `strategies.amplification` has the estimates.
+    It takes what `strategies.accuracy.gradient` does; the estimates are those of
+    `strategies.formulas.amplification`.
     """
     estimate = operations.get(operation).amplification
     return estimate(inputs, cotangents, rank) if estimate else condition_number(inputs[0], rank)

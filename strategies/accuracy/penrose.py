@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from strategies.amplification import normalized
+from strategies.formulas.amplification import normalized
 
 _norm = torch.linalg.matrix_norm
 

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from strategies.amplification import unit_roundoff
+from strategies.formulas.amplification import unit_roundoff
 
 Array: TypeAlias = NDArray[Any]
 

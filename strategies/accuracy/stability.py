@@ -39,8 +39,8 @@ from torch import Tensor
 from strategies import operations
 from strategies.accuracy.certified import ScaledPair, as_array, times_power_of_two
 from strategies.accuracy.reference import checked
-from strategies.amplification import unit_roundoff
 from strategies.factors.pivots import inverse_order, order_of
+from strategies.formulas.amplification import unit_roundoff
 
 if TYPE_CHECKING:
     from strategies.exact.perturbed import Perturbed

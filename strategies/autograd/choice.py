@@ -11,8 +11,8 @@ from torch import Tensor
 
 from strategies import policy, registry
 from strategies.errors import LinAlgError, UnsupportedError
-from strategies.interface import Strategy
-from strategies.policy_file import Question
+from strategies.policy.schema import PolicyKey
+from strategies.strategy import Strategy
 
 __all__ = [
     "StrategyChoice",
@@ -23,7 +23,7 @@ __all__ = [
     "is_captured",
     "is_left_to_torch",
     "name_of",
-    "question",
+    "policy_key",
 ]
 
 StrategyChoice = str | Strategy
@@ -66,7 +66,7 @@ def choose(
         return (registry.get(choice),)
     if is_captured(A):
         return (registry.get(policy.BASELINE),)
-    return policy.candidates(*question(operation, A, *rhs), any_rank=any_rank)
+    return policy.candidates(*policy_key(operation, A, *rhs), any_rank=any_rank)
 
 
 def is_captured(A: Tensor) -> bool:
@@ -89,7 +89,7 @@ def is_left_to_torch(choice: StrategyChoice, operation: str, is_small: bool) -> 
         >>> is_left_to_torch("auto", "eig", True), is_left_to_torch("auto", "inv", True)
         (True, False)
     """
-    return is_small and choice == "auto" and not policy.answers(operation)
+    return is_small and choice == "auto" and not policy.covers(operation)
 
 
 def are_matrices(A: object, square: bool = False) -> bool:
@@ -149,7 +149,7 @@ def name_of(strategy: StrategyChoice) -> str:
 vars(name_of)["_dynamo_marked_constant"] = True
 
 
-def question(operation: str, A: Tensor, *rhs: Tensor) -> Question:
+def policy_key(operation: str, A: Tensor, *rhs: Tensor) -> PolicyKey:
     """A call as a policy is asked about it."""
     *batch, m, n = A.shape
     columns = rhs[0].shape[-1] if rhs and rhs[0].ndim >= A.ndim else 1

@@ -27,9 +27,9 @@ from strategies.autograd.precision import full_precision
 from strategies.autograd.rule import Gradients, Rule, Tensors, saved_without_inverse
 from strategies.autograd.transforms import AtOneLevel, at_all_levels
 from strategies.errors import LinAlgError
-from strategies.interface import Saved, Strategy
+from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.kernels.memory import with_memory, without_entries
-from strategies.pseudo_inverse import PseudoInverse
+from strategies.strategy import Saved, Strategy
 
 __all__ = ["is_differentiated", "is_legacy_batched", "run"]
 

@@ -22,11 +22,11 @@ from torch import Tensor
 
 from strategies.autograd.choice import choose, first_that_can
 from strategies.autograd.derivatives import derivative, eager_mode
-from strategies.autograd.lane import FastLane, used_by_plan
+from strategies.autograd.fast_path import FastPath, used_by_plan
 from strategies.autograd.registered import Registered
 from strategies.autograd.rule import Tensors
-from strategies.interface import Strategy
 from strategies.kernels.memory import is_addressable, materialized
+from strategies.strategy import Strategy
 
 __all__ = ["OPERATORS", "Operator"]
 
@@ -102,17 +102,17 @@ class Operator(Registered):
 
     def use(
         self,
-        lane: FastLane,
+        fast_path: FastPath,
         usual: Sequence[Any] = (),
         *,
         taken: Sequence[int] = (),
         workspace: Workspace | None = None,
         takes_vectors: bool = False,
     ) -> None:
-        """Let the fast lane in C++ compute the operator and its gradient on the CPU.
+        """Let the fast path in C++ compute the operator and its gradient on the CPU.
 
         Args:
-            lane: of the operation.
+            fast_path: of the operation.
             usual: the options for which it does; an ellipsis stands for any.
             taken: positions of its outputs that are those of the operator; by default all, in order.
             workspace: what is kept for the backward.
@@ -120,7 +120,7 @@ class Operator(Registered):
         """
         self._workspace = workspace or _no_workspace
         backward = self.derivatives["backward",]
-        lane.serve(
+        fast_path.serve(
             self._name,
             (self.arity, self.differentiable, takes_vectors),
             list(usual),

@@ -13,9 +13,9 @@ from typing import ClassVar, cast
 
 from torch import Tensor
 
-from strategies.interface import Saved, Strategy
+from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.kernels.memory import without_entries
-from strategies.pseudo_inverse import PseudoInverse
+from strategies.strategy import Saved, Strategy
 
 __all__ = ["Gradients", "Rule", "Tensors", "only", "saved_without_inverse"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from strategies.allocation import uninitialized
-from strategies.domains import hermitian_part
+from strategies.formulas.domains import hermitian_part
+from strategies.kernels.large_pages import uninitialized
 
 __all__ = ["reverse"]
 

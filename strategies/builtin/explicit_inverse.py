@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from strategies.accuracy_classes import SOLVES_NORMAL_EQUATIONS
 from strategies.errors import raise_if_deficient, raise_if_singular
 from strategies.factors import DenseInverse, LUFactors, Triangular
 from strategies.factors.condition import frobenius_norms
 from strategies.factors.elimination import lu_factor_ex
-from strategies.interface import Saved, Strategy, Tolerance
-from strategies.pseudo_inverse import PseudoInverse, Structure, full_rank
-from strategies.refusals import NOISE, refuse_growth, refuse_near_deficiency
+from strategies.factors.pseudo_inverse import PseudoInverse, Structure, full_rank
+from strategies.factors.rank_guards import NOISE, refuse_growth, refuse_near_deficiency
+from strategies.formulas.accuracy_classes import SOLVES_NORMAL_EQUATIONS
+from strategies.strategy import Saved, Strategy, Tolerance
 
 __all__ = ["ExplicitInverse"]
 

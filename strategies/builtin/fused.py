@@ -9,9 +9,9 @@ from strategies.builtin.qr_pinv import QRPinv
 from strategies.builtin.triangular_solve import TriangularSolve
 from strategies.errors import LinAlgError
 from strategies.factors import LUFactors, Orthogonal, PackedLU, Reflected, Triangular
-from strategies.interface import Saved, Tolerance
+from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.kernels.cpu import calls, tall
-from strategies.pseudo_inverse import PseudoInverse
+from strategies.strategy import Saved, Tolerance
 
 __all__ = ["Fused"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from strategies.accuracy_classes import SOLVES_SQUARE_WITH_LU
 from strategies.factors import Dense
-from strategies.interface import Strategy, Tolerance
-from strategies.pseudo_inverse import PseudoInverse, Structure
+from strategies.factors.pseudo_inverse import PseudoInverse, Structure
+from strategies.formulas.accuracy_classes import SOLVES_SQUARE_WITH_LU
+from strategies.strategy import Strategy, Tolerance
 
 __all__ = ["Native"]
 

@@ -6,15 +6,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from strategies.accuracy_classes import FACTORS_U_ORTHOGONALLY
 from strategies.builtin.svd_truncated_pinv import SVDTruncatedPinv
 from strategies.builtin.triangular_solve import by_qr
 from strategies.factors import Orthogonal, Reflected, Triangular
 from strategies.factors.condition import frobenius_norms, smallest_of_R
 from strategies.factors.householder import qr
-from strategies.interface import Strategy, Tolerance, rank_threshold
-from strategies.pseudo_inverse import PseudoInverse, Structure
-from strategies.refusals import NOISE, noise_level, refuse_singular
+from strategies.factors.pseudo_inverse import PseudoInverse, Structure
+from strategies.factors.rank_guards import NOISE, noise_level, refuse_singular
+from strategies.formulas.accuracy_classes import FACTORS_U_ORTHOGONALLY
+from strategies.strategy import Strategy, Tolerance, rank_threshold
 
 __all__ = ["QRPinv"]
 

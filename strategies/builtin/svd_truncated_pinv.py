@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from strategies.accuracy_classes import FACTORS_U_ORTHOGONALLY
 from strategies.errors import raise_if_not_finite
 from strategies.factors import Orthogonal
 from strategies.factors.condition import frobenius_norms
-from strategies.interface import Strategy, Tolerance, rank_threshold
-from strategies.pseudo_inverse import Nonsingular, PseudoInverse, Structure
-from strategies.refusals import refuse_singular
+from strategies.factors.pseudo_inverse import Nonsingular, PseudoInverse, Structure
+from strategies.factors.rank_guards import refuse_singular
+from strategies.formulas.accuracy_classes import FACTORS_U_ORTHOGONALLY
+from strategies.strategy import Strategy, Tolerance, rank_threshold
 
 __all__ = ["SVDTruncatedPinv"]
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from strategies.accuracy_classes import SOLVES_WITH_LU
 from strategies.errors import raise_if_singular
 from strategies.factors import LUFactors, Orthogonal, Reflected, Triangular
 from strategies.factors.condition import smallest_of_LU, smallest_of_R
 from strategies.factors.elimination import lu_factor_ex
 from strategies.factors.householder import qr
-from strategies.interface import Strategy, Tolerance
-from strategies.pseudo_inverse import PseudoInverse, Structure
-from strategies.refusals import refuse_growth, refuse_near_deficiency
+from strategies.factors.pseudo_inverse import PseudoInverse, Structure
+from strategies.factors.rank_guards import refuse_growth, refuse_near_deficiency
+from strategies.formulas.accuracy_classes import SOLVES_WITH_LU
+from strategies.strategy import Strategy, Tolerance
 
 __all__ = ["TriangularSolve", "by_qr"]
 

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from strategies.factors.lu_factors import LUFactors
+from strategies.factors.pseudo_inverse import Nonsingular, Structure
 from strategies.factors.triangular import Triangular
 from strategies.kernels.cpu import calls
-from strategies.pseudo_inverse import Nonsingular, Structure
 
 __all__ = ["frobenius_norms", "growth_limit", "has_grown", "smallest_of_LU", "smallest_of_R"]
 

@@ -8,7 +8,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from strategies.pseudo_inverse import Nonsingular, PseudoInverse, full_rank
+from strategies.factors.pseudo_inverse import Nonsingular, PseudoInverse, full_rank
 
 __all__ = ["Dense", "DenseInverse"]
 

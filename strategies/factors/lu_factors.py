@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from strategies.pseudo_inverse import Nonsingular, full_rank
+from strategies.factors.pseudo_inverse import Nonsingular, full_rank
 
 __all__ = ["LUFactors"]
 

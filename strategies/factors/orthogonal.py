@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from strategies.pseudo_inverse import PseudoInverse
+from strategies.factors.pseudo_inverse import PseudoInverse
 
 __all__ = ["Orthogonal"]
 
@@ -29,7 +29,7 @@ class Orthogonal(PseudoInverse):
 
     Example:
         >>> from strategies.factors import Triangular
-        >>> from strategies.pseudo_inverse import Structure
+        >>> from strategies.factors.pseudo_inverse import Structure
         >>> Q, R = torch.linalg.qr(torch.tensor([[3.0], [4.0]]))
         >>> F = Orthogonal(Q, Triangular(R, Structure.UPPER), None, torch.tensor(1), True, False)
         >>> F.apply(torch.tensor([[3.0], [4.0]])).round(decimals=4)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from strategies.pseudo_inverse import Nonsingular, Structure, full_rank
+from strategies.factors.pseudo_inverse import Nonsingular, Structure, full_rank
 
 __all__ = ["Triangular"]
 

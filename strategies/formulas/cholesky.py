@@ -27,8 +27,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from strategies.domains import hermitian_part
-from strategies.pseudo_inverse import PseudoInverse, Structure
+from strategies.factors.pseudo_inverse import PseudoInverse, Structure
+from strategies.formulas.domains import hermitian_part
 
 __all__ = [
     "Factor",

@@ -14,8 +14,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from strategies.factors.pseudo_inverse import Structure
 from strategies.formulas.lu import Factor, permute_rows
-from strategies.pseudo_inverse import Structure
 
 __all__ = ["imaginary_unit", "inverse_adjoint", "permutation_sign", "slogdet_scale"]
 

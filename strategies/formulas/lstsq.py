@@ -18,9 +18,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import solve
 from strategies.formulas.columns import product_by_columns
-from strategies.pseudo_inverse import PseudoInverse
 
 __all__ = ["backward", "jvp"]
 

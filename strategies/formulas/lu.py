@@ -23,7 +23,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from strategies.pseudo_inverse import PseudoInverse, Structure
+from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 
 __all__ = [
     "Factor",

@@ -20,9 +20,9 @@ from torch import Tensor
 
 from strategies.factors import Triangular
 from strategies.factors.pivots import order_of
+from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.formulas.lu import permute_rows
 from strategies.formulas.triangles import packed_product
-from strategies.pseudo_inverse import PseudoInverse, Structure
 
 __all__ = ["backward", "explicit_backward", "jvp"]
 

@@ -31,7 +31,7 @@ import torch
 from torch import Tensor
 
 from strategies.factors import Triangular
-from strategies.pseudo_inverse import PseudoInverse
+from strategies.factors.pseudo_inverse import PseudoInverse
 
 __all__ = ["backward", "complement_backward", "complement_jvp", "explicit_backward", "jvp"]
 

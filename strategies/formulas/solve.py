@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from strategies.pseudo_inverse import PseudoInverse
+from strategies.factors.pseudo_inverse import PseudoInverse
 
 __all__ = ["backward", "inv_backward", "inv_jvp", "rhs_tangent"]
 

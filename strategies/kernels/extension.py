@@ -23,8 +23,7 @@ from typing import Any, cast
 
 import torch
 
-from strategies.cache_directory import cache_directory
-from strategies.files import write_bytes
+from strategies.files import cache_directory, write_bytes
 from strategies.kernels.cpu import library, threads
 
 __all__ = ["NAME", "folder", "load", "warmup"]

@@ -13,7 +13,7 @@ from torch import Tensor
 from strategies import operations
 from strategies.accuracy import gallery
 from strategies.measuring import inputs
-from strategies.measuring.sides import COTANGENTS, RIGHT_SIDES
+from strategies.measuring.rhs_and_cotangents import COTANGENTS, RIGHT_SIDES
 
 DTYPES = {name: getattr(torch, name) for name in ("float32", "float64", "complex64", "complex128")}
 """The dtypes that are measured, by name."""
@@ -42,7 +42,8 @@ class Case:
         rank: rank of each matrix, exact in `dtype`; None means full rank. An exactly
             rank-deficient matrix is well conditioned on its range, so `log10_cond` must be None.
         matrix: a name of `strategies.accuracy.gallery`, which then says what A is instead.
-        right_side: a name of `strategies.measuring.sides.RIGHT_SIDES` for B; None is standard normal.
+        right_side: a name of `RIGHT_SIDES` in `strategies.measuring.rhs_and_cotangents` for B; None is
+            standard normal.
         cotangent: a name of `COTANGENTS` there for those outputs that are matrices; None likewise.
         scale: A, B and cotangents that are matrices are multiplied by 2^scale.
         seed: determines all entries. Equal cases have equal inputs on one machine.

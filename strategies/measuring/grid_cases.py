@@ -10,9 +10,9 @@ import torch
 
 from strategies import operations, registry
 from strategies.accuracy.gallery import WELL_POSED
-from strategies.grids import GRIDS, Block, Blocks
 from strategies.measuring.case import Case
 from strategies.measuring.workload import is_affordable
+from strategies.operations.grids import GRIDS, Block, Blocks
 
 _LARGEST_WORK_ON_CUDA = 2**39
 

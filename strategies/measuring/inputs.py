@@ -12,7 +12,7 @@ from torch import Generator, Tensor
 
 from strategies import operations
 from strategies.accuracy import gallery
-from strategies.measuring.sides import COTANGENTS, RIGHT_SIDES
+from strategies.measuring.rhs_and_cotangents import COTANGENTS, RIGHT_SIDES
 
 if TYPE_CHECKING:
     from strategies.measuring.case import Case

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import torch
 
-from strategies.validators import blas, processor
+from strategies.policy.validators import blas, processor
 
 
 class Machine(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -30,7 +30,7 @@ class Machine(msgspec.Struct, frozen=True, omit_defaults=True):
         instruction_set: that torch uses on the processor, as AVX2.
         load: processes that waited for a core, over the cores, when the run began.
         noise: by what factor equal work differed in time then, or threads waited for a core: see
-            `strategies.measuring.unrest`.
+            `strategies.measuring.noise`.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Machine(msgspec.Struct, frozen=True, omit_defaults=True):
 def describe(libraries: tuple[str, ...] = ()) -> Machine:
     """This machine, and the state that the process is in, with versions of these distributions.
 
-    How busy it is `strategies.measuring.unrest.observed` adds, for what times are kept of.
+    How busy it is `strategies.measuring.noise.with_load_and_noise` adds, for what times are kept of.
 
     Example:
         >>> describe().torch == torch.__version__

@@ -12,10 +12,10 @@ from strategies.errors import LinAlgError
 from strategies.measuring.case import Case
 from strategies.measuring.clock import Sampler, sampler
 from strategies.measuring.errors import gradient_error
-from strategies.measuring.interleaved import interleaved
 from strategies.measuring.measurement import Cell, Measurement, Objective, Status, Timing
 from strategies.measuring.memory import peak_bytes
-from strategies.measuring.unrest import BUSY, contention
+from strategies.measuring.noise import BUSY, contention
+from strategies.measuring.timing import interleaved
 from strategies.measuring.workload import (
     Backward,
     backward_of,

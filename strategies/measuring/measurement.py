@@ -141,7 +141,7 @@ class Cell:
         case: what was computed.
         strategies: what was measured, that which others are compared with first.
         contention: of other processes before and after, at worst; None where nothing was timed: see
-            `strategies.measuring.unrest`.
+            `strategies.measuring.noise`.
     """
 
     case: Case

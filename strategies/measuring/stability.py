@@ -17,7 +17,7 @@ from strategies.measuring.case import Case
 from strategies.measuring.measurement import WORST_RATIO, Cell, Measurement, Stability, Status
 from strategies.measuring.workload import forward
 from strategies.policy import BASELINE
-from strategies.policy_file import LIMIT
+from strategies.policy.schema import LIMIT
 
 __all__ = ["Computation", "judged_cells", "measure_stability"]
 

@@ -36,7 +36,7 @@ def measured() -> tuple[str, ...]:
         >>> "det" in measured(), "slogdet" in measured()
         (True, False)
     """
-    return tuple(name for name, record in _records().items() if record.answered_by == name)
+    return tuple(name for name, record in _records().items() if record.policy_operation == name)
 
 
 def get(name: str) -> Operation:

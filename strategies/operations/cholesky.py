@@ -6,47 +6,38 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from strategies import grids
 from strategies.autograd.choice import StrategyChoice, are_matrices, choose
-from strategies.autograd.lane import FastLane
+from strategies.autograd.fast_path import FastPath
 from strategies.autograd.nodes import run
 from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Rule, Tensors, only
-from strategies.domains import POSITIVE_DEFINITE
 from strategies.errors import raise_for_info
 from strategies.factors import Triangular
 from strategies.formulas import cholesky as formula
-from strategies.interface import Saved, Strategy
-from strategies.operations import traced_cholesky
-from strategies.operations.homogeneous import (
-    are_moderate,
-    is_moderate,
-    near_one,
+from strategies.formulas.domains import POSITIVE_DEFINITE
+from strategies.operations import grids, traced_cholesky
+from strategies.operations.record import Operation
+from strategies.operations.results import CholeskyExResult
+from strategies.operations.scaled_rule import (
+    are_in_safe_range,
+    is_in_safe_range,
+    normalize,
     times_power_of_two,
     with_cotangents_near_one,
 )
-from strategies.operations.record import Operation
-from strategies.operations.results import from_fields_or_iterable
 from strategies.operations.traced import traceable_by
+from strategies.strategy import Saved, Strategy
 
 if TYPE_CHECKING:
     from strategies.exact.balls import Matrix
     from strategies.exact.problem import Problem
 
 __all__ = ["CholeskyExResult", "cholesky", "cholesky_ex"]
-
-
-@from_fields_or_iterable
-class CholeskyExResult(NamedTuple):
-    """What `cholesky_ex` returns; the fields of `torch.linalg.cholesky_ex`."""
-
-    L: Tensor
-    info: Tensor
 
 
 # Looked up once: what a program puts in its place meanwhile, to count its calls, is not given ours.
@@ -81,9 +72,9 @@ class _Cholesky(Rule):
         self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
     ) -> Gradients:
         (L, info), (cotangent,) = saved.outputs, cotangents
-        is_near_one = _is_of_moderate(L) and is_moderate(cotangent)
+        is_near_one = _is_of_moderate(L) and is_in_safe_range(cotangent)
         if not is_near_one:
-            (L, cotangent), (of_L, of_cotangent) = near_one((L, cotangent))
+            (L, cotangent), (of_L, of_cotangent) = normalize((L, cotangent))
         gradient = strategy.own("cholesky_backward", _backward, L, cotangent)
         if not is_near_one:
             gradient = times_power_of_two(gradient, of_cotangent - of_L)
@@ -100,7 +91,7 @@ class _Cholesky(Rule):
 
 def _is_of_moderate(L: Tensor) -> bool:
     """Whether the trace of each A = L Lᴴ, which is the square of the norm of L, is not far from one."""
-    return are_moderate(torch.linalg.vector_norm(L, dim=(-2, -1)).square())
+    return are_in_safe_range(torch.linalg.vector_norm(L, dim=(-2, -1)).square())
 
 
 def _with_nan(derivative: Tensor, info: Tensor) -> Tensor:
@@ -130,7 +121,7 @@ def cholesky(A: Tensor, *, upper: bool = False, strategy: StrategyChoice = "auto
         >>> cholesky(torch.tensor([[4.0]]), strategy="blocked_lu")
         tensor([[2.]])
     """
-    if (outputs := _by_lane(_lane, strategy, A, upper)) is not None:
+    if (outputs := _by_fast_path(_fast_path, strategy, A, upper)) is not None:
         return outputs[0]
     (chosen,) = choose(strategy, "cholesky", A, square=True)
     if chosen.forward_is_differentiable:
@@ -168,7 +159,7 @@ def cholesky_ex(
         >>> cholesky_ex(-torch.eye(2), strategy="triangular_solve").info
         tensor(1, dtype=torch.int32)
     """
-    if (outputs := _by_lane(_lane_ex, strategy, A, upper)) is not None:
+    if (outputs := _by_fast_path(_fast_path_ex, strategy, A, upper)) is not None:
         return CholeskyExResult._make(outputs)
     (chosen,) = choose(strategy, "cholesky", A, square=True)
     if chosen.forward_is_differentiable:
@@ -178,13 +169,13 @@ def cholesky_ex(
     return CholeskyExResult(*_factor(chosen, A, upper, check_errors))
 
 
-def _by_lane(
-    lane: FastLane, strategy: StrategyChoice, A: Tensor, upper: bool
+def _by_fast_path(
+    fast_path: FastPath, strategy: StrategyChoice, A: Tensor, upper: bool
 ) -> Sequence[Tensor] | None:
     if not (upper and are_matrices(A)):
-        return lane(strategy, A)
+        return fast_path(strategy, A)
     # The lower triangle of Aᴴ is the upper one of A.
-    outputs = lane(strategy, A.mH.resolve_conj())
+    outputs = fast_path(strategy, A.mH.resolve_conj())
     return None if outputs is None else (outputs[0].mH, *outputs[1:])
 
 
@@ -197,9 +188,11 @@ def _explicit(_: Strategy, __: Gradients, outputs: Tensors, cotangents: Tensors)
     return (formula.backward(Triangular, *outputs, *cotangents),)
 
 
-_lane = FastLane("cholesky", _general, asks="cholesky", explicit=_explicit, unread=(0,))
-_lane_ex = dataclasses.replace(_lane, reports=True)
-OPERATORS["cholesky_ex"].use(_lane_ex, [...])
+_fast_path = FastPath(
+    "cholesky", _general, policy_operation="cholesky", explicit=_explicit, unread=(0,)
+)
+_fast_path_ex = dataclasses.replace(_fast_path, reports=True)
+OPERATORS["cholesky_ex"].use(_fast_path_ex, [...])
 
 
 def _factor(chosen: Strategy, A: Tensor, upper: bool, check_errors: bool) -> Tensors:

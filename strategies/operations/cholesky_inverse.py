@@ -9,22 +9,21 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from strategies import grids
-from strategies.amplification import squared_condition_number
 from strategies.autograd.choice import StrategyChoice, are_matrices, choose
-from strategies.autograd.lane import FastLane
+from strategies.autograd.fast_path import FastPath
 from strategies.autograd.nodes import run
 from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Tensors, only
-from strategies.domains import LOWER_TRIANGULAR
 from strategies.factors import Triangular
+from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.formulas import cholesky as formula
-from strategies.interface import Saved, Strategy
-from strategies.operations import traced_cholesky
-from strategies.operations.homogeneous import Homogeneous
+from strategies.formulas.amplification import squared_condition_number
+from strategies.formulas.domains import LOWER_TRIANGULAR
+from strategies.operations import grids, traced_cholesky
 from strategies.operations.record import Operation
+from strategies.operations.scaled_rule import ScaledRule
 from strategies.operations.traced import traceable_by
-from strategies.pseudo_inverse import PseudoInverse, Structure
+from strategies.strategy import Saved, Strategy
 
 if TYPE_CHECKING:
     from strategies.exact.balls import Matrix
@@ -38,7 +37,7 @@ def _backward(_: Strategy, saved: Saved, cotangent: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class _CholeskyInverse(Homogeneous):
+class _CholeskyInverse(ScaledRule):
     name = "cholesky_inverse"
     degrees = (-2,)
 
@@ -84,7 +83,7 @@ def cholesky_inverse(
         >>> cholesky_inverse(torch.tensor([[2.0]]), strategy="explicit_inverse")
         tensor([[0.2500]])
     """
-    outputs = _lane(strategy, L.mH.resolve_conj() if upper and are_matrices(L) else L)
+    outputs = _fast_path(strategy, L.mH.resolve_conj() if upper and are_matrices(L) else L)
     if outputs is not None:
         return outputs[0]
     (chosen,) = choose(strategy, "cholesky_inverse", L, square=True)
@@ -95,8 +94,8 @@ def _general(candidates: tuple[Strategy, ...], L: Tensor) -> Tensors:
     return (_inverse(candidates[0], L, upper=False),)
 
 
-_lane = FastLane("cholesky_inverse", _general, asks="cholesky_inverse")
-OPERATORS["cholesky_inverse"].use(_lane)
+_fast_path = FastPath("cholesky_inverse", _general, policy_operation="cholesky_inverse")
+OPERATORS["cholesky_inverse"].use(_fast_path)
 
 
 def _inverse(chosen: Strategy, L: Tensor, upper: bool) -> Tensor:

@@ -9,23 +9,22 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from strategies import grids
-from strategies.amplification import squared_condition_number
 from strategies.autograd.choice import StrategyChoice, choose
-from strategies.autograd.lane import FastLane
+from strategies.autograd.fast_path import FastPath
 from strategies.autograd.nodes import run
 from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Tensors
-from strategies.domains import LOWER_TRIANGULAR
 from strategies.factors import Triangular
+from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.formulas import cholesky as formula
-from strategies.interface import Saved, Strategy
-from strategies.operations import traced_cholesky
-from strategies.operations.homogeneous import Homogeneous
+from strategies.formulas.amplification import squared_condition_number
+from strategies.formulas.domains import LOWER_TRIANGULAR
+from strategies.operations import grids, traced_cholesky
 from strategies.operations.record import Operation
 from strategies.operations.right_hand_sides import alike, fit
+from strategies.operations.scaled_rule import ScaledRule
 from strategies.operations.traced import traceable_by
-from strategies.pseudo_inverse import PseudoInverse, Structure
+from strategies.strategy import Saved, Strategy
 
 if TYPE_CHECKING:
     from strategies.exact.balls import Matrix
@@ -51,7 +50,7 @@ def _backward(
 
 
 @dataclass(frozen=True)
-class _CholeskySolve(Homogeneous):
+class _CholeskySolve(ScaledRule):
     name = "cholesky_solve"
     arity = 2
     degrees = (-2, 1)
@@ -105,7 +104,7 @@ def cholesky_solve(
     """
     if fit(L, B, left=True):
         factor, rhs, restored = alike(L.mH.resolve_conj() if upper else L, B)
-        if (outputs := _lane(strategy, factor, rhs)) is not None:
+        if (outputs := _fast_path(strategy, factor, rhs)) is not None:
             return restored(outputs[0])
     (chosen,) = choose(strategy, "cholesky_solve", L, B, square=True)
     return _solve(chosen, L, B, upper)
@@ -115,8 +114,8 @@ def _general(candidates: tuple[Strategy, ...], L: Tensor, B: Tensor) -> Tensors:
     return (_solve(candidates[0], L, B, upper=False),)
 
 
-_lane = FastLane("cholesky_solve", _general, asks="cholesky_solve", arity=2)
-OPERATORS["cholesky_solve"].use(_lane, workspace=lambda _, n, k: (n * k, 0))
+_fast_path = FastPath("cholesky_solve", _general, policy_operation="cholesky_solve", arity=2)
+OPERATORS["cholesky_solve"].use(_fast_path, workspace=lambda _, n, k: (n * k, 0))
 
 
 def _solve(chosen: Strategy, L: Tensor, B: Tensor, upper: bool) -> Tensor:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from strategies import grids
 from strategies.autograd.choice import StrategyChoice, choose
-from strategies.autograd.lane import FastLane
+from strategies.autograd.fast_path import FastPath
 from strategies.autograd.nodes import run
 from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Rule, Tensors, only
@@ -24,24 +23,17 @@ from strategies.factors.elimination import lu_factor_ex
 from strategies.formulas import det as formula
 from strategies.formulas import smooth_det
 from strategies.formulas.powers_of_two import split, times_power_of_two
-from strategies.interface import Saved, Strategy
+from strategies.operations import grids
 from strategies.operations.record import Operation
-from strategies.operations.results import from_fields_or_iterable
+from strategies.operations.results import SlogdetResult
 from strategies.operations.traced import traceable
+from strategies.strategy import Saved, Strategy
 
 if TYPE_CHECKING:
     from strategies.exact.balls import Matrix
     from strategies.exact.problem import Problem
 
 __all__ = ["SlogdetResult", "det", "slogdet"]
-
-
-@from_fields_or_iterable
-class SlogdetResult(NamedTuple):
-    """What `slogdet` returns; the fields of `torch.linalg.slogdet`."""
-
-    sign: Tensor
-    logabsdet: Tensor
 
 
 def _backward(strategy: Strategy, factors: PackedLU, scale: Tensor) -> Tensor:
@@ -217,7 +209,7 @@ def det(A: Tensor, *, strategy: StrategyChoice = "auto") -> Tensor:
         >>> A.grad.round(decimals=4).tolist()
         [[4.0, -2.0], [-2.0, 1.0]]
     """
-    outputs = _det_lane(strategy, A)
+    outputs = _det_fast_path(strategy, A)
     if outputs is None:
         outputs = _general_det(choose(strategy, "det", A, square=True), A)
     return outputs[0]
@@ -251,7 +243,7 @@ def slogdet(A: Tensor, *, strategy: StrategyChoice = "auto") -> SlogdetResult:
         >>> slogdet(torch.tensor([[-1.0]]), strategy="triangular_solve")
         SlogdetResult(sign=tensor(-1.), logabsdet=tensor(0.))
     """
-    outputs = _slogdet_lane(strategy, A)
+    outputs = _slogdet_fast_path(strategy, A)
     if outputs is None:
         outputs = _general_slogdet(choose(strategy, "det", A, square=True), A)
     return SlogdetResult._make(outputs)
@@ -264,10 +256,10 @@ def _general_slogdet(candidates: tuple[Strategy, ...], A: Tensor) -> Tensors:
     return run(_Slogdet(), chosen, A)[:2]
 
 
-_det_lane = FastLane("det", _general_det, asks="det")
-_slogdet_lane = FastLane("slogdet", _general_slogdet, asks="det")
-OPERATORS["det"].use(_det_lane, workspace=lambda _, n, __: (n * n + 1, n + 1))
-OPERATORS["slogdet"].use(_slogdet_lane, workspace=lambda _, n, __: (n * n, n))
+_det_fast_path = FastPath("det", _general_det, policy_operation="det")
+_slogdet_fast_path = FastPath("slogdet", _general_slogdet, policy_operation="det")
+OPERATORS["det"].use(_det_fast_path, workspace=lambda _, n, __: (n * n + 1, n + 1))
+OPERATORS["slogdet"].use(_slogdet_fast_path, workspace=lambda _, n, __: (n * n, n))
 
 
 def _exact(problem: Problem) -> tuple[Matrix, ...]:
@@ -321,6 +313,6 @@ RECORDS = (
         square=True,
         needs_full_rank=True,
         stem="det",
-        answered_by="det",
+        policy_operation="det",
     ),
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -20,9 +19,9 @@ from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Gradients, Rule, Tensors, only
 from strategies.errors import raise_if_singular
 from strategies.formulas import eig as formula
-from strategies.interface import Saved, Strategy
-from strategies.operations.results import from_fields_or_iterable
+from strategies.operations.results import EigResult
 from strategies.operations.traced import EAGER, traceable_by
+from strategies.strategy import Saved, Strategy
 
 __all__ = ["EigResult", "eig"]
 
@@ -30,14 +29,6 @@ RECORDS = ()
 
 _LARGE = 512
 """Rows from which a product less is faster than fewer calls, as measured."""
-
-
-@from_fields_or_iterable
-class EigResult(NamedTuple):
-    """What `eig` returns; the fields of `torch.linalg.eig`."""
-
-    eigenvalues: Tensor
-    eigenvectors: Tensor
 
 
 class _Eig(Rule):

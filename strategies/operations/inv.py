@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from strategies import grids
 from strategies.autograd.choice import StrategyChoice, choose, first_that_can
-from strategies.autograd.lane import FastLane
+from strategies.autograd.fast_path import FastPath
 from strategies.autograd.nodes import run
 from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Tensors, only, saved_without_inverse
 from strategies.factors import DenseInverse
+from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import solve as formula
-from strategies.interface import Saved, Strategy
-from strategies.operations.homogeneous import Homogeneous, with_cotangents_near_one
+from strategies.operations import grids
 from strategies.operations.record import Operation
+from strategies.operations.scaled_rule import ScaledRule, with_cotangents_near_one
 from strategies.operations.traced import traceable
-from strategies.pseudo_inverse import PseudoInverse
+from strategies.strategy import Saved, Strategy
 
 if TYPE_CHECKING:
     from strategies.exact.balls import Matrix
@@ -40,7 +40,7 @@ def _backward(_: Strategy, saved: Saved, cotangent: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class _Inv(Homogeneous):
+class _Inv(ScaledRule):
     name = "inv"
     degrees = (-1,)
     unread_inputs = (0,)
@@ -83,7 +83,7 @@ def inv(A: Tensor, *, strategy: StrategyChoice = "auto") -> Tensor:
         >>> inv(torch.tensor([[4.0]]), strategy="explicit_inverse")
         tensor([[0.2500]])
     """
-    outputs = _lane(strategy, A)
+    outputs = _fast_path(strategy, A)
     if outputs is None:
         outputs = _general(choose(strategy, "inv", A, square=True, any_rank=True), A)
     return outputs[0]
@@ -106,8 +106,10 @@ def _explicit(
     return _Inv().explicit_backward(strategy, saved_without_inverse(inputs, outputs), cotangents)
 
 
-_lane = FastLane("inv", _general, asks="inv", any_rank=True, explicit=_explicit, unread=(0,))
-OPERATORS["inv"].use(_lane)
+_fast_path = FastPath(
+    "inv", _general, policy_operation="inv", any_rank=True, explicit=_explicit, unread=(0,)
+)
+OPERATORS["inv"].use(_fast_path)
 
 
 def _exact(problem: Problem) -> tuple[Matrix, ...]:

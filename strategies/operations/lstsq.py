@@ -4,51 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from strategies import grids
-from strategies.amplification import lstsq_amplification
 from strategies.autograd.choice import (
     StrategyChoice,
     are_matrices,
     choose,
     first_that_can,
 )
-from strategies.autograd.lane import FastLane
+from strategies.autograd.fast_path import FastPath
 from strategies.autograd.nodes import run
 from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Tensors
 from strategies.errors import UnsupportedError
 from strategies.factors import Dense
+from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import lstsq as formula
-from strategies.interface import Saved, Strategy, Tolerance, settled
-from strategies.operations.homogeneous import Homogeneous, times_power_of_two
+from strategies.formulas.amplification import lstsq_amplification
+from strategies.operations import grids
 from strategies.operations.pinv import pinv
 from strategies.operations.record import Operation, Shape
-from strategies.operations.results import from_fields_or_iterable
+from strategies.operations.results import LstsqResult
+from strategies.operations.right_hand_sides import fit_rows
+from strategies.operations.scaled_rule import ScaledRule, times_power_of_two
 from strategies.operations.tolerances import as_numbers
 from strategies.operations.traced import traceable
 from strategies.policy import BASELINE
-from strategies.pseudo_inverse import PseudoInverse
+from strategies.strategy import Saved, Strategy, Tolerance, normalize_tolerance
 
 if TYPE_CHECKING:
     from strategies.exact.balls import Matrix
     from strategies.exact.problem import Problem
 
 __all__ = ["LstsqResult", "lstsq"]
-
-
-@from_fields_or_iterable
-class LstsqResult(NamedTuple):
-    """What `lstsq` returns; the fields of `torch.linalg.lstsq`."""
-
-    solution: Tensor
-    residuals: Tensor
-    rank: Tensor
-    singular_values: Tensor
 
 
 def _forward(
@@ -67,7 +58,7 @@ def _backward(
 
 
 @dataclass(frozen=True)
-class _Lstsq(Homogeneous):
+class _Lstsq(ScaledRule):
     """Outputs: solution, rank, singular values (empty where not computed), whether residuals exist.
 
     The last by a shape, which, unlike a value, can be asked for under `vmap`.
@@ -80,7 +71,7 @@ class _Lstsq(Homogeneous):
 
     rcond: Tolerance = None
 
-    def restored(self, outputs: Tensors, exponents: Tensor) -> Tensors:
+    def unscale_outputs(self, outputs: Tensors, exponents: Tensor) -> Tensors:
         rank, values, has_residuals = outputs
         return rank, times_power_of_two(values.unsqueeze(-1), exponents).squeeze(-1), has_residuals
 
@@ -159,7 +150,7 @@ def lstsq(
     if driver is not None and strategy == "auto":
         strategy = BASELINE
     if driver is None and are_matrices(A) and (numbers := as_numbers(A, None, rcond)) is not None:
-        outputs = _lane(strategy, A, B, *numbers)
+        outputs = _fast_path(strategy, A, B, *numbers)
         if outputs is not None:
             return LstsqResult._make(outputs)
     candidates = choose(strategy, "lstsq", A, B, any_rank=True)
@@ -176,20 +167,24 @@ def _general(
     return first_that_can(candidates, lambda chosen: _lstsq(chosen, A, B, rcond, None))
 
 
-_lane = FastLane("lstsq", _general, asks="lstsq", any_rank=True, arity=2, takes_tolerances=True)
+_fast_path = FastPath(
+    "lstsq", _general, policy_operation="lstsq", any_rank=True, arity=2, takes_tolerances=True
+)
 
 
 def _workspace(m: int, n: int, _: int) -> tuple[int, int]:
     return (m * n + m * m, 0) if m < n else (n * n, n)
 
 
-OPERATORS["lstsq"].use(_lane, [None, None], taken=(0, 2), workspace=_workspace, takes_vectors=True)
+OPERATORS["lstsq"].use(
+    _fast_path, [None, None], taken=(0, 2), workspace=_workspace, takes_vectors=True
+)
 
 
 def _lstsq(
     chosen: Strategy, A: Tensor, B: Tensor, rcond: float | None, driver: str | None
 ) -> LstsqResult:
-    if chosen.forward_is_differentiable or not fit(A, B):
+    if chosen.forward_is_differentiable or not fit_rows(A, B):
         return LstsqResult(*torch.linalg.lstsq(A, B, rcond=rcond, driver=driver))
     if driver is not None:
         raise UnsupportedError(
@@ -200,7 +195,9 @@ def _lstsq(
     rhs = B.unsqueeze(-1) if is_vector else B
     if A.shape[:-2] != rhs.shape[:-2]:
         return _lstsq_broadcast(chosen, A, B, rcond)
-    X, rank, singular_values, has_residuals = run(_Lstsq(settled(rcond)), chosen, A, rhs)
+    X, rank, singular_values, has_residuals = run(
+        _Lstsq(normalize_tolerance(rcond)), chosen, A, rhs
+    )
     residuals = X.new_empty(0, dtype=X.dtype.to_real())
     if has_residuals.shape[-1]:
         residuals = (rhs - A @ X).abs().square().sum(-2)
@@ -218,18 +215,6 @@ def _lstsq_broadcast(chosen: Strategy, A: Tensor, B: Tensor, rcond: float | None
     A, B = (each.expand(*batch, *each.shape[-2:]) for each in (A, B))
     X, residuals, rank, values = _lstsq(chosen, A, B, rcond, None)
     return LstsqResult(X, residuals, rank[own], values[own] if values.ndim > 1 else values)
-
-
-def fit(A: Tensor, B: Tensor) -> bool:
-    """Whether B is of vectors, or of matrices in a batch of which each size is that of A or 1."""
-    if B.ndim < A.ndim:
-        return B.shape == A.shape[:-1]
-    sizes = zip(A.shape[:-2], B.shape[:-2], strict=False)
-    return (
-        A.ndim == B.ndim
-        and A.shape[-2] == B.shape[-2]
-        and all(a == b or 1 in (a, b) for a, b in sizes)
-    )
 
 
 def _exact(problem: Problem) -> tuple[Matrix, ...]:

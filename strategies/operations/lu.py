@@ -6,16 +6,14 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from strategies import grids
-from strategies.amplification import lu_amplification
 from strategies.autograd.choice import StrategyChoice, choose
-from strategies.autograd.lane import FastLane
+from strategies.autograd.fast_path import FastPath
 from strategies.autograd.nodes import run
 from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Rule, Tensors, only
@@ -26,49 +24,25 @@ from strategies.factors.elimination import lu_factor_ex as eliminate
 from strategies.factors.lu_rank import UNDECIDED
 from strategies.factors.pivots import inverse_order, order_of
 from strategies.formulas import lu as formula
-from strategies.interface import Saved, Strategy
-from strategies.operations.homogeneous import (
-    are_moderate,
+from strategies.formulas.amplification import lu_amplification
+from strategies.operations import grids
+from strategies.operations.record import Operation, Shape
+from strategies.operations.results import LUFactorExResult, LUFactorResult, LUResult
+from strategies.operations.scaled_rule import (
+    are_in_safe_range,
     exponents,
-    is_moderate,
+    is_in_safe_range,
     times_power_of_two,
     with_cotangents_near_one,
 )
-from strategies.operations.record import Operation, Shape
-from strategies.operations.results import from_fields_or_iterable
 from strategies.operations.traced import traceable
+from strategies.strategy import Saved, Strategy
 
 if TYPE_CHECKING:
     from strategies.exact.balls import Matrix
     from strategies.exact.problem import Problem
 
 __all__ = ["LUFactorExResult", "LUFactorResult", "LUResult", "lu", "lu_factor", "lu_factor_ex"]
-
-
-@from_fields_or_iterable
-class LUFactorResult(NamedTuple):
-    """What `lu_factor` returns; the fields of `torch.linalg.lu_factor`."""
-
-    LU: Tensor
-    pivots: Tensor
-
-
-@from_fields_or_iterable
-class LUFactorExResult(NamedTuple):
-    """What `lu_factor_ex` returns; the fields of `torch.linalg.lu_factor_ex`."""
-
-    LU: Tensor
-    pivots: Tensor
-    info: Tensor
-
-
-@from_fields_or_iterable
-class LUResult(NamedTuple):
-    """What `lu` returns; the fields of `torch.linalg.lu`."""
-
-    P: Tensor
-    L: Tensor
-    U: Tensor
 
 
 _ZERO_PIVOT = (
@@ -105,7 +79,7 @@ class _LUFactor(Rule):
         LU, _, _, order, rank, is_suspect = saved.outputs
         (cotangent,) = cotangents
         is_usual = not bool(is_suspect.any())
-        is_near_one = _are_moderate(LU) and is_moderate(cotangent)
+        is_near_one = _are_moderate(LU) and is_in_safe_range(cotangent)
         if not is_near_one:
             LU, cotangent, exponents = _near_one(LU, cotangent)
         if not is_usual:
@@ -135,7 +109,7 @@ class _LUFactor(Rule):
 def _are_moderate(LU: Tensor) -> bool:
     """Whether the norm of each U is not far from one, by that of L and U and the largest pivots."""
     largest_pivots = LU.diagonal(dim1=-2, dim2=-1).abs().amax(-1) if LU.numel() else LU.real
-    return is_moderate(LU) and are_moderate(largest_pivots)
+    return is_in_safe_range(LU) and are_in_safe_range(largest_pivots)
 
 
 def _near_one(LU: Tensor, cotangent: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -199,7 +173,7 @@ def lu_factor(
         >>> LU.tolist(), pivots.tolist()
         ([[4.0, 8.0], [0.0, 2.0]], [2, 2])
     """
-    outputs = _lu_factor_lane(strategy, A) if pivot else None
+    outputs = _lu_factor_fast_path(strategy, A) if pivot else None
     if outputs is None:
         outputs = _general_lu_factor(choose(strategy, "lu_factor", A), A, pivot=pivot)
     return LUFactorResult._make(outputs)
@@ -223,15 +197,17 @@ def _explicit_lu_factor(
     return (formula.permute_rows(formula.backward(Triangular, LU, *cotangents), order),)
 
 
-_lu_factor_lane = FastLane(
+_lu_factor_fast_path = FastPath(
     "lu_factor",
     _general_lu_factor,
-    asks="lu_factor",
+    policy_operation="lu_factor",
     explicit=_explicit_lu_factor,
     unread=(0,),
 )
-_lu_factor_ex_lane = dataclasses.replace(_lu_factor_lane, reports=True)
-OPERATORS["lu_factor_ex"].use(_lu_factor_ex_lane, [True, ...], workspace=lambda m, _, __: (0, m))
+_lu_factor_ex_fast_path = dataclasses.replace(_lu_factor_fast_path, reports=True)
+OPERATORS["lu_factor_ex"].use(
+    _lu_factor_ex_fast_path, [True, ...], workspace=lambda m, _, __: (0, m)
+)
 
 
 @traceable
@@ -261,7 +237,7 @@ def lu_factor_ex(
         >>> lu_factor_ex(torch.zeros(1, 1), strategy="triangular_solve").info
         tensor(1, dtype=torch.int32)
     """
-    outputs = _lu_factor_ex_lane(strategy, A) if pivot else None
+    outputs = _lu_factor_ex_fast_path(strategy, A) if pivot else None
     if outputs is not None:
         return LUFactorExResult._make(outputs)
     (chosen,) = choose(strategy, "lu_factor", A)
@@ -297,7 +273,7 @@ def lu(A: Tensor, *, pivot: bool = True, strategy: StrategyChoice = "auto") -> L
         >>> (P @ L @ U).tolist()
         [[0.0, 2.0], [4.0, 8.0]]
     """
-    outputs = _lu_lane(strategy, A) if pivot else None
+    outputs = _lu_fast_path(strategy, A) if pivot else None
     if outputs is None:
         outputs = _general_lu(choose(strategy, "lu_factor", A), A, pivot=pivot)
     return LUResult._make(outputs)
@@ -332,7 +308,9 @@ def _packed(L: Tensor, U: Tensor) -> Tensor:
     return pad(L.tril(-1), (0, wider)) + pad(U.triu(), (0, 0, 0, higher))
 
 
-_lu_lane = FastLane("lu", _general_lu, asks="lu_factor", explicit=_explicit_lu, unread=(0,))
+_lu_fast_path = FastPath(
+    "lu", _general_lu, policy_operation="lu_factor", explicit=_explicit_lu, unread=(0,)
+)
 
 
 def _exact(problem: Problem) -> tuple[Matrix, ...]:
@@ -375,7 +353,7 @@ RECORDS = (
         exact=_exact_unpacked,
         cells=grids.LU,
         pivoted=True,
-        answered_by="lu_factor",
+        policy_operation="lu_factor",
         amplification=lu_amplification,
     ),
 )

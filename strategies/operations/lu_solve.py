@@ -13,11 +13,11 @@ from strategies.autograd.nodes import is_differentiated, run
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Gradients, Rule, Tensors
 from strategies.factors.pivots import inverse_order
+from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.formulas import lu_solve as formula
-from strategies.interface import Saved, Strategy
 from strategies.operations.right_hand_sides import fit, for_each_matrix
 from strategies.operations.traced import EAGER, traceable_by
-from strategies.pseudo_inverse import PseudoInverse, Structure
+from strategies.strategy import Saved, Strategy
 
 __all__ = ["lu_solve"]
 

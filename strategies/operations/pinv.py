@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Self
 import torch
 from torch import Tensor
 
-from strategies import grids
 from strategies.autograd.choice import StrategyChoice, are_matrices, choose, first_that_can
-from strategies.autograd.lane import FastLane
+from strategies.autograd.fast_path import FastPath
 from strategies.autograd.nodes import is_differentiated, run
 from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Tensors, only
 from strategies.factors import Dense
+from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import pinv as formula
-from strategies.interface import Saved, Strategy, Tolerance, settled
-from strategies.operations.homogeneous import Homogeneous, times_power_of_two
+from strategies.operations import grids
 from strategies.operations.record import Operation, Shape
+from strategies.operations.scaled_rule import ScaledRule, times_power_of_two
 from strategies.operations.tolerances import as_numbers
 from strategies.operations.traced import refuse_gradients_of, traceable
-from strategies.pseudo_inverse import PseudoInverse
+from strategies.strategy import Saved, Strategy, Tolerance, normalize_tolerance
 
 if TYPE_CHECKING:
     from strategies.exact.balls import Matrix
@@ -44,7 +44,7 @@ def _backward(_: Strategy, saved: Saved, cotangent: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class _Pinv(Homogeneous):
+class _Pinv(ScaledRule):
     name = "pinv"
     degrees = (-1,)
     refuses_nan = True
@@ -52,7 +52,7 @@ class _Pinv(Homogeneous):
     rtol: Tolerance = None
     atol: Tolerance = None
 
-    def beside(self, exponents: Tensor) -> Self:
+    def with_scaled_options(self, exponents: Tensor) -> Self:
         if self.atol is None:
             return self
         atol = torch.as_tensor(self.atol, dtype=torch.float64, device=exponents.device)
@@ -122,14 +122,14 @@ def pinv(
         A = _mirrored(A)
     if are_matrices(A) and (numbers := as_numbers(A, atol, rtol)) is not None:
         refuse_gradients_of(atol=atol, rtol=rtol)
-        outputs = _lane(strategy, A, *numbers)
+        outputs = _fast_path(strategy, A, *numbers)
         if outputs is not None:
             return outputs[0]
     candidates = choose(strategy, "pinv", A, any_rank=True)
     if candidates[0].forward_is_differentiable:
         return torch.linalg.pinv(A, atol=atol, rtol=rtol)
     refuse_gradients_of(atol=atol, rtol=rtol)
-    atol, rtol = settled(atol), settled(rtol)
+    atol, rtol = normalize_tolerance(atol), normalize_tolerance(rtol)
     if A.numel() == 0:
         atol = rtol = None  # of whatever shape, as in torch
     if shapes := [each.shape for each in (atol, rtol) if isinstance(each, Tensor)]:
@@ -159,7 +159,9 @@ def _general(
     return (first_that_can(candidates, lambda chosen: _pinv(chosen, A, atol, rtol)),)
 
 
-_lane = FastLane("pinv", _general, asks="pinv", any_rank=True, takes_tolerances=True)
+_fast_path = FastPath(
+    "pinv", _general, policy_operation="pinv", any_rank=True, takes_tolerances=True
+)
 
 
 def _workspace(m: int, n: int, _: int) -> tuple[int, int]:
@@ -167,7 +169,7 @@ def _workspace(m: int, n: int, _: int) -> tuple[int, int]:
     return (0, 0) if m == n else (k * (m + n + 1), 1)
 
 
-OPERATORS["pinv"].use(_lane, [None, None, None, None, False], workspace=_workspace)
+OPERATORS["pinv"].use(_fast_path, [None, None, None, None, False], workspace=_workspace)
 
 
 def _exact(problem: Problem) -> tuple[Matrix, ...]:

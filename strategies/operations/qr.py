@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,34 +15,26 @@ from strategies.autograd.choice import (
     is_left_to_torch,
     name_of,
 )
-from strategies.autograd.lane import FastLane
+from strategies.autograd.fast_path import FastPath
 from strategies.autograd.nodes import is_differentiated, run
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Gradients, Rule, Tensors, only, saved_without_inverse
 from strategies.errors import raise_if_singular
 from strategies.factors import Triangular
 from strategies.factors.condition import smallest_of_LU
+from strategies.factors.pseudo_inverse import Structure
+from strategies.factors.rank_guards import noise_level
 from strategies.formulas import qr as formula
-from strategies.interface import Saved, Strategy
-from strategies.operations.homogeneous import with_cotangents_near_one
-from strategies.operations.results import from_fields_or_iterable
+from strategies.operations.results import QRResult
+from strategies.operations.scaled_rule import with_cotangents_near_one
 from strategies.operations.traced import EAGER, traceable_by
-from strategies.pseudo_inverse import Structure
-from strategies.refusals import noise_level
+from strategies.strategy import Saved, Strategy
 
 __all__ = ["QRResult", "qr"]
 
 RECORDS = ()
 
 _MODES = "reduced", "complete", "r"
-
-
-@from_fields_or_iterable
-class QRResult(NamedTuple):
-    """What `qr` returns; the fields of `torch.linalg.qr`."""
-
-    Q: Tensor
-    R: Tensor
 
 
 @dataclass(frozen=True)
@@ -170,7 +161,7 @@ def qr(A: Tensor, mode: str = "reduced", *, strategy: StrategyChoice = "auto") -
         >>> R.abs()
         tensor([[5.]])
     """
-    if mode == "reduced" and (outputs := _lane(strategy, A)) is not None:
+    if mode == "reduced" and (outputs := _fast_path(strategy, A)) is not None:
         return QRResult._make(outputs)
     if (
         not is_left_to_torch(strategy, "qr", _is_small(A, mode))
@@ -199,7 +190,9 @@ def _explicit(
     return _QR("reduced").explicit_backward(strategy, at, cotangents)
 
 
-_lane = FastLane("qr", _general, asks="qr", otherwise="fused", explicit=_explicit, unread=(0,))
+_fast_path = FastPath(
+    "qr", _general, policy_operation="qr", otherwise="fused", explicit=_explicit, unread=(0,)
+)
 
 
 _LARGE = 2**17
@@ -229,4 +222,4 @@ _QR_OPERATOR = Operator(
     differentiable=2,
     by_columns=(0, 1),
 )
-_QR_OPERATOR.use(_lane, ["reduced"])
+_QR_OPERATOR.use(_fast_path, ["reduced"])

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from strategies.amplification import Amplification
-from strategies.domains import GENERAL, Domain
-from strategies.grids import Cells
+from strategies.formulas.amplification import Amplification
+from strategies.formulas.domains import GENERAL, Domain
+from strategies.operations.grids import Cells
 
 if TYPE_CHECKING:
     from strategies.exact.balls import Matrix
@@ -48,7 +48,7 @@ class Operation:
         falls_back: "auto" goes on to a strategy of any rank where the preferred one refuses a matrix.
         pivoted: the gradient depends on the order in which rows were pivoted.
         stem: what the names of a strategy's own methods for it begin with; by default its name.
-        answered_by: the operation whose measured cells also answer for it; by default itself.
+        policy_operation: the operation whose measured cells also answer for it; by default itself.
         amplification: by how much rounding errors of the inputs are magnified in the gradient;
             None: by the condition number.
     """
@@ -70,11 +70,11 @@ class Operation:
     falls_back: bool = False
     pivoted: bool = False
     stem: str = ""
-    answered_by: str = ""
+    policy_operation: str = ""
     amplification: Amplification | None = None
 
     def __post_init__(self) -> None:
-        for default in ("stem", "answered_by"):
+        for default in ("stem", "policy_operation"):
             if not getattr(self, default):
                 object.__setattr__(self, default, self.name)
 

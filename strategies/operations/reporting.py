@@ -6,8 +6,6 @@ pivot the elimination ended, and what their division by zero makes of a result.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor
 
@@ -15,29 +13,13 @@ from strategies.autograd.choice import StrategyChoice, are_matrices, are_of_kind
 from strategies.autograd.operators import Operator
 from strategies.errors import LinAlgError
 from strategies.operations.inv import inv
-from strategies.operations.results import from_fields_or_iterable
+from strategies.operations.results import InvExResult, SolveExResult
 from strategies.operations.solve import solve
 from strategies.operations.traced import EAGER, traceable_by
 
 __all__ = ["InvExResult", "SolveExResult", "inv_ex", "solve_ex"]
 
 RECORDS = ()
-
-
-@from_fields_or_iterable
-class InvExResult(NamedTuple):
-    """What `inv_ex` returns; the fields of `torch.linalg.inv_ex`."""
-
-    inverse: Tensor
-    info: Tensor
-
-
-@from_fields_or_iterable
-class SolveExResult(NamedTuple):
-    """What `solve_ex` returns; the fields of `torch.linalg.solve_ex`."""
-
-    result: Tensor
-    info: Tensor
 
 
 def _traced_inv_ex(

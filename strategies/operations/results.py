@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-__all__ = ["from_fields_or_iterable"]
+from torch import Tensor
+
+__all__ = [
+    "CholeskyExResult",
+    "EigResult",
+    "InvExResult",
+    "LUFactorExResult",
+    "LUFactorResult",
+    "LUResult",
+    "LstsqResult",
+    "QRResult",
+    "SlogdetResult",
+    "SolveExResult",
+]
 
 Result = TypeVar("Result", bound=type[tuple[Any, ...]])
 
 
-def from_fields_or_iterable(result: Result) -> Result:
+def _from_fields_or_iterable(result: Result) -> Result:
     """Lets a `NamedTuple` be made of one iterable, too, as `torch.return_types` are.
 
     `Tensor.__torch_function__` does so with what a function returns for tensors of a subclass.
@@ -27,3 +40,87 @@ def from_fields_or_iterable(result: Result) -> Result:
 
     setattr(result, "__new__", new)  # noqa: B010 - mypy allows no assignment
     return result
+
+
+@_from_fields_or_iterable
+class CholeskyExResult(NamedTuple):
+    """What `cholesky_ex` returns; the fields of `torch.linalg.cholesky_ex`."""
+
+    L: Tensor
+    info: Tensor
+
+
+@_from_fields_or_iterable
+class EigResult(NamedTuple):
+    """What `eig` returns; the fields of `torch.linalg.eig`."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+@_from_fields_or_iterable
+class InvExResult(NamedTuple):
+    """What `inv_ex` returns; the fields of `torch.linalg.inv_ex`."""
+
+    inverse: Tensor
+    info: Tensor
+
+
+@_from_fields_or_iterable
+class LUFactorExResult(NamedTuple):
+    """What `lu_factor_ex` returns; the fields of `torch.linalg.lu_factor_ex`."""
+
+    LU: Tensor
+    pivots: Tensor
+    info: Tensor
+
+
+@_from_fields_or_iterable
+class LUFactorResult(NamedTuple):
+    """What `lu_factor` returns; the fields of `torch.linalg.lu_factor`."""
+
+    LU: Tensor
+    pivots: Tensor
+
+
+@_from_fields_or_iterable
+class LUResult(NamedTuple):
+    """What `lu` returns; the fields of `torch.linalg.lu`."""
+
+    P: Tensor
+    L: Tensor
+    U: Tensor
+
+
+@_from_fields_or_iterable
+class LstsqResult(NamedTuple):
+    """What `lstsq` returns; the fields of `torch.linalg.lstsq`."""
+
+    solution: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
+
+
+@_from_fields_or_iterable
+class QRResult(NamedTuple):
+    """What `qr` returns; the fields of `torch.linalg.qr`."""
+
+    Q: Tensor
+    R: Tensor
+
+
+@_from_fields_or_iterable
+class SlogdetResult(NamedTuple):
+    """What `slogdet` returns; the fields of `torch.linalg.slogdet`."""
+
+    sign: Tensor
+    logabsdet: Tensor
+
+
+@_from_fields_or_iterable
+class SolveExResult(NamedTuple):
+    """What `solve_ex` returns; the fields of `torch.linalg.solve_ex`."""
+
+    result: Tensor
+    info: Tensor

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from strategies.autograd.choice import are_matrices, are_of_kind
 
-__all__ = ["alike", "fit", "for_each_matrix", "is_vector"]
+__all__ = ["alike", "fit", "fit_rows", "for_each_matrix", "is_vector"]
 
 
 def fit(A: Tensor, B: Tensor, left: bool) -> bool:
@@ -26,6 +26,24 @@ def fit(A: Tensor, B: Tensor, left: bool) -> bool:
     pairs = zip(reversed(A.shape[:-2]), reversed(B.shape[:-2]), strict=False)
     return B.shape[-2 if left else -1] == A.shape[-1] and all(
         one == other or 1 in (one, other) for one, other in pairs
+    )
+
+
+def fit_rows(A: Tensor, B: Tensor) -> bool:
+    """Whether B has the rows of A: vectors, or matrices in a batch of which each size is that of A or 1.
+
+    Example:
+        >>> A = torch.ones(2, 3, 2)
+        >>> fit_rows(A, torch.ones(2, 3)), fit_rows(A, torch.ones(3, 4))
+        (True, False)
+    """
+    if B.ndim < A.ndim:
+        return B.shape == A.shape[:-1]
+    sizes = zip(A.shape[:-2], B.shape[:-2], strict=False)
+    return (
+        A.ndim == B.ndim
+        and A.shape[-2] == B.shape[-2]
+        and all(a == b or 1 in (a, b) for a, b in sizes)
     )
 
 

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, cast
 import torch
 from torch import Tensor
 
-from strategies import grids
 from strategies.autograd.choice import StrategyChoice, choose, first_that_can
-from strategies.autograd.lane import FastLane
+from strategies.autograd.fast_path import FastPath
 from strategies.autograd.nodes import is_legacy_batched, run
 from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Tensors, saved_without_inverse
+from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import solve as formula
-from strategies.interface import Saved, Strategy
-from strategies.operations.homogeneous import Homogeneous, with_cotangents_near_one
+from strategies.operations import grids
 from strategies.operations.record import Operation
 from strategies.operations.right_hand_sides import alike, fit, for_each_matrix, is_vector
+from strategies.operations.scaled_rule import ScaledRule, with_cotangents_near_one
 from strategies.operations.traced import traceable
-from strategies.pseudo_inverse import PseudoInverse
+from strategies.strategy import Saved, Strategy
 
 if TYPE_CHECKING:
     from strategies.exact.balls import Matrix
@@ -42,7 +42,7 @@ def _backward(
 
 
 @dataclass(frozen=True)
-class _Solve(Homogeneous):
+class _Solve(ScaledRule):
     name = "solve"
     arity = 2
     degrees = (-1, 1)
@@ -98,24 +98,24 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, strategy: StrategyChoice =
         >>> solve(torch.tensor([[2.0]]), torch.tensor([4.0]), strategy="triangular_solve")
         tensor([2.])
     """
-    if (X := _by_lane(strategy, A, B, left)) is not None:
+    if (X := _by_fast_path(strategy, A, B, left)) is not None:
         return X
     candidates = choose(strategy, "solve", A, B, square=True, any_rank=True)
     return first_that_can(candidates, lambda chosen: _solve(chosen, A, B, left))
 
 
-def _by_lane(strategy: StrategyChoice, A: Tensor, B: Tensor, left: bool) -> Tensor | None:
-    if left and (outputs := _lane(strategy, A, B)) is not None:
+def _by_fast_path(strategy: StrategyChoice, A: Tensor, B: Tensor, left: bool) -> Tensor | None:
+    if left and (outputs := _fast_path(strategy, A, B)) is not None:
         return outputs[0]
     if not fit(A, B, left) or is_vector(A, B):
         return None
     if not left:
-        X = _by_lane(strategy, A.mT, B.mT, True)
+        X = _by_fast_path(strategy, A.mT, B.mT, True)
         return None if X is None else X.mT
     if A.shape[:-2] == B.shape[:-2]:
         return None
     A, B, restored = alike(A, B)
-    outputs = _lane(strategy, A, B)
+    outputs = _fast_path(strategy, A, B)
     return None if outputs is None else restored(outputs[0])
 
 
@@ -140,10 +140,16 @@ def _explicit_by_columns(
     return _Solve().explicit_backward(strategy, saved_without_inverse(inputs, outputs), cotangents)
 
 
-_lane = FastLane(
-    "solve", _general, asks="solve", any_rank=True, explicit=_explicit, unread=(1,), arity=2
+_fast_path = FastPath(
+    "solve",
+    _general,
+    policy_operation="solve",
+    any_rank=True,
+    explicit=_explicit,
+    unread=(1,),
+    arity=2,
 )
-OPERATORS["solve"].use(_lane, workspace=lambda _, n, __: (n * n, n), takes_vectors=True)
+OPERATORS["solve"].use(_fast_path, workspace=lambda _, n, __: (n * n, n), takes_vectors=True)
 
 
 def _solve(chosen: Strategy, A: Tensor, B: Tensor, left: bool) -> Tensor:

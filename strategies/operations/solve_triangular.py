@@ -10,17 +10,17 @@ import torch
 from torch import Tensor
 
 from strategies.autograd.choice import StrategyChoice, choose, is_left_to_torch, name_of
-from strategies.autograd.lane import Explicit, FastLane
+from strategies.autograd.fast_path import Explicit, FastPath
 from strategies.autograd.nodes import run
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Gradients, Rule, Tensors, saved_without_inverse
+from strategies.factors.pseudo_inverse import Structure
 from strategies.formulas.solve import rhs_tangent
 from strategies.formulas.triangles import triangle_of_product
-from strategies.interface import Saved, Strategy
-from strategies.operations.homogeneous import with_cotangents_near_one
 from strategies.operations.right_hand_sides import fit, for_each_matrix
+from strategies.operations.scaled_rule import with_cotangents_near_one
 from strategies.operations.traced import EAGER, traceable_by
-from strategies.pseudo_inverse import Structure
+from strategies.strategy import Saved, Strategy
 
 __all__ = ["solve_triangular"]
 
@@ -134,10 +134,10 @@ def solve_triangular(
         >>> solve_triangular(torch.tensor([[2.0]]), torch.tensor([[4.0]]), upper=True)
         tensor([[2.]])
     """
-    lane = _LANES[bool(upper) == bool(left), bool(unitriangular)]
-    if left and (outputs := lane(strategy, A, B)) is not None:
+    fast_path = _FAST_PATHS[bool(upper) == bool(left), bool(unitriangular)]
+    if left and (outputs := fast_path(strategy, A, B)) is not None:
         return outputs[0]
-    if not left and fit(A, B, left) and (outputs := lane(strategy, A.mT, B.mT)) is not None:
+    if not left and fit(A, B, left) and (outputs := fast_path(strategy, A.mT, B.mT)) is not None:
         return outputs[0].mT
     is_small = isinstance(A, Tensor) and A.ndim > 1 and A.shape[-1] < _LARGE
     if not is_left_to_torch(strategy, "solve_triangular", is_small) and fit(A, B, left):
@@ -167,11 +167,11 @@ def _explicit(rule: _SolveTriangular) -> Explicit:
     return explicit
 
 
-_LANES = {
-    (upper, unit): FastLane(
+_FAST_PATHS = {
+    (upper, unit): FastPath(
         f"solve_{'unit_' if unit else ''}{'upper' if upper else 'lower'}",
         functools.partial(_general, upper, unit),
-        asks="solve_triangular",
+        policy_operation="solve_triangular",
         otherwise="fused",
         explicit=_explicit(_SolveTriangular(upper, unit)),
         unread=(1,),

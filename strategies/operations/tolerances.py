@@ -7,8 +7,8 @@ import math
 import torch
 from torch import Tensor
 
-from strategies.interface import Tolerance
 from strategies.kernels.memory import is_addressable
+from strategies.strategy import Tolerance
 
 __all__ = ["as_numbers"]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from types import NoneType
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import torch
 from torch import Tensor
@@ -22,15 +22,17 @@ from strategies.autograd.choice import StrategyChoice, are_matrices, are_of_kind
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Tensors
 from strategies.autograd.tracing import has_no_values, is_traced, special
-from strategies.interface import Strategy, Tolerance
 from strategies.operations.out import written
-from strategies.operations.right_hand_sides import fit, is_vector
+from strategies.operations.results import (
+    LstsqResult,
+    LUFactorExResult,
+    LUFactorResult,
+    LUResult,
+    SlogdetResult,
+)
+from strategies.operations.right_hand_sides import fit, fit_rows, is_vector
 from strategies.policy import BASELINE
-
-if TYPE_CHECKING:
-    from strategies.operations.det import SlogdetResult
-    from strategies.operations.lstsq import LstsqResult
-    from strategies.operations.lu import LUFactorExResult, LUFactorResult, LUResult
+from strategies.strategy import Strategy, Tolerance
 
 __all__ = ["EAGER", "refuse_gradients_of", "traceable", "traceable_by"]
 
@@ -141,8 +143,6 @@ def _det(A: Tensor, *, strategy: StrategyChoice = "auto") -> Tensor:
 
 
 def _slogdet(A: Tensor, *, strategy: StrategyChoice = "auto") -> SlogdetResult:
-    from strategies.operations.det import SlogdetResult
-
     if not are_matrices(A, square=True):
         return SlogdetResult(*torch.linalg.slogdet(A))
     return SlogdetResult(*_SLOGDET(A, name_of(strategy)))
@@ -176,8 +176,6 @@ _SLOGDET = Operator(
 def _lu_factor(
     A: Tensor, *, pivot: bool = True, strategy: StrategyChoice = "auto"
 ) -> LUFactorResult:
-    from strategies.operations.lu import LUFactorResult
-
     if not are_matrices(A):
         return LUFactorResult(*torch.linalg.lu_factor(A, pivot=pivot))
     return LUFactorResult(*_LU_FACTOR_EX(A, pivot, True, name_of(strategy))[:2])
@@ -190,8 +188,6 @@ def _lu_factor_ex(
     check_errors: bool = False,
     strategy: StrategyChoice = "auto",
 ) -> LUFactorExResult:
-    from strategies.operations.lu import LUFactorExResult
-
     if not are_matrices(A):
         return LUFactorExResult(
             *torch.linalg.lu_factor_ex(A, pivot=pivot, check_errors=check_errors)
@@ -200,8 +196,6 @@ def _lu_factor_ex(
 
 
 def _lu(A: Tensor, *, pivot: bool = True, strategy: StrategyChoice = "auto") -> LUResult:
-    from strategies.operations.lu import LUResult
-
     if not are_matrices(A):
         return LUResult(*torch.linalg.lu(A, pivot=pivot))
     LU, pivots, _ = _LU_FACTOR_EX(A, pivot, False, name_of(strategy))
@@ -327,10 +321,8 @@ def _lstsq(
     strategy: StrategyChoice = "auto",
 ) -> LstsqResult:
     """Residuals are there wherever m > n, singular values nowhere: ranks are not known here."""
-    from strategies.operations.lstsq import LstsqResult, fit
-
     is_usual = isinstance(rcond, float | int | None) and are_matrices(A) and are_of_kind(A, B)
-    if not (is_usual and fit(A, B)):
+    if not (is_usual and fit_rows(A, B)):
         return LstsqResult(*torch.linalg.lstsq(A, B, rcond=rcond, driver=driver))
     if driver is not None and strategy == "auto":
         strategy = BASELINE
@@ -353,9 +345,7 @@ def _lstsq_eagerly(
 
 
 def _fake_lstsq(A: Tensor, B: Tensor, _rcond: float | None, _driver: str | None) -> Tensors:
-    from strategies.operations.lstsq import fit
-
-    if not fit(A, B):
+    if not fit_rows(A, B):
         raise RuntimeError(
             f"linalg.lstsq: B of shape {tuple(B.shape)} does not fit A of shape {tuple(A.shape)}"
         )

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor
 
 from strategies.autograd.choice import StrategyChoice, are_matrices, are_of_kind, name_of
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Tensors
+from strategies.operations.results import CholeskyExResult
 from strategies.operations.traced import EAGER
-
-if TYPE_CHECKING:
-    from strategies.interface import Strategy
-    from strategies.operations.cholesky import CholeskyExResult
+from strategies.strategy import Strategy
 
 __all__ = ["cholesky", "cholesky_ex", "cholesky_inverse", "cholesky_solve"]
 
@@ -34,8 +30,6 @@ def cholesky_ex(
     strategy: StrategyChoice = "auto",
 ) -> CholeskyExResult:
     """`strategies.linalg.cholesky_ex` by shapes."""
-    from strategies.operations.cholesky import CholeskyExResult
-
     if not are_matrices(A, square=True):
         return CholeskyExResult(
             *torch.linalg.cholesky_ex(A, upper=upper, check_errors=check_errors)

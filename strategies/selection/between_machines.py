@@ -10,15 +10,15 @@ from enum import StrEnum
 from strategies.measuring.case import Case
 from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Cell, Objective
-from strategies.nearest_machine import minor
+from strategies.measuring.store import Run
 from strategies.policy import BASELINE
-from strategies.policy_file import Policy
+from strategies.policy.nearest_machine import minor
+from strategies.policy.schema import Policy
 from strategies.selection import policies, regret
 from strategies.selection.eligibility import Criteria
 from strategies.selection.regret import POLICY, Score
 from strategies.selection.text import number
 from strategies.selection.verdicts import RESOLUTION, Judged, JudgedCell, Verdict
-from strategies.store import Run
 
 __all__ = [
     "Against",

@@ -12,20 +12,20 @@ import msgspec
 
 from strategies import operations
 from strategies.measuring.case import Case
-from strategies.measuring.contest import contest
 from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Cell, Objective
+from strategies.measuring.race import race
 from strategies.measuring.stability import judged_cells
-from strategies.policy_file import Cell as PolicyCell
-from strategies.policy_file import Part, Policy
+from strategies.measuring.store import Writer
+from strategies.policy.schema import Cell as PolicyCell
+from strategies.policy.schema import Part, Policy
+from strategies.policy.validators import Validators
 from strategies.selection.draws import hard_cases
 from strategies.selection.eligibility import ANY, why_ineligible
 from strategies.selection.planning import DOUBT, Plan, shipped_costs
 from strategies.selection.regret import choice_in, regrets
 from strategies.selection.stability import Stabilities, evidence_in, summary
 from strategies.selection.verdicts import RESOLUTION, simplicity
-from strategies.store import Writer
-from strategies.validators import Validators
 
 __all__ = ["Change", "changes", "checked", "measured", "part"]
 
@@ -56,7 +56,7 @@ def measured(
     while clock() < deadline and (case := plan.next()) is not None:
         begins(f"{len(writer.cells)} cells measured: {case}")
         names = dict.fromkeys((*beside, *plan.contenders(case)))
-        cell = contest(case, list(names), budget=CELL_BUDGET)
+        cell = race(case, list(names), budget=CELL_BUDGET)
         writer.append(cell)
         plan.add(case, decided(cell, plan.shipped))
     return writer.cells
@@ -137,7 +137,7 @@ def part(
     for cell in cells:
         entry = decided(cell, known)
         if entry is not None:
-            operation = operations.get(cell.case.operation).answered_by
+            operation = operations.get(cell.case.operation).policy_operation
             by_dtype = found.setdefault(operation, {})
             by_dtype.setdefault(cell.case.dtype_name, []).append(entry)
     return Part(
@@ -154,7 +154,7 @@ def used(policy: Policy, device: str, among: Iterable[str]) -> dict[str, Sequenc
     """By operation, the strategies that the cells of a policy use, from simple to elaborate."""
     found: dict[str, Sequence[str]] = {}
     for name in among:
-        entry = policy.operations.get(operations.get(name).answered_by)
+        entry = policy.operations.get(operations.get(name).policy_operation)
         by_dtype = entry.cells.get(device, {}) if entry else {}
         names = {cell.use for cells in by_dtype.values() for cell in cells}
         if names:

@@ -13,10 +13,10 @@ import torch
 
 from strategies import operations
 from strategies.accuracy import gallery
-from strategies.amplification import unit_roundoff
+from strategies.formulas.amplification import unit_roundoff
 from strategies.measuring import inputs
 from strategies.measuring.case import DTYPES, Case
-from strategies.measuring.sides import COTANGENTS, RIGHT_SIDES
+from strategies.measuring.rhs_and_cotangents import COTANGENTS, RIGHT_SIDES
 
 LARGEST_WORK = 2**27
 """The most multiplications m n min(m, n) · batch in a case: a second's work for a slow strategy."""

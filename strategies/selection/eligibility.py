@@ -1,7 +1,7 @@
 """Which strategies may be used in a case at all: those that ran and are stable.
 
 Stable is what has a stability ratio (`strategies.accuracy.stability`) of at most
-`strategies.policy_file.LIMIT` in every hard case of its operation, whatever the sizes of the case at
+`strategies.policy.schema.LIMIT` in every hard case of its operation, whatever the sizes of the case at
 hand. Nothing is eligible for want of a better one.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import msgspec
 
 from strategies.measuring.measurement import WORST_ERROR, Cell, Measurement, Objective, Status
-from strategies.policy_file import Evidence
+from strategies.policy.schema import Evidence
 from strategies.selection.stability import why_unstable
 
 

@@ -12,10 +12,10 @@ from strategies.files import UnusableFileError, write_text
 from strategies.measuring.case import Case
 from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Cell, Objective, Status
+from strategies.measuring.store import Run, newest_cells
 from strategies.policy import BASELINE
 from strategies.selection.text import NOTHING, doubtful, provenance, seconds, times
 from strategies.selection.verdicts import Judged, JudgedCell, Verdict, simplicity
-from strategies.store import Run, newest_cells
 
 _BEGIN = re.compile(r"<!-- recommendation: (.*?) *-->")
 _END = "<!-- recommendation: end -->"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from strategies.measuring.case import Case
-from strategies.policy_file import NEIGHBOURS, Point, position, ranking
+from strategies.policy.schema import NEIGHBOURS, Point, position, ranking
 from strategies.selection.policies import entry_of
 from strategies.selection.verdicts import JudgedCell
 

@@ -18,10 +18,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import NormalDist
 
 from strategies import operations, registry
-from strategies.corrected import Costs, began, corrected_cells, estimated
 from strategies.measuring.case import Case
 from strategies.policy import BASELINE
-from strategies.policy_file import Cell, Point, Policy, position
+from strategies.policy.adaptation import Costs, adapt_cells, estimate_costs, fallback_cells
+from strategies.policy.schema import Cell, Point, Policy, position
 
 __all__ = ["DOUBT", "Plan", "shipped_costs"]
 
@@ -116,7 +116,7 @@ class Plan:
 
     def _allowed(self, case: Case) -> list[str]:
         record = operations.get(case.operation)
-        entry = self.shipped.operations.get(record.answered_by)
+        entry = self.shipped.operations.get(record.policy_operation)
         names = registry.distinct(record.stem)
         return [name for name in names if entry is not None and entry.allows(name)]
 
@@ -135,10 +135,10 @@ class Plan:
         if group not in self._expected:
             *_, deficient = group
             measured = self._measured.get(group, [])
-            cells = corrected_cells(_begun(self.shipped, case), measured)
+            cells = adapt_cells(_begun(self.shipped, case), measured)
             self._expected[group] = {
                 each: (
-                    estimated(cells, _position(each), deficient=deficient),
+                    estimate_costs(cells, _position(each), deficient=deficient),
                     min(
                         (math.dist(cell.position, _position(each)) for cell in measured),
                         default=math.inf,
@@ -151,13 +151,13 @@ class Plan:
 
 def shipped_costs(shipped: Policy, case: Case) -> Costs:
     """What the shipped policy expects of a case."""
-    return estimated(_begun(shipped, case), _position(case), deficient=case.rank is not None)
+    return estimate_costs(_begun(shipped, case), _position(case), deficient=case.rank is not None)
 
 
 def _begun(shipped: Policy, case: Case) -> list[Cell]:
-    entry = shipped.operations.get(operations.get(case.operation).answered_by)
+    entry = shipped.operations.get(operations.get(case.operation).policy_operation)
     by_dtype: Mapping[str, Sequence[Cell]] = entry.cells.get(_kind(case), {}) if entry else {}
-    return began(by_dtype, case.dtype_name)
+    return fallback_cells(by_dtype, case.dtype_name)
 
 
 def _expected_loss(margin: float, doubt: float) -> float:

@@ -10,13 +10,13 @@ import msgspec
 
 from strategies import operations
 from strategies.measuring.case import Case
+from strategies.measuring.store import Run
 from strategies.policy import BASELINE
-from strategies.policy_file import Cell, Default, OperationPolicy, Part, Policy, Question
+from strategies.policy.schema import Cell, Default, OperationPolicy, Part, Policy, PolicyKey
+from strategies.policy.validators import Validators
 from strategies.selection.eligibility import Criteria
 from strategies.selection.stability import Stabilities, evidence
 from strategies.selection.verdicts import JudgedCell, judge, machines, simplicity
-from strategies.store import Run
-from strategies.validators import Validators
 
 FAR = 4.0
 """What takes so much longer than the fastest on another machine is not kept of it: there the times of
@@ -27,7 +27,7 @@ def build(runs: Sequence[Run], criteria: Criteria, base: str | None = None) -> P
     """The policy that follows from results: of one machine, or of one beside which others are kept.
 
     Args:
-        runs: as `strategies.store.load` gives them.
+        runs: as `strategies.measuring.store.load` gives them.
         criteria: what is asked.
         base: the machine that the policy is of, where the results hold several.
 
@@ -111,9 +111,9 @@ def entry_of(cell: JudgedCell) -> Cell:
     )
 
 
-def question(case: Case) -> Question:
+def policy_key(case: Case) -> PolicyKey:
     """A case as a policy is asked about it."""
-    operation = operations.get(case.operation).answered_by
+    operation = operations.get(case.operation).policy_operation
     return (operation, *case.shape, case.rhs, case.batch, case.dtype_name, case.device)
 
 

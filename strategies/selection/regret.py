@@ -21,9 +21,9 @@ from strategies.measuring.case import Case
 from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Cell, Status, Timing
 from strategies.policy import BASELINE, ranked
-from strategies.policy_file import Policy
+from strategies.policy.schema import Policy
 from strategies.selection.eligibility import Criteria
-from strategies.selection.policies import question
+from strategies.selection.policies import policy_key
 from strategies.selection.stability import evidence_in
 from strategies.selection.verdicts import judge_cell
 
@@ -186,7 +186,7 @@ def _score_one(cell: Cell, policy: Policy) -> Iterator[Score]:
         return
     regret = regrets(timings)
     fastest = min(regret, key=regret.__getitem__)
-    known = policy.operations.get(operations.get(case.operation).answered_by)
+    known = policy.operations.get(operations.get(case.operation).policy_operation)
     default = known and (known.full_rank if case.rank is None else known.any_rank)
     choices = {
         POLICY: choice_in(cell, policy),
@@ -209,6 +209,6 @@ def _score_one(cell: Cell, policy: Policy) -> Iterator[Score]:
 def choice_in(cell: Cell, policy: Policy) -> str:
     """The first of the policy's candidates that does not refuse the case; else the last."""
     any_rank = operations.get(cell.case.operation).falls_back
-    names = [each.name for each in ranked(policy, question(cell.case), any_rank=any_rank)]
+    names = [each.name for each in ranked(policy, policy_key(cell.case), any_rank=any_rank)]
     refused = {each.strategy for each in cell if each.status is Status.NOT_APPLICABLE}
     return next((name for name in names if name not in refused), names[-1])

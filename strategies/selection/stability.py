@@ -8,8 +8,8 @@ from strategies import operations, policy
 from strategies.files import UnusableFileError
 from strategies.measuring.case import Case
 from strategies.measuring.measurement import Cell
-from strategies.policy_file import LIMIT, Evidence, Policy, read
-from strategies.store import Run
+from strategies.measuring.store import Run
+from strategies.policy.schema import LIMIT, Evidence, Policy, read
 
 __all__ = ["AUTO", "Stabilities", "evidence", "evidence_in", "summary", "why_unstable"]
 
@@ -25,7 +25,7 @@ def summary(cells: Iterable[Cell]) -> Stabilities:
     """What these cells say, of every strategy that ran in them."""
     found: Stabilities = {}
     for cell in cells:
-        by_name = found.setdefault(operations.get(cell.case.operation).answered_by, {})
+        by_name = found.setdefault(operations.get(cell.case.operation).policy_operation, {})
         for each in cell:
             if each.strategy == AUTO:
                 continue
@@ -49,7 +49,7 @@ def evidence(runs: Sequence[Run]) -> Stabilities:
 
 def evidence_in(known: Policy, case: Case) -> Mapping[str, Evidence]:
     """What a policy says of a case's operation."""
-    entry = known.operations.get(operations.get(case.operation).answered_by)
+    entry = known.operations.get(operations.get(case.operation).policy_operation)
     return entry.stability if entry else {}
 
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from rich import box
 from rich.table import Table
 
-from strategies.calibration import threads_in_words
 from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Objective
-from strategies.measuring.unrest import LOUD, NOISY
+from strategies.measuring.noise import NOISY, VERY_NOISY
+from strategies.policy.calibration import threads_in_words
 
 NOTHING = "–"
 """Stands for what was not measured."""
@@ -93,7 +93,7 @@ def quietness(machines: Iterable[Machine]) -> str:
     load, noise = (max(values) for values in zip(*known, strict=True))
     if noise < NOISY:
         verdict = "the machine was quiet"
-    elif noise < LOUD:
+    elif noise < VERY_NOISY:
         verdict = "the machine was not quiet"
     else:
         verdict = "the machine was busy, so measure again while nothing else runs"

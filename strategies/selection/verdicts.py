@@ -16,12 +16,12 @@ from strategies import operations, registry
 from strategies.measuring.case import Case
 from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Cell, Measurement, Objective, Status
-from strategies.measuring.unrest import BUSY, LOUD
+from strategies.measuring.noise import BUSY, VERY_NOISY
+from strategies.measuring.store import Run, newest_cells
 from strategies.policy import BASELINE
-from strategies.policy_file import Evidence
+from strategies.policy.schema import Evidence
 from strategies.selection.eligibility import ANY, Criteria, why_ineligible
 from strategies.selection.stability import evidence
-from strategies.store import Run, newest_cells
 
 __all__ = ["Criteria", "Judged", "JudgedCell", "Speedup", "Verdict", "judge", "judge_cell"]
 
@@ -142,9 +142,9 @@ class JudgedCell:
     @property
     def is_busy(self) -> bool:
         """Whether the machine was too busy for times to say much: as the run began, or in this case."""
-        is_loud = self.machine.noise is not None and self.machine.noise >= LOUD
+        is_noisy = self.machine.noise is not None and self.machine.noise >= VERY_NOISY
         is_contended = self.cell.contention is not None and self.cell.contention >= BUSY
-        return is_loud or is_contended or self.is_outlier
+        return is_noisy or is_contended or self.is_outlier
 
     @property
     def is_too_noisy(self) -> bool:
@@ -162,7 +162,7 @@ def judge(runs: Sequence[Run], criteria: Criteria = ANY) -> list[JudgedCell]:
     """Judges every strategy in every timed case, by the newest measurement of each machine.
 
     Args:
-        runs: as `strategies.store.load` gives them; those of kinds "grid" and "stability" count.
+        runs: as `strategies.measuring.store.load` gives them; those of kinds "grid" and "stability" count.
         criteria: what is asked.
 
     Raises:
@@ -176,7 +176,7 @@ def judge(runs: Sequence[Run], criteria: Criteria = ANY) -> list[JudgedCell]:
             machine,
             cell,
             criteria,
-            stability.get(operations.get(cell.case.operation).answered_by, {}),
+            stability.get(operations.get(cell.case.operation).policy_operation, {}),
             sources[id(machine)],
         )
         for machine, cell in newest_cells(runs, lambda cell: _is_timed(cell, criteria.objective))

@@ -13,12 +13,12 @@ from multiprocessing.connection import Connection
 import torch
 
 from strategies import operations, registry
-from strategies.errors import told
+from strategies.errors import message_of
 from strategies.measuring.case import Case
 from strategies.measuring.machine import Machine, describe
 from strategies.measuring.measure import measure
 from strategies.measuring.measurement import Cell, Objective
-from strategies.measuring.unrest import observed
+from strategies.measuring.noise import with_load_and_noise
 
 __all__ = ["Began", "Measured", "Raised", "measure_case", "report_machine"]
 
@@ -56,7 +56,7 @@ def measure_case(
     _obey_the_worker(threads)
     try:
         names = registry.distinct(operations.get(case.operation).stem)
-        machine = observed(describe())
+        machine = with_load_and_noise(describe())
         cell = measure(
             case,
             names,
@@ -66,7 +66,7 @@ def measure_case(
         )
         pipe.send(Measured(machine, names, cell))
     except BaseException as error:
-        pipe.send(Raised(told(error)))
+        pipe.send(Raised(message_of(error)))
         raise
 
 

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from strategies import recording
+from strategies.integration import recording
 from strategies.measuring import grid_cases
 from strategies.measuring.case import Case
 from strategies.measuring.measure import TIMED

@@ -11,10 +11,11 @@ from typing import Any
 
 import msgspec
 
-from strategies import operations, registry, store
+from strategies import operations, registry
+from strategies.measuring import store
 from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Cell, Measurement, Status
-from strategies.store import Run
+from strategies.measuring.store import Run
 from strategies.sweeps.cells import SweepCell, arguments
 from strategies.sweeps.folder import Folder, Known, State
 from strategies.sweeps.plan import survey

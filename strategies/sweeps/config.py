@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from strategies.files import UnusableFileError
-from strategies.grids import GRIDS
+from strategies.operations.grids import GRIDS
 
 __all__ = ["MachineClass", "Sweep", "read"]
 

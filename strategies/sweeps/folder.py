@@ -19,10 +19,10 @@ from typing import Any
 
 import msgspec
 
-from strategies import store
 from strategies.files import UnusableFileError, json_text, read, write_text
-from strategies.store import Run
-from strategies.sweeps import tries
+from strategies.measuring import store
+from strategies.measuring.store import Run
+from strategies.sweeps import attempts
 from strategies.sweeps.cells import SweepCell, arguments, cells_of
 from strategies.sweeps.config import Sweep
 
@@ -54,7 +54,7 @@ class Known:
 
     state: State
     run: Run | None
-    past: tries.Past
+    past: attempts.Past
     damage: str = ""
 
     @property
@@ -133,7 +133,7 @@ class Folder:
                 (run,) = store.load(path, "grid")
             except UnusableFileError as error:
                 damage = str(error)
-        past = tries.past(self.tries(cell))
+        past = attempts.past(self.tries(cell))
         if run:
             state = State.MEASURED
         elif past.running:

@@ -32,7 +32,7 @@ class Stop:
 
     def __enter__(self) -> Self:
         self._before = {each: signal.signal(each, signal.SIG_IGN) for each in _STOPS}
-        _CONTEXT.set_forkserver_preload(["strategies.sweeps.preloaded"])
+        _CONTEXT.set_forkserver_preload(["strategies.sweeps.forkserver"])
         forkserver.ensure_running()  # it inherits that they are ignored
         for each in _STOPS:
             signal.signal(each, self._note)

@@ -19,11 +19,11 @@ from typing import Any
 import msgspec
 
 from strategies.files import json_text, write_text
+from strategies.sweeps.attempts import this_process
 from strategies.sweeps.cells import Task
 from strategies.sweeps.config import MachineClass, Sweep
 from strategies.sweeps.folder import Folder
 from strategies.sweeps.plan import ClassPlan
-from strategies.sweeps.tries import this_process
 
 __all__ = ["Jobs", "SlurmError", "cancel", "live", "submit"]
 

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 import msgspec
 
 from strategies.measuring.machine import Machine
-from strategies.store import Run
-from strategies.sweeps import tries
+from strategies.measuring.store import Run
+from strategies.sweeps import attempts
+from strategies.sweeps.attempts import Try
 from strategies.sweeps.cell import Began, Measured, Raised, measure_case, report_machine
 from strategies.sweeps.cells import SweepCell, Task, arguments
 from strategies.sweeps.folder import Folder, Refusal, State
 from strategies.sweeps.pinning import pin
 from strategies.sweeps.processes import Child, Stop
-from strategies.sweeps.tries import Try
 
 __all__ = ["work"]
 
@@ -101,7 +101,7 @@ def _admitted(folder: Folder, machines: str) -> Machine:
             elif pattern and not re.search(pattern, model):
                 problem = f"its {what} is {model or 'none'}, not {pattern}"
     if problem:
-        node = tries.this_process().node
+        node = attempts.this_process().node
         folder.refuse(machines, Refusal(node, folder.expected(machines), problem))
         raise ValueError(f"{node} is not of class {machines}: {problem}")
     return msgspec.structs.replace(found[0], name=machines)
@@ -111,7 +111,7 @@ def _begin(folder: Folder, cell: SweepCell) -> Try | None:
     """A try of a cell, if it is missing and nobody is at it."""
     if folder.known(cell).state is not State.MISSING:
         return None
-    attempt = tries.begin(folder.tries(cell), tries.this_process())
+    attempt = attempts.begin(folder.tries(cell), attempts.this_process())
     # It may have been measured between the two lines above.
     if attempt and folder.known(cell).state is State.MEASURED:
         attempt.release()
@@ -143,7 +143,7 @@ def _watch(child: Child, attempt: Try, stop: Stop, timeout: float) -> _Ending:
 
 def _run(folder: Folder, machines: str, measured: Measured, seconds: float) -> Run:
     """What is kept of a cell: a run like any other, by the name of its class."""
-    where = {"node": tries.this_process().node, "seconds": round(seconds, 2)}
+    where = {"node": attempts.this_process().node, "seconds": round(seconds, 2)}
     means = arguments(folder.sweep, machines) | {"strategies": list(measured.strategies)}
     machine = msgspec.structs.replace(measured.machine, name=machines)
     return Run("grid", machine, means | where, (measured.cell,))

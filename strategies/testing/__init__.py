@@ -16,8 +16,8 @@ from __future__ import annotations
 import importlib
 import inspect
 
-from strategies.errors import UnsupportedError, told
-from strategies.interface import Strategy
+from strategies.errors import UnsupportedError, message_of
+from strategies.strategy import Strategy
 from strategies.testing import (
     conduct_checks,
     factor_checks,
@@ -123,7 +123,7 @@ def outcome_of(check: Check, strategy: Strategy) -> Outcome:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - SystemExit too: whatever is raised is a finding
-        return Outcome(check.name, Status.FAILED, told(error))
+        return Outcome(check.name, Status.FAILED, message_of(error))
 
 
 def _declined(check: Check, refusal: UnsupportedError) -> Outcome:

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from strategies import registry
-from strategies.amplification import unit_roundoff
-from strategies.errors import UnsupportedError, told
-from strategies.interface import Strategy
+from strategies.errors import UnsupportedError, message_of
+from strategies.formulas.amplification import unit_roundoff
+from strategies.strategy import Strategy
 
 Case = TypeVar("Case")
 
@@ -87,7 +87,7 @@ def each(cases: Iterable[Case], examine: Callable[[Case], None]) -> None:
         except UnsupportedError as refusal:
             declined = advice_in(refusal)
         except (Exception, SystemExit) as error:
-            found = str(error) if isinstance(error, Violation) else told(error)
+            found = str(error) if isinstance(error, Violation) else message_of(error)
             raise Violation(f"{case}: {found}") from error
         else:
             taken = True

@@ -11,13 +11,13 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from strategies import operations, registry
-from strategies.accuracy_classes import AccuracyClass
-from strategies.amplification import unit_roundoff
-from strategies.domains import GENERAL
 from strategies.errors import UnsupportedError
-from strategies.interface import Strategy
+from strategies.factors.pseudo_inverse import PseudoInverse, Structure
+from strategies.formulas.accuracy_classes import AccuracyClass
+from strategies.formulas.amplification import unit_roundoff
+from strategies.formulas.domains import GENERAL
 from strategies.measuring import Case, backward_of
-from strategies.pseudo_inverse import PseudoInverse, Structure
+from strategies.strategy import Strategy
 from strategies.testing.checks import (
     DTYPES,
     NotApplicableError,
@@ -31,7 +31,7 @@ from strategies.testing.checks import (
 )
 from strategies.testing.global_state import changed, snapshot
 from strategies.testing.gradient_checks import ratio_of
-from strategies.testing.watched import is_own_method, tensors_in, watched
+from strategies.testing.spy import is_own_method, spy_on, tensors_in
 
 _OF_RANGE = ("apply", "to_range", "range_complement")
 _OF_DOMAIN = ("apply_adjoint", "apply_gram", "null_complement", "solve_adjoint")
@@ -101,7 +101,7 @@ def _inputs_kept(strategy: Strategy) -> None:
         if not all(map(_same_bits, given, before)):
             overwriting.add(name)
 
-    guarded = watched(strategy, compare)
+    guarded = spy_on(strategy, compare)
     for dtype in (torch.float64, torch.complex64):
         _computed(guarded, _cases(dtype))
         for m, n in ((4, 4), (6, 4)):
@@ -145,7 +145,7 @@ def _result_dtype(strategy: Strategy) -> None:
 
     for dtype in DTYPES:
         found.clear()
-        _computed(watched(strategy, note), _cases(dtype))
+        _computed(spy_on(strategy, note), _cases(dtype))
         inverse = strategy.factor(numbered((6, 4), dtype, 20))
         b, x = numbered((6, 2), dtype, 21), numbered((4, 2), dtype, 22)
         found.append(("dense()", inverse.dense()))

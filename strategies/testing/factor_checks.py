@@ -18,10 +18,10 @@ from torch import Tensor
 from strategies import operations
 from strategies.accuracy import gallery
 from strategies.accuracy.penrose import penrose_residuals
-from strategies.amplification import unit_roundoff
 from strategies.errors import LinAlgError
-from strategies.interface import Strategy
-from strategies.pseudo_inverse import PseudoInverse
+from strategies.factors.pseudo_inverse import PseudoInverse
+from strategies.formulas.amplification import unit_roundoff
+from strategies.strategy import Strategy
 from strategies.testing.checks import (
     DTYPES,
     Check,

@@ -22,11 +22,11 @@ from strategies.accuracy.certified import Certified
 from strategies.accuracy.judgement import judge
 from strategies.accuracy.reference import gradient
 from strategies.errors import LinAlgError
-from strategies.interface import Strategy
 from strategies.measuring import Case, backward_of, forward
 from strategies.measuring.errors import checked_problem
 from strategies.operations import Operation
 from strategies.policy import BASELINE
+from strategies.strategy import Strategy
 from strategies.testing.checks import (
     Check,
     Violation,
@@ -38,7 +38,7 @@ from strategies.testing.checks import (
     skip_native,
 )
 from strategies.testing.problems import doubled, solved
-from strategies.testing.watched import watched
+from strategies.testing.spy import spy_on
 
 _REAL = (torch.float32, torch.float64)
 _COMPLEX = (torch.complex64, torch.complex128)
@@ -214,7 +214,7 @@ def _check_rhs_alone(operation: Operation, strategy: Strategy) -> None:
             return torch.autograd.grad(results, asked, case.cotangents(results))
 
         both = gradients(strategy, A.clone().requires_grad_(), B.requires_grad_())
-        (alone,) = gradients(watched(strategy, note), A, B)
+        (alone,) = gradients(spy_on(strategy, note), A, B)
         close(alone, both[1], "the gradient of B without that of A, against that with it")
         require(not computed, f"{set(computed)}: with need_matrix=False the first item is not None")
 

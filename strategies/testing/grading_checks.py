@@ -16,11 +16,11 @@ import torch
 from torch import Tensor
 
 from strategies import operations
-from strategies.domains import GENERAL, POSITIVE_DEFINITE, Domain
 from strategies.errors import LinAlgError
+from strategies.formulas.domains import GENERAL, POSITIVE_DEFINITE, Domain
 from strategies.formulas.powers_of_two import times_power_of_two
-from strategies.interface import Strategy
 from strategies.operations import Operation
+from strategies.strategy import Strategy
 from strategies.testing.checks import (
     Check,
     NotApplicableError,

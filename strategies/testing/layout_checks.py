@@ -11,8 +11,8 @@ from typing import NamedTuple
 import torch
 
 from strategies import operations
-from strategies.interface import Strategy
 from strategies.operations import Operation
+from strategies.strategy import Strategy
 from strategies.testing.checks import (
     DTYPES,
     Check,

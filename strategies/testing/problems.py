@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 
 from strategies import operations, registry
-from strategies.interface import Strategy
 from strategies.operations import Operation
+from strategies.strategy import Strategy
 from strategies.testing.checks import close, described, device, numbered
 
 Tensors = tuple[Tensor, ...]

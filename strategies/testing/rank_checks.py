@@ -13,10 +13,10 @@ from torch import Tensor
 
 from strategies import operations, registry
 from strategies.accuracy import gallery
-from strategies.domains import GENERAL
 from strategies.errors import LinAlgError
-from strategies.interface import Strategy
+from strategies.formulas.domains import GENERAL
 from strategies.operations import Operation
+from strategies.strategy import Strategy
 from strategies.testing.checks import (
     DTYPES,
     Check,

@@ -16,7 +16,7 @@ from torch.utils._device import _device_constructors
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from strategies import operations, registry
-from strategies.interface import Strategy
+from strategies.strategy import Strategy
 from strategies.testing.checks import (
     each,
     named,
@@ -24,7 +24,7 @@ from strategies.testing.checks import (
     skip_native,
 )
 from strategies.testing.problems import Problem, problem, solved
-from strategies.testing.watched import tensors_in
+from strategies.testing.spy import tensors_in
 
 _LONG = 2000
 _THIN = 3
@@ -62,7 +62,7 @@ def _no_square_of_the_long_side(strategy: Strategy) -> None:
     def cases() -> Iterator[Problem]:
         for operation in map(operations.get, operations.names()):
             # The P of lu is m×m by definition.
-            if not operation.square and operation.name == operation.answered_by:
+            if not operation.square and operation.name == operation.policy_operation:
                 for shape in ((_LONG, _THIN), (_THIN, _LONG)):
                     yield problem(operation.name, shape, torch.float32, operation.arity)
 

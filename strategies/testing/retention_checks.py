@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from strategies.interface import Strategy
+from strategies.strategy import Strategy
 from strategies.testing.checks import named, require
 from strategies.testing.problems import one_each, solved
 

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from strategies import operations
 from strategies.formulas.powers_of_two import times_power_of_two
-from strategies.interface import Strategy
 from strategies.operations import Operation
+from strategies.strategy import Strategy
 from strategies.testing.checks import DTYPES, Check, close, each, named, require, skip_native
 from strategies.testing.problems import Problem, Tensors, doubled, problem, solved
 

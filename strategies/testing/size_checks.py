@@ -12,8 +12,8 @@ from functools import partial
 import torch
 
 from strategies import operations
-from strategies.interface import Strategy
 from strategies.operations import Operation
+from strategies.strategy import Strategy
 from strategies.testing.checks import DTYPES, Check, each
 from strategies.testing.problems import Problem, problem, solved
 
@@ -103,7 +103,7 @@ def checks() -> Iterator[Check]:
         for what, of in (("sizes", _of_all_sizes), ("batches", _in_batches)):
             problems = partial(of, operation)
             yield Check(f"{what} of {operation.name}", partial(check_answers, problems))
-        if operation.name == operation.answered_by:
+        if operation.name == operation.policy_operation:
             yield Check(f"large {operation.name}", partial(_check_large, operation))
         if operation.arity > 1 and operation.takes_vectors:
             yield Check(f"vectors in {operation.name}", partial(_check_vectors, operation))

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from strategies.domains import GENERAL
-from strategies.interface import Strategy
+from strategies.formulas.domains import GENERAL
+from strategies.strategy import Strategy
 from strategies.testing.checks import each, named, numbered, require, skip_native
 from strategies.testing.problems import (
     SHAPES,

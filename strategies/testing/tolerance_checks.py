@@ -12,8 +12,8 @@ from torch import Tensor
 
 from strategies import operations, registry
 from strategies.errors import LinAlgError
-from strategies.interface import Strategy
 from strategies.operations import Operation
+from strategies.strategy import Strategy
 from strategies.testing.checks import (
     DTYPES,
     Check,

@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 
 from strategies import operations
-from strategies.interface import Strategy
+from strategies.factors.pseudo_inverse import Structure
 from strategies.linalg import lu_solve, solve_triangular
 from strategies.operations import Operation
-from strategies.pseudo_inverse import Structure
+from strategies.strategy import Strategy
 from strategies.testing.checks import (
     DTYPES,
     Check,

@@ -3,8 +3,8 @@ import torch
 
 from strategies import operations
 from strategies.accuracy.evaluation import certify, evaluate
-from strategies.domains import GENERAL
 from strategies.exact.problem import Problem, StoredFactors
+from strategies.formulas.domains import GENERAL
 
 
 def _random_problem(record: operations.Operation, seed: int) -> Problem:

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from strategies.accuracy import gallery
-from strategies.amplification import condition_number, unit_roundoff
 from strategies.exact.rank import rank_profile
+from strategies.formulas.amplification import condition_number, unit_roundoff
 
 DTYPES = [torch.float32, torch.float64, torch.complex64, torch.complex128]
 SHAPES = [(0, 0), (0, 3), (3, 0), (1, 1), (1, 4), (4, 1), (12, 12), (20, 9), (9, 20)]

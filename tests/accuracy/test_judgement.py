@@ -10,10 +10,10 @@ import strategies
 from strategies import operations
 from strategies.accuracy import gallery, measures
 from strategies.accuracy.judgement import OutsideClassError, class_of, judge
-from strategies.accuracy_classes import FULL, NORMAL_EQUATIONS
-from strategies.amplification import unit_roundoff
 from strategies.builtin.triangular_solve import TriangularSolve
 from strategies.errors import LinAlgError
+from strategies.formulas.accuracy_classes import FULL, NORMAL_EQUATIONS
+from strategies.formulas.amplification import unit_roundoff
 from strategies.measuring import Case
 from strategies.testing.gradient_checks import ratio_of
 

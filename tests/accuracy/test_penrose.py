@@ -3,7 +3,7 @@ import torch
 
 from strategies.accuracy import gallery, measures
 from strategies.accuracy.penrose import penrose_residuals
-from strategies.amplification import unit_roundoff
+from strategies.formulas.amplification import unit_roundoff
 
 
 def test_small_for_the_pseudoinverse() -> None:

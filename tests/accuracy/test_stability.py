@@ -7,7 +7,7 @@ import torch
 
 from strategies.accuracy import gallery
 from strategies.accuracy.stability import references
-from strategies.amplification import unit_roundoff
+from strategies.formulas.amplification import unit_roundoff
 
 DTYPES = torch.float32, torch.float64, torch.complex64, torch.complex128
 

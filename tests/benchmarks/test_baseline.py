@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks import baseline
-from strategies import store
+from strategies.measuring import store
 from strategies.measuring.case import Case
 from strategies.measuring.measurement import Cell, Measurement, Timing
 

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from strategies import operations, store
+from strategies import operations
+from strategies.measuring import store
 from strategies.measuring.case import Case
 from strategies.measuring.stability import measure_stability
 

@@ -10,7 +10,8 @@ import torch
 from benchmarks.peers import comparison
 from benchmarks.peers.comparison import candidates, compare, small_cases
 from benchmarks.peers.process import Peer
-from strategies import operations, store
+from strategies import operations
+from strategies.measuring import store
 from strategies.measuring.case import Case
 from strategies.measuring.measure import TIMED
 from strategies.measuring.measurement import Cell, Measurement, Objective, Status, Timing

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.slice import MOST_SHAPES, pattern
 from benchmarks.suites import suites_of
 from strategies import operations
-from strategies.grids import GRIDS
+from strategies.operations.grids import GRIDS
 
 
 def chosen(grid):

@@ -14,8 +14,8 @@ import pytest
 from benchmarks import suites
 from benchmarks.steps import Step
 from strategies import operations
-from strategies.grids import GRIDS
 from strategies.measuring.case import Case
+from strategies.operations.grids import GRIDS
 
 ROOT = Path(__file__).parents[2]
 KINDS = ["Single", "Batched", "Conditioning", "Sizes", "Gallery"]
@@ -73,7 +73,9 @@ def test_what_is_too_much_for_native_has_no_speedup():
 
 
 def test_the_suites_of_a_new_operation_are_made_from_its_record():
-    record = dataclasses.replace(operations.get("inv"), name="toy", stem="inv", answered_by="toy")
+    record = dataclasses.replace(
+        operations.get("inv"), name="toy", stem="inv", policy_operation="toy"
+    )
     with operations.registered(record):
         suite = suites.suites_of("toy", "tiny")["toy.Single"]()
         suite.setup("native", "8x8", 0, "float64", "cpu")
@@ -96,7 +98,7 @@ class Refuse(TorchDispatchMode):
 with Refuse():
     from strategies import operations
     record = operations.get("inv")
-    with operations.registered(dataclasses.replace(record, name="toy", answered_by="toy")):
+    with operations.registered(dataclasses.replace(record, name="toy", policy_operation="toy")):
         from asv_runner.discovery import disc_benchmarks
         print(json.dumps([benchmark.name for benchmark in disc_benchmarks("benchmarks")]))
 assert not torch.cuda.is_initialized()

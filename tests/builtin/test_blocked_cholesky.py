@@ -5,9 +5,9 @@ import torch
 
 import strategies
 from strategies.builtin import blocked_cholesky
-from strategies.domains import LOWER_TRIANGULAR
 from strategies.factors import Triangular
 from strategies.formulas import cholesky as formula
+from strategies.formulas.domains import LOWER_TRIANGULAR
 
 DTYPES = [torch.float64, torch.float32, torch.complex128, torch.complex64]
 SHAPES = [(1, 1), (2, 2), (23, 23), (25, 25), (97, 97), (3, 40, 40), (1, 30, 30), (2, 3, 5, 5)]

@@ -9,8 +9,8 @@ import torch
 import typer
 
 from plots import marked
-from strategies.commands.common import console, notes, reports_errors
-from strategies.commands.progress import progress
+from strategies.cli.common import console, notes, reports_errors
+from strategies.cli.progress import progress
 from strategies.measuring.machine import describe
 from strategies.selection import text
 from tests.clients import page, report, suite

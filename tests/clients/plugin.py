@@ -22,7 +22,7 @@ import pytest
 import torch
 
 import strategies
-from strategies import replacing
+from strategies.integration import replacement
 from tests.clients import suite
 from tests.clients.report import Report, save
 
@@ -40,7 +40,7 @@ class Refusals(logging.Handler):
         assert isinstance(record.args, tuple)
         function, reason, _ = record.args
         refusals[f"{function}: {reason}"] += 1
-        replacing._told.clear()  # so that the next call of the same place is told, too
+        replacement._told.clear()  # so that the next call of the same place is told, too
 
 
 def counted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -57,10 +57,10 @@ def counted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 def replace() -> None:
     """Replaces torch's functions by counted ones."""
-    replacing.log.addHandler(Refusals())
-    replacing.log.setLevel(logging.INFO)
-    replacing.log.propagate = False  # to what tests look at
-    for function in replacing.functions():
+    replacement.log.addHandler(Refusals())
+    replacement.log.setLevel(logging.INFO)
+    replacement.log.propagate = False  # to what tests look at
+    for function in replacement.functions():
         # Before it is replaced for the first time, which binds what is called then.
         vars(function)["ours"] = counted(str(function), function.ours)
     strategies.replace_torch()

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from strategies import operations
-from strategies.grids import GRIDS, Block
 from strategies.measuring import grid_cases
 from strategies.measuring.case import Case
+from strategies.operations.grids import GRIDS, Block
 
 FULL = [*grid_cases.timed("full"), *grid_cases.judged("full")]
 
@@ -35,7 +35,7 @@ def test_the_full_grid_spans_what_is_promised():
 
 
 def test_the_cpu_grid_has_cells_near_every_random_case():
-    from strategies.policy_file import position
+    from strategies.policy.schema import position
     from strategies.selection.draws import draw_cases
 
     points = {}

@@ -14,14 +14,14 @@ import strategies
 from benchmarks import suites
 from plots.figures import draw_all
 from plots.rows import table
-from strategies import cli, grids, linalg, operations, store, testing
+from strategies import cli, linalg, operations, testing
 from strategies.accuracy import gradient
 from strategies.autograd.choice import choose
 from strategies.autograd.nodes import run
 from strategies.autograd.rule import Rule
 from strategies.formulas.solve import rhs_tangent
-from strategies.measuring import Case, backward_of, forward
-from strategies.operations import Operation
+from strategies.measuring import Case, backward_of, forward, store
+from strategies.operations import Operation, grids
 
 NAME = "matrix_inverse_times"
 

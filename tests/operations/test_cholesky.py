@@ -10,8 +10,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import strategies
 from strategies import linalg
-from strategies.domains import LOWER_TRIANGULAR, POSITIVE_DEFINITE
-from strategies.testing.watched import tensors_in
+from strategies.formulas.domains import LOWER_TRIANGULAR, POSITIVE_DEFINITE
+from strategies.testing.spy import tensors_in
 
 DTYPES = [torch.float64, torch.complex128]
 

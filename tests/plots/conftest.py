@@ -7,7 +7,7 @@ from plots.rows import table
 from strategies.measuring import Case
 from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Cell, Measurement, Stability, Status, Timing
-from strategies.store import Run, Writer
+from strategies.measuring.store import Run, Writer
 
 MACHINE = Machine("reference-machine", "Reference CPU", started_at="2023-11-14T22:13:20+00:00")
 SPEEDUPS = {"native": 1.0, "triangular_solve": 3.0, "qr_pinv": 2.9, "somebody_elses": 0.5}

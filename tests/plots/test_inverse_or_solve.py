@@ -10,7 +10,7 @@ from plots.inverse_or_solve import answer, main
 from strategies.measuring.case import Case
 from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Cell, Measurement, Timing
-from strategies.store import Run, load
+from strategies.measuring.store import Run, load
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"

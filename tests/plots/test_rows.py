@@ -7,7 +7,7 @@ from plots.rows import table
 from strategies.measuring import Case
 from strategies.measuring.machine import describe
 from strategies.measuring.measurement import Cell, Measurement, Stability, Status
-from strategies.store import Run
+from strategies.measuring.store import Run
 
 
 def one(rows, **values):

@@ -8,9 +8,9 @@ from strategies import operations, registry
 from strategies.measuring.case import Case
 from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Cell, Measurement, Objective, Stability, Timing
-from strategies.policy_file import Evidence
+from strategies.measuring.store import Run
+from strategies.policy.schema import Evidence
 from strategies.selection import stability
-from strategies.store import Run
 
 MACHINE = Machine("here", cpu="a processor", started_at="2026-11-20T10:00:00+00:00")
 

@@ -4,7 +4,7 @@ import pytest
 
 from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Objective, Status
-from strategies.policy_file import Evidence
+from strategies.policy.schema import Evidence
 from strategies.selection import between_machines as module
 from strategies.selection.between_machines import Against
 from strategies.selection.eligibility import ANY

@@ -2,15 +2,15 @@
 
 import pytest
 
-from strategies import store
+from strategies.measuring import store
 from strategies.measuring.case import Case
 from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Cell, Measurement, Status, Timing
-from strategies.policy_file import Cell as PolicyCell
-from strategies.policy_file import Evidence, OperationPolicy, Policy
+from strategies.policy.schema import Cell as PolicyCell
+from strategies.policy.schema import Evidence, OperationPolicy, Policy
+from strategies.policy.validators import here
 from strategies.selection import calibrating
 from strategies.selection.planning import Plan
-from strategies.validators import here
 
 CASE = Case.parse("inv 8x8")
 STABLE, UNSTABLE = Evidence(300, 0, 1.0, "inv 2x2"), Evidence(300, 0, 1e9, "inv 2x2")
@@ -63,11 +63,11 @@ def contests(monkeypatch):
     """What is measured; a takes twice the time of b."""
     asked = []
 
-    def contest(case, names, *, budget):
+    def race(case, names, *, budget):
         asked.append(case)
         return measured(took("a", 2.0), took("b", 1.0), case=case)
 
-    monkeypatch.setattr(calibrating, "contest", contest)
+    monkeypatch.setattr(calibrating, "race", race)
     return asked
 
 

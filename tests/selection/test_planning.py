@@ -3,7 +3,7 @@
 import pytest
 
 from strategies.measuring.case import Case
-from strategies.policy_file import Cell, Evidence, OperationPolicy, Policy
+from strategies.policy.schema import Cell, Evidence, OperationPolicy, Policy
 from strategies.selection import planning
 from strategies.selection.planning import Plan
 

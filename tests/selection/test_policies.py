@@ -3,10 +3,10 @@ import math
 import msgspec
 import pytest
 
-from strategies import policy_file
 from strategies.files import UnusableFileError, json_text
 from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Status
+from strategies.policy import schema
 from strategies.selection import policies
 from strategies.selection.eligibility import Criteria
 
@@ -59,7 +59,7 @@ def test_covering_more_cases_comes_before_small_regret(run_of, cell_of, took):
 def test_a_policy_survives_being_written_and_read(policy, tmp_path):
     path = tmp_path / "policy.json"
     path.write_text(json_text(policy))
-    assert msgspec.to_builtins(policy_file.read(path)) == msgspec.to_builtins(policy)
+    assert msgspec.to_builtins(schema.read(path)) == msgspec.to_builtins(policy)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_damaged_policy_is_named_with_what_is_wrong(policy, tmp_path, old, new
     assert old in text
     path.write_text(text.replace(old, new))
     with pytest.raises(UnusableFileError) as caught:
-        policy_file.read(path)
+        schema.read(path)
     assert str(caught.value).startswith(f"{path}: {said}")
 
 

@@ -5,10 +5,10 @@ import math
 import pytest
 
 from strategies.measuring.measurement import Objective
+from strategies.measuring.store import load
 from strategies.selection import recommendation
 from strategies.selection.eligibility import Criteria
 from strategies.selection.verdicts import judge
-from strategies.store import load
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from strategies.recording.workload import Call, Workload
+from strategies.integration.workload import Call, Workload
 
 MODULE = """
 import os, signal, time, zlib

@@ -5,12 +5,12 @@ import math
 import faults
 import pytest
 
-from strategies import store
 from strategies.files import UnusableFileError
+from strategies.measuring import store
 from strategies.measuring.case import Case
 from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Cell, Measurement, Objective
-from strategies.store import Run
+from strategies.measuring.store import Run
 from strategies.sweeps import config
 from strategies.sweeps.cells import SweepCell, cells_of
 from strategies.sweeps.estimates import Estimates, by_work

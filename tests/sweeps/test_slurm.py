@@ -9,7 +9,7 @@ import faults
 import pytest
 from slurm_cluster import Cluster, missing_programs
 
-from strategies import store
+from strategies.measuring import store
 from strategies.sweeps import config, slurm
 from strategies.sweeps.folder import Folder, State
 from strategies.sweeps.plan import survey

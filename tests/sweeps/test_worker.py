@@ -9,7 +9,7 @@ import time
 import faults
 import pytest
 
-from strategies import store
+from strategies.measuring import store
 from strategies.measuring.measurement import Status
 from strategies.sweeps import config
 from strategies.sweeps.collect import collect

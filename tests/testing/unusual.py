@@ -8,15 +8,15 @@ import functools
 import torch
 from zoo.register import Sound
 
-from strategies.accuracy_classes import SOLVES_NORMAL_EQUATIONS, SOLVES_WITH_LU
 from strategies.builtin.native import Native
 from strategies.builtin.qr_pinv import QRPinv
 from strategies.builtin.svd_truncated_pinv import SVDTruncatedPinv
 from strategies.builtin.triangular_solve import TriangularSolve
 from strategies.errors import UnsupportedError, raise_if_deficient, raise_if_singular
 from strategies.factors import Dense, Orthogonal, Triangular
-from strategies.interface import Strategy
-from strategies.pseudo_inverse import Nonsingular, PseudoInverse, Structure, full_rank
+from strategies.factors.pseudo_inverse import Nonsingular, PseudoInverse, Structure, full_rank
+from strategies.formulas.accuracy_classes import SOLVES_NORMAL_EQUATIONS, SOLVES_WITH_LU
+from strategies.strategy import Strategy
 
 
 def _identity(like):

@@ -14,9 +14,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from strategies.allocation import uninitialized
 from strategies.kernels.cpu import task
 from strategies.kernels.cpu.library import DTYPES, is_available, kernel
+from strategies.kernels.large_pages import uninitialized
 from strategies.kernels.memory import is_materializable, materialized
 
 __all__ = [

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from strategies.allocation import LARGE, on_large_pages
+from strategies.kernels.large_pages import LARGE, on_large_pages
 
 __all__ = [
     "INFO",

@@ -10,7 +10,7 @@ from strategies.kernels.cuda.blocks import (
     load_columns,
     load_entries,
     load_rows,
-    near_one,
+    normalize,
     program,
     store_columns,
     times,
@@ -29,7 +29,7 @@ def lu(
     position = tl.load(positions + matrices.to(tl.int64)[:, None] * m + rows, there, M)
     F = load_columns(LU, matrices, position, there, m, n)
     S = load_columns(cotangent, matrices, position, there, m, n)
-    power, reciprocal = near_one(S, n)
+    power, reciprocal = normalize(S, n)
     S = times(S, reciprocal, n)
     k: tl.constexpr = min(m, n)
     for j in tl.static_range(k - 1, -1, -1):
@@ -63,7 +63,7 @@ def solve(
     matrices, rows, there = block(count, B, M, n)
     F = load_rows(LU, matrices, rows, there, n, n)
     Y = load_columns(cotangent, matrices, rows, there, n, k)
-    power, reciprocal = near_one(Y, k)
+    power, reciprocal = normalize(Y, k)
     Y = times(Y, reciprocal, k)
     for i in tl.static_range(n):
         here, upper = rows * 0 + i, tl.where(rows > i, F[i], 0.0)
@@ -99,7 +99,7 @@ def inv(
     matrices, rows, there = block(count, B, M, n)
     X = load_rows(inverse, matrices, rows, there, n, n)
     G = load_columns(cotangent, matrices, rows, there, n, n)
-    power, reciprocal = near_one(G, n)
+    power, reciprocal = normalize(G, n)
     T, gradient = (), ()
     for j in tl.static_range(n):
         entries = 0.0 * X[0]
@@ -151,7 +151,7 @@ def cholesky(
     S = ()
     for column in tl.static_range(n):
         S = S + (tl.where(rows >= column, G[column], 0.0),)
-    power, reciprocal = near_one(S, n)
+    power, reciprocal = normalize(S, n)
     S = times(S, reciprocal, n)
     for j in tl.static_range(n - 1, -1, -1):
         given, lower = S[j] * 0.5, tl.where(rows > j, F[j], 0.0)

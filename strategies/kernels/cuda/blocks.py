@@ -17,7 +17,7 @@ __all__ = [
     "load_columns",
     "load_entries",
     "load_rows",
-    "near_one",
+    "normalize",
     "program",
     "store_columns",
     "times",
@@ -86,7 +86,7 @@ def from_row(x, rows):
 
 
 @triton.jit
-def near_one(G, n: tl.constexpr):
+def normalize(G, n: tl.constexpr):
     """A power of two near the largest entry of a cotangent, and its reciprocal: (matrices, 1).
 
     Of what is zero, tiny, huge or not finite it is one.

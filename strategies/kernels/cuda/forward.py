@@ -44,7 +44,7 @@ def _sum_of_squares(F, n: tl.constexpr):
 
 @triton.jit
 def _is_moderate(F, n: tl.constexpr):
-    """Whether the norm of each matrix is not far from one: `homogeneous.is_moderate`."""
+    """Whether the norm of each matrix is not far from one: `homogeneous.is_in_safe_range`."""
     most: tl.constexpr = 2.0**340 if F[0].dtype == tl.float64 else 2.0**42
     squares = _sum_of_squares(F, n)
     return (squares > 1.0 / most) & (squares < most)

@@ -7,8 +7,10 @@ import pytest
 import torch
 
 from benchmarks.cuda import __main__ as cuda
-from strategies import policy, policy_file, store
+from strategies import policy
+from strategies.measuring import store
 from strategies.measuring.measurement import Cell, Measurement, Timing
+from strategies.policy import schema
 from strategies.selection import calibrating
 
 
@@ -18,12 +20,12 @@ def device(monkeypatch):
     memory = SimpleNamespace(total_memory=80e9)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: memory)
 
-    def contest(case, names, budget):
+    def race(case, names, budget):
         timings = (Timing(each, each, each, (each, each)) for each in itertools.count(1.0))
         pairs = zip(names, timings, strict=False)
         return Cell(case, tuple(Measurement(n, forward_backward=t) for n, t in pairs))
 
-    monkeypatch.setattr(calibrating, "contest", contest)
+    monkeypatch.setattr(calibrating, "race", race)
 
 
 def test_every_case_has_pytorch_and_what_is_stable(device, tmp_path):
@@ -40,6 +42,6 @@ def test_every_case_has_pytorch_and_what_is_stable(device, tmp_path):
 
 
 def test_an_svd_is_no_contender_where_it_is_hopeless():
-    known = cuda.without_svd(policy_file.read(policy.SHIPPED))
+    known = cuda.without_svd(schema.read(policy.SHIPPED))
     assert not known.operations["cholesky"].allows("svd_truncated_pinv")
-    assert known.operations["pinv"] == policy_file.read(policy.SHIPPED).operations["pinv"]
+    assert known.operations["pinv"] == schema.read(policy.SHIPPED).operations["pinv"]

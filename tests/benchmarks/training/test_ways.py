@@ -12,10 +12,10 @@ def test_a_way_is_what_is_around_a_program():
         assert not strategies.is_replaced()
     with ways.way(ways.AUTO):
         assert strategies.is_replaced("inv")
-        assert "policy" in policy.in_force()[1]
+        assert "policy" in policy.active()[1]
     with ways.way("qr_pinv"):
         assert strategies.is_replaced("inv")
-        assert policy.in_force()[0] is strategies.get("qr_pinv")
+        assert policy.active()[0] is strategies.get("qr_pinv")
     assert not strategies.is_replaced()
 
 

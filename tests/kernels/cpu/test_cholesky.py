@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from strategies.domains import LOWER_TRIANGULAR, POSITIVE_DEFINITE
+from strategies.formulas.domains import LOWER_TRIANGULAR, POSITIVE_DEFINITE
 from strategies.kernels.cpu.library import DTYPES
 from strategies.linalg import cholesky, cholesky_inverse, cholesky_solve
 

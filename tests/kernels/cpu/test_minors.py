@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 import torch
 
-from strategies.autograd import lane as lanes
+from strategies.autograd import fast_path as module
 from strategies.kernels.cpu import plans
 from strategies.kernels.cpu.library import DTYPES
 from strategies.linalg import det
@@ -21,10 +21,10 @@ SINGULAR = {
 
 
 @pytest.fixture(autouse=True)
-def lane(monkeypatch):
-    """Whether the lane did what it was asked for, call by call."""
+def taken(monkeypatch):
+    """Whether the fast path did what it was asked for, call by call."""
     done = []
-    monkeypatch.setattr(lanes, "_compiled", lambda _: None)
+    monkeypatch.setattr(module, "_compiled", lambda _: None)
     for name in ("forward", "backward"):
         method = getattr(plans.Plan, name)
 
@@ -61,35 +61,35 @@ def gradient(A, cotangent=1.0):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", SINGULAR)
-def test_the_gradient_of_a_singular_matrix_is_that_of_its_cofactors(name, dtype, lane):
+def test_the_gradient_of_a_singular_matrix_is_that_of_its_cofactors(name, dtype, taken):
     A = SINGULAR[name].to(dtype)
     expected = cofactors(A.real.tolist()).real.to(dtype)
     torch.testing.assert_close(gradient(A), expected)
     torch.testing.assert_close(det(A, strategy="fused"), A[0, 0] * 0, rtol=0, atol=1e-4)
-    assert all(lane)
+    assert all(taken)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
-def test_the_gradient_of_a_complex_matrix_is_conjugate(n, lane):
+def test_the_gradient_of_a_complex_matrix_is_conjugate(n, taken):
     A = torch.randn(n, n, dtype=torch.complex128, generator=torch.Generator().manual_seed(n))
     expected = (2 + 1j) * cofactors(A.tolist()).conj()
     torch.testing.assert_close(gradient(A, 2 + 1j), expected)
-    assert all(lane)
+    assert all(taken)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_columns_of_all_lengths_have_a_gradient_with_all_digits(dtype, lane):
+def test_columns_of_all_lengths_have_a_gradient_with_all_digits(dtype, taken):
     exponents = torch.tensor([-20.0, 0.0, 15.0], dtype=dtype)
     A = torch.randn(3, 3, dtype=dtype, generator=torch.Generator().manual_seed(0)) * 2**exponents
     exact = cofactors(A.tolist()).real
     error = (gradient(A) - exact).norm(dim=0) / exact.norm(dim=0)
     assert error.max() < 30 * torch.finfo(dtype).eps
-    assert all(lane)
+    assert all(taken)
 
 
 @pytest.mark.parametrize("entry", [2.0**300, 2.0**-300, torch.nan, torch.inf])
-def test_entries_whose_products_may_be_out_of_range_take_the_general_road(entry, lane):
+def test_entries_whose_products_may_be_out_of_range_take_the_generic_path(entry, taken):
     A = torch.eye(3, dtype=torch.float64)
     A[0, 0] = entry
     torch.testing.assert_close(det(A, strategy="fused"), A[0, 0], equal_nan=True)
-    assert lane == [False]
+    assert taken == [False]

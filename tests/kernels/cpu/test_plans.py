@@ -38,22 +38,22 @@ PASS_ON = "inv", "solve", "det", "slogdet"
 """What takes a matrix with NaN or infinity: no entry of the result is finite."""
 
 
-def _size(lane, n):
+def _size(of, n):
     """Of a square matrix, or of a tall one where packs of these have kernels of their own."""
-    return (n + 3, n) if lane in (("packs", "pinv"), ("packs", "lstsq")) else (n, n)
+    return (n + 3, n) if of in (("packs", "pinv"), ("packs", "lstsq")) else (n, n)
 
 
 def _layout(tensor):
     return tuple(tensor.shape), tensor.stride()
 
 
-def _plan(lane, *inputs):
-    return plan(*lane, inputs[0].dtype, *map(_layout, inputs))
+def _plan(of, *inputs):
+    return plan(*of, inputs[0].dtype, *map(_layout, inputs))
 
 
-def _inputs(lane, m, n, dtype, columns=2):
+def _inputs(of, m, n, dtype, columns=2):
     generator = torch.Generator().manual_seed(m * 100 + n)
-    operation = operations.get(lane[1])
+    operation = operations.get(of[1])
     A = torch.randn(m, n, dtype=dtype, generator=generator) + 3 * torch.eye(m, n, dtype=dtype)
     A = operation.domain.member(A)
     if operation.arity == 1:
@@ -61,9 +61,9 @@ def _inputs(lane, m, n, dtype, columns=2):
     return A, torch.randn(m, columns, dtype=dtype, generator=generator)
 
 
-def _computed(lane, inputs, cotangents=None):
-    """Outputs, cotangents and gradients of a lane; cotangents that may be missing are."""
-    found = _plan(lane, *inputs)
+def _computed(of, inputs, cotangents=None):
+    """Outputs, cotangents and gradients of a plan; cotangents that may be missing are."""
+    found = _plan(of, *inputs)
     outputs, kept = found.forward(inputs)
     differentiable = [outputs[i] for i in found.cotangents]
     if cotangents is None:
@@ -83,9 +83,9 @@ def _assert_exact(operation, inputs, cotangents, gradients, rank=None):
     assert certified.relative_error(operations.get(operation).defined(gradients)) < limit
 
 
-def _due(lane, inputs):
-    """What torch returns; of `lstsq` by the driver that does what the lane does."""
-    holds, operation = lane
+def _due(of, inputs):
+    """What torch returns; of `lstsq` by the driver that does what the plan does."""
+    holds, operation = of
     if operation == "lstsq" and holds == "svd":
         return tuple(torch.linalg.lstsq(*inputs, driver="gelsd"))
     if operation == "lstsq":
@@ -97,43 +97,43 @@ def _due(lane, inputs):
     return (expected,) if isinstance(expected, torch.Tensor) else tuple(expected)
 
 
-@pytest.mark.parametrize("lane", EVERY)
-def test_gradients_are_the_exact_ones(lane):
-    operation = lane[1]
-    for (m, n), dtype in itertools.product(SHAPES.get(lane, SQUARE), DTYPES):
-        inputs = _inputs(lane, m, n, dtype)
-        _, cotangents, gradients = _computed(lane, inputs)
+@pytest.mark.parametrize("of", EVERY)
+def test_gradients_are_the_exact_ones(of):
+    operation = of[1]
+    for (m, n), dtype in itertools.product(SHAPES.get(of, SQUARE), DTYPES):
+        inputs = _inputs(of, m, n, dtype)
+        _, cotangents, gradients = _computed(of, inputs)
         if operation == "slogdet" and not dtype.is_complex:
             cotangents = [torch.zeros((), dtype=dtype), *cotangents]
         _assert_exact(operation, inputs, cotangents, gradients)
 
 
-@pytest.mark.parametrize("lane", EVERY)
-def test_results_are_those_of_torch(lane):
-    for (m, n), dtype in itertools.product(SHAPES.get(lane, SQUARE), DTYPES):
-        inputs = _inputs(lane, m, n, dtype)
-        outputs, *_ = _computed(lane, inputs)
-        expected = _due(lane, inputs)
+@pytest.mark.parametrize("of", EVERY)
+def test_results_are_those_of_torch(of):
+    for (m, n), dtype in itertools.product(SHAPES.get(of, SQUARE), DTYPES):
+        inputs = _inputs(of, m, n, dtype)
+        outputs, *_ = _computed(of, inputs)
+        expected = _due(of, inputs)
         limit = 500 * torch.finfo(dtype).eps * float(torch.linalg.cond(inputs[0]))
         for found, due in zip(outputs, expected, strict=True):
             assert (found.shape, found.dtype) == (due.shape, due.dtype)
             assert torch.allclose(found, due, rtol=limit, atol=limit)
 
 
-@pytest.mark.parametrize("lane", EVERY)
-def test_inputs_and_cotangents_may_have_any_strides(lane):
-    m, n = (5, 3) if lane in SHAPES else (4, 4)
-    plain = _inputs(lane, m, n, torch.complex128)
-    outputs, cotangents, expected = _computed(lane, plain)
+@pytest.mark.parametrize("of", EVERY)
+def test_inputs_and_cotangents_may_have_any_strides(of):
+    m, n = (5, 3) if of in SHAPES else (4, 4)
+    plain = _inputs(of, m, n, torch.complex128)
+    outputs, cotangents, expected = _computed(of, plain)
     strided = tuple(torch.stack([each, each], -1)[..., 0] for each in plain)
     of_strided = [
         each.mT.contiguous().mT if each is not None and each.ndim == 2 else each
         for each in cotangents
     ]
-    found, _, gradients = _computed(lane, strided, of_strided)
+    found, _, gradients = _computed(of, strided, of_strided)
     # Factors are read where they lie: by rows, in another order of sums.
     close = functools.partial(torch.allclose, rtol=1e-12, atol=1e-12)
-    same = close if lane[1].startswith("cholesky_") else torch.equal
+    same = close if of[1].startswith("cholesky_") else torch.equal
     assert all(map(same, found, outputs))
     assert all(map(same, gradients, expected))
 
@@ -141,19 +141,19 @@ def test_inputs_and_cotangents_may_have_any_strides(lane):
 @pytest.mark.parametrize("n", [3, 5, 100])
 @pytest.mark.parametrize("axis", [0, 1])
 def test_an_expanded_cotangent_is_read_as_its_copy_is(n, axis):
-    lane = "factors", "inv"
-    inputs = _inputs(lane, n, n, torch.float64)
+    of = "factors", "inv"
+    inputs = _inputs(of, n, n, torch.float64)
     row = torch.randn(n, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     expanded = row.unsqueeze(axis).expand(n, n)
-    *_, (found,) = _computed(lane, inputs, [expanded])
-    *_, (expected,) = _computed(lane, inputs, [expanded.contiguous()])
+    *_, (found,) = _computed(of, inputs, [expanded])
+    *_, (expected,) = _computed(of, inputs, [expanded.contiguous()])
     torch.testing.assert_close(found, expected)
 
 
 @pytest.mark.parametrize("operation", ["cholesky_solve", "cholesky_inverse"])
 @pytest.mark.parametrize("axis", [0, 1])
 def test_an_expanded_factor_is_read_as_its_copy_is(operation, axis):
-    lane = "factors", operation
+    of = "factors", operation
     n = 40
     row = torch.linspace(1, 2, n, dtype=torch.float64)
     if axis == 0:  # of equal rows the triangle is singular only by its condition
@@ -161,7 +161,7 @@ def test_an_expanded_factor_is_read_as_its_copy_is(operation, axis):
     expanded = row.unsqueeze(axis).expand(n, n)
     rest = () if operation == "cholesky_inverse" else (torch.ones(n, 6, dtype=torch.float64),)
     found, expected = (
-        _plan(lane, L, *rest).forward((L, *rest)) for L in (expanded, expanded.contiguous())
+        _plan(of, L, *rest).forward((L, *rest)) for L in (expanded, expanded.contiguous())
     )
     assert (found is None) == (expected is None)
     if found is not None:
@@ -172,10 +172,10 @@ def test_an_expanded_factor_is_read_as_its_copy_is(operation, axis):
 
 @pytest.mark.parametrize("shape", [(40, 3), (6, 9)])
 def test_least_squares_of_few_and_many_columns_have_exact_gradients(shape):
-    lane = "factors", "lstsq"
+    of = "factors", "lstsq"
     for columns, dtype in itertools.product((1, 4, 5, 12), DTYPES):
-        inputs = _inputs(lane, *shape, dtype, columns)
-        _, cotangents, gradients = _computed(lane, inputs)
+        inputs = _inputs(of, *shape, dtype, columns)
+        _, cotangents, gradients = _computed(of, inputs)
         _assert_exact("lstsq", inputs, cotangents, gradients)
 
 
@@ -191,15 +191,15 @@ def test_gradients_of_a_tall_pinv_lie_as_those_of_torch():
 
 @pytest.mark.parametrize("operation", ["cholesky_solve", "cholesky_inverse"])
 def test_a_factor_may_lie_by_rows_or_by_columns(operation):
-    lane = "factors", operation
+    of = "factors", operation
     for dtype in DTYPES:
-        L, *rest = _inputs(lane, 40, 40, dtype)
+        L, *rest = _inputs(of, 40, 40, dtype)
         by_columns, apart = L.mT.contiguous().mT, torch.stack([L, L], -1)[..., 0]
         results = []
         for layout in (L, by_columns, apart):
             generator = torch.Generator().manual_seed(1)
             cotangent = torch.randn(40, 2 if rest else 40, dtype=dtype, generator=generator)
-            outputs, _, gradients = _computed(lane, (layout, *rest), [cotangent])
+            outputs, _, gradients = _computed(of, (layout, *rest), [cotangent])
             results.append((*outputs, *gradients))
         limit = 100 * torch.finfo(dtype).eps * float(torch.linalg.cond(L)) ** 2
         for found in results[1:]:
@@ -207,17 +207,17 @@ def test_a_factor_may_lie_by_rows_or_by_columns(operation):
                 assert (one - other).norm() <= limit * other.norm()
 
 
-@pytest.mark.parametrize("lane", EVERY)
-def test_matrices_of_a_batch_are_computed_as_they_are_alone(lane):
-    for m, n in SHAPES.get(lane, SQUARE):
-        each = [_inputs(lane, m, n, torch.complex64) for _ in range(6)]
+@pytest.mark.parametrize("of", EVERY)
+def test_matrices_of_a_batch_are_computed_as_they_are_alone(of):
+    for m, n in SHAPES.get(of, SQUARE):
+        each = [_inputs(of, m, n, torch.complex64) for _ in range(6)]
         each = [(A + k * torch.eye(m, n), *rest) for k, (A, *rest) in enumerate(each)]
         inputs = [torch.stack(parts).unflatten(0, (2, 3)) for parts in zip(*each, strict=True)]
-        outputs, cotangents, gradients = _computed(lane, inputs)
+        outputs, cotangents, gradients = _computed(of, inputs)
         for k, single in enumerate(each):
             place = divmod(k, 3)
             own = [None if each is None else each[place] for each in cotangents]
-            due, _, due_gradients = _computed(lane, single, own)
+            due, _, due_gradients = _computed(of, single, own)
             found = [out if out.numel() == 0 else out[place] for out in outputs]
             found += [gradient[place] for gradient in gradients]
             for one, other in zip(found, (*due, *due_gradients), strict=True):
@@ -225,13 +225,11 @@ def test_matrices_of_a_batch_are_computed_as_they_are_alone(lane):
                 torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("lane", EVERY)
-def test_results_of_a_batch_are_laid_out_as_those_of_torch(lane):
-    inputs = [
-        each.expand(2, 3, *each.shape) for each in _inputs(lane, *_size(lane, 4), torch.float64)
-    ]
-    outputs, _, gradients = _computed(lane, inputs)
-    expected = _due(lane, inputs)
+@pytest.mark.parametrize("of", EVERY)
+def test_results_of_a_batch_are_laid_out_as_those_of_torch(of):
+    inputs = [each.expand(2, 3, *each.shape) for each in _inputs(of, *_size(of, 4), torch.float64)]
+    outputs, _, gradients = _computed(of, inputs)
+    expected = _due(of, inputs)
     assert [out.shape for out in outputs] == [due.shape for due in expected]
     assert [gradient.shape for gradient in gradients] == [each.shape for each in inputs]
 
@@ -269,31 +267,31 @@ def test_cotangents_that_are_no_sequence_of_matrices_are_copied():
 
 @pytest.mark.parametrize("operation", ["solve", "lstsq"])
 def test_a_vector_is_a_column(operation):
-    lane = "factors", operation
-    A, B = _inputs(lane, 6, 6 if operation == "solve" else 4, torch.float64, columns=1)
-    outputs, cotangents, gradients = _computed(lane, (A, B))
+    of = "factors", operation
+    A, B = _inputs(of, 6, 6 if operation == "solve" else 4, torch.float64, columns=1)
+    outputs, cotangents, gradients = _computed(of, (A, B))
     of_vector = [cotangents[0].squeeze(-1), *cotangents[1:]]
-    found, _, found_gradients = _computed(lane, (A, B.squeeze(-1)), of_vector)
+    found, _, found_gradients = _computed(of, (A, B.squeeze(-1)), of_vector)
     assert torch.equal(found[0], outputs[0].squeeze(-1))
     assert torch.equal(found_gradients[0], gradients[0])
     assert torch.equal(found_gradients[1], gradients[1].squeeze(-1))
 
 
-@pytest.mark.parametrize("lane", EVERY)
-def test_what_is_not_usual_is_declined(lane):
+@pytest.mark.parametrize("of", EVERY)
+def test_what_is_not_usual_is_declined(of):
     for dtype in DTYPES:
-        usual = _inputs(lane, *_size(lane, 8), dtype)
+        usual = _inputs(of, *_size(of, 8), dtype)
         A, rest = usual[0], usual[1:]
         no_column = A.clone()
         no_column[:, 3] = 0
         undefined = A.clone()
         undefined[2, 1] = torch.nan
-        of_factors = () if lane[0] == "svd" else (no_column,)
-        not_finite = () if lane[1] in PASS_ON else (undefined, A * torch.inf)
+        of_factors = () if of[0] == "svd" else (no_column,)
+        not_finite = () if of[1] in PASS_ON else (undefined, A * torch.inf)
         for unusual in (*of_factors, torch.zeros_like(A), *not_finite):
-            assert _plan(lane, unusual, *rest).forward((unusual, *rest)) is None
-        found = _plan(lane, *usual)
-        if "det" not in lane[1] and not lane[1].startswith("lu"):
+            assert _plan(of, unusual, *rest).forward((unusual, *rest)) is None
+        found = _plan(of, *usual)
+        if "det" not in of[1] and not of[1].startswith("lu"):
             far = A * 2.0**50 if torch.finfo(dtype).eps > 1e-10 else A * 2.0**400
             assert found.forward((far, *rest)) is None
 
@@ -327,33 +325,29 @@ def test_columns_that_are_small_beside_others_keep_their_digits():
     assert error.max() < 1e-10
 
 
-@pytest.mark.parametrize(
-    "lane", [lane for lane in EVERY if "det" not in lane[1] and lane[1] != "lu"]
-)
-def test_a_cotangent_far_from_one_scales_the_gradients_to_the_bit(lane):
-    inputs = _inputs(lane, *_size(lane, 6), torch.float64)
-    _, (cotangent, *rest), gradients = _computed(lane, inputs)
+@pytest.mark.parametrize("of", [of for of in EVERY if "det" not in of[1] and of[1] != "lu"])
+def test_a_cotangent_far_from_one_scales_the_gradients_to_the_bit(of):
+    inputs = _inputs(of, *_size(of, 6), torch.float64)
+    _, (cotangent, *rest), gradients = _computed(of, inputs)
     for scale in (2.0**400, 2.0**-400):
-        scaled = _computed(lane, inputs, [cotangent * scale, *rest])[2]
+        scaled = _computed(of, inputs, [cotangent * scale, *rest])[2]
         for found, expected in zip(scaled, gradients, strict=True):
             assert torch.equal(found, expected * scale)
 
 
-@pytest.mark.parametrize(
-    "lane", [lane for lane in EVERY if "det" not in lane[1] and lane[1] != "lu"]
-)
-def test_a_cotangent_at_the_end_of_the_range_is_declined(lane):
-    inputs = _inputs(lane, *_size(lane, 6), torch.float64)
-    _, (cotangent, *rest), _ = _computed(lane, inputs)
-    assert _computed(lane, inputs, [torch.full_like(cotangent, 2.0**1000), *rest])[2] is None
+@pytest.mark.parametrize("of", [of for of in EVERY if "det" not in of[1] and of[1] != "lu"])
+def test_a_cotangent_at_the_end_of_the_range_is_declined(of):
+    inputs = _inputs(of, *_size(of, 6), torch.float64)
+    _, (cotangent, *rest), _ = _computed(of, inputs)
+    assert _computed(of, inputs, [torch.full_like(cotangent, 2.0**1000), *rest])[2] is None
 
 
-@pytest.mark.parametrize("lane", [lane for lane in EVERY if lane[1] != "lu"])
+@pytest.mark.parametrize("of", [of for of in EVERY if of[1] != "lu"])
 @pytest.mark.parametrize("number", [torch.nan, torch.inf])
-def test_a_cotangent_that_is_not_finite_is_passed_on(lane, number):
-    inputs = _inputs(lane, *_size(lane, 6), torch.float64)
-    _, (cotangent, *rest), _ = _computed(lane, inputs)
-    *_, gradients = _computed(lane, inputs, [torch.full_like(cotangent, number), *rest])
+def test_a_cotangent_that_is_not_finite_is_passed_on(of, number):
+    inputs = _inputs(of, *_size(of, 6), torch.float64)
+    _, (cotangent, *rest), _ = _computed(of, inputs)
+    *_, gradients = _computed(of, inputs, [torch.full_like(cotangent, number), *rest])
     assert not any(bool(each.isfinite().any()) for each in gradients)
 
 
@@ -412,7 +406,7 @@ def test_nearly_deficient_matrices_are_declined(holds):
 
 @pytest.mark.parametrize("operation", SPECS["svd"])
 def test_matrices_of_any_rank_have_exact_gradients_by_an_svd(operation):
-    lane = "svd", operation
+    of = "svd", operation
     generator = torch.Generator().manual_seed(0)
     for ((m, n), rank), dtype in itertools.product(
         (((9, 6), 4), ((6, 6), 3), ((6, 9), 5), ((4, 4), 1)), DTYPES
@@ -423,8 +417,8 @@ def test_matrices_of_any_rank_have_exact_gradients_by_an_svd(operation):
             * (2 * torch.randint(2, size, generator=generator) - 1)
             for size in ((m, rank), (rank, n))
         )
-        inputs = (left @ right).to(dtype), *_inputs(lane, m, n, dtype)[1:]
-        outputs, cotangents, gradients = _computed(lane, inputs)
+        inputs = (left @ right).to(dtype), *_inputs(of, m, n, dtype)[1:]
+        outputs, cotangents, gradients = _computed(of, inputs)
         _assert_exact(operation, inputs, cotangents, gradients, rank)
         if operation == "lstsq":
             assert outputs[1].numel() == 0
@@ -433,17 +427,17 @@ def test_matrices_of_any_rank_have_exact_gradients_by_an_svd(operation):
 
 @pytest.mark.parametrize("operation", SPECS["svd"])
 def test_rows_or_columns_of_unlike_length_are_declined_by_an_svd(operation):
-    lane = "svd", operation
+    of = "svd", operation
     for m, n in ((6, 4), (4, 6), (5, 5)):
-        A, *rest = _inputs(lane, m, n, torch.float64)
-        assert _plan(lane, A, *rest).forward((A, *rest)) is not None
+        A, *rest = _inputs(of, m, n, torch.float64)
+        assert _plan(of, A, *rest).forward((A, *rest)) is not None
         graded = A.clone()
         graded[..., 0] *= 1e-3
         longer = A.clone()
         longer[0] *= 1e3
         unlike = [each for each, is_long in ((graded, m >= n), (longer, m <= n)) if is_long]
         for each in unlike:
-            assert _plan(lane, each, *rest).forward((each, *rest)) is None
+            assert _plan(of, each, *rest).forward((each, *rest)) is None
 
 
 def test_there_are_no_plans_for_what_is_no_small_matrix():

@@ -15,7 +15,7 @@ import pytest
 
 import strategies
 from benchmarks.suites import suites_of
-from strategies.commands.common import DEFAULT_RESULTS
+from strategies.cli.common import DEFAULT_RESULTS
 
 ROOT = Path(__file__).parents[3]
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")

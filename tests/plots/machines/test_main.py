@@ -12,13 +12,14 @@ from plots import figures, rows
 from plots.machines import page, scaling
 from plots.machines.__main__ import main
 from plots.style import NotDrawableError
-from strategies import operations, registry, store
+from strategies import operations, registry
+from strategies.measuring import store
 from strategies.measuring.case import Case
 from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Cell, Measurement, Timing
-from strategies.policy_file import Evidence
+from strategies.measuring.store import Run
+from strategies.policy.schema import Evidence
 from strategies.selection import stability
-from strategies.store import Run
 
 HERE = Machine("here", "abacus", threads=2, torch="2.13.0", started_at="2023-11-14")
 ALONE = msgspec.structs.replace(

@@ -8,7 +8,7 @@ import torch
 from strategies.builtin.svd_truncated_pinv import SVDTruncatedPinv
 from strategies.builtin.triangular_solve import TriangularSolve
 from strategies.factors import Dense, PackedLU
-from strategies.interface import Strategy
+from strategies.strategy import Strategy
 from zoo.register import Sound, caught_by
 
 

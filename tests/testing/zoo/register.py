@@ -4,7 +4,7 @@ import re
 
 from strategies.builtin.triangular_solve import TriangularSolve
 from strategies.formulas import det, lstsq, lu, pinv, solve
-from strategies.interface import Strategy
+from strategies.strategy import Strategy
 
 ZOO: dict[type[Strategy], tuple[str, ...]] = {}
 """The names of checks each of which catches it."""

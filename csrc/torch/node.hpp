@@ -1,0 +1,90 @@
+// The node of autograd: `_FastPathNode` of `strategies.autograd.fast_path`.
+
+#pragma once
+
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "plan.hpp"
+
+// The name of the nodes is that of their type.
+namespace backward_strategies {
+
+using torch::autograd::AutogradContext;
+
+inline variable_list by_generic_path(
+    const Plan& plan, const variable_list& saved, const variable_list& cotangents, const std::vector<bool>& needed) {
+  py::gil_scoped_acquire lock;
+  try {
+    const auto tuple = [](const Tensor* first, size_t count) {
+      py::tuple result(count);
+      for (size_t i = 0; i < count; ++i) {
+        result[i] = first[i].defined() ? py::cast(first[i]) : py::object(py::none());
+      }
+      return result;
+    };
+    const auto inputs = tuple(saved.data(), plan.arity);
+    const auto outputs = tuple(saved.data() + plan.arity, plan.saved.size());
+    const auto of_outputs = tuple(cotangents.data(), cotangents.size());
+    py::tuple of_inputs(needed.size());
+    for (size_t i = 0; i < needed.size(); ++i) { of_inputs[i] = static_cast<bool>(needed[i]); }
+    const auto module = py::module_::import("strategies.autograd.fast_path");
+    const py::object gradients = module.attr("_differentiated")(plan.found, inputs, outputs, of_outputs, of_inputs);
+    variable_list result;
+    for (const auto& each : gradients) { result.push_back(each.is_none() ? Tensor() : each.cast<Tensor>()); }
+    return result;
+  } catch (py::error_already_set& error) { Plan::raise(error); }
+}
+
+// What was computed, for autograd: `_FastPathNode` of `strategies.autograd.fast_path`.
+struct FastPath : torch::autograd::Function<FastPath> {
+  static variable_list forward(
+      AutogradContext* context, const PlanPointer& plan, const Computed& computed, at::TensorList inputs) {
+    context->saved_data["plan"] = c10::IValue::make_capsule(plan);
+    variable_list saved(inputs.begin(), inputs.end()), constant;
+    for (const auto i : plan->unread) { saved[i] = Tensor(); }
+    for (const auto i : plan->saved) { saved.push_back(computed.outputs[i]); }
+    saved.insert(saved.end(), computed.kept.begin(), computed.kept.end());
+    context->save_for_backward(std::move(saved));
+    for (const auto i : plan->constant) { constant.push_back(computed.outputs[i]); }
+    if (!constant.empty()) { context->mark_non_differentiable(constant); }
+    context->set_materialize_grads(false);
+    return computed.outputs;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& cotangents) {
+    const auto capsule = context->saved_data["plan"].toCapsule();
+    const auto& plan = static_cast<const Plan&>(*capsule);
+    const auto saved = context->get_saved_variables();
+    variable_list gradients;
+    if (is_plain() && !at::GradMode::is_enabled() && PyList_GET_SIZE(watchers) == 0) {
+      if (auto used = usual(plan, cotangents)) { gradients = plan.differentiate(saved, std::move(*used)); }
+    }
+    if (gradients.empty()) {
+      std::vector<bool> needed;
+      for (size_t i = 0; i < plan.arity; ++i) { needed.push_back(context->needs_input_grad(i)); }
+      gradients = by_generic_path(plan, saved, cotangents, needed);
+    }
+    // Neither the plan nor what was computed is a variable.
+    gradients.insert(gradients.begin(), 2, Tensor());
+    return gradients;
+  }
+
+  // The cotangents that the plan takes; nothing if one of them is not a usual one.
+  static std::optional<variable_list> usual(const Plan& plan, const variable_list& cotangents) {
+    variable_list used;
+    for (size_t i = 0; i < cotangents.size(); ++i) {
+      if (has(plan.ignored, i)) { continue; }
+      const bool is_taken = has(plan.cotangents, i);
+      if (!cotangents[i].defined()) {
+        if (is_taken) { used.push_back(has(plan.optional, i) ? Tensor() : plan.outputs[i].allocate().zero_()); }
+      } else if (is_taken && is_readable(cotangents[i])) {
+        used.push_back(cotangents[i]);
+      } else {
+        return std::nullopt;
+      }
+    }
+    return used;
+  }
+};
+
+}  // namespace backward_strategies

@@ -1,0 +1,100 @@
+// The plans of an operation, by what was chosen and layouts: `_candidate_plans` of `strategies.autograd.fast_path`.
+
+#pragma once
+
+#include <torch/csrc/autograd/python_variable.h>
+
+#include <unordered_map>
+
+#include "node.hpp"
+
+namespace backward_strategies {
+
+struct HashOfWords {
+  size_t operator()(const Words& words) const {
+    uint64_t hash = 14695981039346656037u;  // FNV-1a, by words
+    for (const auto word : words) { hash = (hash ^ static_cast<uint64_t>(word)) * 1099511628211u; }
+    return hash ^ (hash >> 32);
+  }
+};
+
+struct PlanCache {
+  py::object find, active, automatic, parameter;
+  size_t arity, most_tolerances;
+
+  struct Known {
+    py::object chosen;  // whose address is part of the key
+    std::vector<PlanPointer> plans;
+  };
+
+  static constexpr size_t most = 4096;
+  std::unordered_map<Words, Known, HashOfWords> layouts;
+
+  // Outputs, or nothing where the generic path is to be taken.
+  std::optional<variable_list> call(PyObject* choice, PyObject* const* given, size_t count) {
+    if (!is_plain() || PyList_GET_SIZE(watchers) != 0) { return std::nullopt; }
+    variable_list inputs;
+    if (count != arity && count != arity + most_tolerances) { return std::nullopt; }
+    for (size_t i = arity; i < count; ++i) {
+      if (!PyFloat_CheckExact(given[i])) { return std::nullopt; }
+    }
+    for (size_t i = 0; i < arity; ++i) {
+      auto* kind = reinterpret_cast<PyObject*>(Py_TYPE(given[i]));
+      if (kind != THPVariableClass && kind != parameter.ptr()) { return std::nullopt; }
+      inputs.push_back(THPVariable_Unpack(given[i]));
+      if (!is_readable(inputs.back())) { return std::nullopt; }
+    }
+    std::vector<double> tolerances;
+    for (size_t i = inputs.size(); i < count; ++i) { tolerances.push_back(PyFloat_AS_DOUBLE(given[i])); }
+    for (const auto& plan : known(followed(choice), inputs, tolerances)) {
+      if (plan->copies) {
+        for (auto& input : inputs) { input = input.contiguous(); }
+      }
+      if (auto computed = plan->compute(inputs)) {
+        const bool needs = at::GradMode::is_enabled() &&
+                           std::any_of(inputs.begin(), inputs.end(), [](auto& t) { return t.requires_grad(); });
+        return needs ? FastPath::apply(plan, *computed, at::TensorList(inputs)) : std::move(computed->outputs);
+      }
+    }
+    return std::nullopt;
+  }
+
+  // The strategy or policy that is meant.
+  py::object followed(PyObject* choice) {
+    if (!PyUnicode_Check(choice)) { return py::reinterpret_borrow<py::object>(choice); }
+    if (choice == automatic.ptr() || PyUnicode_Compare(choice, automatic.ptr()) == 0) {
+      return py::object(active()[py::int_(0)]);
+    }
+    Py_INCREF(choice);
+    PyUnicode_InternInPlace(&choice);  // equal names have one address
+    return py::reinterpret_steal<py::object>(choice);
+  }
+
+  std::vector<PlanPointer> known(
+      const py::object& chosen, const variable_list& inputs, const std::vector<double>& tolerances = {}) {
+    Words key;
+    key.reserve(24);
+    key.push_back(reinterpret_cast<int64_t>(chosen.ptr()));
+    for (const auto& input : inputs) {
+      key.push_back(static_cast<int64_t>(input.scalar_type()) << 32 | input.dim());
+      key.insert(key.end(), input.sizes().begin(), input.sizes().end());
+      key.insert(key.end(), input.strides().begin(), input.strides().end());
+    }
+    for (const double tolerance : tolerances) {
+      key.emplace_back();
+      std::memcpy(&key.back(), &tolerance, sizeof tolerance);
+    }
+    if (const auto at = layouts.find(key); at != layouts.end()) { return at->second.plans; }
+    py::list arguments;
+    for (const auto& input : inputs) { arguments.append(py::cast(input)); }
+    for (const double tolerance : tolerances) { arguments.append(tolerance); }
+    Known made{chosen, {}};
+    for (const auto& found : find(chosen, *py::tuple(arguments))) {
+      made.plans.push_back(c10::make_intrusive<Plan>(found));
+    }
+    if (layouts.size() >= most) { layouts.clear(); }
+    return layouts.emplace(std::move(key), std::move(made)).first->second.plans;
+  }
+};
+
+}  // namespace backward_strategies

@@ -1,0 +1,390 @@
+"""The fast path: operations on small matrices, with as little around them as there can be.
+
+A `FastPath` decides the path once per call. The fast path takes plain tensors in eager mode, with a
+strategy that has kernels for the operation (`strategies.kernels.cpu.plans`, and on CUDA devices
+`strategies.kernels.cuda.plan`). All else takes the generic path: transforms and modes of torch, other
+strategies, and inputs that are not a usual case.
+
+A backward that is differentiated, or whose cotangent is not a usual case, goes the generic path, too: from
+the inputs on, or, by the explicit gradient, from those of them that derivatives read and the outputs.
+
+On the CPU, where there is the fast path in C++ (`strategies.kernels.extension`), it does what
+`FastPath.__call__` and `_FastPathNode` do here, to the same bits: most of the time of a small call goes to
+Python.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+from torch.nn import Parameter
+
+from strategies import policy
+from strategies.autograd.choice import StrategyChoice, first_that_can, is_captured
+from strategies.kernels import extension
+from strategies.kernels.cpu import task, threads
+from strategies.kernels.cpu.plans import Plan, is_sequence, plan
+from strategies.kernels.cuda import plan as cuda
+from strategies.kernels.memory import is_addressable, with_memory
+from strategies.policy.schema import Policy
+from strategies.strategy import Strategy
+
+__all__ = ["Explicit", "FastPath", "used_by_plan"]
+
+Tensors = tuple[Tensor, ...]
+Gradients = tuple[Tensor | None, ...]
+General = Callable[..., Tensors]
+"""The generic path of an operation: its differentiable outputs from strategies, inputs and tolerances."""
+
+Explicit = Callable[[Strategy, Gradients, Tensors, Tensors], Tensors]
+"""The explicit gradient of an operation: from a strategy, inputs, outputs and cotangents."""
+
+_TYPES = Tensor, Parameter
+
+_C: Any = torch._C
+
+
+@dataclass(frozen=True, eq=False)
+class FastPath:
+    """The fast path of an operation.
+
+    Args:
+        operation: which.
+        general: the generic path.
+        policy_operation: the operation whose measured cells answer for this one.
+        any_rank: as in `strategies.policy.candidates`.
+        otherwise: the strategy that "auto" is on the fast path where no measured cells answer, if any is.
+        explicit: the gradients as differentiable functions of inputs, outputs and cotangents; by default,
+            the generic path is taken from the inputs.
+        unread: positions of inputs that `explicit` does not read. They are not kept: None.
+        reports: whether info, of a factorization that succeeded, is an output more.
+        arity: how many inputs there are.
+        takes_tolerances: whether two numbers may follow them.
+
+    Example:
+        >>> fast_path = FastPath("inv", lambda _, A: (A.inverse(),), policy_operation="inv")
+        >>> fast_path("fused", torch.tensor([[4.0]]))
+        (tensor([[0.2500]]),)
+        >>> fast_path("native", torch.tensor([[4.0]])) is None
+        True
+    """
+
+    operation: str
+    general: General
+    policy_operation: str
+    any_rank: bool = False
+    otherwise: str = ""
+    explicit: Explicit | None = None
+    unread: tuple[int, ...] = ()
+    reports: bool = False
+    arity: int = 1
+    takes_tolerances: bool = False
+
+    def __call__(self, choice: StrategyChoice, *given: Tensor | float) -> Tensors | None:
+        """The outputs; None where the generic path is to be taken.
+
+        Args:
+            choice: the strategy, as the caller wrote it.
+            given: A, and B; then atol and rtol, if they are not the defaults.
+        """
+        if (compiled := _compiled(self)) is not None:
+            outputs = compiled(choice, *given)
+            if outputs is not None or not any(map(_is_on_cuda, given)):
+                return outputs
+        inputs, tolerances = _split(given)
+        if len(inputs) != self.arity or len(tolerances) not in (0, 2 * self.takes_tolerances):
+            return None
+        if not (_is_plain() and all(map(_is_readable, inputs))):
+            return None
+        is_auto = choice == "auto"
+        chosen = policy.active(inputs[0].device.type)[0] if is_auto else choice
+        for found in _candidate_plans(self, chosen, *given):
+            if found.copies:
+                inputs = tuple([tensor.contiguous() for tensor in inputs])
+            computed = found.plan.forward(inputs)
+            if computed is not None:
+                break
+        else:
+            return None
+        if torch.is_grad_enabled():
+            for tensor in inputs:
+                if tensor.requires_grad:
+                    return _apply((found, *computed), *inputs)
+        return computed[0]
+
+    def serve(self, *operator: Any) -> None:
+        """Compute an operator by this fast path in C++: its name, and what else `add_operator` takes."""
+        _served.append((self, operator))
+        if _module.cache_info().currsize and (module := _module()) is not None:
+            _serve(module, self, operator)
+
+
+class _Found(NamedTuple):
+    plan: Plan | cuda.Plan
+    copies: bool
+    fast_path: FastPath
+    candidates: tuple[Strategy, ...]
+    tolerances: tuple[float, ...] = ()
+
+
+@functools.cache
+def _compiled(fast_path: FastPath) -> Callable[..., Tensors | None] | None:
+    """`FastPath.__call__` in C++, if that is there."""
+    if (module := _module()) is None:
+        return None
+    return _in_cpp(module, fast_path)
+
+
+def _in_cpp(module: Any, fast_path: FastPath) -> Callable[..., Tensors | None]:
+    made: Callable[..., Tensors | None] = module.fast_path(
+        functools.partial(_candidate_plans, fast_path),
+        policy.active,
+        Parameter,
+        fast_path.arity,
+        2 * fast_path.takes_tolerances,
+    )
+    return made
+
+
+@functools.cache
+def _module() -> Any:
+    if (module := extension.load()) is not None:
+        words = task.HEADER_WORDS, task.ARGUMENT_WORDS, task.STATUS_WORD, task.FINISHED_WORD
+        module.set_up(words, threads.WORTH_A_THREAD, task.watchers)
+        for fast_path, operator in _served:
+            _serve(module, fast_path, operator)
+    return module
+
+
+_served: list[tuple[FastPath, tuple[Any, ...]]] = []
+"""Lanes, and what is said of the operators that they compute."""
+
+
+def _serve(module: Any, fast_path: FastPath, operator: tuple[Any, ...]) -> None:
+    name, *rest = operator
+    of_operator = _in_cpp(module, fast_path)
+    module.add_operator(name, of_operator, *rest)
+
+
+def used_by_plan(number: int) -> Strategy | None:
+    """The strategy of the plan by which an operator was computed, unless the plan is forgotten."""
+    found = None if (module := _module()) is None else module.used(number)
+    return None if found is None else found.candidates[0]
+
+
+_CHOICES = Policy, Strategy, str
+
+
+def _split(given: tuple[Tensor | float, ...]) -> tuple[Tensors, tuple[float, ...]]:
+    """Inputs and tolerances."""
+    inputs = tuple([each for each in given if not isinstance(each, float)])
+    return inputs, tuple([each for each in given if isinstance(each, float)])
+
+
+def _candidate_plans(
+    fast_path: FastPath, chosen: object, *given: Tensor | float
+) -> tuple[_Found, ...]:
+    """The plans for an operation by what was chosen, the first to be tried first."""
+    inputs, tolerances = _split(given)
+    if not isinstance(chosen, _CHOICES):
+        return ()
+    if (
+        fast_path.otherwise
+        and isinstance(chosen, Policy)
+        and fast_path.policy_operation not in chosen.operations
+    ):
+        chosen = fast_path.otherwise
+    device, *others = [tensor.device for tensor in inputs]
+    if any(other != device for other in others) or is_captured(inputs[0]):
+        return ()
+    layouts = [(tensor.shape, tensor.stride(), tensor.dtype) for tensor in inputs]
+    return _find(fast_path, chosen, device, tolerances, *layouts)
+
+
+@functools.lru_cache(maxsize=4096)
+def _find(
+    fast_path: FastPath,
+    chosen: Policy | Strategy | str,
+    device: torch.device,
+    tolerances: tuple[float, ...],
+    *inputs: tuple[tuple[int, ...], tuple[int, ...], torch.dtype],
+) -> tuple[_Found, ...]:
+    """The plans for inputs of such sizes, strides and dtypes."""
+    (size, _, dtype), *rest = inputs
+    if len(size) < 2 or any(other[2] != dtype for other in rest):
+        return ()
+    *batch, m, n = size
+    columns = rest[0][0][-1] if rest and len(rest[0][0]) == len(size) else 1
+    count = math.prod(batch) if batch else 0
+    key = (
+        fast_path.policy_operation,
+        m,
+        n,
+        columns,
+        count,
+        str(dtype).removeprefix("torch."),
+        device.type,
+    )
+    candidates = policy.ranked(chosen, key, any_rank=fast_path.any_rank)
+    # A subclass may compute in another way.
+    held = vars(type(candidates[0])).get("fused", ())
+    if device.type == "cuda":
+        sizes = [size for size, *_ in inputs]
+        is_usual = "factors" in held and not (tolerances or fast_path.reports)
+        on_cuda = cuda.plan(fast_path.operation, device, dtype, *sizes) if is_usual else None
+        return (_Found(on_cuda, False, fast_path, candidates),) if on_cuda else ()
+    layouts = [(size, stride) for size, stride, _ in inputs]
+    if copies := not all(is_sequence(layout, len(batch)) for layout in layouts):
+        layouts = [(size, torch.empty(size, device="meta").stride()) for size, _ in layouts]
+    plans = (
+        plan(
+            holds,
+            fast_path.operation,
+            dtype,
+            *layouts,
+            tolerances=tolerances,
+            saves_outputs=fast_path.explicit is not None,
+            reports=fast_path.reports,
+        )
+        for holds in held
+    )
+    return tuple(
+        _Found(found, copies, fast_path, candidates, tolerances)
+        for found in plans
+        if found is not None
+    )
+
+
+def _is_on_cuda(tensor: object) -> bool:
+    return isinstance(tensor, Tensor) and tensor.is_cuda
+
+
+def _is_plain() -> bool:
+    """Whether nothing but autograd sees what is computed now."""
+    return not (
+        _C._are_functorch_transforms_active()
+        or _C._len_torch_dispatch_stack()
+        or _C._len_torch_function_stack()
+    )
+
+
+def _is_readable(tensor: Any) -> bool:
+    """Whether the numbers are at the address of the tensor, as its strides say."""
+    return (
+        type(tensor) in _TYPES
+        and (tensor.is_cpu or tensor.is_cuda)
+        and is_addressable(tensor)
+        # The level is that of all threads.
+        and (forward_ad._current_level < 0 or forward_ad.unpack_dual(tensor).tangent is None)
+    )
+
+
+class _FastPathNode(torch.autograd.Function):
+    """What was computed, for autograd."""
+
+    @staticmethod
+    def forward(ctx: Any, given: tuple[_Found, Tensors, Tensors], *inputs: Tensor) -> Tensors:
+        ctx.found, outputs, kept = given
+        plan, unread = ctx.found.plan, ctx.found.fast_path.unread
+        read = [None if i in unread else each for i, each in enumerate(inputs)]
+        ctx.save_for_backward(*read, *[outputs[i] for i in plan.saved], *kept)
+        if plan.constant:
+            ctx.mark_non_differentiable(*[outputs[i] for i in plan.constant])
+        ctx.set_materialize_grads(False)
+        return outputs
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Tensor | None) -> tuple[Tensor | None, ...]:
+        found, saved = ctx.found, ctx.saved_tensors
+        gradients: Sequence[Tensor | None] | None = None
+        if _is_plain() and not torch.is_grad_enabled():
+            gradients = _gradients(found.plan, saved, cotangents)
+        if gradients is None:
+            arity, needed = found.plan.arity, ctx.needs_input_grad[1:]
+            inputs, outputs = saved[:arity], saved[arity : arity + len(found.plan.saved)]
+            gradients = _differentiated(found, inputs, outputs, cotangents, needed)
+        return (None, *gradients)
+
+
+# `Function.apply` would look for transforms again, and for wrappers that they have left behind.
+_apply: Callable[..., Tensors] = super(torch.autograd.Function, _FastPathNode).apply
+
+
+def _gradients(
+    plan: Plan | cuda.Plan, saved: Tensors, cotangents: Sequence[Tensor | None]
+) -> list[Tensor] | None:
+    """By the fast path; None if some cotangent is not a usual one."""
+    used: list[Any] = []
+    for i, cotangent in enumerate(cotangents):
+        if i in plan.ignored:
+            continue
+        if cotangent is None:
+            if i in plan.cotangents:
+                used.append(None if i in plan.optional else plan.zeros(i))
+        elif i in plan.cotangents and _is_readable(cotangent):
+            used.append(cotangent)
+        else:
+            return None
+    return plan.backward(saved, used)
+
+
+def _differentiated(
+    found: _Found,
+    inputs: Tensors,
+    outputs: Tensors,
+    cotangents: Sequence[Tensor | None],
+    needed: Sequence[bool],
+) -> list[Tensor | None]:
+    """By the generic path, as functions of inputs, outputs and cotangents where that is asked for."""
+    if found.fast_path.explicit is not None:
+        return _explicit_gradients(found, inputs, outputs, cotangents, needed)
+    has_graph = torch.is_grad_enabled()
+    if not has_graph:
+        pairs = zip(inputs, needed, strict=True)
+        inputs = tuple(tensor.detach().requires_grad_(need) for tensor, need in pairs)
+    with torch.enable_grad():
+        outputs = found.fast_path.general(found.candidates, *inputs, *found.tolerances)
+        given = [
+            (output, cotangent)
+            for output, cotangent in zip(outputs, cotangents, strict=True)
+            if cotangent is not None and output.requires_grad
+        ]
+        gradients = iter(
+            torch.autograd.grad(
+                [output for output, _ in given],
+                [tensor for tensor, need in zip(inputs, needed, strict=True) if need],
+                [cotangent for _, cotangent in given],
+                create_graph=has_graph,
+            )
+        )
+    return [next(gradients) if need else None for need in needed]
+
+
+def _explicit_gradients(
+    found: _Found,
+    inputs: Gradients,
+    saved: Tensors,
+    cotangents: Sequence[Tensor | None],
+    needed: Sequence[bool],
+) -> list[Tensor | None]:
+    """By the explicit gradient, of the inputs that it reads and of the saved outputs."""
+    explicit, plan = found.fast_path.explicit, found.plan
+    assert explicit is not None
+    outputs = tuple(saved[plan.saved.index(i)] for i in range(len(saved)))
+    pairs = ((outputs[i], cotangents[i]) for i in plan.cotangents)
+    used = tuple(
+        torch.zeros_like(output) if cotangent is None else with_memory(cotangent)
+        for output, cotangent in pairs
+    )
+
+    computed = first_that_can(
+        found.candidates, lambda strategy: explicit(strategy, inputs, outputs, used)
+    )
+    return [each if need else None for each, need in zip(computed, needed, strict=True)]

@@ -1,0 +1,250 @@
+"""`backward-strategies calibrate`: measures this machine, or a program on it, in minutes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import filelock
+import torch
+import typer
+
+import strategies
+from strategies import policy
+from strategies.cli.calibration_report import tell_changes, tell_program, tell_stability
+from strategies.cli.common import console, notes, reports_errors
+from strategies.cli.progress import countdown
+from strategies.cli.warmup import build_fast_path
+from strategies.files import UnusableFileError
+from strategies.integration import recording
+from strategies.integration.workload import Workload
+from strategies.measuring import grid_cases
+from strategies.measuring.machine import describe
+from strategies.measuring.measurement import Cell
+from strategies.measuring.noise import NOISY, VERY_NOISY, load, timing_noise
+from strategies.measuring.store import Writer
+from strategies.policy import calibration, schema, validators
+from strategies.policy.adaptation import adapt
+from strategies.policy.calibration import Calibration, threads_in_words
+from strategies.policy.schema import Part, Policy
+from strategies.selection import calibrating
+from strategies.selection.planning import Plan
+
+STABILITY_SHARE = 0.1
+"""Of the time, for the check of stability."""
+
+_BUSY_CORES = 0.5
+
+
+@dataclass(frozen=True)
+class Target:
+    """A kind of device and a number of threads."""
+
+    device: str
+    threads: int
+
+    def __str__(self) -> str:
+        return f"{self.device}, {threads_in_words(self.threads)}"
+
+
+@reports_errors
+def calibrate(
+    minutes: Annotated[
+        float, typer.Option(min=0.0, max=1440.0, help="How long to measure, in all.")
+    ] = 3.0,
+    devices: Annotated[
+        str, typer.Option(metavar="LIST", help="cpu, cuda or cpu,cuda; by default all there are.")
+    ] = "",
+    threads: Annotated[
+        str, typer.Option(metavar="LIST", help="As 1,4,all; all is what torch takes by itself.")
+    ] = "all",
+    workload: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Measure a program's calls: see record.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Measure on a busy machine, too.")] = False,
+) -> None:
+    """Measure which strategies are the fastest on this machine; "auto" then follows that.
+
+    What was measured goes to the user's configuration folder, beside what is known of other machines
+    and numbers of threads. The same command resumes an interrupted run.
+    """
+    if os.environ.get("RANK", "0") != "0":
+        console.print("rank 0 calibrates; its file serves all ranks")
+        return
+    targets = _targets(devices, threads)
+    program = recording.read(workload) if workload else None
+    shipped = schema.read(policy.SHIPPED)
+    with _alone(), _threads_kept():
+        known = _known()
+        _look_around(force)
+        build_fast_path()
+        seconds = 60 * minutes / len(targets)
+        parts = [_calibrated(target, shipped, known, seconds, program) for target in targets]
+        known = known.having(parts)
+        calibration.save(calibration.location(), known)
+        for target in targets:
+            _draft(target, program).unlink(missing_ok=True)
+    policy.refresh()
+    told = ", ".join(
+        f"{_cases(part)} ({part.device}, {threads_in_words(part.threads)})" for part in parts
+    )
+    console.print(f'{told} are in {calibration.location()}. "auto" follows them here.')
+
+
+def _calibrated(
+    target: Target, shipped: Policy, known: Calibration, seconds: float, program: Workload | None
+) -> Part:
+    torch.set_num_threads(target.threads)
+    shipped, _ = policy.resolve_for_machine(
+        shipped, policy.SHIPPED_NAME, target.device, target.threads
+    )
+    validated, machine = validators.here(target.device), describe()
+    old = next((p for p in known.parts if p.place == (validated, *vars(target).values())), None)
+    cases = grid_cases.timed("cpu") if program is None else list(program.cases())
+    cases = [case for case in cases if case.device in _DEVICES[target.device]]
+    plan = Plan(cases, shipped, all_of_them=program is not None)
+    before = shipped if program is None else _active(target, shipped)
+    with _resumable(target, program) as cells, countdown(seconds, notes) as begins:
+        calibrating.measured(
+            plan,
+            cells,
+            seconds * (1 - STABILITY_SHARE),
+            begins=lambda what: begins(f"{target}: {what}"),
+        )
+        found = calibrating.part(cells.cells, shipped, {}, machine, validated, target.device)
+        after = adapt(shipped, found.over(old) if old else found)
+        used = calibrating.used(after, target.device, {cell.case.operation for cell in cells.cells})
+        dtypes = list(dict.fromkeys(cell.case.dtype_name for cell in cells.cells))
+        stability = calibrating.checked(
+            used, _DEVICES[target.device][-1], dtypes, seconds * STABILITY_SHARE, begins=begins
+        )
+    found = calibrating.part(cells.cells, shipped, stability, machine, validated, target.device)
+    after = adapt(shipped, found.over(old) if old else found)
+    _tell(target, cells.cells, before, after, program)
+    tell_stability(stability)
+    return found
+
+
+def _active(target: Target, shipped: Policy) -> Policy:
+    """What "auto" follows now, where that is no strategy."""
+    found, _ = policy.active(_DEVICES[target.device][0])
+    return found if isinstance(found, Policy) else shipped
+
+
+def _tell(
+    target: Target,
+    cells: Sequence[Cell],
+    before: Policy,
+    after: Policy,
+    program: Workload | None,
+) -> None:
+    changes = list(calibrating.changes(cells, before, after))
+    if program is None:
+        tell_changes(str(target), changes)
+    else:
+        tell_program(str(target), program, changes, after)
+
+
+_DEVICES = {"cpu": ("cpu",), "cuda": ("cuda", "cuda:0")}
+"""How cases name the device that is measured."""
+
+
+def _targets(devices: str, threads: str) -> list[Target]:
+    there = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+    kinds = devices.split(",") if devices else there
+    for kind in kinds:
+        if kind not in there:
+            raise ValueError(f"--devices {devices}: there is {', '.join(there)}")
+    counts = []
+    for count in threads.split(","):
+        if count != "all" and not (count.isdecimal() and 1 <= int(count) <= 4096):
+            raise ValueError(f"--threads {threads}: give numbers from 1, or all")
+        counts.append(torch.get_num_threads() if count == "all" else int(count))
+    return [
+        Target(kind, count)
+        for kind in dict.fromkeys(kinds)
+        # What a GPU does, threads do not change.
+        for count in (dict.fromkeys(counts) if kind == "cpu" else [torch.get_num_threads()])
+    ]
+
+
+def _known() -> Calibration:
+    """What the user's file holds."""
+    path = calibration.location()
+    return calibration.read(path) if path.exists() else Calibration()
+
+
+def _look_around(force: bool) -> None:
+    """Warns of a machine that does something else besides, and refuses one that does little else."""
+    factor, others = timing_noise(), load()
+    advice = "stop other programs, or measure later"
+    if factor >= VERY_NOISY and not force:
+        raise ValueError(
+            f"the machine is busy: the same work, done twice in a row, differs by a factor of {factor:.1f} "
+            f"(load {others:.1f} a core); {advice}, or give --force"
+        )
+    if factor >= NOISY or others >= _BUSY_CORES:
+        notes.print(
+            f"the machine is not quiet: the same work differs by a factor of {factor:.2f}, load "
+            f"{others:.1f} a core. What is not clear will count less; {advice} for a better answer."
+        )
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """Nobody else calibrates here meanwhile, and measures what this run takes from the machine."""
+    path = calibration.location().with_name("calibrating.lock")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with filelock.FileLock(path, timeout=0):
+            yield
+    except filelock.Timeout as error:
+        raise ValueError("another process calibrates this machine") from error
+    except OSError as error:
+        raise UnusableFileError(path, f"cannot be written ({error.strerror})") from error
+
+
+@contextlib.contextmanager
+def _threads_kept() -> Iterator[None]:
+    before = torch.get_num_threads()
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _draft(target: Target, program: Workload | None) -> Path:
+    """What an interrupted run leaves."""
+    what = "program" if program else "grid"
+    name = f"calibrating-{what}-{target.device}-{target.threads}.json"
+    return calibration.location().with_name(name)
+
+
+@contextlib.contextmanager
+def _resumable(target: Target, program: Workload | None) -> Iterator[Writer]:
+    """The cells of an interrupted run on this machine; Ctrl-C says how to go on."""
+    path, arguments = _draft(target, program), {"strategies": list(strategies.available())}
+    arguments |= {"cases": [str(case) for case in program.cases()]} if program else {}
+    try:
+        writer = Writer(path, "calibration", arguments, describe())
+    except UnusableFileError:
+        path.unlink(missing_ok=True)  # of another version, machine or program
+        writer = Writer(path, "calibration", arguments, describe())
+    if writer.cells:
+        notes.print(f"{target}: {len(writer.cells)} cells of an interrupted run are kept")
+    try:
+        yield writer
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(
+            f"{len(writer.cells)} cells are kept; the same command goes on from there"
+        ) from None
+
+
+def _cases(part: Part) -> str:
+    """As "1 cell" or "2 cells"."""
+    count = sum(len(cells) for by_dtype in part.cells.values() for cells in by_dtype.values())
+    return "1 cell" if count == 1 else f"{count} cells"

@@ -1,0 +1,113 @@
+"""What a calibration has changed, in tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from strategies.cli.common import console
+from strategies.integration.workload import Workload
+from strategies.measuring.case import Case
+from strategies.measuring.measurement import Objective
+from strategies.policy import BASELINE
+from strategies.policy.schema import LIMIT, Policy
+from strategies.selection.calibrating import Change, mean_gain
+from strategies.selection.stability import Stabilities, evidence_in
+from strategies.selection.text import seconds, table
+
+MOST_NAMED = 10
+"""Cases that are named."""
+
+
+def tell_changes(place: str, found: Sequence[Change]) -> None:
+    """What another choice gains in the measured cases."""
+    lines = table(
+        f"What has changed ({place})",
+        ("operation", "dtype"),
+        ("cells", "other choice", "times as fast there"),
+    )
+    groups: dict[tuple[str, str], list[Change]] = {}
+    for each in found:
+        groups.setdefault((each.case.operation, each.case.dtype_name), []).append(each)
+    for (operation, dtype), of in sorted(groups.items()):
+        changed = [each for each in of if each.after != each.before]
+        gain = f"{mean_gain(changed):.2f}×" if changed else "-"
+        lines.add_row(operation, dtype, str(len(of)), str(len(changed)), gain)
+    console.print(lines)
+    changed = [each for each in found if each.after != each.before]
+    if not changed:
+        console.print("The policy was right in all measured cells.")
+        return
+    lines = table("The most", ("case", "before", "now"), ("times as fast",), wraps=("case",))
+    for each in sorted(changed, key=lambda each: -each.gain)[:MOST_NAMED]:
+        lines.add_row(str(each.case), each.before, each.after, f"{each.gain:.2f}×")
+    console.print(lines)
+    console.print(
+        f"In {len(changed)} of {len(found)} measured cells another strategy is used, and is "
+        f"{mean_gain(changed):.2f} times as fast, as a geometric mean."
+    )
+
+
+def tell_program(place: str, program: Workload, found: Sequence[Change], after: Policy) -> None:
+    """What "auto" gains at every place of a program, and in all."""
+    by_case = {each.case: each for each in found}
+    lines = table(
+        f"What the program gains ({place})",
+        ("where", "call", "before", "now"),
+        ("count", "torch", "before", "now", "× torch", "stability, torch", "now"),
+        wraps=("where", "call"),
+    )
+    sums = [0.0, 0.0, 0.0]
+    for call in program.calls:
+        change = by_case.get(Case.parse(call.case)) if call.case else None
+        if change is None:
+            continue
+        names = BASELINE, change.before, change.after
+        took = [_seconds(change, name) for name in names]
+        sums = [total + call.count * (one or 0.0) for total, one in zip(sums, took, strict=True)]
+        known = evidence_in(after, change.case)
+        ratios = [f"{known[name].worst:.1g}" if name in known else "-" for name in names]
+        lines.add_row(
+            *(call.at, str(call), change.before, change.after, str(call.count)),
+            *map(seconds, took),
+            f"{took[0] / took[2]:.2f}" if took[0] and took[2] else "-",
+            *(ratios[0], ratios[2]),
+        )
+    console.print(lines)
+    torch_s, before_s, now_s = sums
+    if not now_s:
+        console.print("No call of the program could be measured.")
+        return
+    share = f", of a run of {seconds(program.seconds)}" if program.seconds else ""
+    console.print(
+        f"In all: torch {seconds(torch_s)}, before {seconds(before_s)}, now {seconds(now_s)}{share}. "
+        f'"auto" takes {now_s / torch_s:.2f} of the time of torch and {now_s / before_s:.2f} of its '
+        f"own before. Stability ratios above {LIMIT:.0f} are errors that rounding does not explain."
+    )
+
+
+def tell_stability(found: Stabilities) -> None:
+    """What the check on this machine has shown."""
+    judged = sum(each.judged for by_name in found.values() for each in by_name.values())
+    bad = [
+        f"{name} in {operation}: {each.worst:.1e} in {each.case}"
+        for operation, by_name in found.items()
+        for name, each in by_name.items()
+        if each.judged and not each.is_stable
+    ]
+    if bad:
+        console.print(
+            f"Not stable on this machine, and not used (limit {LIMIT:.0f}): " + "; ".join(bad)
+        )
+    else:
+        worst = max(
+            (each.worst for by_name in found.values() for each in by_name.values()), default=0.0
+        )
+        console.print(
+            f"Stability, checked here on {judged} hard cases: ratios up to {worst:.2g}, limit {LIMIT:.0f}."
+        )
+
+
+def _seconds(change: Change, name: str) -> float | None:
+    found = change.cell.get(name)
+    cost = found.cost(Objective.FORWARD_BACKWARD) if found else None
+    return cost.seconds if cost else None

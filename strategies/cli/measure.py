@@ -1,0 +1,111 @@
+"""`backward-strategies measure`: measures the cells of a grid, or the calls of a program."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+import strategies
+from strategies import operations, registry
+from strategies.cli.common import console, notes, reports_errors
+from strategies.cli.progress import progress
+from strategies.integration import recording
+from strategies.measuring import grid_cases
+from strategies.measuring.case import Case
+from strategies.measuring.machine import describe
+from strategies.measuring.measure import TIMED, measure
+from strategies.measuring.measurement import Objective
+from strategies.measuring.noise import BUSY, with_load_and_noise
+from strategies.measuring.store import Writer
+from strategies.operations.grids import GRIDS
+from strategies.selection.text import quietness
+
+
+class Timed(StrEnum):
+    """What a clock is held against."""
+
+    BOTH = "both"
+    BACKWARD = Objective.BACKWARD
+    FORWARD_BACKWARD = Objective.FORWARD_BACKWARD
+
+
+@reports_errors
+def measure_grid(
+    out: Annotated[Path, typer.Argument(metavar="FILE", help="Where to keep the cells, as JSON.")],
+    grid: Annotated[
+        str,
+        typer.Option(envvar="BACKWARD_STRATEGIES_GRID", help=f"One of {', '.join(GRIDS)}."),
+    ] = "quick",
+    objective: Annotated[Timed, typer.Option(help="What is timed.")] = Timed.BOTH,
+    operation: Annotated[
+        str | None, typer.Option(help="Only its cells; in a file of their own, the newest count.")
+    ] = None,
+    budget: Annotated[
+        float,
+        typer.Option(min=0.0, max=3600.0, help="Seconds for the rounds of a cell and objective."),
+    ] = 1.0,
+    workload: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Its calls instead of a grid: see record.")
+    ] = None,
+    machine: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What to call this machine, not by its host.")
+    ] = None,
+) -> None:
+    """Measure the cells of a grid, or of a program, all strategies of a cell in the same rounds.
+
+    Every cell is written as soon as it is measured. The same command resumes an interrupted run.
+    """
+    if operation not in (None, *operations.measured()):
+        raise ValueError(f"--operation {operation}: there is {', '.join(operations.measured())}")
+    source = grid if workload is None else str(workload)
+    timed, judged = (
+        [case for case in cases if operation in (None, case.operation)]
+        for cases in _cases(grid, workload)
+    )
+    arguments = {"grid": source, "objective": str(objective), "budget": budget}
+    arguments |= {"operation": operation} if operation else {}
+    arguments |= {"strategies": list(strategies.available())}
+    clocked = TIMED if objective is Timed.BOTH else (Objective(objective),)
+    here = with_load_and_noise(describe())
+    here = msgspec.structs.replace(here, name=machine or here.name)
+    writer = Writer(out, "grid", arguments, here)
+    to_time = set(timed)
+    with resumable(writer, [*timed, *judged]) as missing:
+        for case in missing:
+            names = registry.distinct(operations.get(case.operation).stem)
+            objectives = clocked if case in to_time else ()
+            writer.append(measure(case, names, objectives=objectives, budget=budget))
+    contended = sum((cell.contention or 1.0) >= BUSY for cell in writer.cells)
+    console.print(
+        f"{len(writer.cells)} cells in {out}, {contended} of them measured beside other work"
+    )
+    console.print(f"before: {quietness([here])}; after: {quietness([with_load_and_noise(here)])}")
+
+
+def _cases(grid: str, workload: Path | None) -> tuple[Iterable[Case], Iterable[Case]]:
+    """Those that are timed, and those whose errors are judged alone."""
+    if workload is None:
+        return grid_cases.timed(grid), grid_cases.judged(grid)
+    return recording.read(workload).cases(), ()
+
+
+@contextlib.contextmanager
+def resumable(writer: Writer, cases: Sequence[Case]) -> Iterator[Iterable[Case]]:
+    """The cases that a file lacks, with progress as each begins; Ctrl-C says how to resume."""
+    kept = {cell.case for cell in writer.cells}
+    missing = [case for case in cases if case not in kept]
+    try:
+        with progress(len(missing), notes) as begin:
+            yield (begin(str(case)) or case for case in missing)
+    except KeyboardInterrupt:
+        known = {cell.case for cell in writer.cells}
+        raise KeyboardInterrupt(
+            f"{sum(case in known for case in cases)} of {len(cases)} cells are in {writer.path}; "
+            "the same command resumes the run"
+        ) from None

@@ -1,0 +1,105 @@
+"""A Python program in this process, as `python` itself would run it.
+
+That sets `sys.argv`, `sys.path[0]` and the names in `__main__` for each form of a command line
+(https://docs.python.org/3/using/cmdline.html#interface-options).
+"""
+
+from __future__ import annotations
+
+import builtins
+import io
+import linecache
+import os
+import pkgutil
+import runpy
+import sys
+from collections.abc import Sequence
+from importlib.machinery import BuiltinImporter, SourceFileLoader, SourcelessFileLoader
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+from strategies.cli.uncaught import caught, tell
+
+__all__ = ["execute"]
+
+_RUNPY: Any = runpy  # what `python -m` calls is private
+
+
+def execute(command: Sequence[str]) -> None:
+    """Runs a program to its end, and tells an exception that ends it.
+
+    Afterwards the process has to end: `sys` and `__main__` stay as the program leaves them.
+
+    Args:
+        command: what follows `python` in a command line: `-c CODE`, `-m MODULE`, `-` or a file, and the
+            arguments of the program.
+
+    Raises:
+        BaseException: ends the program. The interpreter exits by it as it should, without another word.
+    """
+    error = caught(lambda: _run(command))
+    if error is not None:
+        tell(error)
+        raise error
+
+
+def _run(command: Sequence[str]) -> None:
+    sys.modules["__main__"] = main = ModuleType("__main__")
+    names = vars(main)
+    names.update(__loader__=BuiltinImporter, __annotations__={}, __builtins__=builtins)
+    match command:
+        case ["-m", module, *arguments]:
+            sys.argv = ["-m", *arguments]
+            _put_on_path(str(Path.cwd()))
+            _RUNPY._run_module_as_main(module)
+        case ["-c", code, *arguments]:
+            sys.argv = ["-c", *arguments]
+            _put_on_path("")
+            _keep_lines(code)
+            exec(_compiled(code, "<string>"), names)  # noqa: S102 - as asked
+        case ["-", *_]:
+            sys.argv = [*command]
+            _put_on_path("")
+            names.update(__file__="<stdin>", __cached__=None)
+            exec(_compiled(sys.stdin.buffer.read(), "<stdin>"), names)  # noqa: S102
+        case [file, *_]:
+            sys.argv = [*command]
+            _run_file(file if Path(file).is_absolute() else f"{Path.cwd()}{os.sep}{file}", names)
+
+
+def _run_file(file: str, names: dict[str, Any]) -> None:
+    if pkgutil.get_importer(file) is not None:  # a folder or an archive, with a __main__.py
+        _put_on_path(file, always=True)
+        _RUNPY._run_module_as_main("__main__", alter_argv=False)
+        return
+    _put_on_path(str(Path(file).resolve().parent))
+    loader: type[SourceFileLoader | SourcelessFileLoader] = SourcelessFileLoader
+    with io.open_code(file) as stream:
+        code = pkgutil.read_code(stream)
+        if code is None:
+            loader = SourceFileLoader
+            stream.seek(0)
+            code = _compiled(stream.read(), file)
+    names.update(__file__=file, __cached__=None, __loader__=loader("__main__", file))
+    exec(code, names)  # noqa: S102
+
+
+def _compiled(source: str | bytes, file: str) -> CodeType:
+    """The code of a program, which has none of the __future__ of this module."""
+    return compile(source, file, "exec", dont_inherit=True)
+
+
+def _put_on_path(folder: str, *, always: bool = False) -> None:
+    """Puts a folder where the interpreter has put that of this package's command, if it has."""
+    if not sys.flags.safe_path:
+        sys.path[0] = folder
+    elif always:
+        sys.path.insert(0, folder)
+
+
+def _keep_lines(code: str) -> None:
+    """Lets tracebacks show lines of `-c CODE`, as those of Python do from 3.13 on."""
+    if sys.version_info >= (3, 13):
+        lines = [f"{line}\n" for line in code.splitlines()]
+        linecache.cache["<string>"] = (len(code), None, lines, "<string>")

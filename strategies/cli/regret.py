@@ -1,0 +1,178 @@
+"""`backward-strategies regret`: how good a policy is on cases it has not seen."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import torch
+import typer
+from rich.table import Table
+
+from strategies import policy as policies_in_force
+from strategies import registry
+from strategies.cli.common import Device, console, notes, reports_errors
+from strategies.cli.measure import resumable
+from strategies.cli.progress import progress
+from strategies.files import UnusableFileError
+from strategies.measuring import store
+from strategies.measuring.machine import describe
+from strategies.measuring.measure import TIMED, measure
+from strategies.measuring.measurement import Cell, Objective
+from strategies.measuring.noise import with_load_and_noise
+from strategies.policy import schema as files
+from strategies.policy.schema import Policy
+from strategies.selection import policies
+from strategies.selection import regret as regrets
+from strategies.selection.draws import draw_cases
+from strategies.selection.regret import POLICY, SLOWER, Score, Summary
+from strategies.selection.text import table
+
+BUDGET = 1.5
+"""Seconds for the rounds of a case. With what goes before, a case takes two or three."""
+
+
+@reports_errors
+def regret(
+    policy: Annotated[
+        str, typer.Argument(metavar="POLICY", help="A file; or auto, what is in force; or shipped.")
+    ],
+    cases: Annotated[int, typer.Option(min=1, help="How many cases to draw.")] = 150,
+    seed: Annotated[int, typer.Option(min=0, help="Determines the cases.")] = 0,
+    device: Device = "cpu",
+    against: Annotated[
+        str | None, typer.Option(metavar="POLICY", help="Another one, on the same cases.")
+    ] = None,
+    scores: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Keep the measurements there, and measure only what it lacks."
+        ),
+    ] = None,
+) -> None:
+    """Run every strategy on cases drawn at random, and score the policy's choices.
+
+    With --scores an interrupted run is resumed, and another policy is scored on the same
+    measurements.
+    """
+    judged = _named(policy, device)
+    other = _named(against, device) if against else None
+    objective = regrets.criteria_of(judged).objective
+    if other and regrets.criteria_of(other).objective is not objective:
+        raise ValueError(f"{against} is not by {objective}, as {policy} is")
+    cells = _measured(cases, seed, device, objective, scores)
+    scored = regrets.score(cells, judged)
+    summaries = regrets.summaries(scored)
+    mean = next(each.over_native for each in summaries if each.choice == POLICY)
+    if against and other:
+        beside = regrets.summaries(regrets.score(cells, other))
+        found = next(each for each in beside if each.choice == POLICY)
+        names = {POLICY: f"{POLICY} {policy}"}
+        named = [replace(each, choice=names.get(each.choice, each.choice)) for each in summaries]
+        summaries = regrets.in_order([*named, replace(found, choice=f"{POLICY} {against}")])
+    console.print(_summary_table(summaries, seed))
+    speeds = [each.over_native[0] for each in scored if each.choice == POLICY]
+    both = len(speeds) - sum(map(math.isnan, speeds))
+    slower = regrets.slower_than_native(scored)
+    console.print(
+        f"The policy is {mean:.2f} times as fast as native, as a geometric mean over the {both} "
+        f"cases where both ran, and slower by more than {SLOWER}× in {len(slower)}."
+    )
+    if slower:
+        console.print(_slower_table(slower))
+    if wrong := regrets.wrong_choices(scored):
+        console.print(_wrong_table(wrong))
+
+
+def _named(name: str, device: str) -> Policy:
+    """The policy of a file, or that is in force, or shipped."""
+    if name == "auto":
+        found, source = policies_in_force.active(device)
+        if not isinstance(found, Policy):
+            raise ValueError(f"{source}: that is a strategy, and no policy to be judged")
+    else:
+        path = policies_in_force.SHIPPED if name == policies_in_force.SHIPPED_NAME else Path(name)
+        read = files.read(path)
+        found, _ = policies_in_force.resolve_for_machine(
+            read, name, device, torch.get_num_threads()
+        )
+    if not policies.by_case(found):
+        raise ValueError(f"{name}: holds no cells to be judged")
+    return found
+
+
+def _measured(
+    count: int, seed: int, device: str, objective: Objective, path: Path | None
+) -> list[Cell]:
+    """The cells of the first cases of a draw: those that a file keeps, and those measured now.
+
+    A file of another draw cannot be used, nor one of another machine that is not complete.
+    """
+    drawn = draw_cases(count, device, seed)
+    names = registry.available()
+    timed = [each for each in TIMED if each is objective]
+    cells: list[Cell] = []
+    if path is None:
+        with progress(count, notes) as begin:
+            for case in drawn:
+                begin(str(case))
+                cells.append(measure(case, names, objectives=timed, budget=BUDGET))
+        return cells
+    kept = store.load(path) if path.exists() else []
+    cells = [cell for run in kept for cell in run.cells]
+    others = [cell for cell, case in zip(cells, drawn, strict=False) if cell.case != case]
+    if others or any(run.arguments.get("objective") != objective for run in kept):
+        raise UnusableFileError(path, f"is not of this draw, by {objective}")
+    if len(cells) >= count:
+        return cells[:count]
+    arguments = {"seed": seed, "device": device, "objective": str(objective)}
+    arguments |= {"strategies": list(names)}
+    writer = store.Writer(path, "draw", arguments, with_load_and_noise(describe()))
+    with resumable(writer, drawn) as missing:
+        for case in missing:
+            writer.append(measure(case, names, objectives=timed, budget=BUDGET))
+    return writer.cells
+
+
+def _summary_table(summaries: list[Summary], seed: int) -> Table:
+    count = max(summary.cases for summary in summaries)
+    lines = table(
+        f"Regret over {count} drawn cases, seed {seed}",
+        ["choice"],
+        ("median", "mean", "p95", "worst", "eligible in", "× native"),
+    )
+    for each in summaries:
+        figures = map(_regret, (each.median, each.mean, each.p95, each.worst))
+        lines.add_row(each.choice, *figures, f"{each.eligible:.0%}", f"{each.over_native:.3g}")
+    return lines
+
+
+def _slower_table(slower: list[Score]) -> Table:
+    lines = table(
+        "Where it is slower than native",
+        ("case", "chose", "native"),
+        ("time over native's", "interval"),
+        wraps=("case", "native"),
+    )
+    for each in slower:
+        ratio, low, high = each.over_native
+        native = f"ineligible: {each.native}" if each.native else "eligible"
+        figures = f"{1 / ratio:.2f}×", f"{1 / high:.2f}-{1 / low:.2f}"
+        lines.add_row(str(each.case), each.strategy, native, *figures)
+    return lines
+
+
+def _wrong_table(wrong: list[Score]) -> Table:
+    title, columns = "Where the policy chose wrongly", ("case", "chose", "severity")
+    lines = table(title, columns, ("regret", "at least"), wraps=["case"])
+    for each in wrong:
+        least = "-" if math.isinf(each.regret) else f"{each.regret_low:.2f}×"
+        figures = _regret(each.regret), least
+        lines.add_row(str(each.case), each.strategy, each.severity, *figures)
+    return lines
+
+
+def _regret(value: float) -> str:
+    return "ineligible" if math.isinf(value) else f"{value:.2f}×"

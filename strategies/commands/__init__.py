@@ -1,1 +1,0 @@
-"""The subcommands of `backward-strategies`, one file each."""

@@ -1,0 +1,163 @@
+"""`record`: which of the functions that `strategies.linalg` has a program calls, and how long they take.
+
+A torch-function mode sees the calls of its thread: torch's functions under all their names, replaced or
+not, also where they were looked up before. Functions of `strategies.linalg` become visible to modes
+as long as something is recorded. On a CUDA device the clock waits for what was begun before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import torch
+from torch import Tensor
+from torch.compiler import is_compiling
+from torch.overrides import BaseTorchFunctionMode
+
+from strategies.integration.call_site import call_site, is_own
+from strategies.integration.recorded_calls import Key, call_of
+from strategies.integration.recorded_functions import visible_to_modes, written
+from strategies.integration.tally import Tally
+from strategies.integration.workload import Call, Workload, read
+
+__all__ = ["Call", "Recording", "Workload", "read", "record"]
+
+_C: Any = torch._C
+
+
+@contextlib.contextmanager
+def record() -> Iterator[Recording]:
+    """Records the calls of the functions that `strategies.linalg` has, within a `with` block.
+
+    That is of the current thread, and not of what is compiled. Backwards are those within the block.
+
+    Example:
+        >>> import torch, strategies
+        >>> with strategies.record() as recording:
+        ...     inverse = strategies.linalg.inv(torch.eye(3))
+        >>> recording.calls[0].case
+        'inv 3x3 float32 cpu'
+    """
+    recording = Recording()
+    with visible_to_modes(), _Mode(recording):
+        recording.begin()
+        try:
+            yield recording
+        finally:
+            recording.end()
+
+
+class Recording:
+    """What has been recorded until now; `str` is a table.
+
+    Attributes:
+        program: the command line.
+        is_running: it goes on.
+    """
+
+    def __init__(self) -> None:
+        self.program = tuple(sys.argv)
+        self._began = self._ended = 0.0
+        self._tallies: dict[Key, Tally] = {}
+        self.is_running = False
+
+    def begin(self) -> None:
+        """Starts the clock."""
+        self._began, self.is_running = time.perf_counter(), True
+
+    def end(self) -> None:
+        """Stops it."""
+        self._ended, self.is_running = time.perf_counter(), False
+
+    @property
+    def seconds(self) -> float:
+        """How long it has been running."""
+        return (time.perf_counter() if self.is_running else self._ended) - self._began
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """Equal calls in one place of the program as one, those that took longest first."""
+        calls = [call_of(key, tally) for key, tally in self._tallies.items()]
+        return tuple(sorted(calls, key=lambda call: -call.seconds))
+
+    def workload(self) -> Workload:
+        """All of it, as a file holds it."""
+        from strategies.measuring.machine import describe
+
+        return Workload(
+            program=self.program,
+            seconds=self.seconds,
+            machine=msgspec.structs.asdict(describe()),
+            calls=self.calls,
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Writes a file that `backward-strategies measure --workload` measures.
+
+        Raises:
+            UnusableFileError: it cannot be written.
+        """
+        self.workload().save(path)
+
+    def __str__(self) -> str:
+        return str(self.workload())
+
+    def tally(self, key: Key) -> Tally:
+        """Where calls of this kind are counted."""
+        try:
+            return self._tallies[key]
+        except KeyError:
+            return self._tallies.setdefault(key, Tally(lambda: self.is_running))
+
+
+class _Mode(BaseTorchFunctionMode):
+    def __init__(self, recording: Recording) -> None:
+        super().__init__()
+        self._recording = recording
+        self._written = written()
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+        options = kwargs or {}
+        if is_compiling():
+            return func(*args, **options)
+        name = self._written.get(func)
+        if name is None or is_own(sys._getframe().f_back):
+            return func(*args, **options)
+        tensors = [each for each in args if isinstance(each, Tensor)]
+        if options:
+            tensors += [each for each in options.values() if isinstance(each, Tensor)]
+        if not tensors:
+            return func(*args, **options)
+        device = tensors[0].device
+        begun = _now(device)
+        # By way of torch, from where a replaced function is not taken for a call of ours.
+        result = super().__torch_function__(func, types, args, options)  # type: ignore[no-untyped-call]
+        seconds = _now(device) - begun
+        self._count(name, tensors, device, result, seconds)
+        return result
+
+    def _count(
+        self, name: str, inputs: list[Tensor], device: torch.device, result: Any, seconds: float
+    ) -> None:
+        is_plain = not _C._are_functorch_transforms_active()
+        outputs = (result,) if isinstance(result, Tensor) else result
+        site = call_site(sys._getframe())
+        where = ("", 0) if site is None else (site.f_code.co_filename, site.f_lineno)
+        shapes = tuple([each.shape for each in inputs])
+        tally = self._recording.tally((name, shapes, inputs[0].dtype, device, *where))
+        tally.count += 1
+        tally.forward += seconds
+        if is_plain and tally.is_to_watch():
+            tally.watch(device, inputs, outputs)
+
+
+def _now(device: torch.device) -> float:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return time.perf_counter()

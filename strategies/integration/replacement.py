@@ -1,0 +1,355 @@
+"""`replace_torch`: a program that calls torch's functions uses `strategies.linalg`, without an edit.
+
+The functions are replaced where programs look them up: in `torch.linalg`, and under their other names in
+`torch` and as methods of `Tensor`. That costs other calls nothing, which a torch-function mode would
+slow down, all of them, and it holds in every thread.
+
+A call goes to PyTorch all the same
+- from within this package, whose strategies are made of torch's functions;
+- from within a strategy that computes, wherever that was written;
+- where `torch.jit.trace` records it, since a trace may be run where this package is not installed;
+- with arguments that `strategies.linalg` does not take, with tensors of types that define what torch's
+  functions do, and where the strategies raise an error: the reason is logged, at level INFO.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import FrameType, MethodType
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
+from torch._subclasses.functional_tensor import FunctionalTensor
+from torch.compiler import is_compiling
+from torch.jit import _builtins
+from torch.overrides import handle_torch_function
+
+from strategies import linalg
+from strategies.autograd.computing import is_computing
+from strategies.errors import message_of
+from strategies.integration.call_site import call_site, is_own, place
+
+__all__ = ["Replacement", "functions", "is_replaced", "replace_torch"]
+
+log = logging.getLogger(__name__)
+
+_C: Any = torch._C
+_BUILTINS: Any = _builtins
+
+_IN_TORCH = {
+    "cholesky_inverse",
+    "cholesky_solve",
+    "det",
+    "inverse",
+    "logdet",
+    "matrix_power",
+    "pinverse",
+    "slogdet",
+}
+"""What is the same function of that name in `torch` and in `Tensor`.
+
+Others have the name there of another function: `torch.lu` returns what `torch.linalg.lu_factor` does.
+"""
+
+_in_force: Counter[str] = Counter()
+"""How many replacements there are of each function of `strategies.linalg`."""
+
+_lock = threading.Lock()
+
+
+class Replacement:
+    """What `replace_torch` has done; as a context manager, it undoes it at the end of the block.
+
+    Attributes:
+        names: of the functions, as in `strategies.linalg`.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.names = tuple(names)
+        self._is_undone = False
+        with _lock:
+            _in_force.update(self.names)
+            _write(self.names)
+
+    def undo(self) -> None:
+        """Gives the functions back to PyTorch, but for those that another replacement still holds."""
+        with _lock:
+            if not self._is_undone:
+                self._is_undone = True
+                _in_force.subtract(self.names)
+                _write(self.names)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.undo()
+
+    def __repr__(self) -> str:
+        state = "undone" if self._is_undone else "in force"
+        return f"<replacement of {', '.join(self.names)}: {state}>"
+
+
+def replace_torch(names: Iterable[str] | None = None) -> Replacement:
+    """Let torch's own functions use the measured defaults, as those of `strategies.linalg` do.
+
+    From then on, or within the `with` block, `torch.linalg.inv`, `torch.inverse` and `Tensor.inverse`
+    are `strategies.linalg.inv`, and so on. That holds for the whole process and its threads, but not
+    for a function that was looked up before, as by `from torch.linalg import inv`. Replacements nest.
+
+    Args:
+        names: of the functions, as in `strategies.linalg`; by default all.
+
+    Returns:
+        A context manager; its method `undo` takes the place of the `with` block.
+
+    Raises:
+        ValueError: there is no such function.
+
+    Example:
+        >>> import torch, strategies
+        >>> with strategies.replace_torch(["inv"]):
+        ...     inverse = torch.linalg.inv(torch.tensor([[2.0]]))
+        ...     strategies.is_replaced("inv"), strategies.is_replaced("det")
+        (True, False)
+    """
+    known = {function.name for function in functions()}
+    wanted = known if names is None else {names} if isinstance(names, str) else set(names)
+    if unknown := sorted(wanted - known):
+        raise ValueError(f"no function {', '.join(unknown)}: there is {', '.join(sorted(known))}")
+    return Replacement(sorted(wanted))
+
+
+def is_replaced(name: str | None = None) -> bool:
+    """Whether torch's function of this name in `strategies.linalg` is replaced; by default, whether any is.
+
+    Example:
+        >>> is_replaced("inv")
+        False
+    """
+    return any(_in_force.values()) if name is None else bool(_in_force[name])
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A function that can be replaced.
+
+    Attributes:
+        name: in `strategies.linalg`, and there.
+        owner: where it is: a module or `Tensor`.
+        original: torch's own.
+        ours: takes what the original takes, or less.
+        accepted: the arguments that ours takes by name, and by which name it does.
+        positional: how many it takes by position.
+        is_inherited: it is of a base class of the owner.
+    """
+
+    name: str
+    owner: Any
+    original: Callable[..., Any]
+    ours: Callable[..., Any]
+    accepted: Mapping[str, str]
+    positional: int
+    is_inherited: bool
+
+    def __str__(self) -> str:
+        """As a program writes it.
+
+        Example:
+            >>> str(functions()[0])
+            'torch.linalg.cholesky'
+        """
+        owner = "torch.Tensor" if self.owner is Tensor else self.owner.__name__
+        return f"{owner}.{self.name}"
+
+    @functools.cached_property
+    def replaced(self) -> Callable[..., Any]:
+        """What stands in its place."""
+        return _Replaced(self)
+
+    def named(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The options that ours is called with.
+
+        Example:
+            >>> functions()[0].named({"input": 1, "out": None})
+            {'A': 1}
+        """
+        return {self.accepted[name]: options[name] for name in options if name != "out"}
+
+    def refuses(self, arguments: tuple[Any, ...], options: dict[str, Any]) -> str:
+        """Why ours cannot be called so; empty where it can.
+
+        Example:
+            >>> functions()[0].refuses((), {"out": torch.empty(1)})
+            'it is called with out='
+        """
+        for name, value in options.items():
+            if name not in self.accepted and not (name == "out" and value is None):
+                return f"it is called with {name}="
+        if len(arguments) > self.positional:
+            return f"it is called with {len(arguments)} arguments by position"
+        return ""
+
+
+@functools.cache
+def functions() -> tuple[Function, ...]:
+    """All functions that can be replaced, as torch has them when this is first called."""
+    found = []
+    for name in linalg.__all__:
+        ours = getattr(linalg, name)
+        if not inspect.isfunction(ours):  # the type of a result
+            continue
+        taken = _taken_by(ours)
+        for owner in (torch.linalg, *((torch, torch.Tensor) if name in _IN_TORCH else ())):
+            if hasattr(owner, name):
+                inherited = name not in vars(owner)
+                original = getattr(owner, name)
+                found.append(Function(name, owner, original, ours, *taken, inherited))
+    return tuple(found)
+
+
+def _taken_by(ours: Callable[..., Any]) -> tuple[Mapping[str, str], int]:
+    """The names of a function's arguments, and how many may be given by position."""
+    parameters = inspect.signature(ours).parameters.values()
+    names = {each.name: each.name for each in parameters if each.name != "strategy"}
+    # What torch calls operands where its documentation, which we follow, does not.
+    in_torch = {"input": next(iter(names)), "b": "B", "input2": "L"}
+    names |= {name: own for name, own in in_torch.items() if own in names}
+    return names, sum(each.kind is each.POSITIONAL_OR_KEYWORD for each in parameters)
+
+
+def _write(names: Iterable[str]) -> None:
+    """Puts into torch's modules what is in force; what someone else has put there stays."""
+    for function in functions():
+        if function.name in names:
+            there = getattr(function.owner, function.name)
+            if is_replaced(function.name) and there is function.original:
+                setattr(function.owner, function.name, function.replaced)
+            elif not is_replaced(function.name) and there is function.replaced:
+                _restore(function)
+
+
+def _restore(function: Function) -> None:
+    if function.is_inherited:
+        delattr(function.owner, function.name)
+    else:
+        setattr(function.owner, function.name, function.original)
+        if "torch._dynamo" in sys.modules:
+            # Dynamo lists torch's functions by looking them up once, which may have been before.
+            torch.compiler.allow_in_graph(function.original)  # type: ignore[no-untyped-call]
+
+
+class _Replaced:
+    """What stands in the place of a function, and is that function where it may not.
+
+    It equals the function and has its hash: types that define what torch's functions do keep tables of
+    functions, which were looked up before or while this stood there.
+    """
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.__doc__ = function.original.__doc__
+        # The global of this module by which pickle finds it.
+        self.__name__ = self.__qualname__ = str(function).replace(".", "_")
+        if (operator := _BUILTINS._find_builtin(function.original)) is not None:
+            _BUILTINS._register_builtin(self, operator)  # for torch.jit.script
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        function = self.function
+        if is_compiling():
+            return _compiled(function, arguments, options)
+        caller = sys._getframe().f_back
+        if not _in_force[function.name] or is_computing() or is_own(caller):
+            return function.original(*arguments, **options)
+        if not (reason := _reason_for_torch(function, arguments, options)):
+            if _C._is_torch_function_mode_enabled():
+                return handle_torch_function(self, (), *arguments, **options)
+            try:
+                return function.ours(*arguments, **function.named(options))
+            except RuntimeError as error:
+                reason = message_of(error)
+        _tell(function, reason, caller)
+        return function.original(*arguments, **options)
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or self.function.original == other
+
+    def __hash__(self) -> int:
+        return hash(self.function.original)
+
+    def __reduce__(self) -> str:
+        return self.__name__
+
+    def __repr__(self) -> str:
+        return f"<{self.function}, replaced>"
+
+
+def _reason_for_torch(
+    function: Function, arguments: tuple[Any, ...], options: dict[str, Any]
+) -> str:
+    """Why a call goes to PyTorch; empty if it does not."""
+    if _C._is_tracing():
+        return "torch.jit.trace records it"
+    return function.refuses(arguments, options) or _foreign((*arguments, *options.values()))
+
+
+def _foreign(values: tuple[Any, ...]) -> str:
+    """Why types of tensors that define what torch's functions do are left to PyTorch."""
+    for value in values:
+        kind = type(value)
+        if kind not in _KINDS and hasattr(kind, "__torch_function__"):
+            return f"{kind.__name__} may define what torch's functions do"
+    return ""
+
+
+_KINDS = Tensor, torch.nn.Parameter, FakeTensor, FunctionalTensor
+
+
+def _compiled(function: Function, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """What Dynamo follows, which knows neither frames nor what is local to a thread."""
+    if _tracing.is_inside or not _in_force[function.name] or function.refuses(arguments, options):
+        return function.original(*arguments, **options)
+    _tracing.is_inside = True
+    try:
+        return function.ours(*arguments, **function.named(options))
+    finally:
+        _tracing.is_inside = False
+
+
+class _Tracing:
+    is_inside = False
+
+
+_tracing = _Tracing()
+"""Whether a function of this package is being compiled."""
+
+
+def _tell(function: Function, reason: str, caller: FrameType | None) -> None:
+    """Logs once for each place in the program why a call goes to PyTorch."""
+    if log.isEnabledFor(logging.INFO):
+        said = function, reason, place(call_site(caller))
+        if said not in _told:
+            _told.add(said)
+            log.info("%s goes to PyTorch: %s (%s)", *said)
+
+
+_told: set[tuple[Function, str, str]] = set()
+
+
+def __getattr__(name: str) -> Any:
+    for function in functions():
+        if function.replaced.__name__ == name:
+            return function.replaced
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,284 @@
+"""Operations that are homogeneous in their inputs, computed at any scale of them.
+
+If A, B and the cotangent G of the result are multiplied by powers of two, so are the result and the
+gradients: nothing is rounded. What is computed between them may leave the range of the dtype much
+earlier: the gradient of least squares holds G / A² beside B. Inputs that are far from one are therefore
+brought there first, each matrix of a batch by itself.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, Self, cast
+
+import torch
+from torch import Tensor
+
+from strategies.autograd.fast_path import Explicit
+from strategies.autograd.rule import Gradients, Rule, Tensors
+from strategies.errors import LinAlgError
+from strategies.factors.pseudo_inverse import PseudoInverse
+from strategies.formulas import powers_of_two
+from strategies.kernels.memory import is_addressable
+from strategies.strategy import Saved, Strategy
+
+__all__ = [
+    "ScaledRule",
+    "are_in_safe_range",
+    "exponents",
+    "is_in_safe_range",
+    "largest_entries",
+    "normalize",
+    "times_power_of_two",
+    "with_cotangents_near_one",
+]
+
+_MODERATE = {
+    torch.float32: 2.0**21,
+    torch.float64: 2.0**170,
+    torch.complex64: 2.0**21,
+    torch.complex128: 2.0**170,
+}
+"""Norms from one over this to this need no scaling: B G / A² takes two thirds of the exponents then,
+and leaves the rest to κ²."""
+
+
+class ScaledRule(Rule):
+    """A rule for f(A, …), homogeneous in each of its inputs.
+
+    The gradient of an input is homogeneous in the cotangent (degree 1) and in all inputs, too, of one
+    degree less in that input itself.
+
+    A matrix A with an infinite or undefined entry is left out of the computation: what belongs to it
+    is NaN, and nothing else of the batch is.
+
+    Attributes:
+        degrees: of f, for each input.
+        refuses_nan: whether NaN in A is an error, as it is in the function of `torch.linalg`.
+    """
+
+    degrees: ClassVar[tuple[int, ...]]
+    refuses_nan: ClassVar[bool] = False
+
+    @abstractmethod
+    def compute(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:
+        """`Rule.forward`, for norms of the inputs that are not far from one."""
+
+    @abstractmethod
+    def gradients(
+        self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
+    ) -> Gradients:
+        """`Rule.backward`, likewise."""
+
+    def with_scaled_options(self, exponents: Tensor) -> Self:
+        """The rule with the options that mean the same for A times 2^exponents; int, (...)."""
+        return self
+
+    def unscale_outputs(self, outputs: Tensors, _exponents: Tensor) -> Tensors:
+        """The outputs other than f for A divided by 2^exponents again."""
+        return outputs
+
+    def saved_inputs(self, inputs: Tensors, inverse: PseudoInverse | None) -> Tensors:
+        if inverse is not None:
+            return super().saved_inputs(inputs, inverse)
+        # The backward computes again near one, from inputs that the caller may overwrite.
+        return tuple(
+            each.clone() if i in self.unread_inputs else each for i, each in enumerate(inputs)
+        )
+
+    def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse | None]:
+        if all(map(is_in_safe_range, inputs)):
+            return self.compute(strategy, *inputs)
+        if self.refuses_nan and bool(inputs[0].isnan().any()):
+            raise LinAlgError("the input matrix contained non-finite values")
+        near, powers = normalize(inputs)
+        near = (_finite(near[0]), *near[1:])
+        (result, *others), _ = self.with_scaled_options(-powers[0]).compute(strategy, *near)
+        result = times_power_of_two(result, self._degree(powers))
+        result = _undefined_where(_is_not_finite(inputs[0]), result)
+        # No factors: the backward sees by that where it is.
+        return (result, *self.unscale_outputs(tuple(others), powers[0])), None
+
+    def backward(
+        self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
+    ) -> Gradients:
+        rule, inputs = self, saved.inputs
+        powers = [torch.zeros((), dtype=torch.int32)] * len(inputs)
+        has_factors = cast("PseudoInverse | None", saved.inverse) is not None
+        if has_factors:
+            if is_in_safe_range(cotangents[0]):
+                return self.gradients(strategy, saved, cotangents, needed)
+            if scale := _common_power(cotangents[0]):
+                found = self.gradients(strategy, saved, (cotangents[0] / scale,), needed)
+                return tuple(None if each is None else each * scale for each in found)
+        else:
+            near, powers = normalize(inputs)
+            near = (_finite(near[0]), *near[1:])
+            rule = self.with_scaled_options(-powers[0])
+            outputs, inverse = rule.compute(strategy, *near)
+            saved = Saved(inverse, near, outputs)
+        near_cotangents, (power,) = normalize(cotangents)
+        found = rule.gradients(strategy, saved, near_cotangents, needed)
+        total = power + self._degree(powers)
+        gradients = tuple(
+            None if gradient is None else times_power_of_two(gradient, total - own)
+            for gradient, own in zip(found, powers, strict=True)
+        )
+        if has_factors:  # all of A is finite then, and may not have been kept
+            return gradients
+        undefined = _is_not_finite(inputs[0])
+        return tuple(
+            None if each is None else _undefined_where(undefined, each) for each in gradients
+        )
+
+    def _degree(self, powers: Sequence[Tensor]) -> Tensor:
+        pairs = zip(self.degrees, powers, strict=True)
+        return torch.stack([degree * power for degree, power in pairs]).sum(0)
+
+
+def times_power_of_two(matrices: Tensor, exponents: Tensor) -> Tensor:
+    """Each matrix, (..., m, n), times 2^exponents, int (...): exact, but for over- and underflow.
+
+    Example:
+        >>> times_power_of_two(torch.tensor([[3.0]]), torch.tensor(-1))
+        tensor([[1.5000]])
+    """
+    return powers_of_two.times_power_of_two(matrices, exponents[..., None, None])
+
+
+def is_in_safe_range(matrices: Tensor) -> bool:
+    """Whether the norm of each matrix is zero or not far from one."""
+    if matrices.numel() == 0:
+        return True
+    most = _MODERATE[matrices.dtype]
+    least_norm, largest_norm = _extreme_norms(matrices)
+    if 1 / most < least_norm and largest_norm < most:
+        return True
+    if not (least_norm == 0 and largest_norm < most):
+        return False
+    sizes = largest_entries(matrices)
+    return bool(((sizes == 0) | (sizes > 1 / most)).all())
+
+
+def _common_power(matrices: Tensor) -> float:
+    """What to divide all matrices by to have their norms near one, a power of two; zero if nothing does."""
+    least, largest = _extreme_norms(matrices)
+    most = _MODERATE[matrices.dtype]
+    if not most**-3 < least <= largest < most**3:  # squares, of which norms are made, are in range
+        return 0.0
+    power = 2.0 ** round(math.log2(least) / 2 + math.log2(largest) / 2)
+    return power if 1 / most < least / power and largest / power < most else 0.0
+
+
+def _extreme_norms(matrices: Tensor) -> tuple[float, float]:
+    if matrices.ndim == 2:
+        norm = torch.linalg.vector_norm(matrices).item()
+        return norm, norm
+    norms = torch.linalg.vector_norm(_as_real(_side_by_side(matrices)), dim=(-2, -1))
+    least, largest = torch.stack(norms.aminmax()).tolist()
+    return least, largest
+
+
+def are_in_safe_range(numbers: Tensor) -> bool:
+    """Whether all of these real numbers are positive and not far from one.
+
+    Example:
+        >>> are_in_safe_range(torch.ones(2)), are_in_safe_range(torch.zeros(2))
+        (True, False)
+    """
+    if numbers.numel() == 0:
+        return True
+    smallest, largest = torch.stack(numbers.aminmax()).tolist()
+    most = _MODERATE[numbers.dtype]
+    return 1 / most < smallest and largest < most
+
+
+def _as_real(matrices: Tensor) -> Tensor:
+    """With real and imaginary parts side by side, whose norm torch finds ten times faster."""
+    return (
+        torch.view_as_real(matrices.resolve_conj()).flatten(-2)
+        if matrices.is_complex()
+        else matrices
+    )
+
+
+def _side_by_side(matrices: Tensor) -> Tensor:
+    """A copy of matrices whose entries are far apart in memory.
+
+    So they are in images that were permuted to have a matrix for each pixel, and torch takes twenty times
+    as long for a norm as for a copy.
+    """
+    is_dense = matrices.is_contiguous() or matrices.mT.is_contiguous()
+    return matrices if is_dense else matrices.contiguous()
+
+
+def largest_entries(matrices: Tensor) -> Tensor:
+    """The largest modulus of real and imaginary parts of each matrix, (...)."""
+    if matrices.numel() == 0:
+        return matrices.new_zeros(matrices.shape[:-2], dtype=matrices.dtype.to_real())
+    return _as_real(matrices).abs().amax((-2, -1))
+
+
+def normalize(matrices: Sequence[Tensor]) -> tuple[Tensors, list[Tensor]]:
+    """The matrices divided by powers of two near their largest entries, and these, int (...).
+
+    Example:
+        >>> normalize([torch.tensor([[3.0]])])
+        ((tensor([[0.7500]]),), [tensor(2, dtype=torch.int32)])
+    """
+    powers = []
+    for each in matrices:
+        sizes = largest_entries(each)
+        powers.append(torch.where(sizes.isfinite(), torch.frexp(sizes)[1], 0))
+    near = (times_power_of_two(each, -power) for each, power in zip(matrices, powers, strict=True))
+    return tuple(near), powers
+
+
+def exponents(matrices: Tensor) -> Tensor:
+    """Of the largest entry of each matrix; that of zero is below all others, that of NaN is none.
+
+    Example:
+        >>> exponents(torch.tensor([[3.0]]))
+        tensor(2, dtype=torch.int32)
+    """
+    sizes = largest_entries(matrices)
+    found = torch.where(sizes.isfinite(), torch.frexp(sizes)[1], 0)
+    return found.masked_fill(sizes == 0, -(2**14))
+
+
+def with_cotangents_near_one(explicit: Explicit) -> Explicit:
+    """An explicit gradient, which is linear in cotangents, for those that are far from one.
+
+    Others are taken as they are, and so are those of transforms, whose values nobody can look at.
+    """
+
+    @functools.wraps(explicit)
+    def gradients(
+        strategy: Strategy, inputs: Gradients, outputs: Tensors, cotangents: Tensors
+    ) -> Tensors:
+        if not all(map(is_addressable, cotangents)) or all(map(is_in_safe_range, cotangents)):
+            return explicit(strategy, inputs, outputs, cotangents)
+        power = functools.reduce(torch.maximum, map(exponents, cotangents))
+        near = tuple(times_power_of_two(each, -power) for each in cotangents)
+        found = explicit(strategy, inputs, outputs, near)
+        return tuple(times_power_of_two(each, power) for each in found)
+
+    return gradients
+
+
+def _finite(matrices: Tensor) -> Tensor:
+    """The matrices, or an identity for one that is not finite."""
+    m, n = matrices.shape[-2:]
+    identity = torch.eye(m, n, dtype=matrices.dtype, device=matrices.device)
+    return torch.where(_is_not_finite(matrices)[..., None, None], identity, matrices)
+
+
+def _is_not_finite(matrices: Tensor) -> Tensor:
+    return ~largest_entries(matrices).isfinite()
+
+
+def _undefined_where(undefined: Tensor, matrices: Tensor) -> Tensor:
+    return torch.where(undefined[..., None, None], torch.nan, matrices)

@@ -1,0 +1,290 @@
+"""Which strategy `strategy="auto"` stands for: looked up in a policy, built from measurements.
+
+It is, in this order,
+
+1. what `use` names, within its `with` block: a strategy or a policy file;
+2. what the environment variable `BACKWARD_STRATEGIES_USE` names: a strategy or a policy file;
+3. the shipped policy, by the time of forward and backward together, as the user's calibration corrects
+   it for this machine and number of threads (`strategies.policy.calibration`), if there is one;
+4. the shipped policy alone, where the calibration is of another machine, or of numbers of threads that
+   are further from the present one than the shipped policy is; or where the environment variable says
+   `shipped`;
+5. `triangular_solve`, or `qr_pinv` where an operation takes matrices of any rank. Operations that no
+   policy knows, as `lu_solve` and `eig`, are PyTorch's own for small matrices
+   (`strategies.autograd.choice.is_left_to_torch`), but for those that have a fast path, as `qr`.
+
+Of several machines that a policy knows the nearest answers (`strategies.policy.nearest_machine`).
+
+The files are read at the first "auto", not at import. One that cannot be used is
+skipped with a warning.
+
+Of what a policy ranks, which is what is stable, the first that is installed is used.
+`strategies.policy.schema` describes the file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import functools
+import os
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+
+from strategies import registry
+from strategies.files import UnusableFileError
+from strategies.policy import calibration, nearest_machine, validators
+from strategies.policy.adaptation import adapt
+from strategies.policy.calibration import threads_in_words
+from strategies.policy.schema import Part, Policy, PolicyKey, read
+from strategies.strategy import Strategy
+
+__all__ = [
+    "BASELINE",
+    "BY_BACKWARD",
+    "SHIPPED",
+    "SHIPPED_NAME",
+    "active",
+    "candidates",
+    "covers",
+    "ranked",
+    "refresh",
+    "resolve_for_machine",
+    "use",
+]
+
+BASELINE = "native"
+"""What measurements are compared with."""
+
+SHIPPED = Path(__file__).with_name("forward_backward.json")
+
+SHIPPED_NAME = "shipped"
+"""What `use` and the environment variable take for the shipped policy, without a calibration."""
+
+BY_BACKWARD = Path(__file__).with_name("backward.json")
+"""A policy for `use` where one forward is followed by many backwards, as in a Jacobian.
+
+It goes by the time of the backward alone. What is used otherwise goes by both together.
+"""
+
+_FALLBACK, _FALLBACK_OF_ANY_RANK = "triangular_solve", "qr_pinv"
+
+_ENVIRONMENT = "BACKWARD_STRATEGIES_USE"
+
+
+def candidates(
+    operation: str,
+    m: int,
+    n: int,
+    rhs: int,
+    batch: int,
+    dtype: str,
+    device: str,
+    *,
+    any_rank: bool,
+) -> tuple[Strategy, ...]:
+    """The strategies that "auto" tries one after the other, until one does not refuse the rank.
+
+    What is asked is a `PolicyKey`, about the operation whose measurements answer. Where it takes
+    matrices of any rank, a strategy that refuses deficient rank has a successor.
+    """
+    key = (operation, m, n, rhs, batch, dtype, device)
+    return ranked(active(device)[0], key, any_rank=any_rank)
+
+
+def ranked(
+    choice: Policy | Strategy | str, key: PolicyKey, *, any_rank: bool
+) -> tuple[Strategy, ...]:
+    """`candidates` of a policy; or the one strategy that was chosen.
+
+    Raises:
+        StrategyNotFoundError: no strategy has that name.
+    """
+    if isinstance(choice, Policy):
+        return _ranked(choice, key, any_rank)
+    return (registry.get(choice) if isinstance(choice, str) else choice,)
+
+
+def active(device: str = "cpu") -> tuple[Policy | Strategy, str]:
+    """What "auto" follows here and now on a device, and where that comes from, in words."""
+    override = _override.get()
+    if override is None:
+        return _default(device, torch.get_num_threads())
+    choice, source = override
+    if isinstance(choice, Policy) and choice.others:
+        return resolve_for_machine(choice, source, device, torch.get_num_threads())
+    return override
+
+
+@functools.lru_cache(maxsize=64)
+def resolve_for_machine(
+    policy: Policy, source: str, device: str, threads: int
+) -> tuple[Policy, str]:
+    """What a policy says here, and where that comes from: of several machines the nearest answers."""
+    found, _, source = _nearest(policy, source, device.partition(":")[0], threads)
+    return found, source
+
+
+def refresh() -> None:
+    """Read the files and the environment variable anew at the next "auto", as after a calibration."""
+    for kept in (_default, _sources, _parts, resolve_for_machine, validators.here):
+        kept.cache_clear()
+
+
+def covers(operation: str) -> bool:
+    """Whether what "auto" follows says anything of an operation.
+
+    Example:
+        >>> with use("qr_pinv"):
+        ...     covers("inv")
+        True
+    """
+    choice, _ = active()
+    return isinstance(choice, Strategy) or operation in choice.operations
+
+
+@contextlib.contextmanager
+def use(choice: str | Path | Strategy | Policy) -> Iterator[None]:
+    """Let "auto" stand for a strategy, or follow a policy file, within a `with` block.
+
+    It holds for the current thread or task, and for the backward of what was computed inside.
+
+    Args:
+        choice: a strategy or its name; a policy, or the path (ending in .json) of a file that
+            `backward-strategies policy build` wrote; or "shipped", the policy of this package.
+
+    Raises:
+        StrategyNotFoundError: no strategy has that name.
+        UnusableFileError: the file cannot be read, or is no policy of this version.
+
+    Example:
+        >>> import torch, strategies
+        >>> with strategies.use("qr_pinv"):
+        ...     strategies.linalg.pinv(torch.tensor([[2.0]]))
+        tensor([[0.5000]])
+    """
+    token = _override.set((_resolve(choice), f"strategies.use({choice!r})"))
+    try:
+        yield
+    finally:
+        _override.reset(token)
+
+
+@functools.lru_cache(maxsize=4096)
+def _ranked(policy: Policy, key: PolicyKey, any_rank: bool) -> tuple[Strategy, ...]:
+    def installed(deficient: bool) -> Iterator[Strategy]:
+        names = policy.ranking(*key, deficient=deficient)
+        return (registry.get(name) for name in names if name in registry.available())
+
+    fallback = registry.get(_FALLBACK_OF_ANY_RANK if any_rank else _FALLBACK)
+    first = next(installed(False), fallback)
+    if not any_rank or not first.requires_full_rank:
+        return (first,)
+    takes_any_rank = (each for each in installed(True) if not each.requires_full_rank)
+    return first, next(takes_any_rank, fallback)
+
+
+def _resolve(choice: str | Path | Strategy | Policy) -> Policy | Strategy:
+    if isinstance(choice, Strategy | Policy):
+        return choice
+    if choice == SHIPPED_NAME:
+        return read(SHIPPED)
+    if isinstance(choice, Path) or choice.endswith(".json"):
+        return read(Path(choice))
+    return registry.get(choice)
+
+
+@functools.cache
+def _default(device: str, threads: int) -> tuple[Policy | Strategy, str]:
+    """What holds outside of `use`."""
+    chosen, shipped = _sources()
+    if chosen is None:
+        return _calibrated(shipped, device.partition(":")[0], threads)
+    choice, source = chosen
+    return (
+        resolve_for_machine(choice, source, device, threads)
+        if isinstance(choice, Policy)
+        else chosen
+    )
+
+
+def _calibrated(shipped: tuple[Policy, str], device: str, threads: int) -> tuple[Policy, str]:
+    part = calibration.nearest(_parts(device), threads)
+    if part is None and not shipped[0].others:
+        return shipped
+    policy, far, source = _nearest(*shipped, device, threads)
+    mine = calibration.factor(part.threads, threads) if part and device == "cpu" else 0.0
+    if part is None or far < mine:
+        return policy, source
+    of = f"the calibration {calibration.location()} ({threads_in_words(part.threads)})"
+    return adapt(policy, part), f"{of}, over {source}"
+
+
+@functools.cache
+def _sources() -> tuple[tuple[Policy | Strategy, str] | None, tuple[Policy, str]]:
+    """What the environment variable says, and the shipped policy."""
+    return _from_environment(), _shipped()
+
+
+def _from_environment() -> tuple[Policy | Strategy, str] | None:
+    choice = os.environ.get(_ENVIRONMENT)
+    if not choice:
+        return None
+    source = f"{_ENVIRONMENT}={choice}"
+    try:
+        return _resolve(choice), source
+    except (UnusableFileError, LookupError) as error:
+        _warn(f'{source}: {error}; strategy="auto" ignores it')
+        return None
+
+
+def _shipped() -> tuple[Policy, str]:
+    try:
+        return read(SHIPPED), "the shipped policy"
+    except UnusableFileError as error:
+        _warn(f'the shipped policy: {error}; strategy="auto" ignores it')
+        return Policy(operations={}), "the fallback, for want of a policy"
+
+
+@functools.cache
+def _parts(device: str) -> list[Part]:
+    """What the user's calibration has of this machine; a warning if it is of others only."""
+    path = calibration.location()
+    if not path.exists():
+        return []
+    try:
+        found = calibration.read(path)
+        here = validators.here(device)
+    except (UnusableFileError, RuntimeError) as error:
+        _warn(f'{error}; strategy="auto" ignores the calibration')
+        return []
+    parts = found.of(here, device)
+    if not parts and (differing := found.why_not(here, device)):
+        _warn(
+            f'{path} was calibrated elsewhere: here is {"; ".join(differing)}. strategy="auto" follows '
+            "the shipped policy. `backward-strategies calibrate` measures this machine, "
+            f"`backward-strategies policy clear` deletes the file, {_ENVIRONMENT}={SHIPPED_NAME} ignores it"
+        )
+    return parts
+
+
+def _nearest(policy: Policy, source: str, device: str, threads: int) -> tuple[Policy, float, str]:
+    """What a policy says here, how far that was measured from here, and where it comes from."""
+    try:
+        here = validators.here(device)
+    except RuntimeError:  # no such device, of which a key may be all the same
+        return policy, 0.0, source
+    found, far, machine = nearest_machine.nearest(policy, here, device, threads)
+    return found, far, f"{source} ({machine})" if policy.others and machine else source
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, RuntimeWarning, stacklevel=2)
+
+
+_override: contextvars.ContextVar[tuple[Policy | Strategy, str] | None] = contextvars.ContextVar(
+    "backward_strategies_override", default=None
+)

@@ -1,0 +1,114 @@
+"""What `backward-strategies calibrate` has measured on the machines of a user, as a file.
+
+It is JSON, described by `Calibration`:
+
+    {"format": "backward-strategies calibration", "version": 1,
+     "parts": [{"validators": {"cpu": ..., "instruction_set": "AVX2", "torch": ..., "blas": ..., ...},
+                "device": "cpu", "threads": 1, "machine": {"name": ..., "started_at": ..., ...},
+                "cells": {"pinv": {"float64": [[4096, 32, 1, 0, null, "fused", [], {...}], ...]}},
+                "stability": {"pinv": {"fused": [12, 0, 3.1, "pinv 20x6 cond=1e9 ..."]}}}, ...]}
+
+A part is of one machine, kind of device and number of threads. It holds where all that is measured: what
+the shipped policy says of other cases is corrected by it when "auto" is first asked (`corrected`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from strategies import files
+from strategies.files import configuration_directory
+from strategies.policy.schema import Part, require_dtypes
+from strategies.policy.validators import Validators
+
+__all__ = [
+    "FORMAT",
+    "Calibration",
+    "factor",
+    "location",
+    "nearest",
+    "read",
+    "save",
+    "threads_in_words",
+]
+
+FORMAT = "backward-strategies calibration"
+VERSION = 1
+
+
+class Calibration(msgspec.Struct, frozen=True, eq=False, kw_only=True):
+    """The content of the file.
+
+    Attributes:
+        version: raised when a field changes its meaning or goes away.
+        parts: one for each machine, kind of device and number of threads.
+    """
+
+    format: str = FORMAT
+    version: int = VERSION
+    parts: tuple[Part, ...] = ()
+
+    def of(self, validators: Validators, device: str) -> list[Part]:
+        """The parts that hold for a kind of device of a machine."""
+        return [p for p in self.parts if (p.validators, p.device) == (validators, device)]
+
+    def why_not(self, validators: Validators, device: str) -> list[str]:
+        """What differs from the most similar machine that it knows; empty where it knows none."""
+        known = (p.validators for p in self.parts if p.device == device)
+        return min((validators.differences(each) for each in known), key=len, default=[])
+
+    def having(self, parts: Iterable[Part]) -> Calibration:
+        """The same with other parts, over those of the same place."""
+        found = {part.place: part for part in self.parts}
+        for part in parts:
+            older = found.get(part.place)
+            found[part.place] = part.over(older) if older else part
+        return msgspec.structs.replace(self, parts=tuple(found.values()))
+
+
+def location() -> Path:
+    """Where the calibration of the user is, if there is one."""
+    return configuration_directory() / "policy.json"
+
+
+def read(path: Path) -> Calibration:
+    """The calibration in a file.
+
+    Raises:
+        UnusableFileError: there is none of this version, undamaged.
+    """
+    found = files.read(path, Calibration, FORMAT, VERSION)
+    require_dtypes(path, (each for part in found.parts for each in part.cells.values()))
+    return found
+
+
+def save(path: Path, calibration: Calibration) -> None:
+    """Writes the file in one step, and makes its folder.
+
+    Raises:
+        UnusableFileError: it cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise files.UnusableFileError(path, f"cannot be written ({error.strerror})") from error
+    files.write_text(path, files.json_text(calibration))
+
+
+def nearest(parts: Iterable[Part], threads: int) -> Part | None:
+    """The part whose number of threads is nearest, by the factor between them."""
+    return min(parts, key=lambda part: factor(part.threads, threads), default=None)
+
+
+def threads_in_words(count: int) -> str:
+    """As "1 thread" or "2 threads"."""
+    return "1 thread" if count == 1 else f"{count} threads"
+
+
+def factor(threads: int, others: int) -> float:
+    """How far two numbers of threads are apart, as a logarithm."""
+    return abs(math.log2(max(threads, 1) / max(others, 1)))

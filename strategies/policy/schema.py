@@ -1,0 +1,328 @@
+"""The policy file: what it says of every measured case, and how it answers for the others.
+
+A policy file is JSON, described by `Policy`:
+
+    {"format": "backward-strategies policy", "version": 4,
+     "criteria": {"objective": "forward_backward", "accuracy": null, "memory_bytes": null},
+     "provenance": [{"name": ..., "cpu": ..., "torch": ..., "commit": ..., ...}],
+     "operations": {
+       "pinv": {
+         "full_rank": {"strategy": "triangular_solve", "then": ["qr_pinv", ...], ...},
+         "any_rank": {"strategy": "qr_pinv", "then": [...], "worst_regret": 3.1, ...},
+         "stability": {"qr_pinv": [250, 0, 17.2, "pinv 20x6 cond=1e9 ..."], ...},
+         "cells": {
+           "cpu": {
+             "float64": [[4096, 32, 1, 0, null, "triangular_solve", ["qr_pinv"],
+                          {"triangular_solve": 1.0, "qr_pinv": 1.04, "native": 188.0}], ...]}}}}}
+
+It may hold "others": what other machines say, each a `Part`. `strategies.policy.nearest_machine` says which
+machine answers; what follows is of the machine that answers.
+
+A measured case is answered by its cell. Any other is answered by the nearest cells (see `ranking`) of
+the same operation, kind of device, dtype and kind of rank. A dtype that was not measured borrows the
+cells of the next of `DTYPES_IN_ORDER`. A kind of device that was not measured gets the operation's
+single default, and an operation that was not measured no answer.
+"""
+
+from __future__ import annotations
+
+import functools
+import heapq
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from strategies import files
+from strategies.policy.validators import Validators
+
+FORMAT = "backward-strategies policy"
+VERSION = 4
+
+DTYPES_IN_ORDER = {
+    "float32": ("float32", "float64", "complex64", "complex128"),
+    "float64": ("float64", "float32", "complex128", "complex64"),
+    "complex64": ("complex64", "complex128", "float32", "float64"),
+    "complex128": ("complex128", "complex64", "float64", "float32"),
+}
+"""Where each dtype looks for cells: the same field first, then the same precision."""
+
+NEIGHBOURS = 4
+"""Cells that answer for a case between them."""
+
+LIMIT = 100.0
+"""The largest stability ratio of a strategy that may be used: see `strategies.accuracy.stability`."""
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**40)]
+Ratio = Annotated[float, msgspec.Meta(gt=0)]
+Point = tuple[float, ...]
+Cells = dict[str, dict[str, tuple["Cell", ...]]]
+
+PolicyKey = tuple[str, int, int, int, int, str, str]
+"""Operation, m, n, columns of B, batch (0 is one matrix), dtype, device with or without an index."""
+
+
+def position(m: int, n: int, rhs: int = 1, batch: int = 0) -> Point:
+    """Where a case lies: log₂ of its sizes; nothing and one of something are the same place."""
+    return tuple(math.log2(max(size, 1)) for size in (m, n, rhs, batch))
+
+
+class Cell(msgspec.Struct, frozen=True, array_like=True, dict=True):
+    """A measured case, its sizes as in a `PolicyKey`, and what to use in it.
+
+    Attributes:
+        rank: None is full rank.
+        use: the strategy to use.
+        ties: those that could not be told from it.
+        times: of all eligible strategies, over that of the fastest.
+    """
+
+    m: Count
+    n: Count
+    rhs: Count
+    batch: Count
+    rank: Count | None
+    use: str
+    ties: tuple[str, ...]
+    times: dict[str, Ratio]
+
+    @functools.cached_property
+    def position(self) -> Point:
+        """Where the case lies."""
+        return position(self.m, self.n, self.rhs, self.batch)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The eligible strategies, the one to use first, then from fast to slow."""
+        others = sorted(self.times.keys() - {self.use}, key=lambda name: (self.times[name], name))
+        return (self.use, *others)
+
+
+class Evidence(msgspec.Struct, frozen=True, array_like=True):
+    """What is known of a strategy's stability for an operation.
+
+    Attributes:
+        judged: the hard cases in which its results and gradients were compared with exact ones.
+        refused: those in which it raised an error instead.
+        worst: the largest stability ratio, of results and gradients, normwise and by columns.
+        case: where that was, as `Case.parse` reads it; empty where nothing was judged.
+    """
+
+    judged: Count
+    refused: Count
+    worst: Annotated[float, msgspec.Meta(ge=0)]
+    case: str
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether the strategy may be used."""
+        return self.judged > 0 and self.worst <= LIMIT
+
+
+class Default(msgspec.Struct, frozen=True):
+    """The one strategy of an operation to keep if only one may be kept.
+
+    A strategy's regret in a case is its cost over that of the fastest eligible one.
+
+    Attributes:
+        strategy: its name.
+        then: the next best, best first.
+        worst_regret: over the cases in which it is eligible.
+        mean_regret: the geometric mean over the same.
+        cells: how many cases have an eligible strategy.
+        uncovered: in how many of them it is not eligible.
+    """
+
+    strategy: str
+    then: tuple[str, ...]
+    worst_regret: Ratio
+    mean_regret: Ratio
+    cells: Count
+    uncovered: Count
+
+
+class OperationPolicy(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What a policy says of one operation.
+
+    Attributes:
+        full_rank: the single default for matrices of full rank, where some were measured.
+        any_rank: the same for matrices of any rank, where deficient ones were measured.
+        stability: by strategy, the evidence; those without any may not be used.
+        cells: by kind of device and dtype.
+    """
+
+    full_rank: Default | None = None
+    any_rank: Default | None = None
+    stability: dict[str, Evidence] = {}
+    cells: dict[str, dict[str, tuple[Cell, ...]]]
+
+    def allows(self, strategy: str) -> bool:
+        """Whether a strategy may be used as far as its stability goes."""
+        found = self.stability.get(strategy)
+        return found.is_stable if found else not self.stability
+
+
+class Part(msgspec.Struct, frozen=True, eq=False, kw_only=True):
+    """What was measured on one machine with one number of threads.
+
+    Attributes:
+        validators: where; it holds nowhere else.
+        device: cpu or cuda.
+        threads: that torch used.
+        machine: a `strategies.measuring.machine.Machine`.
+        cells: by operation and dtype, what was measured; of each case its newest measurement.
+        stability: by operation and strategy, what a short check on this machine has shown.
+    """
+
+    validators: Validators
+    device: str
+    threads: Annotated[int, msgspec.Meta(ge=1)]
+    machine: dict[str, Any]
+    cells: Cells
+    stability: dict[str, dict[str, Evidence]] = {}
+
+    @property
+    def place(self) -> tuple[Validators, str, int]:
+        """What two parts differ in."""
+        return self.validators, self.device, self.threads
+
+    def over(self, older: Part) -> Part:
+        """This part, with what an older one of the same place says of other cases."""
+        cells = {
+            operation: {
+                dtype: _newest(
+                    older.cells.get(operation, {}).get(dtype, ()),
+                    self.cells.get(operation, {}).get(dtype, ()),
+                )
+                for dtype in {
+                    **older.cells.get(operation, {}),
+                    **self.cells.get(operation, {}),
+                }
+            }
+            for operation in sorted({**older.cells, **self.cells})
+        }
+        return msgspec.structs.replace(
+            self, cells=cells, stability={**older.stability, **self.stability}
+        )
+
+
+class Policy(msgspec.Struct, frozen=True, eq=False, kw_only=True):
+    """The content of a policy file.
+
+    Attributes:
+        version: raised when a field changes its meaning or goes away.
+        criteria: a `strategies.selection.verdicts.Criteria`.
+        provenance: the `strategies.measuring.machine.Machine` of every run that it rests on.
+        operations: what this one machine says.
+        others: what other machines say that a policy knows besides.
+    """
+
+    format: str = FORMAT
+    version: int = VERSION
+    criteria: dict[str, Any] = {}
+    provenance: tuple[dict[str, Any], ...] = ()
+    operations: dict[str, OperationPolicy]
+    others: tuple[Part, ...] = ()
+
+    def ranking(
+        self,
+        operation: str,
+        m: int,
+        n: int,
+        rhs: int = 1,
+        batch: int = 0,
+        dtype: str = "float64",
+        device: str = "cpu",
+        *,
+        deficient: bool = False,
+    ) -> tuple[str, ...]:
+        """The names of the strategies for a `PolicyKey`, the best first, whether installed or not.
+
+        They are stable, if stability was judged. Matrices that are known to be rank-deficient have
+        cells of their own.
+        """
+        known = self.operations.get(operation)
+        if known is None:
+            return ()
+        asked = operation, m, n, rhs, batch, dtype, device
+        if cells := self.nearest(asked, deficient=deficient):
+            names = ranking(cells, position(m, n, rhs, batch))
+        else:
+            default = known.any_rank if deficient else known.full_rank
+            names = (default.strategy, *default.then) if default else ()
+        return tuple(name for name in names if known.allows(name))
+
+    def nearest(self, key: PolicyKey, *, deficient: bool = False) -> list[Cell]:
+        """The measured cells that answer a `PolicyKey`, the nearest first: one, if that is the case."""
+        operation, *sizes, dtype, device = key
+        known = self.operations.get(operation)
+        by_dtype = known.cells.get(device.partition(":")[0], {}) if known else {}
+        asked = position(*sizes)
+        for candidate in DTYPES_IN_ORDER.get(dtype, ()):
+            of_dtype = by_dtype.get(candidate, ())
+            cells = [cell for cell in of_dtype if (cell.rank is not None) == deficient]
+            if cells:
+                near = closest(cells, asked)
+                return near[:1] if near[0].position == asked else near
+        return []
+
+
+def ranking(near: Sequence[Cell], asked: Point) -> tuple[str, ...]:
+    """The strategies for a case, the best first, by what the cells nearest to it say of them.
+
+    Those that are not eligible in all of them come last. A case that was measured is answered by its
+    cell alone.
+    """
+    nearest = min(near, key=lambda cell: math.dist(cell.position, asked))
+    if nearest.position == asked:
+        return nearest.names
+    costs = interpolated(near, asked)
+    best = sorted(costs, key=costs.__getitem__)
+    return (*best, *(name for name in nearest.names if name not in costs))
+
+
+def interpolated(near: Sequence[Cell], asked: Point) -> dict[str, float]:
+    """The logarithms of the times, over the fastest one's, that cells say of a case between them.
+
+    They are means weighted by 1 / distance² (Shepard, Proc. 23rd ACM National Conference, 1968), of the
+    strategies that are eligible in all cells. The times of a cell are those of its own case.
+    """
+    distances = [math.dist(cell.position, asked) for cell in near]
+    if 0.0 in distances:
+        near, distances = [near[distances.index(0.0)]], [1.0]
+    weights = [distance**-2 for distance in distances]
+    return {
+        name: sum(
+            weight * math.log(cell.times[name]) for weight, cell in zip(weights, near, strict=True)
+        )
+        / sum(weights)
+        for name in near[0].names
+        if all(name in cell.times for cell in near)
+    }
+
+
+def closest(cells: Iterable[Cell], asked: Point) -> list[Cell]:
+    """The cells that answer for a case, the nearest first."""
+    return heapq.nsmallest(NEIGHBOURS, cells, key=lambda cell: math.dist(cell.position, asked))
+
+
+def read(path: Path) -> Policy:
+    """The policy in a file; UnusableFileError where there is none of this version, undamaged."""
+    policy = files.read(path, Policy, FORMAT, VERSION)
+    require_dtypes(path, (each for o in policy.operations.values() for each in o.cells.values()))
+    require_dtypes(path, (each for part in policy.others for each in part.cells.values()))
+    return policy
+
+
+def require_dtypes(path: Path, cells: Iterable[dict[str, tuple[Cell, ...]]]) -> None:
+    """Raises UnusableFileError where cells by dtype are of a dtype that is not known."""
+    for by_dtype in cells:
+        if unknown := by_dtype.keys() - DTYPES_IN_ORDER.keys():
+            raise files.UnusableFileError(path, f"is damaged: no dtype is {min(unknown)!r}")
+
+
+def _newest(older: Iterable[Cell], newer: Iterable[Cell]) -> tuple[Cell, ...]:
+    found = {(cell.position, cell.rank): cell for cell in (*older, *newer)}
+    return tuple(found.values())

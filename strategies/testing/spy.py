@@ -1,0 +1,56 @@
+"""A strategy whose every call is seen: what it was given and what it returned."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from torch import Tensor
+
+from strategies.factors.pseudo_inverse import PseudoInverse
+from strategies.strategy import Saved, Strategy
+
+Observer = Callable[[str, list[Tensor], list[Tensor], Any], None]
+"""Is told a method's name, copies of its tensors from before the call, these after it, the result."""
+
+
+def is_own_method(name: str) -> bool:
+    """Whether a name is that of an operation's own method, as "lstsq_backward"."""
+    return not name.startswith("_") and name.endswith(("_forward", "_backward"))
+
+
+def spy_on(strategy: Strategy, observe: Observer) -> Strategy:
+    """The same strategy, whose observer is told of every call of a public method."""
+
+    def seen(name: str) -> Callable[..., Any]:
+        method = getattr(type(strategy), name)
+
+        @functools.wraps(method)
+        def call(*arguments: Any, **options: Any) -> Any:
+            given = list(tensors_in((arguments, tuple(options.values()))))
+            before = [tensor.clone() for tensor in given]
+            result = method(*arguments, **options)
+            observe(name, before, given, result)
+            return result
+
+        return call
+
+    names = [n for n in dir(type(strategy)) if n.startswith("factor") or is_own_method(n)]
+    same = copy.copy(strategy)
+    same.__class__ = type(type(strategy).__name__, (type(strategy),), {n: seen(n) for n in names})
+    return same
+
+
+def tensors_in(value: Any) -> Iterator[Tensor]:
+    """The tensors in an argument or a result of a strategy's method."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, PseudoInverse):
+        yield from value.tensors()
+    elif isinstance(value, Saved):
+        yield from tensors_in((value.inverse, value.inputs, value.outputs))
+    elif isinstance(value, tuple | list):
+        for item in value:
+            yield from tensors_in(item)

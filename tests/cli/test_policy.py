@@ -1,0 +1,144 @@
+import json
+
+import msgspec
+import pytest
+
+from strategies import policy as policies
+from strategies.measuring import store
+from strategies.policy import calibration, validators
+from strategies.policy.calibration import Calibration
+from strategies.policy.schema import Cell, Part
+
+
+@pytest.fixture
+def built(invoke, results, tmp_path):
+    path = tmp_path / "policy.json"
+    result = invoke("policy", "build", path, "--results", results)
+    assert result.exit_code == 0, result.output
+    assert "cells written to" in result.stdout
+    return path
+
+
+def test_a_policy_is_built_shown_and_compared(invoke, built):
+    shown = invoke("policy", "show", built)
+    assert shown.exit_code == 0, shown.output
+    assert "If only one may be kept" in shown.stdout
+    assert "rank=" in shown.stdout
+    same = invoke("policy", "diff", built, built)
+    assert same.exit_code == 0
+    assert ", 0 differ;" in same.stdout
+
+
+@pytest.fixture
+def of_two(results, tmp_path):
+    """A folder of results of two machines, which is one twice."""
+    folder = tmp_path / "results"
+    for name in ("epyc", "elsewhere"):
+        for run in store.load(results / "det.json.gz"):
+            machine = msgspec.structs.replace(run.machine, name=name, threads=64)
+            store.write(folder / f"{name}.json", msgspec.structs.replace(run, machine=machine))
+    return folder
+
+
+def test_of_several_machines_one_is_to_be_named(invoke, fails, of_two, tmp_path):
+    out = tmp_path / "policy.json"
+    build = "policy", "build", out, "--results", of_two
+    fails(invoke(*build), "elsewhere, epyc", "--base")
+    fails(invoke(*build, "--base", "nowhere"), "no results of a machine nowhere")
+    built = invoke(*build, "--base", "epyc")
+    assert built.exit_code == 0, built.output
+    assert "beside it elsewhere (cpu)" in built.stdout
+    shown = invoke("policy", "show", out).stdout
+    assert "Other machines" in shown
+    assert "the nearest machine (epyc, 64 threads, torch 2.13.0" in shown
+    assert ", 0 differ;" in invoke("policy", "diff", out, out).stdout
+
+
+def test_policies_that_differ_give_exit_code_one(invoke, built, tmp_path):
+    content = json.loads(built.read_text())
+    cell = content["operations"]["lu_factor"]["cells"]["cpu"]["float64"][0]
+    cell[5:7] = "somebody_elses", []
+    new = tmp_path / "new.json"
+    new.write_text(json.dumps(content))
+    result = invoke("policy", "diff", built, new)
+    assert result.exit_code == 1
+    assert "somebody_elses" in result.stdout
+
+
+def test_a_foreign_policy_is_named_and_kept(invoke, fails, tmp_path):
+    path = tmp_path / "policy.json"
+    path.write_text('{"format": "something else"}')
+    for command in (("policy", "show", path), ("policy", "diff", path, path), ("regret", path)):
+        fails(invoke(*command), "policy.json", "is not a backward-strategies policy")
+    assert path.read_text() == '{"format": "something else"}'
+
+
+def test_a_place_that_cannot_be_written_is_named(invoke, fails, results, tmp_path):
+    out = tmp_path / "nowhere" / "policy.json"
+    fails(invoke("policy", "build", out, "--results", results), "nowhere", "cannot be written")
+
+
+@pytest.fixture
+def calibrated(configuration):
+    """A part of this machine and one of another, in the user's file."""
+    here = validators.here()
+    elsewhere = msgspec.structs.replace(here, cpu="another processor")
+    cell = Cell(8, 8, 1, 0, None, "qr_pinv", (), {"qr_pinv": 1.0, "fused": 9.0})
+    parts = [
+        Part(
+            validators=where,
+            device="cpu",
+            threads=1,
+            machine={"name": "made by hand"},
+            cells={"inv": {"float64": (cell,)}},
+        )
+        for where in (here, elsewhere)
+    ]
+    calibration.save(calibration.location(), Calibration(parts=tuple(parts)))
+    return parts
+
+
+def test_without_a_file_it_shows_what_is_in_force_and_why(invoke, calibrated):
+    policies.refresh()
+    shown = " ".join(invoke("policy", "show").stdout.split())
+    assert '"auto" follows the calibration' in shown
+    assert "another processor" in shown
+    assert "not another processor" in shown
+
+
+def test_where_nothing_was_calibrated_it_says_so(invoke, configuration):
+    shown = invoke("policy", "show").stdout
+    assert '"auto" follows the shipped policy' in shown
+    assert "Nothing was calibrated" in shown
+    assert "nothing was calibrated" in invoke("policy", "clear").stdout
+
+
+def test_what_is_cleared_is_gone(invoke, calibrated):
+    assert invoke("policy", "clear").exit_code == 0
+    assert not calibration.location().exists()
+
+
+def test_what_was_exported_is_imported_on_a_machine_of_the_same_kind(invoke, calibrated, tmp_path):
+    out = tmp_path / "exported.json"
+    assert invoke("policy", "export", out).exit_code == 0
+    assert "another processor" in invoke("policy", "show", out).stdout
+    invoke("policy", "clear")
+    imported = invoke("policy", "import", out)
+    assert imported.exit_code == 0, imported.output
+    assert "1 part imported" in imported.stdout
+    assert "1 part of other machines left out" in " ".join(imported.stdout.split())
+    (part,) = calibration.read(calibration.location()).parts
+    assert part.validators == validators.here()
+
+
+def test_a_foreign_calibration_is_refused_with_the_reasons(invoke, fails, calibrated, tmp_path):
+    foreign = tmp_path / "foreign.json"
+    calibration.save(foreign, Calibration(parts=tuple(calibrated[1:])))
+    invoke("policy", "clear")
+    fails(invoke("policy", "import", foreign), "foreign.json", "not another processor")
+    assert not calibration.location().exists()
+    fails(invoke("policy", "import", policies.SHIPPED), "is not a backward-strategies calibration")
+
+
+def test_nothing_to_export_is_one_line(invoke, fails, configuration, tmp_path):
+    fails(invoke("policy", "export", tmp_path / "out.json"), "policy.json", "cannot be read")

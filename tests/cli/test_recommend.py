@@ -1,0 +1,149 @@
+import json
+
+import msgspec
+import pytest
+
+import strategies
+from strategies.measuring import store
+from strategies.measuring.measurement import Cell, Measurement, Timing
+
+
+def test_without_a_case_it_covers_all(invoke, results):
+    result = invoke("recommend", "--results", results)
+    assert result.exit_code == 0, result.output
+    assert "lu_factor" in result.stdout
+    assert "rank=" in result.stdout
+    assert "measured on epyc" in result.stdout
+
+
+def test_the_load_and_noise_stand_above_the_table(invoke, results):
+    before, _ = invoke("recommend", "--results", results).stdout.split("What to use")
+    assert before == "when measuring began: load 0.93 a core, noise 1.08: the machine was quiet\n"
+
+
+def test_for_a_case_it_ranks_and_names_the_nearest(invoke, results):
+    result = invoke("recommend", "--results", results, "--operation", "pinv", "--shape", "100x10")
+    assert result.exit_code == 0, result.output
+    assert "← " in result.stdout
+    assert "100x10 itself was not measured" in result.stdout
+    assert "say:" in result.stdout
+    assert "in all.json.gz" in result.stdout
+
+
+def test_json_is_nothing_but_json(invoke, results):
+    result = invoke("recommend", "--results", results, "--operation", "pinv", "--json")
+    content = json.loads(result.stdout)
+    assert {cell["operation"] for cell in content["cells"]} == {"pinv"}
+    assert content["criteria"]["objective"] == "forward_backward"
+
+
+def test_it_writes_json_and_markdown_beside_the_table(invoke, results, tmp_path):
+    out, page = tmp_path / "r.json", tmp_path / "page.md"
+    page.write_text("<!-- recommendation: all -->\n<!-- recommendation: end -->\n")
+    options = ("--operation", "det", "--out", out, "--markdown", page)
+    result = invoke("recommend", "--results", results, *options)
+    assert "What to use" in result.stdout
+    assert json.loads(out.read_text())["cells"]
+    assert "| `det` |" in page.read_text()
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """A measurement that takes no time, in which explicit_inverse is the fastest."""
+
+    def measure(case, names, *, begins):
+        def timing(name):
+            seconds = 1.0 if name == "explicit_inverse" else 2.0
+            return Timing(seconds, seconds, seconds, (seconds, seconds))
+
+        return Cell(
+            case,
+            tuple(Measurement(name, forward_backward=timing(name), error=0.0) for name in names),
+        )
+
+    monkeypatch.setattr("strategies.cli.recommend.measure", measure)
+
+
+@pytest.mark.parametrize(
+    ("operation", "chosen"), [("inv", "explicit_inverse"), ("pinv", "triangular_solve")]
+)
+def test_what_is_measured_now_obeys_the_rule_of_stability(invoke, measured, operation, chosen):
+    result = invoke("recommend", "--operation", operation, "--shape", "8x8", "--measure", "--json")
+    (cell,) = json.loads(result.stdout)["cells"]
+    assert (cell["chosen"], cell["source"]) == (chosen, "measured now")
+    assert {each["strategy"] for each in cell["strategies"]} == set(strategies.available())
+
+
+def test_a_case_is_measured_with_every_strategy(invoke):
+    result = invoke("recommend", "--operation", "inv", "--shape", "3x3", "--measure")
+    assert result.exit_code == 0, result.output
+    assert all(name in result.stdout for name in strategies.available())
+    assert "measured now" in result.stdout
+
+
+@pytest.fixture
+def nothing_measured(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+
+def test_without_results_the_shipped_policy_answers(invoke, nothing_measured):
+    every = invoke("recommend")
+    assert every.exit_code == 0, every.output
+    assert "If only one may be kept" in every.stdout
+    one = invoke("recommend", "--operation", "slogdet", "--shape", "9x9")
+    assert "For slogdet 9x9 float64 cpu: " in one.stdout
+    for result in (every, one):
+        assert "`backward-strategies measure" in result.stdout
+        assert "measured on epyc · AMD EPYC" in result.stdout
+    asked = invoke("recommend", "--operation", "inv", "--shape", "9x9", "--json")
+    assert json.loads(asked.stdout)["asked"]["ranking"]
+
+
+def test_a_folder_that_was_asked_for_has_to_be_there(invoke, fails, nothing_measured):
+    fails(invoke("recommend", "--results", "nowhere"), "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--operation", "qr"], "no operation is named 'qr'"),
+        (["--operation", "pinv", "--shape", "big"], "'pinv big' is no case"),
+        (["--operation", "pinv", "--shape", "0x0"], "counted from 1"),
+        (["--operation", "pinv", "--shape", "1000000000x1000000000"], "no machine holds"),
+        (["--operation", "pinv", "--shape", "4x4 k=0"], "counted from 1"),
+        (["--operation", "inv", "--shape", "4x5"], "square"),
+        (["--shape", "4x4"], "--shape needs --operation"),
+        (["--operation", "pinv", "--dtype", "float16"], "dtype float16"),
+        (["--operation", "inv", "--shape", "4x4", "--device", "xyz"], "unknown device 'xyz'"),
+        (
+            ["--operation", "inv", "--shape", "4x4", "--device", "meta", "--measure"],
+            "device 'meta'",
+        ),
+        (["--operation", "inv", "--shape", "4x4", "--device", "cuda:9", "--measure"], "cuda:9"),
+        (["--measure"], "--measure needs"),
+        (["--accuracy", "nan"], "accuracy has to be a positive number"),
+        (["--accuracy", "-1"], "accuracy has to be a positive number"),
+        (["--accuracy", "0"], "accuracy has to be a positive number"),
+        (["--memory", "-5"], "memory has to be a positive number"),
+        (["--memory", "nan"], "memory has to be a positive number"),
+    ],
+)
+def test_what_it_cannot_do_is_one_line(invoke, fails, results, arguments, said):
+    fails(invoke("recommend", "--results", results, *arguments), said)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[[[", '{"format": "something else"}'])
+def test_a_damaged_result_is_named(invoke, fails, tmp_path, text):
+    (tmp_path / "x.json").write_text(text)
+    fails(invoke("recommend", "--results", tmp_path), "x.json")
+
+
+def test_an_objective_that_was_not_measured_is_named(invoke, fails, results, tmp_path):
+    (run,) = store.load(results / "det.json.gz")
+    cells = [
+        Cell(cell.case, tuple(msgspec.structs.replace(each, backward=None) for each in cell))
+        for cell in run.cells[:2]
+    ]
+    store.save(tmp_path / "some.json", "grid", cells)
+    asked = invoke("recommend", "--results", tmp_path, "--objective", "backward")
+    fails(asked, "no case in which backward was measured")

@@ -1,0 +1,69 @@
+"""PyTorch's own gradient samples of the replaced functions, checked as PyTorch's tests check them."""
+
+import functools
+import logging
+from unittest import mock
+
+import pytest
+import torch
+from torch.autograd import gradcheck, gradgradcheck
+
+import strategies
+from strategies.integration import replacement
+
+pytest.importorskip("expecttest", reason="PyTorch's list of operations imports it")
+
+with mock.patch.object(torch.backends, "disable_global_flags"):  # which other tests set
+    from torch.testing._internal.common_methods_invocations import op_db
+
+NAMES = {str(function) for function in replacement.functions()}
+OPS = [
+    op
+    for op in op_db
+    # The gradients of lstsq are checked by a variant, as in PyTorch.
+    if f"torch.{op.name}" in NAMES and op.full_name != "linalg.lstsq"
+]
+DTYPES = torch.float64, pytest.param(torch.complex128, marks=pytest.mark.slow)
+
+
+def called(op):
+    """What a program calls by that name now; the other variants are functions that call it."""
+    if op.variant_test_name in ("", "hermitian"):
+        return functools.reduce(getattr, op.name.split("."), torch)
+    return op.op
+
+
+def differentiable(op, sample):
+    """The function of a sample's tensors that require a gradient, and those."""
+    values = [sample.input, *sample.args]
+    needs = [isinstance(value, torch.Tensor) and value.requires_grad for value in values]
+
+    def function(*given):
+        following = iter(given)
+        pairs = zip(values, needs, strict=True)
+        arguments = [next(following) if need else value for value, need in pairs]
+        output = op.gradcheck_wrapper(called(op), *arguments, **sample.kwargs)
+        return sample.output_process_fn_grad(output)
+
+    return function, tuple(value for value, need in zip(values, needs, strict=True) if need)
+
+
+@pytest.fixture
+def reasons(caplog):
+    """Why calls went to PyTorch, while everything is replaced."""
+    replacement._told.clear()
+    with caplog.at_level(logging.INFO, replacement.log.name), strategies.replace_torch():
+        yield lambda: [record.getMessage() for record in caplog.records]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.formatted_name)
+def test_derivatives_of_both_orders(op, dtype, reasons):
+    samples = list(op.sample_inputs("cpu", dtype, requires_grad=True))
+    assert samples
+    for sample in samples:
+        function, inputs = differentiable(op, sample)
+        assert gradcheck(function, inputs, fast_mode=True, check_forward_ad=True)
+        if op.supports_gradgrad:
+            assert gradgradcheck(function, inputs, fast_mode=True)
+    assert reasons() == []

@@ -1,0 +1,115 @@
+"""Results and gradients at the ends of the exponent range, and of what is not finite."""
+
+import pytest
+import torch
+
+import strategies
+from strategies import linalg
+from strategies.accuracy.stability import references
+from strategies.errors import LinAlgError
+from strategies.operations.scaled_rule import is_in_safe_range, times_power_of_two
+
+STABLE = ("triangular_solve", "qr_pinv", "batch_last")
+
+
+def _solution(A, B, strategy):
+    return linalg.lstsq(A, B, strategy=strategy).solution
+
+
+def test_least_squares_are_stable_wherever_the_gradient_is_representable():
+    for dtype, most in ((torch.float64, 900), (torch.float32, 100)):
+        for a, b, g in ((most, most, 0), (-most // 2, -most, 0), (0, 0, -most), (0, most, -most)):
+            A = torch.randn(7, 3, dtype=dtype) * 2.0**a
+            B, G = torch.randn(7, 2, dtype=dtype) * 2.0**b, torch.randn(3, 2, dtype=dtype) * 2.0**g
+            (exact,), exact_gradients = references("lstsq", (A, B), (G,))
+            for strategy in STABLE:
+                inputs = A.clone().requires_grad_(), B.clone().requires_grad_()
+                X = _solution(*inputs, strategy)
+                assert max(exact.ratio(X.detach())) < 100
+                gradients = torch.autograd.grad(X, inputs, G)
+                for computed, each in zip(gradients, exact_gradients, strict=True):
+                    assert max(each.ratio(computed)) < 100
+
+
+def test_each_matrix_of_a_batch_has_its_own_scale():
+    A, G = torch.randn(4, 6, 3, dtype=torch.float64), torch.randn(4, 3, 6, dtype=torch.float64)
+    powers = torch.tensor([-400, 0, 400, -1])
+    for strategy in (*STABLE, "svd_truncated_pinv"):
+        near, far = A.clone().requires_grad_(), times_power_of_two(A, powers).requires_grad_()
+        expected, found = (linalg.pinv(each, strategy=strategy) for each in (near, far))
+        torch.testing.assert_close(times_power_of_two(found, powers), expected)
+        expected.backward(G)
+        found.backward(G)
+        torch.testing.assert_close(times_power_of_two(far.grad, 2 * powers), near.grad)
+
+
+def test_an_absolute_tolerance_is_meant_at_the_scale_of_the_input():
+    A = torch.diag(torch.tensor([1.0, 1e-3], dtype=torch.float64)) * 1e-200
+    for strategy in ("qr_pinv", "svd_truncated_pinv"):
+        found = linalg.pinv(A, atol=1e-202, strategy=strategy)
+        torch.testing.assert_close(found * 1e-200, torch.diag(torch.tensor([1.0, 0.0])).double())
+
+
+def test_denormal_matrices_are_not_singular():
+    A = torch.tensor([[3.0, 1.0], [1.0, 2.0]], dtype=torch.float64) * 2.0**-1060
+    B = A @ torch.ones(2, 1, dtype=torch.float64)
+    for strategy in STABLE:
+        torch.testing.assert_close(
+            linalg.solve(A, B, strategy=strategy), torch.ones(2, 1, dtype=torch.float64)
+        )
+
+
+def test_what_is_not_finite_stays_with_its_matrix():
+    for strategy in (*STABLE, "svd_truncated_pinv", "explicit_inverse"):
+        A = torch.randn(3, 4, 4, dtype=torch.float64)
+        A[1, 2, 1] = torch.nan
+        A.requires_grad_()
+        result = linalg.inv(A, strategy=strategy)
+        result.sum().backward()
+        for each in (result, A.grad):
+            assert each.isnan().flatten(1).any(1).tolist() == [False, True, False]
+
+
+def test_nan_is_refused_where_torch_refuses_it():
+    A = torch.full((3, 2), torch.nan)
+    for call in (linalg.pinv, lambda A, **s: linalg.lstsq(A, A, **s)):
+        with pytest.raises(LinAlgError, match="non-finite"):
+            call(A, strategy="batch_last")
+
+
+def test_whether_norms_are_moderate_does_not_depend_on_the_layout():
+    for dtype, factor in ((torch.float32, 1e30), (torch.complex128, 1e90)):
+        matrices = torch.randn(2, 3, 4, 5, dtype=dtype)
+        far = matrices.clone()
+        far[1, 2] *= factor
+        for each, expected in ((matrices, True), (far, False)):
+            spread = each.permute(2, 3, 0, 1).contiguous().permute(2, 3, 0, 1)
+            for layout in (each, each.mT.contiguous().mT, spread, each.conj()):
+                assert is_in_safe_range(layout) is expected
+
+
+@pytest.mark.parametrize("exponent", [-45, 45])
+@pytest.mark.parametrize("batch", [(), (3,)])
+def test_cotangents_far_from_one_scale_the_gradients_to_the_bit(batch, exponent):
+    generator = torch.Generator().manual_seed(0)
+    A = torch.randn(*batch, 4, 4, generator=generator).requires_grad_()
+    X = linalg.inv(A, strategy="triangular_solve")
+    G = torch.randn(X.shape, generator=generator)
+    (expected,) = torch.autograd.grad(X, A, G, retain_graph=True)
+    (found,) = torch.autograd.grad(X, A, G * 2.0**exponent)
+    assert torch.equal(found, expected * 2.0**exponent)
+
+
+@pytest.mark.parametrize("strategy", strategies.available())
+def test_a_cotangent_with_nan_reaches_no_other_matrix(strategy):
+    """Memory that nobody has written is NaN here, as it may be anywhere."""
+    A = (torch.randn(3, 5, 5) + 4 * torch.eye(5)).requires_grad_()
+    cotangent = torch.randn(3, 5, 5)
+    cotangent[1] = torch.nan
+    torch.use_deterministic_algorithms(True)
+    try:
+        result = strategies.linalg.inv(A, strategy=strategy)
+        (gradient,) = torch.autograd.grad(result, A, cotangent)
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert gradient[::2].isfinite().all()

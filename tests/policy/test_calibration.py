@@ -1,0 +1,120 @@
+import json
+import subprocess
+import sys
+import threading
+
+import msgspec
+import pytest
+
+from strategies import files
+from strategies.policy import calibration, validators
+from strategies.policy.calibration import Calibration
+from strategies.policy.schema import Cell, Evidence, Part
+
+HERE = validators.here()
+ELSEWHERE = msgspec.structs.replace(HERE, cpu="another", torch="1.0")
+
+
+def cell(size, use="fused", **times):
+    return Cell(size, size, 1, 0, None, use, (), times or {use: 1.0})
+
+
+def part(*cells, where=HERE, threads=1, operation="inv", dtype="float64", **others):
+    by_operation = {operation: {dtype: cells}}
+    return Part(
+        validators=where, device="cpu", threads=threads, machine={}, cells=by_operation, **others
+    )
+
+
+def test_a_file_says_what_was_written(tmp_path):
+    path = tmp_path / "new" / "policy.json"
+    judged = {"inv": {"fused": Evidence(3, 0, 1.5, "inv 2x2")}}
+    calibration.save(path, Calibration(parts=(part(cell(8)), part(threads=2, stability=judged))))
+    one, two = calibration.read(path).parts
+    assert one.cells == {"inv": {"float64": (cell(8),)}}
+    assert (two.threads, two.stability) == (2, judged)
+
+
+def test_a_part_replaces_what_it_has_measured_anew_and_keeps_the_rest():
+    old = Calibration(parts=(part(cell(8), cell(16)), part(cell(8), where=ELSEWHERE)))
+    again = part(cell(8, "qr_pinv"))
+    mine, others = old.having([again, part(cell(4), operation="det")]).parts
+    assert mine.cells["inv"]["float64"] == (cell(8, "qr_pinv"), cell(16))
+    assert mine.cells["det"]["float64"] == (cell(4),)
+    assert others.validators == ELSEWHERE
+
+
+def test_only_parts_of_this_machine_hold():
+    known = Calibration(parts=(part(where=ELSEWHERE), part(threads=4)))
+    assert [p.threads for p in known.of(HERE, "cpu")] == [4]
+    assert known.of(HERE, "cuda") == []
+    assert known.why_not(HERE, "cpu") == []
+    (_, of_torch) = Calibration(parts=(part(where=ELSEWHERE),)).why_not(HERE, "cpu")
+    assert of_torch == f"torch {HERE.torch}, not 1.0"
+
+
+@pytest.mark.parametrize(("threads", "expected"), [(1, 1), (2, 1), (4, 8), (64, 8)])
+def test_the_nearest_number_of_threads_is_that_with_the_smallest_factor(threads, expected):
+    parts = [part(threads=1), part(threads=8)]
+    assert calibration.nearest(parts, threads).threads == expected
+    assert calibration.nearest([], threads) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "not valid JSON"),
+        ('{"format": "backward-strategies policy", "version": 4}', "is not a"),
+        ('{"format": "backward-strategies calibration", "version": 2}', "upgrade the package"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_named(tmp_path, text, said):
+    path = tmp_path / "policy.json"
+    path.write_text(text)
+    with pytest.raises(files.UnusableFileError, match=said):
+        calibration.read(path)
+
+
+def test_a_dtype_that_nobody_knows_is_damage(tmp_path):
+    path = tmp_path / "policy.json"
+    calibration.save(path, Calibration(parts=(part(dtype="float8"),)))
+    with pytest.raises(files.UnusableFileError, match="float8"):
+        calibration.read(path)
+
+
+READER = """
+import sys, json
+from strategies.policy import calibration
+from strategies.policy import active
+seen = set()
+print("ready", flush=True)
+while (parts := calibration.read(calibration.location()).parts)[0].threads < 20:
+    (of,) = {len(c) for p in parts for by in p.cells.values() for c in by.values()}
+    assert of == parts[0].threads, (of, parts[0].threads)
+"""
+
+
+def test_readers_of_other_processes_see_the_old_file_or_the_new_one(configuration):
+    path = configuration / "policy.json"
+
+    def write(threads):
+        cells = [cell(size) for size in range(1, threads + 1)]
+        calibration.save(path, Calibration(parts=(part(*cells, threads=threads),)))
+
+    write(1)
+    command = [sys.executable, "-c", READER]
+    readers = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)
+    ]
+    for reader in readers:
+        assert reader.stdout.readline() == b"ready\n"
+    writers = [threading.Thread(target=write, args=(threads,)) for threads in range(2, 20)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    write(20)
+    for reader in readers:
+        _, errors = reader.communicate(timeout=60)
+        assert reader.returncode == 0, errors
+    assert json.loads(path.read_text())["parts"][0]["threads"] == 20

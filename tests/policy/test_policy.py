@@ -1,0 +1,282 @@
+import contextlib
+import os
+import subprocess
+import sys
+import warnings
+
+import msgspec
+import pytest
+import torch
+
+from strategies import policy as policies
+from strategies import registry
+from strategies.files import UnusableFileError, json_text
+from strategies.policy import calibration, validators
+from strategies.policy.calibration import Calibration
+from strategies.policy.schema import Cell, Default, OperationPolicy, Part, Policy
+
+SIZES = {"rhs": 1, "batch": 0, "dtype": "float64", "device": "cpu"}
+
+
+def names(operation, *, any_rank=False, device="cpu"):
+    found = policies.candidates(operation, 8, 8, **SIZES | {"device": device}, any_rank=any_rank)
+    return [strategy.name for strategy in found]
+
+
+def made_of(*cells, default=None):
+    entry = OperationPolicy(cells={"cpu": {"float64": cells}}, full_rank=default)
+    return Policy(operations={"pinv": entry})
+
+
+def test_where_the_best_is_not_installed_the_next_best_is_used():
+    known = Cell(8, 8, 1, 0, None, "somebody_elses", (), {"somebody_elses": 1, "native": 3})
+    default = Default("somebody_elses", ("native",), 1.0, 1.0, 1, 0)
+    with policies.use(made_of(known, default=default)):
+        assert names("pinv") == names("pinv", device="cuda") == ["native"]
+
+
+def test_what_refuses_a_rank_is_followed_by_the_best_that_takes_any():
+    full = Cell(8, 8, 1, 0, None, "triangular_solve", (), {"triangular_solve": 1, "native": 3})
+    deficient = Cell(8, 8, 1, 0, 2, "svd_truncated_pinv", (), {"svd_truncated_pinv": 1})
+    with policies.use(made_of(full, deficient)):
+        assert names("pinv") == ["triangular_solve"]
+        assert names("pinv", any_rank=True) == ["triangular_solve", "svd_truncated_pinv"]
+    with policies.use(made_of(full)):
+        assert names("pinv", any_rank=True) == ["triangular_solve", "qr_pinv"]
+
+
+def test_what_was_never_measured_gets_the_simplest_stable_strategy():
+    with policies.use(made_of()):
+        assert names("det") == ["triangular_solve"]
+        assert names("lstsq", any_rank=True) == ["qr_pinv"]
+
+
+def test_a_strategy_can_stand_for_auto_by_its_name_and_by_itself():
+    for choice in ("explicit_inverse", registry.get("explicit_inverse")):
+        with policies.use(choice):
+            assert names("inv") == ["explicit_inverse"]
+
+
+def test_a_file_that_is_no_policy_is_refused_where_it_is_named(tmp_path):
+    with pytest.raises(UnusableFileError, match="nowhere"), policies.use(tmp_path / "nowhere.json"):
+        pass
+
+
+@pytest.fixture
+def fresh():
+    """As if nothing had asked for "auto" yet, before and afterwards."""
+    policies.refresh()
+    yield
+    policies.refresh()
+
+
+@pytest.mark.parametrize("bad", ["nowhere.json", "no_such_strategy"])
+def test_a_bad_variable_is_told_once_and_the_shipped_policy_answers(fresh, monkeypatch, bad):
+    monkeypatch.setenv("BACKWARD_STRATEGIES_USE", bad)
+    with pytest.warns(RuntimeWarning, match=f"BACKWARD_STRATEGIES_USE={bad}: ") as caught:
+        first = names("pinv")
+    assert len(caught) == 1
+    with warnings.catch_warnings(action="error"):
+        assert names("pinv") == first
+    with policies.use(policies.SHIPPED):
+        assert names("pinv") == first
+
+
+@pytest.mark.parametrize("content", [None, "", "{", '{"format": "a recipe", "version": 1}'])
+def test_a_shipped_policy_that_is_damaged_is_done_without(fresh, monkeypatch, tmp_path, content):
+    shipped = tmp_path / "policy.json"
+    if content is not None:
+        shipped.write_text(content)
+    monkeypatch.delenv("BACKWARD_STRATEGIES_USE", raising=False)
+    monkeypatch.setattr(policies, "SHIPPED", shipped)
+    with pytest.warns(RuntimeWarning, match=r"policy\.json: "):
+        assert names("inv") == ["triangular_solve"]
+
+
+def test_no_file_is_read_before_the_first_auto():
+    program = (
+        "import strategies, torch; from strategies import policy;"
+        "assert policy._sources.cache_info().currsize == 0;"
+        "strategies.linalg.inv(torch.eye(2));"
+        "assert policy._sources.cache_info().currsize == 1"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def calibrated(*threads, use="qr_pinv", **differing):
+    """Writes a calibration of the inverse of 8×8 matrices for these numbers of threads."""
+    where = msgspec.structs.replace(validators.here(), **differing)
+    cell = Cell(8, 8, 1, 0, None, use, (), {use: 1.0, "fused": 9.0})
+    parts = tuple(
+        Part(
+            validators=where,
+            device="cpu",
+            threads=count,
+            machine={},
+            cells={"inv": {"float64": (cell,)}},
+        )
+        for count in threads
+    )
+    calibration.save(calibration.location(), Calibration(parts=parts))
+
+
+def first():
+    return names("inv")[0]
+
+
+def test_a_calibration_of_this_machine_goes_before_the_shipped_policy(configuration):
+    calibrated(1)
+    assert first() == "qr_pinv"
+    assert policies.active()[1].startswith(f"the calibration {configuration / 'policy.json'}")
+    with policies.use("shipped"):
+        assert first() == "fused"
+    with policies.use("explicit_inverse"):
+        assert first() == "explicit_inverse"
+
+
+def test_the_variable_goes_before_a_calibration_and_can_turn_it_off(configuration, monkeypatch):
+    calibrated(1)
+    for choice, expected in (("shipped", "fused"), ("explicit_inverse", "explicit_inverse")):
+        monkeypatch.setenv("BACKWARD_STRATEGIES_USE", choice)
+        policies.refresh()
+        assert first() == expected
+
+
+@pytest.mark.parametrize(
+    "differing", [{"cpu": "another"}, {"torch": "1.0"}, {"instruction_set": "AVX1"}]
+)
+def test_one_of_another_machine_is_told_once_and_the_shipped_policy_answers(
+    configuration, differing
+):
+    calibrated(1, 2, **differing)
+    ((_, its),) = differing.items()
+    with pytest.warns(RuntimeWarning, match=f"calibrated elsewhere: here is .*not {its}") as caught:
+        assert first() == "fused"
+    assert len(caught) == 1
+    assert "backward-strategies calibrate" in str(caught[0].message)
+    with warnings.catch_warnings(action="error"), threads(2):
+        assert first() == "fused"
+        assert names("det")
+
+
+def test_one_that_cannot_be_read_is_told_once_and_the_shipped_policy_answers(configuration):
+    configuration.mkdir()
+    (configuration / "policy.json").write_text("{")
+    with pytest.warns(RuntimeWarning, match=r"policy\.json: is not valid JSON") as caught:
+        assert first() == "fused"
+    assert len(caught) == 1
+
+
+@contextlib.contextmanager
+def threads(count):
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.fixture
+def shipped_here(monkeypatch, tmp_path):
+    """Ships a policy, measured on this machine, of the inverse of 8×8 matrices by numbers of threads."""
+
+    def ships(**others):
+        where = validators.here()
+        machine = {"cpu": where.cpu, "instruction_set": where.instruction_set, "torch": where.torch}
+
+        def cells(use):
+            return {"float64": (Cell(8, 8, 1, 0, None, use, (), {use: 1.0}),)}
+
+        parts = [
+            Part(
+                validators=where,
+                device="cpu",
+                threads=count,
+                machine={**machine, "name": use, "threads": count},
+                cells={"inv": cells(use)},
+            )
+            for use, count in others.items()
+        ]
+        known = Policy(
+            operations={"inv": OperationPolicy(cells={"cpu": cells("fused")})},
+            provenance=({**machine, "name": "the first", "threads": 2},),
+            others=tuple(parts),
+        )
+        path = tmp_path / "shipped.json"
+        path.write_text(json_text(known))
+        monkeypatch.setattr(policies, "SHIPPED", path)
+        policies.refresh()
+
+    return ships
+
+
+def firsts(*counts):
+    found = []
+    for count in counts:
+        with threads(count):
+            found.append(first())
+    return found
+
+
+def test_of_several_machines_the_nearest_answers_and_a_change_is_seen(configuration, shipped_here):
+    shipped_here(qr_pinv=1, batch_last=16)
+    expected = ["qr_pinv", "fused", "batch_last"]
+    assert firsts(1, 2, 16) == expected
+    with policies.use("shipped"):
+        assert firsts(1, 2, 16) == expected
+    with policies.use(policies.SHIPPED), threads(16):
+        assert first() == "batch_last"
+        assert policies.active()[1].endswith(f"(batch_last, 16 threads, torch {torch.__version__})")
+        assert policies.active() is policies.active()
+
+
+def test_the_variable_may_name_a_policy_of_several_machines(
+    configuration, shipped_here, monkeypatch
+):
+    shipped_here(qr_pinv=1, batch_last=16)
+    monkeypatch.setenv("BACKWARD_STRATEGIES_USE", str(policies.SHIPPED))
+    policies.refresh()
+    assert firsts(1, 2, 16) == ["qr_pinv", "fused", "batch_last"]
+
+
+def test_a_calibration_is_over_the_machine_that_is_nearest(configuration, shipped_here):
+    shipped_here(qr_pinv=8, batch_last=1)
+    calibrated(4, use="explicit_inverse")
+    assert firsts(1, 2, 4, 8) == ["batch_last", "fused", "explicit_inverse", "qr_pinv"]
+    with threads(4):
+        assert "(4 threads), over the shipped policy (the first, 2" in policies.active()[1]
+
+
+def test_the_nearest_number_of_threads_answers_and_a_change_is_seen(configuration, shipped_here):
+    shipped_here()
+    calibrated(1, use="qr_pinv")
+    (one,) = calibration.read(calibration.location()).parts
+    cell = Cell(8, 8, 1, 0, None, "explicit_inverse", (), {"explicit_inverse": 1.0})
+    eight = msgspec.structs.replace(one, threads=8, cells={"inv": {"float64": (cell,)}})
+    calibration.save(calibration.location(), Calibration(parts=(one, eight)))
+    found = firsts(1, 16, 8, 2, 1)
+    # What is shipped was measured with two threads, and is the nearest to two.
+    assert found == ["qr_pinv", "explicit_inverse", "explicit_inverse", "fused", "qr_pinv"]
+
+
+RANK = """
+from strategies import policy
+(first, *_) = policy.candidates("inv", 8, 8, 1, 0, "float64", "cpu", any_rank=False)
+print(first.name, policy.active()[1])
+"""
+
+
+def test_all_processes_of_a_job_follow_the_same_file(configuration):
+    calibrated(1)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-c", RANK],
+            stdout=subprocess.PIPE,
+            env={**environment, "RANK": str(rank)},
+        )
+        for rank in range(3)
+    ]
+    (said,) = {rank.communicate(timeout=120)[0] for rank in ranks}
+    assert said.decode().startswith("qr_pinv the calibration")

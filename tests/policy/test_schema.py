@@ -1,0 +1,76 @@
+import pytest
+
+from strategies.files import UnusableFileError, json_text
+from strategies.policy.schema import Cell, Default, OperationPolicy, Policy, position, ranking, read
+
+
+def cell(m, n, batch=0, rank=None, use=None, **times):
+    return Cell(m, n, 1, batch, rank, use or min(times, key=times.get), (), times)
+
+
+@pytest.fixture
+def policy():
+    square = (
+        cell(4, 4, batch=1000, native=1, qr_pinv=4),
+        cell(64, 64, native=1, qr_pinv=2),
+        cell(64, 64, rank=3, svd_truncated_pinv=1),
+        cell(1024, 1024, native=8, qr_pinv=1),
+    )
+    default = Default("triangular_solve", ("qr_pinv",), 2.0, 1.5, 3, 0)
+    entry = OperationPolicy(cells={"cpu": {"float64": square}}, full_rank=default)
+    return Policy(operations={"pinv": entry})
+
+
+def test_a_measured_case_is_answered_by_its_cell():
+    known = [cell(8, 8, qr_pinv=1, native=9), cell(64, 64, use="native", native=1.04, qr_pinv=1.0)]
+    assert ranking(known, position(64, 64)) == ("native", "qr_pinv")
+
+
+@pytest.mark.parametrize(("n", "use"), [(70, "native"), (100, "native"), (700, "qr_pinv")])
+def test_between_cells_the_mean_by_nearness_decides(policy, n, use):
+    assert policy.ranking("pinv", n, n)[0] == use
+
+
+def test_a_strategy_that_is_good_all_around_beats_the_winner_of_the_nearest_cell():
+    known = [
+        cell(16, 16, qr_pinv=1, batch_last=1.01, native=9),
+        *(cell(2**k, 2**k, qr_pinv=5, batch_last=1, native=9) for k in (5, 2, 1)),
+    ]
+    assert ranking(known, position(16, 16))[0] == "qr_pinv"
+    assert ranking(known, position(20, 20))[0] == "batch_last"
+
+
+def test_what_is_ineligible_nearby_comes_last():
+    near = cell(8, 8, explicit_inverse=1, qr_pinv=5)
+    far = cell(64, 64, qr_pinv=1)
+    assert ranking([near, far], position(9, 9)) == ("qr_pinv", "explicit_inverse")
+    only = cell(8, 8, explicit_inverse=1)
+    assert ranking([only, far], position(9, 9)) == ("explicit_inverse",)
+
+
+def test_kinds_of_rank_do_not_mix(policy):
+    assert policy.ranking("pinv", 64, 64, deficient=True) == ("svd_truncated_pinv",)
+
+
+def test_an_unmeasured_dtype_borrows(policy):
+    assert policy.ranking("pinv", 1024, 1024, dtype="complex64")[0] == "qr_pinv"
+
+
+def test_an_unmeasured_kind_of_device_gets_the_default(policy):
+    assert policy.ranking("pinv", 1024, 1024, device="cuda:0") == ("triangular_solve", "qr_pinv")
+    assert policy.ranking("pinv", 1024, 1024, device="cpu:0")[0] == "qr_pinv"
+
+
+def test_what_was_never_measured_has_no_answer(policy):
+    assert policy.ranking("det", 8, 8) == ()
+
+
+def test_empty_matrices_have_a_place(policy):
+    assert policy.ranking("pinv", 0, 0)[0] == "native"
+
+
+def test_a_file_with_an_unknown_dtype_is_named(policy, tmp_path):
+    path = tmp_path / "policy.json"
+    path.write_text(json_text(policy).replace("float64", "float99"))
+    with pytest.raises(UnusableFileError, match=r"policy\.json: is damaged: no dtype is 'float99'"):
+        read(path)
