@@ -6,6 +6,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 CLIENTS := .venv-clients
 RESULTS := out/results
+# What README and the documentation say is from these measurements.
+KEPT := results/epyc-2cores
 # Else calls on small matrices would take the path in Python.
 WARMUP = @$(BIN)/backward-strategies warmup
 # What `make matrix` runs, and with which releases.
@@ -20,7 +22,7 @@ ASV_RUN := $(BIN)/asv run --environment existing:same --set-commit-hash HEAD
 RECORDED = .asv/recorded/$(GRID)-$(shell git rev-parse HEAD)
 export BACKWARD_STRATEGIES_GRID := $(GRID)
 
-.PHONY: help bench dashboard history policy stability peers programs machines clients test test-all matrix lint types modes docs readme release-check wheel clean
+.PHONY: help bench dashboard history policy stability peers programs clients test test-all matrix lint types modes docs readme release-check wheel clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -76,9 +78,6 @@ peers: $(VENV)/peers  ## measure beside JAX and lineax
 	$(BIN)/python -m benchmarks.peers $(RESULTS)/peers.json --grid full
 	$(BIN)/python -m benchmarks.peers.stability $(RESULTS)/peer_stability.json
 
-machines: $(VENV)/bench  ## write docs/machines.md and its figures, from the results of all machines
-	$(BIN)/python -m plots.machines docs/machines.md --results results --figures docs/figures
-
 programs: $(VENV)/bench $(VENV)/peers  ## measure training steps of programs, and write docs/programs.md and its figures; resumes
 	$(WARMUP)
 	$(BIN)/python -m benchmarks.training out/programs
@@ -119,17 +118,21 @@ matrix-%:
 modes: $(VENV)/dev  ## run every operation in every mode of differentiation, and write docs/modes.md
 	$(BIN)/python -m pytest tests/linalg -n 2 -m mode --modes-table docs/modes.md
 
-docs: $(VENV)/docs  ## build the documentation into site
+docs: $(VENV)/docs $(VENV)/bench  ## build the documentation into site, with tables and figures from results/
+	rm -rf out/docs
+	mkdir -p out
+	cp -r docs out/docs
+	$(BIN)/backward-strategies recommend --results $(KEPT) --markdown out/docs/results.md >/dev/null
+	$(BIN)/python -m plots.machines out/docs/machines.md --results results --figures out/docs/figures
+	$(BIN)/python -m plots --results $(KEPT) --out out/docs/figures peers regret_distribution stability memory_of_tall \
+		time_against_size time_against_error >/dev/null
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
-readme: $(VENV)/bench  ## put the results in RESULTS into README.md, docs and docs/figures
-	$(BIN)/backward-strategies recommend --results $(RESULTS) --markdown README.md
-	$(BIN)/backward-strategies recommend --results $(RESULTS) --markdown docs/results.md
-	$(BIN)/python -m plots.inverse_or_solve README.md docs/choosing.md --results $(RESULTS)
-	$(BIN)/python -m plots.stability_table docs/stability.md --results $(RESULTS)
-	$(BIN)/python -m plots --results $(RESULTS) --out docs/figures
-	@# Of hundreds of cases the tables are easier to read than these.
-	rm docs/figures/speedup_heatmap.* docs/figures/winners_map.*
+readme: $(VENV)/bench  ## put what results/ says into README.md and the pages that are kept
+	$(BIN)/backward-strategies recommend --results $(KEPT) --markdown README.md
+	$(BIN)/python -m plots.inverse_or_solve README.md docs/answer.md --results $(KEPT)
+	$(BIN)/python -m plots.stability_table docs/stability.md --results $(KEPT)
+	$(BIN)/python -m plots --results $(KEPT) --out docs/figures inverse_over_solve error_against_conditioning
 
 release-check: $(VENV)/dev lint types test-all docs  ## build and test what a release would upload, and list it
 	rm -rf dist

@@ -1,4 +1,4 @@
-"""`python -m plots.inverse_or_solve PAGE`: forming the inverse beside solving, as a part of a page."""
+"""`python -m plots.inverse_or_solve README PAGE`: whether to form an inverse or to solve, by results."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from strategies.selection.stability import Stabilities, evidence
 from strategies.selection.text import number, provenance
 from strategies.selection.verdicts import RESOLUTION, JudgedCell, judge, machines
 
-PART = "inverse or solve"
-"""The name of the part of a page."""
+PART, TABLES = "inverse or solve", "inverse or solve: tables"
+"""The names of the parts of a page: the answer in a few lines, and the tables that it rests on."""
 
 INVERSE, SOLVE, SVD = ExplicitInverse.name, TriangularSolve.name, SVDTruncatedPinv.name
 
@@ -74,17 +74,18 @@ class Comparison:
 
 @reports_errors
 def main(
-    pages: Annotated[list[Path], typer.Argument(metavar="PAGE...", help="Markdown files.")],
+    readme: Annotated[Path, typer.Argument(metavar="README", help="Has the answer.")],
+    page: Annotated[Path, typer.Argument(metavar="PAGE", help="Has the answer and its tables.")],
     results: Results = DEFAULT_RESULTS,
 ) -> None:
-    """Replace what pages hold between two markers by the answer that the results give now."""
-    content = answer(store.load(results))
-    for page in pages:
-        marked.fill(page, {PART: content})
+    """Replace what two pages hold between markers by the answer that the results give now."""
+    found = parts(store.load(results))
+    marked.fill(readme, {PART: found[PART]})
+    marked.fill(page, found)
 
 
-def answer(runs: Sequence[Run]) -> str:
-    """The answer in a few lines, and a table with a line an operation.
+def parts(runs: Sequence[Run]) -> dict[str, str]:
+    """The answer in a few lines; and a line an operation, and a line a number of right-hand sides.
 
     Raises:
         ValueError: no case was timed.
@@ -94,15 +95,34 @@ def answer(runs: Sequence[Run]) -> str:
     stability = evidence(runs)
     compared = _compared(cells, stability)
     lines = [*_rules(compared), *_svd(cells, stability)]
-    head = ["operation", *SIZES, "the inverse is"]
-    table = marked.table(head, map(_line, compared), 1)
+    by_operation = marked.table(["operation", *SIZES, "the inverse is"], map(_line, compared), 1)
+    stable = {each.operation for each in compared if each.stability.is_stable}
+    head = ["operation", "right-hand sides", *SIZES]
+    by_columns = marked.table(
+        head, _by_columns(cell for cell in cells if cell.case.operation in stable), 1
+    )
     where = (msgspec.structs.replace(machine, commit="") for machine in machines(cells))
     note = (
         f"Time of `{INVERSE}` over time of `{SOLVE}`, forward and backward together / the backward "
         "alone: medians over single matrices whose shorter side is n, and over batches. **Bold**: the "
         f"inverse is faster. (Parentheses): it may not be used. {'; '.join(provenance(where))}."
     )
-    return "\n\n".join([_default(cells), "\n".join(f"- {line}" for line in lines), table, note])
+    return {
+        PART: "\n\n".join([_default(cells), "\n".join(f"- {line}" for line in lines)]),
+        TABLES: "\n\n".join([by_operation, note, by_columns]),
+    }
+
+
+def _by_columns(cells: Iterable[JudgedCell]) -> Iterator[list[str]]:
+    """A line for each number of right-hand sides, of the operations that were timed with several."""
+    by_columns: dict[tuple[str, int], list[Cell]] = {}
+    for cell in cells:
+        by_columns.setdefault((cell.case.operation, cell.case.rhs), []).append(cell.cell)
+    for (operation, columns), own in sorted(by_columns.items()):
+        if sum(name == operation for name, _ in by_columns) > 1:
+            pairs = zip(_medians(own, BOTH), _medians(own, BACKWARD), strict=True)
+            entries = (f"{_marked(both)} / {_marked(alone)}" for both, alone in pairs)
+            yield [f"`{operation}`", str(columns), *entries]
 
 
 def _compared(cells: Iterable[JudgedCell], stability: Stabilities) -> list[Comparison]:

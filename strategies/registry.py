@@ -35,15 +35,16 @@ _NOT_CODE = ("name", "summary", "accuracy", "_abc_impl")
 """What differs between any two strategies."""
 
 _BUILT_IN: tuple[type[Strategy], ...] = (
-    # From simple to elaborate: a tie between measurements goes to the earlier one.
+    # From simple to elaborate: a tie between measurements goes to the earlier one. The last has no more
+    # than kernels of the one before it, and is there to be compared.
     Native,
     TriangularSolve,
     ExplicitInverse,
     QRPinv,
     SVDTruncatedPinv,
     BlockedLU,
-    BatchLast,
     Fused,
+    BatchLast,
 )
 
 

@@ -84,8 +84,8 @@ BS_COLD void write_smallest_singular_values(Columns<T> F, const double* first, T
   }
 }
 
-// Below which a singular value may be what rounding makes of zero (`strategies.factors.rank_guards`), or may count as zero by
-// the tolerances of the task. These are doubled, since what is compared may be an estimate.
+// Below which a singular value may be what rounding makes of zero (`strategies.factors.rank_guards`), or may count as
+// zero by the tolerances of the task. These are doubled, since what is compared may be an estimate.
 template <class T>
 class Threshold {
   double atol, rtol;

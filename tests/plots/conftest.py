@@ -64,6 +64,7 @@ OTHERS = judged("solve 9x9 cond=1e9 B=image", {"jax": 2.0, "lineax": None})
 def runs():
     grid = [measured(f"{name} {text}") for name in ("lstsq", "pinv") for text in TIMED]
     grid += [measured(f"pinv {text}") for text in JUDGED]
+    grid += [measured("solve 32x32", {"triangular_solve": 1.0, "explicit_inverse": 0.5})]
     peers = measured("pinv 4096x16", {"native": 1.0, "qr_pinv": 3.0, "jax": 2.0})
     return [
         Run("grid", MACHINE, {}, tuple(grid)),

@@ -10,6 +10,7 @@ LABELS = {
     "error_against_conditioning": ["relative error of gradient", "condition number κ", "κ u"],
     "error_against_size": ["relative error of gradient", "κ u"],
     "error_over_gallery": ["relative error / κ u", "graded rows", "kahan"],
+    "inverse_over_solve": ["inverse / solve", "backward alone", "solve", "unstable: 2e+02"],
     "memory_of_tall": ["peak above the graph", "rows m", "two m × m", "1 MB"],
     "time_against_error": ["forward and backward", "relative error of gradient", "10 ms"],
     "peers": ["times as fast as native", "jax", "pinv 4096x16 (1.05 ms)"],

@@ -6,7 +6,7 @@ import pytest
 from typer import Typer
 from typer.testing import CliRunner
 
-from plots.inverse_or_solve import answer, main
+from plots.inverse_or_solve import PART, TABLES, main, parts
 from strategies.measuring.case import Case
 from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Cell, Measurement, Timing
@@ -14,7 +14,8 @@ from strategies.measuring.store import Run, load
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
-PAGE = "before\n<!-- inverse or solve: begin -->\nold\n<!-- inverse or solve: end -->\nafter\n"
+README = f"before\n<!-- {PART}: begin -->\n(answer)\n<!-- {PART}: end -->\nafter\n"
+PAGE = f"{README}<!-- {TABLES}: begin -->\n(tables)\n<!-- {TABLES}: end -->\n"
 SIZES = "32x32", "256x256", "160x8x8"
 
 
@@ -42,7 +43,7 @@ def cell(case, both, backward, **others):
 def said():
     """What is said of these cells."""
     machine = Machine("here", started_at="2026-11-20T10:00:00Z")
-    return lambda *cells: answer([Run("grid", machine, {}, cells)])
+    return lambda *cells: "\n".join(parts([Run("grid", machine, {}, cells)]).values())
 
 
 def test_where_the_inverse_takes_longer_one_solves(said):
@@ -85,33 +86,45 @@ def test_how_often_the_compiled_kernel_is_the_default(said):
     assert "`fused`, is the default in 1 of 2 cases" in text
 
 
+def test_right_hand_sides_have_lines_of_their_own(said):
+    text = said(*(cell(f"solve {size} k={k}", k, 0.5) for size in SIZES for k in (1, 4)))
+    assert "| `solve` | 1 | 1 / **0.5** |" in text
+    assert "| `solve` | 4 | 4 / **0.5** |" in text
+
+
 def test_the_command_replaces_what_is_between_the_markers(tmp_path):
-    app, pages = Typer(), [tmp_path / "one.md", tmp_path / "other.md"]
+    app, (readme, page) = Typer(), (tmp_path / "one.md", tmp_path / "other.md")
     app.command()(main)
-    for page in pages:
-        page.write_text(PAGE)
+    readme.write_text(README)
+    page.write_text(PAGE)
     results = RESULTS / "epyc-1thread"
-    done = CliRunner().invoke(app, [*map(str, pages), "--results", str(results)])
+    done = CliRunner().invoke(app, [str(readme), str(page), "--results", str(results)])
     assert done.exit_code == 0, done.output
-    assert [page.read_text() for page in pages] == [PAGE.replace("old", answer(load(results)))] * 2
+    found = parts(load(results))
+    assert readme.read_text() == README.replace("(answer)", found[PART])
+    assert page.read_text() == PAGE.replace("(answer)", found[PART]).replace(
+        "(tables)", found[TABLES]
+    )
 
 
 @pytest.fixture(scope="module")
 def kept():
-    return answer(load(RESULTS / "epyc-2cores"))
+    return parts(load(RESULTS / "epyc-2cores"))
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/choosing.md"])
-def test_a_page_says_what_the_kept_results_say(kept, page):
-    assert kept in (ROOT / page).read_text(encoding="utf-8")
+def test_readme_and_page_say_what_the_kept_results_say(kept):
+    assert kept[PART] in (ROOT / "README.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "answer.md").read_text(encoding="utf-8")
+    assert kept[PART] in page
+    assert kept[TABLES] in page
 
 
 @pytest.mark.parametrize("machine", ["epyc-1thread", "xeon-2cores"])
 def test_other_machines_give_the_same_answer(kept, machine):
-    other = answer(load(RESULTS / machine))
+    other = parts(load(RESULTS / machine))
     for rule in ("**Solve**", "**Form it** where it is the result", "**Never**"):
         (here,), (there,) = (
             [line.partition(":")[0] for line in text.splitlines() if rule in line]
-            for text in (kept, other)
+            for text in (kept[PART], other[PART])
         )
         assert here == there

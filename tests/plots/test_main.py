@@ -12,10 +12,10 @@ def draw(write_runs, tmp_path, monkeypatch):
     app = Typer()
     app.command()(main)
 
-    def draw(runs):
+    def draw(runs, *names):
         write_runs(runs, tmp_path / "results")
         folders = ["--results", tmp_path / "results", "--out", tmp_path / "figures"]
-        done = CliRunner().invoke(app, list(map(str, folders)))
+        done = CliRunner().invoke(app, [*names, *map(str, folders)])
         return done, {path.name: path for path in tmp_path.glob("figures/*")}
 
     return draw
@@ -33,6 +33,13 @@ def test_what_can_be_drawn_is_and_what_cannot_is_told(draw, few):
 def test_other_libraries_alone_make_their_figure(draw, few):
     done, files = draw(few[1:2])
     assert (done.exit_code, set(files)) == (0, {"peers.png", "peers.svg"}), done.output
+
+
+def test_a_figure_can_be_named(draw, few):
+    done, files = draw(few, "winners_map")
+    assert (done.exit_code, set(files)) == (0, {"winners_map.png", "winners_map.svg"}), done.output
+    done, _ = draw(few, "winners")
+    assert done.stderr.startswith("error: no figure is named winners; there are ")
 
 
 def test_no_results_is_one_line_and_no_traceback(draw):

@@ -30,7 +30,7 @@ def test_a_row_holds_the_case_the_measurement_and_the_verdict(rows):
 
 def test_every_row_says_what_it_was_measured_for(rows):
     shown = rows.groupby("shows")["sizes"].unique()
-    assert len(shown["time"]) == 6
+    assert len(shown["time"]) == 7
     assert "32x8 cond=1e5" in shown["condition"]
     assert "20x6 matrix=kahan" in shown["gallery"]
     assert list(shown["peers"]) == ["4096x16"]

@@ -1,0 +1,59 @@
+"""The time of a strategy that forms the inverse over that of one that solves, against the size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from plots import style
+from plots.inverse_or_solve import INVERSE, SOLVE
+from strategies.policy.schema import LIMIT
+from strategies.selection.text import times
+
+TIMED = {"seconds": "forward and backward", "backward_seconds": "backward alone"}
+"""The columns that are compared, and what they hold."""
+
+LOOKS: dict[str, dict[str, Any]] = {
+    "seconds": {"color": style.COLOURS[1], "marker": "o"},
+    "backward_seconds": {"color": style.COLOURS[5], "marker": "s", "ls": "--"},
+}
+
+UNSTABLE = "#fbe9e7"
+
+
+def draw(rows: pd.DataFrame) -> Figure:
+    """A panel an operation: medians over single matrices of full rank whose shorter side is n."""
+    hard = rows[rows["shows"].eq("stability") & rows["strategy"].eq(INVERSE)]
+    worst = hard.groupby("operation")["stability"].max()
+    rows = rows[rows["strategy"].isin([INVERSE, SOLVE])]
+    rows = rows.query("shows == 'time' and batch == 0 and kappa == 10 and seconds > 0")
+    rows = rows[rows.groupby("case")["strategy"].transform("nunique").eq(2)]
+    rows = style.usual(rows, f"no single matrix was timed with {INVERSE} and {SOLVE}")
+    rows = rows.assign(n=rows[["m", "n"]].min(axis=1), worst=rows["operation"].map(worst))
+    title = f"Time of the inverse over time of solves, {style.setting(rows)}"
+    note = (
+        f"{INVERSE} over {SOLVE}; below the line the inverse is faster. Medians over the single matrices "
+        f"of full rank whose shorter side is n. Red: its errors in hard cases exceed {LIMIT:.0f} times "
+        "what rounding the inputs explains, so it may not be used."
+    )
+    figure = style.figure(rows, _panel, title, note, ylabel="inverse / solve", height=lambda _: 3.0)
+    figure.axes[0].set_yscale("log", base=2)
+    style.in_units(figure.axes[0].yaxis, times)
+    return figure
+
+
+def _panel(ax: Axes, rows: pd.DataFrame) -> None:
+    for column, label in TIMED.items():
+        by_case = rows.pivot_table(column, ["n", "case"], "strategy")
+        ratios = (by_case[INVERSE] / by_case[SOLVE]).groupby("n").median()
+        ax.plot(ratios.index, ratios, label=label, **LOOKS[column])
+    ax.axhline(1, **style.GUIDE)
+    ax.set(xlabel="n")
+    style.powers_of_two(ax)
+    worst = rows["worst"].iloc[0]
+    if worst > LIMIT:
+        ax.set_facecolor(UNSTABLE)
+        ax.text(0.03, 0.04, f"unstable: {worst:.0e}", transform=ax.transAxes, color="#9e1b32")
