@@ -1,5 +1,5 @@
 """`python -m strategies` is the command `backward-strategies`."""
 
-from strategies.cli import main
+from strategies.cli.main import main
 
 main()

@@ -15,7 +15,7 @@ import typer.main
 
 from strategies import operations
 from strategies.accuracy.reference import gradient
-from strategies.cli import app
+from strategies.cli.main import app
 from strategies.measuring import Case, backward_of, forward
 from strategies.testing import check_strategy
 

@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 @pytest.fixture
 def invoke(monkeypatch):
     """Runs a command in a console that is wide enough."""
-    from strategies.cli import app, common
+    from strategies.cli import common
+    from strategies.cli.main import app
 
     # Rich takes the width from the terminal, of which there is none.
     monkeypatch.setattr(common.console, "_width", 200)
@@ -20,7 +21,7 @@ def invoke(monkeypatch):
 @pytest.fixture
 def main(monkeypatch, capsys):
     """Calls what the process calls, by a command line; a command that runs a program needs that."""
-    from strategies import cli
+    from strategies.cli.main import main as call
 
     def main(*arguments):
         # What a program changes.
@@ -30,7 +31,7 @@ def main(monkeypatch, capsys):
         monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
         ended = None
         try:
-            cli.main()
+            call()
         except BaseException as error:  # noqa: BLE001 - Ctrl-C, too
             ended = error
         code = ended.code if isinstance(ended, SystemExit) else 0 if ended is None else 1

@@ -29,7 +29,7 @@ def timing(seconds):
 def _nothing_runs(monkeypatch, configuration):
     monkeypatch.delenv("RANK", raising=False)
     monkeypatch.setattr(module.grid_cases, "timed", lambda grid: CASES)
-    monkeypatch.setattr(module, "unrest", lambda: 1.0)
+    monkeypatch.setattr(module, "timing_noise", lambda: 1.0)
     monkeypatch.setattr(module, "load", lambda: 0.0)
     monkeypatch.setattr(module, "build_fast_path", lambda: None)
     monkeypatch.setattr(calibrating, "checked", lambda used, *_, **__: {})
@@ -109,13 +109,13 @@ def test_what_another_version_has_left_begins_anew(invoke, configuration, asked)
 def test_a_busy_machine_is_refused_and_one_that_is_not_quiet_is_told(
     invoke, fails, monkeypatch, asked
 ):
-    monkeypatch.setattr(module, "unrest", lambda: 2.0)
+    monkeypatch.setattr(module, "timing_noise", lambda: 2.0)
     fails(invoke("calibrate"), "the machine is busy", "--force")
     assert asked == []
     forced = invoke("calibrate", "--force")
     assert forced.exit_code == 0
     assert "the machine is not quiet" in " ".join(forced.stderr.split())
-    monkeypatch.setattr(module, "unrest", lambda: 1.0)
+    monkeypatch.setattr(module, "timing_noise", lambda: 1.0)
     monkeypatch.setattr(module, "load", lambda: 0.9)
     assert "not quiet" in invoke("calibrate").stderr
 

@@ -6,8 +6,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from strategies.cli import app
 from strategies.cli.common import reports_errors
+from strategies.cli.main import app
 
 
 def test_all_commands_are_listed_whatever_is_installed():

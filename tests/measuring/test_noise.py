@@ -32,7 +32,7 @@ def test_it_is_the_factor_by_which_equal_work_differs(monkeypatch, times, expect
 
 def test_a_machine_says_how_busy_and_how_noisy_it_is(monkeypatch):
     monkeypatch.setattr(module, "load", lambda: 1 / 3)
-    monkeypatch.setattr(module, "unrest", lambda: 1.01239)
+    monkeypatch.setattr(module, "timing_noise", lambda: 1.01239)
     monkeypatch.setattr(module, "contention", lambda: 1.2)
     assert module.with_load_and_noise(Machine("here", cpu="abacus")) == Machine(
         "here", cpu="abacus", load=0.333, noise=1.012

@@ -14,11 +14,12 @@ import strategies
 from benchmarks import suites
 from plots.figures import draw_all
 from plots.rows import table
-from strategies import cli, linalg, operations, testing
+from strategies import linalg, operations, testing
 from strategies.accuracy import gradient
 from strategies.autograd.choice import choose
 from strategies.autograd.nodes import run
 from strategies.autograd.rule import Rule
+from strategies.cli.main import app
 from strategies.formulas.solve import rhs_tangent
 from strategies.measuring import Case, backward_of, forward, store
 from strategies.operations import Operation, grids
@@ -127,7 +128,7 @@ def test_asv_gets_suites():
 
 def test_the_command_line_measures_judges_and_shows_it(tmp_path):
     def invoke(*arguments):
-        done = CliRunner().invoke(cli.app, [str(argument) for argument in arguments])
+        done = CliRunner().invoke(app, [str(argument) for argument in arguments])
         assert done.exit_code == 0, done.output
         return done.stdout
 
