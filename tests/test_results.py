@@ -70,7 +70,7 @@ def test_a_name_stands_for_one_machine():
 @pytest.fixture
 def kept():
     """The text of a file as it is contributed, unpacked."""
-    return gzip.decompress((RESULTS / "epyc-2cores" / "grid" / "det.json.gz").read_bytes()).decode()
+    return gzip.decompress((RESULTS / "epyc-2cores" / "grid" / "all.json.gz").read_bytes()).decode()
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ def test_without_a_case_it_covers_all(invoke, results):
 
 def test_the_load_and_noise_stand_above_the_table(invoke, results):
     before, _ = invoke("recommend", "--results", results).stdout.split("What to use")
-    assert before == "when measuring began: load 0.93 a core, noise 1.08: the machine was quiet\n"
+    assert before == "when measuring began: load 0.46 a core, noise 1.12: the machine was quiet\n"
 
 
 def test_for_a_case_it_ranks_and_names_the_nearest(invoke, results):
@@ -139,7 +139,7 @@ def test_a_damaged_result_is_named(invoke, fails, tmp_path, text):
 
 
 def test_an_objective_that_was_not_measured_is_named(invoke, fails, results, tmp_path):
-    (run,) = store.load(results / "det.json.gz")
+    (run,) = store.load(results / "all.json.gz")
     cells = [
         Cell(cell.case, tuple(msgspec.structs.replace(each, backward=None) for each in cell))
         for cell in run.cells[:2]
