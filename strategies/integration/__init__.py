@@ -1,0 +1,1 @@
+"""Programs that nobody edits: replaced functions, recorded calls, IPython."""
