@@ -7,7 +7,7 @@
 namespace bs {
 namespace {
 
-// Products up to which this is faster than to call BLAS.
+// Products up to which substitution with more right-hand sides than few is faster than to call BLAS.
 constexpr double MOST_PRODUCTS = 10000;
 
 // `substitute` of columns, by BLAS where that is faster.
@@ -15,7 +15,7 @@ template <Triangle KIND, class T>
 void substitute_columns(Columns<T> A, Columns<T> X) {
   const double products = double(X.m) * double(X.m) * double(X.n);
   // BLAS takes no columns that overlap, as those of an expanded matrix do.
-  if (X.n == 1 || products < MOST_PRODUCTS || A.ld < A.m) return substitute<KIND>(A, X);
+  if (X.n <= FEW_RIGHT_HAND_SIDES || products < MOST_PRODUCTS || A.ld < A.m) return substitute<KIND>(A, X);
   constexpr int op = KIND & 12;
   constexpr bool conjugates_alone = op == Conjugate;
   constexpr char uplo = KIND & Upper ? 'U' : 'L', diagonal = KIND & UnitDiagonal ? 'U' : 'N';
@@ -69,7 +69,8 @@ void write_gradient(T* result, View<T> X, Columns<T> Y) {
   const Int n = X.m, k = X.n;
   const auto first = [&](Int r) { return is_upper ? r + is_unit : 0; };
   const auto last = [&](Int r) { return is_upper ? n : r + 1 - is_unit; };
-  if (k > 1 && double(n) * double(n) * double(k) >= MOST_PRODUCTS && X.along == 1 && X.down >= k) {
+  const bool is_large = k > FEW_RIGHT_HAND_SIDES && double(n) * double(n) * double(k) >= MOST_PRODUCTS;
+  if (is_large && X.along == 1 && X.down >= k) {
     // Its transpose by columns: (Xᵀ)ᴴYᵀ, where Xᵀ is what lies by columns.
     lapack::multiply("CT", -1, false, Columns<T>{result, n, n, n}, Columns<T>{X.data, k, n, X.down}, Y);
     for (Int r = 0; r < n; ++r) {
