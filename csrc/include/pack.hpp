@@ -82,7 +82,7 @@ void add_squares_of_lanes(Columns<P> F, double* squares) {
   }
 }
 
-// `moderate_squares` of each matrix is not negative.
+// `safe_squares` of each matrix is not negative.
 template <class P>
 bool are_in_safe_range(Columns<P> F, double* squares, double most = MOST_SQUARES<P>) {
   add_squares_of_lanes(F, squares);
@@ -103,11 +103,11 @@ struct LaneOf {
 
 // The same where zero is near enough.
 template <class P>
-bool are_moderate_or_zero(Columns<P> F) {
+bool are_in_safe_range_or_zero(Columns<P> F) {
   double squares[width_of<P>];
   if (are_in_safe_range(F, squares)) return true;
   bool result = true;
-  for (int w = 0; w < width_of<P>; ++w) result &= moderate_squares(LaneOf<P>{F, w}, squares[w]) >= 0;
+  for (int w = 0; w < width_of<P>; ++w) result &= safe_squares(LaneOf<P>{F, w}, squares[w]) >= 0;
   return result;
 }
 
@@ -130,7 +130,7 @@ BS_COLD bool normalize_lanes(Columns<P> F, double* powers) {
   if (are_in_safe_range(F, squares)) return true;
   for (int w = 0; w < width; ++w) {
     const LaneOf<P> matrix{F, w};
-    if (moderate_squares(matrix, squares[w]) >= 0) continue;
+    if (safe_squares(matrix, squares[w]) >= 0) continue;
     powers[w] = normalizing_power(matrix);
     if (powers[w] == 0) return false;
     const auto factor = Real<Scalar<P>>(1 / powers[w]);

@@ -44,17 +44,17 @@ BS_COLD bool is_zero(M matrix) {
 
 // The sum of squares that is given, or −1 where the norm is far from one; one of zero is near enough.
 template <class M>
-BS_INLINE double moderate_squares(const M& matrix, double squares, double most = MOST_SQUARES<Entry<M>>) {
+BS_INLINE double safe_squares(const M& matrix, double squares, double most = MOST_SQUARES<Entry<M>>) {
   if (1 / most < squares && squares < most) return squares;
   return squares == 0 && is_zero(matrix) ? 0 : -1;
 }
 template <class M>
-BS_INLINE double moderate_squares(const M& matrix) {
-  return moderate_squares(matrix, sum_of_squares(matrix));
+BS_INLINE double safe_squares(const M& matrix) {
+  return safe_squares(matrix, sum_of_squares(matrix));
 }
 template <class M>
-BS_INLINE double moderate_squares_of_matrix(const M& matrix) {
-  return moderate_squares(matrix, sum_of_squares(matrix), MOST_SQUARES_OF_MATRIX<Entry<M>>);
+BS_INLINE double safe_squares_of_matrix(const M& matrix) {
+  return safe_squares(matrix, sum_of_squares(matrix), MOST_SQUARES_OF_MATRIX<Entry<M>>);
 }
 
 template <class M>
@@ -111,7 +111,7 @@ BS_COLD double normalizing_power(M matrix) {
 // and zero where there is none.
 template <class M>
 BS_INLINE double normalize(M&& matrix, double squares) {
-  if (moderate_squares(matrix, squares) >= 0) return 1;
+  if (safe_squares(matrix, squares) >= 0) return 1;
   const double power = normalizing_power(matrix);
   if (power != 0) multiply_by(matrix, 1 / power);
   return power;
@@ -135,7 +135,7 @@ BS_COLD bool is_normalized(View<T> matrix) {
   if (matrix.down != 1 && matrix.m != 1) return false;
   double squares = 0;
   for (Int j = 0; j < matrix.n; ++j) squares += sum_of_squares(matrix.data + j * matrix.along, matrix.m);
-  return moderate_squares(matrix, squares) >= 0;
+  return safe_squares(matrix, squares) >= 0;
 }
 
 }  // namespace bs

@@ -35,7 +35,7 @@ void cholesky(bs_task* of) {
       copy_lower(F, A[i]);
       const bool is_definite = factor_positive_definite(F);
       const double trace = sum_of_squares(F);
-      if (!is_definite || moderate_squares(F, trace * trace) < 0) return false;
+      if (!is_definite || safe_squares(F, trace * trace) < 0) return false;
       copy(L, F);
       return true;
     } else {
@@ -43,7 +43,7 @@ void cholesky(bs_task* of) {
       clear_above_diagonal(L);
       if (!lapack::factor_positive_definite(L)) return false;
       const double trace = sum_of_squares(L);
-      return moderate_squares(L, trace * trace) >= 0;
+      return safe_squares(L, trace * trace) >= 0;
     }
   });
 }
@@ -168,7 +168,7 @@ template <int N, class T>
 BS_INLINE bool is_usual(const Local<T, N, N>& F) {
   bool has_no_zero = true;
   loop(Const<N>{}, [&](auto i) BS_LAMBDA { has_no_zero &= F(i, i) != T(0); });
-  return has_no_zero && moderate_squares(F) >= 0;
+  return has_no_zero && safe_squares(F) >= 0;
 }
 
 // X = L⁻ᴴL⁻¹B by columns, and L⁻¹B row after row.
@@ -184,7 +184,7 @@ void cholesky_solve(bs_task* of) {
       Local<T, N, N> F{};
       copy_lower(F, L[i]);
       copy(Y, B[i]);
-      if (!is_usual(F) || moderate_squares(Y) < 0) return false;
+      if (!is_usual(F) || safe_squares(Y) < 0) return false;
       substitute<Lower>(F, Y);
       copy(half[i], Y);
       substitute<Lower | Adjoint>(F, Y);
@@ -193,7 +193,7 @@ void cholesky_solve(bs_task* of) {
       const auto X = result.columns(i);
       const auto factor = factors[i];
       copy(X, B[i]);
-      if (!is_usual(factor) || moderate_squares(X) < 0) return false;
+      if (!is_usual(factor) || safe_squares(X) < 0) return false;
       solve_lower<false>(factor, X);
       copy(half[i], X);
       solve_lower<true>(factor, X);

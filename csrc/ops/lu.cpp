@@ -13,7 +13,7 @@ namespace {
 template <class T>
 bool factor_of_full_rank(View<T> A, Columns<T> LU, Pivot* pivots, Int* order, RoundoffScratch<T>& s) {
   copy(LU, A);
-  if (moderate_squares_of_matrix(LU) < 0 || !eliminate_columns(LU, pivots)) return false;
+  if (safe_squares_of_matrix(LU) < 0 || !eliminate_columns(LU, pivots)) return false;
   write_inverse_order(pivots, 1, std::min(LU.m, LU.n), order, LU.m);
   return !some_pivot_may_be_roundoff(LU, s);
 }

@@ -172,7 +172,7 @@ void pinv(bs_task* of) {
   task.each(arena, [&](Int i) {
     const auto basis = Q.columns(i), upper = R.columns(i), t = X.columns(i);
     copy(basis, A[i]);
-    const double squares = moderate_squares_of_matrix(basis);
+    const double squares = safe_squares_of_matrix(basis);
     if (squares < 0) return false;
     reflectors.reflect(basis);
     if (!copy_upper(upper, basis)) return false;
@@ -297,8 +297,8 @@ void lstsq(bs_task* of) {
     rank.number(i) = n;
     copy(F, A[i]);
     copy(Y, B[i]);
-    const double squares = moderate_squares_of_matrix(F);
-    if (squares < 0 || moderate_squares(Y) < 0) return false;
+    const double squares = safe_squares_of_matrix(F);
+    if (squares < 0 || safe_squares(Y) < 0) return false;
     reflectors.reflect(F);
     if (!reflectors.copy_clear_triangle(R.columns(i), F, squares)) return false;
     lapack::apply_adjoint_basis(F, reflectors.scales, Y, reflectors.work, reflectors.length);
@@ -328,7 +328,7 @@ void lstsq_across(bs_task* of) {
     const auto F = both.columns(0, n), Y = both.columns(n, n + k), solution = Y.part(0, n, 0, k);
     gather(F, A, first, last);
     gather(Y, B, first, last);
-    if (!are_in_safe_range(F, squares, MOST_SQUARES_OF_MATRIX<P>) || !are_moderate_or_zero(Y)) return false;
+    if (!are_in_safe_range(F, squares, MOST_SQUARES_OF_MATRIX<P>) || !are_in_safe_range_or_zero(Y)) return false;
     reflect(both, scales, n);
     if (!copy_upper(upper, F) || !test.is_full(upper, m, squares)) return false;
     scatter(upper, R.t(), first, last);
@@ -489,8 +489,8 @@ void lstsq_wide(bs_task* of) {
     copy(basis, A[i].t());
     conjugate(basis);
     copy(Y, B[i]);
-    const double squares = moderate_squares_of_matrix(basis);
-    if (squares < 0 || moderate_squares(Y) < 0) return false;
+    const double squares = safe_squares_of_matrix(basis);
+    if (squares < 0 || safe_squares(Y) < 0) return false;
     reflectors.reflect(basis);
     if (!reflectors.copy_clear_triangle(R.columns(i), basis, squares)) return false;
     reflectors.form_basis(basis);

@@ -172,7 +172,7 @@ struct Solution {
 
   BS_INLINE bool compute(View<T> A, View<T> B, View<T> X, Columns<T> LU, Pivot* pivots) {
     copy(Y, B);
-    if (moderate_squares(Y) < 0 && is_finite(B)) return false;
+    if (safe_squares(Y) < 0 && is_finite(B)) return false;
     const auto write_nothing = [&] {
       fill_with_nan(X);
       return write_undefined(A, LU, pivots);
@@ -239,7 +239,7 @@ void solve_across(bs_task* of) {
       [&](Int first, Int last) {
         double squares[width_of<P>];
         gather(Y, B, first, last);
-        if (!are_moderate_or_zero(Y)) return false;
+        if (!are_in_safe_range_or_zero(Y)) return false;
         gather(F, A, first, last);
         if (!factor(F, of_pack, before, squares)) return false;
         scatter(F, LU.t(), first, last);

@@ -36,8 +36,7 @@ struct Decomposition {
   Int rank_of(View<T> A, Columns<T> U, Real<T>* s, Columns<T> Vh) {
     copy(F, A);
     const Int m = F.m, n = F.n, k = std::min(m, n);
-    if (!(moderate_squares_of_matrix(F) > 0) || (m >= n && !has_alike_columns()) || (m <= n && !has_alike_rows()))
-      return 0;
+    if (!(safe_squares_of_matrix(F) > 0) || (m >= n && !has_alike_columns()) || (m <= n && !has_alike_rows())) return 0;
     if (!lapack::decompose(F, s, U, Vh, work, length, real_work, integer_work)) return 0;
     const double threshold = std::max(atol, rtol * double(s[0]));
     return std::count_if(s, s + k, [&](Real<T> value) { return double(value) > threshold; });
@@ -104,7 +103,7 @@ void lstsq_svd(bs_task* of) {
   auto Y = arena.columns<T>(m, k), coordinates = arena.columns<T>(std::min(m, n), k), solution = arena.columns<T>(n, k);
   task.each(arena, [&](Int i) {
     copy(Y, B[i]);
-    const Int r = rank.number(i) = moderate_squares(Y) < 0
+    const Int r = rank.number(i) = safe_squares(Y) < 0
                                        ? 0
                                        : decomposition.rank_of(A[i], U.columns(i), s.vector(i), V.columns(i));
     if (r == 0) return false;

@@ -7,15 +7,14 @@
 namespace bs {
 namespace {
 
-// Products up to which substitution with more right-hand sides than few is faster than to call BLAS.
-constexpr double MOST_PRODUCTS = 10000;
+// Whether BLAS is faster than substitution of n rows with k right-hand sides, and than their products written out.
+bool is_for_blas(Int n, Int k) { return k > FEW_RIGHT_HAND_SIDES && double(n) * double(n) * double(k) >= 10000; }
 
 // `substitute` of columns, by BLAS where that is faster.
 template <Triangle KIND, class T>
 void substitute_columns(Columns<T> A, Columns<T> X) {
-  const double products = double(X.m) * double(X.m) * double(X.n);
   // BLAS takes no columns that overlap, as those of an expanded matrix do.
-  if (X.n <= FEW_RIGHT_HAND_SIDES || products < MOST_PRODUCTS || A.ld < A.m) return substitute<KIND>(A, X);
+  if (!is_for_blas(X.m, X.n) || A.ld < A.m) return substitute<KIND>(A, X);
   constexpr int op = KIND & 12;
   constexpr bool conjugates_alone = op == Conjugate;
   constexpr char uplo = KIND & Upper ? 'U' : 'L', diagonal = KIND & UnitDiagonal ? 'U' : 'N';
@@ -69,8 +68,7 @@ void write_gradient(T* result, View<T> X, Columns<T> Y) {
   const Int n = X.m, k = X.n;
   const auto first = [&](Int r) { return is_upper ? r + is_unit : 0; };
   const auto last = [&](Int r) { return is_upper ? n : r + 1 - is_unit; };
-  const bool is_large = k > FEW_RIGHT_HAND_SIDES && double(n) * double(n) * double(k) >= MOST_PRODUCTS;
-  if (is_large && X.along == 1 && X.down >= k) {
+  if (is_for_blas(n, k) && X.along == 1 && X.down >= k) {
     // Its transpose by columns: (Xᵀ)ᴴYᵀ, where Xᵀ is what lies by columns.
     lapack::multiply("CT", -1, false, Columns<T>{result, n, n, n}, Columns<T>{X.data, k, n, X.down}, Y);
     for (Int r = 0; r < n; ++r) {

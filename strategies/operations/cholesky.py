@@ -28,7 +28,7 @@ from strategies.operations.scaled_rule import (
     is_in_safe_range,
     normalize,
     times_power_of_two,
-    with_cotangents_near_one,
+    with_normalized_cotangents,
 )
 from strategies.operations.traced import traceable_by
 from strategies.strategy import Saved, Strategy
@@ -72,11 +72,11 @@ class _Cholesky(Rule):
         self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
     ) -> Gradients:
         (L, info), (cotangent,) = saved.outputs, cotangents
-        is_near_one = _is_of_moderate(L) and is_in_safe_range(cotangent)
-        if not is_near_one:
+        is_in_range = _factor_is_in_safe_range(L) and is_in_safe_range(cotangent)
+        if not is_in_range:
             (L, cotangent), (of_L, of_cotangent) = normalize((L, cotangent))
         gradient = strategy.own("cholesky_backward", _backward, L, cotangent)
-        if not is_near_one:
+        if not is_in_range:
             gradient = times_power_of_two(gradient, of_cotangent - of_L)
         return (_with_nan(gradient, info) if bool(info.any()) else gradient,)
 
@@ -89,7 +89,7 @@ class _Cholesky(Rule):
         return (_with_nan(formula.jvp(Triangular, L, only(tangents)), info),)
 
 
-def _is_of_moderate(L: Tensor) -> bool:
+def _factor_is_in_safe_range(L: Tensor) -> bool:
     """Whether the trace of each A = L Lᴴ, which is the square of the norm of L, is not far from one."""
     return are_in_safe_range(torch.linalg.vector_norm(L, dim=(-2, -1)).square())
 
@@ -183,7 +183,7 @@ def _general(candidates: tuple[Strategy, ...], A: Tensor) -> Tensors:
     return _factor(candidates[0], A, upper=False, check_errors=True)[:1]
 
 
-@with_cotangents_near_one
+@with_normalized_cotangents
 def _explicit(_: Strategy, __: Gradients, outputs: Tensors, cotangents: Tensors) -> Tensors:
     return (formula.backward(Triangular, *outputs, *cotangents),)
 

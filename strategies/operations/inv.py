@@ -19,7 +19,7 @@ from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import solve as formula
 from strategies.operations import grids
 from strategies.operations.record import Operation
-from strategies.operations.scaled_rule import ScaledRule, with_cotangents_near_one
+from strategies.operations.scaled_rule import ScaledRule, with_normalized_cotangents
 from strategies.operations.traced import traceable
 from strategies.strategy import Saved, Strategy
 
@@ -99,7 +99,7 @@ def _inv(chosen: Strategy, A: Tensor) -> Tensor:
     return run(_Inv(), chosen, A)[0]
 
 
-@with_cotangents_near_one
+@with_normalized_cotangents
 def _explicit(
     strategy: Strategy, inputs: Gradients, outputs: Tensors, cotangents: Tensors
 ) -> Tensors:

@@ -33,7 +33,7 @@ from strategies.operations.scaled_rule import (
     exponents,
     is_in_safe_range,
     times_power_of_two,
-    with_cotangents_near_one,
+    with_normalized_cotangents,
 )
 from strategies.operations.traced import traceable
 from strategies.strategy import Saved, Strategy
@@ -79,14 +79,14 @@ class _LUFactor(Rule):
         LU, _, _, order, rank, is_suspect = saved.outputs
         (cotangent,) = cotangents
         is_usual = not bool(is_suspect.any())
-        is_near_one = _are_moderate(LU) and is_in_safe_range(cotangent)
-        if not is_near_one:
-            LU, cotangent, exponents = _near_one(LU, cotangent)
+        is_in_range = _factors_are_in_safe_range(LU) and is_in_safe_range(cotangent)
+        if not is_in_range:
+            LU, cotangent, exponents = _normalize(LU, cotangent)
         if not is_usual:
             _refuse_undecided(rank)
             LU, cotangent = formula.extend(LU, rank), formula.mask_trailing(cotangent, rank)
         gradient = strategy.own("lu_backward", _backward, PackedLU(LU, order), cotangent)
-        if not is_near_one:
+        if not is_in_range:
             gradient = times_power_of_two(gradient, exponents)
         return (gradient if is_usual else _with_nan(gradient, rank),)
 
@@ -106,13 +106,13 @@ class _LUFactor(Rule):
         return (_with_nan(result, rank),)
 
 
-def _are_moderate(LU: Tensor) -> bool:
+def _factors_are_in_safe_range(LU: Tensor) -> bool:
     """Whether the norm of each U is not far from one, by that of L and U and the largest pivots."""
     largest_pivots = LU.diagonal(dim1=-2, dim2=-1).abs().amax(-1) if LU.numel() else LU.real
     return is_in_safe_range(LU) and are_in_safe_range(largest_pivots)
 
 
-def _near_one(LU: Tensor, cotangent: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _normalize(LU: Tensor, cotangent: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Factors and cotangent without far powers of two, and that to be restored to the gradient.
 
     Of 2^e A the factors are L and 2^e U; so the gradient at A for (L̄, Ū) is 2^-e times that at 2^-e A
@@ -188,7 +188,7 @@ def _general_lu_factor(
     return run(_LUFactor(pivot, check_errors=True), chosen, A)[:2]
 
 
-@with_cotangents_near_one
+@with_normalized_cotangents
 def _explicit_lu_factor(
     _: Strategy, __: Gradients, outputs: Tensors, cotangents: Tensors
 ) -> Tensors:
@@ -294,7 +294,7 @@ def _general_lu(candidates: tuple[Strategy, ...], A: Tensor, *, pivot: bool = Tr
     return identity[order], L, U
 
 
-@with_cotangents_near_one
+@with_normalized_cotangents
 def _explicit_lu(_: Strategy, __: Gradients, outputs: Tensors, cotangents: Tensors) -> Tensors:
     P, L, U = outputs
     LU, of_LU = _packed(L, U), _packed(*cotangents)

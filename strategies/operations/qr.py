@@ -26,7 +26,7 @@ from strategies.factors.pseudo_inverse import Structure
 from strategies.factors.rank_guards import noise_level
 from strategies.formulas import qr as formula
 from strategies.operations.results import QRResult
-from strategies.operations.scaled_rule import with_cotangents_near_one
+from strategies.operations.scaled_rule import with_normalized_cotangents
 from strategies.operations.traced import EAGER, traceable_by
 from strategies.strategy import Saved, Strategy
 
@@ -181,7 +181,7 @@ def _general(candidates: tuple[Strategy, ...], A: Tensor, mode: str = "reduced")
     return run(_QR(mode), candidates[0], A)
 
 
-@with_cotangents_near_one
+@with_normalized_cotangents
 def _explicit(
     strategy: Strategy, inputs: Gradients, outputs: Tensors, cotangents: Tensors
 ) -> Tensors:

@@ -23,10 +23,7 @@ def fit(A: Tensor, B: Tensor, left: bool) -> bool:
     """
     if not (are_matrices(A, square=True) and are_of_kind(A, B) and B.ndim > 1):
         return False
-    pairs = zip(reversed(A.shape[:-2]), reversed(B.shape[:-2]), strict=False)
-    return B.shape[-2 if left else -1] == A.shape[-1] and all(
-        one == other or 1 in (one, other) for one, other in pairs
-    )
+    return B.shape[-2 if left else -1] == A.shape[-1] and _have_batches_that_fit(A, B)
 
 
 def fit_rows(A: Tensor, B: Tensor) -> bool:
@@ -39,12 +36,13 @@ def fit_rows(A: Tensor, B: Tensor) -> bool:
     """
     if B.ndim < A.ndim:
         return B.shape == A.shape[:-1]
-    sizes = zip(A.shape[:-2], B.shape[:-2], strict=False)
-    return (
-        A.ndim == B.ndim
-        and A.shape[-2] == B.shape[-2]
-        and all(a == b or 1 in (a, b) for a, b in sizes)
-    )
+    return A.ndim == B.ndim and A.shape[-2] == B.shape[-2] and _have_batches_that_fit(A, B)
+
+
+def _have_batches_that_fit(A: Tensor, B: Tensor) -> bool:
+    """Whether the batches of two matrices can be broadcast."""
+    pairs = zip(reversed(A.shape[:-2]), reversed(B.shape[:-2]), strict=False)
+    return all(one == other or 1 in (one, other) for one, other in pairs)
 
 
 def is_vector(A: Tensor, B: Tensor) -> bool:

@@ -33,7 +33,7 @@ __all__ = [
     "largest_entries",
     "normalize",
     "times_power_of_two",
-    "with_cotangents_near_one",
+    "with_normalized_cotangents",
 ]
 
 _MODERATE = {
@@ -249,7 +249,7 @@ def exponents(matrices: Tensor) -> Tensor:
     return found.masked_fill(sizes == 0, -(2**14))
 
 
-def with_cotangents_near_one(explicit: Explicit) -> Explicit:
+def with_normalized_cotangents(explicit: Explicit) -> Explicit:
     """An explicit gradient, which is linear in cotangents, for those that are far from one.
 
     Others are taken as they are, and so are those of transforms, whose values nobody can look at.

@@ -19,7 +19,7 @@ from strategies.formulas import solve as formula
 from strategies.operations import grids
 from strategies.operations.record import Operation
 from strategies.operations.right_hand_sides import alike, fit, for_each_matrix, is_vector
-from strategies.operations.scaled_rule import ScaledRule, with_cotangents_near_one
+from strategies.operations.scaled_rule import ScaledRule, with_normalized_cotangents
 from strategies.operations.traced import traceable
 from strategies.strategy import Saved, Strategy
 
@@ -133,7 +133,7 @@ def _explicit(
     return of_matrix, of_rhs.squeeze(-1)
 
 
-@with_cotangents_near_one
+@with_normalized_cotangents
 def _explicit_by_columns(
     strategy: Strategy, inputs: Gradients, outputs: Tensors, cotangents: Tensors
 ) -> Tensors:

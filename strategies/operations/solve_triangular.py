@@ -18,7 +18,7 @@ from strategies.factors.pseudo_inverse import Structure
 from strategies.formulas.solve import rhs_tangent
 from strategies.formulas.triangles import triangle_of_product
 from strategies.operations.right_hand_sides import fit, for_each_matrix
-from strategies.operations.scaled_rule import with_cotangents_near_one
+from strategies.operations.scaled_rule import with_normalized_cotangents
 from strategies.operations.traced import EAGER, traceable_by
 from strategies.strategy import Saved, Strategy
 
@@ -158,7 +158,7 @@ def _general(
 
 
 def _explicit(rule: _SolveTriangular) -> Explicit:
-    @with_cotangents_near_one
+    @with_normalized_cotangents
     def explicit(
         strategy: Strategy, inputs: Gradients, outputs: Tensors, cotangents: Tensors
     ) -> Tensors:

@@ -94,16 +94,16 @@ CALLS = {
 
 @pytest.fixture(params=["C++", "Python"])
 def language(request, monkeypatch):
-    """What the fast_path is written in."""
+    """What the fast path is written in."""
     if request.param == "Python":
         monkeypatch.setattr(fast_path, "_compiled", lambda _: None)
     elif extension.load() is None:
-        pytest.skip("the fast_path was not built: strategies.warmup() does so")
+        pytest.skip("the fast path was not built: strategies.warmup() does so")
 
 
 @pytest.fixture
-def roads(monkeypatch, language):
-    """Whether calls took the fast_path; and backwards that left it."""
+def taken(monkeypatch, language):
+    """Whether calls took the fast path; and backwards that left it."""
     taken = []
     call, differentiated = FastPath.__call__, fast_path._differentiated
 
@@ -133,9 +133,9 @@ def matrix(operation):
 
 
 @pytest.mark.parametrize("operation", CALLS)
-def test_a_plain_call_takes_the_lane(operation, roads):
+def test_a_plain_call_takes_the_fast_path(operation, taken):
     result, gradient = both(CALLS[operation], matrix(operation))
-    assert roads == [("forward", True)]
+    assert taken == [("forward", True)]
     A = matrix(operation).clone().requires_grad_()
     expected = CALLS[operation](A, strategy="qr_pinv")
     torch.testing.assert_close(result, expected)
@@ -143,19 +143,19 @@ def test_a_plain_call_takes_the_lane(operation, roads):
 
 
 @pytest.mark.parametrize("operation", CALLS)
-def test_a_batch_takes_the_lane(operation, roads):
+def test_a_batch_takes_the_fast_path(operation, taken):
     A = matrix(operation) + torch.arange(3.0, dtype=torch.float64).view(3, 1, 1) / 4
     result, gradient = both(CALLS[operation], A)
-    assert roads == [("forward", True)]
+    assert taken == [("forward", True)]
     A = A.clone().requires_grad_()
     expected = CALLS[operation](A, strategy="qr_pinv")
     torch.testing.assert_close(result, expected)
     torch.testing.assert_close(gradient, torch.autograd.grad(expected.sum().abs(), A)[0])
 
 
-def test_there_is_one_info_for_each_matrix_of_a_batch(roads):
+def test_there_is_one_info_for_each_matrix_of_a_batch(taken):
     found = linalg.lu_factor_ex(TALL.expand(3, 2, 6, 4), strategy="fused")
-    assert roads == [("forward", True)]
+    assert taken == [("forward", True)]
     assert (found.info.shape, found.info.dtype) == ((3, 2), torch.int32)
 
 
@@ -175,7 +175,7 @@ def test_derivatives_of_all_orders_are_right(operation, language):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.complex128], ids=str)
 def test_both_languages_give_the_same_bits(operation, dtype, monkeypatch):
     if extension.load() is None:
-        pytest.skip("the fast_path was not built: strategies.warmup() does so")
+        pytest.skip("the fast path was not built: strategies.warmup() does so")
     A = matrix(operation).to(dtype).expand(3, -1, -1).clone()
     of_cpp = both(CALLS[operation], A)
     monkeypatch.setattr(fast_path, "_compiled", lambda _: None)
@@ -184,7 +184,7 @@ def test_both_languages_give_the_same_bits(operation, dtype, monkeypatch):
 
 
 @pytest.mark.parametrize("operation", ["qr", "solve_triangular"])
-def test_auto_takes_the_lane_of_what_no_policy_knows(operation, roads):
+def test_auto_takes_the_fast_path_of_what_no_policy_knows(operation, taken):
     A = SQUARE.clone().requires_grad_()
     B = () if operation == "qr" else (RHS[:4],)
     options = {} if operation == "qr" else {"upper": True}
@@ -194,12 +194,12 @@ def test_auto_takes_the_lane_of_what_no_policy_knows(operation, roads):
     torch.testing.assert_close(tuple(found), tuple(expected))
     found, expected = (torch.autograd.grad(each[0].sum(), A)[0] for each in (found, expected))
     torch.testing.assert_close(found, expected)
-    assert roads == [("forward", True)]
+    assert taken == [("forward", True)]
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.complex128], ids=str)
 @pytest.mark.parametrize("shape", [(7, 6, 3), (200, 6, 3), (5, 4, 4), (9, 4, 4)], ids=str)
-def test_qr_of_graded_matrices_is_that_of_the_general_road(shape, dtype, roads):
+def test_qr_of_graded_matrices_is_that_of_the_generic_path(shape, dtype, taken):
     A = torch.randn(*shape, dtype=dtype) * 10.0 ** torch.arange(0, -shape[-1], -1)
     A.requires_grad_()
     found, expected = (qr(A, strategy=name) for name in ("fused", "triangular_solve"))
@@ -210,29 +210,29 @@ def test_qr_of_graded_matrices_is_that_of_the_general_road(shape, dtype, roads):
         strict=True,
     ):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
-    assert roads == [("forward", True), ("forward", False)]
+    assert taken == [("forward", True), ("forward", False)]
 
 
-def test_qr_of_dependent_columns_has_no_gradient(roads):
+def test_qr_of_dependent_columns_has_no_gradient(taken):
     A = torch.ones(3, 2, dtype=torch.float64, requires_grad=True)
     with pytest.raises(torch.linalg.LinAlgError, match="full rank"):
         qr(A, strategy="fused").Q.sum().backward()
-    assert roads == [("forward", True), ("backward", False)]
+    assert taken == [("forward", True), ("backward", False)]
 
 
 @pytest.mark.parametrize("operation", CALLS)
-def test_transforms_take_the_general_road(operation, roads):
+def test_transforms_take_the_generic_path(operation, taken):
     call, A = CALLS[operation], matrix(operation)
 
     def scalar(A):
         return call(A, strategy="fused").sum().abs()
 
     expected = both(call, A)[1]
-    roads.clear()
+    taken.clear()
     torch.testing.assert_close(torch.func.grad(scalar)(A), expected)
     batch = torch.func.vmap(torch.func.grad(scalar))(torch.stack([A, A]))
     torch.testing.assert_close(batch[1], expected)
-    assert {done for _, done in roads} == {False}
+    assert {done for _, done in taken} == {False}
     with forward_ad.dual_level():
         tangent = forward_ad.unpack_dual(
             scalar(forward_ad.make_dual(A, torch.ones_like(A)))
@@ -240,21 +240,21 @@ def test_transforms_take_the_general_road(operation, roads):
     torch.testing.assert_close(tangent, expected.sum())
 
 
-def test_a_mode_of_torch_sees_the_general_road(roads):
+def test_a_mode_of_torch_sees_the_generic_path(taken):
     expected = both(inv, SQUARE)
-    roads.clear()
+    taken.clear()
     for mode in (FlopCounterMode(display=False), torch.device("cpu")):
         with mode:
             found = both(inv, SQUARE)
         for value, due in zip(found, expected, strict=True):
             torch.testing.assert_close(value, due)
-    assert {done for _, done in roads} == {False}
+    assert {done for _, done in taken} == {False}
 
 
-def test_forward_mode_of_another_thread_changes_no_road(roads):
+def test_forward_mode_of_another_thread_changes_no_path(taken):
     with forward_ad.dual_level():
         both(inv, SQUARE)
-    assert roads == [("forward", True)]
+    assert taken == [("forward", True)]
 
 
 class Subclass(torch.Tensor):
@@ -266,23 +266,23 @@ class Subclass(torch.Tensor):
     [SQUARE.to(torch.complex128).conj(), SQUARE.as_subclass(Subclass)],
     ids=["lazy conjugate", "subclass"],
 )
-def test_other_tensors_take_the_general_road(A, roads):
+def test_other_tensors_take_the_generic_path(A, taken):
     torch.testing.assert_close(inv(A, strategy="fused"), torch.linalg.inv(A))
-    assert {done for _, done in roads} == {False}
+    assert {done for _, done in taken} == {False}
 
 
-def test_a_parameter_takes_the_lane(roads):
+def test_a_parameter_takes_the_fast_path(taken):
     inv(torch.nn.Parameter(SQUARE), strategy="fused").sum().backward()
-    assert roads == [("forward", True)]
+    assert taken == [("forward", True)]
 
 
-def test_auto_takes_the_lane_where_it_stands_for_the_strategy(roads):
+def test_auto_takes_the_fast_path_where_it_stands_for_the_strategy(taken):
     with strategies.use("fused"):
         result = inv(SQUARE.clone().requires_grad_())
     inv(SQUARE, strategy="triangular_solve")
     inv(SQUARE, strategy=strategies.get("fused"))
     result.sum().backward()
-    assert roads == [("forward", True), ("forward", False), ("forward", True)]
+    assert taken == [("forward", True), ("forward", False), ("forward", True)]
 
 
 def test_without_gradients_there_is_no_node(language):
@@ -292,22 +292,22 @@ def test_without_gradients_there_is_no_node(language):
         assert inv(SQUARE, strategy="fused").is_inference()
 
 
-def test_a_rank_deficient_matrix_has_a_lane_by_svd(roads):
+def test_a_rank_deficient_matrix_has_a_fast_path_by_svd(taken):
     A = torch.ones(4, 3, dtype=torch.float64)
     torch.testing.assert_close(pinv(A, strategy="fused"), A.mT / 12)
-    assert roads == [("forward", True)]
+    assert taken == [("forward", True)]
 
 
-def test_a_rank_deficient_lu_takes_the_general_road(roads):
+def test_a_rank_deficient_lu_takes_the_generic_path(taken):
     A = torch.ones(4, 3, dtype=torch.float64)
     torch.testing.assert_close(
         lu(A, strategy="fused").U, lu(A, strategy="triangular_solve").U, rtol=0, atol=0
     )
-    assert {done for _, done in roads} == {False}
+    assert {done for _, done in taken} == {False}
 
 
 @pytest.mark.parametrize("operation", [each for each in CALLS if "residuals" not in each])
-def test_cotangents_far_from_one_are_scaled_and_keep_to_the_lane(operation, roads):
+def test_cotangents_far_from_one_are_scaled_and_keep_to_the_fast_path(operation, taken):
     A = matrix(operation).to(torch.float32).expand(4, -1, -1).clone().requires_grad_()
     result = CALLS[operation](A, strategy="fused")
     G = torch.randn(result.shape[1:]).expand_as(result)
@@ -316,7 +316,7 @@ def test_cotangents_far_from_one_are_scaled_and_keep_to_the_lane(operation, road
     (expected,) = torch.autograd.grad(result, A, G, retain_graph=True)
     (found,) = torch.autograd.grad(result, A, scaled)
     torch.testing.assert_close(found, expected * scales.view(-1, 1, 1), rtol=1e-5, atol=0)
-    assert roads == [("forward", True)]
+    assert taken == [("forward", True)]
 
 
 def out_of_sequence(X):
@@ -325,15 +325,15 @@ def out_of_sequence(X):
 
 
 @pytest.mark.parametrize("operation", CALLS)
-def test_a_batch_that_is_no_sequence_takes_the_lane(operation, roads):
+def test_a_batch_that_is_no_sequence_takes_the_fast_path(operation, taken):
     A = matrix(operation).expand(2, 3, -1, -1).clone()
     expected, found = both(CALLS[operation], A), both(CALLS[operation], out_of_sequence(A))
     torch.testing.assert_close(found, expected)
-    assert all(done for _, done in roads)
+    assert all(done for _, done in taken)
 
 
 @pytest.mark.parametrize("operation", CALLS)
-def test_cotangents_of_batches_that_are_no_sequence_keep_to_the_lane(operation, roads):
+def test_cotangents_of_batches_that_are_no_sequence_keep_to_the_fast_path(operation, taken):
     A = matrix(operation).expand(2, 3, -1, -1).clone().requires_grad_()
     result = CALLS[operation](A, strategy="fused")
     G = torch.randn(result.shape, dtype=result.dtype)
@@ -342,27 +342,27 @@ def test_cotangents_of_batches_that_are_no_sequence_keep_to_the_lane(operation, 
         for each in (out_of_sequence(G), G)
     )
     torch.testing.assert_close(found, expected)
-    assert all(done for _, done in roads)
+    assert all(done for _, done in taken)
 
 
-def test_a_cotangent_at_the_end_of_the_range_has_the_scaled_gradient(roads):
+def test_a_cotangent_at_the_end_of_the_range_has_the_scaled_gradient(taken):
     A = SQUARE.clone().requires_grad_()
     X = inv(A, strategy="fused")
     G = torch.ones_like(X)
     (expected,) = torch.autograd.grad(X, A, G, retain_graph=True)
     (found,) = torch.autograd.grad(X, A, G * 2.0**1000)
     torch.testing.assert_close(found * 2.0**-1000, expected)
-    assert roads[-1] == ("backward", False)
+    assert taken[-1] == ("backward", False)
 
 
-def test_outputs_without_a_cotangent_count_as_zero(roads):
+def test_outputs_without_a_cotangent_count_as_zero(taken):
     A = SQUARE.to(torch.complex128).requires_grad_()
     _, L, U = lu(A, strategy="fused")
     both_parts = torch.autograd.grad(L.sum().abs(), A, retain_graph=True)[0]
     both_parts = both_parts + torch.autograd.grad(U.sum().abs(), A, retain_graph=True)[0]
     together = torch.autograd.grad(L.sum().abs() + U.sum().abs(), A)[0]
     torch.testing.assert_close(both_parts, together)
-    assert all(done for _, done in roads)
+    assert all(done for _, done in taken)
 
 
 def test_residuals_are_differentiable(language):
@@ -380,7 +380,7 @@ def test_one_of_two_inputs_may_need_no_gradient(which, language):
     torch.testing.assert_close(found, expected)
 
 
-def test_hooks_on_saved_tensors_may_return_other_tensors(roads):
+def test_hooks_on_saved_tensors_may_return_other_tensors(taken):
     def offset(tensor):
         return torch.stack([tensor, tensor], -1)[..., 0]
 
@@ -425,20 +425,20 @@ def test_what_is_no_strategy_is_the_same_error_as_elsewhere(language):
         inv(SQUARE, strategy="fussed")
 
 
-def test_lu_factor_ex_takes_the_lane_of_lu_factor(roads):
+def test_lu_factor_ex_takes_the_fast_path_of_lu_factor(taken):
     LU, pivots, info = linalg.lu_factor_ex(SQUARE, strategy="fused")
     expected = torch.linalg.lu_factor_ex(SQUARE)
     torch.testing.assert_close(LU, expected.LU)
     assert torch.equal(pivots, expected.pivots)
     assert info == 0
     assert info.dtype == torch.int32
-    assert roads == [("forward", True)]
+    assert taken == [("forward", True)]
 
 
 @pytest.mark.parametrize("n", [2, 30, 130])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex128], ids=str)
 @pytest.mark.parametrize("operation", ["cholesky", "cholesky_solve", "cholesky_inverse"])
-def test_cholesky_factors_of_any_size_give_the_gradient_of_torch(operation, n, dtype, roads):
+def test_cholesky_factors_of_any_size_give_the_gradient_of_torch(operation, n, dtype, taken):
     generator = torch.Generator().manual_seed(n)
     A, B, G = (torch.randn(2, n, n, dtype=dtype, generator=generator) for _ in range(3))
     A = A @ A.mH / n + torch.eye(n)
@@ -452,7 +452,7 @@ def test_cholesky_factors_of_any_size_give_the_gradient_of_torch(operation, n, d
         return torch.autograd.grad(function(*leaves, **chosen), leaves, G)
 
     found = gradients(getattr(linalg, operation), strategy="fused")
-    assert roads == [("forward", True)]
+    assert taken == [("forward", True)]
     *rest, expected = gradients(of_torch)
     # PyTorch's is not Hermitian where the cotangent is complex.
     expected = hermitian_part(expected) if operation == "cholesky" else expected
@@ -460,7 +460,7 @@ def test_cholesky_factors_of_any_size_give_the_gradient_of_torch(operation, n, d
         torch.testing.assert_close(gradient, due)
 
 
-def test_cholesky_reads_one_triangle(roads):
+def test_cholesky_reads_one_triangle(taken):
     A = positive(SQUARE)
     for upper in (False, True):
         triangle = (A.triu() if upper else A.tril()).requires_grad_()
@@ -470,34 +470,34 @@ def test_cholesky_reads_one_triangle(roads):
         torch.testing.assert_close(
             *(torch.autograd.grad(each.L.exp().sum(), triangle) for each in (found, expected))
         )
-    assert all(done for _, done in roads)
+    assert all(done for _, done in taken)
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e200])
 @pytest.mark.parametrize("operation", ["cholesky", "cholesky_solve", "cholesky_inverse"])
-def test_factors_far_from_one_take_the_general_road(operation, scale, roads):
+def test_factors_far_from_one_take_the_generic_path(operation, scale, taken):
     A = (positive(SQUARE) if operation == "cholesky" else factor(SQUARE)) * scale
     inputs = (RHS[:4], A) if operation == "cholesky_solve" else (A,)
     results = [getattr(linalg, operation)(*inputs, strategy=s) for s in ("fused", "batch_last")]
     assert torch.equal(*results)
-    assert {done for _, done in roads} == {False}
+    assert {done for _, done in taken} == {False}
 
 
-def test_a_matrix_without_a_factor_is_refused(roads):
+def test_a_matrix_without_a_factor_is_refused(taken):
     with pytest.raises(torch.linalg.LinAlgError, match="minor of order 2"):
         cholesky(torch.diag(torch.tensor([1.0, -1.0])), strategy="fused")
     assert linalg.cholesky_ex(-torch.eye(2), strategy="fused").info == 1
     with pytest.raises(torch.linalg.LinAlgError, match="element 2 is zero"):
         cholesky_inverse(torch.diag(torch.tensor([1.0, 0.0])), strategy="fused")
-    assert {done for _, done in roads} == {False}
+    assert {done for _, done in taken} == {False}
 
 
-def test_a_subclass_that_may_compute_in_another_way_takes_the_general_road(roads):
+def test_a_subclass_that_may_compute_in_another_way_takes_the_generic_path(taken):
     class Mine(type(strategies.get("fused"))):
         name = "mine"
 
     torch.testing.assert_close(inv(SQUARE, strategy=Mine()), torch.linalg.inv(SQUARE))
-    assert {done for _, done in roads} == {False}
+    assert {done for _, done in taken} == {False}
 
 
 def test_a_number_is_no_matrix_and_no_tolerance(language):

@@ -77,7 +77,7 @@ def test_nan_is_refused_where_torch_refuses_it():
             call(A, strategy="batch_last")
 
 
-def test_whether_norms_are_moderate_does_not_depend_on_the_layout():
+def test_whether_norms_are_in_safe_range_does_not_depend_on_the_layout():
     for dtype, factor in ((torch.float32, 1e30), (torch.complex128, 1e90)):
         matrices = torch.randn(2, 3, 4, 5, dtype=dtype)
         far = matrices.clone()

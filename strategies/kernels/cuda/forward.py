@@ -43,8 +43,8 @@ def _sum_of_squares(F, n: tl.constexpr):
 
 
 @triton.jit
-def _is_moderate(F, n: tl.constexpr):
-    """Whether the norm of each matrix is not far from one: `homogeneous.is_in_safe_range`."""
+def _is_in_safe_range(F, n: tl.constexpr):
+    """Whether the norm of each matrix is not far from one: `scaled_rule.is_in_safe_range`."""
     most: tl.constexpr = 2.0**340 if F[0].dtype == tl.float64 else 2.0**42
     squares = _sum_of_squares(F, n)
     return (squares > 1.0 / most) & (squares < most)
@@ -181,7 +181,7 @@ def _has_grown(F, A, position, n: tl.constexpr):
 @triton.jit
 def _is_eliminated(F, A, position, order, n: tl.constexpr):
     """Whether a matrix of moderate norm has no zero pivot, and has not grown."""
-    is_usual = _is_moderate(A, n) & ~_has_grown(F, A, position, n)
+    is_usual = _is_in_safe_range(A, n) & ~_has_grown(F, A, position, n)
     for i in tl.static_range(n):
         is_usual = is_usual & (tl.abs(from_row(F[i], order[i])) > 0.0)
     return is_usual
@@ -220,7 +220,7 @@ def lu(
     store_columns(pivots, (swaps,), matrices, rows, there & (rows < k), k, 1)
     store_columns(positions, (position,), matrices, rows, there, m, 1)
     others, last = _are_clear(F, position, order, safety, k)
-    is_usual, is_clear = _is_moderate(X, n), ~_is_any(~(others & last))
+    is_usual, is_clear = _is_in_safe_range(X, n), ~_is_any(~(others & last))
     doubt = ~is_clear & is_usual & (matrices[:, None] < count)
     if tl.max(tl.max(doubt.to(tl.int32), 1), 0) > 0:
         tl.debug_barrier()  # after which every thread sees what others have stored
@@ -239,7 +239,7 @@ def solve(
     Y = load_columns(right_sides, matrices, rows, there, n, k)
     F, position, order, _, _ = _eliminate(X, rows, n, n)
     is_usual = _is_eliminated(F, X, position, order, n)
-    is_usual = is_usual & (_is_moderate(Y, k) | (_sum_of_squares(Y, k) == 0.0))
+    is_usual = is_usual & (_is_in_safe_range(Y, k) | (_sum_of_squares(Y, k) == 0.0))
     store_columns(LU, F, matrices, position, there, n, n)
     store_columns(orders, (rows,), matrices, position, there, n, 1)
     Y = _solve(F, position, order, Y, n, k)
@@ -320,7 +320,7 @@ def cholesky(
     F = ()
     for j in tl.static_range(n):
         F = F + (tl.where(rows >= j, X[j], 0.0),)
-    is_usual = _is_moderate(F, n)
+    is_usual = _is_in_safe_range(F, n)
     for j in tl.static_range(n):
         pivot = from_row(F[j], rows * 0 + j)
         is_usual = is_usual & (pivot > 0.0)
