@@ -28,6 +28,7 @@ from torch.nn import Parameter
 
 from strategies import policy
 from strategies.autograd.choice import StrategyChoice, first_that_can, is_captured
+from strategies.autograd.transforms import with_tangents
 from strategies.kernels import extension
 from strategies.kernels.cpu import task, threads
 from strategies.kernels.cpu.plans import Plan, is_sequence, plan
@@ -36,7 +37,7 @@ from strategies.kernels.memory import is_addressable, with_memory
 from strategies.policy.schema import Policy
 from strategies.strategy import Strategy
 
-__all__ = ["Explicit", "FastPath", "used_by_plan"]
+__all__ = ["Explicit", "FastPath", "Tangents", "used_by_plan"]
 
 Tensors = tuple[Tensor, ...]
 Gradients = tuple[Tensor | None, ...]
@@ -45,6 +46,12 @@ General = Callable[..., Tensors]
 
 Explicit = Callable[[Strategy, Gradients, Tensors, Tensors], Tensors]
 """The explicit gradient of an operation: from a strategy, inputs, outputs and cotangents."""
+
+Tangents = Callable[[Strategy, Tensors, Tensors, Gradients], Tensors | None]
+"""The tangents of the first outputs: from a strategy, inputs, outputs and tangents of the inputs.
+
+None where it does not have them in the mode around.
+"""
 
 _TYPES = Tensor, Parameter
 
@@ -63,6 +70,7 @@ class FastPath:
         otherwise: the strategy that "auto" is on the fast path where no measured cells answer, if any is.
         explicit: the gradients as differentiable functions of inputs, outputs and cotangents; by default,
             the generic path is taken from the inputs.
+        tangents: of outputs, in differentiable calls; by default, forward mode takes the generic path.
         unread: positions of inputs that `explicit` does not read. They are not kept: None.
         reports: whether info, of a factorization that succeeded, is an output more.
         arity: how many inputs there are.
@@ -82,6 +90,7 @@ class FastPath:
     any_rank: bool = False
     otherwise: str = ""
     explicit: Explicit | None = None
+    tangents: Tangents | None = None
     unread: tuple[int, ...] = ()
     reports: bool = False
     arity: int = 1
@@ -96,16 +105,16 @@ class FastPath:
         """
         if (compiled := _compiled(self)) is not None:
             outputs = compiled(choice, *given)
-            if outputs is not None or not any(map(_is_on_cuda, given)):
+            if outputs is not None:
                 return outputs
+            if not any(map(_is_on_cuda, given)):
+                return self._in_forward_mode(choice, given)
         inputs, tolerances = _split(given)
         if len(inputs) != self.arity or len(tolerances) not in (0, 2 * self.takes_tolerances):
             return None
         if not (_is_plain() and all(map(_is_readable, inputs))):
-            return None
-        is_auto = choice == "auto"
-        chosen = policy.active(inputs[0].device.type)[0] if is_auto else choice
-        for found in _candidate_plans(self, chosen, *given):
+            return self._in_forward_mode(choice, given)
+        for found in self._plans(choice, given):
             if found.copies:
                 inputs = tuple([tensor.contiguous() for tensor in inputs])
             computed = found.plan.forward(inputs)
@@ -118,6 +127,37 @@ class FastPath:
                 if tensor.requires_grad:
                     return _apply((found, *computed), *inputs)
         return computed[0]
+
+    def _in_forward_mode(
+        self, choice: StrategyChoice, given: tuple[Tensor | float, ...]
+    ) -> Tensors | None:
+        """Outputs and their tangents by the fast path of the level below, if there is one."""
+        tangents_of = self.tangents
+        if tangents_of is None or forward_ad._current_level < 0:
+            return None
+        inputs, tolerances = _split(given)
+        if not all(isinstance(each, Tensor) for each in inputs):
+            return None
+
+        def compute(primals: Tensors, tangents: Gradients) -> tuple[Tensors, Tensors] | None:
+            below: tuple[Tensor | float, ...] = (*primals, *tolerances)
+            if (outputs := self(choice, *below)) is None:
+                return None
+            if all(each is None for each in tangents):
+                return outputs, ()
+            strategy = self._plans(choice, below)[0].candidates[0]
+            found = tangents_of(strategy, primals, outputs, tangents)
+            return None if found is None else (outputs, found)
+
+        return with_tangents(compute, inputs)
+
+    def _plans(
+        self, choice: StrategyChoice, given: tuple[Tensor | float, ...]
+    ) -> tuple[_Found, ...]:
+        if choice == "auto":
+            device = next(each.device for each in given if isinstance(each, Tensor))
+            return _candidate_plans(self, policy.active(device.type)[0], *given)
+        return _candidate_plans(self, choice, *given)
 
     def serve(self, *operator: Any) -> None:
         """Compute an operator by this fast path in C++: its name, and what else `add_operator` takes."""

@@ -68,6 +68,18 @@ class Rule(ABC):
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
         """The tangents of the differentiable outputs, in differentiable calls; None is zero."""
 
+    def explicit(
+        self, strategy: Strategy, inputs: Gradients, outputs: Tensors, cotangents: Tensors
+    ) -> Tensors:
+        """`explicit_backward` from inputs, None for one that it does not read, and outputs."""
+        return self.explicit_backward(strategy, saved_without_inverse(inputs, outputs), cotangents)
+
+    def tangents(
+        self, strategy: Strategy, inputs: Tensors, outputs: Tensors, tangents: Gradients
+    ) -> Tensors:
+        """`jvp` from inputs, outputs and the tangents of inputs."""
+        return self.jvp(strategy, saved_without_inverse(inputs, outputs), tangents)
+
 
 def only(tangents: Gradients) -> Tensor:
     """The tangent of the one input of an operation."""

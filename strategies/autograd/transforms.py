@@ -1,4 +1,4 @@
-"""An autograd function at every level of torch.func's transforms.
+"""An autograd function at every level of torch.func's transforms, and forward mode without one.
 
 What `torch.autograd.Function.apply` does there, for tensors that are in batches alike: PyTorch's
 own way takes any structure of arguments apart at every level, which costs more than a small factorization.
@@ -17,13 +17,16 @@ from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 
 from strategies.autograd.levels import forward_mode
+from strategies.kernels.memory import with_memory
 
-__all__ = ["AtOneLevel", "at_all_levels", "batch_first"]
+__all__ = ["AtOneLevel", "at_all_levels", "batch_first", "with_tangents"]
 
 Tensors = tuple[Tensor, ...]
+Tangents = tuple[Tensor | None, ...]
 
 _functorch: Any = torch._C._functorch
 _VMAP = _functorch.TransformType.Vmap
+_JVP = _functorch.TransformType.Jvp
 
 
 class AtOneLevel(torch.autograd.function._SingleLevelFunction):
@@ -95,6 +98,72 @@ def _mapped(
         return below(*tensors)
     outputs = below(*batch_first(pairs, size))
     return tuple(_functorch._add_batch_dim(each, 0, level) for each in outputs)
+
+
+def with_tangents(
+    compute: Callable[[Tensors, Tangents], tuple[Tensors, Tensors] | None], inputs: Sequence[Tensor]
+) -> Tensors | None:
+    """Outputs of what is computed below the level around, which is one of forward mode.
+
+    Args:
+        compute: takes inputs and tangents, None being zero, as they are at the level below. The outputs and
+            the tangents of the first of them; None where it has none.
+        inputs: at this level.
+
+    Returns:
+        None where the level is another, or `compute` has no outputs; outside of torch.func also where no
+        input has a tangent, or a graph is recorded, whose backward may be differentiated in forward mode.
+    """
+    if not torch._C._are_functorch_transforms_active():
+        is_recorded = torch.is_grad_enabled() and any(each.requires_grad for each in inputs)
+        has_tangents = any(forward_ad.unpack_dual(each).tangent is not None for each in inputs)
+        return (
+            _with_tangents(compute, inputs, _same, _same)
+            if has_tangents and not is_recorded
+            else None
+        )
+    interpreter: Any = retrieve_current_functorch_interpreter()
+    if interpreter.key() != _JVP:
+        return None
+    level = interpreter.level()
+
+    def below(*given: Any) -> tuple[Tensors, Tensors] | None:
+        with interpreter.lower():
+            return compute(*given)
+
+    return _with_tangents(
+        below,
+        [_functorch.unwrap_if_dead(each) for each in inputs],
+        lambda tensor: _functorch._unwrap_for_grad(tensor, level),
+        lambda tensor: _functorch._wrap_for_grad(tensor, level),
+    )
+
+
+def _with_tangents(
+    compute: Callable[[Tensors, Tangents], tuple[Tensors, Tensors] | None],
+    inputs: Sequence[Tensor],
+    unwrapped: Callable[[Tensor], Tensor],
+    wrapped: Callable[[Tensor], Tensor],
+) -> Tensors | None:
+    duals = [forward_ad.unpack_dual(each) for each in inputs]
+    tangents = [None if each.tangent is None else with_memory(each.tangent) for each in duals]
+    found = compute(
+        tuple(unwrapped(each.primal) for each in duals),
+        tuple(None if each is None else unwrapped(each) for each in tangents),
+    )
+    if found is None:
+        return None
+    outputs, of_outputs = found
+    count = len(of_outputs)
+    pairs = zip(outputs[:count], of_outputs, strict=True)
+    return (
+        *(forward_ad.make_dual(wrapped(each), wrapped(tangent)) for each, tangent in pairs),
+        *map(wrapped, outputs[count:]),
+    )
+
+
+def _same(tensor: Tensor) -> Tensor:
+    return tensor
 
 
 def batch_first(pairs: Iterable[tuple[Tensor, int | None]], size: int) -> list[Tensor]:

@@ -17,7 +17,7 @@ from torch import Tensor
 from strategies.factors.pseudo_inverse import Structure
 from strategies.formulas.lu import Factor, permute_rows
 
-__all__ = ["imaginary_unit", "inverse_adjoint", "permutation_sign", "slogdet_scale"]
+__all__ = ["inverse_adjoint", "permutation_sign", "slogdet_scale", "slogdet_tangents"]
 
 
 def permutation_sign(LU: Tensor, pivots: Tensor) -> Tensor:
@@ -39,16 +39,16 @@ def slogdet_scale(sign: Tensor, sign_cotangent: Tensor, log_cotangent: Tensor) -
     """What multiplies A⁻ᴴ in the gradient of slogdet: (...)."""
     if not sign.is_complex():
         return log_cotangent
-    return log_cotangent + imaginary_unit(sign) * (sign_cotangent * sign.conj()).imag
+    return log_cotangent + _imaginary_unit(sign) * (sign_cotangent * sign.conj()).imag
 
 
-def imaginary_unit(like: Tensor) -> Tensor:
-    """The imaginary unit in the dtype of complex tensors.
+def slogdet_tangents(sign: Tensor, trace: Tensor) -> tuple[Tensor, Tensor]:
+    """The tangents of the sign and of log|det A| from tr(A⁻¹ dA), all (...)."""
+    if not sign.is_complex():
+        return torch.zeros_like(sign), trace
+    return _imaginary_unit(sign) * trace.imag * sign, trace.real
 
-    With the number 1j torch makes double precision of the zeros without memory of forward mode.
 
-    Example:
-        >>> imaginary_unit(torch.ones(2, dtype=torch.complex64)).dtype
-        torch.complex64
-    """
+def _imaginary_unit(like: Tensor) -> Tensor:
+    # With the number 1j torch makes double precision of the zeros without memory of forward mode.
     return torch.tensor(1j, dtype=like.dtype, device=like.device)

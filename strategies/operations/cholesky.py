@@ -188,8 +188,17 @@ def _explicit(_: Strategy, __: Gradients, outputs: Tensors, cotangents: Tensors)
     return (formula.backward(Triangular, *outputs, *cotangents),)
 
 
+def _tangents(_: Strategy, __: Tensors, outputs: Tensors, tangents: Gradients) -> Tensors:
+    return (formula.jvp(Triangular, outputs[0], only(tangents)),)
+
+
 _fast_path = FastPath(
-    "cholesky", _general, policy_operation="cholesky", explicit=_explicit, unread=(0,)
+    "cholesky",
+    _general,
+    policy_operation="cholesky",
+    explicit=_explicit,
+    tangents=_tangents,
+    unread=(0,),
 )
 _fast_path_ex = dataclasses.replace(_fast_path, reports=True)
 OPERATORS["cholesky_ex"].use(_fast_path_ex, [...])

@@ -21,7 +21,7 @@ from strategies.formulas.amplification import squared_condition_number
 from strategies.formulas.domains import LOWER_TRIANGULAR
 from strategies.operations import grids, traced_cholesky
 from strategies.operations.record import Operation
-from strategies.operations.scaled_rule import ScaledRule
+from strategies.operations.scaled_rule import ScaledRule, with_normalized_cotangents
 from strategies.operations.traced import traceable_by
 from strategies.strategy import Saved, Strategy
 
@@ -94,7 +94,13 @@ def _general(candidates: tuple[Strategy, ...], L: Tensor) -> Tensors:
     return (_inverse(candidates[0], L, upper=False),)
 
 
-_fast_path = FastPath("cholesky_inverse", _general, policy_operation="cholesky_inverse")
+_fast_path = FastPath(
+    "cholesky_inverse",
+    _general,
+    policy_operation="cholesky_inverse",
+    explicit=with_normalized_cotangents(_CholeskyInverse().explicit),
+    tangents=_CholeskyInverse().tangents,
+)
 OPERATORS["cholesky_inverse"].use(_fast_path)
 
 

@@ -22,7 +22,7 @@ from strategies.formulas.domains import LOWER_TRIANGULAR
 from strategies.operations import grids, traced_cholesky
 from strategies.operations.record import Operation
 from strategies.operations.right_hand_sides import alike, fit
-from strategies.operations.scaled_rule import ScaledRule
+from strategies.operations.scaled_rule import ScaledRule, with_normalized_cotangents
 from strategies.operations.traced import traceable_by
 from strategies.strategy import Saved, Strategy
 
@@ -114,7 +114,14 @@ def _general(candidates: tuple[Strategy, ...], L: Tensor, B: Tensor) -> Tensors:
     return (_solve(candidates[0], L, B, upper=False),)
 
 
-_fast_path = FastPath("cholesky_solve", _general, policy_operation="cholesky_solve", arity=2)
+_fast_path = FastPath(
+    "cholesky_solve",
+    _general,
+    policy_operation="cholesky_solve",
+    explicit=with_normalized_cotangents(_CholeskySolve().explicit),
+    tangents=_CholeskySolve().tangents,
+    arity=2,
+)
 OPERATORS["cholesky_solve"].use(_fast_path, workspace=lambda _, n, k: (n * k, 0))
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from strategies.autograd.choice import StrategyChoice, choose
 from strategies.autograd.fast_path import FastPath
-from strategies.autograd.nodes import run
+from strategies.autograd.nodes import is_differentiated, run
 from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Rule, Tensors, only
 from strategies.errors import raise_if_singular
@@ -150,11 +150,8 @@ class _Slogdet(Rule):
         return (scale[..., None, None] * self._inverse(at).mH,)
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
-        sign = at.result
         trace = (self._inverse(at).mT * only(tangents)).sum((-2, -1))
-        if not sign.is_complex():
-            return torch.zeros_like(sign), trace
-        return formula.imaginary_unit(sign) * trace.imag * sign, trace.real
+        return formula.slogdet_tangents(at.result, trace)
 
     def _inverse(self, at: Saved) -> Tensor:
         *_, difficulty = at.outputs
@@ -256,8 +253,42 @@ def _general_slogdet(candidates: tuple[Strategy, ...], A: Tensor) -> Tensors:
     return run(_Slogdet(), chosen, A)[:2]
 
 
-_det_fast_path = FastPath("det", _general_det, policy_operation="det")
-_slogdet_fast_path = FastPath("slogdet", _general_slogdet, policy_operation="det")
+def _det_tangents(
+    strategy: Strategy, inputs: Tensors, _: Tensors, tangents: Gradients
+) -> Tensors | None:
+    found = _directional(_det_fast_path, 0, strategy, inputs, only(tangents))
+    return None if found is None else (found,)
+
+
+def _slogdet_tangents(
+    strategy: Strategy, inputs: Tensors, outputs: Tensors, tangents: Gradients
+) -> Tensors | None:
+    trace = _directional(_slogdet_fast_path, 1, strategy, inputs, only(tangents))
+    return None if trace is None else formula.slogdet_tangents(outputs[0], trace)
+
+
+def _directional(
+    fast_path: FastPath, output: int, strategy: Strategy, inputs: Tensors, tangent: Tensor
+) -> Tensor | None:
+    """The derivative of an output along a tangent of A, by its gradient; None if A has a graph.
+
+    That of log|det A| is tr(A⁻¹ dA), complex where A is.
+    """
+    (A,) = inputs
+    if is_differentiated(A):
+        return None
+    with torch.enable_grad():
+        leaf = A.detach().requires_grad_()
+        outputs = fast_path(strategy, leaf)
+        assert outputs is not None
+        (gradient,) = torch.autograd.grad(outputs[output].sum(), leaf)
+    return (gradient.conj() * tangent).sum((-2, -1))
+
+
+_det_fast_path = FastPath("det", _general_det, policy_operation="det", tangents=_det_tangents)
+_slogdet_fast_path = FastPath(
+    "slogdet", _general_slogdet, policy_operation="det", tangents=_slogdet_tangents
+)
 OPERATORS["det"].use(_det_fast_path, workspace=lambda _, n, __: (n * n + 1, n + 1))
 OPERATORS["slogdet"].use(_slogdet_fast_path, workspace=lambda _, n, __: (n * n, n))
 

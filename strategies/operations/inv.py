@@ -13,7 +13,7 @@ from strategies.autograd.choice import StrategyChoice, choose, first_that_can
 from strategies.autograd.fast_path import FastPath
 from strategies.autograd.nodes import run
 from strategies.autograd.operators import OPERATORS
-from strategies.autograd.rule import Gradients, Tensors, only, saved_without_inverse
+from strategies.autograd.rule import Gradients, Tensors, only
 from strategies.factors import DenseInverse
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import solve as formula
@@ -99,15 +99,14 @@ def _inv(chosen: Strategy, A: Tensor) -> Tensor:
     return run(_Inv(), chosen, A)[0]
 
 
-@with_normalized_cotangents
-def _explicit(
-    strategy: Strategy, inputs: Gradients, outputs: Tensors, cotangents: Tensors
-) -> Tensors:
-    return _Inv().explicit_backward(strategy, saved_without_inverse(inputs, outputs), cotangents)
-
-
 _fast_path = FastPath(
-    "inv", _general, policy_operation="inv", any_rank=True, explicit=_explicit, unread=(0,)
+    "inv",
+    _general,
+    policy_operation="inv",
+    any_rank=True,
+    explicit=with_normalized_cotangents(_Inv().explicit),
+    tangents=_Inv().tangents,
+    unread=(0,),
 )
 OPERATORS["inv"].use(_fast_path)
 

@@ -24,6 +24,7 @@ from strategies.factors import Dense
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import lstsq as formula
 from strategies.formulas.amplification import lstsq_amplification
+from strategies.formulas.solve import rhs_tangent
 from strategies.operations import grids
 from strategies.operations.pinv import pinv
 from strategies.operations.record import Operation, Shape
@@ -167,8 +168,33 @@ def _general(
     return first_that_can(candidates, lambda chosen: _lstsq(chosen, A, B, rcond, None))
 
 
+def _tangents(
+    strategy: Strategy, inputs: Tensors, outputs: Tensors, tangents: Gradients
+) -> Tensors | None:
+    A, rhs = inputs
+    of_A, of_rhs = tangents
+    X, residuals, rank, _ = outputs
+    if not bool((rank == min(A.shape[-2:])).all()):
+        return None
+    if is_vector := rhs.ndim < A.ndim:
+        rhs, X = rhs.unsqueeze(-1), X.unsqueeze(-1)
+        of_rhs = None if of_rhs is None else of_rhs.unsqueeze(-1)
+    inverse = Dense.of_any_rank(A, pinv(A, atol=0.0, rtol=0.0, strategy=strategy))
+    of_X = formula.jvp(inverse, A, rhs, X, of_A, of_rhs)
+    # Residuals are orthogonal to A, so that a change of X is none of theirs.
+    change = rhs_tangent(X, of_A, of_rhs)
+    of_residuals = 2 * ((rhs - A @ X).conj() * change).real.sum(-2)
+    return of_X.squeeze(-1) if is_vector else of_X, of_residuals if residuals.numel() else residuals
+
+
 _fast_path = FastPath(
-    "lstsq", _general, policy_operation="lstsq", any_rank=True, arity=2, takes_tolerances=True
+    "lstsq",
+    _general,
+    policy_operation="lstsq",
+    any_rank=True,
+    tangents=_tangents,
+    arity=2,
+    takes_tolerances=True,
 )
 
 

@@ -197,11 +197,18 @@ def _explicit_lu_factor(
     return (formula.permute_rows(formula.backward(Triangular, LU, *cotangents), order),)
 
 
+def _lu_factor_tangents(_: Strategy, __: Tensors, outputs: Tensors, tangents: Gradients) -> Tensors:
+    LU, pivots = outputs[:2]
+    order = order_of(inverse_order(pivots, LU.shape[-2]))
+    return (formula.jvp(Triangular, LU, formula.permute_rows(only(tangents), order)),)
+
+
 _lu_factor_fast_path = FastPath(
     "lu_factor",
     _general_lu_factor,
     policy_operation="lu_factor",
     explicit=_explicit_lu_factor,
+    tangents=_lu_factor_tangents,
     unread=(0,),
 )
 _lu_factor_ex_fast_path = dataclasses.replace(_lu_factor_fast_path, reports=True)
@@ -302,6 +309,13 @@ def _explicit_lu(_: Strategy, __: Gradients, outputs: Tensors, cotangents: Tenso
     return (formula.permute_rows(rows, P.real.argmax(-1)),)
 
 
+def _lu_tangents(_: Strategy, __: Tensors, outputs: Tensors, tangents: Gradients) -> Tensors:
+    P, L, U = outputs
+    rows = formula.permute_rows(only(tangents), P.real.argmax(-2))
+    of_LU, k = formula.jvp(Triangular, _packed(L, U), rows), L.shape[-1]
+    return P.new_zeros(P.shape), of_LU[..., :k].tril(-1), of_LU[..., :k, :].triu()
+
+
 def _packed(L: Tensor, U: Tensor) -> Tensor:
     """The strict lower triangle of one and the upper triangle of the other in one matrix, (..., m, n)."""
     wider, higher = U.shape[-1] - L.shape[-1], L.shape[-2] - U.shape[-2]
@@ -309,7 +323,12 @@ def _packed(L: Tensor, U: Tensor) -> Tensor:
 
 
 _lu_fast_path = FastPath(
-    "lu", _general_lu, policy_operation="lu_factor", explicit=_explicit_lu, unread=(0,)
+    "lu",
+    _general_lu,
+    policy_operation="lu_factor",
+    explicit=_explicit_lu,
+    tangents=_lu_tangents,
+    unread=(0,),
 )
 
 

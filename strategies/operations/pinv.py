@@ -160,7 +160,12 @@ def _general(
 
 
 _fast_path = FastPath(
-    "pinv", _general, policy_operation="pinv", any_rank=True, takes_tolerances=True
+    "pinv",
+    _general,
+    policy_operation="pinv",
+    any_rank=True,
+    tangents=_Pinv().tangents,
+    takes_tolerances=True,
 )
 
 

@@ -18,7 +18,7 @@ from strategies.autograd.choice import (
 from strategies.autograd.fast_path import FastPath
 from strategies.autograd.nodes import is_differentiated, run
 from strategies.autograd.operators import Operator
-from strategies.autograd.rule import Gradients, Rule, Tensors, only, saved_without_inverse
+from strategies.autograd.rule import Gradients, Rule, Tensors, only
 from strategies.errors import raise_if_singular
 from strategies.factors import Triangular
 from strategies.factors.condition import smallest_of_LU
@@ -186,8 +186,7 @@ def _explicit(
     strategy: Strategy, inputs: Gradients, outputs: Tensors, cotangents: Tensors
 ) -> Tensors:
     _refuse_dependent_columns(outputs[1].detach(), strategy.name)
-    at = saved_without_inverse(inputs, outputs)
-    return _QR("reduced").explicit_backward(strategy, at, cotangents)
+    return _QR("reduced").explicit(strategy, inputs, outputs, cotangents)
 
 
 _fast_path = FastPath(

@@ -13,7 +13,7 @@ from strategies.autograd.choice import StrategyChoice, choose, first_that_can
 from strategies.autograd.fast_path import FastPath
 from strategies.autograd.nodes import is_legacy_batched, run
 from strategies.autograd.operators import OPERATORS
-from strategies.autograd.rule import Gradients, Tensors, saved_without_inverse
+from strategies.autograd.rule import Gradients, Tensors
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import solve as formula
 from strategies.operations import grids
@@ -70,7 +70,11 @@ def _solution(strategy: Strategy, A: Tensor, B: Tensor) -> Tensor:
 
     PyTorch's own is not in forward over forward mode (PyTorch issue 198017).
     """
-    return torch.linalg.solve(A, B) if is_legacy_batched(B) else run(_Solve(), strategy, A, B)[0]
+    if is_legacy_batched(B):
+        return torch.linalg.solve(A, B)
+    if (outputs := _fast_path(strategy, A, B)) is not None:
+        return outputs[0]
+    return run(_Solve(), strategy, A, B)[0]
 
 
 @traceable
@@ -123,6 +127,9 @@ def _general(candidates: tuple[Strategy, ...], A: Tensor, B: Tensor) -> Tensors:
     return (first_that_can(candidates, lambda chosen: _solve(chosen, A, B, True)),)
 
 
+_explicit_by_columns = with_normalized_cotangents(_Solve().explicit)
+
+
 def _explicit(
     strategy: Strategy, inputs: Gradients, outputs: Tensors, cotangents: Tensors
 ) -> Tensors:
@@ -133,11 +140,15 @@ def _explicit(
     return of_matrix, of_rhs.squeeze(-1)
 
 
-@with_normalized_cotangents
-def _explicit_by_columns(
-    strategy: Strategy, inputs: Gradients, outputs: Tensors, cotangents: Tensors
+def _tangents(
+    strategy: Strategy, inputs: Tensors, outputs: Tensors, tangents: Gradients
 ) -> Tensors:
-    return _Solve().explicit_backward(strategy, saved_without_inverse(inputs, outputs), cotangents)
+    if outputs[0].ndim == inputs[0].ndim:
+        return _Solve().tangents(strategy, inputs, outputs, tangents)
+    of_matrix, of_rhs = tangents
+    columns = outputs[0].unsqueeze(-1), None if of_rhs is None else of_rhs.unsqueeze(-1)
+    (found,) = _Solve().tangents(strategy, inputs, columns[:1], (of_matrix, columns[1]))
+    return (found.squeeze(-1),)
 
 
 _fast_path = FastPath(
@@ -146,6 +157,7 @@ _fast_path = FastPath(
     policy_operation="solve",
     any_rank=True,
     explicit=_explicit,
+    tangents=_tangents,
     unread=(1,),
     arity=2,
 )

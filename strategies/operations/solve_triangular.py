@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from strategies.autograd.choice import StrategyChoice, choose, is_left_to_torch, name_of
-from strategies.autograd.fast_path import Explicit, FastPath
+from strategies.autograd.fast_path import FastPath
 from strategies.autograd.nodes import run
 from strategies.autograd.operators import Operator
-from strategies.autograd.rule import Gradients, Rule, Tensors, saved_without_inverse
+from strategies.autograd.rule import Gradients, Rule, Tensors
 from strategies.factors.pseudo_inverse import Structure
 from strategies.formulas.solve import rhs_tangent
 from strategies.formulas.triangles import triangle_of_product
@@ -157,23 +157,14 @@ def _general(
     return (for_each_matrix(lambda A, B: run(rule, chosen, A, B)[0], A, B),)
 
 
-def _explicit(rule: _SolveTriangular) -> Explicit:
-    @with_normalized_cotangents
-    def explicit(
-        strategy: Strategy, inputs: Gradients, outputs: Tensors, cotangents: Tensors
-    ) -> Tensors:
-        return rule.explicit_backward(strategy, saved_without_inverse(inputs, outputs), cotangents)
-
-    return explicit
-
-
 _FAST_PATHS = {
     (upper, unit): FastPath(
         f"solve_{'unit_' if unit else ''}{'upper' if upper else 'lower'}",
         functools.partial(_general, upper, unit),
         policy_operation="solve_triangular",
         otherwise="fused",
-        explicit=_explicit(_SolveTriangular(upper, unit)),
+        explicit=with_normalized_cotangents(_SolveTriangular(upper, unit).explicit),
+        tangents=_SolveTriangular(upper, unit).tangents,
         unread=(1,),
         arity=2,
     )

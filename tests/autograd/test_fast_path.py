@@ -240,6 +240,34 @@ def test_transforms_take_the_generic_path(operation, taken):
     torch.testing.assert_close(tangent, expected.sum())
 
 
+WITH_TANGENTS = [each for each in CALLS if each != "qr"]
+
+
+@pytest.mark.parametrize("operation", WITH_TANGENTS)
+def test_a_level_of_forward_mode_takes_the_fast_path_below(operation, taken):
+    call, A = CALLS[operation], matrix(operation)
+    torch.func.jvp(lambda A: call(A, strategy="fused"), (A,), (torch.ones_like(A),))
+    assert taken[0] == ("forward", True)
+
+
+def test_tangents_of_residuals_are_differences(language):
+    A, direction = TALL, torch.ones_like(TALL)
+
+    def residuals(A):
+        return lstsq(A, rhs(A), strategy="fused").residuals
+
+    found = torch.func.jvp(residuals, (A,), (direction,))[1]
+    near, far = residuals(A + 1e-6 * direction), residuals(A - 1e-6 * direction)
+    torch.testing.assert_close(found, (near - far) / 2e-6, rtol=1e-6, atol=1e-8)
+
+
+def test_a_tangent_of_a_recorded_tensor_takes_the_generic_path(taken):
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(SQUARE.detach().requires_grad_(), torch.ones_like(SQUARE))
+        inv(dual, strategy="fused")
+    assert ("forward", True) not in taken
+
+
 def test_a_mode_of_torch_sees_the_generic_path(taken):
     expected = both(inv, SQUARE)
     taken.clear()
