@@ -196,11 +196,14 @@ struct OperatorBackward : c10::OperatorKernel {
       const size_t place = position_of(i);
       if (place >= spec->differentiable) {
         cotangents.emplace_back();  // an optional one
-      } else if (is_readable(operands[spec->arity + place])) {
-        cotangents.push_back(operands[spec->arity + place]);
-      } else {
+        continue;
+      }
+      const auto& cotangent = operands[spec->arity + place];
+      // Of a mapped cotangent there are more matrices than the plan is for.
+      if (!is_readable(cotangent) || cotangent.sizes() != at::IntArrayRef(plan->outputs[i].size)) {
         return std::nullopt;
       }
+      cotangents.push_back(cotangent);
     }
     const auto gradients = plan->differentiate(saved, cotangents);
     if (gradients.empty()) { return std::nullopt; }

@@ -1,4 +1,4 @@
-"""Whether a call is one to be computed, or one to be recorded."""
+"""Whether a call is one to be computed by a function, or one of an operator."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 from torch.nn import Parameter
 
-__all__ = ["has_no_values", "is_traced", "special"]
+__all__ = ["has_no_values", "is_differentiated_once", "is_traced", "special"]
 
 _C: Any = torch._C
+
+_TYPE = _C._functorch.TransformType
 
 _PLAIN = Tensor, Parameter
 
@@ -37,9 +40,36 @@ def is_traced() -> bool:
     )
 
 
+def is_differentiated_once(tensors: Iterable[object]) -> bool:
+    """Whether the transforms of torch.func in force are one of reverse mode and any number of `vmap`.
+
+    Operators have the derivatives of first order alone that keep what the forward has computed.
+
+    Args:
+        tensors: what is given; where autograd records one below the transforms, there may be more orders.
+
+    Example:
+        >>> torch.func.grad(lambda x: x * is_differentiated_once([x]))(torch.tensor(3.0))
+        tensor(1.)
+    """
+    if not _C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
+        return False
+    kinds = [each.key() for each in _C._functorch.get_interpreter_stack()]
+    if kinds.count(_TYPE.Grad) != 1 or len(kinds) != 1 + kinds.count(_TYPE.Vmap):
+        return False
+    return not any(isinstance(each, Tensor) and _below(each).requires_grad for each in tensors)
+
+
+def _below(tensor: Tensor) -> Tensor:
+    """What a tensor is below all transforms."""
+    while _C._functorch.is_functorch_wrapped_tensor(tensor):
+        tensor = _C._functorch.get_unwrapped(tensor)
+    return tensor
+
+
 def _is_functionalized() -> bool:
-    functionalize = _C._functorch.TransformType.Functionalize
-    return any(each.key() == functionalize for each in _C._functorch.get_interpreter_stack() or ())
+    stack = _C._functorch.get_interpreter_stack() or ()
+    return any(each.key() == _TYPE.Functionalize for each in stack)
 
 
 def special(values: Iterable[object]) -> list[Tensor]:

@@ -21,7 +21,7 @@ from torch.overrides import handle_torch_function, has_torch_function
 from strategies.autograd.choice import StrategyChoice, are_matrices, are_of_kind, name_of
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Tensors
-from strategies.autograd.tracing import has_no_values, is_traced, special
+from strategies.autograd.tracing import has_no_values, is_differentiated_once, is_traced, special
 from strategies.operations.out import written
 from strategies.operations.results import (
     LstsqResult,
@@ -82,6 +82,8 @@ def traceable_by(
             if found and has_torch_function(found):
                 return handle_torch_function(by_values_or_shapes, found, *arguments, **options)
             if is_traced() or (found and any(map(has_no_values, found))):
+                return traced(*arguments, **options)
+            if options.get("strategy", "auto") == "auto" and is_differentiated_once(arguments):
                 return traced(*arguments, **options)
             return function(*arguments, **options)
 

@@ -234,6 +234,16 @@ def loss_of_one(function):
     return lambda *inputs: function(*inputs).square().sum()
 
 
+@pytest.mark.parametrize("attempt", ["first", "second"])
+def test_a_gradient_is_mapped_over_cotangents_alone(attempt):
+    A = matrices()[0]
+    cotangents = torch.randn(16, 3, 3, dtype=torch.float64)
+    X, *saved = OPERATORS.inv(A, "fused")
+    expanded = [A.expand(16, 3, 3), cotangents]
+    (found,) = OPERATORS.inv_backward(expanded, X, *saved, [True])
+    torch.testing.assert_close(found, -X.mT @ cotangents @ X.mT)
+
+
 def test_vmap_of_batches_that_would_be_broadcast_inside_a_compiled_function():
     A, C, _, _ = matrices(3)
     vectors, tolerances = torch.randn(3, 3, dtype=torch.float64), torch.tensor([0.0, 0.9, 2.0])
