@@ -15,6 +15,7 @@ from strategies import linalg
 from strategies.errors import StrategyNotFoundError, UnsupportedError
 from strategies.explanation import explain
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
+from strategies.integration.installation import install, is_installed, uninstall
 from strategies.integration.ipython import load_ipython_extension, unload_ipython_extension
 from strategies.integration.recording import record
 from strategies.integration.replacement import is_replaced, replace_torch
@@ -35,11 +36,14 @@ __all__ = [
     "available",
     "explain",
     "get",
+    "install",
+    "is_installed",
     "is_replaced",
     "linalg",
     "load_ipython_extension",
     "record",
     "replace_torch",
+    "uninstall",
     "unload_ipython_extension",
     "use",
     "warmup",
