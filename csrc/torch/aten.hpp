@@ -16,7 +16,7 @@ struct AtenCalls {
   PlanCache* cache;
   Positions inputs;
   UsualOptions usual;  // of the arguments that follow the inputs
-  bool is_transposed;
+  bool takes_tolerances, is_transposed;
   std::vector<std::optional<size_t>> returned;
   Positions by_columns;
 
@@ -24,6 +24,7 @@ struct AtenCalls {
       : cache(PlanCache::of(calls.attr("compiled"))),
         inputs(field<Positions>(calls, "inputs")),
         usual(usual_options(calls.attr("usual"))),
+        takes_tolerances(field<bool>(calls, "takes_tolerances")),
         is_transposed(field<bool>(calls, "is_transposed")),
         returned(field<std::vector<std::optional<size_t>>>(calls, "returned")),
         by_columns(field<Positions>(calls, "by_columns")) {}
@@ -41,19 +42,39 @@ struct AtenCalls {
       if (is_transposed && input.dim() < 2) { return std::nullopt; }
       given.push_back(is_transposed ? input.mT() : input);
     }
-    const auto outputs = cache->by_plans(cache->followed(cache->automatic.ptr()), given);
+    const auto tolerances = tolerances_in(arguments);
+    if (!tolerances) { return std::nullopt; }
+    const auto outputs = cache->by_plans(cache->followed(cache->automatic.ptr()), given, *tolerances);
     if (!outputs) { return std::nullopt; }
     for (size_t i = 0; i < returned.size(); ++i) {
       const auto& from = returned[i];
       auto result = from ? (*outputs)[*from] : at::empty({0}, given[0].options().dtype(real(given[0])));
       if (is_transposed) { result = result.mT(); }
-      const bool has_columns = has(by_columns, i) && given.back().dim() == given[0].dim() && result.size(-1) > 1;
+      const bool has_columns = has(by_columns, i) && result.dim() > 1 && result.size(-1) > 1;
       results.push_back(has_columns ? laid_out(result, true) : result);
     }
     return results;
   }
 
  private:
+  // Atol and rtol, which follow the inputs; empty where both are None, nothing where they are no two numbers.
+  std::optional<std::vector<double>> tolerances_in(at::ArrayRef<c10::IValue> arguments) const {
+    std::vector<double> result;
+    if (!takes_tolerances || (arguments[inputs.size()].isNone() && arguments[inputs.size() + 1].isNone())) {
+      return result;
+    }
+    for (const auto& each : arguments.slice(inputs.size(), 2)) {
+      if (!each.isTensor()) { return std::nullopt; }
+      const auto& tensor = each.toTensor();
+      if (!is_readable(tensor) || tensor.dim() != 0 || tensor.requires_grad() || !tensor.is_floating_point()) {
+        return std::nullopt;
+      }
+      result.push_back(std::max(tensor.item<double>(), 0.0));
+      if (!std::isfinite(result.back())) { return std::nullopt; }
+    }
+    return result;
+  }
+
   static at::ScalarType real(const Tensor& tensor) { return c10::toRealValueType(tensor.scalar_type()); }
 };
 

@@ -23,6 +23,7 @@ class AtenCalls:
         fast_path: of the operation.
         outputs: how many the operator has.
         usual: the values of the arguments that follow the inputs; an ellipsis stands for any.
+        takes_tolerances: whether the first two of these are atol and rtol, None or tensors of one number.
         inputs: positions of the inputs of the fast path among the arguments; by default the first ones.
         is_transposed: whether the fast path is given transposes, and returns one.
         returned: positions of the outputs among those of the fast path, None for an empty one; by default
@@ -37,13 +38,14 @@ class AtenCalls:
         usual: Sequence[Any] = (),
         *,
         inputs: Sequence[int] = (),
+        takes_tolerances: bool = False,
         is_transposed: bool = False,
         returned: Sequence[int | None] = (0,),
         by_columns: Sequence[int] = (),
     ) -> None:
         self.operator, self.fast_path, self.usual = operator, fast_path, list(usual)
         self.inputs = list(inputs or range(fast_path.arity))
-        self.is_transposed = is_transposed
+        self.takes_tolerances, self.is_transposed = takes_tolerances, is_transposed
         self.returned, self.by_columns = list(returned), list(by_columns)
 
     @property

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import warnings
 from collections import Counter
 from collections.abc import Iterable
 from operator import attrgetter
@@ -22,8 +23,9 @@ from strategies.autograd.computing import is_computing
 from strategies.autograd.fast_path import aten_operator
 from strategies.errors import UnsupportedError
 from strategies.integration.scope import Scope, selected
+from strategies_autoload import VARIABLE, is_asked_for
 
-__all__ = ["Installation", "install", "is_installed", "uninstall"]
+__all__ = ["Installation", "install", "install_if_asked", "is_installed", "uninstall"]
 
 _in_force: Counter[str] = Counter()
 """How many installations there are of each operator."""
@@ -104,6 +106,21 @@ def is_installed(operator: str | None = None) -> bool:
         False
     """
     return any(_in_force.values()) if operator is None else bool(_in_force[operator])
+
+
+def install_if_asked() -> None:
+    """Install all operators if the environment variable `BACKWARD_STRATEGIES_INSTALL` is 1.
+
+    Where that is impossible, a warning says why.
+
+    Example:
+        >>> install_if_asked()
+    """
+    if is_asked_for():
+        try:
+            install()
+        except UnsupportedError as error:
+            warnings.warn(f"{VARIABLE}=1 has no effect: {error}", RuntimeWarning, stacklevel=2)
 
 
 @functools.cache

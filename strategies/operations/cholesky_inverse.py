@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, are_matrices, choose
 from strategies.autograd.fast_path import FastPath
 from strategies.autograd.nodes import run
@@ -96,6 +97,7 @@ def _general(candidates: tuple[Strategy, ...], L: Tensor) -> Tensors:
 
 _fast_path = FastPath("cholesky_inverse", _general, policy_operation="cholesky_inverse")
 OPERATORS["cholesky_inverse"].use(_fast_path)
+ATEN = (AtenCalls("cholesky_inverse", _fast_path, [False]),)
 
 
 def _inverse(chosen: Strategy, L: Tensor, upper: bool) -> Tensor:

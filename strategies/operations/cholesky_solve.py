@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, choose
 from strategies.autograd.fast_path import FastPath
 from strategies.autograd.nodes import run
@@ -116,6 +117,7 @@ def _general(candidates: tuple[Strategy, ...], L: Tensor, B: Tensor) -> Tensors:
 
 _fast_path = FastPath("cholesky_solve", _general, policy_operation="cholesky_solve", arity=2)
 OPERATORS["cholesky_solve"].use(_fast_path, workspace=lambda _, n, k: (n * k, 0))
+ATEN = (AtenCalls("cholesky_solve", _fast_path, [False], inputs=(1, 0)),)
 
 
 def _solve(chosen: Strategy, L: Tensor, B: Tensor, upper: bool) -> Tensor:

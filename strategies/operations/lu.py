@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, choose
 from strategies.autograd.fast_path import FastPath
 from strategies.autograd.nodes import run
@@ -310,6 +311,11 @@ def _packed(L: Tensor, U: Tensor) -> Tensor:
 
 _lu_fast_path = FastPath(
     "lu", _general_lu, policy_operation="lu_factor", explicit=_explicit_lu, unread=(0,)
+)
+ATEN = (
+    AtenCalls("linalg_lu_factor", _lu_factor_fast_path, [True], returned=(0, 1)),
+    AtenCalls("linalg_lu_factor_ex", _lu_factor_ex_fast_path, [True, ...], returned=(0, 1, 2)),
+    AtenCalls("linalg_lu", _lu_fast_path, [True], returned=(0, 1, 2)),
 )
 
 
