@@ -6,7 +6,8 @@
 `available()` names the strategies, `get(name)` is one of them, `Strategy` is what a new one derives
 from, and `linalg` is `torch.linalg` with the argument `strategy=`. `explain` says what "auto" stands for,
 and `warmup` builds what makes calls on small matrices faster. `replace_torch` lets a program that calls
-torch's functions use "auto". `backward-strategies calibrate` measures what "auto" is on a machine.
+torch's functions use "auto", and `install` lets PyTorch's own operators do so, whoever calls them.
+`backward-strategies calibrate` measures what "auto" is on a machine.
 """
 
 import importlib.metadata
@@ -15,6 +16,12 @@ from strategies import linalg
 from strategies.errors import StrategyNotFoundError, UnsupportedError
 from strategies.explanation import explain
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
+from strategies.integration.installation import (
+    install,
+    install_if_asked,
+    is_installed,
+    uninstall,
+)
 from strategies.integration.ipython import load_ipython_extension, unload_ipython_extension
 from strategies.integration.recording import record
 from strategies.integration.replacement import is_replaced, replace_torch
@@ -35,12 +42,17 @@ __all__ = [
     "available",
     "explain",
     "get",
+    "install",
+    "is_installed",
     "is_replaced",
     "linalg",
     "load_ipython_extension",
     "record",
     "replace_torch",
+    "uninstall",
     "unload_ipython_extension",
     "use",
     "warmup",
 ]
+
+install_if_asked()

@@ -2,8 +2,7 @@
 // what each step is for. Of a layout that was seen before, a call is a look-up here, a kernel and a node of
 // autograd; what has to be found out, and what is rare, Python does.
 
-#include "plan_cache.hpp"
-#include "operators.hpp"
+#include "aten.hpp"
 
 namespace backward_strategies {
 
@@ -48,6 +47,10 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   module.def("set_team", [](intptr_t address) { team = reinterpret_cast<Team>(address); });
   module.def("fast_path", &fast_path);
   module.def("add_operator", &add_operator);
+  py::class_<AtenOperator, std::unique_ptr<AtenOperator, py::nodelete>>(module, "AtenOperator")
+      .def(py::init(&aten_operator))
+      .def("install", &install)
+      .def("uninstall", &uninstall);
   module.def("used", [](int64_t number) {
     const auto plan = used_plans.find(number);
     return plan ? plan->found : py::object(py::none());

@@ -33,11 +33,36 @@ struct UsedPlans {
 
 inline UsedPlans used_plans;
 
+// The options for which there are plans; nothing stands for any.
+using UsualOptions = std::vector<std::optional<c10::IValue>>;
+
+inline UsualOptions usual_options(const py::handle& options) {
+  UsualOptions result;
+  for (const auto& each : options) {
+    if (each.ptr() == Py_Ellipsis) {
+      result.emplace_back();
+    } else {
+      result.push_back(
+          each.is_none()                  ? c10::IValue()
+          : py::isinstance<py::str>(each) ? c10::IValue(each.cast<std::string>())
+                                          : c10::IValue(each.cast<bool>()));
+    }
+  }
+  return result;
+}
+
+inline bool are_usual(const UsualOptions& usual, at::ArrayRef<c10::IValue> options) {
+  for (size_t i = 0; i < usual.size(); ++i) {
+    if (usual[i] && !(*usual[i] == options[i])) { return false; }
+  }
+  return true;
+}
+
 struct OperatorSpec {
   PlanCache* cache;
   size_t arity, differentiable;
   bool takes_vectors;
-  py::object usual;      // the options for which there are plans
+  UsualOptions usual;
   Positions returned;    // which outputs of the fast path are those of the operator
   Positions by_columns;  // which of these lie by columns
   py::object workspace;  // how many bytes the forward returns as kept, by the shapes of the inputs
@@ -63,20 +88,6 @@ inline void call_python(const py::object& function, const c10::OperatorHandle& o
     size_t i = 0;
     for (const auto& each : found) { stack->push_back(torch::jit::toIValue(each, returns[i++].type())); }
   } catch (py::error_already_set& error) { Plan::raise(error); }
-}
-
-inline bool are_usual(const OperatorSpec& spec, at::ArrayRef<c10::IValue> options) {
-  size_t i = 0;
-  for (const auto& each : spec.usual) {
-    const auto& option = options[i++];
-    const bool is_same = each.ptr() == Py_Ellipsis ? true
-                         : each.is_none()          ? option.isNone()
-                         : py::isinstance<py::str>(each)
-                             ? option.isString() && option.toStringRef() == each.cast<std::string>()
-                             : option.isBool() && option.toBool() == each.cast<bool>();
-    if (!is_same) { return false; }
-  }
-  return true;
 }
 
 inline Tensor laid_out(const Tensor& tensor, bool by_columns) {
@@ -109,7 +120,7 @@ struct OperatorForward : c10::OperatorKernel {
     const auto options = arguments.slice(spec->arity, arguments.size() - spec->arity - 1);
     py::gil_scoped_acquire lock;
     try {
-      if (PyList_GET_SIZE(watchers) != 0 || !are_usual(*spec, options)) { return std::nullopt; }
+      if (PyList_GET_SIZE(watchers) != 0 || !are_usual(spec->usual, options)) { return std::nullopt; }
       const py::str choice(arguments.back().toStringRef());
       const auto chosen = spec->cache->followed(choice.ptr());
       const Tensor workspace = at::detail::empty_cpu({bytes_for(inputs)}, at::kByte);
@@ -251,17 +262,16 @@ struct OperatorRecord : c10::OperatorKernel {
 // Kernels of an operator and of its gradient. They live as long as the process: the dispatcher, which holds them, ends
 // after the interpreter.
 inline void add_operator(
-    const std::string& name, const py::object& fast_path, std::array<size_t, 3> counts, py::object usual,
+    const std::string& name, const py::object& fast_path, std::array<size_t, 3> counts, const py::object& usual,
     Positions returned, Positions by_columns, py::object workspace, std::array<py::object, 4> in_python) {
   static auto* library = new torch::Library(
       torch::Library::IMPL, "backward_strategies", std::nullopt, __FILE__, __LINE__);
-  auto* cache = static_cast<PlanCache*>(PyCapsule_GetPointer(PyCFunction_GetSelf(fast_path.ptr()), nullptr));
   const auto* spec = new OperatorSpec{
-      cache,
+      PlanCache::of(fast_path),
       counts[0],
       counts[1],
       counts[2] != 0,
-      std::move(usual),
+      usual_options(usual),
       std::move(returned),
       std::move(by_columns),
       std::move(workspace),

@@ -30,6 +30,11 @@ struct PlanCache {
   static constexpr size_t most = 4096;
   std::unordered_map<Words, Known, HashOfWords> layouts;
 
+  // That of a fast path as Python holds it.
+  static PlanCache* of(const py::handle& fast_path) {
+    return static_cast<PlanCache*>(PyCapsule_GetPointer(PyCFunction_GetSelf(fast_path.ptr()), nullptr));
+  }
+
   // Outputs, or nothing where the generic path is to be taken.
   std::optional<variable_list> call(PyObject* choice, PyObject* const* given, size_t count) {
     if (!is_plain() || PyList_GET_SIZE(watchers) != 0) { return std::nullopt; }
@@ -46,7 +51,13 @@ struct PlanCache {
     }
     std::vector<double> tolerances;
     for (size_t i = inputs.size(); i < count; ++i) { tolerances.push_back(PyFloat_AS_DOUBLE(given[i])); }
-    for (const auto& plan : known(followed(choice), inputs, tolerances)) {
+    return by_plans(followed(choice), std::move(inputs), tolerances);
+  }
+
+  // Outputs for autograd, of inputs that are readable; nothing where no plan computes them.
+  std::optional<variable_list> by_plans(
+      const py::object& chosen, variable_list inputs, const std::vector<double>& tolerances = {}) {
+    for (const auto& plan : known(chosen, inputs, tolerances)) {
       if (plan->copies) {
         for (auto& input : inputs) { input = input.contiguous(); }
       }

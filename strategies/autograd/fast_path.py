@@ -37,7 +37,7 @@ from strategies.kernels.memory import is_addressable, with_memory
 from strategies.policy.schema import Policy
 from strategies.strategy import Strategy
 
-__all__ = ["Explicit", "FastPath", "Tangents", "used_by_plan"]
+__all__ = ["Explicit", "FastPath", "Tangents", "aten_operator", "used_by_plan"]
 
 Tensors = tuple[Tensor, ...]
 Gradients = tuple[Tensor | None, ...]
@@ -128,6 +128,11 @@ class FastPath:
                     return _apply((found, *computed), *inputs)
         return computed[0]
 
+    @property
+    def compiled(self) -> Callable[..., Tensors | None] | None:
+        """`__call__` in C++, if that is there."""
+        return _compiled(self)
+
     def _in_forward_mode(
         self, choice: StrategyChoice, given: tuple[Tensor | float, ...]
     ) -> Tensors | None:
@@ -211,6 +216,14 @@ def _serve(module: Any, fast_path: FastPath, operator: tuple[Any, ...]) -> None:
     name, *rest = operator
     of_operator = _in_cpp(module, fast_path)
     module.add_operator(name, of_operator, *rest)
+
+
+def aten_operator(*arguments: Any) -> Any:
+    """An operator of PyTorch that can be installed, made of what `aten_operator` in C++ takes.
+
+    None where there is no fast path in C++.
+    """
+    return None if (module := _module()) is None else module.AtenOperator(*arguments)
 
 
 def used_by_plan(number: int) -> Strategy | None:

@@ -18,12 +18,11 @@ import functools
 import inspect
 import logging
 import sys
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import FrameType, MethodType
-from typing import Any, Self
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -37,6 +36,7 @@ from strategies import linalg
 from strategies.autograd.computing import is_computing
 from strategies.errors import message_of
 from strategies.integration.call_site import call_site, is_own, place
+from strategies.integration.scope import Scope, selected
 
 __all__ = ["Replacement", "functions", "is_replaced", "replace_torch"]
 
@@ -63,40 +63,14 @@ Others have the name there of another function: `torch.lu` returns what `torch.l
 _in_force: Counter[str] = Counter()
 """How many replacements there are of each function of `strategies.linalg`."""
 
-_lock = threading.Lock()
 
+class Replacement(Scope):
+    """What `replace_torch` has done."""
 
-class Replacement:
-    """What `replace_torch` has done; as a context manager, it undoes it at the end of the block.
-
-    Attributes:
-        names: of the functions, as in `strategies.linalg`.
-    """
+    noun = "replacement"
 
     def __init__(self, names: Iterable[str]) -> None:
-        self.names = tuple(names)
-        self._is_undone = False
-        with _lock:
-            _in_force.update(self.names)
-            _write(self.names)
-
-    def undo(self) -> None:
-        """Gives the functions back to PyTorch, but for those that another replacement still holds."""
-        with _lock:
-            if not self._is_undone:
-                self._is_undone = True
-                _in_force.subtract(self.names)
-                _write(self.names)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.undo()
-
-    def __repr__(self) -> str:
-        state = "undone" if self._is_undone else "in force"
-        return f"<replacement of {', '.join(self.names)}: {state}>"
+        super().__init__(names, _in_force, _write)
 
 
 def replace_torch(names: Iterable[str] | None = None) -> Replacement:
@@ -122,11 +96,7 @@ def replace_torch(names: Iterable[str] | None = None) -> Replacement:
         ...     strategies.is_replaced("inv"), strategies.is_replaced("det")
         (True, False)
     """
-    known = {function.name for function in functions()}
-    wanted = known if names is None else {names} if isinstance(names, str) else set(names)
-    if unknown := sorted(wanted - known):
-        raise ValueError(f"no function {', '.join(unknown)}: there is {', '.join(sorted(known))}")
-    return Replacement(sorted(wanted))
+    return Replacement(selected("function", names, {function.name for function in functions()}))
 
 
 def is_replaced(name: str | None = None) -> bool:

@@ -14,9 +14,10 @@ import pkgutil
 from collections.abc import Iterator
 from types import ModuleType
 
+from strategies.autograd.aten import AtenCalls
 from strategies.operations.record import Operation
 
-__all__ = ["Operation", "get", "measured", "modules", "names", "registered"]
+__all__ = ["Operation", "aten_calls", "get", "measured", "modules", "names", "registered"]
 
 
 def names() -> tuple[str, ...]:
@@ -79,6 +80,16 @@ def modules() -> tuple[ModuleType, ...]:
         importlib.import_module(f"{__name__}.{m.name}") for m in pkgutil.iter_modules(__path__)
     )
     return tuple(module for module in found if hasattr(module, "RECORDS"))
+
+
+def aten_calls() -> Iterator[AtenCalls]:
+    """The calls of PyTorch's own operators that the fast paths compute.
+
+    Example:
+        >>> "linalg_inv_ex" in {calls.operator for calls in aten_calls()}
+        True
+    """
+    return (calls for module in modules() for calls in getattr(module, "ATEN", ()))
 
 
 @functools.cache

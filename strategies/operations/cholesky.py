@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, are_matrices, choose
 from strategies.autograd.fast_path import FastPath
 from strategies.autograd.nodes import run
@@ -202,6 +203,11 @@ _fast_path = FastPath(
 )
 _fast_path_ex = dataclasses.replace(_fast_path, reports=True)
 OPERATORS["cholesky_ex"].use(_fast_path_ex, [...])
+
+ATEN = (
+    AtenCalls("linalg_cholesky", _fast_path, [False]),
+    AtenCalls("linalg_cholesky_ex", _fast_path_ex, [False, ...], returned=(0, 1)),
+)
 
 
 def _factor(chosen: Strategy, A: Tensor, upper: bool, check_errors: bool) -> Tensors:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, are_matrices, choose
 from strategies.autograd.fast_path import FastPath
 from strategies.autograd.nodes import run
@@ -102,6 +103,7 @@ _fast_path = FastPath(
     tangents=_CholeskyInverse().tangents,
 )
 OPERATORS["cholesky_inverse"].use(_fast_path)
+ATEN = (AtenCalls("cholesky_inverse", _fast_path, [False]),)
 
 
 def _inverse(chosen: Strategy, L: Tensor, upper: bool) -> Tensor:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, choose
 from strategies.autograd.fast_path import FastPath
 from strategies.autograd.nodes import run
@@ -123,6 +124,7 @@ _fast_path = FastPath(
     arity=2,
 )
 OPERATORS["cholesky_solve"].use(_fast_path, workspace=lambda _, n, k: (n * k, 0))
+ATEN = (AtenCalls("cholesky_solve", _fast_path, [False], inputs=(1, 0)),)
 
 
 def _solve(chosen: Strategy, L: Tensor, B: Tensor, upper: bool) -> Tensor:

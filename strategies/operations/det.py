@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, choose
 from strategies.autograd.fast_path import FastPath
 from strategies.autograd.nodes import is_differentiated, run
@@ -291,6 +292,11 @@ _slogdet_fast_path = FastPath(
 )
 OPERATORS["det"].use(_det_fast_path, workspace=lambda _, n, __: (n * n + 1, n + 1))
 OPERATORS["slogdet"].use(_slogdet_fast_path, workspace=lambda _, n, __: (n * n, n))
+
+ATEN = (
+    AtenCalls("linalg_det", _det_fast_path),
+    AtenCalls("linalg_slogdet", _slogdet_fast_path, returned=(0, 1)),
+)
 
 
 def _exact(problem: Problem) -> tuple[Matrix, ...]:

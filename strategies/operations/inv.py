@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, choose, first_that_can
 from strategies.autograd.fast_path import FastPath
 from strategies.autograd.nodes import run
@@ -109,6 +111,13 @@ _fast_path = FastPath(
     unread=(0,),
 )
 OPERATORS["inv"].use(_fast_path)
+
+ATEN = (
+    AtenCalls("linalg_inv", _fast_path),
+    AtenCalls(
+        "linalg_inv_ex", dataclasses.replace(_fast_path, reports=True), [...], returned=(0, 1)
+    ),
+)
 
 
 def _exact(problem: Problem) -> tuple[Matrix, ...]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import (
     StrategyChoice,
     are_matrices,
@@ -205,6 +206,8 @@ def _workspace(m: int, n: int, _: int) -> tuple[int, int]:
 OPERATORS["lstsq"].use(
     _fast_path, [None, None], taken=(0, 2), workspace=_workspace, takes_vectors=True
 )
+# As by PyTorch's default driver, which computes neither residuals nor singular values.
+ATEN = (AtenCalls("linalg_lstsq", _fast_path, [None, None], returned=(0, None, 2, None)),)
 
 
 def _lstsq(

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, choose
 from strategies.autograd.fast_path import FastPath
 from strategies.autograd.nodes import run
@@ -329,6 +330,11 @@ _lu_fast_path = FastPath(
     explicit=_explicit_lu,
     tangents=_lu_tangents,
     unread=(0,),
+)
+ATEN = (
+    AtenCalls("linalg_lu_factor", _lu_factor_fast_path, [True], returned=(0, 1)),
+    AtenCalls("linalg_lu_factor_ex", _lu_factor_ex_fast_path, [True, ...], returned=(0, 1, 2)),
+    AtenCalls("linalg_lu", _lu_fast_path, [True], returned=(0, 1, 2)),
 )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 import torch
 from torch import Tensor
 
+from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, are_matrices, choose, first_that_can
 from strategies.autograd.fast_path import FastPath
 from strategies.autograd.nodes import is_differentiated, run
@@ -175,6 +176,9 @@ def _workspace(m: int, n: int, _: int) -> tuple[int, int]:
 
 
 OPERATORS["pinv"].use(_fast_path, [None, None, None, None, False], workspace=_workspace)
+ATEN = (
+    AtenCalls("linalg_pinv.atol_rtol_tensor", _fast_path, [..., ..., False], takes_tolerances=True),
+)
 
 
 def _exact(problem: Problem) -> tuple[Matrix, ...]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import (
     StrategyChoice,
     are_matrices,
@@ -222,3 +223,4 @@ _QR_OPERATOR = Operator(
     by_columns=(0, 1),
 )
 _QR_OPERATOR.use(_fast_path, ["reduced"])
+ATEN = (AtenCalls("linalg_qr", _fast_path, ["reduced"], returned=(0, 1)),)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 import torch
 from torch import Tensor
 
+from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, choose, first_that_can
 from strategies.autograd.fast_path import FastPath
 from strategies.autograd.nodes import is_legacy_batched, run
@@ -162,6 +164,12 @@ _fast_path = FastPath(
     arity=2,
 )
 OPERATORS["solve"].use(_fast_path, workspace=lambda _, n, __: (n * n, n), takes_vectors=True)
+
+_fast_path_ex = dataclasses.replace(_fast_path, reports=True)
+ATEN = (
+    AtenCalls("linalg_solve", _fast_path, [True], by_columns=(0,)),
+    AtenCalls("linalg_solve_ex", _fast_path_ex, [True, ...], returned=(0, 1), by_columns=(0,)),
+)
 
 
 def _solve(chosen: Strategy, A: Tensor, B: Tensor, left: bool) -> Tensor:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, choose, is_left_to_torch, name_of
 from strategies.autograd.fast_path import FastPath
 from strategies.autograd.nodes import run
@@ -171,6 +172,25 @@ _FAST_PATHS = {
     for upper in (False, True)
     for unit in (False, True)
 }
+
+ATEN = tuple(
+    calls
+    for upper, unit in _FAST_PATHS
+    for calls in (
+        AtenCalls(
+            "linalg_solve_triangular",
+            _FAST_PATHS[upper, unit],
+            [upper, True, unit],
+            by_columns=(0,),
+        ),
+        AtenCalls(
+            "linalg_solve_triangular",
+            _FAST_PATHS[not upper, unit],
+            [upper, False, unit],
+            is_transposed=True,
+        ),
+    )
+)
 
 
 def _eagerly(

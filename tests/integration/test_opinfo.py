@@ -1,4 +1,4 @@
-"""PyTorch's own gradient samples of the replaced functions, checked as PyTorch's tests check them."""
+"""PyTorch's own gradient samples, of replaced functions and installed operators, as PyTorch checks them."""
 
 import functools
 import logging
@@ -10,6 +10,7 @@ from torch.autograd import gradcheck, gradgradcheck
 
 import strategies
 from strategies.integration import replacement
+from strategies.kernels import extension
 
 pytest.importorskip("expecttest", reason="PyTorch's list of operations imports it")
 
@@ -24,6 +25,10 @@ OPS = [
     if f"torch.{op.name}" in NAMES and op.full_name != "linalg.lstsq"
 ]
 DTYPES = torch.float64, pytest.param(torch.complex128, marks=pytest.mark.slow)
+
+
+QUICK = "linalg.inv_ex", "linalg.det", "linalg.lu_factor", "linalg.solve_triangular"
+"""Whose samples are checked with operators installed, where not all are."""
 
 
 def called(op):
@@ -67,3 +72,21 @@ def test_derivatives_of_both_orders(op, dtype, reasons):
         if op.supports_gradgrad:
             assert gradgradcheck(function, inputs, fast_mode=True)
     assert reasons() == []
+
+
+@pytest.mark.skipif(extension.load() is None, reason="the fast path was not built")
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize(
+    "op",
+    [pytest.param(op, marks=[] if op.name in QUICK else pytest.mark.slow) for op in OPS],
+    ids=lambda op: op.formatted_name,
+)
+def test_installed_operators_have_values_and_derivatives_of_both_orders(op, dtype):
+    for sample in op.sample_inputs("cpu", dtype, requires_grad=True):
+        function, inputs = differentiable(op, sample)
+        due = function(*inputs)
+        with strategies.install():
+            torch.testing.assert_close(function(*inputs), due)
+            assert gradcheck(function, inputs, fast_mode=True, check_forward_ad=True)
+            if op.supports_gradgrad:
+                assert gradgradcheck(function, inputs, fast_mode=True)

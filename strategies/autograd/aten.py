@@ -1,0 +1,54 @@
+"""Operators of PyTorch itself that the fast path computes where they are installed (`csrc/torch/aten.hpp`).
+
+A module of `strategies.operations` lists in `ATEN` the calls of operators under `aten::` for which its fast
+path has plans. Those are operators whose outputs are no more than what the fast path returns:
+`aten::linalg_det`, and not `aten::_linalg_det`, which returns LU, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from strategies.autograd.fast_path import FastPath, Tensors
+
+__all__ = ["AtenCalls"]
+
+
+class AtenCalls:
+    """Calls of an operator that a fast path computes.
+
+    Args:
+        operator: its name without "aten::", and that of its overload, if it has one.
+        fast_path: of the operation.
+        outputs: how many the operator has.
+        usual: the values of the arguments that follow the inputs; an ellipsis stands for any.
+        takes_tolerances: whether the first two of these are atol and rtol, None or tensors of one number.
+        inputs: positions of the inputs of the fast path among the arguments; by default the first ones.
+        is_transposed: whether the fast path is given transposes, and returns one.
+        returned: positions of the outputs among those of the fast path, None for an empty one; by default
+            the first ones.
+        by_columns: positions of outputs that lie by columns in PyTorch, and not in the fast path.
+    """
+
+    def __init__(
+        self,
+        operator: str,
+        fast_path: FastPath,
+        usual: Sequence[Any] = (),
+        *,
+        inputs: Sequence[int] = (),
+        takes_tolerances: bool = False,
+        is_transposed: bool = False,
+        returned: Sequence[int | None] = (0,),
+        by_columns: Sequence[int] = (),
+    ) -> None:
+        self.operator, self.fast_path, self.usual = operator, fast_path, list(usual)
+        self.inputs = list(inputs or range(fast_path.arity))
+        self.takes_tolerances, self.is_transposed = takes_tolerances, is_transposed
+        self.returned, self.by_columns = list(returned), list(by_columns)
+
+    @property
+    def compiled(self) -> Callable[..., Tensors | None] | None:
+        """The fast path in C++, if that is there."""
+        return self.fast_path.compiled

@@ -1,0 +1,154 @@
+"""`install`: the fast path computes operators of PyTorch wherever they are called.
+
+Kernels are registered in PyTorch's dispatcher (`csrc/torch/aten.hpp`), below the functions that programs
+call: so names that were bound before, C++ and TorchScript come to them. A call goes to PyTorch's own
+kernel
+- unless its tensors are plain ones of the CPU, without tangents, outside of transforms and modes of torch;
+- where the fast path has no plan, or the plan declines the values of the matrices;
+- from within this package, and from within a strategy that computes.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import warnings
+from collections import Counter
+from collections.abc import Iterable
+from operator import attrgetter
+from typing import Any
+
+from strategies import operations
+from strategies.autograd.computing import is_computing
+from strategies.autograd.fast_path import aten_operator
+from strategies.errors import UnsupportedError
+from strategies.integration.scope import Scope, selected
+from strategies_autoload import VARIABLE, is_asked_for
+
+__all__ = ["Installation", "install", "install_if_asked", "is_installed", "uninstall"]
+
+_in_force: Counter[str] = Counter()
+"""How many installations there are of each operator."""
+
+_installations: list[Installation] = []
+"""Those that are in force."""
+
+_registered: set[str] = set()
+
+
+class Installation(Scope):
+    """What `install` has done."""
+
+    noun = "installation"
+
+    def __init__(self, names: Iterable[str]) -> None:
+        super().__init__(names, _in_force, _write)
+        _installations.append(self)
+
+    def undo(self) -> None:
+        super().undo()
+        if self in _installations:
+            _installations.remove(self)
+
+
+def install(operators: Iterable[str] | None = None) -> Installation:
+    """Let the compiled kernels compute operators of PyTorch, and their gradients.
+
+    From then on, or within the `with` block, that holds for the whole process and its threads, whoever
+    calls the operators: functions that were looked up before, operators of PyTorch that are made of them,
+    C++, TorchScript. It holds for plain tensors on the CPU; all else goes to PyTorch's own kernels. What
+    `strategies.use` and calibrations say of "auto" holds, but where that is a strategy without compiled
+    kernels, PyTorch computes. Installations nest.
+
+    Args:
+        operators: their names in `torch.ops.aten`; by default all for which there are kernels.
+
+    Returns:
+        A context manager; its method `undo` takes the place of the `with` block.
+
+    Raises:
+        ValueError: there are no kernels for an operator.
+        UnsupportedError: the fast path in C++ was not built for this PyTorch (`strategies.warmup` does).
+
+    Example:
+        >>> import torch, strategies
+        >>> with strategies.install(["linalg_inv"]):
+        ...     inverse = torch.linalg.inv(torch.tensor([[2.0]]))
+        ...     strategies.is_installed("linalg_inv"), strategies.is_installed("linalg_det")
+        (True, False)
+    """
+    names = selected("operator", operators, {name.partition(".")[0] for name in _calls()})
+    if any(_operator(overload) is None for name in names for overload in _overloads(name)):
+        raise UnsupportedError(
+            "install needs the fast path in C++, which was not built for this PyTorch: `backward-"
+            "strategies warmup` or strategies.warmup() builds it; strategies.replace_torch() does without"
+        )
+    return Installation(names)
+
+
+def uninstall() -> None:
+    """Undo all installations: PyTorch's own kernels compute again.
+
+    Example:
+        >>> uninstall()
+        >>> is_installed()
+        False
+    """
+    for each in [*_installations]:
+        each.undo()
+
+
+def is_installed(operator: str | None = None) -> bool:
+    """Whether this operator of `torch.ops.aten` is installed; by default, whether any is.
+
+    Example:
+        >>> is_installed("linalg_inv")
+        False
+    """
+    return any(_in_force.values()) if operator is None else bool(_in_force[operator])
+
+
+def install_if_asked() -> None:
+    """Install all operators if the environment variable `BACKWARD_STRATEGIES_INSTALL` is 1.
+
+    Where that is impossible, a warning says why.
+
+    Example:
+        >>> install_if_asked()
+    """
+    if is_asked_for():
+        try:
+            install()
+        except UnsupportedError as error:
+            warnings.warn(f"{VARIABLE}=1 has no effect: {error}", RuntimeWarning, stacklevel=2)
+
+
+@functools.cache
+def _calls() -> dict[str, list[Any]]:
+    """Those for which there are plans, by operator and overload."""
+    by_operator = attrgetter("operator")
+    found = sorted(operations.aten_calls(), key=by_operator)
+    return {name: [*calls] for name, calls in itertools.groupby(found, by_operator)}
+
+
+def _overloads(name: str) -> list[str]:
+    return [overload for overload in _calls() if overload.partition(".")[0] == name]
+
+
+@functools.cache
+def _operator(overload: str) -> Any:
+    """What installs and uninstalls it; None where there is no fast path in C++."""
+    return aten_operator(overload, _calls()[overload], is_computing)
+
+
+def _write(names: Iterable[str]) -> None:
+    """Registers kernels, or takes them back, as it is in force."""
+    for name in names:
+        if is_installed(name) and name not in _registered:
+            _registered.add(name)
+            for overload in _overloads(name):
+                _operator(overload).install()
+        elif not is_installed(name) and name in _registered:
+            _registered.remove(name)
+            for overload in _overloads(name):
+                _operator(overload).uninstall()

@@ -1,0 +1,456 @@
+"""What installed operators do, where PyTorch's own compute, and that nothing is left behind."""
+
+import functools
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.autograd import forward_ad, gradcheck, gradgradcheck
+from torch.linalg import inv as bound_before
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import strategies
+from strategies import linalg, operations
+from strategies.errors import UnsupportedError
+from strategies.integration import installation
+from strategies.kernels import extension
+
+pytestmark = pytest.mark.skipif(extension.load() is None, reason="the fast path was not built")
+
+OVERLOADS = sorted({calls.operator for calls in operations.aten_calls()})
+
+
+def called(overload):
+    """The operator as PyTorch has it."""
+    name, _, of = overload.partition(".")
+    return getattr(getattr(torch.ops.aten, name), of or "default")
+
+
+def matrices(dtype, *batch, n=5):
+    """Hermitian positive definite ones."""
+    A = torch.randn(*batch, n, n, dtype=dtype)
+    return A @ A.mH + n * torch.eye(n, dtype=dtype)
+
+
+def general(dtype, *batch):
+    return matrices(dtype, *batch) + 0.5 * torch.randn(*batch, 5, 5, dtype=dtype)
+
+
+def rhs(dtype, *batch):
+    return torch.randn(*batch, 5, 2, dtype=dtype)
+
+
+def tall(dtype, *batch):
+    return torch.randn(*batch, 5, 3, dtype=dtype)
+
+
+def triangle(dtype, *batch):
+    return torch.linalg.cholesky(matrices(dtype, *batch))
+
+
+INPUTS = {
+    "cholesky_inverse": (triangle,),
+    "cholesky_solve": (rhs, triangle),
+    "linalg_cholesky": (matrices,),
+    "linalg_cholesky_ex": (matrices,),
+    "linalg_lstsq": (tall, rhs),
+    "linalg_pinv.atol_rtol_tensor": (tall,),
+    "linalg_qr": (tall,),
+    "linalg_solve": (general, rhs),
+    "linalg_solve_ex": (general, rhs),
+    "linalg_solve_triangular": (triangle, rhs),
+}
+"""What operators take that do not take a general square matrix alone."""
+OPTIONS = {"linalg_solve_triangular": {"upper": False}}
+
+
+def inputs(overload, dtype, *batch):
+    return [each(dtype, *batch) for each in INPUTS.get(overload, (general,))]
+
+
+def as_factor(matrix):
+    """Its lower triangle with a real diagonal, as Cholesky's factors have it."""
+    return matrix.tril(-1) + torch.diag_embed(matrix.diagonal(dim1=-2, dim2=-1).real)
+
+
+def outputs(overload, *given):
+    """Of functions that read a triangle, of Hermitian and of triangular matrices alone."""
+    of_kind = {matrices: lambda A: (A + A.mH) / 2, triangle: as_factor}
+    kinds = INPUTS.get(overload, (general,))
+    pairs = zip(given, kinds, strict=True)
+    given = [of_kind.get(kind, lambda each: each)(each) for each, kind in pairs]
+    found = called(overload)(*given, **OPTIONS.get(overload, {}))
+    return list(found) if isinstance(found, tuple | list) else [found]
+
+
+def is_ours(tensor):
+    """Whether the gradient is by the fast path, wherever in the graph."""
+    nodes = [tensor.grad_fn]
+    while nodes:
+        node = nodes.pop()
+        if node is not None:
+            if "FastPath" in node.name():
+                return True
+            nodes += [following for following, _ in node.next_functions]
+    return False
+
+
+def with_gradients(*given):
+    return [each.detach().requires_grad_() for each in given]
+
+
+def strides(tensor):
+    """Those that say where an entry lies."""
+    return [step for size, step in zip(tensor.shape, tensor.stride(), strict=True) if size > 1]
+
+
+@pytest.fixture
+def installed():
+    """All operators, and what has plans for all of them."""
+    with strategies.use("fused"), strategies.install() as done:
+        yield done
+
+
+DTYPES = pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.float64, torch.complex64, torch.complex128], ids=str
+)
+DOUBLE = pytest.mark.parametrize("dtype", [torch.float64, torch.complex128], ids=str)
+EVERY = pytest.mark.parametrize("overload", OVERLOADS)
+
+
+@DTYPES
+@EVERY
+@pytest.mark.parametrize("batch", [(), (2, 3)], ids=["matrix", "batch"])
+def test_outputs_are_those_of_pytorch_in_value_and_form(overload, batch, dtype):
+    # Of lstsq PyTorch's solution is a part of its workspace.
+    has_strides = overload != "linalg_lstsq"
+    single = dtype in (torch.float32, torch.complex64)
+    tolerances = {"rtol": 1e-4, "atol": 1e-4} if single else {"rtol": 1e-10, "atol": 1e-10}
+    for layout in ("rows", "columns"):
+        given = inputs(overload, dtype, *batch)
+        if layout == "columns":
+            given = [each.mT.contiguous().mT for each in given]
+        due = outputs(overload, *given)
+        with strategies.use("fused"), strategies.install():
+            found = outputs(overload, *with_gradients(*given))
+            constant = outputs(overload, *given)
+        assert any(map(is_ours, found))
+        for results in ([each.detach() for each in found], constant):
+            torch.testing.assert_close(results, due, **tolerances)
+            if has_strides:
+                assert [*map(strides, results)] == [*map(strides, due)]
+
+
+def smooth(overload, *given):
+    """The differentiable outputs, without the imaginary part of what is real."""
+    found = [each for each in outputs(overload, *given) if each.requires_grad]
+    if overload.startswith("linalg_cholesky"):
+        found[0] = as_factor(found[0])
+    return found
+
+
+@DOUBLE
+@EVERY
+def test_gradients_are_those_of_pytorch(overload, dtype):
+    def gradients(given):
+        found = smooth(overload, *given)
+        torch.manual_seed(1)
+        cotangents = [torch.randn(each.shape, dtype=each.dtype) for each in found]
+        return torch.autograd.grad(found, given, cotangents)
+
+    given = inputs(overload, dtype, 3)
+    due = gradients(with_gradients(*given))
+    with strategies.use("fused"), strategies.install():
+        found = gradients(with_gradients(*given))
+    torch.testing.assert_close(found, due)
+
+
+@DOUBLE
+@EVERY
+def test_derivatives_are_right_in_two_orders(overload, dtype, installed):
+    given = with_gradients(*inputs(overload, dtype))
+    function = functools.partial(smooth, overload)
+    assert gradcheck(function, given, fast_mode=True)
+    assert gradgradcheck(function, given, fast_mode=True)
+
+
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("unit", [False, True])
+@pytest.mark.parametrize("left", [False, True])
+def test_every_kind_of_triangular_system(left, unit, upper):
+    A, B = triangle(torch.complex128, 2), rhs(torch.complex128, 2)
+    A, B = (A.mT if upper else A), (B if left else B.mT)
+    options = {"upper": upper, "left": left, "unitriangular": unit}
+
+    def solved(A, B):
+        X = torch.linalg.solve_triangular(A, B, **options)
+        return X.detach(), is_ours(X), *torch.autograd.grad(X.abs().sum(), [A, B])
+
+    due, ours, *gradients = solved(*with_gradients(A, B))
+    assert not ours
+    with strategies.install(["linalg_solve_triangular"]):
+        found, ours, *found_gradients = solved(*with_gradients(A, B))
+    assert ours
+    assert found.stride() == due.stride()
+    torch.testing.assert_close([found, *found_gradients], [due, *gradients])
+
+
+@pytest.mark.parametrize("batch", [(), (4,)], ids=["vector", "vectors"])
+@pytest.mark.parametrize("name", ["solve", "lstsq"])
+def test_right_hand_sides_may_be_vectors(name, batch):
+    A, b = general(torch.float64, *batch), torch.randn(*batch, 5, dtype=torch.float64)
+
+    def solved(A, b):
+        found = getattr(torch.linalg, name)(A, b)
+        return found if isinstance(found, torch.Tensor) else found.solution
+
+    due = solved(A, b)
+    with strategies.install():
+        found = solved(*with_gradients(A, b))
+    assert is_ours(found)
+    assert found.stride() == due.stride()
+    torch.testing.assert_close(found.detach(), due)
+
+
+def test_the_functions_of_torch_linalg_come_to_it(installed):
+    A, B = (each.requires_grad_() for each in (general(torch.float64), rhs(torch.float64)))
+    square = A @ A.mT
+    for function in (
+        lambda: torch.linalg.pinv(A[:, :3]),
+        lambda: torch.linalg.pinv(A, rtol=1e-8),
+        lambda: torch.linalg.pinv(A, atol=torch.tensor(0.0), rtol=torch.tensor(1e-8)),
+        lambda: torch.pinverse(A),
+        lambda: torch.linalg.qr(A).R,
+        lambda: torch.linalg.lu_factor(A).LU,
+        lambda: torch.linalg.lu(A).L,
+        lambda: torch.linalg.lstsq(A[:, :3], B).solution,
+        lambda: torch.linalg.solve(A, B),
+        lambda: torch.cholesky_solve(B, torch.linalg.cholesky(square).detach()),
+    ):
+        assert is_ours(function())
+
+
+def test_tolerances_of_pinv_are_those_of_pytorch(installed):
+    nearly = torch.diag(torch.tensor([1.0, 1e-5], dtype=torch.float64)).requires_grad_()
+    assert torch.linalg.pinv(nearly, rtol=1e-4).tolist() == [[1.0, 0.0], [0.0, 0.0]]
+    assert torch.linalg.pinv(nearly, atol=1e-6)[1, 1] > 9e4
+    assert torch.pinverse(nearly, 1e-4)[1, 1] == 0
+    batched = torch.tensor([1e-4, 1e-6], dtype=torch.float64)
+    assert torch.linalg.pinv(nearly, rtol=batched)[:, 1, 1].round().tolist() == [0, 100000]
+
+
+def test_names_bound_before_callers_in_cpp_and_scripts_come_to_it(installed):
+    @torch.jit.script
+    def scripted(A):
+        return torch.linalg.inv(A)
+
+    A = general(torch.float64).requires_grad_()
+    for function in (
+        bound_before,
+        torch.inverse,
+        torch.Tensor.inverse,
+        lambda A: torch.linalg.matrix_power(A, -2),
+        lambda A: torch.linalg.tensorinv(A.reshape(5, 1, 5), ind=1),
+        torch.logdet,
+        scripted,
+        torch.jit.trace(torch.linalg.inv, (A.detach(),)),
+    ):
+        assert is_ours(function(A))
+
+
+def test_a_trace_holds_pytorchs_operators(installed):
+    traced = torch.jit.trace(torch.linalg.inv, (general(torch.float64),))
+    assert "aten::linalg_inv" in str(traced.graph)
+    A = general(torch.float64)
+    torch.testing.assert_close(traced(A) @ A, torch.eye(5, dtype=A.dtype))
+
+
+def test_uninstalled_operators_are_pytorchs():
+    A = general(torch.float64).requires_grad_()
+    strategies.install(["linalg_inv"])
+    outer = strategies.install("linalg_det")
+    assert is_ours(torch.linalg.inv(A))
+    assert is_ours(torch.linalg.det(A))
+    assert not is_ours(torch.linalg.slogdet(A).logabsdet)
+    outer.undo()
+    outer.undo()
+    assert not is_ours(torch.linalg.det(A))
+    assert strategies.is_installed("linalg_inv")
+    strategies.uninstall()
+    assert not strategies.is_installed()
+    assert not is_ours(torch.linalg.inv(A))
+    assert torch.linalg.inv(A).grad_fn.name() == "LinalgInvExBackward0"
+
+
+def test_installations_nest_in_any_order():
+    A = general(torch.float64).requires_grad_()
+    outer, inner = strategies.install(["linalg_inv"]), strategies.install()
+    outer.undo()
+    assert is_ours(torch.linalg.inv(A))
+    assert "linalg_inv" in repr(inner)
+    assert repr(inner).endswith("in force>")
+    inner.undo()
+    assert not is_ours(torch.linalg.inv(A))
+
+
+def test_an_operator_without_kernels_is_refused():
+    with pytest.raises(ValueError, match=r"no operator linalg_eig: there is .*linalg_det"):
+        strategies.install(["linalg_eig"])
+
+
+def test_without_the_fast_path_in_cpp_it_says_how_to_build_it(monkeypatch):
+    monkeypatch.setattr(installation, "aten_operator", lambda *_: None)
+    installation._operator.cache_clear()
+    try:
+        with pytest.raises(UnsupportedError, match="warmup"):
+            strategies.install()
+    finally:
+        installation._operator.cache_clear()
+    assert not strategies.is_installed()
+
+
+def test_this_package_and_strategies_that_compute_are_given_pytorchs(installed):
+    A = general(torch.float64).requires_grad_()
+    assert not is_ours(linalg.inv(A, strategy="native"))
+
+    class Own(type(strategies.get("triangular_solve"))):
+        name = "own"
+
+        def factor_square(self, matrix):
+            seen.append(is_ours(torch.linalg.inv(matrix.detach().requires_grad_())))
+            return super().factor_square(matrix)
+
+    seen = []
+    with torch.enable_grad():
+        linalg.inv(A, strategy=Own())
+    assert seen == [False]
+
+
+class Kept(torch.Tensor):
+    """A subclass that leaves everything as it is."""
+
+
+def test_tensors_that_are_not_plain_go_to_pytorch(installed):
+    A = general(torch.float64)
+    with FakeTensorMode() as mode:
+        assert torch.linalg.inv(mode.from_tensor(A)).stride() == (1, 5)
+    assert torch.linalg.inv(A.to("meta")).is_meta
+    assert type(torch.linalg.inv(A.as_subclass(Kept))) is Kept
+    conjugate = general(torch.complex128).conj()
+    for pending in (conjugate, conjugate.imag):
+        assert pending.is_conj() or pending.is_neg()
+        inverse = torch.linalg.inv(pending)
+        torch.testing.assert_close(inverse @ pending, torch.eye(5, dtype=pending.dtype))
+
+
+def test_transforms_and_forward_mode_are_pytorchs(installed):
+    A, V = general(torch.float64, 3), torch.randn(3, 5, 5, dtype=torch.float64)
+    due = torch.stack([torch.linalg.inv(each) for each in A])
+    torch.testing.assert_close(torch.vmap(torch.linalg.inv)(A), due)
+    tangent = -due @ V @ due
+    torch.testing.assert_close(torch.func.jvp(torch.linalg.inv, (A,), (V,))[1], tangent)
+    with forward_ad.dual_level():
+        dual = torch.linalg.inv(forward_ad.make_dual(A, V))
+        torch.testing.assert_close(forward_ad.unpack_dual(dual).tangent, tangent)
+    gradient = torch.func.grad(lambda A: torch.linalg.inv(A).sum())
+    torch.testing.assert_close(gradient(A), -(due.mT @ torch.ones_like(A) @ due.mT))
+    torch.testing.assert_close(torch.vmap(gradient)(A), gradient(A))
+
+
+def test_a_gradient_within_vmap_is_right(installed):
+    A = general(torch.float64).requires_grad_()
+    factors = torch.arange(1.0, 4.0, dtype=torch.float64)
+    torch.vmap(lambda each: torch.linalg.inv(A * each))(factors).sum().backward()
+    due = sum(
+        torch.func.grad(lambda A, each=each: torch.linalg.inv(A * each).sum())(A.detach())
+        for each in factors
+    )
+    torch.testing.assert_close(A.grad, due)
+
+
+def test_modes_see_what_they_see_without(installed):
+    class Seen(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            names.append(function.name())
+            return function(*args, **kwargs or {})
+
+    names = []
+    with Seen():
+        torch.linalg.inv(general(torch.float64))
+    assert "aten::linalg_inv_ex" in names
+
+
+def test_results_are_written_where_out_says(installed):
+    A = general(torch.float64)
+    out = torch.empty(5, 5, dtype=A.dtype)
+    assert torch.linalg.inv(A, out=out) is out
+    torch.testing.assert_close(out @ A, torch.eye(5, dtype=A.dtype))
+    with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+        torch.linalg.inv(A.requires_grad_(), out=out)
+
+
+def test_inference_and_no_grad(installed):
+    A = general(torch.float64).requires_grad_()
+    with torch.no_grad():
+        assert torch.linalg.inv(A).grad_fn is None
+    with torch.inference_mode():
+        assert torch.linalg.inv(A).is_inference()
+
+
+def test_errors_are_pytorchs(installed):
+    singular = torch.zeros(2, 3, 3, dtype=torch.float64)
+    with pytest.raises(torch.linalg.LinAlgError, match="The diagonal element 1 is zero"):
+        torch.linalg.inv(singular)
+    assert torch.linalg.inv_ex(singular).info.tolist() == [1, 1]
+    with pytest.raises(torch.linalg.LinAlgError):
+        torch.linalg.inv_ex(singular, check_errors=True)
+    with pytest.raises(RuntimeError, match="must be batches of square matrices"):
+        torch.linalg.inv(torch.ones(2, 3))
+
+
+def test_what_auto_is_holds(installed):
+    A = general(torch.float64).requires_grad_()
+    with strategies.use("native"):
+        assert not is_ours(torch.linalg.inv(A))
+    with strategies.use("fused"):
+        assert is_ours(torch.linalg.inv(A))
+
+
+def test_threads_compute_alike_while_operators_come_and_go():
+    A, G = general(torch.float64, 8), torch.randn(8, 5, 5, dtype=torch.float64)
+    stop = threading.Event()
+
+    def gradient(_):
+        given = A.detach().requires_grad_()
+        return torch.autograd.grad(torch.linalg.inv(given), given, G)[0]
+
+    def come_and_go():
+        while not stop.is_set():
+            with strategies.install(["linalg_inv", "linalg_inv_ex"]):
+                pass
+
+    due = gradient(None)
+    with ThreadPoolExecutor(4) as threads:
+        changing = threads.submit(come_and_go)
+        for found in threads.map(gradient, range(300)):
+            torch.testing.assert_close(found, due)
+        stop.set()
+        changing.result()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_compiled_functions_are_one_graph_with_pytorchs_gradients(installed):
+    def loss(A):
+        return torch.linalg.inv(A).sum() + torch.linalg.det(A)
+
+    A = general(torch.float64)
+    due = torch.func.grad(loss)(A)
+    given = A.clone().requires_grad_()
+    torch.compile(loss, backend="aot_eager", fullgraph=True)(given).backward()
+    torch.testing.assert_close(given.grad, due)
+    module = type("Module", (torch.nn.Module,), {"forward": lambda _, A: torch.linalg.inv(A)})()
+    exported = torch.export.export(module, (A,))
+    torch.testing.assert_close(exported.module()(A) @ A, torch.eye(5, dtype=A.dtype))

@@ -1,0 +1,61 @@
+"""`import torch` alone installs the operators, where the environment asks for it."""
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from strategies.kernels import extension
+
+ROOT = Path(__file__).parents[1]
+PROGRAM = """
+import sys, torch
+A = torch.eye(2, requires_grad=True)
+print(torch.linalg.inv(A).grad_fn.name(), "strategies" in sys.modules)
+"""
+
+
+@pytest.fixture
+def output(tmp_path):
+    """What a program writes, where the entry points of this package are installed."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (name, target), *others = project["entry-points"]["torch.backends"].items()
+    assert not others
+    metadata = tmp_path / "autoload-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: autoload\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(f"[torch.backends]\n{name} = {target}\n")
+
+    def run(code, **variables):
+        paths = os.pathsep.join([str(tmp_path), str(ROOT)])
+        environment = {**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1", **variables}
+        command = [sys.executable, "-c", code]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+
+    return run
+
+
+@pytest.mark.skipif(extension.load() is None, reason="the fast path was not built")
+@pytest.mark.parametrize("first", ["", "import strategies"], ids=["torch", "strategies"])
+def test_operators_are_installed_by_the_import(output, first):
+    done = output(first + PROGRAM, BACKWARD_STRATEGIES_INSTALL="1")
+    assert "FastPath" in done.stdout
+    assert done.stderr == ""
+
+
+def test_nothing_is_imported_where_nobody_asks(output):
+    done = output(PROGRAM)
+    assert done.stdout.split() == ["LinalgInvExBackward0", "False"]
+
+
+def test_where_it_is_impossible_a_warning_says_so(output, tmp_path):
+    done = output(
+        PROGRAM,
+        BACKWARD_STRATEGIES_INSTALL="1",
+        BACKWARD_STRATEGIES_CACHE=str(tmp_path / "empty"),
+    )
+    assert "LinalgInvExBackward0" in done.stdout
+    assert "BACKWARD_STRATEGIES_INSTALL=1 has no effect: install needs the fast path" in done.stderr
