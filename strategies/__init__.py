@@ -4,9 +4,10 @@
     X = linalg.lstsq(A, B, strategy="triangular_solve").solution
 
 `available()` names the strategies, `get(name)` is one of them, `Strategy` is what a new one derives
-from, and `linalg` is `torch.linalg` with the argument `strategy=`. `explain` says what "auto" stands for,
-and `warmup` builds what makes calls on small matrices faster. `replace_torch` lets a program that calls
-torch's functions use "auto". `backward-strategies calibrate` measures what "auto" is on a machine.
+from, and `linalg` is `torch.linalg` with the argument `strategy=`. `factor` makes one factorization serve
+many uses. `explain` says what "auto" stands for, and `warmup` builds what makes calls on small matrices
+faster. `replace_torch` lets a program that calls torch's functions use "auto". `backward-strategies
+calibrate` measures what "auto" is on a machine.
 """
 
 import importlib.metadata
@@ -14,6 +15,7 @@ import importlib.metadata
 from strategies import linalg
 from strategies.errors import StrategyNotFoundError, UnsupportedError
 from strategies.explanation import explain
+from strategies.factorization.factor import Factor, factor
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.integration.ipython import load_ipython_extension, unload_ipython_extension
 from strategies.integration.recording import record
@@ -26,6 +28,7 @@ from strategies.strategy import Saved, Strategy
 __version__ = importlib.metadata.version("backward-strategies")
 
 __all__ = [
+    "Factor",
     "PseudoInverse",
     "Saved",
     "Strategy",
@@ -34,6 +37,7 @@ __all__ = [
     "UnsupportedError",
     "available",
     "explain",
+    "factor",
     "get",
     "is_replaced",
     "linalg",
