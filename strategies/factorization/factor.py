@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.compiler import is_compiling
 
 from strategies.autograd.choice import StrategyChoice, are_matrices, name_of
+from strategies.autograd.half_precision import HALF, is_autocast
 from strategies.autograd.nodes import is_differentiated, is_transformed
 from strategies.autograd.tracing import is_traced, special
 from strategies.errors import LinAlgError, UnsupportedError
@@ -56,7 +57,8 @@ class Factor:
     ) -> None:
         self._form, self._matrix, self._held, self._given = form, matrix, held, given
         self._version = given._version if is_plain else None
-        self.kind, self.shape, self.dtype = form.kind, matrix.shape, given.dtype
+        self.kind, self.shape = form.kind, matrix.shape
+        self.dtype = matrix.dtype if is_autocast(matrix) else given.dtype
 
     def __repr__(self) -> str:
         return f"<factor '{self.kind}' of {tuple(self.shape)}, {self.dtype}>"
@@ -119,6 +121,8 @@ class Factor:
             tensor([2.])
         """
         self._check()
+        if is_autocast(self._matrix) and isinstance(B, Tensor) and B.dtype in HALF:
+            B = B.to(self.dtype)
         rows = self.shape[-1 if adjoint else -2]
         like = self._matrix.mT if adjoint else self._matrix
         self._check_rhs(B, rows, like)
@@ -322,7 +326,7 @@ def _factored(form: Form, A: Tensor, given: Tensor, is_plain: bool) -> Factor:
 
 
 def _in_working_precision(A: Tensor) -> Tensor:
-    if isinstance(A, Tensor) and A.dtype in (torch.float16, torch.bfloat16):
+    if isinstance(A, Tensor) and A.dtype in HALF:
         A = A.to(torch.float32)
     if not are_matrices(A):
         what = f"{A.dtype} of shape {tuple(A.shape)}" if isinstance(A, Tensor) else type(A).__name__
