@@ -4,10 +4,11 @@
     X = linalg.lstsq(A, B, strategy="triangular_solve").solution
 
 `available()` names the strategies, `get(name)` is one of them, `Strategy` is what a new one derives
-from, and `linalg` is `torch.linalg` with the argument `strategy=`. `explain` says what "auto" stands for,
-and `warmup` builds what makes calls on small matrices faster. `replace_torch` lets a program that calls
-torch's functions use "auto", and `install` lets PyTorch's own operators do so, whoever calls them.
-`backward-strategies calibrate` measures what "auto" is on a machine.
+from, and `linalg` is `torch.linalg` with the argument `strategy=`. `factor` makes one factorization serve
+many uses. `explain` says what "auto" stands for, and `warmup` builds what makes calls on small matrices
+faster. `replace_torch` lets a program that calls torch's functions use "auto", and `install` lets PyTorch's
+own operators do so, whoever calls them. `backward-strategies calibrate` measures what "auto" is on a
+machine.
 """
 
 import importlib.metadata
@@ -15,6 +16,7 @@ import importlib.metadata
 from strategies import linalg
 from strategies.errors import StrategyNotFoundError, UnsupportedError
 from strategies.explanation import explain
+from strategies.factorization.factor import Factor, factor
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.integration.installation import (
     install,
@@ -33,6 +35,7 @@ from strategies.strategy import Saved, Strategy
 __version__ = importlib.metadata.version("backward-strategies")
 
 __all__ = [
+    "Factor",
     "PseudoInverse",
     "Saved",
     "Strategy",
@@ -41,6 +44,7 @@ __all__ = [
     "UnsupportedError",
     "available",
     "explain",
+    "factor",
     "get",
     "install",
     "is_installed",

@@ -10,6 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from strategies.autograd.half_precision import HALF
+
 
 @dataclass(frozen=True)
 class ScaledPair:
@@ -92,7 +94,9 @@ class Certified:
 
 
 def as_array(tensor: Tensor) -> NDArray[Any]:
-    """A tensor in NumPy, its values unchanged."""
+    """A tensor in NumPy, its values unchanged; half precision, which NumPy has in part, in single."""
+    if tensor.dtype in HALF:
+        tensor = tensor.float()
     return tensor.detach().cpu().resolve_conj().resolve_neg().numpy()
 
 

@@ -39,6 +39,7 @@ from torch import Tensor
 from strategies import operations
 from strategies.accuracy.certified import ScaledPair, as_array, times_power_of_two
 from strategies.accuracy.reference import checked
+from strategies.autograd.half_precision import HALF
 from strategies.factors.pivots import inverse_order, order_of
 from strategies.formulas.amplification import unit_roundoff
 
@@ -149,10 +150,10 @@ def references(
     rank = min(matrix.shape) if rank is None else rank
     order = None
     if record.pivoted:
-        pivots = torch.linalg.lu_factor_ex(matrix.detach())[1]
+        given = matrix.detach().float() if matrix.dtype in HALF else matrix.detach()
+        pivots = torch.linalg.lu_factor_ex(given)[1]
         order = order_of(inverse_order(pivots[:rank], matrix.shape[0])).numpy()
-    given, asked = tuple(arrays[: record.arity]), tuple(arrays[record.arity :])
-    problem = Problem(given, asked, rank, order)
+    problem = Problem(tuple(arrays[: record.arity]), tuple(arrays[record.arity :]), rank, order)
     moved = _perturbed(problem, record, matrix.dtype, perturbations)
     results = []
     if record.exact_result:

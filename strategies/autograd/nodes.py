@@ -31,7 +31,7 @@ from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.kernels.memory import with_memory, without_entries
 from strategies.strategy import Saved, Strategy
 
-__all__ = ["is_differentiated", "is_legacy_batched", "run"]
+__all__ = ["is_differentiated", "is_legacy_batched", "is_transformed", "run"]
 
 
 def run(rule: Rule, strategy: Strategy, *inputs: Tensor) -> Tensors:
@@ -43,7 +43,7 @@ def run(rule: Rule, strategy: Strategy, *inputs: Tensor) -> Tensors:
     """
     call = _Call(rule, strategy)
     outputs: Tensors
-    if _is_transformed():
+    if is_transformed():
         outputs = at_all_levels(_Primal, call, call.outputs, inputs)
     elif torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs):
         outputs = _Eager.apply(call, *inputs)
@@ -54,7 +54,7 @@ def run(rule: Rule, strategy: Strategy, *inputs: Tensor) -> Tensors:
 
 def is_differentiated(*inputs: Tensor) -> bool:
     """Whether derivatives of what is computed from these tensors may be asked for."""
-    return _is_transformed() or (
+    return is_transformed() or (
         torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs)
     )
 
@@ -251,7 +251,7 @@ def _gradients(ctx: Any, cotangents: Gradients, needed: tuple[bool, ...]) -> Gra
     if any(map(is_legacy_batched, used)):
         function, arguments = ctx.call.explicit_backward(saved)
         return function(*used, *arguments)
-    if not (torch.is_grad_enabled() or _is_transformed()):
+    if not (torch.is_grad_enabled() or is_transformed()):
         # Nothing differentiates the gradient: a node for it would cost more than small ones do.
         gradients = ctx.call.backward(tuple(used), saved, needed)
         return tuple(g if need else None for g, need in zip(gradients, needed, strict=True))
@@ -318,7 +318,7 @@ class _Cotangent(AtOneLevel):
         return results
 
 
-def _is_transformed() -> bool:
+def is_transformed() -> bool:
     """Whether a torch.func transform or forward mode sees what is computed now."""
     return bool(torch._C._are_functorch_transforms_active()) or forward_ad._current_level >= 0
 

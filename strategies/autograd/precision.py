@@ -16,7 +16,7 @@ _NOTHING_TO_DO = contextlib.nullcontext()
 def full_precision(
     device: torch.device, dtype: torch.dtype
 ) -> contextlib.AbstractContextManager[None]:
-    """A context in which float32 products are float32: no TF32, no bfloat16 passes.
+    """A context in which float32 products are float32: no TF32, no bfloat16 passes, no autocast.
 
     The flags of the process are as before afterwards. Where they already say so, nothing is done.
 
@@ -30,16 +30,18 @@ def full_precision(
     backends: Any = torch.backends
     products = backends.cuda.matmul if device.type == "cuda" else backends.mkldnn.matmul
     # Not the older `allow_tf32`: torch forbids mixing the two interfaces in one process.
+    is_cast = device.type in ("cpu", "cuda") and torch.is_autocast_enabled(device.type)
     if products.fp32_precision in ("ieee", "none"):
-        return _NOTHING_TO_DO
-    return _ieee(products)
+        return torch.autocast(device.type, enabled=False) if is_cast else _NOTHING_TO_DO
+    return _ieee(products, device)
 
 
 @contextlib.contextmanager
-def _ieee(products: Any) -> Iterator[None]:
+def _ieee(products: Any, device: torch.device) -> Iterator[None]:
     before = products.fp32_precision
     products.fp32_precision = "ieee"
     try:
-        yield
+        with torch.autocast(device.type, enabled=False):
+            yield
     finally:
         products.fp32_precision = before

@@ -19,7 +19,7 @@ Amplification = Callable[[Sequence[Tensor], Sequence[Tensor], int | None], Tenso
 
 
 def unit_roundoff(dtype: torch.dtype) -> float:
-    """Return u: 2⁻²⁴ for float32 and complex64, 2⁻⁵³ for float64 and complex128."""
+    """Return u: 2⁻²⁴ for float32, 2⁻⁵³ for float64, complex or not, 2⁻¹¹ for float16, 2⁻⁸ for bfloat16."""
     return torch.finfo(dtype).eps / 2
 
 

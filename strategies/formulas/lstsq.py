@@ -22,7 +22,7 @@ from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import solve
 from strategies.formulas.columns import product_by_columns
 
-__all__ = ["backward", "jvp"]
+__all__ = ["backward", "jvp", "outer_factors"]
 
 
 def backward(
@@ -49,28 +49,43 @@ def backward(
     """
     if inverse.full_column_rank and inverse.full_row_rank:
         return solve.backward(inverse, solution, cotangent, need_matrix=need_matrix)
+    if not need_matrix:
+        if inverse.full_column_rank and inverse.has_stable_gram:
+            return None, matrix @ inverse.apply_gram(cotangent)
+        return None, inverse.apply_adjoint(cotangent)
+    (left, right), Z = outer_factors(inverse, matrix, rhs, solution, cotangent)
+    # Outer products of k columns each, joined so that the m×n result is written once.
+    return product_by_columns(torch.cat(left, dim=-1), torch.cat(right, dim=-1).mH), Z
+
+
+def outer_factors(
+    inverse: PseudoInverse, matrix: Tensor, rhs: Tensor, solution: Tensor, cotangent: Tensor
+) -> tuple[tuple[list[Tensor], list[Tensor]], Tensor]:
+    """Ā as a sum of products `left @ right.mH` of k columns each, and B̄.
+
+    Args:
+        inverse: A⁺.
+        matrix: A, (..., m, n); not read where A is square and of full rank.
+        rhs: B, (..., m, k), likewise.
+        solution: X, (..., n, k).
+        cotangent: G, (..., n, k).
+    """
     if inverse.full_column_rank and inverse.has_stable_gram:
         w = inverse.apply_gram(cotangent)
-        if not need_matrix:
-            return None, matrix @ w
         products = product_by_columns(matrix, torch.cat((w, solution), dim=-1))
         k = solution.shape[-1]
         Z, fitted = products[..., :k], products[..., k:]
-        left, right = [Z, rhs - fitted], [-solution, w]
-    else:
-        coordinates = inverse.solve_adjoint(cotangent)
-        Z = inverse.from_range(coordinates)
-        if not need_matrix:
-            return None, Z
-        left, right = [Z], [-solution]
-        if not inverse.full_row_rank:
-            left.append(rhs - matrix @ solution)
-            right.append(inverse.solve(coordinates))
-        if not inverse.full_column_rank:
-            left.append(inverse.apply_adjoint(solution))
-            right.append(inverse.null_complement(cotangent))
-    # Outer products of k columns each, joined so that the m×n result is written once.
-    return product_by_columns(torch.cat(left, dim=-1), torch.cat(right, dim=-1).mH), Z
+        return ([Z, rhs - fitted], [-solution, w]), Z
+    coordinates = inverse.solve_adjoint(cotangent)
+    Z = inverse.from_range(coordinates)
+    left, right = [Z], [-solution]
+    if not inverse.full_row_rank:
+        left.append(rhs - matrix @ solution)
+        right.append(inverse.solve(coordinates))
+    if not inverse.full_column_rank:
+        left.append(inverse.apply_adjoint(solution))
+        right.append(inverse.null_complement(cotangent))
+    return (left, right), Z
 
 
 def jvp(

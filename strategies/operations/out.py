@@ -8,9 +8,11 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 import torch
+
+from strategies.autograd.half_precision import in_single_precision, is_concerned
 
 __all__ = ["takes_out", "written"]
 
@@ -55,6 +57,8 @@ def takes_out(function: Callable[Parameters, Result]) -> Callable[Parameters, Re
             result: Result = written(function, arguments, options)
             return result
         options.pop("out", None)
+        if is_concerned(arguments, options):
+            return cast(Result, in_single_precision(with_out, arguments, options))
         return function(*arguments, **options)
 
     return with_out

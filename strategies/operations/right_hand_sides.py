@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from strategies.autograd.choice import are_matrices, are_of_kind
 
-__all__ = ["alike", "fit", "fit_rows", "for_each_matrix", "is_vector"]
+__all__ = ["Folded", "alike", "fit", "fit_rows", "for_each_matrix", "is_vector"]
 
 
 def fit(A: Tensor, B: Tensor, left: bool) -> bool:
@@ -101,3 +102,55 @@ def for_each_matrix(
         for each in of_matrix
     )
     return restored(solve(A, B, *others))
+
+
+@dataclass(frozen=True)
+class Folded:
+    """Right-hand sides in the batch of the matrices; where one matrix has several, as its columns.
+
+    Attributes:
+        columns: (*batch of A, n, K).
+        sizes: of the broadcast batch.
+        is_folded: which of its dimensions are among the columns.
+        k: columns of each right-hand side.
+
+    Example:
+        >>> folded = Folded.of(torch.ones(5, 1, 3, 3), torch.ones(2, 3, 4))
+        >>> folded.columns.shape, folded.restored(folded.columns).shape
+        (torch.Size([5, 1, 3, 8]), torch.Size([5, 2, 3, 4]))
+    """
+
+    columns: Tensor
+    sizes: tuple[int, ...]
+    is_folded: tuple[bool, ...]
+    k: int
+
+    @classmethod
+    def of(cls, A: Tensor, B: Tensor) -> Folded:
+        """Of right-hand sides, (..., n, k), whose batch can be broadcast with that of A."""
+        own, (n, k) = A.shape[:-2], B.shape[-2:]
+        if own == B.shape[:-2]:
+            return cls(B, own, (False,) * len(own), k)
+        sizes = tuple(torch.broadcast_shapes(own, B.shape[:-2]))
+        of_A = (1,) * (len(sizes) - len(own)) + tuple(own)
+        is_folded = tuple(size == 1 for size in of_A)
+        kept, folded = cls._dimensions(is_folded)
+        moved = B.expand(*sizes, n, k).permute(*kept, len(sizes), *folded, len(sizes) + 1)
+        count = math.prod(sizes[i] for i in folded)
+        return cls(moved.reshape(*own, n, count * k), sizes, is_folded, k)
+
+    @staticmethod
+    def _dimensions(is_folded: tuple[bool, ...]) -> tuple[list[int], list[int]]:
+        dims = range(len(is_folded))
+        return [i for i in dims if not is_folded[i]], [i for i in dims if is_folded[i]]
+
+    def restored(self, X: Tensor) -> Tensor:
+        """Solutions for these columns, (*batch of A, n, K), as those of the right-hand sides."""
+        if not any(self.is_folded):
+            return X
+        kept, folded = self._dimensions(self.is_folded)
+        n, count = X.shape[-2], len(self.sizes)
+        by_dimension = (*(self.sizes[i] for i in kept), n, *(self.sizes[i] for i in folded), self.k)
+        order = [*kept, count, *folded, count + 1]
+        inverse = [order.index(i) for i in range(count + 2)]
+        return X.reshape(by_dimension).permute(inverse)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from types import NoneType
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -19,6 +19,7 @@ from torch.compiler import is_compiling
 from torch.overrides import handle_torch_function, has_torch_function
 
 from strategies.autograd.choice import StrategyChoice, are_matrices, are_of_kind, name_of
+from strategies.autograd.half_precision import in_single_precision, is_concerned
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Tensors
 from strategies.autograd.tracing import has_no_values, is_differentiated_once, is_traced, special
@@ -76,6 +77,8 @@ def traceable_by(
                     result: Result = written(function, arguments, options)
                     return result
                 options.pop("out", None)
+            if is_concerned(arguments, options):
+                return cast(Result, in_single_precision(by_values_or_shapes, arguments, options))
             if is_compiling():
                 return traced(*arguments, **options)
             found = special((*arguments, *options.values()) if options else arguments)

@@ -15,7 +15,7 @@ from strategies.errors import LinAlgError, UnsupportedError
 
 from .calls import TRACERS, WORDS, Call
 from .compare import Deviation, condition, deviations, unit
-from .operands import Operand
+from .operands import LOW_PRECISION, Operand
 from .outcome import Outcome, outcome
 
 
@@ -274,6 +274,12 @@ def _beyond_rank(seen: Seen) -> bool:
     return is_third and seen.is_of("pinv", "lstsq") and seen.is_in("gradient") and seen.is_deficient
 
 
+def _half_precision(seen: Seen) -> bool:
+    return seen.theirs.error is not None and any(
+        each.base.dtype in LOW_PRECISION for each in seen.call.tensors
+    )
+
+
 DIFFERENCES: dict[str, Condition] = {
     "LU of deficient matrices": _lu_of_deficient,
     "det of singular matrices": _singular_det,
@@ -299,6 +305,7 @@ DIFFERENCES: dict[str, Condition] = {
     "third derivatives at deficient rank": _beyond_rank,
     "tracers": _tracer,
     "zeros without memory": _zeros_without_memory,
+    "half precision": _half_precision,
 }
 """By the name that stands in docs/differences.md."""
 

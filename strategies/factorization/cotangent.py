@@ -1,0 +1,110 @@
+"""The cotangent of a factored matrix, kept as what it is made of until it is asked for.
+
+Every solve adds outer products of few columns to it, every determinant a multiple of A⁻ᴴ. As matrices they
+would take n² numbers and a product for each use; as this they take the columns, and are multiplied once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_map_only
+
+from strategies.autograd.derivatives import eager_mode
+from strategies.formulas.domains import hermitian_part
+
+__all__ = ["FactorCotangent"]
+
+
+class FactorCotangent(Tensor):
+    """Σ left rightᴴ + c A⁻ᴴ, of the shape of A.
+
+    Autograd adds the cotangents of all uses of a tensor, which for these is to put lists together. What
+    else is done with one is done with the matrix.
+
+    Args:
+        like: of the shape, dtype and device of A.
+        left: matrices, (..., m, k), of any numbers of columns.
+        right: likewise, (..., n, k).
+        scale: c, (...), or None for zero.
+        inverse_adjoint: makes A⁻ᴴ, (..., m, n).
+        is_hermitian: only the Hermitian part of the sum is meant.
+        matrix: a part of the sum that is multiplied already, or None.
+
+    Example:
+        >>> u, v = torch.ones(2, 1), torch.tensor([[1.0], [2.0]])
+        >>> one = FactorCotangent(torch.eye(2), [u], [v], None, lambda: torch.eye(2), False)
+        >>> (one + one).dense().tolist()
+        [[2.0, 4.0], [2.0, 4.0]]
+    """
+
+    @staticmethod
+    def __new__(cls, like: Tensor, *_: Any) -> Self:
+        made: Any = Tensor._make_wrapper_subclass
+        result: Self = made(cls, like.shape, dtype=like.dtype, device=like.device)
+        return result
+
+    def __init__(
+        self,
+        like: Tensor,
+        left: Sequence[Tensor],
+        right: Sequence[Tensor],
+        scale: Tensor | None,
+        inverse_adjoint: Callable[[], Tensor],
+        is_hermitian: bool,
+        matrix: Tensor | None = None,
+    ) -> None:
+        self.left, self.right, self.scale = list(left), list(right), scale
+        self.inverse_adjoint, self.is_hermitian = inverse_adjoint, is_hermitian
+        self.matrix = matrix
+        if sum(each.shape[-1] for each in self.left) > min(like.shape[-2:]):
+            # More columns than the matrix has take more memory than it.
+            product = _product(self.left, self.right)
+            self.left, self.right = [], []
+            self.matrix = product if matrix is None else matrix + product
+
+    def dense(self) -> Tensor:
+        """The matrix."""
+        parts = [] if self.matrix is None else [self.matrix]
+        if self.scale is not None:
+            parts.append(self.scale[..., None, None] * self.inverse_adjoint())
+        if self.left:
+            parts.append(_product(self.left, self.right))
+        result = sum(parts[1:], parts[0])
+        return hermitian_part(result) if self.is_hermitian else result
+
+    def _plus(self, other: FactorCotangent) -> FactorCotangent:
+        return FactorCotangent(
+            self,
+            self.left + other.left,
+            self.right + other.right,
+            _sum(self.scale, other.scale),
+            self.inverse_adjoint,
+            self.is_hermitian,
+            _sum(self.matrix, other.matrix),
+        )
+
+    @classmethod
+    def __torch_dispatch__(  # type: ignore[override]  # called with defaults missing
+        cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        is_sum = func is torch.ops.aten.add.Tensor and len(args) == 2 and not kwargs
+        # PyTorch has conjugate views switched off here.
+        with eager_mode(grad=False):
+            if is_sum and all(isinstance(each, cls) for each in args):
+                return args[0]._plus(args[1])
+            args, kwargs = tree_map_only(cls, lambda each: each.dense(), (args, kwargs or {}))
+            return func(*args, **kwargs)
+
+
+def _sum(one: Tensor | None, other: Tensor | None) -> Tensor | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one + other
+
+
+def _product(left: Sequence[Tensor], right: Sequence[Tensor]) -> Tensor:
+    return torch.cat([*left], -1) @ torch.cat([*right], -1).mH

@@ -1,0 +1,366 @@
+"""`factor`, and what it returns."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.compiler import is_compiling
+
+from strategies.autograd.choice import StrategyChoice, are_matrices, name_of
+from strategies.autograd.half_precision import HALF, is_autocast
+from strategies.autograd.nodes import is_differentiated, is_transformed
+from strategies.autograd.tracing import is_traced, special
+from strategies.errors import LinAlgError, UnsupportedError
+from strategies.factorization import nodes, operators
+from strategies.factorization.kinds import KINDS, Form
+from strategies.operations.results import SlogdetResult
+from strategies.operations.right_hand_sides import Folded, is_vector
+
+__all__ = ["Factor", "InvQuadLogdet", "factor"]
+
+_KIND_OF = {"qr_pinv": "qr", "svd_truncated_pinv": "svd"}
+"""The kinds that strategies stand for; others stand for elimination."""
+
+_FORMS_INVERSE = "explicit_inverse"
+
+
+class InvQuadLogdet(NamedTuple):
+    """What `Factor.inv_quad_logdet` returns: Σ yᴴA⁻¹y over the columns y, and log|det A|."""
+
+    inv_quad: Tensor
+    logdet: Tensor
+
+
+class Factor:
+    """A factored matrix, or a batch of them: what `strategies.factor` returns.
+
+    All methods are differentiable in the matrix and in right-hand sides. The cotangents of all uses are
+    accumulated as outer products, and pulled back to the matrix once. It keeps the matrix, and is of the
+    matrix as it was: to use it after a change in place is an error. A copy, or what is pickled, is the
+    factor of a constant.
+
+    Attributes:
+        kind: of the factorization: "lu", "spd", "qr" or "svd".
+        shape: of the matrices, (..., m, n).
+        dtype: of results.
+    """
+
+    def __init__(
+        self,
+        form: Form,
+        matrix: Tensor,
+        held: tuple[Tensor, ...],
+        given: Tensor,
+        is_plain: bool,
+    ) -> None:
+        self._form, self._matrix, self._held, self._given = form, matrix, held, given
+        self._version = given._version if is_plain else None
+        self.kind, self.shape = form.kind, matrix.shape
+        self.dtype = matrix.dtype if is_autocast(matrix) else given.dtype
+
+    def __repr__(self) -> str:
+        return f"<factor '{self.kind}' of {tuple(self.shape)}, {self.dtype}>"
+
+    def __reduce__(self) -> Any:
+        held = tuple(each.detach() for each in self._held)
+        return Factor, (self._form, self._matrix.detach(), held, self._given.detach(), True)
+
+    @property
+    def rank(self) -> Tensor:
+        """The rank of each matrix, as decided or stated: int64, (...)."""
+        with torch.no_grad():
+            return self._form.inverse(self._held, self._matrix).rank
+
+    def solve(self, B: Tensor, *, adjoint: bool = False) -> Tensor:
+        """The X with A X = B, or Aᴴ X = B; A square and of full rank.
+
+        Args:
+            B: (..., n, k), in a batch that can be broadcast with that of A, or a vector for each matrix,
+                (..., n) or (n,), as in `torch.linalg.solve`.
+            adjoint: solve with Aᴴ.
+
+        Returns:
+            X, of the broadcast shape of B.
+
+        Raises:
+            RuntimeError: shape or dtype of B do not fit, or A was changed in place.
+            UnsupportedError: A is not square, or not known to be of full rank; `lstsq` takes any.
+
+        Example:
+            >>> import strategies
+            >>> f = strategies.factor(torch.tensor([[2.0, 1.0], [0.0, 4.0]]))
+            >>> f.solve(torch.tensor([4.0, 8.0])), f.solve(torch.tensor([4.0, 8.0]), adjoint=True)
+            (tensor([1., 2.]), tensor([2.0000, 1.5000]))
+        """
+        if not self._is_nonsingular():
+            raise UnsupportedError(
+                f"solve needs square matrices that are known to be of full rank, and this is {self!r}; "
+                "lstsq takes any"
+            )
+        return self.lstsq(B, adjoint=adjoint)
+
+    def lstsq(self, B: Tensor, *, adjoint: bool = False) -> Tensor:
+        """A⁺B, the least-squares solution of least norm, or A⁺ᴴB, at constant rank.
+
+        Args:
+            B: (..., m, k), or for the adjoint (..., n, k), or vectors, as in `solve`.
+            adjoint: of Aᴴ X ≈ B.
+
+        Returns:
+            X, (..., n, k), for the adjoint (..., m, k); vectors for vectors.
+
+        Raises:
+            RuntimeError: shape or dtype of B do not fit, or A was changed in place.
+
+        Example:
+            >>> import strategies
+            >>> f = strategies.factor(torch.tensor([[3.0], [4.0]]))
+            >>> f.lstsq(torch.tensor([6.0, 8.0])).round(decimals=4)
+            tensor([2.])
+        """
+        self._check()
+        if is_autocast(self._matrix) and isinstance(B, Tensor) and B.dtype in HALF:
+            B = B.to(self.dtype)
+        rows = self.shape[-1 if adjoint else -2]
+        like = self._matrix.mT if adjoint else self._matrix
+        self._check_rhs(B, rows, like)
+        are_vectors = is_vector(like, B)
+        folded = Folded.of(like, B.unsqueeze(-1) if are_vectors else B)
+        X = folded.restored(self._apply(folded.columns.to(self._matrix.dtype), adjoint))
+        return (X.squeeze(-1) if are_vectors else X).to(self.dtype)
+
+    def inverse(self) -> Tensor:
+        """A⁻¹ or A⁺, (..., n, m).
+
+        Example:
+            >>> import strategies
+            >>> strategies.factor(torch.tensor([[4.0]]), "spd").inverse()
+            tensor([[0.2500]])
+        """
+        m = self.shape[-2]
+        identity = torch.eye(m, dtype=self.dtype, device=self._matrix.device)
+        return self.lstsq(identity.expand(*self.shape[:-2], m, m))
+
+    def slogdet(self) -> SlogdetResult:
+        """The sign and the logarithm of the modulus of each determinant, (...).
+
+        Raises:
+            RuntimeError: A was changed in place.
+            UnsupportedError: the kind has no determinant.
+
+        Example:
+            >>> import strategies
+            >>> strategies.factor(torch.tensor([[-1.0]])).slogdet()
+            SlogdetResult(sign=tensor(-1.), logabsdet=tensor(0.))
+        """
+        sign, logabsdet = self._determinant(logarithm=True)
+        real = self.dtype.to_real() if self.dtype.is_complex else self.dtype
+        return SlogdetResult(sign.to(self.dtype), logabsdet.to(real))
+
+    def logdet(self) -> Tensor:
+        """The logarithm of each determinant, (...): NaN where a real one is negative, as `torch.logdet`.
+
+        Raises:
+            RuntimeError: A was changed in place.
+            UnsupportedError: the kind has no determinant.
+
+        Example:
+            >>> import strategies
+            >>> strategies.factor(torch.eye(2) * torch.e, "spd").logdet()
+            tensor(2.)
+        """
+        sign, logabsdet = self.slogdet()
+        if KINDS[self.kind].is_hermitian:
+            return logabsdet
+        if sign.is_complex():
+            return sign.log() + logabsdet
+        return torch.where(sign == -1, torch.nan, logabsdet)
+
+    def det(self) -> Tensor:
+        """Each determinant, (...).
+
+        Raises:
+            RuntimeError: A was changed in place.
+            UnsupportedError: the kind has no determinant.
+
+        Example:
+            >>> import strategies
+            >>> strategies.factor(torch.tensor([[0.0, 2.0], [3.0, 1.0]])).det()
+            tensor(-6.)
+        """
+        return self._determinant(logarithm=False)[0].to(self.dtype)
+
+    def inv_quad_logdet(self, y: Tensor) -> InvQuadLogdet:
+        """Σ yᴴA⁻¹y over the columns of y, and log|det A|: what the likelihood of a Gaussian consists of.
+
+        Args:
+            y: (..., n, k) or a vector for each matrix, as in `solve`.
+
+        Returns:
+            Both real, of the broadcast batch shape and of that of A. Of a matrix that is not Hermitian,
+            `inv_quad` is the real part.
+
+        Raises:
+            RuntimeError: shape or dtype of y do not fit, or A was changed in place.
+            UnsupportedError: the kind has no determinant.
+
+        Example:
+            >>> import strategies
+            >>> strategies.factor(torch.tensor([[4.0]]), "spd").inv_quad_logdet(torch.tensor([2.0]))
+            InvQuadLogdet(inv_quad=tensor(1.), logdet=tensor(1.3863))
+        """
+        products = y.conj() * self.solve(y)
+        columns = products.sum(-1 if is_vector(self._matrix, y) else (-2, -1))
+        return InvQuadLogdet(columns.real if columns.is_complex() else columns, self.slogdet()[1])
+
+    def _is_nonsingular(self) -> bool:
+        m, n = self.shape[-2:]
+        if m != n or all(self._form.is_full(self._matrix)):
+            return m == n
+        return _is_plain(self._matrix) and bool((self.rank == n).all())
+
+    def _apply(self, B: Tensor, adjoint: bool) -> Tensor:
+        if not _is_plain(self._matrix, B):
+            return operators.application(self._matrix, B, self._held, self._form, adjoint=adjoint)
+        found: Tensor = nodes.Application.apply(  # type: ignore[no-untyped-call]
+            self._form, adjoint, self._matrix, B, *self._held
+        )
+        return found
+
+    def _determinant(self, *, logarithm: bool) -> tuple[Tensor, ...]:
+        self._check()
+        if not _is_plain(self._matrix):
+            found = operators.determinant(self._matrix, self._held, self._form, logarithm=logarithm)
+            return tuple(found)
+        return tuple(
+            nodes.Determinant.apply(  # type: ignore[no-untyped-call]
+                self._form, logarithm, self._matrix, *self._held
+            )
+        )
+
+    def _check(self) -> None:
+        if (
+            self._version is not None
+            and not is_compiling()
+            and self._given._version != self._version
+        ):
+            raise RuntimeError(
+                f"the matrix of {self!r} was changed in place after it was factored: it is at version "
+                f"{self._given._version}, and was factored at {self._version}; factor it again, or a copy"
+            )
+
+    def _check_rhs(self, B: Tensor, rows: int, like: Tensor) -> None:
+        if not isinstance(B, Tensor):
+            raise TypeError(f"right-hand sides are a tensor, not {type(B).__name__}")
+        if B.dtype != self.dtype or B.device != self._matrix.device:
+            raise RuntimeError(
+                f"right-hand sides of {B.dtype} on {B.device} do not go with {self!r} on "
+                f"{self._matrix.device}"
+            )
+        if B.ndim == 0 or B.shape[-1 if is_vector(like, B) else -2] != rows:
+            raise RuntimeError(
+                f"right-hand sides of shape {tuple(B.shape)} do not have {rows} rows"
+            )
+
+
+def factor(
+    A: Tensor,
+    kind: str = "auto",
+    *,
+    rank: int | None = None,
+    strategy: StrategyChoice = "auto",
+) -> Factor:
+    """Factors matrices once, for all that is computed of them and one backward.
+
+    Args:
+        A: (..., m, n); float32, float64, complex64 or complex128, or float16 or bfloat16, computed in
+            float32.
+        kind: "lu" of square matrices; "spd" of Hermitian positive definite ones, of which the lower
+            triangle is read and whose gradient is Hermitian; "qr" of full rank, rows and columns of any
+            numbers; "svd" of any rank. "auto": "lu" of square matrices, or "qr" where elements grow in
+            the elimination; "qr" of others; "svd" where a smaller rank is stated.
+        rank: states the rank, so that it is not decided: "svd" cuts off what is beyond, "qr" is not
+            checked.
+        strategy: how the inverse is held. "explicit_inverse" forms it, once, for products; "qr_pinv" and
+            "svd_truncated_pinv" stand for the kinds "qr" and "svd"; by all others it is solved with the
+            factors, and "auto" is that.
+
+    Returns:
+        The factor: see `Factor`.
+
+    Raises:
+        torch.linalg.LinAlgError: a matrix is singular or not positive definite, elements grow in its
+            elimination so that digits are lost, or its rank is not what the kind needs.
+        RuntimeError: A is not a batch of float matrices, or not square where the kind needs that.
+        ValueError: no such kind, a rank that A cannot have, or a strategy that stands for another kind.
+
+    Example:
+        >>> A = torch.tensor([[4.0, 0.0], [0.0, 9.0]], requires_grad=True)
+        >>> f = factor(A, "spd")
+        >>> (f.solve(torch.ones(2)).sum() + f.logdet()).backward()
+        >>> A.grad.diagonal()
+        tensor([0.1875, 0.0988])
+    """
+    wide = _in_working_precision(A)
+    chosen = _kinds(wide, kind, rank, name_of(strategy))
+    forms_inverse = name_of(strategy) == _FORMS_INVERSE
+    is_plain = _is_plain(wide)
+    *preferred, last = (Form(each, rank, forms_inverse) for each in chosen)
+    for form in preferred if is_plain else ():
+        try:
+            return _factored(form, wide, A, is_plain)
+        except LinAlgError:
+            continue
+    return _factored(last if is_plain else [*preferred, last][0], wide, A, is_plain)
+
+
+def _factored(form: Form, A: Tensor, given: Tensor, is_plain: bool) -> Factor:
+    held = operators.factorize(A.detach() if is_plain else A, form)
+    if is_plain:
+        needs_gradient = is_differentiated(A)
+        matrix = nodes.Accumulation.apply(A) if needs_gradient else A.detach()  # type: ignore[no-untyped-call]
+        return Factor(form, matrix, held, given.detach(), True)
+    return Factor(form, A, held, given, False)
+
+
+def _in_working_precision(A: Tensor) -> Tensor:
+    if isinstance(A, Tensor) and A.dtype in HALF:
+        A = A.to(torch.float32)
+    if not are_matrices(A):
+        what = f"{A.dtype} of shape {tuple(A.shape)}" if isinstance(A, Tensor) else type(A).__name__
+        raise RuntimeError(f"factor takes batches of float matrices, not {what}")
+    return A
+
+
+def _kinds(A: Tensor, kind: str, rank: int | None, strategy: str) -> tuple[str, ...]:
+    """The kinds to try."""
+    m, n = A.shape[-2:]
+    most = min(m, n)
+    if kind not in (*KINDS, "auto"):
+        raise ValueError(f"no kind of factor is named {kind!r}; there is auto, {', '.join(KINDS)}")
+    stands_for = _KIND_OF.get(strategy, kind)
+    if kind not in ("auto", stands_for):
+        raise ValueError(f"strategy '{strategy}' stands for kind '{stands_for}', not '{kind}'")
+    if rank is not None and not 0 <= rank <= most:
+        raise ValueError(f"a matrix of {m}×{n} has a rank from 0 to {most}, not {rank}")
+    is_full = rank is None or rank == most
+    if stands_for == "auto":
+        if not is_full:
+            return ("svd",)
+        return ("lu", "qr") if m == n else ("qr",)
+    if not is_full and stands_for != "svd":
+        raise ValueError(
+            f"kind '{stands_for}' is of full rank, {most} here; 'svd' takes rank={rank}"
+        )
+    if KINDS[stands_for].is_square and m != n:
+        raise RuntimeError(
+            f"kind '{stands_for}' takes square matrices, not {m}×{n}; 'qr' takes these"
+        )
+    return (stands_for,)
+
+
+def _is_plain(*tensors: Tensor) -> bool:
+    """Whether nothing but a backward sees what is computed of these."""
+    return not (is_compiling() or is_transformed() or is_traced() or special(tensors))

@@ -1,0 +1,257 @@
+"""The kinds of factorization: what is held of a matrix, and what is read from it.
+
+All methods are for plain tensors below autograd. What is held is a tuple of tensors whose number and shapes
+follow from the shape of A, so that it can be what an operator of PyTorch's dispatcher returns.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from strategies.autograd.rule import Tensors
+from strategies.builtin.svd_truncated_pinv import SingularValues
+from strategies.builtin.triangular_solve import by_qr
+from strategies.errors import LinAlgError, UnsupportedError, raise_for_info, raise_if_not_finite
+from strategies.factors import Dense, LUFactors, Orthogonal
+from strategies.factors.cholesky_factor import CholeskyFactor
+from strategies.factors.condition import frobenius_norms, has_grown, smallest_of_R
+from strategies.factors.elimination import lu_factor_ex
+from strategies.factors.householder import qr
+from strategies.factors.pseudo_inverse import PseudoInverse
+from strategies.factors.rank_guards import noise_level
+from strategies.formulas.det import permutation_sign
+from strategies.formulas.powers_of_two import product, times_power_of_two
+from strategies.strategy import rank_threshold
+
+__all__ = ["KINDS", "Form", "Kind"]
+
+
+class Kind(ABC):
+    """A factorization.
+
+    Attributes:
+        name: what users write in `kind=`.
+        is_square: A is square and nonsingular.
+        is_hermitian: A is Hermitian, and so is its gradient.
+    """
+
+    name: ClassVar[str]
+    is_square: ClassVar[bool] = False
+    is_hermitian: ClassVar[bool] = False
+
+    @abstractmethod
+    def held(self, A: Tensor, rank: int | None) -> Tensors:
+        """What is held of A, (..., m, n), of a rank that is stated, or is to be decided.
+
+        Raises:
+            torch.linalg.LinAlgError: A has no such factorization; the message names a kind that it has.
+        """
+
+    @abstractmethod
+    def fake(self, A: Tensor, rank: int | None) -> Tensors:
+        """Tensors of the shapes, dtypes and strides of these."""
+
+    @abstractmethod
+    def inverse(self, held: Tensors, A: Tensor, rank: int | None) -> PseudoInverse:
+        """A⁺ by what is held; of A, the shape is read."""
+
+    def determinant(self, held: Tensors, logarithm: bool) -> Tensors:
+        """The determinant, (...), or its sign and the logarithm of its modulus, (...) both.
+
+        Raises:
+            UnsupportedError: this kind has none.
+        """
+        raise UnsupportedError(
+            f"a factor of kind '{self.name}' has no determinant; the kinds 'lu' and 'spd' have one"
+        )
+
+    def is_full(self, A: Tensor, rank: int | None) -> tuple[bool, bool]:
+        """Whether A is known to have full column rank, and full row rank."""
+        m, n = A.shape[-2:]
+        known = min(m, n) if rank is None else rank
+        return known == n, known == m
+
+
+class _LU(Kind):
+    """A = P L U by elimination with partial pivoting. Held: L and U packed, pivots."""
+
+    name = "lu"
+    is_square = True
+
+    def held(self, A: Tensor, rank: int | None) -> Tensors:
+        LU, pivots, info = lu_factor_ex(A)
+        raise_for_info(info, "the matrix is singular: the pivot of column {0} is zero")
+        if A.numel() and bool(has_grown(A, LU).any()):
+            raise LinAlgError(
+                "elements grow so much in the elimination that digits are lost; kind 'qr' loses none"
+            )
+        return _by_columns(LU), pivots
+
+    def fake(self, A: Tensor, rank: int | None) -> Tensors:
+        return _by_columns(torch.empty_like(A)), A.new_empty(A.shape[:-1], dtype=torch.int32)
+
+    def inverse(self, held: Tensors, A: Tensor, rank: int | None) -> PseudoInverse:
+        return LUFactors(*held[:2])
+
+    def determinant(self, held: Tensors, logarithm: bool) -> Tensors:
+        LU, pivots = held[:2]
+        return _determinant(LU.diagonal(dim1=-2, dim2=-1), permutation_sign(LU, pivots), logarithm)
+
+
+class _SPD(Kind):
+    """A = L Lᴴ, of which the lower triangle is read. Held: L."""
+
+    name = "spd"
+    is_square = is_hermitian = True
+
+    def held(self, A: Tensor, rank: int | None) -> Tensors:
+        L, info = torch.linalg.cholesky_ex(A)
+        raise_for_info(
+            info,
+            "the leading minor of order {0} is not positive definite; kind 'lu' takes any square matrix",
+        )
+        return (_by_columns(L),)
+
+    def fake(self, A: Tensor, rank: int | None) -> Tensors:
+        return (_by_columns(torch.empty_like(A)),)
+
+    def inverse(self, held: Tensors, A: Tensor, rank: int | None) -> PseudoInverse:
+        return CholeskyFactor(held[0])
+
+    def determinant(self, held: Tensors, logarithm: bool) -> Tensors:
+        diagonal = held[0].diagonal(dim1=-2, dim2=-1)
+        return _determinant(torch.cat((diagonal, diagonal), -1), diagonal.new_ones(()), logarithm)
+
+
+class _QR(Kind):
+    """A = Q R of full rank, or Aᴴ = Q R where A is wide. Held: Q, R."""
+
+    name = "qr"
+
+    def held(self, A: Tensor, rank: int | None) -> Tensors:
+        Q, R = qr(_tall(A))
+        if rank is None and A.numel():
+            deficient = ~(smallest_of_R(R) > noise_level(A) * frobenius_norms(A))
+            if bool(deficient.any()):
+                raise LinAlgError(
+                    "the matrix has no full rank to working precision; kind 'svd' takes any, and rank= "
+                    "states one"
+                )
+        return Q.contiguous(), R.contiguous()
+
+    def fake(self, A: Tensor, rank: int | None) -> Tensors:
+        k = min(A.shape[-2:])
+        tall = _tall(A).shape
+        return A.new_empty(tall), A.new_empty(*tall[:-2], k, k)
+
+    def inverse(self, held: Tensors, A: Tensor, rank: int | None) -> PseudoInverse:
+        inverse = by_qr(*held[:2])
+        return inverse.adjoint if A.shape[-2] < A.shape[-1] else inverse
+
+
+class _SVD(Kind):
+    """A = U diag(σ) Vᴴ of any rank. Held: U, V, 1/σ with zeros beyond the rank, σ."""
+
+    name = "svd"
+
+    def held(self, A: Tensor, rank: int | None) -> Tensors:
+        U, values, Vh = torch.linalg.svd(A, full_matrices=False)
+        raise_if_not_finite(values, A)
+        k = values.shape[-1]
+        if rank is None:
+            largest = values.amax(-1) if k else values.sum(-1)
+            kept = values > rank_threshold(largest, A.shape, None, None).unsqueeze(-1)
+        else:
+            kept = (torch.arange(k, device=A.device) < rank).expand(values.shape)
+            if bool((kept & (values == 0)).any()):
+                raise LinAlgError(f"a matrix has fewer than the {rank} independent columns stated")
+        reciprocals = torch.where(kept, values.reciprocal(), 0)
+        U, V = (each * kept.unsqueeze(-2) for each in (U, Vh.mH))
+        return tuple(each.contiguous() for each in (U, V, reciprocals, values))
+
+    def fake(self, A: Tensor, rank: int | None) -> Tensors:
+        *batch, m, n = A.shape
+        k = min(m, n)
+        values = A.new_empty(*batch, k, dtype=A.dtype.to_real())
+        return A.new_empty(*batch, m, k), A.new_empty(*batch, n, k), values, values.clone()
+
+    def inverse(self, held: Tensors, A: Tensor, rank: int | None) -> PseudoInverse:
+        U, V, reciprocals, values = held[:4]
+        core = SingularValues(reciprocals, values)
+        return Orthogonal(U, core, V, core.rank, *self.is_full(A, rank))
+
+    def is_full(self, A: Tensor, rank: int | None) -> tuple[bool, bool]:
+        # Where the rank is decided, values tell: whether it is full is not known from shapes.
+        return super().is_full(A, rank) if rank is not None else (False, False)
+
+
+KINDS: dict[str, Kind] = {kind.name: kind for kind in (_LU(), _SPD(), _QR(), _SVD())}
+"""By name."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """A kind with the options of one call.
+
+    Attributes:
+        kind: its name.
+        rank: as stated, or None.
+        forms_inverse: A⁺ is held as a matrix, too, and products with it are what applies it.
+    """
+
+    kind: str
+    rank: int | None = None
+    forms_inverse: bool = False
+
+    @property
+    def of_kind(self) -> Kind:
+        """The kind."""
+        return KINDS[self.kind]
+
+    def held(self, A: Tensor) -> Tensors:
+        """What is held of A, below autograd."""
+        held = self.of_kind.held(A, self.rank)
+        return (*held, self._dense(held, A)) if self.forms_inverse else held
+
+    def _dense(self, held: Tensors, A: Tensor) -> Tensor:
+        return self.of_kind.inverse(held, A, self.rank).dense().contiguous()
+
+    def fake(self, A: Tensor) -> Tensors:
+        """Tensors like these."""
+        held = self.of_kind.fake(A, self.rank)
+        return (*held, A.new_empty(A.mT.shape)) if self.forms_inverse else held
+
+    def inverse(self, held: Tensors, A: Tensor) -> PseudoInverse:
+        """A⁺ by what is held."""
+        inverse = self.of_kind.inverse(held, A, self.rank)
+        if not self.forms_inverse:
+            return inverse
+        return Dense(A, held[-1], inverse.rank, inverse.full_column_rank, inverse.full_row_rank)
+
+    def is_full(self, A: Tensor) -> tuple[bool, bool]:
+        """Whether A is known to have full column rank, and full row rank."""
+        return self.of_kind.is_full(A, self.rank)
+
+
+def _tall(A: Tensor) -> Tensor:
+    return A.mH if A.shape[-2] < A.shape[-1] else A
+
+
+def _by_columns(matrix: Tensor) -> Tensor:
+    """In the layout of LAPACK, which then solves without a copy."""
+    return matrix.mT.contiguous().mT
+
+
+def _determinant(factors: Tensor, sign: Tensor, logarithm: bool) -> Tensors:
+    mantissa, exponent = product(factors)
+    mantissa = mantissa * sign
+    if not logarithm:
+        return (times_power_of_two(mantissa, exponent),)
+    modulus = mantissa.abs()
+    return mantissa.sgn(), modulus.log() + exponent.to(modulus.dtype) * math.log(2)

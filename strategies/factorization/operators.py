@@ -1,0 +1,307 @@
+"""What a factor does, as operators of PyTorch's dispatcher: in every mode, to every order.
+
+A factor is of a matrix A, and what is held of A is constant. The solution X = A⁺B is then a function of A
+and B that is computed by what is held, and its derivatives are such functions again (Giles 2008, section
+2.3.1; Golub & Pereyra 1973, eq. 4.12):
+
+    B̄ = A⁺ᴴ G      Ā = −B̄ Xᴴ + …      dX = A⁺ (dB − dA X) + …
+
+So derivatives of any order, in any mode, take no other factorization than the one there is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from strategies.autograd.derivatives import eager_mode
+from strategies.autograd.levels import forward_mode
+from strategies.autograd.precision import full_precision
+from strategies.autograd.registered import Registered
+from strategies.factorization.kinds import Form
+from strategies.factors.pseudo_inverse import PseudoInverse
+from strategies.formulas import det, lstsq
+from strategies.formulas.domains import hermitian_part
+from strategies.kernels.memory import materialized
+
+__all__ = [
+    "Formal",
+    "application",
+    "determinant",
+    "determinant_scale",
+    "factorize",
+    "outer_factors",
+]
+
+Tensors = tuple[Tensor, ...]
+
+_FORM = ("str kind", "int? rank", "bool forms_inverse")
+
+
+def factorize(A: Tensor, form: Form) -> Tensors:
+    """What is held of A.
+
+    Raises:
+        torch.linalg.LinAlgError: A has no such factorization.
+    """
+    return tuple(_FACTORIZATION.operator(A, *astuple(form)))
+
+
+@dataclass(frozen=True, eq=False)
+class Formal(PseudoInverse):
+    """A⁺ as a differentiable function of A, by what is held of it."""
+
+    matrix: Tensor
+    held: Tensors
+    form: Form
+    full_column_rank: bool
+    full_row_rank: bool
+
+    @classmethod
+    def of(cls, A: Tensor, held: Sequence[Tensor], form: Form) -> Formal:
+        """That of A."""
+        return cls(A, tuple(held), form, *form.is_full(A))
+
+    @property
+    def rank(self) -> Tensor:
+        return self.form.inverse(self.held, self.matrix).rank
+
+    def dense(self) -> Tensor:
+        m = self.matrix.shape[-2]
+        identity = torch.eye(m, dtype=self.matrix.dtype, device=self.matrix.device)
+        return self.apply(identity.expand(*self.matrix.shape[:-2], m, m))
+
+    def to_range(self, b: Tensor) -> Tensor:
+        return b if self.full_row_rank else self.matrix @ self.solve(b)
+
+    def from_range(self, c: Tensor) -> Tensor:
+        return c
+
+    def solve(self, c: Tensor) -> Tensor:
+        return application(self.matrix, c, self.held, self.form, adjoint=False)
+
+    def solve_adjoint(self, x: Tensor) -> Tensor:
+        return application(self.matrix, x, self.held, self.form, adjoint=True)
+
+    def apply(self, b: Tensor) -> Tensor:
+        return self.solve(b)
+
+    def null_complement(self, x: Tensor) -> Tensor:
+        return torch.zeros_like(x) if self.full_column_rank else x - self.solve(self.matrix @ x)
+
+
+def application(
+    A: Tensor, B: Tensor, held: Sequence[Tensor], form: Form, *, adjoint: bool
+) -> Tensor:
+    """A⁺B, or A⁺ᴴB, for batches alike, differentiable in A and B.
+
+    Args:
+        A: (..., m, n), the matrix that was factored.
+        B: (..., m, k), or (..., n, k) for the adjoint.
+        held: what is held of A.
+        form: which factorization that is.
+        adjoint: which of the two.
+    """
+    found: Sequence[Tensor] = _APPLICATION.operator(A, B, list(held), *astuple(form), adjoint)
+    return found[0]
+
+
+def determinant(
+    A: Tensor, held: Sequence[Tensor], form: Form, *, logarithm: bool
+) -> Sequence[Tensor]:
+    """The determinant, or its sign and the logarithm of its modulus, differentiable in A."""
+    found: Sequence[Tensor] = _DETERMINANT.operator(A, list(held), *astuple(form), logarithm)
+    return found
+
+
+def outer_factors(
+    inverse: PseudoInverse, A: Tensor, B: Tensor, X: Tensor, G: Tensor, *, adjoint: bool
+) -> tuple[tuple[list[Tensor], list[Tensor]], Tensor]:
+    """Ā as a sum of products `left @ right.mH`, and B̄, from the cotangent G of X = A⁺B or A⁺ᴴB."""
+    if not adjoint:
+        return lstsq.outer_factors(inverse, A, B, X, G)
+    (left, right), rhs_gradient = lstsq.outer_factors(inverse.adjoint, A.mH, B, X, G)
+    return (right, left), rhs_gradient
+
+
+def determinant_scale(outputs: Sequence[Tensor], cotangents: Sequence[Tensor]) -> Tensor:
+    """What multiplies A⁻ᴴ in Ā, from what `determinant` returns and its cotangents: (...)."""
+    if len(outputs) == 1:
+        return cotangents[0] * outputs[0].conj()
+    return det.slogdet_scale(outputs[0], *cotangents)
+
+
+@contextlib.contextmanager
+def _below_autograd(A: Tensor) -> Iterator[None]:
+    with eager_mode(grad=False), forward_mode(on=False), full_precision(A.device, A.dtype):
+        yield
+
+
+class _OfFactor(Registered):
+    """An operator of A, further operands, and what is held of A, which is constant."""
+
+    def split(self, arguments: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+        *operands, held = arguments[: self.arity + 1]
+        return [*operands, *held], arguments[self.arity + 1 :]
+
+    def call(self, operands: Sequence[Tensor], rest: Sequence[Any]) -> Sequence[Tensor]:
+        found: Sequence[Tensor] = self.operator(
+            *operands[: self.arity], list(operands[self.arity :]), *rest
+        )
+        return found
+
+    def parts(
+        self, operands: Sequence[Tensor], rest: Sequence[Any], needed: Sequence[bool]
+    ) -> tuple[Formal, Sequence[Tensor], Sequence[Tensor | None]]:
+        """A⁺, the other operands, and the tangents of all, where those that are flagged follow."""
+        A, *others = operands[: self.arity]
+        further = iter(operands[len(needed) :])
+        tangents = [next(further, None) if need else None for need in needed]
+        inverse = Formal.of(A, operands[self.arity : len(needed)], Form(*rest[:3]))
+        return inverse, others, tangents[: self.arity]
+
+
+class _Factorization(Registered):
+    """What is held of A, without derivatives."""
+
+    arity, differentiable = 1, 0
+
+    def compute(self, *arguments: Any) -> Sequence[Tensor]:
+        A, *form = arguments
+        with _below_autograd(A):
+            return list(Form(*form).held(materialized(A)))
+
+    def fake(self, *arguments: Any) -> Sequence[Tensor]:
+        A, *form = arguments
+        return list(Form(*form).fake(A))
+
+    def split(self, arguments: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+        return arguments[:1], arguments[1:]
+
+    def call(self, operands: Sequence[Tensor], rest: Sequence[Any]) -> Sequence[Tensor]:
+        found: Sequence[Tensor] = self.operator(*operands, *rest)
+        return found
+
+    def derive(self, kind: str, *_: Any) -> Sequence[Tensor]:
+        return []
+
+
+class _Application(_OfFactor):
+    """A⁺B or A⁺ᴴB."""
+
+    arity = 2
+
+    def compute(self, *arguments: Any) -> Sequence[Tensor]:
+        A, B, held, *form, adjoint = arguments
+        with _below_autograd(A):
+            inverse = Form(*form).inverse(tuple(held), A)
+            X = (inverse.apply_adjoint if adjoint else inverse.apply)(materialized(B))
+            return [X.contiguous().clone() if X.is_conj() or X._is_view() else X.contiguous()]
+
+    def fake(self, *arguments: Any) -> Sequence[Tensor]:
+        A, B, *_, adjoint = arguments
+        return [B.new_empty(*B.shape[:-2], A.shape[-2 if adjoint else -1], B.shape[-1])]
+
+    def derive(
+        self,
+        kind: str,
+        operands: Sequence[Tensor],
+        rest: Sequence[Any],
+        outputs: Sequence[Tensor],
+        needed: Sequence[bool],
+    ) -> Sequence[Tensor]:
+        adjoint = rest[-1]
+        inverse, (B,), (dA, dB) = self.parts(operands, rest, needed)
+        A, (X,), is_hermitian = inverse.matrix, outputs, inverse.form.of_kind.is_hermitian
+        if kind == "forward":
+            if dA is not None and is_hermitian:
+                dA = hermitian_part(dA)
+            if dA is None and dB is None:
+                return [torch.zeros_like(X)]
+            if adjoint:
+                return [lstsq.jvp(inverse.adjoint, A.mH, B, X, None if dA is None else dA.mH, dB)]
+            return [lstsq.jvp(inverse, A, B, X, dA, dB)]
+        (left, right), of_rhs = outer_factors(
+            inverse, A, B, X, operands[len(needed)], adjoint=adjoint
+        )
+        found = []
+        if needed[0]:
+            of_matrix = torch.cat(left, -1) @ torch.cat(right, -1).mH
+            found.append(hermitian_part(of_matrix) if is_hermitian else of_matrix)
+        return [*found, of_rhs] if needed[1] else found
+
+    def _mapped(self, info: Any, in_dims: Sequence[Any], *arguments: Any) -> Any:
+        """Right-hand sides of one matrix are columns."""
+        operands, rest = self.split(arguments)
+        dims, _ = self.split(in_dims)
+        if any(dim is not None for i, dim in enumerate(dims) if i != 1):
+            return super()._mapped(info, in_dims, *arguments)
+        B, k = operands[1].movedim(dims[1], -2), operands[1].movedim(dims[1], 0).shape[-1]
+        columns = B.reshape(*B.shape[:-2], info.batch_size * k)
+        (X,) = self.call([operands[0], columns, *operands[2:]], rest)
+        X = X.reshape(*X.shape[:-1], info.batch_size, k).movedim(-2, 0)
+        return self._returned([X]), self._returned([0])
+
+
+class _Determinant(_OfFactor):
+    """The determinant, or its sign and the logarithm of its modulus.
+
+    Not both: where the one is not in range, its cotangent of zero would make NaN for the other.
+    """
+
+    arity = 1
+
+    def compute(self, *arguments: Any) -> Sequence[Tensor]:
+        A, held, *form, logarithm = arguments
+        with _below_autograd(A):
+            return list(Form(*form).of_kind.determinant(tuple(held), logarithm))
+
+    def fake(self, *arguments: Any) -> Sequence[Tensor]:
+        A, *_, logarithm = arguments
+        value = A.new_empty(A.shape[:-2])
+        return [value, value.new_empty(value.shape, dtype=A.dtype.to_real())][: 1 + logarithm]
+
+    def derive(
+        self,
+        kind: str,
+        operands: Sequence[Tensor],
+        rest: Sequence[Any],
+        outputs: Sequence[Tensor],
+        needed: Sequence[bool],
+    ) -> Sequence[Tensor]:
+        inverse, _, (dA,) = self.parts(operands, rest, needed)
+        first = outputs[0]
+        if kind == "forward":
+            if dA is None:
+                return [torch.zeros_like(each) for each in outputs]
+            if inverse.form.of_kind.is_hermitian:
+                dA = hermitian_part(dA)
+            trace = (inverse.dense().mT * dA).sum((-2, -1))
+            if len(outputs) == 1:
+                return [trace * first]
+            return det.slogdet_tangents(first, trace)
+        scale = determinant_scale(outputs, operands[len(needed) :])
+        # The adjoint of A⁻¹, as the solution of the adjoint system.
+        identity = torch.eye(
+            operands[0].shape[-1], dtype=operands[0].dtype, device=operands[0].device
+        )
+        gradient = scale[..., None, None] * inverse.solve_adjoint(
+            identity.expand(operands[0].shape)
+        )
+        return [hermitian_part(gradient) if inverse.form.of_kind.is_hermitian else gradient]
+
+
+_FACTORIZATION = _Factorization("factorization", ("Tensor A", *_FORM), "Tensor[]")
+_APPLICATION = _Application(
+    "factor_application",
+    ("Tensor A", "Tensor B", "Tensor[] held", *_FORM, "bool adjoint"),
+    "Tensor[]",
+)
+_DETERMINANT = _Determinant(
+    "factor_determinant", ("Tensor A", "Tensor[] held", *_FORM, "bool logarithm"), "Tensor[]"
+)

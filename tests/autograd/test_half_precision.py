@@ -1,0 +1,179 @@
+"""Half precision: every operation, computed in single precision and rounded once; and autocast."""
+
+import math
+
+import pytest
+import torch
+
+import strategies
+from strategies import linalg, operations
+from strategies.accuracy.stability import LIMIT, references
+from strategies.autograd.half_precision import HALF
+
+NAMES = operations.names()
+SEED = 20261126
+
+
+def drawn(seed, dtype, name):
+    """Random operands of up to 8 rows, condition numbers up to 1/u, and cotangents, in half precision."""
+    record = operations.get(name)
+    generator = torch.Generator().manual_seed(seed)
+
+    def integer(least, most):
+        return int(torch.randint(least, most + 1, (), generator=generator))
+
+    def normal(*shape):
+        return torch.randn(shape, generator=generator)
+
+    m = integer(1, 8)
+    n = m if record.square else integer(1, 8)
+    k = min(m, n)
+    largest = -math.log10(torch.finfo(dtype).eps)
+    if record.needs_full_rank:
+        largest /= 2  # of what is rounded to half precision nobody knows otherwise
+    exponents = -largest * torch.rand((), generator=generator) * torch.linspace(0, 1, k)
+    U, V = (torch.linalg.qr(normal(rows, k)).Q for rows in (m, n))
+    A = record.domain.member(U * 10**exponents @ V.mT)
+    rhs = [normal(m, integer(1, 3))] * (record.arity - 1)
+    shapes = record.output_shapes(*(tuple(each.shape) for each in (A, *rhs)))
+    return (
+        record,
+        [each.to(dtype) for each in (A, *rhs)],
+        [normal(*each).to(dtype) for each in shapes],
+    )
+
+
+def ratios(seed, dtype, name):
+    """The stability ratios of results and gradients, by "auto"."""
+    record, inputs, cotangents = drawn(seed, dtype, name)
+    results, gradients = references(name, inputs, cotangents)
+    inputs = [each.requires_grad_() for each in inputs]
+    outputs = record.outputs(record.function(*inputs))
+    cotangents = cotangents[len(cotangents) - len(outputs) :]
+    found = record.defined(torch.autograd.grad(outputs, inputs, cotangents))
+    pairs = [*zip(results, outputs, strict=False), *zip(gradients, found, strict=True)]
+    assert all(each.dtype == dtype for _, each in pairs)
+    return [max(exact.ratio(each)) for exact, each in pairs if exact.is_representable]
+
+
+@pytest.mark.parametrize("dtype", HALF)
+@pytest.mark.parametrize("name", NAMES)
+def test_results_and_gradients_are_stable_in_the_roundoff_of_the_dtype(name, dtype):
+    assert max(ratios(7, dtype, name), default=0.0) < LIMIT
+
+
+@pytest.mark.slow
+def test_so_they_are_in_a_thousand_cases():
+    worst = {}
+    for number in range(1000):
+        name, dtype = NAMES[number % len(NAMES)], HALF[number // len(NAMES) % 2]
+        for ratio in ratios(SEED + number, dtype, name):
+            worst[name] = max(worst.get(name, 0.0), ratio)
+    assert set(worst) == set(NAMES)
+    assert max(worst.values()) < LIMIT, worst
+
+
+@pytest.mark.parametrize("dtype", HALF)
+@pytest.mark.parametrize("name", NAMES)
+def test_they_are_those_of_single_precision_rounded_once(name, dtype):
+    record, inputs, cotangents = drawn(3, dtype, name)
+    found = []
+    for each in (inputs, [each.float() for each in inputs]):
+        given = [operand.clone().requires_grad_() for operand in each]
+        outputs = record.outputs(record.function(*given))
+        used = [each.to(outputs[0].dtype) for each in cotangents[-len(outputs) :]]
+        # With cotangents alike: those of the rounding are exact.
+        found.append([*outputs, *torch.autograd.grad(outputs, given, used)])
+    for half, single in zip(*found, strict=True):
+        assert half.dtype == dtype
+        assert torch.equal(half, single.to(dtype))
+
+
+@pytest.mark.parametrize("dtype", HALF)
+def test_composed_functions_round_once(dtype):
+    A = (torch.eye(3) + 0.1 * torch.ones(3, 3)).to(dtype)
+    for half, single in (
+        (linalg.logdet(A), linalg.logdet(A.float())),
+        (linalg.matrix_power(A, -3), linalg.matrix_power(A.float(), -3)),
+        (linalg.tensorinv(A, 1), linalg.tensorinv(A.float(), 1)),
+        (linalg.tensorsolve(A, A[0]), linalg.tensorsolve(A.float(), A[0].float())),
+        (linalg.inv_ex(A).inverse, linalg.inv_ex(A.float()).inverse),
+    ):
+        assert torch.equal(half, single.to(dtype))
+
+
+def test_eigenvalues_have_no_half_precision():
+    values = linalg.eig(torch.eye(2, dtype=torch.float16)).eigenvalues
+    assert values.dtype == torch.complex64
+
+
+def test_operands_of_two_dtypes_are_pytorch_s_to_refuse():
+    with pytest.raises(RuntimeError, match="same dtype"):
+        linalg.solve(torch.eye(2, dtype=torch.float16), torch.ones(2, 1))
+
+
+@pytest.mark.parametrize("dtype", HALF)
+def test_under_autocast_results_are_of_single_precision_as_those_of_torch(dtype):
+    A, b = (torch.eye(3) * 3 + 1).to(dtype).requires_grad_(), torch.ones(3, 1)
+    with torch.autocast("cpu", torch.bfloat16):
+        X = linalg.solve(A, b)
+        assert X.dtype == torch.linalg.solve(A, b).dtype == torch.float32
+        assert linalg.logdet(A).dtype == torch.float32
+    X.sum().backward()
+    assert A.grad.dtype == dtype
+    assert torch.equal(X.detach(), linalg.solve(A.detach().float(), b))
+
+
+@pytest.mark.parametrize("name", ["lstsq", "pinv"])
+@pytest.mark.parametrize("strategy", ["auto", "qr_pinv", "explicit_inverse"])
+def test_autocast_reaches_no_product(name, strategy):
+    A, B = torch.randn(20, 6), torch.randn(20, 2)
+    function = getattr(linalg, name)
+    arguments = (A, B) if name == "lstsq" else (A,)
+    found = []
+    for enabled in (True, False):
+        given = [each.clone().requires_grad_() for each in arguments]
+        with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+            output = function(*given, strategy=strategy)
+            first = output.solution if name == "lstsq" else output
+            found.append([first, *torch.autograd.grad(first.sum(), given)])
+    assert all(map(torch.equal, *found))
+
+
+@pytest.mark.parametrize("dtype", HALF)
+def test_compiled_calls_are_those_of_eager_mode(dtype):
+    A = (torch.eye(3) * 3 + 1).to(dtype)
+    compiled = torch.compile(linalg.inv, backend="aot_eager", fullgraph=True)
+    assert torch.equal(compiled(A), linalg.inv(A))
+
+
+@pytest.mark.parametrize("dtype", HALF)
+def test_torch_functions_that_are_replaced_take_it(dtype):
+    A = (torch.eye(3) * 3 + 1).to(dtype)
+    with strategies.replace_torch():
+        assert torch.equal(torch.linalg.inv(A), linalg.inv(A))
+        assert torch.equal(A.inverse(), linalg.inv(A))
+
+
+@pytest.mark.parametrize("dtype", HALF)
+def test_a_factor_rounds_results_and_gradients_once(dtype):
+    A = (torch.eye(4) * 3 + 1).to(dtype)
+    found = []
+    for given in (A.requires_grad_(), A.detach().float().requires_grad_()):
+        f = strategies.factor(given, "spd")
+        outputs = [f.solve(torch.ones(4, 2, dtype=given.dtype)), f.logdet()]
+        cotangents = [each.detach().to(dtype).to(each.dtype) for each in outputs]
+        found.append([*outputs, *torch.autograd.grad(outputs, given, cotangents)])
+    for half, single in zip(*found, strict=True):
+        assert half.dtype == dtype
+        assert torch.equal(half, single.to(dtype))
+
+
+def test_a_factor_under_autocast_computes_in_single_precision():
+    A, b = torch.eye(4) * 3 + torch.rand(4, 4), torch.rand(4, 1)
+    with torch.autocast("cpu", torch.bfloat16):
+        f = strategies.factor(A)
+        assert torch.equal(f.solve(b), strategies.factor(A).solve(b))
+        assert f.solve(b.bfloat16()).dtype == torch.float32
+    close = torch.testing.assert_close
+    close(f.solve(b), torch.linalg.solve(A, b))

@@ -1,0 +1,155 @@
+"""Every use of a factor in every mode of differentiation, beside torch.linalg and finite differences."""
+
+import pytest
+import torch
+from torch.autograd import forward_ad, gradcheck, gradgradcheck
+
+import strategies
+from tests.factorization.cases import CASES, DTYPES, SHAPES, of_factor, of_torch, operands
+
+close = torch.testing.assert_close
+
+
+def along(kind, A, dtype=torch.float64):
+    """A perturbed by numbers, at the rank that its kind has: what finite differences may move."""
+    generator = torch.Generator().manual_seed(5)
+    if kind != "svd":
+        return (A,), lambda A: A
+    left = torch.randn(A.shape[-2], 2, dtype=dtype, generator=generator)
+    right = torch.randn(2, A.shape[-1], dtype=dtype, generator=generator)
+    return (left, right), lambda left, right: left @ right
+
+
+QUICK = {
+    ("lu", "solve"),
+    ("lu", "det"),
+    ("spd", "inv_quad_logdet"),
+    ("qr", "adjoint"),
+    ("svd", "lstsq"),
+}
+"""Uses of which others are made, in complex numbers, of which real ones are some."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "use", "dtype"),
+    [
+        pytest.param(
+            *case, dtype, marks=() if case in QUICK and dtype.is_complex else pytest.mark.slow
+        )
+        for case in CASES
+        for dtype in DTYPES
+    ],
+)
+def test_derivatives_of_two_orders_are_those_of_finite_differences(kind, use, dtype):
+    A, B, C = (each.requires_grad_() for each in operands(kind, dtype))
+    parts, made = along(kind, A.detach(), dtype)
+    parts = tuple(each.clone().requires_grad_() for each in parts)
+    function = of_factor(kind, use)
+
+    def by_parts(*arguments):
+        return function(made(*arguments[:-2]), *arguments[-2:])
+
+    assert gradcheck(by_parts, (*parts, B, C), fast_mode=True, check_forward_ad=True)
+    assert gradgradcheck(by_parts, (*parts, B, C), fast_mode=True, check_fwd_over_rev=True)
+
+
+ORDERS = {
+    "jacrev∘jacrev": lambda f: torch.func.jacrev(torch.func.jacrev(f)),
+    "jacfwd∘jacrev": lambda f: torch.func.jacfwd(torch.func.jacrev(f)),
+    "jacrev∘jacfwd": lambda f: torch.func.jacrev(torch.func.jacfwd(f)),
+    "jacfwd∘jacfwd": lambda f: torch.func.jacfwd(torch.func.jacfwd(f)),
+    "jacrev∘jacrev∘jacrev": lambda f: torch.func.jacrev(torch.func.jacrev(torch.func.jacrev(f))),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("use", ["adjoint", "inv_quad_logdet", "det"])
+@pytest.mark.parametrize("kind", ["lu", "spd"])
+def test_transforms_nest(kind, use, order):
+    A, B, C = operands(kind)
+    A, B, C = A[:2, :2], B[:2, :1], C[:2, :1]
+    # Products of three numbers in the place of torch.linalg, whose derivatives PyTorch has wrong here.
+    functions = of_factor(kind, use), by_cramer(kind, use)
+    found, expected = (ORDERS[order](each)(A, B, C) for each in functions)
+    close(found, expected)
+
+
+def by_cramer(kind, use):
+    def function(A, B, C):
+        if kind == "spd":
+            A = (A + A.mT) / 2
+        a, b, c, d = A[0, 0], A[0, 1], A[1, 0], A[1, 1]
+        det = a * d - b * c
+        inverse = torch.stack((torch.stack((d, -b)), torch.stack((-c, a)))) / det
+        found = {
+            "adjoint": inverse.mT @ C,
+            "det": det,
+            "inv_quad_logdet": (B * (inverse @ B)).sum() + det.abs().log(),
+        }[use]
+        return (found.sin() + found.square() / 3).sum()
+
+    return function
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_a_batch_under_vmap_is_a_batch(kind):
+    A, B, C = operands(kind, batch=(3,))
+    for use in ("lstsq", "adjoint"):
+        function = of_factor(kind, use)
+        gradients = torch.func.vmap(torch.func.grad(function, argnums=(0, 1, 2)))(A, B, C)
+        for i in range(3):
+            one = torch.func.grad(function, argnums=(0, 1, 2))(A[i], B[i], C[i])
+            close([each[i] for each in gradients], list(one))
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_right_hand_sides_alone_may_be_mapped(kind):
+    A, B, _ = operands(kind)
+    f = strategies.factor(A, kind)
+    stacked = torch.stack((B, 2 * B, -B), 1)
+    mapped = torch.func.vmap(f.lstsq, in_dims=1, out_dims=1)(stacked)
+    close(mapped, torch.stack([f.lstsq(stacked[:, i]) for i in range(3)], 1))
+
+
+def test_forward_mode_by_dual_numbers():
+    A, B, C = operands("lu")
+    dA = torch.randn_like(A)
+    function = of_factor("lu", "inv_quad_logdet")
+    with forward_ad.dual_level():
+        tangent = forward_ad.unpack_dual(function(forward_ad.make_dual(A, dA), B, C)).tangent
+    close(
+        tangent,
+        torch.func.jvp(lambda A: of_torch("lu", "inv_quad_logdet")(A, B, C), (A,), (dA,))[1],
+    )
+
+
+@pytest.mark.parametrize("vectorize", [False, True])
+@pytest.mark.parametrize("kind", SHAPES)
+def test_jacobians_by_one_backward_or_many(kind, vectorize):
+    A, B, _ = operands(kind)
+    f = strategies.factor(A.requires_grad_(), kind)
+    X = f.lstsq(B)
+    eye = torch.eye(X.numel(), dtype=X.dtype).reshape(-1, *X.shape)
+    rows = (
+        torch.autograd.grad(X, A, eye, is_grads_batched=True)[0]
+        if vectorize
+        else torch.stack([torch.autograd.grad(X, A, each, retain_graph=True)[0] for each in eye])
+    )
+    expected = torch.func.jacrev(lambda A: strategies.linalg.lstsq(A, B).solution)(A.detach())
+    if kind == "spd":
+        expected = (expected + expected.mT) / 2
+    close(rows.reshape(expected.shape), expected)
+
+
+@pytest.mark.parametrize(
+    "kind", ["spd", *(pytest.param(each, marks=pytest.mark.slow) for each in ("lu", "qr", "svd"))]
+)
+def test_a_compiled_function_is_one_graph_with_the_gradients_of_eager_mode(kind):
+    use = "inv_quad_logdet" if kind in ("lu", "spd") else "adjoint"
+    function = of_factor(kind, use)
+    gradients = []
+    for each in (function, torch.compile(function, backend="aot_eager", fullgraph=True)):
+        inputs = [operand.requires_grad_() for operand in operands(kind)]
+        each(*inputs).backward()
+        gradients.append([operand.grad for operand in inputs if operand.grad is not None])
+    close(*gradients)
