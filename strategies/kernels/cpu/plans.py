@@ -10,44 +10,24 @@ the elimination, or has a norm that is far from one. What it computed is not use
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import math
-from array import array
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-from strategies.kernels.cpu.library import DTYPES, is_available, kernel
-from strategies.kernels.cpu.specs import (
-    INFO,
-    SPECS,
-    TRIANGULAR,
-    KernelSpec,
-    Problem,
-    TensorSpec,
-    byte_vector,
-    columns,
-    rows,
-)
-from strategies.kernels.cpu.task import ARGUMENT_WORDS, HEADER_WORDS, header, in_packs, run
-from strategies.kernels.memory import address
+from strategies.kernels.cpu.launch import Launch, Layout
+from strategies.kernels.cpu.library import DTYPES, is_available
+from strategies.kernels.cpu.specs import SPECS, TRIANGULAR, KernelSpec, Problem
+from strategies.kernels.cpu.tensor_specs import INFO, TensorSpec, byte_vector, columns, rows
 
 __all__ = ["Plan", "is_sequence", "plan"]
 
 Tensors = tuple[Tensor, ...]
-Layout = tuple[tuple[int, ...], tuple[int, ...]]
-"""Sizes and strides of a tensor; for a kernel, always of three dimensions."""
 
 _MOST_ENTRIES = 2**22
 """Of a matrix. Up to here kernels were measured to be faster than the same steps by operations of torch."""
-
-_MOST_GROUPS = 64
-"""Into which a batch is divided for threads to take."""
-
-_FLOPS_OF_CALLS = 2**12
-"""What calling LAPACK for a matrix costs, in floating-point operations."""
 
 _OF_SQUARE = {
     "inv",
@@ -59,68 +39,6 @@ _OF_SQUARE = {
     "cholesky_inverse",
     *TRIANGULAR,
 }
-
-
-class Launch:
-    """A kernel, with the block of its task but for the addresses.
-
-    Args:
-        name: of the kernel.
-        problem: of each matrix.
-        arguments: sizes and strides.
-        flops: for one matrix.
-        tolerances: as in `plan`.
-
-    Attributes:
-        address: of its machine code.
-        block: of the task.
-        groups: into which the batch is divided for threads to take.
-        work: what it costs, in floating-point operations.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        problem: Problem,
-        arguments: Sequence[Layout],
-        flops: float,
-        tolerances: tuple[float, float] = (0.0, 0.0),
-    ) -> None:
-        count = problem.matrices
-        self._kernel, self._flops = kernel(name, problem.dtype, problem.n), count * flops
-        self.address = ctypes.cast(self._kernel, ctypes.c_void_p).value
-        self.work = self._flops + count * _FLOPS_OF_CALLS
-        group = math.ceil(count / _MOST_GROUPS)
-        if name.endswith("_across"):
-            group = in_packs(group)
-        self.groups = math.ceil(count / group)
-        words = header(count, group, tolerances)
-        for size, stride in arguments:
-            words += (0, *size, *stride)
-        self.block = array("q", words)
-
-    def __call__(
-        self,
-        first: Sequence[Tensor],
-        offsets: Sequence[int],
-        last: Sequence[Tensor | None],
-        kept: Tensors,
-    ) -> bool:
-        """Whether the kernel did it, of tensors, parts of what is kept, and more tensors or none.
-
-        They live until it returns.
-        """
-        block, position = self.block[:], HEADER_WORDS
-        base = address(kept[-1]) if offsets else 0
-        addresses = [
-            *map(address, first),
-            *[base + offset for offset in offsets],
-            *[0 if tensor is None else address(tensor) for tensor in last],
-        ]
-        for each in addresses:
-            block[position] = each
-            position += ARGUMENT_WORDS
-        return run(self._kernel, block, self.groups, self._flops, self.work)
 
 
 class Plan:

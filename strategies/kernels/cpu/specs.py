@@ -3,36 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-import itertools
-import math
-import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
 
-from strategies.kernels.large_pages import LARGE, on_large_pages
+from strategies.kernels.cpu.tensor_specs import TensorSpec, columns, number, rows, vector
 
-__all__ = [
-    "INFO",
-    "SPECS",
-    "TRIANGULAR",
-    "KernelSpec",
-    "Problem",
-    "TensorSpec",
-    "byte_vector",
-    "columns",
-    "rows",
-]
+__all__ = ["SPECS", "TRIANGULAR", "KernelSpec", "Problem"]
 
 TRIANGULAR = "solve_lower", "solve_upper", "solve_unit_lower", "solve_unit_upper"
 """What `solve_triangular` stands for."""
-
-_LINE = 64
-"""Bytes of a line of the cache, where vectors may begin."""
 
 _MINORS = 3
 """Rows up to which the gradient of a determinant is by minors."""
@@ -78,73 +60,6 @@ _MOST_ROWS_BY_TRIANGLE = 128, 32
 """Limits of n² k, and of n with one right-hand side and with several, to substitution without BLAS."""
 
 
-class TensorSpec(NamedTuple):
-    """A tensor to be allocated, and as what a kernel sees it: matrices, row after row, or columns."""
-
-    size: tuple[int, ...]
-    stride: tuple[int, ...]
-    dtype: torch.dtype
-    extents: tuple[int, int, int]
-    is_zero: bool = False
-
-    def batched(self, batch: tuple[int, ...]) -> TensorSpec:
-        """As many of it; what is empty is so for all matrices together."""
-        if self.is_empty or not batch:
-            return self
-        _, m, n = self.extents
-        steps = itertools.accumulate(reversed(batch[1:]), operator.mul, initial=m * n)
-        stride = (*reversed([*steps]), *self.stride)
-        size, extents = (*batch, *self.size), (math.prod(batch), m, n)
-        return self._replace(size=size, stride=stride, extents=extents)
-
-    @property
-    def is_empty(self) -> bool:
-        return 0 in self.size
-
-    @property
-    def bytes(self) -> int:
-        """As many as it takes, and no fewer than leave what follows where vectors may begin."""
-        return -(-math.prod(self.size) * self.dtype.itemsize // _LINE) * _LINE
-
-    @property
-    def is_large(self) -> bool:
-        """Whether it is to be `on_large_pages`."""
-        return math.prod(self.size) * self.dtype.itemsize >= LARGE
-
-    def allocator(self) -> Callable[[], Tensor]:
-        if self.is_zero:
-            return functools.partial(torch.zeros, self.size, dtype=self.dtype)
-        make = functools.partial(torch.empty_strided, self.size, self.stride, dtype=self.dtype)
-        return (lambda: on_large_pages(make())) if self.is_large else make
-
-
-def rows(m: int, n: int, dtype: torch.dtype) -> TensorSpec:
-    """A matrix, row after row."""
-    return TensorSpec((m, n), (n, 1), dtype, (1, m, n))
-
-
-def columns(m: int, n: int, dtype: torch.dtype) -> TensorSpec:
-    """Laid out as LAPACK's results are; a kernel sees the transpose."""
-    return TensorSpec((m, n), (1, m), dtype, (1, n, m))
-
-
-def _vector(n: int, dtype: torch.dtype) -> TensorSpec:
-    return TensorSpec((n,), (1,), dtype, (1, n, 1))
-
-
-def byte_vector(n: int) -> TensorSpec:
-    """So many bytes."""
-    return _vector(n, torch.uint8)
-
-
-def _number(dtype: torch.dtype) -> TensorSpec:
-    return TensorSpec((), (), dtype, (1, 1, 1))
-
-
-INFO = _number(torch.int32)._replace(is_zero=True)
-"""What LAPACK reports of a factorization that succeeded."""
-
-
 class Problem(NamedTuple):
     """What a spec has to know of the inputs: each A is m×n, and B, if there is one, m×k."""
 
@@ -158,7 +73,7 @@ class Problem(NamedTuple):
 
     def like_rhs(self, length: int) -> TensorSpec:
         """A matrix in the place of B, or a vector."""
-        return _vector(length, self.dtype) if self.is_vector else rows(length, self.k, self.dtype)
+        return vector(length, self.dtype) if self.is_vector else rows(length, self.k, self.dtype)
 
     def kernel(self, name: str) -> str:
         """The name of the kernel that is the fastest: matrix after matrix, or in packs."""
@@ -209,7 +124,7 @@ class KernelSpec:
 
 def _factors(p: Problem) -> list[TensorSpec]:
     """LU by columns, and pivots."""
-    return [rows(p.n, p.m, p.dtype), _vector(min(p.m, p.n), torch.int32)]
+    return [rows(p.n, p.m, p.dtype), vector(min(p.m, p.n), torch.int32)]
 
 
 def _inv(p: Problem) -> KernelSpec:
@@ -227,14 +142,14 @@ def _solve(p: Problem) -> KernelSpec:
 def _det(p: Problem) -> KernelSpec:
     flops = (2 / 3 * p.n**3, 2.0 * p.n**3)
     if p.n <= _MINORS and not p.always_across:
-        return KernelSpec("det", "det_backward", [_number(p.dtype)], [], [0], flops)
-    kept = [*_factors(p), _number(p.dtype), _number(torch.int64)]
+        return KernelSpec("det", "det_backward", [number(p.dtype)], [], [0], flops)
+    kept = [*_factors(p), number(p.dtype), number(torch.int64)]
     names = p.kernel("det"), p.kernel("det_backward")
-    return KernelSpec(*names, [_number(p.dtype)], kept, [2, 3, 4, 5], flops)
+    return KernelSpec(*names, [number(p.dtype)], kept, [2, 3, 4, 5], flops)
 
 
 def _slogdet(p: Problem) -> KernelSpec:
-    outputs = [_number(p.dtype), _number(p.dtype.to_real())]
+    outputs = [number(p.dtype), number(p.dtype.to_real())]
     flops = (2 / 3 * p.n**3, 2.0 * p.n**3)
     names = p.kernel("slogdet"), p.kernel("slogdet_backward")
     if p.dtype.is_complex:
@@ -249,8 +164,8 @@ def _elimination_flops(p: Problem) -> tuple[float, float]:
 
 
 def _lu_factor(p: Problem) -> KernelSpec:
-    outputs = [columns(p.m, p.n, p.dtype), _vector(min(p.m, p.n), torch.int32)]
-    order = [_vector(p.m, torch.int64)]
+    outputs = [columns(p.m, p.n, p.dtype), vector(min(p.m, p.n), torch.int32)]
+    order = [vector(p.m, torch.int64)]
     names = p.kernel("lu_factor"), p.kernel("lu_factor_backward")
     return KernelSpec(*names, outputs, order, [1, 3], _elimination_flops(p))
 
@@ -258,7 +173,7 @@ def _lu_factor(p: Problem) -> KernelSpec:
 def _lu(p: Problem) -> KernelSpec:
     m, n, k = p.m, p.n, min(p.m, p.n)
     outputs = [rows(m, m, p.dtype), rows(m, k, p.dtype), rows(k, n, p.dtype)]
-    kept = [rows(n, m, p.dtype), _vector(m, torch.int64)]
+    kept = [rows(n, m, p.dtype), vector(m, torch.int64)]
     flops = _elimination_flops(p)
     return KernelSpec("lu", "lu_backward", outputs, kept, [4, 5], flops, cotangents=[1, 2])
 
@@ -278,9 +193,9 @@ def _pinv(p: Problem) -> KernelSpec:
 
 
 def _lstsq(p: Problem) -> KernelSpec:
-    residuals = _vector(p.k if p.m > p.n else 0, p.dtype.to_real())
-    nothing = _vector(0, p.dtype.to_real())
-    outputs = [p.like_rhs(p.n), residuals, _number(torch.int64), nothing]
+    residuals = vector(p.k if p.m > p.n else 0, p.dtype.to_real())
+    nothing = vector(0, p.dtype.to_real())
+    outputs = [p.like_rhs(p.n), residuals, number(torch.int64), nothing]
     if p.m == p.n:
         names = p.kernel("lstsq_square"), _solve(p).backward
         return KernelSpec(*names, outputs, _factors(p), [2, 6, 7], _solve(p).flops)
@@ -362,7 +277,7 @@ def _pinv_by_svd(p: Problem) -> KernelSpec:
     is_wide = p.m < p.n
     result = (columns if is_wide else rows)(p.n, p.m, p.dtype)
     bases = _bases(large, small, p.dtype)
-    kept = [*bases, _vector(small, p.dtype.to_real()), _number(torch.int64)]
+    kept = [*bases, vector(small, p.dtype.to_real()), number(torch.int64)]
     flops = (_svd_flops(p) + 2 * large * small**2, 10.0 * large * small**2)
     names = "pinv_svd", "pinv_svd_backward"
     return KernelSpec(*names, [result], kept, [2, 3, 4, 5], flops, is_transposed=is_wide)
@@ -370,8 +285,8 @@ def _pinv_by_svd(p: Problem) -> KernelSpec:
 
 def _lstsq_by_svd(p: Problem) -> KernelSpec:
     is_tall, real = p.m > p.n, p.dtype.to_real()
-    residuals, values = _vector(p.k if is_tall else 0, real), _vector(min(p.m, p.n), real)
-    outputs = [p.like_rhs(p.n), residuals, _number(torch.int64), values]
+    residuals, values = vector(p.k if is_tall else 0, real), vector(min(p.m, p.n), real)
+    outputs = [p.like_rhs(p.n), residuals, number(torch.int64), values]
     entries = p.m * p.n * p.k
     return KernelSpec(
         "lstsq_svd" if is_tall else "lstsq_svd_without_residuals",
