@@ -1,4 +1,4 @@
-// The node of autograd: `_FastPathNode` of `strategies.autograd.fast_path`.
+// The node of autograd: `strategies.autograd.fast_path_node`.
 
 #pragma once
 
@@ -27,15 +27,15 @@ inline variable_list by_generic_path(
     const auto of_outputs = tuple(cotangents.data(), cotangents.size());
     py::tuple of_inputs(needed.size());
     for (size_t i = 0; i < needed.size(); ++i) { of_inputs[i] = static_cast<bool>(needed[i]); }
-    const auto module = py::module_::import("strategies.autograd.fast_path");
-    const py::object gradients = module.attr("_differentiated")(plan.found, inputs, outputs, of_outputs, of_inputs);
+    const auto module = py::module_::import("strategies.autograd.fast_path_node");
+    const py::object gradients = module.attr("differentiated")(plan.found, inputs, outputs, of_outputs, of_inputs);
     variable_list result;
     for (const auto& each : gradients) { result.push_back(each.is_none() ? Tensor() : each.cast<Tensor>()); }
     return result;
   } catch (py::error_already_set& error) { Plan::raise(error); }
 }
 
-// What was computed, for autograd: `_FastPathNode` of `strategies.autograd.fast_path`.
+// What was computed, for autograd: `strategies.autograd.fast_path_node`.
 struct FastPath : torch::autograd::Function<FastPath> {
   static variable_list forward(
       AutogradContext* context, const PlanPointer& plan, const Computed& computed, at::TensorList inputs) {

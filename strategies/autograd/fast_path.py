@@ -2,24 +2,24 @@
 
 A `FastPath` decides the path once per call. The fast path takes plain tensors in eager mode, with a
 strategy that has kernels for the operation (`strategies.kernels.cpu.plans`, and on CUDA devices
-`strategies.kernels.cuda.plan`). All else takes the generic path: transforms and modes of torch, other
-strategies, and inputs that are not a usual case.
+`strategies.kernels.cuda.plan`). So does what is below a level of forward mode. All else takes the generic
+path: other transforms and modes of torch, other strategies, and inputs that are not a usual case.
 
 A backward that is differentiated, or whose cotangent is not a usual case, goes the generic path, too: from
 the inputs on, or, by the explicit gradient, from those of them that derivatives read and the outputs.
 
 On the CPU, where there is the fast path in C++ (`strategies.kernels.extension`), it does what
-`FastPath.__call__` and `_FastPathNode` do here, to the same bits: most of the time of a small call goes to
-Python.
+`FastPath.__call__` and the node in `strategies.autograd.fast_path_node` do, to the same bits: most of the
+time of a small call goes to Python.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -27,13 +27,13 @@ from torch.autograd import forward_ad
 from torch.nn import Parameter
 
 from strategies import policy
-from strategies.autograd.choice import StrategyChoice, first_that_can, is_captured
+from strategies.autograd.choice import StrategyChoice, is_captured
+from strategies.autograd.fast_path_node import FoundPlan, apply, is_plain, is_readable
 from strategies.autograd.transforms import with_tangents
 from strategies.kernels import extension
 from strategies.kernels.cpu import task, threads
-from strategies.kernels.cpu.plans import Plan, is_sequence, plan
+from strategies.kernels.cpu.plans import is_sequence, plan
 from strategies.kernels.cuda import plan as cuda
-from strategies.kernels.memory import is_addressable, with_memory
 from strategies.policy.schema import Policy
 from strategies.strategy import Strategy
 
@@ -52,10 +52,6 @@ Tangents = Callable[[Strategy, Tensors, Tensors, Gradients], Tensors | None]
 
 None where it does not have them in the mode around.
 """
-
-_TYPES = Tensor, Parameter
-
-_C: Any = torch._C
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +108,7 @@ class FastPath:
         inputs, tolerances = _split(given)
         if len(inputs) != self.arity or len(tolerances) not in (0, 2 * self.takes_tolerances):
             return None
-        if not (_is_plain() and all(map(_is_readable, inputs))):
+        if not (is_plain() and all(map(is_readable, inputs))):
             return self._in_forward_mode(choice, given)
         for found in self._plans(choice, given):
             if found.copies:
@@ -125,7 +121,7 @@ class FastPath:
         if torch.is_grad_enabled():
             for tensor in inputs:
                 if tensor.requires_grad:
-                    return _apply((found, *computed), *inputs)
+                    return apply((found, *computed), *inputs)
         return computed[0]
 
     @property
@@ -158,7 +154,7 @@ class FastPath:
 
     def _plans(
         self, choice: StrategyChoice, given: tuple[Tensor | float, ...]
-    ) -> tuple[_Found, ...]:
+    ) -> tuple[FoundPlan, ...]:
         if choice == "auto":
             device = next(each.device for each in given if isinstance(each, Tensor))
             return _candidate_plans(self, policy.active(device.type)[0], *given)
@@ -169,14 +165,6 @@ class FastPath:
         _served.append((self, operator))
         if _module.cache_info().currsize and (module := _module()) is not None:
             _serve(module, self, operator)
-
-
-class _Found(NamedTuple):
-    plan: Plan | cuda.Plan
-    copies: bool
-    fast_path: FastPath
-    candidates: tuple[Strategy, ...]
-    tolerances: tuple[float, ...] = ()
 
 
 @functools.cache
@@ -209,7 +197,7 @@ def _module() -> Any:
 
 
 _served: list[tuple[FastPath, tuple[Any, ...]]] = []
-"""Lanes, and what is said of the operators that they compute."""
+"""Fast paths, and what is said of the operators that they compute."""
 
 
 def _serve(module: Any, fast_path: FastPath, operator: tuple[Any, ...]) -> None:
@@ -243,7 +231,7 @@ def _split(given: tuple[Tensor | float, ...]) -> tuple[Tensors, tuple[float, ...
 
 def _candidate_plans(
     fast_path: FastPath, chosen: object, *given: Tensor | float
-) -> tuple[_Found, ...]:
+) -> tuple[FoundPlan, ...]:
     """The plans for an operation by what was chosen, the first to be tried first."""
     inputs, tolerances = _split(given)
     if not isinstance(chosen, _CHOICES):
@@ -268,7 +256,7 @@ def _find(
     device: torch.device,
     tolerances: tuple[float, ...],
     *inputs: tuple[tuple[int, ...], tuple[int, ...], torch.dtype],
-) -> tuple[_Found, ...]:
+) -> tuple[FoundPlan, ...]:
     """The plans for inputs of such sizes, strides and dtypes."""
     (size, _, dtype), *rest = inputs
     if len(size) < 2 or any(other[2] != dtype for other in rest):
@@ -292,7 +280,7 @@ def _find(
         sizes = [size for size, *_ in inputs]
         is_usual = "factors" in held and not (tolerances or fast_path.reports)
         on_cuda = cuda.plan(fast_path.operation, device, dtype, *sizes) if is_usual else None
-        return (_Found(on_cuda, False, fast_path, candidates),) if on_cuda else ()
+        return (FoundPlan(on_cuda, False, fast_path, candidates),) if on_cuda else ()
     layouts = [(size, stride) for size, stride, _ in inputs]
     if copies := not all(is_sequence(layout, len(batch)) for layout in layouts):
         layouts = [(size, torch.empty(size, device="meta").stride()) for size, _ in layouts]
@@ -309,7 +297,7 @@ def _find(
         for holds in held
     )
     return tuple(
-        _Found(found, copies, fast_path, candidates, tolerances)
+        FoundPlan(found, copies, fast_path, candidates, tolerances)
         for found in plans
         if found is not None
     )
@@ -317,127 +305,3 @@ def _find(
 
 def _is_on_cuda(tensor: object) -> bool:
     return isinstance(tensor, Tensor) and tensor.is_cuda
-
-
-def _is_plain() -> bool:
-    """Whether nothing but autograd sees what is computed now."""
-    return not (
-        _C._are_functorch_transforms_active()
-        or _C._len_torch_dispatch_stack()
-        or _C._len_torch_function_stack()
-    )
-
-
-def _is_readable(tensor: Any) -> bool:
-    """Whether the numbers are at the address of the tensor, as its strides say."""
-    return (
-        type(tensor) in _TYPES
-        and (tensor.is_cpu or tensor.is_cuda)
-        and is_addressable(tensor)
-        # The level is that of all threads.
-        and (forward_ad._current_level < 0 or forward_ad.unpack_dual(tensor).tangent is None)
-    )
-
-
-class _FastPathNode(torch.autograd.Function):
-    """What was computed, for autograd."""
-
-    @staticmethod
-    def forward(ctx: Any, given: tuple[_Found, Tensors, Tensors], *inputs: Tensor) -> Tensors:
-        ctx.found, outputs, kept = given
-        plan, unread = ctx.found.plan, ctx.found.fast_path.unread
-        read = [None if i in unread else each for i, each in enumerate(inputs)]
-        ctx.save_for_backward(*read, *[outputs[i] for i in plan.saved], *kept)
-        if plan.constant:
-            ctx.mark_non_differentiable(*[outputs[i] for i in plan.constant])
-        ctx.set_materialize_grads(False)
-        return outputs
-
-    @staticmethod
-    def backward(ctx: Any, *cotangents: Tensor | None) -> tuple[Tensor | None, ...]:
-        found, saved = ctx.found, ctx.saved_tensors
-        gradients: Sequence[Tensor | None] | None = None
-        if _is_plain() and not torch.is_grad_enabled():
-            gradients = _gradients(found.plan, saved, cotangents)
-        if gradients is None:
-            arity, needed = found.plan.arity, ctx.needs_input_grad[1:]
-            inputs, outputs = saved[:arity], saved[arity : arity + len(found.plan.saved)]
-            gradients = _differentiated(found, inputs, outputs, cotangents, needed)
-        return (None, *gradients)
-
-
-# `Function.apply` would look for transforms again, and for wrappers that they have left behind.
-_apply: Callable[..., Tensors] = super(torch.autograd.Function, _FastPathNode).apply
-
-
-def _gradients(
-    plan: Plan | cuda.Plan, saved: Tensors, cotangents: Sequence[Tensor | None]
-) -> list[Tensor] | None:
-    """By the fast path; None if some cotangent is not a usual one."""
-    used: list[Any] = []
-    for i, cotangent in enumerate(cotangents):
-        if i in plan.ignored:
-            continue
-        if cotangent is None:
-            if i in plan.cotangents:
-                used.append(None if i in plan.optional else plan.zeros(i))
-        elif i in plan.cotangents and _is_readable(cotangent):
-            used.append(cotangent)
-        else:
-            return None
-    return plan.backward(saved, used)
-
-
-def _differentiated(
-    found: _Found,
-    inputs: Tensors,
-    outputs: Tensors,
-    cotangents: Sequence[Tensor | None],
-    needed: Sequence[bool],
-) -> list[Tensor | None]:
-    """By the generic path, as functions of inputs, outputs and cotangents where that is asked for."""
-    if found.fast_path.explicit is not None:
-        return _explicit_gradients(found, inputs, outputs, cotangents, needed)
-    has_graph = torch.is_grad_enabled()
-    if not has_graph:
-        pairs = zip(inputs, needed, strict=True)
-        inputs = tuple(tensor.detach().requires_grad_(need) for tensor, need in pairs)
-    with torch.enable_grad():
-        outputs = found.fast_path.general(found.candidates, *inputs, *found.tolerances)
-        given = [
-            (output, cotangent)
-            for output, cotangent in zip(outputs, cotangents, strict=True)
-            if cotangent is not None and output.requires_grad
-        ]
-        gradients = iter(
-            torch.autograd.grad(
-                [output for output, _ in given],
-                [tensor for tensor, need in zip(inputs, needed, strict=True) if need],
-                [cotangent for _, cotangent in given],
-                create_graph=has_graph,
-            )
-        )
-    return [next(gradients) if need else None for need in needed]
-
-
-def _explicit_gradients(
-    found: _Found,
-    inputs: Gradients,
-    saved: Tensors,
-    cotangents: Sequence[Tensor | None],
-    needed: Sequence[bool],
-) -> list[Tensor | None]:
-    """By the explicit gradient, of the inputs that it reads and of the saved outputs."""
-    explicit, plan = found.fast_path.explicit, found.plan
-    assert explicit is not None
-    outputs = tuple(saved[plan.saved.index(i)] for i in range(len(saved)))
-    pairs = ((outputs[i], cotangents[i]) for i in plan.cotangents)
-    used = tuple(
-        torch.zeros_like(output) if cotangent is None else with_memory(cotangent)
-        for output, cotangent in pairs
-    )
-
-    computed = first_that_can(
-        found.candidates, lambda strategy: explicit(strategy, inputs, outputs, used)
-    )
-    return [each if need else None for each, need in zip(computed, needed, strict=True)]

@@ -11,7 +11,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import strategies
 from strategies import linalg
-from strategies.autograd import fast_path
+from strategies.autograd import fast_path, fast_path_node
 from strategies.autograd.fast_path import FastPath
 from strategies.formulas.domains import hermitian_part
 from strategies.kernels import extension
@@ -105,7 +105,7 @@ def language(request, monkeypatch):
 def taken(monkeypatch, language):
     """Whether calls took the fast path; and backwards that left it."""
     taken = []
-    call, differentiated = FastPath.__call__, fast_path._differentiated
+    call, differentiated = FastPath.__call__, fast_path_node.differentiated
 
     def seen_call(self, *arguments):
         outputs = call(self, *arguments)
@@ -117,7 +117,7 @@ def taken(monkeypatch, language):
         return differentiated(*arguments)
 
     monkeypatch.setattr(FastPath, "__call__", seen_call)
-    monkeypatch.setattr(fast_path, "_differentiated", seen_backward)
+    monkeypatch.setattr(fast_path_node, "differentiated", seen_backward)
     return taken
 
 

@@ -1,0 +1,171 @@
+"""What the fast path has computed, for autograd: its gradient by the plan, or by the generic path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+from torch.nn import Parameter
+
+from strategies.autograd.choice import first_that_can
+from strategies.kernels.cpu.plans import Plan
+from strategies.kernels.cuda import plan as cuda
+from strategies.kernels.memory import is_addressable, with_memory
+from strategies.strategy import Strategy
+
+if TYPE_CHECKING:
+    from strategies.autograd.fast_path import FastPath
+
+__all__ = ["FoundPlan", "apply", "differentiated", "is_plain", "is_readable"]
+
+Tensors = tuple[Tensor, ...]
+Gradients = tuple[Tensor | None, ...]
+
+_TYPES = Tensor, Parameter
+
+_C: Any = torch._C
+
+
+class FoundPlan(NamedTuple):
+    """A plan for a call, and what was asked for.
+
+    Attributes:
+        plan: of the kernels.
+        copies: whether inputs are to be made contiguous.
+        fast_path: of the operation.
+        candidates: the strategies that the generic path would try.
+        tolerances: atol and rtol, if they were given.
+    """
+
+    plan: Plan | cuda.Plan
+    copies: bool
+    fast_path: FastPath
+    candidates: tuple[Strategy, ...]
+    tolerances: tuple[float, ...] = ()
+
+
+def is_plain() -> bool:
+    """Whether nothing but autograd sees what is computed now."""
+    return not (
+        _C._are_functorch_transforms_active()
+        or _C._len_torch_dispatch_stack()
+        or _C._len_torch_function_stack()
+    )
+
+
+def is_readable(tensor: Any) -> bool:
+    """Whether the numbers are at the address of the tensor, as its strides say."""
+    return (
+        type(tensor) in _TYPES
+        and (tensor.is_cpu or tensor.is_cuda)
+        and is_addressable(tensor)
+        # The level is that of all threads.
+        and (forward_ad._current_level < 0 or forward_ad.unpack_dual(tensor).tangent is None)
+    )
+
+
+class _FastPathNode(torch.autograd.Function):
+    """What was computed, for autograd."""
+
+    @staticmethod
+    def forward(ctx: Any, given: tuple[FoundPlan, Tensors, Tensors], *inputs: Tensor) -> Tensors:
+        ctx.found, outputs, kept = given
+        plan, unread = ctx.found.plan, ctx.found.fast_path.unread
+        read = [None if i in unread else each for i, each in enumerate(inputs)]
+        ctx.save_for_backward(*read, *[outputs[i] for i in plan.saved], *kept)
+        if plan.constant:
+            ctx.mark_non_differentiable(*[outputs[i] for i in plan.constant])
+        ctx.set_materialize_grads(False)
+        return outputs
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Tensor | None) -> tuple[Tensor | None, ...]:
+        found, saved = ctx.found, ctx.saved_tensors
+        gradients: Sequence[Tensor | None] | None = None
+        if is_plain() and not torch.is_grad_enabled():
+            gradients = _gradients(found.plan, saved, cotangents)
+        if gradients is None:
+            arity, needed = found.plan.arity, ctx.needs_input_grad[1:]
+            inputs, outputs = saved[:arity], saved[arity : arity + len(found.plan.saved)]
+            gradients = differentiated(found, inputs, outputs, cotangents, needed)
+        return (None, *gradients)
+
+
+# `Function.apply` would look for transforms again, and for wrappers that they have left behind.
+apply: Callable[..., Tensors] = super(torch.autograd.Function, _FastPathNode).apply
+
+
+def _gradients(
+    plan: Plan | cuda.Plan, saved: Tensors, cotangents: Sequence[Tensor | None]
+) -> list[Tensor] | None:
+    """By the fast path; None if some cotangent is not a usual one."""
+    used: list[Any] = []
+    for i, cotangent in enumerate(cotangents):
+        if i in plan.ignored:
+            continue
+        if cotangent is None:
+            if i in plan.cotangents:
+                used.append(None if i in plan.optional else plan.zeros(i))
+        elif i in plan.cotangents and is_readable(cotangent):
+            used.append(cotangent)
+        else:
+            return None
+    return plan.backward(saved, used)
+
+
+def differentiated(
+    found: FoundPlan,
+    inputs: Tensors,
+    outputs: Tensors,
+    cotangents: Sequence[Tensor | None],
+    needed: Sequence[bool],
+) -> list[Tensor | None]:
+    """By the generic path, as functions of inputs, outputs and cotangents where that is asked for."""
+    if found.fast_path.explicit is not None:
+        return _explicit_gradients(found, inputs, outputs, cotangents, needed)
+    has_graph = torch.is_grad_enabled()
+    if not has_graph:
+        pairs = zip(inputs, needed, strict=True)
+        inputs = tuple(tensor.detach().requires_grad_(need) for tensor, need in pairs)
+    with torch.enable_grad():
+        outputs = found.fast_path.general(found.candidates, *inputs, *found.tolerances)
+        given = [
+            (output, cotangent)
+            for output, cotangent in zip(outputs, cotangents, strict=True)
+            if cotangent is not None and output.requires_grad
+        ]
+        gradients = iter(
+            torch.autograd.grad(
+                [output for output, _ in given],
+                [tensor for tensor, need in zip(inputs, needed, strict=True) if need],
+                [cotangent for _, cotangent in given],
+                create_graph=has_graph,
+            )
+        )
+    return [next(gradients) if need else None for need in needed]
+
+
+def _explicit_gradients(
+    found: FoundPlan,
+    inputs: Gradients,
+    saved: Tensors,
+    cotangents: Sequence[Tensor | None],
+    needed: Sequence[bool],
+) -> list[Tensor | None]:
+    """By the explicit gradient, of the inputs that it reads and of the saved outputs."""
+    explicit, plan = found.fast_path.explicit, found.plan
+    assert explicit is not None
+    outputs = tuple(saved[plan.saved.index(i)] for i in range(len(saved)))
+    pairs = ((outputs[i], cotangents[i]) for i in plan.cotangents)
+    used = tuple(
+        torch.zeros_like(output) if cotangent is None else with_memory(cotangent)
+        for output, cotangent in pairs
+    )
+
+    computed = first_that_can(
+        found.candidates, lambda strategy: explicit(strategy, inputs, outputs, used)
+    )
+    return [each if need else None for each, need in zip(computed, needed, strict=True)]
