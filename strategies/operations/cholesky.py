@@ -31,7 +31,7 @@ from strategies.operations.scaled_rule import (
     times_power_of_two,
     with_normalized_cotangents,
 )
-from strategies.operations.traced import traceable_by
+from strategies.operations.traceable import traceable_by
 from strategies.strategy import Saved, Strategy
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from strategies.formulas.domains import LOWER_TRIANGULAR
 from strategies.operations import grids, traced_cholesky
 from strategies.operations.record import Operation
 from strategies.operations.scaled_rule import ScaledRule, with_normalized_cotangents
-from strategies.operations.traced import traceable_by
+from strategies.operations.traceable import traceable_by
 from strategies.strategy import Saved, Strategy
 
 if TYPE_CHECKING:

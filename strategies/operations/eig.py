@@ -20,7 +20,7 @@ from strategies.autograd.rule import Gradients, Rule, Tensors, only
 from strategies.errors import raise_if_singular
 from strategies.formulas import eig as formula
 from strategies.operations.results import EigResult
-from strategies.operations.traced import EAGER, traceable_by
+from strategies.operations.traceable import EAGER, traceable_by
 from strategies.strategy import Saved, Strategy
 
 __all__ = ["EigResult", "eig"]

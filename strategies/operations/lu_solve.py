@@ -16,7 +16,7 @@ from strategies.factors.pivots import inverse_order
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.formulas import lu_solve as formula
 from strategies.operations.right_hand_sides import fit, for_each_matrix
-from strategies.operations.traced import EAGER, traceable_by
+from strategies.operations.traceable import EAGER, traceable_by
 from strategies.strategy import Saved, Strategy
 
 __all__ = ["lu_solve"]

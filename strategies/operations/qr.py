@@ -28,7 +28,7 @@ from strategies.factors.rank_guards import noise_level
 from strategies.formulas import qr as formula
 from strategies.operations.results import QRResult
 from strategies.operations.scaled_rule import with_normalized_cotangents
-from strategies.operations.traced import EAGER, traceable_by
+from strategies.operations.traceable import EAGER, traceable_by
 from strategies.strategy import Saved, Strategy
 
 __all__ = ["QRResult", "qr"]

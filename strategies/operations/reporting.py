@@ -15,7 +15,7 @@ from strategies.errors import LinAlgError
 from strategies.operations.inv import inv
 from strategies.operations.results import InvExResult, SolveExResult
 from strategies.operations.solve import solve
-from strategies.operations.traced import EAGER, traceable_by
+from strategies.operations.traceable import EAGER, traceable_by
 
 __all__ = ["InvExResult", "SolveExResult", "inv_ex", "solve_ex"]
 

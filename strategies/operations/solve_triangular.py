@@ -20,7 +20,7 @@ from strategies.formulas.solve import rhs_tangent
 from strategies.formulas.triangles import triangle_of_product
 from strategies.operations.right_hand_sides import fit, for_each_matrix
 from strategies.operations.scaled_rule import with_normalized_cotangents
-from strategies.operations.traced import EAGER, traceable_by
+from strategies.operations.traceable import EAGER, traceable_by
 from strategies.strategy import Saved, Strategy
 
 __all__ = ["solve_triangular"]

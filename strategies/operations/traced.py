@@ -1,29 +1,21 @@
-"""What stands for the functions of this package where values are not to be read: calls of operators.
+"""The functions of this package as calls of operators (`strategies.operations.traceable`).
 
-A compiler, a tracer and a subclass that defines what operators do are shown one operator; a subclass that
-defines what functions do, the public function. Below each operator is the function in the form for such a
-call: it does by shapes what the other does by values. Calls that are not for a strategy are left to
-PyTorch, whose errors say why.
+Each does by shapes what the function of its name does by values. Calls that are not for a strategy are left
+to PyTorch, whose errors say why.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from types import NoneType
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import ParamSpec, TypeVar
 
 import torch
 from torch import Tensor
-from torch.compiler import is_compiling
-from torch.overrides import handle_torch_function, has_torch_function
 
 from strategies.autograd.choice import StrategyChoice, are_matrices, are_of_kind, name_of
-from strategies.autograd.half_precision import in_single_precision, is_concerned
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Tensors
-from strategies.autograd.tracing import has_no_values, is_differentiated_once, is_traced, special
-from strategies.operations.out import written
 from strategies.operations.results import (
     LstsqResult,
     LUFactorExResult,
@@ -32,17 +24,14 @@ from strategies.operations.results import (
     SlogdetResult,
 )
 from strategies.operations.right_hand_sides import fit, fit_rows, is_vector
+from strategies.operations.traceable import EAGER, traceable_by
 from strategies.policy import BASELINE
 from strategies.strategy import Strategy, Tolerance
 
-__all__ = ["EAGER", "refuse_gradients_of", "traceable", "traceable_by"]
+__all__ = ["refuse_gradients_of", "traceable"]
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
-
-
-EAGER: dict[str, Callable[..., Any]] = {}
-"""What the operators compute by: the functions by name, before they are decorated."""
 
 
 def traceable(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
@@ -54,45 +43,6 @@ def traceable(function: Callable[Parameters, Result]) -> Callable[Parameters, Re
         torch.Size([3, 5])
     """
     return traceable_by(globals()[f"_{function.__name__}"])(function)
-
-
-def traceable_by(
-    traced: Callable[Parameters, Result],
-) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
-    """A decorator: the function, and where values are not to be read, what stands for it.
-
-    Args:
-        traced: takes what the function takes.
-    """
-
-    def decorated(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-        EAGER[function.__name__] = function
-
-        @functools.wraps(function)
-        def by_values_or_shapes(
-            *arguments: Parameters.args, **options: Parameters.kwargs
-        ) -> Result:
-            if options:
-                if options.get("out") is not None:
-                    result: Result = written(function, arguments, options)
-                    return result
-                options.pop("out", None)
-            if is_concerned(arguments, options):
-                return cast(Result, in_single_precision(by_values_or_shapes, arguments, options))
-            if is_compiling():
-                return traced(*arguments, **options)
-            found = special((*arguments, *options.values()) if options else arguments)
-            if found and has_torch_function(found):
-                return handle_torch_function(by_values_or_shapes, found, *arguments, **options)
-            if is_traced() or (found and any(map(has_no_values, found))):
-                return traced(*arguments, **options)
-            if options.get("strategy", "auto") == "auto" and is_differentiated_once(arguments):
-                return traced(*arguments, **options)
-            return function(*arguments, **options)
-
-        return by_values_or_shapes
-
-    return decorated
 
 
 # inv

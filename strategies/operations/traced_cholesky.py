@@ -9,7 +9,7 @@ from strategies.autograd.choice import StrategyChoice, are_matrices, are_of_kind
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Tensors
 from strategies.operations.results import CholeskyExResult
-from strategies.operations.traced import EAGER
+from strategies.operations.traceable import EAGER
 from strategies.strategy import Strategy
 
 __all__ = ["cholesky", "cholesky_ex", "cholesky_inverse", "cholesky_solve"]

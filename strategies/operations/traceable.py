@@ -1,0 +1,68 @@
+"""What a call of a function becomes: the function, or what stands for it where values are not to be read.
+
+A compiler, a tracer and a subclass that defines what operators do are shown one operator; a subclass that
+defines what functions do, the public function. So is one level of reverse mode of torch.func shown an
+operator: it keeps for the gradient what the operation has computed.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar, cast
+
+from torch.compiler import is_compiling
+from torch.overrides import handle_torch_function, has_torch_function
+
+from strategies.autograd.half_precision import in_single_precision, is_concerned
+from strategies.autograd.tracing import has_no_values, is_differentiated_once, is_traced, special
+from strategies.operations.out import written
+
+__all__ = ["EAGER", "traceable_by"]
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+EAGER: dict[str, Callable[..., Any]] = {}
+"""What the operators compute by: the functions by name, before they are decorated."""
+
+
+def traceable_by(
+    traced: Callable[Parameters, Result],
+) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
+    """A decorator: the function, and where values are not to be read, what stands for it.
+
+    Args:
+        traced: takes what the function takes.
+    """
+
+    def decorated(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+        EAGER[function.__name__] = function
+
+        @functools.wraps(function)
+        def by_values_or_shapes(
+            *arguments: Parameters.args, **options: Parameters.kwargs
+        ) -> Result:
+            if options:
+                if options.get("out") is not None:
+                    result: Result = written(function, arguments, options)
+                    return result
+                options.pop("out", None)
+            if is_concerned(arguments, options):
+                return cast(Result, in_single_precision(by_values_or_shapes, arguments, options))
+            if is_compiling():
+                return traced(*arguments, **options)
+            found = special((*arguments, *options.values()) if options else arguments)
+            if found and has_torch_function(found):
+                return handle_torch_function(by_values_or_shapes, found, *arguments, **options)
+            if is_traced() or (found and any(map(has_no_values, found))):
+                return traced(*arguments, **options)
+            is_auto = options.get("strategy", "auto") == "auto"
+            if is_auto and is_differentiated_once((*arguments, *options.values())):
+                return traced(*arguments, **options)
+            return function(*arguments, **options)
+
+        return by_values_or_shapes
+
+    return decorated
