@@ -30,8 +30,10 @@ struct AtenCalls {
         by_columns(field<Positions>(calls, "by_columns")) {}
 
   bool hold(at::ArrayRef<c10::IValue> arguments) const {
-    return are_usual(usual, arguments.slice(inputs.size())) &&
-           std::all_of(inputs.begin(), inputs.end(), [&](size_t i) { return is_readable(arguments[i].toTensor()); });
+    return are_usual(usual, arguments.slice(inputs.size())) && std::all_of(inputs.begin(), inputs.end(), [&](size_t i) {
+             const auto& input = arguments[i].toTensor();
+             return input.defined() && is_readable(input);
+           });
   }
 
   // With the interpreter's lock.
@@ -39,7 +41,7 @@ struct AtenCalls {
     variable_list given, results;
     for (const auto i : inputs) {
       const auto& input = arguments[i].toTensor();
-      if (is_transposed && input.dim() < 2) { return std::nullopt; }
+      if (!cache->is_usual_type(py::cast(input).ptr()) || (is_transposed && input.dim() < 2)) { return std::nullopt; }
       given.push_back(is_transposed ? input.mT() : input);
     }
     const auto tolerances = tolerances_in(arguments);
@@ -124,7 +126,7 @@ struct AtenOperator {
     PyObject* globals = PyEval_GetGlobals();  // of the innermost frame, if there is one
     PyObject* name = globals == nullptr ? nullptr : PyDict_GetItemString(globals, "__name__");
     if (name != nullptr && PyUnicode_Check(name)) {
-      const std::string_view module = PyUnicode_AsUTF8(name);
+      const auto module = py::reinterpret_borrow<py::str>(name).cast<std::string>();
       if (module.substr(0, module.find('.')) == package) { return true; }
     }
     return is_computing().cast<bool>();

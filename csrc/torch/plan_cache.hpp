@@ -44,14 +44,19 @@ struct PlanCache {
       if (!PyFloat_CheckExact(given[i])) { return std::nullopt; }
     }
     for (size_t i = 0; i < arity; ++i) {
-      auto* kind = reinterpret_cast<PyObject*>(Py_TYPE(given[i]));
-      if (kind != THPVariableClass && kind != parameter.ptr()) { return std::nullopt; }
+      if (!is_usual_type(given[i])) { return std::nullopt; }
       inputs.push_back(THPVariable_Unpack(given[i]));
       if (!is_readable(inputs.back())) { return std::nullopt; }
     }
     std::vector<double> tolerances;
     for (size_t i = inputs.size(); i < count; ++i) { tolerances.push_back(PyFloat_AS_DOUBLE(given[i])); }
     return by_plans(followed(choice), std::move(inputs), tolerances);
+  }
+
+  // Whether no class defines what functions of a tensor do.
+  bool is_usual_type(PyObject* tensor) const {
+    auto* kind = reinterpret_cast<PyObject*>(Py_TYPE(tensor));
+    return kind == THPVariableClass || kind == parameter.ptr();
   }
 
   // Outputs for autograd, of inputs that are readable; nothing where no plan computes them.

@@ -21,7 +21,6 @@ class AtenCalls:
     Args:
         operator: its name without "aten::", and that of its overload, if it has one.
         fast_path: of the operation.
-        outputs: how many the operator has.
         usual: the values of the arguments that follow the inputs; an ellipsis stands for any.
         takes_tolerances: whether the first two of these are atol and rtol, None or tensors of one number.
         inputs: positions of the inputs of the fast path among the arguments; by default the first ones.
@@ -29,6 +28,11 @@ class AtenCalls:
         returned: positions of the outputs among those of the fast path, None for an empty one; by default
             the first ones.
         by_columns: positions of outputs that lie by columns in PyTorch, and not in the fast path.
+
+    Example:
+        >>> det = FastPath("det", lambda _, A: (A.det(),), policy_operation="det")
+        >>> AtenCalls("linalg_det", det).inputs
+        [0]
     """
 
     def __init__(

@@ -72,6 +72,7 @@ def install(operators: Iterable[str] | None = None) -> Installation:
 
     Example:
         >>> import torch, strategies
+        >>> is_built_now = strategies.warmup()
         >>> with strategies.install(["linalg_inv"]):
         ...     inverse = torch.linalg.inv(torch.tensor([[2.0]]))
         ...     strategies.is_installed("linalg_inv"), strategies.is_installed("linalg_det")

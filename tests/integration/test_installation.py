@@ -337,7 +337,10 @@ def test_tensors_that_are_not_plain_go_to_pytorch(installed):
     with FakeTensorMode() as mode:
         assert torch.linalg.inv(mode.from_tensor(A)).stride() == (1, 5)
     assert torch.linalg.inv(A.to("meta")).is_meta
-    assert type(torch.linalg.inv(A.as_subclass(Kept))) is Kept
+    kept = torch.linalg.inv(A.as_subclass(Kept).requires_grad_())
+    assert type(kept) is Kept
+    assert not is_ours(kept)
+    assert is_ours(torch.linalg.inv(torch.nn.Parameter(A)))
     conjugate = general(torch.complex128).conj()
     for pending in (conjugate, conjugate.imag):
         assert pending.is_conj() or pending.is_neg()
