@@ -14,7 +14,6 @@ from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
 from strategies.autograd.derivatives import eager_mode
-from strategies.formulas.domains import hermitian_part
 
 __all__ = ["FactorCotangent"]
 
@@ -68,13 +67,14 @@ class FactorCotangent(Tensor):
 
     def dense(self) -> Tensor:
         """The matrix."""
-        parts = [] if self.matrix is None else [self.matrix]
+        result = None if self.matrix is None else self.matrix.clone()
         if self.scale is not None:
-            parts.append(self.scale[..., None, None] * self.inverse_adjoint())
+            result = _added(result, self.scale[..., None, None] * self.inverse_adjoint())
         if self.left:
-            parts.append(_product(self.left, self.right))
-        result = sum(parts[1:], parts[0])
-        return hermitian_part(result) if self.is_hermitian else result
+            result = _added(result, _product(self.left, self.right))
+        assert result is not None
+        # In place: arrays of n×n numbers that are new take longer to be there than to be written.
+        return result.add_(result.mH.contiguous()).mul_(0.5) if self.is_hermitian else result
 
     def _plus(self, other: FactorCotangent) -> FactorCotangent:
         return FactorCotangent(
@@ -104,6 +104,10 @@ def _sum(one: Tensor | None, other: Tensor | None) -> Tensor | None:
     if one is None or other is None:
         return other if one is None else one
     return one + other
+
+
+def _added(one: Tensor | None, other: Tensor) -> Tensor:
+    return other if one is None else one.add_(other)
 
 
 def _product(left: Sequence[Tensor], right: Sequence[Tensor]) -> Tensor:

@@ -11,6 +11,7 @@ from torch.compiler import is_compiling
 from strategies.autograd.choice import StrategyChoice, are_matrices, name_of
 from strategies.autograd.half_precision import HALF, is_autocast
 from strategies.autograd.nodes import is_differentiated, is_transformed
+from strategies.autograd.precision import full_precision
 from strategies.autograd.tracing import is_traced, special
 from strategies.errors import LinAlgError, UnsupportedError
 from strategies.factorization import nodes, operators
@@ -317,12 +318,13 @@ def factor(
 
 
 def _factored(form: Form, A: Tensor, given: Tensor, is_plain: bool) -> Factor:
-    held = operators.factorize(A.detach() if is_plain else A, form)
     if is_plain:
+        with torch.no_grad(), full_precision(A.device, A.dtype):
+            held = form.held(A.detach().resolve_conj())
         needs_gradient = is_differentiated(A)
         matrix = nodes.Accumulation.apply(A) if needs_gradient else A.detach()  # type: ignore[no-untyped-call]
         return Factor(form, matrix, held, given.detach(), True)
-    return Factor(form, A, held, given, False)
+    return Factor(form, A, operators.factorize(A, form), given, False)
 
 
 def _in_working_precision(A: Tensor) -> Tensor:
