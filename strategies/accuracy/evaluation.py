@@ -51,8 +51,8 @@ def _split(matrix: Matrix) -> tuple[ScaledPair, float]:
     """Round to two floats a number and one exponent; return the relative radius beside."""
     exponent = _magnitude(matrix)
     scaled = matrix * arb(2) ** -exponent
-    high = _rounded(scaled)
-    low = _rounded(scaled - balls.exact(high))
+    high = rounded(scaled)
+    low = rounded(scaled - balls.exact(high))
     norm, radius = float(np.linalg.norm(high)), radius_bound(scaled)
     if norm > 0:
         relative = float((radius / norm).real) * (1 + 2.0**-20) + _REPRESENTATION
@@ -61,7 +61,8 @@ def _split(matrix: Matrix) -> tuple[ScaledPair, float]:
     return ScaledPair(high, low, np.array(exponent, np.int32)), relative
 
 
-def _rounded(matrix: Matrix) -> NDArray[Any]:
+def rounded(matrix: Matrix) -> NDArray[Any]:
+    """The midpoints, each rounded once: float64 or complex128."""
     number = complex if isinstance(matrix, acb_mat) else float
     return np.array([[number(entry) for entry in row] for row in matrix.tolist()])
 

@@ -48,7 +48,15 @@ if TYPE_CHECKING:
     from strategies.exact.problem import Problem
     from strategies.operations import Operation
 
-__all__ = ["LIMIT", "PERTURBATIONS", "Exact", "Ratio", "references"]
+__all__ = [
+    "LIMIT",
+    "PERTURBATIONS",
+    "Exact",
+    "Ratio",
+    "perturbed",
+    "references",
+    "with_allowances",
+]
 
 LIMIT = 100.0
 """The largest stability ratio of a strategy that may be used."""
@@ -81,6 +89,7 @@ class Exact:
 
     Attributes:
         value: the matrix, a vector or a number being a matrix, too.
+        radius: a proven bound on the error of it, relative to its norm.
         allowed: by how much an error of ratio 1 moves it, relative to 2^value.exponent.
         allowed_columns: the same of every column.
         dtype: of the computation that is judged.
@@ -88,6 +97,7 @@ class Exact:
     """
 
     value: ScaledPair
+    radius: float
     allowed: float
     allowed_columns: NDArray[np.float64]
     dtype: torch.dtype
@@ -153,17 +163,19 @@ def references(
         given = matrix.detach().float() if matrix.dtype in HALF else matrix.detach()
         pivots = torch.linalg.lu_factor_ex(given)[1]
         order = order_of(inverse_order(pivots[:rank], matrix.shape[0])).numpy()
-    problem = Problem(tuple(arrays[: record.arity]), tuple(arrays[record.arity :]), rank, order)
-    moved = _perturbed(problem, record, matrix.dtype, perturbations)
+    given, asked = tuple(arrays[: record.arity]), tuple(arrays[record.arity :])
+    problem = Problem(given, asked, rank, order)
+    moved = perturbed(problem, record, matrix.dtype, perturbations)
     results = []
     if record.exact_result:
-        results = _exact(problem, moved, record.exact_result, matrix.dtype)
-    return results, _exact(problem, moved, record.exact, matrix.dtype)
+        results = with_allowances(problem, moved, record.exact_result, matrix.dtype)
+    return results, with_allowances(problem, moved, record.exact, matrix.dtype)
 
 
-def _perturbed(
+def perturbed(
     problem: Problem, record: Operation, dtype: torch.dtype, count: int
 ) -> list[Perturbed]:
+    """The problem with inputs and cotangents moved by one rounding, in `count` random directions."""
     from strategies.exact.perturbed import Perturbed
 
     m, n = problem.matrix.shape
@@ -187,24 +199,30 @@ def _of_full_rank(problem: Perturbed) -> Perturbed | None:
         return None if full.operands[0].det().contains(0) else full
 
 
-def _exact(
-    problem: Problem, perturbed: Sequence[Perturbed], exact: Formula, dtype: torch.dtype
+def with_allowances(
+    problem: Problem, moved: Sequence[Perturbed], exact: Formula, dtype: torch.dtype
 ) -> list[Exact]:
+    """What a formula gives, each with the most that it differs at the perturbed problems."""
     from strategies.accuracy.evaluation import certify
 
-    values = certify(problem, exact).parts
-    moved = [certify(each, exact).parts for each in perturbed]
+    certified = certify(problem, exact)
+    others = [certify(each, exact).parts for each in moved]
     m, n = problem.matrix.shape
     found = []
-    for i, value in enumerate(values):
+    for i, value in enumerate(certified.parts):
         # What is shaped as A or its adjoint.
-        by_rows = perturbed[0].axis == 1 and sorted(value.high.shape) == [m, n]
-        found.append(_with_allowance(value, [parts[i] for parts in moved], dtype, by_rows))
+        by_rows = moved[0].axis == 1 and sorted(value.high.shape) == [m, n]
+        of_value = [parts[i] for parts in others]
+        found.append(_with_allowance(value, certified.radius, of_value, dtype, by_rows))
     return found
 
 
 def _with_allowance(
-    value: ScaledPair, moved: Sequence[ScaledPair], dtype: torch.dtype, by_rows: bool
+    value: ScaledPair,
+    radius: float,
+    moved: Sequence[ScaledPair],
+    dtype: torch.dtype,
+    by_rows: bool,
 ) -> Exact:
     size = value.high.shape
     # What underflows is wrong by as much, whatever the algorithm; of what is far below that, by any amount.
@@ -215,7 +233,8 @@ def _with_allowance(
     rounding = unit_roundoff(dtype) * float(_norm(value.high))
     allowed = max(rounding, *(float(_norm(difference)) for difference in differences))
     columns = [_norm(difference, axis=int(by_rows)) for difference in differences]
-    return Exact(value, allowed, np.maximum(np.max(columns, axis=0), rounding), dtype, by_rows)
+    allowed_columns = np.maximum(np.max(columns, axis=0), rounding)
+    return Exact(value, radius, allowed, allowed_columns, dtype, by_rows)
 
 
 def _quotient(error: float, allowed: float) -> float:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from strategies.cli import policy, sweep
+from strategies.cli import oracle, policy, sweep
 from strategies.cli.calibrate import calibrate
 from strategies.cli.check import check
 from strategies.cli.deferred import call
@@ -38,6 +38,7 @@ app.command()(calibrate)
 app.command()(stability)
 app.command()(recommend)
 app.command()(explain)
+app.add_typer(oracle.app, name="oracle")
 app.add_typer(policy.app, name="policy")
 app.add_typer(sweep.app, name="sweep")
 app.command()(regret)

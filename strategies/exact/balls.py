@@ -2,7 +2,7 @@
 
 A ball is a midpoint with a radius that bounds everything lost so far. `arb_mat` holds real balls,
 `acb_mat` complex ones; every helper takes either. Arithmetic rounds to `flint.ctx.prec` bits, which
-the caller sets.
+the caller sets. Where a matrix is of dual numbers, so is what is made of it (`strategies.exact.dual`).
 """
 
 import itertools
@@ -13,7 +13,9 @@ import numpy as np
 from flint import acb_mat, arb, arb_mat
 from numpy.typing import NDArray
 
-# Either kind, arb_mat or acb_mat: python-flint types them as unrelated.
+from strategies.exact.dual import Dual, linear
+
+# Any kind, arb_mat, acb_mat or Dual: python-flint types them as unrelated.
 Matrix: TypeAlias = Any
 
 
@@ -31,19 +33,27 @@ def exact(array: NDArray[Any]) -> Matrix:
 
 def zeros(like: Matrix, rows: int, columns: int) -> Matrix:
     """Return the zero matrix of the same kind, real or complex."""
-    return type(like)(rows, columns)
+    return _kind(like)(rows, columns)
 
 
 def identity(like: Matrix, size: int) -> Matrix:
     """Return the identity of the same kind, real or complex."""
-    return type(like)(size, size, 1)
+    return _kind(like)(size, size, 1)
 
 
+@linear
+def scalar(entry: Any, like: Matrix) -> Matrix:
+    """Return the 1×1 matrix of a number, real or complex as another matrix is."""
+    return _kind(like)(1, 1, [entry])
+
+
+@linear
 def adjoint(a: Matrix) -> Matrix:
     """Return the conjugate transpose."""
     return a.conjugate().transpose() if isinstance(a, acb_mat) else a.transpose()
 
 
+@linear
 def select(a: Matrix, rows: Sequence[int], columns: Sequence[int]) -> Matrix:
     """Return the submatrix of these rows and columns."""
     table = a.tolist()
@@ -60,6 +70,9 @@ def blocks(a: Matrix, size: int) -> tuple[Matrix, Matrix, Matrix, Matrix]:
 
 def join(a: Matrix, b: Matrix, c: Matrix, d: Matrix) -> Matrix:
     """Put [[a, b], [c, d]] together: the inverse of `blocks`."""
+    if any(isinstance(part, Dual) for part in (a, b, c, d)):
+        parts = [part if isinstance(part, Dual) else Dual(part, part * 0) for part in (a, b, c, d)]
+        return Dual(join(*(part.value for part in parts)), join(*(part.tangent for part in parts)))
     entries = [
         entry
         for left, right in ((a, b), (c, d))
@@ -69,6 +82,7 @@ def join(a: Matrix, b: Matrix, c: Matrix, d: Matrix) -> Matrix:
     return type(a)(a.nrows() + c.nrows(), a.ncols() + b.ncols(), entries)
 
 
+@linear
 def strictly_lower(a: Matrix) -> Matrix:
     """Keep what is below the diagonal."""
     table = a.tolist()
@@ -79,6 +93,21 @@ def strictly_lower(a: Matrix) -> Matrix:
 def upper(a: Matrix) -> Matrix:
     """Keep the diagonal and what is above it."""
     return a - strictly_lower(a)
+
+
+@linear
+def diagonal(a: Matrix) -> Matrix:
+    """Keep the diagonal of a square matrix."""
+    kept = zeros(a, a.nrows(), a.ncols())
+    for i in range(a.nrows()):
+        kept[i, i] = a[i, i]
+    return kept
+
+
+def lower(a: Matrix) -> Matrix:
+    """Keep what is below the diagonal, and of the diagonal the real part, as a Cholesky factor has it."""
+    on_diagonal = diagonal(a)
+    return strictly_lower(a) + (on_diagonal + adjoint(on_diagonal)) / 2
 
 
 def norm_bound(a: Matrix) -> arb:
@@ -94,3 +123,7 @@ def radius_bound(a: Matrix) -> arb:
     spread = a - a.mid()
     row, column = type(a)(1, a.nrows(), [1] * a.nrows()), type(a)(a.ncols(), 1, [1] * a.ncols())
     return abs((row * spread * column)[0, 0]).abs_upper()
+
+
+def _kind(like: Matrix) -> Any:
+    return type(like.value if isinstance(like, Dual) else like)

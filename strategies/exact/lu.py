@@ -28,6 +28,7 @@ from strategies.exact.balls import (
     upper,
     zeros,
 )
+from strategies.exact.dual import Dual
 
 
 def lu_gradient(
@@ -51,8 +52,7 @@ def lu_gradient(
     leading, below, right = range(rank), range(rank, m), range(rank, n)
     a11, a12, a21, a22 = blocks(select(matrix, order.tolist(), range(n)), rank)
     l1_inverse, u1_inverse = enclosed_inverses(a11)
-    l1 = strictly_lower(a11 * u1_inverse) + identity(a11, rank)
-    u1 = upper(l1_inverse * a11)
+    l1, u1 = _factors(a11, l1_inverse, u1_inverse)
     l2, u2 = a21 * u1_inverse, l1_inverse * a12
     if not (a22 - l2 * u2).contains(zeros(a22, a22.nrows(), a22.ncols())):
         raise ValueError(f"the matrix has a rank above {rank}: the trailing block is not zero")
@@ -66,8 +66,34 @@ def lu_gradient(
     return select(permuted, np.argsort(order).tolist(), range(n))
 
 
+def lu_factors(matrix: Matrix, order: NDArray[np.int64]) -> tuple[Matrix, Matrix]:
+    """Return L and U of PᵀA = L U for a matrix of full rank."""
+    m, n = matrix.nrows(), matrix.ncols()
+    k = min(m, n)
+    a11, a12, a21, _ = blocks(select(matrix, order.tolist(), range(n)), k)
+    l1_inverse, u1_inverse = enclosed_inverses(a11)
+    l1, u1 = _factors(a11, l1_inverse, u1_inverse)
+    l2, u2 = a21 * u1_inverse, l1_inverse * a12
+    return (
+        join(l1, zeros(l1, k, 0), l2, zeros(l1, m - k, 0)),
+        join(u1, u2, zeros(u1, 0, k), zeros(u1, 0, n - k)),
+    )
+
+
+def _factors(a: Matrix, lower_inverse: Matrix, upper_inverse: Matrix) -> tuple[Matrix, Matrix]:
+    unit = strictly_lower(a * upper_inverse) + identity(a, a.nrows())
+    return unit, upper(lower_inverse * a)
+
+
 def enclosed_inverses(a: Matrix) -> tuple[Matrix, Matrix]:
-    """Enclose L⁻¹ and U⁻¹ of the unpivoted LU factorization of a."""
+    """Enclose L⁻¹ and U⁻¹ of the unpivoted LU factorization of a.
+
+    With F = L⁻¹ Ȧ U⁻¹ = L⁻¹L̇ + U̇U⁻¹ their derivatives are −tril₋₁(F) L⁻¹ and −U⁻¹ triu(F).
+    """
+    if isinstance(a, Dual):
+        y, z = enclosed_inverses(a.value)
+        moved = y * a.tangent * z
+        return Dual(y, -(strictly_lower(moved) * y)), Dual(z, -(z * upper(moved)))
     size = a.nrows()
     y, z = _approximate_inverses(a)
     error = norm_bound(y * a * z - identity(a, size))

@@ -48,7 +48,7 @@ class Perturbed(Problem):
             for array, size, held in zip(arrays, sizes, super().operands, strict=True)
         ]
         if self.rank < min(self.matrix.shape):
-            moved[0] = _crossed(moved[0], *_pivots(self.matrix, self.rank))
+            moved[0] = crossed(moved[0], *_pivots(self.matrix, self.rank))
         return moved
 
     def _sizes(self, array: Array) -> Array:
@@ -63,7 +63,7 @@ class Perturbed(Problem):
         return arb(2) ** self.power
 
 
-def _crossed(a: Matrix, rows: list[int], columns: list[int]) -> Matrix:
+def crossed(a: Matrix, rows: list[int], columns: list[int]) -> Matrix:
     """The matrix of rank `len(rows)` that agrees with A in these rows and columns."""
     if not rows:
         return zeros(a, a.nrows(), a.ncols())

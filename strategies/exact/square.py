@@ -1,8 +1,7 @@
 """The exact gradients of solve, inv, det and slogdet, in ball arithmetic."""
 
-from flint import acb, acb_mat
-
 from strategies.exact.balls import Matrix, adjoint, select, zeros
+from strategies.exact.dual import Dual, adjugate
 from strategies.exact.rank import Profile
 
 
@@ -25,8 +24,11 @@ def det_gradient(a: Matrix, cotangent: Matrix, profile: Profile | None) -> Matri
     adj(A) is det(A) A⁻¹ at full rank and zero at corank two or more. At corank one it is the
     outer product x yᵀ of the null vectors of A and Aᵀ, scaled: normalized to one at the left-out
     column j and row i, the scale is the cofactor (−1)^(i+j) det A[rows, columns]. The profile is
-    None at full rank.
+    None at full rank. What it says holds at the matrix alone and not nearby: where a derivative is
+    asked for as well, adj(A) is taken as the polynomial that it is.
     """
+    if isinstance(a, Dual):
+        return adjoint(adjugate(a)) * cotangent[0, 0]
     size = a.nrows()
     if profile is None:
         return adjoint(a.inv() * a.det()) * cotangent[0, 0]
@@ -52,8 +54,6 @@ def slogdet_gradient(a: Matrix, sign_cotangent: Matrix, cotangent: Matrix) -> Ma
     With t = tr(A⁻¹E), logabsdet changes by Re t and sign by i·sign·Im t, so
     c = g − i Im(conj(g_sign) sign). The sign of a real matrix does not move.
     """
-    factor = cotangent[0, 0]
-    if isinstance(a, acb_mat):
-        turn = adjoint(sign_cotangent)[0, 0] * a.det().sgn()
-        factor = factor - acb(0, turn.imag)
-    return adjoint(a.inv()) * factor
+    turn = adjoint(sign_cotangent) * a.det().sgn()
+    factor = cotangent - (turn - adjoint(turn)) / 2
+    return adjoint(a.inv()) * factor[0, 0]

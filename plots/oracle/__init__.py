@@ -1,0 +1,1 @@
+"""How libraries answer to an oracle set: a figure, and the tables of docs/oracle.md."""

@@ -1,0 +1,129 @@
+"""`python -m plots.oracle PAGE --reports DIR --figures DIR`: reports of `oracle grade`, in a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from plots import marked
+from plots.figures import save
+from plots.oracle.figure import draw, frame
+from strategies.cli.common import reports_errors
+from strategies.oracle.grader import REFUSES, RIGHT, UNSTABLE, WRONG
+from strategies.oracle.report import Entry, Report
+from strategies.selection.text import NOTHING
+
+FIRST = ("strategies", "PyTorch")
+"""Whose columns come first, in this order; others follow by name."""
+
+
+@reports_errors
+def main(
+    page: Annotated[Path, typer.Argument(metavar="PAGE", help="A Markdown file.")],
+    reports: Annotated[Path, typer.Option(metavar="DIR")] = Path("docs/oracle"),
+    figures: Annotated[Path, typer.Option(metavar="DIR")] = Path("docs/figures"),
+) -> None:
+    """Draw the figure, and put the tables between the markers of a page."""
+    paths = sorted(reports.glob("*.json"))
+    found = sorted((msgspec.json.decode(p.read_bytes(), type=Report) for p in paths), key=_place)
+    versions = [each for each in found if each.library.startswith("PyTorch")]
+    # Of PyTorch's versions the one that ours was judged with stands for it.
+    ours = next(each.library for each in found if each.library.startswith("strategies"))
+    own = [each for each in versions if each.library.split()[1] in ours]
+    libraries = [each for each in found if each not in versions or each in own]
+    save(draw, frame(libraries), figures / "oracle")
+    parts = {"libraries": _libraries(libraries), "failures": _failures(libraries)}
+    marked.fill(page, {**parts, "versions": _versions(versions)})
+
+
+def _place(report: Report) -> tuple[int, str]:
+    name = report.library.split()[0].rstrip(",")
+    return FIRST.index(name) if name in FIRST else len(FIRST), report.library
+
+
+def _libraries(reports: Sequence[Report]) -> str:
+    """A line a library: how many answers of each verdict."""
+    verdicts = (RIGHT, UNSTABLE, WRONG, REFUSES)
+    lines = [
+        [
+            report.library,
+            str(6 * report.cases),
+            *(str(sum(entry.counts[name] for entry in report.entries)) for name in verdicts),
+        ]
+        for report in reports
+    ]
+    return marked.table(["library", "cases of an operation, up to", *verdicts], lines, 1)
+
+
+def _failures(reports: Sequence[Report]) -> str:
+    """Folded, a table a library of what is unstable or wrong."""
+    head = ["operation", "derivative", "unstable", "wrong", "of", "worst", "worst in", "smallest"]
+    return "\n\n".join(
+        marked.folded(report.library, marked.table(head, lines, 2))
+        for report in reports
+        if (lines := [*_lines(report)])
+    )
+
+
+def _lines(report: Report) -> Iterator[list[str]]:
+    for entry in report.entries:
+        if entry.smallest is not None:
+            answered = sum(entry.counts[name] for name in (RIGHT, UNSTABLE, WRONG))
+            counts = [str(entry.counts[name] or NOTHING) for name in (UNSTABLE, WRONG)]
+            places = [f"`{entry.worst_case}`", f"`{entry.smallest}`"]
+            yield [
+                f"`{entry.operation}`",
+                entry.quantity.replace("_", " "),
+                *counts,
+                str(answered),
+                _ratio(entry),
+                *places,
+            ]
+
+
+def _versions(reports: Sequence[Report]) -> str:
+    """A line an operation and derivative that fails in one version: how often in each."""
+    failing = list(
+        dict.fromkeys(
+            (entry.operation, entry.quantity)
+            for report in reports
+            for entry in report.entries
+            if entry.smallest is not None
+        )
+    )
+    by_key = [{(e.operation, e.quantity): e for e in report.entries} for report in reports]
+    lines = [
+        [
+            f"`{operation}`",
+            quantity.replace("_", " "),
+            *(
+                f"{entry.counts[UNSTABLE] + entry.counts[WRONG]}, {_ratio(entry)}"
+                if (entry := entries.get((operation, quantity)))
+                else NOTHING
+                for entries in by_key
+            ),
+        ]
+        for operation, quantity in sorted(failing)
+    ]
+    names = [report.library.removeprefix("PyTorch ").partition("+")[0] for report in reports]
+    return marked.table(["operation", "derivative", *names], lines, 2)
+
+
+def _ratio(entry: Entry) -> str:
+    if entry.worst is None:
+        return NOTHING
+    return (
+        "∞"
+        if entry.worst >= 1e99
+        else f"{entry.worst:.0e}"
+        if entry.worst >= 100
+        else f"{entry.worst:.2g}"
+    )
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,92 @@
+"""JAX; second derivatives by forward over reverse mode.
+
+Its pullback is the transpose, where that of the set is the adjoint: both sides are conjugated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+jax.config.update("jax_enable_x64", True)
+
+Arrays = Sequence[np.ndarray[Any, Any]]
+
+
+def _slogdet(A: Any) -> tuple[Any, ...]:
+    """The sign of a real determinant has no derivative."""
+    return tuple(jnp.linalg.slogdet(A))[0 if jnp.iscomplexobj(A) else 1 :]
+
+
+def _lstsq(A: Any, B: Any) -> tuple[Any]:
+    def solve(A: Any, B: Any) -> Any:
+        return jnp.linalg.lstsq(A, B)[0]
+
+    return ((jax.vmap(solve) if A.ndim == 3 else solve)(A, B),)
+
+
+FUNCTIONS: dict[str, Callable[..., tuple[Any, ...]]] = {
+    "cholesky": lambda A: (jnp.linalg.cholesky(A),),
+    "cholesky_solve": lambda L, B: (jax.scipy.linalg.cho_solve((L, True), B),),
+    "det": lambda A: (jnp.linalg.det(A),),
+    "slogdet": _slogdet,
+    "inv": lambda A: (jnp.linalg.inv(A),),
+    "lstsq": _lstsq,
+    "lu_factor": lambda A: jax.scipy.linalg.lu_factor(A)[:1],
+    "lu": lambda A: jax.scipy.linalg.lu(A)[1:],
+    "pinv": lambda A: (jnp.linalg.pinv(A),),
+    "solve": lambda A, B: (jnp.linalg.solve(A, B),),
+}
+"""The differentiable outputs of every operation."""
+
+
+def derivatives(
+    known: Mapping[str, Callable[..., tuple[Any, ...]]],
+) -> dict[str, Callable[..., Any]]:
+    """The functions of an adapter."""
+
+    def function(operation: str) -> Callable[..., tuple[Any, ...]]:
+        if operation not in known:
+            raise NotImplementedError
+        return known[operation]
+
+    def pulled_back(operation: str, cotangents: Arrays, *x: Any) -> Any:
+        bars = tuple(jnp.conj(each) for each in cotangents)
+        return [jnp.conj(each) for each in jax.vjp(function(operation), *x)[1](bars)]
+
+    def value(operation: str, inputs: Arrays) -> Any:
+        return function(operation)(*inputs)
+
+    def vjp(operation: str, inputs: Arrays, cotangents: Arrays) -> Any:
+        return pulled_back(operation, cotangents, *inputs)
+
+    def jvp(operation: str, inputs: Arrays, tangents: Arrays) -> Any:
+        return jax.jvp(function(operation), tuple(inputs), tuple(tangents))[1]
+
+    def hvp(operation: str, inputs: Arrays, cotangents: Arrays, tangents: Arrays) -> Any:
+        def gradients(*x: Any) -> Any:
+            return pulled_back(operation, cotangents, *x)
+
+        return jax.jvp(gradients, tuple(inputs), tuple(tangents))[1]
+
+    return {function.__name__: _on_arrays(function) for function in (value, vjp, jvp, hvp)}
+
+
+def _on_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
+    def called(operation: str, *groups: Arrays) -> list[np.ndarray[Any, Any]]:
+        held = [[jnp.asarray(each) for each in group] for group in groups]
+        return [np.asarray(each) for each in function(operation, *held)]
+
+    return called
+
+
+def version() -> str:
+    """What is judged."""
+    return f"JAX {jax.__version__}"
+
+
+globals().update(derivatives(FUNCTIONS))

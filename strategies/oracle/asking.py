@@ -1,0 +1,79 @@
+"""A library's answers, given in a process and, where needed, an environment of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from strategies.oracle import grader
+
+__all__ = ["CORE", "adapter", "adapters", "ask"]
+
+CORE = Path(__file__).with_name("core.jsonl")
+"""The set that comes with the package."""
+
+_MOST_DEATHS = 50
+
+_FOLDER = Path(__file__).parent / "adapters"
+
+
+def adapters() -> tuple[str, ...]:
+    """The names of the libraries that there is an adapter for."""
+    return tuple(sorted(path.stem for path in _FOLDER.glob("[a-z]*.py")))
+
+
+def adapter(library: str) -> Path:
+    """The file of an adapter, by a library's name or by its path.
+
+    Raises:
+        ValueError: there is none.
+    """
+    path = Path(library) if library.endswith(".py") else _FOLDER / f"{library}.py"
+    if not path.is_file():
+        raise ValueError(f"no adapter {library}; there is {', '.join(adapters())}, or a .py file")
+    return path
+
+
+def ask(
+    library: str,
+    of: Path,
+    answers: Path,
+    *,
+    python: str = sys.executable,
+    begin: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Writes a file of answers to a set.
+
+    A case that ends the process is refused, and the next one begins in a new process.
+
+    Args:
+        library: a name of `adapters()`, or the path of an adapter.
+        of: the set.
+        answers: the file, which must not exist.
+        python: an interpreter that has the library and NumPy.
+        begin: is called when a process starts.
+
+    Raises:
+        ValueError: the library cannot be imported there; the message is that of the interpreter.
+    """
+    _, cases = grader.read(of)
+    command = [python, grader.__file__, "ask", str(of), str(adapter(library)), str(answers)]
+    for _ in range(_MOST_DEATHS):
+        begin(library)
+        done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
+        if done.returncode == 0:
+            return
+        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        lines = answers.read_text(encoding="utf-8").count("\n") if answers.exists() else 0
+        if lines == 0:
+            raise ValueError(f"{python} cannot ask {library}: {last}")
+        case = cases[lines - 1]
+        died = {"refused": f"the process ended with exit code {done.returncode}"}
+        with answers.open("a", encoding="utf-8") as file:
+            file.write(
+                json.dumps({"id": case["id"], **dict.fromkeys(case["results"], died)}) + "\n"
+            )
+    raise ValueError(f"{library} ended its process {_MOST_DEATHS} times")

@@ -1,0 +1,266 @@
+"""The cases of an oracle set, before anything is known of them but their inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from strategies import operations
+from strategies.exact.rank import rank_profile
+from strategies.formulas.domains import GENERAL, POSITIVE_DEFINITE
+from strategies.operations import Operation
+from strategies.oracle import matrices
+from strategies.oracle.matrices import Array, Source
+from strategies.oracle.pivoting import clear_order
+
+__all__ = ["KINDS", "Draw", "draw", "drawn"]
+
+_LARGEST_SIDE = 4
+_BATCH = 3
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One case: an operation at exactly these numbers.
+
+    Attributes:
+        name: operation/kind/number.
+        operation: of `strategies.operations`.
+        kind: of `KINDS`.
+        dtype: the name of NumPy's dtype.
+        inputs, cotangents, tangents: arrays, with a leading dimension in a batch. A tangent for each input.
+        ranks: of A, of every matrix of the batch.
+        orders: where in A the pivoted rows come from, of every matrix, if the operation pivots.
+        about: what the matrices are, in words.
+        is_batch: whether there is a leading dimension.
+    """
+
+    name: str
+    operation: str
+    kind: str
+    dtype: str
+    inputs: tuple[Array, ...]
+    cotangents: tuple[Array, ...]
+    tangents: tuple[Array, ...]
+    ranks: tuple[int, ...]
+    orders: tuple[NDArray[np.int64], ...] | None
+    about: str
+    is_batch: bool = False
+
+
+@dataclass
+class _Matrix:
+    """Of one matrix, what is there of a draw."""
+
+    inputs: list[Array]
+    rank: int
+    order: NDArray[np.int64] | None = None
+    cotangents: list[Array] = field(default_factory=list)
+    tangents: list[Array] = field(default_factory=list)
+    about: list[str] = field(default_factory=list)
+
+
+def drawn(count: int, seed: int) -> Iterator[Iterator[Draw]]:
+    """For each operation and kind, `count` times, candidates of which the first that can be judged counts.
+
+    The first cases of more are those of fewer.
+    """
+    for number in range(count):
+        for kind in KINDS:
+            for name in operations.names():
+                seeds = [(seed, attempt) for attempt in range(_ATTEMPTS)]
+                candidates = (draw(name, kind, number, each) for each in seeds)
+                yield (found for found in candidates if found is not None)
+
+
+_ATTEMPTS = 16
+"""How often a case is drawn again where it has no certain rank or pivots."""
+
+
+def draw(operation: str, kind: str, number: int, seed: tuple[int, int]) -> Draw | None:
+    """Draws a case; None if its rank is another one, its pivots are close, or it overflows."""
+    record = operations.get(operation)
+    place = operations.names().index(operation), list(KINDS).index(kind), number
+    rng = np.random.default_rng([*seed, *place])
+    is_single = number % 4 == 3
+    is_complex = kind == "complex" or (kind == "batched" and number % 4 == 2)
+    dtype = ("complex64" if is_single else "complex128") if is_complex else "float64"
+    dtype = "float32" if is_single and not is_complex else dtype
+    source = Source(rng, is_complex, 24 if is_single else 53)
+    m, n = (source.between(1, _LARGEST_SIDE) for _ in range(2))
+    shape = (n, n) if record.square else (m, n)
+    columns = source.between(1, 2)
+    is_batch = kind == "batched"
+    parts = [KINDS[kind](record, source, shape, columns) for _ in range(_BATCH if is_batch else 1)]
+    found = [part for part in parts if part is not None]
+    if len(found) < len(parts):
+        return None
+
+    def stacked(of_one: Callable[[_Matrix], list[Array]]) -> tuple[Array, ...]:
+        arrays = [np.stack(each) for each in zip(*map(of_one, found), strict=True)]
+        return tuple(_typed(each if is_batch else each[0], source.digits) for each in arrays)
+
+    with np.errstate(over="ignore"):
+        inputs, cotangents, tangents = (
+            stacked(lambda part: part.inputs),
+            stacked(lambda part: part.cotangents),
+            stacked(lambda part: part.tangents),
+        )
+    if not all(np.isfinite(each).all() for each in (*inputs, *cotangents, *tangents)):
+        return None
+    orders = None
+    if record.pivoted:
+        orders = tuple(part.order for part in found if part.order is not None)
+    about = "; ".join(dict.fromkeys(", ".join(part.about) for part in found))
+    ranks = tuple(part.rank for part in found)
+    name = f"{operation}/{kind}/{number}"
+    return Draw(
+        name, operation, kind, dtype, inputs, cotangents, tangents, ranks, orders, about, is_batch
+    )
+
+
+_ANY = {**matrices.PLAIN, **matrices.HARD}
+
+
+def _of_full_rank(
+    recipes: dict[str, matrices.Recipe], power: Callable[[Source, int], int] = lambda *_: 0
+) -> Callable[[Operation, Source, tuple[int, int], int], _Matrix | None]:
+    def drawn(
+        record: Operation, source: Source, shape: tuple[int, int], columns: int
+    ) -> _Matrix | None:
+        name = str(source.rng.choice(list(recipes)))
+        matrix = _member(record, recipes[name](source, *shape), source.digits)
+        return _completed(
+            record, source, matrix, min(shape), columns, name, power(source, shape[1])
+        )
+
+    return drawn
+
+
+def _deficient(
+    record: Operation, source: Source, shape: tuple[int, int], columns: int
+) -> _Matrix | None:
+    if record.needs_full_rank:
+        return None
+    rank = source.between(0, min(shape) - 1)
+    matrix = matrices.product_of_rank(source, *shape, rank)
+    return _completed(record, source, matrix, rank, columns, f"rank {rank}", 0)
+
+
+def _of_any_rank(
+    record: Operation, source: Source, shape: tuple[int, int], columns: int
+) -> _Matrix | None:
+    is_deficient = not (record.needs_full_rank or record.pivoted) and source.between(0, 2) == 0
+    kind = _deficient if is_deficient else _of_full_rank(_ANY)
+    return kind(record, source, shape, columns)
+
+
+def _member(record: Operation, matrix: Array, digits: int) -> Array:
+    """A member of the operation's domain made of any matrix."""
+    if record.domain is GENERAL:
+        return matrix
+    if record.domain is POSITIVE_DEFINITE:
+        return matrices.product(matrix, matrix.conj().T)
+    diagonal = abs(np.diagonal(matrix).real)
+    return np.tril(matrix, -1) + np.diag(np.where(diagonal == 0, 2.0 ** (-digits // 4), diagonal))
+
+
+def _completed(
+    record: Operation,
+    source: Source,
+    matrix: Array,
+    rank: int,
+    columns: int,
+    about: str,
+    power: int,
+) -> _Matrix | None:
+    """The matrix in the precision of the case, with all that belongs to it, times 2^power."""
+    matrix = _rounded(matrix, source)
+    if len(rank_profile(matrix)[0]) != rank:
+        return None
+    found = _Matrix([matrix], rank, about=[about])
+    if record.pivoted:
+        found.order = clear_order(matrix, rank)
+        if found.order is None:
+            return None
+    if record.arity == 2:
+        said, side = matrices.right_side(source, matrix, columns)
+        found.inputs.append(_rounded(side, source))
+        found.about.append(said)
+    shapes = record.output_shapes(*(each.shape for each in found.inputs))
+    for shape in shapes:
+        said, side = matrices.cotangent(source, matrix, shape)
+        found.cotangents.append(_judged_part(record, side, rank, found))
+        found.about.append(said)
+    if record.name == "slogdet":
+        # log|det| is real, and the sign of a real determinant is no differentiable output.
+        found.cotangents = [*found.cotangents[: int(source.is_complex)], found.cotangents[-1].real]
+    if rank < min(matrix.shape) and record.truncates:
+        found.tangents.append(matrices.tangent_at_rank(source, matrix))
+    else:
+        said, moved = matrices.tangent(source, matrix)
+        found.tangents.append(record.domain.part(torch.from_numpy(_rounded(moved, source))).numpy())
+        found.about.append(said)
+    found.tangents += [_rounded(matrices.plain(source, *b.shape), source) for b in found.inputs[1:]]
+    if power:
+        found.about.append(f"times 2^{power}")
+        is_scaled = [len(shape) == 2 for shape in shapes[-len(found.cotangents) :]]
+        found.inputs = [_scaled(each, power) for each in found.inputs]
+        found.tangents = [_scaled(each, power) for each in found.tangents]
+        found.cotangents = [
+            _scaled(each, power) if scaled else each
+            for each, scaled in zip(found.cotangents, is_scaled, strict=True)
+        ]
+    return found
+
+
+def _judged_part(record: Operation, side: Array, rank: int, found: _Matrix) -> Array:
+    """Of a cotangent of LU factors at deficient rank what no pivot that is roundoff touches.
+
+    Rows of L below the rank are in any order: they get one cotangent. What is right of and below the
+    leading block is roundoff: it gets none.
+    """
+    if not record.pivoted or rank == min(found.inputs[0].shape):
+        return side
+    is_upper = record.name == "lu" and bool(found.cotangents)
+    kept = np.zeros_like(side)
+    kept[:rank] = side[:rank]
+    if not is_upper:
+        kept[rank:, :rank] = side[rank : rank + 1, :rank]
+    if not is_upper and record.name == "lu":
+        kept[:, rank:] = 0
+    return kept
+
+
+def _typed(array: Array, digits: int) -> Array:
+    single = np.complex64 if np.iscomplexobj(array) else np.float32
+    return array.astype(single) if digits == 24 else array
+
+
+def _rounded(array: Array, source: Source) -> Array:
+    return _typed(array, source.digits).astype(array.dtype)
+
+
+def _scaled(array: Array, power: int) -> Array:
+    return array * 2.0**power
+
+
+def _power(source: Source, n: int) -> int:
+    """Of an overall factor that leaves second derivatives in range; a determinant has its n-th power."""
+    most = (1000 if source.digits == 53 else 120) // (4 * n)
+    return source.between(-most, most)
+
+
+KINDS: dict[str, Callable[[Operation, Source, tuple[int, int], int], _Matrix | None]] = {
+    "plain": _of_full_rank(dict(matrices.PLAIN)),
+    "hard": _of_full_rank(dict(matrices.HARD)),
+    "deficient": _deficient,
+    "scaled": _of_full_rank({**matrices.PLAIN, **matrices.GRADED}, _power),
+    "complex": _of_full_rank(_ANY),
+    "batched": _of_any_rank,
+}
+"""Kinds of cases, each with what draws one matrix of it."""
