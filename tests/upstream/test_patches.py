@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from unittest import mock
 
 import pytest
 import torch
@@ -112,4 +113,18 @@ def test_samples_fail_before_and_pass_after(name):
 def test_derivatives_of_both_orders(name):
     with patch.enabled(name):
         for case in patch.cases(name).gradients():
+            check_gradients(case)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", patch.NAMES)
+def test_the_samples_of_pytorch(name):
+    pytest.importorskip("expecttest", reason="PyTorch's list of operations imports it")
+    with mock.patch.object(torch.backends, "disable_global_flags"):  # which other tests set
+        from upstream import opinfo
+    cases = list(opinfo.gradients(patch.cases(name).opinfo))
+    assert cases
+    with patch.enabled(name):
+        for case in cases:
             check_gradients(case)
