@@ -99,7 +99,7 @@ test-all: test  ## run the tests, then the exhaustive matrices of cases, then wh
 lint: $(VENV)/dev  ## check style and formatting
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/clang-format --dry-run --Werror csrc/*.cpp csrc/*/*.cpp csrc/*/*.hpp csrc/*/*.h
+	$(BIN)/clang-format --dry-run --Werror csrc/*.cpp csrc/*/*.cpp csrc/*/*.hpp csrc/*/*.h upstream/*.h upstream/*/*.h upstream/*/*.cpp
 
 types: $(VENV)/dev  ## check types
 	$(BIN)/mypy

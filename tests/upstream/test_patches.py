@@ -1,0 +1,130 @@
+"""The diffs for PyTorch are whole, apply, and hold the code that is compiled and checked here."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from unittest import mock
+
+import pytest
+import torch
+import torchgen
+
+import upstream
+from upstream import patch
+from upstream.gradients import check_gradients
+
+ROOT = Path(upstream.__file__).parent
+PAGE = ROOT.parent / "docs" / "upstream.md"
+DEFINITIONS = "torch/csrc/autograd/FunctionsManual.cpp"
+DECLARATIONS = "torch/csrc/autograd/FunctionsManual.h"
+FORMULAS = "tools/autograd/derivatives.yaml"
+END = "} // namespace torch::autograd::generated::details\n"
+
+
+def added(name, file):
+    """What a diff adds to a file."""
+    diff = (ROOT / name / f"{name}.diff").read_text(encoding="utf-8")
+    (part,) = (each for each in diff.split("diff --git ") if each.startswith(f"a/{file} "))
+    lines = part.splitlines(keepends=True)
+    return "".join(line[1:] for line in lines if re.match(r"\+(?!\+\+ )", line))
+
+
+def derivative(name):
+    """The functions in a patch's header."""
+    text = (ROOT / name / "derivative.h").read_text(encoding="utf-8")
+    return text.split("generated::details {\n")[1].removesuffix(END).strip()
+
+
+@pytest.mark.parametrize("name", patch.NAMES)
+def test_a_folder_has_all_that_a_reviewer_wants(name):
+    assert {file.name for file in (ROOT / name).iterdir() if file.is_file()} >= {
+        "README.md",
+        "cases.py",
+        "derivative.h",
+        "extension.cpp",
+        f"{name}.diff",
+    }
+
+
+@pytest.mark.parametrize("name", patch.NAMES)
+def test_the_page_of_a_patch_is_one_page(name):
+    assert len((ROOT / name / "README.md").read_text(encoding="utf-8").splitlines()) <= 60
+
+
+def test_the_documentation_tells_every_patch():
+    rows = re.findall(r"^\| `(\w+)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(rows) == sorted(patch.NAMES)
+
+
+@pytest.mark.parametrize("name", patch.NAMES)
+def test_a_diff_adds_the_derivative_that_is_checked(name):
+    assert added(name, DEFINITIONS).strip() == derivative(name)
+
+
+@pytest.mark.parametrize("name", patch.NAMES)
+def test_a_diff_declares_and_uses_what_it_defines(name):
+    declared = added(name, DECLARATIONS).strip().removesuffix(";")
+    assert f"{declared} {{" in derivative(name)
+    function = re.search(r"(\w+)\(", declared)[1]
+    assert f"{function}(" in added(name, FORMULAS)
+
+
+@pytest.mark.parametrize("name", patch.NAMES)
+def test_a_diff_applies(name, tmp_path):
+    """To what an installed PyTorch has of its sources, and to the end of the file that it has not."""
+    of_torchgen, of_torch = Path(torchgen.__file__).parent, Path(torch.__file__).parent
+    for file, source in {
+        FORMULAS: of_torchgen / "packaged/autograd/derivatives.yaml",
+        DECLARATIONS: of_torch / "include/torch/csrc/autograd/FunctionsManual.h",
+    }.items():
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, tmp_path / file)
+    (tmp_path / DEFINITIONS).write_text(f"\n{END}", encoding="utf-8")
+    command = ["git", "apply", str(ROOT / name / f"{name}.diff")]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / DEFINITIONS).read_text(encoding="utf-8").strip() == (
+        f"{derivative(name)}\n\n{END}".strip()
+    )
+
+
+def test_an_unknown_patch_is_refused():
+    with (
+        pytest.raises(ValueError, match=r"there is no patch 'svd': there is .*cholesky"),
+        patch.enabled("svd"),
+    ):
+        pass
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", patch.NAMES)
+def test_samples_fail_before_and_pass_after(name):
+    for label, figure, limit in patch.cases(name).samples():
+        assert not figure() <= limit, label
+        with patch.enabled(name):
+            assert figure() <= limit, label
+        assert not figure() <= limit, label
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", patch.NAMES)
+def test_derivatives_of_both_orders(name):
+    with patch.enabled(name):
+        for case in patch.cases(name).gradients():
+            check_gradients(case)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", patch.NAMES)
+def test_the_samples_of_pytorch(name):
+    pytest.importorskip("expecttest", reason="PyTorch's list of operations imports it")
+    with mock.patch.object(torch.backends, "disable_global_flags"):  # which other tests set
+        from upstream import opinfo
+    cases = list(opinfo.gradients(patch.cases(name).opinfo))
+    assert cases
+    with patch.enabled(name):
+        for case in cases:
+            check_gradients(case)
