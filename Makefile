@@ -90,10 +90,10 @@ clients: $(CLIENTS)/clients  ## run test suites of libraries with torch's functi
 
 test: $(VENV)/dev  ## run the tests
 	$(WARMUP)
-	$(BIN)/python -m pytest -n 2 -m "not slow and not slurm" $(PYTEST_OPTIONS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not slurm" $(PYTEST_OPTIONS)
 
 test-all: test  ## run the tests, then the exhaustive matrices of cases, then what needs Slurm's daemons
-	$(BIN)/python -m pytest -n 2 -m slow tests
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow tests
 	$(BIN)/python -m pytest -m slurm tests/sweeps
 
 lint: $(VENV)/dev  ## check style and formatting
@@ -113,10 +113,10 @@ matrix-%:
 	$(VENV)-torch-$*/bin/python -m pip install -qq -c $(VENV)-torch-$*/constraints.txt torch==$* scikit-build-core cmake ninja setuptools
 	$(VENV)-torch-$*/bin/python -m pip install -qq --no-build-isolation -C build-dir=build/torch-$* -c $(VENV)-torch-$*/constraints.txt -e '.[dev]' torch==$*
 	$(VENV)-torch-$*/bin/backward-strategies warmup
-	$(VENV)-torch-$*/bin/python -m pytest -n 2 -m "not slow and not slurm" $(INTERFACES)
+	$(VENV)-torch-$*/bin/python -m pytest -n 2 --dist worksteal -m "not slow and not slurm" $(INTERFACES)
 
 modes: $(VENV)/dev  ## run every operation in every mode of differentiation, and write docs/modes.md
-	$(BIN)/python -m pytest tests/linalg -n 2 -m mode --modes-table docs/modes.md
+	$(BIN)/python -m pytest tests/linalg -n 2 --dist worksteal -m mode --modes-table docs/modes.md
 
 docs: $(VENV)/docs $(VENV)/bench  ## build the documentation into site, with tables and figures from results/
 	rm -rf out/docs

@@ -112,7 +112,7 @@ def _body(folder: Path, runs: Sequence[Run], graphs: Graphs) -> str:
     provenance = text.provenance(cell.machine for cell in cells)
     return Template((ASSETS / "defaults.html").read_text(encoding="utf-8")).substitute(
         filters=" ".join(_filter(name, {case[name] for case in every}) for name in FILTERS),
-        headings="".join(f"<th>{name}</th>" for name in COLUMNS),
+        headings="".join(f"<th><button>{name}</button></th>" for name in COLUMNS),
         lines="\n".join(lines),
         figures="\n".join(_picture(name) for name, problem in figures if problem is None),
         runs="\n".join(f"<li>{escape(line)}</li>" for line in provenance),
@@ -122,38 +122,44 @@ def _body(folder: Path, runs: Sequence[Run], graphs: Graphs) -> str:
 def _line(cell: JudgedCell, by_backward: JudgedCell | None, graphs: Graphs) -> str:
     """A line of the table, whose entries lead to asv's graphs of what they say."""
 
-    def linked(entry: str, method: str) -> str:
+    def entry(shown: str, method: str = "") -> str:
         address = graphs.get((cell.machine.name, method, cell.case), "")
-        entry = escape(entry)
-        return f'<a href="{escape(address)}">{entry}</a>' if address else entry
+        return f'<a href="{escape(address)}">{escape(shown)}</a>' if address else escape(shown)
+
+    def quantity(value: float | None, shown: str, method: str = "") -> str:
+        """An entry with the number by which lines are sorted."""
+        return f'<td data-value="{text.number(value, ".4g")}">{entry(shown, method)}</td>'
 
     case = {**cell.case.columns(), "machine": cell.machine.name}
-    use, over_native = _chosen(cell, Objective.FORWARD_BACKWARD)
+    use, speedup, faster = _chosen(cell, Objective.FORWARD_BACKWARD)
     time = use.forward_backward.seconds if use.forward_backward else None
-    backward = text.NOTHING
-    if by_backward:
-        other = _chosen(by_backward, Objective.BACKWARD)
-        backward = linked(f"{other[0].strategy} {other[1]}", "time_backward")
-    entries = [
-        *map(escape, (case["operation"], cell.case.sizes, case["dtype"], case["device"])),
-        escape(case["machine"]),
-        linked(text.doubtful(use.strategy, cell.is_too_noisy), "time_forward_backward"),
-        text.TOO_NOISY if cell.is_too_noisy else ", ".join(cell.ties),
-        over_native,
-        linked(text.seconds(time), "time_forward_backward"),
-        linked(text.number(use.error, ".1e"), "track_gradient_error"),
-        linked(text.size(use.peak_bytes), "track_peak_memory"),
-        backward,
+    words = [
+        *map(entry, (case["operation"], cell.case.sizes, case["dtype"], case["device"])),
+        entry(case["machine"]),
+        entry(text.doubtful(use.strategy, cell.is_too_noisy), "time_forward_backward"),
+        entry(text.TOO_NOISY if cell.is_too_noisy else ", ".join(cell.ties)),
     ]
+    quantities = [
+        quantity(speedup, faster),
+        quantity(time, text.seconds(time), "time_forward_backward"),
+        quantity(use.error, text.number(use.error, ".1e"), "track_gradient_error"),
+        quantity(use.peak_bytes, text.size(use.peak_bytes), "track_peak_memory"),
+    ]
+    if by_backward:
+        other, speedup, faster = _chosen(by_backward, Objective.BACKWARD)
+        quantities.append(quantity(speedup, f"{other.strategy} {faster}", "time_backward"))
+    else:
+        quantities.append(quantity(None, text.NOTHING))
     attributes = " ".join(f'data-{name}="{escape(case[name])}"' for name in FILTERS)
-    return f"<tr {attributes}>{''.join(f'<td>{entry}</td>' for entry in entries)}</tr>"
+    cells = *(f"<td>{word}</td>" for word in words), *quantities
+    return f"<tr {attributes}>{''.join(cells)}</tr>"
 
 
-def _chosen(cell: JudgedCell, objective: Objective) -> tuple[Measurement, str]:
-    """The strategy to use and how many times as fast as native it is; dashes where there is none."""
+def _chosen(cell: JudgedCell, objective: Objective) -> tuple[Measurement, float, str]:
+    """The strategy to use, how many times as fast as native it is, and that as a text; or dashes."""
     use = cell.chosen.measurement if cell.chosen else Measurement(text.NOTHING)
     speedup = cell.over_native(use.strategy, objective)
-    return use, text.doubtful(text.times(speedup.ratio), speedup.is_too_noisy)
+    return use, speedup.ratio, text.doubtful(text.times(speedup.ratio), speedup.is_too_noisy)
 
 
 def _filter(name: str, values: Collection[str]) -> str:

@@ -94,7 +94,7 @@ def check_strategy(strategy: Strategy | type[Strategy], device: str = "cpu") -> 
 
     Example:
         >>> import strategies
-        >>> report = check_strategy(strategies.get("triangular_solve"))
+        >>> report = check_strategy(strategies.get("fused"))
         >>> report.passed
         True
     """

@@ -42,9 +42,8 @@ def report(**outcomes):
     return Report(outcomes=outcomes, messages={}, ours={}, refusals={}, seconds=1.0)
 
 
-@pytest.mark.parametrize(
-    ("way", "calls"), [("after", 1), pytest.param("before", 0, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("way", "calls"), [("after", 1), ("before", 0)])
 def test_calls_of_a_library_are_counted_by_who_computes_them(client, way, calls):
     found = client(way)
     assert found.outcomes == {

@@ -366,7 +366,8 @@ def of_parts(found):
     return next(part for part in parts if part.requires_grad).sum().real
 
 
-@pytest.mark.parametrize("function", FUNCTIONS, ids=str)
+# Under one of its names each.
+@pytest.mark.parametrize("function", {each.name: each for each in FUNCTIONS}.values(), ids=str)
 def test_a_compiled_call_is_replaced_in_one_graph(function):
     with strategies.replace_torch():
         gradient, operators = operators_of(function, A)
@@ -376,7 +377,7 @@ def test_a_compiled_call_is_replaced_in_one_graph(function):
     torch.testing.assert_close(gradient, leaf.grad)
 
 
-@pytest.mark.parametrize("imported", ["before", "within"])
+@pytest.mark.parametrize("imported", ["within", pytest.param("before", marks=pytest.mark.slow)])
 def test_dynamo_knows_torchs_functions_afterwards(imported):
     code = f"""
 import torch, strategies

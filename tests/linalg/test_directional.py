@@ -39,8 +39,15 @@ def require_equal(strategy, found, expected):
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=0)
 
 
-@pytest.mark.parametrize("by_vmap", [False, True], ids=["", "by_vmap"])
-@each_dtype
+@pytest.mark.parametrize(
+    ("dtype", "by_vmap"),
+    [
+        (torch.float64, False),
+        (torch.complex128, True),
+        pytest.param(torch.float64, True, marks=pytest.mark.slow),
+        pytest.param(torch.complex128, False, marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("word", WORDS)
 @each_operation_and_strategy
 def test_every_composition_is_the_derivative(operation, strategy, word, dtype, by_vmap):

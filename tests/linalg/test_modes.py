@@ -164,7 +164,9 @@ COMPILED = [
 
 
 @pytest.mark.mode("compile")
-@each_dtype
+@pytest.mark.parametrize(
+    "dtype", [pytest.param(torch.float64, marks=pytest.mark.slow), torch.complex128], ids=str
+)
 @pytest.mark.parametrize(("operation", "strategy", "backend"), COMPILED)
 def test_compiled_gradients_are_the_eager_ones(operation, strategy, dtype, backend):
     call, inputs = _setup(operation, strategy, dtype)

@@ -57,8 +57,9 @@ def test_derivatives_are_right_in_all_modes(call):
     def function(*tensors):
         return ours(of_torch)(*tensors, *others)
 
-    assert gradcheck(function, tensors, check_forward_ad=True, check_batched_grad=True)
-    assert gradgradcheck(function, tensors)
+    options = {"fast_mode": True, "check_batched_grad": True}
+    assert gradcheck(function, tensors, check_forward_ad=True, **options)
+    assert gradgradcheck(function, tensors, fast_mode=True)
 
 
 @pytest.mark.parametrize(

@@ -179,7 +179,9 @@ def expanded(A):
 
 @pytest.mark.parametrize("word", ["".join(each) for each in itertools.product("fr", repeat=3)])
 @pytest.mark.parametrize("rank", [0, 1, 2, 3])
-@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128], ids=str)
+@pytest.mark.parametrize(
+    "dtype", [pytest.param(torch.float64, marks=pytest.mark.slow), torch.complex128], ids=str
+)
 def test_third_derivatives_are_those_of_a_polynomial_at_any_rank(rank, dtype, word):
     generator = torch.Generator().manual_seed(rank)
     left, right = (

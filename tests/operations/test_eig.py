@@ -34,7 +34,9 @@ def due(A):
 
 
 @each_dtype
-@pytest.mark.parametrize("strategy", ["triangular_solve", "explicit_inverse"])
+@pytest.mark.parametrize(
+    "strategy", ["triangular_solve", pytest.param("explicit_inverse", marks=pytest.mark.slow)]
+)
 def test_derivatives_of_both_orders_in_both_modes(strategy, dtype):
     for shape in [(3, 3), (2, 3, 3), (1, 1), (0, 0), (0, 2, 2)]:
         A = random(shape, dtype).requires_grad_()

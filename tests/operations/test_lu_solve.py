@@ -76,7 +76,9 @@ def test_gradients_of_several_blocks(size, batch, left, adjoint):
 
 
 @each_side
-@pytest.mark.parametrize("strategy", ["triangular_solve", "explicit_inverse"])
+@pytest.mark.parametrize(
+    "strategy", ["triangular_solve", pytest.param("explicit_inverse", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("dtype", DTYPES[:2], ids=str)
 def test_derivatives_of_both_orders_in_both_modes(strategy, left, adjoint, dtype):
     for shapes in [((3, 3), (3, 3)), ((2, 1, 3, 3), (2, 3, 3))]:

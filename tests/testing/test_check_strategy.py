@@ -18,25 +18,21 @@ from strategies.testing import (
 )
 from strategies.testing.global_state import changed, preserved, snapshot
 
-USUAL = "fused", "svd_truncated_pinv"
-"""The default, and one that takes any rank by other means."""
 
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[] if name in USUAL else [pytest.mark.slow])
-        for name in strategies.available()
-    ],
-)
+# That of "fused" is the docstring's example, too.
+@pytest.mark.slow
+@pytest.mark.parametrize("name", strategies.available())
 def test_every_registered_strategy_passes(name, device):
     check_strategy(strategies.get(name), device).raise_if_failed()
 
 
-def test_everything_is_made_on_the_device():
+def test_everything_is_made_on_the_device_and_failures_are_raised():
     made = []
 
     class Watched(TriangularSolve):
+        name = "watched"
+        summary = "two\nlines"
+
         def factor_tall(self, matrix, **_):
             made.append(matrix.device.type)
             raise LinAlgError("seen")
@@ -45,22 +41,17 @@ def test_everything_is_made_on_the_device():
             made.extend(tensor.device.type for tensor in (*factors, cotangent))
             raise LinAlgError("seen")
 
-    check_strategy(Watched, "meta")
+    report = check_strategy(Watched, "meta")
     assert set(made) == {"meta"}
-
-
-def test_a_class_is_made_into_an_instance_and_failures_are_raised():
-    class Wrong(TriangularSolve):
-        name = "wrong"
-        summary = "two\nlines"
-
-    report = check_strategy(Wrong)
-    assert report.strategy == "wrong"
-    assert [failure.check for failure in report.failures] == ["declaration"]
-    statuses = {outcome.check: outcome.status for outcome in report.outcomes}
-    assert statuses["mixed ranks in a batch"] is Status.NOT_APPLICABLE
+    assert report.strategy == "watched"
+    assert "declaration" in {failure.check for failure in report.failures}
     with pytest.raises(ConformanceError, match="one line"):
         report.raise_if_failed()
+
+
+def test_a_check_of_what_a_strategy_does_not_do_is_not_applicable():
+    (check,) = (check for check in checks() if check.name == "mixed ranks in a batch")
+    assert outcome_of(check, TriangularSolve()).status is Status.NOT_APPLICABLE
 
 
 def test_what_is_no_strategy_is_named():

@@ -2,6 +2,32 @@
 
 $(document).ready(function () {
     const filters = () => $('#defaults-display select');
+    const headings = $('#defaults-display thead th');
+    const names = headings.get().map(heading => heading.textContent);
+    const written = $('#defaults-display tbody tr').get();
+    /* Of "error" ascending, of "-error" descending; of none, the order in which lines were written. */
+    let order = '';
+
+    /* Narrow screens show each entry with its heading before it. */
+    written.forEach(row => names.forEach((name, i) => { row.cells[i].dataset.name = name; }));
+
+    function applyOrder() {
+        const name = order.replace(/^-/, '');
+        const column = names.indexOf(name);
+        const sign = order === name ? 1 : -1;
+        const compare = (one, other) => {
+            const [a, b] = [one, other].map(row => row.cells[column]);
+            const [x, y] = [a, b].map(cell => parseFloat(cell.dataset.value));
+            if ('value' in a.dataset) {  // last, both ways: what is missing
+                return isNaN(x) || isNaN(y) ? isNaN(x) - isNaN(y) : sign * (x - y);
+            }
+            return sign * a.textContent.localeCompare(b.textContent, 'en', { numeric: true });
+        };
+        const rows = column < 0 ? written : [...written].sort(compare);
+        $('#defaults-display tbody').append(rows);
+        headings.removeAttr('aria-sort').eq(column).attr(
+            column < 0 ? {} : { 'aria-sort': sign > 0 ? 'ascending' : 'descending' });
+    }
 
     function applyFilters() {
         const rows = $('#defaults-display tbody tr');
@@ -13,11 +39,17 @@ $(document).ready(function () {
         $('#defaults-count').text(`${rows.filter(':visible').length} of ${rows.length} cases`);
     }
 
-    /* What is filtered by stands in the address, so that it can be passed on. */
-    filters().on('change', function () {
-        const params = {};
+    /* What is filtered and sorted by stands in the address, so that it can be passed on. */
+    function keep(sort) {
+        const params = sort ? { sort: [sort] } : {};
         filters().each((i, f) => { if (f.value) { params[f.name] = [f.value]; } });
         window.location.hash = $.asv.format_hash_string({ location: ['defaults'], params });
+    }
+
+    filters().on('change', () => keep(order));
+    headings.on('click', function () {
+        const name = names[$(this).index()];
+        keep({ [name]: `-${name}`, [`-${name}`]: '' }[order] ?? name);
     });
 
     $.asv.register_page('defaults', function (params) {
@@ -25,6 +57,8 @@ $(document).ready(function () {
         $('#defaults-display').show();
         filters().each((i, f) => { f.value = (params[f.name] || [''])[0]; });
         applyFilters();
+        order = (params.sort || [''])[0];
+        applyOrder();
     });
 
     $(window).on('hashchange', function () {

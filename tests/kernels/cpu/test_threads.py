@@ -129,7 +129,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("start", ["fork", "spawn"])
+@pytest.mark.parametrize("start", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
 def test_workers_of_a_data_loader_call_after_threads_ran_in_their_parent(start, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(WORKERS)

@@ -145,6 +145,40 @@ def test_what_is_filtered_by_stands_in_the_address(see, browser):
     assert len(see(CASES, page="#defaults?operation=pinv")) == 1
 
 
+def test_what_is_sorted_by_stands_in_the_address(see, browser):
+    def sizes(way, page=None):
+        (heading,) = see(f"#defaults-display th[aria-sort={way}]", page=page)
+        column = len(heading.find_elements("xpath", "preceding-sibling::th")) + 1
+        return [
+            float(cell.get_attribute("data-value"))
+            for cell in see(f"{CASES} td:nth-child({column})")
+        ]
+
+    see(CASES, page="#defaults")
+    heading = browser.find_element("css selector", "#defaults-display th:nth-child(11) button")
+    heading.click()
+    upward = sizes("ascending")
+    assert upward == sorted(set(upward))
+    heading.click()
+    assert sizes("descending") == upward[::-1]
+    assert sizes("descending", page=browser.current_url.rpartition("/")[2]) == upward[::-1]
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_the_table_fits_the_screen(see, browser, width):
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": width < 1000},
+    )
+    try:
+        see(CASES, page="#defaults")
+        widest = "return document.querySelector('#defaults-display table').scrollWidth"
+        assert 300 < browser.execute_script(widest) <= width
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
 def test_an_entry_leads_to_its_graph(see, browser):
     link, *_ = see(f"{CASES} a[href^='#pinv.Single.time_backward']", page="#defaults")
     browser.execute_script("arguments[0].click()", link)
