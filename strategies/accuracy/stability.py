@@ -160,8 +160,8 @@ def references(
     rank = min(matrix.shape) if rank is None else rank
     order = None
     if record.pivoted:
-        given = matrix.detach().float() if matrix.dtype in HALF else matrix.detach()
-        pivots = torch.linalg.lu_factor_ex(given)[1]
+        wide = matrix.detach().float() if matrix.dtype in HALF else matrix.detach()
+        pivots = torch.linalg.lu_factor_ex(wide)[1]
         order = order_of(inverse_order(pivots[:rank], matrix.shape[0])).numpy()
     given, asked = tuple(arrays[: record.arity]), tuple(arrays[record.arity :])
     problem = Problem(given, asked, rank, order)
