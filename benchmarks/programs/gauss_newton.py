@@ -7,6 +7,8 @@ network that weights the measurements, trained through all of the steps.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
@@ -15,7 +17,18 @@ from benchmarks.programs.program import Program, Step, training
 ITERATIONS = 5
 
 
-def _make(*, batch: int, variables: int, measurements: int) -> Step:
+def by_cholesky(A: Tensor, b: Tensor) -> Tensor:
+    """A⁻¹b, A positive definite."""
+    return torch.cholesky_solve(b, torch.linalg.cholesky(A))
+
+
+def _make(
+    *,
+    batch: int,
+    variables: int,
+    measurements: int,
+    algebra: Callable[[Tensor, Tensor], Tensor] = by_cholesky,
+) -> Step:
     truth = torch.rand(batch, variables, 1)
     sensors = 0.5 * torch.randn(batch, measurements, variables)
     readings = torch.sin(sensors @ truth)
@@ -32,8 +45,7 @@ def _make(*, batch: int, variables: int, measurements: int) -> Step:
             phase = sensors @ x
             residuals = weights * (readings - torch.sin(phase))
             J = weights * torch.cos(phase) * sensors
-            L = torch.linalg.cholesky(J.mT @ J + damping)
-            x = x + torch.cholesky_solve(J.mT @ residuals, L)
+            x = x + algebra(J.mT @ J + damping, J.mT @ residuals)
         return (x - truth).square().mean()
 
     return training(objective, torch.optim.Adam(network.parameters(), lr=1e-2))

@@ -7,13 +7,29 @@ back through all times.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
 from benchmarks.programs.program import Program, Step, training
 
 
-def _make(*, batch: int, states: int, seen: int, times: int) -> Step:
+def by_inverse(S: Tensor, innovation: Tensor, crossing: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Of covariances S, the quadratic forms of innovations, log det S, and the gains, crossing · S⁻¹."""
+    inverse = torch.linalg.inv(S)
+    squared = (innovation.mT @ inverse @ innovation).flatten()
+    return squared, torch.linalg.slogdet(S).logabsdet, crossing @ inverse
+
+
+def _make(
+    *,
+    batch: int,
+    states: int,
+    seen: int,
+    times: int,
+    algebra: Callable[..., tuple[Tensor, Tensor, Tensor]] = by_inverse,
+) -> Step:
     double = torch.float64
     rotation, _ = torch.linalg.qr(torch.randn(states, states, dtype=double))
     F, H = 0.95 * rotation, torch.randn(seen, states, dtype=double)
@@ -33,11 +49,9 @@ def _make(*, batch: int, states: int, seen: int, times: int) -> Step:
         for reading in readings:
             mean, P = F @ mean, F @ P @ F.mT + Q
             S = H @ P @ H.mT + R
-            inverse = torch.linalg.inv(S)
             innovation = reading - H @ mean
-            squared = (innovation.mT @ inverse @ innovation).flatten()
-            nats = nats + 0.5 * (squared + torch.linalg.slogdet(S).logabsdet)
-            K = P @ H.mT @ inverse
+            squared, logdet, K = algebra(S, innovation, P @ H.mT)
+            nats = nats + 0.5 * (squared + logdet)
             mean, P = mean + K @ innovation, (eye - K @ H) @ P
         return nats.mean() / times
 

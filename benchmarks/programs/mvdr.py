@@ -7,6 +7,8 @@ the filter of Souden's MVDR. The network is trained by the error of what it lets
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
@@ -15,7 +17,20 @@ from benchmarks.programs.program import Program, Step, real_and_imaginary, train
 LOADING = 1e-7
 
 
-def _make(*, batch: int, channels: int, frequencies: int, frames: int, hidden: int) -> Step:
+def by_solve(A: Tensor, B: Tensor) -> Tensor:
+    """A⁻¹B, A Hermitian and positive definite."""
+    return torch.linalg.solve(A, B)
+
+
+def _make(
+    *,
+    batch: int,
+    channels: int,
+    frequencies: int,
+    frames: int,
+    hidden: int,
+    algebra: Callable[[Tensor, Tensor], Tensor] = by_solve,
+) -> Step:
     steering = real_and_imaginary(batch, frequencies, channels, 1)
     speech = real_and_imaginary(batch, frequencies, 1, frames)
     speech = speech * (torch.rand(batch, frequencies, 1, frames) < 0.3)
@@ -31,7 +46,7 @@ def _make(*, batch: int, channels: int, frequencies: int, frames: int, hidden: i
         masks = network(loudness).mT.double().unflatten(1, (2, frequencies))
         of_speech, of_noise = (_covariance(heard, masks[:, i]) for i in range(2))
         loading = LOADING * of_noise.diagonal(dim1=-2, dim2=-1).real.mean(-1)[..., None, None]
-        ratio = torch.linalg.solve(of_noise + loading * eye, of_speech)
+        ratio = algebra(of_noise + loading * eye, of_speech)
         trace = ratio.diagonal(dim1=-2, dim2=-1).sum(-1)
         weights = ratio[..., :1] / (trace[..., None, None] + 1e-8)
         found = weights.mH @ heard

@@ -53,12 +53,12 @@ class Program:
     def _text(self) -> list[str]:
         return inspect.cleandoc(sys.modules[self.make.__module__].__doc__ or "").splitlines()
 
-    def step(self, size: str = "small", **sizes: int) -> Step:
+    def step(self, size: str = "small", **sizes: object) -> Step:
         """A new step; equal ones take equal courses.
 
         Args:
             size: "small" or "full".
-            sizes: what is to be other than there.
+            sizes: what is to be other than there; `algebra`, where a program takes one.
 
         Example:
             >>> from benchmarks.programs import named

@@ -9,6 +9,8 @@ decisions.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
@@ -17,7 +19,17 @@ from benchmarks.programs.program import Program, Step, training
 FEATURES, RHO, ITERATIONS = 10, 1.0, 10
 
 
-def _make(*, batch: int, variables: int) -> Step:
+Solver = Callable[[Tensor], Tensor]
+"""From right-hand sides to solutions."""
+
+
+def by_lu(matrices: Tensor) -> Solver:
+    """What solves systems with these matrices."""
+    LU, pivots = torch.linalg.lu_factor(matrices)
+    return lambda right: torch.linalg.lu_solve(LU, pivots, right)
+
+
+def _make(*, batch: int, variables: int, algebra: Callable[[Tensor], Solver] = by_lu) -> Step:
     double = torch.float64
     factors = torch.randn(batch, variables, variables, dtype=double) / variables**0.5
     Q = factors @ factors.mT + 0.1 * torch.eye(variables, dtype=double)
@@ -32,12 +44,12 @@ def _make(*, batch: int, variables: int) -> Step:
 
     def decide(Q: Tensor, cost: Tensor) -> Tensor:
         upper, lower = torch.cat((Q + shift, ones.mT), 2), torch.cat((ones, corner), 2)
-        LU, pivots = torch.linalg.lu_factor(torch.cat((upper, lower), 1))
+        solved = algebra(torch.cat((upper, lower), 1))
         z = torch.full_like(cost, 1 / variables)
         u = torch.zeros_like(z)
         for _ in range(ITERATIONS):
             right = torch.cat((RHO * (z - u) - cost, torch.ones_like(cost[:, :1])), 1)
-            x = torch.linalg.lu_solve(LU, pivots, right.unsqueeze(-1))[:, :variables, 0]
+            x = solved(right.unsqueeze(-1))[:, :variables, 0]
             z = (x + u).clamp(0, 1)
             u = u + x - z
         return z

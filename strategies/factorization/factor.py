@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, NamedTuple
 
 import torch
@@ -18,6 +19,7 @@ from strategies.factorization import nodes, operators
 from strategies.factorization.kinds import KINDS, Form
 from strategies.operations.results import SlogdetResult
 from strategies.operations.right_hand_sides import Folded, is_vector
+from strategies.strategy import Strategy
 
 __all__ = ["Factor", "InvQuadLogdet", "factor"]
 
@@ -57,7 +59,7 @@ class Factor:
         is_plain: bool,
     ) -> None:
         self._form, self._matrix, self._held, self._given = form, matrix, held, given
-        self._version = given._version if is_plain else None
+        self._version = given._version if is_plain and not given.is_inference() else None
         self.kind, self.shape = form.kind, matrix.shape
         self.dtype = matrix.dtype if is_autocast(matrix) else given.dtype
 
@@ -305,16 +307,17 @@ def factor(
         tensor([0.1875, 0.0988])
     """
     wide = _in_working_precision(A)
-    chosen = _kinds(wide, kind, rank, name_of(strategy))
-    forms_inverse = name_of(strategy) == _FORMS_INVERSE
+    name = strategy.name if isinstance(strategy, Strategy) else name_of(strategy)
+    chosen = _kinds(wide, kind, rank, name)
+    forms_inverse = name == _FORMS_INVERSE
     is_plain = _is_plain(wide)
-    *preferred, last = (Form(each, rank, forms_inverse) for each in chosen)
-    for form in preferred if is_plain else ():
-        try:
+    forms = [Form(each, rank, forms_inverse) for each in chosen]
+    # Which of several it is, values tell, which can be looked at only there.
+    *preferred, last = forms if is_plain else forms[:1]
+    for form in preferred:
+        with contextlib.suppress(LinAlgError):
             return _factored(form, wide, A, is_plain)
-        except LinAlgError:
-            continue
-    return _factored(last if is_plain else [*preferred, last][0], wide, A, is_plain)
+    return _factored(last, wide, A, is_plain)
 
 
 def _factored(form: Form, A: Tensor, given: Tensor, is_plain: bool) -> Factor:

@@ -108,14 +108,14 @@ class _Point(NamedTuple):
     @classmethod
     def of(cls, form: Form, A: Tensor, held: tuple[Tensor, ...], *cotangents: Tensor) -> _Point:
         """Where cotangents are pulled back to a matrix."""
+        is_differentiated = torch.is_grad_enabled()
+        inverse: PseudoInverse
+        inverse = Formal.of(A, held, form) if is_differentiated else form.inverse(held, A)
         if any(map(is_legacy_batched, cotangents)):
-            # The vmap of `is_grads_batched=True` maps torch's operations alone.
-            is_square = form.of_kind.is_square
-            inverse = torch.linalg.inv(A) if is_square else torch.linalg.pinv(A)
-            return cls(form, A, Dense(A, inverse, A, is_square, is_square), True)
-        if torch.is_grad_enabled():
-            return cls(form, A, Formal.of(A, held, form), True)
-        return cls(form, A, form.inverse(held, A), False)
+            # The vmap of `is_grads_batched=True` maps torch's operations alone, as products are.
+            inverse = Dense(A, inverse.dense(), A, *form.is_full(A))
+            is_differentiated = True
+        return cls(form, A, inverse, is_differentiated)
 
     def cotangent(
         self, left: list[Tensor], right: list[Tensor], scale: Tensor | None = None

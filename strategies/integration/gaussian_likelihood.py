@@ -52,8 +52,8 @@ def replace_linear_operator() -> Iterator[None]:
             settings.fast_computations.log_prob.off()
             or self.size(-1) <= settings.max_cholesky_size.value()
         )
-        is_usual = has_factor and logdet and self.is_square and self.size(-1) >= _LEAST
-        if is_usual and inv_quad_rhs is not None and inv_quad_rhs.ndim == self.ndim:
+        is_large = self.is_square and self.size(-1) >= _LEAST
+        if has_factor and is_large and logdet and inv_quad_rhs is not None:
             with contextlib.suppress(LinAlgError):
                 f = factor(self.to_dense(), "spd")
                 of_columns = (inv_quad_rhs * f.solve(inv_quad_rhs)).sum(-2)

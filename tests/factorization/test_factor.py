@@ -319,3 +319,26 @@ def test_a_determinant_out_of_range_has_a_logarithm():
 def test_a_matrix_of_no_rows():
     f = strategies.factor(torch.empty(0, 0))
     assert (f.det(), f.logdet(), f.solve(torch.empty(0, 2)).shape) == (1, 0, (0, 2))
+
+
+def test_inference_mode_has_no_versions_to_look_at():
+    with torch.inference_mode():
+        A = matrix("lu")
+        f = strategies.factor(A)
+        close(f.solve(A), torch.eye(4, dtype=A.dtype))
+
+
+def test_a_strategy_that_nobody_registered_solves_with_the_factor():
+    class Own(type(strategies.get("triangular_solve"))):
+        name = "own"
+
+    A = matrix("lu")
+    close(strategies.factor(A, strategy=Own()).inverse(), A.inverse())
+
+
+def test_cotangents_in_batches_are_of_the_stated_rank():
+    A = matrix("lu").requires_grad_()
+    X = strategies.factor(A, rank=2).lstsq(columns(A.detach(), 1))
+    eye = torch.eye(4, dtype=A.dtype).unsqueeze(-1)
+    rows = torch.stack([torch.autograd.grad(X, A, each, retain_graph=True)[0] for each in eye])
+    close(torch.autograd.grad(X, A, eye, is_grads_batched=True)[0], rows)
