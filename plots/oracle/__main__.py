@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -40,9 +41,10 @@ def main(
     marked.fill(page, {**parts, "versions": _versions(versions)})
 
 
-def _place(report: Report) -> tuple[int, str]:
+def _place(report: Report) -> tuple[int, str, list[int]]:
     name = report.library.split()[0].rstrip(",")
-    return FIRST.index(name) if name in FIRST else len(FIRST), report.library
+    version = [int(number) for number in re.findall(r"\d+", report.library)]
+    return FIRST.index(name) if name in FIRST else len(FIRST), name, version
 
 
 def _libraries(reports: Sequence[Report]) -> str:
@@ -61,9 +63,9 @@ def _libraries(reports: Sequence[Report]) -> str:
 
 def _failures(reports: Sequence[Report]) -> str:
     """Folded, a table a library of what is unstable or wrong."""
-    head = ["operation", "derivative", "unstable", "wrong", "of", "worst", "worst in", "smallest"]
+    head = ["operation", "derivative", "worst in", "smallest", "unstable", "wrong", "of", "worst"]
     return "\n\n".join(
-        marked.folded(report.library, marked.table(head, lines, 2))
+        marked.folded(report.library, marked.table(head, lines, 4))
         for report in reports
         if (lines := [*_lines(report)])
     )
@@ -78,10 +80,10 @@ def _lines(report: Report) -> Iterator[list[str]]:
             yield [
                 f"`{entry.operation}`",
                 entry.quantity.replace("_", " "),
+                *places,
                 *counts,
                 str(answered),
                 _ratio(entry),
-                *places,
             ]
 
 

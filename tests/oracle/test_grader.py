@@ -70,11 +70,15 @@ def _no_projection(case, matrices):
 
 
 def _normal_equations(case, matrices):
-    """B̄ of least squares as A (AᴴA)⁻¹ G."""
+    """B̄ of least squares as A⁺ᴴ G with A⁺ = (AᴴA)⁻¹Aᴴ, or Aᴴ(AAᴴ)⁻¹ of a wide A."""
     A, G = given(case, "inputs", "cotangents")
-    if case["operation"] != "lstsq" or A.ndim != 2 or np.linalg.matrix_rank(A) < A.shape[1]:
+    k = min(A.shape[-2:])
+    if case["operation"] != "lstsq" or min(case["ranks"]) < k:
         return matrices
-    return [matrices[0], A @ np.linalg.inv(A.conj().T @ A) @ G]
+    adjoint = A.conj().swapaxes(-1, -2)
+    tall = A.shape[-2] >= A.shape[-1]
+    inverse = np.linalg.inv(adjoint @ A if tall else A @ adjoint)
+    return [matrices[0], A @ (inverse @ G) if tall else inverse @ (A @ G)]
 
 
 def _zero_at_deficient_rank(case, matrices):
