@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import torch
+from torch import Tensor
 
-from strategies import operations
 from strategies.measuring.case import Case
 from strategies.measuring.measurement import WORST_RATIO, Measurement
 from strategies.measuring.stability import Tensors, judged_cells
-from strategies.policy import BASELINE
 from strategies.selection.draws import hard_cases
 from upstream.patch import enabled
 
@@ -19,7 +18,7 @@ __all__ = ["certified_ratios"]
 
 
 def certified_ratios(
-    patch: str, operation: str, seed: int, count: int
+    patch: str, operation: str, function: Callable[..., Tensor], seed: int, count: int
 ) -> Iterator[tuple[float, float]]:
     """The largest ratio of a gradient, by PyTorch and by a patch, in each case.
 
@@ -29,20 +28,23 @@ def certified_ratios(
     Args:
         patch: its name.
         operation: as `strategies.operations` names it.
+        function: PyTorch's.
         seed: determines the cases.
         count: of the cases.
     """
 
+    def computed(case: Case) -> tuple[Tensors, Tensors]:
+        inputs = case.inputs()
+        output = function(*inputs)
+        return (output.detach(),), torch.autograd.grad(output, inputs, case.cotangents((output,)))
+
     def patched(case: Case) -> tuple[Tensors, Tensors]:
-        record, inputs = operations.get(operation), case.inputs()
         with enabled(patch):
-            outputs = record.outputs(record.function(*inputs, strategy=BASELINE))
-            gradients = torch.autograd.grad(outputs, inputs, case.cotangents(outputs))
-        return tuple(output.detach() for output in outputs), record.defined(gradients)
+            return computed(case)
 
     drawn = hard_cases("cpu", seed, (operation,))
-    for cell in itertools.islice(judged_cells(drawn, [BASELINE], {patch: patched}), count):
-        pytorch, of_patch = cell
+    cells = judged_cells(drawn, (), {"PyTorch": computed, "patch": patched})
+    for pytorch, of_patch in itertools.islice(cells, count):
         yield _ratio(pytorch), _ratio(of_patch)
 
 

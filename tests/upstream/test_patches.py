@@ -118,7 +118,18 @@ def test_derivatives_of_both_orders(name):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", patch.NAMES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(
+            name,
+            marks=pytest.mark.xfail(
+                name == "lstsq", reason="those of gelsy fail now and then", strict=False
+            ),
+        )
+        for name in patch.NAMES
+    ],
+)
 def test_the_samples_of_pytorch(name):
     pytest.importorskip("expecttest", reason="PyTorch's list of operations imports it")
     with mock.patch.object(torch.backends, "disable_global_flags"):  # which other tests set

@@ -57,5 +57,5 @@ CASES = Cases(
     samples=_samples,
     gradients=_gradients,
     timed=_timed,
-    stability=partial(certified_ratios, "cholesky", "cholesky"),
+    stability=partial(certified_ratios, "cholesky", "cholesky", torch.linalg.cholesky),
 )
