@@ -36,9 +36,23 @@ def fill(path: Path, parts: Mapping[str, str]) -> None:
     """
     text = path.read_text(encoding="utf-8")
     for name, content in parts.items():
-        marked = re.compile(rf"(<!-- {name}: begin -->\n).*?(<!-- {name}: end -->)", re.DOTALL)
-        found = marked.search(text)
-        if not found:
-            raise UnusableFileError(path, f"lacks <!-- {name}: begin --> and <!-- {name}: end -->")
-        text = f"{text[: found.end(1)]}{content}\n{text[found.start(2) :]}"
+        start, end = _place(path, text, name)
+        text = f"{text[:start]}{content}\n{text[end:]}"
     write_text(path, text)
+
+
+def part(path: Path, name: str) -> str:
+    """What stands between the markers of a part.
+
+    Raises:
+        UnusableFileError: the page lacks them.
+    """
+    text = path.read_text(encoding="utf-8")
+    return text[slice(*_place(path, text, name))].rstrip("\n")
+
+
+def _place(path: Path, text: str, name: str) -> tuple[int, int]:
+    marked = re.compile(rf"<!-- {name}: begin -->\n(.*?)<!-- {name}: end -->", re.DOTALL)
+    if not (found := marked.search(text)):
+        raise UnusableFileError(path, f"lacks <!-- {name}: begin --> and <!-- {name}: end -->")
+    return found.span(1)

@@ -42,7 +42,7 @@ def tables(rows: pd.DataFrame) -> str:
     strategies = [name for name in registry.built_in() if rows["strategy"].eq(name).any()]
     blocks = [
         "**Libraries**: cases above the limit, the worst ratio, and cases refused.",
-        _markdown(rows, {name: LIBRARIES[name] for name in libraries}, _counts),
+        _markdown(rows, {name: LIBRARIES[name] for name in libraries}, counts),
         "**Strategies**: the worst ratio, bold above the limit.",
         _markdown(rows, {name: f"`{name}`" for name in strategies}, _worst),
         "Measured on: " + "; ".join(provenance(rows["measured_on"])) + ".",
@@ -62,7 +62,8 @@ def _markdown(
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _counts(rows: pd.DataFrame) -> str:
+def counts(rows: pd.DataFrame) -> str:
+    """Cases above the limit, of those that were judged, the worst ratio, and cases refused."""
     judged = rows["stability"].dropna()
     refused = f", {len(rows) - len(judged)} refused" if len(judged) < len(rows) else ""
     if judged.empty:

@@ -1,0 +1,92 @@
+from pathlib import Path
+
+import pytest
+from typer import Typer
+from typer.testing import CliRunner
+
+from plots import faults, marked
+
+STABILITY = Path(__file__).parents[2] / "docs" / "stability.md"
+PAGE = """# Title
+<!-- faults: begin -->
+| fault | 2.9.1 |
+| --- | --: |
+| half | 1 |
+<!-- faults: end -->
+```python
+def near(number):
+    return torch.tensor([number, 2.0])
+```
+### half
+```python
+gradient, exact = near(1.0), near(1.5)
+```
+### none
+```python
+rank, exact = near(1.5), near(1.5)
+```
+### not a number
+```python
+gradient, exact = near(1.5) / 0 * 0, near(1.5)
+```
+## Another chapter
+### of which no example runs
+```python
+raise ValueError
+```
+"""
+
+
+@pytest.fixture
+def update(tmp_path):
+    """Fills the table of a page by the command."""
+    page = tmp_path / "page.md"
+    page.write_text(PAGE)
+    app = Typer()
+    app.command()(faults.main)
+
+    def update(*options):
+        done = CliRunner().invoke(app, [str(page), *options])
+        return done, page.read_text()
+
+    return update
+
+
+def test_a_release_fills_its_column_and_leaves_the_others(update):
+    done, page = update()
+    assert done.exit_code == 0, done.output
+    head, _, *lines = marked_lines(page)
+    assert head == f"| fault | 2.9.1 | {faults.version()} |"
+    assert lines == ["| half | 1 | **2e-01** |", "| none | – | 0 |", "| not a number | – | **∞** |"]
+    assert update()[1] == page
+
+
+def marked_lines(page):
+    return page.partition("begin -->\n")[2].partition("\n<!-- faults: end")[0].splitlines()
+
+
+def test_columns_are_in_the_order_of_releases():
+    text = "| fault | 2.9.1 | 2.13.0 |\n| --- | --: | --: |\n| half | 1 | 2 |"
+    found = faults.with_column(text, "2.11.0", {"half": "3", "other": "4"})
+    assert found.splitlines()[0] == "| fault | 2.9.1 | 2.11.0 | 2.13.0 |"
+    assert found.splitlines()[2:] == ["| half | 1 | 3 | 2 |", "| other | – | 4 | – |"]
+
+
+def test_hard_cases_of_another_release_are_refused(update, runs, write_runs, tmp_path):
+    write_runs(runs, tmp_path / "hard")
+    done, page = update("--hard", str(tmp_path / "hard"))
+    assert (done.exit_code, page) == (2, PAGE)
+    assert "was judged with torch" in " ".join(done.stderr.split())
+
+
+def test_the_page_of_faults_says_what_its_examples_do():
+    head, _, *lines = [
+        line.strip("| ").split(" | ") for line in marked.part(STABILITY, "faults").splitlines()
+    ]
+    if faults.version() not in head:
+        pytest.skip("the page says nothing of this release")
+    said = {line[0]: line[head.index(faults.version())] for line in lines}
+    found = faults.examples(STABILITY.read_text(encoding="utf-8"))
+    assert {fault: "**" in entry for fault, entry in found.items()} == {
+        fault: "**" in said[fault] for fault in found
+    }
