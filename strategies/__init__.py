@@ -16,7 +16,8 @@ import importlib.metadata
 from strategies import linalg
 from strategies.errors import StrategyNotFoundError, UnsupportedError
 from strategies.explanation import explain
-from strategies.factorization.factor import Factor, factor
+from strategies.factorization.choice import factor
+from strategies.factorization.factor import Factor
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.integration.installation import (
     install,

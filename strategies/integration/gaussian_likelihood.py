@@ -14,7 +14,7 @@ from typing import Any
 from torch import Tensor
 
 from strategies.errors import LinAlgError
-from strategies.factorization.factor import factor
+from strategies.factorization.choice import factor
 
 __all__ = ["replace_linear_operator"]
 
