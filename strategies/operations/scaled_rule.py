@@ -178,7 +178,8 @@ def _extreme_norms(matrices: Tensor) -> tuple[float, float]:
         norm = torch.linalg.vector_norm(matrices).item()
         return norm, norm
     norms = torch.linalg.vector_norm(_as_real(_side_by_side(matrices)), dim=(-2, -1))
-    least, largest = torch.stack(norms.aminmax()).tolist()
+    # Detached: in torch 2.9 aminmax has no tangent.
+    least, largest = torch.stack(norms.detach().aminmax()).tolist()
     return least, largest
 
 
@@ -191,7 +192,7 @@ def are_in_safe_range(numbers: Tensor) -> bool:
     """
     if numbers.numel() == 0:
         return True
-    smallest, largest = torch.stack(numbers.aminmax()).tolist()
+    smallest, largest = torch.stack(numbers.detach().aminmax()).tolist()
     most = _MODERATE[numbers.dtype]
     return 1 / most < smallest and largest < most
 
