@@ -18,7 +18,7 @@ struct AtenCalls {
   UsualOptions usual;  // of the arguments that follow the inputs
   bool takes_tolerances, is_transposed;
   std::vector<std::optional<size_t>> returned;
-  Positions by_columns;
+  Positions by_columns, by_rows;
 
   explicit AtenCalls(const py::handle& calls)
       : cache(PlanCache::of(calls.attr("compiled"))),
@@ -27,7 +27,8 @@ struct AtenCalls {
         takes_tolerances(field<bool>(calls, "takes_tolerances")),
         is_transposed(field<bool>(calls, "is_transposed")),
         returned(field<std::vector<std::optional<size_t>>>(calls, "returned")),
-        by_columns(field<Positions>(calls, "by_columns")) {}
+        by_columns(field<Positions>(calls, "by_columns")),
+        by_rows(field<Positions>(calls, "by_rows")) {}
 
   bool hold(at::ArrayRef<c10::IValue> arguments) const {
     return are_usual(usual, arguments.slice(inputs.size())) && std::all_of(inputs.begin(), inputs.end(), [&](size_t i) {
@@ -52,6 +53,7 @@ struct AtenCalls {
       const auto& from = returned[i];
       auto result = from ? (*outputs)[*from] : at::empty({0}, given[0].options().dtype(real(given[0])));
       if (is_transposed) { result = result.mT(); }
+      if (has(by_rows, i)) { result = result.contiguous(); }
       const bool has_columns = has(by_columns, i) && result.dim() > 1 && result.size(-1) > 1;
       results.push_back(has_columns ? laid_out(result, true) : result);
     }

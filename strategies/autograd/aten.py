@@ -28,6 +28,7 @@ class AtenCalls:
         returned: positions of the outputs among those of the fast path, None for an empty one; by default
             the first ones.
         by_columns: positions of outputs that lie by columns in PyTorch, and not in the fast path.
+        by_rows: the other way round.
 
     Example:
         >>> det = FastPath("det", lambda _, A: (A.det(),), policy_operation="det")
@@ -46,11 +47,13 @@ class AtenCalls:
         is_transposed: bool = False,
         returned: Sequence[int | None] = (0,),
         by_columns: Sequence[int] = (),
+        by_rows: Sequence[int] = (),
     ) -> None:
         self.operator, self.fast_path, self.usual = operator, fast_path, list(usual)
         self.inputs = list(inputs or range(fast_path.arity))
         self.takes_tolerances, self.is_transposed = takes_tolerances, is_transposed
-        self.returned, self.by_columns = list(returned), list(by_columns)
+        self.returned = list(returned)
+        self.by_columns, self.by_rows = list(by_columns), list(by_rows)
 
     @property
     def compiled(self) -> Callable[..., Tensors | None] | None:

@@ -177,7 +177,13 @@ def _workspace(m: int, n: int, _: int) -> tuple[int, int]:
 
 OPERATORS["pinv"].use(_fast_path, [None, None, None, None, False], workspace=_workspace)
 ATEN = (
-    AtenCalls("linalg_pinv.atol_rtol_tensor", _fast_path, [..., ..., False], takes_tolerances=True),
+    AtenCalls(
+        "linalg_pinv.atol_rtol_tensor",
+        _fast_path,
+        [..., ..., False],
+        takes_tolerances=True,
+        by_rows=(0,),
+    ),
 )
 
 

@@ -232,6 +232,15 @@ def test_the_functions_of_torch_linalg_come_to_it(installed):
         assert is_ours(function())
 
 
+@pytest.mark.parametrize("shape", [(3, 5), (5, 5), (9, 3, 5)], ids=str)
+def test_pseudo_inverses_lie_by_rows_as_in_pytorch(shape, installed):
+    A = torch.randn(shape, dtype=torch.float64, requires_grad=True)
+    found = torch.linalg.pinv(A)
+    assert is_ours(found)
+    assert found.is_contiguous()
+    torch.testing.assert_close(A @ found @ A, A)
+
+
 def test_tolerances_of_pinv_are_those_of_pytorch(installed):
     nearly = torch.diag(torch.tensor([1.0, 1e-5], dtype=torch.float64)).requires_grad_()
     assert torch.linalg.pinv(nearly, rtol=1e-4).tolist() == [[1.0, 0.0], [0.0, 0.0]]
