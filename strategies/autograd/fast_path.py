@@ -47,10 +47,10 @@ General = Callable[..., Tensors]
 Explicit = Callable[[Strategy, Gradients, Tensors, Tensors], Tensors]
 """The explicit gradient of an operation: from a strategy, inputs, outputs and cotangents."""
 
-Tangents = Callable[[Strategy, Tensors, Tensors, Gradients], Tensors | None]
-"""The tangents of the first outputs: from a strategy, inputs, outputs and tangents of the inputs.
+Tangents = Callable[..., Tensors | None]
+"""The tangents of the first outputs; None where it does not have them in the mode around.
 
-None where it does not have them in the mode around.
+It takes a strategy, inputs, outputs, the tangents of the inputs, and tolerances, if there are any.
 """
 
 
@@ -147,7 +147,7 @@ class FastPath:
             if all(each is None for each in tangents):
                 return outputs, ()
             strategy = self._plans(choice, below)[0].candidates[0]
-            found = tangents_of(strategy, primals, outputs, tangents)
+            found = tangents_of(strategy, primals, outputs, tangents, *tolerances)
             return None if found is None else (outputs, found)
 
         return with_tangents(compute, inputs)

@@ -19,7 +19,7 @@ from strategies.strategy import Strategy
 if TYPE_CHECKING:
     from strategies.autograd.fast_path import FastPath
 
-__all__ = ["FoundPlan", "apply", "differentiated", "is_plain", "is_readable"]
+__all__ = ["FoundPlan", "apply", "differentiated", "is_constant", "is_plain", "is_readable"]
 
 Tensors = tuple[Tensor, ...]
 Gradients = tuple[Tensor | None, ...]
@@ -65,6 +65,17 @@ def is_readable(tensor: Any) -> bool:
         # The level is that of all threads.
         and (forward_ad._current_level < 0 or forward_ad.unpack_dual(tensor).tangent is None)
     )
+
+
+def is_constant(*tensors: Tensor) -> bool:
+    """Whether what is computed of these has no derivatives: below all levels, without tangents and graphs.
+
+    Example:
+        >>> is_constant(torch.ones(2)), is_constant(torch.ones(2, requires_grad=True))
+        (True, False)
+    """
+    is_recorded = torch.is_grad_enabled() and any(each.requires_grad for each in tensors)
+    return not is_recorded and is_plain() and all(map(is_readable, tensors))
 
 
 class _FastPathNode(torch.autograd.Function):

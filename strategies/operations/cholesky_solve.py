@@ -75,7 +75,7 @@ class _CholeskySolve(ScaledRule):
         return left @ right.mH, rhs_gradient
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
-        return (formula.solve_jvp(Triangular, at.matrix, at.result, *tangents),)
+        return (formula.solve_jvp(Triangular, at.matrix, at.rhs, at.result, *tangents),)
 
 
 @traceable_by(traced_cholesky.cholesky_solve)

@@ -13,7 +13,8 @@ from torch import Tensor
 from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, choose
 from strategies.autograd.fast_path import FastPath
-from strategies.autograd.nodes import is_differentiated, run
+from strategies.autograd.fast_path_node import is_constant
+from strategies.autograd.nodes import run
 from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Rule, Tensors, only
 from strategies.errors import raise_if_singular
@@ -271,18 +272,18 @@ def _slogdet_tangents(
 def _directional(
     fast_path: FastPath, output: int, strategy: Strategy, inputs: Tensors, tangent: Tensor
 ) -> Tensor | None:
-    """The derivative of an output along a tangent of A, by its gradient; None if A has a graph.
+    """The derivative of an output along a tangent of A, by its gradient; None where A is not constant.
 
     That of log|det A| is tr(A⁻¹ dA), complex where A is.
     """
     (A,) = inputs
-    if is_differentiated(A):
+    if not is_constant(A):
         return None
     with torch.enable_grad():
         leaf = A.detach().requires_grad_()
         outputs = fast_path(strategy, leaf)
         assert outputs is not None
-        (gradient,) = torch.autograd.grad(outputs[output].sum(), leaf)
+        (gradient,) = torch.autograd.grad(found := outputs[output], leaf, torch.ones_like(found))
     return (gradient.conj() * tangent).sum((-2, -1))
 
 

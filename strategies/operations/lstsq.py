@@ -17,6 +17,7 @@ from strategies.autograd.choice import (
     first_that_can,
 )
 from strategies.autograd.fast_path import FastPath
+from strategies.autograd.fast_path_node import is_constant
 from strategies.autograd.nodes import run
 from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Tensors
@@ -170,17 +171,22 @@ def _general(
 
 
 def _tangents(
-    strategy: Strategy, inputs: Tensors, outputs: Tensors, tangents: Gradients
-) -> Tensors | None:
+    strategy: Strategy,
+    inputs: Tensors,
+    outputs: Tensors,
+    tangents: Gradients,
+    _: Tolerance = None,
+    rcond: Tolerance = None,
+) -> Tensors:
     A, rhs = inputs
     of_A, of_rhs = tangents
-    X, residuals, rank, _ = outputs
-    if not bool((rank == min(A.shape[-2:])).all()):
-        return None
+    X, residuals = outputs[:2]
     if is_vector := rhs.ndim < A.ndim:
         rhs, X = rhs.unsqueeze(-1), X.unsqueeze(-1)
         of_rhs = None if of_rhs is None else of_rhs.unsqueeze(-1)
-    inverse = Dense.of_any_rank(A, pinv(A, atol=0.0, rtol=0.0, strategy=strategy))
+    # A⁺ as a matrix would lose digits of tangents in the range of A.
+    by_factor = is_constant(A, rhs)
+    inverse = strategy.factor(A, rtol=rcond) if by_factor else _Lstsq(rcond)._inverse(A, strategy)
     of_X = formula.jvp(inverse, A, rhs, X, of_A, of_rhs)
     # Residuals are orthogonal to A, so that a change of X is none of theirs.
     change = rhs_tangent(X, of_A, of_rhs)

@@ -13,6 +13,7 @@ from torch import Tensor
 from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, are_matrices, choose, first_that_can
 from strategies.autograd.fast_path import FastPath
+from strategies.autograd.fast_path_node import is_constant
 from strategies.autograd.nodes import is_differentiated, run
 from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Tensors, only
@@ -160,12 +161,28 @@ def _general(
     return (first_that_can(candidates, lambda chosen: _pinv(chosen, A, atol, rtol)),)
 
 
+def _tangents(
+    strategy: Strategy,
+    inputs: Tensors,
+    outputs: Tensors,
+    tangents: Gradients,
+    atol: Tolerance = None,
+    rtol: Tolerance = None,
+) -> Tensors:
+    (A,) = inputs
+    if not is_constant(A):
+        return _Pinv().tangents(strategy, inputs, outputs, tangents)
+    # A⁺ as a matrix would lose digits of a tangent in the range of A.
+    inverse = strategy.factor(A, atol=atol, rtol=rtol)
+    return (formula.jvp(inverse, A, only(tangents)),)
+
+
 _fast_path = FastPath(
     "pinv",
     _general,
     policy_operation="pinv",
     any_rank=True,
-    tangents=_Pinv().tangents,
+    tangents=_tangents,
     takes_tolerances=True,
 )
 
