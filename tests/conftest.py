@@ -34,6 +34,7 @@ TOOLS = {
     "JAX and lineax (extra peers)": lambda: _are_installed("jax", "lineax", "flint"),
     "Triton": lambda: _are_installed("triton"),
     "expecttest": lambda: _are_installed("expecttest"),
+    "linear_operator": lambda: _are_installed("linear_operator"),
 }
 """Without which some tests are skipped, and how to see that they are there."""
 

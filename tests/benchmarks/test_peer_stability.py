@@ -20,6 +20,7 @@ def cells(*texts):
     return list(judged(Case.parse(text) for text in texts))
 
 
+@pytest.mark.slow
 def test_every_operation_is_computed_real_and_complex_single_and_in_batches():
     for operation in operations.names():
         k = " k=2" if operations.get(operation).arity == 2 else ""

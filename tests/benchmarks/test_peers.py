@@ -35,6 +35,7 @@ CASES = [
 REFUSED = {"jax": {"lstsq 5x9x4"}, "lineax": set(CASES) - {"lstsq 9x4", "solve 9x9"}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_library_does_the_same_work_or_refuses(name):
     pytest.importorskip(name)

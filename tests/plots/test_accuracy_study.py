@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 from plots.accuracy_study import __main__ as study
 from plots.accuracy_study import experiments
 
+pytestmark = pytest.mark.slow
+
 PAGE = Path(__file__).parents[2] / "docs" / "accuracy.md"
 FEW = {"MATRICES": ["kahan", "wilkinson_growth"], "SIZES": [4, 8], "KAHAN_SIZES": [8, 48]}
 FEW |= {"LARGEST_POWER": {torch.float32: 2, torch.float64: 2}, "SEEDS": [0]}
