@@ -16,6 +16,7 @@ from typing import ClassVar, Self, cast
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from strategies.autograd.fast_path import Explicit
 from strategies.autograd.rule import Gradients, Rule, Tensors
@@ -178,8 +179,13 @@ def _extreme_norms(matrices: Tensor) -> tuple[float, float]:
         norm = torch.linalg.vector_norm(matrices).item()
         return norm, norm
     norms = torch.linalg.vector_norm(_as_real(_side_by_side(matrices)), dim=(-2, -1))
-    # Detached: in torch 2.9 aminmax has no tangent.
-    least, largest = torch.stack(norms.detach().aminmax()).tolist()
+    return _extremes(norms)
+
+
+def _extremes(numbers: Tensor) -> tuple[float, float]:
+    if forward_ad._current_level >= 0:  # in torch 2.9 aminmax has no tangent
+        numbers = numbers.detach()
+    least, largest = torch.stack(numbers.aminmax()).tolist()
     return least, largest
 
 
@@ -192,7 +198,7 @@ def are_in_safe_range(numbers: Tensor) -> bool:
     """
     if numbers.numel() == 0:
         return True
-    smallest, largest = torch.stack(numbers.detach().aminmax()).tolist()
+    smallest, largest = _extremes(numbers)
     most = _MODERATE[numbers.dtype]
     return 1 / most < smallest and largest < most
 
