@@ -1,4 +1,6 @@
 import importlib.metadata
+import subprocess
+import sys
 
 import pytest
 import typer
@@ -28,6 +30,11 @@ def test_all_commands_are_listed_whatever_is_installed():
 def test_the_version_is_that_of_the_package():
     result = CliRunner().invoke(app, ["--version"])
     assert result.stdout.strip() == importlib.metadata.version("backward-strategies")
+
+
+def test_the_package_runs_as_a_module():
+    command = [sys.executable, "-m", "strategies", "--version"]
+    assert subprocess.run(command, capture_output=True, check=True).stdout.strip()
 
 
 @pytest.mark.parametrize(

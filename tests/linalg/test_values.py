@@ -22,8 +22,7 @@ from operations import (
 from strategies import linalg
 
 SHAPES = [(0, 0), (1, 1), (5, 5), (7, 3), (3, 7), (0, 3), (3, 0), (70, 66)]
-BATCHES = [(), (2, 1)]
-CASES = [*itertools.product([(5, 5)], [(2,), (0,), (2, 3)]), *itertools.product(SHAPES, BATCHES)]
+BATCHES = [(), (2,), (0,), (2, 1), (2, 3)]
 
 
 @pytest.mark.parametrize("dtype", ALL_DTYPES, ids=str)
@@ -31,8 +30,8 @@ CASES = [*itertools.product([(5, 5)], [(2,), (0,), (2, 3)]), *itertools.product(
 def test_values_and_gradients_are_those_of_torch(operation, strategy, dtype):
     precision = 1e-2 if dtype.to_real() == torch.float32 else 1e-8
     tolerance = {"rtol": precision, "atol": precision}
-    for shape, batch in CASES:
-        if shape not in shapes_of(operation, SHAPES):
+    for shape, batch in itertools.product(shapes_of(operation, SHAPES), BATCHES):
+        if shape == (70, 66) and batch not in ((), (2,)):
             continue
         inputs = inputs_of(operation, shape, batch, dtype)
         values = function(operation, strategy)(*inputs)

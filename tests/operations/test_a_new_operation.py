@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import strategies
 from benchmarks import suites
-from plots.figures import draw_all, figures
+from plots.figures import draw_all
 from plots.rows import table
 from strategies import linalg, operations, testing
 from strategies.accuracy import gradient
@@ -134,7 +134,7 @@ def test_the_command_line_measures_judges_and_shows_it(tmp_path):
 
     kept = tmp_path / "results" / "toy.json"
     invoke("measure", kept, "--grid", "tiny", "--operation", NAME, "--budget", 0.01)
-    invoke("stability", "--operation", NAME, "--cases", 2, "--out", kept.with_name("hard.json"))
+    invoke("stability", "--operation", NAME, "--cases", 8, "--out", kept.with_name("hard.json"))
     every = json.loads(invoke("recommend", "--results", kept.parent, "--json"))["cells"]
     assert {cell["operation"] for cell in every} == {NAME}
     shape = ("--operation", NAME, "--shape", "8x8")
@@ -147,6 +147,6 @@ def test_the_command_line_measures_judges_and_shows_it(tmp_path):
             each["strategy"] for each in ranked["cells"][0]["strategies"]
         }
 
-    wanted = {name: figures()[name] for name in ("error_against_conditioning", "winners_map")}
-    drawn = draw_all(table(store.load(kept.parent)), tmp_path / "figures", wanted)
-    assert dict(drawn) == dict.fromkeys(wanted)
+    drawn = dict(draw_all(table(store.load(kept.parent)), tmp_path / "figures"))
+    assert drawn["error_against_conditioning"] is None
+    assert drawn["winners_map"] is None

@@ -57,9 +57,8 @@ def test_derivatives_are_right_in_all_modes(call):
     def function(*tensors):
         return ours(of_torch)(*tensors, *others)
 
-    options = {"fast_mode": True, "check_batched_grad": True}
-    assert gradcheck(function, tensors, check_forward_ad=True, **options)
-    assert gradgradcheck(function, tensors, fast_mode=True)
+    assert gradcheck(function, tensors, check_forward_ad=True, check_batched_grad=True)
+    assert gradgradcheck(function, tensors)
 
 
 @pytest.mark.parametrize(

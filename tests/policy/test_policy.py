@@ -276,7 +276,7 @@ def test_all_processes_of_a_job_follow_the_same_file(configuration):
             stdout=subprocess.PIPE,
             env={**environment, "RANK": str(rank)},
         )
-        for rank in range(2)
+        for rank in range(3)
     ]
     (said,) = {rank.communicate(timeout=120)[0] for rank in ranks}
     assert said.decode().startswith("qr_pinv the calibration")
