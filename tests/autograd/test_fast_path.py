@@ -251,7 +251,7 @@ WITH_TANGENTS = [each for each in CALLS if each != "qr"]
 def test_a_level_of_forward_mode_takes_the_fast_path_below(operation, taken):
     call, A = CALLS[operation], matrix(operation)
     torch.func.jvp(lambda A: call(A, strategy="fused"), (A,), (torch.ones_like(A),))
-    assert taken[0] == ("forward", True)
+    assert {done for _, done in taken} == {True}
 
 
 def test_tangents_of_residuals_are_differences(language):
