@@ -8,8 +8,6 @@ CLIENTS := .venv-clients
 RESULTS := out/results
 # What README and the documentation say is from these measurements.
 KEPT := results/epyc-2cores
-# Else calls on small matrices would take the path in Python.
-WARMUP = @$(BIN)/backward-strategies warmup
 # What `make matrix` runs, and with which releases.
 TORCH ?= 2.9.1 2.11.0 2.13.0 2.15.0
 INTERFACES = $(addprefix tests/,autograd builtin factors integration kernels linalg operations)
@@ -28,7 +26,6 @@ help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
 
 bench: $(VENV)/bench  ## measure the strategies and recommend one (GRID=tiny, quick, cpu or full; CONTINUE=1 after Ctrl-C)
-	$(WARMUP)
 	$(if $(CONTINUE),,rm -f $(RESULTS)/$(GRID).json)
 	$(BIN)/backward-strategies measure $(RESULTS)/$(GRID).json
 	$(BIN)/backward-strategies recommend --results $(RESULTS) --out out/recommendation.json
@@ -50,7 +47,6 @@ dashboard: $(VENV)/bench  ## record a few graphs of this commit with asv, in som
 	$(BIN)/asv publish
 
 history: $(VENV)/bench  ## record this commit with asv, all of GRID, and publish the dashboard (CONTINUE=1 after Ctrl-C)
-	$(WARMUP)
 	$(BIN)/python -m benchmarks.machine
 	$(if $(CONTINUE),,rm -rf $(RECORDED))
 	@mkdir -p $(RECORDED)
@@ -65,7 +61,6 @@ history: $(VENV)/bench  ## record this commit with asv, all of GRID, and publish
 	$(BIN)/asv publish
 
 policy: $(VENV)/bench  ## measure what a policy rests on, and build one
-	$(WARMUP)
 	$(BIN)/backward-strategies measure out/policy/cpu.json --grid cpu --objective forward_backward
 	$(BIN)/backward-strategies stability --cases 4000 --out out/policy/stability.json
 	$(BIN)/backward-strategies policy build out/policy.json --results out/policy
@@ -74,12 +69,10 @@ stability: $(VENV)/bench  ## judge the stability of every strategy, and of "auto
 	$(BIN)/backward-strategies stability --out $(RESULTS)/stability.json
 
 peers: $(VENV)/peers  ## measure beside JAX and lineax
-	$(WARMUP)
 	$(BIN)/python -m benchmarks.peers $(RESULTS)/peers.json --grid full
 	$(BIN)/python -m benchmarks.peers.stability $(RESULTS)/peer_stability.json
 
 programs: $(VENV)/bench $(VENV)/peers  ## measure training steps of programs, and write docs/programs.md and its figures; resumes
-	$(WARMUP)
 	$(BIN)/python -m benchmarks.training out/programs
 	$(BIN)/python -m plots.programs docs/programs.md --results out/programs --figures docs/figures
 
@@ -89,7 +82,6 @@ clients: $(CLIENTS)/clients  ## run test suites of libraries with torch's functi
 	$(CLIENTS)/bin/python -m tests.clients out/clients --page docs/clients.md
 
 test: $(VENV)/dev  ## run the tests
-	$(WARMUP)
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not slurm" $(PYTEST_OPTIONS)
 
 test-all: test  ## run the tests, then the exhaustive matrices of cases, then what needs Slurm's daemons
@@ -152,6 +144,8 @@ clean:  ## remove the environment and everything that was measured or drawn
 $(VENV)/%: pyproject.toml constraints.txt $(NATIVE) | $(VENV)/.build-tools
 	@echo "installing the package with its $* requirements; the first time that compiles the kernels, in a minute or two"
 	@$(BIN)/python -m pip install -qq --no-build-isolation -c constraints.txt -e '.[$*]'
+	@# Else calls on small matrices would take the path in Python.
+	@$(BIN)/backward-strategies warmup
 	@touch $@
 
 # setuptools builds the dashboard's scripts, which have no wheels.

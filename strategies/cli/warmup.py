@@ -18,6 +18,6 @@ def warmup() -> None:
 
 def build_fast_path() -> None:
     """`strategies.warmup`, and say so while it takes time."""
-    if library.is_available() and extension.load() is None:
+    if extension.is_missing():
         with notes.status("building the fast path for this version of PyTorch: half a minute"):
             strategies.warmup()

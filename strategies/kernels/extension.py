@@ -14,6 +14,7 @@ import importlib.util
 import logging
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,7 +27,7 @@ import torch
 from strategies.files import cache_directory, write_bytes
 from strategies.kernels.cpu import library, threads
 
-__all__ = ["NAME", "folder", "load", "warmup"]
+__all__ = ["NAME", "folder", "is_missing", "load", "warmup"]
 
 NAME = "fast_path"
 
@@ -44,22 +45,33 @@ _log = logging.getLogger("strategies")
 
 @functools.cache
 def load() -> ModuleType | None:
-    """The module that was built for this version of torch and Python, if there is one."""
-    team = threads.team()
-    place, source = _kept(), library.native_file(f"torch/{NAME}.cpp")
-    if team is None or place is None or source is None or not library.is_available():
+    """The module that was built for this version of torch and Python, if there is one.
+
+    A warning says so where it could be built but is not.
+    """
+    if is_missing():
+        if shutil.which(os.environ.get("CXX", "c++")) is not None:
+            _log.warning(
+                "strategies: the fast path in C++ is not built, without which calls on small matrices take "
+                "about twice the time: `backward-strategies warmup` builds it in half a minute"
+            )
         return None
-    if not (file := place / _fingerprint(source) / _FILE).is_file():
+    if (file := _file()) is None:
         return None
     try:
         module = _imported(file)
     except ImportError as error:
         _log.warning("strategies: %s cannot be loaded: %s", file, error)
         return None
-    module.set_team(ctypes.cast(cast("Any", team), ctypes.c_void_p).value)
+    module.set_team(ctypes.cast(cast("Any", threads.team()), ctypes.c_void_p).value)
     # A forked process has none of its parent's threads, and OpenMP would wait for them.
     os.register_at_fork(after_in_child=functools.partial(module.set_team, 0))
     return module
+
+
+def is_missing() -> bool:
+    """Whether `warmup` has something to build."""
+    return (file := _file()) is not None and not file.is_file()
 
 
 def warmup() -> bool:
@@ -71,12 +83,10 @@ def warmup() -> bool:
     Returns:
         Whether there is one now that was not before.
     """
-    place, source = _kept(), library.native_file(f"torch/{NAME}.cpp")
-    is_usable = threads.team() is not None and library.is_available() and load() is None
-    if place is None or source is None or not is_usable:
+    if (file := _file()) is None or not (is_missing() or load() is None):
         return False
     with tempfile.TemporaryDirectory() as scratch:
-        command = [sys.executable, "-c", _BUILD, NAME, str(source), scratch]
+        command = [sys.executable, "-c", _BUILD, NAME, str(_source()), scratch]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             reason = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
@@ -84,7 +94,6 @@ def warmup() -> bool:
                 "strategies: the fast path stays in Python, as C++ cannot be built: %s", reason
             )
             return False
-        file = place / _fingerprint(source) / _FILE
         file.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(file, (Path(scratch) / _FILE).read_bytes())
     load.cache_clear()
@@ -96,12 +105,18 @@ def folder(cache: Path) -> Path:
     return cache / "fast_path"
 
 
-def _kept() -> Path | None:
-    """None where the user has no folder at all."""
-    try:
-        return folder(cache_directory())
-    except RuntimeError:
+def _file() -> Path | None:
+    """Where the module of this version is, once it is built; None where it cannot be used."""
+    if threads.team() is None or not library.is_available() or (source := _source()) is None:
         return None
+    try:
+        return folder(cache_directory()) / _fingerprint(source) / _FILE
+    except RuntimeError:  # the user has no folder at all
+        return None
+
+
+def _source() -> Path | None:
+    return library.native_file(f"torch/{NAME}.cpp")
 
 
 @functools.cache

@@ -20,8 +20,17 @@ def _nothing_is_built_yet(monkeypatch, tmp_path):
     extension.load.cache_clear()
 
 
-def test_what_was_not_built_is_not_there():
+def test_what_was_not_built_is_not_there_and_how_to_build_it_is_said_once(caplog):
+    assert extension.is_missing()
     assert extension.load() is None
+    assert extension.load() is None
+    assert caplog.text.count("`backward-strategies warmup` builds it") == 1
+
+
+def test_without_a_compiler_nothing_is_said(monkeypatch, caplog):
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    assert extension.load() is None
+    assert not caplog.text
 
 
 def test_a_machine_without_a_compiler_keeps_the_lane_in_python(monkeypatch, caplog):
@@ -41,6 +50,7 @@ def test_a_file_that_is_no_module_counts_as_missing(monkeypatch, caplog):
 
 def test_where_torch_has_another_team_of_threads_there_is_none(monkeypatch):
     monkeypatch.setattr(threads, "team", lambda: None)
+    assert not extension.is_missing()
     assert not extension.warmup()
     assert extension.load() is None
 
