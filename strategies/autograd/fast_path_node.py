@@ -11,6 +11,7 @@ from torch.autograd import forward_ad
 from torch.nn import Parameter
 
 from strategies.autograd.choice import first_that_can
+from strategies.autograd.precision import full_precision
 from strategies.kernels.cpu.plans import Plan
 from strategies.kernels.cuda import plan as cuda
 from strategies.kernels.memory import is_addressable, with_memory
@@ -176,7 +177,8 @@ def _explicit_gradients(
         for output, cotangent in pairs
     )
 
-    computed = first_that_can(
-        found.candidates, lambda strategy: explicit(strategy, inputs, outputs, used)
-    )
+    with full_precision(used[0].device, used[0].dtype):
+        computed = first_that_can(
+            found.candidates, lambda strategy: explicit(strategy, inputs, outputs, used)
+        )
     return [each if need else None for each, need in zip(computed, needed, strict=True)]

@@ -140,6 +140,20 @@ def test_autocast_reaches_no_product(name, strategy):
     assert all(map(torch.equal, *found))
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_autocast_reaches_no_gradient_that_is_differentiated(name):
+    record = operations.get(name)
+    A = record.domain.member(torch.randn(5, 5))
+    found = []
+    for enabled in (True, False):
+        given = [A.clone().requires_grad_(), *[torch.ones(5, 2)] * (record.arity - 1)]
+        with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+            outputs = [each for each in record.outputs(record.function(*given)) if each.requires_grad]
+            loss = sum(each.abs().square().sum() for each in outputs)
+            found.append(torch.autograd.grad(loss, given[0], create_graph=True)[0])
+    assert torch.equal(*found)
+
+
 @pytest.mark.parametrize("dtype", HALF)
 def test_compiled_calls_are_those_of_eager_mode(dtype):
     A = (torch.eye(3) * 3 + 1).to(dtype)
