@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from strategies.builtin.triangular_solve import TriangularSolve
+from strategies.builtin.fused import Fused
 
 __all__ = ["BatchLast"]
 
 
-class BatchLast(TriangularSolve):
+class BatchLast(Fused):
     """The formulas on packs of matrices: each step is one instruction for several matrices of a batch.
 
     A batched library call goes from matrix to matrix and, where they are small, spends its time on
     calling and on vectors too short. On the CPU the forward and the backward of `inv`, `solve`, `det`,
     `slogdet`, `lu_factor`, `cholesky` and `pinv`, of square and tall `lstsq`, and of tall `qr` are such
-    compiled calls, whatever the size. Everything else, and all on CUDA, is done as in
-    `triangular_solve`. `fused` uses these kernels where they are the faster ones.
+    compiled calls, whatever the size. Everything else, and all on CUDA, is done as in `fused`, which
+    uses these kernels where they are the faster ones.
 
     Example:
         >>> import torch, strategies
@@ -25,7 +25,5 @@ class BatchLast(TriangularSolve):
     """
 
     name = "batch_last"
-    summary = (
-        "compiled calls that compute several small matrices side by side; else triangular_solve"
-    )
-    fused = ("packs",)
+    summary = "compiled calls that compute several small matrices side by side; else fused"
+    fused = ("packs", *Fused.fused)

@@ -7,8 +7,8 @@ from strategies import linalg
 from strategies.accuracy import gradient
 from strategies.errors import LinAlgError
 
-FULL_RANK_ONLY = ("triangular_solve", "batch_last", "explicit_inverse")
-ANY_RANK = ("qr_pinv", "svd_truncated_pinv", "fused")
+FULL_RANK_ONLY = ("triangular_solve", "explicit_inverse")
+ANY_RANK = ("qr_pinv", "svd_truncated_pinv", "fused", "batch_last")
 DTYPES = (torch.float32, torch.float64, torch.complex64, torch.complex128)
 
 

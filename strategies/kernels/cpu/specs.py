@@ -19,27 +19,27 @@ TRIANGULAR = "solve_lower", "solve_upper", "solve_unit_lower", "solve_unit_upper
 _MINORS = 3
 """Rows up to which the gradient of a determinant is by minors."""
 
-_FEWEST_ACROSS = 8
+_FEWEST_ACROSS = 4
 """Matrices of a batch from which on there are packs of them to compute side by side."""
 
 _ACROSS = {
     "inv": (25, 2304),
     "inv_backward": (25, 144),
-    "solve": (16, 2304),
+    "solve": (16, 4096),
     "solve_backward": (16, 576),
-    "det": (16, 2304),
-    "det_backward": (25, 2304),
-    "slogdet": (25, 2304),
-    "slogdet_backward": (25, 2304),
-    "lu_factor": (1, 2304),
-    "lu_factor_backward": (1, 2304),
-    "cholesky": (25, 2304),
+    "det": (16, 4096),
+    "det_backward": (25, 4096),
+    "slogdet": (25, 4096),
+    "slogdet_backward": (25, 4096),
+    "lu_factor": (1, 4096),
+    "lu_factor_backward": (1, 4096),
+    "cholesky": (25, 4096),
     "cholesky_backward": (25, 2304),
     "pinv": (1, 1152),
     "pinv_square": (1, 2304),
     "pinv_backward": (1, 512),
     "lstsq": (1, 4608),
-    "lstsq_square": (1, 2304),
+    "lstsq_square": (1, 4096),
     "lstsq_backward": (1, 512),
     "qr": (1, 1152),
     "qr_backward": (1, 512),
