@@ -43,7 +43,7 @@ class Fused(TriangularSolve):
     name = "fused"
     summary = "small matrices in one compiled call, forward and backward, by LAPACK's factors"
     requires_full_rank = False
-    fused = ("factors", "svd")
+    fused: tuple[str, ...] = ("factors", "svd")
 
     def factor_tall(self, matrix: Tensor, *, rtol: Tolerance, atol: Tolerance) -> PseudoInverse:
         try:

@@ -148,7 +148,9 @@ def test_autocast_reaches_no_gradient_that_is_differentiated(name):
     for enabled in (True, False):
         given = [A.clone().requires_grad_(), *[torch.ones(5, 2)] * (record.arity - 1)]
         with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
-            outputs = [each for each in record.outputs(record.function(*given)) if each.requires_grad]
+            outputs = [
+                each for each in record.outputs(record.function(*given)) if each.requires_grad
+            ]
             loss = sum(each.abs().square().sum() for each in outputs)
             found.append(torch.autograd.grad(loss, given[0], create_graph=True)[0])
     assert torch.equal(*found)
