@@ -1,12 +1,12 @@
 // Determinants from LU factors, and whether a matrix is too hard for that: `strategies.factors.determinant`.
 #pragma once
 
+#include "condition.hpp"
 #include "lu.hpp"
-#include "roundoff.hpp"
 
 namespace bs {
 
-enum class Hazard : int { None = 0, LastPivots = 1, Factors = 2, NotFinite = 3 };
+enum class Hazard : int { None = 0, Factors = 2, NotFinite = 3 };
 
 // A power of two whose square is in range.
 template <class T>
@@ -80,20 +80,18 @@ BS_INLINE bool is_clearly_easy(const M& F, const Real<T>* largest, Real<T> least
   const auto n = F.width();
   const auto number = [](double x) BS_LAMBDA { return R(Scalar<R>(x)); };
   const R zero = number(0), one = number(1), least = number(1 / far), most = number(far);
-  R of_U = zero, is_easy = one, negligible = zero;
+  R of_U = zero, is_easy = one;
   loop(n, [&](auto j) BS_LAMBDA {
     loop(next(j), [&](auto i) BS_LAMBDA { of_U = larger(modulus(F(i, j)) / largest[j], of_U); });
   });
   const R growth = of_U + of_U;  // |L| is at most √2, as in `negligible_bound`
-  const R small = growth * number(std::sqrt(epsilon<T>));
   is_easy = where_greater(growth, number(growth_limit(n)) * least_row, zero, one);
   loop(n, [&](auto j) BS_LAMBDA {
     const R pivot = modulus(F(j, j));
-    negligible += where_greater(pivot, small * largest[j], zero, one);
     is_easy *= where_greater(pivot, least, one, zero) * where_greater(most, larger(pivot, largest[j]), one, zero);
   });
   bool found = true;
-  for (int w = 0; w < width_of<T>; ++w) found &= lane(is_easy, w) == 1 && lane(negligible, w) < 2;
+  for (int w = 0; w < width_of<T>; ++w) found &= lane(is_easy, w) == 1;
   return found;
 }
 
@@ -101,13 +99,11 @@ template <class T>
 struct DeterminantScratch {
   Real<T>*largest, *rows, *terms;  // of each column of A; of each row of U beside it; of |L| and those
   Int* order;
-  RoundoffScratch<T> roundoff;
   DeterminantScratch(Arena& arena, Int n)
       : largest(arena.take<Real<T>>(n)),
         rows(arena.take<Real<T>>(n)),
         terms(arena.take<Real<T>>(n)),
-        order(arena.take<Int>(n)),
-        roundoff(arena, n) {}
+        order(arena.take<Int>(n)) {}
 };
 
 // The largest entry of each column; whether all entries are finite.
@@ -185,18 +181,14 @@ BS_COLD std::pair<Int, Hazard> hazard_of(View<T> A, Columns<T> LU, DeterminantSc
     negligible += pivot <= small * s.terms[i] * s.largest[i];
     is_useless |= pivot < 1 / far || pivot > far || row_has_grown(A, i, s.largest, s.terms[s.order[i]]);
   }
-  if (is_useless) return {negligible, Hazard::Factors};
-  const bool is_doubtful = negligible > 1 && doubtful_pivots(LU, 1.0, 2, s.roundoff) > 1;
-  return {negligible, is_doubtful ? Hazard::LastPivots : Hazard::None};
+  return {negligible, is_useless ? Hazard::Factors : Hazard::None};
 }
 
 // Whether there is no more to do than to multiply the pivots, of a matrix that is eliminated.
 template <class T>
 BS_COLD bool is_easy_determinant(View<T> A, Columns<T> LU, const Pivot* pivots, DeterminantScratch<T>& s) {
   if (!write_largest_of_columns(A, s.largest)) return false;
-  auto& r = s.roundoff;
-  const Int negligible = negligible_bound(A, LU, s.largest);
-  if (negligible >= 0 && (negligible < 2 || clear_pivots(LU, 1.0, r.of_x, r.of_y, r.of_L) > LU.n - 2)) return true;
+  if (negligible_bound(A, LU, s.largest) >= 0) return true;
   write_inverse_order(pivots, 1, LU.n, s.order, LU.n);
   return hazard_of(A, LU, s).second == Hazard::None;
 }

@@ -154,14 +154,12 @@ void mark_candidates(RoundoffScratch<T>& s, Int k) {
   }
 }
 
-// How many of the candidates are not regular, up to `enough`; safety is asked of the last. With T = |L||U|, D² over
-// |u_ii|² is the sum of squares of |y|_a T_ab |x|_b. It is at most ‖y R‖² ‖C x‖², which counts for it in large
-// matrices.
+// Whether some candidate is not regular; safety is asked of the last pivot. With T = |L||U|, D² over |u_ii|² is the
+// sum of squares of |y|_a T_ab |x|_b. It is at most ‖y R‖² ‖C x‖², which counts for it in large matrices.
 template <class T>
-int count_irregular(RoundoffScratch<T>& s, Int k, double safety, int enough) {
+bool some_irregular(RoundoffScratch<T>& s, Int k, double safety) {
   bool has_product = false;
-  int count = 0;
-  for (Int i = 0; i < k && count < enough; ++i) {
+  for (Int i = 0; i < k; ++i) {
     if (!s.candidates[i]) continue;
     const double limit = i < k - 1 ? REGULAR_LIMIT<T> : REGULAR_LIMIT<T> / safety;
     write_rows_of_inverses(s.factors, i, s.y, s.x);
@@ -171,10 +169,7 @@ int count_irregular(RoundoffScratch<T>& s, Int k, double safety, int enough) {
       of_x += square(s.x[a]) * s.column_squares[a];
     }
     if (std::sqrt(of_y) * std::sqrt(of_x) < limit) continue;
-    if (k > MOST_WITH_PRODUCT) {
-      ++count;
-      continue;
-    }
+    if (k > MOST_WITH_PRODUCT) return true;
     if (!has_product) write_product_of_moduli(s.factors, s.product);
     has_product = true;
     double total = 0;
@@ -190,22 +185,22 @@ int count_irregular(RoundoffScratch<T>& s, Int k, double safety, int enough) {
       }
       total += of_column;
     }
-    count += !(std::sqrt(total) < limit);
+    if (!(std::sqrt(total) < limit)) return true;
   }
-  return count;
+  return false;
 }
 
 }  // namespace detail
 
-// How many pivots of k×k factors may be roundoff or are not finite, up to `enough`; safety is asked of the last.
+// Whether some pivot of k×k factors may be roundoff or is not finite; safety is asked of the last.
 template <class T>
-BS_COLD int doubtful_pivots(Columns<T> F, double safety, int enough, RoundoffScratch<T>& s) {
+BS_COLD bool some_pivot_is_doubtful(Columns<T> F, double safety, RoundoffScratch<T>& s) {
   const Int k = F.n, first = clear_pivots(F, safety, s.of_x, s.of_y, s.of_L);
-  if (first == k) return 0;
+  if (first == k) return false;
   detail::read_factors(F, s);
   for (Int i = 0; i < k; ++i) s.candidates[i] = i >= first;
   if (k > MOST_WITHOUT_RANDOM) detail::mark_candidates(s, k);
-  return detail::count_irregular(s, k, safety, enough);
+  return detail::some_irregular(s, k, safety);
 }
 
 // Whether the last pivot of k×k factors may be.
@@ -215,7 +210,7 @@ bool last_pivot_may_be_roundoff(Columns<T> F, RoundoffScratch<T>& s) {
   if (clear_pivots(F, 1.0, s.of_x, s.of_y, s.of_L) == k) return false;
   detail::read_factors(F, s);
   for (Int i = 0; i < k; ++i) s.candidates[i] = i == k - 1;
-  return detail::count_irregular(s, k, 1.0, 1) > 0;
+  return detail::some_irregular(s, k, 1.0);
 }
 
 // Whether some pivot of m×n factors may be. Most tell after reading one row and one column.
@@ -230,7 +225,7 @@ BS_COLD bool some_pivot_may_be_roundoff(Columns<T> F, RoundoffScratch<T>& s) {
     if (!(pivot > small * terms)) {
       // Of so many entries that are left then, the mean may be roundoff although the pivot is regular.
       const double left = double(F.m - k + 1) * double(F.n - k + 1);
-      return doubtful_pivots(F.part(0, k, 0, k), std::max(1.0, std::sqrt(left) / 2), 1, s) > 0;
+      return some_pivot_is_doubtful(F.part(0, k, 0, k), std::max(1.0, std::sqrt(left) / 2), s);
     }
   }
   return false;

@@ -2,9 +2,9 @@
 
 A **negligible** pivot is at most √ε times its row and its column, as large as elimination makes them:
 a second derivative divides by it twice. A matrix is **hard** if the factors do not give the gradient of
-its determinant, and there is more to do (`strategies.factors.diagonalized`):
+its determinant, and there is more to do (`strategies.factors.diagonalized`). Pivots that are roundoff are
+none of that: the factors are exact for a matrix nearby, and so is what substitution makes of its adjugate.
 
-- `SEVERAL_ROUNDOFF`: two or more pivots may be roundoff, and the adjugate zero.
 - `FACTORS_ARE_USELESS`: a pivot is zero; or an entry or pivot is so large or small that the inverse
   may leave the range of the dtype; or elimination has grown. The factors are exact for a matrix that
   differs from A by roundoff of |L||U| (Higham, "Accuracy and Stability of Numerical Algorithms", 2nd
@@ -23,7 +23,6 @@ import torch
 from torch import Tensor
 
 from strategies.factors.condition import growth_limit
-from strategies.factors.lu_rank import regular_pivots
 from strategies.factors.pivots import inverse_order
 from strategies.formulas import det as formula
 from strategies.formulas.powers_of_two import product, times_power_of_two
@@ -32,13 +31,12 @@ from strategies.kernels.cpu import calls
 __all__ = [
     "FACTORS_ARE_USELESS",
     "NOT_FINITE",
-    "SEVERAL_ROUNDOFF",
     "Determinant",
     "determinant",
 ]
 
-SEVERAL_ROUNDOFF, FACTORS_ARE_USELESS, NOT_FINITE = 1, 2, 3
-"""All known to `csrc/include/determinant.hpp`, too."""
+FACTORS_ARE_USELESS, NOT_FINITE = 2, 3
+"""Both known to `csrc/include/determinant.hpp`, too."""
 
 
 class Determinant(NamedTuple):
@@ -109,9 +107,6 @@ def _difficulty(A: Tensor, LU: Tensor, order: Tensor) -> tuple[Tensor, Tensor]:
     has_grown = terms.gather(-1, order) > growth_limit(LU.shape[-1]) * (sizes * scale).amax(-1)
     is_far = (pivots < 1 / far) | (pivots > far)
     is_useless = (largest > far) | (is_far | has_grown).any(-1)
-    several = (negligible > 1) & ~is_useless
-    if bool(several.any()):
-        several[several.clone()] = (~regular_pivots(LU[several])).sum(-1) > 1
-    difficulty = torch.where(is_useless, FACTORS_ARE_USELESS, several * SEVERAL_ROUNDOFF)
+    difficulty = is_useless * FACTORS_ARE_USELESS
     is_finite = A.isfinite().all(-1).all(-1)
     return negligible * is_finite, torch.where(is_finite, difficulty, NOT_FINITE)

@@ -84,7 +84,7 @@ def ranks(LU: Tensor) -> Tensor:
     finite = LU.isfinite().flatten(1).all(-1)
     precision = torch.finfo(LU.dtype).eps
     scaled = _scaled(LU)
-    rank = _regular_pivots(scaled, precision).long().cumprod(-1).sum(-1)
+    rank = regular_pivots(LU).long().cumprod(-1).sum(-1)
     is_all = _rest_is_roundoff(scaled, rank, precision) | (rank == full)
     too_much = _rest_is_roundoff(scaled, (rank - 1).clamp(min=0), precision) & (rank > 0)
     return rank.masked_fill(~is_all | too_much, UNDECIDED).masked_fill(~finite, NOT_FINITE)

@@ -6,7 +6,6 @@ from strategies.accuracy import gallery
 from strategies.factors.determinant import (
     FACTORS_ARE_USELESS,
     NOT_FINITE,
-    SEVERAL_ROUNDOFF,
     determinant,
 )
 from strategies.formulas.powers_of_two import times_power_of_two
@@ -68,13 +67,10 @@ def test_factors_are_useless_with_a_zero_pivot_or_after_growth():
     assert determinant_of(doubling).notes[2] == FACTORS_ARE_USELESS
 
 
-def test_several_pivots_are_noted_if_they_may_be_roundoff():
+def test_pivots_that_are_roundoff_are_counted_and_no_hazard():
     E = torch.randn(3, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    small, roundoff = (determinant_of(torch.ones_like(E) + size * E) for size in (1e-11, 1e-16))
-    assert small.notes.tolist() == [0, 2, 0]
-    assert roundoff.notes[2] in (SEVERAL_ROUNDOFF, FACTORS_ARE_USELESS)
-    nearly = torch.diag(torch.tensor([1.0, 1e-12, 1e-13], dtype=torch.float64)) + torch.ones_like(E)
-    assert determinant_of(nearly).notes[2] == 0
+    for size in (1e-11, 1e-15):
+        assert determinant_of(torch.ones_like(E) + size * E).notes.tolist() == [0, 2, 0]
 
 
 def test_one_infinite_or_undefined_entry_anywhere_is_noted():

@@ -167,7 +167,7 @@ def test_det_at_corank_one_where_the_computed_determinant_is_exactly_zero(strate
 
 
 @pytest.mark.parametrize("strategy", DET_STRATEGIES)
-def test_gradient_of_det_is_exactly_zero_from_corank_two_on_and_only_there(strategy):
+def test_gradient_of_det_is_roundoff_from_corank_two_on_and_only_there(strategy):
     generator = torch.Generator().manual_seed(0)
     a, b = torch.randint(-9, 10, (2, 3, 6, 5), generator=generator).double()
     coranks = torch.tensor([1, 2, 6])
@@ -176,7 +176,10 @@ def test_gradient_of_det_is_exactly_zero_from_corank_two_on_and_only_there(strat
 
     linalg.det(A, strategy=strategy).sum().backward()
 
-    assert torch.equal((A.grad == 0).all(-1).all(-1), coranks > 1)
+    # Of minors of five rows.
+    roundoff = 6 * torch.finfo(A.dtype).eps * torch.linalg.matrix_norm(A.detach(), 2) ** 5
+    is_roundoff = A.grad.abs().amax((-2, -1)) <= roundoff
+    assert torch.equal(is_roundoff, coranks > 1)
 
 
 @pytest.mark.parametrize("strategy", DET_STRATEGIES)
