@@ -68,6 +68,7 @@ class FastPath:
             the generic path is taken from the inputs.
         tangents: of outputs, in differentiable calls; by default, forward mode takes the generic path.
         unread: positions of inputs that `explicit` does not read. They are not kept: None.
+        unread_outputs: positions of the last outputs, likewise.
         reports: whether info, of a factorization that succeeded, is an output more.
         arity: how many inputs there are.
         takes_tolerances: whether two numbers may follow them.
@@ -88,6 +89,7 @@ class FastPath:
     explicit: Explicit | None = None
     tangents: Tangents | None = None
     unread: tuple[int, ...] = ()
+    unread_outputs: tuple[int, ...] = ()
     reports: bool = False
     arity: int = 1
     takes_tolerances: bool = False
@@ -291,7 +293,7 @@ def _find(
             dtype,
             *layouts,
             tolerances=tolerances,
-            saves_outputs=fast_path.explicit is not None,
+            not_saved=fast_path.unread_outputs if fast_path.explicit else None,
             reports=fast_path.reports,
         )
         for holds in held

@@ -171,10 +171,9 @@ def _explicit_gradients(
     explicit, plan = found.fast_path.explicit, found.plan
     assert explicit is not None
     outputs = tuple(saved[plan.saved.index(i)] for i in range(len(saved)))
-    pairs = ((outputs[i], cotangents[i]) for i in plan.cotangents)
     used = tuple(
-        torch.zeros_like(output) if cotangent is None else with_memory(cotangent)
-        for output, cotangent in pairs
+        plan.zeros(i) if (cotangent := cotangents[i]) is None else with_memory(cotangent)
+        for i in plan.cotangents
     )
 
     with full_precision(used[0].device, used[0].dtype):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from torch import Tensor
 
 from strategies.builtin.blocked_lu import BlockedLU
@@ -43,7 +45,7 @@ class Fused(TriangularSolve):
     name = "fused"
     summary = "small matrices in one compiled call, forward and backward, by LAPACK's factors"
     requires_full_rank = False
-    fused: tuple[str, ...] = ("factors", "svd")
+    fused: ClassVar[tuple[str, ...]] = ("factors", "svd")
 
     def factor_tall(self, matrix: Tensor, *, rtol: Tolerance, atol: Tolerance) -> PseudoInverse:
         try:

@@ -255,6 +255,29 @@ def _general_slogdet(candidates: tuple[Strategy, ...], A: Tensor) -> Tensors:
     return run(_Slogdet(), chosen, A)[:2]
 
 
+def _explicit_det(
+    strategy: Strategy, inputs: Gradients, outputs: Tensors, cotangents: Tensors
+) -> Tensors:
+    return _explicit(_Det(), strategy, inputs, outputs, cotangents)
+
+
+def _explicit_slogdet(
+    strategy: Strategy, inputs: Gradients, outputs: Tensors, cotangents: Tensors
+) -> Tensors:
+    *of_sign, of_logarithm = cotangents
+    of_sign = of_sign or [torch.zeros_like(of_logarithm)]  # of a real sign, which is not read
+    return _explicit(_Slogdet(), strategy, inputs, outputs, (*of_sign, of_logarithm))
+
+
+def _explicit(
+    rule: Rule, strategy: Strategy, inputs: Gradients, outputs: Tensors, cotangents: Tensors
+) -> Tensors:
+    """The explicit gradient, which reads in the rule's other outputs how hard the matrices are."""
+    with torch.no_grad():
+        computed, _ = rule.forward(strategy, only(inputs))
+    return rule.explicit(strategy, inputs, (*outputs, *computed[len(outputs) :]), cotangents)
+
+
 def _det_tangents(
     strategy: Strategy, inputs: Tensors, _: Tensors, tangents: Gradients
 ) -> Tensors | None:
@@ -287,9 +310,16 @@ def _directional(
     return (gradient.conj() * tangent).sum((-2, -1))
 
 
-_det_fast_path = FastPath("det", _general_det, policy_operation="det", tangents=_det_tangents)
+_det_fast_path = FastPath(
+    "det", _general_det, policy_operation="det", explicit=_explicit_det, tangents=_det_tangents
+)
 _slogdet_fast_path = FastPath(
-    "slogdet", _general_slogdet, policy_operation="det", tangents=_slogdet_tangents
+    "slogdet",
+    _general_slogdet,
+    policy_operation="det",
+    explicit=_explicit_slogdet,
+    unread_outputs=(1,),
+    tangents=_slogdet_tangents,
 )
 OPERATORS["det"].use(_det_fast_path, workspace=lambda _, n, __: (n * n + 1, n + 1))
 OPERATORS["slogdet"].use(_slogdet_fast_path, workspace=lambda _, n, __: (n * n, n))

@@ -53,7 +53,8 @@ class Plan:
         views: the inputs as kernels see them.
         strides: of the inputs.
         tolerances: as in `plan`.
-        saves_outputs: whether outputs that the kernel of the backward does not read are saved, too.
+        not_saved: positions of outputs that are not saved; None where those alone are that the kernel of
+            the backward reads.
         reports: whether `INFO` is an output more.
 
     Attributes:
@@ -81,7 +82,7 @@ class Plan:
         views: list[Layout],
         strides: list[tuple[int, ...]],
         tolerances: tuple[float, float],
-        saves_outputs: bool,
+        not_saved: Sequence[int] | None,
         reports: bool,
     ) -> None:
         self._spec = spec = spec.batched(batch)
@@ -94,8 +95,8 @@ class Plan:
         differentiable = {*spec.cotangents, *spec.ignored}
         self.constant = tuple(i for i in range(len(self.outputs)) if i not in differentiable)
         self.saved = tuple(i - self.arity for i in spec.reads if 0 <= i - self.arity < outputs)
-        if saves_outputs:
-            self.saved += tuple(i for i in range(outputs) if i not in self.saved)
+        if not_saved is not None:
+            self.saved += tuple(i for i in range(outputs) if i not in (*self.saved, *not_saved))
         self._allocators = [place.allocator() for place in self.outputs]
         self.written = [i for i, place in enumerate(spec.outputs) if not place.is_empty]
         *offsets, size = itertools.accumulate((place.bytes for place in spec.kept), initial=0)
@@ -230,7 +231,7 @@ def plan(
     dtype: torch.dtype,
     *inputs: Layout,
     tolerances: tuple[float, ...] = (),
-    saves_outputs: bool = False,
+    not_saved: Sequence[int] | None = None,
     reports: bool = False,
 ) -> Plan | None:
     """How to compute an operation of small matrices, if there are kernels for it and they pay.
@@ -241,7 +242,7 @@ def plan(
         dtype: of the inputs.
         inputs: their sizes and strides.
         tolerances: atol and rtol, where a rank is decided; by default 0 and max(m, n) ε.
-        saves_outputs: as in `Plan`.
+        not_saved: as in `Plan`.
         reports: as in `Plan`.
 
     Example:
@@ -272,4 +273,4 @@ def plan(
         return None
     strides = [stride for _, stride in inputs]
     atol, rtol = tolerances or (0.0, max(m, n) * torch.finfo(dtype).eps)
-    return Plan(spec, problem, tuple(batch), views, strides, (atol, rtol), saves_outputs, reports)
+    return Plan(spec, problem, tuple(batch), views, strides, (atol, rtol), not_saved, reports)
