@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import torch
 from torch import Tensor
 
 import strategies
@@ -47,6 +48,7 @@ ALGEBRA: Mapping[str, Callable[..., Any]] = {
 
 def main(size: str, pairs: int = 10) -> None:
     """Prints the median of paired ratios, and their range."""
+    torch.set_num_threads(1)  # else threads that wait for work are counted as busy
     for name, algebra in ALGEBRA.items():
         steps = named(name).step(size), named(name).step(size, algebra=algebra)
         for step in steps:

@@ -18,12 +18,12 @@ from strategies.autograd.rule import Tensors
 from strategies.builtin.svd_truncated_pinv import SingularValues
 from strategies.builtin.triangular_solve import by_qr
 from strategies.errors import LinAlgError, UnsupportedError, raise_for_info, raise_if_not_finite
-from strategies.factors import Dense, LUFactors, Orthogonal
+from strategies.factors import Dense, LUFactors, Orthogonal, Triangular
 from strategies.factors.cholesky_factor import CholeskyFactor
 from strategies.factors.condition import frobenius_norms, has_grown, smallest_of_R
 from strategies.factors.elimination import lu_factor_ex
 from strategies.factors.householder import qr
-from strategies.factors.pseudo_inverse import PseudoInverse
+from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.factors.rank_guards import noise_level
 from strategies.formulas.det import permutation_sign
 from strategies.formulas.powers_of_two import product, times_power_of_two
@@ -156,12 +156,17 @@ class _QR(Kind):
 
 
 class _SVD(Kind):
-    """A = U diag(σ) Vᴴ of any rank. Held: U, V, 1/σ with zeros beyond the rank, σ."""
+    """A = U diag(σ) Vᴴ of any rank, or Aᴴ where A is wide. Held: U, V, 1/σ with zeros beyond the rank, σ, R.
+
+    The singular values decide the rank. Where it is full, A = U R by QR takes the place of singular vectors,
+    which are not accurate beside the small columns of a matrix whose columns are badly scaled.
+    """
 
     name = "svd"
 
     def held(self, A: Tensor, rank: int | None) -> Tensors:
-        U, values, Vh = torch.linalg.svd(A, full_matrices=False)
+        Q, R = qr(_tall(A))
+        U, values, Vh = torch.linalg.svd(R)
         raise_if_not_finite(values, A)
         k = values.shape[-1]
         if rank is None:
@@ -172,19 +177,26 @@ class _SVD(Kind):
             if bool((kept & (values == 0)).any()):
                 raise LinAlgError(f"a matrix has fewer than the {rank} independent columns stated")
         reciprocals = torch.where(kept, values.reciprocal(), 0)
-        U, V = (each * kept.unsqueeze(-2) for each in (U, Vh.mH))
-        return tuple(each.contiguous() for each in (U, V, reciprocals, values))
+        left = Q if bool(kept.all()) else (Q @ U) * kept.unsqueeze(-2)
+        V = Vh.mH * kept.unsqueeze(-2)
+        return tuple(each.contiguous() for each in (left, V, reciprocals, values, R))
 
     def fake(self, A: Tensor, rank: int | None) -> Tensors:
-        *batch, m, n = A.shape
-        k = min(m, n)
+        tall = _tall(A)
+        *batch, _, k = tall.shape
         values = A.new_empty(*batch, k, dtype=A.dtype.to_real())
-        return A.new_empty(*batch, m, k), A.new_empty(*batch, n, k), values, values.clone()
+        square = A.new_empty(*batch, k, k)
+        return A.new_empty(tall.shape), square, values, values.clone(), square.clone()
 
     def inverse(self, held: Tensors, A: Tensor, rank: int | None) -> PseudoInverse:
-        U, V, reciprocals, values = held[:4]
+        U, V, reciprocals, values, R = held[:5]
         core = SingularValues(reciprocals, values)
-        return Orthogonal(U, core, V, core.rank, *self.is_full(A, rank))
+        is_full = self.is_full(_tall(A), rank)
+        if bool((reciprocals != 0).all()):
+            inverse = Orthogonal(U, Triangular(R, Structure.UPPER), None, core.rank, *is_full)
+        else:
+            inverse = Orthogonal(U, core, V, core.rank, *is_full)
+        return inverse.adjoint if A.shape[-2] < A.shape[-1] else inverse
 
     def is_full(self, A: Tensor, rank: int | None) -> tuple[bool, bool]:
         # Where the rank is decided, values tell: whether it is full is not known from shapes.

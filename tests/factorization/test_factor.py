@@ -86,7 +86,8 @@ def test_there_is_one_factorization_forward_and_backward(kind):
         loss.backward()
 
     counts = counted(step)
-    assert sum(counts.get(f"aten::{name}", 0) for name in FACTORIZATIONS) == 1
+    # The singular values are those of R.
+    assert sum(counts.get(f"aten::{name}", 0) for name in FACTORIZATIONS) == 1 + (kind == "svd")
     assert sum(counts.get(f"aten::{name}", 0) for name in INVERSIONS) == 0
 
 
