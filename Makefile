@@ -123,6 +123,8 @@ docs: $(VENV)/docs $(VENV)/bench  ## build the documentation into site, with tab
 	cp -r docs out/docs
 	$(BIN)/backward-strategies recommend --results $(KEPT) --markdown out/docs/results.md >/dev/null
 	$(BIN)/python -m plots.machines out/docs/machines.md --results results --figures out/docs/figures
+	$(BIN)/python -m plots.inverse_or_solve out/docs/answer.md --results $(KEPT)
+	$(BIN)/python -m plots.cuda out/docs/cuda.md
 	$(BIN)/python -m plots.stability_table out/docs/stability.md --results $(KEPT)
 	$(BIN)/python -m plots.programs out/docs/programs.md --full docs/data/programs-full --figures out/docs/figures
 	$(BIN)/python -m plots.coverage out/docs/coverage.md
@@ -133,9 +135,9 @@ docs: $(VENV)/docs $(VENV)/bench  ## build the documentation into site, with tab
 		time_against_size time_against_error error_against_conditioning >/dev/null
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
-readme: $(VENV)/bench  ## put what results/ says into README.md and the pages that are kept
+readme: $(VENV)/bench  ## put what results/ says into README.md
 	$(BIN)/backward-strategies recommend --results $(KEPT) --markdown README.md
-	$(BIN)/python -m plots.inverse_or_solve README.md docs/answer.md --results $(KEPT)
+	$(BIN)/python -m plots.inverse_or_solve README.md --results $(KEPT)
 	$(BIN)/python -m plots --results $(KEPT) --out docs/figures inverse_over_solve
 
 release-check: $(VENV)/dev lint types test-all docs  ## build and test what a release would upload, and list it
