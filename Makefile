@@ -72,9 +72,8 @@ peers: $(VENV)/peers  ## measure beside JAX and lineax
 	$(BIN)/python -m benchmarks.peers $(RESULTS)/peers.json --grid full
 	$(BIN)/python -m benchmarks.peers.stability $(RESULTS)/peer_stability.json
 
-programs: $(VENV)/bench $(VENV)/peers  ## measure training steps of programs, and write docs/programs.md and its figures; resumes
-	$(BIN)/python -m benchmarks.training out/programs
-	$(BIN)/python -m plots.programs docs/programs.md --results out/programs --figures docs/figures
+programs: $(VENV)/bench $(VENV)/peers  ## measure training steps of programs, and keep them for docs/programs.md; resumes
+	$(BIN)/python -m benchmarks.training docs/data/programs
 
 clients: $(CLIENTS)/clients  ## run test suites of libraries with torch's functions replaced, and write docs/clients.md (CONTINUE=1 after Ctrl-C)
 	@$(CLIENTS)/bin/backward-strategies warmup
@@ -107,24 +106,31 @@ matrix-%:
 	$(VENV)-torch-$*/bin/backward-strategies warmup
 	$(VENV)-torch-$*/bin/python -m pytest -n 2 --dist worksteal -m "not slow and not slurm" $(INTERFACES)
 
-modes: $(VENV)/dev  ## run every operation in every mode of differentiation, and write docs/modes.md
-	$(BIN)/python -m pytest tests/linalg -n 2 --dist worksteal -m mode --modes-table docs/modes.md
+modes: $(VENV)/dev  ## run every operation in every mode of differentiation, and keep what is found for docs/modes.md
+	$(BIN)/python -m pytest tests/linalg -n 2 --dist worksteal -m mode --modes-table docs/data/modes.json.gz
 
-docs: $(VENV)/docs $(VENV)/bench  ## build the documentation into site, with tables and figures from results/
+docs: $(VENV)/docs $(VENV)/bench  ## build the documentation into site, with tables and figures from results/ and docs/data/
 	rm -rf out/docs
 	mkdir -p out
 	cp -r docs out/docs
 	$(BIN)/backward-strategies recommend --results $(KEPT) --markdown out/docs/results.md >/dev/null
 	$(BIN)/python -m plots.machines out/docs/machines.md --results results --figures out/docs/figures
+	$(BIN)/python -m plots.inverse_or_solve out/docs/answer.md --results $(KEPT)
+	$(BIN)/python -m plots.cuda out/docs/cuda.md
+	$(BIN)/python -m plots.stability_table out/docs/stability.md --results $(KEPT)
+	$(BIN)/python -m plots.programs out/docs/programs.md --full docs/data/programs-full --figures out/docs/figures
+	$(BIN)/python -m plots.coverage out/docs/coverage.md
+	$(BIN)/python -m plots.modes out/docs/modes.md
+	$(BIN)/python -m plots.oracle out/docs/oracle.md --figures out/docs/figures
+	$(BIN)/python -m plots.accuracy_study draw docs/data/accuracy.json.gz --figures out/docs/figures >/dev/null
 	$(BIN)/python -m plots --results $(KEPT) --out out/docs/figures peers regret_distribution stability memory_of_tall \
-		time_against_size time_against_error >/dev/null
+		time_against_size time_against_error error_against_conditioning >/dev/null
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
-readme: $(VENV)/bench  ## put what results/ says into README.md and the pages that are kept
+readme: $(VENV)/bench  ## put what results/ says into README.md
 	$(BIN)/backward-strategies recommend --results $(KEPT) --markdown README.md
-	$(BIN)/python -m plots.inverse_or_solve README.md docs/answer.md --results $(KEPT)
-	$(BIN)/python -m plots.stability_table docs/stability.md --results $(KEPT)
-	$(BIN)/python -m plots --results $(KEPT) --out docs/figures inverse_over_solve error_against_conditioning
+	$(BIN)/python -m plots.inverse_or_solve README.md --results $(KEPT)
+	$(BIN)/python -m plots --results $(KEPT) --out docs/figures inverse_over_solve
 
 release-check: $(VENV)/dev lint types test-all docs  ## build and test what a release would upload, and list it
 	rm -rf dist

@@ -1,4 +1,4 @@
-"""`python -m plots.inverse_or_solve README PAGE`: whether to form an inverse or to solve, by results."""
+"""`python -m plots.inverse_or_solve PAGE...`: whether to form an inverse or to solve, by results."""
 
 from __future__ import annotations
 
@@ -74,14 +74,16 @@ class Comparison:
 
 @reports_errors
 def main(
-    readme: Annotated[Path, typer.Argument(metavar="README", help="Has the answer.")],
-    page: Annotated[Path, typer.Argument(metavar="PAGE", help="Has the answer and its tables.")],
+    pages: Annotated[
+        list[Path], typer.Argument(metavar="PAGE...", help="With the answer, or its tables, too.")
+    ],
     results: Results = DEFAULT_RESULTS,
 ) -> None:
-    """Replace what two pages hold between markers by the answer that the results give now."""
+    """Replace what pages hold between markers by the answer that the results give now."""
     found = parts(store.load(results))
-    marked.fill(readme, {PART: found[PART]})
-    marked.fill(page, found)
+    for page in pages:
+        has_tables = marked.has(page, TABLES)
+        marked.fill(page, found if has_tables else {PART: found[PART]})
 
 
 def parts(runs: Sequence[Run]) -> dict[str, str]:

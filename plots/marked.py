@@ -41,6 +41,11 @@ def fill(path: Path, parts: Mapping[str, str]) -> None:
     write_text(path, text)
 
 
+def has(path: Path, name: str) -> bool:
+    """Whether a page has the markers of a part."""
+    return f"<!-- {name}: begin -->" in path.read_text(encoding="utf-8")
+
+
 def part(path: Path, name: str) -> str:
     """What stands between the markers of a part.
 

@@ -1,6 +1,7 @@
 """Reading and writing files, above all the JSON files of this package, and the folders of a user.
 
-What is read may be packed by gzip; `gzip -n FILE` is how a file that is kept gets small.
+What is read may be packed by gzip, and what is written is where the name ends in .gz: equal texts make
+equal files, as `gzip -n FILE` does.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ __all__ = [
     "json_text",
     "read",
     "says",
+    "unpacked",
     "write_bytes",
     "write_text",
 ]
@@ -62,14 +64,7 @@ def read(path: Path, kind: type[Content], format_name: str, version: int) -> Con
     Raises:
         UnusableFileError: it cannot be read, is damaged, of another format or of another version.
     """
-    try:
-        data = path.read_bytes()
-        if data.startswith(_GZIP):
-            data = gzip.decompress(data)
-    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-        raise UnusableFileError(path, f"cannot be unpacked ({error})") from error
-    except OSError as error:
-        raise UnusableFileError(path, f"cannot be read ({error.strerror})") from error
+    data = unpacked(path)
     try:
         head = msgspec.json.decode(data, type=_Head)
     except msgspec.ValidationError as error:
@@ -89,6 +84,21 @@ def read(path: Path, kind: type[Content], format_name: str, version: int) -> Con
         raise UnusableFileError(path, f"is damaged: {error}") from error
 
 
+def unpacked(path: Path) -> bytes:
+    """The bytes of a file, or those that were packed in it.
+
+    Raises:
+        UnusableFileError: it cannot be read or unpacked.
+    """
+    try:
+        data = path.read_bytes()
+        return gzip.decompress(data) if data.startswith(_GZIP) else data
+    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+        raise UnusableFileError(path, f"cannot be unpacked ({error})") from error
+    except OSError as error:
+        raise UnusableFileError(path, f"cannot be read ({error.strerror})") from error
+
+
 def says(path: Path, format_name: str) -> bool:
     """Whether a JSON file names a format, whatever else is wrong with it."""
     try:
@@ -98,13 +108,14 @@ def says(path: Path, format_name: str) -> bool:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a file as `write_bytes` does.
+    """Writes a file as `write_bytes` does, packed if its name ends in .gz.
 
     Raises:
         UnusableFileError: it cannot be written.
     """
+    content = text.encode()
     try:
-        write_bytes(path, text.encode())
+        write_bytes(path, gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
     except OSError as error:
         raise UnusableFileError(path, f"cannot be written ({error.strerror})") from error
 

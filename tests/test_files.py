@@ -34,6 +34,15 @@ def test_what_was_written_is_read(tmp_path):
     assert [path] == list(tmp_path.iterdir())
 
 
+def test_what_is_called_gz_is_packed_the_same_each_time(tmp_path):
+    one, other = (tmp_path / name for name in ("one.json.gz", "other.json.gz"))
+    for path in (one, other):
+        write_text(path, of("κ" * 100).decode())
+        assert read(path, Note, "note", 1) == Note("κ" * 100)
+    assert one.read_bytes() == other.read_bytes()
+    assert len(one.read_bytes()) < 150
+
+
 def test_a_packed_file_is_unpacked(tmp_path):
     path = tmp_path / "note.json.gz"
     path.write_bytes(gzip.compress(of("packed"), mtime=0))

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.training out/programs`: measures programs, in training."""
+"""`python -m benchmarks.training docs/data/programs`: measures programs, in training."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from strategies.selection import text
 
 @reports_errors
 def main(
-    out: Annotated[Path, typer.Argument(metavar="DIR", help="One file a program, as JSON.")],
+    out: Annotated[
+        Path, typer.Argument(metavar="DIR", help="One file a program, as JSON, packed.")
+    ],
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[PROGRAM]...", help="By default all.")
     ] = None,
@@ -51,7 +53,7 @@ def main(
 
 
 def _path(folder: Path, name: str) -> Path:
-    return folder / f"{name}.json"
+    return folder / f"{name}.json.gz"
 
 
 def _table(found: list[Result]) -> object:

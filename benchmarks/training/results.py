@@ -1,7 +1,8 @@
 """What is known of a program, and the files that hold it: one a program, written in one step.
 
-It is JSON, described by `Result`. A file is resumed by what was measured with the same program, size and
-number of steps on the same machine and commit; any other is measured anew.
+It is JSON, described by `Result`, packed if its name ends in .gz. A file is resumed by what was measured
+with the same program, size and number of steps on the same machine and commit; any other is measured
+anew.
 """
 
 from __future__ import annotations
@@ -115,7 +116,8 @@ def load(folder: Path) -> list[Result]:
     Raises:
         UnusableFileError: there are none, or a file is damaged, foreign or of another version.
     """
-    found = [files.read(path, Result, FORMAT, VERSION) for path in sorted(folder.glob("*.json"))]
+    paths = sorted([*folder.glob("*.json"), *folder.glob("*.json.gz")])
+    found = [files.read(path, Result, FORMAT, VERSION) for path in paths]
     if not found:
         raise UnusableFileError(folder, "holds no measured programs; `make programs` makes some")
     return found

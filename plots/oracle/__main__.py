@@ -14,6 +14,7 @@ from plots import marked
 from plots.figures import save
 from plots.oracle.figure import draw, frame
 from strategies.cli.common import reports_errors
+from strategies.files import unpacked
 from strategies.oracle.grader import REFUSES, RIGHT, UNSTABLE, WRONG
 from strategies.oracle.report import Entry, Report
 from strategies.selection.text import NOTHING
@@ -25,12 +26,12 @@ FIRST = ("strategies", "PyTorch")
 @reports_errors
 def main(
     page: Annotated[Path, typer.Argument(metavar="PAGE", help="A Markdown file.")],
-    reports: Annotated[Path, typer.Option(metavar="DIR")] = Path("docs/oracle"),
-    figures: Annotated[Path, typer.Option(metavar="DIR")] = Path("docs/figures"),
+    reports: Annotated[Path, typer.Option(metavar="DIR")] = Path("docs/data/oracle"),
+    figures: Annotated[Path, typer.Option(metavar="DIR")] = Path("out/figures"),
 ) -> None:
     """Draw the figure, and put the tables between the markers of a page."""
-    paths = sorted(reports.glob("*.json"))
-    found = sorted((msgspec.json.decode(p.read_bytes(), type=Report) for p in paths), key=_place)
+    paths = sorted([*reports.glob("*.json"), *reports.glob("*.json.gz")])
+    found = sorted((msgspec.json.decode(unpacked(p), type=Report) for p in paths), key=_place)
     versions = [each for each in found if each.library.startswith("PyTorch")]
     # Of PyTorch's versions the one that ours was judged with stands for it.
     ours = next(each.library for each in found if each.library.startswith("strategies"))

@@ -18,7 +18,9 @@ from strategies.cli.common import console, reports_errors
 @reports_errors
 def main(
     out: Annotated[Path, typer.Argument(metavar="PAGE", help="A Markdown file.")],
-    measured: Annotated[Path, typer.Option("--results", metavar="DIR")] = Path("out/programs"),
+    measured: Annotated[Path, typer.Option("--results", metavar="DIR")] = Path(
+        "docs/data/programs"
+    ),
     figures: Annotated[Path, typer.Option(metavar="DIR")] = Path("out/figures"),
     full: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Results of full sizes, for a table.")

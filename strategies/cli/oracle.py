@@ -29,7 +29,12 @@ _STYLES = {RIGHT: "green", UNSTABLE: "yellow", WRONG: "bold red", REFUSES: "dim"
 @app.command()
 @reports_errors
 def write(
-    out: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write it, as JSON Lines.")],
+    out: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="Where to write it, as JSON Lines; a name in .gz packs it."
+        ),
+    ],
     cases: Annotated[int, typer.Option(min=1, help="Of each operation and kind.")] = 9,
     seed: Annotated[int, typer.Option(min=0, help="Determines the cases.")] = 0,
 ) -> None:
@@ -63,7 +68,8 @@ def grade(
         str, typer.Option(metavar="PATH", help="An interpreter that has the library and NumPy.")
     ] = sys.executable,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where to keep the report, as JSON.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Where to keep the report, as JSON or .json.gz."),
     ] = None,
 ) -> None:
     """Ask a library for the derivatives of a set, and judge its answers by their stability ratios.

@@ -12,7 +12,7 @@ from strategies.oracle import grader
 
 __all__ = ["CORE", "adapter", "adapters", "ask"]
 
-CORE = Path(__file__).with_name("core.jsonl")
+CORE = Path(__file__).with_name("core.jsonl.gz")
 """The set that comes with the package."""
 
 _MOST_DEATHS = 50

@@ -3,8 +3,8 @@
     python grader.py ask SET ADAPTER ANSWERS    ask a library, by the functions of a Python file
     python grader.py grade SET ANSWERS          judge what it, or a program in any language, answered
 
-A set is JSON Lines: a header, then one case a line (docs/oracle.md). Answers are lines, too: at will
-{"library": "its name and version"}, then for each case, in any order,
+A set is JSON Lines, packed by gzip or not: a header, then one case a line (docs/oracle.md). Answers
+are lines, too: at will {"library": "its name and version"}, then for each case, in any order,
 
     {"id": "inv/hard/0", "vjp": ["0x1.8p+0 nan"], "jvp": {"refused": "message"}, "hvp": null}
 
@@ -25,6 +25,7 @@ exception refuses.
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import runpy
@@ -72,10 +73,16 @@ class Judgement(NamedTuple):
 
 def read(path: str | Path) -> tuple[dict[str, Any], list[Case]]:
     """The header and the cases of a set."""
-    header, *cases = map(json.loads, Path(path).read_text(encoding="utf-8").splitlines())
+    header, *cases = map(json.loads, lines(path))
     if header.get("format") != "gradient-oracle" or header["version"] != 1:
         raise ValueError(f"{path} is no oracle set of version 1")
     return header, cases
+
+
+def lines(path: str | Path) -> list[str]:
+    """The lines of a set."""
+    data = Path(path).read_bytes()
+    return (gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data).decode().splitlines()
 
 
 def array(record: dict[str, Any], dtype: str) -> np.ndarray[Any, Any]:

@@ -1,14 +1,15 @@
 """The calls and modes that `benchmarks.coverage` times."""
 
 import inspect
-import math
 
 import pytest
 import torch
 
-from benchmarks.coverage.__main__ import Place, Ratio, main, ratio, table
-from benchmarks.coverage.calls import CALLS, SIZES, Size
+from benchmarks.coverage import tables
+from benchmarks.coverage.__main__ import Place, main, ratio
+from benchmarks.coverage.calls import CALLS, Size
 from benchmarks.coverage.modes import MODES, applies
+from benchmarks.coverage.results import Ratio, Row, load
 from strategies import linalg
 
 
@@ -58,19 +59,21 @@ def test_what_pytorch_refuses_is_said_to_be_alone():
 
 
 def test_the_worst_row_comes_first():
-    ratios = {
-        Place("inv", "eager", SIZES[0]): Ratio(2.0, 1.9, 2.1),
-        Place("det", "eager", SIZES[0]): Ratio(0.5, 0.4, 0.6),
-        Place("lstsq", "jvp", SIZES[0]): Ratio(math.nan, math.nan, math.nan),
-    }
-    lines = list(table(ratios, SIZES[:1]))
-    assert "| eager | 2 | 1.00 | 0.50 | 1 |" in lines
+    rows = [
+        Row("inv", "eager", "4x4", Ratio(2.0, 1.9, 2.1)),
+        Row("det", "eager", "4x4", Ratio(0.5, 0.4, 0.6)),
+        Row("lstsq", "jvp", "4x4", Ratio(None, None, None)),
+    ]
+    assert "| eager | 2 | 1.00 | 0.50 | 1 |" in list(tables.summary(rows))
+    lines = list(tables.calls(rows))
     assert [line.split(" | ")[0] for line in lines[-3:]] == ["| det", "| inv", "| lstsq"]
 
 
-def test_a_table_is_written(tmp_path):
-    path = tmp_path / "coverage.md"
+def test_what_is_measured_is_kept(tmp_path):
+    path = tmp_path / "coverage.json.gz"
     main(["inv"], mode=["no_grad"], size=["4x4"], budget=0.0, out=path)
-    assert "| inv | no_grad |" in path.read_text()
+    (row,) = load(path).rows
+    assert (row.call, row.mode, row.size) == ("inv", "no_grad", "4x4")
+    assert row.ratio.low <= row.ratio.median <= row.ratio.high
     with pytest.raises(SystemExit):
         main(["none"], budget=0.0)

@@ -5,6 +5,7 @@ import pytest
 from typer.testing import CliRunner
 
 from strategies.cli.main import app
+from strategies.oracle import grader
 from strategies.oracle.asking import CORE
 from strategies.oracle.report import Report
 
@@ -24,8 +25,7 @@ def run(*arguments):
 @pytest.fixture
 def few(tmp_path):
     path = tmp_path / "few.jsonl"
-    lines = CORE.read_text(encoding="utf-8").splitlines(keepends=True)
-    path.write_text("".join(lines[:12]), encoding="utf-8")
+    path.write_text("\n".join(grader.lines(CORE)[:12]), encoding="utf-8")
     return path
 
 

@@ -1,4 +1,4 @@
-"""`--modes-table FILE`: what the tests marked `mode` found, as the page `docs/modes.md`.
+"""`--modes-table FILE`: keeps what the tests marked `mode` found, for `plots.modes`.
 
 Such a test fills the columns its marker names, in the row of its `operation` and `strategy`, for the
 numbers of its `dtype`. A report carries that along, from the processes of pytest-xdist too.
@@ -10,12 +10,13 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from modes_page import MODES, NUMBERS, Cell, page
+
+from plots.modes import MODES, NUMBERS, Cell, save
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--modes-table", type=Path, metavar="FILE", help="write the table of modes (make modes)"
+        "--modes-table", type=Path, metavar="FILE", help="keep the table of modes (make modes)"
     )
 
 
@@ -38,7 +39,7 @@ def pytest_itemcollected(item: pytest.Function) -> None:
 
 
 class Recorder:
-    """Collects the outcomes of a run and writes the page at its end."""
+    """Collects the outcomes of a run and keeps them at its end."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -52,7 +53,7 @@ class Recorder:
                 self.outcomes[Cell(*value)].add(_outcome(report))
 
     def pytest_sessionfinish(self) -> None:
-        self.path.write_text(page(self.outcomes), encoding="utf-8")
+        save(self.outcomes, self.path)
 
 
 def _outcome(report: pytest.TestReport) -> str:

@@ -1,4 +1,4 @@
-"""The page of modes says what the tests found, and the one that is kept is whole and green."""
+"""The tables of modes say what the tests found, and what is kept is whole and green."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import itertools
 from pathlib import Path
 
 import pytest
-from modes_page import MODES, NUMBERS, Cell, page
+import torch
 
+from plots.modes import KEPT, MODES, NUMBERS, Cell, load, main, save, tables
 from strategies import operations, registry
 
-KEPT = (Path(__file__).parents[2] / "docs" / "modes.md").read_text(encoding="utf-8")
+_, FOUND = load(Path(__file__).parents[2] / KEPT)
 CELLS = [
     Cell(*key) for key in itertools.product(operations.names(), registry.built_in(), MODES, NUMBERS)
 ]
@@ -25,17 +26,33 @@ def table(text: str, operation: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("operation", operations.names())
-def test_the_kept_page_has_every_strategy_and_mode(operation: str):
-    head, *rows = table(KEPT, operation)
+def test_a_table_has_every_strategy_and_mode(operation: str):
+    head, *rows = table(tables(FOUND), operation)
 
     assert head == ["strategy", *MODES]
     assert [row[0] for row in rows] == [f"`{name}`" for name in registry.built_in()]
     assert {len(row) for row in rows} == {len(head)}
 
 
-def test_no_cell_of_the_kept_page_failed_or_was_left_out():
-    assert "✗" not in KEPT.split("##", 1)[1]
-    assert "not run" not in KEPT
+def test_no_kept_cell_failed_or_was_left_out():
+    assert "failed" not in set().union(*FOUND.values())
+    assert set(CELLS) <= FOUND.keys()
+
+
+def test_a_page_says_the_release_and_has_the_tables(tmp_path):
+    page, kept = tmp_path / "page.md", tmp_path / "modes.json.gz"
+    page.write_text("<!-- modes: begin -->\n<!-- modes: end -->\n")
+    save({cell: {"passed"} for cell in CELLS}, kept)
+    main(page, kept)
+    assert f"This is the run of PyTorch {torch.__version__}." in page.read_text()
+    assert len(table(page.read_text(), "inv")) == 1 + len(registry.built_in())
+
+
+def test_what_was_saved_is_loaded(tmp_path):
+    found = {CELLS[0]: {"passed", "no compiler"}, CELLS[1]: {"failed"}}
+    save(found, tmp_path / "modes.json.gz")
+    release, loaded = load(tmp_path / "modes.json.gz")
+    assert (release, loaded) == (torch.__version__, found)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +64,7 @@ def test_no_cell_of_the_kept_page_failed_or_was_left_out():
     ],
 )
 def test_an_entry_is_as_good_as_the_worst_of_its_tests(outcomes, entry):
-    text = page({cell: {"passed"} for cell in CELLS} | {ONE: outcomes})
+    text = tables({cell: {"passed"} for cell in CELLS} | {ONE: outcomes})
 
     assert table(text, ONE.operation)[1][1].split()[0] == entry
 
@@ -56,5 +73,5 @@ def test_what_was_not_run_and_why_is_said_once_below():
     others = {cell: {"passed"} for cell in CELLS if cell != ONE}
     skipped = others | {ONE: {"passed", "no compiler"}, CELLS[2]: {"no compiler"}}
 
-    assert page(skipped).endswith("\n\n(1) real: no compiler\n")
-    assert page(others).endswith("\n\n(1) real: not run\n")
+    assert tables(skipped).endswith("\n\n(1) real: no compiler")
+    assert tables(others).endswith("\n\n(1) real: not run")

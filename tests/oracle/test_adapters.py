@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from strategies.oracle import grader
 from strategies.oracle.asking import CORE, adapter, adapters, ask
 from strategies.oracle.report import report
 
@@ -13,8 +14,7 @@ from strategies.oracle.report import report
 def few(tmp_path):
     """The first case of each operation."""
     path = tmp_path / "few.jsonl"
-    lines = CORE.read_text(encoding="utf-8").splitlines(keepends=True)
-    path.write_text("".join(lines[:12]), encoding="utf-8")
+    path.write_text("\n".join(grader.lines(CORE)[:12]), encoding="utf-8")
     return path
 
 
@@ -69,7 +69,7 @@ def test_unknown_libraries_are_told_with_those_that_there_are():
 
 
 def test_a_report_names_the_smallest_case_that_fails(tmp_path):
-    lines = CORE.read_text(encoding="utf-8").splitlines()
+    lines = grader.lines(CORE)
     cases = [line for line in lines if '"id":"inv/plain/' in line]
     of, answers = tmp_path / "set.jsonl", tmp_path / "answers.jsonl"
     of.write_text("\n".join([lines[0], *cases]) + "\n", encoding="utf-8")

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from typer import Typer
 from typer.testing import CliRunner
 
-from plots.accuracy_study import __main__ as study
 from plots.accuracy_study import experiments
+from plots.accuracy_study.__main__ import app
 
 pytestmark = pytest.mark.slow
 
@@ -20,21 +19,22 @@ LINKED = re.findall(r"\(figures/(\w+)\.svg\)", PAGE.read_text())
 
 
 @pytest.fixture(scope="module")
-def made():
-    drawn, app = {}, Typer()
-    app.command()(study.main)
+def made(tmp_path_factory):
+    """The names of the figures, and what is printed."""
+    out = tmp_path_factory.mktemp("study")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(study, "save", lambda draw, rows, to: drawn.update({to.name: draw(rows)}))
         for name, value in FEW.items():
             patch.setattr(experiments, name, value)
-        result = CliRunner().invoke(app, [])
-    assert result.exit_code == 0, result.output
-    return drawn, result.stdout
+        measured = CliRunner().invoke(app, ["measure", str(out / "study.json.gz")])
+    assert measured.exit_code == 0, measured.output
+    drawn = CliRunner().invoke(app, ["draw", str(out / "study.json.gz"), "--figures", str(out)])
+    assert drawn.exit_code == 0, drawn.output
+    return {path.stem for path in out.glob("*.svg")}, drawn.stdout
 
 
 def test_every_figure_of_the_page_is_made(made):
     assert LINKED
-    assert set(LINKED) <= set(made[0])
+    assert set(LINKED) <= made[0]
 
 
 def test_the_tables_say_what_the_page_says(made):

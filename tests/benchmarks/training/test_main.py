@@ -37,7 +37,7 @@ def test_an_interrupted_run_is_resumed(run, tmp_path):
     done, measured = run("gp", "elm", "roma", after=1)
     assert (done.exit_code, measured) == (130, ["gp"])
     assert "the same command resumes" in done.stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["gp.json"]
+    assert [path.name for path in tmp_path.iterdir()] == ["gp.json.gz"]
     done, measured = run("gp", "elm", "roma")
     assert (done.exit_code, measured) == (0, ["elm", "roma"]), done.output
     assert "2×" in done.output

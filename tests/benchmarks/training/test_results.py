@@ -7,7 +7,7 @@ from strategies.measuring.machine import Machine
 
 
 def test_a_file_holds_what_was_saved(result, tmp_path):
-    results.save(result, tmp_path / "made" / "gp.json")
+    results.save(result, tmp_path / "made" / "gp.json.gz")
     assert results.load(tmp_path / "made") == [result]
 
 

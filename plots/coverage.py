@@ -1,0 +1,42 @@
+"""`python -m plots.coverage PAGE`: what `benchmarks.coverage` has measured, as tables in a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from benchmarks.coverage import tables
+from benchmarks.coverage.results import Coverage, load
+from plots import marked
+from strategies.cli.common import reports_errors
+
+KEPT = {
+    "coverage": Path("docs/data/coverage.json.gz"),
+    "compiled": Path("docs/data/coverage-compiled.json.gz"),
+}
+"""By the name of its part of the page, what `benchmarks.coverage --out` has kept."""
+
+
+@reports_errors
+def main(
+    page: Annotated[Path, typer.Argument(metavar="PAGE", help="A Markdown file.")],
+    eager: Annotated[Path, typer.Option(metavar="FILE")] = KEPT["coverage"],
+    compiled: Annotated[Path, typer.Option(metavar="FILE")] = KEPT["compiled"],
+) -> None:
+    """Put the tables between the markers of a page."""
+    kept = {"coverage": eager, "compiled": compiled}
+    marked.fill(page, {name: part(load(path)) for name, path in kept.items()})
+
+
+def part(coverage: Coverage) -> str:
+    """The summary, all calls, folded, what "auto" refuses, and where that was measured."""
+    every = marked.folded("All calls, the worst first", "\n".join(tables.calls(coverage.rows)))
+    blocks = ["\n".join(tables.summary(coverage.rows)), every]
+    blocks += [f"Refused: {failure}" for failure in coverage.failures]
+    return "\n\n".join([*blocks, tables.told_where(coverage)])
+
+
+if __name__ == "__main__":
+    typer.run(main)

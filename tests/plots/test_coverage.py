@@ -1,0 +1,40 @@
+"""The page of coverage: two summaries, all calls, and where they were measured."""
+
+import pytest
+
+from benchmarks.coverage.results import Coverage, Ratio, Row, save
+from plots.coverage import KEPT, main
+
+
+def coverage(mode, failures=()):
+    return Coverage(
+        command="python -m benchmarks.coverage",
+        processor="Reference CPU",
+        threads=2,
+        torch="2.13.0",
+        date="2023-11-14",
+        rows=[Row("inv", mode, "4x4", Ratio(2.0, 1.9, 2.1))],
+        failures=list(failures),
+    )
+
+
+@pytest.fixture
+def text(tmp_path):
+    page, eager, compiled = (tmp_path / name for name in ("page.md", "e.json.gz", "c.json.gz"))
+    page.write_text("".join(f"<!-- {name}: begin -->\n<!-- {name}: end -->\n" for name in KEPT))
+    save(coverage("eager", ["det, eager, 4x4: no"]), eager)
+    save(coverage("compiled"), compiled)
+    main(page, eager, compiled)
+    return page.read_text()
+
+
+def test_each_part_has_a_summary_and_all_calls(text):
+    eager, compiled = text.split("<!-- compiled: begin -->")
+    assert "| eager | 1 | 2.00 | 2.00 | 0 |" in eager
+    assert "| inv | eager | 2 |" in eager
+    assert "| inv | compiled | 2 |" in compiled
+
+
+def test_what_is_refused_and_where_it_was_measured_is_told(text):
+    assert "Refused: det, eager, 4x4: no" in text
+    assert "on Reference CPU with 2 threads, torch 2.13.0, 2023-11-14." in text
