@@ -211,7 +211,7 @@ class _Call:
             moved[:arity] = operands[:arity]
         # What is saved belongs to these matrices only if it was computed where they were mapped, too.
         pairs = zip(tensors[self.count :], dims[self.count :], strict=True)
-        others = [each if dim is None else each.movedim(dim, 0) for each, dim in pairs]
+        others = [each.movedim(dim, 0) if dim else each for each, dim in pairs]
         outputs = compute(*moved, *others)
         return outputs, operator.dims(outputs)
 
@@ -273,7 +273,7 @@ def _is_last_level(tensors: Sequence[Tensor]) -> bool:
 def _are_alike(operands: Sequence[Tensor], dims: Sequence[int | None]) -> bool:
     """Whether a matrix and a right-hand side are in batches alike, and so with a dimension more."""
     shapes = [
-        each.shape if dim is None else each.movedim(dim, 0).shape[1:]
+        each.shape if dim is None else each.shape[:dim] + each.shape[dim + 1 :]
         for each, dim in zip(operands, dims, strict=False)
     ]
     return all(len(each) == len(shapes[0]) or each == shapes[0][:-1] for each in shapes)

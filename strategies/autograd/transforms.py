@@ -202,6 +202,6 @@ def batch_first(pairs: Iterable[tuple[Tensor, int | None]], size: int) -> list[T
         [torch.Size([5, 2]), torch.Size([5, 2])]
     """
     return [
-        each.expand(size, *each.shape) if dim is None else each.movedim(dim, 0)
+        each.expand(size, *each.shape) if dim is None else each.movedim(dim, 0) if dim else each
         for each, dim in pairs
     ]
