@@ -40,6 +40,10 @@ def _solve(A: Tensor, B: Tensor, **_: object) -> bool:
     return _are_alike(A, B)
 
 
+def _solve_ex(A: Tensor, B: Tensor, *, left: bool = True, **_: object) -> bool:
+    return left and _are_alike(A, B)
+
+
 def _lstsq(
     A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None, **_: object
 ) -> bool:
@@ -67,10 +71,11 @@ def _qr(A: Tensor, mode: str = "reduced", **_: object) -> bool:
 
 KEPT: dict[str, Callable[..., bool]] = {
     "solve": _solve,
+    "solve_ex": _solve_ex,
     "lstsq": _lstsq,
     "cholesky_solve": _cholesky_solve,
     "pinv": _pinv,
     "qr": _qr,
-    **dict.fromkeys(("eig", "inv_ex", "lu_solve", "solve_ex", "solve_triangular"), _never),
+    **dict.fromkeys(("eig", "lu_solve", "solve_triangular"), _never),
 }
-"""By function. Others are kept of all calls; `inv_ex` and `solve_ex` are made of functions that are."""
+"""By function; others' operators keep it of all calls."""

@@ -295,11 +295,12 @@ def test_what_has_no_fast_path_is_computed_once_for_all_samples_and_cotangents(
 @pytest.mark.parametrize(
     ("name", "call"),
     {
-        "inv": lambda A, B: linalg.inv_ex(A).inverse,
-        "solve": lambda A, B: linalg.solve_ex(A, B).result,
+        "inv_ex": lambda A, B: linalg.inv_ex(A).inverse,
+        "solve_ex": lambda A, B: linalg.solve_ex(A, B).result,
+        "solve": lambda A, B: linalg.solve_ex(A, B.mT, left=False).result,
     }.items(),
 )
-def test_what_reports_is_differentiated_by_the_operator_of_what_raises(name, call):
+def test_what_reports_is_computed_once_by_an_operator(name, call):
     A, _, B, _ = matrices(8)
     with Recorded() as recorded:
         torch.func.vmap(torch.func.grad(loss_of_one(call)))(A, B)
@@ -509,7 +510,9 @@ def served() -> dict[str, tuple[object, ...]]:
     L = torch.linalg.cholesky(S)
     return {
         "inv": (A, "fused"),
+        "inv_ex": (A, False, "fused"),
         "solve": (A, B, "fused"),
+        "solve_ex": (A, B, True, False, "fused"),
         "det": (A, "fused"),
         "slogdet": (A, "fused"),
         "lu_factor_ex": (C, True, False, "fused"),
