@@ -175,7 +175,8 @@ struct OperatorBackward : c10::OperatorKernel {
   }
 
  private:
-  // Operands; the outputs and what was kept; options; what was used; which gradients are needed.
+  // Operands; the outputs and what was kept; options; what was used; which gradients are needed. The cotangents may be
+  // many of each output, over a first dimension, and so are the gradients then.
   std::optional<variable_list> by_plan(at::ArrayRef<c10::IValue> arguments) const {
     const auto operands = arguments[0].toTensorVector();
     const size_t outputs = spec->returned.size();
@@ -194,6 +195,10 @@ struct OperatorBackward : c10::OperatorKernel {
     if (!plan->keeps.empty()) { saved.push_back(kept); }
     for (const auto i : plan->unread) { saved[i] = Tensor(); }
     for (size_t i = 0; i < saved.size(); ++i) {
+      // Of mapped inputs there are more matrices than the plan is for.
+      if (i < spec->arity && static_cast<size_t>(operands[i].dim()) != plan->saved_strides[i].size()) {
+        return std::nullopt;
+      }
       if (!saved[i].defined()) { continue; }
       if (!is_readable(saved[i])) { return std::nullopt; }
       const auto& due = plan->saved_strides[i];
@@ -203,6 +208,8 @@ struct OperatorBackward : c10::OperatorKernel {
       if (static_cast<size_t>(saved[i].dim()) != due.size()) { return std::nullopt; }
       saved[i] = at::empty_strided(saved[i].sizes(), due, saved[i].options()).copy_(saved[i]);
     }
+    const auto needed = arguments.back().toBoolList();
+    std::optional<int64_t> many;
     for (const auto i : plan->cotangents) {
       const size_t place = position_of(i);
       if (place >= spec->differentiable) {
@@ -210,16 +217,36 @@ struct OperatorBackward : c10::OperatorKernel {
         continue;
       }
       const auto& cotangent = operands[spec->arity + place];
-      // Of a mapped cotangent there are more matrices than the plan is for.
-      if (!is_readable(cotangent) || cotangent.sizes() != at::IntArrayRef(plan->outputs[i].size)) {
-        return std::nullopt;
-      }
+      const at::IntArrayRef due(plan->outputs[i].size);
+      if (!is_readable(cotangent) || cotangent.dim() < static_cast<int64_t>(due.size())) { return std::nullopt; }
+      const size_t more = cotangent.dim() - due.size();
+      if (more > 1 || cotangent.sizes().slice(more) != due) { return std::nullopt; }
+      const auto count = more ? std::optional(cotangent.size(0)) : std::nullopt;
+      if (!cotangents.empty() && count != many) { return std::nullopt; }
+      many = count;
       cotangents.push_back(cotangent);
     }
-    const auto gradients = plan->differentiate(saved, cotangents);
+    if (!many) { return gradients_of(*plan, saved, cotangents, needed); }
+    if (*many == 0) { return std::nullopt; }
+    std::vector<variable_list> found(std::count(needed.begin(), needed.end(), true));
+    for (int64_t at = 0; at < *many; ++at) {
+      variable_list one;
+      for (const auto& each : cotangents) { one.push_back(each.defined() ? each.select(0, at) : each); }
+      const auto gradients = gradients_of(*plan, saved, one, needed);
+      if (!gradients) { return std::nullopt; }
+      for (size_t i = 0; i < found.size(); ++i) { found[i].push_back((*gradients)[i]); }
+    }
+    variable_list results;
+    for (const auto& each : found) { results.push_back(at::stack(each)); }
+    return results;
+  }
+
+  std::optional<variable_list> gradients_of(
+      const Plan& plan, const variable_list& saved, const variable_list& cotangents,
+      const c10::List<bool>& needed) const {
+    const auto gradients = plan.differentiate(saved, cotangents);
     if (gradients.empty()) { return std::nullopt; }
     variable_list results;
-    const auto needed = arguments.back().toBoolList();
     for (size_t i = 0; i < spec->arity; ++i) {
       if (needed[i]) { results.push_back(gradients[i].contiguous()); }
     }

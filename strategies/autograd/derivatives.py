@@ -1,4 +1,4 @@
-"""Derivatives of eager functions inside an operator, below what autograd sees of it."""
+"""Derivatives of functions in eager mode, inside of operators below what autograd sees of them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from strategies.autograd.rule import Tensors
+from strategies.autograd.rule import Gradients, Tensors
 
-__all__ = ["derivative", "eager_mode"]
+__all__ = ["derivative", "eager_mode", "pulled_back"]
 
 Function = Callable[..., Tensors]
 
@@ -67,6 +67,47 @@ def derivative(
         function = {"backward": _pullback, "forward": _pushforward}[kind](function, needed)
     # Forward mode writes tangents in the layout of the values, which expanded ones have no room for.
     return function(*(each.detach().contiguous() for each in operands))
+
+
+def pulled_back(
+    function: Callable[..., Tensors],
+    arguments: Tensors,
+    cotangents: Tensors,
+    needed: Sequence[bool],
+) -> Gradients:
+    """The gradients of a function, outside of transforms; `torch.func.vjp` costs more for each call.
+
+    Args:
+        function: of tensors, in differentiable calls.
+        arguments: of the function.
+        cotangents: of its outputs.
+        needed: which arguments to give gradients of; the others' are None, and so is one that is zero.
+
+    Example:
+        >>> x, y, cotangent = torch.tensor(3.0), torch.tensor(2.0), torch.tensor(1.0)
+        >>> pulled_back(lambda x, y: (x * y,), (x, y), (cotangent,), [False, True])
+        (None, tensor(3.))
+    """
+    has_graph = torch.is_grad_enabled()
+    pairs = list(zip(arguments, needed, strict=False))
+    with torch.enable_grad():
+        values = tuple(
+            each if has_graph and each.requires_grad else each.detach().requires_grad_(need)
+            for each, need in pairs
+        )
+        outputs = function(*values)
+        given = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if o.requires_grad]
+        if not given:
+            return (None,) * len(pairs)
+        gradients = torch.autograd.grad(
+            [output for output, _ in given],
+            [value for value, (_, need) in zip(values, pairs, strict=True) if need],
+            [cotangent for _, cotangent in given],
+            create_graph=has_graph,
+            allow_unused=True,
+        )
+    found = iter(gradients)
+    return tuple(next(found) if need else None for _, need in pairs)
 
 
 def _gradients(function: Function, operands: Sequence[Tensor], needed: Sequence[bool]) -> Tensors:

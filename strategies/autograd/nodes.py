@@ -22,6 +22,7 @@ from torch.autograd import forward_ad
 
 from strategies.autograd.computing import computing
 from strategies.autograd.copies import with_own_memory, with_own_tangent
+from strategies.autograd.derivatives import pulled_back
 from strategies.autograd.levels import forward_mode, without_tangents
 from strategies.autograd.precision import full_precision
 from strategies.autograd.rule import Gradients, Rule, Tensors, saved_without_inverse
@@ -288,34 +289,27 @@ class _Cotangent(AtOneLevel):
         saved = tuple(tensor.view_as(tensor) for tensor in ctx.saved_tensors)
         function, arguments = _Cotangent._explicit(ctx, saved)
         with _InOperation(f"the second backward of {ctx.call.rule.name}", arguments[0]):
-            pullback = torch.func.vjp(function, *arguments)[1]
-            gradients = pullback(cotangents)
+            gradients: Gradients
+            if is_transformed() or any(map(is_legacy_batched, cotangents)):
+                gradients = torch.func.vjp(function, *arguments)[1](cotangents)
+            else:
+                gradients = pulled_back(function, arguments, cotangents, ctx.needs_input_grad[2:])
         others = len(ctx.saved_tensors) - len(gradients)
         return (None, None, *gradients, *[None] * others)
 
     @staticmethod
     def jvp(ctx: Any, _: None, __: None, *tangents: Tensor | None) -> Tensors:
-        # The transpose of the pullback, which is linear, is the tangent map. `torch.func.jvp` would be it,
-        # too, but does not nest in the levels of `forward_ad`.
         with forward_mode(on=True):
-            count = ctx.call.rule.differentiable
             saved = without_tangents(ctx.saved_tensors)
             function, arguments = _Cotangent._explicit(ctx, saved)
-            inputs = arguments[count:]
-            pairs = zip(inputs, ctx.needed, strict=False)
-            zeros = [torch.zeros_like(value) for value, need in pairs if need]
-
-            def pullback(*cotangents: Tensor) -> Tensors:
-                gradients: Tensors = torch.func.vjp(function, *arguments)[1](cotangents)
-                return gradients
-
-            transposed = torch.func.vjp(pullback, *zeros)[1]
-            filled = tuple(
-                torch.zeros_like(argument) if tangent is None else with_memory(tangent)
-                for argument, tangent in zip(arguments, tangents, strict=False)
+            pairs = zip(arguments, tangents, strict=False)
+            results = function(
+                *(p if t is None else forward_ad.make_dual(p, with_memory(t)) for p, t in pairs)
             )
-            results: Tensors = transposed(filled)
-        return results
+            return tuple(
+                torch.zeros_like(p) if t is None else t
+                for p, t in map(forward_ad.unpack_dual, results)
+            )
 
 
 def is_transformed() -> bool:

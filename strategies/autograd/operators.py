@@ -131,7 +131,7 @@ class Operator(Registered):
         )
 
     def __call__(self, *arguments: Any) -> Tensors:
-        return tuple(self.operator(*arguments)[: self.outputs])
+        return tuple(self.apply(*self.split(arguments))[: self.outputs])
 
     def kept_bytes(self, A: Tensor, B: Tensor | None = None) -> int:
         """How large the workspace is: on a CPU alone there is one."""
@@ -189,7 +189,7 @@ class Operator(Registered):
         *options, _ = rest
         *saved, used = outputs
         saved = saved if kind == "backward" else []
-        return self.derivatives[kind,].call(operands, (*saved, *options, used, list(needed)))
+        return self.derivatives[kind,].apply(operands, (*saved, *options, used, list(needed)))
 
     def dims(self, outputs: Sequence[Tensor]) -> list[int | None]:
         # What is kept is of all matrices together, and so is the strategy.
@@ -202,7 +202,8 @@ class _Derivative(Registered):
     Its operands are those of what it is the derivative of and, backward, the cotangents of what that
     returns; forward, the tangents of those that are flagged. It returns, backward, gradients of those
     that are flagged; forward, the tangents of what the other returns. Flags of lower orders come first.
-    The gradient of an operation is also given its outputs and what it has kept.
+    The gradient of an operation is also given its outputs and what it has kept. There may be many of each
+    of its cotangents, over a first dimension, where no level of differentiation is left.
     """
 
     def __init__(
@@ -222,6 +223,10 @@ class _Derivative(Registered):
     def compute(self, *arguments: Any) -> Sequence[Tensor]:
         operands, options, used, flags = self._parts(arguments)
         strategy = self._strategy(int(used), operands)
+        if self._are_many(operands, options):
+            size = len(operands[self.arity])
+            inputs = [each.expand(size, *each.shape) for each in operands[: self.arity]]
+            operands = [*inputs, *operands[self.arity :]]
 
         def outputs_of(*inputs: Tensor) -> Tensors:
             outputs = self._operation.eagerly(*inputs, *options, strategy)
@@ -231,6 +236,13 @@ class _Derivative(Registered):
             found = _apart(derivative(self._kinds, outputs_of, operands, flags), operands)
             # Forward mode has tangents in the layout of what they are tangents of.
             return list(self._operation.laid_out(found) if self._kinds == ("forward",) else found)
+
+    def _are_many(self, operands: Sequence[Tensor], options: Sequence[Any]) -> bool:
+        """Whether there are more cotangents than outputs of these inputs."""
+        if self._kinds != ("backward",):
+            return False
+        output, *_ = self._operation.shaped(*operands[: self.arity], *options)
+        return operands[self.arity].ndim > output.ndim
 
     def fake(self, *arguments: Any) -> Sequence[Tensor]:
         operands, options, _, flags = self._parts(arguments)
@@ -264,7 +276,7 @@ class _Derivative(Registered):
                 f"{' of '.join(reversed(kinds))} has no operator: in a compiled function there are second "
                 "derivatives, of which the first is a backward; eager mode has all orders"
             )
-        return self._operation.derivatives[kinds].call(
+        return self._operation.derivatives[kinds].apply(
             operands, (*rest[self.saves :], list(needed))
         )
 

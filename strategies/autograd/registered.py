@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -15,10 +16,12 @@ from torch import Tensor
 from torch._compile import _disable_dynamo
 from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
+from torch.compiler import is_compiling
 
 from strategies.autograd.levels import forward_mode, without_tangents
 from strategies.autograd.rule import Gradients, Tensors
-from strategies.autograd.transforms import batch_first
+from strategies.autograd.tracing import is_traced
+from strategies.autograd.transforms import AtOneLevel, Dims, at_all_levels, batch_first
 from strategies.kernels.memory import with_memory
 
 __all__ = ["Registered"]
@@ -98,50 +101,43 @@ class Registered(ABC):
     def _uncompiled(self, *arguments: Any) -> Sequence[Tensor]:
         return self.compute(*arguments)
 
-    def below_autograd(self, operands: Sequence[Tensor], rest: Sequence[Any]) -> Tensors:
-        with torch._C._AutoDispatchBelowAutograd():
-            return tuple(self.call(operands, rest))
+    def apply(self, operands: Sequence[Tensor], rest: Sequence[Any]) -> Sequence[Tensor]:
+        """The operator, differentiable and mapped at every level.
+
+        Where no tracer sees it, the transforms of torch.func are gone through without the dispatcher, which
+        comes back to Python at each, and takes more time for that than for a small matrix.
+        """
+        if (
+            is_compiling()
+            or not torch._C._are_functorch_transforms_active()
+            or forward_ad._current_level >= 0
+            or is_traced()
+        ):
+            return self.call(operands, rest)
+        call, tensors = _Call.of(self, operands, rest)
+        return at_all_levels(_Function, call, call.below_autograd, tensors, call.over_batch)
 
     def _with_autograd(self, *arguments: Any) -> Any:
         operands, rest = self.split(arguments)
+        call, tensors = _Call.of(self, operands, rest)
         is_recorded = torch.is_grad_enabled() and any(each.requires_grad for each in operands)
         is_transformed = torch._C._are_functorch_transforms_active()
         if not (is_recorded or is_transformed or forward_ad._current_level >= 0):
-            outputs = self.below_autograd(operands, rest)
+            outputs = call.below_autograd(*tensors)
         else:
             # The dispatcher has come to one level of those of torch.func, and goes on to the next.
             with enable_single_level_autograd_function():
-                outputs = _apply(self, rest, *operands)
+                outputs = _apply(call.next_level, call, *tensors)
         return self._returned(outputs)
 
     def _mapped(self, info: Any, in_dims: Sequence[Any], *arguments: Any) -> Any:
-        """The operator over one more dimension: of the batch, or one call after the other.
-
-        The latter where that batch would be broadcast with another: of a vector for many matrices, of
-        tolerances, or of the strategies that calls one after the other have used.
-        """
         operands, rest = self.split(arguments)
         dims, dims_of_rest = self.split(in_dims)
-        saved, dims_of_saved = rest[: self.saves], dims_of_rest[: self.saves]
-        rest, dims_of_rest = rest[self.saves :], dims_of_rest[self.saves :]
-        size: int = info.batch_size
-        has_batches = any(isinstance(each, Tensor) and each.ndim for each in rest)
-        if has_batches or not _are_alike(operands[: self.arity], dims):
-            calls = [
-                self.call(
-                    _at(i, operands, dims),
-                    [*_at(i, saved, dims_of_saved), *_at(i, rest, dims_of_rest)],
-                )
-                for i in range(size)
-            ]
-            stacked = [torch.stack(each) for each in zip(*calls, strict=True)]
-            return self._returned(stacked), self._returned([0] * len(stacked))
-        moved = batch_first(zip(operands, dims, strict=True), size)
-        # What is saved belongs to these matrices only if it was computed where they were mapped, too.
-        pairs = zip(saved, dims_of_saved, strict=True)
-        saved = [each if dim is None else each.movedim(dim, 0) for each, dim in pairs]
-        outputs = self.call(moved, [*saved, *rest])
-        return self._returned(outputs), self._returned(self.dims(outputs))
+        call, tensors = _Call.of(self, operands, rest)
+        pairs = zip(rest, dims_of_rest, strict=True)
+        of_tensors = [*dims, *(dim for each, dim in pairs if isinstance(each, Tensor))]
+        outputs, out_dims = call.over_batch(call.dispatched, info.batch_size, tensors, of_tensors)
+        return self._returned(outputs), self._returned(out_dims)
 
     def dims(self, outputs: Sequence[Tensor]) -> list[int | None]:
         """The dimensions over which outputs are mapped."""
@@ -151,61 +147,133 @@ class Registered(ABC):
         return list(outputs) if self.differentiable is None else tuple(outputs)
 
 
-class _Function(torch.autograd.function._SingleLevelFunction):
+@dataclass(frozen=True)
+class _Call:
+    """One call of an operator: what it takes besides tensors, and where tensors belong."""
+
+    operator: Registered
+    count: int
+    rest: tuple[Any, ...]
+    is_tensor: tuple[bool, ...]
+
+    @classmethod
+    def of(
+        cls, operator: Registered, operands: Sequence[Tensor], rest: Sequence[Any]
+    ) -> tuple[_Call, list[Tensor]]:
+        """The call, and the tensors: the operands, and those of the rest."""
+        is_tensor = tuple([isinstance(each, Tensor) for each in rest])
+        pairs = list(zip(rest, is_tensor, strict=True))
+        values = tuple([None if of_tensor else each for each, of_tensor in pairs])
+        tensors = [*operands, *(each for each, of_tensor in pairs if of_tensor)]
+        return cls(operator, len(operands), values, is_tensor), tensors
+
+    def arguments(self, tensors: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """Operands and the rest, of the tensors or of what is said of each of them."""
+        others = iter(tensors[self.count :])
+        pairs = zip(self.rest, self.is_tensor, strict=True)
+        rest = [next(others) if is_tensor else value for value, is_tensor in pairs]
+        return list(tensors[: self.count]), rest
+
+    def dispatched(self, *tensors: Tensor) -> Tensors:
+        return tuple(self.operator.call(*self.arguments(tensors)))
+
+    def below_autograd(self, *tensors: Tensor) -> Tensors:
+        with torch._C._AutoDispatchBelowAutograd():
+            return self.dispatched(*tensors)
+
+    def next_level(self, *tensors: Tensor) -> Tensors:
+        """For the levels below, for which the one around is what calls."""
+        with torch.enable_grad(), forward_mode(on=True):
+            return self.below_autograd(*tensors)
+
+    def over_batch(
+        self, compute: Callable[..., Tensors], size: int, tensors: Sequence[Tensor], dims: Dims
+    ) -> tuple[Sequence[Tensor], Dims]:
+        """The operator over one more dimension: of the batch, or one call after the other.
+
+        The latter where that batch would be broadcast with another: of a vector for many matrices, of
+        tolerances, or of the strategies that calls one after the other have used.
+        """
+        operator = self.operator
+        operands, rest = self.arguments(tensors)
+        dims_of_operands, dims_of_rest = self.arguments(dims)
+        saves, arity = operator.saves, operator.arity
+        has_batches = any(isinstance(each, Tensor) and each.ndim for each in rest[saves:])
+        if has_batches or not _are_alike(operands[:arity], dims_of_operands):
+            calls = [compute(*_at(i, tensors, dims)) for i in range(size)]
+            stacked = [torch.stack(each) for each in zip(*calls, strict=True)]
+            return stacked, [0] * len(stacked)
+        moved = batch_first(zip(operands, dims_of_operands, strict=True), size)
+        are_inputs_mapped = any(
+            isinstance(each, int) for each in (*dims_of_operands[:arity], *dims_of_rest[:saves])
+        )
+        if saves and not are_inputs_mapped and _is_last_level(tensors):
+            moved[:arity] = operands[:arity]
+        # What is saved belongs to these matrices only if it was computed where they were mapped, too.
+        pairs = zip(tensors[self.count :], dims[self.count :], strict=True)
+        others = [each.movedim(dim, 0) if dim else each for each, dim in pairs]
+        outputs = compute(*moved, *others)
+        return outputs, operator.dims(outputs)
+
+
+class _Function(AtOneLevel):
     """An operator at one level of differentiation."""
 
     @staticmethod
-    def forward(operator: Registered, rest: Sequence[Any], *operands: Tensor) -> Tensors:
-        # For the levels below, for which this level is what calls.
-        with torch.enable_grad(), forward_mode(on=True):
-            return operator.below_autograd(operands, rest)
-
-    @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensors) -> None:
-        ctx.operator, rest, *operands = inputs
-        if ctx.operator.differentiable is not None:
-            ctx.mark_non_differentiable(*output[ctx.operator.differentiable :])
-        ctx.is_tensor = [isinstance(each, Tensor) for each in rest]
-        ctx.rest = [None if isinstance(each, Tensor) else each for each in rest]
-        tensors = [each for each in rest if isinstance(each, Tensor)]
-        ctx.counts = len(operands), len(output)
-        ctx.save_for_backward(*operands, *output, *tensors)
-        ctx.save_for_forward(*operands, *output, *tensors)
+        _, ctx.call, *tensors = inputs
+        differentiable = ctx.call.operator.differentiable
+        if differentiable is not None:
+            ctx.mark_non_differentiable(*output[differentiable:])
+        ctx.save_for_backward(*tensors, *output)
+        ctx.save_for_forward(*tensors, *output)
+        ctx.number_of_tensors = len(tensors)
+        # Else what is kept besides is given a cotangent of zeros.
+        ctx.set_materialize_grads(False)
 
     @staticmethod
-    def backward(ctx: Any, *cotangents: Tensor) -> Gradients:
-        operands, outputs, rest = _saved(ctx, ctx.saved_tensors)
-        needed = ctx.needs_input_grad[2:]
-        given = [*operands, *cotangents[: ctx.operator.differentiable]]
-        found = iter(ctx.operator.derive("backward", given, rest, outputs, needed))
-        return (None, None, *(next(found) if need else None for need in needed))
+    def backward(ctx: Any, *cotangents: Tensor | None) -> Gradients:
+        operands, rest, outputs = _saved(ctx, ctx.saved_tensors)
+        needed = ctx.needs_input_grad[2 : 2 + len(operands)]
+        count = ctx.call.operator.differentiable
+        pairs = zip(outputs[:count], cotangents, strict=False)
+        given = [torch.zeros_like(output) if each is None else each for output, each in pairs]
+        derived = ctx.call.operator.derive("backward", [*operands, *given], rest, outputs, needed)
+        found = iter(derived)
+        constants = [None] * (ctx.number_of_tensors - len(operands))
+        return (None, None, *(next(found) if need else None for need in needed), *constants)
 
     @staticmethod
     def jvp(ctx: Any, _: None, __: None, *tangents: Tensor | None) -> Gradients:
-        needed = [each is not None for each in tangents]
         with forward_mode(on=True):
-            operands, outputs, rest = _saved(ctx, without_tangents(ctx.saved_tensors))
-            given = [*operands, *(with_memory(each) for each in tangents if each is not None)]
-            found = ctx.operator.derive("forward", given, rest, outputs, needed)
+            operands, rest, outputs = _saved(ctx, without_tangents(ctx.saved_tensors))
+            of_operands = tangents[: len(operands)]
+            needed = [each is not None for each in of_operands]
+            given = [*operands, *(with_memory(each) for each in of_operands if each is not None)]
+            found = ctx.call.operator.derive("forward", given, rest, outputs, needed)
         return (*found, *[None] * (len(outputs) - len(found)))
 
 
 _apply: Callable[..., Tensors] = _Function.apply  # type: ignore[attr-defined]  # not in torch's stubs
 
 
-def _saved(ctx: Any, tensors: Tensors) -> tuple[Tensors, Tensors, Sequence[Any]]:
-    """Operands, outputs and the rest of the arguments among the saved tensors."""
-    of_operands, of_outputs = ctx.counts
-    others = iter(tensors[of_operands + of_outputs :])
-    pairs = zip(ctx.rest, ctx.is_tensor, strict=True)
-    rest = [next(others) if is_tensor else value for value, is_tensor in pairs]
-    return tensors[:of_operands], tensors[of_operands : of_operands + of_outputs], rest
+def _saved(ctx: Any, tensors: Tensors) -> tuple[list[Tensor], list[Any], Tensors]:
+    """Operands, the rest of the arguments and the outputs among the saved tensors."""
+    operands, rest = ctx.call.arguments(tensors[: ctx.number_of_tensors])
+    return operands, rest, tensors[ctx.number_of_tensors :]
+
+
+def _is_last_level(tensors: Sequence[Tensor]) -> bool:
+    """Whether nothing differentiates or maps what is computed below the level around."""
+    stack = torch._C._functorch.get_interpreter_stack() or ()
+    is_recorded = torch.is_grad_enabled() and any(each.requires_grad for each in tensors)
+    return len(stack) == 1 and not (is_recorded or is_traced())
 
 
 def _are_alike(operands: Sequence[Tensor], dims: Sequence[int | None]) -> bool:
     """Whether a matrix and a right-hand side are in batches alike, and so with a dimension more."""
     shapes = [
-        each.shape if dim is None else each.movedim(dim, 0).shape[1:]
+        each.shape if dim is None else each.shape[:dim] + each.shape[dim + 1 :]
         for each, dim in zip(operands, dims, strict=False)
     ]
     return all(len(each) == len(shapes[0]) or each == shapes[0][:-1] for each in shapes)

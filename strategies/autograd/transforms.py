@@ -19,10 +19,16 @@ from torch.autograd import forward_ad
 from strategies.autograd.levels import forward_mode
 from strategies.kernels.memory import with_memory
 
-__all__ = ["AtOneLevel", "at_all_levels", "batch_first", "with_tangents"]
+__all__ = ["AtOneLevel", "Dims", "at_all_levels", "batch_first", "with_tangents"]
 
 Tensors = tuple[Tensor, ...]
 Tangents = tuple[Tensor | None, ...]
+Dims = Sequence[int | None]
+
+OverBatch = Callable[
+    [Callable[..., Tensors], int, Sequence[Tensor], Dims], tuple[Sequence[Tensor], Dims]
+]
+"""Takes what computes, a size, tensors and the mapped dimension of each; outputs, and theirs."""
 
 _functorch: Any = torch._C._functorch
 _VMAP = _functorch.TransformType.Vmap
@@ -42,16 +48,21 @@ class AtOneLevel(torch.autograd.function._SingleLevelFunction):
 
 
 def at_all_levels(
-    function: Any, call: Any, compute: Callable[..., Tensors], tensors: Sequence[Tensor]
+    function: Any,
+    call: Any,
+    compute: Callable[..., Tensors],
+    tensors: Sequence[Tensor],
+    over_batch: OverBatch | None = None,
 ) -> Tensors:
     """The outputs of a function, differentiable and mapped at every level of the transforms in force.
 
     Args:
         function: a subclass of `AtOneLevel`.
         call: its second argument, which is no tensor.
-        compute: takes the tensors; what the function does where there are no transforms. All outputs have
-            the batch dimensions of the tensors.
-        tensors: in batches alike.
+        compute: takes the tensors; what the function does where there are no transforms.
+        tensors: if `over_batch` is not given, in batches alike.
+        over_batch: maps; by default the mapped dimension is the first of the batch of all tensors and
+            outputs.
     """
     if not torch._C._are_functorch_transforms_active():
         return _at_base(function, call, compute, tensors)
@@ -61,10 +72,11 @@ def at_all_levels(
 
     def below(*unwrapped: Tensor) -> Tensors:
         with interpreter.lower():
-            return at_all_levels(function, call, compute, unwrapped)
+            return at_all_levels(function, call, compute, unwrapped, over_batch)
 
     if interpreter.key() == _VMAP:
-        return _mapped(below, interpreter.batch_size(), level, tensors)
+        over_batch = over_batch or _over_batch
+        return _mapped(over_batch, below, interpreter.batch_size(), level, tensors)
 
     def at_this_level(*wrapped: Tensor) -> Tensors:
         unwrapped = [_functorch._unwrap_for_grad(each, level) for each in wrapped]
@@ -90,14 +102,26 @@ def _at_base(
 
 
 def _mapped(
-    below: Callable[..., Tensors], size: int, level: int, tensors: Sequence[Tensor]
+    over_batch: OverBatch,
+    below: Callable[..., Tensors],
+    size: int,
+    level: int,
+    tensors: Sequence[Tensor],
 ) -> Tensors:
-    """The mapped dimension is the first of the batch."""
-    pairs = [_functorch._unwrap_batched(each, level) for each in tensors]
-    if all(dim is None for _, dim in pairs):
+    values, dims = zip(*(_functorch._unwrap_batched(each, level) for each in tensors), strict=True)
+    if all(dim is None for dim in dims):
         return below(*tensors)
-    outputs = below(*batch_first(pairs, size))
-    return tuple(_functorch._add_batch_dim(each, 0, level) for each in outputs)
+    pairs = zip(*over_batch(below, size, values, dims), strict=True)
+    return tuple(
+        each if dim is None else _functorch._add_batch_dim(each, dim, level) for each, dim in pairs
+    )
+
+
+def _over_batch(
+    below: Callable[..., Tensors], size: int, tensors: Sequence[Tensor], dims: Dims
+) -> tuple[Sequence[Tensor], Dims]:
+    outputs = below(*batch_first(zip(tensors, dims, strict=True), size))
+    return outputs, [0] * len(outputs)
 
 
 def with_tangents(
@@ -178,6 +202,6 @@ def batch_first(pairs: Iterable[tuple[Tensor, int | None]], size: int) -> list[T
         [torch.Size([5, 2]), torch.Size([5, 2])]
     """
     return [
-        each.expand(size, *each.shape) if dim is None else each.movedim(dim, 0)
+        each.expand(size, *each.shape) if dim is None else each.movedim(dim, 0) if dim else each
         for each, dim in pairs
     ]

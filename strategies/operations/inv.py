@@ -110,13 +110,12 @@ _fast_path = FastPath(
     tangents=_Inv().tangents,
     unread=(0,),
 )
+INV_EX_FAST_PATH = dataclasses.replace(_fast_path, reports=True)
 OPERATORS["inv"].use(_fast_path)
 
 ATEN = (
     AtenCalls("linalg_inv", _fast_path),
-    AtenCalls(
-        "linalg_inv_ex", dataclasses.replace(_fast_path, reports=True), [...], returned=(0, 1)
-    ),
+    AtenCalls("linalg_inv_ex", INV_EX_FAST_PATH, [...], returned=(0, 1)),
 )
 
 

@@ -12,9 +12,9 @@ from torch import Tensor
 from strategies.autograd.choice import StrategyChoice, are_matrices, are_of_kind, name_of
 from strategies.autograd.operators import Operator
 from strategies.errors import LinAlgError
-from strategies.operations.inv import inv
+from strategies.operations.inv import INV_EX_FAST_PATH, inv
 from strategies.operations.results import InvExResult, SolveExResult
-from strategies.operations.solve import solve
+from strategies.operations.solve import SOLVE_EX_FAST_PATH, solve, solve_workspace
 from strategies.operations.traceable import EAGER, traceable_by
 
 __all__ = ["InvExResult", "SolveExResult", "inv_ex", "solve_ex"]
@@ -147,3 +147,5 @@ _SOLVE_EX = Operator(
     measured_as="solve",
     any_rank=True,
 )
+_INV_EX.use(INV_EX_FAST_PATH, [...])
+_SOLVE_EX.use(SOLVE_EX_FAST_PATH, [True, ...], workspace=solve_workspace, takes_vectors=True)

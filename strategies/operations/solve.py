@@ -163,12 +163,23 @@ _fast_path = FastPath(
     unread=(1,),
     arity=2,
 )
-OPERATORS["solve"].use(_fast_path, workspace=lambda _, n, __: (n * n, n), takes_vectors=True)
+SOLVE_EX_FAST_PATH = dataclasses.replace(_fast_path, reports=True)
 
-_fast_path_ex = dataclasses.replace(_fast_path, reports=True)
+
+def solve_workspace(_: int, n: int, __: int) -> tuple[int, int]:
+    """The factors and the order of rows of n×n matrices, as `Operator.use` takes it.
+
+    Example:
+        >>> solve_workspace(3, 3, 1)
+        (9, 3)
+    """
+    return n * n, n
+
+
+OPERATORS["solve"].use(_fast_path, workspace=solve_workspace, takes_vectors=True)
 ATEN = (
     AtenCalls("linalg_solve", _fast_path, [True], by_columns=(0,)),
-    AtenCalls("linalg_solve_ex", _fast_path_ex, [True, ...], returned=(0, 1), by_columns=(0,)),
+    AtenCalls("linalg_solve_ex", SOLVE_EX_FAST_PATH, [True, ...], returned=(0, 1), by_columns=(0,)),
 )
 
 

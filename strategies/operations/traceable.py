@@ -2,7 +2,8 @@
 
 A compiler, a tracer and a subclass that defines what operators do are shown one operator; a subclass that
 defines what functions do, the public function. So is one level of reverse mode of torch.func shown an
-operator: it keeps for the gradient what the operation has computed.
+operator where that keeps for the gradient what the operation has computed; where it would compute it again,
+the function.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from torch.overrides import handle_torch_function, has_torch_function
 
 from strategies.autograd.half_precision import in_single_precision, is_concerned
 from strategies.autograd.tracing import has_no_values, is_differentiated_once, is_traced, special
+from strategies.operations.kept import KEPT, always
 from strategies.operations.out import written
 
 __all__ = ["EAGER", "traceable_by"]
@@ -39,6 +41,7 @@ def traceable_by(
 
     def decorated(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
         EAGER[function.__name__] = function
+        is_kept = KEPT.get(function.__name__, always)
 
         @functools.wraps(function)
         def by_values_or_shapes(
@@ -59,7 +62,11 @@ def traceable_by(
             if is_traced() or (found and any(map(has_no_values, found))):
                 return traced(*arguments, **options)
             is_auto = options.get("strategy", "auto") == "auto"
-            if is_auto and is_differentiated_once((*arguments, *options.values())):
+            if (
+                is_auto
+                and is_differentiated_once((*arguments, *options.values()))
+                and is_kept(*arguments, **options)
+            ):
                 return traced(*arguments, **options)
             return function(*arguments, **options)
 

@@ -201,6 +201,20 @@ def test_auto_takes_the_fast_path_of_what_no_policy_knows(operation, taken):
     assert taken == [("forward", True)]
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda module, A: module.lu(A)[1:],
+        lambda module, A: module.lstsq(A[:2], A[:2, :1]).solution,
+    ],
+    ids=["lu", "wide lstsq"],
+)
+def test_auto_takes_the_fast_path_where_packs_are_measured_and_have_no_kernel(call, taken):
+    found, expected = (call(module, SQUARE) for module in (linalg, torch.linalg))
+    torch.testing.assert_close(found, expected)
+    assert taken == [("forward", True)]
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.complex128], ids=str)
 @pytest.mark.parametrize("shape", [(7, 6, 3), (200, 6, 3), (5, 4, 4), (9, 4, 4)], ids=str)
 def test_qr_of_graded_matrices_is_that_of_the_generic_path(shape, dtype, taken):
