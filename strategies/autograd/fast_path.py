@@ -63,8 +63,7 @@ class FastPath:
         general: the generic path.
         policy_operation: the operation whose measured cells answer for this one.
         any_rank: as in `strategies.policy.candidates`.
-        otherwise: the strategy that "auto" is on the fast path, if any is, where no measured cells answer
-            or the one that they prefer has no kernels.
+        otherwise: the strategy that "auto" is on the fast path where no measured cells answer, if any is.
         explicit: the gradients as differentiable functions of inputs, outputs and cotangents; by default,
             the generic path is taken from the inputs.
         tangents: of outputs, in differentiable calls; by default, forward mode takes the generic path.
@@ -299,14 +298,11 @@ def _find(
         )
         for holds in held
     )
-    found_plans = tuple(
+    return tuple(
         FoundPlan(found, copies, fast_path, candidates, tolerances)
         for found in plans
         if found is not None
     )
-    if not found_plans and fast_path.otherwise and isinstance(chosen, Policy):
-        return _find(fast_path, fast_path.otherwise, device, tolerances, *inputs)
-    return found_plans
 
 
 def _is_on_cuda(tensor: object) -> bool:

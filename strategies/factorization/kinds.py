@@ -156,9 +156,9 @@ class _QR(Kind):
 
 
 class _SVD(Kind):
-    """A = U diag(σ) Vᴴ of any rank, or Aᴴ where A is wide. Held: U, V, 1/σ with zeros beyond the rank, σ, R.
+    """A = U diag(σ) Vᴴ of any rank, or Aᴴ where A is wide. Held: U, V, 1/σ, zero beyond the rank, σ, R.
 
-    The singular values decide the rank. Where it is full, A = U R by QR takes the place of singular vectors,
+    Singular values decide the rank. Where it is full, A = U R by QR takes the place of singular vectors,
     which are not accurate beside the small columns of a matrix whose columns are badly scaled.
     """
 

@@ -198,7 +198,6 @@ _fast_path = FastPath(
     "lstsq",
     _general,
     policy_operation="lstsq",
-    otherwise="fused",
     any_rank=True,
     tangents=_tangents,
     arity=2,

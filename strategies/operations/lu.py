@@ -327,7 +327,6 @@ _lu_fast_path = FastPath(
     "lu",
     _general_lu,
     policy_operation="lu_factor",
-    otherwise="fused",
     explicit=_explicit_lu,
     tangents=_lu_tangents,
     unread=(0,),
