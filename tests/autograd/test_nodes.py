@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import strategies
 from strategies import linalg
@@ -85,3 +86,43 @@ def test_a_factor_may_be_an_input_of_which_no_formula_reads_more_than_the_shape(
         )
     )
     torch.testing.assert_close(found, expected)
+
+
+class Products(TorchDispatchMode):
+    """How many products of matrices are computed below all transforms."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, function, types, arguments=(), options=None):
+        self.count += function.overloadpacket in (torch.ops.aten.mm, torch.ops.aten.bmm)
+        return function(*arguments, **options or {})
+
+
+def test_the_tangent_of_a_gradient_is_one_pass_of_forward_mode():
+    A = torch.tensor([[2.0, 1.0], [0.5, 3.0]], dtype=torch.float64)
+
+    def directional(inv):
+        gradient = torch.func.grad(lambda A: inv(A).square().sum())
+        return torch.func.jvp(gradient, (A,), (torch.ones_like(A),))
+
+    with Products() as products:
+        found = directional(lambda A: linalg.inv(A, strategy="triangular_solve"))
+    torch.testing.assert_close(found, directional(torch.linalg.inv))
+    # Two of the explicit gradient, of each of which a tangent takes two, and two of the inverse's tangent.
+    assert products.count <= 8
+
+
+def test_a_second_gradient_of_some_inputs_and_a_third_of_all():
+    A = torch.tensor([[2.0, 1.0], [0.5, 3.0]], dtype=torch.float64, requires_grad=True)
+    B = torch.ones(2, 1, dtype=torch.float64, requires_grad=True)
+
+    def derivatives(solve):
+        (first,) = torch.autograd.grad(solve(A, B).pow(3).sum(), B, create_graph=True)
+        second = torch.autograd.grad(first.pow(2).sum(), (A, B), create_graph=True)
+        third = torch.autograd.grad(sum(each.pow(2).sum() for each in second), (A, B))
+        return first, *second, *third
+
+    found = derivatives(lambda A, B: linalg.solve(A, B, strategy="triangular_solve"))
+    torch.testing.assert_close(found, derivatives(torch.linalg.solve))
