@@ -10,8 +10,18 @@ SECOND = ("hvp", "hvp.forward_over_reverse", "hvp.reverse_over_forward")
 FORWARD_OVER_REVERSE = SECOND[1:2]
 
 MENDED = {
+    "det/batched/4": SECOND,
+    "det/scaled/8": SECOND,
     "lstsq/complex/0": ("jvp", *SECOND),
     "lstsq/batched/6": SECOND,
+    "lu/batched/2": SECOND[:1],
+    "lu/batched/6": ("hvp", "hvp.reverse_over_forward"),
+    "lu/batched/8": ("hvp", "hvp.reverse_over_forward"),
+    "lu/hard/0": SECOND[:1],
+    "lu/hard/8": SECOND[:1],
+    "lu_factor/batched/6": FORWARD_OVER_REVERSE,
+    "lu_factor/complex/0": ("hvp", "hvp.reverse_over_forward"),
+    "lu_factor/complex/6": ("hvp", "hvp.reverse_over_forward"),
     "pinv/complex/2": SECOND,
     "pinv/complex/4": SECOND,
     "pinv/hard/5": FORWARD_OVER_REVERSE,
