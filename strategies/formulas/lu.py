@@ -30,6 +30,7 @@ __all__ = [
     "backward",
     "extend",
     "jvp",
+    "leading_block",
     "mask_trailing",
     "permute_rows",
 ]
@@ -66,7 +67,8 @@ def extend(LU: Tensor, rank: Tensor) -> Tensor:
     return mask_trailing(LU, rank) + padded
 
 
-def _leading(matrix: Tensor, k: int) -> Tensor:
+def leading_block(matrix: Tensor, k: int) -> Tensor:
+    """The first k rows and columns."""
     return matrix.narrow(-2, 0, k).narrow(-1, 0, k)
 
 
@@ -83,10 +85,10 @@ def backward(factor: Factor, LU: Tensor, cotangent: Tensor) -> Tensor:
     """
     m, n = LU.shape[-2:]
     k = min(m, n)
-    square = _leading(LU, k)
+    square = leading_block(LU, k)
     lower, upper = factor(square, Structure.UNIT_LOWER), factor(square, Structure.UPPER)
     L, U = square.tril(-1), square.triu()
-    L_bar, U_bar = _leading(cotangent, k).tril(-1), _leading(cotangent, k).triu()
+    L_bar, U_bar = leading_block(cotangent, k).tril(-1), leading_block(cotangent, k).triu()
     if m > k:
         below = upper.apply(cotangent[..., k:, :].mH).mH
         U_bar = U_bar - (LU[..., k:, :].mH @ below).triu()
@@ -111,9 +113,9 @@ def jvp(factor: Factor, LU: Tensor, tangent: Tensor) -> Tensor:
     """
     m, n = LU.shape[-2:]
     k = min(m, n)
-    square = _leading(LU, k)
+    square = leading_block(LU, k)
     lower, upper = factor(square, Structure.UNIT_LOWER), factor(square, Structure.UPPER)
-    F = upper.apply_adjoint(lower.apply(_leading(tangent, k)).mH).mH
+    F = upper.apply_adjoint(lower.apply(leading_block(tangent, k)).mH).mH
     dL = F.tril(-1) + square.tril(-1) @ F.tril(-1)
     dU = F.triu() @ square.triu()
     leading = dL + dU

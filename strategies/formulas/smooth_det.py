@@ -13,6 +13,9 @@ and split T alike. Then
 of which only the last factor, a k×k determinant, vanishes with A. That one is evaluated without a
 division (R. S. Bird, "A simple division-free algorithm for computing determinants", Inf. Process.
 Lett. 111 (2011)), so that every derivative of a vanishing determinant is finite and right.
+
+With k = 1 nothing is divided by a singular value that is small, but not negligible: in the derivative of
+the gradient, det A (tr(A⁻¹F) A⁻¹ − A⁻¹F A⁻¹)ᴴ for F = dA, what is divided by it twice cancels.
 """
 
 from __future__ import annotations
@@ -54,7 +57,7 @@ def det_gradient(A: Tensor, corank: int, cotangent: Tensor) -> Tensor:
 
     Args:
         A: (..., n, n).
-        corank: how many singular values are negligible at most, at least one.
+        corank: how many singular values are negligible at most, at least one, or one for a small one.
         cotangent: (...).
     """
     basis = _Basis.of(A)

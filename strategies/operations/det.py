@@ -19,7 +19,7 @@ from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Rule, Tensors, only
 from strategies.errors import raise_if_singular
 from strategies.factors import PackedLU
-from strategies.factors.determinant import NOT_FINITE, determinant
+from strategies.factors.determinant import NOT_FINITE, determinant, has_small_pivot
 from strategies.factors.diagonalized import Diagonalized, diagonalize
 from strategies.factors.elimination import lu_factor_ex
 from strategies.formulas import det as formula
@@ -49,8 +49,8 @@ class _Det(Rule):
 
     The mantissa of the determinant of LU, (..., 1), and the notes of `factors.determinant`, (..., 3),
     where one is out of range or a matrix is hard; else (..., 0). A tensor of shape (..., k, 0): up to
-    k singular values of each matrix are negligible, zero where no more is to be done than usual. So
-    shapes alone tell what to do, which are known wherever the explicit form is traced.
+    k singular values of each matrix are negligible or, where k is one, small; zero where no more is to be
+    done than usual. So shapes alone tell what to do, which are known wherever the explicit form is traced.
     """
 
     name = "det"
@@ -60,11 +60,11 @@ class _Det(Rule):
         LU, pivots, _ = lu_factor_ex(A)
         det, notes, order = determinant(A, LU, pivots)
         mantissa, kept = det.new_empty(*det.shape, 0), notes.new_empty(*det.shape, 0)
-        corank = 0
+        corank = int(has_small_pivot(LU))
         if int(notes.count_nonzero()):  # twice as fast as any()
             exponent, negligible, difficulty = notes.unbind(-1)
             hard = _is_hard(difficulty)
-            corank = max(1, int(negligible.masked_fill(hard, 0).max()))
+            corank = max(1, corank, int(negligible.masked_fill(hard, 0).max()))
             if bool((exponent != 0).logical_or_(difficulty != 0).any()):
                 mantissa, kept = det.unsqueeze(-1), notes
                 det = times_power_of_two(det, exponent)
@@ -93,6 +93,8 @@ class _Det(Rule):
 
     def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
         (*_, shape), (cotangent,) = at.outputs, cotangents
+        if at.matrix.shape[-1] == 2:
+            return (cotangent[..., None, None] * formula.cofactors(at.matrix).conj(),)
         if shape.shape[-2]:
             return (smooth_det.det_gradient(at.matrix, shape.shape[-2], cotangent),)
         scale = cotangent * at.result.conj()

@@ -23,6 +23,7 @@ from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Tensors
 from strategies.errors import UnsupportedError
 from strategies.factors import Dense
+from strategies.factors.preconditioned import Preconditioned, fullness
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import lstsq as formula
 from strategies.formulas.amplification import lstsq_amplification
@@ -62,9 +63,9 @@ def _backward(
 
 @dataclass(frozen=True)
 class _Lstsq(ScaledRule):
-    """Outputs: solution, rank, singular values (empty where not computed), whether residuals exist.
+    """Outputs: solution, rank, singular values (empty where not computed), whether all A have full rank.
 
-    The last by a shape, which, unlike a value, can be asked for under `vmap`.
+    The last by its shape (`factors.preconditioned.fullness`).
     """
 
     name = "lstsq"
@@ -75,16 +76,13 @@ class _Lstsq(ScaledRule):
     rcond: Tolerance = None
 
     def unscale_outputs(self, outputs: Tensors, exponents: Tensor) -> Tensors:
-        rank, values, has_residuals = outputs
-        return rank, times_power_of_two(values.unsqueeze(-1), exponents).squeeze(-1), has_residuals
+        rank, values, full = outputs
+        return rank, times_power_of_two(values.unsqueeze(-1), exponents).squeeze(-1), full
 
     def compute(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:
         A, B = inputs
         X, inverse = strategy.own("lstsq_forward", _forward, A, B, rtol=self.rcond)
-        m, n = A.shape[-2:]
-        has_residuals = A.new_empty(*A.shape[:-2], int(m > n and inverse.full_column_rank))
-        values = _singular_values(inverse, A)
-        return (X, inverse.rank, values, has_residuals), inverse
+        return (X, inverse.rank, _singular_values(inverse, A), fullness(inverse, A)), inverse
 
     def gradients(
         self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
@@ -92,18 +90,22 @@ class _Lstsq(ScaledRule):
         return strategy.own("lstsq_backward", _backward, saved, *cotangents, need_matrix=needed[0])
 
     def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
-        inverse = self._inverse(at.matrix, strategy)
+        inverse = self._inverse(at, strategy)
         (G,) = cotangents
         matrix, rhs = formula.backward(inverse, at.matrix, at.rhs, at.result, G)
         assert matrix is not None
         return matrix, rhs
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
-        inverse = self._inverse(at.matrix, strategy)
+        inverse = self._inverse(at, strategy)
         dA, dB = tangents
         return (formula.jvp(inverse, at.matrix, at.rhs, at.result, dA, dB),)
 
-    def _inverse(self, A: Tensor, strategy: Strategy) -> PseudoInverse:
+    def _inverse(self, at: Saved, strategy: Strategy) -> PseudoInverse:
+        """A⁺ as a differentiable function of A."""
+        A, (*_, full) = at.matrix, at.outputs
+        if full.shape[-1]:
+            return Preconditioned.of(A)
         return Dense.of_any_rank(A, pinv(A, rtol=self.rcond, strategy=strategy))
 
 
@@ -177,16 +179,17 @@ def _tangents(
     tangents: Gradients,
     _: Tolerance = None,
     rcond: Tolerance = None,
-) -> Tensors:
+) -> Tensors | None:
     A, rhs = inputs
+    if not is_constant(A, rhs):
+        return None
     of_A, of_rhs = tangents
     X, residuals = outputs[:2]
     if is_vector := rhs.ndim < A.ndim:
         rhs, X = rhs.unsqueeze(-1), X.unsqueeze(-1)
         of_rhs = None if of_rhs is None else of_rhs.unsqueeze(-1)
     # A⁺ as a matrix would lose digits of tangents in the range of A.
-    by_factor = is_constant(A, rhs)
-    inverse = strategy.factor(A, rtol=rcond) if by_factor else _Lstsq(rcond)._inverse(A, strategy)
+    inverse = strategy.factor(A, rtol=rcond)
     of_X = formula.jvp(inverse, A, rhs, X, of_A, of_rhs)
     # Residuals are orthogonal to A, so that a change of X is none of theirs.
     change = rhs_tangent(X, of_A, of_rhs)
@@ -230,11 +233,9 @@ def _lstsq(
     rhs = B.unsqueeze(-1) if is_vector else B
     if A.shape[:-2] != rhs.shape[:-2]:
         return _lstsq_broadcast(chosen, A, B, rcond)
-    X, rank, singular_values, has_residuals = run(
-        _Lstsq(normalize_tolerance(rcond)), chosen, A, rhs
-    )
+    X, rank, singular_values, full = run(_Lstsq(normalize_tolerance(rcond)), chosen, A, rhs)
     residuals = X.new_empty(0, dtype=X.dtype.to_real())
-    if has_residuals.shape[-1]:
+    if A.shape[-2] > A.shape[-1] and full.shape[-1]:
         residuals = (rhs - A @ X).abs().square().sum(-2)
     if is_vector:
         X = X.squeeze(-1)

@@ -19,12 +19,13 @@ from strategies.autograd.nodes import run
 from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Rule, Tensors, only
 from strategies.errors import LinAlgError, raise_for_info
-from strategies.factors import PackedLU, Triangular
+from strategies.factors import PackedLU
 from strategies.factors.canonical_lu import canonical
 from strategies.factors.elimination import lu_factor_ex as eliminate
 from strategies.factors.lu_rank import UNDECIDED
 from strategies.factors.pivots import inverse_order, order_of
 from strategies.formulas import lu as formula
+from strategies.formulas import smooth_lu
 from strategies.formulas.amplification import lu_amplification
 from strategies.operations import grids
 from strategies.operations.record import Operation, Shape
@@ -93,17 +94,15 @@ class _LUFactor(Rule):
 
     def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
         LU, _, _, order, rank, _ = at.outputs
-        rows = formula.backward(
-            Triangular, formula.extend(LU, rank), formula.mask_trailing(cotangents[0], rank)
+        rows = smooth_lu.backward(
+            formula.extend(LU, rank), formula.mask_trailing(cotangents[0], rank)
         )
         return (_with_nan(formula.permute_rows(rows, order), rank),)
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
         LU, _, _, order, rank, _ = at.outputs
         rows = formula.permute_rows(only(tangents), order_of(order))
-        result = formula.mask_trailing(
-            formula.jvp(Triangular, formula.extend(LU, rank), rows), rank
-        )
+        result = formula.mask_trailing(smooth_lu.jvp(formula.extend(LU, rank), rows), rank)
         return (_with_nan(result, rank),)
 
 
@@ -195,13 +194,13 @@ def _explicit_lu_factor(
 ) -> Tensors:
     LU, pivots = outputs
     order = inverse_order(pivots, LU.shape[-2])
-    return (formula.permute_rows(formula.backward(Triangular, LU, *cotangents), order),)
+    return (formula.permute_rows(smooth_lu.backward(LU, *cotangents), order),)
 
 
 def _lu_factor_tangents(_: Strategy, __: Tensors, outputs: Tensors, tangents: Gradients) -> Tensors:
     LU, pivots = outputs[:2]
     order = order_of(inverse_order(pivots, LU.shape[-2]))
-    return (formula.jvp(Triangular, LU, formula.permute_rows(only(tangents), order)),)
+    return (smooth_lu.jvp(LU, formula.permute_rows(only(tangents), order)),)
 
 
 _lu_factor_fast_path = FastPath(
@@ -306,14 +305,14 @@ def _general_lu(candidates: tuple[Strategy, ...], A: Tensor, *, pivot: bool = Tr
 def _explicit_lu(_: Strategy, __: Gradients, outputs: Tensors, cotangents: Tensors) -> Tensors:
     P, L, U = outputs
     LU, of_LU = _packed(L, U), _packed(*cotangents)
-    rows = formula.backward(Triangular, LU, of_LU)
+    rows = smooth_lu.backward(LU, of_LU)
     return (formula.permute_rows(rows, P.real.argmax(-1)),)
 
 
 def _lu_tangents(_: Strategy, __: Tensors, outputs: Tensors, tangents: Gradients) -> Tensors:
     P, L, U = outputs
     rows = formula.permute_rows(only(tangents), P.real.argmax(-2))
-    of_LU, k = formula.jvp(Triangular, _packed(L, U), rows), L.shape[-1]
+    of_LU, k = smooth_lu.jvp(_packed(L, U), rows), L.shape[-1]
     return P.new_zeros(P.shape), of_LU[..., :k].tril(-1), of_LU[..., :k, :].triu()
 
 

@@ -17,7 +17,8 @@ from strategies.autograd.fast_path_node import is_constant
 from strategies.autograd.nodes import is_differentiated, run
 from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Tensors, only
-from strategies.factors import Dense
+from strategies.factors import Dense, DenseInverse
+from strategies.factors.preconditioned import Preconditioned, fullness
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import pinv as formula
 from strategies.operations import grids
@@ -47,6 +48,8 @@ def _backward(_: Strategy, saved: Saved, cotangent: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class _Pinv(ScaledRule):
+    """Outputs: A⁺, and by its shape whether all A have full rank (`factors.preconditioned.fullness`)."""
+
     name = "pinv"
     degrees = (-1,)
     refuses_nan = True
@@ -66,7 +69,7 @@ class _Pinv(ScaledRule):
         pinv, inverse = strategy.own(
             "pinv_forward", _forward, inputs[0], rtol=self.rtol, atol=self.atol
         )
-        return (pinv,), inverse
+        return (pinv, fullness(inverse, inputs[0])), inverse
 
     def gradients(
         self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
@@ -74,12 +77,18 @@ class _Pinv(ScaledRule):
         return (strategy.own("pinv_backward", _backward, saved, *cotangents),)
 
     def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
-        inverse = Dense.of_any_rank(at.matrix, at.result)
-        return (formula.backward(inverse, at.matrix, *cotangents),)
+        return (formula.backward(_inverse(at), at.matrix, *cotangents),)
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
-        inverse = Dense.of_any_rank(at.matrix, at.result)
-        return (formula.jvp(inverse, at.matrix, only(tangents)),)
+        return (formula.jvp(_inverse(at), at.matrix, only(tangents)),)
+
+
+def _inverse(at: Saved) -> PseudoInverse:
+    """A⁺ as a differentiable function of A and A⁺."""
+    A, (pinv, full) = at.matrix, at.outputs
+    if not full.shape[-1]:
+        return Dense.of_any_rank(A, pinv)
+    return DenseInverse(pinv) if A.shape[-2] == A.shape[-1] else Preconditioned.of(A)
 
 
 @traceable
@@ -164,14 +173,14 @@ def _general(
 def _tangents(
     strategy: Strategy,
     inputs: Tensors,
-    outputs: Tensors,
+    _: Tensors,
     tangents: Gradients,
     atol: Tolerance = None,
     rtol: Tolerance = None,
-) -> Tensors:
+) -> Tensors | None:
     (A,) = inputs
     if not is_constant(A):
-        return _Pinv().tangents(strategy, inputs, outputs, tangents)
+        return None
     # A⁺ as a matrix would lose digits of a tangent in the range of A.
     inverse = strategy.factor(A, atol=atol, rtol=rtol)
     return (formula.jvp(inverse, A, only(tangents)),)

@@ -1,0 +1,125 @@
+"""A⁺ at full rank as an expression that is smooth and accurate to every order.
+
+Let A = Q R at the point where derivatives are wanted, (..., m, n) with m ≥ n, and R be constant. Then
+
+    A = B R,    B = Q + (A − A₀) R⁻¹,    A⁺ = R⁻¹ B⁺ = R⁻¹ (BᴴB)⁻¹ Bᴴ
+
+for every A of full rank, with A₀ that point. B is A preconditioned by its own factor: its columns are
+orthonormal there, so that no derivative of B⁺ amplifies errors. The condition of A is that of R⁻¹, which is
+constant; by substitution it is accurate for columns of different sizes, as R is (Higham, "Accuracy and
+Stability of Numerical Algorithms", 2nd ed., 2002, sections 14.2 and 19.3).
+
+Written over A and A⁺ instead, second derivatives have products as A dA⁺, where A meets its own inverse:
+each costs the digits of the condition, where the derivative itself may have all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from strategies.factors.householder import is_batch_on_cuda, qr
+from strategies.factors.pseudo_inverse import PseudoInverse, Structure, full_rank
+from strategies.factors.triangular import Triangular
+from strategies.kernels.memory import is_materializable
+
+__all__ = ["Preconditioned", "fullness"]
+
+_functorch = torch._C._functorch
+
+
+@dataclass(frozen=True, eq=False)
+class Preconditioned(PseudoInverse):
+    """(B R)⁺ of full column rank, differentiable in B alone.
+
+    The coordinates of the range are those in the columns of B.
+
+    Args:
+        near_basis: B.
+        gram_inverse: (BᴴB)⁻¹.
+        core: R⁻¹, constant.
+        full_row_rank: whether B is square.
+
+    Example:
+        >>> inverse = Preconditioned.of(torch.tensor([[3.0], [4.0]]))
+        >>> inverse.apply(torch.tensor([[6.0], [8.0]])).round(decimals=4)
+        tensor([[2.]])
+    """
+
+    near_basis: Tensor
+    gram_inverse: Tensor
+    core: Tensor
+    full_row_rank: bool
+
+    full_column_rank = True
+
+    @classmethod
+    def of(cls, A: Tensor) -> PseudoInverse:
+        """That of A, (..., m, n), of full rank."""
+        m, n = A.shape[-2:]
+        if m < n:
+            return cls.of(A.mH).adjoint
+        at = A.detach()
+        Q, R = _qr(at)
+        core = Triangular(R, Structure.UPPER).dense()
+        # The change is zero, and is there for its derivatives.
+        B = Q + (A - at) @ core
+        return cls(B, torch.linalg.inv(B.mH @ B), core, full_row_rank=m == n)
+
+    @property
+    def rank(self) -> Tensor:
+        return full_rank(self.near_basis)
+
+    def to_range(self, b: Tensor) -> Tensor:
+        return self.gram_inverse @ (self.near_basis.mH @ b)
+
+    def from_range(self, c: Tensor) -> Tensor:
+        return self.near_basis @ c
+
+    def solve(self, c: Tensor) -> Tensor:
+        return self.core @ c
+
+    def solve_adjoint(self, x: Tensor) -> Tensor:
+        return self.gram_inverse @ (self.core.mH @ x)
+
+    def null_complement(self, x: Tensor) -> Tensor:
+        return torch.zeros_like(x)
+
+    def dense(self) -> Tensor:
+        return self.solve(self.gram_inverse @ self.near_basis.mH)
+
+
+def _qr(A: Tensor) -> tuple[Tensor, Tensor]:
+    if is_batch_on_cuda(A) and not _has_readable_values(A):
+        Q, R = torch.linalg.qr(A)
+        return Q, R
+    return qr(A)
+
+
+def _has_readable_values(A: Tensor) -> bool:
+    while _functorch.is_functorch_wrapped_tensor(A):
+        if _functorch.is_batchedtensor(A):
+            return False
+        A = _functorch.get_unwrapped(A)
+    return is_materializable(A)
+
+
+def fullness(inverse: PseudoInverse, like: Tensor) -> Tensor:
+    """Whether all matrices have full rank, (..., 1) if so and (..., 0) if not.
+
+    By a shape, which, unlike a value, can be asked for under `vmap`.
+
+    Args:
+        inverse: of the matrices.
+        like: the matrices, (..., m, n).
+
+    Example:
+        >>> A = torch.tensor([[3.0], [4.0]])
+        >>> fullness(Preconditioned.of(A), A).shape
+        torch.Size([1])
+    """
+    m, n = like.shape[-2:]
+    is_full = inverse.full_column_rank if m >= n else inverse.full_row_rank
+    return like.new_empty(*like.shape[:-2], int(is_full))

@@ -1,0 +1,88 @@
+"""A⁺ at full rank by an orthonormal basis that moves: derivatives of every order, in every mode."""
+
+import pytest
+import torch
+from torch.autograd import gradgradcheck
+
+from strategies.factors.preconditioned import Preconditioned
+from strategies.linalg import lstsq, pinv
+
+close = torch.testing.assert_close
+SHAPES = [(4, 2), (2, 4), (3, 3), (2, 3, 2)]
+
+
+def matrix(*shape, dtype=torch.float64):
+    generator = torch.Generator().manual_seed(1)
+    return torch.randn(*shape, dtype=dtype, generator=generator)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_its_parts_are_those_of_a_pseudo_inverse(shape, dtype):
+    A = matrix(*shape, dtype=dtype)
+    inverse, expected = Preconditioned.of(A), torch.linalg.pinv(A)
+    b, x = matrix(*shape[:-1], 2, dtype=dtype), matrix(*shape[:-2], shape[-1], 2, dtype=dtype)
+    close(inverse.dense(), expected)
+    close(inverse.apply(b), expected @ b)
+    close(inverse.apply_adjoint(x), expected.mH @ x)
+    close(inverse.apply_gram(x), expected @ expected.mH @ x)
+    close(inverse.range_complement(b), b - A @ expected @ b)
+    close(inverse.null_complement(x), x - expected @ A @ x)
+    close(inverse.to_range(inverse.from_range(inverse.to_range(b))), inverse.to_range(b))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_second_derivatives_are_those_of_finite_differences(shape, dtype):
+    A = matrix(*shape, dtype=dtype).requires_grad_()
+    B = matrix(*shape[:-1], 2, dtype=dtype).requires_grad_()
+    options = {"check_fwd_over_rev": True, "check_rev_over_rev": True}
+    assert gradgradcheck(pinv, A, **options)
+    assert gradgradcheck(lambda A, B: lstsq(A, B).solution, (A, B), **options)
+
+
+NESTED = {
+    "reverse thrice": lambda f: torch.func.jacrev(torch.func.jacrev(torch.func.jacrev(f))),
+    "forward over reverse": lambda f: torch.func.jacfwd(torch.func.jacrev(f)),
+    "reverse over forward": lambda f: torch.func.jacrev(torch.func.jacfwd(f)),
+    "forward twice": lambda f: torch.func.jacfwd(torch.func.jacfwd(f)),
+    "forward over reverse twice": lambda f: torch.func.jacfwd(
+        torch.func.jacrev(torch.func.jacrev(f))
+    ),
+}
+
+
+@pytest.mark.parametrize("mode", NESTED)
+@pytest.mark.parametrize("shape", [(3, 2), (2, 3)])
+def test_modes_nest(shape, mode):
+    A, B = matrix(*shape), matrix(shape[0], 1)
+
+    def by_normal_equations(A):
+        gram = A @ A.mT if shape[0] < shape[1] else A.mT @ A
+        (a, b), (c, d) = gram
+        inverse = torch.stack([d, -b, -c, a]).view(2, 2) / (a * d - b * c)
+        return A.mT @ inverse if shape[0] < shape[1] else inverse @ A.mT
+
+    close(NESTED[mode](pinv)(A), NESTED[mode](by_normal_equations)(A))
+    found = NESTED[mode](lambda A: lstsq(A, B).solution)(A)
+    close(found, NESTED[mode](lambda A: by_normal_equations(A) @ B)(A))
+
+
+def test_hessians_are_mapped():
+    A = matrix(3, 4, 2)
+    hessian = torch.func.hessian(lambda A: pinv(A).sum())
+    close(torch.func.vmap(hessian)(A), torch.stack([hessian(each) for each in A]))
+
+
+def test_a_matrix_of_lower_rank_takes_others_of_its_batch_along():
+    A, G, along = matrix(2, 4, 2), matrix(2, 2, 4), matrix(2, 4, 2)
+    A[1, :, 1] = A[1, :, 0]
+    along[1, :, 1] = along[1, :, 0]  # keeps the rank
+
+    def second(pinv, i):
+        at = A[i].clone().requires_grad_()
+        (first,) = torch.autograd.grad(pinv(at), at, G[i], create_graph=True)
+        return torch.autograd.grad(first, at, along[i])[0]
+
+    for i in (0, 1, slice(None)):
+        close(second(pinv, i), second(torch.linalg.pinv, i))
