@@ -61,33 +61,7 @@ def test_derivatives_are_right_in_all_modes(call):
     assert gradgradcheck(function, tensors)
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("logdet", (torch.ones(2, 3),)),
-        ("matrix_power", (torch.ones(2, 3), -1)),
-        ("tensorinv", (torch.ones(2, 3, 5), 1)),
-        ("tensorinv", (torch.ones(2, 2), 0)),
-        ("tensorinv", (torch.ones(2, 2), 3)),
-        ("tensorsolve", (torch.ones(2, 3, 5), torch.ones(2, 3))),
-        ("tensorsolve", (torch.ones(2, 2), torch.ones(2, dtype=torch.float64))),
-    ],
-)
-def test_what_torch_refuses_is_refused_in_its_words(name, arguments):
-    of_torch = getattr(torch.linalg, name, None) or getattr(torch, name)
-    with pytest.raises(RuntimeError) as due:
-        of_torch(*arguments)
-    with pytest.raises(RuntimeError) as found:
-        getattr(linalg, name)(*arguments)
-    assert str(found.value) == str(due.value)
-
-
 def test_logarithms_of_negative_and_zero_determinants():
     A = torch.tensor([[[0.0, 1.0], [1.0, 0.0]], [[1.0, 1.0], [1.0, 1.0]]])
     assert linalg.logdet(A).isnan().tolist() == [True, False]
     assert linalg.logdet(A)[1] == -torch.inf
-
-
-def test_they_compile_without_a_graph_break():
-    compiled = torch.compile(linalg.matrix_power, fullgraph=True, backend="aot_eager")
-    torch.testing.assert_close(compiled(SQUARE, -2), torch.linalg.matrix_power(SQUARE, -2))
