@@ -14,18 +14,18 @@ def random(*shape, dtype=torch.float64):
     return torch.randn(*shape, dtype=dtype, generator=GENERATOR)
 
 
-SQUARE = random(3, 4, 4) + 4 * torch.eye(4, dtype=torch.float64)
+SQUARE = random(2, 3, 3) + 3 * torch.eye(3, dtype=torch.float64)
 CALLS = {
     "logdet": (torch.logdet, (SQUARE,)),
     "logdet of complex": (torch.logdet, (SQUARE * (1 + 0.5j),)),
     "matrix_power": (torch.linalg.matrix_power, (SQUARE, -3)),
     "matrix_power above zero": (torch.linalg.matrix_power, (SQUARE, 2)),
-    "tensorinv": (torch.linalg.tensorinv, (random(4, 6, 8, 3), 2)),
+    "tensorinv": (torch.linalg.tensorinv, (random(2, 4, 4, 2), 2)),
     "tensorinv of a matrix": (torch.linalg.tensorinv, (random(4, 4), 1)),
     "tensorsolve": (torch.linalg.tensorsolve, (random(2, 3, 6), random(2, 3))),
     "tensorsolve, dims": (
         torch.linalg.tensorsolve,
-        (random(6, 4, 4, 3, 2), random(4, 3, 2), (0, 2)),
+        (random(3, 2, 2, 3, 1), random(2, 3, 1), (0, 2)),
     ),
 }
 
