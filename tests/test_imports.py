@@ -48,13 +48,18 @@ def test_no_module_imports_itself_by_way_of_others():
     assert len(list(graphlib.TopologicalSorter(graph).static_order())) >= len(MODULES)
 
 
-def test_what_takes_long_to_import_waits_until_it_is_needed():
+def test_what_takes_long_waits_until_it_is_needed():
+    """Heavy imports, and the file of a policy, which the first "auto" reads."""
     heavy = ("torch._dynamo", "scipy", "pandas", "matplotlib", "asv", "flint", "typer")
     code = f"""
 import sys, torch
 before = set(sys.modules)
 import strategies
 print(*(name for name in {heavy} if name in set(sys.modules) - before))
+from strategies import policy
+assert policy._sources.cache_info().currsize == 0
+strategies.linalg.inv(torch.eye(2))
+assert policy._sources.cache_info().currsize == 1
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []

@@ -21,6 +21,13 @@ from strategies.kernels import extension
 from strategies.operations import Operation
 
 CHOICES = ["auto", *strategies.available()]
+# A graph holds an operator and the name of a strategy: PyTorch's own formulas, a plan in C++, factors, and
+# factors that show a rank take ways of their own there, and other strategies one of these.
+KINDS = ("auto", "native", "fused", "triangular_solve", "svd_truncated_pinv")
+each_kind = pytest.mark.parametrize(
+    "strategy",
+    [pytest.param(x, marks=[] if x in KINDS else pytest.mark.slow) for x in CHOICES],
+)
 OPERATORS = torch.ops.backward_strategies
 backend_is_usable = pytest.mark.skipif(
     shutil.which(os.environ.get("CXX", "g++")) is None,
@@ -88,7 +95,7 @@ def gradients(loss, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     return torch.autograd.grad(loss(*leaves), leaves)
 
 
-@pytest.mark.parametrize("strategy", CHOICES)
+@each_kind
 def test_a_graph_without_breaks_has_the_values_and_gradients_of_eager_mode(strategy):
     call = every_call(strategy)
     inputs = [each.requires_grad_() for each in matrices(2, dtype=torch.complex128)]
@@ -116,7 +123,7 @@ def test_the_default_backend_gives_the_gradients_of_eager_mode(operation: Operat
         torch.testing.assert_close(found, gradients(loss_of(call), inputs))
 
 
-@pytest.mark.parametrize("strategy", CHOICES)
+@each_kind
 def test_an_exported_program_takes_batches_of_any_size(strategy):
     class Module(torch.nn.Module):
         def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:

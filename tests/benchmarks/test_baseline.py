@@ -1,11 +1,12 @@
 """The gate on slowdowns, on times that are known."""
 
 import pytest
+from by_hand import timing
 
 from benchmarks import baseline
 from strategies.measuring import store
 from strategies.measuring.case import Case
-from strategies.measuring.measurement import Cell, Measurement, Timing
+from strategies.measuring.measurement import Cell, Measurement
 
 RATIOS = {
     "inv 8x8": {"qr_pinv": 2.0, "explicit_inverse": 1.0},
@@ -18,8 +19,7 @@ def cells(ratios, native=1.0):
     """Cells in which strategies take these multiples of native's time."""
 
     def took(strategy, seconds):
-        timing = Timing(seconds, seconds, seconds, (seconds, seconds))
-        return Measurement(strategy, backward=timing)
+        return Measurement(strategy, backward=timing(seconds))
 
     return [
         Cell(

@@ -6,6 +6,7 @@ import importlib.util
 import numpy as np
 import pytest
 import torch
+from by_hand import timing
 
 from benchmarks.peers import comparison
 from benchmarks.peers.comparison import candidates, compare, small_cases
@@ -14,7 +15,7 @@ from strategies import operations
 from strategies.measuring import store
 from strategies.measuring.case import Case
 from strategies.measuring.measure import TIMED
-from strategies.measuring.measurement import Cell, Measurement, Objective, Status, Timing
+from strategies.measuring.measurement import Cell, Measurement, Objective, Status
 from strategies.measuring.workload import backward_of
 
 CASES = [
@@ -79,8 +80,7 @@ class Library:
 
 
 def took(backward, forward_backward):
-    timings = [Timing(s, s, s, (s, s)) for s in (backward, forward_backward)]
-    return dict(zip(("backward", "forward_backward"), timings, strict=True))
+    return {"backward": timing(backward), "forward_backward": timing(forward_backward)}
 
 
 CASE = Case("inv", (8, 8))

@@ -7,22 +7,19 @@ import sys
 import filelock
 import pytest
 import torch
+from by_hand import timing
 
 from strategies import policy
 from strategies.cli import calibrate as module
 from strategies.integration import recording
 from strategies.integration.workload import Call, Workload
 from strategies.measuring.case import Case
-from strategies.measuring.measurement import Cell, Measurement, Timing
+from strategies.measuring.measurement import Cell, Measurement
 from strategies.policy import calibration
 from strategies.policy.schema import Evidence
 from strategies.selection import calibrating
 
 CASES = [Case.parse(text) for text in ("inv 8x8", "det 8x8", "inv 3x8x8", "inv 8x8 cuda")]
-
-
-def timing(seconds):
-    return Timing(seconds, seconds, seconds, (seconds, seconds))
 
 
 @pytest.fixture(autouse=True)

@@ -2,10 +2,11 @@ import json
 
 import msgspec
 import pytest
+from by_hand import timing
 
 import strategies
 from strategies.measuring import store
-from strategies.measuring.measurement import Cell, Measurement, Timing
+from strategies.measuring.measurement import Cell, Measurement
 
 
 def test_without_a_case_it_covers_all(invoke, results):
@@ -52,14 +53,8 @@ def measured(monkeypatch):
     """A measurement that takes no time, in which explicit_inverse is the fastest."""
 
     def measure(case, names, *, begins):
-        def timing(name):
-            seconds = 1.0 if name == "explicit_inverse" else 2.0
-            return Timing(seconds, seconds, seconds, (seconds, seconds))
-
-        return Cell(
-            case,
-            tuple(Measurement(name, forward_backward=timing(name), error=0.0) for name in names),
-        )
+        times = ((name, timing(1.0 if name == "explicit_inverse" else 2.0)) for name in names)
+        return Cell(case, tuple(Measurement(n, forward_backward=t, error=0.0) for n, t in times))
 
     monkeypatch.setattr("strategies.cli.recommend.measure", measure)
 

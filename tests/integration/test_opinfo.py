@@ -1,5 +1,6 @@
 """PyTorch's own gradient samples, of replaced functions and installed operators, as PyTorch checks them."""
 
+import contextlib
 import functools
 import logging
 from unittest import mock
@@ -27,8 +28,9 @@ OPS = [
 DTYPES = torch.float64, pytest.param(torch.complex128, marks=pytest.mark.slow)
 
 
-QUICK = "linalg.inv_ex", "linalg.det", "linalg.lu_factor", "linalg.solve_triangular"
-"""Whose samples are checked with operators installed, where not all are."""
+QUICK = "linalg.inv_ex", "linalg.det", "linalg.lu_factor"
+"""Whose samples are checked with operators installed, where not all are; every kind of triangular system
+is in test_installation.py."""
 
 
 def called(op):
@@ -61,10 +63,18 @@ def reasons(caplog):
         yield lambda: [record.getMessage() for record in caplog.records]
 
 
+@pytest.fixture(params=["auto", pytest.param("a strategy", marks=pytest.mark.slow)])
+def chosen(request, op):
+    """What computes: for a strategy stands one of those that take the ranks of the samples."""
+    name = "qr_pinv" if "lstsq" in op.name or "pinv" in op.name else "triangular_solve"
+    with contextlib.nullcontext() if request.param == "auto" else strategies.use(name):
+        yield
+
+
 @pytest.mark.parametrize("order", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.formatted_name)
-def test_derivatives_of_both_orders(op, dtype, order, reasons):
+def test_derivatives_of_both_orders(op, dtype, order, reasons, chosen):
     samples = list(op.sample_inputs("cpu", dtype, requires_grad=True))
     assert samples
     for sample in samples:

@@ -88,11 +88,13 @@ def _factors(shape: tuple[int, int], rank: int, dtype: torch.dtype) -> tuple[Ten
     )
 
 
-DEFICIENT = [
+RANKS = [
     (shape, rank)
     for shape, rank in itertools.product([(3, 3), (3, 2), (2, 3)], [0, 1, 2, 3])
     if rank <= min(shape)
 ]
+FEW_RANKS = [((3, 3), 0), ((3, 3), 1), ((3, 3), 2), ((3, 2), 1), ((2, 3), 1)]
+"""Zero, of corank one and more, square, tall and wide."""
 
 each_deficient_operation_and_strategy = pytest.mark.parametrize(
     ("name", "strategy"),
@@ -101,25 +103,37 @@ each_deficient_operation_and_strategy = pytest.mark.parametrize(
 )
 
 
-@real_first
+@pytest.mark.parametrize(
+    ("dtype", "ranks"),
+    [
+        pytest.param(torch.float64, FEW_RANKS, id="few"),
+        *(pytest.param(x, RANKS, id=f"{x}-all", marks=pytest.mark.slow) for x in DTYPES),
+    ],
+)
 @each_deficient_operation_and_strategy
-def test_a_product_of_factors_of_any_rank(name, strategy, dtype):
+def test_a_product_of_factors_of_any_rank(name, strategy, dtype, ranks):
     operation = operations.get(name)
     call = function(operation, strategy)
-    for shape, rank in DEFICIENT:
+    for shape, rank in ranks:
         rest = inputs_of(operation, shape, (), dtype)[1:]
         inputs = (*_factors(shape, rank, dtype), *rest)
         check(lambda a, b, *rest: call(a @ b.mT, *rest), inputs, atol=1e-3)
 
 
-@real_first
+@pytest.mark.parametrize(
+    ("dtype", "k"),
+    [
+        pytest.param(torch.float64, 2, id="few"),
+        *(pytest.param(x, 3, id=f"{x}-all", marks=pytest.mark.slow) for x in DTYPES),
+    ],
+)
 @each_deficient_operation_and_strategy
-def test_a_batch_whose_matrices_differ_in_rank(name, strategy, dtype):
+def test_a_batch_whose_matrices_differ_in_rank(name, strategy, dtype, k):
     operation = operations.get(name)
     call = function(operation, strategy)
-    ranks = torch.tensor([[1, 1, 1], [1, 0, 0], [0, 0, 0]], dtype=dtype).unsqueeze(-2)
-    for shape in [(4, 3), (3, 4)]:
-        factors = [torch.randn(3, size, 3, dtype=dtype, requires_grad=True) for size in shape]
+    ranks = (torch.arange(k) < torch.tensor([[k], [1], [0]])).to(dtype).unsqueeze(-2)
+    for shape in [(k + 1, k), (k, k + 1)]:
+        factors = [torch.randn(3, size, k, dtype=dtype, requires_grad=True) for size in shape]
         rest = [value.detach() for value in inputs_of(operation, shape, (3,), dtype)[1:]]
         assert gradcheck(
             lambda a, b, rest=rest: call((a * ranks) @ b.mT, *rest), factors, check_forward_ad=True

@@ -61,7 +61,10 @@ def test_torch_jit_trace_records_the_operation(operation, strategy, dtype):
 
 
 @pytest.mark.mode("make_fx")
-@pytest.mark.parametrize("tracing_mode", ["real", "fake", "symbolic"])
+# Symbolic tracing goes by fake tensors, too.
+@pytest.mark.parametrize(
+    "tracing_mode", ["real", pytest.param("fake", marks=pytest.mark.slow), "symbolic"]
+)
 @complex_first
 @each_operation_and_strategy
 def test_make_fx_records_the_operation(operation, strategy, dtype, tracing_mode):

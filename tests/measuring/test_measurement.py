@@ -1,20 +1,16 @@
 import math
 
 import pytest
+from by_hand import timing
 
 from strategies.measuring.case import Case
 from strategies.measuring.measurement import Cell, Measurement, Objective, Timing
 
-
-def took(seconds, spread=1.0):
-    return Timing(seconds, seconds / spread, seconds * spread, (seconds, seconds))
-
-
 CELL = Cell(
     Case("inv", (3, 3)),
     (
-        Measurement("native", backward=took(4.0), peak_bytes=100),
-        Measurement("other", backward=took(2.0, spread=2.0), peak_bytes=0),
+        Measurement("native", backward=timing(4.0), peak_bytes=100),
+        Measurement("other", backward=timing(2.0, spread=2.0), peak_bytes=0),
         Measurement("refused", note="no"),
     ),
 )

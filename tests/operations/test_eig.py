@@ -86,24 +86,3 @@ def test_vmap_and_a_jacobian():
         jacobian(lambda A: call(A)[1])(A[0]) for jacobian in (torch.func.jacrev, torch.func.jacfwd)
     )
     torch.testing.assert_close(reverse, forward)
-
-
-def test_it_compiles_without_a_graph_break():
-    torch.compiler.reset()
-    A = random((3, 3)).requires_grad_()
-
-    def loss(A):
-        values, V = linalg.eig(A, strategy="triangular_solve")
-        return values.abs().sum() + (V.abs() ** 3).sum()
-
-    compiled = torch.compile(loss, fullgraph=True, backend="aot_eager")
-    torch.testing.assert_close(torch.autograd.grad(compiled(A), A), torch.autograd.grad(loss(A), A))
-
-
-@pytest.mark.parametrize("A", [torch.ones(2, 3), torch.ones(3), torch.ones(2, 2).long()])
-def test_what_torch_refuses_is_refused_in_its_words(A):
-    with pytest.raises(RuntimeError) as expected:
-        torch.linalg.eig(A)
-    with pytest.raises(RuntimeError) as found:
-        linalg.eig(A)
-    assert str(found.value) == str(expected.value)

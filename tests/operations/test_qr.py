@@ -130,29 +130,6 @@ def test_vmap_and_jacobians(mode):
     torch.testing.assert_close(reverse, forward)
 
 
-@each_mode
-def test_it_compiles_without_a_graph_break(mode):
-    torch.compiler.reset()
-    A = random((5, 3)).requires_grad_()
-
-    def loss(A):
-        return sum(each.square().sum() * each.flatten()[0] for each in call(mode)(A))
-
-    compiled = torch.compile(loss, fullgraph=True, backend="aot_eager")
-    torch.testing.assert_close(torch.autograd.grad(compiled(A), A), torch.autograd.grad(loss(A), A))
-
-
-@pytest.mark.parametrize(
-    "arguments", [(torch.ones(3),), (torch.ones(2, 2).int(),), (torch.eye(2), "full")]
-)
-def test_what_torch_refuses_is_refused_in_its_words(arguments):
-    with pytest.raises(RuntimeError) as due:
-        torch.linalg.qr(*arguments)
-    with pytest.raises(RuntimeError) as found:
-        linalg.qr(*arguments, strategy="triangular_solve")
-    assert str(found.value) == str(due.value)
-
-
 @pytest.mark.parametrize("strategy", strategies.available())
 @each_mode
 def test_without_a_gradient_values_are_torchs(mode, strategy):

@@ -118,21 +118,6 @@ def test_vmap_over_any_of_its_inputs(options):
     torch.testing.assert_close(torch.vmap(call, (0, None))(A, B[0]), call(A, B[0]))
 
 
-@pytest.mark.parametrize("strategy", ["auto", "explicit_inverse"])
-def test_it_compiles_without_a_graph_break(strategy):
-    torch.compiler.reset()
-    options = OPTIONS[3]
-    A, B = inputs_of((2, 3, 3), (2, 3, 2), options)
-
-    def call(A, B):
-        return linalg.solve_triangular(A, B, **options, strategy=strategy).square().sum()
-
-    compiled = torch.compile(call, fullgraph=True, backend="aot_eager")
-    torch.testing.assert_close(
-        torch.autograd.grad(compiled(A, B), (A, B)), torch.autograd.grad(call(A, B), (A, B))
-    )
-
-
 @each_strategy
 def test_a_zero_on_the_diagonal_gives_what_torch_gives(strategy):
     A, B = torch.zeros(2, 2), torch.ones(2, 1)
@@ -141,21 +126,3 @@ def test_a_zero_on_the_diagonal_gives_what_torch_gives(strategy):
         torch.linalg.solve_triangular(A, B, upper=True),
         equal_nan=True,
     )
-
-
-@pytest.mark.parametrize(
-    "inputs",
-    [
-        (torch.ones(2, 3), torch.ones(2, 1)),
-        (torch.eye(2), torch.ones(3, 1)),
-        (torch.eye(2), torch.ones(2)),
-        (torch.eye(2).expand(2, 2, 2), torch.ones(3, 2, 1)),
-        (torch.eye(2).long(), torch.ones(2, 1).long()),
-    ],
-)
-def test_what_torch_refuses_is_refused_in_its_words(inputs):
-    with pytest.raises(RuntimeError) as due:
-        torch.linalg.solve_triangular(*inputs, upper=True)
-    with pytest.raises(RuntimeError) as found:
-        linalg.solve_triangular(*inputs, upper=True)
-    assert str(found.value) == str(due.value)

@@ -1,14 +1,8 @@
 """A table of what was measured on a CUDA device, from a file that is kept."""
 
+from by_hand import cell
+
 from plots import cuda
-from strategies.measuring.case import Case
-from strategies.measuring.measurement import Cell, Measurement, Timing
-
-
-def cell(case, **seconds):
-    timings = {name: Timing(each, each, each, (each, each)) for name, each in seconds.items()}
-    measured = (Measurement(name, forward_backward=each) for name, each in timings.items())
-    return Cell(Case.parse(case), tuple(measured))
 
 
 def test_the_fastest_other_strategy_is_compared_with_native():

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from by_hand import timing
 from typer import Typer
 from typer.testing import CliRunner
 
@@ -10,7 +11,7 @@ from plots import marked
 from plots.inverse_or_solve import PART, TABLES, main, parts
 from strategies.measuring.case import Case
 from strategies.measuring.machine import Machine
-from strategies.measuring.measurement import Cell, Measurement, Timing
+from strategies.measuring.measurement import Cell, Measurement
 from strategies.measuring.store import Run, load
 
 ROOT = Path(__file__).parents[2]
@@ -18,10 +19,6 @@ RESULTS = ROOT / "results"
 README = f"before\n<!-- {PART}: begin -->\n(answer)\n<!-- {PART}: end -->\nafter\n"
 PAGE = f"{README}<!-- {TABLES}: begin -->\n(tables)\n<!-- {TABLES}: end -->\n"
 SIZES = "32x32", "256x256", "160x8x8"
-
-
-def timing(seconds):
-    return Timing(seconds, seconds, seconds, (seconds, seconds))
 
 
 def cell(case, both, backward, **others):

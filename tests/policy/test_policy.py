@@ -93,16 +93,6 @@ def test_a_shipped_policy_that_is_damaged_is_done_without(fresh, monkeypatch, tm
         assert names("inv") == ["triangular_solve"]
 
 
-def test_no_file_is_read_before_the_first_auto():
-    program = (
-        "import strategies, torch; from strategies import policy;"
-        "assert policy._sources.cache_info().currsize == 0;"
-        "strategies.linalg.inv(torch.eye(2));"
-        "assert policy._sources.cache_info().currsize == 1"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True)
-
-
 def calibrated(*threads, use="qr_pinv", **differing):
     """Writes a calibration of the inverse of 8×8 matrices for these numbers of threads."""
     where = msgspec.structs.replace(validators.here(), **differing)

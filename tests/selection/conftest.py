@@ -3,11 +3,12 @@
 from pathlib import Path
 
 import pytest
+from by_hand import timing
 
 from strategies import operations, registry
 from strategies.measuring.case import Case
 from strategies.measuring.machine import Machine
-from strategies.measuring.measurement import Cell, Measurement, Objective, Stability, Timing
+from strategies.measuring.measurement import Cell, Measurement, Objective, Stability
 from strategies.measuring.store import Run
 from strategies.policy.schema import Evidence
 from strategies.selection import stability
@@ -15,15 +16,11 @@ from strategies.selection import stability
 MACHINE = Machine("here", cpu="a processor", started_at="2026-11-20T10:00:00+00:00")
 
 
-def make_timing(seconds, spread=1.0, halves=None):
-    return Timing(seconds, seconds / spread, seconds * spread, halves or (seconds, seconds))
-
-
 def make_measurement(
     strategy, seconds=None, spread=1.0, *, halves=None, by=Objective.FORWARD_BACKWARD, **others
 ):
     """A strategy whose time is known within a factor of `spread`."""
-    cost = {} if seconds is None else {by.value: make_timing(seconds, spread, halves)}
+    cost = {} if seconds is None else {by.value: timing(seconds, spread, halves)}
     return Measurement(strategy, **{"error": 1e-15, **cost, **others})
 
 

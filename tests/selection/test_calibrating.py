@@ -1,6 +1,7 @@
 """From measurements made by hand to a part of a calibration."""
 
 import pytest
+from by_hand import took
 
 from strategies.measuring import store
 from strategies.measuring.case import Case
@@ -29,11 +30,6 @@ SHIPPED = Policy(
         )
     }
 )
-
-
-def took(name, seconds, spread=1.0):
-    timing = Timing(seconds, seconds / spread, seconds * spread, (seconds, seconds))
-    return Measurement(name, forward_backward=timing)
 
 
 def measured(*found, case=CASE):

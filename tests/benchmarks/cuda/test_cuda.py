@@ -5,11 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from by_hand import took
 
 from benchmarks.cuda import __main__ as cuda
 from strategies import policy
 from strategies.measuring import store
-from strategies.measuring.measurement import Cell, Measurement, Timing
+from strategies.measuring.measurement import Cell
 from strategies.policy import schema
 from strategies.selection import calibrating
 
@@ -21,9 +22,7 @@ def device(monkeypatch):
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: memory)
 
     def race(case, names, budget):
-        timings = (Timing(each, each, each, (each, each)) for each in itertools.count(1.0))
-        pairs = zip(names, timings, strict=False)
-        return Cell(case, tuple(Measurement(n, forward_backward=t) for n, t in pairs))
+        return Cell(case, tuple(map(took, names, itertools.count(1.0))))
 
     monkeypatch.setattr(calibrating, "race", race)
 

@@ -1,14 +1,10 @@
 import pytest
+from by_hand import timing
 
 from benchmarks.programs import program as shared
 from benchmarks.training.choices import Choice
 from benchmarks.training.results import Result, Way
 from strategies.measuring.machine import Machine
-from strategies.measuring.measurement import Timing
-
-
-def timing(seconds):
-    return Timing(seconds, seconds / 1.1, seconds * 1.1, (seconds, seconds))
 
 
 @pytest.fixture
@@ -28,9 +24,9 @@ def result():
         program="gp",
         size="small",
         machine=Machine("reference-machine", started_at="2023-11-14T22:13:20+00:00"),
-        torch=Way("torch", timing(4e-3), 4000, (1.0, 0.5)),
-        auto=Way("auto", timing(2e-3), 2000, (1.0, 0.4)),
-        tuned=Way("blocked_lu", timing(1e-3), 1000),
+        torch=Way("torch", timing(4e-3, 1.1), 4000, (1.0, 0.5)),
+        auto=Way("auto", timing(2e-3, 1.1), 2000, (1.0, 0.4)),
+        tuned=Way("blocked_lu", timing(1e-3, 1.1), 1000),
         forward=0.25,
         backward=0.5,
         choices=(Choice("cholesky 9x9 float64 cpu", 1.0, "fused", "blocked_lu", 1.2, 2.0),),

@@ -1,18 +1,15 @@
+import by_hand
 import pytest
 
 from benchmarks.training import choices
 from benchmarks.training.choices import choice, quantile
 from strategies.measuring.case import Case
-from strategies.measuring.measurement import Cell, Measurement, Timing
-
-
-def timing(seconds):
-    return Timing(seconds, seconds, seconds, (seconds, seconds))
+from strategies.measuring.measurement import Cell
 
 
 def measured(took):
     return lambda case, names, **_: Cell(
-        case, tuple(Measurement(name, forward_backward=timing(took[name])) for name in names)
+        case, tuple(by_hand.took(name, took[name]) for name in names)
     )
 
 

@@ -7,16 +7,10 @@ from strategies.kernels.cpu.library import DTYPES
 from strategies.linalg import det, slogdet
 from strategies.measuring.case import Case
 from strategies.measuring.stability import measure_stability
+from tests.kernels.cpu.few_rows import pivoted
 
 SIZES = pytest.mark.parametrize("n", range(4, 9))
 DTYPE = pytest.mark.parametrize("dtype", DTYPES)
-
-
-def batch(n, dtype):
-    """Matrices that are pivoted in many orders."""
-    generator = torch.Generator().manual_seed(n)
-    A = torch.randn(60, n, n, dtype=dtype, generator=generator)
-    return A + 2 * torch.eye(n, dtype=dtype)[:, torch.randperm(n, generator=generator)]
 
 
 def gradient(function, A):
@@ -27,7 +21,7 @@ def gradient(function, A):
 @DTYPE
 @SIZES
 def test_a_determinant_and_its_gradient(n, dtype):
-    A = batch(n, dtype)
+    A = pivoted(n, dtype, 60)
     wide = A.to(torch.complex128 if dtype.is_complex else torch.float64)
     eps = torch.finfo(dtype).eps
     due = torch.linalg.det(wide)
@@ -41,7 +35,7 @@ def test_a_determinant_and_its_gradient(n, dtype):
 @DTYPE
 @pytest.mark.parametrize("n", range(1, 9))
 def test_its_sign_and_logarithm(n, dtype):
-    A = batch(n, dtype)
+    A = pivoted(n, dtype, 60)
     wide = A.to(torch.complex128 if dtype.is_complex else torch.float64)
     found, due = slogdet(A, strategy="fused"), torch.linalg.slogdet(wide)
     assert (found.sign - due.sign).abs().max() < 1e3 * torch.finfo(dtype).eps
@@ -56,7 +50,7 @@ def test_the_gradients_of_its_sign_and_logarithm(n, dtype):
         weights = torch.linspace(-2, 3, len(A), dtype=A.real.dtype)
         return ((sign * (1 - 0.5j)).real * weights + logabsdet * weights.flip(0)).unsqueeze(-1)
 
-    A = batch(n, dtype)
+    A = pivoted(n, dtype, 60)
     wide = A.to(torch.complex128 if dtype.is_complex else torch.float64)
     expected = gradient(lambda A: loss(torch.linalg.slogdet, A), wide)
     found = gradient(lambda A: loss(lambda A: slogdet(A, strategy="fused"), A), A)
@@ -76,7 +70,7 @@ def test_several_negligible_pivots_cost_no_digits(operation, n):
 @SIZES
 @pytest.mark.parametrize("kind", ["rows", "columns", "far", "singular", "deficient", "zero row"])
 def test_what_is_not_easy_is_computed_as_by_other_strategies(n, kind):
-    A = batch(n, torch.float64)
+    A = pivoted(n, torch.float64, 60)
     scales = 10.0 ** torch.linspace(-12, 12, n, dtype=torch.float64)
     match kind:
         case "rows":
@@ -105,7 +99,7 @@ def test_what_is_not_easy_is_computed_as_by_other_strategies(n, kind):
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_what_is_not_finite_stays_so(value):
-    A = batch(5, torch.float64)
+    A = pivoted(5, torch.float64, 60)
     A[3, 2, 1] = value
     found = det(A, strategy="fused")
     assert not found[3].isfinite()

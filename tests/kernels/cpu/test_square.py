@@ -6,30 +6,9 @@ import torch
 from strategies.kernels.cpu.library import DTYPES
 from strategies.kernels.cpu.plans import plan
 from strategies.linalg import inv, solve
+from tests.kernels.cpu.few_rows import differences, drawn, pivoted
 
 ROWS = pytest.mark.parametrize("n", range(1, 10))
-
-
-def differences(ours, theirs, *inputs):
-    """Of outputs and gradients, over the norms of PyTorch's."""
-    inputs = [each.requires_grad_() for each in inputs]
-    wide = torch.complex128 if inputs[0].is_complex() else torch.float64
-    result, expected = ours(*inputs), theirs(*[each.to(wide) for each in inputs])
-    G = torch.randn(result.shape, dtype=result.dtype, generator=torch.Generator().manual_seed(1))
-    pairs = [(result, expected)]
-    pairs += zip(
-        torch.autograd.grad(result, inputs, G),
-        torch.autograd.grad(expected, inputs, G.to(wide)),
-        strict=True,
-    )
-    return [((x - y).norm() / y.norm()).item() for x, y in pairs]
-
-
-def batch(n, dtype, count=40):
-    """Matrices that are pivoted in many orders."""
-    generator = torch.Generator().manual_seed(n)
-    A = torch.randn(count, n, n, dtype=dtype, generator=generator)
-    return A + 2 * torch.eye(n, dtype=dtype)[:, torch.randperm(n, generator=generator)]
 
 
 # One by one, and in packs, the last of which is not full.
@@ -40,7 +19,7 @@ COUNTS = pytest.mark.parametrize("count", [3, 41])
 @pytest.mark.parametrize("dtype", DTYPES)
 @ROWS
 def test_an_inverse_and_its_gradient(n, dtype, count):
-    A = batch(n, dtype, count)
+    A = pivoted(n, dtype, count)
     found = differences(lambda A: inv(A, strategy="fused"), torch.linalg.inv, A)
     assert max(found) < 1e4 * torch.finfo(dtype).eps
 
@@ -50,9 +29,9 @@ def test_an_inverse_and_its_gradient(n, dtype, count):
 @pytest.mark.parametrize("dtype", DTYPES)
 @ROWS
 def test_a_solution_and_its_gradients(n, dtype, k, count):
-    B = torch.randn(count, n, k, dtype=dtype, generator=torch.Generator().manual_seed(0))
+    B = drawn(dtype, count, n, k)
     ours = lambda A, B: solve(A, B, strategy="fused")  # noqa: E731
-    found = differences(ours, torch.linalg.solve, batch(n, dtype, count), B)
+    found = differences(ours, torch.linalg.solve, pivoted(n, dtype, count), B)
     assert max(found) < 1e4 * torch.finfo(dtype).eps
 
 

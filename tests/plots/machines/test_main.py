@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from by_hand import cell
 from typer import Typer
 from typer.testing import CliRunner
 
@@ -14,9 +15,7 @@ from plots.machines.__main__ import main
 from plots.style import NotDrawableError
 from strategies import operations, registry
 from strategies.measuring import store
-from strategies.measuring.case import Case
 from strategies.measuring.machine import Machine
-from strategies.measuring.measurement import Cell, Measurement, Timing
 from strategies.measuring.store import Run
 from strategies.policy.schema import Evidence
 from strategies.selection import stability
@@ -33,18 +32,10 @@ PARTS = (
 PAGE = "".join(f"<!-- {name}: begin -->\nold\n<!-- {name}: end -->\n" for name in PARTS)
 
 
-def cell(text, **seconds):
-    times = {
-        name: Timing(value, value / 1.01, value * 1.01, (value, value))
-        for name, value in seconds.items()
-    }
-    measured = (Measurement(name, forward_backward=time) for name, time in times.items())
-    return Cell(Case.parse(text), tuple(measured))
-
-
 def grid(machine, native, fused, qr_pinv):
     cells = [
-        cell(f"inv {n}x{n}", native=native * n, fused=fused * n, qr_pinv=qr_pinv * n) for n in SIZES
+        cell(f"inv {n}x{n}", 1.01, native=native * n, fused=fused * n, qr_pinv=qr_pinv * n)
+        for n in SIZES
     ]
     return Run("grid", machine, {}, tuple(cells))
 
@@ -111,7 +102,7 @@ def test_the_regret_of_every_policy_on_every_machine(runs):
 
 def test_draws_are_shown_where_there_are_some(runs):
     assert page.parts(runs)["drawn"] == "None were measured."
-    draw = Run("draw", HERE, {}, (cell("inv 9x9", native=1.0, fused=2.0, qr_pinv=4.0),))
+    draw = Run("draw", HERE, {}, (cell("inv 9x9", 1.01, native=1.0, fused=2.0, qr_pinv=4.0),))
     drawn = page.parts([*runs, draw])["drawn"]
     assert "| `here` | 1 | 100% | 1.00 | 1.00 | 1.00 | 0.50 | 1 |" in drawn
 

@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+from by_hand import timing
 from typer import Typer
 from typer.testing import CliRunner
 
@@ -15,14 +16,9 @@ from plots.programs.__main__ import main
 from plots.style import NotDrawableError
 from strategies.measuring.case import Case
 from strategies.measuring.machine import Machine
-from strategies.measuring.measurement import Timing
 
 PARTS = ("summary", "table", "choices", "plan", "programs")
 PAGE = "".join(f"<!-- {name}: begin -->\nold\n<!-- {name}: end -->\n" for name in PARTS)
-
-
-def timing(seconds):
-    return Timing(seconds, seconds / 1.1, seconds * 1.1, (seconds, seconds))
 
 
 def measured(name, auto, last, choices, jax=None):
@@ -30,9 +26,9 @@ def measured(name, auto, last, choices, jax=None):
         program=name,
         size="small",
         machine=Machine("reference-machine", started_at="2023-11-14T22:13:20+00:00"),
-        torch=Way("torch", timing(4e-3), 4000, (1.0, 0.5)),
-        auto=Way("auto", timing(auto), 1000, (1.0, last)),
-        tuned=Way("blocked_lu", timing(2e-3), 2000),
+        torch=Way("torch", timing(4e-3, 1.1), 4000, (1.0, 0.5)),
+        auto=Way("auto", timing(auto, 1.1), 1000, (1.0, last)),
+        tuned=Way("blocked_lu", timing(2e-3, 1.1), 2000),
         jax=jax,
         forward=0.25,
         backward=0.5,
@@ -50,7 +46,7 @@ def found():
             1e-3,
             0.5,
             [("inv 9x9 float32 cpu", 1.0, 4.0), ("inv 8x8 float32 cpu", 2.0, 0.5)],
-            jax=timing(5e-4),
+            jax=timing(5e-4, 1.1),
         ),
     ]
 

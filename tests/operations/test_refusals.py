@@ -1,0 +1,54 @@
+"""What PyTorch refuses is refused in its words, by the functions that take no part in measurements."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from strategies import linalg
+
+EYE, INTEGERS = torch.eye(2), torch.eye(2).long()
+BATCH, PIVOTS = EYE.expand(2, 2, 2), torch.ones(2).int()
+NO_SQUARES = [torch.ones(2, 3), torch.ones(3), torch.ones(2, 2).long()]
+REFUSED = {
+    "eig": [(A,) for A in NO_SQUARES],
+    "inv_ex": [(A,) for A in NO_SQUARES],
+    "solve_ex": [(A, A) for A in NO_SQUARES],
+    "qr": [(torch.ones(3),), (torch.ones(2, 2).int(),), (EYE, "full")],
+    "logdet": [(torch.ones(2, 3),)],
+    "matrix_power": [(torch.ones(2, 3), -1)],
+    "tensorinv": [(torch.ones(2, 3, 5), 1), (torch.ones(2, 2), 0), (torch.ones(2, 2), 3)],
+    "tensorsolve": [
+        (torch.ones(2, 3, 5), torch.ones(2, 3)),
+        (torch.ones(2, 2), torch.ones(2, dtype=torch.float64)),
+    ],
+    "solve_triangular": [
+        (torch.ones(2, 3), torch.ones(2, 1)),
+        (EYE, torch.ones(3, 1)),
+        (EYE, torch.ones(2)),
+        (BATCH, torch.ones(3, 2, 1)),
+        (INTEGERS, torch.ones(2, 1).long()),
+    ],
+    "lu_solve": [
+        (torch.ones(2, 3), PIVOTS, torch.ones(2, 1)),
+        (EYE, PIVOTS.long(), torch.ones(2, 1)),
+        (EYE, torch.ones(3).int(), torch.ones(2, 1)),
+        (EYE, PIVOTS, torch.ones(3, 1)),
+        (EYE, PIVOTS, torch.ones(2)),
+        (EYE, PIVOTS, torch.ones(2, 1).double()),
+        (BATCH, torch.ones(2, 2).int(), torch.ones(3, 2, 1)),
+        (INTEGERS, PIVOTS, torch.ones(2, 1).long()),
+    ],
+}
+OPTIONS = {"solve_triangular": {"upper": True}}
+
+
+@pytest.mark.parametrize("strategy", ["auto", "triangular_solve"])
+@pytest.mark.parametrize(("name", "inputs"), [(n, i) for n, each in REFUSED.items() for i in each])
+def test_what_torch_refuses_is_refused_in_its_words(name, inputs, strategy):
+    of_torch, options = getattr(torch.linalg, name, None) or torch.logdet, OPTIONS.get(name, {})
+    with pytest.raises(RuntimeError) as due:
+        of_torch(*inputs, **options)
+    with pytest.raises(RuntimeError) as found:
+        getattr(linalg, name)(*inputs, **options, strategy=strategy)
+    assert str(found.value) == str(due.value)
