@@ -24,10 +24,9 @@ BS_INLINE void copy_lower(Local<T, N, N>& F, const M& A) {
 
 // L by columns, with zeros above its diagonal.
 template <int N, class T>
-void cholesky(bs_task* of) {
-  const Task task(of);
+void cholesky(Task task, Arena& arena) {
   const auto A = task.argument<T>(0), result = task.argument<T>(1);
-  task.each(Arena(), [&](Int i) BS_LAMBDA {
+  task.each(arena, [&](Int i) BS_LAMBDA {
     const auto L = result.columns(i);
     // The trace of A is Σ |l|²; its norm lies between that and that over √n.
     if constexpr (N > 0) {
@@ -49,11 +48,9 @@ void cholesky(bs_task* of) {
 }
 
 template <class T>
-void cholesky_across(bs_task* of) {
+void cholesky_across(Task task, Arena& arena) {
   using P = Packed<T>;
-  const Task task(of);
   const auto A = task.argument<T>(0), result = task.argument<T>(1).t();
-  Arena arena;
   const Int n = A.n;
   auto F = arena.columns<P>(n, n);
   each_pack<T>(task, arena, [&](Int first, Int last) {
@@ -74,10 +71,9 @@ void cholesky_across(bs_task* of) {
 
 // The Hermitian gradient.
 template <int N, class T>
-void cholesky_backward(bs_task* of) {
-  const Task task(of);
+void cholesky_backward(Task task, Arena& arena) {
   const auto L = task.argument<T>(0), G = task.argument<T>(1), result = task.argument<T>(2);
-  task.each(Arena(), [&](Int i) BS_LAMBDA {
+  task.each(arena, [&](Int i) BS_LAMBDA {
     if constexpr (N > 0) {
       Local<T, N, N> F, H{};
       T product[N];
@@ -105,11 +101,9 @@ void cholesky_backward(bs_task* of) {
 }
 
 template <class T>
-void cholesky_backward_across(bs_task* of) {
+void cholesky_backward_across(Task task, Arena& arena) {
   using P = Packed<T>;
-  const Task task(of);
   const auto L = task.argument<T>(0), G = task.argument<T>(1), result = task.argument<T>(2);
-  Arena arena;
   const Int n = G.n;
   auto F = arena.columns<P>(n, n), H = arena.columns<P>(n, n);
   auto* product = arena.take<P>(n);
@@ -128,10 +122,9 @@ void cholesky_backward_across(bs_task* of) {
 
 // The same of factors of any strides of columns, whatever their norms: (…, n, n).
 template <class T>
-void reverse_cholesky_of_each(bs_task* of) {
-  const Task task(of);
+void reverse_cholesky_of_each(Task task, Arena& arena) {
   const auto L = task.argument<T>(0), G = task.argument<T>(1), result = task.argument<T>(2);
-  task.each(Arena(), [&](Int i) {
+  task.each(arena, [&](Int i) {
     reverse_cholesky(Columns<T>{L.data + i * L.step, L.m, L.n, L.along}, G[i], result.columns(i));
     return true;
   });
@@ -173,10 +166,8 @@ BS_INLINE bool is_usual(const Local<T, N, N>& F) {
 
 // X = L⁻ᴴL⁻¹B by columns, and L⁻¹B row after row.
 template <int N, class T>
-void cholesky_solve(bs_task* of) {
-  const Task task(of);
+void cholesky_solve(Task task, Arena& arena) {
   const auto L = task.argument<T>(0), B = task.argument<T>(1), result = task.argument<T>(2), half = task.argument<T>(3);
-  Arena arena;
   const Factors<T> factors(arena, L);
   auto Y = scratch<T, N, 0>(arena, half.m, half.n);
   task.each(arena, [&](Int i) BS_LAMBDA {
@@ -204,11 +195,9 @@ void cholesky_solve(bs_task* of) {
 
 // B̄ = W = L⁻ᴴL⁻¹G, and −W (L⁻¹B)ᴴ − X (L⁻¹G)ᴴ.
 template <int N, class T>
-void cholesky_solve_backward(bs_task* of) {
-  const Task task(of);
+void cholesky_solve_backward(Task task, Arena& arena) {
   const auto L = task.argument<T>(0), X = task.argument<T>(1), half = task.argument<T>(2), G = task.argument<T>(3);
   const auto result = task.argument<T>(4), rhs_result = task.argument<T>(5);
-  Arena arena;
   const Int n = half.m, k = half.n;
   const Factors<T> factors(arena, L);
   auto W = scratch<T, N, 0>(arena, n, k), of_cotangent = scratch<T, N, 0>(arena, n, k);
@@ -268,10 +257,8 @@ void mirror_lower(Columns<T> A) {
 
 // X = L⁻ᴴL⁻¹, by columns.
 template <int N, class T>
-void cholesky_inverse(bs_task* of) {
-  const Task task(of);
+void cholesky_inverse(Task task, Arena& arena) {
   const auto L = task.argument<T>(0), result = task.argument<T>(1);
-  Arena arena;
   const Factors<T> factors(arena, L);
   task.each(arena, [&](Int i) BS_LAMBDA {
     const auto X = result.columns(i);
@@ -302,10 +289,8 @@ void cholesky_inverse(bs_task* of) {
 
 // −(L⁻¹ (Ḡ + Ḡᴴ) X)ᴴ.
 template <int N, class T>
-void cholesky_inverse_backward(bs_task* of) {
-  const Task task(of);
+void cholesky_inverse_backward(Task task, Arena& arena) {
   const auto L = task.argument<T>(0), X = task.argument<T>(1), G = task.argument<T>(2), result = task.argument<T>(3);
-  Arena arena;
   const Int n = X.m;
   const Factors<T> factors(arena, L);
   auto both = scratch<T, N, N>(arena, n, n), P = both;
@@ -347,16 +332,7 @@ void cholesky_inverse_backward(bs_task* of) {
 }  // namespace bs
 
 BS_DEFINE_FAMILY(
-    cholesky,
-    BS_ROWS_TO_4("cholesky", cholesky) BS_ANY_ROWS("cholesky", cholesky)
-        BS_ROWS_TO_4("cholesky_backward", cholesky_backward) BS_ANY_ROWS("cholesky_backward", cholesky_backward)
-            BS_ROWS_TO_4("cholesky_solve", cholesky_solve) BS_ANY_ROWS("cholesky_solve", cholesky_solve)
-                BS_ROWS_TO_4("cholesky_solve_backward", cholesky_solve_backward)
-                    BS_ANY_ROWS("cholesky_solve_backward", cholesky_solve_backward)
-                        BS_ROWS_TO_4("cholesky_inverse", cholesky_inverse)
-                            BS_ANY_ROWS("cholesky_inverse", cholesky_inverse)
-                                BS_ROWS_TO_4("cholesky_inverse_backward", cholesky_inverse_backward)
-                                    BS_ANY_ROWS("cholesky_inverse_backward", cholesky_inverse_backward)
-                                        BS_KERNEL("cholesky_across", cholesky_across)
-                                            BS_KERNEL("cholesky_backward_across", cholesky_backward_across)
-                                                BS_KERNEL("reverse_cholesky", reverse_cholesky_of_each))
+    cholesky, BS_ROWS_TO_4(cholesky), BS_ROWS_TO_4(cholesky_backward), BS_ROWS_TO_4(cholesky_solve),
+    BS_ROWS_TO_4(cholesky_solve_backward), BS_ROWS_TO_4(cholesky_inverse), BS_ROWS_TO_4(cholesky_inverse_backward),
+    BS_KERNEL(cholesky_across), BS_KERNEL(cholesky_backward_across),
+    BS_NAMED("reverse_cholesky", reverse_cholesky_of_each<T>))

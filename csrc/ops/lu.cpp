@@ -20,25 +20,21 @@ bool factor_of_full_rank(View<T> A, Columns<T> LU, Pivot* pivots, Int* order, Ro
 
 // LU by columns, pivots, and the inverse row order.
 template <class T>
-void lu_factor(bs_task* of) {
-  const Task task(of);
+void lu_factor(Task task, Arena& arena) {
   const auto A = task.argument<T>(0), LU = task.argument<T>(1);
   const auto pivots = task.argument<Pivot>(2);
   const auto order = task.argument<Int>(3);
-  Arena arena;
   RoundoffScratch<T> s(arena, std::min(A.m, A.n));
   task.each(
       arena, [&](Int i) { return factor_of_full_rank(A[i], LU.columns(i), pivots.vector(i), order.vector(i), s); });
 }
 
 template <class T>
-void lu_factor_across(bs_task* of) {
+void lu_factor_across(Task task, Arena& arena) {
   using P = Packed<T>;
-  const Task task(of);
   const auto A = task.argument<T>(0), LU = task.argument<T>(1);
   const auto pivots = task.argument<Pivot>(2);
   const auto order = task.argument<Int>(3);
-  Arena arena;
   const Int m = A.m, n = A.n, k = std::min(m, n);
   RoundoffScratch<T> s(arena, k);
   auto F = arena.columns<P>(m, n);
@@ -59,12 +55,10 @@ void lu_factor_across(bs_task* of) {
 
 // P, L and U, row after row; LU by columns and the inverse row order.
 template <class T>
-void lu(bs_task* of) {
-  const Task task(of);
+void lu(Task task, Arena& arena) {
   const auto A = task.argument<T>(0), P = task.argument<T>(1), L = task.argument<T>(2), U = task.argument<T>(3);
   const auto LU = task.argument<T>(4);
   const auto order = task.argument<Int>(5);
-  Arena arena;
   const Int m = A.m, n = A.n, k = std::min(m, n);
   RoundoffScratch<T> s(arena, k);
   auto* pivots = arena.take<Pivot>(k);
@@ -113,11 +107,9 @@ struct ReverseScratch {
 
 // Ā, row after row, from the cotangent of packed factors.
 template <class T>
-void lu_factor_backward(bs_task* of) {
-  const Task task(of);
+void lu_factor_backward(Task task, Arena& arena) {
   const auto LU = task.argument<T>(0), G = task.argument<T>(2), result = task.argument<T>(3);
   const auto order = task.argument<Int>(1);
-  Arena arena;
   ReverseScratch<T> s(arena, G.m, G.n);
   task.each(arena, [&](Int i) {
     const auto t = result.columns(i);
@@ -127,12 +119,10 @@ void lu_factor_backward(bs_task* of) {
 
 // The same of the cotangents of L and U: P is constant.
 template <class T>
-void lu_backward(bs_task* of) {
-  const Task task(of);
+void lu_backward(Task task, Arena& arena) {
   const auto LU = task.argument<T>(0), of_L = task.argument<T>(2), of_U = task.argument<T>(3);
   const auto result = task.argument<T>(4);
   const auto order = task.argument<Int>(1);
-  Arena arena;
   const Int m = result.m, n = result.n;
   ReverseScratch<T> s(arena, m, n);
   task.each(arena, [&](Int i) {
@@ -146,12 +136,10 @@ void lu_backward(bs_task* of) {
 }
 
 template <class T>
-void lu_factor_backward_across(bs_task* of) {
+void lu_factor_backward_across(Task task, Arena& arena) {
   using P = Packed<T>;
-  const Task task(of);
   const auto LU = task.argument<T>(0), G = task.argument<T>(2), result = task.argument<T>(3);
   const auto order = task.argument<Int>(1);
-  Arena arena;
   const Int m = G.m, n = G.n;
   auto F = arena.columns<P>(m, n), t = arena.columns<P>(n, m);
   auto *row = arena.take<P>(std::max(m, n)), *column = arena.take<P>(std::max(m, n));
@@ -176,11 +164,9 @@ void lu_factor_backward_across(bs_task* of) {
 
 // Overwrite the cotangent of packed factors, row after row, by Ā; of factors that are given conjugated, by columns.
 template <class T>
-void reverse_lu(bs_task* of) {
-  const Task task(of);
+void reverse_lu(Task task, Arena& arena) {
   const auto LU_conj = task.argument<T>(0), bar = task.argument<T>(2);
   const auto order = task.argument<Int>(1);
-  Arena arena;
   auto* kept = arena.take<T>(bar.n);
   auto* is_done = arena.take<bool>(bar.m);
   task.each(arena, [&](Int i) {
@@ -193,11 +179,9 @@ void reverse_lu(bs_task* of) {
 
 // An estimate of σ_n from the columns of R, or of packed L and U, which are given as rows; zero if a diagonal entry is.
 template <bool OF_LU, class T>
-void smallest(bs_task* of) {
-  const Task task(of);
+void smallest(Task task, Arena& arena) {
   const auto F = task.argument<T>(0);
   const auto result = task.argument<Real<T>>(1);
-  Arena arena;
   auto* first = arena.take<double>(F.m);
   auto* y = arena.take<T>(F.m);
   if (arena.is_ok()) write_first_vector(first, F.m);
@@ -211,11 +195,9 @@ void smallest(bs_task* of) {
 
 // Whether a column of U, given as a row, is longer than its limit allows beside that of A.
 template <class T>
-void has_grown(bs_task* of) {
-  const Task task(of);
+void has_grown(Task task, Arena& arena) {
   const auto A = task.argument<T>(0), F = task.argument<T>(1);
   const auto result = task.argument<bool>(2);
-  Arena arena;
   const Int n = A.n;
   auto* before = arena.take<double>(n);
   task.each(arena, [&](Int i) {
@@ -235,11 +217,10 @@ void has_grown(bs_task* of) {
 
 // Where the row swaps of LAPACK's pivots move each row.
 template <class T>
-void inverse_order(bs_task* of) {
-  const Task task(of);
+void inverse_order(Task task, Arena& arena) {
   const auto pivots = task.argument<Pivot>(0);
   const auto order = task.argument<Int>(1);
-  task.each(Arena(), [&](Int i) {
+  task.each(arena, [&](Int i) {
     write_inverse_order(pivots.vector(i), pivots.down, pivots.m, order.vector(i), order.m);
     return true;
   });
@@ -247,13 +228,11 @@ void inverse_order(bs_task* of) {
 
 // Whether some pivot may be roundoff or is not finite; the inverse row order.
 template <class T>
-void may_be_deficient(bs_task* of) {
-  const Task task(of);
+void may_be_deficient(Task task, Arena& arena) {
   const auto LU = task.argument<T>(0);
   const auto pivots = task.argument<Pivot>(1);
   const auto result = task.argument<bool>(2);
   const auto order = task.argument<Int>(3);
-  Arena arena;
   RoundoffScratch<T> s(arena, std::min(LU.m, LU.n));
   auto F = arena.columns<T>(LU.m, LU.n);
   task.each(arena, [&](Int i) {
@@ -266,11 +245,9 @@ void may_be_deficient(bs_task* of) {
 
 // Whether the last pivot may be roundoff.
 template <class T>
-void last_may_be_roundoff(bs_task* of) {
-  const Task task(of);
+void last_may_be_roundoff(Task task, Arena& arena) {
   const auto LU = task.argument<T>(0);
   const auto result = task.argument<bool>(1);
-  Arena arena;
   const Int k = std::min(LU.m, LU.n);
   RoundoffScratch<T> s(arena, k);
   auto F = arena.columns<T>(LU.m, LU.n);
@@ -285,12 +262,7 @@ void last_may_be_roundoff(bs_task* of) {
 }  // namespace bs
 
 BS_DEFINE_FAMILY(
-    lu,
-    BS_KERNEL("lu_factor", lu_factor) BS_KERNEL("lu_factor_backward", lu_factor_backward)
-        BS_KERNEL("lu_factor_across", lu_factor_across)
-            BS_KERNEL("lu_factor_backward_across", lu_factor_backward_across) BS_KERNEL("lu", lu)
-                BS_KERNEL("lu_backward", lu_backward)
-                    BS_KERNEL("reverse_lu", reverse_lu){"smallest_of_triangle", 0, smallest<false, T>},
-    {"smallest_of_product", 0, smallest<true, T>},
-    BS_KERNEL("has_grown", has_grown) BS_KERNEL("inverse_order", inverse_order)
-        BS_KERNEL("may_be_deficient", may_be_deficient) BS_KERNEL("last_may_be_roundoff", last_may_be_roundoff))
+    lu, BS_KERNEL(lu_factor), BS_KERNEL(lu_factor_backward), BS_KERNEL(lu_factor_across),
+    BS_KERNEL(lu_factor_backward_across), BS_KERNEL(lu), BS_KERNEL(lu_backward), BS_KERNEL(reverse_lu),
+    BS_NAMED("smallest_of_triangle", smallest<false, T>), BS_NAMED("smallest_of_product", smallest<true, T>),
+    BS_KERNEL(has_grown), BS_KERNEL(inverse_order), BS_KERNEL(may_be_deficient), BS_KERNEL(last_may_be_roundoff))

@@ -33,10 +33,8 @@ struct Reflectors {
 
 // A = Q R of Aᵀ, which is given; Q and R by columns.
 template <class T>
-void qr(bs_task* of) {
-  const Task task(of);
+void qr(Task task, Arena& arena) {
   const auto A = task.argument<T>(0), Q = task.argument<T>(1), R = task.argument<T>(2);
-  Arena arena;
   Reflectors<T> reflectors(task, arena, A.m);
   task.each(arena, [&](Int i) {
     const auto F = Q.columns(i);
@@ -49,11 +47,9 @@ void qr(bs_task* of) {
 }
 
 template <class T>
-void qr_across(bs_task* of) {
+void qr_across(Task task, Arena& arena) {
   using P = Packed<T>;
-  const Task task(of);
   const auto A = task.argument<T>(0), Q = task.argument<T>(1).t(), R = task.argument<T>(2).t();
-  Arena arena;
   const Int m = A.m, n = A.n;
   auto F = arena.columns<P>(m, n), basis = arena.columns<P>(m, n), upper = arena.columns<P>(n, n);
   auto* scales = arena.take<P>(n);
@@ -100,11 +96,9 @@ void add_middle(Columns<P> W, Columns<P> N, bool is_tall) {
 
 // Ā by columns, from Q̄ᵀ and R̄: `strategies.formulas.qr`.
 template <class T>
-void qr_backward(bs_task* of) {
-  const Task task(of);
+void qr_backward(Task task, Arena& arena) {
   const auto Q = task.argument<T>(0), R = task.argument<T>(1), of_Q = task.argument<T>(2), of_R = task.argument<T>(3);
   const auto result = task.argument<T>(4);
-  Arena arena;
   const Int n = Q.m, m = Q.n;
   auto H = arena.columns<T>(n, n), W = arena.columns<T>(n, n), N = arena.columns<T>(n, n);
   task.each(arena, [&](Int i) {
@@ -124,12 +118,10 @@ void qr_backward(bs_task* of) {
 
 // Row after row.
 template <class T>
-void qr_backward_across(bs_task* of) {
+void qr_backward_across(Task task, Arena& arena) {
   using P = Packed<T>;
-  const Task task(of);
   const auto Q = task.argument<T>(0).t(), R = task.argument<T>(1).t();
   const auto of_Q = task.argument<T>(2), of_R = task.argument<T>(3), result = task.argument<T>(4);
-  Arena arena;
   const Int m = Q.m, n = Q.n;
   auto basis = arena.columns<P>(m, n), F = arena.columns<P>(n, n), G = arena.columns<P>(m, n);
   auto H = arena.columns<P>(n, n), W = arena.columns<P>(n, n), N = arena.columns<P>(n, n);
@@ -163,10 +155,8 @@ void qr_backward_across(bs_task* of) {
 
 // A⁺ = R⁻¹Qᴴ of tall A, row after row; Q and R by columns.
 template <class T>
-void pinv(bs_task* of) {
-  const Task task(of);
+void pinv(Task task, Arena& arena) {
   const auto A = task.argument<T>(0), X = task.argument<T>(1), Q = task.argument<T>(2), R = task.argument<T>(3);
-  Arena arena;
   Reflectors<T> reflectors(task, arena, A.n);
   const Threshold<T> threshold(task);
   task.each(arena, [&](Int i) {
@@ -185,11 +175,9 @@ void pinv(bs_task* of) {
 }
 
 template <class T>
-void pinv_across(bs_task* of) {
+void pinv_across(Task task, Arena& arena) {
   using P = Packed<T>;
-  const Task task(of);
   const auto A = task.argument<T>(0), X = task.argument<T>(1), Q = task.argument<T>(2).t(), R = task.argument<T>(3).t();
-  Arena arena;
   const Int m = A.m, n = A.n;
   auto F = arena.columns<P>(m, n), basis = arena.columns<P>(m, n), upper = arena.columns<P>(n, n);
   auto Y = arena.columns<P>(n, m);
@@ -239,10 +227,8 @@ struct PinvGradient {
 
 // Gradients are written by columns: a tall product by rows takes many times as long.
 template <class T>
-void pinv_backward(bs_task* of) {
-  const Task task(of);
+void pinv_backward(Task task, Arena& arena) {
   const auto Q = task.argument<T>(0), R = task.argument<T>(1), G = task.argument<T>(2), result = task.argument<T>(3);
-  Arena arena;
   const Int n = Q.m, m = Q.n;
   auto W = arena.columns<T>(m, n);
   const PinvGradient<T> formula(arena, n);
@@ -258,12 +244,10 @@ void pinv_backward(bs_task* of) {
 }
 
 template <class T>
-void pinv_backward_across(bs_task* of) {
+void pinv_backward_across(Task task, Arena& arena) {
   using P = Packed<T>;
-  const Task task(of);
   const auto Q = task.argument<T>(0).t(), R = task.argument<T>(1).t(), G = task.argument<T>(2);
   const auto result = task.argument<T>(3).t();
-  Arena arena;
   const Int m = Q.m, n = Q.n;
   auto basis = arena.columns<P>(m, n), F = arena.columns<P>(n, n), W = arena.columns<P>(m, n);
   auto gradient = arena.columns<P>(m, n);
@@ -284,12 +268,10 @@ void pinv_backward_across(bs_task* of) {
 
 // X = A⁺B of tall A, row after row, squared residuals, the rank; R by columns.
 template <class T>
-void lstsq(bs_task* of) {
-  const Task task(of);
+void lstsq(Task task, Arena& arena) {
   const auto A = task.argument<T>(0), B = task.argument<T>(1), X = task.argument<T>(2), R = task.argument<T>(5);
   const auto residuals = task.argument<Real<T>>(3);
   const auto rank = task.argument<Int>(4);
-  Arena arena;
   const Int m = A.m, n = A.n, k = B.n;
   Reflectors<T> reflectors(task, arena, n, k);
   auto F = arena.columns<T>(m, n), Y = arena.columns<T>(m, k);
@@ -311,13 +293,11 @@ void lstsq(bs_task* of) {
 }
 
 template <class T>
-void lstsq_across(bs_task* of) {
+void lstsq_across(Task task, Arena& arena) {
   using P = Packed<T>;
-  const Task task(of);
   const auto A = task.argument<T>(0), B = task.argument<T>(1), X = task.argument<T>(2), R = task.argument<T>(5);
   const auto residuals = task.argument<Real<T>>(3);
   const auto rank = task.argument<Int>(4);
-  Arena arena;
   const Int m = A.m, n = A.n, k = B.n;
   // [A B], which is reflected as a whole.
   auto both = arena.columns<P>(m, n + k), upper = arena.columns<P>(n, n);
@@ -389,12 +369,10 @@ struct LstsqGradient {
 
 // With few right-hand sides row after row of A.
 template <class T>
-void lstsq_backward(bs_task* of) {
-  const Task task(of);
+void lstsq_backward(Task task, Arena& arena) {
   const auto A = task.argument<T>(0), B = task.argument<T>(1), X = task.argument<T>(2), R = task.argument<T>(3);
   const auto G = task.argument<T>(4), result = task.argument<T>(6), rhs_result = task.argument<T>(7);
   const auto of_residuals = task.argument<Real<T>>(5);
-  Arena arena;
   const Int m = A.m, n = A.n, k = B.n;
   const LstsqGradient<T> formula(arena, n, k);
   const bool has_few = k <= FEW_RIGHT_HAND_SIDES;
@@ -438,13 +416,11 @@ void lstsq_backward(bs_task* of) {
 }
 
 template <class T>
-void lstsq_backward_across(bs_task* of) {
+void lstsq_backward_across(Task task, Arena& arena) {
   using P = Packed<T>;
-  const Task task(of);
   const auto A = task.argument<T>(0), B = task.argument<T>(1), X = task.argument<T>(2), R = task.argument<T>(3).t();
   const auto G = task.argument<T>(4), result = task.argument<T>(6), rhs_result = task.argument<T>(7);
   const auto of_residuals = task.argument<Real<T>>(5);
-  Arena arena;
   const Int m = A.m, n = A.n, k = B.n;
   const LstsqGradient<P> formula(arena, n, k);
   const auto g = arena.columns<Real<P>>(k, of_residuals.data ? 1 : 0);
@@ -474,12 +450,10 @@ void lstsq_backward_across(bs_task* of) {
 
 // X = A⁺B of wide A, row after row, and the rank; Q and R of Aᴴ, by columns: A⁺ = Q R⁻ᴴ.
 template <class T>
-void lstsq_wide(bs_task* of) {
-  const Task task(of);
+void lstsq_wide(Task task, Arena& arena) {
   const auto A = task.argument<T>(0), B = task.argument<T>(1), X = task.argument<T>(2);
   const auto Q = task.argument<T>(4), R = task.argument<T>(5);
   const auto rank = task.argument<Int>(3);
-  Arena arena;
   const Int m = A.m, n = A.n, k = B.n;
   Reflectors<T> reflectors(task, arena, m);
   auto Y = arena.columns<T>(m, k), solution = arena.columns<T>(n, k);
@@ -503,11 +477,9 @@ void lstsq_wide(bs_task* of) {
 
 // Ā = Y Nᴴ − Z Xᴴ and B̄ = Z = R⁻¹QᴴG, row after row, with N = G − Q QᴴG and Y = A⁺ᴴX = (RᴴR)⁻¹B.
 template <class T>
-void lstsq_wide_backward(bs_task* of) {
-  const Task task(of);
+void lstsq_wide_backward(Task task, Arena& arena) {
   const auto B = task.argument<T>(0), X = task.argument<T>(1), Q = task.argument<T>(2), R = task.argument<T>(3);
   const auto G = task.argument<T>(4), result = task.argument<T>(5), rhs_result = task.argument<T>(6);
-  Arena arena;
   const Int n = X.m, m = B.m, k = B.n;
   auto N = arena.columns<T>(n, k), rows_of_N = arena.columns<T>(k, n), Z = arena.columns<T>(m, k),
        Y = arena.columns<T>(m, k);
@@ -534,12 +506,11 @@ void lstsq_wide_backward(bs_task* of) {
 // The summands of AᴴA w, one for each so many rows of A, in one pass over them. All rows of all A lie one after the
 // other; the columns of all w are rows, and so are the summands.
 template <class T>
-void gram_by_rows(bs_task* of) {
-  const Task task(of);
+void gram_by_rows(Task task, Arena& arena) {
   const auto A = task.argument<T>(0), w = task.argument<T>(1), summands = task.argument<T>(2);
   const Int n = A.m, k = summands.m / n, matrices = w.count / k;
   const Int height = A.count / matrices, parts = summands.count / matrices, share = (height + parts - 1) / parts;
-  task.each(Arena(), [&](Int part) {
+  task.each(arena, [&](Int part) {
     const Int matrix = part / parts, first = part % parts * share;
     const Columns<T> gram{summands.vector(part), n, k, n}, of_matrix{w.vector(matrix * k), n, k, n};
     fill_with_zeros(gram);
@@ -552,12 +523,11 @@ void gram_by_rows(bs_task* of) {
 // Z = A w and Ā = −Z Xᴴ + (B − A X) wᴴ of tall A, each row read once and written once. All rows of all A, B, Z and Ā
 // lie one after the other. The columns of w and of X are rows here: k of w, then k of X, for each matrix.
 template <class T>
-void lstsq_by_rows(bs_task* of) {
-  const Task task(of);
+void lstsq_by_rows(Task task, Arena& arena) {
   const auto A = task.argument<T>(0), B = task.argument<T>(1), both = task.argument<T>(2);
   const auto gradient = task.argument<T>(3), Z = task.argument<T>(4);
   const Int n = A.m, k = B.m, height = A.count / (both.count / (2 * k));
-  task.groups(Arena(), [&](Int first, Int last) {
+  task.groups(arena, [&](Int first, Int last) {
     while (first < last) {
       const Int matrix = first / height, start = matrix * height, stop = std::min(last, start + height);
       const Columns<T> w{both.vector(2 * k * matrix), n, k, n}, X{both.vector(2 * k * matrix + k), n, k, n};
@@ -574,12 +544,7 @@ void lstsq_by_rows(bs_task* of) {
 }  // namespace bs
 
 BS_DEFINE_FAMILY(
-    orthogonal,
-    BS_KERNEL("qr", qr) BS_KERNEL("qr_backward", qr_backward) BS_KERNEL("qr_across", qr_across)
-        BS_KERNEL("qr_backward_across", qr_backward_across) BS_KERNEL("pinv", pinv)
-            BS_KERNEL("pinv_backward", pinv_backward) BS_KERNEL("pinv_across", pinv_across)
-                BS_KERNEL("pinv_backward_across", pinv_backward_across) BS_KERNEL("lstsq", lstsq)
-                    BS_KERNEL("lstsq_backward", lstsq_backward) BS_KERNEL("lstsq_across", lstsq_across)
-                        BS_KERNEL("lstsq_backward_across", lstsq_backward_across) BS_KERNEL("lstsq_wide", lstsq_wide)
-                            BS_KERNEL("lstsq_wide_backward", lstsq_wide_backward)
-                                BS_KERNEL("gram_by_rows", gram_by_rows) BS_KERNEL("lstsq_by_rows", lstsq_by_rows))
+    orthogonal, BS_KERNEL(qr), BS_KERNEL(qr_backward), BS_KERNEL(qr_across), BS_KERNEL(qr_backward_across),
+    BS_KERNEL(pinv), BS_KERNEL(pinv_backward), BS_KERNEL(pinv_across), BS_KERNEL(pinv_backward_across),
+    BS_KERNEL(lstsq), BS_KERNEL(lstsq_backward), BS_KERNEL(lstsq_across), BS_KERNEL(lstsq_backward_across),
+    BS_KERNEL(lstsq_wide), BS_KERNEL(lstsq_wide_backward), BS_KERNEL(gram_by_rows), BS_KERNEL(lstsq_by_rows))

@@ -40,20 +40,16 @@ struct Inverse {
 };
 
 template <int N, class T>
-void inv(bs_task* of) {
-  const Task task(of);
+void inv(Task task, Arena& arena) {
   const auto A = task.argument<T>(0), X = task.argument<T>(1);
-  Arena arena;
   Inverse<T, N> inverse(arena, X.m);
   task.each(arena, [&](Int i) BS_LAMBDA { return inverse.compute(A[i], X.columns(i)); });
 }
 
 // A⁻¹ of a matrix that is of full rank for certain.
 template <class T>
-void pinv_square(bs_task* of) {
-  const Task task(of);
+void pinv_square(Task task, Arena& arena) {
   const auto A = task.argument<T>(0), X = task.argument<T>(1);
-  Arena arena;
   Inverse<T, 0> inverse(arena, X.m);
   const Threshold<T> threshold(task);
   task.each(arena, [&](Int i) {
@@ -64,11 +60,9 @@ void pinv_square(bs_task* of) {
 
 // In packs; with `CHECKS_RANK` as `pinv_square`.
 template <class T, bool CHECKS_RANK = false>
-void inv_across(bs_task* of) {
+void inv_across(Task task, Arena& arena) {
   using P = Packed<T>;
-  const Task task(of);
   const auto A = task.argument<T>(0), result = task.argument<T>(1).t();
-  Arena arena;
   const Int n = A.n;
   auto F = arena.columns<P>(n, n), X = arena.columns<P>(n, n);
   auto* pivots = arena.take<PivotOf<P>>(n);
@@ -92,17 +86,11 @@ void inv_across(bs_task* of) {
         return true;
       });
 }
-template <class T>
-void pinv_square_across(bs_task* of) {
-  inv_across<T, true>(of);
-}
 
 // Ā = −A⁻ᴴ G A⁻ᴴ from X = A⁻¹, given by columns; for results by rows, Āᴴ = −X Gᴴ X.
 template <int N, class T>
-void inv_backward(bs_task* of) {
-  const Task task(of);
+void inv_backward(Task task, Arena& arena) {
   const auto X = task.argument<T>(0), G = task.argument<T>(1), result = task.argument<T>(2);
-  Arena arena;
   const Int n = X.m;
   auto W = scratch<T, N, N>(arena, n, n), half = scratch<T, N, N>(arena, n, n), inverse = W;
   task.each(arena, [&](Int i) BS_LAMBDA {
@@ -140,11 +128,9 @@ void inv_backward(bs_task* of) {
 }
 
 template <class T>
-void inv_backward_across(bs_task* of) {
+void inv_backward_across(Task task, Arena& arena) {
   using P = Packed<T>;
-  const Task task(of);
   const auto X = task.argument<T>(0).t(), G = task.argument<T>(1), result = task.argument<T>(2);
-  Arena arena;
   const Int n = G.n;
   auto inverse = arena.columns<P>(n, n), W = arena.columns<P>(n, n), half = arena.columns<P>(n, n);
   each_pack<T>(task, arena, [&](Int first, Int last) {
@@ -193,11 +179,9 @@ struct Solution {
 };
 
 template <int N, class T>
-void solve(bs_task* of) {
-  const Task task(of);
+void solve(Task task, Arena& arena) {
   const auto A = task.argument<T>(0), B = task.argument<T>(1), X = task.argument<T>(2), LU = task.argument<T>(3);
   const auto pivots = task.argument<Pivot>(4);
-  Arena arena;
   Solution<T, N> solution(arena, X.m, X.n);
   task.each(
       arena, [&](Int i) BS_LAMBDA { return solution.compute(A[i], B[i], X[i], LU.columns(i), pivots.vector(i)); });
@@ -205,12 +189,10 @@ void solve(bs_task* of) {
 
 // The same of a matrix that is of full rank for certain, and its rank.
 template <class T>
-void lstsq_square(bs_task* of) {
-  const Task task(of);
+void lstsq_square(Task task, Arena& arena) {
   const auto A = task.argument<T>(0), B = task.argument<T>(1), X = task.argument<T>(2), LU = task.argument<T>(4);
   const auto rank = task.argument<Int>(3);
   const auto pivots = task.argument<Pivot>(5);
-  Arena arena;
   Solution<T, 0> solution(arena, X.m, X.n);
   const RankTest<true, T> test(task, arena, X.m);
   task.each(arena, [&](Int i) {
@@ -222,13 +204,11 @@ void lstsq_square(bs_task* of) {
 
 // In packs; with `WITH_RANK` as `lstsq_square`.
 template <class T, bool WITH_RANK = false>
-void solve_across(bs_task* of) {
+void solve_across(Task task, Arena& arena) {
   using P = Packed<T>;
-  const Task task(of);
   const auto A = task.argument<T>(0), B = task.argument<T>(1), X = task.argument<T>(2);
   const auto LU = task.argument<T>(3 + WITH_RANK);
   const auto pivots = task.argument<Pivot>(4 + WITH_RANK);
-  Arena arena;
   const RankTest<true, P> test(task, arena, WITH_RANK ? X.m : 0);
   const Int n = A.n;
   auto F = arena.columns<P>(n, n), Y = arena.columns<P>(n, X.n);
@@ -256,19 +236,13 @@ void solve_across(bs_task* of) {
         return !WITH_RANK && own.is_ok() && solution.compute(A[i], B[i], X[i], LU.columns(i), pivots.vector(i));
       });
 }
-template <class T>
-void lstsq_square_across(bs_task* of) {
-  solve_across<T, true>(of);
-}
 
 // B̄ = A⁻ᴴG and Ā = −B̄ Xᴴ, from A = P L U.
 template <int N, class T>
-void solve_backward(bs_task* of) {
-  const Task task(of);
+void solve_backward(Task task, Arena& arena) {
   const auto X = task.argument<T>(0), LU = task.argument<T>(1), G = task.argument<T>(3);
   const auto result = task.argument<T>(4), rhs_result = task.argument<T>(5);
   const auto pivots = task.argument<Pivot>(2);
-  Arena arena;
   const Int n = X.m, k = X.n;
   auto Y = scratch<T, N, 0>(arena, n, k);
   auto F = N > 0 ? scratch<T, N, N>(arena, n, n) : decltype(scratch<T, N, N>(arena, n, n)){};
@@ -298,13 +272,11 @@ void solve_backward(bs_task* of) {
 }
 
 template <class T>
-void solve_backward_across(bs_task* of) {
+void solve_backward_across(Task task, Arena& arena) {
   using P = Packed<T>;
-  const Task task(of);
   const auto X = task.argument<T>(0), LU = task.argument<T>(1).t(), G = task.argument<T>(3);
   const auto result = task.argument<T>(4), rhs_result = task.argument<T>(5);
   const auto pivots = task.argument<Pivot>(2);
-  Arena arena;
   const Int n = X.m, k = X.n;
   auto F = arena.columns<P>(n, n), Y = arena.columns<P>(n, k), solution = arena.columns<P>(n, k);
   auto* of_pack = arena.take<PivotOf<P>>(n);
@@ -361,8 +333,7 @@ BS_INLINE bool write_determinant(
 
 // Those of a batch; then write(i, det A).
 template <int N, class T, class F>
-BS_INLINE void determinants(Task task, Batch<T> A, Batch<T> LU, Batch<Pivot> pivots, F&& write) {
-  Arena arena;
+BS_INLINE void determinants(Task task, Arena& arena, Batch<T> A, Batch<T> LU, Batch<Pivot> pivots, F&& write) {
   DeterminantScratch<T> s(arena, A.n);
   task.each(arena, [&](Int i) BS_LAMBDA {
     ScaledNumber<T> found{T(0), 0};
@@ -374,9 +345,8 @@ BS_INLINE void determinants(Task task, Batch<T> A, Batch<T> LU, Batch<Pivot> piv
 
 // The same in packs.
 template <class T, class F>
-BS_INLINE void determinants_across(Task task, Batch<T> A, Batch<T> LU, Batch<Pivot> pivots, F&& write) {
+BS_INLINE void determinants_across(Task task, Arena& arena, Batch<T> A, Batch<T> LU, Batch<Pivot> pivots, F&& write) {
   using P = Packed<T>;
-  Arena arena;
   const Int n = A.n;
   DeterminantScratch<T> s(arena, n);
   auto factors = arena.columns<P>(n, n);
@@ -407,9 +377,8 @@ BS_INLINE void determinants_across(Task task, Batch<T> A, Batch<T> LU, Batch<Piv
 }
 
 // det A; LU by columns, pivots, and det A = mantissa · 2^exponent.
-template <int N, bool ACROSS, class T>
-void write_det(bs_task* of) {
-  const Task task(of);
+template <int N, class T, bool ACROSS = false>
+void det(Task task, Arena& arena) {
   const auto A = task.argument<T>(0), value = task.argument<T>(1), LU = task.argument<T>(2),
              mantissa = task.argument<T>(4);
   const auto pivots = task.argument<Pivot>(3);
@@ -417,37 +386,20 @@ void write_det(bs_task* of) {
   const auto write = [&](Int i, ScaledNumber<T> found) BS_LAMBDA {
     mantissa.number(i) = found.mantissa, exponent.number(i) = found.exponent, value.number(i) = found.value();
   };
-  if constexpr (ACROSS) determinants_across<T>(task, A, LU, pivots, write);
-  else determinants<N>(task, A, LU, pivots, write);
-}
-template <int N, class T>
-void det(bs_task* of) {
-  write_det<N, false, T>(of);
-}
-template <class T>
-void det_across(bs_task* of) {
-  write_det<0, true, T>(of);
+  if constexpr (ACROSS) determinants_across<T>(task, arena, A, LU, pivots, write);
+  else determinants<N>(task, arena, A, LU, pivots, write);
 }
 
 // The sign and log|det A|; LU by columns and pivots.
-template <int N, bool ACROSS, class T>
-void write_slogdet(bs_task* of) {
-  const Task task(of);
+template <int N, class T, bool ACROSS = false>
+void slogdet(Task task, Arena& arena) {
   const auto A = task.argument<T>(0), sign = task.argument<T>(1), LU = task.argument<T>(3);
   const auto logarithm = task.argument<Real<T>>(2);
   const auto pivots = task.argument<Pivot>(4);
   const auto write = [&](Int i, ScaledNumber<T> found)
                          BS_LAMBDA { sign.number(i) = found.sign(), logarithm.number(i) = found.logarithm(); };
-  if constexpr (ACROSS) determinants_across<T>(task, A, LU, pivots, write);
-  else determinants<N>(task, A, LU, pivots, write);
-}
-template <int N, class T>
-void slogdet(bs_task* of) {
-  write_slogdet<N, false, T>(of);
-}
-template <class T>
-void slogdet_across(bs_task* of) {
-  write_slogdet<0, true, T>(of);
+  if constexpr (ACROSS) determinants_across<T>(task, arena, A, LU, pivots, write);
+  else determinants<N>(task, arena, A, LU, pivots, write);
 }
 
 // A multiple of A⁻ᴴ, row after row: its transpose is the conjugate of A⁻¹.
@@ -472,13 +424,11 @@ void multiply_by_power(View<T> A, Int exponent) {
 
 // Ā = ḡ conj(det A) A⁻ᴴ.
 template <int N, class T>
-void det_backward(bs_task* of) {
-  const Task task(of);
+void det_backward(Task task, Arena& arena) {
   const auto LU = task.argument<T>(0), mantissa = task.argument<T>(2), cotangent = task.argument<T>(4),
              result = task.argument<T>(5);
   const auto pivots = task.argument<Pivot>(1);
   const auto exponent = task.argument<Int>(3);
-  Arena arena;
   task.each(arena, [&](Int i) BS_LAMBDA {
     const T scale = cotangent.number(i) * conj(mantissa.number(i));
     write_multiple_of_adjoint_inverse<N>(scale, LU.columns(i), pivots.vector(i), result.columns(i));
@@ -489,14 +439,12 @@ void det_backward(bs_task* of) {
 
 // Ā = ḡ A⁻ᴴ of real A, whose sign is constant; (ḡ + i Im(s̄ conj(s))) A⁻ᴴ of complex A, s being the sign.
 template <int N, class T>
-void slogdet_backward(bs_task* of) {
-  const Task task(of);
+void slogdet_backward(Task task, Arena& arena) {
   constexpr int first = is_complex<T>;  // the sign comes before, and its cotangent
   const auto sign = task.argument<T>(0), LU = task.argument<T>(first), of_sign = task.argument<T>(3);
   const auto result = task.argument<T>(3 + 2 * first);
   const auto pivots = task.argument<Pivot>(first + 1);
   const auto of_logarithm = task.argument<Real<T>>(2 + 2 * first);
-  Arena arena;
   task.each(arena, [&](Int i) BS_LAMBDA {
     T scale(of_logarithm.number(i));
     if constexpr (is_complex<T>) scale.im = imag(of_sign.number(i) * conj(sign.number(i)));
@@ -507,9 +455,9 @@ void slogdet_backward(bs_task* of) {
 
 // A multiple of A⁻ᴴ in packs: `scale(i)` times two to the power of `exponent(i)` of each matrix.
 template <class T, class F, class E>
-void adjoint_inverses_across(Task task, Batch<T> LU, Batch<Pivot> pivots, Batch<T> result, F&& scale, E&& exponent) {
+void adjoint_inverses_across(
+    Task task, Arena& arena, Batch<T> LU, Batch<Pivot> pivots, Batch<T> result, F&& scale, E&& exponent) {
   using P = Packed<T>;
-  Arena arena;
   const Int n = LU.n;
   auto factors = arena.columns<P>(n, n), X = arena.columns<P>(n, n);
   auto* of_pack = arena.take<PivotOf<P>>(n);
@@ -527,13 +475,12 @@ void adjoint_inverses_across(Task task, Batch<T> LU, Batch<Pivot> pivots, Batch<
 }
 
 template <class T>
-void slogdet_backward_across(bs_task* of) {
-  const Task task(of);
+void slogdet_backward_across(Task task, Arena& arena) {
   constexpr int first = is_complex<T>;
   const auto sign = task.argument<T>(0), of_sign = task.argument<T>(3);
   const auto of_logarithm = task.argument<Real<T>>(2 + 2 * first);
   adjoint_inverses_across<T>(
-      task, task.argument<T>(first), task.argument<Pivot>(first + 1), task.argument<T>(3 + 2 * first),
+      task, arena, task.argument<T>(first), task.argument<Pivot>(first + 1), task.argument<T>(3 + 2 * first),
       [&](Int i) {
         T scale(of_logarithm.number(i));
         if constexpr (is_complex<T>) scale.im = imag(of_sign.number(i) * conj(sign.number(i)));
@@ -543,12 +490,11 @@ void slogdet_backward_across(bs_task* of) {
 }
 
 template <class T>
-void det_backward_across(bs_task* of) {
-  const Task task(of);
+void det_backward_across(Task task, Arena& arena) {
   const auto mantissa = task.argument<T>(2), cotangent = task.argument<T>(4), result = task.argument<T>(5);
   const auto exponent = task.argument<Int>(3);
   adjoint_inverses_across<T>(
-      task, task.argument<T>(0), task.argument<Pivot>(1), result,
+      task, arena, task.argument<T>(0), task.argument<Pivot>(1), result,
       [&](Int i) { return cotangent.number(i) * conj(mantissa.number(i)); }, [&](Int i) { return exponent.number(i); });
 }
 
@@ -557,12 +503,10 @@ void det_backward_across(bs_task* of) {
 // roundoff would do. Of larger minors that does not hold, nor of the determinant as a sum of six products, which is
 // therefore the product of pivots. Declined where that may be out of range.
 template <int N, class T>
-void det_by_minors(bs_task* of) {
-  const Task task(of);
+void det_by_minors(Task task, Arena& arena) {
   const auto A = task.argument<T>(0), value = task.argument<T>(1);
   constexpr double least = is_double<T> ? 0x1p-250 : 0x1p-40, most = is_double<T> ? 0x1p165 : 0x1p20;
   constexpr double least_product = is_double<T> ? 0x1p-900 : 0x1p-100;
-  Arena arena;
   task.each(arena, [&](Int i) BS_LAMBDA {
     Local<T, N, N> F;
     Pivot pivots[N];
@@ -586,10 +530,8 @@ void det_by_minors(bs_task* of) {
 
 // Ā = ḡ conj(C) with C, the cofactors.
 template <int N, class T>
-void det_by_minors_backward(bs_task* of) {
-  const Task task(of);
+void det_by_minors_backward(Task task, Arena& arena) {
   const auto A = task.argument<T>(0), cotangent = task.argument<T>(1), result = task.argument<T>(2);
-  Arena arena;
   task.each(arena, [&](Int i) BS_LAMBDA {
     Local<T, N, N> F;
     copy(F, A[i]);
@@ -611,12 +553,10 @@ void det_by_minors_backward(bs_task* of) {
 // det A as `strategies.factors.determinant` has it, for what follows from it there: mantissas; exponents, negligible
 // pivots and the hazard; the inverse row order.
 template <class T>
-void determinant(bs_task* of) {
-  const Task task(of);
+void determinant(Task task, Arena& arena) {
   const auto A = task.argument<T>(0), LU = task.argument<T>(1), mantissa = task.argument<T>(3);
   const auto pivots = task.argument<Pivot>(2);
   const auto notes = task.argument<Int>(4), order = task.argument<Int>(5);
-  Arena arena;
   const Int n = LU.n;
   DeterminantScratch<T> s(arena, n);
   auto F = arena.columns<T>(n, n);
@@ -643,21 +583,11 @@ void determinant(bs_task* of) {
 }  // namespace bs
 
 BS_DEFINE_FAMILY(
-    square,
-    BS_ROWS_TO_4("inv", inv) BS_ANY_ROWS("inv", inv) BS_ROWS_TO_4("inv_backward", inv_backward)
-        BS_ANY_ROWS("inv_backward", inv_backward) BS_ROWS_TO_4("solve", solve) BS_ANY_ROWS("solve", solve)
-            BS_ROWS_TO_4("solve_backward", solve_backward) BS_ANY_ROWS("solve_backward", solve_backward)
-                BS_ROWS_1_TO_3("det", det_by_minors) BS_ROWS_1_TO_3("det_backward", det_by_minors_backward)
-                    BS_ANY_ROWS("det", det) BS_ANY_ROWS("det_backward", det_backward) BS_ROWS_TO_4("slogdet", slogdet)
-                        BS_ANY_ROWS("slogdet", slogdet) BS_ROWS_TO_4("slogdet_backward", slogdet_backward) BS_ANY_ROWS(
-                            "slogdet_backward", slogdet_backward) BS_KERNEL("pinv_square", pinv_square)
-                            BS_KERNEL("lstsq_square", lstsq_square) BS_KERNEL("pinv_square_across", pinv_square_across)
-                                BS_KERNEL("lstsq_square_across", lstsq_square_across)
-                                    BS_KERNEL("det_across", det_across) BS_KERNEL("slogdet_across", slogdet_across)
-                                        BS_KERNEL("inv_across", inv_across)
-                                            BS_KERNEL("inv_backward_across", inv_backward_across)
-                                                BS_KERNEL("solve_across", solve_across)
-                                                    BS_KERNEL("solve_backward_across", solve_backward_across)
-                                                        BS_KERNEL("slogdet_backward_across", slogdet_backward_across)
-                                                            BS_KERNEL("det_backward_across", det_backward_across)
-                                                                BS_KERNEL("determinant", determinant))
+    square, BS_ROWS_TO_4(inv), BS_ROWS_TO_4(inv_backward), BS_ROWS_TO_4(solve), BS_ROWS_TO_4(solve_backward),
+    BS_ROWS_1_TO_3("det", det_by_minors), BS_ROWS_1_TO_3("det_backward", det_by_minors_backward),
+    BS_ROWS("det", det, 0), BS_ROWS("det_backward", det_backward, 0), BS_ROWS_TO_4(slogdet),
+    BS_ROWS_TO_4(slogdet_backward), BS_KERNEL(pinv_square), BS_KERNEL(lstsq_square), BS_KERNEL(inv_across),
+    BS_KERNEL(inv_backward_across), BS_KERNEL(solve_across), BS_KERNEL(solve_backward_across),
+    BS_NAMED("pinv_square_across", inv_across<T, true>), BS_NAMED("lstsq_square_across", solve_across<T, true>),
+    BS_NAMED("det_across", det<0, T, true>), BS_NAMED("slogdet_across", slogdet<0, T, true>),
+    BS_KERNEL(det_backward_across), BS_KERNEL(slogdet_backward_across), BS_KERNEL(determinant))

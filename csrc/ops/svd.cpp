@@ -68,12 +68,10 @@ void divide_rows(Columns<T> A, const Real<T>* divisors) {
 
 // A⁺, row after row; U, V, s and the rank.
 template <class T>
-void pinv_svd(bs_task* of) {
-  const Task task(of);
+void pinv_svd(Task task, Arena& arena) {
   const auto A = task.argument<T>(0), X = task.argument<T>(1), U = task.argument<T>(2), V = task.argument<T>(3);
   const auto s = task.argument<Real<T>>(4);
   const auto rank = task.argument<Int>(5);
-  Arena arena;
   Decomposition<T> decomposition(task, arena, A.m, A.n);
   auto scaled = arena.columns<T>(A.m, std::min(A.m, A.n));
   task.each(arena, [&](Int i) {
@@ -90,14 +88,12 @@ void pinv_svd(bs_task* of) {
 
 // X = A⁺B, row after row, the rank, s, U and V; of tall matrices the squared residuals, too, before the rank.
 template <bool IS_TALL, class T>
-void lstsq_svd(bs_task* of) {
-  const Task task(of);
+void lstsq_svd(Task task, Arena& arena) {
   constexpr int next = IS_TALL;
   const auto A = task.argument<T>(0), B = task.argument<T>(1), X = task.argument<T>(2);
   const auto residuals = task.argument<Real<T>>(3), s = task.argument<Real<T>>(4 + next);
   const auto rank = task.argument<Int>(3 + next);
   const auto U = task.argument<T>(5 + next), V = task.argument<T>(6 + next);
-  Arena arena;
   const Int m = A.m, n = A.n, k = B.n;
   Decomposition<T> decomposition(task, arena, m, n);
   auto Y = arena.columns<T>(m, k), coordinates = arena.columns<T>(std::min(m, n), k), solution = arena.columns<T>(n, k);
@@ -124,12 +120,10 @@ void lstsq_svd(bs_task* of) {
 // The formula of `strategies.formulas.pinv`, row after row: with P = G U, Q = VᴴG, C = VᴴG U and s as a diagonal
 // matrix, Āᴴ = V (s⁻² (Q − C Uᴴ) − s⁻¹ Cᴴ s⁻¹ Uᴴ) + (P − V C) s⁻² Uᴴ.
 template <class T>
-void pinv_svd_backward(bs_task* of) {
-  const Task task(of);
+void pinv_svd_backward(Task task, Arena& arena) {
   const auto U = task.argument<T>(0), V = task.argument<T>(1), G = task.argument<T>(4), result = task.argument<T>(5);
   const auto s = task.argument<Real<T>>(2);
   const auto rank = task.argument<Int>(3);
-  Arena arena;
   const Int n = G.m, m = G.n, k = std::min(m, n);
   auto H = arena.columns<T>(n, m), of_P = arena.columns<T>(n, k), of_Q = arena.columns<T>(k, m);
   auto of_C = arena.columns<T>(k, k), both = arena.columns<T>(k, k);
@@ -164,14 +158,12 @@ void pinv_svd_backward(bs_task* of) {
 // The formula of `strategies.formulas.lstsq`, row after row: B̄ = Z = A⁺ᴴG and Ā = −Z Xᴴ + (B − A X) wᴴ + Y Nᴴ with
 // w = A⁺Z, N = G − A⁺A G and Y = A⁺ᴴX.
 template <class T>
-void lstsq_svd_backward(bs_task* of) {
-  const Task task(of);
+void lstsq_svd_backward(Task task, Arena& arena) {
   const auto B = task.argument<T>(0), X = task.argument<T>(1), U = task.argument<T>(4), V = task.argument<T>(5);
   const auto G = task.argument<T>(6), result = task.argument<T>(8), rhs_result = task.argument<T>(9);
   const auto of_residuals = task.argument<Real<T>>(7);
   const auto rank = task.argument<Int>(2);
   const auto s = task.argument<Real<T>>(3);
-  Arena arena;
   const Int n = X.m, m = B.m, k = B.n;
   auto N = arena.columns<T>(n, k), w = arena.columns<T>(n, k), turned = arena.columns<T>(k, n);
   auto Z = arena.columns<T>(m, k), residual = arena.columns<T>(m, k), Y = arena.columns<T>(m, k);
@@ -215,7 +207,5 @@ void lstsq_svd_backward(bs_task* of) {
 }  // namespace bs
 
 BS_DEFINE_FAMILY(
-    svd,
-    BS_KERNEL("pinv_svd", pinv_svd)
-        BS_KERNEL("pinv_svd_backward", pinv_svd_backward){"lstsq_svd", 0, lstsq_svd<true, T>},
-    {"lstsq_svd_without_residuals", 0, lstsq_svd<false, T>}, BS_KERNEL("lstsq_svd_backward", lstsq_svd_backward))
+    svd, BS_KERNEL(pinv_svd), BS_KERNEL(pinv_svd_backward), BS_NAMED("lstsq_svd", lstsq_svd<true, T>),
+    BS_NAMED("lstsq_svd_without_residuals", lstsq_svd<false, T>), BS_KERNEL(lstsq_svd_backward))

@@ -16,6 +16,13 @@ struct KernelTable {
   int count;
 };
 
+// A kernel as the interface has it, with scratch memory of its own.
+template <void (*KERNEL)(Task, Arena&)>
+void run(bs_task* task) {
+  Arena arena;
+  KERNEL(Task(task), arena);
+}
+
 }  // namespace bs
 
 #define BS_JOIN(a, b) a##_##b
@@ -31,13 +38,14 @@ struct KernelTable {
   }                                                          \
   }
 
-#define BS_KERNEL(name, kernel) {name, 0, kernel<T>},
-#define BS_ROWS(name, kernel, n) {name, n, kernel<n, T>},
-#define BS_ANY_ROWS(name, kernel) BS_ROWS(name, kernel, 0)
-#define BS_ROWS_1_TO_3(name, kernel) BS_ROWS(name, kernel, 1) BS_ROWS(name, kernel, 2) BS_ROWS(name, kernel, 3)
-// Kernels for a known number of rows are compiled where they are much faster, of real numbers.
+#define BS_ENTRY(name, rows, ...) {name, rows, run<__VA_ARGS__>}
+#define BS_NAMED(name, ...) BS_ENTRY(name, 0, __VA_ARGS__)
+#define BS_KERNEL(kernel) BS_ENTRY(#kernel, 0, kernel<T>)
+#define BS_ROWS(name, kernel, n) BS_ENTRY(name, n, kernel<n, T>)
+#define BS_ROWS_1_TO_3(name, kernel) BS_ROWS(name, kernel, 1), BS_ROWS(name, kernel, 2), BS_ROWS(name, kernel, 3)
+// For any number of rows; kernels for a known number are compiled where they are much faster, of real numbers.
 #if defined(BS_ANY_ROWS_ONLY)
-#define BS_ROWS_TO_4(name, kernel)
+#define BS_ROWS_TO_4(kernel) BS_ROWS(#kernel, kernel, 0)
 #else
-#define BS_ROWS_TO_4(name, kernel) BS_ROWS_1_TO_3(name, kernel) BS_ROWS(name, kernel, 4)
+#define BS_ROWS_TO_4(kernel) BS_ROWS_1_TO_3(#kernel, kernel), BS_ROWS(#kernel, kernel, 4), BS_ROWS(#kernel, kernel, 0)
 #endif

@@ -45,10 +45,8 @@ Columns<T> scratch_for(Arena& arena, Batch<T> A) {
 }
 
 template <Triangle KIND, class T>
-void solve_triangular(bs_task* of) {
-  const Task task(of);
+void solve_triangular(Task task, Arena& arena) {
   const auto A = task.argument<T>(0), B = task.argument<T>(1), X = task.argument<T>(2);
-  Arena arena;
   const auto copied = scratch_for(arena, A);
   const bool is_single = X.n == 1;  // and lies as a column, too
   const auto scratch = arena.columns<T>(is_single ? 0 : X.m, X.n);
@@ -88,11 +86,9 @@ void write_gradient(T* result, View<T> X, Columns<T> Y) {
 }
 
 template <Triangle KIND, class T>
-void solve_triangular_backward(bs_task* of) {
-  const Task task(of);
+void solve_triangular_backward(Task task, Arena& arena) {
   const auto A = task.argument<T>(0), X = task.argument<T>(1), G = task.argument<T>(2);
   const auto result = task.argument<T>(3), rhs_result = task.argument<T>(4);
-  Arena arena;
   const Int n = X.m, k = X.n;
   const auto copied = scratch_for(arena, A);
   const auto scratch = arena.columns<T>(k == 1 ? 0 : n, k);
@@ -110,9 +106,8 @@ void solve_triangular_backward(bs_task* of) {
 }  // namespace bs
 
 #define BS_TRIANGLE(name, kind) \
-  {name, 0, solve_triangular<kind, T>}, {name "_backward", 0, solve_triangular_backward<kind, T>},
+  BS_NAMED(name, solve_triangular<kind, T>), BS_NAMED(name "_backward", solve_triangular_backward<kind, T>)
 
 BS_DEFINE_FAMILY(
-    triangular,
-    BS_TRIANGLE("solve_lower", Lower) BS_TRIANGLE("solve_upper", Upper)
-        BS_TRIANGLE("solve_unit_lower", Lower | UnitDiagonal) BS_TRIANGLE("solve_unit_upper", Upper | UnitDiagonal))
+    triangular, BS_TRIANGLE("solve_lower", Lower), BS_TRIANGLE("solve_upper", Upper),
+    BS_TRIANGLE("solve_unit_lower", Lower | UnitDiagonal), BS_TRIANGLE("solve_unit_upper", Upper | UnitDiagonal))
