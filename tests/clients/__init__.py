@@ -1,1 +1,1 @@
-"""Test suites of libraries that call torch's functions, run with these functions replaced."""
+"""Test suites of other libraries, run with this package in place of torch's functions."""

@@ -1,4 +1,4 @@
-"""`python -m tests.clients out/clients`: runs tests of libraries with torch's functions replaced."""
+"""`python -m tests.clients out/clients`: runs tests of libraries with this package in place of torch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def main(
         Path | None, typer.Option("--page", metavar="PAGE", help="A page to put tables into.")
     ] = None,
 ) -> None:
-    """Run the libraries' tests with torch alone and replaced; exit status 1 if only the latter fail.
+    """Run the libraries' tests with torch alone, replaced and installed; exit status 1 if these alone fail.
 
     The same command resumes an interrupted run: a report that is there is not written again.
     """

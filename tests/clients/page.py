@@ -10,16 +10,16 @@ from plots import marked
 from strategies.selection.text import seconds
 from tests.clients.library import Library
 from tests.clients.report import Report
-from tests.clients.suite import AFTER, BEFORE, TORCH
+from tests.clients.suite import AFTER, BEFORE, INSTALLED, TORCH
 
 __all__ = ["Found", "differing", "refusals", "table"]
 
 Found = Mapping[Library, Mapping[str, Report]]
 """A report for each way."""
 
-_REPLACED = {AFTER: "imported after", BEFORE: "imported before"}
+_OURS = {AFTER: "imported after", BEFORE: "imported before", INSTALLED: "operators installed"}
 
-_HEAD = ("library", "with torch alone", *_REPLACED.values(), "calls: ours", "PyTorch's", "took")
+_HEAD = ("library", "with torch alone", *_OURS.values(), "calls: ours", "PyTorch's", "took")
 
 
 def table(found: Found) -> str:
@@ -28,7 +28,7 @@ def table(found: Found) -> str:
 
 
 def _line(library: Library, ways: Mapping[str, Report]) -> tuple[str, ...]:
-    reports = ways[TORCH], ways[AFTER], ways[BEFORE]
+    reports = [ways[way] for way in (TORCH, *_OURS)]
     return (
         f"{library.name} {library.version}",
         *(f"{each.count('passed')} / {each.count('failed')}" for each in reports),
@@ -41,7 +41,7 @@ def differing(found: Found) -> str:
     """The tests whose outcome differs, with the errors of those that fail."""
     lines = []
     for library, ways in found.items():
-        for way, told in _REPLACED.items():
+        for way, told in _OURS.items():
             report, by_torch = ways[way], ways[TORCH]
             for test in report.broken(by_torch):
                 why = report.messages.get(test, "not run")

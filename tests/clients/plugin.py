@@ -1,4 +1,4 @@
-"""A pytest plugin: replaces torch's functions, and reports outcomes of tests and calls of the functions.
+"""A pytest plugin: replaces torch's functions where that is the way, and reports outcomes and calls.
 
 Environment variables say how, since workers of pytest-xdist import plugins before they have the options.
 """
@@ -72,7 +72,8 @@ def pytest_load_initial_conftests() -> None:
     way, library = os.environ[suite.WAY], os.environ[suite.LIBRARY]
     if way == suite.BEFORE:
         importlib.import_module(library)
-    if way != suite.TORCH:
+    assert strategies.is_installed() == (way == suite.INSTALLED)
+    if way in (suite.AFTER, suite.BEFORE):
         assert (library in sys.modules) == (way == suite.BEFORE)
         replace()
 

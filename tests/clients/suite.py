@@ -1,4 +1,4 @@
-"""Run a library's tests in one of three ways."""
+"""Run a library's tests in one of four ways."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ import sys
 from pathlib import Path
 
 from strategies.files import UnusableFileError
+from strategies_autoload import VARIABLE
 from tests.clients import report
 from tests.clients.library import Library
 from tests.clients.report import Report
 
-__all__ = ["AFTER", "BEFORE", "LIBRARY", "REPORT", "TORCH", "WAY", "WAYS", "run"]
+__all__ = ["AFTER", "BEFORE", "INSTALLED", "LIBRARY", "REPORT", "TORCH", "WAY", "WAYS", "run"]
 
-TORCH, AFTER, BEFORE = WAYS = "torch", "after", "before"
-"""With torch alone; with the library imported after torch's functions were replaced; before that."""
+TORCH, AFTER, BEFORE, INSTALLED = WAYS = "torch", "after", "before", "installed"
+"""With torch alone; with the library imported after torch's functions were replaced; before that; with
+operators installed when torch was imported."""
 
 LIBRARY, WAY, REPORT = "CLIENT_LIBRARY", "CLIENT_WAY", "CLIENT_REPORT"
 """The variables that tell the plugin what to import, the way, and the file to write."""
@@ -47,6 +49,7 @@ def run(library: Library, way: str, sources: Path, path: Path) -> Report:
         UnusableFileError: pytest could not run them; what it printed is in the file.
     """
     own = {LIBRARY: library.name, WAY: way, REPORT: str(path.resolve())}
+    own[VARIABLE] = "1" if way == INSTALLED else "0"
     log = path.with_suffix(".log")
     with log.open("w") as printed:
         done = subprocess.run(

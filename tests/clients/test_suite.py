@@ -22,6 +22,9 @@ def test_of_torch_alone():
 
 def test_of_replaced():
     assert strategies.is_replaced()
+
+def test_of_installed():
+    assert "FastPath" in det(torch.eye(3, requires_grad=True)).grad_fn.name()
 """
 
 
@@ -43,17 +46,30 @@ def report(**outcomes):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("way", "calls"), [("after", 1), ("before", 0)])
+@pytest.mark.parametrize(("way", "calls"), [("after", 2), ("before", 0)])
 def test_calls_of_a_library_are_counted_by_who_computes_them(client, way, calls):
     found = client(way)
     assert found.outcomes == {
         "test_client.py::test_both": "passed",
         "test_client.py::test_of_torch_alone": "failed",
         "test_client.py::test_of_replaced": "passed",
+        "test_client.py::test_of_installed": "failed" if way == "before" else "passed",
     }
-    assert list(found.messages) == ["test_client.py::test_of_torch_alone"]
+    assert found.messages.keys() >= {"test_client.py::test_of_torch_alone"}
     assert found.ours.get("torch.linalg.det", 0) == calls
     assert found.refusals == {"torch.linalg.inv: it is called with out=": 2}
+
+
+@pytest.mark.slow
+def test_operators_are_installed_before_a_library_is_imported(client):
+    outcomes = client("installed").outcomes
+    assert outcomes == {
+        "test_client.py::test_both": "passed",
+        "test_client.py::test_of_torch_alone": "passed",
+        "test_client.py::test_of_installed": "passed",
+        "test_client.py::test_of_replaced": "failed",
+    }
+    assert client("torch").outcomes["test_client.py::test_of_installed"] == "failed"
 
 
 @pytest.mark.slow
@@ -69,7 +85,7 @@ def test_what_differs_is_told_unless_it_fails_with_torch_alone():
     replaced = report(a="passed", b="failed", c="failed", d="passed")
     assert replaced.broken(by_torch) == ["c", "e"]
     assert replaced.mended(by_torch) == ["d"]
-    ways = {"torch": by_torch, "after": replaced, "before": by_torch}
+    ways = {"torch": by_torch, "after": replaced, "before": by_torch, "installed": by_torch}
     assert page.differing({LIBRARIES[0]: ways}).splitlines() == [
         "- linear_operator, imported after, fails: `c`: `not run`",
         "- linear_operator, imported after, fails: `e`: `not run`",

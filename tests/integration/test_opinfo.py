@@ -86,6 +86,19 @@ def test_derivatives_of_both_orders(op, dtype, order, reasons, chosen):
     assert reasons() == []
 
 
+def gradient(function, *given):
+    """That of one combination of the outputs, differentiable."""
+    outputs = function(*given)
+    outputs = outputs if isinstance(outputs, tuple | list) else (outputs,)
+    outputs = [output for output in outputs if output.requires_grad]
+    random = torch.Generator().manual_seed(0)
+    cotangents = [
+        torch.randn(output.shape, dtype=output.dtype, generator=random) for output in outputs
+    ]
+    gradients = torch.autograd.grad(outputs, given, cotangents, create_graph=True)
+    return tuple(each for each in gradients if each.requires_grad)
+
+
 @pytest.mark.skipif(extension.load() is None, reason="the fast path was not built")
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize(
@@ -93,12 +106,15 @@ def test_derivatives_of_both_orders(op, dtype, order, reasons, chosen):
     [pytest.param(op, marks=[] if op.name in QUICK else pytest.mark.slow) for op in OPS],
     ids=lambda op: op.formatted_name,
 )
-def test_installed_operators_have_values_and_derivatives_of_both_orders(op, dtype):
+def test_installed_operators_have_values_and_derivatives_of_three_orders(op, dtype):
     for sample in op.sample_inputs("cpu", dtype, requires_grad=True):
         function, inputs = differentiable(op, sample)
         due = function(*inputs)
-        with strategies.install():
+        with strategies.use("fused"), strategies.install():
             torch.testing.assert_close(function(*inputs), due)
             assert gradcheck(function, inputs, fast_mode=True, check_forward_ad=True)
             if op.supports_gradgrad:
                 assert gradgradcheck(function, inputs, fast_mode=True)
+                of_gradient = functools.partial(gradient, function)
+                if of_gradient(*inputs):
+                    assert gradgradcheck(of_gradient, inputs, fast_mode=True)
