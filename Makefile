@@ -97,14 +97,16 @@ types: $(VENV)/dev  ## check types
 
 matrix: $(TORCH:%=matrix-%)  ## run the tests of interfaces with other releases of torch (TORCH="2.9.1 2.15.0", PYTHON=python3.13)
 
-# In an environment of its own, with the other requirements as pinned.
+# In an environment for that release and that Python, with the other requirements as pinned. The kernels, which know of
+# neither, are compiled once for all.
+matrix-%: ENVIRONMENT = $(VENV)-torch-$*-$(shell $(PYTHON) -c "import sysconfig; print(sysconfig.get_python_version())")
 matrix-%:
-	[ -e $(VENV)-torch-$* ] || $(PYTHON) -m venv $(VENV)-torch-$*
-	grep -v '^torch==\|^triton==' constraints.txt >$(VENV)-torch-$*/constraints.txt
-	$(VENV)-torch-$*/bin/python -m pip install -qq -c $(VENV)-torch-$*/constraints.txt torch==$* scikit-build-core cmake ninja setuptools
-	$(VENV)-torch-$*/bin/python -m pip install -qq --no-build-isolation -C build-dir=build/torch-$* -c $(VENV)-torch-$*/constraints.txt -e '.[dev]' torch==$*
-	$(VENV)-torch-$*/bin/backward-strategies warmup
-	$(VENV)-torch-$*/bin/python -m pytest -n 2 --dist worksteal -m "not slow and not slurm" $(INTERFACES)
+	[ -e $(ENVIRONMENT) ] || $(PYTHON) -m venv $(ENVIRONMENT)
+	grep -v '^torch==\|^triton==' constraints.txt >$(ENVIRONMENT)/constraints.txt
+	$(ENVIRONMENT)/bin/python -m pip install -qq -c $(ENVIRONMENT)/constraints.txt torch==$* scikit-build-core cmake ninja setuptools
+	$(ENVIRONMENT)/bin/python -m pip install -qq --no-build-isolation -C build-dir=build/matrix -c $(ENVIRONMENT)/constraints.txt -e '.[dev]' torch==$*
+	$(ENVIRONMENT)/bin/backward-strategies warmup
+	$(ENVIRONMENT)/bin/python -m pytest -n 2 --dist worksteal -m "not slow and not slurm" $(INTERFACES)
 
 modes: $(VENV)/dev  ## run every operation in every mode of differentiation, and keep what is found for docs/modes.md
 	$(BIN)/python -m pytest tests/linalg -n 2 --dist worksteal -m mode --modes-table docs/data/modes.json.gz

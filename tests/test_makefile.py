@@ -1,6 +1,7 @@
 """What `make` runs, with programs that do nothing but say that they were called."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -85,3 +86,18 @@ def test_an_installation_builds_the_fast_path(make, tmp_path, extra):
     (tmp_path / "venv" / extra).unlink(missing_ok=True)
     status, calls = make(f"venv/{extra}")
     assert (status, calls) == (0, ["backward-strategies warmup"])
+
+
+def test_the_matrix_has_an_environment_for_each_python(tmp_path):
+    def environment(version):
+        python = tmp_path / f"python{version}"
+        python.write_text(f"#!/bin/sh\necho {version}\n")
+        python.chmod(0o755)
+        dry = ["make", "--dry-run", "--file", MAKEFILE, "matrix", "TORCH=2.15.0"]
+        done = subprocess.run(
+            [*dry, f"PYTHON={python}"], capture_output=True, text=True, check=True
+        )
+        return set(re.findall(r"\.venv-[^/\s]*", done.stdout))
+
+    assert environment("3.13") == {".venv-torch-2.15.0-3.13"}
+    assert environment("3.14") == {".venv-torch-2.15.0-3.14"}

@@ -17,6 +17,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from pathlib import Path
 from types import ModuleType
@@ -85,9 +86,13 @@ def warmup() -> bool:
     """
     if (file := _file()) is None or not (is_missing() or load() is None):
         return False
+    # Ninja comes with the package, and PATH has its folder only where the environment is activated.
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), sysconfig.get_path("scripts")])
     with tempfile.TemporaryDirectory() as scratch:
         command = [sys.executable, "-c", _BUILD, NAME, str(_source()), scratch]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
+        )
         if done.returncode:
             reason = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
             _log.warning(

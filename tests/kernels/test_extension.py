@@ -41,6 +41,12 @@ def test_a_machine_without_a_compiler_keeps_the_lane_in_python(monkeypatch, capl
     assert not list(extension.folder(extension.cache_directory()).rglob("*"))
 
 
+def test_the_ninja_of_an_environment_that_is_not_activated_is_found(monkeypatch, tmp_path, caplog):
+    monkeypatch.setenv("PATH", str(tmp_path))  # which has neither Ninja nor a compiler
+    assert not extension.warmup()
+    assert "ninja: build stopped" in caplog.text
+
+
 def test_a_file_that_is_no_module_counts_as_missing(monkeypatch, caplog):
     leave_a_text = f"import sys; open(sys.argv[3] + '/{extension._FILE}', 'w').write('x')"
     monkeypatch.setattr(extension, "_BUILD", leave_a_text)
