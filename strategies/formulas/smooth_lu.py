@@ -91,8 +91,9 @@ class _Near(NamedTuple):
 
 def _by_rows(matrix: Tensor, k: int, solve: Callable[[Tensor], Tensor]) -> Tensor:
     """The first k rows solved for, and the others as they are."""
-    first = solve(matrix[..., :k, :])
-    return first if matrix.shape[-2] == k else torch.cat([first, matrix[..., k:, :]], dim=-2)
+    if matrix.shape[-2] == k:
+        return solve(matrix)
+    return torch.cat([solve(matrix[..., :k, :]), matrix[..., k:, :]], dim=-2)
 
 
 def _with_leading(packed: Tensor, leading: Tensor) -> Tensor:

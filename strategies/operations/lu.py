@@ -15,11 +15,11 @@ from torch.nn.functional import pad
 from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, choose
 from strategies.autograd.fast_path import FastPath
-from strategies.autograd.nodes import run
+from strategies.autograd.nodes import is_differentiated, run
 from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Rule, Tensors, only
 from strategies.errors import LinAlgError, raise_for_info
-from strategies.factors import PackedLU
+from strategies.factors import PackedLU, Triangular
 from strategies.factors.canonical_lu import canonical
 from strategies.factors.elimination import lu_factor_ex as eliminate
 from strategies.factors.lu_rank import UNDECIDED
@@ -94,16 +94,28 @@ class _LUFactor(Rule):
 
     def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
         LU, _, _, order, rank, _ = at.outputs
-        rows = smooth_lu.backward(
-            formula.extend(LU, rank), formula.mask_trailing(cotangents[0], rank)
-        )
+        rows = _reverse(formula.extend(LU, rank), formula.mask_trailing(cotangents[0], rank))
         return (_with_nan(formula.permute_rows(rows, order), rank),)
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
         LU, _, _, order, rank, _ = at.outputs
         rows = formula.permute_rows(only(tangents), order_of(order))
-        result = formula.mask_trailing(smooth_lu.jvp(formula.extend(LU, rank), rows), rank)
+        result = formula.mask_trailing(_tangent(formula.extend(LU, rank), rows), rank)
         return (_with_nan(result, rank),)
+
+
+def _reverse(LU: Tensor, cotangent: Tensor) -> Tensor:
+    """The gradient of the rows of A, smooth where it is differentiated itself."""
+    if is_differentiated(LU, cotangent):
+        return smooth_lu.backward(LU, cotangent)
+    return formula.backward(Triangular, LU, cotangent)
+
+
+def _tangent(LU: Tensor, rows: Tensor) -> Tensor:
+    """The tangent of LU from that of the rows of A, likewise."""
+    if is_differentiated(LU, rows):
+        return smooth_lu.jvp(LU, rows)
+    return formula.jvp(Triangular, LU, rows)
 
 
 def _factors_are_in_safe_range(LU: Tensor) -> bool:
@@ -194,13 +206,13 @@ def _explicit_lu_factor(
 ) -> Tensors:
     LU, pivots = outputs
     order = inverse_order(pivots, LU.shape[-2])
-    return (formula.permute_rows(smooth_lu.backward(LU, *cotangents), order),)
+    return (formula.permute_rows(_reverse(LU, *cotangents), order),)
 
 
 def _lu_factor_tangents(_: Strategy, __: Tensors, outputs: Tensors, tangents: Gradients) -> Tensors:
     LU, pivots = outputs[:2]
     order = order_of(inverse_order(pivots, LU.shape[-2]))
-    return (smooth_lu.jvp(LU, formula.permute_rows(only(tangents), order)),)
+    return (_tangent(LU, formula.permute_rows(only(tangents), order)),)
 
 
 _lu_factor_fast_path = FastPath(
@@ -305,14 +317,14 @@ def _general_lu(candidates: tuple[Strategy, ...], A: Tensor, *, pivot: bool = Tr
 def _explicit_lu(_: Strategy, __: Gradients, outputs: Tensors, cotangents: Tensors) -> Tensors:
     P, L, U = outputs
     LU, of_LU = _packed(L, U), _packed(*cotangents)
-    rows = smooth_lu.backward(LU, of_LU)
+    rows = _reverse(LU, of_LU)
     return (formula.permute_rows(rows, P.real.argmax(-1)),)
 
 
 def _lu_tangents(_: Strategy, __: Tensors, outputs: Tensors, tangents: Gradients) -> Tensors:
     P, L, U = outputs
     rows = formula.permute_rows(only(tangents), P.real.argmax(-2))
-    of_LU, k = smooth_lu.jvp(_packed(L, U), rows), L.shape[-1]
+    of_LU, k = _tangent(_packed(L, U), rows), L.shape[-1]
     return P.new_zeros(P.shape), of_LU[..., :k].tril(-1), of_LU[..., :k, :].triu()
 
 
