@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from strategies.factors import lu_rank
+from strategies.formulas.powers_of_two import times_power_of_two
 from strategies.kernels.cpu import calls
 from strategies.kernels.cpu.library import DTYPES
 
@@ -44,6 +45,17 @@ def test_whatever_has_no_rank_or_a_lower_one_is_in_doubt(shape, dtype):
     assert (in_doubt | is_full).all()
     assert not is_full.all()
     assert not in_doubt.all()
+
+
+@DTYPE
+@pytest.mark.parametrize("shape", [(8, 8), (18, 19), (40, 40)])
+def test_what_is_in_doubt_does_not_depend_on_the_scale(shape, dtype):
+    LU, in_doubt = nearly_deficient(*shape, dtype)
+    far = 800 if torch.finfo(dtype).bits == 64 else 60
+    pivots = torch.arange(1, min(shape) + 1, dtype=torch.int32).expand(len(LU), -1).contiguous()
+    for power in (far, -far):
+        scaled = LU.tril(-1) + times_power_of_two(LU.triu(), torch.tensor(power))
+        assert calls.may_be_deficient(scaled, pivots)[0].equal(in_doubt)
 
 
 @pytest.mark.parametrize("value", [0.0, torch.nan, torch.inf])
