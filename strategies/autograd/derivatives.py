@@ -72,7 +72,7 @@ def derivative(
 def pulled_back(
     function: Callable[..., Tensors],
     arguments: Tensors,
-    cotangents: Tensors,
+    cotangents: Gradients,
     needed: Sequence[bool],
 ) -> Gradients:
     """The gradients of a function, outside of transforms; `torch.func.vjp` costs more for each call.
@@ -80,7 +80,7 @@ def pulled_back(
     Args:
         function: of tensors, in differentiable calls.
         arguments: of the function.
-        cotangents: of its outputs.
+        cotangents: of its outputs; None is zero.
         needed: which arguments to give gradients of; the others' are None, and so is one that is zero.
 
     Example:
@@ -96,7 +96,11 @@ def pulled_back(
             for each, need in pairs
         )
         outputs = function(*values)
-        given = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if o.requires_grad]
+        given = [
+            (output, cotangent)
+            for output, cotangent in zip(outputs, cotangents, strict=True)
+            if cotangent is not None and output.requires_grad
+        ]
         if not given:
             return (None,) * len(pairs)
         gradients = torch.autograd.grad(

@@ -11,6 +11,7 @@ from torch.autograd import forward_ad
 from torch.nn import Parameter
 
 from strategies.autograd.choice import first_that_can
+from strategies.autograd.derivatives import pulled_back
 from strategies.autograd.precision import full_precision
 from strategies.kernels.cpu.plans import Plan
 from strategies.kernels.cuda import plan as cuda
@@ -138,26 +139,11 @@ def differentiated(
     """By the generic path, as functions of inputs, outputs and cotangents where that is asked for."""
     if found.fast_path.explicit is not None:
         return _explicit_gradients(found, inputs, outputs, cotangents, needed)
-    has_graph = torch.is_grad_enabled()
-    if not has_graph:
-        pairs = zip(inputs, needed, strict=True)
-        inputs = tuple(tensor.detach().requires_grad_(need) for tensor, need in pairs)
-    with torch.enable_grad():
-        outputs = found.fast_path.general(found.candidates, *inputs, *found.tolerances)
-        given = [
-            (output, cotangent)
-            for output, cotangent in zip(outputs, cotangents, strict=True)
-            if cotangent is not None and output.requires_grad
-        ]
-        gradients = iter(
-            torch.autograd.grad(
-                [output for output, _ in given],
-                [tensor for tensor, need in zip(inputs, needed, strict=True) if need],
-                [cotangent for _, cotangent in given],
-                create_graph=has_graph,
-            )
-        )
-    return [next(gradients) if need else None for need in needed]
+
+    def general(*inputs: Tensor) -> Tensors:
+        return found.fast_path.general(found.candidates, *inputs, *found.tolerances)
+
+    return list(pulled_back(general, inputs, tuple(cotangents), needed))
 
 
 def _explicit_gradients(
