@@ -22,6 +22,7 @@ __all__ = [
     "UnusableFileError",
     "cache_directory",
     "configuration_directory",
+    "json_files",
     "json_text",
     "read",
     "says",
@@ -97,6 +98,11 @@ def unpacked(path: Path) -> bytes:
         raise UnusableFileError(path, f"cannot be unpacked ({error})") from error
     except OSError as error:
         raise UnusableFileError(path, f"cannot be read ({error.strerror})") from error
+
+
+def json_files(folder: Path, pattern: str = "*") -> list[Path]:
+    """The JSON files of a folder whose names match but for the ending, packed or not, in order."""
+    return sorted([*folder.glob(f"{pattern}.json"), *folder.glob(f"{pattern}.json.gz")])
 
 
 def says(path: Path, format_name: str) -> bool:

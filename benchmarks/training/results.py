@@ -116,8 +116,7 @@ def load(folder: Path) -> list[Result]:
     Raises:
         UnusableFileError: there are none, or a file is damaged, foreign or of another version.
     """
-    paths = sorted([*folder.glob("*.json"), *folder.glob("*.json.gz")])
-    found = [files.read(path, Result, FORMAT, VERSION) for path in paths]
+    found = [files.read(path, Result, FORMAT, VERSION) for path in files.json_files(folder)]
     if not found:
         raise UnusableFileError(folder, "holds no measured programs; `make programs` makes some")
     return found

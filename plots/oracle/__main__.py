@@ -14,7 +14,7 @@ from plots import marked
 from plots.figures import save
 from plots.oracle.figure import draw, frame
 from strategies.cli.common import reports_errors
-from strategies.files import unpacked
+from strategies.files import json_files, unpacked
 from strategies.oracle.grader import REFUSES, RIGHT, UNSTABLE, WRONG
 from strategies.oracle.report import Entry, Report
 from strategies.selection.text import NOTHING
@@ -30,8 +30,8 @@ def main(
     figures: Annotated[Path, typer.Option(metavar="DIR")] = Path("out/figures"),
 ) -> None:
     """Draw the figure, and put the tables between the markers of a page."""
-    paths = sorted([*reports.glob("*.json"), *reports.glob("*.json.gz")])
-    found = sorted((msgspec.json.decode(unpacked(p), type=Report) for p in paths), key=_place)
+    decoded = (msgspec.json.decode(unpacked(path), type=Report) for path in json_files(reports))
+    found = sorted(decoded, key=_place)
     versions = [each for each in found if each.library.startswith("PyTorch")]
     # Of PyTorch's versions the one that ours was judged with stands for it.
     ours = next(each.library for each in found if each.library.startswith("strategies"))

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from strategies.files import UnusableFileError, read, write_text
+from strategies.files import UnusableFileError, json_files, read, write_text
 from strategies.measuring.case import Case
 from strategies.measuring.machine import Machine, describe
 from strategies.measuring.measurement import Cell, Measurement
@@ -80,7 +80,7 @@ def load(folder: Path, kind: Kind | None = None) -> list[Run]:
     if folder.is_file():
         runs = [_run(folder, folder.name)]
     elif folder.is_dir():
-        found = sorted([*folder.rglob("*.json"), *folder.rglob("*.json.gz")])
+        found = json_files(folder, "**/*")
         runs = [_run(path, path.relative_to(folder).as_posix()) for path in found]
     else:
         raise UnusableFileError(folder, "is not a folder of results, nor a file of them")
