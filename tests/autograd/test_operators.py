@@ -13,7 +13,6 @@ from operations import OPERATIONS, function, inputs_of
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.library import opcheck
-from torch.utils._python_dispatch import TorchDispatchMode
 
 import strategies
 from strategies import linalg
@@ -240,107 +239,6 @@ def test_transforms_inside_a_compiled_function(transform):
 
 def loss_of_one(function):
     return lambda *inputs: function(*inputs).square().sum()
-
-
-@pytest.mark.parametrize("attempt", ["first", "second"])
-def test_a_gradient_is_mapped_over_cotangents_alone(attempt):
-    A = matrices()[0]
-    cotangents = torch.randn(16, 3, 3, dtype=torch.float64)
-    X, *saved = OPERATORS.inv(A, "fused")
-    expanded = [A.expand(16, 3, 3), cotangents]
-    (found,) = OPERATORS.inv_backward(expanded, X, *saved, [True])
-    torch.testing.assert_close(found, -X.mT @ cotangents @ X.mT)
-
-
-class Recorded(TorchDispatchMode):
-    """Names and tensors of the operators that are computed below all transforms."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.calls: list[tuple[str, tuple]] = []
-
-    def __torch_dispatch__(self, function, types, arguments=(), options=None):
-        self.calls.append((function.overloadpacket.__name__, arguments))
-        return function(*arguments, **options or {})
-
-    def count(self, name: str) -> int:
-        return [each for each, _ in self.calls].count(name)
-
-
-PIVOTS = torch.arange(1, 4, dtype=torch.int32)
-WITHOUT_OPERATOR = {
-    "linalg_eig": lambda functions, A, B: functions.eig(A).eigenvalues.abs(),
-    "linalg_qr": lambda functions, A, B: functions.qr(A[:2]).R,
-    "linalg_lu_solve": lambda functions, A, B: functions.lu_solve(A, PIVOTS, B),
-    "linalg_solve_triangular": lambda functions, A, B: functions.solve_triangular(A, B, upper=True),
-    "linalg_lstsq": lambda functions, A, B: functions.lstsq(A, B, driver="gels").solution,
-}
-
-
-@pytest.mark.parametrize(("name", "call"), WITHOUT_OPERATOR.items())
-@pytest.mark.parametrize(
-    "transform",
-    [
-        lambda call: torch.func.vmap(torch.func.grad(loss_of_one(call))),
-        lambda call: torch.func.jacrev(lambda A, B: call(A[0], B[0])),
-    ],
-    ids=["vmap(grad)", "jacrev"],
-)
-def test_what_has_no_fast_path_is_computed_once_for_all_samples_and_cotangents(
-    transform, name, call
-):
-    A, _, B, _ = matrices(8)
-    with Recorded() as due:
-        expected = transform(lambda *inputs: call(torch.linalg, *inputs))(A, B)
-    with Recorded() as recorded:
-        found = transform(lambda *inputs: call(linalg, *inputs))(A, B)
-
-    torch.testing.assert_close(found, expected)
-    assert recorded.count(name) == due.count(name) <= 2
-
-
-@pytest.mark.parametrize(
-    ("name", "call"),
-    {
-        "inv_ex": lambda A, B: linalg.inv_ex(A).inverse,
-        "solve_ex": lambda A, B: linalg.solve_ex(A, B).result,
-        "solve": lambda A, B: linalg.solve_ex(A, B.mT, left=False).result,
-    }.items(),
-)
-def test_what_reports_is_computed_once_by_an_operator(name, call):
-    A, _, B, _ = matrices(8)
-    with Recorded() as recorded:
-        torch.func.vmap(torch.func.grad(loss_of_one(call)))(A, B)
-    assert recorded.count(name) == recorded.count(f"{name}_backward") == 1
-    assert not recorded.count("linalg_lu_factor_ex")
-
-
-def test_a_jacobian_is_of_one_matrix_and_many_cotangents():
-    A = matrices()[0]
-    with Recorded() as recorded:
-        found = torch.func.jacrev(linalg.inv)(A)
-    torch.testing.assert_close(found, torch.func.jacrev(torch.linalg.inv)(A))
-    (operands,) = (arguments[0] for name, arguments in recorded.calls if name == "inv_backward")
-    assert [each.shape for each in operands] == [(3, 3), (9, 3, 3)]
-
-
-@pytest.mark.parametrize("size", [2, 9])
-def test_jacobians_of_as_many_matrices_as_there_are_cotangents(size):
-    A = matrices(size)[0]
-    for name in ("inv", "det", "pinv"):
-        found, due = (
-            torch.func.vmap(torch.func.jacrev(getattr(each, name)))(A)
-            for each in (linalg, torch.linalg)
-        )
-        torch.testing.assert_close(found, due)
-
-
-def test_many_cotangents_of_what_no_plan_has_computed():
-    A = matrices()[0]
-    X, *saved = OPERATORS.inv(A, "qr_pinv")
-    for cotangents in (torch.randn(4, 3, 3, dtype=A.dtype), torch.ones(0, 3, 3, dtype=A.dtype)):
-        (found,) = OPERATORS.inv_backward([A, cotangents], X, *saved, [True])
-        torch.testing.assert_close(found, -X.mT @ cotangents @ X.mT)
 
 
 def test_vmap_of_batches_that_would_be_broadcast_inside_a_compiled_function():
