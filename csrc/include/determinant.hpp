@@ -6,7 +6,7 @@
 
 namespace bs {
 
-enum class Hazard : int { None = 0, Factors = 2, NotFinite = 3 };
+enum class Hazard : int { None = 0, Factors = 1, NotFinite = 2 };
 
 // A power of two whose square is in range.
 template <class T>

@@ -190,12 +190,13 @@ class _SVD(Kind):
 
     def inverse(self, held: Tensors, A: Tensor, rank: int | None) -> PseudoInverse:
         U, V, reciprocals, values, R = held[:5]
-        core = SingularValues(reciprocals, values)
-        is_full = self.is_full(_tall(A), rank)
-        if bool((reciprocals != 0).all()):
-            inverse = Orthogonal(U, Triangular(R, Structure.UPPER), None, core.rank, *is_full)
-        else:
-            inverse = Orthogonal(U, core, V, core.rank, *is_full)
+        by_values = SingularValues(reciprocals, values)
+        core, right = (
+            (Triangular(R, Structure.UPPER), None)
+            if bool((reciprocals != 0).all())
+            else (by_values, V)
+        )
+        inverse = Orthogonal(U, core, right, by_values.rank, *self.is_full(_tall(A), rank))
         return inverse.adjoint if A.shape[-2] < A.shape[-1] else inverse
 
     def is_full(self, A: Tensor, rank: int | None) -> tuple[bool, bool]:

@@ -36,7 +36,7 @@ __all__ = [
     "has_small_pivot",
 ]
 
-FACTORS_ARE_USELESS, NOT_FINITE = 2, 3
+FACTORS_ARE_USELESS, NOT_FINITE = 1, 2
 """Both known to `csrc/include/determinant.hpp`, too."""
 
 
@@ -67,7 +67,7 @@ def determinant(A: Tensor, LU: Tensor, pivots: Tensor) -> Determinant:
         >>> A = torch.ones(2, 2)
         >>> LU, pivots, _ = torch.linalg.lu_factor_ex(A)
         >>> determinant(A, LU, pivots)
-        Determinant(mantissa=tensor(0.), notes=tensor([0, 1, 2]), inverse_order=tensor([0, 1]))
+        Determinant(mantissa=tensor(0.), notes=tensor([0, 1, 1]), inverse_order=tensor([0, 1]))
     """
     found = calls.determinant(A, LU, pivots)
     if found is not NotImplemented:

@@ -99,7 +99,18 @@ def regular_pivots(LU: Tensor) -> Tensor:
     Returns:
         (batch, min(m, n)), bool.
     """
-    return _regular_pivots(_scaled(LU), torch.finfo(LU.dtype).eps)
+    precision, LU = torch.finfo(LU.dtype).eps, _scaled(LU)
+    k = min(LU.shape[-2:])
+    L, U = _split(LU[..., :k, :k], k)
+    pivots = U.diagonal(dim1=-2, dim2=-1)
+    # What follows a zero pivot is not asked for.
+    by_rows = U / torch.where(pivots == 0, 1, pivots).unsqueeze(-1)
+    identity = torch.eye(k, dtype=LU.dtype, device=LU.device).expand(L.shape)
+    # Row j of L⁻¹ is row j of Y; column j of (D⁻¹U)⁻¹, D the diagonal of U, is column j of X.
+    Y = torch.linalg.solve_triangular(L, identity, upper=False, unitriangular=True)
+    X = torch.linalg.solve_triangular(by_rows, identity, upper=True, unitriangular=True)
+    variance = ((Y.abs().square() @ _squared_terms(L, U)) * X.abs().square().mT).sum(-1)
+    return (pivots != 0) & (pivots.abs() >= _REGULAR * precision * variance.sqrt())
 
 
 def rest_is_roundoff(LU: Tensor, rank: int) -> Tensor:
@@ -140,20 +151,6 @@ def _scaled(LU: Tensor) -> Tensor:
 
 def _squared_terms(L: Tensor, U: Tensor) -> Tensor:
     return (L.abs() @ U.abs()).square()
-
-
-def _regular_pivots(LU: Tensor, precision: float) -> Tensor:
-    k = min(LU.shape[-2:])
-    L, U = _split(LU[..., :k, :k], k)
-    pivots = U.diagonal(dim1=-2, dim2=-1)
-    # What follows a zero pivot is not asked for.
-    by_rows = U / torch.where(pivots == 0, 1, pivots).unsqueeze(-1)
-    identity = torch.eye(k, dtype=LU.dtype, device=LU.device).expand(L.shape)
-    # Row j of L⁻¹ is row j of Y; column j of (D⁻¹U)⁻¹, D the diagonal of U, is column j of X.
-    Y = torch.linalg.solve_triangular(L, identity, upper=False, unitriangular=True)
-    X = torch.linalg.solve_triangular(by_rows, identity, upper=True, unitriangular=True)
-    variance = ((Y.abs().square() @ _squared_terms(L, U)) * X.abs().square().mT).sum(-1)
-    return (pivots != 0) & (pivots.abs() >= _REGULAR * precision * variance.sqrt())
 
 
 def _rest_is_roundoff(LU: Tensor, steps: Tensor, precision: float) -> Tensor:

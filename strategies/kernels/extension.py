@@ -50,14 +50,14 @@ def load() -> ModuleType | None:
 
     A warning says so where it could be built but is not.
     """
-    if is_missing():
+    if (file := _file()) is None:
+        return None
+    if not file.is_file():
         if shutil.which(os.environ.get("CXX", "c++")) is not None:
             _log.warning(
                 "strategies: the fast path in C++ is not built, without which calls on small matrices take "
                 "about twice the time: `backward-strategies warmup` builds it in half a minute"
             )
-        return None
-    if (file := _file()) is None:
         return None
     try:
         module = _imported(file)
@@ -84,7 +84,7 @@ def warmup() -> bool:
     Returns:
         Whether there is one now that was not before.
     """
-    if (file := _file()) is None or not (is_missing() or load() is None):
+    if (file := _file()) is None or (file.is_file() and load() is not None):
         return False
     # Ninja comes with the package, and PATH has its folder only where the environment is activated.
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), sysconfig.get_path("scripts")])

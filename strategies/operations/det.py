@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -257,12 +258,6 @@ def _general_slogdet(candidates: tuple[Strategy, ...], A: Tensor) -> Tensors:
     return run(_Slogdet(), chosen, A)[:2]
 
 
-def _explicit_det(
-    strategy: Strategy, inputs: Gradients, outputs: Tensors, cotangents: Tensors
-) -> Tensors:
-    return _explicit(_Det(), strategy, inputs, outputs, cotangents)
-
-
 def _explicit_slogdet(
     strategy: Strategy, inputs: Gradients, outputs: Tensors, cotangents: Tensors
 ) -> Tensors:
@@ -313,7 +308,11 @@ def _directional(
 
 
 _det_fast_path = FastPath(
-    "det", _general_det, policy_operation="det", explicit=_explicit_det, tangents=_det_tangents
+    "det",
+    _general_det,
+    policy_operation="det",
+    explicit=functools.partial(_explicit, _Det()),
+    tangents=_det_tangents,
 )
 _slogdet_fast_path = FastPath(
     "slogdet",
