@@ -8,14 +8,19 @@ namespace bs {
 namespace {
 
 // Whether BLAS is faster than substitution of n rows with k right-hand sides, and than their products written out.
-bool is_for_blas(Int n, Int k) { return k > FEW_RIGHT_HAND_SIDES && double(n) * double(n) * double(k) >= 10000; }
+bool is_for_blas(Int n, Int k, Int few = FEW_RIGHT_HAND_SIDES, double least_work = 10000) {
+  return k > few && double(n) * double(n) * double(k) >= least_work;
+}
 
 // `substitute` of columns, by BLAS where that is faster.
 template <Triangle KIND, class T>
 void substitute_columns(Columns<T> A, Columns<T> X) {
-  // BLAS takes no columns that overlap, as those of an expanded matrix do.
-  if (!is_for_blas(X.m, X.n) || A.ld < A.m) return substitute<KIND>(A, X);
   constexpr int op = KIND & 12;
+  // Products with what is below the diagonal begin where no vector does, and take twice as long.
+  constexpr bool is_slow = !(KIND & Upper) && (op == Transpose || op == Adjoint);
+  const bool is_for = is_slow ? is_for_blas(X.m, X.n, 1, 2000) : is_for_blas(X.m, X.n);
+  // BLAS takes no columns that overlap, as those of an expanded matrix do.
+  if (!is_for || A.ld < A.m) return substitute<KIND>(A, X);
   constexpr bool conjugates_alone = op == Conjugate;
   constexpr char uplo = KIND & Upper ? 'U' : 'L', diagonal = KIND & UnitDiagonal ? 'U' : 'N';
   constexpr char how[] = {'L', uplo, "NCTN"[op / Adjoint], diagonal};
