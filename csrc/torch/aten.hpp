@@ -42,12 +42,12 @@ struct AtenCalls {
     variable_list given, results;
     for (const auto i : inputs) {
       const auto& input = arguments[i].toTensor();
-      if (!cache->is_usual_type(py::cast(input).ptr()) || (is_transposed && input.dim() < 2)) { return std::nullopt; }
+      if (!is_usual_type(py::cast(input).ptr()) || (is_transposed && input.dim() < 2)) { return std::nullopt; }
       given.push_back(is_transposed ? input.mT() : input);
     }
     const auto tolerances = tolerances_in(arguments);
     if (!tolerances) { return std::nullopt; }
-    const auto outputs = cache->by_plans(cache->followed(cache->automatic.ptr()), given, *tolerances);
+    const auto outputs = cache->by_plans(cache->followed(cache->automatic.ptr()), {given, *tolerances});
     if (!outputs) { return std::nullopt; }
     for (size_t i = 0; i < returned.size(); ++i) {
       const auto& from = returned[i];

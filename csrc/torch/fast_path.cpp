@@ -8,33 +8,66 @@ namespace backward_strategies {
 
 namespace {
 
+py::tuple as_tuple(const variable_list& tensors) {
+  py::tuple result(tensors.size());
+  for (size_t i = 0; i < tensors.size(); ++i) { PyTuple_SET_ITEM(result.ptr(), i, THPVariable_Wrap(tensors[i])); }
+  return result;
+}
+
 PyObject* call(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
   HANDLE_TH_ERRORS
   auto* cache = static_cast<PlanCache*>(PyCapsule_GetPointer(self, nullptr));
-  const auto outputs = cache->call(arguments[0], arguments + 1, count - 1);
+  auto given = cache->usual(arguments + 1, count - 1);
+  if (!given) { Py_RETURN_NONE; }
+  const auto outputs = cache->by_plans(cache->followed(arguments[0]), std::move(*given));
   if (!outputs) { Py_RETURN_NONE; }
-  PyObject* result = PyTuple_New(outputs->size());
-  for (size_t i = 0; i < outputs->size(); ++i) { PyTuple_SET_ITEM(result, i, THPVariable_Wrap((*outputs)[i])); }
-  return result;
+  return as_tuple(*outputs).release().ptr();
   END_HANDLE_TH_ERRORS
+}
+
+// `FastPath._compute`, of a fast path as Python holds it.
+py::object computed(const py::handle& fast_path, const py::handle& choice, const py::args& arguments) {
+  auto* cache = PlanCache::of(fast_path);
+  auto given = cache->usual(PySequence_Fast_ITEMS(arguments.ptr()), arguments.size());
+  if (!given) { return py::none(); }
+  const auto found = cache->compute(cache->followed(choice.ptr()), std::move(*given));
+  if (!found) { return py::none(); }
+  const auto& [outputs, kept] = found->computed;
+  return py::make_tuple(found->plan->found, as_tuple(found->inputs), as_tuple(outputs), as_tuple(kept));
 }
 
 PyMethodDef call_definition = {
     "fast_path", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call)), METH_FASTCALL,
     "The outputs of an operation; None where the generic path is to be taken."};
 
-py::object fast_path(py::object find, py::object active, py::object parameter, size_t arity, size_t most_tolerances) {
+py::object fast_path(py::object find, py::object active, size_t arity, size_t most_tolerances) {
   // They live as long as the process, as the operations do.
-  auto* made = new PlanCache{
-      std::move(find), std::move(active), py::str("auto"), std::move(parameter), arity, most_tolerances, {}};
+  auto* made = new PlanCache{std::move(find), std::move(active), py::str("auto"), arity, most_tolerances, {}};
   const py::capsule self(made);
   return py::reinterpret_steal<py::object>(PyCFunction_New(&call_definition, self.ptr()));
 }
 
-void set_up(std::array<size_t, 4> words, double worth, const py::list& heard) {
+// Whether a call sees values, of no half precision and not in lists, and nothing but autograd sees the call.
+bool is_ordinary(const py::tuple& arguments, const py::dict& options) {
+  if (!is_plain() || torch::jit::tracer::isTracing() ||
+      !c10::impl::tls_local_dispatch_key_set().excluded_.has_all(c10::autocast_dispatch_keyset)) {
+    return false;
+  }
+  const auto is_usual = [](const py::handle& value) {
+    auto* object = value.ptr();
+    if (!THPVariable_Check(object)) { return !PyList_Check(object) && !PyTuple_Check(object); }
+    const auto& tensor = THPVariable_Unpack(object);
+    return is_usual_type(object) && has_values(tensor) && !c10::isReducedFloatingType(tensor.scalar_type());
+  };
+  return std::all_of(arguments.begin(), arguments.end(), is_usual) &&
+         std::all_of(options.begin(), options.end(), [&](const auto& item) { return is_usual(item.second); });
+}
+
+void set_up(std::array<size_t, 4> words, double worth, const py::list& heard, const py::handle& parameter) {
   std::tie(header_words, argument_words, status_word, finished_word) = std::tuple_cat(words);
   worth_a_thread = worth;
   watchers = py::object(heard).release().ptr();
+  parameter_class = parameter.inc_ref().ptr();
 }
 
 }  // namespace
@@ -46,6 +79,13 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   module.def("set_up", &set_up);
   module.def("set_team", [](intptr_t address) { team = reinterpret_cast<Team>(address); });
   module.def("fast_path", &fast_path);
+  module.def("is_ordinary", &is_ordinary);
+  module.def("computed", &computed);
+  // The tangent of the innermost level, if there is one.
+  module.def("tangent", [](const at::Tensor& tensor) { return tensor._fw_grad(0); });
+  module.def("set_tangent", [](const at::Tensor& tensor, const at::Tensor& tangent) {
+    tensor._set_fw_grad(tangent, 0, /*is_inplace_op=*/false);
+  });
   module.def("add_operator", &add_operator);
   py::class_<AtenOperator, std::unique_ptr<AtenOperator, py::nodelete>>(module, "AtenOperator")
       .def(py::init(&aten_operator))

@@ -124,7 +124,7 @@ struct OperatorForward : c10::OperatorKernel {
       const py::str choice(arguments.back().toStringRef());
       const auto chosen = spec->cache->followed(choice.ptr());
       const Tensor workspace = at::detail::empty_cpu({bytes_for(inputs)}, at::kByte);
-      for (const auto& plan : spec->cache->known(chosen, inputs)) {
+      for (const auto& plan : spec->cache->known(chosen, inputs, {})) {
         if (plan->copies || plan->bytes() > workspace.numel() || !has_all_saved(*plan)) { return std::nullopt; }
         plan->clear_gaps(workspace);
         if (auto computed = plan->compute(inputs, workspace)) {

@@ -32,14 +32,17 @@ inline bool is_plain() {
          c10::impl::TorchDispatchModeTLS::stack_len() == 0 && at::impl::PythonTorchFunctionTLS::stack_len() == 0;
 }
 
-// Whether the numbers are at the address of the tensor, as its strides say, and it has no tangent.
-inline bool is_readable(const Tensor& tensor) {
-  constexpr auto usual = c10::DispatchKeySet(c10::DispatchKey::CPU) |
-                         c10::DispatchKeySet(c10::DispatchKey::AutogradCPU) |
-                         c10::DispatchKeySet(c10::DispatchKey::AutocastCPU) |
-                         c10::DispatchKeySet(c10::DispatchKey::ADInplaceOrView);
-  return (tensor.key_set().raw_repr() & ~usual.raw_repr()) == 0 && !tensor._fw_grad(0).defined();
+// Whether the numbers of a tensor on a device are at its address, as its strides say.
+inline bool has_values(const Tensor& tensor, bool is_on_cpu = false) {
+  using Key = c10::DispatchKey;
+  constexpr auto of_cpu = c10::DispatchKeySet({Key::CPU, Key::AutogradCPU, Key::AutocastCPU, Key::ADInplaceOrView});
+  constexpr auto of_cuda = c10::DispatchKeySet({Key::CUDA, Key::AutogradCUDA, Key::AutocastCUDA});
+  const auto usual = is_on_cpu ? of_cpu : of_cpu | of_cuda;
+  return (tensor.key_set().raw_repr() & ~usual.raw_repr()) == 0;
 }
+
+// Whether the fast path may read it: on the CPU, without a tangent.
+inline bool is_readable(const Tensor& tensor) { return has_values(tensor, true) && !tensor._fw_grad(0).defined(); }
 
 inline bool has(const Positions& some, size_t i) { return std::find(some.begin(), some.end(), i) != some.end(); }
 

@@ -18,8 +18,16 @@ struct HashOfWords {
   }
 };
 
+inline PyObject* parameter_class;
+
+// Whether no class defines what functions of a tensor do.
+inline bool is_usual_type(PyObject* tensor) {
+  auto* kind = reinterpret_cast<PyObject*>(Py_TYPE(tensor));
+  return kind == THPVariableClass || kind == parameter_class;
+}
+
 struct PlanCache {
-  py::object find, active, automatic, parameter;
+  py::object find, active, automatic;
   size_t arity, most_tolerances;
 
   struct Known {
@@ -35,44 +43,55 @@ struct PlanCache {
     return static_cast<PlanCache*>(PyCapsule_GetPointer(PyCFunction_GetSelf(fast_path.ptr()), nullptr));
   }
 
-  // Outputs, or nothing where the generic path is to be taken.
-  std::optional<variable_list> call(PyObject* choice, PyObject* const* given, size_t count) {
-    if (!is_plain() || PyList_GET_SIZE(watchers) != 0) { return std::nullopt; }
+  struct Given {
     variable_list inputs;
+    std::vector<double> tolerances;
+  };
+
+  // What was computed, by which plan, from inputs as that has read them.
+  struct ByPlan {
+    PlanPointer plan;
+    variable_list inputs;
+    Computed computed;
+  };
+
+  // Inputs and tolerances; nothing where the generic path is to be taken.
+  std::optional<Given> usual(PyObject* const* given, size_t count) const {
+    if (!is_plain() || PyList_GET_SIZE(watchers) != 0) { return std::nullopt; }
     if (count != arity && count != arity + most_tolerances) { return std::nullopt; }
-    for (size_t i = arity; i < count; ++i) {
-      if (!PyFloat_CheckExact(given[i])) { return std::nullopt; }
-    }
+    Given found;
     for (size_t i = 0; i < arity; ++i) {
       if (!is_usual_type(given[i])) { return std::nullopt; }
-      inputs.push_back(THPVariable_Unpack(given[i]));
-      if (!is_readable(inputs.back())) { return std::nullopt; }
+      found.inputs.push_back(THPVariable_Unpack(given[i]));
+      if (!is_readable(found.inputs.back())) { return std::nullopt; }
     }
-    std::vector<double> tolerances;
-    for (size_t i = inputs.size(); i < count; ++i) { tolerances.push_back(PyFloat_AS_DOUBLE(given[i])); }
-    return by_plans(followed(choice), std::move(inputs), tolerances);
+    for (size_t i = arity; i < count; ++i) {
+      if (!PyFloat_CheckExact(given[i])) { return std::nullopt; }
+      found.tolerances.push_back(PyFloat_AS_DOUBLE(given[i]));
+    }
+    return found;
   }
 
-  // Whether no class defines what functions of a tensor do.
-  bool is_usual_type(PyObject* tensor) const {
-    auto* kind = reinterpret_cast<PyObject*>(Py_TYPE(tensor));
-    return kind == THPVariableClass || kind == parameter.ptr();
-  }
-
-  // Outputs for autograd, of inputs that are readable; nothing where no plan computes them.
-  std::optional<variable_list> by_plans(
-      const py::object& chosen, variable_list inputs, const std::vector<double>& tolerances = {}) {
-    for (const auto& plan : known(chosen, inputs, tolerances)) {
+  // Nothing where no plan computes inputs that are readable.
+  std::optional<ByPlan> compute(const py::object& chosen, Given given) {
+    auto& inputs = given.inputs;
+    for (const auto& plan : known(chosen, inputs, given.tolerances)) {
       if (plan->copies) {
         for (auto& input : inputs) { input = input.contiguous(); }
       }
-      if (auto computed = plan->compute(inputs)) {
-        const bool needs = at::GradMode::is_enabled() &&
-                           std::any_of(inputs.begin(), inputs.end(), [](auto& t) { return t.requires_grad(); });
-        return needs ? FastPath::apply(plan, *computed, at::TensorList(inputs)) : std::move(computed->outputs);
-      }
+      if (auto computed = plan->compute(inputs)) { return ByPlan{plan, std::move(inputs), std::move(*computed)}; }
     }
     return std::nullopt;
+  }
+
+  // Outputs for autograd, likewise.
+  std::optional<variable_list> by_plans(const py::object& chosen, Given given) {
+    auto found = compute(chosen, std::move(given));
+    if (!found) { return std::nullopt; }
+    auto& [plan, inputs, computed] = *found;
+    const bool needs = at::GradMode::is_enabled() &&
+                       std::any_of(inputs.begin(), inputs.end(), [](auto& t) { return t.requires_grad(); });
+    return needs ? FastPath::apply(plan, computed, at::TensorList(inputs)) : std::move(computed.outputs);
   }
 
   // The strategy or policy that is meant.
@@ -87,7 +106,7 @@ struct PlanCache {
   }
 
   std::vector<PlanPointer> known(
-      const py::object& chosen, const variable_list& inputs, const std::vector<double>& tolerances = {}) {
+      const py::object& chosen, const variable_list& inputs, const std::vector<double>& tolerances) {
     Words key;
     key.reserve(24);
     key.push_back(reinterpret_cast<int64_t>(chosen.ptr()));

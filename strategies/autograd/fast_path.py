@@ -28,7 +28,13 @@ from torch.nn import Parameter
 
 from strategies import policy
 from strategies.autograd.choice import StrategyChoice, is_captured
-from strategies.autograd.fast_path_node import FoundPlan, apply, is_plain, is_readable
+from strategies.autograd.fast_path_node import (
+    Computed,
+    FoundPlan,
+    apply,
+    is_plain,
+    is_readable,
+)
 from strategies.autograd.transforms import with_tangents
 from strategies.kernels import extension
 from strategies.kernels.cpu import task, threads
@@ -37,21 +43,21 @@ from strategies.kernels.cuda import plan as cuda
 from strategies.policy.schema import Policy
 from strategies.strategy import Strategy
 
-__all__ = ["Explicit", "FastPath", "Tangents", "aten_operator", "used_by_plan"]
+__all__ = ["Explicit", "FastPath", "Tangents", "aten_operator", "is_ordinary", "used_by_plan"]
 
 Tensors = tuple[Tensor, ...]
 Gradients = tuple[Tensor | None, ...]
 General = Callable[..., Tensors]
 """The generic path of an operation: its differentiable outputs from strategies, inputs and tolerances."""
 
-Explicit = Callable[[Strategy, Gradients, Tensors, Tensors], Tensors]
-"""The explicit gradient of an operation: from a strategy, inputs, outputs and cotangents."""
+Explicit = Callable[..., Tensors]
+"""The explicit gradient of an operation: from a strategy, inputs, outputs, cotangents and tolerances.
 
-Tangents = Callable[..., Tensors | None]
-"""The tangents of the first outputs; None where it does not have them in the mode around.
-
-It takes a strategy, inputs, outputs, the tangents of the inputs, and tolerances, if there are any.
+A cotangent that may be missing is left out at the end.
 """
+
+Tangents = Callable[[Computed, Gradients], Tensors | None]
+"""The tangents of the first outputs from those of the inputs, or None, where it does not have them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +72,7 @@ class FastPath:
         otherwise: the strategy that "auto" is on the fast path where no measured cells answer, if any is.
         explicit: the gradients as differentiable functions of inputs, outputs and cotangents; by default,
             the generic path is taken from the inputs.
-        tangents: of outputs, in differentiable calls; by default, forward mode takes the generic path.
+        tangents: of outputs, of constant inputs; by default, forward mode takes the generic path.
         unread: positions of inputs that `explicit` does not read. They are not kept: None.
         unread_outputs: positions of the last outputs, likewise.
         reports: whether info, of a factorization that succeeded, is an output more.
@@ -107,34 +113,44 @@ class FastPath:
                 return outputs
             if not any(map(_is_on_cuda, given)):
                 return self._in_forward_mode(choice, given)
-        inputs, tolerances = _split(given)
-        if len(inputs) != self.arity or len(tolerances) not in (0, 2 * self.takes_tolerances):
-            return None
-        if not (is_plain() and all(map(is_readable, inputs))):
+        if (computed := self._compute(choice, given)) is None:
             return self._in_forward_mode(choice, given)
-        for found in self._plans(choice, given):
-            if found.copies:
-                inputs = tuple([tensor.contiguous() for tensor in inputs])
-            computed = found.plan.forward(inputs)
-            if computed is not None:
-                break
-        else:
-            return None
         if torch.is_grad_enabled():
-            for tensor in inputs:
+            for tensor in computed.inputs:
                 if tensor.requires_grad:
-                    return apply((found, *computed), *inputs)
-        return computed[0]
+                    found, inputs, *rest = computed
+                    return apply((found, *rest), *inputs)
+        return computed.outputs
 
     @property
     def compiled(self) -> Callable[..., Tensors | None] | None:
         """`__call__` in C++, if that is there."""
         return _compiled(self)
 
+    def _compute(
+        self, choice: StrategyChoice, given: tuple[Tensor | float, ...]
+    ) -> Computed | None:
+        """By the first plan that does not decline plain inputs, if there is one."""
+        if (compiled := _compiled(self)) is not None:
+            found = _module().computed(compiled, choice, *given)
+            if found is not None:
+                return Computed._make(found)
+        inputs, tolerances = _split(given)
+        if len(inputs) != self.arity or len(tolerances) not in (0, 2 * self.takes_tolerances):
+            return None
+        if not (is_plain() and all(map(is_readable, inputs))):
+            return None
+        for found in self._plans(choice, given):
+            if found.copies:
+                inputs = tuple([tensor.contiguous() for tensor in inputs])
+            if (computed := found.plan.forward(inputs)) is not None:
+                return Computed(found, inputs, *computed)
+        return None
+
     def _in_forward_mode(
         self, choice: StrategyChoice, given: tuple[Tensor | float, ...]
     ) -> Tensors | None:
-        """Outputs and their tangents by the fast path of the level below, if there is one."""
+        """Outputs and their tangents by the fast path of the level below, if inputs are constant there."""
         tangents_of = self.tangents
         if tangents_of is None or forward_ad._current_level < 0:
             return None
@@ -143,14 +159,14 @@ class FastPath:
             return None
 
         def compute(primals: Tensors, tangents: Gradients) -> tuple[Tensors, Tensors] | None:
-            below: tuple[Tensor | float, ...] = (*primals, *tolerances)
-            if (outputs := self(choice, *below)) is None:
+            if torch.is_grad_enabled() and any(each.requires_grad for each in primals):
+                return None
+            if (computed := self._compute(choice, (*primals, *tolerances))) is None:
                 return None
             if all(each is None for each in tangents):
-                return outputs, ()
-            strategy = self._plans(choice, below)[0].candidates[0]
-            found = tangents_of(strategy, primals, outputs, tangents, *tolerances)
-            return None if found is None else (outputs, found)
+                return computed.outputs, ()
+            found = tangents_of(computed, tangents)
+            return None if found is None else (computed.outputs, found)
 
         return with_tangents(compute, inputs)
 
@@ -181,7 +197,6 @@ def _in_cpp(module: Any, fast_path: FastPath) -> Callable[..., Tensors | None]:
     made: Callable[..., Tensors | None] = module.fast_path(
         functools.partial(_candidate_plans, fast_path),
         policy.active,
-        Parameter,
         fast_path.arity,
         2 * fast_path.takes_tolerances,
     )
@@ -192,7 +207,7 @@ def _in_cpp(module: Any, fast_path: FastPath) -> Callable[..., Tensors | None]:
 def _module() -> Any:
     if (module := extension.load()) is not None:
         words = task.HEADER_WORDS, task.ARGUMENT_WORDS, task.STATUS_WORD, task.FINISHED_WORD
-        module.set_up(words, threads.WORTH_A_THREAD, task.watchers)
+        module.set_up(words, threads.WORTH_A_THREAD, task.watchers, Parameter)
         for fast_path, operator in _served:
             _serve(module, fast_path, operator)
     return module
@@ -214,6 +229,16 @@ def aten_operator(*arguments: Any) -> Any:
     None where there is no fast path in C++.
     """
     return None if (module := _module()) is None else module.AtenOperator(*arguments)
+
+
+def is_ordinary(arguments: tuple[Any, ...], options: dict[str, Any]) -> bool:
+    """Whether C++ knows that a call sees values, of no half precision, and autograd alone sees the call.
+
+    Example:
+        >>> is_ordinary((torch.ones(2, device="meta"),), {})
+        False
+    """
+    return (module := _module()) is not None and bool(module.is_ordinary(arguments, options))
 
 
 def used_by_plan(number: int) -> Strategy | None:

@@ -21,7 +21,14 @@ from strategies.strategy import Strategy
 if TYPE_CHECKING:
     from strategies.autograd.fast_path import FastPath
 
-__all__ = ["FoundPlan", "apply", "differentiated", "is_constant", "is_plain", "is_readable"]
+__all__ = [
+    "Computed",
+    "FoundPlan",
+    "apply",
+    "differentiated",
+    "is_plain",
+    "is_readable",
+]
 
 Tensors = tuple[Tensor, ...]
 Gradients = tuple[Tensor | None, ...]
@@ -49,6 +56,43 @@ class FoundPlan(NamedTuple):
     tolerances: tuple[float, ...] = ()
 
 
+class Computed(NamedTuple):
+    """What a plan has computed.
+
+    Attributes:
+        found: the plan.
+        inputs: as it has read them.
+        outputs: of the operation.
+        kept: what the backward reads beside these.
+    """
+
+    found: FoundPlan
+    inputs: Tensors
+    outputs: Tensors
+    kept: Tensors
+
+    @property
+    def strategy(self) -> Strategy:
+        return self.found.candidates[0]
+
+    @property
+    def factors(self) -> Tensors:
+        """The parts of what is kept, as the kernel on the CPU has written them; none of other plans."""
+        plan = self.found.plan
+        return plan.parts(*self.kept) if isinstance(plan, Plan) else ()
+
+    def gradient_of(self, output: int) -> Tensor | None:
+        """The gradient of the first input from ones as the cotangent of an output; None if declined."""
+        plan = self.found.plan
+        cotangents = [
+            torch.ones_like(self.outputs[i]) if i == output else plan.zeros(i)
+            for i in plan.cotangents
+        ]
+        saved = *self.inputs, *[self.outputs[i] for i in plan.saved], *self.kept
+        gradients = plan.backward(saved, cotangents)
+        return None if gradients is None else gradients[0]
+
+
 def is_plain() -> bool:
     """Whether nothing but autograd sees what is computed now."""
     return not (
@@ -67,17 +111,6 @@ def is_readable(tensor: Any) -> bool:
         # The level is that of all threads.
         and (forward_ad._current_level < 0 or forward_ad.unpack_dual(tensor).tangent is None)
     )
-
-
-def is_constant(*tensors: Tensor) -> bool:
-    """Whether what is computed of these has no derivatives: below all levels, without tangents and graphs.
-
-    Example:
-        >>> is_constant(torch.ones(2)), is_constant(torch.ones(2, requires_grad=True))
-        (True, False)
-    """
-    is_recorded = torch.is_grad_enabled() and any(each.requires_grad for each in tensors)
-    return not is_recorded and is_plain() and all(map(is_readable, tensors))
 
 
 class _FastPathNode(torch.autograd.Function):
@@ -160,10 +193,12 @@ def _explicit_gradients(
     used = tuple(
         plan.zeros(i) if (cotangent := cotangents[i]) is None else with_memory(cotangent)
         for i in plan.cotangents
+        if cotangents[i] is not None or i not in plan.optional
     )
 
     with full_precision(used[0].device, used[0].dtype):
         computed = first_that_can(
-            found.candidates, lambda strategy: explicit(strategy, inputs, outputs, used)
+            found.candidates,
+            lambda strategy: explicit(strategy, inputs, outputs, used, *found.tolerances),
         )
     return [each if need else None for each, need in zip(computed, needed, strict=True)]

@@ -7,7 +7,9 @@ from contextlib import AbstractContextManager
 from torch import Tensor
 from torch.autograd import forward_ad
 
-__all__ = ["forward_mode", "without_tangents"]
+from strategies.kernels import extension
+
+__all__ = ["forward_mode", "tangent_of", "with_tangent", "without_tangents"]
 
 
 def forward_mode(*, on: bool) -> AbstractContextManager[None]:
@@ -31,3 +33,33 @@ def without_tangents(tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     The tangents of other levels stay. Views would find the tangents of their bases.
     """
     return tuple(forward_ad.unpack_dual(tensor, level=0).primal.clone() for tensor in tensors)
+
+
+def tangent_of(tensor: Tensor) -> Tensor | None:
+    """The tangent of the innermost level, if there is one.
+
+    Example:
+        >>> with forward_ad.dual_level():
+        ...     tangent_of(forward_ad.make_dual(torch.tensor(3.0), torch.tensor(1.0)))
+        tensor(1.)
+    """
+    if (module := extension.load()) is not None:
+        found: Tensor | None = module.tangent(tensor)
+        return found
+    return forward_ad.unpack_dual(tensor).tangent
+
+
+def with_tangent(tensor: Tensor, tangent: Tensor) -> Tensor:
+    """A tensor that nothing else holds, with a tangent of the innermost level.
+
+    `forward_ad` asks the dispatcher for that, which under torch.func comes back to Python.
+
+    Example:
+        >>> with forward_ad.dual_level():
+        ...     tangent_of(with_tangent(torch.tensor(3.0), torch.tensor(1.0)))
+        tensor(1.)
+    """
+    if (module := extension.load()) is not None:
+        module.set_tangent(tensor, tangent)
+        return tensor
+    return forward_ad.make_dual(tensor, tangent)

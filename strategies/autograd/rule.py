@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from torch import Tensor
 
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.kernels.memory import without_entries
 from strategies.strategy import Saved, Strategy
+
+if TYPE_CHECKING:
+    from strategies.autograd.fast_path_node import Computed
 
 __all__ = ["Gradients", "Rule", "Tensors", "only", "saved_without_inverse"]
 
@@ -74,11 +77,10 @@ class Rule(ABC):
         """`explicit_backward` from inputs, None for one that it does not read, and outputs."""
         return self.explicit_backward(strategy, saved_without_inverse(inputs, outputs), cotangents)
 
-    def tangents(
-        self, strategy: Strategy, inputs: Tensors, outputs: Tensors, tangents: Gradients
-    ) -> Tensors:
-        """`jvp` from inputs, outputs and the tangents of inputs."""
-        return self.jvp(strategy, saved_without_inverse(inputs, outputs), tangents)
+    def tangents(self, computed: Computed, tangents: Gradients) -> Tensors:
+        """`jvp` from what the fast path has computed of constant inputs."""
+        at = saved_without_inverse(computed.inputs, computed.outputs)
+        return self.jvp(computed.strategy, at, tangents)
 
 
 def only(tangents: Gradients) -> Tensor:

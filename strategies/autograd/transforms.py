@@ -16,7 +16,7 @@ from torch._functorch.pyfunctorch import retrieve_current_functorch_interpreter
 from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 
-from strategies.autograd.levels import forward_mode
+from strategies.autograd.levels import forward_mode, tangent_of, with_tangent
 from strategies.kernels.memory import with_memory
 
 __all__ = ["AtOneLevel", "Dims", "at_all_levels", "batch_first", "with_tangents"]
@@ -138,56 +138,51 @@ def with_tangents(
         None where the level is another, or `compute` has no outputs; outside of torch.func also where no
         input has a tangent, or a graph is recorded, whose backward may be differentiated in forward mode.
     """
+    tangents = tuple(map(tangent_of, inputs))
     if not torch._C._are_functorch_transforms_active():
         is_recorded = torch.is_grad_enabled() and any(each.requires_grad for each in inputs)
-        has_tangents = any(forward_ad.unpack_dual(each).tangent is not None for each in inputs)
-        return (
-            _with_tangents(compute, inputs, _same, _same)
-            if has_tangents and not is_recorded
-            else None
+        if is_recorded or all(each is None for each in tangents):
+            return None
+        primals = tuple(forward_ad.unpack_dual(each).primal for each in inputs)
+        found = compute(
+            primals, tuple(None if each is None else with_memory(each) for each in tangents)
         )
+        return None if found is None else _duals(*found)
     interpreter: Any = retrieve_current_functorch_interpreter()
     if interpreter.key() != _JVP:
         return None
     level = interpreter.level()
 
-    def below(*given: Any) -> tuple[Tensors, Tensors] | None:
-        with interpreter.lower():
-            return compute(*given)
+    def below(tensor: Tensor) -> Tensor:
+        return _functorch._unwrap_for_grad(_functorch.unwrap_if_dead(tensor), level)
 
-    return _with_tangents(
-        below,
-        [_functorch.unwrap_if_dead(each) for each in inputs],
-        lambda tensor: _functorch._unwrap_for_grad(tensor, level),
-        lambda tensor: _functorch._wrap_for_grad(tensor, level),
+    with interpreter.lower():
+        found = compute(
+            tuple(map(below, inputs)),
+            tuple(None if each is None else below(with_memory(each)) for each in tangents),
+        )
+        if found is None:
+            return None
+        outputs, of_outputs = found[0], _laid_out(*found)
+    wrapped = (
+        tuple(_functorch._wrap_for_grad(each, level) for each in some)
+        for some in (outputs, of_outputs)
+    )
+    return _duals(*wrapped)
+
+
+def _laid_out(outputs: Tensors, tangents: Tensors) -> Tensors:
+    """Tangents in the layout of the outputs: forward mode copies others, level by level."""
+    return tuple(
+        each if each.stride() == output.stride() else torch.empty_like(output).copy_(each)
+        for output, each in zip(outputs, tangents, strict=False)
     )
 
 
-def _with_tangents(
-    compute: Callable[[Tensors, Tangents], tuple[Tensors, Tensors] | None],
-    inputs: Sequence[Tensor],
-    unwrapped: Callable[[Tensor], Tensor],
-    wrapped: Callable[[Tensor], Tensor],
-) -> Tensors | None:
-    duals = [forward_ad.unpack_dual(each) for each in inputs]
-    tangents = [None if each.tangent is None else with_memory(each.tangent) for each in duals]
-    found = compute(
-        tuple(unwrapped(each.primal) for each in duals),
-        tuple(None if each is None else unwrapped(each) for each in tangents),
-    )
-    if found is None:
-        return None
-    outputs, of_outputs = found
-    count = len(of_outputs)
-    pairs = zip(outputs[:count], of_outputs, strict=True)
-    return (
-        *(forward_ad.make_dual(wrapped(each), wrapped(tangent)) for each, tangent in pairs),
-        *map(wrapped, outputs[count:]),
-    )
-
-
-def _same(tensor: Tensor) -> Tensor:
-    return tensor
+def _duals(outputs: Tensors, tangents: Tensors) -> Tensors:
+    """Outputs, of which the first have tangents."""
+    pairs = zip(outputs, tangents, strict=False)
+    return *(with_tangent(*pair) for pair in pairs), *outputs[len(tangents) :]
 
 
 def batch_first(pairs: Iterable[tuple[Tensor, int | None]], size: int) -> list[Tensor]:

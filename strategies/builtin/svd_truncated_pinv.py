@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
 from strategies.errors import raise_if_not_finite
 from strategies.factors import Orthogonal
 from strategies.factors.condition import frobenius_norms
-from strategies.factors.pseudo_inverse import Nonsingular, PseudoInverse, Structure
+from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.factors.rank_guards import refuse_singular
+from strategies.factors.singular_values import truncated
 from strategies.formulas.accuracy_classes import FACTORS_U_ORTHOGONALLY
 from strategies.strategy import Strategy, Tolerance, rank_threshold
 
@@ -38,7 +37,6 @@ class SVDTruncatedPinv(Strategy):
     accuracy = FACTORS_U_ORTHOGONALLY
 
     def factor_tall(self, matrix: Tensor, *, rtol: Tolerance, atol: Tolerance) -> Orthogonal:
-        m, n = matrix.shape[-2:]
         U, singular_values, Vh = torch.linalg.svd(matrix, full_matrices=False)
         V = Vh.mH
         if matrix.is_cuda:  # where an SVD may make numbers of NaN
@@ -49,23 +47,7 @@ class SVDTruncatedPinv(Strategy):
         else:
             threshold = rank_threshold(singular_values[..., 0], matrix.shape, rtol, atol)
             kept = singular_values > threshold.unsqueeze(-1)
-        rank = kept.sum(-1)
-        largest, complete = (int(rank.max()), int(rank.min())) if rank.numel() else (0, min(m, n))
-        if complete < min(m, n):
-            k = largest
-            keep = kept[..., :k].unsqueeze(-2)
-            U, V = U[..., :k] * keep, V[..., :k] * keep
-        else:
-            k = min(m, n)
-        reciprocals = torch.where(kept, singular_values.reciprocal(), 0)[..., :k]
-        return Orthogonal(
-            U,
-            SingularValues(reciprocals, singular_values),
-            V,
-            rank,
-            full_column_rank=complete == n,
-            full_row_rank=complete == m,
-        )
+        return truncated(U, singular_values, V, kept)
 
     def factor_square(self, matrix: Tensor) -> PseudoInverse:
         inverse = self.factor_tall(matrix, rtol=0.0, atol=0.0)
@@ -77,28 +59,3 @@ class SVDTruncatedPinv(Strategy):
         if matrix.is_cuda:  # whose SVD leaves the range where LAPACK scales
             return super().factor_triangular(matrix, structure)
         return self.factor_tall(structure.dense(matrix), rtol=0.0, atol=0.0)
-
-
-@dataclass(frozen=True, eq=False)
-class SingularValues(Nonsingular):
-    """The inverse of a diagonal of singular values, zero where they were cut off."""
-
-    reciprocals: Tensor
-    all_singular_values: Tensor
-
-    @property
-    def rank(self) -> Tensor:
-        return (self.reciprocals != 0).sum(-1)
-
-    @property
-    def singular_values(self) -> Tensor | None:
-        return self.all_singular_values
-
-    def solve(self, c: Tensor) -> Tensor:
-        return self.reciprocals.unsqueeze(-1) * c
-
-    def solve_adjoint(self, x: Tensor) -> Tensor:
-        return self.reciprocals.unsqueeze(-1) * x
-
-    def dense(self) -> Tensor:
-        return torch.diag_embed(self.reciprocals)

@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from strategies.autograd.rule import Tensors
-from strategies.builtin.svd_truncated_pinv import SingularValues
 from strategies.builtin.triangular_solve import by_qr
 from strategies.errors import LinAlgError, UnsupportedError, raise_for_info, raise_if_not_finite
 from strategies.factors import Dense, LUFactors, Orthogonal, Triangular
@@ -25,6 +24,7 @@ from strategies.factors.elimination import lu_factor_ex
 from strategies.factors.householder import qr
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.factors.rank_guards import noise_level
+from strategies.factors.singular_values import SingularValues
 from strategies.formulas.det import permutation_sign
 from strategies.formulas.powers_of_two import product, times_power_of_two
 from strategies.strategy import rank_threshold

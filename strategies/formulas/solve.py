@@ -41,6 +41,6 @@ def inv_backward(inverse: PseudoInverse, cotangent: Tensor) -> Tensor:
     return -inverse.apply_adjoint(inverse.apply(cotangent.mH).mH)
 
 
-def inv_jvp(inverse: PseudoInverse, tangent: Tensor) -> Tensor:
-    """The tangent of A⁻¹, −A⁻¹ dA A⁻¹, both (..., n, n)."""
-    return -inverse.apply(inverse.apply_adjoint(tangent.mH).mH)
+def inv_jvp(inverse: Tensor, tangent: Tensor) -> Tensor:
+    """The tangent of A⁻¹, −A⁻¹ dA A⁻¹, all (..., n, n)."""
+    return -(inverse @ tangent @ inverse)

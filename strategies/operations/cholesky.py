@@ -14,6 +14,7 @@ from torch import Tensor
 from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, are_matrices, choose
 from strategies.autograd.fast_path import FastPath
+from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.nodes import run
 from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Rule, Tensors, only
@@ -189,8 +190,8 @@ def _explicit(_: Strategy, __: Gradients, outputs: Tensors, cotangents: Tensors)
     return (formula.backward(Triangular, *outputs, *cotangents),)
 
 
-def _tangents(_: Strategy, __: Tensors, outputs: Tensors, tangents: Gradients) -> Tensors:
-    return (formula.jvp(Triangular, outputs[0], only(tangents)),)
+def _tangents(computed: Computed, tangents: Gradients) -> Tensors:
+    return (formula.jvp(Triangular, computed.outputs[0], only(tangents)),)
 
 
 _fast_path = FastPath(

@@ -14,7 +14,7 @@ from torch import Tensor
 from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, choose
 from strategies.autograd.fast_path import FastPath
-from strategies.autograd.fast_path_node import is_constant
+from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.nodes import run
 from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Rule, Tensors, only
@@ -275,36 +275,23 @@ def _explicit(
     return rule.explicit(strategy, inputs, (*outputs, *computed[len(outputs) :]), cotangents)
 
 
-def _det_tangents(
-    strategy: Strategy, inputs: Tensors, _: Tensors, tangents: Gradients
-) -> Tensors | None:
-    found = _directional(_det_fast_path, 0, strategy, inputs, only(tangents))
+def _det_tangents(computed: Computed, tangents: Gradients) -> Tensors | None:
+    found = _directional(computed, 0, only(tangents))
     return None if found is None else (found,)
 
 
-def _slogdet_tangents(
-    strategy: Strategy, inputs: Tensors, outputs: Tensors, tangents: Gradients
-) -> Tensors | None:
-    trace = _directional(_slogdet_fast_path, 1, strategy, inputs, only(tangents))
-    return None if trace is None else formula.slogdet_tangents(outputs[0], trace)
+def _slogdet_tangents(computed: Computed, tangents: Gradients) -> Tensors | None:
+    trace = _directional(computed, 1, only(tangents))
+    return None if trace is None else formula.slogdet_tangents(computed.outputs[0], trace)
 
 
-def _directional(
-    fast_path: FastPath, output: int, strategy: Strategy, inputs: Tensors, tangent: Tensor
-) -> Tensor | None:
-    """The derivative of an output along a tangent of A, by its gradient; None where A is not constant.
+def _directional(computed: Computed, output: int, tangent: Tensor) -> Tensor | None:
+    """The derivative of an output along a tangent of A, by its gradient.
 
     That of log|det A| is tr(A⁻¹ dA), complex where A is.
     """
-    (A,) = inputs
-    if not is_constant(A):
-        return None
-    with torch.enable_grad():
-        leaf = A.detach().requires_grad_()
-        outputs = fast_path(strategy, leaf)
-        assert outputs is not None
-        (gradient,) = torch.autograd.grad(found := outputs[output], leaf, torch.ones_like(found))
-    return (gradient.conj() * tangent).sum((-2, -1))
+    gradient = computed.gradient_of(output)
+    return None if gradient is None else (gradient.conj() * tangent).sum((-2, -1))
 
 
 _det_fast_path = FastPath(

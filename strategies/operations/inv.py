@@ -60,7 +60,7 @@ class _Inv(ScaledRule):
         return (formula.inv_backward(DenseInverse(at.result), *cotangents),)
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
-        return (formula.inv_jvp(DenseInverse(at.result), only(tangents)),)
+        return (formula.inv_jvp(at.result, only(tangents)),)
 
 
 @traceable

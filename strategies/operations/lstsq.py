@@ -17,7 +17,7 @@ from strategies.autograd.choice import (
     first_that_can,
 )
 from strategies.autograd.fast_path import FastPath
-from strategies.autograd.fast_path_node import is_constant
+from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.nodes import run
 from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Tensors
@@ -29,11 +29,16 @@ from strategies.formulas import lstsq as formula
 from strategies.formulas.amplification import lstsq_amplification
 from strategies.formulas.solve import rhs_tangent
 from strategies.operations import grids
+from strategies.operations.kept_factors import of_lu, of_qr, of_svd
 from strategies.operations.pinv import pinv
 from strategies.operations.record import Operation, Shape
 from strategies.operations.results import LstsqResult
 from strategies.operations.right_hand_sides import fit_rows
-from strategies.operations.scaled_rule import ScaledRule, times_power_of_two
+from strategies.operations.scaled_rule import (
+    ScaledRule,
+    times_power_of_two,
+    with_normalized_cotangents,
+)
 from strategies.operations.tolerances import as_numbers
 from strategies.operations.traced import traceable
 from strategies.policy import BASELINE
@@ -90,23 +95,29 @@ class _Lstsq(ScaledRule):
         return strategy.own("lstsq_backward", _backward, saved, *cotangents, need_matrix=needed[0])
 
     def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
-        inverse = self._inverse(at, strategy)
+        inverse = self._inverse(strategy, at)
         (G,) = cotangents
         matrix, rhs = formula.backward(inverse, at.matrix, at.rhs, at.result, G)
         assert matrix is not None
         return matrix, rhs
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
-        inverse = self._inverse(at, strategy)
+        inverse = self._inverse(strategy, at)
         dA, dB = tangents
         return (formula.jvp(inverse, at.matrix, at.rhs, at.result, dA, dB),)
 
-    def _inverse(self, at: Saved, strategy: Strategy) -> PseudoInverse:
-        """A⁺ as a differentiable function of A."""
-        A, (*_, full) = at.matrix, at.outputs
-        if full.shape[-1]:
-            return Preconditioned.of(A)
-        return Dense.of_any_rank(A, pinv(A, rtol=self.rcond, strategy=strategy))
+    def _inverse(self, strategy: Strategy, at: Saved) -> PseudoInverse:
+        *_, full = at.outputs
+        return _smooth_inverse(strategy, at.matrix, self.rcond, are_full=bool(full.shape[-1]))
+
+
+def _smooth_inverse(
+    strategy: Strategy, A: Tensor, rcond: Tolerance, *, are_full: bool
+) -> PseudoInverse:
+    """A⁺ as a differentiable function of A."""
+    if are_full:
+        return Preconditioned.of(A)
+    return Dense.of_any_rank(A, pinv(A, rtol=rcond, strategy=strategy))
 
 
 def _singular_values(inverse: PseudoInverse, like: Tensor) -> Tensor:
@@ -172,29 +183,68 @@ def _general(
     return first_that_can(candidates, lambda chosen: _lstsq(chosen, A, B, rcond, None))
 
 
-def _tangents(
+def _explicit(
+    strategy: Strategy,
+    inputs: Gradients,
+    outputs: Tensors,
+    cotangents: Tensors,
+    *tolerances: float,
+) -> Tensors:
+    (A, B), (X, *others), (G, *of_residuals) = inputs, outputs, cotangents
+    assert A is not None
+    assert B is not None
+    as_rows = (each.unsqueeze(-2) for each in of_residuals)
+    if B.ndim == A.ndim:
+        return _explicit_by_columns(strategy, inputs, outputs, (G, *as_rows), *tolerances)
+    B, X, G = (each.unsqueeze(-1) for each in (B, X, G))
+    of_A, of_B = _explicit_by_columns(strategy, (A, B), (X, *others), (G, *as_rows), *tolerances)
+    return of_A, of_B.squeeze(-1)
+
+
+@with_normalized_cotangents
+def _explicit_by_columns(
     strategy: Strategy,
     inputs: Tensors,
     outputs: Tensors,
-    tangents: Gradients,
-    _: Tolerance = None,
-    rcond: Tolerance = None,
-) -> Tensors | None:
-    A, rhs = inputs
-    if not is_constant(A, rhs):
-        return None
-    of_A, of_rhs = tangents
-    X, residuals = outputs[:2]
+    cotangents: Tensors,
+    _: float = 0.0,
+    rcond: float | None = None,
+) -> Tensors:
+    (A, B), (X, _residuals, rank, _values), (G, *of_residuals) = inputs, outputs, cotangents
+    are_full = bool((rank == min(A.shape[-2:])).all())
+    inverse = _smooth_inverse(strategy, A, rcond, are_full=are_full)
+    of_A, of_B = formula.backward(inverse, A, B, X, G)
+    assert of_A is not None
+    if of_residuals and are_full and A.shape[-2] > A.shape[-1]:
+        change = 2 * (B - A @ X) * of_residuals[0]
+        of_A, of_B = of_A - change @ X.mH, of_B + change
+    return of_A, of_B
+
+
+def _tangents(computed: Computed, tangents: Gradients) -> Tensors:
+    (A, rhs), (of_A, of_rhs) = computed.inputs, tangents
+    X, residuals = computed.outputs[:2]
     if is_vector := rhs.ndim < A.ndim:
         rhs, X = rhs.unsqueeze(-1), X.unsqueeze(-1)
         of_rhs = None if of_rhs is None else of_rhs.unsqueeze(-1)
-    # A⁺ as a matrix would lose digits of tangents in the range of A.
-    inverse = strategy.factor(A, rtol=rcond)
-    of_X = formula.jvp(inverse, A, rhs, X, of_A, of_rhs)
+    of_X = formula.jvp(_kept_inverse(computed), A, rhs, X, of_A, of_rhs)
     # Residuals are orthogonal to A, so that a change of X is none of theirs.
     change = rhs_tangent(X, of_A, of_rhs)
     of_residuals = 2 * ((rhs - A @ X).conj() * change).real.sum(-2)
     return of_X.squeeze(-1) if is_vector else of_X, of_residuals if residuals.numel() else residuals
+
+
+def _kept_inverse(computed: Computed) -> PseudoInverse:
+    (A, _), (_, _, rank, values), factors = computed.inputs, computed.outputs, computed.factors
+    if values.numel():
+        U, Vh = factors
+        return of_svd(U, Vh, values, rank)
+    if A.shape[-2] == A.shape[-1]:
+        return of_lu(*factors)
+    if A.shape[-2] < A.shape[-1]:
+        return of_qr(*factors).adjoint
+    # R alone, which is not enough for a right-hand side that is mostly out of the range of A.
+    return computed.strategy.factor(A)
 
 
 _fast_path = FastPath(
@@ -202,6 +252,7 @@ _fast_path = FastPath(
     _general,
     policy_operation="lstsq",
     any_rank=True,
+    explicit=_explicit,
     tangents=_tangents,
     arity=2,
     takes_tolerances=True,

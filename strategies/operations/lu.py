@@ -15,6 +15,7 @@ from torch.nn.functional import pad
 from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, choose
 from strategies.autograd.fast_path import FastPath
+from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.nodes import is_differentiated, run
 from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Rule, Tensors, only
@@ -209,10 +210,10 @@ def _explicit_lu_factor(
     return (formula.permute_rows(_reverse(LU, *cotangents), order),)
 
 
-def _lu_factor_tangents(_: Strategy, __: Tensors, outputs: Tensors, tangents: Gradients) -> Tensors:
-    LU, pivots = outputs[:2]
+def _lu_factor_tangents(computed: Computed, tangents: Gradients) -> Tensors:
+    LU, pivots = computed.outputs[:2]
     order = order_of(inverse_order(pivots, LU.shape[-2]))
-    return (_tangent(LU, formula.permute_rows(only(tangents), order)),)
+    return (formula.jvp(Triangular, LU, formula.permute_rows(only(tangents), order)),)
 
 
 _lu_factor_fast_path = FastPath(
@@ -321,10 +322,10 @@ def _explicit_lu(_: Strategy, __: Gradients, outputs: Tensors, cotangents: Tenso
     return (formula.permute_rows(rows, P.real.argmax(-1)),)
 
 
-def _lu_tangents(_: Strategy, __: Tensors, outputs: Tensors, tangents: Gradients) -> Tensors:
-    P, L, U = outputs
+def _lu_tangents(computed: Computed, tangents: Gradients) -> Tensors:
+    P, L, U = computed.outputs
     rows = formula.permute_rows(only(tangents), P.real.argmax(-2))
-    of_LU, k = _tangent(_packed(L, U), rows), L.shape[-1]
+    of_LU, k = formula.jvp(Triangular, _packed(L, U), rows), L.shape[-1]
     return P.new_zeros(P.shape), of_LU[..., :k].tril(-1), of_LU[..., :k, :].triu()
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, are_matrices, choose, first_that_can
 from strategies.autograd.fast_path import FastPath
-from strategies.autograd.fast_path_node import is_constant
+from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.nodes import is_differentiated, run
 from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Tensors, only
@@ -22,8 +22,13 @@ from strategies.factors.preconditioned import Preconditioned, fullness
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import pinv as formula
 from strategies.operations import grids
+from strategies.operations.kept_factors import of_qr, of_svd
 from strategies.operations.record import Operation, Shape
-from strategies.operations.scaled_rule import ScaledRule, times_power_of_two
+from strategies.operations.scaled_rule import (
+    ScaledRule,
+    times_power_of_two,
+    with_normalized_cotangents,
+)
 from strategies.operations.tolerances import as_numbers
 from strategies.operations.traced import refuse_gradients_of, traceable
 from strategies.strategy import Saved, Strategy, Tolerance, normalize_tolerance
@@ -84,9 +89,13 @@ class _Pinv(ScaledRule):
 
 
 def _inverse(at: Saved) -> PseudoInverse:
+    pinv, full = at.outputs
+    return _smooth_inverse(at.matrix, pinv, are_full=bool(full.shape[-1]))
+
+
+def _smooth_inverse(A: Tensor, pinv: Tensor, *, are_full: bool) -> PseudoInverse:
     """A⁺ as a differentiable function of A and A⁺."""
-    A, (pinv, full) = at.matrix, at.outputs
-    if not full.shape[-1]:
+    if not are_full:
         return Dense.of_any_rank(A, pinv)
     return DenseInverse(pinv) if A.shape[-2] == A.shape[-1] else Preconditioned.of(A)
 
@@ -170,20 +179,29 @@ def _general(
     return (first_that_can(candidates, lambda chosen: _pinv(chosen, A, atol, rtol)),)
 
 
-def _tangents(
-    strategy: Strategy,
-    inputs: Tensors,
-    _: Tensors,
-    tangents: Gradients,
-    atol: Tolerance = None,
-    rtol: Tolerance = None,
-) -> Tensors | None:
-    (A,) = inputs
-    if not is_constant(A):
-        return None
+@with_normalized_cotangents
+def _explicit(
+    _: Strategy, inputs: Gradients, outputs: Tensors, cotangents: Tensors, *__: float
+) -> Tensors:
+    (A,), (pinv,) = inputs, outputs
+    assert A is not None
+    # The rank is the trace of A⁺A, which projects on as many dimensions.
+    ranks = (pinv.detach() * A.detach().mT).sum((-2, -1)).real
+    are_full = bool((ranks > min(A.shape[-2:]) - 0.5).all())
+    return (formula.backward(_smooth_inverse(A, pinv, are_full=are_full), A, *cotangents),)
+
+
+def _tangents(computed: Computed, tangents: Gradients) -> Tensors:
+    (A,) = computed.inputs
+    if not computed.factors:
+        return (formula.jvp(DenseInverse(computed.outputs[0]), A, only(tangents)),)
     # A⁺ as a matrix would lose digits of a tangent in the range of A.
-    inverse = strategy.factor(A, atol=atol, rtol=rtol)
-    return (formula.jvp(inverse, A, only(tangents)),)
+    of_factors = of_svd if len(computed.factors) > 2 else of_qr
+    if A.shape[-2] >= A.shape[-1]:
+        return (formula.jvp(of_factors(*computed.factors), A, only(tangents)),)
+    # The factors are those of Aᵀ.
+    inverse = of_factors(*computed.factors)
+    return (formula.jvp(inverse, A.mT, only(tangents).mT).mT,)
 
 
 _fast_path = FastPath(
@@ -191,6 +209,7 @@ _fast_path = FastPath(
     _general,
     policy_operation="pinv",
     any_rank=True,
+    explicit=_explicit,
     tangents=_tangents,
     takes_tolerances=True,
 )

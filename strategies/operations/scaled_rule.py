@@ -264,13 +264,17 @@ def with_normalized_cotangents(explicit: Explicit) -> Explicit:
 
     @functools.wraps(explicit)
     def gradients(
-        strategy: Strategy, inputs: Gradients, outputs: Tensors, cotangents: Tensors
+        strategy: Strategy,
+        inputs: Gradients,
+        outputs: Tensors,
+        cotangents: Tensors,
+        *tolerances: float,
     ) -> Tensors:
         if not all(map(is_addressable, cotangents)) or all(map(is_in_safe_range, cotangents)):
-            return explicit(strategy, inputs, outputs, cotangents)
+            return explicit(strategy, inputs, outputs, cotangents, *tolerances)
         power = functools.reduce(torch.maximum, map(exponents, cotangents))
         near = tuple(times_power_of_two(each, -power) for each in cotangents)
-        found = explicit(strategy, inputs, outputs, near)
+        found = explicit(strategy, inputs, outputs, near, *tolerances)
         return tuple(times_power_of_two(each, power) for each in found)
 
     return gradients

@@ -13,12 +13,14 @@ from torch import Tensor
 from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, choose, first_that_can
 from strategies.autograd.fast_path import FastPath
+from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.nodes import is_legacy_batched, run
 from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Tensors
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import solve as formula
 from strategies.operations import grids
+from strategies.operations.kept_factors import of_lu
 from strategies.operations.record import Operation
 from strategies.operations.right_hand_sides import alike, fit, for_each_matrix, is_vector
 from strategies.operations.scaled_rule import ScaledRule, with_normalized_cotangents
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
     from strategies.exact.problem import Problem
 
 __all__ = ["solve"]
+
+
+_FEW_ROWS = 32
+"""To factor so many rows again takes less than to hand their factors to LAPACK through PyTorch."""
 
 
 def _forward(strategy: Strategy, matrix: Tensor, rhs: Tensor) -> tuple[Tensor, PseudoInverse]:
@@ -142,15 +148,20 @@ def _explicit(
     return of_matrix, of_rhs.squeeze(-1)
 
 
-def _tangents(
-    strategy: Strategy, inputs: Tensors, outputs: Tensors, tangents: Gradients
-) -> Tensors:
-    if outputs[0].ndim == inputs[0].ndim:
-        return _Solve().tangents(strategy, inputs, outputs, tangents)
-    of_matrix, of_rhs = tangents
-    columns = outputs[0].unsqueeze(-1), None if of_rhs is None else of_rhs.unsqueeze(-1)
-    (found,) = _Solve().tangents(strategy, inputs, columns[:1], (of_matrix, columns[1]))
-    return (found.squeeze(-1),)
+def _tangents(computed: Computed, tangents: Gradients) -> Tensors:
+    (A, _), X, (of_matrix, of_rhs) = computed.inputs, computed.outputs[0], tangents
+    are_vectors = X.ndim < A.ndim
+    if are_vectors:
+        X, of_rhs = X.unsqueeze(-1), None if of_rhs is None else of_rhs.unsqueeze(-1)
+    change = formula.rhs_tangent(X, of_matrix, of_rhs)
+    found = _fast_path(computed.strategy, A, change) if A.shape[-1] <= _FEW_ROWS else None
+    if found is not None:
+        (of_X,) = found
+    elif factors := computed.factors:
+        of_X = of_lu(*factors).solve(change)
+    else:
+        of_X = _solution(computed.strategy, A, change)
+    return (of_X.squeeze(-1) if are_vectors else of_X,)
 
 
 _fast_path = FastPath(

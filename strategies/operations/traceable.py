@@ -15,6 +15,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 from torch.compiler import is_compiling
 from torch.overrides import handle_torch_function, has_torch_function
 
+from strategies.autograd.fast_path import is_ordinary
 from strategies.autograd.half_precision import in_single_precision, is_concerned
 from strategies.autograd.tracing import has_no_values, is_differentiated_once, is_traced, special
 from strategies.operations.kept import KEPT, always
@@ -52,6 +53,8 @@ def traceable_by(
                     result: Result = written(function, arguments, options)
                     return result
                 options.pop("out", None)
+            if not is_compiling() and is_ordinary(arguments, options):
+                return function(*arguments, **options)
             if is_concerned(arguments, options):
                 return cast(Result, in_single_precision(by_values_or_shapes, arguments, options))
             if is_compiling():

@@ -12,7 +12,7 @@ from torch.utils.flop_counter import FlopCounterMode
 import strategies
 from strategies import linalg
 from strategies.autograd import fast_path, fast_path_node
-from strategies.autograd.fast_path import FastPath
+from strategies.autograd.fast_path import FastPath, is_ordinary
 from strategies.formulas.domains import hermitian_part
 from strategies.kernels import extension
 from strategies.linalg import (
@@ -277,6 +277,80 @@ def test_tangents_of_residuals_are_differences(language):
     found = torch.func.jvp(residuals, (A,), (direction,))[1]
     near, far = residuals(A + 1e-6 * direction), residuals(A - 1e-6 * direction)
     torch.testing.assert_close(found, (near - far) / 2e-6, rtol=1e-6, atol=1e-8)
+
+
+RANK_TWO = [(5, 4), (4, 5), (4, 4)]
+
+
+def of_rank_two(shape, batch, dtype):
+    generator = torch.Generator().manual_seed(5)
+    m, n = shape
+    sides = (m, 2), (2, n), (m, 3)
+    return [torch.randn(*batch, *side, dtype=dtype, generator=generator) for side in sides]
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128], ids=str)
+@pytest.mark.parametrize("batch", [(), (3,)], ids=str)
+@pytest.mark.parametrize("shape", RANK_TWO, ids=str)
+def test_tangents_at_deficient_rank_are_along_the_matrices_of_that_rank(shape, batch, dtype, taken):
+    left, right, rhs = of_rank_two(shape, batch, dtype)
+
+    def along(t):
+        A = (left + t * left.flip(-2)) @ (right - t * right.flip(-1))
+        return torch.cat([pinv(A, strategy="fused"), lstsq(A, rhs, strategy="fused").solution], -1)
+
+    step = 1e-5
+    found = torch.func.jvp(along, (torch.zeros(()).to(left.real),), (torch.ones(()).to(left.real),))
+    torch.testing.assert_close(
+        found[1], (along(step) - along(-step)) / (2 * step), rtol=1e-6, atol=1e-6
+    )
+    assert {done for _, done in taken} == {True}
+
+
+@pytest.mark.parametrize("shape", RANK_TWO, ids=str)
+def test_second_derivatives_at_deficient_rank_are_those_among_matrices_of_that_rank(
+    shape, language
+):
+    left, right, rhs = (each.requires_grad_() for each in of_rank_two(shape, (), torch.float64))
+    assert gradgradcheck(lambda *sides: pinv(sides[0] @ sides[1], strategy="fused"), (left, right))
+    assert gradgradcheck(
+        lambda left, right, rhs: lstsq(left @ right, rhs, 1e-9, strategy="fused").solution,
+        (left, right, rhs),
+    )
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        torch.ones(2, device="meta"),
+        torch.ones(2).half(),
+        [torch.ones(2)],
+        torch.ones(2).to_sparse(),
+    ],
+    ids=["meta", "half", "list", "sparse"],
+)
+def test_what_takes_more_than_a_look_is_no_ordinary_call(value):
+    assert not is_ordinary((torch.ones(2), value), {})
+    assert not is_ordinary((torch.ones(2),), {"rtol": value})
+
+
+@pytest.mark.skipif(
+    extension.load() is None, reason="the fast path was not built: strategies.warmup()"
+)
+def test_a_call_that_something_beside_autograd_sees_is_not_ordinary():
+    found = {}
+    arguments = torch.ones(2), 1e-6, None
+    found["plain"] = is_ordinary(arguments, {"upper": True})
+    torch.func.vmap(lambda x: found.update(vmap=is_ordinary(arguments, {})) or x)(torch.ones(2))
+    torch.jit.trace(
+        lambda x: found.update(trace=is_ordinary((x,), {})) or x, torch.ones(2), check_trace=False
+    )
+    with torch.autocast("cpu", torch.bfloat16):
+        found["autocast"] = is_ordinary(arguments, {})
+    with FlopCounterMode(display=False):
+        found["mode"] = is_ordinary(arguments, {})
+    expected = dict.fromkeys(("vmap", "trace", "autocast", "mode"), False)
+    assert found == {"plain": True, **expected}
 
 
 def test_a_tangent_of_a_recorded_tensor_takes_the_generic_path(taken):

@@ -139,6 +139,15 @@ class Plan:
                 outputs = (*outputs[:of_full_rank], nothing, *outputs[of_full_rank + 1 :])
         return outputs, kept
 
+    def parts(self, *kept: Tensor) -> Tensors:
+        """The tensors in what is kept; what lies by columns is transposed."""
+        return tuple(
+            kept[0]
+            .view(place.dtype)
+            .as_strided(place.size, place.stride, offset // place.dtype.itemsize)
+            for offset, place in zip(self.offsets, self._spec.kept, strict=True)
+        )
+
     def zeros(self, output: int) -> Tensor:
         """The cotangent of an output that has none."""
         return self._allocators[output]().zero_()
