@@ -23,18 +23,21 @@ PyMethodDef call_definition = {
     "fast_path", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call)), METH_FASTCALL,
     "The outputs of an operation; None where the generic path is to be taken."};
 
-py::object fast_path(py::object find, py::object active, py::object parameter, size_t arity, size_t most_tolerances) {
+py::object fast_path(py::object find, py::object parameter, size_t arity, size_t most_tolerances) {
   // They live as long as the process, as the operations do.
-  auto* made = new PlanCache{
-      std::move(find), std::move(active), py::str("auto"), std::move(parameter), arity, most_tolerances, {}};
+  auto* made = new PlanCache{std::move(find), py::str("auto"), std::move(parameter), arity, most_tolerances, {}};
   const py::capsule self(made);
   return py::reinterpret_steal<py::object>(PyCFunction_New(&call_definition, self.ptr()));
 }
 
-void set_up(std::array<size_t, 4> words, double worth, const py::list& heard) {
+void set_up(std::array<size_t, 4> words, double worth, const py::list& heard, std::array<py::object, 4> of_policy) {
   std::tie(header_words, argument_words, status_word, finished_word) = std::tuple_cat(words);
   worth_a_thread = worth;
   watchers = py::object(heard).release().ptr();
+  active = of_policy[0].release().ptr();
+  override = of_policy[1].release().ptr();
+  by_default = of_policy[2].release().ptr();
+  policy = of_policy[3].release().ptr();
 }
 
 }  // namespace
