@@ -55,9 +55,8 @@ _MOST_ENTRIES_OF_QR, _TALL = 2**18, 4
 _MOST_WORK_OF_COMPLEX_QR = 2**13
 """m n² of complex square matrices, up to which packs are faster than the operations of torch."""
 
-_MOST_WORK_BY_TRIANGLE = 2**14
-_MOST_ROWS_BY_TRIANGLE = 128, 32
-"""Limits of n² k, and of n with one right-hand side and with several, to substitution without BLAS."""
+_MOST_ROWS_WITH_ONE, _MOST_ROWS_WITH_SEVERAL, _MOST_WORK_WITH_SEVERAL = 1024, 32, 2**14
+"""Limits of n and n² k to substitution without BLAS, by the number of right-hand sides."""
 
 
 class Problem(NamedTuple):
@@ -232,7 +231,8 @@ def _cholesky_inverse(p: Problem) -> KernelSpec:
 def _triangular(name: str) -> Callable[[Problem], KernelSpec | None]:
     def spec(p: Problem) -> KernelSpec | None:
         work = p.n**2 * p.k
-        if p.is_vector or work > _MOST_WORK_BY_TRIANGLE or p.n > _MOST_ROWS_BY_TRIANGLE[p.k > 1]:
+        most_rows = _MOST_ROWS_WITH_ONE if p.k == 1 else _MOST_ROWS_WITH_SEVERAL
+        if p.is_vector or p.n > most_rows or (p.k > 1 and work > _MOST_WORK_WITH_SEVERAL):
             return None
         flops = (1.0 * work, 2.0 * work)
         return KernelSpec(name, f"{name}_backward", [p.like_rhs(p.n)], [], [0, 2], flops)
