@@ -40,9 +40,9 @@ PyMethodDef call_definition = {
     "fast_path", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call)), METH_FASTCALL,
     "The outputs of an operation; None where the generic path is to be taken."};
 
-py::object fast_path(py::object find, py::object active, size_t arity, size_t most_tolerances) {
+py::object fast_path(py::object find, size_t arity, size_t most_tolerances) {
   // They live as long as the process, as the operations do.
-  auto* made = new PlanCache{std::move(find), std::move(active), py::str("auto"), arity, most_tolerances, {}};
+  auto* made = new PlanCache{std::move(find), py::str("auto"), arity, most_tolerances, {}};
   const py::capsule self(made);
   return py::reinterpret_steal<py::object>(PyCFunction_New(&call_definition, self.ptr()));
 }
@@ -63,10 +63,16 @@ bool is_ordinary(const py::tuple& arguments, const py::dict& options) {
          std::all_of(options.begin(), options.end(), [&](const auto& item) { return is_usual(item.second); });
 }
 
-void set_up(std::array<size_t, 4> words, double worth, const py::list& heard, const py::handle& parameter) {
+void set_up(
+    std::array<size_t, 4> words, double worth, const py::list& heard, std::array<py::object, 4> of_policy,
+    const py::handle& parameter) {
   std::tie(header_words, argument_words, status_word, finished_word) = std::tuple_cat(words);
   worth_a_thread = worth;
   watchers = py::object(heard).release().ptr();
+  active = of_policy[0].release().ptr();
+  override = of_policy[1].release().ptr();
+  by_default = of_policy[2].release().ptr();
+  policy = of_policy[3].release().ptr();
   parameter_class = parameter.inc_ref().ptr();
 }
 

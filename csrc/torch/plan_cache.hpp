@@ -26,8 +26,30 @@ inline bool is_usual_type(PyObject* tensor) {
   return kind == THPVariableClass || kind == parameter_class;
 }
 
+inline PyObject *active, *override, *by_default, *policy;  // of `strategies.policy`
+
+// What "auto" follows: `active`, whose frame would cost as much as all else of a look-up.
+inline py::object followed_by_auto() {
+  PyObject* value = nullptr;
+  if (PyContextVar_Get(override, nullptr, &value) < 0) { throw py::error_already_set(); }
+  const auto held = py::reinterpret_steal<py::object>(value);
+  if (!held.is_none()) {
+    const py::object choice = held[py::int_(0)];
+    return py::isinstance(choice, policy) ? py::object(py::handle(active)()[py::int_(0)]) : choice;
+  }
+  static PyObject* arguments = nullptr;
+  static int threads = 0;
+  if (const int now = at::get_num_threads(); now != threads) {
+    Py_XSETREF(arguments, py::make_tuple("cpu", now).release().ptr());
+    threads = now;
+  }
+  const auto found = py::reinterpret_steal<py::object>(PyObject_CallObject(by_default, arguments));
+  if (!found) { throw py::error_already_set(); }
+  return py::object(found[py::int_(0)]);
+}
+
 struct PlanCache {
-  py::object find, active, automatic;
+  py::object find, automatic;
   size_t arity, most_tolerances;
 
   struct Known {
@@ -97,18 +119,16 @@ struct PlanCache {
   // The strategy or policy that is meant.
   py::object followed(PyObject* choice) {
     if (!PyUnicode_Check(choice)) { return py::reinterpret_borrow<py::object>(choice); }
-    if (choice == automatic.ptr() || PyUnicode_Compare(choice, automatic.ptr()) == 0) {
-      return py::object(active()[py::int_(0)]);
-    }
+    if (choice == automatic.ptr() || PyUnicode_Compare(choice, automatic.ptr()) == 0) { return followed_by_auto(); }
     Py_INCREF(choice);
     PyUnicode_InternInPlace(&choice);  // equal names have one address
     return py::reinterpret_steal<py::object>(choice);
   }
 
   std::vector<PlanPointer> known(
-      const py::object& chosen, const variable_list& inputs, const std::vector<double>& tolerances) {
-    Words key;
-    key.reserve(24);
+      const py::object& chosen, at::TensorList inputs, const std::vector<double>& tolerances) {
+    static thread_local Words key;
+    key.clear();
     key.push_back(reinterpret_cast<int64_t>(chosen.ptr()));
     for (const auto& input : inputs) {
       key.push_back(static_cast<int64_t>(input.scalar_type()) << 32 | input.dim());
@@ -120,6 +140,7 @@ struct PlanCache {
       std::memcpy(&key.back(), &tolerance, sizeof tolerance);
     }
     if (const auto at = layouts.find(key); at != layouts.end()) { return at->second.plans; }
+    Words kept(key);  // what is called may come here
     py::list arguments;
     for (const auto& input : inputs) { arguments.append(py::cast(input)); }
     for (const double tolerance : tolerances) { arguments.append(tolerance); }
@@ -128,7 +149,7 @@ struct PlanCache {
       made.plans.push_back(c10::make_intrusive<Plan>(found));
     }
     if (layouts.size() >= most) { layouts.clear(); }
-    return layouts.emplace(std::move(key), std::move(made)).first->second.plans;
+    return layouts.emplace(std::move(kept), std::move(made)).first->second.plans;
   }
 };
 

@@ -196,7 +196,6 @@ def _compiled(fast_path: FastPath) -> Callable[..., Tensors | None] | None:
 def _in_cpp(module: Any, fast_path: FastPath) -> Callable[..., Tensors | None]:
     made: Callable[..., Tensors | None] = module.fast_path(
         functools.partial(_candidate_plans, fast_path),
-        policy.active,
         fast_path.arity,
         2 * fast_path.takes_tolerances,
     )
@@ -207,7 +206,8 @@ def _in_cpp(module: Any, fast_path: FastPath) -> Callable[..., Tensors | None]:
 def _module() -> Any:
     if (module := extension.load()) is not None:
         words = task.HEADER_WORDS, task.ARGUMENT_WORDS, task.STATUS_WORD, task.FINISHED_WORD
-        module.set_up(words, threads.WORTH_A_THREAD, task.watchers, Parameter)
+        of_policy = policy.active, policy.override, policy.by_default, Policy
+        module.set_up(words, threads.WORTH_A_THREAD, task.watchers, of_policy, Parameter)
         for fast_path, operator in _served:
             _serve(module, fast_path, operator)
     return module

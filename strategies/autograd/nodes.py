@@ -32,7 +32,7 @@ from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.kernels.memory import with_memory, without_entries
 from strategies.strategy import Saved, Strategy
 
-__all__ = ["is_differentiated", "is_legacy_batched", "is_transformed", "run"]
+__all__ = ["is_differentiated", "is_opaque", "is_transformed", "run"]
 
 
 def run(rule: Rule, strategy: Strategy, *inputs: Tensor) -> Tensors:
@@ -249,7 +249,7 @@ def _gradients(ctx: Any, cotangents: Gradients, needed: tuple[bool, ...]) -> Gra
             outputs[: ctx.call.rule.differentiable], cotangents, strict=False
         )
     ]
-    if any(map(is_legacy_batched, used)):
+    if any(map(is_opaque, used)):
         function, arguments = ctx.call.explicit_backward(saved)
         return function(*used, *arguments)
     if not (torch.is_grad_enabled() or is_transformed()):
@@ -290,7 +290,7 @@ class _Cotangent(AtOneLevel):
         function, arguments = _Cotangent._explicit(ctx, saved)
         with _InOperation(f"the second backward of {ctx.call.rule.name}", arguments[0]):
             gradients: Gradients
-            if is_transformed() or any(map(is_legacy_batched, cotangents)):
+            if is_transformed() or any(map(is_opaque, cotangents)):
                 gradients = torch.func.vjp(function, *arguments)[1](cotangents)
             else:
                 gradients = pulled_back(function, arguments, cotangents, ctx.needs_input_grad[2:])
@@ -317,10 +317,13 @@ def is_transformed() -> bool:
     return bool(torch._C._are_functorch_transforms_active()) or forward_ad._current_level >= 0
 
 
-def is_legacy_batched(tensor: Tensor) -> bool:
-    """Whether `torch.autograd.grad(is_grads_batched=True)` runs the backward.
+def is_opaque(tensor: Tensor) -> bool:
+    """Whether PyTorch's operators are all that may be done with a tensor, as the explicit form does.
 
-    Its vmap is not that of torch.func: it maps torch's operations, not autograd functions, and the
-    explicit form is what consists of nothing else.
+    So it is where a class defines what operators do, and values cannot be read, and in the vmap of
+    `torch.autograd.grad(is_grads_batched=True)`, which maps operators, not autograd functions.
     """
-    return bool(torch._C._functorch.is_legacy_batchedtensor(tensor))
+    return bool(
+        torch._C._dispatch_keys(tensor).has(torch._C.DispatchKey.Python)
+        or torch._C._functorch.is_legacy_batchedtensor(tensor)
+    )

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from strategies.autograd.nodes import is_legacy_batched
+from strategies.autograd.nodes import is_opaque
 from strategies.autograd.precision import full_precision
 from strategies.factorization.cotangent import FactorCotangent
 from strategies.factorization.kinds import Form
@@ -111,8 +111,8 @@ class _Point(NamedTuple):
         is_differentiated = torch.is_grad_enabled()
         inverse: PseudoInverse
         inverse = Formal.of(A, held, form) if is_differentiated else form.inverse(held, A)
-        if any(map(is_legacy_batched, cotangents)):
-            # The vmap of `is_grads_batched=True` maps torch's operations alone, as products are.
+        if any(map(is_opaque, cotangents)):
+            # Products are operators of PyTorch.
             inverse = Dense(A, inverse.dense(), A, *form.is_full(A))
             is_differentiated = True
         return cls(form, A, inverse, is_differentiated)

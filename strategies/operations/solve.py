@@ -14,7 +14,7 @@ from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, choose, first_that_can
 from strategies.autograd.fast_path import FastPath
 from strategies.autograd.fast_path_node import Computed
-from strategies.autograd.nodes import is_legacy_batched, run
+from strategies.autograd.nodes import is_opaque, run
 from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Tensors
 from strategies.factors.pseudo_inverse import PseudoInverse
@@ -78,7 +78,7 @@ def _solution(strategy: Strategy, A: Tensor, B: Tensor) -> Tensor:
 
     PyTorch's own is not in forward over forward mode (PyTorch issue 198017).
     """
-    if is_legacy_batched(B):
+    if is_opaque(B):
         return torch.linalg.solve(A, B)
     if (outputs := _fast_path(strategy, A, B)) is not None:
         return outputs[0]

@@ -48,8 +48,10 @@ __all__ = [
     "SHIPPED",
     "SHIPPED_NAME",
     "active",
+    "by_default",
     "candidates",
     "covers",
+    "override",
     "ranked",
     "refresh",
     "resolve_for_machine",
@@ -110,13 +112,13 @@ def ranked(
 
 def active(device: str = "cpu") -> tuple[Policy | Strategy, str]:
     """What "auto" follows here and now on a device, and where that comes from, in words."""
-    override = _override.get()
-    if override is None:
-        return _default(device, torch.get_num_threads())
-    choice, source = override
+    held = override.get()
+    if held is None:
+        return by_default(device, torch.get_num_threads())
+    choice, source = held
     if isinstance(choice, Policy) and choice.others:
         return resolve_for_machine(choice, source, device, torch.get_num_threads())
-    return override
+    return held
 
 
 @functools.lru_cache(maxsize=64)
@@ -130,7 +132,7 @@ def resolve_for_machine(
 
 def refresh() -> None:
     """Read the files and the environment variable anew at the next "auto", as after a calibration."""
-    for kept in (_default, _sources, _parts, resolve_for_machine, validators.here):
+    for kept in (by_default, _sources, _parts, resolve_for_machine, validators.here):
         kept.cache_clear()
 
 
@@ -166,11 +168,11 @@ def use(choice: str | Path | Strategy | Policy) -> Iterator[None]:
         ...     strategies.linalg.pinv(torch.tensor([[2.0]]))
         tensor([[0.5000]])
     """
-    token = _override.set((_resolve(choice), f"strategies.use({choice!r})"))
+    token = override.set((_resolve(choice), f"strategies.use({choice!r})"))
     try:
         yield
     finally:
-        _override.reset(token)
+        override.reset(token)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -198,7 +200,7 @@ def _resolve(choice: str | Path | Strategy | Policy) -> Policy | Strategy:
 
 
 @functools.cache
-def _default(device: str, threads: int) -> tuple[Policy | Strategy, str]:
+def by_default(device: str, threads: int) -> tuple[Policy | Strategy, str]:
     """What holds outside of `use`."""
     chosen, shipped = _sources()
     if chosen is None:
@@ -285,6 +287,7 @@ def _warn(message: str) -> None:
     warnings.warn(message, RuntimeWarning, stacklevel=2)
 
 
-_override: contextvars.ContextVar[tuple[Policy | Strategy, str] | None] = contextvars.ContextVar(
+override: contextvars.ContextVar[tuple[Policy | Strategy, str] | None] = contextvars.ContextVar(
     "backward_strategies_override", default=None
 )
+"""What `use` has said in this context, and where."""

@@ -420,6 +420,7 @@ def test_errors_are_pytorchs(installed):
         torch.linalg.inv_ex(singular, check_errors=True)
     with pytest.raises(RuntimeError, match="must be batches of square matrices"):
         torch.linalg.inv(torch.ones(2, 3))
+    assert is_ours(torch.linalg.inv(general(torch.float64).requires_grad_()))
 
 
 def test_what_auto_is_holds(installed):

@@ -117,7 +117,7 @@ def _ratio(error: Tensor, allowed: float) -> float:
 
 
 CASES = Cases(
-    opinfo=("linalg.lu_solve",),
+    opinfo=("linalg.lu_solve", "lu_solve"),
     samples=_samples,
     gradients=_gradients,
     timed=_timed,

@@ -64,7 +64,7 @@ def _timed() -> Iterator[Timed]:
 
 
 CASES = Cases(
-    opinfo=("linalg.pinv",),
+    opinfo=("linalg.pinv", "pinverse"),
     samples=_samples,
     gradients=_gradients,
     timed=_timed,

@@ -1,0 +1,72 @@
+"""`python -m benchmarks.declined`: what a call costs more that installed operators leave to PyTorch."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Mapping
+from typing import Annotated
+
+import torch
+import typer
+from rich.table import Table
+
+import strategies
+from strategies.cli.common import console, reports_errors
+
+_CALLS = 100
+"""In a block: long enough for the clock, and short enough for some to be left alone by other work."""
+
+Call = Callable[[], object]
+
+
+@reports_errors
+def main(
+    rounds: Annotated[int, typer.Option(min=1, help="With and without, in turns.")] = 1000,
+) -> None:
+    """Time calls in one thread with operators installed and without; the least processor times."""
+    torch.set_num_threads(1)
+    table = Table(title="microseconds of a call", title_justify="left")
+    for column in ("why PyTorch computes", "PyTorch", "more, if installed"):
+        table.add_column(column, justify="left" if "why" in column else "right")
+    for reason, call in calls().items():
+        is_chosen = "kernels" in reason
+        with strategies.use("native") if is_chosen else contextlib.nullcontext():
+            without, installed = _least(call, rounds)
+        table.add_row(reason, f"{without:.2f}", f"{installed - without:.2f}")
+    console.print(table)
+
+
+def calls() -> Mapping[str, Call]:
+    """By what they are left to PyTorch for."""
+    A = torch.eye(4, dtype=torch.float64)
+    conjugate, empty, wide = A.to(torch.complex64).conj(), A.new_empty(0, 0), A.new_ones(3, 4, 1)
+    return {
+        "a tensor: a pending conjugate": lambda: torch.linalg.inv(conjugate),
+        "an option: an upper factor": lambda: torch.linalg.cholesky(A, upper=True),
+        "a shape: an empty matrix": lambda: torch.linalg.inv(empty),
+        "a shape: a batch that is broadcast": lambda: torch.linalg.solve(A, wide),
+        '"auto" without compiled kernels': lambda: torch.linalg.det(A),
+    }
+
+
+def _least(call: Call, rounds: int) -> tuple[float, float]:
+    """Without and with installed operators."""
+    without, installed = [], []
+    for _ in range(rounds):
+        without.append(_seconds(call))
+        with strategies.install():
+            installed.append(_seconds(call))
+    return min(without) * 1e6, min(installed) * 1e6
+
+
+def _seconds(call: Call) -> float:
+    call()  # The first one finds what was registered.
+    began = time.thread_time()
+    for _ in range(_CALLS):
+        call()
+    return (time.thread_time() - began) / _CALLS
+
+
+if __name__ == "__main__":
+    typer.run(main)
