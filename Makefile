@@ -97,15 +97,16 @@ types: $(VENV)/dev  ## check types
 
 matrix: $(TORCH:%=matrix-%)  ## run the tests of interfaces with other releases of torch (TORCH="2.9.1 2.15.0", PYTHON=python3.13)
 
-# In an environment for that release and that Python, with the other requirements as pinned. The kernels, which know of
-# neither, are compiled once for all.
+# In an environment for that release and that Python, with the other requirements as pinned, but those that releases of
+# torch limit themselves. In a build folder of its own, which each environment empties.
 matrix-%: ENVIRONMENT = $(VENV)-torch-$*-$(shell $(PYTHON) -c "import sysconfig; print(sysconfig.get_python_version())")
 matrix-%:
 	[ -e $(ENVIRONMENT) ] || $(PYTHON) -m venv $(ENVIRONMENT)
-	grep -v '^torch==\|^triton==' constraints.txt >$(ENVIRONMENT)/constraints.txt
+	grep -v '^torch==\|^triton==\|^setuptools==' constraints.txt >$(ENVIRONMENT)/constraints.txt
 	$(ENVIRONMENT)/bin/python -m pip install -qq -c $(ENVIRONMENT)/constraints.txt torch==$* scikit-build-core cmake ninja setuptools
 	$(ENVIRONMENT)/bin/python -m pip install -qq --no-build-isolation -C build-dir=build/matrix -c $(ENVIRONMENT)/constraints.txt -e '.[dev]' torch==$*
 	$(ENVIRONMENT)/bin/backward-strategies warmup
+	$(ENVIRONMENT)/bin/python -c "from strategies.kernels import extension; assert extension.load(), 'there is no fast path'"
 	$(ENVIRONMENT)/bin/python -m pytest -n 2 --dist worksteal -m "not slow and not slurm" $(INTERFACES)
 
 modes: $(VENV)/dev  ## run every operation in every mode of differentiation, and keep what is found for docs/modes.md

@@ -129,24 +129,28 @@ def name_of(strategy: StrategyChoice) -> str:
         >>> name_of(registry.get("qr_pinv"))
         'qr_pinv'
     """
+    return _registered(strategy if isinstance(strategy, str) else type(strategy))
+
+
+def _registered(strategy: str | type) -> str:
+    """By name or class, as an instance is no constant for Dynamo of PyTorch 2.9."""
     if isinstance(strategy, str):
         return "auto" if strategy == "auto" else registry.get(strategy).name
-    if not isinstance(strategy, Strategy):
-        raise TypeError(f"strategy= takes a name or a Strategy, not {type(strategy).__name__}")
-    if strategy.name in registry.available():
-        registered = registry.get(strategy.name)
-        if type(registered) is type(strategy):
-            return registered.name
+    if not issubclass(strategy, Strategy):
+        raise TypeError(f"strategy= takes a name or a Strategy, not {strategy.__name__}")
+    if strategy.name in registry.available() and type(registry.get(strategy.name)) is strategy:
+        return strategy.name
     raise UnsupportedError(
-        f"a compiled or exported call holds a strategy by its name, and {strategy!r} is not registered; "
-        "a package registers it by an entry point, `strategies.use` takes it around a call by 'auto', "
-        "and torch.compiler.disable keeps a function from being compiled"
+        "a compiled or exported call holds a strategy by its name, and "
+        f"{strategy.__name__} is not registered; a package registers it by an entry point, "
+        "`strategies.use` takes it around a call by 'auto', and torch.compiler.disable keeps a function "
+        "from being compiled"
     )
 
 
 # Dynamo then calls it while it traces, and takes what it returns as a constant. The public
 # torch.compiler.assume_constant_result sets the same mark, but imports Dynamo, which takes a second.
-vars(name_of)["_dynamo_marked_constant"] = True
+vars(_registered)["_dynamo_marked_constant"] = True
 
 
 def policy_key(operation: str, A: Tensor, *rhs: Tensor) -> PolicyKey:

@@ -42,7 +42,8 @@ def fit_rows(A: Tensor, B: Tensor) -> bool:
 
 def _have_batches_that_fit(A: Tensor, B: Tensor) -> bool:
     """Whether the batches of two matrices can be broadcast."""
-    pairs = zip(reversed(A.shape[:-2]), reversed(B.shape[:-2]), strict=False)
+    ndim = min(A.ndim, B.ndim)  # strict, as Dynamo of PyTorch 2.9 takes every zip for
+    pairs = zip(A.shape[-ndim:-2], B.shape[-ndim:-2], strict=True)
     return all(one == other or 1 in (one, other) for one, other in pairs)
 
 

@@ -276,8 +276,8 @@ def _lstsq(
     strategy: StrategyChoice = "auto",
 ) -> LstsqResult:
     """Residuals are there wherever m > n, singular values nowhere: ranks are not known here."""
-    is_usual = isinstance(rcond, float | int | None) and are_matrices(A) and are_of_kind(A, B)
-    if not (is_usual and fit_rows(A, B)):
+    is_number = rcond is None or isinstance(rcond, float | int)
+    if not (is_number and are_matrices(A) and are_of_kind(A, B) and fit_rows(A, B)):
         return LstsqResult(*torch.linalg.lstsq(A, B, rcond=rcond, driver=driver))
     if driver is not None and strategy == "auto":
         strategy = BASELINE

@@ -95,7 +95,10 @@ def gradient(function, *given):
     cotangents = [
         torch.randn(output.shape, dtype=output.dtype, generator=random) for output in outputs
     ]
-    gradients = torch.autograd.grad(outputs, given, cotangents, create_graph=True)
+    # In PyTorch 2.9 the determinant of an empty matrix does not depend on it.
+    gradients = torch.autograd.grad(
+        outputs, given, cotangents, create_graph=True, materialize_grads=True
+    )
     return tuple(each for each in gradients if each.requires_grad)
 
 

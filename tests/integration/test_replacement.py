@@ -57,7 +57,8 @@ def result(function, matrix=A):
 
 def is_ours(call):
     """Whether the gradient is that of a strategy, by the names of the graph's nodes."""
-    names, nodes = set(), [call(A.clone().requires_grad_()).grad_fn]
+    found = call(A.clone().requires_grad_())  # which alone keeps the nodes in PyTorch 2.9
+    names, nodes = set(), [found.grad_fn]
     while nodes:
         node = nodes.pop()
         if node is not None:

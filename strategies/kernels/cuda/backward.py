@@ -31,7 +31,7 @@ def lu(
     S = load_columns(cotangent, matrices, position, there, m, n)
     power, reciprocal = normalize(S, n)
     S = times(S, reciprocal, n)
-    k: tl.constexpr = min(m, n)
+    k: tl.constexpr = m if m < n else n
     for j in tl.static_range(k - 1, -1, -1):
         lower = tl.where(position > j, F[j], 0.0)
         below = S[j]

@@ -63,7 +63,7 @@ def _eliminate(F, rows, m: tl.constexpr, n: tl.constexpr):
 
     Also LAPACK's pivots, one for each of the first rows, and the sign of the permutation.
     """
-    k: tl.constexpr = min(m, n)
+    k: tl.constexpr = m if m < n else n
     position, order, sign = rows, (), 1.0 + 0.0 * F[0]
     pivots = rows * 0
     for i in tl.static_range(k):
@@ -135,7 +135,7 @@ def _are_regular(
 
     Seldom asked for, and so by loops over blocks that are short to compile.
     """
-    k: tl.constexpr = min(m, n)
+    k: tl.constexpr = m if m < n else n
     r = tl.arange(0, K)[None, :]
     rows, columns = r[:, :, None], r[:, None, :]
     limit = _limit(tl.load(LU))
@@ -212,7 +212,7 @@ def lu(
     count, m: tl.constexpr, n: tl.constexpr, M: tl.constexpr, B: tl.constexpr,
 ):  # fmt: skip
     """Packed factors, LAPACK's pivots, and the position in L U of each row of A."""
-    k: tl.constexpr = min(m, n)
+    k: tl.constexpr = m if m < n else n
     matrices, rows, there = block(count, B, M, m)
     X = load_columns(A, matrices, rows, there, m, n)
     F, position, order, swaps, _ = _eliminate(X, rows, m, n)

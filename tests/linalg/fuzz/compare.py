@@ -30,6 +30,7 @@ _TOPICS = {
     "finite": r"non-finite|finite|converge|NaN|illegal value",
     "driver": r"driver",
     "pivot": r"pivot",
+    "in place": r"modified by an inplace operation",
 }
 """What a message is about; two errors make the same sense where they share one of these."""
 
