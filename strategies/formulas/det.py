@@ -17,7 +17,7 @@ from torch import Tensor
 from strategies.factors.pseudo_inverse import Structure
 from strategies.formulas.lu import Factor, permute_rows
 
-__all__ = ["cofactors", "inverse_adjoint", "permutation_sign", "slogdet_scale", "slogdet_tangents"]
+__all__ = ["inverse_adjoint", "permutation_sign", "slogdet_scale", "slogdet_tangents"]
 
 
 def permutation_sign(LU: Tensor, pivots: Tensor) -> Tensor:
@@ -33,17 +33,6 @@ def inverse_adjoint(factor: Factor, LU: Tensor, inverse_order: Tensor) -> Tensor
     identity = torch.eye(n, dtype=LU.dtype, device=LU.device).expand(LU.shape)
     upper = factor(LU, Structure.UPPER).apply_adjoint(identity)
     return permute_rows(factor(LU, Structure.UNIT_LOWER).apply_adjoint(upper), inverse_order)
-
-
-def cofactors(matrix: Tensor) -> Tensor:
-    """The derivatives of the determinant of 2×2 matrices by their entries, (..., 2, 2).
-
-    Example:
-        >>> cofactors(torch.tensor([[1.0, 2.0], [3.0, 4.0]])).tolist()
-        [[4.0, -3.0], [-2.0, 1.0]]
-    """
-    signs = torch.tensor([[1, -1], [-1, 1]], dtype=matrix.dtype, device=matrix.device)
-    return matrix.flip(-2, -1) * signs
 
 
 def slogdet_scale(sign: Tensor, sign_cotangent: Tensor, log_cotangent: Tensor) -> Tensor:

@@ -1,55 +1,39 @@
 """det A and A⁻¹ as expressions that are smooth and accurate to every order, at singular matrices, too.
 
-Let B be A with rows and columns scaled by powers of two, and B = U S Vᴴ its singular value
-decomposition at the point where derivatives are wanted. With U and V constant,
+Let B be A with rows and columns scaled by powers of two. For the determinant, let B P = Q R at the point
+where derivatives are wanted, with those k columns last without which the others are as independent as
+they can be (Golub & Van Loan, "Matrix Computations", 4th ed. 2013, section 5.5.7). With Q and P constant,
 
-    T = Uᴴ B V,    det B = det(U Vᴴ) · det T,    B⁻¹ = V T⁻¹ Uᴴ,
+    T = Qᴴ B P,    det B = det(Q Pᵀ) · det T,
 
-and T is S there: no elimination of it grows. Let S₂ be the negligible singular values, S₁ the others,
-and split T alike. Then
+and T is R there. Split alike,
 
-    det T = det S₁ · det(T₁₁ S₁⁻¹) · det(T₂₂ − T₂₁ T₁₁⁻¹ T₁₂),
+    det T = det R₁₁ · det(T₁₁ R₁₁⁻¹) · det(T₂₂ − T₂₁ T₁₁⁻¹ T₁₂),
 
-of which only the last factor, a k×k determinant, vanishes with A. That one is evaluated without a
-division (R. S. Bird, "A simple division-free algorithm for computing determinants", Inf. Process.
-Lett. 111 (2011)), so that every derivative of a vanishing determinant is finite and right.
+of which only the last factor, a k×k determinant, vanishes with A. That one is evaluated between singular
+vectors and without a division (R. S. Bird, "A simple division-free algorithm for computing determinants",
+Inf. Process. Lett. 111 (2011)), so that every derivative of a vanishing determinant is finite and right.
+Of few rows, all of B is.
 
 With k = 1 nothing is divided by a singular value that is small, but not negligible: in the derivative of
 the gradient, det A (tr(A⁻¹F) A⁻¹ − A⁻¹F A⁻¹)ᴴ for F = dA, what is divided by it twice cancels.
+
+The inverse is that of Uᴴ B V, where B = U S Vᴴ is a singular value decomposition at that point.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor
 
+from strategies.factors.pseudo_inverse import Structure
+from strategies.factors.triangular import Triangular
 from strategies.formulas.powers_of_two import equilibrate, product, times_power_of_two
 
-__all__ = ["det_gradient", "inverse"]
+__all__ = ["FEW", "det_gradient", "inverse"]
 
-
-class _Basis(NamedTuple):
-    """Constants: B = 2^−powers · A entry by entry, and its singular value decomposition."""
-
-    powers: Tensor
-    U: Tensor
-    S: Tensor
-    V: Tensor
-
-    @classmethod
-    def of(cls, A: Tensor) -> _Basis:
-        matrix, rows, columns = equilibrate(A.detach())
-        finite = torch.where(
-            matrix.isfinite(), matrix, 0
-        )  # the decomposition of NaN raises an error
-        U, S, VH = torch.linalg.svd(finite)
-        return cls(rows.unsqueeze(-1) + columns.unsqueeze(-2), U, S.to(A.dtype), VH.mH)
-
-    def coordinates(self, A: Tensor) -> Tensor:
-        """T."""
-        return self.U.mH @ times_power_of_two(A, -self.powers) @ self.V
+FEW = 3
+"""Rows of matrices of whose determinant all terms are evaluated."""
 
 
 def det_gradient(A: Tensor, corank: int, cotangent: Tensor) -> Tensor:
@@ -57,41 +41,122 @@ def det_gradient(A: Tensor, corank: int, cotangent: Tensor) -> Tensor:
 
     Args:
         A: (..., n, n).
-        corank: how many singular values are negligible at most, at least one, or one for a small one.
+        corank: how many singular values are negligible at most.
         cotangent: (...).
     """
-    basis = _Basis.of(A)
-    regular = A.shape[-1] - corank
-    large = basis.S[..., :regular]
-    nonzero = torch.where(large == 0, 1, large)
+    n = A.shape[-1]
+    near, powers = _scaled(A)
+    B = times_power_of_two(A, -powers)
+    # Of det A = 2^total · det B: the powers of its rows and columns are each counted n times.
+    total = powers.sum((-2, -1)) // n
+    if n <= FEW:
+        (gradient,) = torch.func.vjp(_division_free, B)[1](cotangent)
+        return times_power_of_two(gradient, total[..., None, None] - powers)
+    if corank <= 1:
+        gradient, exponent = _split_gradient(B, near, 1, cotangent)
+    else:
+        gradient, exponent = _split_gradient(B, near, corank, cotangent)
+        S = torch.linalg.svdvals(near)
+        is_one = S[..., -2] > torch.finfo(S.dtype).eps ** 0.5 * S[..., 0]
+        identity, choose = torch.eye(n, dtype=B.dtype, device=B.device), is_one[..., None, None]
+        regular = torch.where(choose, B, identity), torch.where(choose, near, identity)
+        of_one, exponent_of_one = _split_gradient(*regular, 1, cotangent)
+        gradient = torch.where(choose, of_one, gradient)
+        exponent = torch.where(is_one, exponent_of_one, exponent)
+    return times_power_of_two(gradient, (total + exponent)[..., None, None] - powers)
+
+
+def _scaled(A: Tensor) -> tuple[Tensor, Tensor]:
+    """B, constant and finite, and the powers of two by which the entries of A are divided."""
+    matrix, rows, columns = equilibrate(A.detach())
+    # Decompositions of NaN raise an error.
+    finite = torch.where(matrix.isfinite(), matrix, 0)
+    return finite, rows.unsqueeze(-1) + columns.unsqueeze(-2)
+
+
+def _split_gradient(
+    B: Tensor, near: Tensor, corank: int, cotangent: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The gradient of det B, with k the corank: a matrix, and the exponent of a power of two."""
+    regular = B.shape[-1] - corank
+    order = _dependent_last(_null_vectors(near, corank))
+    Q, R = torch.linalg.qr(_columns(near, order))
+    pivots = R.diagonal(dim1=-2, dim2=-1)[..., :regular]
+    nonzero = torch.where(pivots == 0, 1, pivots)
+    core = Triangular(
+        R[..., :regular, :regular] + torch.diag_embed(nonzero - pivots), Structure.UPPER
+    )
     mantissa, exponent = product(nonzero)
-    phase = torch.linalg.slogdet(basis.U @ basis.V.mH).sign
+    U, _, VH = torch.linalg.svd(R[..., regular:, regular:])
+    back = order.argsort(-1)
+    scale = mantissa
+    for unitary in (_columns(Q, back), U, VH):
+        scale = scale * torch.linalg.slogdet(unitary).sign
 
     def det(T: Tensor) -> Tensor:
-        if regular == 0:
-            return phase * _division_free(T)
         T11, T12 = T[..., :regular, :regular], T[..., :regular, regular:]
         T21, T22 = T[..., regular:, :regular], T[..., regular:, regular:]
-        near_identity = T11 / nonzero.unsqueeze(-2)
+        near_identity = core.apply_adjoint(T11.mH).mH
         # Not by solve or slogdet, whose forward mode does not nest (PyTorch issue 198017).
-        solution = (torch.linalg.inv(near_identity) @ T12) / nonzero.unsqueeze(-1)
+        solution = core.apply(torch.linalg.inv(near_identity) @ T12)
         of_identity = torch.linalg.lu_factor(near_identity).LU.diagonal(dim1=-2, dim2=-1).prod(-1)
-        complement = T22 - T21 @ solution
-        return phase * mantissa * of_identity * _division_free(complement)
+        return scale * of_identity * _division_free(U.mH @ (T22 - T21 @ solution) @ VH.mH)
 
-    pullback = torch.func.vjp(det, basis.coordinates(A))[1]
-    (of_T,) = pullback(cotangent)
-    # Of det A = 2^total · det(T): the powers of its rows and columns are each counted n times.
-    total = basis.powers.sum((-2, -1)) // A.shape[-1] + exponent
-    return times_power_of_two(basis.U @ of_T @ basis.V.mH, total[..., None, None] - basis.powers)
+    (of_T,) = torch.func.vjp(det, Q.mH @ _columns(B, order))[1](cotangent)
+    return _columns(Q @ of_T, back), exponent
+
+
+def _columns(matrix: Tensor, order: Tensor) -> Tensor:
+    return matrix.gather(-1, order.unsqueeze(-2).expand(matrix.shape))
+
+
+def _null_vectors(near: Tensor, count: int) -> Tensor:
+    """The last right singular vectors, (..., count, n); of a single one only the direction, roughly."""
+    n = near.shape[-1]
+    if count > 1:
+        return torch.linalg.svd(near).Vh[..., n - count :, :]
+    LU, pivots = torch.linalg.lu_factor_ex(near)[:2]
+    diagonal = LU.diagonal(dim1=-2, dim2=-1)
+    least = torch.finfo(LU.dtype).eps
+    LU = LU + torch.diag_embed(torch.where(diagonal.abs() < least, least - diagonal, 0))
+    # Inverse iteration, from a vector that is orthogonal to none in particular.
+    x = (
+        torch.arange(1, n + 1, device=LU.device)
+        .cos()
+        .to(LU.dtype)
+        .unsqueeze(-1)
+        .expand(*LU.shape[:-1], 1)
+    )
+    for _ in range(2):
+        x = torch.linalg.lu_solve(LU, pivots, torch.linalg.lu_solve(LU, pivots, x, adjoint=True))
+        x = torch.nn.functional.normalize(x, dim=-2)
+    return x.mH
+
+
+def _dependent_last(null: Tensor) -> Tensor:
+    """An order of columns, (..., n), from the last right singular vectors, (..., k, n).
+
+    The last ones are those in which these vectors are largest, by elimination with column pivoting.
+    """
+    taken = torch.zeros_like(null[..., 0, :], dtype=torch.bool)
+    for _ in range(null.shape[-2]):
+        sizes = torch.linalg.vector_norm(null, dim=-2)
+        largest = sizes.masked_fill(taken, -1).argmax(-1, keepdim=True)
+        taken = taken.scatter(-1, largest, True)
+        column = null.gather(-1, largest.unsqueeze(-2).expand(*null.shape[:-1], 1))
+        unit = torch.nn.functional.normalize(column, dim=-2)
+        null = null - unit @ (unit.mH @ null)
+    return taken.int().argsort(dim=-1, stable=True)
 
 
 def inverse(A: Tensor) -> Tensor:
     """A⁻¹, (..., n, n), of nonsingular matrices."""
-    basis = _Basis.of(A)
-    S = basis.S.unsqueeze(-2)
-    scaled = (basis.V / S) @ torch.linalg.inv(basis.coordinates(A) / S) @ basis.U.mH
-    return times_power_of_two(scaled, -basis.powers.mT)
+    near, powers = _scaled(A)
+    U, S, VH = torch.linalg.svd(near)
+    S = S.to(A.dtype).unsqueeze(-2)
+    T = U.mH @ times_power_of_two(A, -powers) @ VH.mH
+    scaled = (VH.mH / S) @ torch.linalg.inv(T / S) @ U.mH
+    return times_power_of_two(scaled, -powers.mT)
 
 
 def _division_free(matrix: Tensor) -> Tensor:

@@ -19,12 +19,17 @@ from strategies.autograd.nodes import run
 from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Rule, Tensors, only
 from strategies.errors import raise_if_singular
-from strategies.factors import PackedLU
-from strategies.factors.determinant import NOT_FINITE, determinant, has_small_pivot
+from strategies.factors import DenseInverse, PackedLU, Triangular
+from strategies.factors.determinant import NOT_FINITE, determinant
 from strategies.factors.diagonalized import Diagonalized, diagonalize
 from strategies.factors.elimination import lu_factor_ex
+from strategies.factors.pivots import order_of
+from strategies.factors.preconditioned import Preconditioned
+from strategies.factors.product import Product
+from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.formulas import det as formula
 from strategies.formulas import smooth_det
+from strategies.formulas.lu import permute_rows
 from strategies.formulas.powers_of_two import split, times_power_of_two
 from strategies.operations import grids
 from strategies.operations.record import Operation
@@ -50,8 +55,8 @@ class _Det(Rule):
 
     The mantissa of the determinant of LU, (..., 1), and the notes of `factors.determinant`, (..., 3),
     where one is out of range or a matrix is hard; else (..., 0). A tensor of shape (..., k, 0): up to
-    k singular values of each matrix are negligible or, where k is one, small; zero where no more is to be
-    done than usual. So shapes alone tell what to do, which are known wherever the explicit form is traced.
+    k singular values of each matrix are negligible. So shapes alone tell what to do, which are known
+    wherever the explicit form is traced.
     """
 
     name = "det"
@@ -61,11 +66,11 @@ class _Det(Rule):
         LU, pivots, _ = lu_factor_ex(A)
         det, notes, order = determinant(A, LU, pivots)
         mantissa, kept = det.new_empty(*det.shape, 0), notes.new_empty(*det.shape, 0)
-        corank = int(has_small_pivot(LU))
+        corank = 0
         if int(notes.count_nonzero()):  # twice as fast as any()
             exponent, negligible, difficulty = notes.unbind(-1)
             hard = _is_hard(difficulty)
-            corank = max(1, corank, int(negligible.masked_fill(hard, 0).max()))
+            corank = int(negligible.masked_fill(hard, 0).max())
             if bool((exponent != 0).logical_or_(difficulty != 0).any()):
                 mantissa, kept = det.unsqueeze(-1), notes
                 det = times_power_of_two(det, exponent)
@@ -94,12 +99,9 @@ class _Det(Rule):
 
     def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
         (*_, shape), (cotangent,) = at.outputs, cotangents
-        if at.matrix.shape[-1] == 2:
-            return (cotangent[..., None, None] * formula.cofactors(at.matrix).conj(),)
-        if shape.shape[-2]:
-            return (smooth_det.det_gradient(at.matrix, shape.shape[-2], cotangent),)
-        scale = cotangent * at.result.conj()
-        return (scale[..., None, None] * torch.linalg.inv(at.matrix).mH,)
+        if not at.matrix.shape[-1]:
+            return (torch.zeros_like(at.matrix),)
+        return (smooth_det.det_gradient(at.matrix, shape.shape[-2], cotangent),)
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
         (gradient,) = self.explicit_backward(strategy, at, (torch.ones_like(at.result),))
@@ -139,10 +141,7 @@ class _Slogdet(Rule):
         self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
     ) -> Gradients:
         sign, _, LU, order, difficulty = saved.outputs
-        is_singular = sign == 0
-        if bool(is_singular.any()):  # or NaN, whose sign is zero in torch
-            is_singular &= difficulty.squeeze(-1) != NOT_FINITE
-            raise_if_singular(is_singular, strategy.name, "log|det| has no gradient there; det has")
+        _refuse_singular(strategy, sign, difficulty)
         scale = formula.slogdet_scale(sign, *cotangents)
         gradient = strategy.own("det_backward", _backward, PackedLU(LU, order), scale)
         if difficulty.shape[-1]:
@@ -152,17 +151,31 @@ class _Slogdet(Rule):
 
     def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
         scale = formula.slogdet_scale(at.result, *cotangents)
-        return (scale[..., None, None] * self._inverse(at).mH,)
+        return (scale[..., None, None] * self._inverse(at).dense().mH,)
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
-        trace = (self._inverse(at).mT * only(tangents)).sum((-2, -1))
+        *_, LU, order, difficulty = at.outputs
+        inverse, tangent = self._inverse(at), only(tangents)
+        if is_constant(at.matrix, tangent) and not difficulty.shape[-1]:
+            inverse = Product(Triangular(LU, Structure.UNIT_LOWER), Triangular(LU, Structure.UPPER))
+            tangent = permute_rows(tangent, order_of(order))
+        # Not by A⁻¹ as a matrix: where dA is A times a matrix, A⁻¹ A would be formed with its errors.
+        trace = inverse.apply(tangent).diagonal(dim1=-2, dim2=-1).sum(-1)
         return formula.slogdet_tangents(at.result, trace)
 
-    def _inverse(self, at: Saved) -> Tensor:
+    def _inverse(self, at: Saved) -> PseudoInverse:
+        """A⁻¹ as a differentiable function of A."""
         *_, difficulty = at.outputs
         if difficulty.shape[-1]:
-            return smooth_det.inverse(at.matrix)
-        return torch.linalg.inv(at.matrix)
+            return DenseInverse(smooth_det.inverse(at.matrix))
+        return Preconditioned.of(at.matrix)
+
+
+def _refuse_singular(strategy: Strategy, sign: Tensor, difficulty: Tensor) -> None:
+    is_singular = sign == 0
+    if bool(is_singular.any()):  # or NaN, whose sign is zero in torch
+        is_singular &= difficulty.squeeze(-1) != NOT_FINITE
+        raise_if_singular(is_singular, strategy.name, "log|det| has no gradient there; det has")
 
 
 def _is_hard(difficulty: Tensor) -> Tensor:
@@ -278,33 +291,27 @@ def _explicit(
 def _det_tangents(
     strategy: Strategy, inputs: Tensors, _: Tensors, tangents: Gradients
 ) -> Tensors | None:
-    found = _directional(_det_fast_path, 0, strategy, inputs, only(tangents))
-    return None if found is None else (found,)
-
-
-def _slogdet_tangents(
-    strategy: Strategy, inputs: Tensors, outputs: Tensors, tangents: Gradients
-) -> Tensors | None:
-    trace = _directional(_slogdet_fast_path, 1, strategy, inputs, only(tangents))
-    return None if trace is None else formula.slogdet_tangents(outputs[0], trace)
-
-
-def _directional(
-    fast_path: FastPath, output: int, strategy: Strategy, inputs: Tensors, tangent: Tensor
-) -> Tensor | None:
-    """The derivative of an output along a tangent of A, by its gradient; None where A is not constant.
-
-    That of log|det A| is tr(A⁻¹ dA), complex where A is.
-    """
+    """By the gradient; None where A is not constant."""
     (A,) = inputs
     if not is_constant(A):
         return None
     with torch.enable_grad():
         leaf = A.detach().requires_grad_()
-        outputs = fast_path(strategy, leaf)
+        outputs = _det_fast_path(strategy, leaf)
         assert outputs is not None
-        (gradient,) = torch.autograd.grad(found := outputs[output], leaf, torch.ones_like(found))
-    return (gradient.conj() * tangent).sum((-2, -1))
+        (gradient,) = torch.autograd.grad(det := outputs[0], leaf, torch.ones_like(det))
+    return ((gradient.conj() * only(tangents)).sum((-2, -1)),)
+
+
+def _slogdet_tangents(
+    strategy: Strategy, inputs: Tensors, outputs: Tensors, tangents: Gradients
+) -> Tensors | None:
+    (A,), rule = inputs, _Slogdet()
+    if not is_constant(A):
+        return None
+    (sign, _, LU, order, difficulty), _ = rule.forward(strategy, A)
+    _refuse_singular(strategy, sign, difficulty)
+    return rule.tangents(strategy, inputs, (*outputs, LU, order, difficulty), tangents)
 
 
 _det_fast_path = FastPath(
