@@ -27,8 +27,14 @@ from torch.autograd import forward_ad
 from torch.nn import Parameter
 
 from strategies import policy
-from strategies.autograd.choice import StrategyChoice, is_captured
-from strategies.autograd.fast_path_node import FoundPlan, apply, is_plain, is_readable
+from strategies.autograd.choice import StrategyChoice, first_that_can, is_captured
+from strategies.autograd.fast_path_node import (
+    FoundPlan,
+    apply,
+    is_constant,
+    is_plain,
+    is_readable,
+)
 from strategies.autograd.transforms import with_tangents
 from strategies.kernels import extension
 from strategies.kernels.cpu import task, threads
@@ -144,12 +150,21 @@ class FastPath:
 
         def compute(primals: Tensors, tangents: Gradients) -> tuple[Tensors, Tensors] | None:
             below: tuple[Tensor | float, ...] = (*primals, *tolerances)
-            if (outputs := self(choice, *below)) is None:
-                return None
-            if all(each is None for each in tangents):
+            outputs = self(choice, *below)
+            if outputs is not None and all(each is None for each in tangents):
                 return outputs, ()
-            strategy = self._plans(choice, below)[0].candidates[0]
-            found = tangents_of(strategy, primals, outputs, tangents, *tolerances)
+            # What has tolerances has its tangents by the factors of a strategy, at any rank.
+            if outputs is None and not (self.takes_tolerances and is_constant(*primals)):
+                return None
+            if not (plans := self._plans(choice, below)):
+                return None
+            candidates = plans[0].candidates
+            if outputs is None:
+                outputs = self.general(candidates, *below)
+            found = first_that_can(
+                candidates,
+                lambda strategy: tangents_of(strategy, primals, outputs, tangents, *tolerances),
+            )
             return None if found is None else (outputs, found)
 
         return with_tangents(compute, inputs)
