@@ -17,7 +17,7 @@ from torch import Tensor
 from strategies.factors.pseudo_inverse import Structure
 from strategies.formulas.lu import Factor, permute_rows
 
-__all__ = ["inverse_adjoint", "permutation_sign", "slogdet_scale", "slogdet_tangents"]
+__all__ = ["cofactors", "inverse_adjoint", "permutation_sign", "slogdet_scale", "slogdet_tangents"]
 
 
 def permutation_sign(LU: Tensor, pivots: Tensor) -> Tensor:
@@ -33,6 +33,22 @@ def inverse_adjoint(factor: Factor, LU: Tensor, inverse_order: Tensor) -> Tensor
     identity = torch.eye(n, dtype=LU.dtype, device=LU.device).expand(LU.shape)
     upper = factor(LU, Structure.UPPER).apply_adjoint(identity)
     return permute_rows(factor(LU, Structure.UNIT_LOWER).apply_adjoint(upper), inverse_order)
+
+
+def cofactors(matrix: Tensor) -> Tensor:
+    """The derivatives of the determinant of matrices up to 3×3 by their entries, (..., n, n).
+
+    Example:
+        >>> cofactors(torch.tensor([[1.0, 2.0], [3.0, 4.0]])).tolist()
+        [[4.0, -3.0], [-2.0, 1.0]]
+    """
+    n = matrix.shape[-1]
+    if n < 2:
+        return torch.ones_like(matrix)
+    if n == 2:
+        signs = torch.tensor([[1, -1], [-1, 1]], dtype=matrix.dtype, device=matrix.device)
+        return matrix.flip(-2, -1) * signs
+    return torch.linalg.cross(matrix.roll(-1, -2), matrix.roll(-2, -2))
 
 
 def slogdet_scale(sign: Tensor, sign_cotangent: Tensor, log_cotangent: Tensor) -> Tensor:

@@ -13,7 +13,6 @@ and T is R there. Split alike,
 of which only the last factor, a k×k determinant, vanishes with A. That one is evaluated between singular
 vectors and without a division (R. S. Bird, "A simple division-free algorithm for computing determinants",
 Inf. Process. Lett. 111 (2011)), so that every derivative of a vanishing determinant is finite and right.
-Of few rows, all of B is.
 
 With k = 1 nothing is divided by a singular value that is small, but not negligible: in the derivative of
 the gradient, det A (tr(A⁻¹F) A⁻¹ − A⁻¹F A⁻¹)ᴴ for F = dA, what is divided by it twice cancels.
@@ -23,17 +22,17 @@ The inverse is that of Uᴴ B V, where B = U S Vᴴ is a singular value decompos
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from strategies.factors.pseudo_inverse import Structure
 from strategies.factors.triangular import Triangular
 from strategies.formulas.powers_of_two import equilibrate, product, times_power_of_two
 
-__all__ = ["FEW", "det_gradient", "inverse"]
-
-FEW = 3
-"""Rows of matrices of whose determinant all terms are evaluated."""
+__all__ = ["det_gradient", "inverse"]
 
 
 def det_gradient(A: Tensor, corank: int, cotangent: Tensor) -> Tensor:
@@ -49,18 +48,15 @@ def det_gradient(A: Tensor, corank: int, cotangent: Tensor) -> Tensor:
     B = times_power_of_two(A, -powers)
     # Of det A = 2^total · det B: the powers of its rows and columns are each counted n times.
     total = powers.sum((-2, -1)) // n
-    if n <= FEW:
-        (gradient,) = torch.func.vjp(_division_free, B)[1](cotangent)
-        return times_power_of_two(gradient, total[..., None, None] - powers)
     if corank <= 1:
-        gradient, exponent = _split_gradient(B, near, 1, cotangent)
+        gradient, exponent = _gradient_near_rank_one_less(B, near, cotangent)
     else:
         gradient, exponent = _split_gradient(B, near, corank, cotangent)
         S = torch.linalg.svdvals(near)
         is_one = S[..., -2] > torch.finfo(S.dtype).eps ** 0.5 * S[..., 0]
         identity, choose = torch.eye(n, dtype=B.dtype, device=B.device), is_one[..., None, None]
         regular = torch.where(choose, B, identity), torch.where(choose, near, identity)
-        of_one, exponent_of_one = _split_gradient(*regular, 1, cotangent)
+        of_one, exponent_of_one = _gradient_near_rank_one_less(*regular, cotangent)
         gradient = torch.where(choose, of_one, gradient)
         exponent = torch.where(is_one, exponent_of_one, exponent)
     return times_power_of_two(gradient, (total + exponent)[..., None, None] - powers)
@@ -74,63 +70,125 @@ def _scaled(A: Tensor) -> tuple[Tensor, Tensor]:
     return finite, rows.unsqueeze(-1) + columns.unsqueeze(-2)
 
 
+class _Split(NamedTuple):
+    """Constants of the splitting.
+
+    Attributes:
+        order: P, as the order of columns.
+        back: its inverse.
+        Q: of B P = Q R, there.
+        R: R, with ones for zeros on the diagonal of R₁₁.
+        core: R₁₁⁻¹.
+        scale: det R₁₁ · det(Q Pᵀ), a mantissa.
+        exponent: of that.
+    """
+
+    order: Tensor
+    back: Tensor
+    Q: Tensor
+    R: Tensor
+    core: Triangular
+    scale: Tensor
+    exponent: Tensor
+
+    @classmethod
+    def of(cls, near: Tensor, order: Tensor, corank: int) -> _Split:
+        regular = near.shape[-1] - corank
+        Q, R = torch.linalg.qr(_columns(near, order))
+        pivots = R.diagonal(dim1=-2, dim2=-1)[..., :regular]
+        nonzero = torch.where(pivots == 0, 1, pivots)
+        R11 = R[..., :regular, :regular] + torch.diag_embed(nonzero - pivots)
+        mantissa, exponent = product(nonzero)
+        back = order.argsort(-1)
+        scale = torch.linalg.slogdet(_columns(Q, back)).sign * mantissa
+        return cls(order, back, Q, R, Triangular(R11, Structure.UPPER), scale, exponent)
+
+    def coordinates(self, B: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """The blocks T₁₁ R₁₁⁻¹, T₁₂, T₂₁ R₁₁⁻¹ and T₂₂."""
+        T, regular = self.Q.mH @ _columns(B, self.order), self.core.factor.shape[-1]
+        left = self.core.apply_adjoint(T[..., :regular].mH).mH
+        right = T[..., regular:]
+        above, below = (
+            (..., slice(None, regular), slice(None)),
+            (..., slice(regular, None), slice(None)),
+        )
+        return left[above], right[above], left[below], right[below]
+
+    def gradient(self, of_T: Tensor) -> Tensor:
+        """That of B from that of T."""
+        return _columns(self.Q @ of_T, self.back)
+
+
+def _gradient_near_rank_one_less(
+    B: Tensor, near: Tensor, cotangent: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The gradient of det B, with k one: a matrix, and the exponent of a power of two.
+
+    With y = T₁₁⁻¹ T₁₂, x = T₂₁ T₁₁⁻¹ and s = T₂₂ − x T₁₂ it is ḡ times the adjoint of
+
+        adj T = det T₁₁ · ([−y; 1] [−x  1] + s [T₁₁⁻¹  0; 0  0]).
+    """
+    split = _Split.of(near, _largest_last(_null_vector(near)), 1)
+    near_identity, T12, z, T22 = split.coordinates(B)
+    # Not by solve or slogdet, whose forward mode does not nest (PyTorch issue 198017).
+    inverse = torch.linalg.inv(near_identity)
+    y, x = split.core.apply(inverse @ T12), z @ inverse
+    det_T11 = split.scale * _determinant(near_identity)
+    one = torch.ones_like(T22)
+    outer = torch.cat([-y, one], dim=-2) @ torch.cat([-x, one], dim=-1)
+    adjugate = outer + pad((T22 - x @ T12) * split.core.apply(inverse), (0, 1, 0, 1))
+    factor = cotangent * det_T11.conj()
+    return split.gradient(factor[..., None, None] * adjugate.mH), split.exponent
+
+
 def _split_gradient(
     B: Tensor, near: Tensor, corank: int, cotangent: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The gradient of det B, with k the corank: a matrix, and the exponent of a power of two."""
+    """Likewise with k the corank."""
     regular = B.shape[-1] - corank
-    order = _dependent_last(_null_vectors(near, corank))
-    Q, R = torch.linalg.qr(_columns(near, order))
-    pivots = R.diagonal(dim1=-2, dim2=-1)[..., :regular]
-    nonzero = torch.where(pivots == 0, 1, pivots)
-    core = Triangular(
-        R[..., :regular, :regular] + torch.diag_embed(nonzero - pivots), Structure.UPPER
-    )
-    mantissa, exponent = product(nonzero)
-    U, _, VH = torch.linalg.svd(R[..., regular:, regular:])
-    back = order.argsort(-1)
-    scale = mantissa
-    for unitary in (_columns(Q, back), U, VH):
-        scale = scale * torch.linalg.slogdet(unitary).sign
+    null = torch.linalg.svd(near).Vh[..., regular:, :]
+    split = _Split.of(near, _dependent_last(null), corank)
+    U, _, VH = torch.linalg.svd(split.R[..., regular:, regular:])
+    scale = split.scale * torch.linalg.slogdet(U).sign * torch.linalg.slogdet(VH).sign
 
-    def det(T: Tensor) -> Tensor:
-        T11, T12 = T[..., :regular, :regular], T[..., :regular, regular:]
-        T21, T22 = T[..., regular:, :regular], T[..., regular:, regular:]
-        near_identity = core.apply_adjoint(T11.mH).mH
-        # Not by solve or slogdet, whose forward mode does not nest (PyTorch issue 198017).
-        solution = core.apply(torch.linalg.inv(near_identity) @ T12)
-        of_identity = torch.linalg.lu_factor(near_identity).LU.diagonal(dim1=-2, dim2=-1).prod(-1)
-        return scale * of_identity * _division_free(U.mH @ (T22 - T21 @ solution) @ VH.mH)
+    def det(B: Tensor) -> Tensor:
+        near_identity, T12, z, T22 = split.coordinates(B)
+        complement = U.mH @ (T22 - z @ torch.linalg.inv(near_identity) @ T12) @ VH.mH
+        return scale * _determinant(near_identity) * _division_free(complement)
 
-    (of_T,) = torch.func.vjp(det, Q.mH @ _columns(B, order))[1](cotangent)
-    return _columns(Q @ of_T, back), exponent
+    (gradient,) = torch.func.vjp(det, B)[1](cotangent)
+    return gradient, split.exponent
+
+
+def _determinant(near_identity: Tensor) -> Tensor:
+    return torch.linalg.lu_factor(near_identity).LU.diagonal(dim1=-2, dim2=-1).prod(-1)
 
 
 def _columns(matrix: Tensor, order: Tensor) -> Tensor:
     return matrix.gather(-1, order.unsqueeze(-2).expand(matrix.shape))
 
 
-def _null_vectors(near: Tensor, count: int) -> Tensor:
-    """The last right singular vectors, (..., count, n); of a single one only the direction, roughly."""
+def _null_vector(near: Tensor) -> Tensor:
+    """About the last right singular vector, (..., n), by inverse iteration."""
     n = near.shape[-1]
-    if count > 1:
-        return torch.linalg.svd(near).Vh[..., n - count :, :]
     LU, pivots = torch.linalg.lu_factor_ex(near)[:2]
     diagonal = LU.diagonal(dim1=-2, dim2=-1)
     least = torch.finfo(LU.dtype).eps
     LU = LU + torch.diag_embed(torch.where(diagonal.abs() < least, least - diagonal, 0))
-    # Inverse iteration, from a vector that is orthogonal to none in particular.
-    x = (
-        torch.arange(1, n + 1, device=LU.device)
-        .cos()
-        .to(LU.dtype)
-        .unsqueeze(-1)
-        .expand(*LU.shape[:-1], 1)
-    )
+    # From a vector that is orthogonal to none in particular.
+    start = torch.arange(1, n + 1, device=LU.device).cos().to(LU.dtype)
+    x = start.unsqueeze(-1).expand(*LU.shape[:-1], 1)
     for _ in range(2):
         x = torch.linalg.lu_solve(LU, pivots, torch.linalg.lu_solve(LU, pivots, x, adjoint=True))
         x = torch.nn.functional.normalize(x, dim=-2)
-    return x.mH
+    return x.squeeze(-1)
+
+
+def _largest_last(vector: Tensor) -> Tensor:
+    """The order of entries with the largest one last."""
+    places = torch.arange(vector.shape[-1], device=vector.device)
+    is_largest = places == vector.abs().argmax(-1, keepdim=True)
+    return is_largest.int().argsort(dim=-1, stable=True)
 
 
 def _dependent_last(null: Tensor) -> Tensor:

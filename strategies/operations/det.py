@@ -99,8 +99,8 @@ class _Det(Rule):
 
     def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
         (*_, shape), (cotangent,) = at.outputs, cotangents
-        if not at.matrix.shape[-1]:
-            return (torch.zeros_like(at.matrix),)
+        if at.matrix.shape[-1] <= 3:
+            return (cotangent[..., None, None] * formula.cofactors(at.matrix).conj(),)
         return (smooth_det.det_gradient(at.matrix, shape.shape[-2], cotangent),)
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
