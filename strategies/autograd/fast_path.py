@@ -32,6 +32,7 @@ from strategies.autograd.fast_path_node import (
     Computed,
     FoundPlan,
     apply,
+    is_constant,
     is_plain,
     is_readable,
 )
@@ -147,6 +148,21 @@ class FastPath:
                 return Computed(found, inputs, *computed)
         return None
 
+    def _by_general(
+        self, choice: StrategyChoice, given: tuple[Tensor | float, ...]
+    ) -> Computed | None:
+        """By the generic path, of plain inputs that the plans decline; where a rank is decided, alone.
+
+        Tangents by the factors of a strategy keep the digits that those of A⁺ as a matrix lose.
+        """
+        inputs, _ = _split(given)
+        if not (self.takes_tolerances and is_constant(*inputs)):
+            return None
+        if not (plans := self._plans(choice, given)):
+            return None
+        outputs = self.general(plans[0].candidates, *given)
+        return Computed(plans[0], inputs, outputs, None)
+
     def _in_forward_mode(
         self, choice: StrategyChoice, given: tuple[Tensor | float, ...]
     ) -> Tensors | None:
@@ -159,11 +175,14 @@ class FastPath:
             return None
 
         def compute(primals: Tensors, tangents: Gradients) -> tuple[Tensors, Tensors] | None:
-            if torch.is_grad_enabled() and any(each.requires_grad for each in primals):
+            below: tuple[Tensor | float, ...] = (*primals, *tolerances)
+            moved = [each for each in tangents if each is not None]
+            if torch.is_grad_enabled() and any(each.requires_grad for each in (*primals, *moved)):
                 return None
-            if (computed := self._compute(choice, (*primals, *tolerances))) is None:
+            computed = self._compute(choice, below) or self._by_general(choice, below)
+            if computed is None:
                 return None
-            if all(each is None for each in tangents):
+            if not moved:
                 return computed.outputs, ()
             found = tangents_of(computed, tangents)
             return None if found is None else (computed.outputs, found)

@@ -13,6 +13,7 @@ from torch.nn import Parameter
 from strategies.autograd.choice import first_that_can
 from strategies.autograd.derivatives import pulled_back
 from strategies.autograd.precision import full_precision
+from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.kernels.cpu.plans import Plan
 from strategies.kernels.cuda import plan as cuda
 from strategies.kernels.memory import is_addressable, with_memory
@@ -26,6 +27,7 @@ __all__ = [
     "FoundPlan",
     "apply",
     "differentiated",
+    "is_constant",
     "is_plain",
     "is_readable",
 ]
@@ -63,13 +65,14 @@ class Computed(NamedTuple):
         found: the plan.
         inputs: as it has read them.
         outputs: of the operation.
-        kept: what the backward reads beside these.
+        kept: what the backward reads beside these; None where the plan declined, and the generic path
+            has computed the outputs.
     """
 
     found: FoundPlan
     inputs: Tensors
     outputs: Tensors
-    kept: Tensors
+    kept: Tensors | None
 
     @property
     def strategy(self) -> Strategy:
@@ -79,7 +82,14 @@ class Computed(NamedTuple):
     def factors(self) -> Tensors:
         """The parts of what is kept, as the kernel on the CPU has written them; none of other plans."""
         plan = self.found.plan
-        return plan.parts(*self.kept) if isinstance(plan, Plan) else ()
+        return plan.parts(*self.kept) if isinstance(plan, Plan) and self.kept else ()
+
+    def factored(self) -> PseudoInverse:
+        """The pseudo-inverse of the first input by the first strategy that takes its rank."""
+        A, (atol, rtol) = self.inputs[0], self.found.tolerances or (None, None)
+        return first_that_can(
+            self.found.candidates, lambda strategy: strategy.factor(A, atol=atol, rtol=rtol)
+        )
 
     def gradient_of(self, output: int) -> Tensor | None:
         """The gradient of the first input from ones as the cotangent of an output; None if declined."""
@@ -88,6 +98,7 @@ class Computed(NamedTuple):
             torch.ones_like(self.outputs[i]) if i == output else plan.zeros(i)
             for i in plan.cotangents
         ]
+        assert self.kept is not None
         saved = *self.inputs, *[self.outputs[i] for i in plan.saved], *self.kept
         gradients = plan.backward(saved, cotangents)
         return None if gradients is None else gradients[0]
@@ -111,6 +122,17 @@ def is_readable(tensor: Any) -> bool:
         # The level is that of all threads.
         and (forward_ad._current_level < 0 or forward_ad.unpack_dual(tensor).tangent is None)
     )
+
+
+def is_constant(*tensors: Tensor) -> bool:
+    """Whether what is computed of these has no derivatives: below all levels, without tangents and graphs.
+
+    Example:
+        >>> is_constant(torch.ones(2)), is_constant(torch.ones(2, requires_grad=True))
+        (True, False)
+    """
+    is_recorded = torch.is_grad_enabled() and any(each.requires_grad for each in tensors)
+    return not is_recorded and is_plain() and all(map(is_readable, tensors))
 
 
 class _FastPathNode(torch.autograd.Function):

@@ -33,7 +33,6 @@ __all__ = [
     "NOT_FINITE",
     "Determinant",
     "determinant",
-    "has_small_pivot",
 ]
 
 FACTORS_ARE_USELESS, NOT_FINITE = 1, 2
@@ -84,21 +83,6 @@ def determinant(A: Tensor, LU: Tensor, pivots: Tensor) -> Determinant:
     negligible, difficulty = _difficulty(A, LU, order)
     notes = torch.stack([exponent.long(), negligible, difficulty], -1)
     return Determinant(mantissa, notes, order)
-
-
-def has_small_pivot(LU: Tensor) -> bool:
-    """Whether second derivatives, which divide by a pivot twice, may lose digits that matter.
-
-    Example:
-        >>> has_small_pivot(torch.eye(2)), has_small_pivot(torch.diag(torch.tensor([1.0, 1e-4])))
-        (False, True)
-    """
-    pivots = LU.diagonal(dim1=-2, dim2=-1).abs()
-    return LU.numel() > 0 and bool((pivots.amin(-1) < _SMALL * pivots.amax(-1)).any())
-
-
-_SMALL = 1e-3
-"""Of the largest pivot."""
 
 
 def _far(like: Tensor) -> float:

@@ -25,7 +25,7 @@ from strategies.factors.pseudo_inverse import PseudoInverse, Structure, full_ran
 from strategies.factors.triangular import Triangular
 from strategies.kernels.memory import is_materializable
 
-__all__ = ["Preconditioned", "fullness"]
+__all__ = ["Preconditioned", "fullness", "values_of"]
 
 _functorch = torch._C._functorch
 
@@ -92,18 +92,24 @@ class Preconditioned(PseudoInverse):
 
 
 def _qr(A: Tensor) -> tuple[Tensor, Tensor]:
-    if is_batch_on_cuda(A) and not _has_readable_values(A):
+    if is_batch_on_cuda(A) and values_of(A) is None:
         Q, R = torch.linalg.qr(A)
         return Q, R
     return qr(A)
 
 
-def _has_readable_values(A: Tensor) -> bool:
+def values_of(A: Tensor) -> Tensor | None:
+    """A below the transforms, without derivatives; None under `vmap`, and where it has no memory.
+
+    Example:
+        >>> torch.func.grad(lambda A: A * bool(values_of(A) > 2))(torch.tensor(3.0))
+        tensor(1.)
+    """
     while _functorch.is_functorch_wrapped_tensor(A):
         if _functorch.is_batchedtensor(A):
-            return False
+            return None
         A = _functorch.get_unwrapped(A)
-    return is_materializable(A)
+    return A.detach() if is_materializable(A) else None
 
 
 def fullness(inverse: PseudoInverse, like: Tensor) -> Tensor:

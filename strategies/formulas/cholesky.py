@@ -5,6 +5,11 @@ the Cholesky decomposition", arXiv 1602.07527):
 
     dL = L Φ(L⁻¹ dA L⁻ᴴ)        Ā = (M + Mᴴ) / 2,  M = L⁻ᴴ Φ(Lᴴ L̄) L⁻¹.
 
+A column of L depends on no diagonal entry further down, where these formulas divide by them and multiply
+with them again. With Ψ(M) = M − Φ(M), an upper triangle, and L⁻ᴴ Lᴴ L̄ = L̄ they are
+
+    dL = tril(dA L⁻ᴴ − L Ψ(L⁻¹ dA L⁻ᴴ))        M = (L̄ − L⁻ᴴ Ψ(Lᴴ L̄)) L⁻¹.
+
 A is Hermitian, and so is its gradient, by convention: a tangent is paired with its Hermitian part.
 
 **A⁻¹ B.** X = L⁻ᴴ L⁻¹ B has the gradients of a system with A, B̄ = W = A⁻ᴴ G and Ā = −W Xᴴ, and with
@@ -33,9 +38,11 @@ from strategies.formulas.domains import hermitian_part
 __all__ = [
     "Factor",
     "backward",
+    "gradient",
     "inverse_backward",
     "inverse_jvp",
     "jvp",
+    "relative_tangent",
     "solve",
     "solve_backward",
     "solve_jvp",
@@ -44,9 +51,9 @@ __all__ = [
 Factor = Callable[[Tensor, Structure], PseudoInverse]
 
 
-def _half_lower(matrix: Tensor) -> Tensor:
-    """Φ."""
-    return (matrix.tril() + matrix.tril(-1)) / 2
+def _half_upper(matrix: Tensor) -> Tensor:
+    """Ψ."""
+    return (matrix.triu() + matrix.triu(1)) / 2
 
 
 def backward(factor: Factor, L: Tensor, cotangent: Tensor) -> Tensor:
@@ -60,15 +67,26 @@ def backward(factor: Factor, L: Tensor, cotangent: Tensor) -> Tensor:
     Returns:
         (..., n, n).
     """
-    inverse = factor(L, Structure.LOWER)
-    middle = _half_lower(L.mH @ cotangent.tril())
-    return hermitian_part(inverse.apply_adjoint(inverse.apply_adjoint(middle.mH).mH))
+    lower = cotangent.tril()
+    return gradient(factor(L, Structure.LOWER), lower, L.mH @ lower)
+
+
+def gradient(inverse: PseudoInverse, cotangent: Tensor, inner: Tensor) -> Tensor:
+    """`backward` from L⁻¹, L̄, which is lower triangular, and Lᴴ L̄."""
+    middle = cotangent - inverse.apply_adjoint(_half_upper(inner))
+    return hermitian_part(inverse.apply_adjoint(middle.mH).mH)
 
 
 def jvp(factor: Factor, L: Tensor, tangent: Tensor) -> Tensor:
     """The tangent of L from that of A, both (..., n, n)."""
-    inverse = factor(L, Structure.LOWER)
-    return L @ _half_lower(inverse.apply(inverse.apply(hermitian_part(tangent)).mH))
+    change, upper = relative_tangent(factor(L, Structure.LOWER), tangent)
+    return (change - L @ upper).tril()
+
+
+def relative_tangent(inverse: PseudoInverse, tangent: Tensor) -> tuple[Tensor, Tensor]:
+    """The products dA L⁻ᴴ and Ψ(L⁻¹ dA L⁻ᴴ)."""
+    change = inverse.apply(hermitian_part(tangent)).mH
+    return change, _half_upper(inverse.apply(change))
 
 
 def solve(inverse: PseudoInverse, rhs: Tensor) -> Tensor:

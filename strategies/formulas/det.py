@@ -36,14 +36,19 @@ def inverse_adjoint(factor: Factor, LU: Tensor, inverse_order: Tensor) -> Tensor
 
 
 def cofactors(matrix: Tensor) -> Tensor:
-    """The derivatives of the determinant of 2×2 matrices by their entries, (..., 2, 2).
+    """The derivatives of the determinant of matrices up to 3×3 by their entries, (..., n, n).
 
     Example:
         >>> cofactors(torch.tensor([[1.0, 2.0], [3.0, 4.0]])).tolist()
         [[4.0, -3.0], [-2.0, 1.0]]
     """
-    signs = torch.tensor([[1, -1], [-1, 1]], dtype=matrix.dtype, device=matrix.device)
-    return matrix.flip(-2, -1) * signs
+    n = matrix.shape[-1]
+    if n < 2:
+        return torch.ones_like(matrix)
+    if n == 2:
+        signs = torch.tensor([[1, -1], [-1, 1]], dtype=matrix.dtype, device=matrix.device)
+        return matrix.flip(-2, -1) * signs
+    return torch.linalg.cross(matrix.roll(-1, -2), matrix.roll(-2, -2))
 
 
 def slogdet_scale(sign: Tensor, sign_cotangent: Tensor, log_cotangent: Tensor) -> Tensor:

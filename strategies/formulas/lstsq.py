@@ -80,7 +80,7 @@ def outer_factors(
     Z = inverse.from_range(coordinates)
     left, right = [Z], [-solution]
     if not inverse.full_row_rank:
-        left.append(rhs - matrix @ solution)
+        left.append(_residual(inverse, matrix, rhs, solution))
         right.append(inverse.solve(coordinates))
     if not inverse.full_column_rank:
         left.append(inverse.apply_adjoint(solution))
@@ -102,8 +102,18 @@ def jvp(
         return result
     adjoint_tangent = matrix_tangent.mH
     if not inverse.full_row_rank:
-        result = result + inverse.apply_gram(adjoint_tangent @ (rhs - matrix @ solution))
+        residual = _residual(inverse, matrix, rhs, solution)
+        result = result + inverse.apply_gram(adjoint_tangent @ residual)
     if not inverse.full_column_rank:
         through_null = adjoint_tangent @ inverse.apply_adjoint(solution)
         result = result + inverse.null_complement(through_null)
     return result
+
+
+def _residual(inverse: PseudoInverse, matrix: Tensor, rhs: Tensor, solution: Tensor) -> Tensor:
+    """R, orthogonal to A to roundoff of R.
+
+    Where dA moves along the range of A, dAᴴ R is zero, but (AᴴA)⁺ would magnify the rounding of A X in it
+    by the square of the condition.
+    """
+    return inverse.range_complement(rhs - matrix @ solution)

@@ -6,8 +6,13 @@ factors. For square A see Walter & Lehmann, "Algorithmic differentiation of line
 with application in optimum experimental design" (2010); the trapezoidal form is
 
     Ā₂₁ = L̄₂ U₁⁻ᴴ                        Ā₁₂ = L₁⁻ᴴ Ū₂
-    L̄₁ ← L̄₁ − tril₋₁(Ā₁₂ U₂ᴴ)            Ū₁ ← Ū₁ − triu(L₂ᴴ Ā₂₁)
-    Ā₁₁ = L₁⁻ᴴ [tril₋₁(L₁ᴴ L̄₁) + triu(Ū₁ U₁ᴴ)] U₁⁻ᴴ.
+    Ā₁₁ = L₁⁻ᴴ [Ū₁ + K U₁⁻ᴴ],   K = tril₋₁(L₁ᴴ L̄₁ − Ū Uᴴ) − triu(L₂ᴴ L̄₂).
+
+For a square A, that is L₁⁻ᴴ [tril₋₁(L₁ᴴ L̄₁) + triu(Ū₁ U₁ᴴ)] U₁⁻ᴴ, which multiplies Ū₁ by U₁ᴴ and by its
+inverse. U₁ᴴ is lower triangular, so that triu(Ū₁ U₁ᴴ) U₁⁻ᴴ = Ū₁ − tril₋₁(Ū₁ U₁ᴴ) U₁⁻ᴴ. Likewise, with
+E = L₁⁻¹ [dA₁₁ dA₁₂] and F = L₁⁻¹ dA₁₁ U₁⁻¹, tangents are
+
+    dL₁ = L₁ tril₋₁(F)        dU = triu(E − tril₋₁(F) U)        dL₂ = dA₂₁ U₁⁻¹ − L₂ triu(F).
 
 **Rank r < k.** In canonical form the trailing block of the packed factors, rows and columns from r
 on, is zero: A₂₂ = L₂U₂ follows from the rest and gets no gradient. Put 1 on the trailing diagonal of
@@ -22,6 +27,7 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 
@@ -29,10 +35,12 @@ __all__ = [
     "Factor",
     "backward",
     "extend",
+    "gradient",
     "jvp",
     "leading_block",
     "mask_trailing",
     "permute_rows",
+    "tangents",
 ]
 
 Factor = Callable[[Tensor, Structure], PseudoInverse]
@@ -61,9 +69,7 @@ def extend(LU: Tensor, rank: Tensor) -> Tensor:
     """Packed canonical factors with the trailing diagonal of U set to one."""
     k = min(LU.shape[-2:])
     ones = _beyond(rank, k).to(LU.dtype)
-    padded = torch.nn.functional.pad(
-        torch.diag_embed(ones), (0, LU.shape[-1] - k, 0, LU.shape[-2] - k)
-    )
+    padded = pad(torch.diag_embed(ones), (0, LU.shape[-1] - k, 0, LU.shape[-2] - k))
     return mask_trailing(LU, rank) + padded
 
 
@@ -83,46 +89,68 @@ def backward(factor: Factor, LU: Tensor, cotangent: Tensor) -> Tensor:
     Returns:
         (..., m, n).
     """
-    m, n = LU.shape[-2:]
-    k = min(m, n)
-    square = leading_block(LU, k)
-    lower, upper = factor(square, Structure.UNIT_LOWER), factor(square, Structure.UPPER)
-    L, U = square.tril(-1), square.triu()
-    L_bar, U_bar = leading_block(cotangent, k).tril(-1), leading_block(cotangent, k).triu()
-    if m > k:
-        below = upper.apply(cotangent[..., k:, :].mH).mH
-        U_bar = U_bar - (LU[..., k:, :].mH @ below).triu()
-    if n > k:
-        right = lower.apply_adjoint(cotangent[..., k:])
-        L_bar = L_bar - (right @ LU[..., k:].mH).tril(-1)
+    k = min(LU.shape[-2:])
+    square, of_square = leading_block(LU, k), leading_block(cotangent, k)
+    inverses = factor(square, Structure.UNIT_LOWER), factor(square, Structure.UPPER)
+    L_bar = of_square.tril(-1)
     # L has its unit diagonal left out: Lᴴ L̄ = L̄ + (L − I)ᴴ L̄.
-    middle = L_bar + (L.mH @ L_bar).tril(-1) + (U_bar @ U.mH).triu()
-    leading = upper.apply(lower.apply_adjoint(middle).mH).mH
-    if m > k:
-        return torch.cat([leading, below], dim=-2)
-    if n > k:
-        return torch.cat([leading, right], dim=-1)
-    return leading
+    inner = L_bar + square.tril(-1).mH @ L_bar - of_square.triu() @ square.triu().mH
+    return gradient(*inverses, LU, cotangent, inner)
 
 
-def jvp(factor: Factor, LU: Tensor, tangent: Tensor) -> Tensor:
-    """The tangent of the packed factors from that of PᵀA, rows in pivoted order; all (..., m, n).
+def gradient(
+    lower: PseudoInverse, upper: PseudoInverse, LU: Tensor, cotangent: Tensor, inner: Tensor
+) -> Tensor:
+    """`backward` from L₁⁻¹, U₁⁻¹ and L₁ᴴ L̄₁ − Ū₁ U₁ᴴ, of which only the strictly lower triangle is read.
 
-    With F = L₁⁻¹ dA₁₁ U₁⁻¹: dL₁ = L₁ tril₋₁(F), dU₁ = triu(F) U₁, dL₂ = (dA₂₁ − L₂ dU₁) U₁⁻¹ and
-    dU₂ = L₁⁻¹ (dA₁₂ − dL₁ U₂).
+    Of the packed factors only L₂ and U₂ are read.
     """
     m, n = LU.shape[-2:]
     k = min(m, n)
-    square = leading_block(LU, k)
-    lower, upper = factor(square, Structure.UNIT_LOWER), factor(square, Structure.UPPER)
-    F = upper.apply_adjoint(lower.apply(leading_block(tangent, k)).mH).mH
-    dL = F.tril(-1) + square.tril(-1) @ F.tril(-1)
-    dU = F.triu() @ square.triu()
-    leading = dL + dU
-    if m > k:
-        below = tangent[..., k:, :] - LU[..., k:, :] @ dU
-        return torch.cat([leading, upper.apply_adjoint(below.mH).mH], dim=-2)
     if n > k:
-        right = tangent[..., k:] - dL @ LU[..., k:]
-        return torch.cat([leading, lower.apply(right)], dim=-1)
+        inner = inner - cotangent[..., k:] @ LU[..., k:].mH
+    inner = inner.tril(-1)
+    if m > k:
+        inner = inner - (LU[..., k:, :].mH @ cotangent[..., k:, :]).triu()
+    leading = upper.apply(inner.mH).mH
+    above = lower.apply_adjoint(cotangent[..., :k, :].triu() + pad(leading, (0, n - k)))
+    if m == k:
+        return above
+    return torch.cat([above, upper.apply(cotangent[..., k:, :].mH).mH], dim=-2)
+
+
+def jvp(factor: Factor, LU: Tensor, tangent: Tensor) -> Tensor:
+    """The tangent of the packed factors from that of PᵀA, rows in pivoted order; all (..., m, n)."""
+    square = leading_block(LU, min(LU.shape[-2:]))
+    inverses = factor(square, Structure.UNIT_LOWER), factor(square, Structure.UPPER)
+
+    def lower_times(matrix: Tensor) -> Tensor:
+        return matrix + square.tril(-1) @ matrix
+
+    return tangents(*inverses, LU, tangent, lower_times, lambda matrix: matrix @ square.triu())
+
+
+def tangents(
+    lower: PseudoInverse,
+    upper: PseudoInverse,
+    LU: Tensor,
+    tangent: Tensor,
+    lower_times: Callable[[Tensor], Tensor],
+    times_upper: Callable[[Tensor], Tensor],
+) -> Tensor:
+    """`jvp` from L₁⁻¹, U₁⁻¹ and products with L₁ from the left and with U₁ from the right.
+
+    Of the packed factors only L₂ and U₂ are read.
+    """
+    m, n = LU.shape[-2:]
+    k = min(m, n)
+    E = lower.apply(tangent[..., :k, :])
+    F = upper.apply_adjoint(E[..., :k].mH).mH
+    dL = F.tril(-1)
+    leading = lower_times(dL) + (E[..., :k] - times_upper(dL)).triu()
+    if n > k:
+        return torch.cat([leading, E[..., k:] - dL @ LU[..., k:]], dim=-1)
+    if m > k:
+        below = upper.apply_adjoint(tangent[..., k:, :].mH).mH
+        return torch.cat([leading, below - LU[..., k:, :] @ F.triu()], dim=-2)
     return leading

@@ -41,8 +41,8 @@ def times_power_of_two(x: Tensor, exponents: Tensor) -> Tensor:
     """
     if x.is_complex():
         # A complex factor would make NaN of an infinite part times the other's zero.
-        real, imaginary = (times_power_of_two(part, exponents) for part in (x.real, x.imag))
-        return torch.complex(real, imaginary)
+        parts = torch.view_as_real(x.resolve_conj())
+        return torch.view_as_complex(times_power_of_two(parts, exponents.unsqueeze(-1)))
     most = math.frexp(torch.finfo(x.dtype).max)[1] - 1
     # In two halves, since 2^1074, which the smallest number needs, is no number itself.
     half = exponents // 2

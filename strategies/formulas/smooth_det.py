@@ -1,21 +1,23 @@
 """det A and A⁻¹ as expressions that are smooth and accurate to every order, at singular matrices, too.
 
-Let B be A with rows and columns scaled by powers of two, and B = U S Vᴴ its singular value
-decomposition at the point where derivatives are wanted. With U and V constant,
+Let B be A with rows and columns scaled by powers of two. For the determinant, let B P = Q R at the point
+where derivatives are wanted, with those k columns last without which the others are as independent as
+they can be (Golub & Van Loan, "Matrix Computations", 4th ed. 2013, section 5.5.7). With Q and P constant,
 
-    T = Uᴴ B V,    det B = det(U Vᴴ) · det T,    B⁻¹ = V T⁻¹ Uᴴ,
+    T = Qᴴ B P,    det B = det(Q Pᵀ) · det T,
 
-and T is S there: no elimination of it grows. Let S₂ be the negligible singular values, S₁ the others,
-and split T alike. Then
+and T is R there. Split alike,
 
-    det T = det S₁ · det(T₁₁ S₁⁻¹) · det(T₂₂ − T₂₁ T₁₁⁻¹ T₁₂),
+    det T = det R₁₁ · det(T₁₁ R₁₁⁻¹) · det(T₂₂ − T₂₁ T₁₁⁻¹ T₁₂),
 
-of which only the last factor, a k×k determinant, vanishes with A. That one is evaluated without a
-division (R. S. Bird, "A simple division-free algorithm for computing determinants", Inf. Process.
-Lett. 111 (2011)), so that every derivative of a vanishing determinant is finite and right.
+of which only the last factor, a k×k determinant, vanishes with A. That one is evaluated between singular
+vectors and without a division (R. S. Bird, "A simple division-free algorithm for computing determinants",
+Inf. Process. Lett. 111 (2011)), so that every derivative of a vanishing determinant is finite and right.
 
 With k = 1 nothing is divided by a singular value that is small, but not negligible: in the derivative of
 the gradient, det A (tr(A⁻¹F) A⁻¹ − A⁻¹F A⁻¹)ᴴ for F = dA, what is divided by it twice cancels.
+
+The inverse is that of Uᴴ B V, where B = U S Vᴴ is a singular value decomposition at that point.
 """
 
 from __future__ import annotations
@@ -24,32 +26,22 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
+from strategies.factors.pseudo_inverse import Structure
+from strategies.factors.triangular import Triangular
 from strategies.formulas.powers_of_two import equilibrate, product, times_power_of_two
 
-__all__ = ["det_gradient", "inverse"]
+__all__ = ["det_gradient", "inverse", "is_nearly_of_rank_one"]
 
+_MOST_NEGLIGIBLE = 8
+"""With more negligible singular values a determinant and its derivatives up to this order are zero."""
 
-class _Basis(NamedTuple):
-    """Constants: B = 2^−powers · A entry by entry, and its singular value decomposition."""
+_ALONE = 0.98
+"""Times (Σ s²)², what Σ s⁴ is at least of singular values of which one is ten times all others."""
 
-    powers: Tensor
-    U: Tensor
-    S: Tensor
-    V: Tensor
-
-    @classmethod
-    def of(cls, A: Tensor) -> _Basis:
-        matrix, rows, columns = equilibrate(A.detach())
-        finite = torch.where(
-            matrix.isfinite(), matrix, 0
-        )  # the decomposition of NaN raises an error
-        U, S, VH = torch.linalg.svd(finite)
-        return cls(rows.unsqueeze(-1) + columns.unsqueeze(-2), U, S.to(A.dtype), VH.mH)
-
-    def coordinates(self, A: Tensor) -> Tensor:
-        """T."""
-        return self.U.mH @ times_power_of_two(A, -self.powers) @ self.V
+_ROUNDOFF = 4
+"""Times ε, what singular values that should be zero are at most beside the largest."""
 
 
 def det_gradient(A: Tensor, corank: int, cotangent: Tensor) -> Tensor:
@@ -57,41 +49,209 @@ def det_gradient(A: Tensor, corank: int, cotangent: Tensor) -> Tensor:
 
     Args:
         A: (..., n, n).
-        corank: how many singular values are negligible at most, at least one, or one for a small one.
+        corank: how many singular values are negligible at most.
         cotangent: (...).
     """
-    basis = _Basis.of(A)
-    regular = A.shape[-1] - corank
-    large = basis.S[..., :regular]
-    nonzero = torch.where(large == 0, 1, large)
-    mantissa, exponent = product(nonzero)
-    phase = torch.linalg.slogdet(basis.U @ basis.V.mH).sign
+    n = A.shape[-1]
+    near, powers = _scaled(A)
+    B = times_power_of_two(A, -powers)
+    # Of det A = 2^total · det B: the powers of its rows and columns are each counted n times.
+    total = powers.sum((-2, -1)) // n
+    if corank <= 1:
+        gradient, exponent = _gradient_near_rank_one_less(B, near, cotangent)
+    else:
+        S = torch.linalg.svdvals(near)
+        eps, largest = torch.finfo(S.dtype).eps, S[..., :1]
+        vanishes = (largest * _ROUNDOFF * eps >= S).sum(-1) > _MOST_NEGLIGIBLE
+        some, near_some = _identity_where(vanishes, B), _identity_where(vanishes, near)
+        most = min(corank, _MOST_NEGLIGIBLE)
+        gradient, exponent = _split_gradient(some, near_some, most, cotangent)
+        gradient = gradient.masked_fill(vanishes[..., None, None], 0)
+        is_one = S[..., -2] > eps**0.5 * S[..., 0]
+        some, near_some = _identity_where(~is_one, B), _identity_where(~is_one, near)
+        of_one, exponent_of_one = _gradient_near_rank_one_less(some, near_some, cotangent)
+        gradient = torch.where(is_one[..., None, None], of_one, gradient)
+        exponent = torch.where(is_one, exponent_of_one, exponent)
+    return times_power_of_two(gradient, (total + exponent)[..., None, None] - powers)
 
-    def det(T: Tensor) -> Tensor:
-        if regular == 0:
-            return phase * _division_free(T)
-        T11, T12 = T[..., :regular, :regular], T[..., :regular, regular:]
-        T21, T22 = T[..., regular:, :regular], T[..., regular:, regular:]
-        near_identity = T11 / nonzero.unsqueeze(-2)
-        # Not by solve or slogdet, whose forward mode does not nest (PyTorch issue 198017).
-        solution = (torch.linalg.inv(near_identity) @ T12) / nonzero.unsqueeze(-1)
-        of_identity = torch.linalg.lu_factor(near_identity).LU.diagonal(dim1=-2, dim2=-1).prod(-1)
-        complement = T22 - T21 @ solution
-        return phase * mantissa * of_identity * _division_free(complement)
 
-    pullback = torch.func.vjp(det, basis.coordinates(A))[1]
-    (of_T,) = pullback(cotangent)
-    # Of det A = 2^total · det(T): the powers of its rows and columns are each counted n times.
-    total = basis.powers.sum((-2, -1)) // A.shape[-1] + exponent
-    return times_power_of_two(basis.U @ of_T @ basis.V.mH, total[..., None, None] - basis.powers)
+def is_nearly_of_rank_one(inverse: Tensor) -> Tensor:
+    """Whether the smallest singular value of A is alone, below a tenth of the next, bool (...).
+
+    With s the singular values of A⁻¹, Σ s⁴ / (Σ s²)² is one if there is only one, and at most
+    1 / (1 + (s₂ / s₁)²) with a second.
+
+    Args:
+        inverse: A⁻¹, (..., n, n).
+
+    Example:
+        >>> is_nearly_of_rank_one(torch.diag(torch.tensor([1.0, 50.0])))
+        tensor(True)
+    """
+    near = inverse / inverse.abs().amax((-2, -1), keepdim=True)
+    squares = torch.linalg.matrix_norm(near).square()
+    return ~(torch.linalg.matrix_norm(near.mH @ near).square() < _ALONE * squares.square())
+
+
+def _identity_where(chosen: Tensor, matrices: Tensor) -> Tensor:
+    """Matrices, (..., n, n), with an identity for those that are chosen."""
+    identity = torch.eye(matrices.shape[-1], dtype=matrices.dtype, device=matrices.device)
+    return torch.where(chosen[..., None, None], identity, matrices)
+
+
+def _scaled(A: Tensor) -> tuple[Tensor, Tensor]:
+    """B, constant and finite, and the powers of two by which the entries of A are divided."""
+    matrix, rows, columns = equilibrate(A.detach())
+    # Decompositions of NaN raise an error.
+    finite = torch.where(matrix.isfinite(), matrix, 0)
+    return finite, rows.unsqueeze(-1) + columns.unsqueeze(-2)
+
+
+class _Split(NamedTuple):
+    """Constants of the splitting.
+
+    Attributes:
+        order: P, as the order of columns.
+        back: its inverse.
+        Q: of B P = Q R, there.
+        R: R, with ones for zeros on the diagonal of R₁₁.
+        core: R₁₁⁻¹.
+        scale: det R₁₁ · det(Q Pᵀ), a mantissa.
+        exponent: of that.
+    """
+
+    order: Tensor
+    back: Tensor
+    Q: Tensor
+    R: Tensor
+    core: Triangular
+    scale: Tensor
+    exponent: Tensor
+
+    @classmethod
+    def of(cls, near: Tensor, order: Tensor, corank: int) -> _Split:
+        regular = near.shape[-1] - corank
+        Q, R = torch.linalg.qr(_columns(near, order))
+        pivots = R.diagonal(dim1=-2, dim2=-1)[..., :regular]
+        nonzero = torch.where(pivots == 0, 1, pivots)
+        R11 = R[..., :regular, :regular] + torch.diag_embed(nonzero - pivots)
+        mantissa, exponent = product(nonzero)
+        back = order.argsort(-1)
+        scale = torch.linalg.slogdet(_columns(Q, back)).sign * mantissa
+        return cls(order, back, Q, R, Triangular(R11, Structure.UPPER), scale, exponent)
+
+    def coordinates(self, B: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """The blocks T₁₁ R₁₁⁻¹, T₁₂, T₂₁ R₁₁⁻¹ and T₂₂."""
+        T, regular = self.Q.mH @ _columns(B, self.order), self.core.factor.shape[-1]
+        left = self.core.apply_adjoint(T[..., :regular].mH).mH
+        right = T[..., regular:]
+        above, below = (
+            (..., slice(None, regular), slice(None)),
+            (..., slice(regular, None), slice(None)),
+        )
+        return left[above], right[above], left[below], right[below]
+
+    def gradient(self, of_T: Tensor) -> Tensor:
+        """That of B from that of T."""
+        return _columns(self.Q @ of_T, self.back)
+
+
+def _gradient_near_rank_one_less(
+    B: Tensor, near: Tensor, cotangent: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The gradient of det B, with k one: a matrix, and the exponent of a power of two.
+
+    With y = T₁₁⁻¹ T₁₂, x = T₂₁ T₁₁⁻¹ and s = T₂₂ − x T₁₂ it is ḡ times the adjoint of
+
+        adj T = det T₁₁ · ([−y; 1] [−x  1] + s [T₁₁⁻¹  0; 0  0]).
+    """
+    split = _Split.of(near, _largest_last(_null_vector(near)), 1)
+    near_identity, T12, z, T22 = split.coordinates(B)
+    # Not by solve or slogdet, whose forward mode does not nest (PyTorch issue 198017).
+    inverse = torch.linalg.inv(near_identity)
+    y, x = split.core.apply(inverse @ T12), z @ inverse
+    det_T11 = split.scale * _determinant(near_identity)
+    one = torch.ones_like(T22)
+    outer = torch.cat([-y, one], dim=-2) @ torch.cat([-x, one], dim=-1)
+    adjugate = outer + pad((T22 - x @ T12) * split.core.apply(inverse), (0, 1, 0, 1))
+    factor = cotangent * det_T11.conj()
+    return split.gradient(factor[..., None, None] * adjugate.mH), split.exponent
+
+
+def _split_gradient(
+    B: Tensor, near: Tensor, corank: int, cotangent: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Likewise with k the corank."""
+    regular = B.shape[-1] - corank
+    null = torch.linalg.svd(near).Vh[..., regular:, :]
+    split = _Split.of(near, _dependent_last(null), corank)
+    U, _, VH = torch.linalg.svd(split.R[..., regular:, regular:])
+    scale = split.scale * torch.linalg.slogdet(U).sign * torch.linalg.slogdet(VH).sign
+
+    def det(B: Tensor) -> Tensor:
+        near_identity, T12, z, T22 = split.coordinates(B)
+        complement = U.mH @ (T22 - z @ torch.linalg.inv(near_identity) @ T12) @ VH.mH
+        return scale * _determinant(near_identity) * _division_free(complement)
+
+    (gradient,) = torch.func.vjp(det, B)[1](cotangent)
+    return gradient, split.exponent
+
+
+def _determinant(near_identity: Tensor) -> Tensor:
+    return torch.linalg.lu_factor(near_identity).LU.diagonal(dim1=-2, dim2=-1).prod(-1)
+
+
+def _columns(matrix: Tensor, order: Tensor) -> Tensor:
+    return matrix.gather(-1, order.unsqueeze(-2).expand(matrix.shape))
+
+
+def _null_vector(near: Tensor) -> Tensor:
+    """About the last right singular vector, (..., n), by inverse iteration."""
+    n = near.shape[-1]
+    LU, pivots = torch.linalg.lu_factor_ex(near)[:2]
+    diagonal = LU.diagonal(dim1=-2, dim2=-1)
+    least = torch.finfo(LU.dtype).eps
+    LU = LU + torch.diag_embed(torch.where(diagonal.abs() < least, least - diagonal, 0))
+    # From a vector that is orthogonal to none in particular.
+    start = torch.arange(1, n + 1, device=LU.device).cos().to(LU.dtype)
+    x = start.unsqueeze(-1).expand(*LU.shape[:-1], 1)
+    for _ in range(2):
+        x = torch.linalg.lu_solve(LU, pivots, torch.linalg.lu_solve(LU, pivots, x, adjoint=True))
+        x = torch.nn.functional.normalize(x, dim=-2)
+    return x.squeeze(-1)
+
+
+def _largest_last(vector: Tensor) -> Tensor:
+    """The order of entries with the largest one last."""
+    places = torch.arange(vector.shape[-1], device=vector.device)
+    is_largest = places == vector.abs().argmax(-1, keepdim=True)
+    return is_largest.int().argsort(dim=-1, stable=True)
+
+
+def _dependent_last(null: Tensor) -> Tensor:
+    """An order of columns, (..., n), from the last right singular vectors, (..., k, n).
+
+    The last ones are those in which these vectors are largest, by elimination with column pivoting.
+    """
+    taken = torch.zeros_like(null[..., 0, :], dtype=torch.bool)
+    for _ in range(null.shape[-2]):
+        sizes = torch.linalg.vector_norm(null, dim=-2)
+        largest = sizes.masked_fill(taken, -1).argmax(-1, keepdim=True)
+        taken = taken.scatter(-1, largest, True)
+        column = null.gather(-1, largest.unsqueeze(-2).expand(*null.shape[:-1], 1))
+        unit = torch.nn.functional.normalize(column, dim=-2)
+        null = null - unit @ (unit.mH @ null)
+    return taken.int().argsort(dim=-1, stable=True)
 
 
 def inverse(A: Tensor) -> Tensor:
     """A⁻¹, (..., n, n), of nonsingular matrices."""
-    basis = _Basis.of(A)
-    S = basis.S.unsqueeze(-2)
-    scaled = (basis.V / S) @ torch.linalg.inv(basis.coordinates(A) / S) @ basis.U.mH
-    return times_power_of_two(scaled, -basis.powers.mT)
+    near, powers = _scaled(A)
+    U, S, VH = torch.linalg.svd(near)
+    S = S.to(A.dtype).unsqueeze(-2)
+    T = U.mH @ times_power_of_two(A, -powers) @ VH.mH
+    scaled = (VH.mH / S) @ torch.linalg.inv(T / S) @ U.mH
+    return times_power_of_two(scaled, -powers.mT)
 
 
 def _division_free(matrix: Tensor) -> Tensor:

@@ -2,12 +2,15 @@
 
 Written over L and U, second derivatives have products of U⁻¹ and dU, where the condition of A meets
 itself. In the notation of `strategies.formulas.lu`, let L₀ and U₀ be L₁ and U₁ where derivatives are
-wanted, and constant. Then L₀⁻¹ A₁₁ U₀⁻¹, A₂₁ U₀⁻¹ and L₀⁻¹ A₁₂ are the blocks of a matrix with the factors
+wanted, and constant. Then
 
-    L₀⁻¹ L₁ = I + L₀⁻¹ (L₁ − L₀),    U₁ U₀⁻¹ = I + (U₁ − U₀) U₀⁻¹,    L₂,    U₂,
+    L₁ = L₀ L',    U₁ = U' U₀,    L' U' = L₀⁻¹ A₁₁ U₀⁻¹,
 
-the first two of which are identities there. The formulas of the first order (Walter & Lehmann 2010), of
-these, solve with nothing else than them; solves with L₀ and U₀, which are linear, carry results over.
+where L' and U' are identities there. The formulas of the first order solve with these and with L₀ and U₀.
+
+L' and U' are functions of L and U, L' = I + L₀⁻¹ (L₁ − L₀) and U' = I + (U₁ − U₀) U₀⁻¹, or else of A, the
+factors of I + L₀⁻¹ (A₁₁ − L₀U₀) U₀⁻¹. In forward mode only the latter will do: the tangent of U₁ has been
+rounded, and U₀⁻¹ magnifies that. In reverse mode nothing is rounded but what U₀⁻¹ has been applied to.
 """
 
 from __future__ import annotations
@@ -18,33 +21,22 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from strategies.factors.product import Product
 from strategies.factors.pseudo_inverse import Structure
 from strategies.factors.triangular import Triangular
 from strategies.formulas import lu
 from strategies.formulas.lu import leading_block
 
-__all__ = ["backward", "jvp"]
+__all__ = ["Near"]
 
 
-def backward(LU: Tensor, cotangent: Tensor) -> Tensor:
-    """`lu.backward`, differentiable in the packed factors and their cotangent."""
-    near = _Near.of(LU)
-    return near.gradient(lu.backward(Triangular, near.packed, near.cotangent(cotangent)))
-
-
-def jvp(LU: Tensor, tangent: Tensor) -> Tensor:
-    """`lu.jvp`, differentiable in the packed factors and the tangent."""
-    near = _Near.of(LU)
-    return near.factors(lu.jvp(Triangular, near.packed, near.tangent(tangent)))
-
-
-class _Near(NamedTuple):
-    """Factors preconditioned by what they are where derivatives are wanted, which is constant.
+class Near(NamedTuple):
+    """The factors by what they are where derivatives are wanted.
 
     Attributes:
-        packed: L₀⁻¹L₁ and U₁U₀⁻¹, which are identities there, and L₂ and U₂ as they are.
-        L: L₀.
-        U: U₀.
+        packed: L' and U', of which the first is unit lower triangular, and L₂ and U₂.
+        L: the inverse of L₀, which is constant.
+        U: that of U₀.
     """
 
     packed: Tensor
@@ -52,53 +44,85 @@ class _Near(NamedTuple):
     U: Triangular
 
     @classmethod
-    def of(cls, LU: Tensor) -> _Near:
+    def of_factors(cls, LU: Tensor) -> Near:
+        """As functions of the packed factors."""
         k = min(LU.shape[-2:])
-        at = LU.detach()
-        square, change = leading_block(at, k), leading_block(LU - at, k)
-        L, U = Triangular(square, Structure.UNIT_LOWER), Triangular(square, Structure.UPPER)
-        identity = torch.eye(k, dtype=LU.dtype, device=LU.device)
-        # The changes are zero, and are there for their derivatives.
-        leading = identity + L.apply(change.tril(-1)) + U.apply_adjoint(change.triu().mH).mH
-        return cls(_with_leading(LU, leading), L, U)
+        L, U = _constants(LU)
+        # It is zero, and is there for its derivatives.
+        change = leading_block(LU - LU.detach(), k)
+        leading = _identity(LU) + L.apply(change.tril(-1)) + U.apply_adjoint(change.triu().mH).mH
+        return cls(_joined(leading, LU[..., k:, :], LU[..., :k, k:]), L, U)
 
-    def cotangent(self, packed: Tensor) -> Tensor:
-        """That of these factors, from that of L and U."""
-        k = self.L.factor.shape[-1]
-        L_bar, U_bar = leading_block(packed, k).tril(-1), leading_block(packed, k).triu()
-        of_L = L_bar + self.L.factor.tril(-1).mH @ L_bar
-        return _with_leading(packed, of_L.tril(-1) + (U_bar @ self.U.factor.triu().mH).triu())
+    @classmethod
+    def of_matrix(
+        cls, LU: Tensor, rows: Tensor, factored: Callable[[Tensor], Tensor], rank: Tensor | None
+    ) -> Near:
+        """As functions of A.
 
-    def factors(self, packed: Tensor) -> Tensor:
-        """The tangent of L and U, from that of these factors."""
-        k = self.L.factor.shape[-1]
-        dL, dU = leading_block(packed, k).tril(-1), leading_block(packed, k).triu()
-        of_L = dL + self.L.factor.tril(-1) @ dL
-        return _with_leading(packed, of_L + dU @ self.U.factor.triu())
+        Args:
+            LU: the packed factors, (..., m, n), at full rank (see `lu.extend`).
+            rows: A in pivoted order, of which derivatives are taken.
+            factored: the packed factors of a matrix that is an identity where derivatives are wanted.
+            rank: beyond which the factors are constant, (...); None is full.
+        """
+        k = min(LU.shape[-2:])
+        L, U = _constants(LU)
+        LU, change = LU.detach(), rows - rows.detach()
+        above = L.apply(change[..., :k, :])
+        leading = factored(_identity(LU) + U.apply_adjoint(above[..., :k].mH).mH)
+        below = LU[..., k:, :k] + U.apply_adjoint(change[..., k:, :k].mH).mH
+        packed = _joined(
+            leading,
+            Triangular(leading, Structure.UPPER).apply_adjoint(below.mH).mH,
+            Triangular(leading, Structure.UNIT_LOWER).apply(LU[..., :k, k:] + above[..., k:]),
+        )
+        return cls(packed if rank is None else lu.extend(packed, rank), L, U)
 
-    def tangent(self, rows: Tensor) -> Tensor:
-        """Of L₀⁻¹ PᵀA U₀⁻¹, whose factors these are, from that of PᵀA."""
-        k = self.L.factor.shape[-1]
-        rows = _by_rows(rows, k, self.L.apply)
-        return _by_rows(rows.mH, k, self.U.apply_adjoint).mH
+    def backward(self, cotangent: Tensor) -> Tensor:
+        """`lu.backward`, differentiable in the factors and their cotangent."""
+        k = self._leading.shape[-1]
+        L_bar, U_bar = leading_block(cotangent, k).tril(-1), leading_block(cotangent, k).triu()
+        L_bar = L_bar + self.L.factor.tril(-1).mH @ L_bar
+        L_bar = L_bar + self._leading.tril(-1).mH @ L_bar
+        U_bar = U_bar @ self.U.factor.triu().mH @ self._leading.triu().mH
+        return lu.gradient(*self._inverses, self.packed, cotangent, L_bar - U_bar)
 
-    def gradient(self, rows: Tensor) -> Tensor:
-        """That of PᵀA, from that of L₀⁻¹ PᵀA U₀⁻¹."""
-        k = self.L.factor.shape[-1]
-        rows = _by_rows(rows, k, self.L.apply_adjoint)
-        return _by_rows(rows.mH, k, self.U.apply).mH
+    def jvp(self, tangent: Tensor) -> Tensor:
+        """`lu.jvp`, differentiable in the factors and the tangent."""
+
+        def times_upper(matrix: Tensor) -> Tensor:
+            return matrix @ self._leading.triu() @ self.U.factor.triu()
+
+        def lower_times(matrix: Tensor) -> Tensor:
+            matrix = matrix + self._leading.tril(-1) @ matrix
+            return matrix + self.L.factor.tril(-1) @ matrix
+
+        return lu.tangents(*self._inverses, self.packed, tangent, lower_times, times_upper)
+
+    @property
+    def _inverses(self) -> tuple[Product, Product]:
+        """Those of L₁ and U₁."""
+        lower = Triangular(self._leading, Structure.UNIT_LOWER)
+        upper = Triangular(self._leading, Structure.UPPER)
+        return Product(self.L, lower), Product(upper, self.U)
+
+    @property
+    def _leading(self) -> Tensor:
+        return leading_block(self.packed, self.L.factor.shape[-1])
 
 
-def _by_rows(matrix: Tensor, k: int, solve: Callable[[Tensor], Tensor]) -> Tensor:
-    """The first k rows solved for, and the others as they are."""
-    if matrix.shape[-2] == k:
-        return solve(matrix)
-    return torch.cat([solve(matrix[..., :k, :]), matrix[..., k:, :]], dim=-2)
+def _constants(LU: Tensor) -> tuple[Triangular, Triangular]:
+    """L₀⁻¹ and U₀⁻¹."""
+    square = leading_block(LU.detach(), min(LU.shape[-2:]))
+    return Triangular(square, Structure.UNIT_LOWER), Triangular(square, Structure.UPPER)
 
 
-def _with_leading(packed: Tensor, leading: Tensor) -> Tensor:
-    """The packed matrix with another leading block."""
-    k = leading.shape[-1]
-    if packed.shape[-2] > k:
-        return torch.cat([leading, packed[..., k:, :]], dim=-2)
-    return leading if packed.shape[-1] == k else torch.cat([leading, packed[..., k:]], dim=-1)
+def _identity(LU: Tensor) -> Tensor:
+    return torch.eye(min(LU.shape[-2:]), dtype=LU.dtype, device=LU.device)
+
+
+def _joined(leading: Tensor, below: Tensor, right: Tensor) -> Tensor:
+    """A packed matrix from its leading block and what is below it or right of it."""
+    if below.shape[-2]:
+        return torch.cat([leading, below], dim=-2)
+    return torch.cat([leading, right], dim=-1) if right.shape[-1] else leading

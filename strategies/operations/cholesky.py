@@ -15,13 +15,14 @@ from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, are_matrices, choose
 from strategies.autograd.fast_path import FastPath
 from strategies.autograd.fast_path_node import Computed
-from strategies.autograd.nodes import run
+from strategies.autograd.nodes import is_differentiated, run
 from strategies.autograd.operators import OPERATORS
-from strategies.autograd.rule import Gradients, Rule, Tensors, only
+from strategies.autograd.rule import Gradients, Tensors, only
 from strategies.errors import raise_for_info
 from strategies.factors import Triangular
 from strategies.formulas import cholesky as formula
 from strategies.formulas.domains import POSITIVE_DEFINITE
+from strategies.formulas.smooth_cholesky import Near
 from strategies.operations import grids, traced_cholesky
 from strategies.operations.record import Operation
 from strategies.operations.results import CholeskyExResult
@@ -32,6 +33,7 @@ from strategies.operations.scaled_rule import (
     times_power_of_two,
     with_normalized_cotangents,
 )
+from strategies.operations.smooth_rule import SmoothRule
 from strategies.operations.traceable import traceable_by
 from strategies.strategy import Saved, Strategy
 
@@ -56,11 +58,10 @@ def _backward(strategy: Strategy, L: Tensor, cotangent: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class _Cholesky(Rule):
+class _Cholesky(SmoothRule):
     """Outputs: the lower triangular factor, info."""
 
     name = "cholesky"
-    unread_inputs = (0,)
 
     check_errors: bool = True
 
@@ -83,12 +84,25 @@ class _Cholesky(Rule):
         return (_with_nan(gradient, info) if bool(info.any()) else gradient,)
 
     def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
-        L, info = at.outputs
-        return (_with_nan(formula.backward(Triangular, L, cotangents[0]), info),)
+        _, info = at.outputs
+        return (_with_nan(self._near(strategy, at).backward(cotangents[0]), info),)
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
-        L, info = at.outputs
-        return (_with_nan(formula.jvp(Triangular, L, only(tangents)), info),)
+        _, info = at.outputs
+        return (_with_nan(self._near(strategy, at).jvp(only(tangents)), info),)
+
+    def _near(self, strategy: Strategy, at: Saved) -> Near:
+        L, A = at.result, self.matrix(at)
+        return Near.of_factor(L) if A is None else _near(strategy, L, A)
+
+
+def _near(strategy: Strategy, L: Tensor, A: Tensor) -> Near:
+    """L as a function of A."""
+
+    def factored(matrix: Tensor) -> Tensor:
+        return run(_Cholesky(check_errors=False, by_matrix=False), strategy, matrix)[0]
+
+    return Near.of_matrix(L, A, factored)
 
 
 def _factor_is_in_safe_range(L: Tensor) -> bool:
@@ -187,6 +201,8 @@ def _general(candidates: tuple[Strategy, ...], A: Tensor) -> Tensors:
 
 @with_normalized_cotangents
 def _explicit(_: Strategy, __: Gradients, outputs: Tensors, cotangents: Tensors) -> Tensors:
+    if is_differentiated(*outputs, *cotangents):
+        return (Near.of_factor(*outputs).backward(*cotangents),)
     return (formula.backward(Triangular, *outputs, *cotangents),)
 
 

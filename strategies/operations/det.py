@@ -14,19 +14,25 @@ from torch import Tensor
 from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, choose
 from strategies.autograd.fast_path import FastPath
-from strategies.autograd.fast_path_node import Computed
+from strategies.autograd.fast_path_node import Computed, is_constant
 from strategies.autograd.nodes import run
 from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Rule, Tensors, only
 from strategies.errors import raise_if_singular
-from strategies.factors import PackedLU
-from strategies.factors.determinant import NOT_FINITE, determinant, has_small_pivot
+from strategies.factors import DenseInverse, PackedLU, Triangular
+from strategies.factors.determinant import NOT_FINITE, determinant
 from strategies.factors.diagonalized import Diagonalized, diagonalize
 from strategies.factors.elimination import lu_factor_ex
+from strategies.factors.pivots import order_of
+from strategies.factors.preconditioned import Preconditioned, values_of
+from strategies.factors.product import Product
+from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.formulas import det as formula
 from strategies.formulas import smooth_det
+from strategies.formulas.lu import permute_rows
 from strategies.formulas.powers_of_two import split, times_power_of_two
 from strategies.operations import grids
+from strategies.operations.kept_factors import of_lu
 from strategies.operations.record import Operation
 from strategies.operations.results import SlogdetResult
 from strategies.operations.traced import traceable
@@ -50,8 +56,8 @@ class _Det(Rule):
 
     The mantissa of the determinant of LU, (..., 1), and the notes of `factors.determinant`, (..., 3),
     where one is out of range or a matrix is hard; else (..., 0). A tensor of shape (..., k, 0): up to
-    k singular values of each matrix are negligible or, where k is one, small; zero where no more is to be
-    done than usual. So shapes alone tell what to do, which are known wherever the explicit form is traced.
+    k singular values of each matrix are negligible. So shapes alone tell what to do, which are known
+    wherever the explicit form is traced.
     """
 
     name = "det"
@@ -61,11 +67,11 @@ class _Det(Rule):
         LU, pivots, _ = lu_factor_ex(A)
         det, notes, order = determinant(A, LU, pivots)
         mantissa, kept = det.new_empty(*det.shape, 0), notes.new_empty(*det.shape, 0)
-        corank = int(has_small_pivot(LU))
+        corank = 0
         if int(notes.count_nonzero()):  # twice as fast as any()
             exponent, negligible, difficulty = notes.unbind(-1)
             hard = _is_hard(difficulty)
-            corank = max(1, corank, int(negligible.masked_fill(hard, 0).max()))
+            corank = int(negligible.masked_fill(hard, 0).max())
             if bool((exponent != 0).logical_or_(difficulty != 0).any()):
                 mantissa, kept = det.unsqueeze(-1), notes
                 det = times_power_of_two(det, exponent)
@@ -93,13 +99,22 @@ class _Det(Rule):
         return (_with_hard(gradient, notes[..., 2], saved.matrix, cotangent, of_hard),)
 
     def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
-        (*_, shape), (cotangent,) = at.outputs, cotangents
-        if at.matrix.shape[-1] == 2:
-            return (cotangent[..., None, None] * formula.cofactors(at.matrix).conj(),)
-        if shape.shape[-2]:
-            return (smooth_det.det_gradient(at.matrix, shape.shape[-2], cotangent),)
-        scale = cotangent * at.result.conj()
-        return (scale[..., None, None] * torch.linalg.inv(at.matrix).mH,)
+        A, (*_, notes, shape), (cotangent,) = at.matrix, at.outputs, cotangents
+        if A.shape[-1] <= 3:
+            return (cotangent[..., None, None] * formula.cofactors(A).conj(),)
+        if notes.shape[-1] or shape.shape[-2]:
+            return (smooth_det.det_gradient(A, shape.shape[-2], cotangent),)
+        inverse = torch.linalg.inv(A)
+        values = values_of(inverse)
+        # What divides by the smallest singular value twice cancels where that is alone.
+        alone = None if values is None else smooth_det.is_nearly_of_rank_one(values)
+        if alone is None or bool(alone.all()):
+            return (smooth_det.det_gradient(A, 0, cotangent),)
+        gradient = (cotangent * at.result.conj())[..., None, None] * inverse.mH
+        if bool(alone.any()):
+            of_alone = smooth_det.det_gradient(A[alone], 0, cotangent[alone])
+            gradient = gradient.index_put((alone,), of_alone)
+        return (gradient,)
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
         (gradient,) = self.explicit_backward(strategy, at, (torch.ones_like(at.result),))
@@ -152,17 +167,24 @@ class _Slogdet(Rule):
 
     def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
         scale = formula.slogdet_scale(at.result, *cotangents)
-        return (scale[..., None, None] * self._inverse(at).mH,)
+        return (scale[..., None, None] * self._inverse(at).dense().mH,)
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
-        trace = (self._inverse(at).mT * only(tangents)).sum((-2, -1))
+        *_, LU, order, difficulty = at.outputs
+        inverse, tangent = self._inverse(at), only(tangents)
+        if is_constant(at.matrix, tangent) and not difficulty.shape[-1]:
+            inverse = Product(Triangular(LU, Structure.UNIT_LOWER), Triangular(LU, Structure.UPPER))
+            tangent = permute_rows(tangent, order_of(order))
+        # Not by A⁻¹ as a matrix: where dA is A times a matrix, A⁻¹ A would be formed with its errors.
+        trace = inverse.apply(tangent).diagonal(dim1=-2, dim2=-1).sum(-1)
         return formula.slogdet_tangents(at.result, trace)
 
-    def _inverse(self, at: Saved) -> Tensor:
+    def _inverse(self, at: Saved) -> PseudoInverse:
+        """A⁻¹ as a differentiable function of A."""
         *_, difficulty = at.outputs
         if difficulty.shape[-1]:
-            return smooth_det.inverse(at.matrix)
-        return torch.linalg.inv(at.matrix)
+            return DenseInverse(smooth_det.inverse(at.matrix))
+        return Preconditioned.of(at.matrix)
 
 
 def _is_hard(difficulty: Tensor) -> Tensor:
@@ -276,22 +298,16 @@ def _explicit(
 
 
 def _det_tangents(computed: Computed, tangents: Gradients) -> Tensors | None:
-    found = _directional(computed, 0, only(tangents))
-    return None if found is None else (found,)
+    gradient = computed.gradient_of(0)
+    return None if gradient is None else ((gradient.conj() * only(tangents)).sum((-2, -1)),)
 
 
 def _slogdet_tangents(computed: Computed, tangents: Gradients) -> Tensors | None:
-    trace = _directional(computed, 1, only(tangents))
-    return None if trace is None else formula.slogdet_tangents(computed.outputs[0], trace)
-
-
-def _directional(computed: Computed, output: int, tangent: Tensor) -> Tensor | None:
-    """The derivative of an output along a tangent of A, by its gradient.
-
-    That of log|det A| is tr(A⁻¹ dA), complex where A is.
-    """
-    gradient = computed.gradient_of(output)
-    return None if gradient is None else (gradient.conj() * tangent).sum((-2, -1))
+    if not (factors := computed.factors):
+        return None
+    # Not by A⁻¹ as a matrix: where dA is A times a matrix, A⁻¹ A would be formed with its errors.
+    trace = of_lu(*factors).solve(only(tangents)).diagonal(dim1=-2, dim2=-1).sum(-1)
+    return formula.slogdet_tangents(computed.outputs[0], trace)
 
 
 _det_fast_path = FastPath(

@@ -236,6 +236,8 @@ def _tangents(computed: Computed, tangents: Gradients) -> Tensors:
 
 def _kept_inverse(computed: Computed) -> PseudoInverse:
     (A, _), (_, _, rank, values), factors = computed.inputs, computed.outputs, computed.factors
+    if computed.kept is None:
+        return computed.factored()
     if values.numel():
         U, Vh = factors
         return of_svd(U, Vh, values, rank)
@@ -244,7 +246,7 @@ def _kept_inverse(computed: Computed) -> PseudoInverse:
     if A.shape[-2] < A.shape[-1]:
         return of_qr(*factors).adjoint
     # R alone, which is not enough for a right-hand side that is mostly out of the range of A.
-    return computed.strategy.factor(A)
+    return computed.factored()
 
 
 _fast_path = FastPath(

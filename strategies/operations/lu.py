@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from strategies.autograd.fast_path import FastPath
 from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.nodes import is_differentiated, run
 from strategies.autograd.operators import OPERATORS
-from strategies.autograd.rule import Gradients, Rule, Tensors, only
+from strategies.autograd.rule import Gradients, Tensors, only
 from strategies.errors import LinAlgError, raise_for_info
 from strategies.factors import PackedLU, Triangular
 from strategies.factors.canonical_lu import canonical
@@ -26,8 +26,8 @@ from strategies.factors.elimination import lu_factor_ex as eliminate
 from strategies.factors.lu_rank import UNDECIDED
 from strategies.factors.pivots import inverse_order, order_of
 from strategies.formulas import lu as formula
-from strategies.formulas import smooth_lu
 from strategies.formulas.amplification import lu_amplification
+from strategies.formulas.smooth_lu import Near
 from strategies.operations import grids
 from strategies.operations.record import Operation, Shape
 from strategies.operations.results import LUFactorExResult, LUFactorResult, LUResult
@@ -38,6 +38,7 @@ from strategies.operations.scaled_rule import (
     times_power_of_two,
     with_normalized_cotangents,
 )
+from strategies.operations.smooth_rule import SmoothRule
 from strategies.operations.traced import traceable
 from strategies.strategy import Saved, Strategy
 
@@ -60,11 +61,10 @@ def _backward(strategy: Strategy, factors: PackedLU, cotangent: Tensor) -> Tenso
 
 
 @dataclass(frozen=True)
-class _LUFactor(Rule):
+class _LUFactor(SmoothRule):
     """Outputs: packed LU, LAPACK pivots, info, inverse row order, rank, whether that was in doubt."""
 
     name = "lu_factor"
-    unread_inputs = (0,)
 
     pivot: bool = True
     check_errors: bool = False
@@ -94,29 +94,35 @@ class _LUFactor(Rule):
         return (gradient if is_usual else _with_nan(gradient, rank),)
 
     def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
-        LU, _, _, order, rank, _ = at.outputs
-        rows = _reverse(formula.extend(LU, rank), formula.mask_trailing(cotangents[0], rank))
-        return (_with_nan(formula.permute_rows(rows, order), rank),)
+        _, _, _, order, rank, _ = at.outputs
+        near, cotangent = self._near(strategy, at), formula.mask_trailing(cotangents[0], rank)
+        return (_with_nan(formula.permute_rows(near.backward(cotangent), order), rank),)
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
-        LU, _, _, order, rank, _ = at.outputs
+        _, _, _, order, rank, _ = at.outputs
         rows = formula.permute_rows(only(tangents), order_of(order))
-        result = formula.mask_trailing(_tangent(formula.extend(LU, rank), rows), rank)
+        result = formula.mask_trailing(self._near(strategy, at).jvp(rows), rank)
         return (_with_nan(result, rank),)
+
+    def _near(self, strategy: Strategy, at: Saved) -> Near:
+        LU, _, _, order, rank, _ = at.outputs
+        LU, A = formula.extend(LU, rank), self.matrix(at)
+        if A is None:
+            return Near.of_factors(LU)
+        rows = formula.permute_rows(A, order_of(order))
+        return Near.of_matrix(LU, rows, _factored_by(strategy), rank)
+
+
+def _factored_by(strategy: Strategy) -> Callable[[Tensor], Tensor]:
+    """The packed factors, differentiable by themselves: those of an identity lose nothing by rounding."""
+    return lambda matrix: run(_LUFactor(by_matrix=False), strategy, matrix)[0]
 
 
 def _reverse(LU: Tensor, cotangent: Tensor) -> Tensor:
     """The gradient of the rows of A, smooth where it is differentiated itself."""
     if is_differentiated(LU, cotangent):
-        return smooth_lu.backward(LU, cotangent)
+        return Near.of_factors(LU).backward(cotangent)
     return formula.backward(Triangular, LU, cotangent)
-
-
-def _tangent(LU: Tensor, rows: Tensor) -> Tensor:
-    """The tangent of LU from that of the rows of A, likewise."""
-    if is_differentiated(LU, rows):
-        return smooth_lu.jvp(LU, rows)
-    return formula.jvp(Triangular, LU, rows)
 
 
 def _factors_are_in_safe_range(LU: Tensor) -> bool:

@@ -192,16 +192,17 @@ def _explicit(
 
 
 def _tangents(computed: Computed, tangents: Gradients) -> Tensors:
-    (A,) = computed.inputs
-    if not computed.factors:
-        return (formula.jvp(DenseInverse(computed.outputs[0]), A, only(tangents)),)
+    (A,), (pinv,), factors = computed.inputs, computed.outputs, computed.factors
+    tangent, is_wide = only(tangents), A.shape[-2] < A.shape[-1]
     # A⁺ as a matrix would lose digits of a tangent in the range of A.
-    of_factors = of_svd if len(computed.factors) > 2 else of_qr
-    if A.shape[-2] >= A.shape[-1]:
-        return (formula.jvp(of_factors(*computed.factors), A, only(tangents)),)
-    # The factors are those of Aᵀ.
-    inverse = of_factors(*computed.factors)
-    return (formula.jvp(inverse, A.mT, only(tangents).mT).mT,)
+    if computed.kept is None:
+        return (formula.jvp(computed.factored(), A, tangent),)
+    if not factors:
+        return (formula.jvp(DenseInverse(pinv), A, tangent),)
+    of_factors = of_svd if len(factors) > 2 else of_qr
+    if is_wide:  # the factors are those of Aᵀ
+        return (formula.jvp(of_factors(*factors), A.mT, tangent.mT).mT,)
+    return (formula.jvp(of_factors(*factors), A, tangent),)
 
 
 _fast_path = FastPath(

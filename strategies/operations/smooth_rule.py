@@ -1,0 +1,39 @@
+"""Operations whose derivatives go by the factors of A, except in forward mode."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from torch import Tensor
+from torch.autograd import forward_ad
+
+from strategies.autograd.rule import Rule, Tensors
+from strategies.factors.pseudo_inverse import PseudoInverse
+from strategies.strategy import Saved
+
+__all__ = ["SmoothRule"]
+
+
+def _is_forward_mode() -> bool:
+    return forward_ad._current_level >= 0
+
+
+@dataclass(frozen=True)
+class SmoothRule(Rule):
+    """A factorization. The tangents of its factors are rounded, so in forward mode A is kept besides.
+
+    Args:
+        by_matrix: whether derivatives are differentiated as functions of A; else, of the factors.
+    """
+
+    unread_inputs: ClassVar[tuple[int, ...]] = (0,)
+
+    by_matrix: bool = field(default_factory=_is_forward_mode, kw_only=True)
+
+    def saved_inputs(self, inputs: Tensors, inverse: PseudoInverse | None) -> Tensors:
+        return inputs if self.by_matrix else super().saved_inputs(inputs, inverse)
+
+    def matrix(self, at: Saved) -> Tensor | None:
+        """A, if derivatives are differentiated as functions of it."""
+        return at.matrix if self.by_matrix else None
