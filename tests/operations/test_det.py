@@ -159,6 +159,51 @@ def test_second_derivatives_of_graded_and_singular_matrices_are_those_of_the_pol
         )
 
 
+def test_second_derivatives_of_low_rank_are_zero_and_those_of_others_of_the_batch_are_not():
+    def second(A):
+        leaf = A.clone().requires_grad_()
+        first = torch.autograd.grad(linalg.det(leaf).sum(), leaf, create_graph=True)
+        return torch.autograd.grad(first[0].square().sum() + first[0].sum(), leaf)[0]
+
+    generator = torch.Generator().manual_seed(0)
+    factors = torch.randn(2, 3, 12, 12, dtype=torch.float64, generator=generator)
+    low, lower, high = (
+        left[:, :rank] @ right[:rank]
+        for left, right, rank in zip(*factors, (3, 1, 11), strict=True)
+    )
+    zeros = torch.zeros(12, 12, dtype=torch.float64)
+    found = second(torch.stack([low, lower, high, zeros]))
+    assert not found[[0, 1, 3]].any()
+    torch.testing.assert_close(found[2], second(high))
+
+
+def test_second_derivatives_are_those_of_cofactors_whether_a_singular_value_is_alone_or_not():
+    def by_cofactors(A):
+        minors = [
+            torch.linalg.cross(*A[..., 2:, [i for i in range(4) if i != j]].unbind(-2))
+            for j in range(4)
+        ]
+        total = 0
+        for j, minor in enumerate(minors):
+            others = [i for i in range(4) if i != j]
+            total = total + (-1) ** j * A[..., 0, j] * (A[..., 1, others] * minor).sum(-1)
+        return total
+
+    def second(function, A):
+        leaf = A.clone().requires_grad_()
+        (first,) = torch.autograd.grad(function(leaf).sum(), leaf, create_graph=True)
+        return torch.autograd.grad((first * first.detach()).sum(), leaf)[0]
+
+    generator = torch.Generator().manual_seed(1)
+    A = torch.randn(3, 4, 4, dtype=torch.float64, generator=generator)
+    U, S, Vh = torch.linalg.svd(A)
+    S[1, -1] = 1e-9  # one of a batch
+    A = U @ torch.diag_embed(S) @ Vh
+    for each in (A, A[0], A[1]):
+        found, expected = second(linalg.det, each), second(by_cofactors, each)
+        torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
+
+
 @each_strategy
 def test_nan_and_infinity_stay_with_their_matrix(strategy):
     for value in (torch.nan, torch.inf):
