@@ -75,7 +75,7 @@ class FastPath:
             the generic path is taken from the inputs.
         tangents: of outputs, of constant inputs; by default, forward mode takes the generic path.
         unread: positions of inputs that `explicit` does not read. They are not kept: None.
-        unread_outputs: positions of the last outputs, likewise.
+        unread_outputs: positions of outputs, likewise.
         reports: whether info, of a factorization that succeeded, is an output more.
         arity: how many inputs there are.
         takes_tolerances: whether two numbers may follow them.

@@ -192,11 +192,12 @@ def differentiated(
     needed: Sequence[bool],
 ) -> list[Tensor | None]:
     """By the generic path, as functions of inputs, outputs and cotangents where that is asked for."""
-    if found.fast_path.explicit is not None:
+    fast_path = found.fast_path
+    if fast_path.explicit is not None and (torch.is_grad_enabled() or fast_path.unread):
         return _explicit_gradients(found, inputs, outputs, cotangents, needed)
 
     def general(*inputs: Tensor) -> Tensors:
-        return found.fast_path.general(found.candidates, *inputs, *found.tolerances)
+        return fast_path.general(found.candidates, *inputs, *found.tolerances)
 
     return list(pulled_back(general, inputs, tuple(cotangents), needed))
 
@@ -211,7 +212,9 @@ def _explicit_gradients(
     """By the explicit gradient, of the inputs that it reads and of the saved outputs."""
     explicit, plan = found.fast_path.explicit, found.plan
     assert explicit is not None
-    outputs = tuple(saved[plan.saved.index(i)] for i in range(len(saved)))
+    outputs = tuple(
+        saved[plan.saved.index(i)] if i in plan.saved else None for i in range(max(plan.saved) + 1)
+    )
     used = tuple(
         plan.zeros(i) if (cotangent := cotangents[i]) is None else with_memory(cotangent)
         for i in plan.cotangents

@@ -39,6 +39,7 @@ def tangent_of(tensor: Tensor) -> Tensor | None:
     """The tangent of the innermost level, if there is one.
 
     Example:
+        >>> import torch
         >>> with forward_ad.dual_level():
         ...     tangent_of(forward_ad.make_dual(torch.tensor(3.0), torch.tensor(1.0)))
         tensor(1.)
@@ -55,6 +56,7 @@ def with_tangent(tensor: Tensor, tangent: Tensor) -> Tensor:
     `forward_ad` asks the dispatcher for that, which under torch.func comes back to Python.
 
     Example:
+        >>> import torch
         >>> with forward_ad.dual_level():
         ...     tangent_of(with_tangent(torch.tensor(3.0), torch.tensor(1.0)))
         tensor(1.)

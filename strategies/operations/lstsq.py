@@ -207,10 +207,10 @@ def _explicit_by_columns(
     inputs: Tensors,
     outputs: Tensors,
     cotangents: Tensors,
-    _: float = 0.0,
+    _atol: float = 0.0,
     rcond: float | None = None,
 ) -> Tensors:
-    (A, B), (X, _residuals, rank, _values), (G, *of_residuals) = inputs, outputs, cotangents
+    (A, B), (X, _, rank, *_), (G, *of_residuals) = inputs, outputs, cotangents
     are_full = bool((rank == min(A.shape[-2:])).all())
     inverse = _smooth_inverse(strategy, A, rcond, are_full=are_full)
     of_A, of_B = formula.backward(inverse, A, B, X, G)
@@ -256,6 +256,7 @@ _fast_path = FastPath(
     any_rank=True,
     explicit=_explicit,
     tangents=_tangents,
+    unread_outputs=(1, 3),
     arity=2,
     takes_tolerances=True,
 )
