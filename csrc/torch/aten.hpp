@@ -167,9 +167,9 @@ struct AtenKernel<Op, Result(Arguments...)> {
     }
     const auto previous = std::exchange(is_declined, is_declined || is_usual);
     const auto restore = c10::make_scope_exit([previous] { is_declined = previous; });
-    // Of the keys for autograd, PyTorch's kernel is under all but that for the CPU.
-    return Op::redispatch(
-        keys.remove(c10::DispatchKey::AutogradFunctionality).add(c10::DispatchKey::AutogradOther), arguments...);
+    // Of the keys for autograd, PyTorch's kernel is under all but that for the CPU. What comes before them has been:
+    // the dispatcher of Python, which tracers switch on, would begin anew.
+    return Op::redispatch((keys & c10::after_autograd_keyset).add(c10::DispatchKey::AutogradOther), arguments...);
   }
 
  private:
