@@ -7,20 +7,20 @@
 namespace bs {
 namespace {
 
-// Whether BLAS is faster than substitution of n rows with k right-hand sides, and than their products written out.
-bool is_for_blas(Int n, Int k, Int few = FEW_RIGHT_HAND_SIDES, double least_work = 10000) {
-  return k > few && double(n) * double(n) * double(k) >= least_work;
+// Whether BLAS is faster than substitution of n rows with k right-hand sides by columns, or by products with rows.
+template <bool BY_PRODUCTS, class T>
+bool is_for_blas(Int n, Int k) {
+  const double work = double(n) * double(n) * double(k);
+  return work >= (BY_PRODUCTS && !is_complex<T> ? 2e3 : k > FEW_RIGHT_HAND_SIDES ? 1e4 : 1e6);
 }
 
 // `substitute` of columns, by BLAS where that is faster.
 template <Triangle KIND, class T>
 void substitute_columns(Columns<T> A, Columns<T> X) {
   constexpr int op = KIND & 12;
-  // Products with what is below the diagonal begin where no vector does, and take twice as long.
-  constexpr bool is_slow = !(KIND & Upper) && (op == Transpose || op == Adjoint);
-  const bool is_for = is_slow ? is_for_blas(X.m, X.n, 1, 2000) : is_for_blas(X.m, X.n);
+  constexpr bool by_products = op == Transpose || op == Adjoint;
   // BLAS takes no columns that overlap, as those of an expanded matrix do.
-  if (!is_for || A.ld < A.m) return substitute<KIND>(A, X);
+  if (!is_for_blas<by_products, T>(X.m, X.n) || A.ld < A.m) return substitute<KIND>(A, X);
   constexpr bool conjugates_alone = op == Conjugate;
   constexpr char uplo = KIND & Upper ? 'U' : 'L', diagonal = KIND & UnitDiagonal ? 'U' : 'N';
   constexpr char how[] = {'L', uplo, "NCTN"[op / Adjoint], diagonal};
@@ -71,7 +71,7 @@ void write_gradient(T* result, View<T> X, Columns<T> Y) {
   const Int n = X.m, k = X.n;
   const auto first = [&](Int r) { return is_upper ? r + is_unit : 0; };
   const auto last = [&](Int r) { return is_upper ? n : r + 1 - is_unit; };
-  if (is_for_blas(n, k) && X.along == 1 && X.down >= k) {
+  if (k > FEW_RIGHT_HAND_SIDES && is_for_blas<false, T>(n, k) && X.along == 1 && X.down >= k) {
     // Its transpose by columns: (Xᵀ)ᴴYᵀ, where Xᵀ is what lies by columns.
     lapack::multiply("CT", -1, false, Columns<T>{result, n, n, n}, Columns<T>{X.data, k, n, X.down}, Y);
     for (Int r = 0; r < n; ++r) {
