@@ -21,6 +21,8 @@ class Product(Nonsingular):
         >>> half, third = DenseInverse(torch.tensor([[1 / 2]])), DenseInverse(torch.tensor([[1 / 3]]))
         >>> Product(half, third).apply(torch.tensor([[12.0]]))
         tensor([[2.]])
+        >>> Product(half, third).dense()
+        tensor([[0.1667]])
     """
 
     left: PseudoInverse
@@ -37,4 +39,4 @@ class Product(Nonsingular):
         return self.left.apply_adjoint(self.right.apply_adjoint(x))
 
     def dense(self) -> Tensor:
-        return self.solve(self.left.from_range(self.left.dense()))
+        return self.right.apply(self.left.dense())
