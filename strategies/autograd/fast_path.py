@@ -136,6 +136,8 @@ class FastPath:
             found = _module().computed(compiled, choice, *given)
             if found is not None:
                 return Computed._make(found)
+            if not any(map(_is_on_cuda, given)):
+                return None
         inputs, tolerances = _split(given)
         if len(inputs) != self.arity or len(tolerances) not in (0, 2 * self.takes_tolerances):
             return None
@@ -177,6 +179,7 @@ class FastPath:
         def compute(primals: Tensors, tangents: Gradients) -> tuple[Tensors, Tensors] | None:
             below: tuple[Tensor | float, ...] = (*primals, *tolerances)
             moved = [each for each in tangents if each is not None]
+            # The backward of a graph may be differentiated in forward mode.
             if torch.is_grad_enabled() and any(each.requires_grad for each in (*primals, *moved)):
                 return None
             computed = self._compute(choice, below) or self._by_general(choice, below)

@@ -136,12 +136,11 @@ def with_tangents(
 
     Returns:
         None where the level is another, or `compute` has no outputs; outside of torch.func also where no
-        input has a tangent, or a graph is recorded, whose backward may be differentiated in forward mode.
+        input has a tangent.
     """
     tangents = tuple(map(tangent_of, inputs))
     if not torch._C._are_functorch_transforms_active():
-        is_recorded = torch.is_grad_enabled() and any(each.requires_grad for each in inputs)
-        if is_recorded or all(each is None for each in tangents):
+        if all(each is None for each in tangents):
             return None
         primals = tuple(forward_ad.unpack_dual(each).primal for each in inputs)
         found = compute(

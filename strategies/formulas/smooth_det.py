@@ -165,7 +165,7 @@ def _gradient_near_rank_one_less(
 
         adj T = det T₁₁ · ([−y; 1] [−x  1] + s [T₁₁⁻¹  0; 0  0]).
     """
-    split = _Split.of(near, _largest_last(_null_vector(near)), 1)
+    split = _Split.of(near, _dependent_last(_null_vector(near)), 1)
     near_identity, T12, z, T22 = split.coordinates(B)
     # Not by solve or slogdet, whose forward mode does not nest (PyTorch issue 198017).
     inverse = torch.linalg.inv(near_identity)
@@ -206,7 +206,7 @@ def _columns(matrix: Tensor, order: Tensor) -> Tensor:
 
 
 def _null_vector(near: Tensor) -> Tensor:
-    """About the last right singular vector, (..., n), by inverse iteration."""
+    """About the last right singular vector, (..., 1, n), by inverse iteration."""
     n = near.shape[-1]
     LU, pivots = torch.linalg.lu_factor_ex(near)[:2]
     diagonal = LU.diagonal(dim1=-2, dim2=-1)
@@ -218,14 +218,7 @@ def _null_vector(near: Tensor) -> Tensor:
     for _ in range(2):
         x = torch.linalg.lu_solve(LU, pivots, torch.linalg.lu_solve(LU, pivots, x, adjoint=True))
         x = torch.nn.functional.normalize(x, dim=-2)
-    return x.squeeze(-1)
-
-
-def _largest_last(vector: Tensor) -> Tensor:
-    """The order of entries with the largest one last."""
-    places = torch.arange(vector.shape[-1], device=vector.device)
-    is_largest = places == vector.abs().argmax(-1, keepdim=True)
-    return is_largest.int().argsort(dim=-1, stable=True)
+    return x.mH
 
 
 def _dependent_last(null: Tensor) -> Tensor:

@@ -171,10 +171,13 @@ class _Slogdet(Rule):
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
         *_, LU, order, difficulty = at.outputs
-        inverse, tangent = self._inverse(at), only(tangents)
+        tangent = only(tangents)
+        inverse: PseudoInverse
         if is_constant(at.matrix, tangent) and not difficulty.shape[-1]:
             inverse = Product(Triangular(LU, Structure.UNIT_LOWER), Triangular(LU, Structure.UPPER))
             tangent = permute_rows(tangent, order_of(order))
+        else:
+            inverse = self._inverse(at)
         # Not by A⁻¹ as a matrix: where dA is A times a matrix, A⁻¹ A would be formed with its errors.
         trace = inverse.apply(tangent).diagonal(dim1=-2, dim2=-1).sum(-1)
         return formula.slogdet_tangents(at.result, trace)

@@ -1,4 +1,4 @@
-"""The factors that kernels of `pinv` and `lstsq` keep, as a `PseudoInverse`."""
+"""The factors that kernels keep for the backward, as a `PseudoInverse`."""
 
 from __future__ import annotations
 

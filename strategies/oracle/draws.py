@@ -17,7 +17,7 @@ from strategies.oracle import matrices
 from strategies.oracle.matrices import Array, Source
 from strategies.oracle.pivoting import clear_order
 
-__all__ = ["KINDS", "Draw", "draw", "drawn"]
+__all__ = ["KINDS", "Draw", "candidates", "draw", "drawn"]
 
 _LARGEST_SIDE = 4
 _BATCH = 3
@@ -72,9 +72,14 @@ def drawn(count: int, seed: int) -> Iterator[Iterator[Draw]]:
     for number in range(count):
         for kind in KINDS:
             for name in operations.names():
-                seeds = [(seed, attempt) for attempt in range(_ATTEMPTS)]
-                candidates = (draw(name, kind, number, each) for each in seeds)
-                yield (found for found in candidates if found is not None)
+                yield candidates(name, kind, number, seed)
+
+
+def candidates(operation: str, kind: str, number: int, seed: int) -> Iterator[Draw]:
+    """For one case, as `drawn` has them."""
+    for attempt in range(_ATTEMPTS):
+        if (found := draw(operation, kind, number, (seed, attempt))) is not None:
+            yield found
 
 
 _ATTEMPTS = 16

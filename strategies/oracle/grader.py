@@ -97,8 +97,8 @@ def array(record: dict[str, Any], dtype: str) -> np.ndarray[Any, Any]:
     )
 
 
-def ask(case: Case, adapter: dict[str, Callable[..., Any]]) -> Answer:
-    """What an adapter's functions answer to a case."""
+def ask(case: Case, adapter: dict[str, Any]) -> Answer:
+    """What an adapter's functions answer to a case; of what else it defines nothing is asked."""
     groups = {
         name: [array(each, case["dtype"]) for each in case[name]]
         for name in ("inputs", "cotangents", "tangents")
@@ -258,13 +258,12 @@ def main(arguments: Sequence[str]) -> int:
     """The command line; the exit code is 1 if an answer is unstable or wrong."""
     if len(arguments) == 4 and arguments[0] == "ask":
         _, cases = read(arguments[1])
-        loaded = runpy.run_path(arguments[2])
-        adapter = {name: f for name, f in loaded.items() if name.partition("__")[0] in QUANTITIES}
+        adapter = runpy.run_path(arguments[2])
         out = Path(arguments[3])
         lines = out.read_text(encoding="utf-8").count("\n") if out.exists() else 0
         with out.open("a", encoding="utf-8") as file:
             if not lines:
-                said = loaded["version"]() if "version" in loaded else Path(arguments[2]).stem
+                said = adapter["version"]() if "version" in adapter else Path(arguments[2]).stem
                 file.write(json.dumps({"library": said}) + "\n")
             for case in cases[max(lines - 1, 0) :]:
                 file.write(json.dumps(ask(case, adapter)) + "\n")

@@ -19,7 +19,16 @@ from strategies.accuracy.stability import LIMIT, Exact
 from strategies.oracle.draws import Draw, drawn
 from strategies.oracle.truth import QUANTITIES, Truth, truth
 
-__all__ = ["Array", "CaseRecord", "Certified", "Header", "records", "schema", "text"]
+__all__ = [
+    "Array",
+    "CaseRecord",
+    "Certified",
+    "Header",
+    "first_judged",
+    "records",
+    "schema",
+    "text",
+]
 
 _BITS = 73
 _SHORT = 8
@@ -103,8 +112,12 @@ class Header(msgspec.Struct, kw_only=True):
 
 def records(count: int, seed: int) -> Iterator[CaseRecord | None]:
     """The cases of a set; None where no draw of a kind can be judged, as deficient ones of `inv`."""
-    for candidates in drawn(count, seed):
-        yield next(filter(None, map(_judged, candidates)), None)
+    yield from map(first_judged, drawn(count, seed))
+
+
+def first_judged(candidates: Iterable[Draw]) -> CaseRecord | None:
+    """The case of the first draw that can be judged, if there is one."""
+    return next(filter(None, map(_judged, candidates)), None)
 
 
 def text(lines: Iterable[Header | CaseRecord]) -> str:

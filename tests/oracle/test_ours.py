@@ -10,7 +10,7 @@ from strategies import linalg
 from strategies.oracle import grader, records
 from strategies.oracle.adapters import ours
 from strategies.oracle.asking import CORE
-from strategies.oracle.draws import draw
+from strategies.oracle.draws import candidates
 
 SECOND = ("hvp", "hvp.forward_over_reverse", "hvp.reverse_over_forward")
 FORWARD_OVER_REVERSE = SECOND[1:2]
@@ -60,24 +60,19 @@ OTHER_SEEDS = {
 
 HEADER, CASES = grader.read(CORE)
 BY_ID = {case["id"]: case for case in CASES}
-FUNCTIONS = {
-    name: function
-    for name, function in vars(ours).items()
-    if name.partition("__")[0] in grader.QUANTITIES
-}
 
 
 def verdicts(case):
-    judged = grader.grade(case, grader.ask(case, FUNCTIONS), HEADER["limit"])
+    judged = grader.grade(case, grader.ask(case, vars(ours)), HEADER["limit"])
     return {each.quantity: each.verdict for each in judged}
 
 
 def drawn(seed, name):
     """A case of the set that another seed makes."""
     operation, kind, number = name.split("/")
-    draws = (draw(operation, kind, int(number), (seed, attempt)) for attempt in range(16))
-    found = (records._judged(each) for each in draws if each is not None)
-    return json.loads(records.text([next(filter(None, found))]))
+    found = records.first_judged(candidates(operation, kind, int(number), seed))
+    assert found is not None
+    return json.loads(records.text([found]))
 
 
 @pytest.mark.parametrize("case", MENDED)
