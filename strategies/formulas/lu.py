@@ -113,7 +113,7 @@ def gradient(
     if m > k:
         inner = inner - (LU[..., k:, :].mH @ cotangent[..., k:, :]).triu()
     leading = upper.apply(inner.mH).mH
-    above = lower.apply_adjoint(cotangent[..., :k, :].triu() + pad(leading, (0, n - k)))
+    above = lower.apply_adjoint(cotangent.narrow(-2, 0, k).triu() + pad(leading, (0, n - k)))
     if m == k:
         return above
     return torch.cat([above, upper.apply(cotangent[..., k:, :].mH).mH], dim=-2)
@@ -144,10 +144,10 @@ def tangents(
     """
     m, n = LU.shape[-2:]
     k = min(m, n)
-    E = lower.apply(tangent[..., :k, :])
-    F = upper.apply_adjoint(E[..., :k].mH).mH
+    E = lower.apply(tangent.narrow(-2, 0, k))
+    F = upper.apply_adjoint(E.narrow(-1, 0, k).mH).mH
     dL = F.tril(-1)
-    leading = lower_times(dL) + (E[..., :k] - times_upper(dL)).triu()
+    leading = lower_times(dL) + (E.narrow(-1, 0, k) - times_upper(dL)).triu()
     if n > k:
         return torch.cat([leading, E[..., k:] - dL @ LU[..., k:]], dim=-1)
     if m > k:

@@ -148,7 +148,7 @@ def _coupling(Q1: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Q₁ − E₁, its leading block, and K."""
     m, n = Q1.shape[-2:]
     D = Q1 - torch.eye(m, n, dtype=Q1.dtype, device=Q1.device)
-    leading = D[..., :n, :]
+    leading = D.narrow(-2, 0, n)
     return D, leading, torch.linalg.solve(leading.mH, Q1[..., n:, :].mH)
 
 
@@ -163,5 +163,5 @@ def complement_jvp(Q1: Tensor, tangent: Tensor) -> Tensor:
     """The tangent of Q₂ from that of Q₁."""
     n = Q1.shape[-1]
     D, leading, K = _coupling(Q1)
-    change = tangent[..., n:, :].mH - tangent[..., :n, :].mH @ K
+    change = tangent[..., n:, :].mH - tangent.narrow(-2, 0, n).mH @ K
     return tangent @ K + D @ torch.linalg.solve(leading.mH, change)

@@ -143,7 +143,7 @@ class _Split(NamedTuple):
     def coordinates(self, B: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """The blocks T₁₁ R₁₁⁻¹, T₁₂, T₂₁ R₁₁⁻¹ and T₂₂."""
         T, regular = self.Q.mH @ _columns(B, self.order), self.core.factor.shape[-1]
-        left = self.core.apply_adjoint(T[..., :regular].mH).mH
+        left = self.core.apply_adjoint(T.narrow(-1, 0, regular).mH).mH
         right = T[..., regular:]
         above, below = (
             (..., slice(None, regular), slice(None)),

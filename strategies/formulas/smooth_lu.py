@@ -68,8 +68,8 @@ class Near(NamedTuple):
         k = min(LU.shape[-2:])
         L, U = _constants(LU)
         LU, change = LU.detach(), rows - rows.detach()
-        above = L.apply(change[..., :k, :])
-        leading = factored(_identity(LU) + U.apply_adjoint(above[..., :k].mH).mH)
+        above = L.apply(change.narrow(-2, 0, k))
+        leading = factored(_identity(LU) + U.apply_adjoint(above.narrow(-1, 0, k).mH).mH)
         below = LU[..., k:, :k] + U.apply_adjoint(change[..., k:, :k].mH).mH
         packed = _joined(
             leading,

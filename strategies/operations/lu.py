@@ -313,7 +313,7 @@ def _general_lu(candidates: tuple[Strategy, ...], A: Tensor, *, pivot: bool = Tr
     m, n = A.shape[-2:]
     k = min(m, n)
     unit = torch.eye(m, k, dtype=A.dtype, device=A.device)
-    L, U = LU[..., :k].tril(-1) + unit, LU[..., :k, :].triu()
+    L, U = LU.narrow(-1, 0, k).tril(-1) + unit, LU.narrow(-2, 0, k).triu()
     if not pivot:
         return A.new_empty(0), L, U
     identity = torch.eye(m, dtype=A.dtype, device=A.device)
@@ -332,7 +332,7 @@ def _lu_tangents(computed: Computed, tangents: Gradients) -> Tensors:
     P, L, U = computed.outputs
     rows = formula.permute_rows(only(tangents), P.real.argmax(-2))
     of_LU, k = formula.jvp(Triangular, _packed(L, U), rows), L.shape[-1]
-    return P.new_zeros(P.shape), of_LU[..., :k].tril(-1), of_LU[..., :k, :].triu()
+    return P.new_zeros(P.shape), of_LU.narrow(-1, 0, k).tril(-1), of_LU.narrow(-2, 0, k).triu()
 
 
 def _packed(L: Tensor, U: Tensor) -> Tensor:
