@@ -24,9 +24,9 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.autograd import forward_ad
-from torch.nn import Parameter
 
 from strategies import policy
+from strategies.autograd import cpp
 from strategies.autograd.choice import StrategyChoice, is_captured
 from strategies.autograd.fast_path_node import (
     Computed,
@@ -37,14 +37,12 @@ from strategies.autograd.fast_path_node import (
     is_readable,
 )
 from strategies.autograd.transforms import with_tangents
-from strategies.kernels import extension
-from strategies.kernels.cpu import task, threads
 from strategies.kernels.cpu.plans import is_sequence, plan
 from strategies.kernels.cuda import plan as cuda
 from strategies.policy.schema import Policy
 from strategies.strategy import Strategy
 
-__all__ = ["Explicit", "FastPath", "Tangents", "aten_operator", "is_ordinary", "used_by_plan"]
+__all__ = ["Explicit", "FastPath", "Tangents"]
 
 Tensors = tuple[Tensor, ...]
 Gradients = tuple[Tensor | None, ...]
@@ -108,8 +106,8 @@ class FastPath:
             choice: the strategy, as the caller wrote it.
             given: A, and B; then atol and rtol, if they are not the defaults.
         """
-        if (compiled := _compiled(self)) is not None:
-            outputs = compiled(choice, *given)
+        if (in_cpp := _compiled(self)) is not None:
+            outputs = in_cpp(choice, *given)
             if outputs is not None:
                 return outputs
             if not any(map(_is_on_cuda, given)):
@@ -132,8 +130,8 @@ class FastPath:
         self, choice: StrategyChoice, given: tuple[Tensor | float, ...]
     ) -> Computed | None:
         """By the first plan that does not decline plain inputs, if there is one."""
-        if (compiled := _compiled(self)) is not None:
-            found = _module().computed(compiled, choice, *given)
+        if (in_cpp := _compiled(self)) is not None:
+            found = cpp.module().computed(in_cpp, choice, *given)
             if found is not None:
                 return Computed._make(found)
             if not any(map(_is_on_cuda, given)):
@@ -202,71 +200,18 @@ class FastPath:
 
     def serve(self, *operator: Any) -> None:
         """Compute an operator by this fast path in C++: its name, and what else `add_operator` takes."""
-        _served.append((self, operator))
-        if _module.cache_info().currsize and (module := _module()) is not None:
-            _serve(module, self, operator)
+        cpp.serve(_definition(self), operator)
 
 
 @functools.cache
 def _compiled(fast_path: FastPath) -> Callable[..., Tensors | None] | None:
     """`FastPath.__call__` in C++, if that is there."""
-    if (module := _module()) is None:
-        return None
-    return _in_cpp(module, fast_path)
+    return cpp.fast_path(_definition(fast_path))
 
 
-def _in_cpp(module: Any, fast_path: FastPath) -> Callable[..., Tensors | None]:
-    made: Callable[..., Tensors | None] = module.fast_path(
-        functools.partial(_candidate_plans, fast_path),
-        fast_path.arity,
-        2 * fast_path.takes_tolerances,
-    )
-    return made
-
-
-@functools.cache
-def _module() -> Any:
-    if (module := extension.load()) is not None:
-        words = task.HEADER_WORDS, task.ARGUMENT_WORDS, task.STATUS_WORD, task.FINISHED_WORD
-        of_policy = policy.active, policy.override, policy.by_default, Policy
-        module.set_up(words, threads.WORTH_A_THREAD, task.watchers, of_policy, Parameter)
-        for fast_path, operator in _served:
-            _serve(module, fast_path, operator)
-    return module
-
-
-_served: list[tuple[FastPath, tuple[Any, ...]]] = []
-"""Fast paths, and what is said of the operators that they compute."""
-
-
-def _serve(module: Any, fast_path: FastPath, operator: tuple[Any, ...]) -> None:
-    name, *rest = operator
-    of_operator = _in_cpp(module, fast_path)
-    module.add_operator(name, of_operator, *rest)
-
-
-def aten_operator(*arguments: Any) -> Any:
-    """An operator of PyTorch that can be installed, made of what `aten_operator` in C++ takes.
-
-    None where there is no fast path in C++.
-    """
-    return None if (module := _module()) is None else module.AtenOperator(*arguments)
-
-
-def is_ordinary(arguments: tuple[Any, ...], options: dict[str, Any]) -> bool:
-    """Whether C++ knows that a call sees values, of no half precision, and autograd alone sees the call.
-
-    Example:
-        >>> is_ordinary((torch.ones(2, device="meta"),), {})
-        False
-    """
-    return (module := _module()) is not None and bool(module.is_ordinary(arguments, options))
-
-
-def used_by_plan(number: int) -> Strategy | None:
-    """The strategy of the plan by which an operator was computed, unless the plan is forgotten."""
-    found = None if (module := _module()) is None else module.used(number)
-    return None if found is None else found.candidates[0]
+def _definition(fast_path: FastPath) -> cpp.Definition:
+    find = functools.partial(_candidate_plans, fast_path)
+    return find, fast_path.arity, 2 * fast_path.takes_tolerances
 
 
 _CHOICES = Policy, Strategy, str

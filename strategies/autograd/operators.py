@@ -21,8 +21,9 @@ import torch
 from torch import Tensor
 
 from strategies.autograd.choice import choose, first_that_can
+from strategies.autograd.cpp import used_by_plan
 from strategies.autograd.derivatives import derivative, eager_mode
-from strategies.autograd.fast_path import FastPath, used_by_plan
+from strategies.autograd.fast_path import FastPath
 from strategies.autograd.registered import Registered
 from strategies.autograd.rule import Tensors
 from strategies.kernels.memory import is_addressable, materialized

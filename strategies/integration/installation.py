@@ -20,7 +20,7 @@ from typing import Any
 
 from strategies import operations
 from strategies.autograd.computing import is_computing
-from strategies.autograd.fast_path import aten_operator
+from strategies.autograd.cpp import aten_operator
 from strategies.errors import UnsupportedError
 from strategies.integration.scope import Scope, selected
 from strategies_autoload import VARIABLE, is_asked_for

@@ -15,7 +15,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 from torch.compiler import is_compiling
 from torch.overrides import handle_torch_function, has_torch_function
 
-from strategies.autograd.fast_path import is_ordinary
+from strategies.autograd.cpp import is_ordinary
 from strategies.autograd.half_precision import in_single_precision, is_concerned
 from strategies.autograd.tracing import has_no_values, is_differentiated_once, is_traced, special
 from strategies.operations.kept import KEPT, always

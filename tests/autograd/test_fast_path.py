@@ -12,7 +12,8 @@ from torch.utils.flop_counter import FlopCounterMode
 import strategies
 from strategies import linalg
 from strategies.autograd import fast_path, fast_path_node
-from strategies.autograd.fast_path import FastPath, is_ordinary
+from strategies.autograd.cpp import is_ordinary
+from strategies.autograd.fast_path import FastPath
 from strategies.formulas.domains import hermitian_part
 from strategies.kernels import extension
 from strategies.linalg import (

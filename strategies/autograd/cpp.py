@@ -1,0 +1,80 @@
+"""The fast path in C++ (`strategies.kernels.extension`), where it is there: what it is told, and asked."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from torch.nn import Parameter
+
+from strategies import policy
+from strategies.kernels import extension
+from strategies.kernels.cpu import task, threads
+from strategies.policy.schema import Policy
+from strategies.strategy import Strategy
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["aten_operator", "fast_path", "is_ordinary", "module", "serve", "used_by_plan"]
+
+Definition = tuple[Callable[..., tuple[Any, ...]], int, int]
+"""A fast path: the plans of a choice and inputs, how many inputs, and how many tolerances at most."""
+
+
+@functools.cache
+def module() -> Any:
+    """The extension, set up; None where there is none."""
+    if (loaded := extension.load()) is not None:
+        words = task.HEADER_WORDS, task.ARGUMENT_WORDS, task.STATUS_WORD, task.FINISHED_WORD
+        of_policy = policy.active, policy.override, policy.by_default, Policy
+        loaded.set_up(words, threads.WORTH_A_THREAD, task.watchers, of_policy, Parameter)
+        for definition, operator in _served:
+            _add(loaded, definition, operator)
+    return loaded
+
+
+_served: list[tuple[Definition, tuple[Any, ...]]] = []
+
+
+def fast_path(definition: Definition) -> Callable[..., tuple[Tensor, ...] | None] | None:
+    """What takes a choice and inputs, and has their outputs, or None; None where there is no extension."""
+    return None if (loaded := module()) is None else loaded.fast_path(*definition)
+
+
+def serve(definition: Definition, operator: tuple[Any, ...]) -> None:
+    """Compute an operator by a fast path: its name, and what else `add_operator` takes."""
+    _served.append((definition, operator))
+    if module.cache_info().currsize and (loaded := module()) is not None:
+        _add(loaded, definition, operator)
+
+
+def _add(loaded: Any, definition: Definition, operator: tuple[Any, ...]) -> None:
+    name, *rest = operator
+    loaded.add_operator(name, loaded.fast_path(*definition), *rest)
+
+
+def aten_operator(*arguments: Any) -> Any:
+    """An operator of PyTorch that can be installed, made of what `aten_operator` in C++ takes.
+
+    None where there is no extension.
+    """
+    return None if (loaded := module()) is None else loaded.AtenOperator(*arguments)
+
+
+def is_ordinary(arguments: tuple[Any, ...], options: dict[str, Any]) -> bool:
+    """Whether C++ knows that a call sees values, of no half precision, and autograd alone sees the call.
+
+    Example:
+        >>> import torch
+        >>> is_ordinary((torch.ones(2, device="meta"),), {})
+        False
+    """
+    return (loaded := module()) is not None and bool(loaded.is_ordinary(arguments, options))
+
+
+def used_by_plan(number: int) -> Strategy | None:
+    """The strategy of the plan by which an operator was computed, unless the plan is forgotten."""
+    found = None if (loaded := module()) is None else loaded.used(number)
+    return None if found is None else found.candidates[0]
