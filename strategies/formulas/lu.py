@@ -30,6 +30,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
+from strategies.formulas.blocks import first_columns, first_rows, leading_block
 
 __all__ = [
     "Factor",
@@ -37,7 +38,6 @@ __all__ = [
     "extend",
     "gradient",
     "jvp",
-    "leading_block",
     "mask_trailing",
     "permute_rows",
     "tangents",
@@ -71,11 +71,6 @@ def extend(LU: Tensor, rank: Tensor) -> Tensor:
     ones = _beyond(rank, k).to(LU.dtype)
     padded = pad(torch.diag_embed(ones), (0, LU.shape[-1] - k, 0, LU.shape[-2] - k))
     return mask_trailing(LU, rank) + padded
-
-
-def leading_block(matrix: Tensor, k: int) -> Tensor:
-    """The first k rows and columns."""
-    return matrix.narrow(-2, 0, k).narrow(-1, 0, k)
 
 
 def backward(factor: Factor, LU: Tensor, cotangent: Tensor) -> Tensor:
@@ -113,7 +108,7 @@ def gradient(
     if m > k:
         inner = inner - (LU[..., k:, :].mH @ cotangent[..., k:, :]).triu()
     leading = upper.apply(inner.mH).mH
-    above = lower.apply_adjoint(cotangent.narrow(-2, 0, k).triu() + pad(leading, (0, n - k)))
+    above = lower.apply_adjoint(first_rows(cotangent, k).triu() + pad(leading, (0, n - k)))
     if m == k:
         return above
     return torch.cat([above, upper.apply(cotangent[..., k:, :].mH).mH], dim=-2)
@@ -144,10 +139,10 @@ def tangents(
     """
     m, n = LU.shape[-2:]
     k = min(m, n)
-    E = lower.apply(tangent.narrow(-2, 0, k))
-    F = upper.apply_adjoint(E.narrow(-1, 0, k).mH).mH
+    E = lower.apply(first_rows(tangent, k))
+    F = upper.apply_adjoint(first_columns(E, k).mH).mH
     dL = F.tril(-1)
-    leading = lower_times(dL) + (E.narrow(-1, 0, k) - times_upper(dL)).triu()
+    leading = lower_times(dL) + (first_columns(E, k) - times_upper(dL)).triu()
     if n > k:
         return torch.cat([leading, E[..., k:] - dL @ LU[..., k:]], dim=-1)
     if m > k:

@@ -32,6 +32,7 @@ from torch import Tensor
 
 from strategies.factors import Triangular
 from strategies.factors.pseudo_inverse import PseudoInverse
+from strategies.formulas.blocks import first_columns, first_rows
 
 __all__ = ["backward", "complement_backward", "complement_jvp", "explicit_backward", "jvp"]
 
@@ -113,7 +114,7 @@ def explicit_backward(
     m, k = Q.shape[-2:]
     others = R.shape[-1] - k
     R_bar = R_bar.triu()
-    R1, R1_bar = (each.narrow(-1, 0, k) for each in (R, R_bar))
+    R1, R1_bar = (first_columns(each, k) for each in (R, R_bar))
     R2, R2_bar = (each.narrow(-1, k, others) for each in (R, R_bar))
     W = Q.mH @ Q_bar
     if others:
@@ -130,7 +131,7 @@ def explicit_backward(
 def jvp(inverse: PseudoInverse, Q: Tensor, R: Tensor, tangent: Tensor) -> tuple[Tensor, Tensor]:
     """The tangents of Q, (..., m, k), and R, (..., k, n), from that of A."""
     m, k = Q.shape[-2:]
-    scaled = inverse.apply_adjoint(tangent.narrow(-1, 0, k).mH).mH
+    scaled = inverse.apply_adjoint(first_columns(tangent, k).mH).mH
     X = Q.mH @ scaled
     lower = X.tril(-1)
     skew = lower - lower.mH
@@ -148,7 +149,7 @@ def _coupling(Q1: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Q₁ − E₁, its leading block, and K."""
     m, n = Q1.shape[-2:]
     D = Q1 - torch.eye(m, n, dtype=Q1.dtype, device=Q1.device)
-    leading = D.narrow(-2, 0, n)
+    leading = first_rows(D, n)
     return D, leading, torch.linalg.solve(leading.mH, Q1[..., n:, :].mH)
 
 
@@ -163,5 +164,5 @@ def complement_jvp(Q1: Tensor, tangent: Tensor) -> Tensor:
     """The tangent of Q₂ from that of Q₁."""
     n = Q1.shape[-1]
     D, leading, K = _coupling(Q1)
-    change = tangent[..., n:, :].mH - tangent.narrow(-2, 0, n).mH @ K
+    change = tangent[..., n:, :].mH - first_rows(tangent, n).mH @ K
     return tangent @ K + D @ torch.linalg.solve(leading.mH, change)

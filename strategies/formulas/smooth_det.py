@@ -30,6 +30,7 @@ from torch.nn.functional import pad
 
 from strategies.factors.pseudo_inverse import Structure
 from strategies.factors.triangular import Triangular
+from strategies.formulas.blocks import first_columns
 from strategies.formulas.powers_of_two import equilibrate, product, times_power_of_two
 
 __all__ = ["det_gradient", "inverse", "is_nearly_of_rank_one"]
@@ -143,7 +144,7 @@ class _Split(NamedTuple):
     def coordinates(self, B: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """The blocks T₁₁ R₁₁⁻¹, T₁₂, T₂₁ R₁₁⁻¹ and T₂₂."""
         T, regular = self.Q.mH @ _columns(B, self.order), self.core.factor.shape[-1]
-        left = self.core.apply_adjoint(T.narrow(-1, 0, regular).mH).mH
+        left = self.core.apply_adjoint(first_columns(T, regular).mH).mH
         right = T[..., regular:]
         above, below = (
             (..., slice(None, regular), slice(None)),

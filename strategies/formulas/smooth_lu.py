@@ -25,7 +25,7 @@ from strategies.factors.product import Product
 from strategies.factors.pseudo_inverse import Structure
 from strategies.factors.triangular import Triangular
 from strategies.formulas import lu
-from strategies.formulas.lu import leading_block
+from strategies.formulas.blocks import first_columns, first_rows, leading_block
 
 __all__ = ["Near"]
 
@@ -68,8 +68,8 @@ class Near(NamedTuple):
         k = min(LU.shape[-2:])
         L, U = _constants(LU)
         LU, change = LU.detach(), rows - rows.detach()
-        above = L.apply(change.narrow(-2, 0, k))
-        leading = factored(_identity(LU) + U.apply_adjoint(above.narrow(-1, 0, k).mH).mH)
+        above = L.apply(first_rows(change, k))
+        leading = factored(_identity(LU) + U.apply_adjoint(first_columns(above, k).mH).mH)
         below = LU[..., k:, :k] + U.apply_adjoint(change[..., k:, :k].mH).mH
         packed = _joined(
             leading,

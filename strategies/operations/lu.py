@@ -20,6 +20,7 @@ from strategies.factors import Triangular
 from strategies.factors.pivots import inverse_order, order_of
 from strategies.formulas import lu as formula
 from strategies.formulas.amplification import lu_amplification
+from strategies.formulas.blocks import first_columns, first_rows
 from strategies.operations import grids
 from strategies.operations.lu_rule import LUFactor, reverse
 from strategies.operations.record import Operation, Shape
@@ -185,7 +186,7 @@ def _general_lu(candidates: tuple[Strategy, ...], A: Tensor, *, pivot: bool = Tr
     m, n = A.shape[-2:]
     k = min(m, n)
     unit = torch.eye(m, k, dtype=A.dtype, device=A.device)
-    L, U = LU.narrow(-1, 0, k).tril(-1) + unit, LU.narrow(-2, 0, k).triu()
+    L, U = first_columns(LU, k).tril(-1) + unit, first_rows(LU, k).triu()
     if not pivot:
         return A.new_empty(0), L, U
     identity = torch.eye(m, dtype=A.dtype, device=A.device)
@@ -204,7 +205,7 @@ def _lu_tangents(computed: Computed, tangents: Gradients) -> Tensors:
     P, L, U = computed.outputs
     rows = formula.permute_rows(only(tangents), P.real.argmax(-2))
     of_LU, k = formula.jvp(Triangular, _packed(L, U), rows), L.shape[-1]
-    return P.new_zeros(P.shape), of_LU.narrow(-1, 0, k).tril(-1), of_LU.narrow(-2, 0, k).triu()
+    return P.new_zeros(P.shape), first_columns(of_LU, k).tril(-1), first_rows(of_LU, k).triu()
 
 
 def _packed(L: Tensor, U: Tensor) -> Tensor:

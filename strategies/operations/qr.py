@@ -26,6 +26,7 @@ from strategies.factors.condition import smallest_of_LU
 from strategies.factors.pseudo_inverse import Structure
 from strategies.factors.rank_guards import noise_level
 from strategies.formulas import qr as formula
+from strategies.formulas.blocks import first_columns, first_rows
 from strategies.operations.results import QRResult
 from strategies.operations.scaled_rule import with_normalized_cotangents
 from strategies.operations.traceable import EAGER, traceable_by
@@ -54,7 +55,7 @@ class _QR(Rule):
     ) -> Gradients:
         Q, R = self._reduced(saved)
         k = Q.shape[-1]
-        core = R.narrow(-1, 0, k)
+        core = first_columns(R, k)
         _refuse_dependent_columns(core, strategy.name)
         Q_bar, R_bar = self._cotangents(Q, cotangents, strategy.name)
         inverse = strategy.factor_triangular(core, Structure.UPPER)
@@ -62,13 +63,13 @@ class _QR(Rule):
 
     def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
         Q, R = self._reduced(at)
-        inverse = Triangular(R.narrow(-1, 0, Q.shape[-1]), Structure.UPPER)
+        inverse = Triangular(first_columns(R, Q.shape[-1]), Structure.UPPER)
         return (formula.explicit_backward(inverse, Q, R, *self._cotangents(Q, cotangents)),)
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
         Q, R = self._reduced(at)
         m, k = Q.shape[-2:]
-        inverse = Triangular(R.narrow(-1, 0, k), Structure.UPPER)
+        inverse = Triangular(first_columns(R, k), Structure.UPPER)
         of_Q, of_R = formula.jvp(inverse, Q, R, only(tangents))
         if not self._has_complement(at.matrix):
             return of_Q, of_R
@@ -83,7 +84,7 @@ class _QR(Rule):
     def _reduced(self, at: Saved) -> tuple[Tensor, Tensor]:
         Q, R = at.outputs
         k = min(Q.shape[-2], R.shape[-1])
-        return Q.narrow(-1, 0, k), R.narrow(-2, 0, k)
+        return first_columns(Q, k), first_rows(R, k)
 
     def _cotangents(
         self, Q: Tensor, cotangents: Tensors, refuse_as: str = ""
@@ -97,10 +98,10 @@ class _QR(Rule):
         of_complement = Q_bar.narrow(-1, k, more)
         if refuse_as:
             if not of_complement.any():
-                return Q_bar.narrow(-1, 0, k), R_bar.narrow(-2, 0, k)
+                return first_columns(Q_bar, k), first_rows(R_bar, k)
             _refuse_missing_reflections(Q, refuse_as)
         added = formula.complement_backward(Q, of_complement)
-        return Q_bar.narrow(-1, 0, k) + added, R_bar.narrow(-2, 0, k)
+        return first_columns(Q_bar, k) + added, first_rows(R_bar, k)
 
 
 def _refuse_dependent_columns(R: Tensor, strategy: str) -> None:
@@ -200,9 +201,11 @@ _LARGE = 2**17
 
 
 def _is_small(A: Tensor, mode: str) -> bool:
-    """Whether calls take longer than products, in a mode of which PyTorch has the gradient."""
+    """Whether calls take longer than products, and PyTorch has the gradients that are asked for."""
     if not isinstance(A, Tensor) or A.ndim < 2:
         return False
+    if mode == "r":
+        return not is_differentiated(A)
     m, n = A.shape[-2:]
     return m * n < _LARGE and (mode == "reduced" or (mode == "complete" and m <= n))
 

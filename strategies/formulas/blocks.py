@@ -1,0 +1,32 @@
+"""The leading rows and columns of a matrix, which is itself where it has no more.
+
+A slice of all is an alias, for which `torch.autograd.grad(is_grads_batched=True)` has no rule, and the
+backward of `Tensor.narrow` copies.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+__all__ = ["first_columns", "first_rows", "leading_block"]
+
+
+def first_rows(matrix: Tensor, k: int) -> Tensor:
+    """The first k rows."""
+    return matrix if matrix.shape[-2] == k else matrix.narrow(-2, 0, k)
+
+
+def first_columns(matrix: Tensor, k: int) -> Tensor:
+    """The first k columns."""
+    return matrix if matrix.shape[-1] == k else matrix.narrow(-1, 0, k)
+
+
+def leading_block(matrix: Tensor, k: int) -> Tensor:
+    """The first k rows and columns.
+
+    Example:
+        >>> import torch
+        >>> leading_block(torch.ones(3, 2), 1)
+        tensor([[1.]])
+    """
+    return first_columns(first_rows(matrix, k), k)
