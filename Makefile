@@ -1,5 +1,6 @@
 # From nothing to a recommendation: make bench. Needs Python 3.11 or later, git and make.
 
+SHELL := bash -o pipefail
 PYTHON ?= python3
 GRID ?= $(or $(BACKWARD_STRATEGIES_GRID),quick)
 VENV := .venv
@@ -19,6 +20,9 @@ ASV_RUN := $(BIN)/asv run --environment existing:same --set-commit-hash HEAD
 # A file for what asv has recorded: its own --skip-existing would leave out the cells that a slice leaves out.
 RECORDED = .asv/recorded/$(GRID)-$(shell git rev-parse HEAD)
 export BACKWARD_STRATEGIES_GRID := $(GRID)
+# Byte code is written when a module is first imported: of all modules it takes as long as the installation.
+INSTALL = $(BIN)/python -m pip install --no-compile -c constraints.txt
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help bench dashboard history policy stability peers programs clients test test-all matrix lint types modes docs readme release-check wheel clean
 
@@ -103,8 +107,8 @@ matrix-%: ENVIRONMENT = $(VENV)-torch-$*-$(shell $(PYTHON) -c "import sysconfig;
 matrix-%:
 	[ -e $(ENVIRONMENT) ] || $(PYTHON) -m venv $(ENVIRONMENT)
 	grep -v '^torch==\|^triton==\|^setuptools==' constraints.txt >$(ENVIRONMENT)/constraints.txt
-	$(ENVIRONMENT)/bin/python -m pip install -qq -c $(ENVIRONMENT)/constraints.txt torch==$* scikit-build-core cmake ninja setuptools
-	$(ENVIRONMENT)/bin/python -m pip install -qq --no-build-isolation -C build-dir=build/matrix -c $(ENVIRONMENT)/constraints.txt -e '.[dev]' torch==$*
+	$(ENVIRONMENT)/bin/python -m pip install -qq --no-compile -c $(ENVIRONMENT)/constraints.txt torch==$* scikit-build-core cmake ninja setuptools
+	$(ENVIRONMENT)/bin/python -m pip install -qq --no-compile --no-build-isolation -C build-dir=build/matrix -c $(ENVIRONMENT)/constraints.txt -e '.[dev]' torch==$*
 	$(ENVIRONMENT)/bin/backward-strategies warmup
 	$(ENVIRONMENT)/bin/python -c "from strategies.kernels import extension; assert extension.load(), 'there is no fast path'"
 	$(ENVIRONMENT)/bin/python -m pytest -n 2 --dist worksteal -m "not slow and not slurm" $(INTERFACES)
@@ -151,21 +155,23 @@ clean:  ## remove the environment and everything that was measured or drawn
 # A file for each extra that is installed; dev includes bench. Without isolation, in which each of them would
 # compile all kernels again.
 $(VENV)/%: pyproject.toml constraints.txt $(NATIVE) | $(VENV)/.build-tools
-	@echo "installing the package with its $* requirements; the first time that compiles the kernels, in a minute or two"
-	@$(BIN)/python -m pip install -qq --no-build-isolation -c constraints.txt -e '.[$*]'
+	@echo "installing the $* requirements and the package, whose kernels are compiled the first time: two minutes"
+	@NINJA_STATUS="compiled %f of %t kernel files, %W left|" $(INSTALL) -v --no-build-isolation -e '.[$*]' 2>&1 \
+		| tee $(VENV)/$*.log | awk 'match($$0, /compiled [^|]* left/) {print substr($$0, RSTART, RLENGTH); fflush()}' \
+		|| { tail -40 $(VENV)/$*.log; exit 1; }
 	@# Else calls on small matrices would take the path in Python.
 	@$(BIN)/backward-strategies warmup
 	@touch $@
 
 # setuptools builds the dashboard's scripts, which have no wheels.
 $(VENV)/.build-tools: | $(BIN)/python
-	@$(BIN)/python -m pip install -qq -c constraints.txt scikit-build-core cmake ninja setuptools
+	@$(INSTALL) -qq scikit-build-core cmake ninja setuptools
 	@touch $@
 
 # Of its own: the libraries have requirements of their own.
 $(CLIENTS)/clients: pyproject.toml constraints.txt $(NATIVE) tests/clients/constraints.txt
 	$(PYTHON) -m venv $(CLIENTS)
-	$(CLIENTS)/bin/python -m pip install -qq -c constraints.txt -c tests/clients/constraints.txt -e '.[clients]'
+	$(CLIENTS)/bin/python -m pip install -qq --no-compile -c constraints.txt -c tests/clients/constraints.txt -e '.[clients]'
 	@touch $@
 
 $(BIN)/python:
