@@ -12,7 +12,7 @@ from torch import Tensor
 from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, choose, is_left_to_torch, name_of
 from strategies.autograd.fast_path import FastPath
-from strategies.autograd.nodes import run
+from strategies.autograd.nodes import is_transformed, run
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Gradients, Rule, Tensors
 from strategies.factors.pseudo_inverse import Structure
@@ -138,6 +138,12 @@ def solve_triangular(
     fast_path = _FAST_PATHS[bool(upper) == bool(left), bool(unitriangular)]
     if left and (outputs := fast_path(strategy, A, B)) is not None:
         return outputs[0]
+    # Views take longer than a kernel gains in a forward alone.
+    is_alone = not (left or torch.is_grad_enabled() or is_transformed())
+    if is_left_to_torch(strategy, "solve_triangular", is_alone):
+        return torch.linalg.solve_triangular(
+            A, B, upper=upper, left=left, unitriangular=unitriangular
+        )
     if not left and fit(A, B, left) and (outputs := fast_path(strategy, A.mT, B.mT)) is not None:
         return outputs[0].mT
     is_small = isinstance(A, Tensor) and A.ndim > 1 and A.shape[-1] < _LARGE
