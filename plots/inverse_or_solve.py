@@ -155,9 +155,9 @@ def _medians(cells: Sequence[Cell], objective: Objective) -> list[float]:
 def _default(cells: Sequence[JudgedCell]) -> str:
     count = sum(cell.chosen is not None and cell.chosen.strategy == Fused.name for cell in cells)
     return (
-        f"One compiled kernel, `{Fused.name}`, is the default in {count} of {len(cells)} cases: it solves "
-        "with its factors, and forms an inverse where that is the result or the gradient. "
-        "Between the two in operations of PyTorch:"
+        f"The default is `{Fused.name}`, compiled kernels, in {count} of {len(cells)} cases. They solve "
+        "with their factors, and form an inverse where that is the result or the gradient. "
+        "Between the two, in PyTorch's operations:"
     )
 
 
@@ -171,8 +171,9 @@ def _rules(compared: Iterable[Comparison]) -> Iterator[str]:
     if solved:
         small, large = map(_span, zip(*solved.values(), strict=True))
         yield (
-            f"**Solve** in {_names(solved)}: with the inverse, single matrices take {small} times as long "
-            f"for n < {SIDE}, and {large} times for larger n."
+            f"**Solve** in {_names(solved)}, for one backward per forward: with the inverse, both together "
+            f"take {small} times as long for single matrices with n < {SIDE}, and {large} times for "
+            "larger n."
         )
     if formed:
         share = _span(itertools.chain(*formed.values()))
@@ -180,7 +181,7 @@ def _rules(compared: Iterable[Comparison]) -> Iterator[str]:
     if reused:
         share = _span(itertools.chain(*reused.values()))
         yield (
-            f"**Form it** where it serves many backwards, in {_names(reused)}: the backward alone takes "
+            f"**Form it** where one forward serves many backwards, in {_names(reused)}: a backward takes "
             f"{share} of the time."
         )
     if unstable:
@@ -201,8 +202,8 @@ def _svd(cells: Iterable[JudgedCell], stability: Stabilities) -> Iterator[str]:
         names = list(dict.fromkeys(operation for operation, _ in most))
         worst = max(_evidence(stability, name, SVD).worst for name in names)
         yield (
-            f"**A truncated SVD** beats both only in single {_names(names)} with "
-            f"n ≤ {max(n for _, n in most)}; its errors reach {worst:.0e} times."
+            f"**A truncated SVD** is the fastest of inverse, solves, QR and SVD only for most single "
+            f"{_names(names)} with n ≤ {max(n for _, n in most)}; its errors reach {worst:.0e} times that."
         )
 
 

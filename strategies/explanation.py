@@ -63,13 +63,12 @@ def explain(operation: str, A: Tensor, *rhs: Tensor) -> Explanation:
     rank, and the next be used.
 
     Args:
-        operation: a name of `torch.linalg` that `strategies.linalg` has.
+        operation: one of `strategies.operations.names()`.
         A: (..., m, n).
         rhs: B, where the operation takes one.
 
     Raises:
-        LookupError: no operation has that name.
-        ValueError: A is no batch of matrices.
+        ValueError: there is no such operation, or A is no batch of matrices.
 
     Example:
         >>> import torch, strategies

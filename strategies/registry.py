@@ -69,9 +69,9 @@ def built_in() -> tuple[str, ...]:
 
 
 def distinct(stem: str) -> tuple[str, ...]:
-    """The names of the strategies whose code for an operation is not another's, inherited.
+    """The names of the strategies with distinct code for an operation.
 
-    Of those that share it, the one that `available` names first.
+    Of those that share inherited code, the one that `available` names first.
 
     Args:
         stem: of the operation, as its record says: what its own methods' names begin with.

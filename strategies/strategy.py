@@ -42,9 +42,9 @@ class Strategy(ABC):
             by PyTorch; `factor` is then not used by `strategies.linalg`.
         computes_in_double: True where single precision is computed in double on purpose, which its
             times and errors then show.
-        fused: what it holds, "factors", "packs" or "svd", where small matrices on the CPU are computed in
-            one compiled call, forward and backward, by `strategies.kernels.cpu.plans`; the next is tried
-            where the first declines a matrix. Not inherited.
+        fused: the kernels for small matrices on the CPU, the first to be tried first: "factors" (of one
+            matrix or a batch), "packs" (matrices of a batch side by side), "svd". Subclasses do not
+            inherit it. See `strategies.kernels.cpu.plans`.
         accuracy: by operation, where its gradients may lose more than rounding explains, and why.
 
     Example:
@@ -117,7 +117,7 @@ class Strategy(ABC):
         return inverse
 
     def own(self, method: str, formula: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """What a method of that name computes, or the formula where there is none for the input.
+        """Call the strategy's method of that name, or the formula if that is missing or `NotImplemented`.
 
         Args:
             method: as "lstsq_backward".

@@ -256,6 +256,7 @@ def _difference(one: ScaledPair, other: ScaledPair) -> NDArray[Any]:
 
 
 def _norm(array: NDArray[Any], axis: int | None = None) -> Any:
-    """The 2-norm, of columns if the axis is 0; its squares do not overflow."""
-    exponent = np.frexp(abs(array).max(initial=0.0))[1]
-    return np.ldexp(np.linalg.norm(times_power_of_two(array, -exponent), axis=axis), exponent)
+    """The 2-norm, of columns if the axis is 0; no squares leave the range."""
+    exponent = np.frexp(abs(array).max(axis, keepdims=True, initial=0.0))[1]
+    norms = np.linalg.norm(times_power_of_two(array, -exponent), axis=axis)
+    return np.ldexp(norms, exponent.reshape(norms.shape))

@@ -21,8 +21,8 @@ __all__ = ["FactorCotangent"]
 class FactorCotangent(Tensor):
     """Σ left rightᴴ + c A⁻ᴴ, of the shape of A.
 
-    Autograd adds the cotangents of all uses of a tensor, which for these is to put lists together. What
-    else is done with one is done with the matrix.
+    Autograd adds the cotangents of all uses of a tensor; the sum of two of these has both lists. Any other
+    operation forms the matrix first.
 
     Args:
         like: of the shape, dtype and device of A.
@@ -30,7 +30,7 @@ class FactorCotangent(Tensor):
         right: likewise, (..., n, k).
         scale: c, (...), or None for zero.
         inverse_adjoint: makes A⁻ᴴ, (..., m, n).
-        is_hermitian: only the Hermitian part of the sum is meant.
+        is_hermitian: take the Hermitian part of the sum.
         matrix: a part of the sum that is multiplied already, or None.
 
     Example:

@@ -31,9 +31,8 @@ class Factor:
     """A factored matrix, or a batch of them: what `strategies.factor` returns.
 
     All methods are differentiable in the matrix and in right-hand sides. The cotangents of all uses are
-    accumulated as outer products, and pulled back to the matrix once. It keeps the matrix, and is of the
-    matrix as it was: to use it after a change in place is an error. A copy, or what is pickled, is the
-    factor of a constant.
+    accumulated as outer products, and pulled back to the matrix once. It keeps the matrix: using it after
+    that was changed in place raises `RuntimeError`. A copied or pickled factor is that of a constant.
 
     Attributes:
         kind: of the factorization: "lu", "spd", "qr" or "svd".

@@ -122,7 +122,8 @@ def cholesky(A: Tensor, *, upper: bool = False, strategy: StrategyChoice = "auto
     As `torch.linalg.cholesky`: one triangle of A is read, and the gradient is Hermitian.
 
     Args:
-        A: (..., n, n), Hermitian positive definite; float32, float64, complex64 or complex128.
+        A: (..., n, n), Hermitian positive definite; float32, float64, complex64 or
+            complex128, or float16 or bfloat16, computed in float32.
         upper: the upper triangle is read, and the result is U = Lᴴ, with A = Uᴴ U.
         strategy: a name from `strategies.available()`, a `Strategy`, or "auto".
 

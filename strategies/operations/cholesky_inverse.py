@@ -42,6 +42,9 @@ class _CholeskyInverse(ScaledRule):
     name = "cholesky_inverse"
     degrees = (-2,)
 
+    def read(self, inputs: Tensors) -> Tensors:
+        return (inputs[0].tril(), *inputs[1:])
+
     def compute(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:
         inverse = strategy.factor_triangular(inputs[0], Structure.LOWER)
         return (torch.cholesky_inverse(inputs[0]),), inverse
@@ -66,8 +69,8 @@ def cholesky_inverse(
 ) -> Tensor:
     """A⁻¹ from the Cholesky factor of A.
 
-    As `torch.cholesky_inverse`; torch.linalg has no function of that name. Of L only one triangle is
-    read; the gradient is that of (L Lᴴ)⁻¹ for any L, in both. NaN there is not ignored.
+    As `torch.cholesky_inverse`; torch.linalg has no function of that name. Only one triangle of
+    L is read; the gradient is that of (L Lᴴ)⁻¹ for a full matrix L, and has entries in both triangles.
 
     Args:
         L: (..., n, n), lower triangular with A = L Lᴴ.

@@ -56,6 +56,9 @@ class _CholeskySolve(ScaledRule):
     arity = 2
     degrees = (-2, 1)
 
+    def read(self, inputs: Tensors) -> Tensors:
+        return (inputs[0].tril(), *inputs[1:])
+
     def compute(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:
         X, inverse = strategy.own("cholesky_solve_forward", _forward, *inputs)
         return (X,), inverse
@@ -84,8 +87,8 @@ def cholesky_solve(
 ) -> Tensor:
     """The X with A X = B, from the Cholesky factor of A.
 
-    As `torch.cholesky_solve`; torch.linalg has no function of that name. Of L only one triangle is
-    read; the gradient is that of (L Lᴴ)⁻¹B for any L, in both. NaN there is not ignored.
+    As `torch.cholesky_solve`; torch.linalg has no function of that name. Only one triangle of L
+    is read; the gradient is that of (L Lᴴ)⁻¹B for a full matrix L, and has entries in both triangles.
 
     Args:
         B: (..., n, k).

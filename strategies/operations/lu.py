@@ -49,7 +49,8 @@ def lu_factor(
     raises, and forward mode gives NaN. NaN and infinity in A are passed on, as PyTorch does.
 
     Args:
-        A: (..., m, n), float32, float64, complex64 or complex128.
+        A: (..., m, n), float32, float64, complex64 or complex128, or float16 or bfloat16, computed in
+            float32.
         pivot: False leaves the rows in place (CUDA only, as in torch).
         strategy: a name from `strategies.available()`, a `Strategy`, or "auto".
 

@@ -115,7 +115,8 @@ def pinv(
     1973, eq. 4.12), repeated singular values included.
 
     Args:
-        A: (..., m, n), float32, float64, complex64 or complex128.
+        A: (..., m, n), float32, float64, complex64 or complex128, or float16 or bfloat16, computed in
+            float32.
         atol: singular values up to atol count as zero; a float, or a tensor to broadcast with the batch.
         rtol: singular values up to rtol·σ₁ count as zero; None: max(m, n)·ε, or 0 if atol is given.
         hermitian: A is Hermitian, and only its lower triangle is read.
@@ -164,7 +165,10 @@ def _mirrored(A: Tensor) -> Tensor:
     if A.is_complex():
         lower = below + given.diagonal(dim1=-2, dim2=-1).real.diag_embed()
     mirrored = lower + below.mH
-    return A + (mirrored - given) if is_differentiated(A) else mirrored
+    if not is_differentiated(A):
+        return mirrored
+    # Zeros, there for their derivatives.
+    return mirrored + (A - given).masked_fill(~given.isfinite(), 0)
 
 
 def _pinv(chosen: Strategy, A: Tensor, atol: Tolerance, rtol: Tolerance) -> Tensor:

@@ -39,7 +39,7 @@ class Operation:
         output_shapes: their shapes, from those of the inputs; by default that of the last input.
         arity: 1 where it takes A, 2 where it takes A and B.
         square: it takes square matrices only.
-        domain: which of them; what a record says of A holds within.
+        domain: the set of matrices that it takes, as Hermitian ones; gradients are compared within it.
         native: PyTorch's own, of the same inputs, where it is not that of this name in `torch.linalg`.
         takes_vectors: B may be a vector.
         truncates: singular values below a tolerance count as zero, and a strategy may refuse
@@ -79,7 +79,7 @@ class Operation:
                 object.__setattr__(self, default, self.name)
 
     def defined(self, gradients: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """The gradients of A, and of B, of that of A the part along the domain: the rest means nothing."""
+        """The gradient of A, projected on the domain of the operation, and that of B, as it is."""
         of_matrix, *rest = gradients
         return self.domain.part(of_matrix), *rest
 

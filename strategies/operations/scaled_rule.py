@@ -74,6 +74,10 @@ class ScaledRule(Rule):
     ) -> Gradients:
         """`Rule.backward`, likewise."""
 
+    def read(self, inputs: Tensors) -> Tensors:
+        """The inputs with zeros for entries that f does not read."""
+        return inputs
+
     def with_scaled_options(self, exponents: Tensor) -> Self:
         """The rule with the options that mean the same for A times 2^exponents; int, (...)."""
         return self
@@ -91,8 +95,9 @@ class ScaledRule(Rule):
         )
 
     def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse | None]:
-        if all(map(is_in_safe_range, inputs)):
+        if all(map(is_in_safe_range, read := self.read(inputs))):
             return self.compute(strategy, *inputs)
+        inputs = read
         if self.refuses_nan and bool(inputs[0].isnan().any()):
             raise LinAlgError("the input matrix contained non-finite values")
         near, powers = normalize(inputs)
@@ -116,6 +121,7 @@ class ScaledRule(Rule):
                 found = self.gradients(strategy, saved, (cotangents[0] / scale,), needed)
                 return tuple(None if each is None else each * scale for each in found)
         else:
+            inputs = self.read(inputs)
             near, powers = normalize(inputs)
             near = (_finite(near[0]), *near[1:])
             rule = self.with_scaled_options(-powers[0])

@@ -21,10 +21,10 @@ def _is_forward_mode() -> bool:
 
 @dataclass(frozen=True)
 class SmoothRule(Rule):
-    """A factorization. The tangents of its factors are rounded, so in forward mode A is kept besides.
+    """The rule of a factorization. In forward mode it keeps A, too: tangents by the factors lose digits.
 
     Args:
-        by_matrix: whether derivatives are differentiated as functions of A; else, of the factors.
+        by_matrix: differentiate derivatives as functions of A; otherwise as functions of the factors.
     """
 
     unread_inputs: ClassVar[tuple[int, ...]] = (0,)

@@ -20,7 +20,7 @@ from strategies.selection.verdicts import Judged, JudgedCell, Verdict, simplicit
 _BEGIN = re.compile(r"<!-- recommendation: (.*?) *-->")
 _END = "<!-- recommendation: end -->"
 
-_OUR_BEST = "our best"
+_OUR_BEST = "best strategy"
 
 _Line = tuple[Machine, Case, Mapping[str, str]]
 """What a table says of a case, by strategies or libraries."""

@@ -159,13 +159,17 @@ def test_lstsq_singular_values_where_the_strategy_has_them():
     assert linalg.lstsq(A, B, strategy="triangular_solve").singular_values.numel() == 0
 
 
+@pytest.mark.parametrize("entry", [1.0, 1e150, torch.inf, torch.nan])
+@pytest.mark.parametrize("is_differentiated", [False, True])
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_pinv_hermitian_reads_the_lower_triangle_only(strategy):
+def test_pinv_hermitian_reads_the_lower_triangle_only(strategy, is_differentiated, entry):
     A = torch.randn(4, 4, dtype=torch.complex128) + 4 * torch.eye(4)
     hermitian = A.tril(-1) + A.tril(-1).mH + torch.diag_embed(A.diagonal().real)
+    filled = (A.tril() + torch.full_like(A, entry).triu(1)).requires_grad_(is_differentiated)
 
     torch.testing.assert_close(
-        linalg.pinv(A, hermitian=True, strategy=strategy), torch.linalg.pinv(hermitian)
+        linalg.pinv(filled, hermitian=True, strategy=strategy).detach(),
+        torch.linalg.pinv(hermitian),
     )
 
 

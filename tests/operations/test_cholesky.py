@@ -105,15 +105,21 @@ def test_the_gradient_of_a_matrix_is_hermitian_and_that_of_a_factor_is_pytorchs(
 _SETS = (_positive_definite, _factor)
 
 
+@pytest.mark.parametrize("entry", [1.0, 1e200, torch.inf, torch.nan])
+@pytest.mark.parametrize("name", ["cholesky_solve", "cholesky_inverse"])
 @each_strategy
-def test_of_a_factor_the_other_triangle_is_not_read(strategy):
+def test_of_a_factor_the_other_triangle_is_not_read(strategy, name, entry):
     L, B = _factor(5, 5), _drawn(5, 2)
-    filled = L + _drawn(5, 5).triu(1)
-    for call in (
-        lambda L: linalg.cholesky_solve(B, L, strategy=strategy),
-        lambda L: linalg.cholesky_inverse(L, strategy=strategy),
-    ):
-        torch.testing.assert_close(call(filled), call(L))
+    rhs = (B,) if name == "cholesky_solve" else ()
+    filled = L + torch.full_like(L, entry).triu(1)
+
+    def results(L):
+        L = L.clone().requires_grad_()
+        result = getattr(linalg, name)(*rhs, L, strategy=strategy)
+        return result, *torch.autograd.grad(result.sum(), L)
+
+    compared = 1 if strategy == "native" else 2  # PyTorch's gradient reads both
+    torch.testing.assert_close(results(filled)[:compared], results(L)[:compared])
 
 
 @pytest.mark.parametrize(
