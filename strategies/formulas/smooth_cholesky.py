@@ -20,6 +20,7 @@ from strategies.factors.product import Product
 from strategies.factors.pseudo_inverse import Structure
 from strategies.factors.triangular import Triangular
 from strategies.formulas import cholesky
+from strategies.formulas.differential import differential
 from strategies.formulas.domains import hermitian_part
 
 __all__ = ["Near"]
@@ -53,7 +54,7 @@ class Near(NamedTuple):
             factored: the factor of a matrix that is an identity where derivatives are wanted.
         """
         inverse, identity = _constants(L)
-        change = hermitian_part(A - A.detach())
+        change = hermitian_part(differential(A))
         return cls(factored(identity + inverse.apply(inverse.apply(change).mH)), inverse)
 
     def backward(self, cotangent: Tensor) -> Tensor:

@@ -105,6 +105,19 @@ def test_the_gradient_of_a_matrix_is_hermitian_and_that_of_a_factor_is_pytorchs(
 _SETS = (_positive_definite, _factor)
 
 
+@pytest.mark.parametrize("upper", [False, True])
+def test_second_derivatives_of_a_factorization_read_one_triangle(upper):
+    A = _positive_definite(4, 4)
+    other = torch.full_like(A, torch.nan).triu(1)
+    filled = A + (other.mT if upper else other)
+    entry = (1, 2, 1, 2) if upper else (2, 1, 2, 1)
+
+    def second(A):
+        return torch.func.hessian(lambda A: linalg.cholesky(A, upper=upper).sin().sum())(A)[entry]
+
+    torch.testing.assert_close(second(filled), second(A))
+
+
 @pytest.mark.parametrize("entry", [1.0, 1e200, torch.inf, torch.nan])
 @pytest.mark.parametrize("name", ["cholesky_solve", "cholesky_inverse"])
 @each_strategy
