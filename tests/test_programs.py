@@ -1,4 +1,4 @@
-"""Programs that nobody adapted compute by `"auto"` what they compute by torch."""
+"""Programs that are not edited compute by `"auto"` what they compute by torch."""
 
 import runpy
 from pathlib import Path

@@ -27,7 +27,7 @@ def draw(rows: pd.DataFrame) -> Figure:
     return style.figure(
         rows,
         _panel,
-        "Training steps of programs that nobody adapted",
+        "Training steps of programs modelled on published code",
         "In brackets: PyTorch's. Whiskers: 95 % intervals. All ways to run a program were measured in "
         "alternation. The ceiling is Amdahl's, by the share of the step that the recorder saw in the calls "
         "that can be replaced and in their backwards",

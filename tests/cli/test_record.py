@@ -1,4 +1,4 @@
-"""`backward-strategies record`, of a program that nobody adapted."""
+"""`backward-strategies record`, of a program that is not edited."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""`backward-strategies run`, of programs that nobody adapted."""
+"""`backward-strategies run`, of programs that are not edited."""
 
 import subprocess
 import sys
