@@ -62,6 +62,7 @@ Tensor linalg_det_adjugate_backward(
   const auto eps =
       at::native::_get_epsilon(c10::toRealValueType(LU.scalar_type()));
   const auto u = LU.diagonal(0, -2, -1);
+  const auto sizes = LU.triu().abs();
   const auto scaled_identity = [&u](const Tensor& scale) {
     return at::diag_embed(scale.unsqueeze(-1).expand_as(u)).mT();
   };
@@ -70,9 +71,10 @@ Tensor linalg_det_adjugate_backward(
     // LU is exact for a matrix nearby, and so it is with roundoff for zero
     // pivots: as adj(A) is smooth, det(LU) (LU)^{-H} is near adj(A)^H. Two zero
     // rows or columns make it zero.
-    const auto is_zero = LU.triu() == 0;
-    const auto vanishes =
-        at::maximum(is_zero.all(-1).sum(-1), is_zero.all(-2).sum(-1)) > 1;
+    const auto zeros = [&sizes](int64_t dim) {
+      return (sizes.amax(dim) == 0).sum(-1);
+    };
+    const auto vanishes = at::maximum(zeros(-1), zeros(-2)) > 1;
     const auto is_singular = u == 0;
     const auto roundoff =
         eps * at::where(is_singular, 1, u.abs()).amin(-1, /*keepdim=*/true);
@@ -101,7 +103,7 @@ Tensor linalg_det_adjugate_backward(
   // Otherwise, derivatives divide by the smallest singular value twice, where
   // it cancels.
   const auto is_near_singular =
-      (u.abs() <= std::pow(eps, 0.25) * LU.triu().abs().amax(-2)).any(-1);
+      (u.abs() <= std::pow(eps, 0.25) * sizes.amax(-2)).any(-1);
   return masked_fmap(
       is_near_singular,
       singular,
