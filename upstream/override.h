@@ -1,6 +1,7 @@
-// Puts a derivative in the place of PyTorch's own: the node that PyTorch's
+// Puts derivatives in the place of PyTorch's own: the node that PyTorch's
 // kernel makes is replaced by one that calls the derivative, with the same
-// edges. Results and forward mode stay those of PyTorch's kernel.
+// edges. Results stay those of PyTorch's kernel, and tangents, too, where an
+// operation has no other ones: then the kernel gets its arguments without them.
 
 #pragma once
 
@@ -28,6 +29,22 @@ struct Call {
 // differentiable results.
 using Derivative =
     std::function<variable_list(const variable_list&, const Call&)>;
+
+// The tangents of the first results, from those of all arguments that are
+// tensors, undefined where there is none.
+using Tangents = Derivative;
+
+struct Formulas {
+  const char *name, *overload; // of the operation
+  Derivative derivative;
+  Tangents tangents = {};
+};
+
+inline bool is_any_defined(const variable_list& tensors) {
+  return std::any_of(tensors.begin(), tensors.end(), [](const auto& tensor) {
+    return tensor.defined();
+  });
+}
 
 // Values of a call, the tensors among them as autograd saves them.
 class Saved {
@@ -82,10 +99,7 @@ class OverrideBackward : public torch::autograd::Node {
   variable_list apply(variable_list&& gradients) override {
     // As in PyTorch's generated nodes, a derivative is not asked where it would
     // be of nothing.
-    const auto is_defined = [](const at::Tensor& gradient) {
-      return gradient.defined();
-    };
-    if (std::none_of(gradients.begin(), gradients.end(), is_defined)) {
+    if (!is_any_defined(gradients)) {
       return variable_list(num_outputs());
     }
     Call call{arguments_->unpack(getptr()), results_->unpack(getptr()), {}};
@@ -107,20 +121,61 @@ class OverrideBackward : public torch::autograd::Node {
 
 class Override : public c10::OperatorKernel {
  public:
-  Override(const c10::OperatorHandle& operation, Derivative derivative)
+  Override(const c10::OperatorHandle& operation, const Formulas& formulas)
       : original_(operation.getComputedKernelForDispatchKey(
             c10::DispatchKey::AutogradCPU)),
-        derivative_(std::move(derivative)) {}
+        formulas_(formulas) {}
 
   void operator()(
       const c10::OperatorHandle& operation,
       c10::DispatchKeySet keys,
       torch::jit::Stack* stack) const {
-    const auto arguments =
-        torch::jit::last(*stack, operation.schema().arguments().size()).vec();
+    const auto count = operation.schema().arguments().size();
+    const auto given = torch::jit::last(*stack, count).vec();
+    variable_list tangents;
+    if (formulas_.tangents) {
+      tangents = take_tangents(*stack, count);
+    }
+    const auto arguments = torch::jit::last(*stack, count).vec();
     original_.callBoxed(operation, keys, stack);
     const auto results =
         torch::jit::last(*stack, operation.schema().returns().size()).vec();
+    const auto node = replaced_node(results);
+    if (is_any_defined(tangents)) {
+      const auto found =
+          formulas_.tangents(tangents, Call{arguments, results, {}});
+      for (size_t i = 0; i < found.size(); ++i) {
+        results[i].toTensor()._set_fw_grad(
+            found[i],
+            /*level=*/0,
+            /*is_inplace_op=*/false);
+      }
+    }
+    if (node) {
+      node->save(given, results); // with their tangents
+    }
+  }
+
+ private:
+  // The tangents of the last values that are tensors, which then have none.
+  static variable_list take_tangents(torch::jit::Stack& stack, size_t count) {
+    variable_list tangents;
+    for (auto i = stack.size() - count; i < stack.size(); ++i) {
+      if (!stack[i].isTensor()) {
+        continue;
+      }
+      const auto tensor = stack[i].toTensor();
+      tangents.push_back(tensor._fw_grad(/*level=*/0));
+      if (tangents.back().defined()) {
+        stack[i] = tensor._fw_primal(/*level=*/0);
+      }
+    }
+    return tangents;
+  }
+
+  // Of the differentiable results, if there are any.
+  c10::intrusive_ptr<OverrideBackward> replaced_node(
+      const std::vector<c10::IValue>& results) const {
     variable_list differentiable;
     for (const auto& result : results) {
       if (result.isTensor() && result.toTensor().grad_fn()) {
@@ -128,49 +183,48 @@ class Override : public c10::OperatorKernel {
       }
     }
     if (differentiable.empty()) {
-      return;
+      return {};
     }
     auto edges = differentiable.front().grad_fn()->next_edges();
-    auto node =
-        c10::make_intrusive<OverrideBackward>(std::move(edges), derivative_);
+    auto node = c10::make_intrusive<OverrideBackward>(
+        std::move(edges),
+        formulas_.derivative);
     for (const auto& result : differentiable) {
       torch::autograd::impl::set_gradient_edge(
           result,
           {node, node->add_input_metadata(result)});
     }
-    node->save(arguments, results);
+    return node;
   }
 
- private:
   c10::SafeKernelFunction original_;
-  Derivative derivative_;
+  Formulas formulas_;
 };
 
-// Defines the operators `enable` and `disable` of a library. PyTorch's kernel
-// is registered for all backends together, so one for the CPU goes before it,
-// and leaves it in place when it is taken back.
-inline void define(
-    torch::Library& library,
-    const char* name,
-    const char* overload,
-    Derivative derivative) {
+// Defines the operators `enable` and `disable` of a library. PyTorch's kernels
+// are registered for all backends together, so one for the CPU goes before
+// them, and leaves them in place when it is taken back.
+inline void define(torch::Library& library, std::vector<Formulas> all) {
   static std::optional<torch::Library> registered;
-  library.def("enable() -> ()", [=] {
+  library.def("enable() -> ()", [all = std::move(all)] {
     if (registered) {
       return;
     }
-    const auto operation =
-        c10::Dispatcher::singleton().findSchemaOrThrow(name, overload);
-    auto kernel = std::make_unique<Override>(operation, derivative);
     registered.emplace(
         torch::Library::IMPL,
         "aten",
         c10::DispatchKey::AutogradCPU,
         __FILE__,
         __LINE__);
-    registered->impl(
-        c10::str(name, *overload ? "." : "", overload).c_str(),
-        torch::CppFunction::makeFromBoxedFunctor(std::move(kernel)));
+    for (const auto& each : all) {
+      const auto operation = c10::Dispatcher::singleton().findSchemaOrThrow(
+          each.name,
+          each.overload);
+      registered->impl(
+          c10::str(each.name, *each.overload ? "." : "", each.overload).c_str(),
+          torch::CppFunction::makeFromBoxedFunctor(
+              std::make_unique<Override>(operation, each)));
+    }
   });
   library.def("disable() -> ()", [] { registered.reset(); });
 }

@@ -19,6 +19,8 @@ PAGE = ROOT.parent / "docs" / "upstream.md"
 DEFINITIONS = "torch/csrc/autograd/FunctionsManual.cpp"
 DECLARATIONS = "torch/csrc/autograd/FunctionsManual.h"
 FORMULAS = "tools/autograd/derivatives.yaml"
+CHANGED_IN_2_15 = {"det"}
+"""Patches of a line that older releases do not have."""
 END = "} // namespace torch::autograd::generated::details\n"
 
 
@@ -64,15 +66,17 @@ def test_a_diff_adds_the_derivative_that_is_checked(name):
 
 @pytest.mark.parametrize("name", patch.NAMES)
 def test_a_diff_declares_and_uses_what_it_defines(name):
-    declared = added(name, DECLARATIONS).strip().removesuffix(";")
-    assert f"{declared} {{" in derivative(name)
-    function = re.search(r"(\w+)\(", declared)[1]
-    assert f"{function}(" in added(name, FORMULAS)
+    for declared in added(name, DECLARATIONS).strip().removesuffix(";").split(";\n"):
+        assert f"{declared} {{" in derivative(name)
+        function = re.search(r"(\w+)\(", declared)[1]
+        assert f"{function}(" in added(name, FORMULAS)
 
 
 @pytest.mark.parametrize("name", patch.NAMES)
 def test_a_diff_applies(name, tmp_path):
     """To what an installed PyTorch has of its sources, and to the end of the file that it has not."""
+    if name in CHANGED_IN_2_15 and torch.__version__ < "2.15":
+        pytest.skip("the diff is against 2.15, where the line of forward mode is another")
     of_torchgen, of_torch = Path(torchgen.__file__).parent, Path(torch.__file__).parent
     for file, source in {
         FORMULAS: of_torchgen / "packaged/autograd/derivatives.yaml",

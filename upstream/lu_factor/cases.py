@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import torch
@@ -21,18 +21,25 @@ def _factored(A: Tensor) -> Tensor:
     return torch.linalg.lu_factor(A).LU
 
 
-def _operations(m: int, n: int) -> float:
+def _unpacked(A: Tensor) -> Tensor:
+    """Lᵀ beside U."""
+    _, L, U = torch.linalg.lu(A)
+    return torch.cat([L.mT, U], -1)
+
+
+def _operations(m: int, n: int, function: Callable[[Tensor], Tensor]) -> float:
     """Floating-point operations of the backward over m n min(m, n)."""
     A = random(m, n)
-    LU = _factored(A)
-    work = work_of(lambda: torch.autograd.grad(LU, A, torch.ones_like(LU)))
+    factors = function(A)
+    work = work_of(lambda: torch.autograd.grad(factors, A, torch.ones_like(factors)))
     return work.flops / (m * n * min(m, n))
 
 
 def _samples() -> Iterator[Sample]:
     for m, n in ((1024, 1024), (1024, 256), (256, 1024)):
-        label = f"{m}x{n}: operations over m n min(m, n)"
-        yield Sample(label, partial(_operations, m, n), 4.0)
+        for name, function in (("lu_factor", _factored), ("lu", _unpacked)):
+            label = f"{name} of {m}x{n}: operations over m n min(m, n)"
+            yield Sample(label, partial(_operations, m, n, function), 4.0)
 
 
 def _gradients() -> Iterator[Gradient]:
@@ -44,6 +51,7 @@ def _gradients() -> Iterator[Gradient]:
         for dtype in (torch.float64, torch.complex128):
             label = f"{'x'.join(map(str, shape))} {dtype}"
             yield Gradient(label, _factored, (random(*shape, dtype=dtype),))
+            yield Gradient(f"lu, {label}", _unpacked, (random(*shape, dtype=dtype),))
 
 
 def _timed() -> Iterator[Timed]:
@@ -58,10 +66,11 @@ def _timed() -> Iterator[Timed]:
     )
     for shape in shapes:
         yield Timed("x".join(map(str, shape)), _factored, (random(*shape),))
+    yield Timed("lu of 512x512", _unpacked, (random(512, 512),))
 
 
 CASES = Cases(
-    opinfo=("linalg.lu_factor", "linalg.lu_factor_ex", "lu"),
+    opinfo=("linalg.lu", "linalg.lu_factor", "linalg.lu_factor_ex", "lu"),
     samples=_samples,
     gradients=_gradients,
     timed=_timed,

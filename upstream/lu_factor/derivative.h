@@ -60,17 +60,38 @@ static Tensor lu_reverse(const Tensor& gF, const Tensor& F) {
   return at::cat({at::cat({gA11, gA12}, -1), at::cat({gA21, gA22}, -1)}, -2);
 }
 
+// P gA without the product: the rows in the order of A.
+static Tensor lu_rows(const Tensor& P, const Tensor& gA) {
+  if (gA.sym_numel() == 0) {
+    return gA;
+  }
+  const auto order = at::real(P).argmax(-1).unsqueeze(-1);
+  return gA.gather(-2, order.expand_symint(gA.sym_sizes()));
+}
+
 Tensor linalg_lu_factor_ex_backward(
     const Tensor& gLU, const Tensor& LU, const Tensor& pivots, bool pivot) {
   at::NoTF32Guard disable_tf32;
   const auto gA = lu_reverse(gLU, LU);
-  if (!pivot || gA.sym_numel() == 0) {
-    return gA;
+  return pivot ? lu_rows(std::get<0>(at::lu_unpack(LU, pivots)), gA) : gA;
+}
+
+Tensor linalg_lu_halves_backward(
+    const Tensor& gL,
+    const Tensor& gU,
+    const Tensor& P,
+    const Tensor& L,
+    const Tensor& U,
+    bool pivot) {
+  at::NoTF32Guard disable_tf32;
+  if (!gL.defined() && !gU.defined()) {
+    return {};
   }
-  // The rows in the order of A: P gA without the product.
-  const auto P = std::get<0>(at::lu_unpack(LU, pivots));
-  const auto order = at::real(P).argmax(-1).unsqueeze(-1);
-  return gA.gather(-2, order.expand_symint(gA.sym_sizes()));
+  const auto m = L.sym_size(-2), n = U.sym_size(-1);
+  const auto gA = lu_reverse(
+      lu_unpack_backward(gL, gU, m, n),
+      lu_unpack_backward(L, U, m, n));
+  return pivot ? lu_rows(P, gA) : gA;
 }
 
 } // namespace torch::autograd::generated::details
