@@ -157,7 +157,7 @@ clean:  ## remove the environment and everything that was measured or drawn
 $(VENV)/%: pyproject.toml constraints.txt $(NATIVE) | $(VENV)/.build-tools
 	@echo "installing the $* requirements and the package, whose kernels are compiled the first time: two minutes"
 	@NINJA_STATUS="compiled %f of %t kernel files, %W left|" $(INSTALL) -v --no-build-isolation -e '.[$*]' 2>&1 \
-		| tee $(VENV)/$*.log | awk 'match($$0, /compiled [^|]* left/) {print substr($$0, RSTART, RLENGTH); fflush()}' \
+		| tee $(VENV)/$*.log | { grep --line-buffered -o 'compiled [^|]* left' || :; } \
 		|| { tail -40 $(VENV)/$*.log; exit 1; }
 	@# Else calls on small matrices would take the path in Python.
 	@$(BIN)/backward-strategies warmup
