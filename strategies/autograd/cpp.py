@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from torch import Tensor
 from torch.nn import Parameter
 
 from strategies import policy
@@ -13,9 +14,6 @@ from strategies.kernels import extension
 from strategies.kernels.cpu import task, threads
 from strategies.policy.schema import Policy
 from strategies.strategy import Strategy
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 __all__ = ["aten_operator", "fast_path", "is_ordinary", "module", "serve", "used_by_plan"]
 
@@ -25,7 +23,7 @@ Definition = tuple[Callable[..., tuple[Any, ...]], int, int]
 
 @functools.cache
 def module() -> Any:
-    """The extension, set up; None where there is none."""
+    """The extension, with what it reads of Python's; None where there is none."""
     if (loaded := extension.load()) is not None:
         words = task.HEADER_WORDS, task.ARGUMENT_WORDS, task.STATUS_WORD, task.FINISHED_WORD
         of_policy = policy.active, policy.override, policy.by_default, Policy
@@ -39,7 +37,7 @@ _served: list[tuple[Definition, tuple[Any, ...]]] = []
 
 
 def fast_path(definition: Definition) -> Callable[..., tuple[Tensor, ...] | None] | None:
-    """What takes a choice and inputs, and has their outputs, or None; None where there is no extension."""
+    """`FastPath.__call__` without Python; None where there is no extension."""
     return None if (loaded := module()) is None else loaded.fast_path(*definition)
 
 
