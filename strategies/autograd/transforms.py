@@ -7,6 +7,7 @@ The interpreters of the transforms are not public.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -138,47 +139,51 @@ def with_tangents(
         None where the level is another, or `compute` has no outputs; outside of torch.func also where no
         input has a tangent.
     """
-    tangents = tuple(map(tangent_of, inputs))
+    tangents = [None if each is None else with_memory(each) for each in map(tangent_of, inputs)]
     if not torch._C._are_functorch_transforms_active():
         if all(each is None for each in tangents):
             return None
-        primals = tuple(forward_ad.unpack_dual(each).primal for each in inputs)
-        found = compute(
-            primals, tuple(None if each is None else with_memory(each) for each in tangents)
-        )
+        primals = tuple([forward_ad.unpack_dual(each).primal for each in inputs])
+        found = compute(primals, tuple(tangents))
         return None if found is None else _duals(*found)
-    interpreter: Any = retrieve_current_functorch_interpreter()
-    if interpreter.key() != _JVP:
+    layer = _functorch.peek_interpreter_stack()
+    if layer.key() != _JVP:
         return None
-    level = interpreter.level()
-
-    def below(tensor: Tensor) -> Tensor:
-        return _functorch._unwrap_for_grad(_functorch.unwrap_if_dead(tensor), level)
-
-    with interpreter.lower():
-        found = compute(
-            tuple(map(below, inputs)),
-            tuple(None if each is None else below(with_memory(each)) for each in tangents),
-        )
-        if found is None:
+    level, unwrap, wrap = layer.level(), _functorch._unwrap_for_grad, _functorch._wrap_for_grad
+    primals = tuple([unwrap(_functorch.unwrap_if_dead(each), level) for each in inputs])
+    below = tuple([None if each is None else unwrap(each, level) for each in tangents])
+    with _Below(layer):
+        if (found := compute(primals, below)) is None:
             return None
         outputs, of_outputs = found[0], _laid_out(*found)
-    wrapped = (
-        tuple(_functorch._wrap_for_grad(each, level) for each in some)
-        for some in (outputs, of_outputs)
-    )
-    return _duals(*wrapped)
+    return _duals(*([wrap(each, level) for each in some] for some in (outputs, of_outputs)))
 
 
-def _laid_out(outputs: Tensors, tangents: Tensors) -> Tensors:
+class _Below:
+    """Below a level of forward mode: what `JvpInterpreter.lower` does, in a fifth of its time."""
+
+    def __init__(self, layer: Any) -> None:
+        is_on = _functorch.CJvpInterpreterPtr(layer).prevFwdGradMode()
+        self._mode = contextlib.nullcontext() if is_on else forward_mode(on=False)
+
+    def __enter__(self) -> None:
+        self._mode.__enter__()
+        self._layer = _functorch.pop_dynamic_layer_stack()
+
+    def __exit__(self, *error: object) -> None:
+        _functorch.push_dynamic_layer_stack(self._layer)
+        self._mode.__exit__(None, None, None)
+
+
+def _laid_out(outputs: Sequence[Tensor], tangents: Sequence[Tensor]) -> list[Tensor]:
     """Tangents in the layout of the outputs: forward mode copies others, level by level."""
-    return tuple(
+    return [
         each if each.stride() == output.stride() else torch.empty_like(output).copy_(each)
         for output, each in zip(outputs, tangents, strict=False)
-    )
+    ]
 
 
-def _duals(outputs: Tensors, tangents: Tensors) -> Tensors:
+def _duals(outputs: Sequence[Tensor], tangents: Sequence[Tensor]) -> Tensors:
     """Outputs, of which the first have tangents."""
     pairs = zip(outputs, tangents, strict=False)
     return *(with_tangent(*pair) for pair in pairs), *outputs[len(tangents) :]

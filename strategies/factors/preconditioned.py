@@ -23,6 +23,8 @@ from torch import Tensor
 from strategies.factors.householder import is_batch_on_cuda, qr
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure, full_rank
 from strategies.factors.triangular import Triangular
+from strategies.formulas.differential import differential
+from strategies.formulas.sums import add
 from strategies.kernels.memory import is_materializable
 
 __all__ = ["Preconditioned", "fullness", "values_of"]
@@ -61,11 +63,9 @@ class Preconditioned(PseudoInverse):
         m, n = A.shape[-2:]
         if m < n:
             return cls.of(A.mH).adjoint
-        at = A.detach()
-        Q, R = _qr(at)
+        Q, R = _qr(A.detach())
         core = Triangular(R, Structure.UPPER).dense()
-        # The change is zero, and is there for its derivatives.
-        B = Q + (A - at) @ core
+        B = add(Q, differential(A) @ core)
         return cls(B, torch.linalg.inv(B.mH @ B), core, full_row_rank=m == n)
 
     @property

@@ -34,6 +34,7 @@ from torch import Tensor
 
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.formulas.domains import hermitian_part
+from strategies.formulas.sums import average
 
 __all__ = [
     "Factor",
@@ -53,7 +54,7 @@ Factor = Callable[[Tensor, Structure], PseudoInverse]
 
 def _half_upper(matrix: Tensor) -> Tensor:
     """Ψ."""
-    return (matrix.triu() + matrix.triu(1)) / 2
+    return average(matrix.triu(), matrix.triu(1))
 
 
 def backward(factor: Factor, L: Tensor, cotangent: Tensor) -> Tensor:

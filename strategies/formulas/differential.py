@@ -2,18 +2,24 @@
 
 from torch import Tensor
 
-__all__ = ["differential"]
+from strategies.formulas.sums import add
+
+__all__ = ["differential", "finite_differential"]
 
 
 def differential(matrix: Tensor) -> Tensor:
-    """Zero, with the derivatives of a matrix, but for entries that are not finite.
+    """Zero, with the derivatives of a matrix.
 
     Example:
         >>> import torch
-        >>> A = torch.tensor([[2.0, torch.nan]], requires_grad=True)
-        >>> differential(A).sum().backward()
+        >>> A = torch.tensor([2.0], requires_grad=True)
+        >>> (3 * differential(A)).backward()
         >>> A.grad
-        tensor([[1., 0.]])
+        tensor([3.])
     """
-    at = matrix.detach()
-    return (matrix - at).masked_fill(~at.isfinite(), 0)
+    return add(matrix, -matrix.detach())
+
+
+def finite_differential(matrix: Tensor) -> Tensor:
+    """Likewise, and constant in entries that are not finite."""
+    return differential(matrix).masked_fill(~matrix.detach().isfinite(), 0)

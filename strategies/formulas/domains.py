@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from strategies.formulas.sums import average
+
 __all__ = ["GENERAL", "LOWER_TRIANGULAR", "POSITIVE_DEFINITE", "Domain", "hermitian_part"]
 
 
@@ -37,7 +39,7 @@ def hermitian_part(matrix: Tensor) -> Tensor:
         tensor([[1., 1.],
                 [1., 1.]])
     """
-    return (matrix + matrix.mH) / 2
+    return average(matrix, matrix.mH)
 
 
 def _polar_factor(matrix: Tensor) -> Tensor:

@@ -31,6 +31,7 @@ from torch.nn.functional import pad
 
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.formulas.blocks import first_columns, first_rows, leading_block
+from strategies.formulas.sums import add
 
 __all__ = [
     "Factor",
@@ -70,7 +71,7 @@ def extend(LU: Tensor, rank: Tensor) -> Tensor:
     k = min(LU.shape[-2:])
     ones = _beyond(rank, k).to(LU.dtype)
     padded = pad(torch.diag_embed(ones), (0, LU.shape[-1] - k, 0, LU.shape[-2] - k))
-    return mask_trailing(LU, rank) + padded
+    return add(mask_trailing(LU, rank), padded)
 
 
 def backward(factor: Factor, LU: Tensor, cotangent: Tensor) -> Tensor:

@@ -20,8 +20,9 @@ from strategies.factors.product import Product
 from strategies.factors.pseudo_inverse import Structure
 from strategies.factors.triangular import Triangular
 from strategies.formulas import cholesky
-from strategies.formulas.differential import differential
+from strategies.formulas.differential import differential, finite_differential
 from strategies.formulas.domains import hermitian_part
+from strategies.formulas.sums import add
 
 __all__ = ["Near"]
 
@@ -41,8 +42,7 @@ class Near(NamedTuple):
     def of_factor(cls, L: Tensor) -> Near:
         """As a function of L."""
         inverse, identity = _constants(L)
-        # It is zero, and is there for its derivatives.
-        return cls(identity + inverse.apply(L - L.detach()), inverse)
+        return cls(add(identity, inverse.apply(differential(L))), inverse)
 
     @classmethod
     def of_matrix(cls, L: Tensor, A: Tensor, factored: Callable[[Tensor], Tensor]) -> Near:
@@ -54,8 +54,9 @@ class Near(NamedTuple):
             factored: the factor of a matrix that is an identity where derivatives are wanted.
         """
         inverse, identity = _constants(L)
-        change = hermitian_part(differential(A))
-        return cls(factored(identity + inverse.apply(inverse.apply(change).mH)), inverse)
+        change = hermitian_part(finite_differential(A))
+        near = add(identity, inverse.apply(inverse.apply(change).mH))
+        return cls(factored(near), inverse)
 
     def backward(self, cotangent: Tensor) -> Tensor:
         """`cholesky.backward`, differentiable in the factor and its cotangent."""

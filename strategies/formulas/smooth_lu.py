@@ -26,6 +26,8 @@ from strategies.factors.pseudo_inverse import Structure
 from strategies.factors.triangular import Triangular
 from strategies.formulas import lu
 from strategies.formulas.blocks import first_columns, first_rows, leading_block
+from strategies.formulas.differential import differential
+from strategies.formulas.sums import add
 
 __all__ = ["Near"]
 
@@ -48,9 +50,9 @@ class Near(NamedTuple):
         """As functions of the packed factors."""
         k = min(LU.shape[-2:])
         L, U = _constants(LU)
-        # It is zero, and is there for its derivatives.
-        change = leading_block(LU - LU.detach(), k)
-        leading = _identity(LU) + L.apply(change.tril(-1)) + U.apply_adjoint(change.triu().mH).mH
+        change = leading_block(differential(LU), k)
+        relative = L.apply(change.tril(-1)) + U.apply_adjoint(change.triu().mH).mH
+        leading = add(_identity(LU), relative)
         return cls(_joined(leading, LU[..., k:, :], LU[..., :k, k:]), L, U)
 
     @classmethod
@@ -67,14 +69,15 @@ class Near(NamedTuple):
         """
         k = min(LU.shape[-2:])
         L, U = _constants(LU)
-        LU, change = LU.detach(), rows - rows.detach()
+        LU, change = LU.detach(), differential(rows)
         above = L.apply(first_rows(change, k))
-        leading = factored(_identity(LU) + U.apply_adjoint(first_columns(above, k).mH).mH)
-        below = LU[..., k:, :k] + U.apply_adjoint(change[..., k:, :k].mH).mH
+        near = add(_identity(LU), U.apply_adjoint(first_columns(above, k).mH).mH)
+        leading = factored(near)
+        below = add(LU[..., k:, :k], U.apply_adjoint(change[..., k:, :k].mH).mH)
         packed = _joined(
             leading,
             Triangular(leading, Structure.UPPER).apply_adjoint(below.mH).mH,
-            Triangular(leading, Structure.UNIT_LOWER).apply(LU[..., :k, k:] + above[..., k:]),
+            Triangular(leading, Structure.UNIT_LOWER).apply(add(LU[..., :k, k:], above[..., k:])),
         )
         return cls(packed if rank is None else lu.extend(packed, rank), L, U)
 

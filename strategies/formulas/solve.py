@@ -32,8 +32,8 @@ def rhs_tangent(
     if matrix_tangent is None:
         assert rhs_tangent is not None
         return rhs_tangent
-    through_matrix = -matrix_tangent @ solution
-    return through_matrix if rhs_tangent is None else through_matrix + rhs_tangent
+    through_matrix = matrix_tangent @ solution
+    return -through_matrix if rhs_tangent is None else rhs_tangent - through_matrix
 
 
 def inv_backward(inverse: PseudoInverse, cotangent: Tensor) -> Tensor:

@@ -21,7 +21,8 @@ from strategies.factors import Dense, DenseInverse
 from strategies.factors.preconditioned import Preconditioned, fullness
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import pinv as formula
-from strategies.formulas.differential import differential
+from strategies.formulas.differential import finite_differential
+from strategies.formulas.sums import add
 from strategies.operations import grids
 from strategies.operations.kept_factors import of_qr, of_svd
 from strategies.operations.record import Operation, Shape
@@ -166,7 +167,7 @@ def _mirrored(A: Tensor) -> Tensor:
     if A.is_complex():
         lower = below + given.diagonal(dim1=-2, dim2=-1).real.diag_embed()
     mirrored = lower + below.mH
-    return mirrored + differential(A) if is_differentiated(A) else mirrored
+    return add(mirrored, finite_differential(A)) if is_differentiated(A) else mirrored
 
 
 def _pinv(chosen: Strategy, A: Tensor, atol: Tolerance, rtol: Tolerance) -> Tensor:

@@ -6,12 +6,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from strategies.autograd.choice import are_matrices, are_of_kind
 
-__all__ = ["Folded", "alike", "fit", "fit_rows", "for_each_matrix", "is_vector"]
+__all__ = ["Folded", "alike", "broadcast_batch", "fit", "fit_rows", "for_each_matrix", "is_vector"]
 
 
 def fit(A: Tensor, B: Tensor, left: bool) -> bool:
@@ -47,6 +46,19 @@ def _have_batches_that_fit(A: Tensor, B: Tensor) -> bool:
     return all(one == other or 1 in (one, other) for one, other in pairs)
 
 
+def broadcast_batch(A: Tensor, B: Tensor) -> tuple[int, ...]:
+    """The batch of two matrices whose batches fit; `torch.broadcast_shapes` takes as long as to solve.
+
+    Example:
+        >>> broadcast_batch(torch.ones(2, 1, 3, 3), torch.ones(5, 3, 1))
+        (2, 5)
+    """
+    one, other = sorted((A.shape[:-2], B.shape[:-2]), key=len)
+    start = len(other) - len(one)
+    pairs = zip(one, other[start:], strict=True)
+    return *other[:start], *(size if own == 1 else own for own, size in pairs)
+
+
 def is_vector(A: Tensor, B: Tensor) -> bool:
     """Whether B is a vector, or a batch of vectors, beside A.
 
@@ -74,11 +86,11 @@ def alike(A: Tensor, B: Tensor) -> tuple[Tensor, Tensor, Callable[[Tensor], Tens
     if A.shape[:-2] == B.shape[:-2]:
         return A, B, lambda X: X
     n, k = B.shape[-2:]
-    batch = torch.broadcast_shapes(A.shape[:-2], B.shape[:-2])
     if math.prod(A.shape[:-2]) != 1:
+        batch = broadcast_batch(A, B)
         return A.expand(*batch, n, n), B.expand(*batch, n, k), lambda X: X
     columns = B.movedim(-2, 0).reshape(n, math.prod(B.shape[:-2]) * k)
-    sizes = (n, *(1,) * (len(batch) - B.ndim + 2), *B.shape[:-2], k)
+    sizes = (n, *(1,) * (A.ndim - B.ndim), *B.shape[:-2], k)
     return A.reshape(n, n), columns, lambda X: X.reshape(sizes).movedim(0, -2)
 
 
@@ -132,7 +144,7 @@ class Folded:
         own, (n, k) = A.shape[:-2], B.shape[-2:]
         if own == B.shape[:-2]:
             return cls(B, own, (False,) * len(own), k)
-        sizes = tuple(torch.broadcast_shapes(own, B.shape[:-2]))
+        sizes = broadcast_batch(A, B)
         of_A = (1,) * (len(sizes) - len(own)) + tuple(own)
         is_folded = tuple(size == 1 for size in of_A)
         kept, folded = cls._dimensions(is_folded)

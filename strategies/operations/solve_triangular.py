@@ -12,6 +12,7 @@ from torch import Tensor
 from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, choose, is_left_to_torch, name_of
 from strategies.autograd.fast_path import FastPath
+from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.nodes import is_transformed, run
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Gradients, Rule, Tensors
@@ -71,10 +72,16 @@ class _SolveTriangular(Rule):
         return self._triangle(-rhs_gradient @ at.result.mH), rhs_gradient
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
-        of_matrix, of_rhs = tangents
+        return (self._solve(at.matrix, self._rhs_tangent(at.result, *tangents)),)
+
+    def tangents(self, computed: Computed, tangents: Gradients) -> Tensors:
+        A, change = computed.inputs[0], self._rhs_tangent(computed.outputs[0], *tangents)
+        outputs = _FAST_PATHS[self.upper, self.unitriangular](computed.strategy, A, change)
+        return (self._solve(A, change),) if outputs is None else outputs
+
+    def _rhs_tangent(self, X: Tensor, of_matrix: Tensor | None, of_rhs: Tensor | None) -> Tensor:
         triangle = None if of_matrix is None else self._triangle(of_matrix)
-        rhs = rhs_tangent(at.result, triangle, of_rhs)
-        return (self._solve(at.matrix, rhs),)
+        return rhs_tangent(X, triangle, of_rhs)
 
     def _solve(self, A: Tensor, B: Tensor) -> Tensor:
         return torch.linalg.solve_triangular(

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from strategies.kernels.memory import is_addressable
+from strategies.factors.preconditioned import values_of
 from strategies.strategy import Tolerance
 
 __all__ = ["as_numbers"]
@@ -41,6 +41,6 @@ def as_numbers(A: Tensor, atol: Tolerance, rtol: Tolerance) -> tuple[float, ...]
 
 def _is_number(tolerance: Tolerance) -> bool:
     if isinstance(tolerance, Tensor):
-        is_readable = tolerance.is_cpu and is_addressable(tolerance)
-        return tolerance.ndim == 0 and is_readable and math.isfinite(tolerance)
+        value = values_of(tolerance) if tolerance.is_cpu and tolerance.ndim == 0 else None
+        return value is not None and math.isfinite(value)
     return tolerance is None or math.isfinite(tolerance)
