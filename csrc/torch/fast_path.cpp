@@ -47,21 +47,33 @@ py::object fast_path(py::object find, size_t arity, size_t most_tolerances) {
   return py::reinterpret_steal<py::object>(PyCFunction_New(&call_definition, self.ptr()));
 }
 
-// Whether a call sees values, of no half precision and not in lists, and nothing but autograd sees the call.
-bool is_ordinary(const py::tuple& arguments, const py::dict& options) {
+// Whether a call, of a tuple and a dictionary, sees values, of no half precision and not in lists, and nothing but
+// autograd sees the call.
+PyObject* is_ordinary(PyObject*, PyObject* const* given, Py_ssize_t) {
+  HANDLE_TH_ERRORS
   if (!is_plain() || torch::jit::tracer::isTracing() ||
       !c10::impl::tls_local_dispatch_key_set().excluded_.has_all(c10::autocast_dispatch_keyset)) {
-    return false;
+    Py_RETURN_FALSE;
   }
-  const auto is_usual = [](const py::handle& value) {
-    auto* object = value.ptr();
+  const auto is_usual = [](PyObject* object) {
     if (!THPVariable_Check(object)) { return !PyList_Check(object) && !PyTuple_Check(object); }
     const auto& tensor = THPVariable_Unpack(object);
     return is_usual_type(object) && has_values(tensor) && !c10::isReducedFloatingType(tensor.scalar_type());
   };
-  return std::all_of(arguments.begin(), arguments.end(), is_usual) &&
-         std::all_of(options.begin(), options.end(), [&](const auto& item) { return is_usual(item.second); });
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(given[0]); ++i) {
+    if (!is_usual(PyTuple_GET_ITEM(given[0], i))) { Py_RETURN_FALSE; }
+  }
+  Py_ssize_t position = 0;
+  for (PyObject *key, *value; PyDict_Next(given[1], &position, &key, &value);) {
+    if (!is_usual(value)) { Py_RETURN_FALSE; }
+  }
+  Py_RETURN_TRUE;
+  END_HANDLE_TH_ERRORS
 }
+
+PyMethodDef is_ordinary_definition = {
+    "is_ordinary", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(is_ordinary)), METH_FASTCALL,
+    "Whether nothing but autograd sees a call, which sees values."};
 
 void set_up(
     std::array<size_t, 4> words, double worth, const py::list& heard, std::array<py::object, 4> of_policy,
@@ -85,7 +97,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   module.def("set_up", &set_up);
   module.def("set_team", [](intptr_t address) { team = reinterpret_cast<Team>(address); });
   module.def("fast_path", &fast_path);
-  module.def("is_ordinary", &is_ordinary);
+  module.attr("is_ordinary") = py::reinterpret_steal<py::object>(PyCFunction_New(&is_ordinary_definition, nullptr));
   module.def("computed", &computed);
   // The tangent of the innermost level, if there is one.
   module.def("tangent", [](const at::Tensor& tensor) { return tensor._fw_grad(0); });

@@ -69,7 +69,7 @@ def is_ordinary(arguments: tuple[Any, ...], options: dict[str, Any]) -> bool:
         >>> is_ordinary((torch.ones(2, device="meta"),), {})
         False
     """
-    return (loaded := module()) is not None and bool(loaded.is_ordinary(arguments, options))
+    return (loaded := module()) is not None and loaded.is_ordinary(arguments, options)
 
 
 def used_by_plan(number: int) -> Strategy | None:

@@ -20,7 +20,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from strategies.factors.dense import DenseInverse
 from strategies.factors.householder import is_batch_on_cuda, qr
+from strategies.factors.product import Product
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure, full_rank
 from strategies.factors.triangular import Triangular
 from strategies.formulas.differential import differential
@@ -34,7 +36,7 @@ _functorch = torch._C._functorch
 
 @dataclass(frozen=True, eq=False)
 class Preconditioned(PseudoInverse):
-    """(B R)⁺ of full column rank, differentiable in B alone.
+    """(B R)⁺ of tall matrices of full rank, differentiable in B alone; of square ones it is a product.
 
     The coordinates of the range are those in the columns of B.
 
@@ -42,7 +44,6 @@ class Preconditioned(PseudoInverse):
         near_basis: B.
         gram_inverse: (BᴴB)⁻¹.
         core: R⁻¹, constant.
-        full_row_rank: whether B is square.
 
     Example:
         >>> inverse = Preconditioned.of(torch.tensor([[3.0], [4.0]]))
@@ -53,9 +54,9 @@ class Preconditioned(PseudoInverse):
     near_basis: Tensor
     gram_inverse: Tensor
     core: Tensor
-    full_row_rank: bool
 
     full_column_rank = True
+    full_row_rank = False
 
     @classmethod
     def of(cls, A: Tensor) -> PseudoInverse:
@@ -66,7 +67,9 @@ class Preconditioned(PseudoInverse):
         Q, R = _qr(A.detach())
         core = Triangular(R, Structure.UPPER).dense()
         B = add(Q, differential(A) @ core)
-        return cls(B, torch.linalg.inv(B.mH @ B), core, full_row_rank=m == n)
+        if m == n:
+            return Product(DenseInverse(torch.linalg.inv(B)), DenseInverse(core))
+        return cls(B, torch.linalg.inv(B.mH @ B), core)
 
     @property
     def rank(self) -> Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING
 
 import torch
@@ -14,7 +13,7 @@ from strategies.autograd.fast_path import FastPath
 from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.nodes import run
 from strategies.autograd.operators import OPERATORS
-from strategies.autograd.rule import Gradients, Rule, Tensors, only
+from strategies.autograd.rule import Gradients, Tensors, only
 from strategies.formulas import det as formula
 from strategies.operations import grids
 from strategies.operations.det_rules import Det, Slogdet
@@ -105,16 +104,19 @@ def _explicit_slogdet(
 ) -> Tensors:
     *of_sign, of_logarithm = cotangents
     of_sign = of_sign or [torch.zeros_like(of_logarithm)]  # of a real sign, which is not read
-    return _explicit(Slogdet(), strategy, inputs, outputs, (*of_sign, of_logarithm))
+    none_is_hard = of_logarithm.new_empty(*of_logarithm.shape, 0)  # or the plan had declined
+    return Slogdet().explicit(
+        strategy, inputs, (outputs[0], none_is_hard), (*of_sign, of_logarithm)
+    )
 
 
-def _explicit(
-    rule: Rule, strategy: Strategy, inputs: Gradients, outputs: Tensors, cotangents: Tensors
+def _explicit_det(
+    strategy: Strategy, inputs: Gradients, outputs: Tensors, cotangents: Tensors
 ) -> Tensors:
     """The explicit gradient, which reads in the rule's other outputs how hard the matrices are."""
     with torch.no_grad():
-        computed, _ = rule.forward(strategy, only(inputs))
-    return rule.explicit(strategy, inputs, (*outputs, *computed[len(outputs) :]), cotangents)
+        computed, _ = Det().forward(strategy, only(inputs))
+    return Det().explicit(strategy, inputs, (*outputs, *computed[len(outputs) :]), cotangents)
 
 
 def _det_tangents(computed: Computed, tangents: Gradients) -> Tensors | None:
@@ -134,7 +136,7 @@ _det_fast_path = FastPath(
     "det",
     _general_det,
     policy_operation="det",
-    explicit=functools.partial(_explicit, Det()),
+    explicit=_explicit_det,
     tangents=_det_tangents,
 )
 _slogdet_fast_path = FastPath(

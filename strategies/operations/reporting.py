@@ -54,6 +54,8 @@ def inv_ex(
         >>> inv_ex(torch.tensor([[[4.0]], [[0.0]]])).info
         tensor([0, 1], dtype=torch.int32)
     """
+    if (outputs := INV_EX_FAST_PATH(strategy, A)) is not None:
+        return InvExResult._make(outputs)
     if are_matrices(A, square=True):
         try:
             return InvExResult(inv(A, strategy=strategy), _none(A))
@@ -107,6 +109,8 @@ def solve_ex(
         >>> solve_ex(torch.tensor([[2.0]]), torch.tensor([4.0])).result
         tensor([2.])
     """
+    if left and (outputs := SOLVE_EX_FAST_PATH(strategy, A, B)) is not None:
+        return SolveExResult._make(outputs)
     if are_matrices(A, square=True) and are_of_kind(A, B):
         try:
             return SolveExResult(solve(A, B, left=left, strategy=strategy), _none(A))
