@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
+from strategies.autograd.choice import StrategyChoice
 from strategies.autograd.computing import computing
 from strategies.autograd.copies import with_own_memory, with_own_tangent
 from strategies.autograd.derivatives import pulled_back
@@ -32,7 +33,7 @@ from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.kernels.memory import with_memory, without_entries
 from strategies.strategy import Saved, Strategy
 
-__all__ = ["is_differentiated", "is_opaque", "is_transformed", "run"]
+__all__ = ["is_differentiated", "is_forward_alone", "is_opaque", "is_transformed", "run"]
 
 
 def run(rule: Rule, strategy: Strategy, *inputs: Tensor) -> Tensors:
@@ -57,6 +58,16 @@ def is_differentiated(*inputs: Tensor) -> bool:
     """Whether derivatives of what is computed from these tensors may be asked for."""
     return is_transformed() or (
         torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs)
+    )
+
+
+def is_forward_alone(choice: StrategyChoice, *inputs: object) -> bool:
+    """Whether "auto" is the forward alone, which is that of PyTorch where every strategy has it."""
+    if choice != "auto" or is_transformed():
+        return False
+    return not (
+        torch.is_grad_enabled()
+        and any(isinstance(each, Tensor) and each.requires_grad for each in inputs)
     )
 
 

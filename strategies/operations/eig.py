@@ -14,7 +14,7 @@ from strategies.autograd.choice import (
     is_left_to_torch,
     name_of,
 )
-from strategies.autograd.nodes import run
+from strategies.autograd.nodes import is_forward_alone, run
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Gradients, Rule, Tensors, only
 from strategies.errors import raise_if_singular
@@ -111,7 +111,9 @@ def eig(A: Tensor, *, strategy: StrategyChoice = "auto") -> EigResult:
         tensor([2.+0.j])
     """
     is_small = isinstance(A, Tensor) and A.ndim > 1 and A.shape[-1] < _LARGE
-    if not is_left_to_torch(strategy, "eig", is_small) and are_matrices(A, square=True):
+    if not (
+        is_forward_alone(strategy, A) or is_left_to_torch(strategy, "eig", is_small)
+    ) and are_matrices(A, square=True):
         chosen, *_ = choose(strategy, "eig", A)
         if not chosen.forward_is_differentiable:
             return EigResult(*run(_Eig(), chosen, A))

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from strategies.autograd.choice import StrategyChoice, choose, is_left_to_torch, name_of
-from strategies.autograd.nodes import is_differentiated, run
+from strategies.autograd.nodes import is_forward_alone, run
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Gradients, Rule, Tensors
 from strategies.factors.pivots import inverse_order
@@ -120,8 +120,12 @@ def lu_solve(
         >>> lu_solve(*torch.linalg.lu_factor(torch.tensor([[2.0]])), torch.tensor([[4.0]]))
         tensor([[2.]])
     """
-    is_small = isinstance(LU, Tensor) and (LU.numel() < _LARGE or not is_differentiated(LU, B))
-    if is_left_to_torch(strategy, "lu_solve", is_small) or not _fit(LU, pivots, B, left):
+    is_small = isinstance(LU, Tensor) and LU.numel() < _LARGE
+    if (
+        is_forward_alone(strategy, LU, B)
+        or is_left_to_torch(strategy, "lu_solve", is_small)
+        or not _fit(LU, pivots, B, left)
+    ):
         return torch.linalg.lu_solve(LU, pivots, B, left=left, adjoint=adjoint)
     chosen, *_ = choose(strategy, "lu_solve", LU, B)
     if chosen.forward_is_differentiable:

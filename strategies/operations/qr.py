@@ -17,7 +17,7 @@ from strategies.autograd.choice import (
     name_of,
 )
 from strategies.autograd.fast_path import FastPath
-from strategies.autograd.nodes import is_differentiated, run
+from strategies.autograd.nodes import is_differentiated, is_forward_alone, run
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Gradients, Rule, Tensors, only
 from strategies.errors import raise_if_singular
@@ -166,16 +166,17 @@ def qr(A: Tensor, mode: str = "reduced", *, strategy: StrategyChoice = "auto") -
     if mode == "reduced" and (outputs := _fast_path(strategy, A)) is not None:
         return QRResult._make(outputs)
     if (
-        not is_left_to_torch(strategy, "qr", _is_small(A, mode))
+        not is_forward_alone(strategy, A)
+        and not is_left_to_torch(strategy, "qr", _is_small(A, mode))
         and mode in _MODES
         and are_matrices(A)
     ):
         candidates = choose(strategy, "qr", A)
-        is_ours = not candidates[0].forward_is_differentiable
-        if mode == "r" and is_ours and is_differentiated(A):
-            return QRResult(A.new_empty(0), _general(candidates, A)[1])
-        if mode != "r" and is_ours:
-            return QRResult(*_general(candidates, A, mode))
+        if not candidates[0].forward_is_differentiable:
+            if mode != "r":
+                return QRResult(*_general(candidates, A, mode))
+            if is_differentiated(A):
+                return QRResult(A.new_empty(0), _general(candidates, A)[1])
     return QRResult(*torch.linalg.qr(A, mode))
 
 
@@ -204,8 +205,6 @@ def _is_small(A: Tensor, mode: str) -> bool:
     """Whether calls take longer than products, and PyTorch has the gradients that are asked for."""
     if not isinstance(A, Tensor) or A.ndim < 2:
         return False
-    if mode == "r":
-        return not is_differentiated(A)
     m, n = A.shape[-2:]
     return m * n < _LARGE and (mode == "reduced" or (mode == "complete" and m <= n))
 

@@ -13,7 +13,7 @@ from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, choose, is_left_to_torch, name_of
 from strategies.autograd.fast_path import FastPath
 from strategies.autograd.fast_path_node import Computed
-from strategies.autograd.nodes import is_transformed, run
+from strategies.autograd.nodes import is_forward_alone, run
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Gradients, Rule, Tensors
 from strategies.factors.pseudo_inverse import Structure
@@ -143,14 +143,16 @@ def solve_triangular(
         tensor([[2.]])
     """
     fast_path = _FAST_PATHS[bool(upper) == bool(left), bool(unitriangular)]
-    if left and (outputs := fast_path(strategy, A, B)) is not None:
+    is_single = left and isinstance(A, Tensor) and A.ndim == 2
+    if is_single and (outputs := fast_path(strategy, A, B)) is not None:
         return outputs[0]
-    # Views take longer than a kernel gains in a forward alone.
-    is_alone = not (left or torch.is_grad_enabled() or is_transformed())
-    if is_left_to_torch(strategy, "solve_triangular", is_alone):
+    # Views take longer than a kernel gains in a forward alone, and BLAS is as fast in a batch.
+    if is_forward_alone(strategy, A, B):
         return torch.linalg.solve_triangular(
             A, B, upper=upper, left=left, unitriangular=unitriangular
         )
+    if left and not is_single and (outputs := fast_path(strategy, A, B)) is not None:
+        return outputs[0]
     if not left and fit(A, B, left) and (outputs := fast_path(strategy, A.mT, B.mT)) is not None:
         return outputs[0].mT
     is_small = isinstance(A, Tensor) and A.ndim > 1 and A.shape[-1] < _LARGE
