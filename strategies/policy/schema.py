@@ -29,7 +29,7 @@ from __future__ import annotations
 import functools
 import heapq
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -190,21 +190,18 @@ class Part(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
     def over(self, older: Part) -> Part:
         """This part, with what an older one of the same place says of other cases."""
-        cells = {
-            operation: {
-                dtype: _newest(
-                    older.cells.get(operation, {}).get(dtype, ()),
-                    self.cells.get(operation, {}).get(dtype, ()),
-                )
-                for dtype in {
-                    **older.cells.get(operation, {}),
-                    **self.cells.get(operation, {}),
-                }
-            }
-            for operation in sorted({**older.cells, **self.cells})
-        }
+        found: dict[str, dict[str, dict[Any, Cell]]] = {}
+        for operation, by_dtype in (*older.cells.items(), *self.cells.items()):
+            for dtype, cells in by_dtype.items():
+                known = found.setdefault(operation, {}).setdefault(dtype, {})
+                known |= {(cell.position, cell.rank): cell for cell in cells}
         return msgspec.structs.replace(
-            self, cells=cells, stability={**older.stability, **self.stability}
+            self,
+            cells={
+                operation: {dtype: tuple(cells.values()) for dtype, cells in by_dtype.items()}
+                for operation, by_dtype in sorted(found.items())
+            },
+            stability={**older.stability, **self.stability},
         )
 
 
@@ -260,13 +257,21 @@ class Policy(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         known = self.operations.get(operation)
         by_dtype = known.cells.get(device.partition(":")[0], {}) if known else {}
         asked = position(*sizes)
-        for candidate in DTYPES_IN_ORDER.get(dtype, ()):
-            of_dtype = by_dtype.get(candidate, ())
-            cells = [cell for cell in of_dtype if (cell.rank is not None) == deficient]
-            if cells:
-                near = closest(cells, asked)
-                return near[:1] if near[0].position == asked else near
-        return []
+        near = closest(answering(by_dtype, dtype, deficient), asked)
+        return near[:1] if near and near[0].position == asked else near
+
+
+def answering(by_dtype: Mapping[str, Sequence[Cell]], dtype: str, deficient: bool) -> list[Cell]:
+    """The cells of a kind of rank that answer for a dtype: its own, or the next dtype's that has some."""
+    candidates = (
+        of_rank(by_dtype.get(name, ()), deficient) for name in DTYPES_IN_ORDER.get(dtype, ())
+    )
+    return next(filter(None, candidates), [])
+
+
+def of_rank(cells: Iterable[Cell], deficient: bool) -> list[Cell]:
+    """The cells of matrices that are known to be rank-deficient, or of the others."""
+    return [cell for cell in cells if (cell.rank is not None) == deficient]
 
 
 def ranking(near: Sequence[Cell], asked: Point) -> tuple[str, ...]:
@@ -323,6 +328,6 @@ def require_dtypes(path: Path, cells: Iterable[dict[str, tuple[Cell, ...]]]) -> 
             raise files.UnusableFileError(path, f"is damaged: no dtype is {min(unknown)!r}")
 
 
-def _newest(older: Iterable[Cell], newer: Iterable[Cell]) -> tuple[Cell, ...]:
-    found = {(cell.position, cell.rank): cell for cell in (*older, *newer)}
-    return tuple(found.values())
+def rounded(ratio: float) -> float:
+    """To four significant digits, as in a policy file."""
+    return float(f"{ratio:.4g}")

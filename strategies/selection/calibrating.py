@@ -18,7 +18,7 @@ from strategies.measuring.race import race
 from strategies.measuring.stability import judged_cells
 from strategies.measuring.store import Writer
 from strategies.policy.schema import Cell as PolicyCell
-from strategies.policy.schema import Part, Policy
+from strategies.policy.schema import Part, Policy, rounded
 from strategies.policy.validators import Validators
 from strategies.selection.draws import hard_cases
 from strategies.selection.eligibility import ANY, why_ineligible
@@ -88,7 +88,7 @@ def decided(cell: Cell, known: Policy) -> PolicyCell | None:
             weight = DOUBT**2 / (DOUBT**2 + spread**2)
             costs[name] += (1 - weight) * (expected[name] - expected[unit] - costs[name])
     best = min(costs, key=costs.__getitem__)
-    times = {name: float(f"{math.exp(cost - costs[best]):.4g}") for name, cost in costs.items()}
+    times = {name: rounded(math.exp(cost - costs[best])) for name, cost in costs.items()}
     ties = tuple(name for name, time in times.items() if name != best and time <= RESOLUTION)
     return PolicyCell(*case.shape, case.rhs, case.batch, case.rank, best, ties, times)
 

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from statistics import NormalDist
 
 from strategies import operations, registry
 from strategies.measuring.case import Case
 from strategies.policy import BASELINE
-from strategies.policy.adaptation import Costs, adapt_cells, estimate_costs, fallback_cells
-from strategies.policy.schema import Cell, Point, Policy, position
+from strategies.policy.adaptation import Costs, adapt_cells, estimate_costs
+from strategies.policy.schema import Cell, Point, Policy, answering, position
 
 __all__ = ["DOUBT", "Plan", "shipped_costs"]
 
@@ -133,12 +133,11 @@ class Plan:
         """The expected times of the strategies, and how far the nearest measured case is."""
         group = _group(case)
         if group not in self._expected:
-            *_, deficient = group
             measured = self._measured.get(group, [])
             cells = adapt_cells(_begun(self.shipped, case), measured)
             self._expected[group] = {
                 each: (
-                    estimate_costs(cells, _position(each), deficient=deficient),
+                    estimate_costs(cells, _position(each)),
                     min(
                         (math.dist(cell.position, _position(each)) for cell in measured),
                         default=math.inf,
@@ -151,13 +150,13 @@ class Plan:
 
 def shipped_costs(shipped: Policy, case: Case) -> Costs:
     """What the shipped policy expects of a case."""
-    return estimate_costs(_begun(shipped, case), _position(case), deficient=case.rank is not None)
+    return estimate_costs(_begun(shipped, case), _position(case))
 
 
 def _begun(shipped: Policy, case: Case) -> list[Cell]:
     entry = shipped.operations.get(operations.get(case.operation).policy_operation)
-    by_dtype: Mapping[str, Sequence[Cell]] = entry.cells.get(_kind(case), {}) if entry else {}
-    return fallback_cells(by_dtype, case.dtype_name)
+    by_dtype = entry.cells.get(_kind(case), {}) if entry else {}
+    return answering(by_dtype, case.dtype_name, case.rank is not None)
 
 
 def _expected_loss(margin: float, doubt: float) -> float:

@@ -12,7 +12,15 @@ from strategies import operations
 from strategies.measuring.case import Case
 from strategies.measuring.store import Run
 from strategies.policy import BASELINE
-from strategies.policy.schema import Cell, Default, OperationPolicy, Part, Policy, PolicyKey
+from strategies.policy.schema import (
+    Cell,
+    Default,
+    OperationPolicy,
+    Part,
+    Policy,
+    PolicyKey,
+    rounded,
+)
 from strategies.policy.validators import Validators
 from strategies.selection.eligibility import Criteria
 from strategies.selection.stability import Stabilities, evidence
@@ -93,8 +101,8 @@ def single_default(cells: Iterable[JudgedCell]) -> Default | None:
     return Default(
         strategy=best,
         then=tuple(then),
-        worst_regret=_rounded(max(regrets[best])),
-        mean_regret=_rounded(math.exp(sum(map(math.log, regrets[best])) / len(regrets[best]))),
+        worst_regret=rounded(max(regrets[best])),
+        mean_regret=rounded(math.exp(sum(map(math.log, regrets[best])) / len(regrets[best]))),
         cells=len(decided),
         uncovered=len(decided) - len(regrets[best]),
     )
@@ -107,7 +115,7 @@ def entry_of(cell: JudgedCell) -> Cell:
         *(*case.shape, case.rhs, case.batch, case.rank),
         use=cell.judged[0].strategy,
         ties=cell.ties,
-        times={each.strategy: _rounded(each.ratio) for each in cell.judged if each.is_eligible},
+        times={each.strategy: rounded(each.ratio) for each in cell.judged if each.is_eligible},
     )
 
 
@@ -204,7 +212,3 @@ def _parts(cells: Sequence[JudgedCell], stability: Stabilities) -> Iterator[Part
 def _without_far(cell: Cell) -> Cell:
     times = {name: time for name, time in cell.times.items() if name == BASELINE or time < FAR}
     return msgspec.structs.replace(cell, times=times)
-
-
-def _rounded(ratio: float) -> float:
-    return float(f"{ratio:.4g}")

@@ -41,18 +41,6 @@ def test_what_agrees_with_what_was_shipped_changes_nothing():
     assert by_size(adapt_cells(SHIPPED, [cell(8, a=1.0, b=1.5)])) == by_size(SHIPPED)
 
 
-def test_a_strategy_that_was_left_out_keeps_what_was_shipped_of_it():
-    shipped = [cell(8, a=1.0, b=2.0, c=6.0)]
-    (found,) = adapt_cells(shipped, [cell(8, b=1.0, a=1.0)])
-    assert found.times["c"] == pytest.approx(6.0 / math.sqrt(2), rel=1e-3)
-
-
-def test_deficient_matrices_have_cells_of_their_own():
-    shipped = [cell(8, a=1.0, b=1.5), cell(8, rank=4, a=1.0, b=1.5)]
-    found = adapt_cells(shipped, [cell(8, rank=4, b=1.0, a=3.0)])
-    assert {each.rank: each.use for each in found} == {None: "a", 4: "b"}
-
-
 def policy_of(**operations):
     return Policy(operations={name: OperationPolicy(**of) for name, of in operations.items()})
 
@@ -76,6 +64,14 @@ def test_a_dtype_that_was_not_shipped_begins_as_the_next_one():
     assert found.ranking("inv", 8, 8, dtype="complex128")[0] == "b"
     assert found.ranking("inv", 1024, 1024, dtype="complex128")[0] == "a"
     assert found.ranking("inv", 8, 8, dtype="float64")[0] == "a"
+
+
+def test_deficient_matrices_have_cells_of_their_own():
+    known = cell(8, a=1.0, b=1.5), cell(8, rank=4, a=1.0, b=1.5)
+    shipped = policy_of(inv={"cells": {"cpu": {"float64": known}}})
+    found = adapt(shipped, part_of({"inv": {"float64": (cell(8, rank=4, b=1.0, a=3.0),)}}))
+    cells = found.operations["inv"].cells["cpu"]["float64"]
+    assert {each.rank: each.use for each in cells} == {None: "a", 4: "b"}
 
 
 def test_a_device_or_an_operation_that_was_not_shipped_has_what_was_measured():
