@@ -42,22 +42,6 @@ from strategies.policy.calibration import threads_in_words
 from strategies.policy.schema import Part, Policy, PolicyKey, read
 from strategies.strategy import Strategy
 
-__all__ = [
-    "BASELINE",
-    "BY_BACKWARD",
-    "SHIPPED",
-    "SHIPPED_NAME",
-    "active",
-    "by_default",
-    "candidates",
-    "covers",
-    "override",
-    "ranked",
-    "refresh",
-    "resolve_for_machine",
-    "use",
-]
-
 BASELINE = "native"
 """What measurements are compared with."""
 
@@ -100,11 +84,7 @@ def candidates(
 def ranked(
     choice: Policy | Strategy | str, key: PolicyKey, *, any_rank: bool
 ) -> tuple[Strategy, ...]:
-    """`candidates` of a policy; or the one strategy that was chosen.
-
-    Raises:
-        StrategyNotFoundError: no strategy has that name.
-    """
+    """`candidates` of a policy; or the one strategy that was chosen, or is named so."""
     if isinstance(choice, Policy):
         return _ranked(choice, key, any_rank)
     return (registry.get(choice) if isinstance(choice, str) else choice,)
@@ -132,7 +112,14 @@ def resolve_for_machine(
 
 def refresh() -> None:
     """Read the files and the environment variable anew at the next "auto", as after a calibration."""
-    for kept in (by_default, _sources, _parts, resolve_for_machine, validators.here):
+    for kept in (
+        by_default,
+        _from_environment,
+        _shipped,
+        _parts,
+        resolve_for_machine,
+        validators.here,
+    ):
         kept.cache_clear()
 
 
@@ -155,8 +142,8 @@ def use(choice: str | Path | Strategy | Policy) -> Iterator[None]:
     It holds for the current thread or task, and for the backward of what was computed inside.
 
     Args:
-        choice: a strategy or its name; a policy, or the path (ending in .json) of a file that
-            `backward-strategies policy build` wrote; or "shipped", the policy of this package.
+        choice: a strategy or its name; a policy, or the path (ending in .json) of its file; or
+            "shipped", the policy of this package.
 
     Raises:
         StrategyNotFoundError: no strategy has that name.
@@ -202,19 +189,17 @@ def _resolve(choice: str | Path | Strategy | Policy) -> Policy | Strategy:
 @functools.cache
 def by_default(device: str, threads: int) -> tuple[Policy | Strategy, str]:
     """What holds outside of `use`."""
-    chosen, shipped = _sources()
+    chosen = _from_environment()
     if chosen is None:
-        return _calibrated(shipped, device.partition(":")[0], threads)
+        return _calibrated(device.partition(":")[0], threads)
     choice, source = chosen
-    return (
-        resolve_for_machine(choice, source, device, threads)
-        if isinstance(choice, Policy)
-        else chosen
-    )
+    if isinstance(choice, Policy):
+        return resolve_for_machine(choice, source, device, threads)
+    return chosen
 
 
-def _calibrated(shipped: tuple[Policy, str], device: str, threads: int) -> tuple[Policy, str]:
-    part = calibration.nearest(_parts(device), threads)
+def _calibrated(device: str, threads: int) -> tuple[Policy, str]:
+    shipped, part = _shipped(), calibration.nearest(_parts(device), threads)
     if part is None and not shipped[0].others:
         return shipped
     policy, far, source = _nearest(*shipped, device, threads)
@@ -226,11 +211,6 @@ def _calibrated(shipped: tuple[Policy, str], device: str, threads: int) -> tuple
 
 
 @functools.cache
-def _sources() -> tuple[tuple[Policy | Strategy, str] | None, tuple[Policy, str]]:
-    """What the environment variable says, and the shipped policy."""
-    return _from_environment(), _shipped()
-
-
 def _from_environment() -> tuple[Policy | Strategy, str] | None:
     choice = os.environ.get(_ENVIRONMENT)
     if not choice:
@@ -243,6 +223,7 @@ def _from_environment() -> tuple[Policy | Strategy, str] | None:
         return None
 
 
+@functools.cache
 def _shipped() -> tuple[Policy, str]:
     try:
         return read(SHIPPED), "the shipped policy"

@@ -74,8 +74,7 @@ class Cell(msgspec.Struct, frozen=True, array_like=True, dict=True):
 
     Attributes:
         rank: None is full rank.
-        use: the strategy to use.
-        ties: those that could not be told from it.
+        ties: the strategies that could not be told from the one to use.
         times: of all eligible strategies, over that of the fastest.
     """
 
@@ -104,8 +103,8 @@ class Evidence(msgspec.Struct, frozen=True, array_like=True):
     """What is known of a strategy's stability for an operation.
 
     Attributes:
-        judged: the hard cases in which its results and gradients were compared with exact ones.
-        refused: those in which it raised an error instead.
+        judged: how many hard cases compared its results and gradients with exact ones.
+        refused: in how many it raised an error instead.
         worst: the largest stability ratio, of results and gradients, normwise and by columns.
         case: where that was, as `Case.parse` reads it; empty where nothing was judged.
     """
@@ -127,10 +126,8 @@ class Default(msgspec.Struct, frozen=True):
     A strategy's regret in a case is its cost over that of the fastest eligible one.
 
     Attributes:
-        strategy: its name.
         then: the next best, best first.
-        worst_regret: over the cases in which it is eligible.
-        mean_regret: the geometric mean over the same.
+        mean_regret: the geometric mean; as the worst, over the cases in which it is eligible.
         cells: how many cases have an eligible strategy.
         uncovered: in how many of them it is not eligible.
     """

@@ -11,8 +11,6 @@ from pathlib import Path
 import msgspec
 import torch
 
-__all__ = ["Validators", "blas", "here", "processor"]
-
 _NAMES = {"cpu": "processor", "instruction_set": "instruction set", "gpu": "GPU", "cuda": "CUDA"}
 
 
@@ -45,13 +43,11 @@ class Validators(msgspec.Struct, frozen=True, omit_defaults=True):
             >>> msgspec.structs.replace(old, torch="2.13.0").differences(old)
             ['torch 2.13.0, not 2.12.0']
         """
-        pairs = [
-            (name, getattr(self, name), getattr(other, name)) for name in self.__struct_fields__
-        ]
+        theirs = msgspec.structs.asdict(other)
         return [
-            f"{_NAMES.get(name, name)} {mine or 'none'}, not {its or 'none'}"
-            for name, mine, its in pairs
-            if mine != its
+            f"{_NAMES.get(name, name)} {mine or 'none'}, not {theirs[name] or 'none'}"
+            for name, mine in msgspec.structs.asdict(self).items()
+            if mine != theirs[name]
         ]
 
 
