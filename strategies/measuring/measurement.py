@@ -99,9 +99,6 @@ class Measurement(msgspec.Struct, frozen=True, omit_defaults=True):
 
     Attributes:
         strategy: its name, or that of another library.
-        status: whether it ran.
-        backward: time of the backward.
-        forward_backward: time of forward and backward together.
         error: the largest ‖computed − exact‖ / ‖exact‖ of a gradient, `WORST_ERROR` at
             most; also where a gradient is not finite.
         stability: how far results and gradients are from what rounding the inputs explains.

@@ -19,8 +19,6 @@ from strategies.measuring.workload import forward
 from strategies.policy import BASELINE
 from strategies.policy.schema import LIMIT
 
-__all__ = ["Computation", "judged_cells", "measure_stability"]
-
 MANY = 32
 """Perturbations of the inputs where a ratio is near the limit."""
 

@@ -19,8 +19,6 @@ from strategies.measuring.case import Case
 from strategies.measuring.machine import Machine, describe
 from strategies.measuring.measurement import Cell, Measurement
 
-__all__ = ["Kind", "Run", "UnusableFileError", "Writer", "load", "newest_cells", "save", "write"]
-
 FORMAT = "backward-strategies results"
 VERSION = 1
 """Raised when a field changes its meaning or goes away; new fields do not count."""

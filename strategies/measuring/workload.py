@@ -24,13 +24,7 @@ _CPU_BYTES = 5e9
 
 
 def forward(case: Case, strategy: Any) -> tuple[Tensor, ...]:
-    """The differentiable outputs of the case's operation by a strategy's name or instance.
-
-    Example:
-        >>> (inverse,) = forward(Case("pinv", (5, 3)), "native")
-        >>> inverse.shape, inverse.requires_grad
-        (torch.Size([3, 5]), True)
-    """
+    """The differentiable outputs of the case's operation by a strategy's name or instance."""
     record = operations.get(case.operation)
     return record.outputs(_function(record, strategy)(*case.inputs()))
 
@@ -55,7 +49,6 @@ def forward_backward_of(case: Case, strategy: Any) -> Backward:
     """One forward and its backward a call; otherwise as `backward_of`."""
     record, inputs = operations.get(case.operation), case.inputs()
     cotangents = case.cotangents(forward(case, strategy))
-
     function = _function(record, strategy)
 
     def forward_backward() -> tuple[Tensor, ...]:
@@ -73,13 +66,7 @@ def _function(record: Operation, strategy: Any) -> Callable[..., Any]:
 
 
 def is_affordable(case: Case, strategy: str) -> bool:
-    """Whether 8 GB of memory, or those of the CUDA device, suffice for a case.
-
-    Example:
-        >>> case = Case("pinv", (200_000, 4))
-        >>> is_affordable(case, "native"), is_affordable(case, "triangular_solve")
-        (False, True)
-    """
+    """Whether 8 GB of memory, or those of the CUDA device, suffice for a case."""
     m, n = case.shape
     batch, itemsize = max(case.batch, 1), case.dtype.itemsize
     on = torch.device(case.device)

@@ -27,8 +27,6 @@ from strategies.selection.regret import choice_in, regrets
 from strategies.selection.stability import Stabilities, evidence_in, summary
 from strategies.selection.verdicts import RESOLUTION, simplicity
 
-__all__ = ["Change", "changes", "checked", "measured", "part"]
-
 CELL_BUDGET = 0.5
 """Seconds for the rounds of a case in which the order does not get clear."""
 
@@ -102,15 +100,9 @@ def checked(
     begins: Callable[[str], None] = lambda _: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Stabilities:
-    """The stability, on this machine, of the strategies that an operation is to use.
+    """The stability, on this machine, of the strategies that are to be used, by operation.
 
-    Args:
-        chosen: by operation.
-        device: as cpu or cuda:0.
-        dtypes: by name.
-        seconds: after which no further hard case begins; there is one of every operation at least.
-        begins: called with what is done, before it is.
-        clock: in seconds.
+    After so many seconds no further hard case begins, once there is one of every operation.
     """
     cells: list[Cell] = []
     seen: set[str] = set()
@@ -164,20 +156,14 @@ def used(policy: Policy, device: str, among: Iterable[str]) -> dict[str, Sequenc
 
 @dataclass(frozen=True)
 class Change:
-    """What a calibration changes in a measured case.
-
-    Attributes:
-        cell: what was measured.
-        before: the strategy that was used.
-        after: the one that is used now.
-        gain: how many times faster that is. One half of the rounds says which is the fastest, the other
-            by how much.
-    """
+    """What a calibration changes in a measured case: the strategy that is used."""
 
     cell: Cell
     before: str
     after: str
     gain: float
+    """How many times faster that is. One half of the rounds says which is the fastest, the other by how
+    much."""
 
     @property
     def case(self) -> Case:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -17,8 +17,10 @@ from strategies.policy.schema import (
     Default,
     OperationPolicy,
     Part,
+    Point,
     Policy,
     PolicyKey,
+    position,
     rounded,
 )
 from strategies.policy.validators import Validators
@@ -32,20 +34,13 @@ the policy's own machine stand for it."""
 
 
 def build(runs: Sequence[Run], criteria: Criteria, base: str | None = None) -> Policy:
-    """The policy that follows from results: of one machine, or of one beside which others are kept.
-
-    Args:
-        runs: as `strategies.measuring.store.load` gives them.
-        criteria: what is asked.
-        base: the machine that the policy is of, where the results hold several.
+    """The policy that follows from results: of one machine, or of `base`, beside which others are kept.
 
     Raises:
         ValueError: the results hold several machines, which may well disagree, and none is named; or
             not the one that is named; or nothing that was timed as the criteria ask.
     """
-    by_name: dict[str, list[JudgedCell]] = {}
-    for cell in judge(runs, criteria):
-        by_name.setdefault(cell.machine.name, []).append(cell)
+    by_name = _grouped(judge(runs, criteria), lambda cell: cell.machine.name)
     named = ", ".join(sorted(by_name))
     if base is None:
         base, *others = by_name
@@ -58,11 +53,8 @@ def build(runs: Sequence[Run], criteria: Criteria, base: str | None = None) -> P
         raise ValueError(f"no results of a machine {base}: there is {named}")
     stability = evidence(runs)
     judged = by_name.pop(base)
-    known = {cell.case.operation for cell in judged}
-    beside = {name: found for name, found in stability.items() if name not in known}
-    by_operation: dict[str, list[JudgedCell]] = {}
-    for cell in judged:
-        by_operation.setdefault(cell.case.operation, []).append(cell)
+    by_operation = _grouped(judged, lambda cell: cell.case.operation)
+    beside = {name: found for name, found in stability.items() if name not in by_operation}
     return Policy(
         operations={
             operation: OperationPolicy(
@@ -125,6 +117,11 @@ def policy_key(case: Case) -> PolicyKey:
     return (operation, *case.shape, case.rhs, case.batch, case.dtype_name, case.device)
 
 
+def position_of(case: Case) -> Point:
+    """Where a case lies in a policy."""
+    return position(*case.shape, case.rhs, case.batch)
+
+
 def by_case(policy: Policy) -> dict[Case, Cell]:
     """Every cell of a policy."""
     return {
@@ -170,6 +167,15 @@ def differences(old: Policy, new: Policy) -> list[Difference]:
     ]
 
 
+def _grouped(
+    cells: Iterable[JudgedCell], key: Callable[[JudgedCell], str]
+) -> dict[str, list[JudgedCell]]:
+    found: dict[str, list[JudgedCell]] = {}
+    for cell in cells:
+        found.setdefault(key(cell), []).append(cell)
+    return found
+
+
 def _cells(cells: Sequence[JudgedCell]) -> dict[str, dict[str, tuple[Cell, ...]]]:
     """By kind of device and dtype, the cells that have an eligible strategy."""
     found: dict[str, dict[str, dict[Case, Cell]]] = {}
@@ -189,8 +195,7 @@ def _parts(cells: Sequence[JudgedCell], stability: Stabilities) -> Iterator[Part
     """What another machine says, a part a kind of device; with the stability of these operations."""
     machine = machines(cells)[-1]
     found: dict[str, dict[str, dict[str, tuple[Cell, ...]]]] = {}
-    for operation in sorted({cell.case.operation for cell in cells}):
-        own = [cell for cell in cells if cell.case.operation == operation]
+    for operation, own in sorted(_grouped(cells, lambda cell: cell.case.operation).items()):
         for device, by_dtype in _cells(own).items():
             near = {dtype: tuple(map(_without_far, of)) for dtype, of in by_dtype.items()}
             found.setdefault(device, {})[operation] = near

@@ -23,8 +23,6 @@ from strategies.policy.schema import Evidence
 from strategies.selection.eligibility import ANY, Criteria, why_ineligible
 from strategies.selection.stability import evidence
 
-__all__ = ["Criteria", "Judged", "JudgedCell", "Speedup", "Verdict", "judge", "judge_cell"]
-
 RESOLUTION = 1.05
 """Ratios within this of 1 are a tie: timings of one machine repeat no better, whatever the interval
 of one run says (memory layout, clock rate)."""
@@ -54,14 +52,10 @@ class Judged:
     """The verdict on one strategy in one case.
 
     Attributes:
-        measurement: what it rests on.
-        verdict: best, tie, slower or ineligible.
         reason: why it is ineligible, else empty.
         chosen: whether it is the one to use.
-        ratio: its cost over the fastest eligible one's; NaN where there is none.
-        ratio_low: lower end of an interval that holds the true ratio if both measured intervals
-            hold the true costs.
-        ratio_high: its upper end.
+        ratio: its cost over the fastest eligible one's; NaN where there is none. The ends of its
+            interval hold the true ratio between them if both measured intervals hold the true costs.
     """
 
     measurement: Measurement
@@ -92,11 +86,7 @@ class Judged:
 class Speedup(NamedTuple):
     """How many times faster a strategy is than native, NaN where either was not measured.
 
-    Attributes:
-        ratio: the speedup.
-        low: lower end of its interval.
-        high: its upper end.
-        is_too_noisy: whether the ends are a factor of `NOISY` apart, or the machine was busy.
+    It is too noisy if the ends of its interval are a factor of `NOISY` apart, or the machine was busy.
     """
 
     ratio: float
@@ -110,8 +100,6 @@ class JudgedCell:
     """The verdict on all strategies in one case.
 
     Attributes:
-        machine: where it was measured.
-        cell: what was measured.
         judged: the strategies from best to worst.
         source: the file that the measurement is in.
         is_outlier: whether native took far longer than in a larger case of the same run.
@@ -219,10 +207,7 @@ def judge_cell(
     stability: Mapping[str, Evidence],
     source: str = "",
 ) -> JudgedCell:
-    """Judges every strategy in one case, whatever it was measured for.
-
-    `stability` is what is known of the case's operation.
-    """
+    """Judges every strategy in one case, by what is known of its operation's stability."""
     reasons = why_ineligible(cell, stability, criteria)
     costs = {each.strategy: each.cost(criteria.objective) for each in cell}
     eligible = {name: cost.seconds for name, cost in costs.items() if cost and not reasons[name]}
