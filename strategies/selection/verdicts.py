@@ -149,9 +149,7 @@ class JudgedCell:
 def judge(runs: Sequence[Run], criteria: Criteria = ANY) -> list[JudgedCell]:
     """Judges every strategy in every timed case, by the newest measurement of each machine.
 
-    Args:
-        runs: as `strategies.measuring.store.load` gives them; those of kinds "grid" and "stability" count.
-        criteria: what is asked.
+    Of the runs those of kinds "grid" and "stability" count.
 
     Raises:
         ValueError: no case was timed as the objective asks.
@@ -159,16 +157,10 @@ def judge(runs: Sequence[Run], criteria: Criteria = ANY) -> list[JudgedCell]:
     stability = evidence(runs)
     runs = [run for run in runs if run.kind == "grid"]
     sources = {id(run.machine): run.path for run in runs}
-    judged = [
-        judge_cell(
-            machine,
-            cell,
-            criteria,
-            stability.get(operations.get(cell.case.operation).policy_operation, {}),
-            sources[id(machine)],
-        )
-        for machine, cell in newest_cells(runs, lambda cell: _is_timed(cell, criteria.objective))
-    ]
+    judged = []
+    for machine, cell in newest_cells(runs, lambda cell: _is_timed(cell, criteria.objective)):
+        known = stability.get(operations.get(cell.case.operation).policy_operation, {})
+        judged.append(judge_cell(machine, cell, criteria, known, sources[id(machine)]))
     if not judged:
         raise ValueError(
             f"the results hold no case in which {criteria.objective} was measured; "

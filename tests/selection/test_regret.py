@@ -3,6 +3,7 @@ import random
 import statistics
 
 import pytest
+from by_hand import cell_of, run_of, took
 
 from strategies.measuring.measurement import Status, Timing
 from strategies.selection import regret
@@ -11,13 +12,13 @@ from strategies.selection.policies import build
 
 
 @pytest.fixture
-def says_native(run_of, cell_of, took):
+def says_native():
     """A policy that has found native to be the fastest."""
     return build([run_of(cell_of(took("native", 1), took("qr_pinv", 2)))], Criteria())
 
 
 @pytest.fixture
-def drawn(cell_of, took):
+def drawn():
     """A case in which triangular_solve refuses."""
 
     def drawn(native, qr_pinv, case="pinv 64x8 cond=1e1", **others):
@@ -74,7 +75,7 @@ def test_what_is_not_accurate_is_infinitely_regretted(says_native, drawn):
     assert found["native"].regret == 1
 
 
-def test_where_auto_is_refused_the_rank_its_next_candidate_counts(run_of, cell_of, took, drawn):
+def test_where_auto_is_refused_the_rank_its_next_candidate_counts(drawn):
     full = cell_of(took("native", 4), took("triangular_solve", 1))
     deficient = cell_of(took("native", 3), took("qr_pinv", 1), case="pinv 64x8 rank=4")
     policy = build([run_of(full, deficient)], Criteria())
@@ -82,14 +83,14 @@ def test_where_auto_is_refused_the_rank_its_next_candidate_counts(run_of, cell_o
     assert by_choice(scores)["policy"].strategy == "qr_pinv"
 
 
-def test_what_is_slower_than_native_is_listed_unless_it_may_be_noise(run_of, cell_of, took, drawn):
+def test_what_is_slower_than_native_is_listed_unless_it_may_be_noise(drawn):
     policy = build([run_of(cell_of(took("native", 4), took("qr_pinv", 1)))], Criteria())
     cases = [drawn(1.0, 1.05), drawn(1.0, 1.5), drawn(1.0, 1.3, spread=1.6)]
     (slower,) = regret.slower_than_native(regret.score(cases, policy))
     assert 1 / slower.over_native[0] == pytest.approx(1.5)
 
 
-def test_a_case_without_an_eligible_strategy_is_left_out(says_native, cell_of, took):
+def test_a_case_without_an_eligible_strategy_is_left_out(says_native):
     assert regret.score([cell_of(took("native", status=Status.FAILED))], says_native) == []
 
 
