@@ -130,12 +130,18 @@ class Measurement(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.backward if objective is Objective.BACKWARD else self.forward_backward
 
 
+def without_result(name: str, error: BaseException, *, refuses: bool) -> Measurement:
+    """A strategy that refused a case or failed in it, with the first line of its error."""
+    status = Status.NOT_APPLICABLE if refuses else Status.FAILED
+    note = next(iter(str(error).splitlines()), type(error).__name__)[:200]
+    return Measurement(name, status, note=note)
+
+
 @dataclass(frozen=True)
 class Cell:
     """One case, measured with several strategies.
 
     Attributes:
-        case: what was computed.
         strategies: what was measured, that which others are compared with first.
         contention: of other processes before and after, at worst; None where nothing was timed: see
             `strategies.measuring.noise`.

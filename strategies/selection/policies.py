@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -29,8 +30,7 @@ from strategies.selection.stability import Stabilities, evidence
 from strategies.selection.verdicts import JudgedCell, judge, machines, simplicity
 
 FAR = 4.0
-"""What takes so much longer than the fastest on another machine is not kept of it: there the times of
-the policy's own machine stand for it."""
+"""What takes so much longer than the fastest on another machine is not kept of it."""
 
 
 def build(runs: Sequence[Run], criteria: Criteria, base: str | None = None) -> Policy:
@@ -59,10 +59,8 @@ def build(runs: Sequence[Run], criteria: Criteria, base: str | None = None) -> P
         operations={
             operation: OperationPolicy(
                 cells=_cells(cells),
-                full_rank=single_default(cell for cell in cells if cell.case.rank is None),
-                any_rank=single_default(cells)
-                if any(cell.case.rank is not None for cell in cells)
-                else None,
+                full_rank=single_default(full := [c for c in cells if c.case.rank is None]),
+                any_rank=single_default(cells) if len(full) < len(cells) else None,
                 stability=stability.get(operation, {}),
             )
             for operation, cells in sorted(by_operation.items())
@@ -94,7 +92,7 @@ def single_default(cells: Iterable[JudgedCell]) -> Default | None:
         strategy=best,
         then=tuple(then),
         worst_regret=rounded(max(regrets[best])),
-        mean_regret=rounded(math.exp(sum(map(math.log, regrets[best])) / len(regrets[best]))),
+        mean_regret=rounded(math.exp(statistics.fmean(map(math.log, regrets[best])))),
         cells=len(decided),
         uncovered=len(decided) - len(regrets[best]),
     )
