@@ -117,22 +117,18 @@ def test_an_interval_of_faster_and_slower_is_too_noisy_to_tell(judged):
     assert not judged(took("native", 4, 1.5), took("qr_pinv", 1, 1.5)).is_too_noisy
 
 
-def test_what_a_busy_machine_says_is_too_noisy_to_tell():
-    cell = cell_of(took("native", 4), took("qr_pinv", 1))
-    quiet, busy = (
-        judge([run_of(cell, machine=Machine("here", noise=noise))])[0] for noise in (1.4, 1.5)
+@pytest.mark.parametrize(
+    ("noise", "contention", "is_busy"),
+    [(1.4, None, False), (1.5, None, True), (None, 1.1, False), (None, 1.8, True)],
+)
+def test_what_was_measured_beside_other_work_is_too_noisy_to_tell(noise, contention, is_busy):
+    cell = dataclasses.replace(
+        cell_of(took("native", 4), took("qr_pinv", 1)), contention=contention
     )
-    assert (quiet.is_too_noisy, busy.is_too_noisy) == (False, True)
-
-
-def test_a_case_that_was_measured_beside_other_work_is_too_noisy_to_tell():
-    cell = cell_of(took("native", 4), took("qr_pinv", 1))
-    quiet, busy = (
-        judge([run_of(dataclasses.replace(cell, contention=contention))])[0]
-        for contention in (1.1, 1.8)
-    )
-    assert (quiet.is_too_noisy, busy.is_too_noisy) == (False, True)
-    assert busy.over_native("qr_pinv", Objective.FORWARD_BACKWARD).is_too_noisy
+    (found,) = judge([run_of(cell, machine=Machine("here", noise=noise))])
+    assert found.is_too_noisy == is_busy
+    assert found.over_native("qr_pinv", Objective.FORWARD_BACKWARD).is_too_noisy == is_busy
+    assert not found.over_native("native", Objective.FORWARD_BACKWARD).is_too_noisy
 
 
 def test_a_case_slower_than_a_much_larger_one_is_too_noisy_to_tell():
@@ -143,24 +139,12 @@ def test_a_case_slower_than_a_much_larger_one_is_too_noisy_to_tell():
     assert found == {"64x8": True, "128x8": False, "32x16": False}
 
 
-def test_a_speedup_is_too_noisy_if_its_interval_is_wide_or_the_machine_was_busy():
-    narrow, wide = took("qr_pinv", 1, 1.2), took("blocked_lu", 1, 1.5)
-    quiet, busy = (
-        judge(
-            [
-                run_of(
-                    cell_of(took("native", 400), narrow, wide), machine=Machine("here", noise=noise)
-                )
-            ]
-        )[0]
-        for noise in (1.0, 1.5)
+def test_a_speedup_is_too_noisy_if_its_interval_is_wide(judged):
+    cell = judged(took("native", 400), took("qr_pinv", 1, 1.2), took("blocked_lu", 1, 1.5))
+    narrow, wide = (
+        cell.over_native(name, Objective.FORWARD_BACKWARD) for name in ("qr_pinv", "blocked_lu")
     )
-    both = Objective.FORWARD_BACKWARD
-    assert quiet.over_native("qr_pinv", both).ratio == 400
-    assert not quiet.over_native("qr_pinv", both).is_too_noisy
-    assert quiet.over_native("blocked_lu", both).is_too_noisy
-    assert busy.over_native("qr_pinv", both).is_too_noisy
-    assert not busy.over_native("native", both).is_too_noisy
+    assert (narrow.ratio, narrow.is_too_noisy, wide.is_too_noisy) == (400, False, True)
 
 
 def test_the_objective_decides(judged):
