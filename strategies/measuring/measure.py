@@ -51,7 +51,7 @@ def measure(
         begins: called with the name of every strategy and then of every objective, before its turn.
 
     Returns:
-        The measurements in the order of `names`, then those of `others`.
+        The measurements, first those of `names`.
 
     Raises:
         ValueError: the device of the case is not there.

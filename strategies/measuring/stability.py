@@ -46,7 +46,7 @@ def measure_stability(
     Args:
         case: what to compute.
         names: of strategies, or "auto".
-        others: what else computes the same, by name, as another library.
+        others: by name, what else computes the same, as another library.
 
     Raises:
         ValueError: the operation has no gradient in the case, or one that the dtype cannot hold.

@@ -68,9 +68,8 @@ def _function(record: Operation, strategy: Any) -> Callable[..., Any]:
 def is_affordable(case: Case, strategy: str) -> bool:
     """Whether 8 GB of memory, or those of the CUDA device, suffice for a case."""
     m, n = case.shape
-    batch, itemsize = max(case.batch, 1), case.dtype.itemsize
-    on = torch.device(case.device)
-    if batch * m * max(n, case.rhs) * itemsize > _LARGEST_INPUT[on.type]:
+    bytes_of_entry, on = max(case.batch, 1) * case.dtype.itemsize, torch.device(case.device)
+    if m * max(n, case.rhs) * bytes_of_entry > _LARGEST_INPUT[on.type]:
         return False
     # PyTorch's backward makes two matrices of the larger dimension squared. (2.13)
     if strategy != BASELINE or not operations.get(case.operation).truncates or m == n:
@@ -78,4 +77,4 @@ def is_affordable(case: Case, strategy: str) -> bool:
     free = _CPU_BYTES
     if on.type == "cuda":
         free = 0.9 * torch.cuda.get_device_properties(on).total_memory
-    return 2 * batch * max(m, n) ** 2 * itemsize <= free
+    return 2 * max(m, n) ** 2 * bytes_of_entry <= free

@@ -13,13 +13,9 @@ It is, in this order,
    policy knows, as `lu_solve` and `eig`, are PyTorch's own for small matrices
    (`strategies.autograd.choice.is_left_to_torch`), but for those that have a fast path, as `qr`.
 
-Of several machines that a policy knows the nearest answers (`strategies.policy.nearest_machine`).
-
-The files are read at the first "auto", not at import. One that cannot be used is
-skipped with a warning.
-
-Of what a policy ranks, which is what is stable, the first that is installed is used.
-`strategies.policy.schema` describes the file.
+The files (`strategies.policy.schema`) are read at the first "auto", not at import; one that cannot be used
+is skipped with a warning. Of several machines that a policy knows the nearest answers
+(`strategies.policy.nearest_machine`); of the stable strategies that it ranks the first installed is used.
 """
 
 from __future__ import annotations
@@ -61,23 +57,13 @@ _FALLBACK, _FALLBACK_OF_ANY_RANK = "triangular_solve", "qr_pinv"
 _ENVIRONMENT = "BACKWARD_STRATEGIES_USE"
 
 
-def candidates(
-    operation: str,
-    m: int,
-    n: int,
-    rhs: int,
-    batch: int,
-    dtype: str,
-    device: str,
-    *,
-    any_rank: bool,
-) -> tuple[Strategy, ...]:
+def candidates(*key: *PolicyKey, any_rank: bool) -> tuple[Strategy, ...]:
     """The strategies that "auto" tries one after the other, until one does not refuse the rank.
 
-    What is asked is a `PolicyKey`, about the operation whose measurements answer. Where it takes
-    matrices of any rank, a strategy that refuses deficient rank has a successor.
+    It is asked about the operation whose measurements answer. Where that takes matrices of any rank, a
+    strategy that refuses deficient rank has a successor.
     """
-    key = (operation, m, n, rhs, batch, dtype, device)
+    *_, device = key
     return ranked(active(device)[0], key, any_rank=any_rank)
 
 
@@ -124,13 +110,7 @@ def refresh() -> None:
 
 
 def covers(operation: str) -> bool:
-    """Whether what "auto" follows says anything of an operation.
-
-    Example:
-        >>> with use("qr_pinv"):
-        ...     covers("inv")
-        True
-    """
+    """Whether what "auto" follows says anything of an operation."""
     choice, _ = active()
     return isinstance(choice, Strategy) or operation in choice.operations
 

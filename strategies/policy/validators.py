@@ -53,15 +53,7 @@ class Validators(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @functools.cache
 def here(device: str = "cpu") -> Validators:
-    """Those of this process, for a kind of device.
-
-    Raises:
-        RuntimeError: there is no such device.
-
-    Example:
-        >>> here().torch == torch.__version__
-        True
-    """
+    """Those of this process, for a kind of device; RuntimeError where there is none."""
     is_cuda = device == "cuda"
     if is_cuda and not torch.cuda.is_available():
         raise RuntimeError("there is no CUDA device")

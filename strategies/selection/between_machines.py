@@ -81,7 +81,6 @@ class Flip:
 
     @property
     def case(self) -> Case:
-        """What was computed."""
         return self.one.case
 
 

@@ -167,7 +167,6 @@ class Change:
 
     @property
     def case(self) -> Case:
-        """What was computed."""
         return self.cell.case
 
 

@@ -68,7 +68,6 @@ class Judged:
 
     @property
     def strategy(self) -> str:
-        """The name."""
         return self.measurement.strategy
 
     @property
@@ -113,7 +112,6 @@ class JudgedCell:
 
     @property
     def case(self) -> Case:
-        """What was computed."""
         return self.cell.case
 
     @property

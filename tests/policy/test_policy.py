@@ -16,11 +16,9 @@ from strategies.policy import calibration, validators
 from strategies.policy.calibration import Calibration
 from strategies.policy.schema import Default, Policy
 
-SIZES = {"rhs": 1, "batch": 0, "dtype": "float64", "device": "cpu"}
-
 
 def names(operation, *, any_rank=False, device="cpu"):
-    found = policies.candidates(operation, 8, 8, **SIZES | {"device": device}, any_rank=any_rank)
+    found = policies.candidates(operation, 8, 8, 1, 0, "float64", device, any_rank=any_rank)
     return [strategy.name for strategy in found]
 
 

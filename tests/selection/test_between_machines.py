@@ -17,13 +17,9 @@ STABLE = Evidence(1, 0, 1.0, "inv 2x2")
 UNSTABLE = Evidence(1, 0, 1e9, "inv 2x2")
 
 
-@pytest.fixture
-def judged():
-    def judged(*measurements, native=STABLE):
-        known = dict.fromkeys(("fused", "qr_pinv"), STABLE) | {"native": native}
-        return judge_cell(HERE, cell_of(*measurements), ANY, known)
-
-    return judged
+def judged(*measurements, native=STABLE):
+    known = dict.fromkeys(("fused", "qr_pinv"), STABLE) | {"native": native}
+    return judge_cell(HERE, cell_of(*measurements), ANY, known)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +32,7 @@ def judged():
         (1.0, 1.2, Against.UNDECIDED),
     ],
 )
-def test_the_interval_decides(judged, seconds, spread, expected):
+def test_the_interval_decides(seconds, spread, expected):
     cell = judged(took("native", 1), took("fused", seconds, spread), native=UNSTABLE)
     found, (ratio, low, high) = module.against_native(cell, Objective.FORWARD_BACKWARD)
     assert found is expected
@@ -46,7 +42,7 @@ def test_the_interval_decides(judged, seconds, spread, expected):
     assert not module.is_native_stable(cell)
 
 
-def test_native_is_the_same_as_itself_and_may_be_missing(judged):
+def test_native_is_the_same_as_itself_and_may_be_missing():
     cell = judged(took("native", 1), took("fused", 2))
     assert module.against_native(cell, Objective.FORWARD_BACKWARD) == (Against.SAME, (1, 1, 1))
     assert module.is_native_stable(cell)
@@ -62,7 +58,7 @@ def flips_of(first, second):
     return list(module.flips({case: first}, {case: second}))
 
 
-def test_a_flip_is_told_apart_on_both_machines(judged):
+def test_a_flip_is_told_apart_on_both_machines():
     one = judged(took("fused", 1), took("qr_pinv", 2))
     other = judged(took("fused", 3), took("qr_pinv", 1))
     (flip,) = flips_of(one, other)
@@ -71,7 +67,7 @@ def test_a_flip_is_told_apart_on_both_machines(judged):
     assert flips_of(one, one) == []
 
 
-def test_a_tie_or_what_may_not_be_used_is_no_flip(judged):
+def test_a_tie_or_what_may_not_be_used_is_no_flip():
     one = judged(took("fused", 1), took("qr_pinv", 2))
     tie = judged(took("fused", 1.1, 1.2), took("qr_pinv", 1))
     unusable = judged(took("fused", status=Status.FAILED), took("qr_pinv", 1))

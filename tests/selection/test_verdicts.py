@@ -10,16 +10,10 @@ from strategies.selection.eligibility import ANY, Criteria
 from strategies.selection.verdicts import Verdict, judge
 
 
-@pytest.fixture
-def judged():
+def judged(*measurements, criteria=ANY, more=(), case="pinv 64x8"):
     """The verdict on one cell."""
-
-    def judged(*measurements, criteria=ANY, more=(), case="pinv 64x8"):
-        runs = [run_of(cell_of(*measurements, case=case)), *more]
-        (cell,) = judge(runs, criteria)
-        return cell
-
-    return judged
+    (cell,) = judge([run_of(cell_of(*measurements, case=case)), *more], criteria)
+    return cell
 
 
 def one(cell, strategy):
@@ -30,13 +24,13 @@ def chosen(cell):
     return cell.chosen and cell.chosen.strategy
 
 
-def test_the_fastest_eligible_is_best(judged):
+def test_the_fastest_eligible_is_best():
     cell = judged(took("native", 3), took("qr_pinv", 1, 1.1))
     assert [each.verdict for each in cell.judged] == [Verdict.BEST, Verdict.SLOWER]
     assert (chosen(cell), cell.ties, cell.source) == ("qr_pinv", (), "here/run.json")
 
 
-def test_what_is_unstable_in_a_hard_case_is_not_eligible(judged):
+def test_what_is_unstable_in_a_hard_case_is_not_eligible():
     hard = stable_cell("pinv 9x4 cond=1e8 float32", native=1e9, qr_pinv=3.0)
     cell = judged(took("native", 1), took("qr_pinv", 2), more=[run_of(hard, kind="stability")])
     assert chosen(cell) == "qr_pinv"
@@ -45,19 +39,19 @@ def test_what_is_unstable_in_a_hard_case_is_not_eligible(judged):
     assert reason.endswith("in pinv 9x4 cond=1e8 float32 cpu")
 
 
-def test_nothing_is_eligible_for_want_of_a_better_one(judged):
+def test_nothing_is_eligible_for_want_of_a_better_one():
     hard = run_of(stable_cell("pinv 9x4", native=1e9, qr_pinv=101), kind="stability")
     cell = judged(took("native", 1), took("qr_pinv", 2), took("blocked_lu", 3), more=[hard])
     assert cell.chosen is None
     assert "stability was not measured" in one(cell, "blocked_lu").reason
 
 
-def test_a_gradient_without_a_digit_is_not_eligible(judged):
+def test_a_gradient_without_a_digit_is_not_eligible():
     cell = judged(took("native", 1, error=1e6), took("qr_pinv", 2))
     assert chosen(cell) == "qr_pinv"
 
 
-def test_an_accuracy_that_is_asked_for(judged):
+def test_an_accuracy_that_is_asked_for():
     measured = took("native", 5), took("qr_pinv", 1, error=1e-9)
     assert chosen(judged(*measured, criteria=Criteria(accuracy=1e-8))) == "qr_pinv"
     cell = judged(*measured, criteria=Criteria(accuracy=1e-10))
@@ -66,7 +60,7 @@ def test_an_accuracy_that_is_asked_for(judged):
     assert one(unknown, "qr_pinv").reason == "error not measured"
 
 
-def test_a_limit_of_memory(judged):
+def test_a_limit_of_memory():
     measured = took("native", 5, peak_bytes=10), took("qr_pinv", 1, peak_bytes=10**9)
     cell = judged(*measured, criteria=Criteria(memory_bytes=1e6))
     assert chosen(cell) == "native"
@@ -79,39 +73,39 @@ def test_a_limit_is_a_positive_number(limit):
         Criteria(memory_bytes=limit)
 
 
-def test_what_did_not_run_says_why(judged):
+def test_what_did_not_run_says_why():
     refused = took("qr_pinv", status=Status.NOT_APPLICABLE, note="too large")
     cell = judged(took("native", 1), refused, took("batch_last", status=Status.FAILED))
     assert one(cell, "qr_pinv").reason == "n/a: too large"
     assert one(cell, "batch_last").reason == "failed"
 
 
-def test_what_cannot_be_told_apart_ties_and_the_simpler_is_chosen(judged):
+def test_what_cannot_be_told_apart_ties_and_the_simpler_is_chosen():
     measured = took("svd_truncated_pinv", 1, 1.1), took("triangular_solve", 1.03, 1.1)
     cell = judged(took("native", 3), *measured)
     assert one(cell, "triangular_solve").verdict is Verdict.TIE
     assert (chosen(cell), cell.ties) == ("triangular_solve", ("svd_truncated_pinv",))
 
 
-def test_simplicity_is_not_bought_at_any_price(judged):
+def test_simplicity_is_not_bought_at_any_price():
     cell = judged(took("native", 1.5), took("qr_pinv", 1, 2.0))
     assert one(cell, "native").verdict is Verdict.TIE
     assert chosen(cell) == "qr_pinv"
 
 
-def test_a_stranger_comes_after_the_known_in_a_tie(judged):
+def test_a_stranger_comes_after_the_known_in_a_tie():
     assert (
         chosen(judged(took("a_stranger", 1), took("svd_truncated_pinv", 1))) == "svd_truncated_pinv"
     )
 
 
-def test_ratios_are_to_the_fastest_and_their_intervals_hold_them(judged):
+def test_ratios_are_to_the_fastest_and_their_intervals_hold_them():
     native = one(judged(took("native", 4, 1.2), took("qr_pinv", 1, 1.2)), "native")
     ratios = native.ratio, native.ratio_low, native.ratio_high
     assert ratios == pytest.approx((4, 4 / 1.44, 4 * 1.44))
 
 
-def test_an_interval_of_faster_and_slower_is_too_noisy_to_tell(judged):
+def test_an_interval_of_faster_and_slower_is_too_noisy_to_tell():
     assert judged(took("native", 1.2, 1.5), took("qr_pinv", 1, 1.2)).is_too_noisy
     assert not judged(took("native", 1.2, 1.1), took("qr_pinv", 1, 1.05)).is_too_noisy
     assert not judged(took("native", 4, 1.5), took("qr_pinv", 1, 1.5)).is_too_noisy
@@ -139,7 +133,7 @@ def test_a_case_slower_than_a_much_larger_one_is_too_noisy_to_tell():
     assert found == {"64x8": True, "128x8": False, "32x16": False}
 
 
-def test_a_speedup_is_too_noisy_if_its_interval_is_wide(judged):
+def test_a_speedup_is_too_noisy_if_its_interval_is_wide():
     cell = judged(took("native", 400), took("qr_pinv", 1, 1.2), took("blocked_lu", 1, 1.5))
     narrow, wide = (
         cell.over_native(name, Objective.FORWARD_BACKWARD) for name in ("qr_pinv", "blocked_lu")
@@ -147,7 +141,7 @@ def test_a_speedup_is_too_noisy_if_its_interval_is_wide(judged):
     assert (narrow.ratio, narrow.is_too_noisy, wide.is_too_noisy) == (400, False, True)
 
 
-def test_the_objective_decides(judged):
+def test_the_objective_decides():
     slow = took("native", 9, peak_bytes=10), took("qr_pinv", 1, peak_bytes=100)
     assert chosen(judged(*slow)) == "qr_pinv"
     assert chosen(judged(*slow, criteria=Criteria(Objective.MEMORY))) == "native"
