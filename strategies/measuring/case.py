@@ -152,17 +152,16 @@ class Case:
         return str(self.dtype).removeprefix("torch.")
 
     def _options(self) -> list[str]:
+        digits = None if self.log10_cond is None else str(self.log10_cond)
         values = {
             "k": self.rhs if self.rhs != 1 else None,
-            "cond": self.log10_cond,
+            "cond": digits and f"1e{digits.removesuffix('.0')}",
             "rank": self.rank,
             "matrix": self.matrix,
             "B": self.right_side,
             "G": self.cotangent,
             "scale": f"2^{self.scale}" if self.scale else None,
         }
-        if self.log10_cond is not None:
-            values["cond"] = "1e" + str(self.log10_cond).removesuffix(".0")
         return [f"{name}={value}" for name, value in values.items() if value is not None]
 
     @property

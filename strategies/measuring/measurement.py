@@ -158,6 +158,11 @@ class Cell:
         """The measurement of that strategy."""
         return next((each for each in self.strategies if each.strategy == name), None)
 
+    def costs(self, objective: Objective) -> dict[str, Timing]:
+        """What an objective counts, of those of which it was measured."""
+        costs = {each.strategy: each.cost(objective) for each in self.strategies}
+        return {name: cost for name, cost in costs.items() if cost is not None}
+
     def speedup(
         self, over: str, name: str, objective: Objective = Objective.BACKWARD
     ) -> tuple[float, float, float]:
@@ -165,11 +170,7 @@ class Cell:
 
         NaN where either was not measured.
         """
-        slow, fast = (
-            each.cost(objective) if each else None for each in map(self.get, (over, name))
-        )
-        if slow is None or fast is None:
+        costs = self.costs(objective)
+        if not {over, name} <= costs.keys():
             return math.nan, math.nan, math.nan
-        if over == name:
-            return 1.0, 1.0, 1.0
-        return slow.over(fast)
+        return (1.0, 1.0, 1.0) if over == name else costs[over].over(costs[name])

@@ -78,13 +78,8 @@ def ranked(
 
 def active(device: str = "cpu") -> tuple[Policy | Strategy, str]:
     """What "auto" follows here and now on a device, and where that comes from, in words."""
-    held = override.get()
-    if held is None:
-        return by_default(device, torch.get_num_threads())
-    choice, source = held
-    if isinstance(choice, Policy) and choice.others:
-        return resolve_for_machine(choice, source, device, torch.get_num_threads())
-    return held
+    held, threads = override.get(), torch.get_num_threads()
+    return by_default(device, threads) if held is None else _here(held, device, threads)
 
 
 @functools.lru_cache(maxsize=64)
@@ -169,11 +164,16 @@ def _resolve(choice: str | Path | Strategy | Policy) -> Policy | Strategy:
 @functools.cache
 def by_default(device: str, threads: int) -> tuple[Policy | Strategy, str]:
     """What holds outside of `use`."""
-    chosen = _from_environment()
-    if chosen is None:
-        return _calibrated(device.partition(":")[0], threads)
+    if (chosen := _from_environment()) is not None:
+        return _here(chosen, device, threads)
+    return _calibrated(device.partition(":")[0], threads)
+
+
+def _here(
+    chosen: tuple[Policy | Strategy, str], device: str, threads: int
+) -> tuple[Policy | Strategy, str]:
     choice, source = chosen
-    if isinstance(choice, Policy):
+    if isinstance(choice, Policy) and choice.others:
         return resolve_for_machine(choice, source, device, threads)
     return chosen
 

@@ -69,24 +69,21 @@ def decided(cell: Cell, known: Policy) -> PolicyCell | None:
     """
     case = cell.case
     reasons = why_ineligible(cell, evidence_in(known, case), ANY)
-    timings = {
-        each.strategy: cost
-        for each in cell
-        if not reasons[each.strategy] and (cost := each.cost(Objective.FORWARD_BACKWARD))
-    }
+    costs = cell.costs(Objective.FORWARD_BACKWARD)
+    timings = {name: cost for name, cost in costs.items() if not reasons[name]}
     if not timings:
         return None
     unit = min(timings, key=lambda name: timings[name].seconds)
     expected = shipped_costs(known, case)
-    costs = {}
+    found = {}
     for name, timing in timings.items():
-        costs[name] = math.log(timing.seconds / timings[unit].seconds)
+        found[name] = math.log(timing.seconds / timings[unit].seconds)
         if name != unit and name in expected and unit in expected:
             spread = max(math.log(timing.high / timing.low) / 2, _REPEATABLE)
             weight = DOUBT**2 / (DOUBT**2 + spread**2)
-            costs[name] += (1 - weight) * (expected[name] - expected[unit] - costs[name])
-    best = min(costs, key=costs.__getitem__)
-    times = {name: rounded(math.exp(cost - costs[best])) for name, cost in costs.items()}
+            found[name] += (1 - weight) * (expected[name] - expected[unit] - found[name])
+    best = min(found, key=found.__getitem__)
+    times = {name: rounded(math.exp(cost - found[best])) for name, cost in found.items()}
     ties = tuple(name for name, time in times.items() if name != best and time <= RESOLUTION)
     return PolicyCell(*case.shape, case.rhs, case.batch, case.rank, best, ties, times)
 
@@ -174,9 +171,7 @@ def changes(cells: Iterable[Cell], old: Policy, new: Policy) -> Iterator[Change]
     """What is used in measured cases by two policies, where both were measured."""
     for cell in cells:
         before, after = choice_in(cell, old), choice_in(cell, new)
-        timings = {
-            each.strategy: cost for each in cell if (cost := each.cost(Objective.FORWARD_BACKWARD))
-        }
+        timings = cell.costs(Objective.FORWARD_BACKWARD)
         if before in timings and after in timings:
             regret = regrets({name: timings[name] for name in {before, after}})
             yield Change(cell, before, after, regret[before] / regret[after])

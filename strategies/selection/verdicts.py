@@ -171,8 +171,7 @@ def _with_outliers(judged: list[JudgedCell], objective: Objective) -> list[Judge
     """The same, those cells marked in which native took far longer than in a larger one of the run."""
     groups: dict[tuple[object, ...], list[tuple[JudgedCell, tuple[int, ...], float]]] = {}
     for each in judged:
-        native, case = each.cell.get(BASELINE), each.case
-        cost = native and native.cost(objective)
+        cost, case = each.cell.costs(objective).get(BASELINE), each.case
         if cost and objective is not Objective.MEMORY:
             what = case.operation, case.dtype, case.device, case.rank is None
             sizes = *case.shape, case.batch, case.rhs
@@ -199,10 +198,10 @@ def judge_cell(
 ) -> JudgedCell:
     """Judges every strategy in one case, by what is known of its operation's stability."""
     reasons = why_ineligible(cell, stability, criteria)
-    costs = {each.strategy: each.cost(criteria.objective) for each in cell}
-    eligible = {name: cost.seconds for name, cost in costs.items() if cost and not reasons[name]}
+    costs = cell.costs(criteria.objective)
+    eligible = {name: cost.seconds for name, cost in costs.items() if not reasons[name]}
     fastest = min(eligible, key=eligible.__getitem__, default="")
-    ratios = {name: cell.speedup(name, fastest, criteria.objective) for name in costs}
+    ratios = {name: cell.speedup(name, fastest, criteria.objective) for name in reasons}
     same = [name for name in eligible if ratios[name][1] <= RESOLUTION]
     affordable = [name for name in same if ratios[name][0] <= LARGEST_PRICE_OF_SIMPLICITY]
     chosen = min(affordable, key=simplicity, default="")
@@ -220,7 +219,7 @@ def judge_cell(
 
     judged = [
         Judged(each, verdict(name), reasons[name], name == chosen, *ratios[name])
-        for name, each in zip(costs, cell, strict=True)
+        for name, each in zip(ratios, cell, strict=True)
     ]
     return JudgedCell(machine, cell, tuple(sorted(judged, key=order)), source)
 
