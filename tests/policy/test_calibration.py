@@ -34,11 +34,14 @@ def test_a_file_says_what_was_written(tmp_path):
 
 
 def test_a_part_replaces_what_it_has_measured_anew_and_keeps_the_rest():
-    old = Calibration(parts=(part(cell(8), cell(16)), part(cell(8), validators=ELSEWHERE)))
+    judged = {"inv": {"fused": Evidence(3, 0, 1.5, "inv 2x2")}}
+    mine = part(cell(8), cell(16), stability=judged)
+    old = Calibration(parts=(mine, part(cell(8), validators=ELSEWHERE)))
     again = part(cell(8, use="qr_pinv"))
     mine, others = old.having([again, part(cell(4), operation="det")]).parts
     assert mine.cells["inv"]["float64"] == (cell(8, use="qr_pinv"), cell(16))
     assert mine.cells["det"]["float64"] == (cell(4),)
+    assert mine.stability == judged
     assert others.validators == ELSEWHERE
 
 

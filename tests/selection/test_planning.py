@@ -90,6 +90,10 @@ def test_only_stable_strategies_that_may_win_are_measured():
     assert plan.contenders(inv(8)) == ["triangular_solve", "fused"]
 
 
+def test_what_is_clearly_the_fastest_is_measured_beside_the_next():
+    assert Plan([inv(8)], policy_of({inv(8): CLEAR})).contenders(inv(8)) == ["fused", "qr_pinv"]
+
+
 def test_the_shipped_choice_is_measured_even_where_it_does_badly():
     cases = [inv(2**i) for i in range(1, 8)]
     times = {"triangular_solve": 1.0, "fused": 1.1, "explicit_inverse": 1.2}
