@@ -57,9 +57,9 @@ before = set(sys.modules)
 import strategies
 print(*(name for name in {heavy} if name in set(sys.modules) - before))
 from strategies import policy
-assert policy._sources.cache_info().currsize == 0
+assert policy._shipped.cache_info().currsize == 0
 strategies.linalg.inv(torch.eye(2))
-assert policy._sources.cache_info().currsize == 1
+assert policy._shipped.cache_info().currsize == 1
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []

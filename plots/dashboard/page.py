@@ -25,7 +25,8 @@ from strategies.measuring.measurement import Measurement, Objective
 from strategies.measuring.store import Run
 from strategies.policy import BASELINE
 from strategies.selection import text
-from strategies.selection.verdicts import Criteria, JudgedCell, judge
+from strategies.selection.eligibility import Criteria
+from strategies.selection.verdicts import JudgedCell, judge
 
 FILTERS = ("operation", "dtype", "device", "machine")
 COLUMNS = (

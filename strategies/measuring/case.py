@@ -35,7 +35,6 @@ class Case:
         operation: a name of `strategies.operations`.
         shape: rows and columns of each matrix.
         batch: number of matrices; 0 means one matrix without a batch dimension.
-        dtype: float32, float64, complex64 or complex128.
         device: where the inputs live: cpu, cuda, cuda:0, ...
         rhs: columns of B, for operations that take one.
         log10_cond: log₁₀ of the 2-norm condition number κ; None stands for κ = 10.
@@ -108,10 +107,7 @@ class Case:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The case that `str` writes so; what is left out has its default.
-
-        Raises:
-            ValueError: the text is no case; the message says what is wrong with it.
+        """The case that `str` writes so; what is left out has its default. ValueError says what is wrong.
 
         Example:
             >>> Case.parse("lstsq 1000x16x4 k=16 rank=2 float32").batch
@@ -132,12 +128,7 @@ class Case:
 
     @property
     def sizes(self) -> str:
-        """The sizes and what is special about the matrices, for a column of a table.
-
-        Example:
-            >>> Case.parse("lstsq 1000x16x4 k=16 rank=2").sizes
-            '1000 of 16x4 k=16 rank=2'
-        """
+        """The sizes and what is special about the matrices, as "1000 of 16x4 k=16 rank=2"."""
         m, n = self.shape
         count = f"{self.batch} of " if self.batch else ""
         return " ".join([f"{count}{m}x{n}", *self._options()])
@@ -150,16 +141,7 @@ class Case:
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, Any]) -> Self:
-        """The case of these columns. Others are ignored, missing ones have their default.
-
-        Raises:
-            ValueError: the columns contradict each other.
-
-        Example:
-            >>> case = Case("inv", (4, 4), batch=3)
-            >>> Case.from_columns(case.columns()) == case
-            True
-        """
+        """The case of these columns. Others are ignored, missing ones have their default."""
         found = {name: columns[name] for name in _COLUMNS if columns.get(name) is not None}
         shape, dtype = (found.pop("m"), found.pop("n")), _dtype(found.pop("dtype", "float64"))
         return cls(**found, shape=shape, dtype=dtype)
@@ -170,17 +152,16 @@ class Case:
         return str(self.dtype).removeprefix("torch.")
 
     def _options(self) -> list[str]:
+        digits = None if self.log10_cond is None else str(self.log10_cond)
         values = {
             "k": self.rhs if self.rhs != 1 else None,
-            "cond": self.log10_cond,
+            "cond": digits and f"1e{digits.removesuffix('.0')}",
             "rank": self.rank,
             "matrix": self.matrix,
             "B": self.right_side,
             "G": self.cotangent,
             "scale": f"2^{self.scale}" if self.scale else None,
         }
-        if self.log10_cond is not None:
-            values["cond"] = "1e" + str(self.log10_cond).removesuffix(".0")
         return [f"{name}={value}" for name, value in values.items() if value is not None]
 
     @property
@@ -191,8 +172,7 @@ class Case:
     def inputs(self) -> tuple[Tensor, ...]:
         """A, and B where the operation takes one: leaves that require a gradient.
 
-        The latest case's tensors are kept, so that strategies compared on one case share
-        them: treat them as read-only.
+        Strategies compared on one case share them: treat them as read-only.
         """
         return inputs.draw(self)
 

@@ -33,10 +33,6 @@ def sampler(f: Callable[[], object], timer: Callable[[], float] = synchronized_t
     """Warms f up and returns a callable that times one block, in seconds per call of f.
 
     The first call is not trusted, since libraries may load in it.
-
-    Example:
-        >>> sampler(lambda: sum(range(1000)))() > 0
-        True
     """
     stopwatch = timeit.Timer(f, timer=timer)  # switches garbage collection off while it times
     stopwatch.timeit(1)
@@ -61,10 +57,6 @@ def median_interval(ordered: list[float]) -> tuple[float, float]:
     the j-th smallest to the j-th largest misses it with probability 2 P(Bin(n, ½) < j) at most;
     j is the largest for which that stays within 5 %, and 1 where there are too few samples. (David
     & Nagaraja, Order Statistics, 2003, section 7.1.)
-
-    Example:
-        >>> median_interval([float(i) for i in range(1, 11)])
-        (2.0, 9.0)
     """
     n, j, missed = len(ordered), 0, 0.0
     while (missed := missed + 2 * math.comb(n, j) / 2**n) <= _MISSED:

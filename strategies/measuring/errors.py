@@ -29,12 +29,6 @@ def gradient_error(case: Case, computed: Sequence[Tensor]) -> float | None:
 
     It is above zero, so that it can be drawn on a logarithmic axis, and `WORST_ERROR` at most; None
     where the exact gradient would take too long.
-
-    Example:
-        >>> from strategies.measuring.workload import backward_of
-        >>> case = Case("inv", (4, 4))
-        >>> gradient_error(case, backward_of(case, "native")()) < 1e-13
-        True
     """
     if math.prod(case.shape) * min(case.shape) > LARGEST_EXACT:
         return None

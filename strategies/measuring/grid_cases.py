@@ -18,12 +18,7 @@ _LARGEST_WORK_ON_CUDA = 2**39
 
 
 def timed(grid: str, devices: Sequence[str] | None = None) -> list[Case]:
-    """The cases of a grid whose times are compared, on the devices that are here or on these.
-
-    Example:
-        >>> str(timed("tiny")[0])
-        'cholesky 8x8 float64 cpu'
-    """
+    """The cases of a grid whose times are compared, on the devices that are here or on these."""
     return [
         case
         for blocks, case in _cases(grid, devices, "single", "batched")

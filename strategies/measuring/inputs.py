@@ -29,13 +29,13 @@ def draw(case: Case) -> tuple[Tensor, ...]:
     generator = generator_of(case, stream=0)
     dtype = torch.complex128 if case.dtype.is_complex else torch.float64
     if case.matrix is not None:
-        drawn = [specimen(case).matrix]
+        matrix = specimen(case).matrix
     elif case.rank is None:
-        drawn = [_with_condition(case, dtype, generator)]
+        matrix = _with_condition(case, dtype, generator)
     else:
-        drawn = [_with_rank(case, case.rank, dtype, generator)]
+        matrix = _with_rank(case, case.rank, dtype, generator)
     record = operations.get(case.operation)
-    drawn = [record.domain.member(drawn[0].to(dtype))]
+    drawn = [record.domain.member(matrix.to(dtype))]
     if record.arity == 2:
         if case.right_side is None:
             size = *_lead(case), case.shape[0], case.rhs

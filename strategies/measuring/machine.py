@@ -18,11 +18,7 @@ class Machine(msgspec.Struct, frozen=True, omit_defaults=True):
     """What times depend on besides the case, as text.
 
     Attributes:
-        name: of the machine.
-        cpu: model of the processor.
         gpu: names of the CUDA devices, separated by commas.
-        threads: that torch uses.
-        torch: its version.
         blas: the library of matrix products that torch was built with.
         commit: of this project, where it is a checkout.
         started_at: ISO 8601, UTC.
@@ -51,16 +47,11 @@ def describe(libraries: tuple[str, ...] = ()) -> Machine:
     """This machine, and the state that the process is in, with versions of these distributions.
 
     How busy it is `strategies.measuring.noise.with_load_and_noise` adds, for what times are kept of.
-
-    Example:
-        >>> describe().torch == torch.__version__
-        True
     """
-    gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
     return Machine(
         name=platform.node(),
         cpu=processor(),
-        gpu=", ".join(gpus),
+        gpu=", ".join(map(torch.cuda.get_device_name, range(torch.cuda.device_count()))),
         threads=torch.get_num_threads(),
         torch=str(torch.__version__),
         blas=blas(),

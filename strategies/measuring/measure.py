@@ -12,7 +12,7 @@ from strategies.errors import LinAlgError
 from strategies.measuring.case import Case
 from strategies.measuring.clock import Sampler, sampler
 from strategies.measuring.errors import gradient_error
-from strategies.measuring.measurement import Cell, Measurement, Objective, Status, Timing
+from strategies.measuring.measurement import Cell, Measurement, Objective, Timing, without_result
 from strategies.measuring.memory import peak_bytes
 from strategies.measuring.noise import BUSY, contention
 from strategies.measuring.timing import interleaved
@@ -45,13 +45,13 @@ def measure(
     Args:
         case: what to measure.
         names: the strategies, the one that others are compared with first.
-        objectives: what to time; with none, errors and memory are all that is measured.
+        objectives: what to time, if anything.
         budget: seconds that the rounds of an objective may take, beyond the fewest.
         others: by name, what else is timed in the same rounds, by objective.
         begins: called with the name of every strategy and then of every objective, before its turn.
 
     Returns:
-        The measurements in the order of `names`, then those of `others`.
+        The measurements, first those of `names`.
 
     Raises:
         ValueError: the device of the case is not there.
@@ -114,9 +114,7 @@ def prepare(
             backward()
         except (RuntimeError, MemoryError) as error:
             refuses = isinstance(error, NotImplementedError | LinAlgError)
-            status = Status.NOT_APPLICABLE if refuses else Status.FAILED
-            note = next(iter(str(error).splitlines()), type(error).__name__)[:200]
-            found[name] = Measurement(name, status, note=note)
+            found[name] = without_result(name, error, refuses=refuses)
         else:
             runnable[name], found[name] = backward, Measurement(name)
     return runnable, found

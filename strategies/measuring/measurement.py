@@ -99,9 +99,6 @@ class Measurement(msgspec.Struct, frozen=True, omit_defaults=True):
 
     Attributes:
         strategy: its name, or that of another library.
-        status: whether it ran.
-        backward: time of the backward.
-        forward_backward: time of forward and backward together.
         error: the largest ‖computed − exact‖ / ‖exact‖ of a gradient, `WORST_ERROR` at
             most; also where a gradient is not finite.
         stability: how far results and gradients are from what rounding the inputs explains.
@@ -133,12 +130,18 @@ class Measurement(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.backward if objective is Objective.BACKWARD else self.forward_backward
 
 
+def without_result(name: str, error: BaseException, *, refuses: bool) -> Measurement:
+    """A strategy that refused a case or failed in it, with the first line of its error."""
+    status = Status.NOT_APPLICABLE if refuses else Status.FAILED
+    note = next(iter(str(error).splitlines()), type(error).__name__)[:200]
+    return Measurement(name, status, note=note)
+
+
 @dataclass(frozen=True)
 class Cell:
     """One case, measured with several strategies.
 
     Attributes:
-        case: what was computed.
         strategies: what was measured, that which others are compared with first.
         contention: of other processes before and after, at worst; None where nothing was timed: see
             `strategies.measuring.noise`.
@@ -155,6 +158,11 @@ class Cell:
         """The measurement of that strategy."""
         return next((each for each in self.strategies if each.strategy == name), None)
 
+    def costs(self, objective: Objective) -> dict[str, Timing]:
+        """What an objective counts, of those of which it was measured."""
+        costs = {each.strategy: each.cost(objective) for each in self.strategies}
+        return {name: cost for name, cost in costs.items() if cost is not None}
+
     def speedup(
         self, over: str, name: str, objective: Objective = Objective.BACKWARD
     ) -> tuple[float, float, float]:
@@ -162,11 +170,7 @@ class Cell:
 
         NaN where either was not measured.
         """
-        slow, fast = (
-            each.cost(objective) if each else None for each in map(self.get, (over, name))
-        )
-        if slow is None or fast is None:
+        costs = self.costs(objective)
+        if not {over, name} <= costs.keys():
             return math.nan, math.nan, math.nan
-        if over == name:
-            return 1.0, 1.0, 1.0
-        return slow.over(fast)
+        return (1.0, 1.0, 1.0) if over == name else costs[over].over(costs[name])

@@ -14,16 +14,11 @@ os.environ.setdefault("KINETO_LOG_LEVEL", "99")
 
 
 def peak_bytes(call: Callable[[], object], device: str | torch.device = "cpu") -> int:
-    """The most bytes that `call` held at once above what existed when it began.
+    """The most bytes that `call` held at once above what existed when it began, its result included.
 
-    Args:
-        call: what to run; it runs twice on CUDA, where the first call may load libraries.
-        device: where it allocates. On the CPU, the profiler's allocation events are summed; they
-            leave out releases of older memory, and memory that libraries allocate by themselves
-            (BLAS buffers, NumPy arrays). On CUDA the caching allocator keeps the peak.
-
-    Returns:
-        Bytes; what `call` returns counts as long as it is alive.
+    On the CPU, the profiler's allocation events are summed; they leave out releases of older memory, and
+    memory that libraries allocate by themselves (BLAS buffers, NumPy arrays). On CUDA the caching
+    allocator keeps the peak; `call` runs twice there, since the first may load libraries.
 
     Example:
         >>> peak_bytes(lambda: torch.ones(1000, dtype=torch.float64))

@@ -6,7 +6,6 @@ import hashlib
 import math
 import os
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
@@ -14,16 +13,6 @@ import torch
 
 from strategies.measuring.clock import sampler
 from strategies.measuring.machine import Machine
-
-__all__ = [
-    "BUSY",
-    "NOISY",
-    "VERY_NOISY",
-    "contention",
-    "load",
-    "timing_noise",
-    "with_load_and_noise",
-]
 
 NOISY = 1.15
 """From here on measurements take longer until they are clear."""
@@ -42,19 +31,13 @@ _PROBES, _PROBE_SECONDS = 2, 0.012
 _BLOCK = bytes(2**18)
 
 
-def timing_noise(work: Callable[[], object] | None = None) -> float:
+def timing_noise() -> float:
     """By what factor the same work, done twice in a row, differs in time; 1 is a quiet machine.
 
     That is the 90th percentile of the ratio over its 10th, as a geometric mean for one side.
-
-    Example:
-        >>> timing_noise(lambda: sum(range(100))) >= 1
-        True
     """
-    if work is None:
-        matrix = torch.ones(128, 128)
-        work = lambda: matrix @ matrix  # noqa: E731
-    sample = sampler(work)
+    matrix = torch.ones(128, 128)
+    sample = sampler(lambda: matrix @ matrix)
     ratios = sorted(sample() / sample() for _ in range(_PAIRS))
     return math.sqrt(ratios[-1 - _PAIRS // 10] / ratios[_PAIRS // 10])
 
@@ -63,10 +46,6 @@ def contention() -> float:
     """How long threads wait for their cores: elapsed time over processor time, 1 where nothing else runs.
 
     As many threads as torch uses compute for some milliseconds, and the one that waits longest counts.
-
-    Example:
-        >>> contention() >= 1
-        True
     """
     threads = torch.get_num_threads()
     found = math.inf
@@ -95,10 +74,6 @@ def with_load_and_noise(machine: Machine) -> Machine:
     """The machine, with how busy and how noisy it is now; that takes some tens of milliseconds.
 
     Noise is the larger of `timing_noise` and, where there is some, contention.
-
-    Example:
-        >>> with_load_and_noise(Machine("here")).noise >= 1
-        True
     """
     waiting = contention()
     noise = max(timing_noise(), waiting if waiting >= BUSY else 1.0)

@@ -12,8 +12,6 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Generator, Tensor
 
-__all__ = ["COTANGENTS", "RIGHT_SIDES", "Side"]
-
 Side = Callable[[Tensor, int, Generator], Tensor]
 """From A, (..., m, n), a number of columns k and random numbers to a side, (..., m, k)."""
 

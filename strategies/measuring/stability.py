@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 
 import torch
 from torch import Tensor
@@ -14,12 +13,16 @@ from strategies import operations
 from strategies.accuracy.certified import as_array
 from strategies.accuracy.stability import PERTURBATIONS, Exact, Ratio, references
 from strategies.measuring.case import Case
-from strategies.measuring.measurement import WORST_RATIO, Cell, Measurement, Stability, Status
+from strategies.measuring.measurement import (
+    WORST_RATIO,
+    Cell,
+    Measurement,
+    Stability,
+    without_result,
+)
 from strategies.measuring.workload import forward
 from strategies.policy import BASELINE
 from strategies.policy.schema import LIMIT
-
-__all__ = ["Computation", "judged_cells", "measure_stability"]
 
 MANY = 32
 """Perturbations of the inputs where a ratio is near the limit."""
@@ -29,11 +32,9 @@ Tensors = tuple[Tensor, ...]
 Computation = Callable[[Case], tuple[Tensors, Tensors]]
 """From a case to its results and gradients; RuntimeError refuses it."""
 
-_NOTHING_ELSE: Mapping[str, Computation] = MappingProxyType({})
-
 
 def measure_stability(
-    case: Case, names: Sequence[str], others: Mapping[str, Computation] = _NOTHING_ELSE
+    case: Case, names: Sequence[str], others: Mapping[str, Computation] = {}
 ) -> Cell:
     """Runs strategies on one case and compares them with exact results and gradients.
 
@@ -45,7 +46,7 @@ def measure_stability(
     Args:
         case: what to compute.
         names: of strategies, or "auto".
-        others: what else computes the same, by name, as another library.
+        others: by name, what else computes the same, as another library.
 
     Raises:
         ValueError: the operation has no gradient in the case, or one that the dtype cannot hold.
@@ -56,12 +57,14 @@ def measure_stability(
         >>> cell.get("qr_pinv").stability.worst < 10
         True
     """
-    ours: dict[str, Computation] = {name: functools.partial(_computed, name=name) for name in names}
-    judged = (ours | dict(others)).items()
+    judged: dict[str, Computation] = {
+        **{name: functools.partial(_computed, name=name) for name in names},
+        **others,
+    }
 
     def measured(perturbations: int) -> Cell:
         exact = _references(case, perturbations)
-        return Cell(case, tuple(_measured(case, name, compute, exact) for name, compute in judged))
+        return Cell(case, tuple(_measured(case, *each, exact) for each in judged.items()))
 
     cell = measured(PERTURBATIONS)
     return measured(MANY) if _is_doubtful(cell) else cell
@@ -75,7 +78,7 @@ def _is_doubtful(cell: Cell) -> bool:
 
 
 def judged_cells(
-    cases: Iterable[Case], names: Sequence[str], others: Mapping[str, Computation] = _NOTHING_ELSE
+    cases: Iterable[Case], names: Sequence[str], others: Mapping[str, Computation] = {}
 ) -> Iterator[Cell]:
     """`measure_stability` of every case in which there is something exact to compare with."""
     for case in cases:
@@ -115,8 +118,7 @@ def _measured(
         results, gradients = compute(case)
         again = compute(case)
     except RuntimeError as error:
-        note = next(iter(str(error).splitlines()), type(error).__name__)[:200]
-        return Measurement(name, Status.NOT_APPLICABLE, note=note)
+        return without_result(name, error, refuses=True)
     if not all(map(_same_bits, (*results, *gradients), (*again[0], *again[1]))):
         worst = WORST_RATIO
         stability = Stability(worst, worst, worst, worst)

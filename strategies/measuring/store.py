@@ -19,8 +19,6 @@ from strategies.measuring.case import Case
 from strategies.measuring.machine import Machine, describe
 from strategies.measuring.measurement import Cell, Measurement
 
-__all__ = ["Kind", "Run", "UnusableFileError", "Writer", "load", "newest_cells", "save", "write"]
-
 FORMAT = "backward-strategies results"
 VERSION = 1
 """Raised when a field changes its meaning or goes away; new fields do not count."""
@@ -42,9 +40,8 @@ class Run(msgspec.Struct, frozen=True):
             judge a policy), baseline (of the speed gate), work (operations and bytes only),
             stability (hard cases, results and gradients judged, nothing timed), peer_stability (other
             libraries in such cases), calibration (a calibration that is not finished).
-        machine: where and with what.
         arguments: of the command; only a run with equal arguments can resume the file.
-        cells: what was measured, in the order of measuring.
+        cells: in the order of measuring.
         path: of the file, relative to the folder that was loaded.
     """
 
@@ -69,9 +66,7 @@ class _StoredRun(msgspec.Struct):
 
 
 def load(folder: Path, kind: Kind | None = None) -> list[Run]:
-    """All runs of a kind in a folder and below it, or in a single file, oldest first.
-
-    Files may be compressed by gzip, as `.json.gz`.
+    """All runs of a kind in a folder and below it, or in a single file, oldest first; also .json.gz.
 
     Raises:
         UnusableFileError: there is none, or one of the files is damaged, foreign or newer. Nothing
@@ -96,10 +91,7 @@ def load(folder: Path, kind: Kind | None = None) -> list[Run]:
 def newest_cells(
     runs: Sequence[Run], counts: Callable[[Cell], bool] = lambda _: True
 ) -> list[tuple[Machine, Cell]]:
-    """Of every machine and case, the last cell that counts, in the order of the cases.
-
-    The runs come oldest first, as `load` gives them.
-    """
+    """Of every machine and case, the last cell that counts, in the order of the cases."""
     newest = {
         (run.machine.name, cell.case): (run.machine, cell)
         for run in runs
@@ -112,9 +104,7 @@ def newest_cells(
 class Writer:
     """Appends cells to a result file, in one step each; resumes a file of the same run.
 
-    Attributes:
-        path: of the file; missing folders are made.
-        cells: what it holds.
+    Missing folders are made.
 
     Raises:
         UnusableFileError: the file is damaged, foreign, newer, or of other arguments or another
@@ -129,16 +119,14 @@ class Writer:
         self._lines = [_line(cell) for cell in run.cells]
         self._head = _head(kind, run.machine, arguments)
         if not path.exists():
-            self._write()  # what cannot be written is better known before anything is measured
+            # What cannot be written is better known before anything is measured.
+            _write(path, self._head, self._lines)
 
     def append(self, cell: Cell) -> None:
         """Adds a cell and replaces the file, or raises UnusableFileError."""
         self._lines.append(_line(cell))
-        self._write()
-        self.cells.append(cell)
-
-    def _write(self) -> None:
         _write(self.path, self._head, self._lines)
+        self.cells.append(cell)
 
 
 def write(path: Path, run: Run) -> None:
@@ -196,12 +184,10 @@ def _resumed(path: Path, run: Run) -> Run:
         for each in (kept, run)
     )
     for name in sorted((before.keys() | now.keys()) - _MAY_DIFFER):
-        if before.get(name) != now.get(name):
-            raise UnusableFileError(
-                path,
-                f"was measured with {name} {before.get(name)}, not {now.get(name)}: "
-                "move it, or give another file",
-            )
+        old, new = before.get(name), now.get(name)
+        if old != new:
+            how = f"was measured with {name} {old}, not {new}: move it, or give another file"
+            raise UnusableFileError(path, how)
     return kept
 
 

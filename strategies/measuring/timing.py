@@ -37,11 +37,6 @@ def interleaved(
     What ran before leaves caches, freed memory and waiting threads behind; no callable has the same
     predecessor throughout. The orders are the same in every run. After `budget` seconds of `timer`
     no further round starts, once there are `min_rounds`.
-
-    Example:
-        >>> found = interleaved({"one": lambda: 1.0, "two": lambda: 2.0}, budget=0)
-        >>> found["two"].seconds
-        2.0
     """
     screened = {name: _shortest(sample) for name, sample in samplers.items()}
     limit = HOPELESS * min(screened.values(), default=0.0)
@@ -67,15 +62,8 @@ def timings(
     The first of those that took part in the rounds, four at least, is the unit of all. The others
     keep the shortest time of their screening, which has no interval, and stay hopeless even if the
     rounds were slower than the screening.
-
-    Example:
-        >>> found = timings({"a": 1.0, "b": 2.0}, {"a": [1.0, 2.0, 3.0, 4.0], "b": [2.0, 4.0, 6.0, 8.0]})
-        >>> found["b"].seconds, found["b"].low
-        (5.0, 5.0)
     """
-    found = {}
-    for name, took in seconds.items():
-        found[name] = over(next(iter(seconds.values())), took)
+    found = {name: over(next(iter(seconds.values())), took) for name, took in seconds.items()}
     least = HOPELESS * min((timing.seconds for timing in found.values()), default=0.0)
     for name in screened.keys() - seconds.keys():
         alone = max(screened[name], least)
@@ -84,12 +72,7 @@ def timings(
 
 
 def over(unit: Sequence[float], took: Sequence[float]) -> Timing:
-    """What the rounds, three at least, say of a callable, in which another one is the unit.
-
-    Example:
-        >>> over([1.0, 2.0, 1.0], [3.0, 6.0, 3.0]).seconds
-        3.0
-    """
+    """What the rounds, three at least, say of a callable, in which another one is the unit."""
     size = statistics.median(unit)
     scaled = [size * a / b for a, b in zip(took, unit, strict=True)]
     low, high = median_interval(sorted(scaled))

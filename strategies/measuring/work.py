@@ -87,12 +87,7 @@ _householder_qr = _of_sides(lambda small, large: 2 * small**2 * large - 2 * smal
 
 
 def svd_flops(small: int, large: int) -> float:
-    """Of the singular values and vectors of one matrix with these sides.
-
-    Example:
-        >>> svd_flops(2, 3)
-        232
-    """
+    """Of the singular values and vectors of one matrix with these sides."""
     return 6 * large * small**2 + 20 * small**3
 
 

@@ -24,13 +24,7 @@ _CPU_BYTES = 5e9
 
 
 def forward(case: Case, strategy: Any) -> tuple[Tensor, ...]:
-    """The differentiable outputs of the case's operation by a strategy's name or instance.
-
-    Example:
-        >>> (inverse,) = forward(Case("pinv", (5, 3)), "native")
-        >>> inverse.shape, inverse.requires_grad
-        (torch.Size([3, 5]), True)
-    """
+    """The differentiable outputs of the case's operation by a strategy's name or instance."""
     record = operations.get(case.operation)
     return record.outputs(_function(record, strategy)(*case.inputs()))
 
@@ -55,7 +49,6 @@ def forward_backward_of(case: Case, strategy: Any) -> Backward:
     """One forward and its backward a call; otherwise as `backward_of`."""
     record, inputs = operations.get(case.operation), case.inputs()
     cotangents = case.cotangents(forward(case, strategy))
-
     function = _function(record, strategy)
 
     def forward_backward() -> tuple[Tensor, ...]:
@@ -73,17 +66,10 @@ def _function(record: Operation, strategy: Any) -> Callable[..., Any]:
 
 
 def is_affordable(case: Case, strategy: str) -> bool:
-    """Whether 8 GB of memory, or those of the CUDA device, suffice for a case.
-
-    Example:
-        >>> case = Case("pinv", (200_000, 4))
-        >>> is_affordable(case, "native"), is_affordable(case, "triangular_solve")
-        (False, True)
-    """
+    """Whether 8 GB of memory, or those of the CUDA device, suffice for a case."""
     m, n = case.shape
-    batch, itemsize = max(case.batch, 1), case.dtype.itemsize
-    on = torch.device(case.device)
-    if batch * m * max(n, case.rhs) * itemsize > _LARGEST_INPUT[on.type]:
+    bytes_of_entry, on = max(case.batch, 1) * case.dtype.itemsize, torch.device(case.device)
+    if m * max(n, case.rhs) * bytes_of_entry > _LARGEST_INPUT[on.type]:
         return False
     # PyTorch's backward makes two matrices of the larger dimension squared. (2.13)
     if strategy != BASELINE or not operations.get(case.operation).truncates or m == n:
@@ -91,4 +77,4 @@ def is_affordable(case: Case, strategy: str) -> bool:
     free = _CPU_BYTES
     if on.type == "cuda":
         free = 0.9 * torch.cuda.get_device_properties(on).total_memory
-    return 2 * batch * max(m, n) ** 2 * itemsize <= free
+    return 2 * max(m, n) ** 2 * bytes_of_entry <= free

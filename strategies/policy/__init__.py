@@ -13,13 +13,9 @@ It is, in this order,
    policy knows, as `lu_solve` and `eig`, are PyTorch's own for small matrices
    (`strategies.autograd.choice.is_left_to_torch`), but for those that have a fast path, as `qr`.
 
-Of several machines that a policy knows the nearest answers (`strategies.policy.nearest_machine`).
-
-The files are read at the first "auto", not at import. One that cannot be used is
-skipped with a warning.
-
-Of what a policy ranks, which is what is stable, the first that is installed is used.
-`strategies.policy.schema` describes the file.
+The files (`strategies.policy.schema`) are read at the first "auto", not at import; one that cannot be used
+is skipped with a warning. Of several machines that a policy knows the nearest answers
+(`strategies.policy.nearest_machine`); of the stable strategies that it ranks the first installed is used.
 """
 
 from __future__ import annotations
@@ -42,22 +38,6 @@ from strategies.policy.calibration import threads_in_words
 from strategies.policy.schema import Part, Policy, PolicyKey, read
 from strategies.strategy import Strategy
 
-__all__ = [
-    "BASELINE",
-    "BY_BACKWARD",
-    "SHIPPED",
-    "SHIPPED_NAME",
-    "active",
-    "by_default",
-    "candidates",
-    "covers",
-    "override",
-    "ranked",
-    "refresh",
-    "resolve_for_machine",
-    "use",
-]
-
 BASELINE = "native"
 """What measurements are compared with."""
 
@@ -77,34 +57,20 @@ _FALLBACK, _FALLBACK_OF_ANY_RANK = "triangular_solve", "qr_pinv"
 _ENVIRONMENT = "BACKWARD_STRATEGIES_USE"
 
 
-def candidates(
-    operation: str,
-    m: int,
-    n: int,
-    rhs: int,
-    batch: int,
-    dtype: str,
-    device: str,
-    *,
-    any_rank: bool,
-) -> tuple[Strategy, ...]:
+def candidates(*key: *PolicyKey, any_rank: bool) -> tuple[Strategy, ...]:
     """The strategies that "auto" tries one after the other, until one does not refuse the rank.
 
-    What is asked is a `PolicyKey`, about the operation whose measurements answer. Where it takes
-    matrices of any rank, a strategy that refuses deficient rank has a successor.
+    It is asked about the operation whose measurements answer. Where that takes matrices of any rank, a
+    strategy that refuses deficient rank has a successor.
     """
-    key = (operation, m, n, rhs, batch, dtype, device)
+    *_, device = key
     return ranked(active(device)[0], key, any_rank=any_rank)
 
 
 def ranked(
     choice: Policy | Strategy | str, key: PolicyKey, *, any_rank: bool
 ) -> tuple[Strategy, ...]:
-    """`candidates` of a policy; or the one strategy that was chosen.
-
-    Raises:
-        StrategyNotFoundError: no strategy has that name.
-    """
+    """`candidates` of a policy; or the one strategy that was chosen, or is named so."""
     if isinstance(choice, Policy):
         return _ranked(choice, key, any_rank)
     return (registry.get(choice) if isinstance(choice, str) else choice,)
@@ -112,13 +78,8 @@ def ranked(
 
 def active(device: str = "cpu") -> tuple[Policy | Strategy, str]:
     """What "auto" follows here and now on a device, and where that comes from, in words."""
-    held = override.get()
-    if held is None:
-        return by_default(device, torch.get_num_threads())
-    choice, source = held
-    if isinstance(choice, Policy) and choice.others:
-        return resolve_for_machine(choice, source, device, torch.get_num_threads())
-    return held
+    held, threads = override.get(), torch.get_num_threads()
+    return by_default(device, threads) if held is None else _here(held, device, threads)
 
 
 @functools.lru_cache(maxsize=64)
@@ -132,18 +93,19 @@ def resolve_for_machine(
 
 def refresh() -> None:
     """Read the files and the environment variable anew at the next "auto", as after a calibration."""
-    for kept in (by_default, _sources, _parts, resolve_for_machine, validators.here):
+    for kept in (
+        by_default,
+        _from_environment,
+        _shipped,
+        _parts,
+        resolve_for_machine,
+        validators.here,
+    ):
         kept.cache_clear()
 
 
 def covers(operation: str) -> bool:
-    """Whether what "auto" follows says anything of an operation.
-
-    Example:
-        >>> with use("qr_pinv"):
-        ...     covers("inv")
-        True
-    """
+    """Whether what "auto" follows says anything of an operation."""
     choice, _ = active()
     return isinstance(choice, Strategy) or operation in choice.operations
 
@@ -155,8 +117,8 @@ def use(choice: str | Path | Strategy | Policy) -> Iterator[None]:
     It holds for the current thread or task, and for the backward of what was computed inside.
 
     Args:
-        choice: a strategy or its name; a policy, or the path (ending in .json) of a file that
-            `backward-strategies policy build` wrote; or "shipped", the policy of this package.
+        choice: a strategy or its name; a policy, or the path (ending in .json) of its file; or
+            "shipped", the policy of this package.
 
     Raises:
         StrategyNotFoundError: no strategy has that name.
@@ -202,19 +164,22 @@ def _resolve(choice: str | Path | Strategy | Policy) -> Policy | Strategy:
 @functools.cache
 def by_default(device: str, threads: int) -> tuple[Policy | Strategy, str]:
     """What holds outside of `use`."""
-    chosen, shipped = _sources()
-    if chosen is None:
-        return _calibrated(shipped, device.partition(":")[0], threads)
+    if (chosen := _from_environment()) is not None:
+        return _here(chosen, device, threads)
+    return _calibrated(device.partition(":")[0], threads)
+
+
+def _here(
+    chosen: tuple[Policy | Strategy, str], device: str, threads: int
+) -> tuple[Policy | Strategy, str]:
     choice, source = chosen
-    return (
-        resolve_for_machine(choice, source, device, threads)
-        if isinstance(choice, Policy)
-        else chosen
-    )
+    if isinstance(choice, Policy) and choice.others:
+        return resolve_for_machine(choice, source, device, threads)
+    return chosen
 
 
-def _calibrated(shipped: tuple[Policy, str], device: str, threads: int) -> tuple[Policy, str]:
-    part = calibration.nearest(_parts(device), threads)
+def _calibrated(device: str, threads: int) -> tuple[Policy, str]:
+    shipped, part = _shipped(), calibration.nearest(_parts(device), threads)
     if part is None and not shipped[0].others:
         return shipped
     policy, far, source = _nearest(*shipped, device, threads)
@@ -226,11 +191,6 @@ def _calibrated(shipped: tuple[Policy, str], device: str, threads: int) -> tuple
 
 
 @functools.cache
-def _sources() -> tuple[tuple[Policy | Strategy, str] | None, tuple[Policy, str]]:
-    """What the environment variable says, and the shipped policy."""
-    return _from_environment(), _shipped()
-
-
 def _from_environment() -> tuple[Policy | Strategy, str] | None:
     choice = os.environ.get(_ENVIRONMENT)
     if not choice:
@@ -243,6 +203,7 @@ def _from_environment() -> tuple[Policy | Strategy, str] | None:
         return None
 
 
+@functools.cache
 def _shipped() -> tuple[Policy, str]:
     try:
         return read(SHIPPED), "the shipped policy"

@@ -8,8 +8,8 @@ It is JSON, described by `Calibration`:
                 "cells": {"pinv": {"float64": [[4096, 32, 1, 0, null, "fused", [], {...}], ...]}},
                 "stability": {"pinv": {"fused": [12, 0, 3.1, "pinv 20x6 cond=1e9 ..."]}}}, ...]}
 
-A part is of one machine, kind of device and number of threads. It holds where all that is measured: what
-the shipped policy says of other cases is corrected by it when "auto" is first asked (`corrected`).
+A part is of one machine, kind of device and number of threads, and holds there: it corrects what the
+shipped policy says of other cases when "auto" is first asked (`strategies.policy.adaptation`).
 """
 
 from __future__ import annotations
@@ -21,20 +21,8 @@ from pathlib import Path
 import msgspec
 
 from strategies import files
-from strategies.files import configuration_directory
 from strategies.policy.schema import Part, require_dtypes
 from strategies.policy.validators import Validators
-
-__all__ = [
-    "FORMAT",
-    "Calibration",
-    "factor",
-    "location",
-    "nearest",
-    "read",
-    "save",
-    "threads_in_words",
-]
 
 FORMAT = "backward-strategies calibration"
 VERSION = 1
@@ -72,26 +60,18 @@ class Calibration(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
 def location() -> Path:
     """Where the calibration of the user is, if there is one."""
-    return configuration_directory() / "policy.json"
+    return files.configuration_directory() / "policy.json"
 
 
 def read(path: Path) -> Calibration:
-    """The calibration in a file.
-
-    Raises:
-        UnusableFileError: there is none of this version, undamaged.
-    """
+    """The calibration in a file; UnusableFileError where there is none of this version, undamaged."""
     found = files.read(path, Calibration, FORMAT, VERSION)
     require_dtypes(path, (each for part in found.parts for each in part.cells.values()))
     return found
 
 
 def save(path: Path, calibration: Calibration) -> None:
-    """Writes the file in one step, and makes its folder.
-
-    Raises:
-        UnusableFileError: it cannot be written.
-    """
+    """Writes the file in one step, and makes its folder; UnusableFileError where it cannot."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -24,8 +24,6 @@ from strategies.policy.calibration import factor, threads_in_words
 from strategies.policy.schema import Policy
 from strategies.policy.validators import Validators
 
-__all__ = ["GPU", "INSTRUCTION_SET", "PROCESSOR", "TORCH", "distance", "minor", "nearest"]
-
 INSTRUCTION_SET = 1.0
 PROCESSOR = 0.5
 TORCH = 0.25
@@ -58,22 +56,18 @@ def nearest(
     policy: Policy, here: Validators, device: str, threads: int
 ) -> tuple[Policy, float, str]:
     """What a policy says of this machine, how far that is from here, and whose it is, in words."""
+
+    def distance_of(machine: Mapping[str, Any]) -> float:
+        return distance(machine, here, device, threads)
+
     has_device = any(device in entry.cells for entry in policy.operations.values())
-    far, first = min(
-        (
-            (distance(run, here, device, threads), i)
-            for i, run in enumerate(policy.provenance)
-            if has_device
-        ),
-        default=(math.inf, 0),
-    )
-    others = [part for part in policy.others if part.device == device]
-    found = min(
-        others, key=lambda part: distance(part.machine, here, device, threads), default=None
-    )
-    if found and (near := distance(found.machine, here, device, threads)) < far:
+    first = min(policy.provenance, key=distance_of, default={})
+    far = distance_of(first) if has_device and policy.provenance else math.inf
+    others = (part for part in policy.others if part.device == device)
+    found = min(others, key=lambda part: distance_of(part.machine), default=None)
+    if found and (near := distance_of(found.machine)) < far:
         return adapt(policy, found), near, _named(found.machine)
-    return policy, far, _named(policy.provenance[first]) if policy.provenance else ""
+    return policy, far, _named(first)
 
 
 def _named(machine: Mapping[str, Any]) -> str:

@@ -29,7 +29,7 @@ from __future__ import annotations
 import functools
 import heapq
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -74,8 +74,7 @@ class Cell(msgspec.Struct, frozen=True, array_like=True, dict=True):
 
     Attributes:
         rank: None is full rank.
-        use: the strategy to use.
-        ties: those that could not be told from it.
+        ties: the strategies that could not be told from the one to use.
         times: of all eligible strategies, over that of the fastest.
     """
 
@@ -104,8 +103,8 @@ class Evidence(msgspec.Struct, frozen=True, array_like=True):
     """What is known of a strategy's stability for an operation.
 
     Attributes:
-        judged: the hard cases in which its results and gradients were compared with exact ones.
-        refused: those in which it raised an error instead.
+        judged: how many hard cases compared its results and gradients with exact ones.
+        refused: in how many it raised an error instead.
         worst: the largest stability ratio, of results and gradients, normwise and by columns.
         case: where that was, as `Case.parse` reads it; empty where nothing was judged.
     """
@@ -127,10 +126,8 @@ class Default(msgspec.Struct, frozen=True):
     A strategy's regret in a case is its cost over that of the fastest eligible one.
 
     Attributes:
-        strategy: its name.
         then: the next best, best first.
-        worst_regret: over the cases in which it is eligible.
-        mean_regret: the geometric mean over the same.
+        mean_regret: the geometric mean; as the worst, over the cases in which it is eligible.
         cells: how many cases have an eligible strategy.
         uncovered: in how many of them it is not eligible.
     """
@@ -190,21 +187,18 @@ class Part(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
     def over(self, older: Part) -> Part:
         """This part, with what an older one of the same place says of other cases."""
-        cells = {
-            operation: {
-                dtype: _newest(
-                    older.cells.get(operation, {}).get(dtype, ()),
-                    self.cells.get(operation, {}).get(dtype, ()),
-                )
-                for dtype in {
-                    **older.cells.get(operation, {}),
-                    **self.cells.get(operation, {}),
-                }
-            }
-            for operation in sorted({**older.cells, **self.cells})
-        }
+        found: dict[str, dict[str, dict[Any, Cell]]] = {}
+        for operation, by_dtype in (*older.cells.items(), *self.cells.items()):
+            for dtype, cells in by_dtype.items():
+                known = found.setdefault(operation, {}).setdefault(dtype, {})
+                known |= {(cell.position, cell.rank): cell for cell in cells}
         return msgspec.structs.replace(
-            self, cells=cells, stability={**older.stability, **self.stability}
+            self,
+            cells={
+                operation: {dtype: tuple(cells.values()) for dtype, cells in by_dtype.items()}
+                for operation, by_dtype in sorted(found.items())
+            },
+            stability={**older.stability, **self.stability},
         )
 
 
@@ -260,13 +254,21 @@ class Policy(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         known = self.operations.get(operation)
         by_dtype = known.cells.get(device.partition(":")[0], {}) if known else {}
         asked = position(*sizes)
-        for candidate in DTYPES_IN_ORDER.get(dtype, ()):
-            of_dtype = by_dtype.get(candidate, ())
-            cells = [cell for cell in of_dtype if (cell.rank is not None) == deficient]
-            if cells:
-                near = closest(cells, asked)
-                return near[:1] if near[0].position == asked else near
-        return []
+        near = closest(answering(by_dtype, dtype, deficient), asked)
+        return near[:1] if near and near[0].position == asked else near
+
+
+def answering(by_dtype: Mapping[str, Sequence[Cell]], dtype: str, deficient: bool) -> list[Cell]:
+    """The cells of a kind of rank that answer for a dtype: its own, or the next dtype's that has some."""
+    candidates = (
+        of_rank(by_dtype.get(name, ()), deficient) for name in DTYPES_IN_ORDER.get(dtype, ())
+    )
+    return next(filter(None, candidates), [])
+
+
+def of_rank(cells: Iterable[Cell], deficient: bool) -> list[Cell]:
+    """The cells of matrices that are known to be rank-deficient, or of the others."""
+    return [cell for cell in cells if (cell.rank is not None) == deficient]
 
 
 def ranking(near: Sequence[Cell], asked: Point) -> tuple[str, ...]:
@@ -323,6 +325,6 @@ def require_dtypes(path: Path, cells: Iterable[dict[str, tuple[Cell, ...]]]) -> 
             raise files.UnusableFileError(path, f"is damaged: no dtype is {min(unknown)!r}")
 
 
-def _newest(older: Iterable[Cell], newer: Iterable[Cell]) -> tuple[Cell, ...]:
-    found = {(cell.position, cell.rank): cell for cell in (*older, *newer)}
-    return tuple(found.values())
+def rounded(ratio: float) -> float:
+    """To four significant digits, as in a policy file."""
+    return float(f"{ratio:.4g}")

@@ -11,8 +11,6 @@ from pathlib import Path
 import msgspec
 import torch
 
-__all__ = ["Validators", "blas", "here", "processor"]
-
 _NAMES = {"cpu": "processor", "instruction_set": "instruction set", "gpu": "GPU", "cuda": "CUDA"}
 
 
@@ -45,27 +43,17 @@ class Validators(msgspec.Struct, frozen=True, omit_defaults=True):
             >>> msgspec.structs.replace(old, torch="2.13.0").differences(old)
             ['torch 2.13.0, not 2.12.0']
         """
-        pairs = [
-            (name, getattr(self, name), getattr(other, name)) for name in self.__struct_fields__
-        ]
+        theirs = msgspec.structs.asdict(other)
         return [
-            f"{_NAMES.get(name, name)} {mine or 'none'}, not {its or 'none'}"
-            for name, mine, its in pairs
-            if mine != its
+            f"{_NAMES.get(name, name)} {mine or 'none'}, not {theirs[name] or 'none'}"
+            for name, mine in msgspec.structs.asdict(self).items()
+            if mine != theirs[name]
         ]
 
 
 @functools.cache
 def here(device: str = "cpu") -> Validators:
-    """Those of this process, for a kind of device.
-
-    Raises:
-        RuntimeError: there is no such device.
-
-    Example:
-        >>> here().torch == torch.__version__
-        True
-    """
+    """Those of this process, for a kind of device; RuntimeError where there is none."""
     is_cuda = device == "cuda"
     if is_cuda and not torch.cuda.is_available():
         raise RuntimeError("there is no CUDA device")

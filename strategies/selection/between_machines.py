@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,23 +16,9 @@ from strategies.policy.nearest_machine import minor
 from strategies.policy.schema import Policy
 from strategies.selection import policies, regret
 from strategies.selection.eligibility import Criteria
-from strategies.selection.regret import POLICY, Score
+from strategies.selection.regret import Score
 from strategies.selection.text import number
 from strategies.selection.verdicts import RESOLUTION, Judged, JudgedCell, Verdict
-
-__all__ = [
-    "Against",
-    "Carried",
-    "Flip",
-    "against_native",
-    "by_machine",
-    "carried",
-    "differing",
-    "drawn",
-    "flips",
-    "interval",
-    "is_native_stable",
-]
 
 Places = Mapping[str, Mapping[Case, JudgedCell]]
 """By the name of a machine, what was measured there."""
@@ -59,18 +45,15 @@ def against_native(
     """
     name = cell.chosen.strategy if cell.chosen else ""
     ratio, low, high = cell.cell.speedup(BASELINE, name, objective)
-    if not name:
-        found = Against.NONE
-    elif not ratio > 0:
-        found = Against.ALONE
-    elif low > RESOLUTION:
-        found = Against.FASTER
-    elif high < 1 / RESOLUTION:
-        found = Against.SLOWER
-    else:
-        within = low >= 1 / RESOLUTION and high <= RESOLUTION
-        found = Against.SAME if within else Against.UNDECIDED
-    return found, (ratio, low, high)
+    verdicts = {
+        Against.NONE: not name,
+        Against.ALONE: not ratio > 0,
+        Against.FASTER: low > RESOLUTION,
+        Against.SLOWER: high < 1 / RESOLUTION,
+        Against.SAME: low >= 1 / RESOLUTION and high <= RESOLUTION,
+        Against.UNDECIDED: True,
+    }
+    return next(found for found, holds in verdicts.items() if holds), (ratio, low, high)
 
 
 def is_native_stable(cell: JudgedCell) -> bool:
@@ -89,21 +72,15 @@ def by_machine(cells: Sequence[JudgedCell]) -> dict[str, dict[Case, JudgedCell]]
 
 @dataclass(frozen=True)
 class Flip:
-    """A case in which two machines use different strategies, each told apart from the other's there.
-
-    Attributes:
-        one: what is measured on the first machine.
-        other: the same on the second.
-        costs: what the second's choice takes on the first over the fastest there, and the reverse.
-    """
+    """A case in which two machines use different strategies, each told apart from the other's there."""
 
     one: JudgedCell
     other: JudgedCell
     costs: tuple[float, float]
+    """What the second's choice takes on the first over the fastest there, and the reverse."""
 
     @property
     def case(self) -> Case:
-        """What was computed."""
         return self.one.case
 
 
@@ -141,13 +118,7 @@ def differing(one: Machine, other: Machine) -> str:
 
 @dataclass(frozen=True)
 class Carried:
-    """What the policy of one machine is worth on another.
-
-    Attributes:
-        policy_of: the machine that the policy is of.
-        measured_on: the machine whose times judge it.
-        scores: of its choice in every case.
-    """
+    """What the policy of one machine is worth by the times of another, as scores of its choices."""
 
     policy_of: str
     measured_on: str
@@ -175,11 +146,9 @@ def carried(runs: Sequence[Run], places: Places, criteria: Criteria) -> list[Car
     The policy of a machine is built from its own cells; on the machine itself it is thus judged by what
     it was made of.
     """
-    made = _made(runs, places, criteria)
-    return [
-        Carried(one, other, _scores((cell.cell for cell in places[other].values()), made[one]))
-        for one, other in itertools.product(places, repeat=2)
-    ]
+    cells = {name: [each.cell for each in of.values()] for name, of in places.items()}
+    pairs = [(one, other) for one in places for other in places]
+    return _carried(runs, cells, pairs, criteria)
 
 
 def drawn(runs: Sequence[Run], places: Places, criteria: Criteria) -> list[Carried]:
@@ -194,23 +163,26 @@ def drawn(runs: Sequence[Run], places: Places, criteria: Criteria) -> list[Carri
         ]
         for name in places
     }
-    found = {name: cells for name, cells in found.items() if cells}
-    made = _made(runs, found, criteria)
-    return [Carried(name, name, _scores(cells, made[name])) for name, cells in found.items()]
+    return _carried(runs, found, ((name, name) for name in found if found[name]), criteria)
 
 
-def _made(runs: Sequence[Run], names: Iterable[str], criteria: Criteria) -> dict[str, Policy]:
-    """The policies of machines, of each by itself."""
-    return {
-        name: policies.build(
-            [run for run in runs if run.kind == "stability" or run.machine.name == name], criteria
-        )
-        for name in names
-    }
+def _carried(
+    runs: Sequence[Run],
+    cells: Mapping[str, Sequence[Cell]],
+    pairs: Iterable[tuple[str, str]],
+    criteria: Criteria,
+) -> list[Carried]:
+    """What the policies of machines, built from each by itself, are worth in cells of others."""
 
+    @functools.cache
+    def policy_of(name: str) -> Policy:
+        own = [run for run in runs if run.kind == "stability" or run.machine.name == name]
+        return policies.build(own, criteria)
 
-def _scores(cells: Iterable[Cell], policy: Policy) -> tuple[Score, ...]:
-    return tuple(each for each in regret.score(cells, policy) if each.choice == POLICY)
+    return [
+        Carried(one, other, tuple(regret.of_policy(regret.score(cells[other], policy_of(one)))))
+        for one, other in pairs
+    ]
 
 
 def interval(found: tuple[float, float, float]) -> str:

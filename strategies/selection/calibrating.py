@@ -18,7 +18,7 @@ from strategies.measuring.race import race
 from strategies.measuring.stability import judged_cells
 from strategies.measuring.store import Writer
 from strategies.policy.schema import Cell as PolicyCell
-from strategies.policy.schema import Part, Policy
+from strategies.policy.schema import Part, Policy, rounded
 from strategies.policy.validators import Validators
 from strategies.selection.draws import hard_cases
 from strategies.selection.eligibility import ANY, why_ineligible
@@ -26,8 +26,6 @@ from strategies.selection.planning import DOUBT, Plan, shipped_costs
 from strategies.selection.regret import choice_in, regrets
 from strategies.selection.stability import Stabilities, evidence_in, summary
 from strategies.selection.verdicts import RESOLUTION, simplicity
-
-__all__ = ["Change", "changes", "checked", "measured", "part"]
 
 CELL_BUDGET = 0.5
 """Seconds for the rounds of a case in which the order does not get clear."""
@@ -71,24 +69,21 @@ def decided(cell: Cell, known: Policy) -> PolicyCell | None:
     """
     case = cell.case
     reasons = why_ineligible(cell, evidence_in(known, case), ANY)
-    timings = {
-        each.strategy: cost
-        for each in cell
-        if not reasons[each.strategy] and (cost := each.cost(Objective.FORWARD_BACKWARD))
-    }
+    costs = cell.costs(Objective.FORWARD_BACKWARD)
+    timings = {name: cost for name, cost in costs.items() if not reasons[name]}
     if not timings:
         return None
     unit = min(timings, key=lambda name: timings[name].seconds)
     expected = shipped_costs(known, case)
-    costs = {}
+    found = {}
     for name, timing in timings.items():
-        costs[name] = math.log(timing.seconds / timings[unit].seconds)
+        found[name] = math.log(timing.seconds / timings[unit].seconds)
         if name != unit and name in expected and unit in expected:
             spread = max(math.log(timing.high / timing.low) / 2, _REPEATABLE)
             weight = DOUBT**2 / (DOUBT**2 + spread**2)
-            costs[name] += (1 - weight) * (expected[name] - expected[unit] - costs[name])
-    best = min(costs, key=costs.__getitem__)
-    times = {name: float(f"{math.exp(cost - costs[best]):.4g}") for name, cost in costs.items()}
+            found[name] += (1 - weight) * (expected[name] - expected[unit] - found[name])
+    best = min(found, key=found.__getitem__)
+    times = {name: rounded(math.exp(cost - found[best])) for name, cost in found.items()}
     ties = tuple(name for name, time in times.items() if name != best and time <= RESOLUTION)
     return PolicyCell(*case.shape, case.rhs, case.batch, case.rank, best, ties, times)
 
@@ -102,15 +97,9 @@ def checked(
     begins: Callable[[str], None] = lambda _: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Stabilities:
-    """The stability, on this machine, of the strategies that an operation is to use.
+    """The stability, on this machine, of the strategies that are to be used, by operation.
 
-    Args:
-        chosen: by operation.
-        device: as cpu or cuda:0.
-        dtypes: by name.
-        seconds: after which no further hard case begins; there is one of every operation at least.
-        begins: called with what is done, before it is.
-        clock: in seconds.
+    After so many seconds no further hard case begins, once there is one of every operation.
     """
     cells: list[Cell] = []
     seen: set[str] = set()
@@ -164,24 +153,17 @@ def used(policy: Policy, device: str, among: Iterable[str]) -> dict[str, Sequenc
 
 @dataclass(frozen=True)
 class Change:
-    """What a calibration changes in a measured case.
-
-    Attributes:
-        cell: what was measured.
-        before: the strategy that was used.
-        after: the one that is used now.
-        gain: how many times faster that is. One half of the rounds says which is the fastest, the other
-            by how much.
-    """
+    """What a calibration changes in a measured case: the strategy that is used."""
 
     cell: Cell
     before: str
     after: str
     gain: float
+    """How many times faster that is. One half of the rounds says which is the fastest, the other by how
+    much."""
 
     @property
     def case(self) -> Case:
-        """What was computed."""
         return self.cell.case
 
 
@@ -189,9 +171,7 @@ def changes(cells: Iterable[Cell], old: Policy, new: Policy) -> Iterator[Change]
     """What is used in measured cases by two policies, where both were measured."""
     for cell in cells:
         before, after = choice_in(cell, old), choice_in(cell, new)
-        timings = {
-            each.strategy: cost for each in cell if (cost := each.cost(Objective.FORWARD_BACKWARD))
-        }
+        timings = cell.costs(Objective.FORWARD_BACKWARD)
         if before in timings and after in timings:
             regret = regrets({name: timings[name] for name in {before, after}})
             yield Change(cell, before, after, regret[before] / regret[after])

@@ -70,22 +70,13 @@ def _draw(rng: np.random.Generator, operation: operations.Operation, device: str
 
 
 def hard_cases(
-    device: str,
-    seed: int,
-    names: Sequence[str] = (),
-    dtypes: Sequence[str] = tuple(DTYPES),
+    device: str, seed: int, names: Sequence[str] = (), dtypes: Sequence[str] = tuple(DTYPES)
 ) -> Iterator[Case]:
     """Draws cases in which an unstable algorithm fails, without end: what stability is judged on.
 
     Small matrices, one in eight larger; single ones and batches; condition numbers as far as a digit is
     left, every matrix of the gallery, exact deficiency; hard right-hand sides and cotangents; half scaled
-    by a power of two that the result allows.
-
-    Args:
-        device: as cpu or cuda:0.
-        seed: determines the cases.
-        names: of operations, all by default, taken alternately.
-        dtypes: by name, taken alternately.
+    by a power of two that the result allows. Operations, all by default, and dtypes are taken alternately.
     """
     rng = np.random.default_rng([seed, 1])
     kinds = [(name, DTYPES[dtype]) for dtype in dtypes for name in names or operations.names()]
@@ -109,12 +100,11 @@ def _draw_hard(
     m, n = _log_uniform(rng, sides), _log_uniform(rng, sides)
     if operation.square or rng.random() < 0.3:
         n = m
+    is_single = rng.random() < 0.6 or max(m, n) > _LARGEST_SIDE_OF_BATCH
     case = Case(
         operation.name,
         (m, n),
-        0
-        if rng.random() < 0.6 or max(m, n) > _LARGEST_SIDE_OF_BATCH
-        else _log_uniform(rng, (2, 40)),
+        0 if is_single else _log_uniform(rng, (2, 40)),
         dtype,
         device,
         rhs=_log_uniform(rng, (1, 8)) if operation.arity == 2 else 1,

@@ -8,7 +8,7 @@ hand. Nothing is eligible for want of a better one.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -21,8 +21,7 @@ class Criteria(msgspec.Struct, frozen=True):
     """What the user asks of a strategy.
 
     Attributes:
-        objective: what is to be small.
-        accuracy: the largest relative error accepted, besides; None is any.
+        accuracy: the largest relative error accepted; None is any.
         memory_bytes: the most memory that the backward may take above its graph.
     """
 
@@ -45,26 +44,23 @@ def why_ineligible(
 ) -> dict[str, str]:
     """Of every strategy of a cell the reason in words, empty where it may be used."""
     return {
-        each.strategy: _why(each, criteria) or why_unstable(each.strategy, stability)
+        each.strategy: next(_reasons(each, criteria), why_unstable(each.strategy, stability))
         for each in cell
     }
 
 
-def _why(each: Measurement, criteria: Criteria) -> str:
+def _reasons(each: Measurement, criteria: Criteria) -> Iterator[str]:
     if each.status is not Status.OK:
-        return f"{each.status}: {each.note}" if each.note else str(each.status)
+        yield f"{each.status}: {each.note}" if each.note else str(each.status)
     if each.cost(criteria.objective) is None:
-        return f"{criteria.objective} not measured"
+        yield f"{criteria.objective} not measured"
     if each.error is not None and each.error >= WORST_ERROR:
-        return "the gradient is not finite, or has no digit"
-    if criteria.accuracy is not None:
-        if each.error is None:
-            return "error not measured"
-        if each.error > criteria.accuracy:
-            return f"error {each.error:.1e} exceeds {criteria.accuracy:.1e}"
-    if criteria.memory_bytes is not None:
-        if each.peak_bytes is None:
-            return "memory not measured"
-        if each.peak_bytes > criteria.memory_bytes:
-            return f"memory {each.peak_bytes:.1e} B exceeds {criteria.memory_bytes:.1e} B"
-    return ""
+        yield "the gradient is not finite, or has no digit"
+    for name, found, limit, unit in (
+        ("error", each.error, criteria.accuracy, ""),
+        ("memory", each.peak_bytes, criteria.memory_bytes, " B"),
+    ):
+        if limit is not None and found is None:
+            yield f"{name} not measured"
+        elif limit is not None and found is not None and found > limit:
+            yield f"{name} {found:.1e}{unit} exceeds {limit:.1e}{unit}"

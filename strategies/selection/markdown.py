@@ -118,8 +118,7 @@ def _libraries(cell: Cell) -> dict[str, str]:
     ours = registry.available()
     entries: dict[str, list[str]] = {}
     for objective in (Objective.FORWARD_BACKWARD, Objective.BACKWARD):
-        native = cell.get(BASELINE)
-        cost = native.cost(objective) if native else None
+        cost = cell.costs(objective).get(BASELINE)
         names = [each.strategy for each in cell if each.strategy != BASELINE]
         speeds = {name: cell.speedup(BASELINE, name, objective)[0] for name in names}
         best = max(

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 from strategies.measuring.case import Case
-from strategies.policy.schema import NEIGHBOURS, Point, position, ranking
-from strategies.selection.policies import entry_of
+from strategies.policy.schema import NEIGHBOURS, ranking
+from strategies.selection.policies import entry_of, position_of
 from strategies.selection.verdicts import JudgedCell
 
 
@@ -21,12 +21,10 @@ def matching(
     found = list(cells)
     for name, asked in (("operation", operation), ("dtype", dtype), ("device", device)):
         if asked is not None:
-            measured = sorted({str(cell.case.columns()[name]) for cell in found})
+            measured = ", ".join(sorted({str(cell.case.columns()[name]) for cell in found}))
             found = [cell for cell in found if cell.case.columns()[name] == asked]
             if not found:
-                raise ValueError(
-                    f"nothing was measured for {name} {asked}; there is {', '.join(measured)}"
-                )
+                raise ValueError(f"nothing was measured for {name} {asked}; there is {measured}")
     return found
 
 
@@ -46,14 +44,10 @@ def nearest_cells(cells: Sequence[JudgedCell], asked: Case) -> list[JudgedCell]:
 
 def distance(measured: Case, asked: Case) -> float:
     """How far apart two cases are: the Euclidean distance of their `position`s in a policy."""
-    return math.dist(_position(measured), _position(asked))
+    return math.dist(position_of(measured), position_of(asked))
 
 
 def answer(cells: Sequence[JudgedCell], asked: Case) -> tuple[str, ...]:
     """What `nearest_cells` say between them, the best strategy first, as a policy would."""
     decided = [entry_of(cell) for cell in cells if cell.chosen]
-    return ranking(decided, _position(asked)) if decided else ()
-
-
-def _position(case: Case) -> Point:
-    return position(*case.shape, case.rhs, case.batch)
+    return ranking(decided, position_of(asked)) if decided else ()

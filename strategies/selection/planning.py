@@ -14,16 +14,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from statistics import NormalDist
 
 from strategies import operations, registry
 from strategies.measuring.case import Case
 from strategies.policy import BASELINE
-from strategies.policy.adaptation import Costs, adapt_cells, estimate_costs, fallback_cells
-from strategies.policy.schema import Cell, Point, Policy, position
-
-__all__ = ["DOUBT", "Plan", "shipped_costs"]
+from strategies.policy.adaptation import Costs, adapt_cells, estimate_costs
+from strategies.policy.schema import Cell, Policy, answering
+from strategies.selection.policies import position_of
 
 COVER = 4
 """Cases of every operation, dtype and kind of rank that are measured whatever is expected."""
@@ -56,10 +55,8 @@ Group = tuple[str, str, str, bool]
 class Plan:
     """Which case to measure next, and with which strategies.
 
-    Args:
-        cases: that may be measured.
-        shipped: what is expected of them, and whose evidence says which strategies may be used.
-        all_of_them: measure every case, with native, in the order given.
+    The shipped policy says what is expected of cases, and which strategies may be used. With
+    `all_of_them` every case is measured, with native, in the order given.
     """
 
     def __init__(
@@ -71,7 +68,8 @@ class Plan:
         for case in cases:
             self._waiting.setdefault(_group(case), []).append(case)
         spread = [_spread(each) for each in self._waiting.values()]
-        self._cover = iter(cases) if all_of_them else _in_turn(spread)
+        in_turn = itertools.chain.from_iterable(itertools.zip_longest(*spread))
+        self._cover = iter(cases) if all_of_them else filter(None, in_turn)
         self._measured: dict[Group, list[Cell]] = {}
         self._expected: dict[Group, dict[Case, tuple[Costs, float]]] = {}
 
@@ -100,10 +98,9 @@ class Plan:
         chosen = min(
             (name for name in before if name in allowed), key=before.__getitem__, default=""
         )
-        near = sorted((name for name in costs if costs[name] <= limit), key=costs.__getitem__)
-        if len(near) == 1:
-            # A single one would be timed against nothing.
-            near = sorted(costs, key=costs.__getitem__)[:2]
+        order = sorted(costs, key=costs.__getitem__)
+        # A single one would be timed against nothing.
+        near = [name for i, name in enumerate(order) if i < 2 or costs[name] <= limit]
         return list(dict.fromkeys(filter(None, (chosen, *near))))
 
     def add(self, case: Case, cell: Cell | None) -> None:
@@ -133,31 +130,25 @@ class Plan:
         """The expected times of the strategies, and how far the nearest measured case is."""
         group = _group(case)
         if group not in self._expected:
-            *_, deficient = group
             measured = self._measured.get(group, [])
             cells = adapt_cells(_begun(self.shipped, case), measured)
-            self._expected[group] = {
-                each: (
-                    estimate_costs(cells, _position(each), deficient=deficient),
-                    min(
-                        (math.dist(cell.position, _position(each)) for cell in measured),
-                        default=math.inf,
-                    ),
-                )
-                for each in self._waiting[group]
-            }
+            self._expected[group] = {}
+            for each in self._waiting[group]:
+                place = position_of(each)
+                nearest = min((math.dist(m.position, place) for m in measured), default=math.inf)
+                self._expected[group][each] = estimate_costs(cells, place), nearest
         return self._expected[group][case]
 
 
 def shipped_costs(shipped: Policy, case: Case) -> Costs:
     """What the shipped policy expects of a case."""
-    return estimate_costs(_begun(shipped, case), _position(case), deficient=case.rank is not None)
+    return estimate_costs(_begun(shipped, case), position_of(case))
 
 
 def _begun(shipped: Policy, case: Case) -> list[Cell]:
     entry = shipped.operations.get(operations.get(case.operation).policy_operation)
-    by_dtype: Mapping[str, Sequence[Cell]] = entry.cells.get(_kind(case), {}) if entry else {}
-    return fallback_cells(by_dtype, case.dtype_name)
+    by_dtype = entry.cells.get(_kind(case), {}) if entry else {}
+    return answering(by_dtype, case.dtype_name, case.rank is not None)
 
 
 def _expected_loss(margin: float, doubt: float) -> float:
@@ -171,18 +162,16 @@ def _spread(cases: Sequence[Case]) -> list[Case]:
     """A few cases that lie far from each other, the one in the middle first."""
     largest = _LARGEST_IN_COVER[_kind(cases[0])]
     left = [case for case in cases if _work(case) <= largest] or list(cases)
-    middle = tuple(sum(axis) / len(left) for axis in zip(*map(_position, left), strict=True))
-    found = [min(left, key=lambda case: math.dist(_position(case), middle))]
+    middle = tuple(sum(axis) / len(left) for axis in zip(*map(position_of, left), strict=True))
+    found = [min(left, key=lambda case: math.dist(position_of(case), middle))]
     while len(found) < min(COVER, len(left)):
         found.append(
-            max(left, key=lambda case: min(math.dist(_position(case), _position(f)) for f in found))
+            max(
+                left,
+                key=lambda case: min(math.dist(position_of(case), position_of(f)) for f in found),
+            )
         )
     return found
-
-
-def _in_turn(groups: Sequence[Sequence[Case]]) -> Iterator[Case]:
-    for level in itertools.zip_longest(*groups):
-        yield from filter(None, level)
 
 
 def _group(case: Case) -> Group:
@@ -191,10 +180,6 @@ def _group(case: Case) -> Group:
 
 def _kind(case: Case) -> str:
     return case.device.partition(":")[0]
-
-
-def _position(case: Case) -> Point:
-    return position(*case.shape, case.rhs, case.batch)
 
 
 def _work(case: Case) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -12,32 +13,34 @@ from strategies import operations
 from strategies.measuring.case import Case
 from strategies.measuring.store import Run
 from strategies.policy import BASELINE
-from strategies.policy.schema import Cell, Default, OperationPolicy, Part, Policy, PolicyKey
+from strategies.policy.schema import (
+    Cell,
+    Default,
+    OperationPolicy,
+    Part,
+    Point,
+    Policy,
+    PolicyKey,
+    position,
+    rounded,
+)
 from strategies.policy.validators import Validators
 from strategies.selection.eligibility import Criteria
 from strategies.selection.stability import Stabilities, evidence
 from strategies.selection.verdicts import JudgedCell, judge, machines, simplicity
 
 FAR = 4.0
-"""What takes so much longer than the fastest on another machine is not kept of it: there the times of
-the policy's own machine stand for it."""
+"""What takes so much longer than the fastest on another machine is not kept of it."""
 
 
 def build(runs: Sequence[Run], criteria: Criteria, base: str | None = None) -> Policy:
-    """The policy that follows from results: of one machine, or of one beside which others are kept.
-
-    Args:
-        runs: as `strategies.measuring.store.load` gives them.
-        criteria: what is asked.
-        base: the machine that the policy is of, where the results hold several.
+    """The policy that follows from results: of one machine, or of `base`, beside which others are kept.
 
     Raises:
         ValueError: the results hold several machines, which may well disagree, and none is named; or
             not the one that is named; or nothing that was timed as the criteria ask.
     """
-    by_name: dict[str, list[JudgedCell]] = {}
-    for cell in judge(runs, criteria):
-        by_name.setdefault(cell.machine.name, []).append(cell)
+    by_name = _grouped(judge(runs, criteria), lambda cell: cell.machine.name)
     named = ", ".join(sorted(by_name))
     if base is None:
         base, *others = by_name
@@ -50,19 +53,14 @@ def build(runs: Sequence[Run], criteria: Criteria, base: str | None = None) -> P
         raise ValueError(f"no results of a machine {base}: there is {named}")
     stability = evidence(runs)
     judged = by_name.pop(base)
-    known = {cell.case.operation for cell in judged}
-    beside = {name: found for name, found in stability.items() if name not in known}
-    by_operation: dict[str, list[JudgedCell]] = {}
-    for cell in judged:
-        by_operation.setdefault(cell.case.operation, []).append(cell)
+    by_operation = _grouped(judged, lambda cell: cell.case.operation)
+    beside = {name: found for name, found in stability.items() if name not in by_operation}
     return Policy(
         operations={
             operation: OperationPolicy(
                 cells=_cells(cells),
-                full_rank=single_default(cell for cell in cells if cell.case.rank is None),
-                any_rank=single_default(cells)
-                if any(cell.case.rank is not None for cell in cells)
-                else None,
+                full_rank=single_default(full := [c for c in cells if c.case.rank is None]),
+                any_rank=single_default(cells) if len(full) < len(cells) else None,
                 stability=stability.get(operation, {}),
             )
             for operation, cells in sorted(by_operation.items())
@@ -93,8 +91,8 @@ def single_default(cells: Iterable[JudgedCell]) -> Default | None:
     return Default(
         strategy=best,
         then=tuple(then),
-        worst_regret=_rounded(max(regrets[best])),
-        mean_regret=_rounded(math.exp(sum(map(math.log, regrets[best])) / len(regrets[best]))),
+        worst_regret=rounded(max(regrets[best])),
+        mean_regret=rounded(math.exp(statistics.fmean(map(math.log, regrets[best])))),
         cells=len(decided),
         uncovered=len(decided) - len(regrets[best]),
     )
@@ -107,7 +105,7 @@ def entry_of(cell: JudgedCell) -> Cell:
         *(*case.shape, case.rhs, case.batch, case.rank),
         use=cell.judged[0].strategy,
         ties=cell.ties,
-        times={each.strategy: _rounded(each.ratio) for each in cell.judged if each.is_eligible},
+        times={each.strategy: rounded(each.ratio) for each in cell.judged if each.is_eligible},
     )
 
 
@@ -115,6 +113,11 @@ def policy_key(case: Case) -> PolicyKey:
     """A case as a policy is asked about it."""
     operation = operations.get(case.operation).policy_operation
     return (operation, *case.shape, case.rhs, case.batch, case.dtype_name, case.device)
+
+
+def position_of(case: Case) -> Point:
+    """Where a case lies in a policy."""
+    return position(*case.shape, case.rhs, case.batch)
 
 
 def by_case(policy: Policy) -> dict[Case, Cell]:
@@ -162,6 +165,15 @@ def differences(old: Policy, new: Policy) -> list[Difference]:
     ]
 
 
+def _grouped(
+    cells: Iterable[JudgedCell], key: Callable[[JudgedCell], str]
+) -> dict[str, list[JudgedCell]]:
+    found: dict[str, list[JudgedCell]] = {}
+    for cell in cells:
+        found.setdefault(key(cell), []).append(cell)
+    return found
+
+
 def _cells(cells: Sequence[JudgedCell]) -> dict[str, dict[str, tuple[Cell, ...]]]:
     """By kind of device and dtype, the cells that have an eligible strategy."""
     found: dict[str, dict[str, dict[Case, Cell]]] = {}
@@ -181,8 +193,7 @@ def _parts(cells: Sequence[JudgedCell], stability: Stabilities) -> Iterator[Part
     """What another machine says, a part a kind of device; with the stability of these operations."""
     machine = machines(cells)[-1]
     found: dict[str, dict[str, dict[str, tuple[Cell, ...]]]] = {}
-    for operation in sorted({cell.case.operation for cell in cells}):
-        own = [cell for cell in cells if cell.case.operation == operation]
+    for operation, own in sorted(_grouped(cells, lambda cell: cell.case.operation).items()):
         for device, by_dtype in _cells(own).items():
             near = {dtype: tuple(map(_without_far, of)) for dtype, of in by_dtype.items()}
             found.setdefault(device, {})[operation] = near
@@ -204,7 +215,3 @@ def _parts(cells: Sequence[JudgedCell], stability: Stabilities) -> Iterator[Part
 def _without_far(cell: Cell) -> Cell:
     times = {name: time for name, time in cell.times.items() if name == BASELINE or time < FAR}
     return msgspec.structs.replace(cell, times=times)
-
-
-def _rounded(ratio: float) -> float:
-    return float(f"{ratio:.4g}")

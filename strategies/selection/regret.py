@@ -45,7 +45,6 @@ class Score:
     """What one choice is worth in one case.
 
     Attributes:
-        case: what was computed.
         choice: a strategy's name, `POLICY` or `SINGLE_DEFAULT`.
         strategy: the one that it means here.
         regret: infinite where that is not eligible.
@@ -107,13 +106,14 @@ def score(cells: Iterable[Cell], policy: Policy) -> list[Score]:
 
 def regrets(timings: Mapping[str, Timing]) -> dict[str, float]:
     """The regret of every strategy in one case, from the timings of the eligible ones."""
-    product = dict.fromkeys(timings, 1.0)
-    for chooses, judges in ((0, 1), (1, 0)):
-        fastest = min(timings.values(), key=lambda timing: timing.halves[chooses])
-        for name, timing in timings.items():
-            product[name] *= timing.halves[judges] / fastest.halves[judges]
+    # By each half the timing of the strategy that is the fastest in the other.
+    one, other = (min(timings.values(), key=lambda each: each.halves[half]) for half in (1, 0))
+    best = one.halves[0] * other.halves[1]
     # A choice can look better than the best by noise alone.
-    return {name: max(1.0, math.sqrt(value)) for name, value in product.items()}
+    return {
+        name: max(1.0, math.sqrt(math.prod(timing.halves) / best))
+        for name, timing in timings.items()
+    }
 
 
 def summaries(scores: Iterable[Score]) -> list[Summary]:
@@ -121,8 +121,7 @@ def summaries(scores: Iterable[Score]) -> list[Summary]:
     by_choice: dict[str, list[Score]] = {}
     for each in scores:
         by_choice.setdefault(each.choice, []).append(each)
-    found = [_summary(choice, of) for choice, of in by_choice.items()]
-    return in_order(found)
+    return in_order(_summary(choice, of) for choice, of in by_choice.items())
 
 
 def in_order(found: Iterable[Summary]) -> list[Summary]:
@@ -130,9 +129,14 @@ def in_order(found: Iterable[Summary]) -> list[Summary]:
     return sorted(found, key=lambda summary: (summary.p95, summary.median))
 
 
+def of_policy(scores: Iterable[Score]) -> list[Score]:
+    """Those of the policy's choices."""
+    return [each for each in scores if each.choice == POLICY]
+
+
 def wrong_choices(scores: Iterable[Score]) -> list[Score]:
     """The cases in which the policy was wrong, worst first."""
-    wrong = [each for each in scores if each.choice == POLICY and each.regret > RIGHT_UP_TO]
+    wrong = [each for each in of_policy(scores) if each.regret > RIGHT_UP_TO]
     return sorted(wrong, key=lambda each: -each.regret)
 
 
@@ -141,9 +145,14 @@ def slower_than_native(scores: Iterable[Score]) -> list[Score]:
 
     Those whose interval reaches up to native's speed are left out: that may be noise.
     """
-    slower = [each for each in scores if each.choice == POLICY and each.over_native[2] < 1]
-    slower = [each for each in slower if each.over_native[0] < 1 / SLOWER]
-    return sorted(slower, key=lambda each: each.over_native)
+    return sorted(
+        (
+            each
+            for each in of_policy(scores)
+            if each.over_native[0] < 1 / SLOWER and each.over_native[2] < 1
+        ),
+        key=lambda each: each.over_native,
+    )
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:

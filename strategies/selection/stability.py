@@ -11,8 +11,6 @@ from strategies.measuring.measurement import Cell
 from strategies.measuring.store import Run
 from strategies.policy.schema import LIMIT, Evidence, Policy, read
 
-__all__ = ["AUTO", "Stabilities", "evidence", "evidence_in", "summary", "why_unstable"]
-
 AUTO = "auto"
 """What the policy chooses, judged beside the strategies."""
 

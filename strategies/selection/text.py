@@ -54,13 +54,7 @@ def number(value: float | None, how: str) -> str:
 
 
 def provenance(machines: Iterable[Machine]) -> list[str]:
-    """Where and with what was measured, and when: a line for all runs that differ in the day alone.
-
-    Example:
-        >>> days = ("2026-11-20T10:00:00Z", "2026-11-22T10:00:00Z")
-        >>> provenance(Machine("epyc", cpu="AMD EPYC", threads=2, started_at=day) for day in days)
-        ['epyc · AMD EPYC · 2 threads · 2026-11-20 to 2026-11-22']
-    """
+    """Where and with what was measured, and when: a line for all runs that differ in the day alone."""
     days: dict[str, set[str]] = {}
     for machine in machines:
         parts = [
@@ -72,32 +66,20 @@ def provenance(machines: Iterable[Machine]) -> list[str]:
         ]
         line = " · ".join(filter(None, parts))
         days.setdefault(line, set()).add(machine.started_at[:10])
-    lines = []
-    for line, found in days.items():
-        known = sorted(found - {""})
-        span = " to ".join(dict.fromkeys((*known[:1], *known[-1:])))
-        lines.append(" · ".join(filter(None, (line, span))))
-    return lines
+    spans = (sorted(found - {""}) for found in days.values())
+    ends = (" to ".join(dict.fromkeys((*known[:1], *known[-1:]))) for known in spans)
+    return [" · ".join(filter(None, found)) for found in zip(days, ends, strict=True)]
 
 
 def quietness(machines: Iterable[Machine]) -> str:
-    """How busy the machines were when that was observed, at worst; empty where it is unknown.
-
-    Example:
-        >>> quietness([Machine("here", load=0.5, noise=1.04)])
-        'load 0.50 a core, noise 1.04: the machine was quiet'
-    """
+    """How busy the machines were when that was observed, at worst; empty where it is unknown."""
     known = [(each.load, each.noise) for each in machines if each.load is not None and each.noise]
     if not known:
         return ""
     load, noise = (max(values) for values in zip(*known, strict=True))
-    if noise < NOISY:
-        verdict = "the machine was quiet"
-    elif noise < VERY_NOISY:
-        verdict = "the machine was not quiet"
-    else:
-        verdict = "the machine was busy, so measure again while nothing else runs"
-    return f"load {load:.2f} a core, noise {noise:.2f}: {verdict}"
+    busy = "busy, so measure again while nothing else runs"
+    verdict = "quiet" if noise < NOISY else "not quiet" if noise < VERY_NOISY else busy
+    return f"load {load:.2f} a core, noise {noise:.2f}: the machine was {verdict}"
 
 
 def table(

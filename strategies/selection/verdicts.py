@@ -23,8 +23,6 @@ from strategies.policy.schema import Evidence
 from strategies.selection.eligibility import ANY, Criteria, why_ineligible
 from strategies.selection.stability import evidence
 
-__all__ = ["Criteria", "Judged", "JudgedCell", "Speedup", "Verdict", "judge", "judge_cell"]
-
 RESOLUTION = 1.05
 """Ratios within this of 1 are a tie: timings of one machine repeat no better, whatever the interval
 of one run says (memory layout, clock rate)."""
@@ -54,14 +52,10 @@ class Judged:
     """The verdict on one strategy in one case.
 
     Attributes:
-        measurement: what it rests on.
-        verdict: best, tie, slower or ineligible.
         reason: why it is ineligible, else empty.
         chosen: whether it is the one to use.
-        ratio: its cost over the fastest eligible one's; NaN where there is none.
-        ratio_low: lower end of an interval that holds the true ratio if both measured intervals
-            hold the true costs.
-        ratio_high: its upper end.
+        ratio: its cost over the fastest eligible one's; NaN where there is none. The ends of its
+            interval hold the true ratio between them if both measured intervals hold the true costs.
     """
 
     measurement: Measurement
@@ -74,7 +68,6 @@ class Judged:
 
     @property
     def strategy(self) -> str:
-        """The name."""
         return self.measurement.strategy
 
     @property
@@ -92,11 +85,7 @@ class Judged:
 class Speedup(NamedTuple):
     """How many times faster a strategy is than native, NaN where either was not measured.
 
-    Attributes:
-        ratio: the speedup.
-        low: lower end of its interval.
-        high: its upper end.
-        is_too_noisy: whether the ends are a factor of `NOISY` apart, or the machine was busy.
+    It is too noisy if the ends of its interval are a factor of `NOISY` apart, or the machine was busy.
     """
 
     ratio: float
@@ -110,8 +99,6 @@ class JudgedCell:
     """The verdict on all strategies in one case.
 
     Attributes:
-        machine: where it was measured.
-        cell: what was measured.
         judged: the strategies from best to worst.
         source: the file that the measurement is in.
         is_outlier: whether native took far longer than in a larger case of the same run.
@@ -125,7 +112,6 @@ class JudgedCell:
 
     @property
     def case(self) -> Case:
-        """What was computed."""
         return self.cell.case
 
     @property
@@ -161,9 +147,7 @@ class JudgedCell:
 def judge(runs: Sequence[Run], criteria: Criteria = ANY) -> list[JudgedCell]:
     """Judges every strategy in every timed case, by the newest measurement of each machine.
 
-    Args:
-        runs: as `strategies.measuring.store.load` gives them; those of kinds "grid" and "stability" count.
-        criteria: what is asked.
+    Of the runs those of kinds "grid" and "stability" count.
 
     Raises:
         ValueError: no case was timed as the objective asks.
@@ -171,16 +155,10 @@ def judge(runs: Sequence[Run], criteria: Criteria = ANY) -> list[JudgedCell]:
     stability = evidence(runs)
     runs = [run for run in runs if run.kind == "grid"]
     sources = {id(run.machine): run.path for run in runs}
-    judged = [
-        judge_cell(
-            machine,
-            cell,
-            criteria,
-            stability.get(operations.get(cell.case.operation).policy_operation, {}),
-            sources[id(machine)],
-        )
-        for machine, cell in newest_cells(runs, lambda cell: _is_timed(cell, criteria.objective))
-    ]
+    judged = []
+    for machine, cell in newest_cells(runs, lambda cell: _is_timed(cell, criteria.objective)):
+        known = stability.get(operations.get(cell.case.operation).policy_operation, {})
+        judged.append(judge_cell(machine, cell, criteria, known, sources[id(machine)]))
     if not judged:
         raise ValueError(
             f"the results hold no case in which {criteria.objective} was measured; "
@@ -193,8 +171,7 @@ def _with_outliers(judged: list[JudgedCell], objective: Objective) -> list[Judge
     """The same, those cells marked in which native took far longer than in a larger one of the run."""
     groups: dict[tuple[object, ...], list[tuple[JudgedCell, tuple[int, ...], float]]] = {}
     for each in judged:
-        native, case = each.cell.get(BASELINE), each.case
-        cost = native and native.cost(objective)
+        cost, case = each.cell.costs(objective).get(BASELINE), each.case
         if cost and objective is not Objective.MEMORY:
             what = case.operation, case.dtype, case.device, case.rank is None
             sizes = *case.shape, case.batch, case.rhs
@@ -219,15 +196,12 @@ def judge_cell(
     stability: Mapping[str, Evidence],
     source: str = "",
 ) -> JudgedCell:
-    """Judges every strategy in one case, whatever it was measured for.
-
-    `stability` is what is known of the case's operation.
-    """
+    """Judges every strategy in one case, by what is known of its operation's stability."""
     reasons = why_ineligible(cell, stability, criteria)
-    costs = {each.strategy: each.cost(criteria.objective) for each in cell}
-    eligible = {name: cost.seconds for name, cost in costs.items() if cost and not reasons[name]}
+    costs = cell.costs(criteria.objective)
+    eligible = {name: cost.seconds for name, cost in costs.items() if not reasons[name]}
     fastest = min(eligible, key=eligible.__getitem__, default="")
-    ratios = {name: cell.speedup(name, fastest, criteria.objective) for name in costs}
+    ratios = {name: cell.speedup(name, fastest, criteria.objective) for name in reasons}
     same = [name for name in eligible if ratios[name][1] <= RESOLUTION]
     affordable = [name for name in same if ratios[name][0] <= LARGEST_PRICE_OF_SIMPLICITY]
     chosen = min(affordable, key=simplicity, default="")
@@ -245,7 +219,7 @@ def judge_cell(
 
     judged = [
         Judged(each, verdict(name), reasons[name], name == chosen, *ratios[name])
-        for name, each in zip(costs, cell, strict=True)
+        for name, each in zip(ratios, cell, strict=True)
     ]
     return JudgedCell(machine, cell, tuple(sorted(judged, key=order)), source)
 

@@ -26,10 +26,8 @@ def test_a_case_is_a_line_of_text_or_a_row_of_columns(case, text):
 
 
 def test_what_a_text_or_a_row_leaves_out_has_its_default():
-    assert Case.parse("solve 4x4") == Case("solve", (4, 4))
-    assert Case.from_columns({"operation": "solve", "m": 4, "n": 4, "x": 1}) == Case(
-        "solve", (4, 4)
-    )
+    row = {"operation": "solve", "m": 4, "n": 4, "x": 1}
+    assert Case.parse("solve 4x4") == Case.from_columns(row) == Case("solve", (4, 4))
 
 
 def test_sizes_are_without_dtype_and_device():

@@ -17,31 +17,26 @@ def peak_megabytes(call, device):
     return pytest.approx(peak_bytes(call, device) / MB, abs=0 if device == "cpu" else 2.2)
 
 
-def test_nothing_allocated(device):
-    assert peak_megabytes(lambda: None, device) == 0
+def one_after_the_other(device):
+    first = block(8, device)
+    del first
+    second = block(20, device)
+    del second
+    return block(4, device)
 
 
-def test_what_is_returned_counts(device):
-    assert peak_megabytes(lambda: block(8, device), device) == 8
-
-
-def test_temporaries_count_while_they_live(device):
-    def call():
-        first = block(8, device)
-        del first
-        second = block(20, device)
-        del second
-        return block(4, device)
-
-    assert peak_megabytes(call, device) == 20
-
-
-def test_temporaries_that_live_together_add_up(device):
-    def call():
-        first, second = block(8, device), block(20, device)
-        return first, second
-
-    assert peak_megabytes(call, device) == 28
+@pytest.mark.parametrize(
+    ("call", "megabytes"),
+    [
+        (lambda _: None, 0),
+        (lambda device: block(8, device), 8),
+        (one_after_the_other, 20),
+        (lambda device: (block(8, device), block(20, device)), 28),
+    ],
+    ids=["nothing", "what is returned", "temporaries while they live", "those that live together"],
+)
+def test_what_lives_at_once_counts(device, call, megabytes):
+    assert peak_megabytes(lambda: call(device), device) == megabytes
 
 
 def test_memory_from_before_does_not_count(device):

@@ -25,6 +25,7 @@ def test_what_is_close_is_told_apart_by_more_rounds_and_what_is_not_sits_them_ou
 
 def test_what_is_as_good_need_not_be_told_apart():
     assert counted(a=1.0, b=1.01, budget=1000) == {"a": 6, "b": 6}
+    assert is_clear({"a": [1.0] * 6, "b": [0.99, 1.02] * 3})
 
 
 def test_noise_takes_as_many_rounds_as_there_is_time_for():

@@ -1,5 +1,6 @@
 """The measured callables compute what they claim, once a call."""
 
+import itertools
 import types
 
 import pytest
@@ -17,11 +18,12 @@ def case_of(operation, dtype=torch.float64):
 
 
 def test_outputs_are_differentiable():
-    for operation in operations.names():
-        for dtype in (torch.float64, torch.complex128):
-            outputs = forward(case_of(operation, dtype), "native")
-            assert outputs
-            assert all(out.requires_grad for out in outputs)
+    for operation, dtype in itertools.product(
+        operations.names(), (torch.float64, torch.complex128)
+    ):
+        outputs = forward(case_of(operation, dtype), "native")
+        assert outputs
+        assert all(out.requires_grad for out in outputs)
 
 
 @pytest.mark.parametrize("operation", operations.names())
@@ -45,13 +47,10 @@ def test_a_strategy_may_be_an_instance():
     assert torch.equal(by_name, by_instance)
 
 
-def test_native_is_spared_what_would_exhaust_memory():
+def test_native_is_spared_what_would_exhaust_memory_and_all_are_what_none_holds():
     for text, affordable in {"pinv 200000x4": False, "pinv 16384x32": True}.items():
         assert is_affordable(Case.parse(text), "native") == affordable
         assert is_affordable(Case.parse(text), "triangular_solve")
-
-
-def test_nobody_is_asked_for_what_no_memory_holds():
     assert not is_affordable(Case("inv", (2**19, 2**19)), "triangular_solve")
 
 

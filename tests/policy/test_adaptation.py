@@ -3,15 +3,11 @@
 import math
 
 import pytest
+from by_hand import part_of, policy_of
+from by_hand import policy_cell as cell
 
 from strategies.policy.adaptation import REACH, adapt, adapt_cells
-from strategies.policy.schema import Cell, Evidence, OperationPolicy, Part, Policy
-from strategies.policy.validators import Validators
-
-
-def cell(size, *, rank=None, batch=0, **times):
-    least = min(times, key=times.__getitem__)
-    return Cell(size, size, 1, batch, rank, least, (), times)
+from strategies.policy.schema import Evidence
 
 
 def by_size(cells):
@@ -41,36 +37,8 @@ def test_what_agrees_with_what_was_shipped_changes_nothing():
     assert by_size(adapt_cells(SHIPPED, [cell(8, a=1.0, b=1.5)])) == by_size(SHIPPED)
 
 
-def test_a_strategy_that_was_left_out_keeps_what_was_shipped_of_it():
-    shipped = [cell(8, a=1.0, b=2.0, c=6.0)]
-    (found,) = adapt_cells(shipped, [cell(8, b=1.0, a=1.0)])
-    assert found.times["c"] == pytest.approx(6.0 / math.sqrt(2), rel=1e-3)
-
-
-def test_deficient_matrices_have_cells_of_their_own():
-    shipped = [cell(8, a=1.0, b=1.5), cell(8, rank=4, a=1.0, b=1.5)]
-    found = adapt_cells(shipped, [cell(8, rank=4, b=1.0, a=3.0)])
-    assert {each.rank: each.use for each in found} == {None: "a", 4: "b"}
-
-
-def policy_of(**operations):
-    return Policy(operations={name: OperationPolicy(**of) for name, of in operations.items()})
-
-
-def part_of(cells, device="cpu", stability=None):
-    where = Validators("cpu", "AVX2", "2.13", "mkl", "0.1")
-    return Part(
-        validators=where,
-        device=device,
-        threads=1,
-        machine={"name": "here"},
-        cells=cells,
-        stability=stability or {},
-    )
-
-
 def test_a_dtype_that_was_not_shipped_begins_as_the_next_one():
-    shipped = policy_of(inv={"cells": {"cpu": {"float64": tuple(SHIPPED)}}})
+    shipped = policy_of(inv=SHIPPED)
     measured = cell(8, b=1.0, a=2.0)
     found = adapt(shipped, part_of({"inv": {"complex128": (measured,)}}))
     assert found.ranking("inv", 8, 8, dtype="complex128")[0] == "b"
@@ -78,8 +46,16 @@ def test_a_dtype_that_was_not_shipped_begins_as_the_next_one():
     assert found.ranking("inv", 8, 8, dtype="float64")[0] == "a"
 
 
+def test_deficient_matrices_have_cells_of_their_own():
+    known = cell(8, a=1.0, b=1.5), cell(8, rank=4, a=1.0, b=1.5)
+    shipped = policy_of(inv=known)
+    found = adapt(shipped, part_of({"inv": {"float64": (cell(8, rank=4, b=1.0, a=3.0),)}}))
+    cells = found.operations["inv"].cells["cpu"]["float64"]
+    assert {each.rank: each.use for each in cells} == {None: "a", 4: "b"}
+
+
 def test_a_device_or_an_operation_that_was_not_shipped_has_what_was_measured():
-    shipped = policy_of(inv={"cells": {"cpu": {"float64": tuple(SHIPPED)}}})
+    shipped = policy_of(inv=SHIPPED)
     measured = {"float64": (cell(8, b=1.0, a=2.0),)}
     found = adapt(shipped, part_of({"inv": measured, "qr": measured}, device="cuda"))
     assert found.ranking("inv", 512, 512, device="cuda:0")[0] == "b"
@@ -89,7 +65,7 @@ def test_a_device_or_an_operation_that_was_not_shipped_has_what_was_measured():
 
 def test_what_is_unstable_here_is_not_used_and_what_is_stable_here_stays_judged_by_more():
     known = {"a": Evidence(300, 0, 5.0, "inv 2x2"), "b": Evidence(300, 0, 5.0, "inv 2x2")}
-    shipped = policy_of(inv={"cells": {"cpu": {"float64": tuple(SHIPPED)}}, "stability": known})
+    shipped = policy_of(inv=SHIPPED, stability=known)
     here = {"inv": {"a": Evidence(4, 0, 1e6, "inv 3x3"), "b": Evidence(4, 0, 1.0, "inv 3x3")}}
     found = adapt(shipped, part_of({}, stability=here))
     assert found.ranking("inv", 4, 4) == ("b",)
@@ -97,4 +73,5 @@ def test_what_is_unstable_here_is_not_used_and_what_is_stable_here_stays_judged_
 
 
 def test_it_says_where_it_was_measured():
-    assert adapt(policy_of(), part_of({})).provenance == ({"name": "here"},)
+    machine = {"name": "here"}
+    assert adapt(policy_of(), part_of({}, machine=machine)).provenance == (machine,)

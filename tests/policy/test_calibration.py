@@ -1,3 +1,4 @@
+import functools
 import json
 import subprocess
 import sys
@@ -5,25 +6,22 @@ import threading
 
 import msgspec
 import pytest
+from by_hand import part_of, policy_cell
 
 from strategies import files
 from strategies.policy import calibration, validators
 from strategies.policy.calibration import Calibration
-from strategies.policy.schema import Cell, Evidence, Part
+from strategies.policy.schema import Evidence
 
 HERE = validators.here()
 ELSEWHERE = msgspec.structs.replace(HERE, cpu="another", torch="1.0")
 
 
-def cell(size, use="fused", **times):
-    return Cell(size, size, 1, 0, None, use, (), times or {use: 1.0})
+cell = functools.partial(policy_cell, use="fused")
 
 
-def part(*cells, where=HERE, threads=1, operation="inv", dtype="float64", **others):
-    by_operation = {operation: {dtype: cells}}
-    return Part(
-        validators=where, device="cpu", threads=threads, machine={}, cells=by_operation, **others
-    )
+def part(*cells, operation="inv", dtype="float64", **others):
+    return part_of({operation: {dtype: cells}}, **others)
 
 
 def test_a_file_says_what_was_written(tmp_path):
@@ -36,20 +34,23 @@ def test_a_file_says_what_was_written(tmp_path):
 
 
 def test_a_part_replaces_what_it_has_measured_anew_and_keeps_the_rest():
-    old = Calibration(parts=(part(cell(8), cell(16)), part(cell(8), where=ELSEWHERE)))
-    again = part(cell(8, "qr_pinv"))
+    judged = {"inv": {"fused": Evidence(3, 0, 1.5, "inv 2x2")}}
+    mine = part(cell(8), cell(16), stability=judged)
+    old = Calibration(parts=(mine, part(cell(8), validators=ELSEWHERE)))
+    again = part(cell(8, use="qr_pinv"))
     mine, others = old.having([again, part(cell(4), operation="det")]).parts
-    assert mine.cells["inv"]["float64"] == (cell(8, "qr_pinv"), cell(16))
+    assert mine.cells["inv"]["float64"] == (cell(8, use="qr_pinv"), cell(16))
     assert mine.cells["det"]["float64"] == (cell(4),)
+    assert mine.stability == judged
     assert others.validators == ELSEWHERE
 
 
 def test_only_parts_of_this_machine_hold():
-    known = Calibration(parts=(part(where=ELSEWHERE), part(threads=4)))
+    known = Calibration(parts=(part(validators=ELSEWHERE), part(threads=4)))
     assert [p.threads for p in known.of(HERE, "cpu")] == [4]
     assert known.of(HERE, "cuda") == []
     assert known.why_not(HERE, "cpu") == []
-    (_, of_torch) = Calibration(parts=(part(where=ELSEWHERE),)).why_not(HERE, "cpu")
+    (_, of_torch) = Calibration(parts=(part(validators=ELSEWHERE),)).why_not(HERE, "cpu")
     assert of_torch == f"torch {HERE.torch}, not 1.0"
 
 

@@ -1,7 +1,7 @@
 import msgspec
 import pytest
+from by_hand import part_of, policy_cell, policy_of
 
-from strategies.policy import nearest_machine
 from strategies.policy.nearest_machine import (
     GPU,
     INSTRUCTION_SET,
@@ -10,7 +10,7 @@ from strategies.policy.nearest_machine import (
     distance,
     nearest,
 )
-from strategies.policy.schema import Cell, OperationPolicy, Part, Policy
+from strategies.policy.schema import Policy
 from strategies.policy.validators import Validators
 
 HERE = Validators("abacus", "AVX2", "2.13.0+cpu", "mkl", "0.1.0", gpu="a card")
@@ -49,27 +49,15 @@ def test_on_a_gpu_its_model_and_torch_count_alone():
     assert distance(LIKE_HERE | {"torch": "2.9.0"}, HERE, "cuda", 4) == TORCH
 
 
-def cell(use, m=8):
-    return Cell(m, m, 1, 0, None, use, (), {use: 1.0, "native": 3.0})
-
-
 def part(use, device="cpu", **differing):
-    return Part(
-        validators=HERE,
-        device=device,
-        threads=1,
-        machine=LIKE_HERE | {"name": f"of {use}"} | differing,
-        cells={"inv": {"float64": (cell(use),)}},
-    )
+    cells = {"inv": {"float64": (policy_cell(8, **{use: 1.0}, native=3.0),)}}
+    machine = LIKE_HERE | {"name": f"of {use}"} | differing
+    return part_of(cells, device=device, machine=machine)
 
 
 def policy(*others):
-    cells = cell("fused"), cell("fused", 64)
-    return Policy(
-        operations={"inv": OperationPolicy(cells={"cpu": {"float64": cells}})},
-        provenance=(LIKE_HERE | {"threads": 2},),
-        others=others,
-    )
+    known = policy_of(inv=[policy_cell(m, fused=1.0, native=3.0) for m in (8, 64)])
+    return msgspec.structs.replace(known, provenance=(LIKE_HERE | {"threads": 2},), others=others)
 
 
 def said(found, device="cpu", threads=1):
@@ -105,7 +93,7 @@ def test_what_answers_knows_one_machine_and_cells_that_it_lacks_are_those_of_the
 
 def test_a_policy_of_no_known_machine_answers_itself():
     known = Policy(operations={})
-    assert nearest_machine.nearest(known, HERE, "cpu", 1)[0] is known
+    assert nearest(known, HERE, "cpu", 1)[0] is known
 
 
 def test_a_part_survives_being_written_and_read():

@@ -7,37 +7,36 @@ import warnings
 import msgspec
 import pytest
 import torch
+from by_hand import part_of, policy_cell, policy_of
 
 from strategies import policy as policies
 from strategies import registry
 from strategies.files import UnusableFileError, json_text
 from strategies.policy import calibration, validators
 from strategies.policy.calibration import Calibration
-from strategies.policy.schema import Cell, Default, OperationPolicy, Part, Policy
-
-SIZES = {"rhs": 1, "batch": 0, "dtype": "float64", "device": "cpu"}
+from strategies.policy.schema import Default, Policy
 
 
 def names(operation, *, any_rank=False, device="cpu"):
-    found = policies.candidates(operation, 8, 8, **SIZES | {"device": device}, any_rank=any_rank)
+    found = policies.candidates(operation, 8, 8, 1, 0, "float64", device, any_rank=any_rank)
     return [strategy.name for strategy in found]
 
 
 def made_of(*cells, default=None):
-    entry = OperationPolicy(cells={"cpu": {"float64": cells}}, full_rank=default)
-    return Policy(operations={"pinv": entry})
+    entry = policy_of(pinv=cells).operations["pinv"]
+    return Policy(operations={"pinv": msgspec.structs.replace(entry, full_rank=default)})
 
 
 def test_where_the_best_is_not_installed_the_next_best_is_used():
-    known = Cell(8, 8, 1, 0, None, "somebody_elses", (), {"somebody_elses": 1, "native": 3})
+    known = policy_cell(8, somebody_elses=1, native=3)
     default = Default("somebody_elses", ("native",), 1.0, 1.0, 1, 0)
     with policies.use(made_of(known, default=default)):
         assert names("pinv") == names("pinv", device="cuda") == ["native"]
 
 
 def test_what_refuses_a_rank_is_followed_by_the_best_that_takes_any():
-    full = Cell(8, 8, 1, 0, None, "triangular_solve", (), {"triangular_solve": 1, "native": 3})
-    deficient = Cell(8, 8, 1, 0, 2, "svd_truncated_pinv", (), {"svd_truncated_pinv": 1})
+    full = policy_cell(8, triangular_solve=1, native=3)
+    deficient = policy_cell(8, rank=2, svd_truncated_pinv=1)
     with policies.use(made_of(full, deficient)):
         assert names("pinv") == ["triangular_solve"]
         assert names("pinv", any_rank=True) == ["triangular_solve", "svd_truncated_pinv"]
@@ -96,17 +95,8 @@ def test_a_shipped_policy_that_is_damaged_is_done_without(fresh, monkeypatch, tm
 def calibrated(*threads, use="qr_pinv", **differing):
     """Writes a calibration of the inverse of 8×8 matrices for these numbers of threads."""
     where = msgspec.structs.replace(validators.here(), **differing)
-    cell = Cell(8, 8, 1, 0, None, use, (), {use: 1.0, "fused": 9.0})
-    parts = tuple(
-        Part(
-            validators=where,
-            device="cpu",
-            threads=count,
-            machine={},
-            cells={"inv": {"float64": (cell,)}},
-        )
-        for count in threads
-    )
+    cells = {"inv": {"float64": (policy_cell(8, **{use: 1.0}, fused=9.0),)}}
+    parts = tuple(part_of(cells, validators=where, threads=count) for count in threads)
     calibration.save(calibration.location(), Calibration(parts=parts))
 
 
@@ -174,22 +164,16 @@ def shipped_here(monkeypatch, tmp_path):
     def ships(**others):
         where = validators.here()
         machine = {"cpu": where.cpu, "instruction_set": where.instruction_set, "torch": where.torch}
-
-        def cells(use):
-            return {"float64": (Cell(8, 8, 1, 0, None, use, (), {use: 1.0}),)}
-
         parts = [
-            Part(
-                validators=where,
-                device="cpu",
+            part_of(
+                {"inv": {"float64": (policy_cell(8, use=use),)}},
                 threads=count,
                 machine={**machine, "name": use, "threads": count},
-                cells={"inv": cells(use)},
             )
             for use, count in others.items()
         ]
-        known = Policy(
-            operations={"inv": OperationPolicy(cells={"cpu": cells("fused")})},
+        known = msgspec.structs.replace(
+            policy_of(inv=[policy_cell(8, use="fused")]),
             provenance=({**machine, "name": "the first", "threads": 2},),
             others=tuple(parts),
         )
@@ -240,10 +224,10 @@ def test_a_calibration_is_over_the_machine_that_is_nearest(configuration, shippe
 
 def test_the_nearest_number_of_threads_answers_and_a_change_is_seen(configuration, shipped_here):
     shipped_here()
+    calibrated(8, use="explicit_inverse")
+    (eight,) = calibration.read(calibration.location()).parts
     calibrated(1, use="qr_pinv")
     (one,) = calibration.read(calibration.location()).parts
-    cell = Cell(8, 8, 1, 0, None, "explicit_inverse", (), {"explicit_inverse": 1.0})
-    eight = msgspec.structs.replace(one, threads=8, cells={"inv": {"float64": (cell,)}})
     calibration.save(calibration.location(), Calibration(parts=(one, eight)))
     found = firsts(1, 16, 8, 2, 1)
     # What is shipped was measured with two threads, and is the nearest to two.

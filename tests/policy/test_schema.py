@@ -1,11 +1,10 @@
+import msgspec
 import pytest
+from by_hand import policy_cell as cell
+from by_hand import policy_of
 
 from strategies.files import UnusableFileError, json_text
-from strategies.policy.schema import Cell, Default, OperationPolicy, Policy, position, ranking, read
-
-
-def cell(m, n, batch=0, rank=None, use=None, **times):
-    return Cell(m, n, 1, batch, rank, use or min(times, key=times.get), (), times)
+from strategies.policy.schema import Default, Policy, position, ranking, read
 
 
 @pytest.fixture
@@ -17,8 +16,8 @@ def policy():
         cell(1024, 1024, native=8, qr_pinv=1),
     )
     default = Default("triangular_solve", ("qr_pinv",), 2.0, 1.5, 3, 0)
-    entry = OperationPolicy(cells={"cpu": {"float64": square}}, full_rank=default)
-    return Policy(operations={"pinv": entry})
+    entry = policy_of(pinv=square).operations["pinv"]
+    return Policy(operations={"pinv": msgspec.structs.replace(entry, full_rank=default)})
 
 
 def test_a_measured_case_is_answered_by_its_cell():

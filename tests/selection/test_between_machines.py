@@ -1,6 +1,7 @@
 import math
 
 import pytest
+from by_hand import cell_of, run_of, took
 
 from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Objective, Status
@@ -16,13 +17,9 @@ STABLE = Evidence(1, 0, 1.0, "inv 2x2")
 UNSTABLE = Evidence(1, 0, 1e9, "inv 2x2")
 
 
-@pytest.fixture
-def judged(cell_of):
-    def judged(*measurements, native=STABLE):
-        known = dict.fromkeys(("fused", "qr_pinv"), STABLE) | {"native": native}
-        return judge_cell(HERE, cell_of(*measurements), ANY, known)
-
-    return judged
+def judged(*measurements, native=STABLE):
+    known = dict.fromkeys(("fused", "qr_pinv"), STABLE) | {"native": native}
+    return judge_cell(HERE, cell_of(*measurements), ANY, known)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +32,7 @@ def judged(cell_of):
         (1.0, 1.2, Against.UNDECIDED),
     ],
 )
-def test_the_interval_decides(judged, took, seconds, spread, expected):
+def test_the_interval_decides(seconds, spread, expected):
     cell = judged(took("native", 1), took("fused", seconds, spread), native=UNSTABLE)
     found, (ratio, low, high) = module.against_native(cell, Objective.FORWARD_BACKWARD)
     assert found is expected
@@ -45,7 +42,7 @@ def test_the_interval_decides(judged, took, seconds, spread, expected):
     assert not module.is_native_stable(cell)
 
 
-def test_native_is_the_same_as_itself_and_may_be_missing(judged, took):
+def test_native_is_the_same_as_itself_and_may_be_missing():
     cell = judged(took("native", 1), took("fused", 2))
     assert module.against_native(cell, Objective.FORWARD_BACKWARD) == (Against.SAME, (1, 1, 1))
     assert module.is_native_stable(cell)
@@ -61,7 +58,7 @@ def flips_of(first, second):
     return list(module.flips({case: first}, {case: second}))
 
 
-def test_a_flip_is_told_apart_on_both_machines(judged, took):
+def test_a_flip_is_told_apart_on_both_machines():
     one = judged(took("fused", 1), took("qr_pinv", 2))
     other = judged(took("fused", 3), took("qr_pinv", 1))
     (flip,) = flips_of(one, other)
@@ -70,7 +67,7 @@ def test_a_flip_is_told_apart_on_both_machines(judged, took):
     assert flips_of(one, one) == []
 
 
-def test_a_tie_or_what_may_not_be_used_is_no_flip(judged, took):
+def test_a_tie_or_what_may_not_be_used_is_no_flip():
     one = judged(took("fused", 1), took("qr_pinv", 2))
     tie = judged(took("fused", 1.1, 1.2), took("qr_pinv", 1))
     unusable = judged(took("fused", status=Status.FAILED), took("qr_pinv", 1))
@@ -84,7 +81,7 @@ def test_what_differs_is_said_and_what_is_not_known_does_not_count():
 
 
 @pytest.fixture
-def runs(run_of, cell_of, took):
+def runs():
     """Two machines on which each other's choice is slower, in one of two cases."""
     native = took("native", 1)
     same = cell_of(native, took("fused", 0.5), took("qr_pinv", 0.9), case="inv 8x8")
@@ -113,7 +110,7 @@ def test_a_policy_is_judged_by_the_times_of_every_machine(runs):
     assert not found["there", "here"].slower
 
 
-def test_draws_are_judged_by_the_policy_of_their_own_machine(runs, run_of, cell_of, took):
+def test_draws_are_judged_by_the_policy_of_their_own_machine(runs):
     cell = cell_of(took("fused", 3), took("qr_pinv", 1), case="pinv 63x8")
     places = module.by_machine(judge(runs))
     assert module.drawn(runs, places, ANY) == []

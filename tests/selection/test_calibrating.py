@@ -1,39 +1,26 @@
 """From measurements made by hand to a part of a calibration."""
 
+import functools
+
 import pytest
-from by_hand import took
+from by_hand import cell, cell_of, policy_cell, policy_of, took
 
 from strategies.measuring import store
 from strategies.measuring.case import Case
 from strategies.measuring.machine import Machine
-from strategies.measuring.measurement import Cell, Measurement, Status, Timing
-from strategies.policy.schema import Cell as PolicyCell
-from strategies.policy.schema import Evidence, OperationPolicy, Policy
+from strategies.measuring.measurement import Measurement, Status, Timing
+from strategies.policy.schema import Evidence, Policy
 from strategies.policy.validators import here
 from strategies.selection import calibrating
 from strategies.selection.planning import Plan
 
-CASE = Case.parse("inv 8x8")
 STABLE, UNSTABLE = Evidence(300, 0, 1.0, "inv 2x2"), Evidence(300, 0, 1e9, "inv 2x2")
-SHIPPED = Policy(
-    operations={
-        "inv": OperationPolicy(
-            cells={
-                "cpu": {
-                    "float64": (
-                        PolicyCell(8, 8, 1, 0, None, "a", (), {"a": 1.0, "b": 2.0}),
-                        PolicyCell(64, 64, 1, 0, None, "a", (), {"a": 1.0, "b": 1.1}),
-                    )
-                }
-            },
-            stability={"a": STABLE, "b": STABLE, "native": UNSTABLE},
-        )
-    }
+SHIPPED = policy_of(
+    inv=[policy_cell(8, a=1.0, b=2.0), policy_cell(64, a=1.0, b=1.1)],
+    stability={"a": STABLE, "b": STABLE, "native": UNSTABLE},
 )
 
-
-def measured(*found, case=CASE):
-    return Cell(case, found)
+measured = functools.partial(cell_of, case="inv 8x8")
 
 
 def test_a_clear_measurement_is_taken_as_it_is():
@@ -49,8 +36,8 @@ def test_an_uncertain_one_changes_little():
 
 
 def test_what_is_unstable_or_failed_is_not_used():
-    cell = measured(took("native", 0.1), took("a", 1.0), Measurement("b", Status.FAILED))
-    assert calibrating.decided(cell, SHIPPED).times == {"a": 1.0}
+    found = measured(took("native", 0.1), took("a", 1.0), Measurement("b", Status.FAILED))
+    assert calibrating.decided(found, SHIPPED).times == {"a": 1.0}
     assert calibrating.decided(measured(took("native", 0.1)), SHIPPED) is None
 
 
@@ -61,7 +48,7 @@ def contests(monkeypatch):
 
     def race(case, names, *, budget):
         asked.append(case)
-        return measured(took("a", 2.0), took("b", 1.0), case=case)
+        return cell(str(case), a=2.0, b=1.0)
 
     monkeypatch.setattr(calibrating, "race", race)
     return asked
@@ -92,10 +79,10 @@ def test_what_was_measured_before_an_interruption_is_not_measured_again(tmp_path
 
 
 def test_a_part_holds_what_was_decided():
-    cell = measured(took("a", 3.0), took("b", 1.0))
-    bad = measured(took("native", 1.0), case=Case.parse("inv 16x16"))
+    good = cell("inv 8x8", a=3.0, b=1.0)
+    bad = cell("inv 16x16", native=1.0)
     judged = {"inv": {"b": STABLE}}
-    part = calibrating.part([cell, bad], SHIPPED, judged, Machine("here", threads=3), here(), "cpu")
+    part = calibrating.part([good, bad], SHIPPED, judged, Machine("here", threads=3), here(), "cpu")
     assert (part.threads, part.stability, part.device) == (3, judged, "cpu")
     ((found,),) = (by["float64"] for by in part.cells.values())
     assert (found.m, found.use) == (8, "b")
@@ -103,18 +90,18 @@ def test_a_part_holds_what_was_decided():
 
 def test_an_operation_is_kept_where_its_measurements_answer():
     known = Policy(operations={"det": SHIPPED.operations["inv"]})
-    cell = measured(took("a", 3.0), took("b", 1.0), case=Case.parse("slogdet 8x8"))
-    part = calibrating.part([cell], known, {}, Machine("here", threads=1), here(), "cpu")
+    found = cell("slogdet 8x8", a=3.0, b=1.0)
+    part = calibrating.part([found], known, {}, Machine("here", threads=1), here(), "cpu")
     assert list(part.cells) == ["det"]
 
 
 def test_a_gain_is_judged_by_other_rounds_than_the_choice(monkeypatch):
     monkeypatch.setattr(calibrating, "choice_in", lambda cell, policy: policy)
     lucky = Measurement("b", forward_backward=Timing(1.0, 0.5, 2.0, (0.5, 2.0)))
-    cell = measured(Measurement("a", forward_backward=Timing(1.0, 0.9, 1.1, (1.0, 1.0))), lucky)
-    (change,) = calibrating.changes([cell], "a", "b")
+    found = measured(Measurement("a", forward_backward=Timing(1.0, 0.9, 1.1, (1.0, 1.0))), lucky)
+    (change,) = calibrating.changes([found], "a", "b")
     assert change.gain == pytest.approx(1.0)
-    assert list(calibrating.changes([cell], "a", "never_measured")) == []
+    assert list(calibrating.changes([found], "a", "never_measured")) == []
 
 
 def test_the_check_judges_what_is_used_of_every_operation():

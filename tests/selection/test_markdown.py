@@ -1,4 +1,5 @@
 import pytest
+from by_hand import cell_of, run_of, took
 
 from strategies.files import UnusableFileError
 from strategies.measuring.measurement import Objective, Status
@@ -10,7 +11,7 @@ END = "<!-- recommendation: end -->"
 
 
 @pytest.fixture
-def runs(run_of, cell_of, took):
+def runs():
     refused = took("native", status=Status.NOT_APPLICABLE)
     bad = took("explicit_inverse", 0.004 / 9, error=1e6)
     beside = (took(name, time, error=None) for name, time in (("native", 1), ("qr_pinv", 0.25)))

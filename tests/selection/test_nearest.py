@@ -1,4 +1,5 @@
 import pytest
+from by_hand import cell_of, run_of, took
 
 from strategies.measuring.case import Case
 from strategies.selection.nearest import answer, distance, matching, nearest_cells
@@ -6,7 +7,7 @@ from strategies.selection.verdicts import judge
 
 
 @pytest.fixture
-def cells(run_of, cell_of, took):
+def cells():
     cases = ("pinv 64x8", "pinv 4096x32", "pinv 4096x32 rank=5", "pinv 1000x8x8")
     measured = took("native", 2), took("qr_pinv", 1)
     return judge([run_of(*(cell_of(*measured, case=case) for case in cases))])

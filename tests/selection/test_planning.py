@@ -1,9 +1,11 @@
 """What is measured next, on a policy made by hand."""
 
+import numpy as np
 import pytest
+from by_hand import policy_cell
 
 from strategies.measuring.case import Case
-from strategies.policy.schema import Cell, Evidence, OperationPolicy, Policy
+from strategies.policy.schema import Evidence, OperationPolicy, Policy
 from strategies.selection import planning
 from strategies.selection.planning import Plan
 
@@ -11,29 +13,21 @@ STABLE = Evidence(300, 0, 1.0, "inv 2x2")
 
 
 def cell_of(case, **times):
-    least = min(times, key=times.__getitem__)
-    return Cell(*case.shape, case.rhs, case.batch, case.rank, least, (), times)
+    return policy_cell(*case.shape, case.rhs, case.batch, case.rank, **times)
 
 
 def policy_of(times, unstable=()):
     """What `times` says of cases, in the grouping of a policy."""
-    found = {}
-    for case, of in times.items():
-        by_dtype = found.setdefault(case.operation, {})
-        by_dtype.setdefault(case.dtype_name, []).append(cell_of(case, **of))
     names = ("native", "triangular_solve", "explicit_inverse", "qr_pinv", "fused")
     stability = {
         name: Evidence(300, 0, 1e9, "inv 2x2") if name in unstable else STABLE for name in names
     }
-    return Policy(
-        operations={
-            name: OperationPolicy(
-                cells={"cpu": {dtype: tuple(cells) for dtype, cells in by_dtype.items()}},
-                stability=stability,
-            )
-            for name, by_dtype in found.items()
-        }
-    )
+    found = {}
+    for case, of in times.items():
+        entry = OperationPolicy(cells={"cpu": {}}, stability=stability)
+        by_dtype = found.setdefault(case.operation, entry).cells["cpu"]
+        by_dtype.setdefault(case.dtype_name, []).append(cell_of(case, **of))
+    return Policy(operations=found)
 
 
 def inv(size, dtype="float64"):
@@ -96,6 +90,10 @@ def test_only_stable_strategies_that_may_win_are_measured():
     assert plan.contenders(inv(8)) == ["triangular_solve", "fused"]
 
 
+def test_what_is_clearly_the_fastest_is_measured_beside_the_next():
+    assert Plan([inv(8)], policy_of({inv(8): CLEAR})).contenders(inv(8)) == ["fused", "qr_pinv"]
+
+
 def test_the_shipped_choice_is_measured_even_where_it_does_badly():
     cases = [inv(2**i) for i in range(1, 8)]
     times = {"triangular_solve": 1.0, "fused": 1.1, "explicit_inverse": 1.2}
@@ -126,8 +124,6 @@ def test_the_cases_of_a_program_are_all_measured_with_native_for_comparison():
 
 @pytest.mark.parametrize(("margin", "doubt"), [(0.0, 0.3), (0.1, 0.3), (0.6, 0.2)])
 def test_the_expected_loss_is_the_mean_over_what_may_be(margin, doubt):
-    import numpy as np
-
     drawn = np.random.default_rng(0).normal(margin, doubt, 2_000_000)
     expected = np.maximum(-drawn, 0).mean()
     assert planning._expected_loss(margin, doubt) == pytest.approx(expected, rel=0.02)

@@ -2,6 +2,7 @@ import math
 
 import msgspec
 import pytest
+from by_hand import cell_of, run_of, stable_cell, took
 
 from strategies.files import UnusableFileError, json_text
 from strategies.measuring.machine import Machine
@@ -12,7 +13,7 @@ from strategies.selection.eligibility import Criteria
 
 
 @pytest.fixture
-def runs(run_of, cell_of, took):
+def runs():
     native = took("native", 1)
     refused = took("triangular_solve", status=Status.NOT_APPLICABLE)
     return [
@@ -48,7 +49,7 @@ def test_the_single_default_has_the_smallest_worst_regret(policy):
     assert policy.operations["pinv"].any_rank.cells == 3
 
 
-def test_covering_more_cases_comes_before_small_regret(run_of, cell_of, took):
+def test_covering_more_cases_comes_before_small_regret():
     failed = took("qr_pinv", status=Status.FAILED)
     fast = cell_of(took("native", 50), took("qr_pinv", 1))
     runs = [run_of(fast, cell_of(took("native", 50), failed, case="pinv 8x8"))]
@@ -84,14 +85,14 @@ def test_a_damaged_policy_is_named_with_what_is_wrong(policy, tmp_path, old, new
     assert str(caught.value).startswith(f"{path}: {said}")
 
 
-def test_results_of_two_machines_are_refused(runs, run_of):
+def test_results_of_two_machines_are_refused(runs):
     (run,) = runs
     with pytest.raises(ValueError, match="several machines"):
         policies.build([run, run_of(*run.cells, machine=Machine("there"))], Criteria())
 
 
 @pytest.fixture
-def elsewhere(run_of, cell_of, took):
+def elsewhere():
     """The results of another machine, which has a GPU, in two of three cases."""
     machine = Machine("there", cpu="lathe", gpu="a card, another", threads=8, torch="2.9.0")
     return run_of(
@@ -116,7 +117,7 @@ def test_a_policy_of_one_machine_keeps_what_others_say_by_device(runs, policy, e
     assert on_cpu.stability.keys() == {"inv"}
 
 
-def test_of_other_machines_what_is_far_from_the_fastest_is_left_out(runs, run_of, cell_of, took):
+def test_of_other_machines_what_is_far_from_the_fastest_is_left_out(runs):
     slow = took("triangular_solve", 9), took("native", 10)
     there = run_of(cell_of(took("qr_pinv", 1), *slow), machine=Machine("there"))
     (part,) = policies.build([*runs, there], Criteria(), "here").others
@@ -129,9 +130,9 @@ def test_a_machine_without_results_cannot_be_the_first(runs, elsewhere):
         policies.build([*runs, elsewhere], Criteria(), "nowhere")
 
 
-def test_the_evidence_of_stability_goes_with_it(run_of, cell_of, took, stable_cell_of):
+def test_the_evidence_of_stability_goes_with_it():
     timed = cell_of(took("qr_pinv", 2), took("explicit_inverse", 1))
-    hard = stable_cell_of("pinv 9x4 cond=1e6", qr_pinv=3.0, explicit_inverse=1e6)
+    hard = stable_cell("pinv 9x4 cond=1e6", qr_pinv=3.0, explicit_inverse=1e6)
     runs = [run_of(timed), run_of(hard, kind="stability")]
     policy = policies.build(runs, Criteria())
     found = policy.operations["pinv"].stability
@@ -139,28 +140,20 @@ def test_the_evidence_of_stability_goes_with_it(run_of, cell_of, took, stable_ce
     assert policy.ranking("pinv", 64, 8) == ("qr_pinv",)
 
 
-@pytest.fixture
-def with_times(run_of, cell_of, took):
+def with_times(first, second, case="pinv 64x8"):
     """A policy of one cell, by the times of triangular_solve and qr_pinv."""
-
-    def build_one(first, second, case="pinv 64x8"):
-        measured = took("triangular_solve", first, 1.1), took("qr_pinv", second, 1.1)
-        return policies.build(
-            [run_of(cell_of(took("native", 99), *measured, case=case))], Criteria()
-        )
-
-    return build_one
+    measured = took("triangular_solve", first, 1.1), took("qr_pinv", second, 1.1)
+    return policies.build([run_of(cell_of(took("native", 99), *measured, case=case))], Criteria())
 
 
-def test_a_difference_within_a_tie_is_told_from_a_real_one(with_times):
+def test_a_difference_within_a_tie_is_told_from_a_real_one():
     (tie,) = policies.differences(with_times(1, 1), with_times(4, 3))
     (real,) = policies.differences(with_times(1, 4), with_times(4, 1))
-    assert tie.is_tie
-    assert not real.is_tie
+    assert (tie.is_tie, real.is_tie) == (True, False)
     assert (real.old.use, real.new.use) == ("triangular_solve", "qr_pinv")
 
 
-def test_agreement_leaves_out_ties_and_cells_of_one_policy_alone(with_times):
+def test_agreement_leaves_out_ties_and_cells_of_one_policy_alone():
     decided, tied, other = with_times(1, 4), with_times(1, 1), with_times(4, 1)
     elsewhere = with_times(1, 4, case="pinv 9x9")
     for second, changes in ((decided, [False]), (other, [True]), (elsewhere, [])):

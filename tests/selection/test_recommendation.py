@@ -2,6 +2,7 @@ import io
 
 import msgspec
 import pytest
+from by_hand import cell_of, run_of, took
 from rich.console import Console
 
 from strategies.measuring.measurement import Objective, Status, Timing
@@ -13,7 +14,7 @@ OBJECTIVE = Objective.FORWARD_BACKWARD
 
 
 @pytest.fixture
-def cells(run_of, cell_of, took):
+def cells():
     fast = took("qr_pinv", 0.001, backward=Timing(0.0003, 0.0003, 0.0003, (0.0003, 0.0003)))
     failed = took("native", status=Status.FAILED)
     run = run_of(

@@ -1,6 +1,7 @@
 """From what `recommend` says to the numbers in the file that it names."""
 
 import math
+from pathlib import Path
 
 import pytest
 
@@ -11,17 +12,18 @@ from strategies.selection.eligibility import Criteria
 from strategies.selection.verdicts import judge
 
 
-@pytest.fixture
-def kept(results):
-    return {run.path: {cell.case: cell for cell in run.cells} for run in load(results, "grid")}
+@pytest.fixture(scope="module")
+def runs():
+    return load(Path(__file__).parents[2] / "results" / "epyc-2cores" / "grid", "grid")
 
 
 @pytest.fixture
-def cells(results):
-    return judge(load(results, "grid"))
+def cells(runs):
+    return judge(runs)
 
 
-def test_every_number_is_in_the_file_that_is_named(cells, kept):
+def test_every_number_is_in_the_file_that_is_named(cells, runs):
+    kept = {run.path: {cell.case: cell for cell in run.cells} for run in runs}
     for cell, said in zip(cells, recommendation.as_json(cells, Criteria())["cells"], strict=True):
         in_file = kept[said["source"]][cell.case]
         for each in said["strategies"]:

@@ -2,6 +2,7 @@ import dataclasses
 import math
 
 import pytest
+from by_hand import cell_of, run_of, stable_cell, took
 
 from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Objective, Status
@@ -9,16 +10,10 @@ from strategies.selection.eligibility import ANY, Criteria
 from strategies.selection.verdicts import Verdict, judge
 
 
-@pytest.fixture
-def judged(run_of, cell_of):
+def judged(*measurements, criteria=ANY, more=(), case="pinv 64x8"):
     """The verdict on one cell."""
-
-    def judged(*measurements, criteria=ANY, more=(), case="pinv 64x8"):
-        runs = [run_of(cell_of(*measurements, case=case)), *more]
-        (cell,) = judge(runs, criteria)
-        return cell
-
-    return judged
+    (cell,) = judge([run_of(cell_of(*measurements, case=case)), *more], criteria)
+    return cell
 
 
 def one(cell, strategy):
@@ -29,14 +24,14 @@ def chosen(cell):
     return cell.chosen and cell.chosen.strategy
 
 
-def test_the_fastest_eligible_is_best(judged, took):
+def test_the_fastest_eligible_is_best():
     cell = judged(took("native", 3), took("qr_pinv", 1, 1.1))
     assert [each.verdict for each in cell.judged] == [Verdict.BEST, Verdict.SLOWER]
     assert (chosen(cell), cell.ties, cell.source) == ("qr_pinv", (), "here/run.json")
 
 
-def test_what_is_unstable_in_a_hard_case_is_not_eligible(judged, took, run_of, stable_cell_of):
-    hard = stable_cell_of("pinv 9x4 cond=1e8 float32", native=1e9, qr_pinv=3.0)
+def test_what_is_unstable_in_a_hard_case_is_not_eligible():
+    hard = stable_cell("pinv 9x4 cond=1e8 float32", native=1e9, qr_pinv=3.0)
     cell = judged(took("native", 1), took("qr_pinv", 2), more=[run_of(hard, kind="stability")])
     assert chosen(cell) == "qr_pinv"
     reason = one(cell, "native").reason
@@ -44,19 +39,19 @@ def test_what_is_unstable_in_a_hard_case_is_not_eligible(judged, took, run_of, s
     assert reason.endswith("in pinv 9x4 cond=1e8 float32 cpu")
 
 
-def test_nothing_is_eligible_for_want_of_a_better_one(judged, took, run_of, stable_cell_of):
-    hard = run_of(stable_cell_of("pinv 9x4", native=1e9, qr_pinv=101), kind="stability")
+def test_nothing_is_eligible_for_want_of_a_better_one():
+    hard = run_of(stable_cell("pinv 9x4", native=1e9, qr_pinv=101), kind="stability")
     cell = judged(took("native", 1), took("qr_pinv", 2), took("blocked_lu", 3), more=[hard])
     assert cell.chosen is None
     assert "stability was not measured" in one(cell, "blocked_lu").reason
 
 
-def test_a_gradient_without_a_digit_is_not_eligible(judged, took):
+def test_a_gradient_without_a_digit_is_not_eligible():
     cell = judged(took("native", 1, error=1e6), took("qr_pinv", 2))
     assert chosen(cell) == "qr_pinv"
 
 
-def test_an_accuracy_that_is_asked_for(judged, took):
+def test_an_accuracy_that_is_asked_for():
     measured = took("native", 5), took("qr_pinv", 1, error=1e-9)
     assert chosen(judged(*measured, criteria=Criteria(accuracy=1e-8))) == "qr_pinv"
     cell = judged(*measured, criteria=Criteria(accuracy=1e-10))
@@ -65,7 +60,7 @@ def test_an_accuracy_that_is_asked_for(judged, took):
     assert one(unknown, "qr_pinv").reason == "error not measured"
 
 
-def test_a_limit_of_memory(judged, took):
+def test_a_limit_of_memory():
     measured = took("native", 5, peak_bytes=10), took("qr_pinv", 1, peak_bytes=10**9)
     cell = judged(*measured, criteria=Criteria(memory_bytes=1e6))
     assert chosen(cell) == "native"
@@ -78,63 +73,59 @@ def test_a_limit_is_a_positive_number(limit):
         Criteria(memory_bytes=limit)
 
 
-def test_what_did_not_run_says_why(judged, took):
+def test_what_did_not_run_says_why():
     refused = took("qr_pinv", status=Status.NOT_APPLICABLE, note="too large")
     cell = judged(took("native", 1), refused, took("batch_last", status=Status.FAILED))
     assert one(cell, "qr_pinv").reason == "n/a: too large"
     assert one(cell, "batch_last").reason == "failed"
 
 
-def test_what_cannot_be_told_apart_ties_and_the_simpler_is_chosen(judged, took):
+def test_what_cannot_be_told_apart_ties_and_the_simpler_is_chosen():
     measured = took("svd_truncated_pinv", 1, 1.1), took("triangular_solve", 1.03, 1.1)
     cell = judged(took("native", 3), *measured)
     assert one(cell, "triangular_solve").verdict is Verdict.TIE
     assert (chosen(cell), cell.ties) == ("triangular_solve", ("svd_truncated_pinv",))
 
 
-def test_simplicity_is_not_bought_at_any_price(judged, took):
+def test_simplicity_is_not_bought_at_any_price():
     cell = judged(took("native", 1.5), took("qr_pinv", 1, 2.0))
     assert one(cell, "native").verdict is Verdict.TIE
     assert chosen(cell) == "qr_pinv"
 
 
-def test_a_stranger_comes_after_the_known_in_a_tie(judged, took):
+def test_a_stranger_comes_after_the_known_in_a_tie():
     assert (
         chosen(judged(took("a_stranger", 1), took("svd_truncated_pinv", 1))) == "svd_truncated_pinv"
     )
 
 
-def test_ratios_are_to_the_fastest_and_their_intervals_hold_them(judged, took):
+def test_ratios_are_to_the_fastest_and_their_intervals_hold_them():
     native = one(judged(took("native", 4, 1.2), took("qr_pinv", 1, 1.2)), "native")
     ratios = native.ratio, native.ratio_low, native.ratio_high
     assert ratios == pytest.approx((4, 4 / 1.44, 4 * 1.44))
 
 
-def test_an_interval_of_faster_and_slower_is_too_noisy_to_tell(judged, took):
+def test_an_interval_of_faster_and_slower_is_too_noisy_to_tell():
     assert judged(took("native", 1.2, 1.5), took("qr_pinv", 1, 1.2)).is_too_noisy
     assert not judged(took("native", 1.2, 1.1), took("qr_pinv", 1, 1.05)).is_too_noisy
     assert not judged(took("native", 4, 1.5), took("qr_pinv", 1, 1.5)).is_too_noisy
 
 
-def test_what_a_busy_machine_says_is_too_noisy_to_tell(run_of, cell_of, took):
-    cell = cell_of(took("native", 4), took("qr_pinv", 1))
-    quiet, busy = (
-        judge([run_of(cell, machine=Machine("here", noise=noise))])[0] for noise in (1.4, 1.5)
+@pytest.mark.parametrize(
+    ("noise", "contention", "is_busy"),
+    [(1.4, None, False), (1.5, None, True), (None, 1.1, False), (None, 1.8, True)],
+)
+def test_what_was_measured_beside_other_work_is_too_noisy_to_tell(noise, contention, is_busy):
+    cell = dataclasses.replace(
+        cell_of(took("native", 4), took("qr_pinv", 1)), contention=contention
     )
-    assert (quiet.is_too_noisy, busy.is_too_noisy) == (False, True)
+    (found,) = judge([run_of(cell, machine=Machine("here", noise=noise))])
+    assert found.is_too_noisy == is_busy
+    assert found.over_native("qr_pinv", Objective.FORWARD_BACKWARD).is_too_noisy == is_busy
+    assert not found.over_native("native", Objective.FORWARD_BACKWARD).is_too_noisy
 
 
-def test_a_case_that_was_measured_beside_other_work_is_too_noisy_to_tell(run_of, cell_of, took):
-    cell = cell_of(took("native", 4), took("qr_pinv", 1))
-    quiet, busy = (
-        judge([run_of(dataclasses.replace(cell, contention=contention))])[0]
-        for contention in (1.1, 1.8)
-    )
-    assert (quiet.is_too_noisy, busy.is_too_noisy) == (False, True)
-    assert busy.over_native("qr_pinv", Objective.FORWARD_BACKWARD).is_too_noisy
-
-
-def test_a_case_slower_than_a_much_larger_one_is_too_noisy_to_tell(run_of, cell_of, took):
+def test_a_case_slower_than_a_much_larger_one_is_too_noisy_to_tell():
     small = cell_of(took("native", 4), took("qr_pinv", 1), case="pinv 64x8")
     large = cell_of(took("native", 1), took("qr_pinv", 1), case="pinv 128x8")
     other = cell_of(took("native", 9), took("qr_pinv", 1), case="pinv 32x16")
@@ -142,35 +133,21 @@ def test_a_case_slower_than_a_much_larger_one_is_too_noisy_to_tell(run_of, cell_
     assert found == {"64x8": True, "128x8": False, "32x16": False}
 
 
-def test_a_speedup_is_too_noisy_if_its_interval_is_wide_or_the_machine_was_busy(
-    run_of, cell_of, took
-):
-    narrow, wide = took("qr_pinv", 1, 1.2), took("blocked_lu", 1, 1.5)
-    quiet, busy = (
-        judge(
-            [
-                run_of(
-                    cell_of(took("native", 400), narrow, wide), machine=Machine("here", noise=noise)
-                )
-            ]
-        )[0]
-        for noise in (1.0, 1.5)
+def test_a_speedup_is_too_noisy_if_its_interval_is_wide():
+    cell = judged(took("native", 400), took("qr_pinv", 1, 1.2), took("blocked_lu", 1, 1.5))
+    narrow, wide = (
+        cell.over_native(name, Objective.FORWARD_BACKWARD) for name in ("qr_pinv", "blocked_lu")
     )
-    both = Objective.FORWARD_BACKWARD
-    assert quiet.over_native("qr_pinv", both).ratio == 400
-    assert not quiet.over_native("qr_pinv", both).is_too_noisy
-    assert quiet.over_native("blocked_lu", both).is_too_noisy
-    assert busy.over_native("qr_pinv", both).is_too_noisy
-    assert not busy.over_native("native", both).is_too_noisy
+    assert (narrow.ratio, narrow.is_too_noisy, wide.is_too_noisy) == (400, False, True)
 
 
-def test_the_objective_decides(judged, took):
+def test_the_objective_decides():
     slow = took("native", 9, peak_bytes=10), took("qr_pinv", 1, peak_bytes=100)
     assert chosen(judged(*slow)) == "qr_pinv"
     assert chosen(judged(*slow, criteria=Criteria(Objective.MEMORY))) == "native"
 
 
-def test_only_timed_cells_of_a_grid_are_judged(run_of, cell_of, took):
+def test_only_timed_cells_of_a_grid_are_judged():
     timed, errors = took("native", 1), took("native")
     runs = [
         run_of(
