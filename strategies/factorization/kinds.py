@@ -18,13 +18,13 @@ from strategies.autograd.rule import Tensors
 from strategies.builtin.triangular_solve import by_qr
 from strategies.errors import LinAlgError, UnsupportedError, raise_for_info, raise_if_not_finite
 from strategies.factors import Dense, LUFactors, Orthogonal, Triangular
-from strategies.factors.cholesky_factor import CholeskyFactor
 from strategies.factors.condition import frobenius_norms, has_grown, smallest_of_R
 from strategies.factors.elimination import lu_factor_ex
 from strategies.factors.householder import qr
+from strategies.factors.nonsingular import CholeskyFactor
+from strategies.factors.orthogonal import SingularValues
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.factors.rank_guards import noise_level
-from strategies.factors.singular_values import SingularValues
 from strategies.formulas.det import permutation_sign
 from strategies.formulas.powers_of_two import product, times_power_of_two
 from strategies.strategy import rank_threshold

@@ -24,6 +24,7 @@ from strategies.autograd.levels import forward_mode
 from strategies.autograd.precision import full_precision
 from strategies.autograd.registered import Registered
 from strategies.factorization.kinds import Form
+from strategies.factors.dense import WithMatrix
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import det, lstsq
 from strategies.formulas.domains import hermitian_part
@@ -53,7 +54,7 @@ def factorize(A: Tensor, form: Form) -> Tensors:
 
 
 @dataclass(frozen=True, eq=False)
-class Formal(PseudoInverse):
+class Formal(WithMatrix):
     """A⁺ as a differentiable function of A, by what is held of it."""
 
     matrix: Tensor
@@ -76,23 +77,11 @@ class Formal(PseudoInverse):
         identity = torch.eye(m, dtype=self.matrix.dtype, device=self.matrix.device)
         return self.apply(identity.expand(*self.matrix.shape[:-2], m, m))
 
-    def to_range(self, b: Tensor) -> Tensor:
-        return b if self.full_row_rank else self.matrix @ self.solve(b)
-
-    def from_range(self, c: Tensor) -> Tensor:
-        return c
-
     def solve(self, c: Tensor) -> Tensor:
         return application(self.matrix, c, self.held, self.form, adjoint=False)
 
     def solve_adjoint(self, x: Tensor) -> Tensor:
         return application(self.matrix, x, self.held, self.form, adjoint=True)
-
-    def apply(self, b: Tensor) -> Tensor:
-        return self.solve(b)
-
-    def null_complement(self, x: Tensor) -> Tensor:
-        return torch.zeros_like(x) if self.full_column_rank else x - self.solve(self.matrix @ x)
 
 
 def application(

@@ -10,9 +10,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from strategies.factors.lu_factors import LUFactors
+from strategies.factors.nonsingular import LUFactors, Triangular
 from strategies.factors.pseudo_inverse import Nonsingular, Structure
-from strategies.factors.triangular import Triangular
 from strategies.kernels.cpu import calls
 
 __all__ = ["frobenius_norms", "growth_limit", "has_grown", "smallest_of_LU", "smallest_of_R"]

@@ -21,8 +21,8 @@ import torch
 from torch import Tensor
 
 from strategies.factors.householder import is_batch_on_cuda, qr
+from strategies.factors.nonsingular import Triangular
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure, full_rank
-from strategies.factors.triangular import Triangular
 from strategies.kernels.memory import is_materializable
 
 __all__ = ["Preconditioned", "fullness", "values_of"]

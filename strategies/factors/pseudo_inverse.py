@@ -22,8 +22,6 @@ from typing import Self
 import torch
 from torch import Tensor
 
-__all__ = ["Nonsingular", "PseudoInverse", "Structure", "full_rank"]
-
 _FACTORED_MATRIX = "matrix"
 
 
@@ -194,6 +192,15 @@ class Nonsingular(PseudoInverse):
 
     full_column_rank = True
     full_row_rank = True
+
+    @property
+    def rank(self) -> Tensor:
+        return full_rank(next(self.tensors()))
+
+    def dense(self) -> Tensor:
+        one = next(self.tensors())
+        identity = torch.eye(one.shape[-1], dtype=one.dtype, device=one.device)
+        return self.solve(identity.expand(one.shape))
 
     def to_range(self, b: Tensor) -> Tensor:
         return b

@@ -11,8 +11,8 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from strategies.factors import householder
+from strategies.factors.nonsingular import Triangular
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
-from strategies.factors.triangular import Triangular
 
 __all__ = ["Reflected"]
 
