@@ -4,8 +4,6 @@ Unlike a product of Gaussian factors, these defeat a rank decision or a scaling 
 deficient rank are exact: copies, zeros, or small integers.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Whether a gradient is as accurate as its strategy declares (`Strategy.accuracy`)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -5,8 +5,6 @@ a precision that is doubled until the proven radius is 2⁻²⁰ of the tested d
 Needs python-flint.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A problem with a direction: its formulas return derivatives along it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,8 +8,6 @@ from strategies.exact.balls import Matrix
 from strategies.exact.dual import Dual
 from strategies.exact.perturbed import crossed
 from strategies.exact.problem import Problem
-
-__all__ = ["Directed", "along"]
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,6 @@ from typing import Any
 
 from flint import acb, arb
 
-__all__ = ["Dual", "adjugate", "linear"]
-
 
 @dataclass(frozen=True)
 class Dual:

@@ -1,7 +1,5 @@
 """A problem whose inputs are moved by one rounding, exactly: what roundoff in the inputs does."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

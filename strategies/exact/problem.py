@@ -1,7 +1,5 @@
 """One matrix whose exact gradient is asked for: what the exact formulas take."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """From what the caller wrote to a factor."""
 
-from __future__ import annotations
-
 import contextlib
 
 import torch
@@ -16,8 +14,6 @@ from strategies.factorization import nodes, operators
 from strategies.factorization.factor import Factor, is_plain
 from strategies.factorization.kinds import KINDS, Form
 from strategies.strategy import Strategy
-
-__all__ = ["factor"]
 
 _KIND_OF = {"qr_pinv": "qr", "svd_truncated_pinv": "svd"}
 """The kinds that strategies stand for; others stand for elimination."""

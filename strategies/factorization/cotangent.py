@@ -15,8 +15,6 @@ from torch.utils._pytree import tree_map_only
 
 from strategies.autograd.derivatives import eager_mode
 
-__all__ = ["FactorCotangent"]
-
 
 class FactorCotangent(Tensor):
     """Σ left rightᴴ + c A⁻ᴴ, of the shape of A.

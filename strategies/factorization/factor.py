@@ -1,7 +1,5 @@
 """What a factor does."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import torch
@@ -16,8 +14,6 @@ from strategies.factorization import nodes, operators
 from strategies.factorization.kinds import KINDS, Form
 from strategies.operations.results import SlogdetResult
 from strategies.operations.right_hand_sides import Folded, is_vector
-
-__all__ = ["Factor", "InvQuadLogdet", "is_plain"]
 
 
 class InvQuadLogdet(NamedTuple):

@@ -4,8 +4,6 @@ All methods are for plain tensors below autograd. What is held is a tuple of ten
 follow from the shape of A, so that it can be what an operator of PyTorch's dispatcher returns.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -28,8 +26,6 @@ from strategies.factors.rank_guards import noise_level
 from strategies.formulas.det import permutation_sign
 from strategies.formulas.powers_of_two import product, times_power_of_two
 from strategies.strategy import rank_threshold
-
-__all__ = ["KINDS", "Form", "Kind"]
 
 
 class Kind(ABC):

@@ -22,8 +22,6 @@ from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas.domains import hermitian_part
 from strategies.kernels.memory import with_memory
 
-__all__ = ["Accumulation", "Application", "Determinant"]
-
 Gradients = tuple[Tensor | None, ...]
 
 

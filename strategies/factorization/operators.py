@@ -30,15 +30,6 @@ from strategies.formulas import det, lstsq
 from strategies.formulas.domains import hermitian_part
 from strategies.kernels.memory import materialized
 
-__all__ = [
-    "Formal",
-    "application",
-    "determinant",
-    "determinant_scale",
-    "factorize",
-    "outer_factors",
-]
-
 Tensors = tuple[Tensor, ...]
 
 _FORM = ("str kind", "int? rank", "bool forms_inverse")

@@ -5,8 +5,6 @@ canonical form undoes those row swaps and sets the trailing block to zero, which
 smooth function of matrices of that rank.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch
@@ -15,8 +13,6 @@ from torch import Tensor
 from strategies.factors.lu_rank import may_be_deficient, ranks
 from strategies.factors.pivots import inverse_order
 from strategies.kernels.cpu import calls
-
-__all__ = ["CanonicalLU", "canonical"]
 
 
 class CanonicalLU(NamedTuple):

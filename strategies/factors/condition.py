@@ -5,16 +5,12 @@ z = A⁻¹y, ‖y‖ / ‖z‖ is at least σ_n, for any x. Where the other sing
 where a decision depends on it, it is σ_n to a few digits. Estimates of no use are zero.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 
 from strategies.factors.nonsingular import LUFactors, Triangular
 from strategies.factors.pseudo_inverse import Nonsingular, Structure
 from strategies.kernels.cpu import calls
-
-__all__ = ["frobenius_norms", "growth_limit", "has_grown", "smallest_of_LU", "smallest_of_R"]
 
 
 def frobenius_norms(matrices: Tensor) -> Tensor:

@@ -15,8 +15,6 @@ none of that: the factors are exact for a matrix nearby, and so is what substitu
 - `NOT_FINITE`: an entry is infinite or NaN.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch
@@ -27,13 +25,6 @@ from strategies.factors.pivots import inverse_order
 from strategies.formulas import det as formula
 from strategies.formulas.powers_of_two import product, times_power_of_two
 from strategies.kernels.cpu import calls
-
-__all__ = [
-    "FACTORS_ARE_USELESS",
-    "NOT_FINITE",
-    "Determinant",
-    "determinant",
-]
 
 FACTORS_ARE_USELESS, NOT_FINITE = 1, 2
 """Both known to `csrc/include/determinant.hpp`, too."""

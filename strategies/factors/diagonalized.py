@@ -14,8 +14,6 @@ X and Y are triangular factors of the scaled matrix, PᵀB = L diag(s) Yᴴ. Whe
 a pivot before the last is zero, they are singular vectors: slower, and stable whatever the matrix.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch
@@ -27,8 +25,6 @@ from strategies.factors.lu_rank import rest_is_roundoff
 from strategies.formulas import det as formula
 from strategies.formulas.lu import permute_rows
 from strategies.formulas.powers_of_two import equilibrate, product, split, times_power_of_two
-
-__all__ = ["Diagonalized", "diagonalize"]
 
 _ROUNDOFF = 3
 """Singular values that should be zero are at most twice ε beside the largest, from 3×3 to 128×128."""

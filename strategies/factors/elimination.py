@@ -9,12 +9,8 @@ in one thread, so they are not touched: of 1 to 128 rows and columns, and of up 
 none was wrong in 2 to 16 threads; the smallest wrong ones had 8184 entries.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
-
-__all__ = ["lu_factor_ex"]
 
 _SAFE_SIZE = 128
 _SAFE_ENTRIES = 4096

@@ -10,12 +10,8 @@ Low, Quintana-Ortí, van de Geijn & Van Zee, "Accumulating Householder transform
 in products and solves of the whole batch.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
-
-__all__ = ["apply", "apply_adjoint", "basis", "is_batch_on_cuda", "qr"]
 
 
 def qr(A: Tensor) -> tuple[Tensor, Tensor]:

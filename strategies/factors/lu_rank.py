@@ -24,21 +24,10 @@ precision), the pivots are at least ten times D. What no test of A can tell is a
 digits than an elimination does, where |C||F| is much greater than |CF|: A then is of full rank.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 
 from strategies.kernels.cpu import calls
-
-__all__ = [
-    "NOT_FINITE",
-    "UNDECIDED",
-    "may_be_deficient",
-    "ranks",
-    "regular_pivots",
-    "rest_is_roundoff",
-]
 
 UNDECIDED = -1
 """Stands for the rank where no rank is right."""

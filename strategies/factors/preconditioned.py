@@ -13,8 +13,6 @@ Written over A and A⁺ instead, second derivatives have products as A dA⁺, wh
 each costs the digits of the condition, where the derivative itself may have all of them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch
@@ -24,8 +22,6 @@ from strategies.factors.householder import is_batch_on_cuda, qr
 from strategies.factors.nonsingular import Triangular
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure, full_rank
 from strategies.kernels.memory import is_materializable
-
-__all__ = ["Preconditioned", "fullness", "values_of"]
 
 _functorch = torch._C._functorch
 

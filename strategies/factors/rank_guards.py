@@ -3,16 +3,12 @@
 A silent result without digits is worse than none: `"auto"` goes on to another strategy.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 
 from strategies.errors import raise_if_deficient, raise_if_grown, raise_if_singular
 from strategies.factors.condition import frobenius_norms, has_grown
 from strategies.strategy import Tolerance, rank_threshold
-
-__all__ = ["NOISE", "noise_level", "refuse_growth", "refuse_near_deficiency", "refuse_singular"]
 
 NOISE = 8
 """In ε: what rounding leaves of zero in the QR or LU factors of the smallest matrices."""

@@ -1,7 +1,5 @@
 """A tall matrix by its QR factorization, with Q as the reflectors in which LAPACK finds it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
@@ -13,8 +11,6 @@ from torch.nn.functional import pad
 from strategies.factors import householder
 from strategies.factors.nonsingular import Triangular
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
-
-__all__ = ["Reflected"]
 
 _FEW = 8
 

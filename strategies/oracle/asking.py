@@ -1,7 +1,5 @@
 """A library's answers, given in a process and, where needed, an environment of its own."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -9,8 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from strategies.oracle import grader
-
-__all__ = ["CORE", "adapter", "adapters", "ask"]
 
 CORE = Path(__file__).with_name("core.jsonl.gz")
 """The set that comes with the package."""

@@ -1,7 +1,5 @@
 """The cases of an oracle set, before anything is known of them but their inputs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -16,8 +14,6 @@ from strategies.operations import Operation
 from strategies.oracle import matrices
 from strategies.oracle.matrices import Array, Source
 from strategies.oracle.pivoting import clear_order
-
-__all__ = ["KINDS", "Draw", "candidates", "draw", "drawn"]
 
 _LARGEST_SIDE = 4
 _BATCH = 3

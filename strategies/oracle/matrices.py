@@ -4,8 +4,6 @@ Sums and products are exact or rounded once, so that every machine makes the sam
 calls LAPACK.
 """
 
-from __future__ import annotations
-
 import functools
 import operator
 from collections.abc import Callable, Mapping

@@ -1,13 +1,9 @@
 """The order of rows by partial pivoting, where every library has to find the same."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-__all__ = ["clear_order"]
 
 _MARGIN = 1.01
 """By how much a pivot exceeds the other candidates."""

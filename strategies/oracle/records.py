@@ -4,8 +4,6 @@ A number is as C's `strtod` and Python's `float.fromhex` read it, rounded correc
 Certified ones have more digits than that: 73 bits.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
@@ -18,17 +16,6 @@ from numpy.typing import NDArray
 from strategies.accuracy.stability import LIMIT, Exact
 from strategies.oracle.draws import Draw, drawn
 from strategies.oracle.truth import QUANTITIES, Truth, truth
-
-__all__ = [
-    "Array",
-    "CaseRecord",
-    "Certified",
-    "Header",
-    "first_judged",
-    "records",
-    "schema",
-    "text",
-]
 
 _BITS = 73
 _SHORT = 8

@@ -1,7 +1,5 @@
 """What the judgements of a library amount to: for each operation and quantity the worst, and what fails."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,8 +8,6 @@ import msgspec
 
 from strategies.oracle import grader
 from strategies.oracle.grader import RIGHT, UNSTABLE, VERDICTS, WRONG, Judgement
-
-__all__ = ["Entry", "Report", "report"]
 
 _LARGEST = 1e99
 """Stands for an infinite ratio, which JSON has not."""

@@ -1,7 +1,5 @@
 """What is certified of a drawn case: value, VJP, JVP and Hessian–vector product, with allowances."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,8 +17,6 @@ from strategies.exact.problem import Problem
 from strategies.exact.results import lu_factor_result, lu_result
 from strategies.operations import Operation
 from strategies.oracle.draws import Draw
-
-__all__ = ["PERTURBATIONS", "QUANTITIES", "Truth", "condition", "result_of", "truth"]
 
 QUANTITIES = ("value", "vjp", "jvp", "hvp")
 """What is certified, in the order of a record."""
