@@ -64,7 +64,7 @@ def factor(
     chosen = _kinds(wide, kind, rank, name)
     forms_inverse = name == _FORMS_INVERSE
     has_values = is_plain(wide)
-    forms = [Form(each, rank, forms_inverse) for each in chosen]
+    forms = [KINDS[each](rank, forms_inverse) for each in chosen]
     # Which of several it is, values tell, which can be looked at only there.
     *preferred, last = forms if has_values else forms[:1]
     for form in preferred:

@@ -6,6 +6,7 @@ would take n² numbers and a product for each use; as this they take the columns
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
@@ -30,12 +31,6 @@ class FactorCotangent(Tensor):
         inverse_adjoint: makes A⁻ᴴ, (..., m, n).
         is_hermitian: take the Hermitian part of the sum.
         matrix: a part of the sum that is multiplied already, or None.
-
-    Example:
-        >>> u, v = torch.ones(2, 1), torch.tensor([[1.0], [2.0]])
-        >>> one = FactorCotangent(torch.eye(2), [u], [v], None, lambda: torch.eye(2), False)
-        >>> (one + one).dense().tolist()
-        [[2.0, 4.0], [2.0, 4.0]]
     """
 
     @staticmethod
@@ -59,18 +54,17 @@ class FactorCotangent(Tensor):
         self.matrix = matrix
         if sum(each.shape[-1] for each in self.left) > min(like.shape[-2:]):
             # More columns than the matrix has take more memory than it.
-            product = _product(self.left, self.right)
+            self.matrix = _sum(matrix, outer_product(self.left, self.right))
             self.left, self.right = [], []
-            self.matrix = product if matrix is None else matrix + product
 
     def dense(self) -> Tensor:
         """The matrix."""
-        result = None if self.matrix is None else self.matrix.clone()
+        parts = [] if self.matrix is None else [self.matrix.clone()]
         if self.scale is not None:
-            result = _added(result, self.scale[..., None, None] * self.inverse_adjoint())
+            parts.append(self.scale[..., None, None] * self.inverse_adjoint())
         if self.left:
-            result = _added(result, _product(self.left, self.right))
-        assert result is not None
+            parts.append(outer_product(self.left, self.right))
+        result = functools.reduce(Tensor.add_, parts)
         # In place: arrays of n×n numbers that are new take longer to be there than to be written.
         return result.add_(result.mH.contiguous()).mul_(0.5) if self.is_hermitian else result
 
@@ -104,9 +98,6 @@ def _sum(one: Tensor | None, other: Tensor | None) -> Tensor | None:
     return one + other
 
 
-def _added(one: Tensor | None, other: Tensor) -> Tensor:
-    return other if one is None else one.add_(other)
-
-
-def _product(left: Sequence[Tensor], right: Sequence[Tensor]) -> Tensor:
+def outer_product(left: Sequence[Tensor], right: Sequence[Tensor]) -> Tensor:
+    """Σ left rightᴴ."""
     return torch.cat([*left], -1) @ torch.cat([*right], -1).mH

@@ -11,7 +11,7 @@ from strategies.autograd.nodes import is_transformed
 from strategies.autograd.tracing import is_traced, special
 from strategies.errors import UnsupportedError
 from strategies.factorization import nodes, operators
-from strategies.factorization.kinds import KINDS, Form
+from strategies.factorization.kinds import Form
 from strategies.operations.results import SlogdetResult
 from strategies.operations.right_hand_sides import Folded, is_vector
 
@@ -161,7 +161,7 @@ class Factor:
             tensor(2.)
         """
         sign, logabsdet = self.slogdet()
-        if KINDS[self.kind].is_hermitian:
+        if self._form.is_hermitian:
             return logabsdet
         if sign.is_complex():
             return sign.log() + logabsdet

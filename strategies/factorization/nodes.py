@@ -5,16 +5,14 @@
 A backward that is differentiated itself has the derivatives of `strategies.factorization.operators`.
 """
 
-from __future__ import annotations
-
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor
 
 from strategies.autograd.nodes import is_opaque
 from strategies.autograd.precision import full_precision
-from strategies.factorization.cotangent import FactorCotangent
+from strategies.factorization.cotangent import FactorCotangent, outer_product
 from strategies.factorization.kinds import Form
 from strategies.factorization.operators import Formal, determinant_scale, outer_factors
 from strategies.factors import Dense
@@ -74,7 +72,7 @@ class Determinant(torch.autograd.Function):
         ctx: Any, form: Form, logarithm: bool, A: Tensor, *held: Tensor
     ) -> tuple[Tensor, ...]:
         ctx.form = form
-        outputs = form.of_kind.determinant(held, logarithm)
+        outputs = form.determinant(held, logarithm)
         ctx.save_for_backward(A, *outputs, *held)
         return outputs
 
@@ -92,8 +90,6 @@ class _Point(NamedTuple):
     """Where a backward is computed.
 
     Attributes:
-        form: of the factor.
-        matrix: A.
         inverse: A⁺, differentiable where that is asked for.
         is_differentiated: whether cotangents of A are to be matrices, which autograd sees through.
     """
@@ -104,8 +100,7 @@ class _Point(NamedTuple):
     is_differentiated: bool
 
     @classmethod
-    def of(cls, form: Form, A: Tensor, held: tuple[Tensor, ...], *cotangents: Tensor) -> _Point:
-        """Where cotangents are pulled back to a matrix."""
+    def of(cls, form: Form, A: Tensor, held: tuple[Tensor, ...], *cotangents: Tensor) -> Self:
         is_differentiated = torch.is_grad_enabled()
         inverse: PseudoInverse
         inverse = Formal.of(A, held, form) if is_differentiated else form.inverse(held, A)
@@ -118,13 +113,13 @@ class _Point(NamedTuple):
     def cotangent(
         self, left: list[Tensor], right: list[Tensor], scale: Tensor | None = None
     ) -> Tensor:
-        """Σ left rightᴴ + scale A⁻ᴴ."""
-        is_hermitian = self.form.of_kind.is_hermitian
+        """Σ left rightᴴ, or scale A⁻ᴴ."""
+        is_hermitian = self.form.is_hermitian
         if not self.is_differentiated:
             adjoint = self.inverse if is_hermitian else self.inverse.adjoint
             return FactorCotangent(self.matrix, left, right, scale, adjoint.dense, is_hermitian)
         if scale is None:
-            found = torch.cat(left, -1) @ torch.cat(right, -1).mH
+            found = outer_product(left, right)
         else:
             found = scale[..., None, None] * self.inverse.dense().mH
         return hermitian_part(found) if is_hermitian else found

@@ -16,7 +16,15 @@ from strategies.kernels.cpu import calls
 
 
 class CanonicalLU(NamedTuple):
-    """What `canonical` returns."""
+    """What `canonical` returns.
+
+    Attributes:
+        LU, pivots: the same objects where no rank is deficient.
+        inverse_order: of those pivots.
+        rank: as in `strategies.factors.lu_rank`, int64 (...).
+        is_suspect: whether it was in doubt, bool (...): only there a rank can be deficient or undecided,
+            or a pivot zero.
+    """
 
     LU: Tensor
     pivots: Tensor
@@ -26,16 +34,7 @@ class CanonicalLU(NamedTuple):
 
 
 def canonical(LU: Tensor, pivots: Tensor) -> CanonicalLU:
-    """Packed factors in canonical form, their pivots, inverse row orders and ranks.
-
-    Args:
-        LU: packed factors, (..., m, n).
-        pivots: LAPACK pivots, (..., min(m, n)).
-
-    Returns:
-        LU and pivots, the same objects where no rank is deficient, `inverse_order` of those pivots,
-        ranks as in `strategies.factors.lu_rank`, int64 (...), and whether a rank was in doubt, bool
-        (...): only there a rank can be deficient or undecided, or a pivot zero.
+    """Packed factors, (..., m, n), with LAPACK pivots, (..., min(m, n)), in canonical form.
 
     Example:
         >>> LU, pivots, _ = torch.linalg.lu_factor_ex(torch.ones(2, 2))

@@ -46,12 +46,7 @@ class Determinant(NamedTuple):
 
 
 def determinant(A: Tensor, LU: Tensor, pivots: Tensor) -> Determinant:
-    """Det A with notes on how much its factors are worth.
-
-    Args:
-        A: (..., n, n).
-        LU: its packed factors, (..., n, n).
-        pivots: LAPACK pivots, int32 (..., n).
+    """Det A, (..., n, n), from its packed factors, with notes on how much these are worth.
 
     Example:
         >>> A = torch.ones(2, 2)

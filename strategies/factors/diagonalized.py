@@ -34,13 +34,11 @@ class Diagonalized(NamedTuple):
     """What `diagonalize` returns, of a batch of n×n matrices.
 
     Attributes:
-        left: X⁻ᴴ, (b, n, n).
+        left, right: X⁻ᴴ and Y⁻¹, (b, n, n).
         values: s, (b, n).
-        right: Y⁻¹, (b, n, n).
         phase: det X · det Yᴴ, (b,).
         vanishes: which entries of the adjugate are exactly zero, all from corank two on, bool (b, n, n).
-        rows: exponents, int32 (b, n).
-        columns: likewise.
+        rows, columns: exponents, int32 (b, n).
     """
 
     left: Tensor
@@ -129,16 +127,10 @@ def _by_elimination(LU: Tensor, pivots: Tensor, order: Tensor) -> tuple[Tensor, 
     scaled = (LU / values.unsqueeze(-1)).mH
     right = torch.linalg.solve_triangular(scaled, identity, upper=False, unitriangular=True)
     phase = formula.permutation_sign(LU, pivots)
-    has_no_adjugate = (
-        torch.zeros_like(phase, dtype=torch.bool) if n < 2 else rest_is_roundoff(LU, n - 2)
-    )
-    return (
-        permute_rows(left, order),
-        values,
-        right,
-        phase,
-        has_no_adjugate[:, None, None].expand(LU.shape),
-    )
+    vanishes = torch.zeros_like(LU, dtype=torch.bool)
+    if n >= 2:
+        vanishes |= rest_is_roundoff(LU, n - 2)[:, None, None]
+    return permute_rows(left, order), values, right, phase, vanishes
 
 
 def _by_singular_vectors(matrix: Tensor, LU: Tensor) -> tuple[Tensor, ...]:

@@ -15,13 +15,7 @@ from torch import Tensor
 
 
 def qr(A: Tensor) -> tuple[Tensor, Tensor]:
-    """The reduced QR factorization of A, (..., m, n) with m ≥ n.
-
-    Example:
-        >>> Q, R = qr(torch.tensor([[3.0], [4.0]]))
-        >>> R.abs().round(decimals=4)
-        tensor([[5.]])
-    """
+    """The reduced QR factorization of A, (..., m, n) with m ≥ n."""
     if not is_batch_on_cuda(A):
         Q, R = torch.linalg.qr(A)
         return Q, R

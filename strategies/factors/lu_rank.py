@@ -40,16 +40,10 @@ _REGULAR = 3.0
 
 
 def may_be_deficient(LU: Tensor) -> Tensor:
-    """Whether some pivot could be roundoff, or is not finite: `ranks` tells whether it is.
+    """Whether a pivot of packed factors, (..., m, n), could be roundoff, or is not finite: bool, (...).
 
-    Looks only at pivots that are small beside the terms that they are the sum of; see
-    `csrc/include/roundoff.hpp`, which is the same and looks closer.
-
-    Args:
-        LU: packed factors, (..., m, n), not empty.
-
-    Returns:
-        (...), bool.
+    `ranks` tells whether it is. Looks only at pivots that are small beside the terms that they are the
+    sum of; see `csrc/include/roundoff.hpp`, which is the same and looks closer.
     """
     L, U = _split(LU, min(LU.shape[-2:]))
     pivots = LU.diagonal(dim1=-2, dim2=-1).abs()
@@ -61,14 +55,7 @@ def may_be_deficient(LU: Tensor) -> Tensor:
 
 
 def ranks(LU: Tensor) -> Tensor:
-    """The rank of each matrix, or `UNDECIDED`, or `NOT_FINITE`.
-
-    Args:
-        LU: packed factors, (batch, m, n), not empty.
-
-    Returns:
-        int64, (batch).
-    """
+    """The rank of each matrix, or `UNDECIDED`, or `NOT_FINITE`: of packed factors, (b, m, n), int64 (b)."""
     full = min(LU.shape[-2:])
     finite = LU.isfinite().flatten(1).all(-1)
     precision = torch.finfo(LU.dtype).eps
@@ -80,14 +67,7 @@ def ranks(LU: Tensor) -> Tensor:
 
 
 def regular_pivots(LU: Tensor) -> Tensor:
-    """Which pivots can not be roundoff, if all before them are none.
-
-    Args:
-        LU: packed factors, (batch, m, n), not empty.
-
-    Returns:
-        (batch, min(m, n)), bool.
-    """
+    """Which pivots of (b, m, n) can not be roundoff, if all before them are none: bool, (b, min(m, n))."""
     precision, LU = torch.finfo(LU.dtype).eps, _scaled(LU)
     k = min(LU.shape[-2:])
     L, U = _split(LU[..., :k, :k], k)
@@ -98,20 +78,12 @@ def regular_pivots(LU: Tensor) -> Tensor:
     # Row j of L⁻¹ is row j of Y; column j of (D⁻¹U)⁻¹, D the diagonal of U, is column j of X.
     Y = torch.linalg.solve_triangular(L, identity, upper=False, unitriangular=True)
     X = torch.linalg.solve_triangular(by_rows, identity, upper=True, unitriangular=True)
-    variance = ((Y.abs().square() @ _squared_terms(L, U)) * X.abs().square().mT).sum(-1)
+    variance = ((Y.abs().square() @ (L.abs() @ U.abs()).square()) * X.abs().square().mT).sum(-1)
     return (pivots != 0) & (pivots.abs() >= _REGULAR * precision * variance.sqrt())
 
 
 def rest_is_roundoff(LU: Tensor, rank: int) -> Tensor:
-    """Whether each matrix has at most that rank: what is left after as many steps is roundoff.
-
-    Args:
-        LU: packed factors, (..., m, n), not empty.
-        rank: less than min(m, n).
-
-    Returns:
-        (...), bool.
-    """
+    """Whether each matrix has at most a rank below min(m, n), beyond which all is roundoff: bool, (...)."""
     result = calls.last_may_be_roundoff(LU)
     if result is NotImplemented:
         result = may_be_deficient(LU)
@@ -138,10 +110,6 @@ def _scaled(LU: Tensor) -> Tensor:
     return L + U
 
 
-def _squared_terms(L: Tensor, U: Tensor) -> Tensor:
-    return (L.abs() @ U.abs()).square()
-
-
 def _rest_is_roundoff(LU: Tensor, steps: Tensor, precision: float) -> Tensor:
     """Whether what is left of each matrix after its number of steps, (batch), is roundoff."""
     m, n = LU.shape[-2:]
@@ -164,7 +132,7 @@ def _rest_is_roundoff(LU: Tensor, steps: Tensor, precision: float) -> Tensor:
         torch.where(column[..., :k, :] & ~row[..., :n], U, 0),
         upper=True,
     )
-    terms = _squared_terms(L, U)
+    terms = (L.abs() @ U.abs()).square()
     left = Y.abs().square() @ terms[..., :k, :] + terms
     variance = left[..., :k] @ X.abs().square() + left
     complement = L.masked_fill(row[..., :k], 0) @ U.masked_fill(column[..., :k, :], 0)

@@ -10,7 +10,6 @@ from strategies.kernels.cpu import calls
 _SWAPS_AT_ONCE = 256
 """Bounds the memory for composing them: 8192 at once take as many integers as a matrix has entries."""
 
-
 _FEW_SWAPS = 2**14
 """That take less time on the host, with the way there and back."""
 
@@ -28,14 +27,10 @@ class PackedLU(NamedTuple):
 
 
 def inverse_order(pivots: Tensor, rows: int) -> Tensor:
-    """Where each row of A went: row i of A is row `inverse_order[i]` of L U.
-
-    Args:
-        pivots: 1-based row swaps in the order in which they were made, (..., k).
-        rows: m.
+    """Where each row of A went by 1-based row swaps, (..., k): row i of A is row `inverse_order[i]` of L U.
 
     Returns:
-        int64, (..., m), on the device of `pivots`.
+        int64, (..., m), on the device of `pivots`, with m `rows`.
 
     Example:
         >>> inverse_order(torch.tensor([3, 3, 3], dtype=torch.int32), 3)

@@ -112,15 +112,6 @@ def fullness(inverse: PseudoInverse, like: Tensor) -> Tensor:
     """Whether all matrices have full rank, (..., 1) if so and (..., 0) if not.
 
     By a shape, which, unlike a value, can be asked for under `vmap`.
-
-    Args:
-        inverse: of the matrices.
-        like: the matrices, (..., m, n).
-
-    Example:
-        >>> A = torch.tensor([[3.0], [4.0]])
-        >>> fullness(Preconditioned.of(A), A).shape
-        torch.Size([1])
     """
     m, n = like.shape[-2:]
     is_full = inverse.full_column_rank if m >= n else inverse.full_row_rank

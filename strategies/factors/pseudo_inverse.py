@@ -42,9 +42,7 @@ class Structure(enum.Enum):
     @classmethod
     def of_triangle(cls, *, upper: bool, unit: bool) -> Structure:
         """That of a triangular matrix."""
-        if upper:
-            return cls.UNIT_UPPER if unit else cls.UPPER
-        return cls.UNIT_LOWER if unit else cls.LOWER
+        return cls(f"{'unit ' * unit}{'upper' if upper else 'lower'}")
 
     @property
     def is_triangular(self) -> bool:

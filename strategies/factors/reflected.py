@@ -84,16 +84,10 @@ class Reflected(PseudoInverse):
         return self._core.solve_adjoint(x)
 
     def apply_gram(self, x: Tensor) -> Tensor:
-        """(FᴴF)⁻¹ x: (..., n, k) -> (..., n, k)."""
         return self.corrected_gram(x, lambda w: self.matrix.mH @ (self.matrix @ w))
 
     def corrected_gram(self, x: Tensor, product: Callable[[Tensor], Tensor]) -> Tensor:
-        """R⁻¹R⁻ᴴx, corrected once (the corrected semi-normal equations of Björck 1987).
-
-        Args:
-            x: (..., n, k).
-            product: FᴴF times what it is given, (..., n, k).
-        """
+        """R⁻¹R⁻ᴴx, corrected once by products with FᴴF (corrected semi-normal equations, Björck 1987)."""
         found = super().apply_gram(x)
         return found + super().apply_gram(x - product(found))
 
