@@ -1,7 +1,7 @@
 """One matrix, its exact gradients: the precision is raised until the certificate holds."""
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from flint import acb_mat, arb, ctx
@@ -12,7 +12,7 @@ from strategies.exact import balls
 from strategies.exact.balls import Matrix, UnresolvedError, radius_bound
 from strategies.exact.problem import Problem
 
-Exact: TypeAlias = Callable[[Problem], tuple[Matrix, ...]]
+Exact = Callable[[Problem], tuple[Matrix, ...]]
 
 _PRECISIONS = [2**power for power in range(8, 15)]
 _HEADROOM = 2.0**-20

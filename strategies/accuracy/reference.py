@@ -139,10 +139,7 @@ def _certified(
     *,
     stored: bool = False,
 ) -> Certified:
-    """Take the gradients from the cache or evaluate them, matrix by matrix.
-
-    `stored` says that packed factors stand in A's place.
-    """
+    """Take the gradients from the cache or evaluate them; `stored`: packed factors stand in A's place."""
     cotangents = checked(record, inputs, cotangents, rank)
     try:
         from strategies.accuracy.evaluation import certify
@@ -173,11 +170,9 @@ def _certified(
         given, asked = tuple(of_one[: record.arity]), tuple(of_one[record.arity :])
         problem = kind(given, asked, rank, None if order is None else order[index])
         results.append(certify(problem, record.exact))
+    parts = zip(*(result.parts for result in results), strict=True)
     certified = Certified(
-        tuple(
-            _stacked([result.parts[i] for result in results], tensor.shape, batch)
-            for i, tensor in enumerate(inputs)
-        ),
+        tuple(_stacked(part, x.shape, batch) for part, x in zip(parts, inputs, strict=True)),
         max(result.radius for result in results),
         max(result.bits for result in results),
     )
