@@ -37,11 +37,10 @@ def _upper_triangular(request: Request) -> Built:
 def _with_zeros(request: Request, rows: slice = slice(0), columns: slice = slice(0)) -> Built:
     """Zero in these rows and columns, κ = 2 in the others."""
     m, n = request.shape
-    others = np.delete(np.arange(m), rows), np.delete(np.arange(n), columns)
-    shape = len(others[0]), len(others[1])
-    of_others, rank, condition = with_condition(replace(request, shape=shape), 2.0)
-    matrix = np.zeros((*request.batch, m, n), of_others.dtype)
-    matrix[(..., *np.ix_(*others))] = of_others
+    kept, beside = np.delete(np.arange(m), rows), np.delete(np.arange(n), columns)
+    others, rank, condition = with_condition(replace(request, shape=(len(kept), len(beside))), 2.0)
+    matrix = np.zeros((*request.batch, m, n), others.dtype)
+    matrix[..., kept[:, None], beside] = others
     return matrix, rank, condition
 
 

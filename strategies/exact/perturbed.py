@@ -42,7 +42,7 @@ class Perturbed(Problem):
         arrays = [*self.inputs, *self.cotangents]
         sizes = [self._sizes(array) for array in arrays]
         moved = [
-            held + self._held(_directions(array, array.shape, rng) * size) * self._unit
+            held + self._held(_directions(array, rng) * size) * arb(2) ** self.power
             for array, size, held in zip(arrays, sizes, super().operands, strict=True)
         ]
         if self.rank < min(self.matrix.shape):
@@ -55,10 +55,6 @@ class Perturbed(Problem):
             return abs(array)
         axis = self.axis if sorted(array.shape) == sorted(self.matrix.shape) else 0
         return np.broadcast_to(abs(array).max(axis, keepdims=True, initial=0.0), array.shape)
-
-    @property
-    def _unit(self) -> arb:
-        return arb(2) ** self.power
 
 
 def crossed(a: Matrix, rows: list[int], columns: list[int]) -> Matrix:
@@ -83,6 +79,6 @@ def _pivots(array: Array, count: int) -> tuple[list[int], list[int]]:
     return rows, columns
 
 
-def _directions(like: Array, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+def _directions(like: Array, rng: np.random.Generator) -> Array:
     units = np.array([1, 1j, -1, -1j] if np.iscomplexobj(like) else [1.0, -1.0])
-    return units[rng.integers(0, len(units), shape)]
+    return units[rng.integers(0, len(units), like.shape)]
