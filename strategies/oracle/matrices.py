@@ -22,6 +22,9 @@ Array = NDArray[Any]
 _SPARE = 12
 """Bits that small integers and their sums take, of the digits of a number."""
 
+_MARGIN = 1.01
+"""By how much a pivot exceeds the other candidates."""
+
 
 @dataclass(frozen=True)
 class Source:
@@ -156,3 +159,28 @@ def tangent_at_rank(source: Source, matrix: Array) -> Array:
     m, n = matrix.shape
     right, left = source.integers(n, n, most=4), source.integers(m, m, most=4)
     return product(matrix, right) + product(left, matrix)
+
+
+def clear_order(matrix: Array, rank: int) -> NDArray[np.int64] | None:
+    """Where the pivoted rows come from, the first `rank` of them pivots; None if a choice is close.
+
+    Of complex numbers some libraries compare moduli, others |Re| + |Im|: both have to agree.
+    """
+    rest = matrix.astype(np.result_type(matrix, np.float64))
+    order = np.arange(len(matrix))
+    for step in range(rank):
+        column = rest[step:, step]
+        choices = set()
+        for sizes in (abs(column), abs(column.real) + abs(column.imag)):
+            first = int(np.argmax(sizes))
+            if sizes[first] <= _MARGIN * max(np.delete(sizes, first), default=0.0):
+                return None
+            choices.add(step + first)
+        if len(choices) > 1 or not column.any():
+            return None
+        (pivot,) = choices
+        for rows in (rest, order):
+            rows[[step, pivot]] = rows[[pivot, step]]
+        factors = rest[step + 1 :, step] / rest[step, step]
+        rest[step + 1 :] -= np.outer(factors, rest[step])
+    return order

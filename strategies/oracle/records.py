@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from strategies.accuracy.stability import LIMIT, Exact
 from strategies.oracle.draws import Draw, drawn
-from strategies.oracle.truth import QUANTITIES, Truth, truth
+from strategies.oracle.grader import QUANTITIES, flat
+from strategies.oracle.truth import Truth, truth
 
 _BITS = 73
 _SHORT = 8
@@ -176,8 +177,7 @@ def _record(draw: Draw, certified: Truth) -> CaseRecord:
 
 
 def _array(array: NDArray[Any]) -> Array:
-    numbers = " ".join(number(float(part)) for part in _parts(array))
-    return Array(shape=[*array.shape], numbers=numbers)
+    return Array(shape=[*array.shape], numbers=" ".join(number(float(x)) for x in flat(array)))
 
 
 def _certified(matrices: Sequence[Exact], like: NDArray[Any]) -> Certified:
@@ -186,9 +186,7 @@ def _certified(matrices: Sequence[Exact], like: NDArray[Any]) -> Certified:
     numbers = [
         number(float(high), float(low), int(each.value.exponent))
         for each in matrices
-        for high, low in zip(
-            _parts(field(each.value.high)), _parts(field(each.value.low)), strict=True
-        )
+        for high, low in zip(flat(field(each.value.high)), flat(field(each.value.low)), strict=True)
     ]
     radius = max(each.radius for each in matrices) + 2.0**-_BITS
     return Certified(
@@ -203,9 +201,3 @@ def _short(size: float, exponent: int) -> str:
     """Rounded up to a few bits."""
     fraction, power = math.frexp(size)
     return number(math.ceil(fraction * 2**_SHORT), exponent=exponent + power - _SHORT)
-
-
-def _parts(array: NDArray[Any]) -> NDArray[np.float64]:
-    """Real and imaginary parts alternately."""
-    flat = np.ascontiguousarray(array).ravel()
-    return flat.view(flat.real.dtype) if np.iscomplexobj(flat) else flat

@@ -1,7 +1,7 @@
 """What the judgements of a library amount to: for each operation and quantity the worst, and what fails."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -68,16 +68,18 @@ def report(of: Path, answers: Path) -> Report:
     header, cases = grader.read(of)
     library, found = grader.judged(header, cases, answers)
     by_id = {case["id"]: case for case in cases}
-    entries = [*_entries(found, by_id)]
+    operations = [*dict.fromkeys(case["operation"] for case in cases)]
+
+    def place(group: tuple[str, str]) -> tuple[int, int, str]:
+        operation, quantity = group
+        kind = grader.QUANTITIES.index(quantity.partition(".")[0])
+        return operations.index(operation), kind, quantity
+
+    groups: dict[tuple[str, str], list[Judgement]] = {}
+    for each in found:
+        groups.setdefault((by_id[each.id]["operation"], each.quantity), []).append(each)
+    entries = [_entry(*group, groups[group], by_id) for group in sorted(groups, key=place)]
     return Report(library=library, seed=header["seed"], cases=header["cases"], entries=entries)
-
-
-def _entries(found: Sequence[Judgement], cases: Mapping[str, grader.Case]) -> Iterator[Entry]:
-    operations = dict.fromkeys(case["operation"] for case in cases.values())
-    for operation in operations:
-        own = [each for each in found if cases[each.id]["operation"] == operation]
-        for quantity in sorted({each.quantity for each in own}, key=_place):
-            yield _entry(operation, quantity, [e for e in own if e.quantity == quantity], cases)
 
 
 def _entry(
@@ -99,7 +101,3 @@ def _entry(
         smallest=min(failing, key=size).id if failing else None,
         note=next((each.note for each in own if each.note), ""),
     )
-
-
-def _place(quantity: str) -> tuple[int, str]:
-    return grader.QUANTITIES.index(quantity.partition(".")[0]), quantity

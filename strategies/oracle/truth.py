@@ -17,9 +17,7 @@ from strategies.exact.pinv import exact_pinv
 from strategies.exact.problem import Problem
 from strategies.operations import Operation
 from strategies.oracle.draws import Draw
-
-QUANTITIES = ("value", "vjp", "jvp", "hvp")
-"""What is certified, in the order of a record."""
+from strategies.oracle.grader import QUANTITIES
 
 PERTURBATIONS = 16
 """Random roundings of the inputs that a divisor is the largest effect of."""
@@ -29,12 +27,7 @@ _MOST_ALLOWED = 0.1 / LIMIT
 
 Formula = Callable[[Problem], tuple[Matrix, ...]]
 
-_RESULTS: Mapping[str, Formula] = {
-    "lu": lu_result,
-    "lu_factor": lu_factor_result,
-}
-
-Quantities = dict[str, list[list[Exact]]]
+_RESULTS: Mapping[str, Formula] = {"lu": lu_result, "lu_factor": lu_factor_result}
 
 
 @dataclass(frozen=True)
@@ -46,7 +39,7 @@ class Truth:
         conditions: of every matrix of the batch.
     """
 
-    found: Quantities
+    found: dict[str, list[list[Exact]]]
     conditions: tuple[float, ...]
 
 
@@ -62,14 +55,14 @@ def truth(drawn: Draw) -> Truth:
         ArithmeticError: a number cannot be certified.
         ValueError: the operation has no derivative there.
     """
-    count = len(drawn.ranks)
-    every = [_of_matrix(drawn, i) for i in range(count)]
+    members = range(len(drawn.ranks))
+    every = [_of_matrix(drawn, i) for i in members]
     found = {
         name: [each[name] for each in every]
         for name in QUANTITIES
         if all(_can_be_judged(each.get(name)) for each in every)
     }
-    return Truth(found, tuple(condition(drawn, i) for i in range(count)))
+    return Truth(found, tuple(condition(drawn, i) for i in members))
 
 
 def result_of(record: Operation) -> Formula:

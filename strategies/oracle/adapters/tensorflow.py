@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -90,15 +91,8 @@ def _tensors(arrays: Arrays) -> list[Any]:
 
 def _arrays(tensors: Sequence[Any], like: Sequence[Any] = ()) -> list[np.ndarray[Any, Any]]:
     """None, which stands for zero, is filled in."""
-    filled = (
-        tensors
-        if not like
-        else [
-            tf.zeros_like(other) if each is None else each
-            for each, other in zip(tensors, like, strict=True)
-        ]
-    )
-    return [np.asarray(each) for each in filled]
+    pairs = itertools.zip_longest(tensors, like)
+    return [np.asarray(tf.zeros_like(other) if each is None else each) for each, other in pairs]
 
 
 def version() -> str:
