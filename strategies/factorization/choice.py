@@ -18,8 +18,6 @@ from strategies.strategy import Strategy
 _KIND_OF = {"qr_pinv": "qr", "svd_truncated_pinv": "svd"}
 """The kinds that strategies stand for; others stand for elimination."""
 
-_FORMS_INVERSE = "explicit_inverse"
-
 
 def factor(
     A: Tensor,
@@ -62,9 +60,8 @@ def factor(
     wide = _in_working_precision(A)
     name = strategy.name if isinstance(strategy, Strategy) else name_of(strategy)
     chosen = _kinds(wide, kind, rank, name)
-    forms_inverse = name == _FORMS_INVERSE
     has_values = is_plain(wide)
-    forms = [KINDS[each](rank, forms_inverse) for each in chosen]
+    forms = [KINDS[each](rank, name == "explicit_inverse") for each in chosen]
     # Which of several it is, values tell, which can be looked at only there.
     *preferred, last = forms if has_values else forms[:1]
     for form in preferred:
