@@ -14,12 +14,9 @@ from strategies.exact.problem import Problem
 class Directed:
     """A problem whose inputs are dual numbers, whose cotangents are constants.
 
-    What it does not say itself is said by the problem, so that it takes the place of one.
-
-    Attributes:
-        problem: its last cotangents are the tangents, one for each input.
-        keeps_rank: A moves along matrices of its rank. A tangent that leaves them, as one does that was
-            rounded, is replaced by one that agrees with it in as many rows and columns.
+    The last cotangents of `problem` are the tangents, one for each input; all else is as it has them.
+    With `keeps_rank`, A moves along matrices of its rank: a tangent that leaves them, as one does that was
+    rounded, is replaced by one that agrees with it in as many rows and columns.
     """
 
     problem: Problem

@@ -18,12 +18,7 @@ from flint import acb, arb
 
 @dataclass(frozen=True)
 class Dual:
-    """Balls, a matrix or a number, with their derivative.
-
-    Attributes:
-        value: what the balls of a formula would be without a direction.
-        tangent: its derivative, of the same shape.
-    """
+    """Balls, a matrix or a number, with their derivative, of the same shape."""
 
     value: Any
     tangent: Any
@@ -87,8 +82,7 @@ class Dual:
 
     def contains(self, other: Any) -> bool:
         """Whether a constant is within the balls, and zero within those of the derivative."""
-        zero = type(self.tangent)(other.nrows(), other.ncols())
-        return bool(self.value.contains(other)) and bool(self.tangent.contains(zero))
+        return bool(self.value.contains(other)) and bool(self.tangent.contains(other * 0))
 
     def nrows(self) -> int:
         return int(self.value.nrows())
@@ -107,8 +101,7 @@ def adjugate(a: Any) -> Any:
     """
     size = a.nrows()
     plain = a.value if isinstance(a, Dual) else a
-    identity = type(plain)(size, size, 1)
-    found = identity
+    found = identity = type(plain)(size, size, 1)
     for k in range(1, size):
         product = a * found
         found = product - identity * (product.trace() / k)

@@ -18,19 +18,11 @@ from strategies.autograd.derivatives import eager_mode
 
 
 class FactorCotangent(Tensor):
-    """Σ left rightᴴ + c A⁻ᴴ, of the shape of A.
+    """Σ left rightᴴ + scale A⁻ᴴ + matrix, or the Hermitian part of it, of the shape of A, as `like` is.
 
     Autograd adds the cotangents of all uses of a tensor; the sum of two of these has both lists. Any other
-    operation forms the matrix first.
-
-    Args:
-        like: of the shape, dtype and device of A.
-        left: matrices, (..., m, k), of any numbers of columns.
-        right: likewise, (..., n, k).
-        scale: c, (...), or None for zero.
-        inverse_adjoint: makes A⁻ᴴ, (..., m, n).
-        is_hermitian: take the Hermitian part of the sum.
-        matrix: a part of the sum that is multiplied already, or None.
+    operation forms the matrix first. Those of `left`, (..., m, k), and `right`, (..., n, k), may have any
+    numbers of columns. `matrix` is a part of the sum that is multiplied already.
     """
 
     @staticmethod

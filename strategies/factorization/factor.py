@@ -41,12 +41,7 @@ class Factor:
     """
 
     def __init__(
-        self,
-        form: Form,
-        matrix: Tensor,
-        held: tuple[Tensor, ...],
-        given: Tensor,
-        has_values: bool,
+        self, form: Form, matrix: Tensor, held: tuple[Tensor, ...], given: Tensor, has_values: bool
     ) -> None:
         self._form, self._matrix, self._held, self._given = form, matrix, held, given
         self._version = given._version if has_values and not given.is_inference() else None

@@ -34,13 +34,7 @@ class CanonicalLU(NamedTuple):
 
 
 def canonical(LU: Tensor, pivots: Tensor) -> CanonicalLU:
-    """Packed factors, (..., m, n), with LAPACK pivots, (..., min(m, n)), in canonical form.
-
-    Example:
-        >>> LU, pivots, _ = torch.linalg.lu_factor_ex(torch.ones(2, 2))
-        >>> canonical(LU, pivots).rank
-        tensor(1)
-    """
+    """Packed factors, (..., m, n), with LAPACK pivots, (..., min(m, n)), in canonical form."""
     *batch, m, n = LU.shape
     rank = torch.full(batch, min(m, n), dtype=torch.int64, device=LU.device)
     if LU.numel() == 0:

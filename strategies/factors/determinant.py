@@ -46,14 +46,7 @@ class Determinant(NamedTuple):
 
 
 def determinant(A: Tensor, LU: Tensor, pivots: Tensor) -> Determinant:
-    """Det A, (..., n, n), from its packed factors, with notes on how much these are worth.
-
-    Example:
-        >>> A = torch.ones(2, 2)
-        >>> LU, pivots, _ = torch.linalg.lu_factor_ex(A)
-        >>> determinant(A, LU, pivots)
-        Determinant(mantissa=tensor(0.), notes=tensor([0, 1, 1]), inverse_order=tensor([0, 1]))
-    """
+    """Det A, (..., n, n), from its packed factors, with notes on how much these are worth."""
     found = calls.determinant(A, LU, pivots)
     if found is not NotImplemented:
         return Determinant(*found)

@@ -95,12 +95,6 @@ def diagonalize(A: Tensor) -> Diagonalized:
     """Factor a batch of matrices, (b, n, n), of whatever rank and scale.
 
     One with entries that are not finite stands for itself alone.
-
-    Example:
-        >>> of = diagonalize(torch.tensor([[[2e30, 4e30], [3e-30, 6e-30]]]))
-        >>> of.adjugate_adjoint(torch.ones(1))
-        tensor([[[ 6.0000e-30, -3.0000e-30],
-                 [-4.0000e+30,  2.0000e+30]]])
     """
     matrix, rows, columns = equilibrate(A)
     LU, pivots, _ = lu_factor_ex(matrix)

@@ -20,8 +20,7 @@ class Orthogonal(PseudoInverse):
         core: C⁻¹.
         right: V, or None where V is the identity (full column rank by a QR).
         ranks: of each matrix.
-        full_column_rank: see `PseudoInverse`.
-        full_row_rank: see `PseudoInverse`.
+        full_column_rank, full_row_rank: see `PseudoInverse`.
 
     Example:
         >>> from strategies.factors import Triangular
@@ -101,13 +100,7 @@ class SingularValues(Nonsingular):
 
 
 def truncated(U: Tensor, values: Tensor, V: Tensor, counts: Tensor) -> Orthogonal:
-    """F⁺ of F = U diag(s) Vᴴ with the singular values that count.
-
-    Args:
-        U: (..., m, k).
-        values: s, (..., k), the largest first.
-        V: (..., n, k).
-        counts: which of them do, bool (..., k).
+    """F⁺ of F = U diag(s) Vᴴ, U (..., m, k) and V (..., n, k), with those values s, descending, that count.
 
     Example:
         >>> s = torch.tensor([2.0, 0.0])

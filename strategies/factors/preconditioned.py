@@ -28,20 +28,9 @@ _functorch = torch._C._functorch
 
 @dataclass(frozen=True, eq=False)
 class Preconditioned(PseudoInverse):
-    """(B R)⁺ of full column rank, differentiable in B alone.
+    """(B R)⁺ of full column rank, differentiable in B alone, by B, (BᴴB)⁻¹ and the constant R⁻¹.
 
     The coordinates of the range are those in the columns of B.
-
-    Args:
-        near_basis: B.
-        gram_inverse: (BᴴB)⁻¹.
-        core: R⁻¹, constant.
-        full_row_rank: whether B is square.
-
-    Example:
-        >>> inverse = Preconditioned.of(torch.tensor([[3.0], [4.0]]))
-        >>> inverse.apply(torch.tensor([[6.0], [8.0]])).round(decimals=4)
-        tensor([[2.]])
     """
 
     near_basis: Tensor

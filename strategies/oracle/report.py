@@ -17,7 +17,6 @@ class Entry(msgspec.Struct, kw_only=True, frozen=True):
     """One operation and quantity, computed in one way.
 
     Attributes:
-        operation: of the set.
         quantity: value, vjp, jvp or hvp; after a dot the way.
         counts: of cases, by verdict.
         worst: the largest ratio, at most 1e99; None where nothing was answered.
@@ -43,13 +42,10 @@ class Entry(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Report(msgspec.Struct, kw_only=True, frozen=True):
-    """All of a library.
+    """All of a library, named with its version, by operation, then quantity.
 
     Attributes:
-        library: with its version.
-        seed: of the set.
-        cases: of the set, for each operation and kind.
-        entries: by operation, then quantity.
+        seed, cases: of the set, the latter for each operation and kind.
     """
 
     library: str
