@@ -15,9 +15,7 @@ Arrays = Sequence[np.ndarray[Any, Any]]
 def _slogdet(A: Any) -> tuple[Any, ...]:
     """The sign of a real determinant has no derivative."""
     sign, logabsdet = tf.linalg.slogdet(A)
-    if not A.dtype.is_complex:
-        return (logabsdet,)
-    return sign, tf.math.real(logabsdet)
+    return (sign, tf.math.real(logabsdet)) if A.dtype.is_complex else (logabsdet,)
 
 
 FUNCTIONS: dict[str, Callable[..., tuple[Any, ...]]] = {
