@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from strategies.accuracy.stability import LIMIT, Exact
 from strategies.oracle.draws import Draw, drawn
-from strategies.oracle.grader import QUANTITIES, flat
-from strategies.oracle.truth import Truth, truth
+from strategies.oracle.grader import flat
+from strategies.oracle.truth import condition, truth
 
 _BITS = 73
 _SHORT = 8
@@ -142,13 +142,12 @@ def number(high: float, low: float = 0.0, exponent: int = 0) -> str:
 
 def _judged(draw: Draw) -> CaseRecord | None:
     try:
-        certified = truth(draw)
+        found = truth(draw)
+        conditions = [condition(draw, i) for i in range(len(draw.ranks))]
     except (ArithmeticError, ValueError):
         return None
-    return _record(draw, certified) if "vjp" in certified.found else None
-
-
-def _record(draw: Draw, certified: Truth) -> CaseRecord:
+    if "vjp" not in found:
+        return None
     likes = {
         **dict.fromkeys(("value", "jvp"), draw.cotangents),
         **dict.fromkeys(("vjp", "hvp"), draw.inputs),
@@ -160,18 +159,14 @@ def _record(draw: Draw, certified: Truth) -> CaseRecord:
         about=draw.about,
         dtype=draw.dtype,
         ranks=list(draw.ranks),
-        conditions=list(certified.conditions),
+        conditions=conditions,
         orders=None if draw.orders is None else [order.tolist() for order in draw.orders],
         inputs=[*map(_array, draw.inputs)],
         cotangents=[*map(_array, draw.cotangents)],
         tangents=[*map(_array, draw.tangents)],
         results={
-            name: [
-                _certified([each[i] for each in certified.found[name]], like)
-                for i, like in enumerate(likes[name])
-            ]
-            for name in QUANTITIES
-            if name in certified.found
+            name: [*map(_certified, zip(*matrices, strict=True), likes[name])]
+            for name, matrices in found.items()
         },
     )
 

@@ -1,7 +1,7 @@
 """What is certified of a drawn case: value, VJP, JVP and Hessian–vector product, with allowances."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,24 +27,9 @@ _MOST_ALLOWED = 0.1 / LIMIT
 
 Formula = Callable[[Problem], tuple[Matrix, ...]]
 
-_RESULTS: Mapping[str, Formula] = {"lu": lu_result, "lu_factor": lu_factor_result}
 
-
-@dataclass(frozen=True)
-class Truth:
-    """What is known of a case.
-
-    Attributes:
-        found: of every quantity that can be judged, for each matrix of the batch its exact parts.
-        conditions: of every matrix of the batch.
-    """
-
-    found: dict[str, list[list[Exact]]]
-    conditions: tuple[float, ...]
-
-
-def truth(drawn: Draw) -> Truth:
-    """Certifies what follows from the inputs.
+def truth(drawn: Draw) -> dict[str, list[list[Exact]]]:
+    """Certifies what follows from the inputs: by quantity, for each matrix of the batch its exact parts.
 
     A quantity is left out where there is nothing to judge: rounding of the inputs may change its first
     digit, the dtype does not hold it, or, at deficient rank, it depends on a convention. That is the
@@ -55,19 +40,17 @@ def truth(drawn: Draw) -> Truth:
         ArithmeticError: a number cannot be certified.
         ValueError: the operation has no derivative there.
     """
-    members = range(len(drawn.ranks))
-    every = [_of_matrix(drawn, i) for i in members]
-    found = {
+    every = [_of_matrix(drawn, i) for i in range(len(drawn.ranks))]
+    return {
         name: [each[name] for each in every]
         for name in QUANTITIES
         if all(_can_be_judged(each.get(name)) for each in every)
     }
-    return Truth(found, tuple(condition(drawn, i) for i in members))
 
 
 def result_of(record: Operation) -> Formula:
     """The exact results of an operation, of LU in the order of rows that the problem gives."""
-    return record.exact_result or _RESULTS[record.name]
+    return record.exact_result or {"lu": lu_result, "lu_factor": lu_factor_result}[record.name]
 
 
 def condition(drawn: Draw, index: int) -> float:
@@ -121,11 +104,8 @@ def _matrices(drawn: Draw, index: int) -> Sequence[tuple[Any, ...]]:
 
 
 def _can_be_judged(parts: list[Exact] | None) -> bool:
-    return parts is not None and all(
-        part.is_representable
-        and (
-            not part.value.high.any()
-            or part.allowed <= _MOST_ALLOWED * np.linalg.norm(part.value.high)
-        )
-        for part in parts
-    )
+    if parts is None or not all(part.is_representable for part in parts):
+        return False
+    sizes = [float(np.linalg.norm(part.value.high)) for part in parts]
+    pairs = zip(parts, sizes, strict=True)
+    return all(size == 0 or part.allowed <= _MOST_ALLOWED * size for part, size in pairs)
