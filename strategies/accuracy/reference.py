@@ -153,7 +153,7 @@ def _certified(
     arrays = [as_array(tensor) for tensor in (*inputs, *cotangents)]
     if record.pivoted and pivots is None:
         pivots = torch.linalg.lu_factor_ex(inputs[0].detach())[1]
-    order = None if pivots is None else _row_order(pivots, inputs[0].shape, rank)
+    order = None if pivots is None else row_order(pivots, inputs[0].shape, rank)
     if not all(tensor.numel() for tensor in inputs):
         zeros = [np.zeros_like(a, np.result_type(a, np.float64)) for a in arrays[: record.arity]]
         exponent = np.zeros(batch, np.int32)
@@ -181,7 +181,7 @@ def _certified(
     return certified
 
 
-def _row_order(pivots: Tensor, shape: torch.Size, rank: int) -> NDArray[np.int64]:
+def row_order(pivots: Tensor, shape: torch.Size, rank: int) -> NDArray[np.int64]:
     """Turn the first `rank` of LAPACK's successive row swaps into the order of A's rows in PᵀA."""
     *batch, m, n = shape
     if pivots.shape != (*batch, min(m, n)):

@@ -38,9 +38,8 @@ from torch import Tensor
 
 from strategies import operations
 from strategies.accuracy.certified import ScaledPair, as_array, times_power_of_two
-from strategies.accuracy.reference import checked
+from strategies.accuracy.reference import checked, row_order
 from strategies.autograd.half_precision import HALF
-from strategies.factors.pivots import inverse_order, order_of
 from strategies.formulas.amplification import unit_roundoff
 
 if TYPE_CHECKING:
@@ -150,8 +149,7 @@ def references(
     order = None
     if record.pivoted:
         wide = matrix.detach().float() if matrix.dtype in HALF else matrix.detach()
-        pivots = torch.linalg.lu_factor_ex(wide)[1]
-        order = order_of(inverse_order(pivots[:rank], matrix.shape[0])).numpy()
+        order = row_order(torch.linalg.lu_factor_ex(wide)[1], matrix.shape, rank)
     given, asked = tuple(arrays[: record.arity]), tuple(arrays[record.arity :])
     problem = Problem(given, asked, rank, order)
     moved = perturbed(problem, record, matrix.dtype, perturbations)

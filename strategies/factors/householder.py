@@ -38,20 +38,13 @@ def basis(reflectors: Tensor, scales: Tensor) -> Tensor:
     return Q
 
 
-def apply(reflectors: Tensor, scales: Tensor, x: Tensor) -> Tensor:
-    """Q x, (..., m, k)."""
+def apply(reflectors: Tensor, scales: Tensor, x: Tensor, *, adjoint: bool = False) -> Tensor:
+    """Q x, or Qᴴ x, (..., m, k)."""
     if not is_batch_on_cuda(reflectors):
-        return torch.ormqr(reflectors, scales, x)
+        return torch.ormqr(reflectors, scales, x, transpose=adjoint)
     V, T_inverse = _compact(reflectors, scales)
-    return x - V @ torch.linalg.solve_triangular(T_inverse, V.mH @ x, upper=True)
-
-
-def apply_adjoint(reflectors: Tensor, scales: Tensor, x: Tensor) -> Tensor:
-    """Qᴴ x, (..., m, k)."""
-    if not is_batch_on_cuda(reflectors):
-        return torch.ormqr(reflectors, scales, x, transpose=True)
-    V, T_inverse = _compact(reflectors, scales)
-    return x - V @ torch.linalg.solve_triangular(T_inverse.mH, V.mH @ x, upper=False)
+    triangle = T_inverse.mH if adjoint else T_inverse
+    return x - V @ torch.linalg.solve_triangular(triangle, V.mH @ x, upper=not adjoint)
 
 
 def is_batch_on_cuda(matrices: Tensor) -> bool:

@@ -70,7 +70,7 @@ class Reflected(PseudoInverse):
         return self._core.rank
 
     def to_range(self, b: Tensor) -> Tensor:
-        rotated = householder.apply_adjoint(self.reflectors, self.scales, b)
+        rotated = householder.apply(self.reflectors, self.scales, b, adjoint=True)
         return rotated[..., : self.scales.shape[-1], :]
 
     def from_range(self, c: Tensor) -> Tensor:
