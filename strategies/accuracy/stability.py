@@ -1,7 +1,7 @@
 """The stability ratio: the error of a result or gradient over what rounding the inputs does to it.
 
 With f the exact map from the inputs and cotangents x to the result, u the unit roundoff and δ random
-perturbations of the inputs by one rounding (`strategies.exact.perturbed`),
+perturbations of the inputs by one rounding (`strategies.exact.problem`),
 
     ratio = ‖computed − f(x)‖ / max(u ‖f(x)‖, max over δ of ‖f(x + δ) − f(x)‖),
 
@@ -43,8 +43,7 @@ from strategies.autograd.half_precision import HALF
 from strategies.formulas.amplification import unit_roundoff
 
 if TYPE_CHECKING:
-    from strategies.exact.perturbed import Perturbed
-    from strategies.exact.problem import Problem
+    from strategies.exact.problem import Perturbed, Problem
     from strategies.operations import Operation
 
 __all__ = ["LIMIT", "PERTURBATIONS", "Exact", "Ratio", "perturbed", "references", "with_allowances"]
@@ -163,7 +162,7 @@ def perturbed(
     problem: Problem, record: Operation, dtype: torch.dtype, count: int
 ) -> list[Perturbed]:
     """The problem with inputs and cotangents moved by one rounding, in `count` random directions."""
-    from strategies.exact.perturbed import Perturbed
+    from strategies.exact.problem import Perturbed
 
     m, n = problem.matrix.shape
     power = math.frexp(unit_roundoff(dtype))[1] - 1

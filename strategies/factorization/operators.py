@@ -23,7 +23,6 @@ from strategies.autograd.derivatives import eager_mode
 from strategies.autograd.levels import forward_mode
 from strategies.autograd.precision import full_precision
 from strategies.autograd.registered import Registered
-from strategies.factorization.cotangent import outer_product
 from strategies.factorization.kinds import KINDS, Form
 from strategies.factors.dense import WithMatrix
 from strategies.factors.pseudo_inverse import PseudoInverse
@@ -104,6 +103,11 @@ def outer_factors(
         return lstsq.outer_factors(inverse, A, B, X, G)
     (left, right), rhs_gradient = lstsq.outer_factors(inverse.adjoint, A.mH, B, X, G)
     return (right, left), rhs_gradient
+
+
+def outer_product(left: Sequence[Tensor], right: Sequence[Tensor]) -> Tensor:
+    """Σ left rightᴴ."""
+    return torch.cat([*left], -1) @ torch.cat([*right], -1).mH
 
 
 def determinant_scale(outputs: Sequence[Tensor], cotangents: Sequence[Tensor]) -> Tensor:

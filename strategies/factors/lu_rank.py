@@ -1,4 +1,4 @@
-"""The rank of a matrix as its LU factors tell it, and whether they tell it at all.
+"""The rank of a matrix as its LU factors tell it, if they tell it at all, and the factors of that rank.
 
 The factors are exact for a matrix within E of the given one, and |E| is about ε |L||U| (Higham,
 "Accuracy and Stability of Numerical Algorithms", 2nd ed., Theorem 9.3); a product of two factors is
@@ -22,11 +22,18 @@ Of thousands of products of random factors, S / D is 0.3 on average and over 1.5
 (`tests/factors/test_rank_of_products.py`). Of matrices with condition number 1e14 (1e5 in single
 precision), the pivots are at least ten times D. What no test of A can tell is a product that lost more
 digits than an elimination does, where |C||F| is much greater than |CF|: A then is of full rank.
+
+Once the rank r is exhausted, the Schur complement is roundoff and so is the pivoting within it. The
+canonical form undoes those row swaps and sets the trailing block to zero, which makes the factors a
+smooth function of matrices of that rank.
 """
+
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from strategies.factors.pivots import inverse_order
 from strategies.kernels.cpu import calls
 
 UNDECIDED = -1
@@ -140,3 +147,59 @@ def _rest_is_roundoff(LU: Tensor, steps: Tensor, precision: float) -> Tensor:
     ratio = torch.where(complement > 0, complement / variance.sqrt(), 0)
     entries = (m - steps) * (n - steps)
     return ratio.square().sum((-2, -1)) <= entries * (_ROUNDOFF * precision) ** 2
+
+
+class CanonicalLU(NamedTuple):
+    """What `canonical` returns.
+
+    Attributes:
+        LU, pivots: the same objects where no rank is deficient.
+        inverse_order: of those pivots.
+        rank: as `ranks` has it, int64 (...).
+        is_suspect: whether it was in doubt, bool (...): only there a rank can be deficient or undecided,
+            or a pivot zero.
+    """
+
+    LU: Tensor
+    pivots: Tensor
+    inverse_order: Tensor
+    rank: Tensor
+    is_suspect: Tensor
+
+
+def canonical(LU: Tensor, pivots: Tensor) -> CanonicalLU:
+    """Packed factors, (..., m, n), with LAPACK pivots, (..., min(m, n)), in canonical form."""
+    *batch, m, n = LU.shape
+    rank = torch.full(batch, min(m, n), dtype=torch.int64, device=LU.device)
+    if LU.numel() == 0:
+        nothing = torch.zeros(batch, dtype=torch.bool, device=LU.device)
+        return CanonicalLU(LU, pivots, inverse_order(pivots, m), rank, nothing)
+    found = calls.may_be_deficient(LU, pivots)
+    if found is NotImplemented:
+        found = may_be_deficient(LU), inverse_order(pivots, m)
+    suspect, order = found
+    if not bool(suspect.any()):
+        return CanonicalLU(LU, pivots, order, rank, suspect)
+    rank[suspect] = ranks(LU[suspect])
+    deficient = (rank >= 0) & (rank < min(m, n))
+    if bool(deficient.any()):
+        LU, pivots = LU.clone(), pivots.clone()
+        LU[deficient], pivots[deficient] = _truncated(
+            LU[deficient], pivots[deficient], rank[deficient]
+        )
+        order = inverse_order(pivots, m)
+    return CanonicalLU(LU, pivots, order, rank, suspect)
+
+
+def _truncated(LU: Tensor, pivots: Tensor, rank: Tensor) -> tuple[Tensor, Tensor]:
+    """The canonical form of factors of deficient rank; all with one batch dimension."""
+    m, n = LU.shape[-2:]
+    steps = torch.arange(max(m, n), device=LU.device)
+    done = steps < rank.unsqueeze(-1)
+    stay = steps[: pivots.shape[-1]].to(pivots) + 1
+    beyond = torch.where(done[:, : pivots.shape[-1]], stay, pivots)
+    rows = inverse_order(beyond, m).unsqueeze(-1).expand(LU.shape)
+    # Of the rows that later swaps have moved, only those of L count.
+    L = torch.where(done[:, None, :n], LU.gather(-2, rows), 0)
+    kept = torch.where(done[:, :m, None], LU, L)
+    return kept, torch.where(done[:, : pivots.shape[-1]], pivots, stay)

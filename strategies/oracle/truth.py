@@ -11,10 +11,9 @@ from flint import ctx
 from strategies import operations
 from strategies.accuracy.stability import LIMIT, Exact, perturbed, with_allowances
 from strategies.exact.balls import Matrix, exact, norm_bound
-from strategies.exact.directed import along
 from strategies.exact.lu import lu_factor_result, lu_result
 from strategies.exact.pinv import exact_pinv
-from strategies.exact.problem import Problem
+from strategies.exact.problem import Problem, along
 from strategies.operations import Operation
 from strategies.oracle.draws import Draw
 from strategies.oracle.grader import QUANTITIES

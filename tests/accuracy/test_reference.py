@@ -214,9 +214,15 @@ def test_what_does_not_fit_is_refused(
         gradient(operation, inputs, cotangents)
 
 
+HIDDEN = torch.tensor([[1.0, 0, 1], [0, 1, 2.0**-130], [1, 2.0**-130, 1]], dtype=torch.float64)
+"""Of rank 3 by a tiny entry alone."""
+
+
 @pytest.mark.parametrize(
     ("operation", "matrix", "message", "options"),
     [
+        ("lu_factor", HIDDEN, "rank 3, not 2", {"rank": 2}),
+        ("lu", HIDDEN, "rank 3, not 2", {"rank": 2}),
         ("pinv", torch.eye(3), "rank", {"rank": 2}),
         ("lu_factor", torch.eye(3), "rank", {"rank": 2}),
         ("pinv", torch.diag(torch.tensor([1.0, 1.0, 0.0])), "rank", {"rank": 1}),

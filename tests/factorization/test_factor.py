@@ -65,12 +65,6 @@ def test_vectors_are_those_of_torch(batch):
         close(factor(A).solve(b, adjoint=True), torch.linalg.solve(A.mH, b))
 
 
-def counted(function):
-    with torch.autograd.profiler.profile() as profile:
-        function()
-    return {each.key: each.count for each in profile.key_averages()}
-
-
 FACTORIZATIONS = ("linalg_cholesky_ex", "linalg_lu_factor_ex", "linalg_qr", "_linalg_svd", "geqrf")
 INVERSIONS = ("cholesky_inverse", "linalg_inv_ex", "linalg_solve_ex", "_linalg_solve_ex")
 
@@ -79,15 +73,13 @@ INVERSIONS = ("cholesky_inverse", "linalg_inv_ex", "linalg_solve_ex", "_linalg_s
 def test_there_is_one_factorization_forward_and_backward(kind):
     A = matrix(kind).requires_grad_()
     B = columns(A).requires_grad_()
-
-    def step():
+    with torch.autograd.profiler.profile() as profile:
         f = factor(A, kind)
         loss = sum(f.lstsq(i * B).sin().sum() for i in range(10))
         if kind in ("lu", "spd"):
             loss = loss + f.logdet().nan_to_num() + sum(f.inv_quad_logdet(B))
         loss.backward()
-
-    counts = counted(step)
+    counts = {each.key: each.count for each in profile.key_averages()}
     # The singular values are those of R.
     assert sum(counts.get(f"aten::{name}", 0) for name in FACTORIZATIONS) == 1 + (kind == "svd")
     assert sum(counts.get(f"aten::{name}", 0) for name in INVERSIONS) == 0

@@ -2,8 +2,7 @@
 
 import torch
 
-from strategies.factors.canonical_lu import canonical
-from strategies.factors.lu_rank import NOT_FINITE
+from strategies.factors.lu_rank import NOT_FINITE, canonical
 from strategies.kernels.cpu import calls
 
 DTYPES = [torch.float64, torch.complex128, torch.float32, torch.complex64]
