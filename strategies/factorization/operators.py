@@ -9,12 +9,10 @@ and B that is computed by what is held, and its derivatives are such functions a
 So derivatives of any order, in any mode, take no other factorization than the one there is.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -59,8 +57,7 @@ class Formal(WithMatrix):
     full_row_rank: bool
 
     @classmethod
-    def of(cls, A: Tensor, held: Sequence[Tensor], form: Form) -> Formal:
-        """That of A."""
+    def of(cls, A: Tensor, held: Sequence[Tensor], form: Form) -> Self:
         return cls(A, tuple(held), form, *form.is_full(A))
 
     @property

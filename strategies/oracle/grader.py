@@ -140,7 +140,8 @@ def _judged(case: Case, way: str, answered: Any, limit: float) -> Judgement:
         return Judgement(case["id"], way, WRONG, math.inf, math.inf, note)
     ratios, errors = [0.0], [0.0]
     for i, (numbers, certified) in enumerate(zip(answered, exact, strict=True)):
-        values = np.array([_float(each) for each in numbers.split()])
+        texts = numbers.split()
+        values = np.array([float.fromhex(x) if "0x" in x else float(x) for x in texts])
         expected = len(certified["numbers"].split())
         if len(values) == 2 * expected:  # complex: the imaginary part of a real result is an error
             values = np.where(values[1::2] == 0, values[0::2], math.nan)
@@ -225,10 +226,6 @@ def _mantissa(text: str) -> tuple[int, int]:
     digits, _, exponent = text.replace("0x", "", 1).partition("p")
     whole, _, fraction = digits.partition(".")
     return int(whole + fraction, 16), int(exponent) - 4 * len(fraction)
-
-
-def _float(text: str) -> float:
-    return float.fromhex(text) if "0x" in text else float(text)
 
 
 def _numbers(values: Matrix) -> str:

@@ -99,14 +99,8 @@ def product_of_rank(source: Source, m: int, n: int, rank: int) -> Array:
     return product(source.integers(m, rank, most=4), source.integers(rank, n, most=4))
 
 
-def graded_rows(source: Source, m: int, n: int) -> Array:
-    """Rows times powers of two."""
-    return np.exp2(source.rng.integers(-10, 11, (m, 1))) * plain(source, m, n)
-
-
-def graded_columns(source: Source, m: int, n: int) -> Array:
-    """Columns times powers of two."""
-    return plain(source, m, n) * np.exp2(source.rng.integers(-10, 11, (1, n)))
+def _powers(source: Source, m: int, n: int) -> Array:
+    return np.exp2(source.rng.integers(-10, 11, (m, n)))
 
 
 Recipe = Callable[[Source, int, int], Array]
@@ -118,7 +112,10 @@ HARD: Mapping[str, Recipe] = {
     "equal singular values": equal_singular_values,
     "growing pivots": growing_pivots,
 }
-GRADED: Mapping[str, Recipe] = {"graded rows": graded_rows, "graded columns": graded_columns}
+GRADED: Mapping[str, Recipe] = {
+    "graded rows": lambda source, m, n: _powers(source, m, 1) * plain(source, m, n),
+    "graded columns": lambda source, m, n: plain(source, m, n) * _powers(source, 1, n),
+}
 
 
 def right_side(source: Source, matrix: Array, columns: int) -> tuple[str, Array]:
