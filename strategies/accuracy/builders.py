@@ -37,10 +37,10 @@ def _upper_triangular(request: Request) -> Built:
 def _with_zeros(request: Request, rows: slice = slice(0), columns: slice = slice(0)) -> Built:
     """Zero in these rows and columns, κ = 2 in the others."""
     m, n = request.shape
-    kept, beside = np.delete(np.arange(m), rows), np.delete(np.arange(n), columns)
-    others, rank, condition = with_condition(replace(request, shape=(len(kept), len(beside))), 2.0)
+    i, j = np.delete(np.arange(m), rows), np.delete(np.arange(n), columns)
+    others, rank, condition = with_condition(replace(request, shape=(len(i), len(j))), 2.0)
     matrix = np.zeros((*request.batch, m, n), others.dtype)
-    matrix[..., kept[:, None], beside] = others
+    matrix[..., i[:, None], j] = others
     return matrix, rank, condition
 
 

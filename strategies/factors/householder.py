@@ -1,4 +1,4 @@
-"""The QR factorization, with Q as the reflectors in which LAPACK and cuSOLVER leave it, or of these.
+"""The QR factorization, with Q formed from the reflectors that LAPACK and cuSOLVER leave, or kept as these.
 
 On the CPU and of single matrices that is done by their own routines. On CUDA these go through a batch one
 matrix after the other. There Q = H₁ … H_n, H_i = I − τ_i v_i v_iᴴ, is taken as I − V T Vᴴ with

@@ -42,7 +42,8 @@ class Structure(enum.Enum):
     @classmethod
     def of_triangle(cls, *, upper: bool, unit: bool) -> Structure:
         """That of a triangular matrix."""
-        return cls(f"{'unit ' * unit}{'upper' if upper else 'lower'}")
+        side = "upper" if upper else "lower"
+        return cls(f"unit {side}" if unit else side)
 
     @property
     def is_triangular(self) -> bool:
@@ -186,7 +187,10 @@ class PseudoInverse(ABC):
 
 
 class Nonsingular(PseudoInverse):
-    """F⁻¹ of square matrices: every vector is its own range coordinates."""
+    """F⁻¹ of square matrices: every vector is its own range coordinates.
+
+    The first of `tensors()` has the shape of F, if neither `rank` nor `dense` is overridden.
+    """
 
     full_column_rank = True
     full_row_rank = True
