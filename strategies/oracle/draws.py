@@ -27,7 +27,7 @@ class Draw:
     """One case: an operation at exactly these numbers.
 
     Attributes:
-        name: operation/kind/number, the latter of `KINDS`.
+        name: operation/kind/number, the kind one of `KINDS`.
         dtype: the name of NumPy's dtype.
         inputs, cotangents, tangents: arrays, with a leading dimension in a batch. A tangent for each input.
         ranks: of A, of every matrix of the batch.
@@ -93,8 +93,7 @@ def draw(operation: str, kind: str, number: int, seed: tuple[int, int]) -> Draw 
     rng = np.random.default_rng([*seed, *place])
     is_single = number % 4 == 3
     is_complex = kind == "complex" or (kind == "batched" and number % 4 == 2)
-    dtype = ("complex64" if is_single else "complex128") if is_complex else "float64"
-    dtype = "float32" if is_single and not is_complex else dtype
+    real, complex_ = ("float32", "complex64") if is_single else ("float64", "complex128")
     source = Source(rng, is_complex, 24 if is_single else 53)
     m, n = (source.between(1, _LARGEST_SIDE) for _ in range(2))
     shape = (n, n) if record.square else (m, n)
@@ -119,7 +118,7 @@ def draw(operation: str, kind: str, number: int, seed: tuple[int, int]) -> Draw 
         name=f"{operation}/{kind}/{number}",
         operation=operation,
         kind=kind,
-        dtype=dtype,
+        dtype=complex_ if is_complex else real,
         inputs=inputs,
         cotangents=cotangents,
         tangents=tangents,
@@ -138,9 +137,8 @@ def _of_full_rank(recipes: Mapping[str, matrices.Recipe], *, is_scaled: bool = F
         name = str(at.source.rng.choice(list(recipes)))
         matrix = _member(at.record, recipes[name](at.source, *at.shape), at.source.digits)
         power = 0
-        if (
-            is_scaled
-        ):  # second derivatives stay in range; a determinant has the n-th power of the factor
+        if is_scaled:
+            # Second derivatives stay in range; a determinant has the n-th power of the factor.
             most = (1000 if at.source.digits == 53 else 120) // (4 * at.shape[1])
             power = at.source.between(-most, most)
         return _completed(at, matrix, min(at.shape), name, power)
