@@ -10,6 +10,7 @@ import torch
 
 import strategies
 from strategies import factor
+from strategies.accuracy import gallery
 from strategies.errors import LinAlgError, StrategyNotFoundError, UnsupportedError
 from tests.factorization.cases import CASES, SHAPES, columns, matrix, operands, uses
 
@@ -157,49 +158,39 @@ def test_a_rank_that_is_stated_for_qr_is_not_checked():
 
 
 def test_auto_goes_on_to_qr_where_elements_grow():
-    n = 60
-    A = torch.eye(n, dtype=torch.float64) - torch.ones(n, n, dtype=torch.float64).tril(-1)
-    A[:, -1] = 1
+    A = gallery.make("wilkinson_growth", (60, 60), torch.float64).matrix
     assert factor(A).kind == "qr"
-    x = torch.ones(n, dtype=torch.float64)
+    x = torch.ones(60, dtype=A.dtype)
     close(factor(A).solve(A @ x), x)
     with pytest.raises(LinAlgError, match="kind 'qr'"):
         factor(A, "lu")
 
 
-BATCH = torch.stack((torch.eye(2), -torch.eye(2)))
+EYE, TALL = torch.eye(2), torch.ones(3, 2)
 REFUSED = {
     "singular": (lambda: factor(torch.zeros(2, 2), "lu"), LinAlgError, "column 1"),
-    "indefinite": (lambda: factor(-torch.eye(2), "spd"), LinAlgError, "kind 'lu'"),
-    "one of a batch": (lambda: factor(BATCH, "spd"), LinAlgError, "Batch element 1"),
-    "kind": (lambda: factor(torch.eye(2), "ldl"), ValueError, "auto, lu, spd, qr, svd"),
+    "indefinite": (lambda: factor(-EYE, "spd"), LinAlgError, "kind 'lu'"),
+    "one of a batch": (
+        lambda: factor(torch.stack((EYE, -EYE)), "spd"),
+        LinAlgError,
+        "Batch element 1",
+    ),
+    "kind": (lambda: factor(EYE, "ldl"), ValueError, "auto, lu, spd, qr, svd"),
     "wide": (lambda: factor(torch.ones(2, 3), "lu"), RuntimeError, "2×3; 'qr' takes"),
-    "rank": (lambda: factor(torch.eye(2), rank=3), ValueError, "from 0 to 2, not 3"),
-    "rank of lu": (lambda: factor(torch.eye(2), "lu", rank=1), ValueError, "'svd' takes"),
-    "strategy": (lambda: factor(torch.eye(2), strategy="x"), StrategyNotFoundError, "'x'"),
+    "rank": (lambda: factor(EYE, rank=3), ValueError, "from 0 to 2, not 3"),
+    "rank of lu": (lambda: factor(EYE, "lu", rank=1), ValueError, "'svd' takes"),
+    "strategy": (lambda: factor(EYE, strategy="x"), StrategyNotFoundError, "'x'"),
     "kind of strategy": (
-        lambda: factor(torch.eye(2), "lu", strategy="qr_pinv"),
+        lambda: factor(EYE, "lu", strategy="qr_pinv"),
         ValueError,
         "stands for kind 'qr'",
     ),
-    "integers": (lambda: factor(torch.eye(2).int()), RuntimeError, "torch.int32"),
+    "integers": (lambda: factor(EYE.int()), RuntimeError, "torch.int32"),
     "vector": (lambda: factor(torch.ones(2)), RuntimeError, r"\(2,\)"),
-    "rows": (
-        lambda: factor(torch.eye(2)).solve(torch.ones(3, 1)),
-        RuntimeError,
-        "do not have 2 rows",
-    ),
-    "dtype": (
-        lambda: factor(torch.eye(2)).solve(torch.ones(2, 1, dtype=torch.float64)),
-        RuntimeError,
-        "torch.float64",
-    ),
-    "solve": (
-        lambda: factor(torch.ones(3, 2), "svd").solve(torch.ones(3, 1)),
-        UnsupportedError,
-        "lstsq takes any",
-    ),
-    "det": (lambda: factor(torch.eye(2), "qr").det(), UnsupportedError, "'lu' and 'spd' have one"),
+    "rows": (lambda: factor(EYE).solve(torch.ones(3, 1)), RuntimeError, "do not have 2 rows"),
+    "dtype": (lambda: factor(EYE).solve(EYE.double()), RuntimeError, "torch.float64"),
+    "solve": (lambda: factor(TALL, "svd").solve(TALL), UnsupportedError, "lstsq takes any"),
+    "det": (lambda: factor(EYE, "qr").det(), UnsupportedError, "'lu' and 'spd' have one"),
 }
 
 
