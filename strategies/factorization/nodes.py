@@ -8,7 +8,7 @@ A backward that is differentiated itself has the derivatives of `strategies.fact
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
 import torch
@@ -164,14 +164,17 @@ class FactorCotangent(Tensor):
 
     def dense(self) -> Tensor:
         """The matrix."""
-        parts = [] if self.matrix is None else [self.matrix.clone()]
-        if self.scale is not None:
-            parts.append(self.scale[..., None, None] * self.inverse_adjoint())
-        if self.left:
-            parts.append(operators.outer_product(self.left, self.right))
-        result = functools.reduce(Tensor.add_, parts)
+        result = functools.reduce(Tensor.add_, self._parts())
         # In place: arrays of n×n numbers that are new take longer to be there than to be written.
         return result.add_(result.mH.contiguous()).mul_(0.5) if self.is_hermitian else result
+
+    def _parts(self) -> Iterator[Tensor]:
+        if self.matrix is not None:
+            yield self.matrix.clone()
+        if self.scale is not None:
+            yield self.scale[..., None, None] * self.inverse_adjoint()
+        if self.left:
+            yield operators.outer_product(self.left, self.right)
 
     def _plus(self, other: Self) -> Self:
         return type(self)(
