@@ -125,11 +125,10 @@ class Perturbed(Problem):
     def operands(self) -> list[Matrix]:
         """Inputs and cotangents as ball matrices."""
         rng = np.random.default_rng(self.seed)
-        arrays = [*self.inputs, *self.cotangents]
-        sizes = [self._sizes(array) for array in arrays]
+        pairs = zip(super().operands, (*self.inputs, *self.cotangents), strict=True)
         moved = [
-            held + self._held(_directions(array, rng) * size) * arb(2) ** self.power
-            for array, size, held in zip(arrays, sizes, super().operands, strict=True)
+            held + self._held(_directions(array, rng) * self._sizes(array)) * arb(2) ** self.power
+            for held, array in pairs
         ]
         if self.rank < min(self.matrix.shape):
             moved[0] = crossed(moved[0], *_pivots(self.matrix, self.rank))
@@ -174,7 +173,7 @@ def _directions(like: Array, rng: np.random.Generator) -> Array:
 class Directed:
     """A problem whose inputs are dual numbers, whose cotangents are constants.
 
-    The last cotangents of `problem` are the tangents, one for each input; all else is as it has them.
+    The last cotangents of `problem` are the tangents, one for each input. All else is the problem's own.
     With `keeps_rank`, A moves along matrices of its rank: a tangent that leaves them, as one does that was
     rounded, is replaced by one that agrees with it in as many rows and columns.
     """
