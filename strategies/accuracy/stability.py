@@ -51,8 +51,7 @@ __all__ = ["LIMIT", "PERTURBATIONS", "Exact", "Ratio", "perturbed", "references"
 LIMIT = 100.0
 """The largest stability ratio of a strategy that may be used."""
 
-_ENOUGH_BITS = 1024
-"""Tell the determinant of any perturbed matrix of moderate size from zero."""
+_ENOUGH_BITS = 1024  # tell the determinant of any perturbed matrix of moderate size from zero
 
 PERTURBATIONS = 4
 """How many random perturbations of the inputs a reference tries, if not told otherwise."""

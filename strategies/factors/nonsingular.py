@@ -7,8 +7,7 @@ from torch import Tensor
 
 from strategies.factors.pseudo_inverse import Nonsingular, PseudoInverse, Structure
 
-_BLOCK = 128
-"""Rows up to which two solves for the identity take less time than blocks, as measured."""
+_BLOCK = 128  # rows up to which two solves for the identity take less time than blocks, as measured
 
 
 @dataclass(frozen=True, eq=False)

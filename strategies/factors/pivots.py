@@ -10,8 +10,7 @@ from strategies.kernels.cpu import calls
 _SWAPS_AT_ONCE = 256
 """Bounds the memory for composing them: 8192 at once take as many integers as a matrix has entries."""
 
-_FEW_SWAPS = 2**14
-"""That take less time on the host, with the way there and back."""
+_FEW_SWAPS = 2**14  # that take less time on the host, with the way there and back
 
 
 class PackedLU(NamedTuple):

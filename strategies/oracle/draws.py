@@ -15,8 +15,7 @@ from strategies.operations import Operation
 from strategies.oracle import matrices
 from strategies.oracle.matrices import Array, Source
 
-_ATTEMPTS = 16
-"""How often a case is drawn again where it has no certain rank or pivots."""
+_ATTEMPTS = 16  # how often a case is drawn again where it has no certain rank or pivots
 
 _LARGEST_SIDE = 4
 _BATCH = 3

@@ -19,11 +19,9 @@ from strategies.exact.balls import exact
 
 Array = NDArray[Any]
 
-_SPARE = 12
-"""Bits that small integers and their sums take, of the digits of a number."""
+_SPARE = 12  # bits that small integers and their sums take, of the digits of a number
 
-_MARGIN = 1.01
-"""By how much a pivot exceeds the other candidates."""
+_MARGIN = 1.01  # by how much a pivot exceeds the other candidates
 
 
 @dataclass(frozen=True)

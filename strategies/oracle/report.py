@@ -9,8 +9,7 @@ import msgspec
 from strategies.oracle import grader
 from strategies.oracle.grader import RIGHT, UNSTABLE, VERDICTS, WRONG, Judgement
 
-_LARGEST = 1e99
-"""Stands for an infinite ratio, which JSON has not."""
+_LARGEST = 1e99  # stands for an infinite ratio, which JSON has not
 
 
 class Entry(msgspec.Struct, kw_only=True, frozen=True):
