@@ -72,7 +72,7 @@ def test_a_folder_that_cannot_be_made_costs_only_a_warning(tmp_path: Path) -> No
 
 def test_every_bit_counts_in_the_fingerprint() -> None:
     zero = np.zeros((2, 3))
-    arrays = zero, -zero, zero.reshape(3, 2), zero.astype(np.float32)
+    arrays = zero, -zero, zero.reshape(3, 2), zero.astype(np.float32), zero.astype(np.int64)
     found = [fingerprint("pinv", 2, [array]) for array in arrays]
     found += [fingerprint("pinv", 1, [zero]), fingerprint("lstsq", 2, [zero])]
     assert len(set(found)) == len(found)
