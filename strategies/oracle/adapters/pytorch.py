@@ -1,7 +1,5 @@
 """PyTorch: reverse mode, forward mode, and second derivatives by three compositions of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """TensorFlow: gradient tapes, its forward accumulator, and second derivatives by both."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
