@@ -1,7 +1,5 @@
 """A disk cache of certified gradients, addressed by what they were computed from."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import io

@@ -39,16 +39,19 @@ class ScaledPair:
         if computed.shape != self.high.shape:
             raise ValueError(f"computed has shape {tuple(computed.shape)}, exact {self.high.shape}")
         values = as_array(computed)
-        # A complex result of a real problem is wrong by its imaginary part.
-        values = values.astype(np.result_type(values, self.high))
         axes = tuple(range(self.exponent.ndim, self.high.ndim))
         with np.errstate(all="ignore"):
-            difference = times_power_of_two(values, -self.exponent) - self.high - self.low
             norm = np.linalg.norm(self.high, axis=axes)
-            errors = np.linalg.norm(difference, axis=axes) / norm
+            errors = np.linalg.norm(self.difference(values), axis=axes) / norm
         of_zero = np.where(values.any(axes), math.inf, 0.0)
         errors = np.where(norm > 0, np.where(np.isnan(errors), math.inf, errors), of_zero)
         return torch.from_numpy(np.asarray(errors))
+
+    def difference(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values minus exact ones, relative to 2^exponent."""
+        # A complex result of a real problem is wrong by its imaginary part.
+        values = values.astype(np.result_type(values, self.high))
+        return times_power_of_two(values, -self.exponent) - self.high - self.low
 
 
 @dataclass(frozen=True)
@@ -57,8 +60,7 @@ class Certified:
 
     Attributes:
         parts: the gradients in extended precision.
-        radius: a proven bound on ‖error of the reference‖_F / ‖exact‖_F, the largest of the
-            batch and the inputs.
+        radius: a proven bound on ‖error of the reference‖_F / ‖exact‖_F, the largest of all.
         bits: the working precision that achieved it, the largest of the batch.
     """
 
@@ -76,10 +78,7 @@ class Certified:
             )
 
     def relative_errors(self, computed: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """‖computed − exact‖_F / ‖exact‖_F of every matrix, a tensor for each input.
-
-        Args:
-            computed: one gradient for each input, of the input's shape, any dtype and device.
+        """‖computed − exact‖_F / ‖exact‖_F of every matrix, a tensor for each input; any dtype and device.
 
         Raises:
             ValueError: the number of gradients or a shape differs.

@@ -1,7 +1,7 @@
 """One matrix, its exact gradients: the precision is raised until the certificate holds."""
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from flint import acb_mat, arb, ctx
@@ -12,7 +12,7 @@ from strategies.exact import balls
 from strategies.exact.balls import Matrix, UnresolvedError, radius_bound
 from strategies.exact.problem import Problem
 
-Exact: TypeAlias = Callable[[Problem], tuple[Matrix, ...]]
+Exact = Callable[[Problem], tuple[Matrix, ...]]
 
 _PRECISIONS = [2**power for power in range(8, 15)]
 _HEADROOM = 2.0**-20
@@ -49,7 +49,9 @@ def evaluate(problem: Problem, exact: Exact, bits: int) -> Certified:
 
 def _split(matrix: Matrix) -> tuple[ScaledPair, float]:
     """Round to two floats a number and one exponent; return the relative radius beside."""
-    exponent = _magnitude(matrix)
+    # The power of two just above the largest entry; zero for a zero matrix.
+    mantissa, power = max(abs(entry).abs_upper() for entry in matrix.entries()).man_exp()
+    exponent = int(mantissa.bit_length() + power)
     scaled = matrix * arb(2) ** -exponent
     high = rounded(scaled)
     low = rounded(scaled - balls.exact(high))
@@ -65,9 +67,3 @@ def rounded(matrix: Matrix) -> NDArray[Any]:
     """The midpoints, each rounded once: float64 or complex128."""
     number = complex if isinstance(matrix, acb_mat) else float
     return np.array([[number(entry) for entry in row] for row in matrix.tolist()])
-
-
-def _magnitude(matrix: Matrix) -> int:
-    """Find the power of two just above the largest entry; zero for a zero matrix."""
-    mantissa, power = max(abs(entry).abs_upper() for entry in matrix.entries()).man_exp()
-    return int(mantissa.bit_length() + power)

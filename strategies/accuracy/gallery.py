@@ -5,7 +5,7 @@
     >>> specimen.rank, specimen.matrix.shape
     (4, torch.Size([4, 4]))
 
-`strategies.accuracy.named_matrices` and `hard_matrices` say what each is for and where it comes from.
+`strategies.accuracy.builders` says what each is for and where it comes from.
 The condition number κ = σ₁/σ_r refers to the matrix before its entries are rounded to the dtype, which
 moves σ_r by about u·σ₁, u being the unit roundoff. Every name takes every shape, from 0×0 up.
 """
@@ -17,12 +17,8 @@ import torch
 from torch import Tensor
 
 from strategies.accuracy import spectra
-from strategies.accuracy.hard_matrices import HARD
-from strategies.accuracy.named_matrices import NAMED
+from strategies.accuracy.builders import BUILDERS
 from strategies.accuracy.spectra import Array, Request
-
-BUILDERS = {**NAMED, **HARD}
-"""Every builder by its name."""
 
 WELL_POSED = (
     "diagonal",

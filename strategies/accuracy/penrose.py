@@ -1,7 +1,5 @@
 """The four conditions that determine the pseudoinverse, as residuals."""
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor
 
@@ -10,24 +8,11 @@ from strategies.formulas.amplification import normalized
 _norm = torch.linalg.matrix_norm
 
 
-class MoorePenrose(NamedTuple):
-    """The Penrose residuals of X as the pseudoinverse of A, each a tensor of shape (...).
+def penrose_residuals(matrix: Tensor, pseudo_inverse: Tensor) -> dict[str, Tensor]:
+    """Return the residuals of X as the pseudoinverse of A by name, each a tensor of shape (...).
 
-    Attributes:
-        inner: ‖AXA − A‖ / (‖A‖²‖X‖).
-        outer: ‖XAX − X‖ / (‖X‖²‖A‖).
-        range_symmetry: ‖AX − (AX)ᴴ‖ / (‖A‖‖X‖).
-        corange_symmetry: ‖XA − (XA)ᴴ‖ / (‖A‖‖X‖).
-    """
-
-    inner: Tensor
-    outer: Tensor
-    range_symmetry: Tensor
-    corange_symmetry: Tensor
-
-
-def penrose_residuals(matrix: Tensor, pseudo_inverse: Tensor) -> MoorePenrose:
-    """Return the four residuals in Frobenius norms; a stable X has them below a few κ u.
+    They are ‖AXA − A‖ / (‖A‖²‖X‖), ‖XAX − X‖ / (‖X‖²‖A‖), ‖AX − (AX)ᴴ‖ / (‖A‖‖X‖) and
+    ‖XA − (XA)ᴴ‖ / (‖A‖‖X‖) in Frobenius norms; a stable X has them below a few κ u.
 
     κ is the condition number of A and u the unit roundoff of the dtype in which X was computed.
     No m×m or n×n array is formed for the long side: AX − (AX)ᴴ = [A, −Xᴴ][Xᴴ, A]ᴴ has the norm
@@ -38,12 +23,12 @@ def penrose_residuals(matrix: Tensor, pseudo_inverse: Tensor) -> MoorePenrose:
     a_norm, x_norm = _norm(a)[..., None, None], _norm(x)[..., None, None]
     inverse_scale = torch.ldexp(1 / (a_norm * x_norm), -(a_power + x_power)[..., None, None])
     a, x = (t / torch.where(norm > 0, norm, 1.0) for t, norm in ((a, a_norm), (x, x_norm)))
-    return MoorePenrose(
-        _norm(a @ (x @ a) - torch.where(a == 0, 0, a * inverse_scale)),
-        _norm(x @ (a @ x) - torch.where(x == 0, 0, x * inverse_scale)),
-        _skew_norm(a, x),
-        _skew_norm(x, a),
-    )
+    return {
+        "inner": _norm(a @ (x @ a) - torch.where(a == 0, 0, a * inverse_scale)),
+        "outer": _norm(x @ (a @ x) - torch.where(x == 0, 0, x * inverse_scale)),
+        "range_symmetry": _skew_norm(a, x),
+        "corange_symmetry": _skew_norm(x, a),
+    }
 
 
 def _skew_norm(a: Tensor, x: Tensor) -> Tensor:

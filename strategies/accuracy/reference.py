@@ -5,8 +5,6 @@ a precision that is doubled until the proven radius is 2⁻²⁰ of the tested d
 Needs python-flint.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -141,10 +139,7 @@ def _certified(
     *,
     stored: bool = False,
 ) -> Certified:
-    """Take the gradients from the cache or evaluate them, matrix by matrix.
-
-    `stored` says that packed factors stand in A's place.
-    """
+    """Take the gradients from the cache or evaluate them; `stored`: packed factors stand in A's place."""
     cotangents = checked(record, inputs, cotangents, rank)
     try:
         from strategies.accuracy.evaluation import certify
@@ -158,7 +153,7 @@ def _certified(
     arrays = [as_array(tensor) for tensor in (*inputs, *cotangents)]
     if record.pivoted and pivots is None:
         pivots = torch.linalg.lu_factor_ex(inputs[0].detach())[1]
-    order = None if pivots is None else _row_order(pivots, inputs[0].shape, rank)
+    order = None if pivots is None else row_order(pivots, inputs[0].shape, rank)
     if not all(tensor.numel() for tensor in inputs):
         zeros = [np.zeros_like(a, np.result_type(a, np.float64)) for a in arrays[: record.arity]]
         exponent = np.zeros(batch, np.int32)
@@ -175,11 +170,9 @@ def _certified(
         given, asked = tuple(of_one[: record.arity]), tuple(of_one[record.arity :])
         problem = kind(given, asked, rank, None if order is None else order[index])
         results.append(certify(problem, record.exact))
+    parts = zip(*(result.parts for result in results), strict=True)
     certified = Certified(
-        tuple(
-            _stacked([result.parts[i] for result in results], tensor.shape, batch)
-            for i, tensor in enumerate(inputs)
-        ),
+        tuple(_stacked(part, x.shape, batch) for part, x in zip(parts, inputs, strict=True)),
         max(result.radius for result in results),
         max(result.bits for result in results),
     )
@@ -188,7 +181,7 @@ def _certified(
     return certified
 
 
-def _row_order(pivots: Tensor, shape: torch.Size, rank: int) -> NDArray[np.int64]:
+def row_order(pivots: Tensor, shape: torch.Size, rank: int) -> NDArray[np.int64]:
     """Turn the first `rank` of LAPACK's successive row swaps into the order of A's rows in PᵀA."""
     *batch, m, n = shape
     if pivots.shape != (*batch, min(m, n)):

@@ -1,7 +1,7 @@
 """Random matrices with prescribed singular values or an exact rank: the gallery's raw material."""
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import torch
@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from strategies.formulas.amplification import unit_roundoff
 
-Array: TypeAlias = NDArray[Any]
+Array = NDArray[Any]
 
-Built: TypeAlias = tuple[Array, int, float]
+Built = tuple[Array, int, float]
 """A batch of matrices, their exact rank and the largest condition number σ₁/σ_rank."""
 
 
@@ -67,14 +67,25 @@ def with_exact_rank(request: Request, rank: int) -> Built:
     """
     m, n = request.shape
     rng = request.random(2)
-    left = dominant_on_top(request, rng, m, rank)
-    right = dominant_on_top(request, rng, n, rank).swapaxes(-1, -2)
+    left, right = integer_factors(request, rng, rank)
     row_scale = 2.0 ** rng.integers(-1, 2, (*request.batch, m, 1))
     column_scale = 2.0 ** rng.integers(-1, 2, (*request.batch, 1, n))
     matrix: Array = row_scale * (left @ right) * column_scale
-    order = np.argsort(rng.random(matrix.shape[:-1]), axis=-1)
-    matrix = np.take_along_axis(matrix, order[..., None], axis=-2)
+    matrix = with_shuffled_rows(rng, matrix)
     return matrix, rank, measured_condition(matrix, rank)
+
+
+def with_shuffled_rows(rng: np.random.Generator, matrix: Array) -> Array:
+    """Return the rows of each matrix in random order."""
+    order = np.argsort(rng.random(matrix.shape[:-1]), axis=-1)
+    return np.take_along_axis(matrix, order[..., None], axis=-2)
+
+
+def in_corner(request: Request, part: Array) -> Array:
+    """Return a matrix that begins with this part and is zero elsewhere."""
+    matrix = np.zeros((*request.batch, *request.shape), part.dtype)
+    matrix[..., : part.shape[-2], : part.shape[-1]] = part
+    return matrix
 
 
 def phases(request: Request, rng: np.random.Generator, *size: int) -> Array:
@@ -107,7 +118,13 @@ def _orthonormal(request: Request, rows: int, stream: int) -> Array:
     return q * (diagonal / np.abs(diagonal))
 
 
-def dominant_on_top(request: Request, rng: np.random.Generator, rows: int, rank: int) -> Array:
+def integer_factors(request: Request, rng: np.random.Generator, rank: int) -> tuple[Array, Array]:
+    """Return C, m×rank, and F, rank×n, with leading blocks that are certainly nonsingular."""
+    left, right = (_dominant_on_top(request, rng, rows, rank) for rows in request.shape)
+    return left, right.swapaxes(-1, -2)
+
+
+def _dominant_on_top(request: Request, rng: np.random.Generator, rows: int, rank: int) -> Array:
     """Return rows×rank: strictly diagonally dominant on top, random units and zeros below.
 
     A row of the top has at most three units beside its diagonal 4.

@@ -1,7 +1,7 @@
 """The stability ratio: the error of a result or gradient over what rounding the inputs does to it.
 
 With f the exact map from the inputs and cotangents x to the result, u the unit roundoff and δ random
-perturbations of the inputs by one rounding (`strategies.exact.perturbed`),
+perturbations of the inputs by one rounding (`strategies.exact.problem`),
 
     ratio = ‖computed − f(x)‖ / max(u ‖f(x)‖, max over δ of ‖f(x + δ) − f(x)‖),
 
@@ -29,7 +29,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -38,37 +38,25 @@ from torch import Tensor
 
 from strategies import operations
 from strategies.accuracy.certified import ScaledPair, as_array, times_power_of_two
-from strategies.accuracy.reference import checked
+from strategies.accuracy.reference import checked, row_order
 from strategies.autograd.half_precision import HALF
-from strategies.factors.pivots import inverse_order, order_of
 from strategies.formulas.amplification import unit_roundoff
 
 if TYPE_CHECKING:
-    from strategies.exact.perturbed import Perturbed
-    from strategies.exact.problem import Problem
+    from strategies.exact.problem import Perturbed, Problem
     from strategies.operations import Operation
 
-__all__ = [
-    "LIMIT",
-    "PERTURBATIONS",
-    "Exact",
-    "Ratio",
-    "perturbed",
-    "references",
-    "with_allowances",
-]
+__all__ = ["LIMIT", "PERTURBATIONS", "Exact", "Ratio", "perturbed", "references", "with_allowances"]
 
 LIMIT = 100.0
 """The largest stability ratio of a strategy that may be used."""
 
-_ENOUGH_BITS = 1024
-"""Tell the determinant of any perturbed matrix of moderate size from zero."""
+_ENOUGH_BITS = 1024  # tell the determinant of any perturbed matrix of moderate size from zero
 
 PERTURBATIONS = 4
 """How many random perturbations of the inputs a reference tries, if not told otherwise."""
 
-
-Formula: TypeAlias = Callable[["Problem"], tuple[Any, ...]]
+Formula = Callable[["Problem"], tuple[Any, ...]]
 
 
 class Ratio(NamedTuple):
@@ -111,11 +99,9 @@ class Exact:
 
     def ratio(self, computed: Tensor) -> Ratio:
         """The stability ratio of what was computed in place of this matrix."""
-        high, low, exponent = self.value.high, self.value.low, self.value.exponent
-        values = as_array(computed).reshape(high.shape)
-        values = values.astype(np.result_type(values, high))
+        values = as_array(computed).reshape(self.value.high.shape)
         with np.errstate(all="ignore"):
-            error = times_power_of_two(values, -exponent) - high - low
+            error = self.value.difference(values)
             of_columns = _norm(error, axis=int(self.by_rows))
         normwise = _quotient(float(_norm(error)), self.allowed)
         return Ratio(normwise, max(map(_quotient, of_columns, self.allowed_columns), default=0.0))
@@ -161,8 +147,7 @@ def references(
     order = None
     if record.pivoted:
         wide = matrix.detach().float() if matrix.dtype in HALF else matrix.detach()
-        pivots = torch.linalg.lu_factor_ex(wide)[1]
-        order = order_of(inverse_order(pivots[:rank], matrix.shape[0])).numpy()
+        order = row_order(torch.linalg.lu_factor_ex(wide)[1], matrix.shape, rank)
     given, asked = tuple(arrays[: record.arity]), tuple(arrays[record.arity :])
     problem = Problem(given, asked, rank, order)
     moved = perturbed(problem, record, matrix.dtype, perturbations)
@@ -176,7 +161,7 @@ def perturbed(
     problem: Problem, record: Operation, dtype: torch.dtype, count: int
 ) -> list[Perturbed]:
     """The problem with inputs and cotangents moved by one rounding, in `count` random directions."""
-    from strategies.exact.perturbed import Perturbed
+    from strategies.exact.problem import Perturbed
 
     m, n = problem.matrix.shape
     power = math.frexp(unit_roundoff(dtype))[1] - 1
@@ -208,43 +193,28 @@ def with_allowances(
     certified = certify(problem, exact)
     others = [certify(each, exact).parts for each in moved]
     m, n = problem.matrix.shape
+    u, digits = unit_roundoff(dtype), 1 - math.frexp(torch.finfo(dtype).eps)[1]
     found = []
-    for i, value in enumerate(certified.parts):
+    for value, *of_moved in zip(certified.parts, *others, strict=True):
         # What is shaped as A or its adjoint.
         by_rows = moved[0].axis == 1 and sorted(value.high.shape) == [m, n]
-        of_value = [parts[i] for parts in others]
-        found.append(_with_allowance(value, certified.radius, of_value, dtype, by_rows))
+        # What underflows is wrong by as much, whatever the algorithm; what is far below, by any amount.
+        with np.errstate(over="ignore"):
+            smallest = float(torch.finfo(dtype).smallest_normal)
+            least = np.full(value.high.shape, np.ldexp(smallest, -value.exponent - digits))
+        differences = [*(_difference(other, value) for other in of_moved), least]
+        rounding = u * float(_norm(value.high))
+        allowed = max(rounding, *(float(_norm(difference)) for difference in differences))
+        columns = [_norm(difference, axis=int(by_rows)) for difference in differences]
+        of_columns = np.maximum(np.max(columns, axis=0), rounding)
+        found.append(Exact(value, certified.radius, allowed, of_columns, dtype, by_rows))
     return found
-
-
-def _with_allowance(
-    value: ScaledPair,
-    radius: float,
-    moved: Sequence[ScaledPair],
-    dtype: torch.dtype,
-    by_rows: bool,
-) -> Exact:
-    size = value.high.shape
-    # What underflows is wrong by as much, whatever the algorithm; of what is far below that, by any amount.
-    with np.errstate(over="ignore"):
-        smallest = float(torch.finfo(dtype).smallest_normal)
-        least = np.ldexp(smallest, -value.exponent - _digits(dtype))
-    differences = [*(_difference(other, value) for other in moved), np.full(size, least)]
-    rounding = unit_roundoff(dtype) * float(_norm(value.high))
-    allowed = max(rounding, *(float(_norm(difference)) for difference in differences))
-    columns = [_norm(difference, axis=int(by_rows)) for difference in differences]
-    allowed_columns = np.maximum(np.max(columns, axis=0), rounding)
-    return Exact(value, radius, allowed, allowed_columns, dtype, by_rows)
 
 
 def _quotient(error: float, allowed: float) -> float:
     if not math.isfinite(error):
         return math.inf
     return float(error) / float(allowed) if allowed else math.inf if error else 0.0
-
-
-def _digits(dtype: torch.dtype) -> int:
-    return 1 - math.frexp(torch.finfo(dtype).eps)[1]
 
 
 def _difference(one: ScaledPair, other: ScaledPair) -> NDArray[Any]:

@@ -8,9 +8,9 @@ from torch import Tensor
 from strategies.errors import raise_if_not_finite
 from strategies.factors import Orthogonal
 from strategies.factors.condition import frobenius_norms
+from strategies.factors.orthogonal import truncated
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.factors.rank_guards import refuse_singular
-from strategies.factors.singular_values import truncated
 from strategies.formulas.accuracy_classes import FACTORS_U_ORTHOGONALLY
 from strategies.strategy import Strategy, Tolerance, rank_threshold
 

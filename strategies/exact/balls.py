@@ -7,7 +7,7 @@ the caller sets. Where a matrix is of dual numbers, so is what is made of it (`s
 
 import itertools
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from flint import acb_mat, arb, arb_mat
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from strategies.exact.dual import Dual, linear
 
 # Any kind, arb_mat, acb_mat or Dual: python-flint types them as unrelated.
-Matrix: TypeAlias = Any
+Matrix = Any
 
 
 class UnresolvedError(ArithmeticError):

@@ -15,7 +15,7 @@ def cholesky(a: Matrix) -> tuple[Matrix, Matrix]:
     Raises:
         ValueError: the matrix is certainly not positive definite.
     """
-    a = _mirrored(a)
+    a = lower(a) + adjoint(strictly_lower(a))
     unit_inverse, upper_inverse = enclosed_inverses(a)
     inverse = _root(diagonal(lower(upper_inverse))) * unit_inverse
     return lower(a * adjoint(inverse)), inverse
@@ -54,12 +54,6 @@ def inverse_gradient(factor: Matrix, cotangent: Matrix) -> Matrix:
     of_matrix = inverse(factor)
     both = cotangent + adjoint(cotangent)
     return lower(-(of_matrix * both * of_matrix) * lower(factor))
-
-
-def _mirrored(a: Matrix) -> Matrix:
-    """Return the Hermitian matrix with this lower triangle, of the diagonal the real part."""
-    below = strictly_lower(a)
-    return lower(a) + adjoint(below)
 
 
 def _root(scales: Matrix) -> Matrix:

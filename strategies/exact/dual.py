@@ -15,17 +15,10 @@ from typing import Any
 
 from flint import acb, arb
 
-__all__ = ["Dual", "adjugate", "linear"]
-
 
 @dataclass(frozen=True)
 class Dual:
-    """Balls, a matrix or a number, with their derivative.
-
-    Attributes:
-        value: what the balls of a formula would be without a direction.
-        tangent: its derivative, of the same shape.
-    """
+    """Balls, a matrix or a number, with their derivative, of the same shape."""
 
     value: Any
     tangent: Any
@@ -89,8 +82,7 @@ class Dual:
 
     def contains(self, other: Any) -> bool:
         """Whether a constant is within the balls, and zero within those of the derivative."""
-        zero = type(self.tangent)(other.nrows(), other.ncols())
-        return bool(self.value.contains(other)) and bool(self.tangent.contains(zero))
+        return bool(self.value.contains(other)) and bool(self.tangent.contains(other * 0))
 
     def nrows(self) -> int:
         return int(self.value.nrows())
@@ -109,8 +101,7 @@ def adjugate(a: Any) -> Any:
     """
     size = a.nrows()
     plain = a.value if isinstance(a, Dual) else a
-    identity = type(plain)(size, size, 1)
-    found = identity
+    found = identity = type(plain)(size, size, 1)
     for k in range(1, size):
         product = a * found
         found = product - identity * (product.trace() / k)

@@ -1,4 +1,4 @@
-"""The exact gradient of the LU factorization, in ball arithmetic.
+"""The exact LU factorization and its gradient, in ball arithmetic.
 
 Elimination with balls loses more than a bit a column. The factors are therefore approximated
 first, on midpoints alone, and enclosed afterwards: with approximate inverses Y ≈ L⁻¹ and Z ≈ U⁻¹,
@@ -29,6 +29,7 @@ from strategies.exact.balls import (
     zeros,
 )
 from strategies.exact.dual import Dual
+from strategies.exact.problem import Problem
 
 
 def lu_gradient(
@@ -50,10 +51,7 @@ def lu_gradient(
         return zeros(matrix, m, n)
     order = np.arange(m) if order is None else order
     leading, below, right = range(rank), range(rank, m), range(rank, n)
-    a11, a12, a21, a22 = blocks(select(matrix, order.tolist(), range(n)), rank)
-    l1_inverse, u1_inverse = enclosed_inverses(a11)
-    l1, u1 = _factors(a11, l1_inverse, u1_inverse)
-    l2, u2 = a21 * u1_inverse, l1_inverse * a12
+    (l1, u1, l2, u2), (l1_inverse, u1_inverse), a22 = _eliminated(matrix, order, rank)
     if not (a22 - l2 * u2).contains(zeros(a22, a22.nrows(), a22.ncols())):
         raise ValueError(f"the matrix has a rank above {rank}: the trailing block is not zero")
     a21_bar = select(lower_cotangent, below, leading) * adjoint(u1_inverse)
@@ -66,23 +64,34 @@ def lu_gradient(
     return select(permuted, np.argsort(order).tolist(), range(n))
 
 
-def lu_factors(matrix: Matrix, order: NDArray[np.int64]) -> tuple[Matrix, Matrix]:
-    """Return L and U of PᵀA = L U for a matrix of full rank."""
-    m, n = matrix.nrows(), matrix.ncols()
-    k = min(m, n)
-    a11, a12, a21, _ = blocks(select(matrix, order.tolist(), range(n)), k)
-    l1_inverse, u1_inverse = enclosed_inverses(a11)
-    l1, u1 = _factors(a11, l1_inverse, u1_inverse)
-    l2, u2 = a21 * u1_inverse, l1_inverse * a12
+def lu_result(problem: Problem) -> tuple[Matrix, ...]:
+    """Return L and U of a matrix of full rank whose rows are pivoted in the problem's order."""
+    assert problem.order is not None
+    k = min(problem.matrix.shape)
+    (l1, u1, l2, u2), *_ = _eliminated(problem.operands[0], problem.order, k)
     return (
-        join(l1, zeros(l1, k, 0), l2, zeros(l1, m - k, 0)),
-        join(u1, u2, zeros(u1, 0, k), zeros(u1, 0, n - k)),
+        join(l1, zeros(l1, k, 0), l2, zeros(l1, l2.nrows(), 0)),
+        join(u1, u2, zeros(u1, 0, k), zeros(u1, 0, u2.ncols())),
     )
 
 
-def _factors(a: Matrix, lower_inverse: Matrix, upper_inverse: Matrix) -> tuple[Matrix, Matrix]:
-    unit = strictly_lower(a * upper_inverse) + identity(a, a.nrows())
-    return unit, upper(lower_inverse * a)
+def lu_factor_result(problem: Problem) -> tuple[Matrix, ...]:
+    """Return the same packed: L below the diagonal, U on and above it."""
+    assert problem.order is not None
+    k = min(problem.matrix.shape)
+    (l1, u1, l2, u2), *_ = _eliminated(problem.operands[0], problem.order, k)
+    return (join(strictly_lower(l1) + u1, u2, l2, zeros(u1, l2.nrows(), u2.ncols())),)
+
+
+def _eliminated(
+    matrix: Matrix, order: NDArray[np.int64], rank: int
+) -> tuple[tuple[Matrix, ...], tuple[Matrix, Matrix], Matrix]:
+    """Of PᵀA = [[L₁U₁, L₁U₂], [L₂U₁, A₂₂]]: L₁, U₁, L₂ and U₂; L₁⁻¹ and U₁⁻¹; A₂₂."""
+    a11, a12, a21, a22 = blocks(select(matrix, order.tolist(), range(matrix.ncols())), rank)
+    l1_inverse, u1_inverse = enclosed_inverses(a11)
+    l1 = strictly_lower(a11 * u1_inverse) + identity(a11, rank)
+    factors = l1, upper(l1_inverse * a11), a21 * u1_inverse, l1_inverse * a12
+    return factors, (l1_inverse, u1_inverse), a22
 
 
 def enclosed_inverses(a: Matrix) -> tuple[Matrix, Matrix]:

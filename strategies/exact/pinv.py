@@ -1,10 +1,11 @@
-"""The exact gradients of the pseudoinverse and of least squares, in ball arithmetic.
+"""The exact pseudoinverse and least squares with their gradients, in ball arithmetic.
 
 Everything goes through S = (AᴴA)⁺, whose size is that of the smaller dimension (wide matrices
 use (AAᴴ)⁺): squaring the condition number costs bits, not accuracy, and no m×m array exists.
 """
 
 from strategies.exact.balls import Matrix, adjoint, select, zeros
+from strategies.exact.problem import Problem
 from strategies.exact.rank import Profile
 
 
@@ -48,6 +49,17 @@ def exact_pinv(a: Matrix, profile: Profile | None) -> Matrix:
     if a.nrows() < a.ncols():
         return adjoint(exact_pinv(adjoint(a), profile and profile[::-1]))
     return _gram_pinv(a, adjoint(a) * a, profile) * adjoint(a)
+
+
+def pinv_result(problem: Problem) -> tuple[Matrix, ...]:
+    """Return A⁺."""
+    return (exact_pinv(problem.operands[0], problem.profile),)
+
+
+def lstsq_result(problem: Problem) -> tuple[Matrix, ...]:
+    """Return X = A⁺B."""
+    a, b = problem.operands[:2]
+    return (exact_pinv(a, problem.profile) * b,)
 
 
 def _gram_pinv(a: Matrix, gram: Matrix, profile: Profile | None) -> Matrix:

@@ -7,13 +7,13 @@ prime near 2³¹ has odds of about one in 10⁹; the larger rank of two primes c
 it certifies the rest with balls.
 """
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from flint import nmod_mat
 from numpy.typing import NDArray
 
-Profile: TypeAlias = tuple[list[int], list[int]]
+Profile = tuple[list[int], list[int]]
 """Rows and columns that meet in a nonsingular matrix of the full matrix's rank."""
 
 _PRIMES = 2**31 - 19, 2**31 - 99

@@ -1,7 +1,10 @@
-"""The exact gradients of solve, inv, det and slogdet, in ball arithmetic."""
+"""The exact results and gradients of solve, inv, det and slogdet, in ball arithmetic."""
 
-from strategies.exact.balls import Matrix, adjoint, select, zeros
+from flint import arb
+
+from strategies.exact.balls import Matrix, adjoint, scalar, select, zeros
 from strategies.exact.dual import Dual, adjugate
+from strategies.exact.problem import Problem
 from strategies.exact.rank import Profile
 
 
@@ -37,9 +40,8 @@ def det_gradient(a: Matrix, cotangent: Matrix, profile: Profile | None) -> Matri
         return zeros(a, size, size)
     (i,) = set(range(size)) - set(rows)
     (j,) = set(range(size)) - set(columns)
-    core = select(a, rows, columns)
+    core, x, y = select(a, rows, columns), zeros(a, size, 1), zeros(a, 1, size)
     core_inverse = core.inv()
-    x, y = zeros(a, size, 1), zeros(a, 1, size)
     right, left = core_inverse * select(a, rows, [j]), select(a, [i], columns) * core_inverse
     for position, (row, column) in enumerate(zip(rows, columns, strict=True)):
         x[column, 0], y[0, row] = -right[position, 0], -left[0, position]
@@ -57,3 +59,30 @@ def slogdet_gradient(a: Matrix, sign_cotangent: Matrix, cotangent: Matrix) -> Ma
     turn = adjoint(sign_cotangent) * a.det().sgn()
     factor = cotangent - (turn - adjoint(turn)) / 2
     return adjoint(a.inv()) * factor[0, 0]
+
+
+def solve_result(problem: Problem) -> tuple[Matrix, ...]:
+    """Return X = A⁻¹B."""
+    a, b = problem.operands[:2]
+    return (a.inv() * b,)
+
+
+def inv_result(problem: Problem) -> tuple[Matrix, ...]:
+    """Return A⁻¹."""
+    return (problem.operands[0].inv(),)
+
+
+def det_result(problem: Problem) -> tuple[Matrix, ...]:
+    """Return det A as a 1×1 matrix."""
+    a = problem.operands[0]
+    is_zero = problem.profile is not None and not isinstance(a, Dual)
+    return (scalar(arb(0) if is_zero else a.det(), a),)
+
+
+def slogdet_result(problem: Problem) -> tuple[Matrix, ...]:
+    """Return the sign, where it is no constant, and log|det A|, as 1×1 matrices."""
+    a = problem.operands[0]
+    det = a.det()
+    logarithm = scalar(abs(det).log(), a)
+    is_real = isinstance(det.value if isinstance(det, Dual) else det, arb)
+    return (logarithm,) if is_real else (scalar(det.sgn(), a), logarithm)

@@ -1,7 +1,5 @@
 """From what the caller wrote to a factor."""
 
-from __future__ import annotations
-
 import contextlib
 
 import torch
@@ -17,12 +15,8 @@ from strategies.factorization.factor import Factor, is_plain
 from strategies.factorization.kinds import KINDS, Form
 from strategies.strategy import Strategy
 
-__all__ = ["factor"]
-
 _KIND_OF = {"qr_pinv": "qr", "svd_truncated_pinv": "svd"}
 """The kinds that strategies stand for; others stand for elimination."""
-
-_FORMS_INVERSE = "explicit_inverse"
 
 
 def factor(
@@ -66,9 +60,8 @@ def factor(
     wide = _in_working_precision(A)
     name = strategy.name if isinstance(strategy, Strategy) else name_of(strategy)
     chosen = _kinds(wide, kind, rank, name)
-    forms_inverse = name == _FORMS_INVERSE
     has_values = is_plain(wide)
-    forms = [Form(each, rank, forms_inverse) for each in chosen]
+    forms = [KINDS[each](rank, name == "explicit_inverse") for each in chosen]
     # Which of several it is, values tell, which can be looked at only there.
     *preferred, last = forms if has_values else forms[:1]
     for form in preferred:

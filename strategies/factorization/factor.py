@@ -1,7 +1,5 @@
 """What a factor does."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import torch
@@ -13,11 +11,9 @@ from strategies.autograd.nodes import is_transformed
 from strategies.autograd.tracing import is_traced, special
 from strategies.errors import UnsupportedError
 from strategies.factorization import nodes, operators
-from strategies.factorization.kinds import KINDS, Form
+from strategies.factorization.kinds import Form
 from strategies.operations.results import SlogdetResult
 from strategies.operations.right_hand_sides import Folded, is_vector
-
-__all__ = ["Factor", "InvQuadLogdet", "is_plain"]
 
 
 class InvQuadLogdet(NamedTuple):
@@ -31,8 +27,12 @@ class Factor:
     """A factored matrix, or a batch of them: what `strategies.factor` returns.
 
     All methods are differentiable in the matrix and in right-hand sides. The cotangents of all uses are
-    accumulated as outer products, and pulled back to the matrix once. It keeps the matrix: using it after
-    that was changed in place raises `RuntimeError`. A copied or pickled factor is that of a constant.
+    accumulated as outer products, and pulled back to the matrix once. It keeps the matrix. A copied or
+    pickled factor is that of a constant.
+
+    Raises:
+        RuntimeError: from every method, if the matrix was changed in place since it was factored.
+        UnsupportedError: from determinants, if the kind has none.
 
     Attributes:
         kind: of the factorization: "lu", "spd", "qr" or "svd".
@@ -41,12 +41,7 @@ class Factor:
     """
 
     def __init__(
-        self,
-        form: Form,
-        matrix: Tensor,
-        held: tuple[Tensor, ...],
-        given: Tensor,
-        has_values: bool,
+        self, form: Form, matrix: Tensor, held: tuple[Tensor, ...], given: Tensor, has_values: bool
     ) -> None:
         self._form, self._matrix, self._held, self._given = form, matrix, held, given
         self._version = given._version if has_values and not given.is_inference() else None
@@ -78,7 +73,7 @@ class Factor:
             X, of the broadcast shape of B.
 
         Raises:
-            RuntimeError: shape or dtype of B do not fit, or A was changed in place.
+            RuntimeError: shape or dtype of B do not fit.
             UnsupportedError: A is not square, or not known to be of full rank; `lstsq` takes any.
 
         Example:
@@ -105,7 +100,7 @@ class Factor:
             X, (..., n, k), for the adjoint (..., m, k); vectors for vectors.
 
         Raises:
-            RuntimeError: shape or dtype of B do not fit, or A was changed in place.
+            RuntimeError: shape or dtype of B do not fit.
 
         Example:
             >>> import strategies
@@ -139,10 +134,6 @@ class Factor:
     def slogdet(self) -> SlogdetResult:
         """The sign and the logarithm of the modulus of each determinant, (...).
 
-        Raises:
-            RuntimeError: A was changed in place.
-            UnsupportedError: the kind has no determinant.
-
         Example:
             >>> import strategies
             >>> strategies.factor(torch.tensor([[-1.0]])).slogdet()
@@ -155,17 +146,13 @@ class Factor:
     def logdet(self) -> Tensor:
         """The logarithm of each determinant, (...): NaN where a real one is negative, as `torch.logdet`.
 
-        Raises:
-            RuntimeError: A was changed in place.
-            UnsupportedError: the kind has no determinant.
-
         Example:
             >>> import strategies
             >>> strategies.factor(torch.eye(2) * torch.e, "spd").logdet()
             tensor(2.)
         """
         sign, logabsdet = self.slogdet()
-        if KINDS[self.kind].is_hermitian:
+        if self._form.is_hermitian:
             return logabsdet
         if sign.is_complex():
             return sign.log() + logabsdet
@@ -173,10 +160,6 @@ class Factor:
 
     def det(self) -> Tensor:
         """Each determinant, (...).
-
-        Raises:
-            RuntimeError: A was changed in place.
-            UnsupportedError: the kind has no determinant.
 
         Example:
             >>> import strategies
@@ -196,8 +179,7 @@ class Factor:
             `inv_quad` is the real part.
 
         Raises:
-            RuntimeError: shape or dtype of y do not fit, or A was changed in place.
-            UnsupportedError: the kind has no determinant.
+            RuntimeError: shape or dtype of y do not fit.
 
         Example:
             >>> import strategies
@@ -227,18 +209,13 @@ class Factor:
         if not is_plain(self._matrix):
             found = operators.determinant(self._matrix, self._held, self._form, logarithm=logarithm)
             return tuple(found)
-        return tuple(
-            nodes.Determinant.apply(  # type: ignore[no-untyped-call]
-                self._form, logarithm, self._matrix, *self._held
-            )
-        )
+        arguments = self._form, logarithm, self._matrix, *self._held
+        return tuple(nodes.Determinant.apply(*arguments))  # type: ignore[no-untyped-call]
 
     def _check(self) -> None:
-        if (
-            self._version is not None
-            and not is_compiling()
-            and self._given._version != self._version
-        ):
+        if self._version is None or is_compiling():
+            return
+        if self._given._version != self._version:
             raise RuntimeError(
                 f"the matrix of {self!r} was changed in place after it was factored: it is at version "
                 f"{self._given._version}, and was factored at {self._version}; factor it again, or a copy"

@@ -1,28 +1,29 @@
 """The autograd functions of a factor where nothing but a backward can be asked for.
 
 `Accumulation` is the identity, between A and all uses of its factor. Each use, `Application` and
-`Determinant`, gives it a `FactorCotangent`; autograd adds these up, and the sum is pulled back there, once.
+`Determinant`, gives it a `FactorCotangent`; autograd adds these up, and the sum is pulled back there, once:
+a solve adds outer products of few columns to it, a determinant a multiple of A⁻ᴴ. As matrices they would
+take n² numbers and a product for each use; as this they take the columns, and are multiplied once.
 A backward that is differentiated itself has the derivatives of `strategies.factorization.operators`.
 """
 
-from __future__ import annotations
-
-from typing import Any, NamedTuple
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_map_only
 
+from strategies.autograd.derivatives import eager_mode
 from strategies.autograd.nodes import is_opaque
 from strategies.autograd.precision import full_precision
-from strategies.factorization.cotangent import FactorCotangent
+from strategies.factorization import operators
 from strategies.factorization.kinds import Form
-from strategies.factorization.operators import Formal, determinant_scale, outer_factors
 from strategies.factors import Dense
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas.domains import hermitian_part
 from strategies.kernels.memory import with_memory
-
-__all__ = ["Accumulation", "Application", "Determinant"]
 
 Gradients = tuple[Tensor | None, ...]
 
@@ -61,7 +62,7 @@ class Application(torch.autograd.Function):
         A, X, B, *held = ctx.saved_tensors
         at = _Point.of(ctx.form, A, tuple(held), G)
         with full_precision(A.device, A.dtype):
-            factors, of_rhs = outer_factors(
+            factors, of_rhs = operators.outer_factors(
                 at.inverse, A, B, X, with_memory(G), adjoint=ctx.adjoint
             )
             of_matrix = at.cotangent(*factors) if ctx.needs_input_grad[2] else None
@@ -76,7 +77,7 @@ class Determinant(torch.autograd.Function):
         ctx: Any, form: Form, logarithm: bool, A: Tensor, *held: Tensor
     ) -> tuple[Tensor, ...]:
         ctx.form = form
-        outputs = form.of_kind.determinant(held, logarithm)
+        outputs = form.determinant(held, logarithm)
         ctx.save_for_backward(A, *outputs, *held)
         return outputs
 
@@ -85,7 +86,7 @@ class Determinant(torch.autograd.Function):
         A, *saved = ctx.saved_tensors
         outputs, held = saved[: len(cotangents)], tuple(saved[len(cotangents) :])
         at = _Point.of(ctx.form, A, held, *cotangents)
-        scale = determinant_scale(outputs, tuple(map(with_memory, cotangents)))
+        scale = operators.determinant_scale(outputs, tuple(map(with_memory, cotangents)))
         with full_precision(A.device, A.dtype):
             return (None, None, at.cotangent([], [], scale), *[None] * len(held))
 
@@ -94,8 +95,6 @@ class _Point(NamedTuple):
     """Where a backward is computed.
 
     Attributes:
-        form: of the factor.
-        matrix: A.
         inverse: A⁺, differentiable where that is asked for.
         is_differentiated: whether cotangents of A are to be matrices, which autograd sees through.
     """
@@ -106,11 +105,10 @@ class _Point(NamedTuple):
     is_differentiated: bool
 
     @classmethod
-    def of(cls, form: Form, A: Tensor, held: tuple[Tensor, ...], *cotangents: Tensor) -> _Point:
-        """Where cotangents are pulled back to a matrix."""
+    def of(cls, form: Form, A: Tensor, held: tuple[Tensor, ...], *cotangents: Tensor) -> Self:
         is_differentiated = torch.is_grad_enabled()
         inverse: PseudoInverse
-        inverse = Formal.of(A, held, form) if is_differentiated else form.inverse(held, A)
+        inverse = operators.Formal.of(A, held, form) if is_differentiated else form.inverse(held, A)
         if any(map(is_opaque, cotangents)):
             # Products are operators of PyTorch.
             inverse = Dense(A, inverse.dense(), A, *form.is_full(A))
@@ -120,13 +118,89 @@ class _Point(NamedTuple):
     def cotangent(
         self, left: list[Tensor], right: list[Tensor], scale: Tensor | None = None
     ) -> Tensor:
-        """Σ left rightᴴ + scale A⁻ᴴ."""
-        is_hermitian = self.form.of_kind.is_hermitian
+        """Σ left rightᴴ, or scale A⁻ᴴ."""
+        is_hermitian = self.form.is_hermitian
         if not self.is_differentiated:
             adjoint = self.inverse if is_hermitian else self.inverse.adjoint
             return FactorCotangent(self.matrix, left, right, scale, adjoint.dense, is_hermitian)
         if scale is None:
-            found = torch.cat(left, -1) @ torch.cat(right, -1).mH
+            found = operators.outer_product(left, right)
         else:
             found = scale[..., None, None] * self.inverse.dense().mH
         return hermitian_part(found) if is_hermitian else found
+
+
+class FactorCotangent(Tensor):
+    """Σ left rightᴴ + scale A⁻ᴴ + matrix, or the Hermitian part of it, of the shape of A, as `like` is.
+
+    Autograd adds the cotangents of all uses of a tensor; the sum of two of these has both lists. Any other
+    operation forms the matrix first. Those of `left`, (..., m, k), and `right`, (..., n, k), may have any
+    numbers of columns. `matrix` is a part of the sum that is multiplied already.
+    """
+
+    @staticmethod
+    def __new__(cls, like: Tensor, *_: Any) -> Self:
+        made: Any = Tensor._make_wrapper_subclass
+        result: Self = made(cls, like.shape, dtype=like.dtype, device=like.device)
+        return result
+
+    def __init__(
+        self,
+        like: Tensor,
+        left: Sequence[Tensor],
+        right: Sequence[Tensor],
+        scale: Tensor | None,
+        inverse_adjoint: Callable[[], Tensor],
+        is_hermitian: bool,
+        matrix: Tensor | None = None,
+    ) -> None:
+        self.left, self.right, self.scale = list(left), list(right), scale
+        self.inverse_adjoint, self.is_hermitian = inverse_adjoint, is_hermitian
+        self.matrix = matrix
+        if sum(each.shape[-1] for each in self.left) > min(like.shape[-2:]):
+            # More columns than the matrix has take more memory than it.
+            self.matrix = _sum(matrix, operators.outer_product(self.left, self.right))
+            self.left, self.right = [], []
+
+    def dense(self) -> Tensor:
+        """The matrix."""
+        result = functools.reduce(Tensor.add_, self._parts())
+        # In place: arrays of n×n numbers that are new take longer to be there than to be written.
+        return result.add_(result.mH.contiguous()).mul_(0.5) if self.is_hermitian else result
+
+    def _parts(self) -> Iterator[Tensor]:
+        if self.matrix is not None:
+            yield self.matrix.clone()
+        if self.scale is not None:
+            yield self.scale[..., None, None] * self.inverse_adjoint()
+        if self.left:
+            yield operators.outer_product(self.left, self.right)
+
+    def _plus(self, other: Self) -> Self:
+        return type(self)(
+            self,
+            self.left + other.left,
+            self.right + other.right,
+            _sum(self.scale, other.scale),
+            self.inverse_adjoint,
+            self.is_hermitian,
+            _sum(self.matrix, other.matrix),
+        )
+
+    @classmethod
+    def __torch_dispatch__(  # type: ignore[override]  # called with defaults missing
+        cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        is_sum = func is torch.ops.aten.add.Tensor and len(args) == 2 and not kwargs
+        # PyTorch has conjugate views switched off here.
+        with eager_mode(grad=False):
+            if is_sum and all(isinstance(each, cls) for each in args):
+                return args[0]._plus(args[1])
+            args, kwargs = tree_map_only(cls, lambda each: each.dense(), (args, kwargs or {}))
+            return func(*args, **kwargs)
+
+
+def _sum(one: Tensor | None, other: Tensor | None) -> Tensor | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one + other

@@ -9,12 +9,10 @@ and B that is computed by what is held, and its derivatives are such functions a
 So derivatives of any order, in any mode, take no other factorization than the one there is.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -23,37 +21,33 @@ from strategies.autograd.derivatives import eager_mode
 from strategies.autograd.levels import forward_mode
 from strategies.autograd.precision import full_precision
 from strategies.autograd.registered import Registered
-from strategies.factorization.kinds import Form
+from strategies.factorization.kinds import KINDS, Form
+from strategies.factors.dense import WithMatrix
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import det, lstsq
 from strategies.formulas.domains import hermitian_part
 from strategies.kernels.memory import materialized
-
-__all__ = [
-    "Formal",
-    "application",
-    "determinant",
-    "determinant_scale",
-    "factorize",
-    "outer_factors",
-]
 
 Tensors = tuple[Tensor, ...]
 
 _FORM = ("str kind", "int? rank", "bool forms_inverse")
 
 
-def factorize(A: Tensor, form: Form) -> Tensors:
-    """What is held of A.
+def _written(form: Form) -> tuple[str, int | None, bool]:
+    return form.kind, form.rank, form.forms_inverse
 
-    Raises:
-        torch.linalg.LinAlgError: A has no such factorization.
-    """
-    return tuple(_FACTORIZATION.operator(A, *astuple(form)))
+
+def _form(kind: str, rank: int | None, forms_inverse: bool) -> Form:
+    return KINDS[kind](rank, forms_inverse)
+
+
+def factorize(A: Tensor, form: Form) -> Tensors:
+    """What is held of A, or LinAlgError if A has no such factorization."""
+    return tuple(_FACTORIZATION.operator(A, *_written(form)))
 
 
 @dataclass(frozen=True, eq=False)
-class Formal(PseudoInverse):
+class Formal(WithMatrix):
     """A⁺ as a differentiable function of A, by what is held of it."""
 
     matrix: Tensor
@@ -63,8 +57,7 @@ class Formal(PseudoInverse):
     full_row_rank: bool
 
     @classmethod
-    def of(cls, A: Tensor, held: Sequence[Tensor], form: Form) -> Formal:
-        """That of A."""
+    def of(cls, A: Tensor, held: Sequence[Tensor], form: Form) -> Self:
         return cls(A, tuple(held), form, *form.is_full(A))
 
     @property
@@ -76,38 +69,18 @@ class Formal(PseudoInverse):
         identity = torch.eye(m, dtype=self.matrix.dtype, device=self.matrix.device)
         return self.apply(identity.expand(*self.matrix.shape[:-2], m, m))
 
-    def to_range(self, b: Tensor) -> Tensor:
-        return b if self.full_row_rank else self.matrix @ self.solve(b)
-
-    def from_range(self, c: Tensor) -> Tensor:
-        return c
-
     def solve(self, c: Tensor) -> Tensor:
         return application(self.matrix, c, self.held, self.form, adjoint=False)
 
     def solve_adjoint(self, x: Tensor) -> Tensor:
         return application(self.matrix, x, self.held, self.form, adjoint=True)
 
-    def apply(self, b: Tensor) -> Tensor:
-        return self.solve(b)
-
-    def null_complement(self, x: Tensor) -> Tensor:
-        return torch.zeros_like(x) if self.full_column_rank else x - self.solve(self.matrix @ x)
-
 
 def application(
     A: Tensor, B: Tensor, held: Sequence[Tensor], form: Form, *, adjoint: bool
 ) -> Tensor:
-    """A⁺B, or A⁺ᴴB, for batches alike, differentiable in A and B.
-
-    Args:
-        A: (..., m, n), the matrix that was factored.
-        B: (..., m, k), or (..., n, k) for the adjoint.
-        held: what is held of A.
-        form: which factorization that is.
-        adjoint: which of the two.
-    """
-    found: Sequence[Tensor] = _APPLICATION.operator(A, B, list(held), *astuple(form), adjoint)
+    """A⁺B, or A⁺ᴴB, for batches alike, differentiable in A, (..., m, n), and B, (..., m or n, k)."""
+    found: Sequence[Tensor] = _APPLICATION.operator(A, B, list(held), *_written(form), adjoint)
     return found[0]
 
 
@@ -115,7 +88,7 @@ def determinant(
     A: Tensor, held: Sequence[Tensor], form: Form, *, logarithm: bool
 ) -> Sequence[Tensor]:
     """The determinant, or its sign and the logarithm of its modulus, differentiable in A."""
-    found: Sequence[Tensor] = _DETERMINANT.operator(A, list(held), *astuple(form), logarithm)
+    found: Sequence[Tensor] = _DETERMINANT.operator(A, list(held), *_written(form), logarithm)
     return found
 
 
@@ -127,6 +100,11 @@ def outer_factors(
         return lstsq.outer_factors(inverse, A, B, X, G)
     (left, right), rhs_gradient = lstsq.outer_factors(inverse.adjoint, A.mH, B, X, G)
     return (right, left), rhs_gradient
+
+
+def outer_product(left: Sequence[Tensor], right: Sequence[Tensor]) -> Tensor:
+    """Σ left rightᴴ."""
+    return torch.cat([*left], -1) @ torch.cat([*right], -1).mH
 
 
 def determinant_scale(outputs: Sequence[Tensor], cotangents: Sequence[Tensor]) -> Tensor:
@@ -162,7 +140,7 @@ class _OfFactor(Registered):
         A, *others = operands[: self.arity]
         further = iter(operands[len(needed) :])
         tangents = [next(further, None) if need else None for need in needed]
-        inverse = Formal.of(A, operands[self.arity : len(needed)], Form(*rest[:3]))
+        inverse = Formal.of(A, operands[self.arity : len(needed)], _form(*rest[:3]))
         return inverse, others, tangents[: self.arity]
 
 
@@ -174,11 +152,11 @@ class _Factorization(Registered):
     def compute(self, *arguments: Any) -> Sequence[Tensor]:
         A, *form = arguments
         with _below_autograd(A):
-            return list(Form(*form).held(materialized(A)))
+            return list(_form(*form).held(materialized(A)))
 
     def fake(self, *arguments: Any) -> Sequence[Tensor]:
         A, *form = arguments
-        return list(Form(*form).fake(A))
+        return list(_form(*form).fake(A))
 
     def split(self, arguments: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
         return arguments[:1], arguments[1:]
@@ -199,7 +177,7 @@ class _Application(_OfFactor):
     def compute(self, *arguments: Any) -> Sequence[Tensor]:
         A, B, held, *form, adjoint = arguments
         with _below_autograd(A):
-            inverse = Form(*form).inverse(tuple(held), A)
+            inverse = _form(*form).inverse(tuple(held), A)
             X = (inverse.apply_adjoint if adjoint else inverse.apply)(materialized(B))
             return [X.contiguous().clone() if X.is_conj() or X._is_view() else X.contiguous()]
 
@@ -217,7 +195,7 @@ class _Application(_OfFactor):
     ) -> Sequence[Tensor]:
         adjoint = rest[-1]
         inverse, (B,), (dA, dB) = self.parts(operands, rest, needed)
-        A, (X,), is_hermitian = inverse.matrix, outputs, inverse.form.of_kind.is_hermitian
+        A, (X,), is_hermitian = inverse.matrix, outputs, inverse.form.is_hermitian
         if kind == "forward":
             if dA is not None and is_hermitian:
                 dA = hermitian_part(dA)
@@ -226,12 +204,11 @@ class _Application(_OfFactor):
             if adjoint:
                 return [lstsq.jvp(inverse.adjoint, A.mH, B, X, None if dA is None else dA.mH, dB)]
             return [lstsq.jvp(inverse, A, B, X, dA, dB)]
-        (left, right), of_rhs = outer_factors(
-            inverse, A, B, X, operands[len(needed)], adjoint=adjoint
-        )
+        G = operands[len(needed)]
+        factors, of_rhs = outer_factors(inverse, A, B, X, G, adjoint=adjoint)
         found = []
         if needed[0]:
-            of_matrix = torch.cat(left, -1) @ torch.cat(right, -1).mH
+            of_matrix = outer_product(*factors)
             found.append(hermitian_part(of_matrix) if is_hermitian else of_matrix)
         return [*found, of_rhs] if needed[1] else found
 
@@ -259,7 +236,7 @@ class _Determinant(_OfFactor):
     def compute(self, *arguments: Any) -> Sequence[Tensor]:
         A, held, *form, logarithm = arguments
         with _below_autograd(A):
-            return list(Form(*form).of_kind.determinant(tuple(held), logarithm))
+            return list(_form(*form).determinant(tuple(held), logarithm))
 
     def fake(self, *arguments: Any) -> Sequence[Tensor]:
         A, *_, logarithm = arguments
@@ -276,24 +253,20 @@ class _Determinant(_OfFactor):
     ) -> Sequence[Tensor]:
         inverse, _, (dA,) = self.parts(operands, rest, needed)
         first = outputs[0]
+        is_hermitian = inverse.form.is_hermitian
         if kind == "forward":
             if dA is None:
                 return [torch.zeros_like(each) for each in outputs]
-            if inverse.form.of_kind.is_hermitian:
-                dA = hermitian_part(dA)
-            trace = (inverse.dense().mT * dA).sum((-2, -1))
-            if len(outputs) == 1:
-                return [trace * first]
-            return det.slogdet_tangents(first, trace)
+            trace = (inverse.dense().mT * (hermitian_part(dA) if is_hermitian else dA)).sum(
+                (-2, -1)
+            )
+            return [trace * first] if len(outputs) == 1 else det.slogdet_tangents(first, trace)
         scale = determinant_scale(outputs, operands[len(needed) :])
         # The adjoint of A⁻¹, as the solution of the adjoint system.
-        identity = torch.eye(
-            operands[0].shape[-1], dtype=operands[0].dtype, device=operands[0].device
-        )
-        gradient = scale[..., None, None] * inverse.solve_adjoint(
-            identity.expand(operands[0].shape)
-        )
-        return [hermitian_part(gradient) if inverse.form.of_kind.is_hermitian else gradient]
+        A = operands[0]
+        identity = torch.eye(A.shape[-1], dtype=A.dtype, device=A.device).expand(A.shape)
+        gradient = scale[..., None, None] * inverse.solve_adjoint(identity)
+        return [hermitian_part(gradient) if is_hermitian else gradient]
 
 
 _FACTORIZATION = _Factorization("factorization", ("Tensor A", *_FORM), "Tensor[]")

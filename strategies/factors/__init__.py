@@ -1,11 +1,10 @@
 """The forms in which strategies hold an inverse, shared between them."""
 
-from strategies.factors.dense import Dense, DenseInverse
-from strategies.factors.lu_factors import LUFactors
+from strategies.factors.dense import Dense
+from strategies.factors.householder import Reflected
+from strategies.factors.nonsingular import DenseInverse, LUFactors, Triangular
 from strategies.factors.orthogonal import Orthogonal
-from strategies.factors.packed_lu import PackedLU
-from strategies.factors.reflected import Reflected
-from strategies.factors.triangular import Triangular
+from strategies.factors.pivots import PackedLU
 
 __all__ = [
     "Dense",

@@ -5,26 +5,16 @@ z = A⁻¹y, ‖y‖ / ‖z‖ is at least σ_n, for any x. Where the other sing
 where a decision depends on it, it is σ_n to a few digits. Estimates of no use are zero.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 
-from strategies.factors.lu_factors import LUFactors
+from strategies.factors.nonsingular import LUFactors, Triangular
 from strategies.factors.pseudo_inverse import Nonsingular, Structure
-from strategies.factors.triangular import Triangular
 from strategies.kernels.cpu import calls
-
-__all__ = ["frobenius_norms", "growth_limit", "has_grown", "smallest_of_LU", "smallest_of_R"]
 
 
 def frobenius_norms(matrices: Tensor) -> Tensor:
-    """‖A‖_F of each matrix, (..., m, n) -> (...), real.
-
-    Example:
-        >>> frobenius_norms(torch.tensor([[3.0j, 4.0]]))
-        tensor(5.)
-    """
+    """‖A‖_F of each matrix, (..., m, n) -> (...), real."""
     if matrices.ndim == 2:
         return torch.linalg.vector_norm(matrices)
     if matrices.is_complex():
@@ -40,11 +30,10 @@ def smallest_of_R(R: Tensor) -> Tensor:  # noqa: N802 - R is its name
         >>> smallest_of_R(torch.tensor([[8.0, 0.0], [0.0, 0.02]])).round(decimals=4)
         tensor(0.0200)
     """
-    columns = R.mT.contiguous()
-    found = calls.smallest_of_triangle(columns)
-    if found is not NotImplemented:
-        return found
-    return _by_inverse_iteration(Triangular(R, Structure.UPPER), R)
+    found = calls.smallest_of_triangle(R.mT.contiguous())
+    if found is NotImplemented:
+        found = _by_inverse_iteration(Triangular(R, Structure.UPPER), R)
+    return found
 
 
 def smallest_of_LU(LU: Tensor, pivots: Tensor) -> Tensor:  # noqa: N802 - L and U are their names
@@ -55,11 +44,10 @@ def smallest_of_LU(LU: Tensor, pivots: Tensor) -> Tensor:  # noqa: N802 - L and 
         >>> smallest_of_LU(*torch.linalg.lu_factor(A)).round(decimals=4)
         tensor(0.0200)
     """
-    columns = LU.mT.contiguous()
-    found = calls.smallest_of_product(columns)
-    if found is not NotImplemented:
-        return found
-    return _by_inverse_iteration(LUFactors(LU, pivots), LU)
+    found = calls.smallest_of_product(LU.mT.contiguous())
+    if found is NotImplemented:
+        found = _by_inverse_iteration(LUFactors(LU, pivots), LU)
+    return found
 
 
 def _by_inverse_iteration(inverse: Nonsingular, like: Tensor) -> Tensor:
@@ -75,12 +63,7 @@ def _by_inverse_iteration(inverse: Nonsingular, like: Tensor) -> Tensor:
 
 
 def growth_limit(n: int) -> float:
-    """By how much elements may grow in the elimination of n columns: see `csrc/include/lu.hpp`.
-
-    Example:
-        >>> growth_limit(64)
-        40.0
-    """
+    """By how much elements may grow in the elimination of n columns: see `csrc/include/lu.hpp`."""
     return 32 + n / 8
 
 
@@ -89,14 +72,8 @@ def has_grown(matrix: Tensor, LU: Tensor) -> Tensor:
 
     The backward error of A = P L U is the growth times u (Higham, "Accuracy and Stability of Numerical
     Algorithms", 2nd ed. 2002, theorem 9.3).
-
-    Example:
-        >>> A = torch.eye(2)
-        >>> has_grown(A, torch.linalg.lu_factor(A).LU)
-        tensor(False)
     """
-    columns = LU.mT.contiguous()
-    found = calls.has_grown(matrix, columns)
+    found = calls.has_grown(matrix, LU.mT.contiguous())
     if found is not NotImplemented:
         return found
     limit = growth_limit(matrix.shape[-1])

@@ -1,20 +1,34 @@
 """F⁺ as a matrix, applied by products."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Self
 
 import torch
 from torch import Tensor
 
-from strategies.factors.pseudo_inverse import Nonsingular, PseudoInverse, full_rank
+from strategies.factors.pseudo_inverse import PseudoInverse
 
-__all__ = ["Dense", "DenseInverse"]
+
+class WithMatrix(PseudoInverse):
+    """F⁺ beside F itself, with which it projects: vectors are their own range coordinates."""
+
+    matrix: Tensor
+
+    def to_range(self, b: Tensor) -> Tensor:
+        return b if self.full_row_rank else self.matrix @ self.solve(b)
+
+    def from_range(self, c: Tensor) -> Tensor:
+        return c
+
+    def apply(self, b: Tensor) -> Tensor:
+        return self.solve(b)
+
+    def null_complement(self, x: Tensor) -> Tensor:
+        return torch.zeros_like(x) if self.full_column_rank else x - self.solve(self.matrix @ x)
 
 
 @dataclass(frozen=True, eq=False)
-class Dense(PseudoInverse):
+class Dense(WithMatrix):
     """F⁺ formed as an n×m matrix, and F.
 
     Made of differentiable products only, so that derivatives of derivatives can be taken through it.
@@ -40,45 +54,6 @@ class Dense(PseudoInverse):
     @property
     def rank(self) -> Tensor:
         return self.ranks
-
-    def to_range(self, b: Tensor) -> Tensor:
-        return b if self.full_row_rank else self.matrix @ (self.inverse @ b)
-
-    def from_range(self, c: Tensor) -> Tensor:
-        return c
-
-    def solve(self, c: Tensor) -> Tensor:
-        return self.inverse @ c
-
-    def solve_adjoint(self, x: Tensor) -> Tensor:
-        return self.inverse.mH @ x
-
-    def apply(self, b: Tensor) -> Tensor:
-        return self.inverse @ b
-
-    def null_complement(self, x: Tensor) -> Tensor:
-        if self.full_column_rank:
-            return torch.zeros_like(x)
-        return x - self.inverse @ (self.matrix @ x)
-
-    def dense(self) -> Tensor:
-        return self.inverse
-
-
-@dataclass(frozen=True, eq=False)
-class DenseInverse(Nonsingular):
-    """F⁻¹ of square matrices formed as a matrix, without F.
-
-    Example:
-        >>> DenseInverse(torch.tensor([[0.5]])).apply(torch.tensor([[4.0]]))
-        tensor([[2.]])
-    """
-
-    inverse: Tensor
-
-    @property
-    def rank(self) -> Tensor:
-        return full_rank(self.inverse)
 
     def solve(self, c: Tensor) -> Tensor:
         return self.inverse @ c

@@ -15,8 +15,6 @@ none of that: the factors are exact for a matrix nearby, and so is what substitu
 - `NOT_FINITE`: an entry is infinite or NaN.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch
@@ -27,13 +25,6 @@ from strategies.factors.pivots import inverse_order
 from strategies.formulas import det as formula
 from strategies.formulas.powers_of_two import product, times_power_of_two
 from strategies.kernels.cpu import calls
-
-__all__ = [
-    "FACTORS_ARE_USELESS",
-    "NOT_FINITE",
-    "Determinant",
-    "determinant",
-]
 
 FACTORS_ARE_USELESS, NOT_FINITE = 1, 2
 """Both known to `csrc/include/determinant.hpp`, too."""
@@ -55,19 +46,7 @@ class Determinant(NamedTuple):
 
 
 def determinant(A: Tensor, LU: Tensor, pivots: Tensor) -> Determinant:
-    """Det A with notes on how much its factors are worth.
-
-    Args:
-        A: (..., n, n).
-        LU: its packed factors, (..., n, n).
-        pivots: LAPACK pivots, int32 (..., n).
-
-    Example:
-        >>> A = torch.ones(2, 2)
-        >>> LU, pivots, _ = torch.linalg.lu_factor_ex(A)
-        >>> determinant(A, LU, pivots)
-        Determinant(mantissa=tensor(0.), notes=tensor([0, 1, 1]), inverse_order=tensor([0, 1]))
-    """
+    """Det A, (..., n, n), from its packed factors, with notes on how much these are worth."""
     found = calls.determinant(A, LU, pivots)
     if found is not NotImplemented:
         return Determinant(*found)

@@ -14,8 +14,6 @@ X and Y are triangular factors of the scaled matrix, PᵀB = L diag(s) Yᴴ. Whe
 a pivot before the last is zero, they are singular vectors: slower, and stable whatever the matrix.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch
@@ -28,8 +26,6 @@ from strategies.formulas import det as formula
 from strategies.formulas.lu import permute_rows
 from strategies.formulas.powers_of_two import equilibrate, product, split, times_power_of_two
 
-__all__ = ["Diagonalized", "diagonalize"]
-
 _ROUNDOFF = 3
 """Singular values that should be zero are at most twice ε beside the largest, from 3×3 to 128×128."""
 
@@ -38,13 +34,11 @@ class Diagonalized(NamedTuple):
     """What `diagonalize` returns, of a batch of n×n matrices.
 
     Attributes:
-        left: X⁻ᴴ, (b, n, n).
+        left, right: X⁻ᴴ and Y⁻¹, (b, n, n).
         values: s, (b, n).
-        right: Y⁻¹, (b, n, n).
         phase: det X · det Yᴴ, (b,).
         vanishes: which entries of the adjugate are exactly zero, all from corank two on, bool (b, n, n).
-        rows: exponents, int32 (b, n).
-        columns: likewise.
+        rows, columns: exponents, int32 (b, n).
     """
 
     left: Tensor
@@ -101,12 +95,6 @@ def diagonalize(A: Tensor) -> Diagonalized:
     """Factor a batch of matrices, (b, n, n), of whatever rank and scale.
 
     One with entries that are not finite stands for itself alone.
-
-    Example:
-        >>> of = diagonalize(torch.tensor([[[2e30, 4e30], [3e-30, 6e-30]]]))
-        >>> of.adjugate_adjoint(torch.ones(1))
-        tensor([[[ 6.0000e-30, -3.0000e-30],
-                 [-4.0000e+30,  2.0000e+30]]])
     """
     matrix, rows, columns = equilibrate(A)
     LU, pivots, _ = lu_factor_ex(matrix)
@@ -133,16 +121,10 @@ def _by_elimination(LU: Tensor, pivots: Tensor, order: Tensor) -> tuple[Tensor, 
     scaled = (LU / values.unsqueeze(-1)).mH
     right = torch.linalg.solve_triangular(scaled, identity, upper=False, unitriangular=True)
     phase = formula.permutation_sign(LU, pivots)
-    has_no_adjugate = (
-        torch.zeros_like(phase, dtype=torch.bool) if n < 2 else rest_is_roundoff(LU, n - 2)
-    )
-    return (
-        permute_rows(left, order),
-        values,
-        right,
-        phase,
-        has_no_adjugate[:, None, None].expand(LU.shape),
-    )
+    vanishes = torch.zeros_like(LU, dtype=torch.bool)
+    if n >= 2:
+        vanishes |= rest_is_roundoff(LU, n - 2)[:, None, None]
+    return permute_rows(left, order), values, right, phase, vanishes
 
 
 def _by_singular_vectors(matrix: Tensor, LU: Tensor) -> tuple[Tensor, ...]:

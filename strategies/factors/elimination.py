@@ -9,33 +9,17 @@ in one thread, so they are not touched: of 1 to 128 rows and columns, and of up 
 none was wrong in 2 to 16 threads; the smallest wrong ones had 8184 entries.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
-
-__all__ = ["lu_factor_ex"]
 
 _SAFE_SIZE = 128
 _SAFE_ENTRIES = 4096
 
 
 def lu_factor_ex(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor, Tensor]:
-    """`torch.linalg.lu_factor_ex`, one matrix after the other where a batch might go wrong.
+    """`torch.linalg.lu_factor_ex` outside of autograd, matrix by matrix where a batch might go wrong.
 
     Each matrix then has all threads.
-
-    Args:
-        A: (..., m, n), outside of autograd.
-        pivot: as in `torch.linalg.lu_factor_ex`.
-
-    Returns:
-        LU, (..., m, n), LAPACK pivots, int32 (..., min(m, n)), and info, int32 (...).
-
-    Example:
-        >>> LU, pivots, info = lu_factor_ex(torch.eye(200).repeat(2, 1, 1))
-        >>> LU.shape, info.tolist()
-        (torch.Size([2, 200, 200]), [0, 0])
     """
     if not _may_go_wrong(A):
         result: tuple[Tensor, Tensor, Tensor] = torch.linalg.lu_factor_ex(A, pivot=pivot)

@@ -1,4 +1,4 @@
-"""The rank of a matrix as its LU factors tell it, and whether they tell it at all.
+"""The rank of a matrix as its LU factors tell it, if they tell it at all, and the factors of that rank.
 
 The factors are exact for a matrix within E of the given one, and |E| is about ε |L||U| (Higham,
 "Accuracy and Stability of Numerical Algorithms", 2nd ed., Theorem 9.3); a product of two factors is
@@ -22,23 +22,19 @@ Of thousands of products of random factors, S / D is 0.3 on average and over 1.5
 (`tests/factors/test_rank_of_products.py`). Of matrices with condition number 1e14 (1e5 in single
 precision), the pivots are at least ten times D. What no test of A can tell is a product that lost more
 digits than an elimination does, where |C||F| is much greater than |CF|: A then is of full rank.
+
+Once the rank r is exhausted, the Schur complement is roundoff and so is the pivoting within it. The
+canonical form undoes those row swaps and sets the trailing block to zero, which makes the factors a
+smooth function of matrices of that rank.
 """
 
-from __future__ import annotations
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from strategies.factors.pivots import inverse_order
 from strategies.kernels.cpu import calls
-
-__all__ = [
-    "NOT_FINITE",
-    "UNDECIDED",
-    "may_be_deficient",
-    "ranks",
-    "regular_pivots",
-    "rest_is_roundoff",
-]
 
 UNDECIDED = -1
 """Stands for the rank where no rank is right."""
@@ -51,16 +47,10 @@ _REGULAR = 3.0
 
 
 def may_be_deficient(LU: Tensor) -> Tensor:
-    """Whether some pivot could be roundoff, or is not finite: `ranks` tells whether it is.
+    """Whether a pivot of packed factors, (..., m, n), could be roundoff, or is not finite: bool, (...).
 
-    Looks only at pivots that are small beside the terms that they are the sum of; see
-    `csrc/include/roundoff.hpp`, which is the same and looks closer.
-
-    Args:
-        LU: packed factors, (..., m, n), not empty.
-
-    Returns:
-        (...), bool.
+    `ranks` tells whether it is. Looks only at pivots that are small beside the terms that they are the
+    sum of; see `csrc/include/roundoff.hpp`, which is the same and looks closer.
     """
     L, U = _split(LU, min(LU.shape[-2:]))
     pivots = LU.diagonal(dim1=-2, dim2=-1).abs()
@@ -72,14 +62,7 @@ def may_be_deficient(LU: Tensor) -> Tensor:
 
 
 def ranks(LU: Tensor) -> Tensor:
-    """The rank of each matrix, or `UNDECIDED`, or `NOT_FINITE`.
-
-    Args:
-        LU: packed factors, (batch, m, n), not empty.
-
-    Returns:
-        int64, (batch).
-    """
+    """The rank of each matrix, or `UNDECIDED`, or `NOT_FINITE`: of packed factors, (b, m, n), int64 (b)."""
     full = min(LU.shape[-2:])
     finite = LU.isfinite().flatten(1).all(-1)
     precision = torch.finfo(LU.dtype).eps
@@ -91,14 +74,7 @@ def ranks(LU: Tensor) -> Tensor:
 
 
 def regular_pivots(LU: Tensor) -> Tensor:
-    """Which pivots can not be roundoff, if all before them are none.
-
-    Args:
-        LU: packed factors, (batch, m, n), not empty.
-
-    Returns:
-        (batch, min(m, n)), bool.
-    """
+    """Which pivots of (b, m, n) can not be roundoff, if all before them are none: bool, (b, min(m, n))."""
     precision, LU = torch.finfo(LU.dtype).eps, _scaled(LU)
     k = min(LU.shape[-2:])
     L, U = _split(LU[..., :k, :k], k)
@@ -109,20 +85,12 @@ def regular_pivots(LU: Tensor) -> Tensor:
     # Row j of L⁻¹ is row j of Y; column j of (D⁻¹U)⁻¹, D the diagonal of U, is column j of X.
     Y = torch.linalg.solve_triangular(L, identity, upper=False, unitriangular=True)
     X = torch.linalg.solve_triangular(by_rows, identity, upper=True, unitriangular=True)
-    variance = ((Y.abs().square() @ _squared_terms(L, U)) * X.abs().square().mT).sum(-1)
+    variance = ((Y.abs().square() @ (L.abs() @ U.abs()).square()) * X.abs().square().mT).sum(-1)
     return (pivots != 0) & (pivots.abs() >= _REGULAR * precision * variance.sqrt())
 
 
 def rest_is_roundoff(LU: Tensor, rank: int) -> Tensor:
-    """Whether each matrix has at most that rank: what is left after as many steps is roundoff.
-
-    Args:
-        LU: packed factors, (..., m, n), not empty.
-        rank: less than min(m, n).
-
-    Returns:
-        (...), bool.
-    """
+    """Whether each matrix has at most a rank below min(m, n), beyond which all is roundoff: bool, (...)."""
     result = calls.last_may_be_roundoff(LU)
     if result is NotImplemented:
         result = may_be_deficient(LU)
@@ -149,10 +117,6 @@ def _scaled(LU: Tensor) -> Tensor:
     return L + U
 
 
-def _squared_terms(L: Tensor, U: Tensor) -> Tensor:
-    return (L.abs() @ U.abs()).square()
-
-
 def _rest_is_roundoff(LU: Tensor, steps: Tensor, precision: float) -> Tensor:
     """Whether what is left of each matrix after its number of steps, (batch), is roundoff."""
     m, n = LU.shape[-2:]
@@ -175,7 +139,7 @@ def _rest_is_roundoff(LU: Tensor, steps: Tensor, precision: float) -> Tensor:
         torch.where(column[..., :k, :] & ~row[..., :n], U, 0),
         upper=True,
     )
-    terms = _squared_terms(L, U)
+    terms = (L.abs() @ U.abs()).square()
     left = Y.abs().square() @ terms[..., :k, :] + terms
     variance = left[..., :k] @ X.abs().square() + left
     complement = L.masked_fill(row[..., :k], 0) @ U.masked_fill(column[..., :k, :], 0)
@@ -183,3 +147,59 @@ def _rest_is_roundoff(LU: Tensor, steps: Tensor, precision: float) -> Tensor:
     ratio = torch.where(complement > 0, complement / variance.sqrt(), 0)
     entries = (m - steps) * (n - steps)
     return ratio.square().sum((-2, -1)) <= entries * (_ROUNDOFF * precision) ** 2
+
+
+class CanonicalLU(NamedTuple):
+    """What `canonical` returns.
+
+    Attributes:
+        LU, pivots: the same objects where no rank is deficient.
+        inverse_order: of those pivots.
+        rank: as `ranks` has it, int64 (...).
+        is_suspect: whether it was in doubt, bool (...): only there a rank can be deficient or undecided,
+            or a pivot zero.
+    """
+
+    LU: Tensor
+    pivots: Tensor
+    inverse_order: Tensor
+    rank: Tensor
+    is_suspect: Tensor
+
+
+def canonical(LU: Tensor, pivots: Tensor) -> CanonicalLU:
+    """Packed factors, (..., m, n), with LAPACK pivots, (..., min(m, n)), in canonical form."""
+    *batch, m, n = LU.shape
+    rank = torch.full(batch, min(m, n), dtype=torch.int64, device=LU.device)
+    if LU.numel() == 0:
+        nothing = torch.zeros(batch, dtype=torch.bool, device=LU.device)
+        return CanonicalLU(LU, pivots, inverse_order(pivots, m), rank, nothing)
+    found = calls.may_be_deficient(LU, pivots)
+    if found is NotImplemented:
+        found = may_be_deficient(LU), inverse_order(pivots, m)
+    suspect, order = found
+    if not bool(suspect.any()):
+        return CanonicalLU(LU, pivots, order, rank, suspect)
+    rank[suspect] = ranks(LU[suspect])
+    deficient = (rank >= 0) & (rank < min(m, n))
+    if bool(deficient.any()):
+        LU, pivots = LU.clone(), pivots.clone()
+        LU[deficient], pivots[deficient] = _truncated(
+            LU[deficient], pivots[deficient], rank[deficient]
+        )
+        order = inverse_order(pivots, m)
+    return CanonicalLU(LU, pivots, order, rank, suspect)
+
+
+def _truncated(LU: Tensor, pivots: Tensor, rank: Tensor) -> tuple[Tensor, Tensor]:
+    """The canonical form of factors of deficient rank; all with one batch dimension."""
+    m, n = LU.shape[-2:]
+    steps = torch.arange(max(m, n), device=LU.device)
+    done = steps < rank.unsqueeze(-1)
+    stay = steps[: pivots.shape[-1]].to(pivots) + 1
+    beyond = torch.where(done[:, : pivots.shape[-1]], stay, pivots)
+    rows = inverse_order(beyond, m).unsqueeze(-1).expand(LU.shape)
+    # Of the rows that later swaps have moved, only those of L count.
+    L = torch.where(done[:, None, :n], LU.gather(-2, rows), 0)
+    kept = torch.where(done[:, :m, None], LU, L)
+    return kept, torch.where(done[:, : pivots.shape[-1]], pivots, stay)

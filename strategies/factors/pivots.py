@@ -1,31 +1,35 @@
-"""Row swaps, as LAPACK reports them, turned into orders of rows."""
+"""LU factors as LAPACK packs them, and its row swaps turned into orders of rows."""
 
-from __future__ import annotations
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from strategies.kernels.cpu import calls
 
-__all__ = ["inverse_order", "order_of"]
-
 _SWAPS_AT_ONCE = 256
 """Bounds the memory for composing them: 8192 at once take as many integers as a matrix has entries."""
 
+_FEW_SWAPS = 2**14  # that take less time on the host, with the way there and back
 
-_FEW_SWAPS = 2**14
-"""That take less time on the host, with the way there and back."""
+
+class PackedLU(NamedTuple):
+    """PᵀA = L U in one matrix.
+
+    Attributes:
+        LU: L below the diagonal and U on and above it, (..., m, n).
+        inverse_order: row i of A is row `inverse_order[i]` of L U, int64 (..., m).
+    """
+
+    LU: Tensor
+    inverse_order: Tensor
 
 
 def inverse_order(pivots: Tensor, rows: int) -> Tensor:
-    """Where each row of A went: row i of A is row `inverse_order[i]` of L U.
-
-    Args:
-        pivots: 1-based row swaps in the order in which they were made, (..., k).
-        rows: m.
+    """Where each row of A went by 1-based row swaps, (..., k): row i of A is row `inverse_order[i]` of L U.
 
     Returns:
-        int64, (..., m), on the device of `pivots`.
+        int64, (..., m), on the device of `pivots`, with m `rows`.
 
     Example:
         >>> inverse_order(torch.tensor([3, 3, 3], dtype=torch.int32), 3)

@@ -13,42 +13,26 @@ Written over A and A⁺ instead, second derivatives have products as A dA⁺, wh
 each costs the digits of the condition, where the derivative itself may have all of them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from strategies.factors.dense import DenseInverse
 from strategies.factors.householder import is_batch_on_cuda, qr
-from strategies.factors.product import Product
+from strategies.factors.nonsingular import DenseInverse, Product, Triangular
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure, full_rank
-from strategies.factors.triangular import Triangular
 from strategies.formulas.differential import differential
 from strategies.formulas.sums import add
 from strategies.kernels.memory import is_materializable
-
-__all__ = ["Preconditioned", "fullness", "values_of"]
 
 _functorch = torch._C._functorch
 
 
 @dataclass(frozen=True, eq=False)
 class Preconditioned(PseudoInverse):
-    """(B R)⁺ of tall matrices of full rank, differentiable in B alone; of square ones it is a product.
+    """(B R)⁺ of full column rank, differentiable in B alone, by B, (BᴴB)⁻¹ and the constant R⁻¹.
 
-    The coordinates of the range are those in the columns of B.
-
-    Args:
-        near_basis: B.
-        gram_inverse: (BᴴB)⁻¹.
-        core: R⁻¹, constant.
-
-    Example:
-        >>> inverse = Preconditioned.of(torch.tensor([[3.0], [4.0]]))
-        >>> inverse.apply(torch.tensor([[6.0], [8.0]])).round(decimals=4)
-        tensor([[2.]])
+    The coordinates of the range are those in the columns of B. Of square matrices it is a product.
     """
 
     near_basis: Tensor
@@ -119,15 +103,6 @@ def fullness(inverse: PseudoInverse, like: Tensor) -> Tensor:
     """Whether all matrices have full rank, (..., 1) if so and (..., 0) if not.
 
     By a shape, which, unlike a value, can be asked for under `vmap`.
-
-    Args:
-        inverse: of the matrices.
-        like: the matrices, (..., m, n).
-
-    Example:
-        >>> A = torch.tensor([[3.0], [4.0]])
-        >>> fullness(Preconditioned.of(A), A).shape
-        torch.Size([1])
     """
     m, n = like.shape[-2:]
     is_full = inverse.full_column_rank if m >= n else inverse.full_row_rank

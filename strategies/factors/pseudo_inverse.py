@@ -22,8 +22,6 @@ from typing import Self
 import torch
 from torch import Tensor
 
-__all__ = ["Nonsingular", "PseudoInverse", "Structure", "full_rank"]
-
 _FACTORED_MATRIX = "matrix"
 
 
@@ -44,9 +42,8 @@ class Structure(enum.Enum):
     @classmethod
     def of_triangle(cls, *, upper: bool, unit: bool) -> Structure:
         """That of a triangular matrix."""
-        if upper:
-            return cls.UNIT_UPPER if unit else cls.UPPER
-        return cls.UNIT_LOWER if unit else cls.LOWER
+        side = "upper" if upper else "lower"
+        return cls(f"unit {side}" if unit else side)
 
     @property
     def is_triangular(self) -> bool:
@@ -190,10 +187,22 @@ class PseudoInverse(ABC):
 
 
 class Nonsingular(PseudoInverse):
-    """F⁻¹ of square matrices: every vector is its own range coordinates."""
+    """F⁻¹ of square matrices: every vector is its own range coordinates.
+
+    The first of `tensors()` has the shape of F, if neither `rank` nor `dense` is overridden.
+    """
 
     full_column_rank = True
     full_row_rank = True
+
+    @property
+    def rank(self) -> Tensor:
+        return full_rank(next(self.tensors()))
+
+    def dense(self) -> Tensor:
+        one = next(self.tensors())
+        identity = torch.eye(one.shape[-1], dtype=one.dtype, device=one.device)
+        return self.solve(identity.expand(one.shape))
 
     def to_range(self, b: Tensor) -> Tensor:
         return b

@@ -3,16 +3,12 @@
 A silent result without digits is worse than none: `"auto"` goes on to another strategy.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 
 from strategies.errors import raise_if_deficient, raise_if_grown, raise_if_singular
 from strategies.factors.condition import frobenius_norms, has_grown
 from strategies.strategy import Tolerance, rank_threshold
-
-__all__ = ["NOISE", "noise_level", "refuse_growth", "refuse_near_deficiency", "refuse_singular"]
 
 NOISE = 8
 """In ε: what rounding leaves of zero in the QR or LU factors of the smallest matrices."""
@@ -28,20 +24,12 @@ def noise_level(matrix: Tensor) -> float:
 def refuse_near_deficiency(
     smallest: Tensor, matrix: Tensor, rtol: Tolerance, atol: Tolerance, strategy: str
 ) -> None:
-    """Raise unless σ_n is safely above the tolerance, or above noise where none is given.
+    """Raise unless σ_n of (..., m, n), m ≥ n, is safely above the tolerance, or above noise without one.
 
-    Args:
-        smallest: a lower bound of σ_n, or an estimate, (...).
-        matrix: A, (..., m, n) with m ≥ n.
-        rtol: as in `Strategy.factor`.
-        atol: as in `Strategy.factor`.
-        strategy: its name.
+    `smallest` is a lower bound of σ_n or an estimate, (...).
 
     Raises:
         torch.linalg.LinAlgError: naming the strategy and the first such matrix of the batch.
-
-    Example:
-        >>> refuse_near_deficiency(torch.tensor(2.0), 2 * torch.eye(2), None, None, "qr_pinv")
     """
     norms = frobenius_norms(matrix)
     if rtol is None and atol is None:
@@ -60,9 +48,6 @@ def refuse_growth(matrix: Tensor, LU: Tensor, strategy: str) -> None:
 
     Raises:
         torch.linalg.LinAlgError: naming the strategy and the first such matrix of the batch.
-
-    Example:
-        >>> refuse_growth(torch.eye(2), torch.eye(2), "triangular_solve")
     """
     if matrix.shape[-1] > _NEVER_GROWS and matrix.numel():
         raise_if_grown(has_grown(matrix, LU), strategy)
@@ -72,18 +57,11 @@ def refuse_singular(smallest: Tensor, matrix: Tensor, strategy: str) -> None:
     """Raise where square A, (..., n, n), is singular; one that is nearly so has an inverse.
 
     At noise level singular values do not tell the two apart, and elimination decides as in torch: of
-    a matrix with equal rows or columns, for one, it finds a pivot that is exactly zero.
-
-    Args:
-        smallest: σ_n or an estimate, (...).
-        matrix: A.
-        strategy: its name.
+    a matrix with equal rows or columns, for one, it finds a pivot that is exactly zero. `smallest` is
+    σ_n or an estimate, (...).
 
     Raises:
         torch.linalg.LinAlgError: naming the strategy and the first such matrix of the batch.
-
-    Example:
-        >>> refuse_singular(torch.tensor(1.0), torch.eye(2), "qr_pinv")
     """
     suspect = ~(smallest > noise_level(matrix) * frobenius_norms(matrix))
     if suspect.numel() and bool(suspect.any()):

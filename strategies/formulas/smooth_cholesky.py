@@ -16,9 +16,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from strategies.factors.product import Product
+from strategies.factors.nonsingular import Product, Triangular
 from strategies.factors.pseudo_inverse import Structure
-from strategies.factors.triangular import Triangular
 from strategies.formulas import cholesky
 from strategies.formulas.differential import differential, finite_differential
 from strategies.formulas.domains import hermitian_part

@@ -28,8 +28,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from strategies.factors.nonsingular import Triangular
 from strategies.factors.pseudo_inverse import Structure
-from strategies.factors.triangular import Triangular
 from strategies.formulas.blocks import first_columns
 from strategies.formulas.powers_of_two import equilibrate, product, times_power_of_two
 

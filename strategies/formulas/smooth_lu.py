@@ -21,9 +21,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from strategies.factors.product import Product
+from strategies.factors.nonsingular import Product, Triangular
 from strategies.factors.pseudo_inverse import Structure
-from strategies.factors.triangular import Triangular
 from strategies.formulas import lu
 from strategies.formulas.blocks import first_columns, first_rows, leading_block
 from strategies.formulas.differential import differential

@@ -170,13 +170,13 @@ def _exact_slogdet(problem: Problem) -> tuple[Matrix, ...]:
 
 
 def _exact_result(problem: Problem) -> tuple[Matrix, ...]:
-    from strategies.exact.results import det_result
+    from strategies.exact.square import det_result
 
     return det_result(problem)
 
 
 def _exact_slogdet_result(problem: Problem) -> tuple[Matrix, ...]:
-    from strategies.exact.results import slogdet_result
+    from strategies.exact.square import slogdet_result
 
     return slogdet_result(problem)
 

@@ -16,9 +16,9 @@ from strategies.factors import DenseInverse, PackedLU, Triangular
 from strategies.factors.determinant import NOT_FINITE, determinant
 from strategies.factors.diagonalized import Diagonalized, diagonalize
 from strategies.factors.elimination import lu_factor_ex
+from strategies.factors.nonsingular import Product
 from strategies.factors.pivots import order_of
 from strategies.factors.preconditioned import Preconditioned, values_of
-from strategies.factors.product import Product
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.formulas import det as formula
 from strategies.formulas import smooth_det

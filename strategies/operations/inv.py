@@ -126,7 +126,7 @@ def _exact(problem: Problem) -> tuple[Matrix, ...]:
 
 
 def _exact_result(problem: Problem) -> tuple[Matrix, ...]:
-    from strategies.exact.results import inv_result
+    from strategies.exact.square import inv_result
 
     return inv_result(problem)
 

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from strategies.factors import LUFactors, Orthogonal, Triangular
+from strategies.factors.orthogonal import truncated
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure, full_rank
-from strategies.factors.singular_values import truncated
 
 __all__ = ["of_lu", "of_qr", "of_svd"]
 

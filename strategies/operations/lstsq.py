@@ -320,7 +320,7 @@ def _output_shapes(matrix: Shape, rhs: Shape) -> list[Shape]:
 
 
 def _exact_result(problem: Problem) -> tuple[Matrix, ...]:
-    from strategies.exact.results import lstsq_result
+    from strategies.exact.pinv import lstsq_result
 
     return lstsq_result(problem)
 

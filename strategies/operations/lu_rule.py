@@ -13,9 +13,8 @@ from strategies.autograd.nodes import is_differentiated, run
 from strategies.autograd.rule import Gradients, Tensors, only
 from strategies.errors import LinAlgError, raise_for_info
 from strategies.factors import PackedLU, Triangular
-from strategies.factors.canonical_lu import canonical
 from strategies.factors.elimination import lu_factor_ex
-from strategies.factors.lu_rank import UNDECIDED
+from strategies.factors.lu_rank import UNDECIDED, canonical
 from strategies.factors.pivots import order_of
 from strategies.formulas import lu as formula
 from strategies.formulas.smooth_lu import Near

@@ -249,7 +249,7 @@ def _output_shapes(matrix: Shape) -> list[Shape]:
 
 
 def _exact_result(problem: Problem) -> tuple[Matrix, ...]:
-    from strategies.exact.results import pinv_result
+    from strategies.exact.pinv import pinv_result
 
     return pinv_result(problem)
 

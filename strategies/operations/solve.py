@@ -219,7 +219,7 @@ def _exact(problem: Problem) -> tuple[Matrix, ...]:
 
 
 def _exact_result(problem: Problem) -> tuple[Matrix, ...]:
-    from strategies.exact.results import solve_result
+    from strategies.exact.square import solve_result
 
     return solve_result(problem)
 

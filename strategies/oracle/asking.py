@@ -1,16 +1,11 @@
 """A library's answers, given in a process and, where needed, an environment of its own."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 from strategies.oracle import grader
-
-__all__ = ["CORE", "adapter", "adapters", "ask"]
 
 CORE = Path(__file__).with_name("core.jsonl.gz")
 """The set that comes with the package."""
@@ -37,24 +32,11 @@ def adapter(library: str) -> Path:
     return path
 
 
-def ask(
-    library: str,
-    of: Path,
-    answers: Path,
-    *,
-    python: str = sys.executable,
-    begin: Callable[[str], None] = lambda _: None,
-) -> None:
-    """Writes a file of answers to a set.
+def ask(library: str, of: Path, answers: Path, *, python: str = sys.executable) -> None:
+    """Writes a file of answers, which must not exist, to a set by a library or the path of an adapter.
 
-    A case that ends the process is refused, and the next one begins in a new process.
-
-    Args:
-        library: a name of `adapters()`, or the path of an adapter.
-        of: the set.
-        answers: the file, which must not exist.
-        python: an interpreter that has the library and NumPy.
-        begin: is called when a process starts.
+    A case that ends the process is refused, and the next one begins in a new process, of an interpreter
+    that has the library and NumPy.
 
     Raises:
         ValueError: the library cannot be imported there; the message is that of the interpreter.
@@ -62,7 +44,6 @@ def ask(
     _, cases = grader.read(of)
     command = [python, grader.__file__, "ask", str(of), str(adapter(library)), str(answers)]
     for _ in range(_MOST_DEATHS):
-        begin(library)
         done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
         if done.returncode == 0:
             return
@@ -72,8 +53,7 @@ def ask(
             raise ValueError(f"{python} cannot ask {library}: {last}")
         case = cases[lines - 1]
         died = {"refused": f"the process ended with exit code {done.returncode}"}
+        answer = {"id": case["id"], **dict.fromkeys(case["results"], died)}
         with answers.open("a", encoding="utf-8") as file:
-            file.write(
-                json.dumps({"id": case["id"], **dict.fromkeys(case["results"], died)}) + "\n"
-            )
+            file.write(json.dumps(answer) + "\n")
     raise ValueError(f"{library} ended its process {_MOST_DEATHS} times")

@@ -1,8 +1,7 @@
 """The cases of an oracle set, before anything is known of them but their inputs."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,9 +14,8 @@ from strategies.formulas.domains import GENERAL, POSITIVE_DEFINITE
 from strategies.operations import Operation
 from strategies.oracle import matrices
 from strategies.oracle.matrices import Array, Source
-from strategies.oracle.pivoting import clear_order
 
-__all__ = ["KINDS", "Draw", "candidates", "draw", "drawn"]
+_ATTEMPTS = 16  # how often a case is drawn again where it has no certain rank or pivots
 
 _LARGEST_SIDE = 4
 _BATCH = 3
@@ -28,9 +26,7 @@ class Draw:
     """One case: an operation at exactly these numbers.
 
     Attributes:
-        name: operation/kind/number.
-        operation: of `strategies.operations`.
-        kind: of `KINDS`.
+        name: operation/kind/number, the kind one of `KINDS`.
         dtype: the name of NumPy's dtype.
         inputs, cotangents, tangents: arrays, with a leading dimension in a batch. A tangent for each input.
         ranks: of A, of every matrix of the batch.
@@ -53,6 +49,16 @@ class Draw:
 
 
 @dataclass
+class _Place:
+    """Where a matrix is drawn: for what, from what, of what shape, with how many columns beside it."""
+
+    record: Operation
+    source: Source
+    shape: tuple[int, int]
+    columns: int
+
+
+@dataclass
 class _Matrix:
     """Of one matrix, what is there of a draw."""
 
@@ -69,21 +75,14 @@ def drawn(count: int, seed: int) -> Iterator[Iterator[Draw]]:
 
     The first cases of more are those of fewer.
     """
-    for number in range(count):
-        for kind in KINDS:
-            for name in operations.names():
-                yield candidates(name, kind, number, seed)
+    for number, kind, name in itertools.product(range(count), KINDS, operations.names()):
+        yield candidates(name, kind, number, seed)
 
 
 def candidates(operation: str, kind: str, number: int, seed: int) -> Iterator[Draw]:
     """For one case, as `drawn` has them."""
-    for attempt in range(_ATTEMPTS):
-        if (found := draw(operation, kind, number, (seed, attempt))) is not None:
-            yield found
-
-
-_ATTEMPTS = 16
-"""How often a case is drawn again where it has no certain rank or pivots."""
+    found = (draw(operation, kind, number, (seed, attempt)) for attempt in range(_ATTEMPTS))
+    return filter(None, found)
 
 
 def draw(operation: str, kind: str, number: int, seed: tuple[int, int]) -> Draw | None:
@@ -93,75 +92,71 @@ def draw(operation: str, kind: str, number: int, seed: tuple[int, int]) -> Draw 
     rng = np.random.default_rng([*seed, *place])
     is_single = number % 4 == 3
     is_complex = kind == "complex" or (kind == "batched" and number % 4 == 2)
-    dtype = ("complex64" if is_single else "complex128") if is_complex else "float64"
-    dtype = "float32" if is_single and not is_complex else dtype
+    real, complex_ = ("float32", "complex64") if is_single else ("float64", "complex128")
     source = Source(rng, is_complex, 24 if is_single else 53)
     m, n = (source.between(1, _LARGEST_SIDE) for _ in range(2))
     shape = (n, n) if record.square else (m, n)
-    columns = source.between(1, 2)
+    at = _Place(record, source, shape, source.between(1, 2))
     is_batch = kind == "batched"
-    parts = [KINDS[kind](record, source, shape, columns) for _ in range(_BATCH if is_batch else 1)]
+    parts = [KINDS[kind](at) for _ in range(_BATCH if is_batch else 1)]
     found = [part for part in parts if part is not None]
     if len(found) < len(parts):
         return None
 
-    def stacked(of_one: Callable[[_Matrix], list[Array]]) -> tuple[Array, ...]:
-        arrays = [np.stack(each) for each in zip(*map(of_one, found), strict=True)]
+    def stacked(*groups: list[Array]) -> tuple[Array, ...]:
+        arrays = [np.stack(each) for each in zip(*groups, strict=True)]
         return tuple(_typed(each if is_batch else each[0], source.digits) for each in arrays)
 
     with np.errstate(over="ignore"):
-        inputs, cotangents, tangents = (
-            stacked(lambda part: part.inputs),
-            stacked(lambda part: part.cotangents),
-            stacked(lambda part: part.tangents),
-        )
+        inputs = stacked(*(part.inputs for part in found))
+        cotangents = stacked(*(part.cotangents for part in found))
+        tangents = stacked(*(part.tangents for part in found))
     if not all(np.isfinite(each).all() for each in (*inputs, *cotangents, *tangents)):
         return None
-    orders = None
-    if record.pivoted:
-        orders = tuple(part.order for part in found if part.order is not None)
-    about = "; ".join(dict.fromkeys(", ".join(part.about) for part in found))
-    ranks = tuple(part.rank for part in found)
-    name = f"{operation}/{kind}/{number}"
     return Draw(
-        name, operation, kind, dtype, inputs, cotangents, tangents, ranks, orders, about, is_batch
+        name=f"{operation}/{kind}/{number}",
+        operation=operation,
+        kind=kind,
+        dtype=complex_ if is_complex else real,
+        inputs=inputs,
+        cotangents=cotangents,
+        tangents=tangents,
+        ranks=tuple(part.rank for part in found),
+        orders=tuple(p.order for p in found if p.order is not None) if record.pivoted else None,
+        about="; ".join(dict.fromkeys(", ".join(part.about) for part in found)),
+        is_batch=is_batch,
     )
 
 
-_ANY = {**matrices.PLAIN, **matrices.HARD}
+_Kind = Callable[[_Place], _Matrix | None]
 
 
-def _of_full_rank(
-    recipes: dict[str, matrices.Recipe], power: Callable[[Source, int], int] = lambda *_: 0
-) -> Callable[[Operation, Source, tuple[int, int], int], _Matrix | None]:
-    def drawn(
-        record: Operation, source: Source, shape: tuple[int, int], columns: int
-    ) -> _Matrix | None:
-        name = str(source.rng.choice(list(recipes)))
-        matrix = _member(record, recipes[name](source, *shape), source.digits)
-        return _completed(
-            record, source, matrix, min(shape), columns, name, power(source, shape[1])
-        )
+def _of_full_rank(recipes: Mapping[str, matrices.Recipe], *, is_scaled: bool = False) -> _Kind:
+    def drawn(at: _Place) -> _Matrix | None:
+        name = str(at.source.rng.choice(list(recipes)))
+        matrix = _member(at.record, recipes[name](at.source, *at.shape), at.source.digits)
+        power = 0
+        if is_scaled:
+            # Second derivatives stay in range; a determinant has the n-th power of the factor.
+            most = (1000 if at.source.digits == 53 else 120) // (4 * at.shape[1])
+            power = at.source.between(-most, most)
+        return _completed(at, matrix, min(at.shape), name, power)
 
     return drawn
 
 
-def _deficient(
-    record: Operation, source: Source, shape: tuple[int, int], columns: int
-) -> _Matrix | None:
-    if record.needs_full_rank:
+def _deficient(at: _Place) -> _Matrix | None:
+    if at.record.needs_full_rank:
         return None
-    rank = source.between(0, min(shape) - 1)
-    matrix = matrices.product_of_rank(source, *shape, rank)
-    return _completed(record, source, matrix, rank, columns, f"rank {rank}", 0)
+    rank = at.source.between(0, min(at.shape) - 1)
+    matrix = matrices.product_of_rank(at.source, *at.shape, rank)
+    return _completed(at, matrix, rank, f"rank {rank}")
 
 
-def _of_any_rank(
-    record: Operation, source: Source, shape: tuple[int, int], columns: int
-) -> _Matrix | None:
-    is_deficient = not (record.needs_full_rank or record.pivoted) and source.between(0, 2) == 0
-    kind = _deficient if is_deficient else _of_full_rank(_ANY)
-    return kind(record, source, shape, columns)
+def _of_any_rank(at: _Place) -> _Matrix | None:
+    has_deficient = not (at.record.needs_full_rank or at.record.pivoted)
+    is_deficient = has_deficient and at.source.between(0, 2) == 0
+    return (_deficient if is_deficient else _of_full_rank(_ANY))(at)
 
 
 def _member(record: Operation, matrix: Array, digits: int) -> Array:
@@ -174,26 +169,19 @@ def _member(record: Operation, matrix: Array, digits: int) -> Array:
     return np.tril(matrix, -1) + np.diag(np.where(diagonal == 0, 2.0 ** (-digits // 4), diagonal))
 
 
-def _completed(
-    record: Operation,
-    source: Source,
-    matrix: Array,
-    rank: int,
-    columns: int,
-    about: str,
-    power: int,
-) -> _Matrix | None:
+def _completed(at: _Place, matrix: Array, rank: int, about: str, power: int = 0) -> _Matrix | None:
     """The matrix in the precision of the case, with all that belongs to it, times 2^power."""
+    record, source = at.record, at.source
     matrix = _rounded(matrix, source)
     if len(rank_profile(matrix)[0]) != rank:
         return None
     found = _Matrix([matrix], rank, about=[about])
     if record.pivoted:
-        found.order = clear_order(matrix, rank)
+        found.order = matrices.clear_order(matrix, rank)
         if found.order is None:
             return None
     if record.arity == 2:
-        said, side = matrices.right_side(source, matrix, columns)
+        said, side = matrices.right_side(source, matrix, at.columns)
         found.inputs.append(_rounded(side, source))
         found.about.append(said)
     shapes = record.output_shapes(*(each.shape for each in found.inputs))
@@ -214,10 +202,11 @@ def _completed(
     if power:
         found.about.append(f"times 2^{power}")
         is_scaled = [len(shape) == 2 for shape in shapes[-len(found.cotangents) :]]
-        found.inputs = [_scaled(each, power) for each in found.inputs]
-        found.tangents = [_scaled(each, power) for each in found.tangents]
+        factor = 2.0**power
+        found.inputs = [each * factor for each in found.inputs]
+        found.tangents = [each * factor for each in found.tangents]
         found.cotangents = [
-            _scaled(each, power) if scaled else each
+            each * factor if scaled else each
             for each, scaled in zip(found.cotangents, is_scaled, strict=True)
         ]
     return found
@@ -250,21 +239,13 @@ def _rounded(array: Array, source: Source) -> Array:
     return _typed(array, source.digits).astype(array.dtype)
 
 
-def _scaled(array: Array, power: int) -> Array:
-    return array * 2.0**power
+_ANY = {**matrices.PLAIN, **matrices.HARD}
 
-
-def _power(source: Source, n: int) -> int:
-    """Of an overall factor that leaves second derivatives in range; a determinant has its n-th power."""
-    most = (1000 if source.digits == 53 else 120) // (4 * n)
-    return source.between(-most, most)
-
-
-KINDS: dict[str, Callable[[Operation, Source, tuple[int, int], int], _Matrix | None]] = {
-    "plain": _of_full_rank(dict(matrices.PLAIN)),
-    "hard": _of_full_rank(dict(matrices.HARD)),
+KINDS: dict[str, _Kind] = {
+    "plain": _of_full_rank(matrices.PLAIN),
+    "hard": _of_full_rank(matrices.HARD),
     "deficient": _deficient,
-    "scaled": _of_full_rank({**matrices.PLAIN, **matrices.GRADED}, _power),
+    "scaled": _of_full_rank({**matrices.PLAIN, **matrices.GRADED}, is_scaled=True),
     "complex": _of_full_rank(_ANY),
     "batched": _of_any_rank,
 }

@@ -40,7 +40,15 @@ RIGHT, UNSTABLE, WRONG, REFUSES, MISSING = "right", "unstable", "wrong", "refuse
 VERDICTS = (RIGHT, UNSTABLE, WRONG, REFUSES, MISSING)
 """From best to worst but for the last, which is no fault."""
 
-QUANTITIES = ("value", "vjp", "jvp", "hvp")
+TAKES = {
+    "value": ("inputs",),
+    "vjp": ("inputs", "cotangents"),
+    "jvp": ("inputs", "tangents"),
+    "hvp": ("inputs", "cotangents", "tangents"),
+}
+"""What of a case a function of an adapter is given, by quantity."""
+
+QUANTITIES = tuple(TAKES)
 
 NO_DIGIT = 0.1
 """A relative error from which not one digit is right."""
@@ -87,36 +95,21 @@ def lines(path: str | Path) -> list[str]:
 
 def array(record: dict[str, Any], dtype: str) -> np.ndarray[Any, Any]:
     """An input, a cotangent or a tangent as the library is given it: exactly."""
-    flat = np.array([float.fromhex(each) for each in record["numbers"].split()])
-    shaped = _shaped(flat, record["shape"])
-    single = dtype in ("float32", "complex64")
-    return shaped.astype(
-        (np.complex64 if single else np.complex128)
-        if np.iscomplexobj(shaped)
-        else (np.float32 if single else np.float64)
-    )
+    numbers = np.array([float.fromhex(each) for each in record["numbers"].split()])
+    shaped = _shaped(numbers, record["shape"])
+    return shaped.astype(dtype if np.iscomplexobj(shaped) else np.zeros(0, dtype).real.dtype)
 
 
 def ask(case: Case, adapter: dict[str, Any]) -> Answer:
     """What an adapter's functions answer to a case; of what else it defines nothing is asked."""
-    groups = {
-        name: [array(each, case["dtype"]) for each in case[name]]
-        for name in ("inputs", "cotangents", "tangents")
-    }
-    takes = {
-        "value": ("inputs",),
-        "vjp": ("inputs", "cotangents"),
-        "jvp": ("inputs", "tangents"),
-        "hvp": ("inputs", "cotangents", "tangents"),
-    }
     answer: Answer = {"id": case["id"]}
     for name, function in adapter.items():
         quantity, _, way = name.partition("__")
         if quantity not in case["results"]:
             continue
         key = f"{quantity}.{way}" if way else quantity
+        given = [[array(each, case["dtype"]) for each in case[group]] for group in TAKES[quantity]]
         try:
-            given = [[each.copy() for each in groups[group]] for group in takes[quantity]]
             found = function(case["operation"], *given)
             answer[key] = [_numbers(np.asarray(each)) for each in found]
         except NotImplementedError:
@@ -147,7 +140,8 @@ def _judged(case: Case, way: str, answered: Any, limit: float) -> Judgement:
         return Judgement(case["id"], way, WRONG, math.inf, math.inf, note)
     ratios, errors = [0.0], [0.0]
     for i, (numbers, certified) in enumerate(zip(answered, exact, strict=True)):
-        values = np.array([_float(each) for each in numbers.split()])
+        texts = numbers.split()
+        values = np.array([float.fromhex(x) if "0x" in x else float(x) for x in texts])
         expected = len(certified["numbers"].split())
         if len(values) == 2 * expected:  # complex: the imaginary part of a real result is an error
             values = np.where(values[1::2] == 0, values[0::2], math.nan)
@@ -198,15 +192,14 @@ def _compared(
     for index, (divisor, power) in enumerate(divisors):
         own = numbers[index * size : (index + 1) * size]
         # One exponent a matrix, so that no square of a norm leaves the range.
-        exponent = max(
-            (m.bit_length() + e for m, e in own if m), default=divisor.bit_length() + power
-        )
+        lengths = [m.bit_length() + e for m, e in own if m]
+        exponent = max(lengths, default=divisor.bit_length() + power)
         high = [math.ldexp(float(m), e - exponent) for m, e in own]
         low = [math.ldexp(float(m - int(float(m))), e - exponent) for m, e in own]
         with np.errstate(all="ignore"):
             computed = np.ldexp(values[index * size : (index + 1) * size], -exponent)
             if part is not None:
-                computed = _flat(part(_shaped(computed, shape[-2:])))
+                computed = flat(part(_shaped(computed, shape[-2:])))
             error = float(np.linalg.norm(computed - np.array(high) - np.array(low)))
         norm = float(np.linalg.norm(high))
         allowed = math.ldexp(float(divisor), power - exponent)
@@ -216,16 +209,16 @@ def _compared(
             yield error / allowed, error / norm if norm else (math.inf if error > allowed else 0.0)
 
 
-def _shaped(flat: Matrix, shape: Sequence[int]) -> Matrix:
+def _shaped(numbers: Matrix, shape: Sequence[int]) -> Matrix:
     """Complex if there are twice as many numbers as entries."""
-    is_complex = flat.size == 2 * math.prod(shape)
-    return (flat.view(np.complex128) if is_complex else flat).reshape(shape)
+    is_complex = numbers.size == 2 * math.prod(shape)
+    return (numbers.view(np.complex128) if is_complex else numbers).reshape(shape)
 
 
-def _flat(matrix: Matrix) -> Matrix:
+def flat(matrix: Matrix) -> Matrix:
     """Real and imaginary parts alternately."""
-    flat = np.ascontiguousarray(matrix).ravel()
-    return flat.view(flat.real.dtype) if np.iscomplexobj(flat) else flat
+    entries = np.ascontiguousarray(matrix).ravel()
+    return entries.view(entries.real.dtype) if np.iscomplexobj(entries) else entries
 
 
 def _mantissa(text: str) -> tuple[int, int]:
@@ -235,12 +228,8 @@ def _mantissa(text: str) -> tuple[int, int]:
     return int(whole + fraction, 16), int(exponent) - 4 * len(fraction)
 
 
-def _float(text: str) -> float:
-    return float.fromhex(text) if "0x" in text else float(text)
-
-
 def _numbers(values: Matrix) -> str:
-    return " ".join(float(each).hex() for each in _flat(values))
+    return " ".join(float(each).hex() for each in flat(values))
 
 
 def judged(

@@ -4,8 +4,6 @@ Sums and products are exact or rounded once, so that every machine makes the sam
 calls LAPACK.
 """
 
-from __future__ import annotations
-
 import functools
 import operator
 from collections.abc import Callable, Mapping
@@ -21,8 +19,9 @@ from strategies.exact.balls import exact
 
 Array = NDArray[Any]
 
-_SPARE = 12
-"""Bits that small integers and their sums take, of the digits of a number."""
+_SPARE = 12  # bits that small integers and their sums take, of the digits of a number
+
+_MARGIN = 1.01  # by how much a pivot exceeds the other candidates
 
 
 @dataclass(frozen=True)
@@ -98,14 +97,8 @@ def product_of_rank(source: Source, m: int, n: int, rank: int) -> Array:
     return product(source.integers(m, rank, most=4), source.integers(rank, n, most=4))
 
 
-def graded_rows(source: Source, m: int, n: int) -> Array:
-    """Rows times powers of two."""
-    return np.exp2(source.rng.integers(-10, 11, (m, 1))) * plain(source, m, n)
-
-
-def graded_columns(source: Source, m: int, n: int) -> Array:
-    """Columns times powers of two."""
-    return plain(source, m, n) * np.exp2(source.rng.integers(-10, 11, (1, n)))
+def _powers(source: Source, m: int, n: int) -> Array:
+    return np.exp2(source.rng.integers(-10, 11, (m, n)))
 
 
 Recipe = Callable[[Source, int, int], Array]
@@ -117,7 +110,10 @@ HARD: Mapping[str, Recipe] = {
     "equal singular values": equal_singular_values,
     "growing pivots": growing_pivots,
 }
-GRADED: Mapping[str, Recipe] = {"graded rows": graded_rows, "graded columns": graded_columns}
+GRADED: Mapping[str, Recipe] = {
+    "graded rows": lambda source, m, n: _powers(source, m, 1) * plain(source, m, n),
+    "graded columns": lambda source, m, n: plain(source, m, n) * _powers(source, 1, n),
+}
 
 
 def right_side(source: Source, matrix: Array, columns: int) -> tuple[str, Array]:
@@ -158,3 +154,28 @@ def tangent_at_rank(source: Source, matrix: Array) -> Array:
     m, n = matrix.shape
     right, left = source.integers(n, n, most=4), source.integers(m, m, most=4)
     return product(matrix, right) + product(left, matrix)
+
+
+def clear_order(matrix: Array, rank: int) -> NDArray[np.int64] | None:
+    """Where the pivoted rows come from, the first `rank` of them pivots; None if a choice is close.
+
+    Of complex numbers some libraries compare moduli, others |Re| + |Im|: both have to agree.
+    """
+    rest = matrix.astype(np.result_type(matrix, np.float64))
+    order = np.arange(len(matrix))
+    for step in range(rank):
+        column = rest[step:, step]
+        choices = set()
+        for sizes in (abs(column), abs(column.real) + abs(column.imag)):
+            first = int(np.argmax(sizes))
+            if sizes[first] <= _MARGIN * max(np.delete(sizes, first), default=0.0):
+                return None
+            choices.add(step + first)
+        if len(choices) > 1 or not column.any():
+            return None
+        (pivot,) = choices
+        for rows in (rest, order):
+            rows[[step, pivot]] = rows[[pivot, step]]
+        factors = rest[step + 1 :, step] / rest[step, step]
+        rest[step + 1 :] -= np.outer(factors, rest[step])
+    return order

@@ -4,8 +4,6 @@ A number is as C's `strtod` and Python's `float.fromhex` read it, rounded correc
 Certified ones have more digits than that: 73 bits.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
@@ -17,18 +15,8 @@ from numpy.typing import NDArray
 
 from strategies.accuracy.stability import LIMIT, Exact
 from strategies.oracle.draws import Draw, drawn
-from strategies.oracle.truth import QUANTITIES, Truth, truth
-
-__all__ = [
-    "Array",
-    "CaseRecord",
-    "Certified",
-    "Header",
-    "first_judged",
-    "records",
-    "schema",
-    "text",
-]
+from strategies.oracle.grader import flat
+from strategies.oracle.truth import condition, truth
 
 _BITS = 73
 _SHORT = 8
@@ -154,13 +142,12 @@ def number(high: float, low: float = 0.0, exponent: int = 0) -> str:
 
 def _judged(draw: Draw) -> CaseRecord | None:
     try:
-        certified = truth(draw)
+        found = truth(draw)
+        conditions = [condition(draw, i) for i in range(len(draw.ranks))]
     except (ArithmeticError, ValueError):
         return None
-    return _record(draw, certified) if "vjp" in certified.found else None
-
-
-def _record(draw: Draw, certified: Truth) -> CaseRecord:
+    if "vjp" not in found:
+        return None
     likes = {
         **dict.fromkeys(("value", "jvp"), draw.cotangents),
         **dict.fromkeys(("vjp", "hvp"), draw.inputs),
@@ -172,25 +159,20 @@ def _record(draw: Draw, certified: Truth) -> CaseRecord:
         about=draw.about,
         dtype=draw.dtype,
         ranks=list(draw.ranks),
-        conditions=list(certified.conditions),
+        conditions=conditions,
         orders=None if draw.orders is None else [order.tolist() for order in draw.orders],
         inputs=[*map(_array, draw.inputs)],
         cotangents=[*map(_array, draw.cotangents)],
         tangents=[*map(_array, draw.tangents)],
         results={
-            name: [
-                _certified([each[i] for each in certified.found[name]], like)
-                for i, like in enumerate(likes[name])
-            ]
-            for name in QUANTITIES
-            if name in certified.found
+            name: [*map(_certified, zip(*matrices, strict=True), likes[name])]
+            for name, matrices in found.items()
         },
     )
 
 
 def _array(array: NDArray[Any]) -> Array:
-    numbers = " ".join(number(float(part)) for part in _parts(array))
-    return Array(shape=[*array.shape], numbers=numbers)
+    return Array(shape=[*array.shape], numbers=" ".join(number(float(x)) for x in flat(array)))
 
 
 def _certified(matrices: Sequence[Exact], like: NDArray[Any]) -> Certified:
@@ -199,9 +181,7 @@ def _certified(matrices: Sequence[Exact], like: NDArray[Any]) -> Certified:
     numbers = [
         number(float(high), float(low), int(each.value.exponent))
         for each in matrices
-        for high, low in zip(
-            _parts(field(each.value.high)), _parts(field(each.value.low)), strict=True
-        )
+        for high, low in zip(flat(field(each.value.high)), flat(field(each.value.low)), strict=True)
     ]
     radius = max(each.radius for each in matrices) + 2.0**-_BITS
     return Certified(
@@ -216,9 +196,3 @@ def _short(size: float, exponent: int) -> str:
     """Rounded up to a few bits."""
     fraction, power = math.frexp(size)
     return number(math.ceil(fraction * 2**_SHORT), exponent=exponent + power - _SHORT)
-
-
-def _parts(array: NDArray[Any]) -> NDArray[np.float64]:
-    """Real and imaginary parts alternately."""
-    flat = np.ascontiguousarray(array).ravel()
-    return flat.view(flat.real.dtype) if np.iscomplexobj(flat) else flat

@@ -1,9 +1,7 @@
 """What the judgements of a library amount to: for each operation and quantity the worst, and what fails."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -11,17 +9,13 @@ import msgspec
 from strategies.oracle import grader
 from strategies.oracle.grader import RIGHT, UNSTABLE, VERDICTS, WRONG, Judgement
 
-__all__ = ["Entry", "Report", "report"]
-
-_LARGEST = 1e99
-"""Stands for an infinite ratio, which JSON has not."""
+_LARGEST = 1e99  # stands for an infinite ratio, which JSON has not
 
 
 class Entry(msgspec.Struct, kw_only=True, frozen=True):
     """One operation and quantity, computed in one way.
 
     Attributes:
-        operation: of the set.
         quantity: value, vjp, jvp or hvp; after a dot the way.
         counts: of cases, by verdict.
         worst: the largest ratio, at most 1e99; None where nothing was answered.
@@ -47,13 +41,10 @@ class Entry(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Report(msgspec.Struct, kw_only=True, frozen=True):
-    """All of a library.
+    """All of a library, named with its version, by operation, then quantity.
 
     Attributes:
-        library: with its version.
-        seed: of the set.
-        cases: of the set, for each operation and kind.
-        entries: by operation, then quantity.
+        seed, cases: of the set, the latter for each operation and kind.
     """
 
     library: str
@@ -72,16 +63,18 @@ def report(of: Path, answers: Path) -> Report:
     header, cases = grader.read(of)
     library, found = grader.judged(header, cases, answers)
     by_id = {case["id"]: case for case in cases}
-    entries = [*_entries(found, by_id)]
+    operations = [*dict.fromkeys(case["operation"] for case in cases)]
+
+    def place(group: tuple[str, str]) -> tuple[int, int, str]:
+        operation, quantity = group
+        kind = grader.QUANTITIES.index(quantity.partition(".")[0])
+        return operations.index(operation), kind, quantity
+
+    groups: dict[tuple[str, str], list[Judgement]] = {}
+    for each in found:
+        groups.setdefault((by_id[each.id]["operation"], each.quantity), []).append(each)
+    entries = [_entry(*group, groups[group], by_id) for group in sorted(groups, key=place)]
     return Report(library=library, seed=header["seed"], cases=header["cases"], entries=entries)
-
-
-def _entries(found: Sequence[Judgement], cases: Mapping[str, grader.Case]) -> Iterator[Entry]:
-    operations = dict.fromkeys(case["operation"] for case in cases.values())
-    for operation in operations:
-        own = [each for each in found if cases[each.id]["operation"] == operation]
-        for quantity in sorted({each.quantity for each in own}, key=_place):
-            yield _entry(operation, quantity, [e for e in own if e.quantity == quantity], cases)
 
 
 def _entry(
@@ -103,7 +96,3 @@ def _entry(
         smallest=min(failing, key=size).id if failing else None,
         note=next((each.note for each in own if each.note), ""),
     )
-
-
-def _place(quantity: str) -> tuple[int, str]:
-    return grader.QUANTITIES.index(quantity.partition(".")[0]), quantity

@@ -1,9 +1,7 @@
 """What is certified of a drawn case: value, VJP, JVP and Hessian–vector product, with allowances."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,17 +11,12 @@ from flint import ctx
 from strategies import operations
 from strategies.accuracy.stability import LIMIT, Exact, perturbed, with_allowances
 from strategies.exact.balls import Matrix, exact, norm_bound
-from strategies.exact.directed import along
+from strategies.exact.lu import lu_factor_result, lu_result
 from strategies.exact.pinv import exact_pinv
-from strategies.exact.problem import Problem
-from strategies.exact.results import lu_factor_result, lu_result
+from strategies.exact.problem import Problem, along
 from strategies.operations import Operation
 from strategies.oracle.draws import Draw
-
-__all__ = ["PERTURBATIONS", "QUANTITIES", "Truth", "condition", "result_of", "truth"]
-
-QUANTITIES = ("value", "vjp", "jvp", "hvp")
-"""What is certified, in the order of a record."""
+from strategies.oracle.grader import QUANTITIES
 
 PERTURBATIONS = 16
 """Random roundings of the inputs that a divisor is the largest effect of."""
@@ -33,29 +26,9 @@ _MOST_ALLOWED = 0.1 / LIMIT
 
 Formula = Callable[[Problem], tuple[Matrix, ...]]
 
-_RESULTS: Mapping[str, Formula] = {
-    "lu": lu_result,
-    "lu_factor": lu_factor_result,
-}
 
-Quantities = dict[str, list[list[Exact]]]
-
-
-@dataclass(frozen=True)
-class Truth:
-    """What is known of a case.
-
-    Attributes:
-        found: of every quantity that can be judged, for each matrix of the batch its exact parts.
-        conditions: of every matrix of the batch.
-    """
-
-    found: Quantities
-    conditions: tuple[float, ...]
-
-
-def truth(drawn: Draw) -> Truth:
-    """Certifies what follows from the inputs.
+def truth(drawn: Draw) -> dict[str, list[list[Exact]]]:
+    """Certifies what follows from the inputs: by quantity, for each matrix of the batch its exact parts.
 
     A quantity is left out where there is nothing to judge: rounding of the inputs may change its first
     digit, the dtype does not hold it, or, at deficient rank, it depends on a convention. That is the
@@ -66,19 +39,17 @@ def truth(drawn: Draw) -> Truth:
         ArithmeticError: a number cannot be certified.
         ValueError: the operation has no derivative there.
     """
-    count = len(drawn.ranks)
-    every = [_of_matrix(drawn, i) for i in range(count)]
-    found = {
+    every = [_of_matrix(drawn, i) for i in range(len(drawn.ranks))]
+    return {
         name: [each[name] for each in every]
         for name in QUANTITIES
         if all(_can_be_judged(each.get(name)) for each in every)
     }
-    return Truth(found, tuple(condition(drawn, i) for i in range(count)))
 
 
 def result_of(record: Operation) -> Formula:
     """The exact results of an operation, of LU in the order of rows that the problem gives."""
-    return record.exact_result or _RESULTS[record.name]
+    return record.exact_result or {"lu": lu_result, "lu_factor": lu_factor_result}[record.name]
 
 
 def condition(drawn: Draw, index: int) -> float:
@@ -132,11 +103,8 @@ def _matrices(drawn: Draw, index: int) -> Sequence[tuple[Any, ...]]:
 
 
 def _can_be_judged(parts: list[Exact] | None) -> bool:
-    return parts is not None and all(
-        part.is_representable
-        and (
-            not part.value.high.any()
-            or part.allowed <= _MOST_ALLOWED * np.linalg.norm(part.value.high)
-        )
-        for part in parts
-    )
+    if parts is None or not all(part.is_representable for part in parts):
+        return False
+    sizes = [float(np.linalg.norm(part.value.high)) for part in parts]
+    pairs = zip(parts, sizes, strict=True)
+    return all(size == 0 or part.allowed <= _MOST_ALLOWED * size for part, size in pairs)

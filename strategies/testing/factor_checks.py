@@ -136,7 +136,7 @@ def _for_every_factor(check: Callable[[_Factored], None]) -> Callable[[Strategy]
 def _dense(case: _Factored) -> None:
     m, n = case.F.shape[-2:]
     require(case.dense.shape == (*case.F.shape[:-2], n, m), f"shape {tuple(case.dense.shape)}")
-    residuals = penrose_residuals(case.F, case.inverse.dense())._asdict()
+    residuals = penrose_residuals(case.F, case.inverse.dense())
     worst = {name: float(residual.max()) for name, residual in residuals.items()}
     limit = 1000 * unit_roundoff(case.F.dtype)
     names = ", ".join(f"{name} {residual:.0e}" for name, residual in worst.items())

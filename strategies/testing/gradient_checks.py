@@ -19,7 +19,7 @@ from torch.linalg import vector_norm as norm
 from strategies import operations, registry
 from strategies.accuracy import measures
 from strategies.accuracy.certified import Certified
-from strategies.accuracy.judgement import judge
+from strategies.accuracy.measures import judge
 from strategies.accuracy.reference import gradient
 from strategies.errors import LinAlgError
 from strategies.measuring import Case, backward_of, forward

@@ -39,10 +39,8 @@ def test_seed_decides_every_bit(name: str) -> None:
 
 
 def test_other_seed_and_other_place_in_the_batch_give_another_matrix() -> None:
-    first, other = (
-        gallery.make("random_condition_2", (4, 4), torch.float64, (2,), seed=seed).matrix
-        for seed in (0, 1)
-    )
+    of_shape = "random_condition_2", (4, 4), torch.float64, (2,)
+    first, other = (gallery.make(*of_shape, seed=seed).matrix for seed in (0, 1))
     assert not torch.equal(first, other)
     assert not torch.equal(first[0], first[1])
 
@@ -84,10 +82,8 @@ def test_scaled_specimens_are_near_the_ends_of_the_range(dtype: torch.dtype) -> 
 
 
 def test_partial_pivoting_grows_on_wilkinsons_matrix() -> None:
-    packed = torch.linalg.lu_factor(
-        gallery.make("wilkinson_growth", (20, 20), torch.float64).matrix
-    )[0]
-    assert packed.abs().max() == 2.0**19
+    matrix = gallery.make("wilkinson_growth", (20, 20), torch.float64).matrix
+    assert torch.linalg.lu_factor(matrix).LU.abs().max() == 2.0**19
 
 
 def test_kahan_condition_is_right_beyond_double_precision() -> None:
@@ -99,19 +95,19 @@ def test_kahan_condition_is_right_beyond_double_precision() -> None:
     assert gallery.make("kahan", (128, 128), torch.float64).condition > 1e18
 
 
-def test_growth_beyond_the_range_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"exceeds the range of torch\.float32"):
-        gallery.make("wilkinson_growth", (200, 200), torch.float32)
-
-
-def test_unknown_name_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ValueError, match=r"'hilbert'.*kahan"):
-        gallery.make("hilbert", (2, 2), torch.float64)
-
-
-def test_unsupported_dtype_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"torch\.float16"):
-        gallery.make("kahan", (2, 2), torch.float16)
+@pytest.mark.parametrize(
+    ("name", "size", "dtype", "message"),
+    [
+        ("wilkinson_growth", 200, torch.float32, r"exceeds the range of torch\.float32"),
+        ("hilbert", 2, torch.float64, r"'hilbert'.*kahan"),
+        ("kahan", 2, torch.float16, r"torch\.float16"),
+    ],
+)
+def test_what_cannot_be_made_is_refused(
+    name: str, size: int, dtype: torch.dtype, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        gallery.make(name, (size, size), dtype)
 
 
 def test_impossible_rank_is_refused() -> None:

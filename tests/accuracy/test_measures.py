@@ -1,10 +1,22 @@
+"""The error ratio, and that every strategy's gradients are in the class that it declares."""
+
+import itertools
 import math
+from collections.abc import Iterator
 
 import pytest
 import torch
 from torch import Tensor
 
+import strategies
+from strategies import operations
 from strategies.accuracy import gallery, gradient, lu_gradient_at_factors, measures
+from strategies.builtin.triangular_solve import TriangularSolve, by_qr
+from strategies.errors import LinAlgError
+from strategies.formulas.accuracy_classes import FULL, NORMAL_EQUATIONS
+from strategies.formulas.amplification import unit_roundoff
+from strategies.measuring import Case
+from strategies.testing.gradient_checks import ratio_of
 
 DTYPES = (torch.float32, torch.float64, torch.complex64, torch.complex128)
 
@@ -38,15 +50,9 @@ def test_stable_least_squares_passes_the_ratio(shape: tuple[int, int]) -> None:
             a = gallery.random_with_condition(shape, dtype, 3).matrix
             b = a @ _randn_like(a[0, :, None], 1) + noise * _randn_like(a[:, :1], 2)
             tall = shape[0] > shape[1]
-            q, r = torch.linalg.qr(a if tall else a.mH)
-
-            def along_r(rhs: Tensor, q: Tensor = q, r: Tensor = r) -> Tensor:
-                return torch.linalg.solve_triangular(r, q.mH @ rhs, upper=True)
-
-            def against_r(rhs: Tensor, q: Tensor = q, r: Tensor = r) -> Tensor:
-                return q @ torch.linalg.solve_triangular(r.mH, rhs, upper=False)
-
-            apply, apply_adjoint = (along_r, against_r) if tall else (against_r, along_r)
+            by_r = by_qr(*torch.linalg.qr(a if tall else a.mH))
+            inverse = by_r if tall else by_r.adjoint
+            apply, apply_adjoint = inverse.apply, inverse.apply_adjoint
             g = _randn_like(a[:1].mT, 3)
             x, z = apply(b), apply_adjoint(g)
             a_bar = (b - a @ x) @ apply(z).mH - z @ x.mH + apply_adjoint(x) @ (g - apply(a @ g)).mH
@@ -73,3 +79,98 @@ def test_ratio_is_the_worst_of_the_batch() -> None:
 @pytest.mark.parametrize("error", [math.nan, math.inf])
 def test_ratio_of_what_is_not_finite_is_infinite(error: float) -> None:
     assert measures.error_ratio(error, 1.0, torch.float64) == math.inf
+
+
+DEFICIENT = ("first_column_zero", "last_column_zero", "last_half_columns_zero", "half_rank", "zero")
+
+of_each_strategy = pytest.mark.parametrize("name", strategies.available())
+
+
+def cases(operation: str, names: tuple[str, ...], step: int = 1) -> Iterator[Case]:
+    square = operations.get(operation).square
+    shapes = [(12, 12)] if square else [(12, 12), (20, 6), (6, 20)]
+    for dtype, shape, name in itertools.product(DTYPES[::step], shapes, names):
+        yield Case(operation, shape, dtype=dtype, matrix=name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("operation", operations.names())
+@of_each_strategy
+def test_well_posed_gallery(name: str, operation: str) -> None:
+    strategy = strategies.get(name)
+    for case in cases(operation, gallery.WELL_POSED):
+        try:
+            measures.judge(
+                strategy, operation, case.inputs()[0], lambda case=case: ratio_of(case, strategy)
+            )
+        except LinAlgError as error:
+            if case.matrix != "wilkinson_growth" or "grow so much" not in str(error):
+                raise
+
+
+@of_each_strategy
+def test_scaling_to_the_ends_of_the_range_costs_nothing(name: str) -> None:
+    """The gradients of the other operations leave the range there, whoever computes them."""
+    for operation in ("lu_factor", "slogdet"):
+        for case in cases(operation, ("near_underflow", "near_overflow"), 3):
+            assert ratio_of(case, strategies.get(name)) < measures.PASS_BELOW, case
+
+
+@pytest.mark.slow
+@of_each_strategy
+def test_exactly_deficient_gallery(name: str) -> None:
+    strategy = strategies.get(name)
+    truncating = [o for o in operations.names() if operations.get(o).truncates]
+    for case in itertools.chain(*(cases(operation, DEFICIENT) for operation in truncating)):
+        if strategy.requires_full_rank and case.known_rank < min(case.shape):
+            with pytest.raises(LinAlgError, match=name):
+                ratio_of(case, strategy)
+        else:
+            assert ratio_of(case, strategy) < measures.PASS_BELOW, case
+
+
+@of_each_strategy
+def test_det_at_corank_one(name: str) -> None:
+    strategy = strategies.get(name)
+    for dtype in DTYPES:
+        for matrix in ("first_column_zero", "last_column_zero"):
+            ratio = ratio_of(Case("det", (12, 12), dtype=dtype, matrix=matrix), strategy)
+            # The adjugate is not zero there, PyTorch's gradient is: it has no digit right.
+            all_wrong = 0.1 / unit_roundoff(dtype)
+            is_native = strategy.forward_is_differentiable
+            assert ratio > all_wrong if is_native else ratio < measures.PASS_BELOW
+
+
+@of_each_strategy
+def test_every_declaration_has_a_reason(name: str) -> None:
+    for accuracy_class in strategies.get(name).accuracy.values():
+        assert len(accuracy_class.reason) > 40
+
+
+class Mine(TriangularSolve):
+    name = "mine"
+    accuracy = {"lstsq": NORMAL_EQUATIONS}  # noqa: RUF012 - never written to
+
+
+def test_a_strategy_declares_its_class() -> None:
+    assert measures.class_of(Mine(), "lstsq") is NORMAL_EQUATIONS
+    assert measures.class_of(Mine(), "inv") is FULL
+
+
+def test_an_error_outside_its_class_is_told() -> None:
+    with pytest.raises(
+        measures.OutsideClassError, match=r"inv by mine: the error is 31 times.* allows 30"
+    ):
+        measures.judge(Mine(), "inv", torch.eye(3), lambda: 31.0)
+
+
+def _refuse() -> float:
+    raise LinAlgError("AᴴA is singular")
+
+
+def test_a_class_may_be_refused_only_where_it_promises_no_digit() -> None:
+    matrix = gallery.random_with_condition((20, 6), torch.float32, 4).matrix
+    measures.judge(Mine(), "lstsq", matrix, _refuse)
+    for operation, promised in (("lstsq", torch.eye(20, 6)), ("inv", torch.eye(3))):
+        with pytest.raises(LinAlgError):
+            measures.judge(Mine(), operation, promised, _refuse)

@@ -55,6 +55,6 @@ def test_they_agree_with_torch(name):
     inputs = (A, torch.ones(4, 2, dtype=torch.complex128))[: record.arity]
     expected = record.outputs(record.function(*inputs, strategy="native"))
     found = record.exact_result(Problem(tuple(t.numpy() for t in inputs), (), 4))
-    for exact, torchs in zip(found, expected, strict=True):
+    for exact, by_torch in zip(found, expected, strict=True):
         numbers = [complex(entry) for entry in exact.entries()]
-        assert numbers == pytest.approx(torchs.flatten().tolist(), rel=1e-12)
+        assert numbers == pytest.approx(by_torch.flatten().tolist(), rel=1e-12)

@@ -30,18 +30,13 @@ def columns(A, k=2, adjoint=False, seed=1):
 
 def member(kind, A):
     """A with its perturbations within the domain of the kind, of which the gradient is."""
-    if kind == "spd":
-        return hermitian_part(A)
-    return A
+    return hermitian_part(A) if kind == "spd" else A
 
 
 def uses(kind):
     """By name, a function of a factor and right-hand sides, and the same of the matrix by torch."""
     found = {
-        "lstsq": (
-            lambda f, B, _: f.lstsq(B),
-            lambda A, B, _: torch.linalg.pinv(A) @ B,
-        ),
+        "lstsq": (lambda f, B, _: f.lstsq(B), lambda A, B, _: torch.linalg.pinv(A) @ B),
         "adjoint": (
             lambda f, _, C: f.lstsq(C, adjoint=True),
             lambda A, _, C: torch.linalg.pinv(A).mH @ C,
@@ -77,23 +72,16 @@ def loss(outputs):
     return (angles.sin() + angles.square() / 3).sum()
 
 
-def of_factor(kind, use, **options):
+def of_factor(kind, use):
     """Loss as a function of the matrix and right-hand sides for both systems, by one factor."""
-
-    def function(A, B, C):
-        f = strategies.factor(member(kind, A), kind, **options)
-        return loss(uses(kind)[use][0](f, B, C))
-
-    return function
+    by_factor, _ = uses(kind)[use]
+    return lambda A, B, C: loss(by_factor(strategies.factor(member(kind, A), kind), B, C))
 
 
 def of_torch(kind, use):
     """The same by torch.linalg."""
-
-    def function(A, B, C):
-        return loss(uses(kind)[use][1](member(kind, A), B, C))
-
-    return function
+    _, by_torch = uses(kind)[use]
+    return lambda A, B, C: loss(by_torch(member(kind, A), B, C))
 
 
 def operands(kind, dtype=torch.float64, batch=()):

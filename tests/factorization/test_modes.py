@@ -10,14 +10,13 @@ from tests.factorization.cases import CASES, DTYPES, SHAPES, of_factor, of_torch
 close = torch.testing.assert_close
 
 
-def along(kind, A, dtype=torch.float64):
-    """A perturbed by numbers, at the rank that its kind has: what finite differences may move."""
-    generator = torch.Generator().manual_seed(5)
+def along(kind, A):
+    """What finite differences may move at the rank that the kind has, and the matrix that is made of it."""
     if kind != "svd":
         return (A,), lambda A: A
-    left = torch.randn(A.shape[-2], 2, dtype=dtype, generator=generator)
-    right = torch.randn(2, A.shape[-1], dtype=dtype, generator=generator)
-    return (left, right), lambda left, right: left @ right
+    generator = torch.Generator().manual_seed(5)
+    left, right = (torch.randn(m, 2, dtype=A.dtype, generator=generator) for m in A.shape)
+    return (left, right), lambda left, right: left @ right.mT
 
 
 QUICK = {
@@ -30,27 +29,25 @@ QUICK = {
 """Uses of which others are made, in complex numbers, of which real ones are some."""
 
 
+def quick(case, dtype):
+    return () if case in QUICK and dtype.is_complex else pytest.mark.slow
+
+
 @pytest.mark.parametrize(
     ("kind", "use", "dtype"),
-    [
-        pytest.param(
-            *case, dtype, marks=() if case in QUICK and dtype.is_complex else pytest.mark.slow
-        )
-        for case in CASES
-        for dtype in DTYPES
-    ],
+    [pytest.param(*case, each, marks=quick(case, each)) for case in CASES for each in DTYPES],
 )
 def test_derivatives_of_two_orders_are_those_of_finite_differences(kind, use, dtype):
-    A, B, C = (each.requires_grad_() for each in operands(kind, dtype))
-    parts, made = along(kind, A.detach(), dtype)
-    parts = tuple(each.clone().requires_grad_() for each in parts)
+    A, *others = operands(kind, dtype)
+    parts, made = along(kind, A)
+    inputs = tuple(each.requires_grad_() for each in (*parts, *others))
     function = of_factor(kind, use)
 
     def by_parts(*arguments):
         return function(made(*arguments[:-2]), *arguments[-2:])
 
-    assert gradcheck(by_parts, (*parts, B, C), fast_mode=True, check_forward_ad=True)
-    assert gradgradcheck(by_parts, (*parts, B, C), fast_mode=True, check_fwd_over_rev=True)
+    assert gradcheck(by_parts, inputs, fast_mode=True, check_forward_ad=True)
+    assert gradgradcheck(by_parts, inputs, fast_mode=True, check_fwd_over_rev=True)
 
 
 ORDERS = {
@@ -117,10 +114,8 @@ def test_forward_mode_by_dual_numbers():
     function = of_factor("lu", "inv_quad_logdet")
     with forward_ad.dual_level():
         tangent = forward_ad.unpack_dual(function(forward_ad.make_dual(A, dA), B, C)).tangent
-    close(
-        tangent,
-        torch.func.jvp(lambda A: of_torch("lu", "inv_quad_logdet")(A, B, C), (A,), (dA,))[1],
-    )
+    by_torch = of_torch("lu", "inv_quad_logdet")
+    close(tangent, torch.func.jvp(lambda A: by_torch(A, B, C), (A,), (dA,))[1])
 
 
 @pytest.mark.parametrize("vectorize", [False, True])

@@ -2,23 +2,18 @@
 
 import math
 
+import pytest
 import torch
 
 from strategies.accuracy import gallery
 from strategies.accuracy.stability import LIMIT, references
-from strategies.factors.diagonalized import diagonalize
+from strategies.factors.diagonalized import Diagonalized, diagonalize
 from strategies.formulas.powers_of_two import times_power_of_two
 
 DTYPES = torch.float32, torch.float64, torch.complex64, torch.complex128
 SIZE = 7
-DEFICIENT = ("first_column_zero", "last_column_zero", "zero_row", "laplacian", "half_rank")
-REGULAR = (
-    "graded_rows",
-    "graded_columns",
-    "kahan",
-    "wilkinson_growth",
-    "shuffled_rows_and_columns",
-)
+DEFICIENT = "first_column_zero", "last_column_zero", "zero_row", "laplacian", "half_rank"
+REGULAR = "graded_rows", "graded_columns", "kahan", "wilkinson_growth", "shuffled_rows_and_columns"
 
 
 def of_gallery(names, dtype):
@@ -33,23 +28,21 @@ def graded(A, power):
     return times_power_of_two(A, steps.flip(-1).unsqueeze(-1) + steps)
 
 
-def test_adjugates_are_stable_at_every_rank_and_scale():
+@pytest.mark.parametrize(
+    ("operation", "names", "method"),
+    [
+        ("det", DEFICIENT + REGULAR, Diagonalized.adjugate_adjoint),
+        ("slogdet", REGULAR, Diagonalized.inverse_adjoint),
+    ],
+)
+def test_adjugates_and_inverses_are_stable_at_every_scale(operation, names, method):
     for dtype in DTYPES:
-        for A, rank in of_gallery(DEFICIENT + REGULAR, dtype):
+        one = torch.ones((), dtype=dtype)
+        cotangent = one if operation == "det" else one.real
+        for A, rank in of_gallery(names, dtype):
             for matrix in (A, graded(A, 8), graded(A, -8)):
-                one = torch.ones((), dtype=dtype)
-                _, (exact,) = references("det", (matrix,), (one,), rank=rank)
-                found = diagonalize(matrix[None]).adjugate_adjoint(one[None])[0]
-                assert max(exact.ratio(found)) < LIMIT
-
-
-def test_inverses_are_stable_at_every_scale():
-    for dtype in DTYPES:
-        for A, rank in of_gallery(REGULAR, dtype):
-            for matrix in (A, graded(A, 8), graded(A, -8)):
-                one = torch.ones((), dtype=dtype)
-                _, (exact,) = references("slogdet", (matrix,), (one.real,), rank=rank)
-                found = diagonalize(matrix[None]).inverse_adjoint(one[None])[0]
+                _, (exact,) = references(operation, (matrix,), (cotangent,), rank=rank)
+                found = method(diagonalize(matrix[None]), one[None])[0]
                 assert max(exact.ratio(found)) < LIMIT
 
 

@@ -1,7 +1,6 @@
 """The adapters of what is installed, and how a library is asked."""
 
 import json
-import sys
 
 import pytest
 
@@ -56,10 +55,9 @@ def test_a_case_that_ends_the_process_is_refused(few, tmp_path):
 
 
 def test_an_interpreter_without_the_library_is_told(few, tmp_path):
-    path = tmp_path / "absent.py"
-    path.write_text("import no_such_library\n")
+    (tmp_path / "absent.py").write_text("import no_such_library\n")
     with pytest.raises(ValueError, match=r"cannot ask .*no_such_library"):
-        ask(str(path), few, tmp_path / "answers.jsonl", python=sys.executable)
+        entries(str(tmp_path / "absent.py"), few, tmp_path)
 
 
 def test_unknown_libraries_are_told_with_those_that_there_are():
@@ -69,13 +67,14 @@ def test_unknown_libraries_are_told_with_those_that_there_are():
 
 
 def test_a_report_names_the_smallest_case_that_fails(tmp_path):
-    lines = grader.lines(CORE)
-    cases = [line for line in lines if '"id":"inv/plain/' in line]
+    header, *lines = grader.lines(CORE)
+    lines = [line for line in lines if '"id":"inv/plain/' in line]
     of, answers = tmp_path / "set.jsonl", tmp_path / "answers.jsonl"
-    of.write_text("\n".join([lines[0], *cases]) + "\n", encoding="utf-8")
-    wrong = [{"id": json.loads(case)["id"], "value": ["nan"]} for case in cases]
-    answers.write_text("".join(json.dumps(each) + "\n" for each in wrong), encoding="utf-8")
+    of.write_text("\n".join([header, *lines]), encoding="utf-8")
+    cases = [*map(json.loads, lines)]
+    wrong = [json.dumps({"id": case["id"], "value": ["nan"]}) for case in cases]
+    answers.write_text("\n".join(wrong), encoding="utf-8")
     (value, *_) = report(of, answers).entries
-    sizes = {json.loads(case)["id"]: json.loads(case)["inputs"][0]["shape"] for case in cases}
+    sizes = {case["id"]: case["inputs"][0]["shape"] for case in cases}
     assert sizes[value.smallest] == min(sizes.values())
     assert value.counts["wrong"] == len(cases)

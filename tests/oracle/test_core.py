@@ -2,6 +2,7 @@
 
 import json
 import math
+from fractions import Fraction
 
 import pytest
 
@@ -9,12 +10,16 @@ from strategies import operations
 from strategies.oracle import records
 from strategies.oracle.asking import CORE
 from strategies.oracle.draws import KINDS
-from strategies.oracle.grader import QUANTITIES, lines, read
+from strategies.oracle.grader import QUANTITIES, _mantissa, lines, read
 
 
 @pytest.fixture(scope="module")
 def cases():
     return read(CORE)[1]
+
+
+def parts_of(cases):
+    return [each for case in cases for parts in case["results"].values() for each in parts]
 
 
 def test_it_is_small(cases):
@@ -25,17 +30,12 @@ def test_it_is_small(cases):
 def test_every_operation_has_every_kind_that_it_can_have(cases):
     found = {(case["operation"], case["kind"]) for case in cases}
     for name in operations.names():
-        kinds = {kind for kind in KINDS if (name, kind) in found}
-        assert kinds == set(KINDS) - (
-            {"deficient"} if operations.get(name).needs_full_rank else set()
-        )
+        cannot_have = {"deficient"} if operations.get(name).needs_full_rank else set()
+        assert {kind for kind in KINDS if (name, kind) in found} == set(KINDS) - cannot_have
 
 
 def test_every_number_is_certified_beyond_double_precision(cases):
-    radii = [
-        each["radius"] for case in cases for parts in case["results"].values() for each in parts
-    ]
-    assert max(radii) < -60
+    assert max(part["radius"] for part in parts_of(cases)) < -60
 
 
 def test_most_cases_have_all_quantities(cases):
@@ -45,14 +45,12 @@ def test_most_cases_have_all_quantities(cases):
 
 def test_what_is_right_has_a_digit(cases):
     limit = read(CORE)[0]["limit"]
-    for case in cases:
-        for parts in case["results"].values():
-            for part in parts:
-                size = len(part["numbers"].split()) // len(part["divisors"])
-                numbers = [float.fromhex(each) for each in part["numbers"].split()]
-                for i, divisor in enumerate(part["divisors"]):
-                    norm = math.hypot(*numbers[i * size : (i + 1) * size])
-                    assert norm == 0 or limit * float.fromhex(divisor) <= 0.11 * norm
+    for part in parts_of(cases):
+        numbers = [float.fromhex(each) for each in part["numbers"].split()]
+        size = len(numbers) // len(part["divisors"])
+        for i, divisor in enumerate(part["divisors"]):
+            norm = math.hypot(*numbers[i * size : (i + 1) * size])
+            assert norm == 0 or limit * float.fromhex(divisor) <= 0.11 * norm
 
 
 def test_it_is_made_again_to_the_byte():
@@ -81,10 +79,6 @@ def test_the_schema_describes_a_case(cases):
     [(1.0, 2.0**-70, 0), (-0.1, 1e-18, 7), (0.5, 0.0, -1500), (3.0, -(2.0**-72), 0)],
 )
 def test_numbers_keep_their_digits(high, low, exponent):
-    from fractions import Fraction
-
-    from strategies.oracle.grader import _mantissa
-
     mantissa, power = _mantissa(records.number(high, low, exponent))
     exact = (Fraction(high) + Fraction(low)) * Fraction(2) ** exponent
     assert abs(mantissa * Fraction(2) ** power - exact) <= abs(exact) / 2**73

@@ -1,7 +1,5 @@
 """HIPS autograd: reverse mode, forward mode where a function has it, and reverse over reverse."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from importlib.metadata import version as version_of
 from typing import Any

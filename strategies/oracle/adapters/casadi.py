@@ -1,7 +1,5 @@
 """CasADi: real matrices in double precision, one at a time, as graphs of matrices (MX)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

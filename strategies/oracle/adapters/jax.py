@@ -3,8 +3,6 @@
 Its pullback is the transpose, where that of the set is the adjoint: both sides are conjugated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """lineax, differentiated by JAX: `solve` by LU, `lstsq` by an SVD, which takes any rank."""
 
-from __future__ import annotations
-
 import runpy
 from pathlib import Path
 from typing import Any

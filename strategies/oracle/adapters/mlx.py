@@ -1,7 +1,5 @@
 """MLX on the CPU, which alone has double precision."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from importlib.metadata import version as version_of
 from typing import Any

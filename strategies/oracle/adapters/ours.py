@@ -1,7 +1,5 @@
 """This package, each operation by the strategy that "auto" chooses."""
 
-from __future__ import annotations
-
 import torch
 
 from strategies import linalg

@@ -1,7 +1,5 @@
 """PyTensor: real matrices, by Lop, Rop and reverse over reverse mode, run by its Python linker."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

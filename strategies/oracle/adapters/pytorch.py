@@ -1,7 +1,5 @@
 """PyTorch: reverse mode, forward mode, and second derivatives by three compositions of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -48,56 +46,52 @@ def derivatives(known: Mapping[str, Callable[..., Tensors]]) -> dict[str, Callab
         return _arrays(known[operation](*_tensors(inputs)))
 
     def vjp(operation: str, inputs: Arrays, cotangents: Arrays) -> Any:
-        x = [each.requires_grad_() for each in _tensors(inputs)]
+        x = _leaves(inputs)
         return _arrays(torch.autograd.grad(known[operation](*x), x, _tensors(cotangents)))
 
     def jvp(operation: str, inputs: Arrays, tangents: Arrays) -> Any:
-        primals = tuple(_tensors(inputs))
-        return _arrays(torch.func.jvp(known[operation], primals, tuple(_tensors(tangents)))[1])
+        return _arrays(torch.func.jvp(known[operation], _tensors(inputs), _tensors(tangents))[1])
 
     def hvp(operation: str, inputs: Arrays, cotangents: Arrays, tangents: Arrays) -> Any:
-        x = [each.requires_grad_() for each in _tensors(inputs)]
-        outputs, bars = known[operation](*x), _tensors(cotangents)
-        gradients = torch.autograd.grad(outputs, x, bars, create_graph=True)
+        x, bars = _leaves(inputs), _tensors(cotangents)
+        gradients = torch.autograd.grad(known[operation](*x), x, bars, create_graph=True)
         return _gradient_along(gradients, x, _tensors(tangents))
 
     def hvp__reverse_over_forward(
         operation: str, inputs: Arrays, cotangents: Arrays, tangents: Arrays
     ) -> Any:
-        x = [each.requires_grad_() for each in _tensors(inputs)]
-        moved = torch.func.jvp(known[operation], tuple(x), tuple(_tensors(tangents)))[1]
+        x = _leaves(inputs)
+        moved = torch.func.jvp(known[operation], x, _tensors(tangents))[1]
         return _gradient_along(moved, x, _tensors(cotangents))
 
     def hvp__forward_over_reverse(
         operation: str, inputs: Arrays, cotangents: Arrays, tangents: Arrays
     ) -> Any:
-        bars = tuple(_tensors(cotangents))
-
         def gradients(*x: torch.Tensor) -> Any:
-            return torch.func.vjp(known[operation], *x)[1](bars)
+            return torch.func.vjp(known[operation], *x)[1](_tensors(cotangents))
 
-        primals, directions = tuple(_tensors(inputs)), tuple(_tensors(tangents))
-        return _arrays(torch.func.jvp(gradients, primals, directions)[1])
+        return _arrays(torch.func.jvp(gradients, _tensors(inputs), _tensors(tangents))[1])
 
     defined = (value, vjp, jvp, hvp, hvp__reverse_over_forward, hvp__forward_over_reverse)
     return {function.__name__: function for function in defined}
 
 
-def _gradient_along(
-    values: Sequence[torch.Tensor], x: list[torch.Tensor], along: list[torch.Tensor]
-) -> Any:
+def _gradient_along(values: Sequence[torch.Tensor], x: Tensors, along: Tensors) -> Any:
     """The gradient of Re ⟨along, values⟩."""
-    loss = torch.stack(
-        [(a.conj() * v).real.sum() for a, v in zip(along, values, strict=True)]
-    ).sum()
+    pairs = zip(along, values, strict=True)
+    loss = torch.stack([(a.conj() * v).real.sum() for a, v in pairs]).sum()
     # Where the values are constants, as the VJP of a linear function is, there is no graph.
     if not loss.requires_grad:
         return _arrays([torch.zeros_like(each) for each in x])
     return _arrays(torch.autograd.grad(loss, x, allow_unused=True, materialize_grads=True))
 
 
-def _tensors(arrays: Arrays) -> list[torch.Tensor]:
-    return [torch.from_numpy(np.array(each)) for each in arrays]
+def _tensors(arrays: Arrays) -> Tensors:
+    return tuple(torch.from_numpy(np.array(each)) for each in arrays)
+
+
+def _leaves(arrays: Arrays) -> Tensors:
+    return tuple(each.requires_grad_() for each in _tensors(arrays))
 
 
 def _arrays(tensors: Sequence[torch.Tensor]) -> list[np.ndarray[Any, Any]]:

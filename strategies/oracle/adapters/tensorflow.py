@@ -1,7 +1,6 @@
 """TensorFlow: gradient tapes, its forward accumulator, and second derivatives by both."""
 
-from __future__ import annotations
-
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,9 +13,7 @@ Arrays = Sequence[np.ndarray[Any, Any]]
 def _slogdet(A: Any) -> tuple[Any, ...]:
     """The sign of a real determinant has no derivative."""
     sign, logabsdet = tf.linalg.slogdet(A)
-    if not A.dtype.is_complex:
-        return (logabsdet,)
-    return sign, tf.math.real(logabsdet)
+    return (sign, tf.math.real(logabsdet)) if A.dtype.is_complex else (logabsdet,)
 
 
 FUNCTIONS: dict[str, Callable[..., tuple[Any, ...]]] = {
@@ -90,15 +87,8 @@ def _tensors(arrays: Arrays) -> list[Any]:
 
 def _arrays(tensors: Sequence[Any], like: Sequence[Any] = ()) -> list[np.ndarray[Any, Any]]:
     """None, which stands for zero, is filled in."""
-    filled = (
-        tensors
-        if not like
-        else [
-            tf.zeros_like(other) if each is None else each
-            for each, other in zip(tensors, like, strict=True)
-        ]
-    )
-    return [np.asarray(each) for each in filled]
+    pairs = itertools.zip_longest(tensors, like)
+    return [np.asarray(tf.zeros_like(other) if each is None else each) for each, other in pairs]
 
 
 def version() -> str:

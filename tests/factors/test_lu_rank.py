@@ -2,8 +2,7 @@
 
 import torch
 
-from strategies.factors.canonical_lu import canonical
-from strategies.factors.lu_rank import NOT_FINITE
+from strategies.factors.lu_rank import NOT_FINITE, canonical
 from strategies.kernels.cpu import calls
 
 DTYPES = [torch.float64, torch.complex128, torch.float32, torch.complex64]
@@ -18,11 +17,8 @@ def test_random_products_of_each_rank_have_it_but_for_very_few():
     for dtype in DTYPES:
         for m, n in ((5, 5), (30, 30), (40, 20), (20, 40)):
             for rank in (0, 1, min(m, n) // 2, min(m, n) - 1):
-                a, b = (
-                    torch.randn(100, m, rank, dtype=dtype),
-                    torch.randn(100, rank, n, dtype=dtype),
-                )
-                assert (rank_of(a @ b) == rank).sum() >= 97
+                a, b = (torch.randn(100, side, rank, dtype=dtype) for side in (m, n))
+                assert (rank_of(a @ b.mT) == rank).sum() >= 97
 
 
 def test_no_matrix_with_condition_number_1e14_is_taken_for_deficient():
@@ -36,11 +32,11 @@ def test_no_matrix_with_condition_number_1e14_is_taken_for_deficient():
 
 
 def test_scaled_rows_and_columns_change_no_rank():
-    a, b = torch.randn(6, 3, dtype=torch.float64), torch.randn(3, 6, dtype=torch.float64)
+    product = torch.randn(6, 3, dtype=torch.float64) @ torch.randn(3, 6, dtype=torch.float64)
     for scale in (1e-120, 1e-20, 1e20, 1e120):
         scales = torch.tensor([1, scale, 1, 1, scale, 1], dtype=torch.float64)
-        assert rank_of(a @ b * scales) == 3
-        assert rank_of((a @ b).mT * scales) == 3
+        assert rank_of(product * scales) == 3
+        assert rank_of(product.mT * scales) == 3
         assert rank_of(torch.randn(6, 6, dtype=torch.float64) * scales) == 6
 
 
@@ -55,11 +51,8 @@ def test_loops_and_library_calls_find_the_same_form(monkeypatch):
     for dtype in DTYPES:
         for m, n in ((6, 6), (9, 5), (5, 9)):
             kept = (torch.arange(5) < ranks.unsqueeze(-1)).to(dtype).unsqueeze(-2)
-            left, right = (
-                torch.randn(4, 10, m, 5, dtype=dtype),
-                torch.randn(4, 10, 5, n, dtype=dtype),
-            )
-            LU, pivots, _ = torch.linalg.lu_factor_ex(left * kept @ right)
+            left, right = (torch.randn(4, 10, side, 5, dtype=dtype) for side in (m, n))
+            LU, pivots, _ = torch.linalg.lu_factor_ex(left * kept @ right.mT)
             compiled = canonical(LU, pivots)
             with monkeypatch.context() as patch:
                 for kernel in (calls.may_be_deficient, calls.inverse_order):

@@ -8,7 +8,6 @@ of LAPACK Working Note 41, which LAPACK's test programs use; xLATMS and xLATB4 a
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from strategies.accuracy import spectra
 from strategies.accuracy.spectra import Array, Built, Request, with_condition
 
-Builder: TypeAlias = Callable[[Request], Built]
+Builder = Callable[[Request], Built]
 
 
 def _diagonal(request: Request) -> Built:
@@ -32,19 +31,16 @@ def _diagonal(request: Request) -> Built:
 def _upper_triangular(request: Request) -> Built:
     """The R of a random matrix with κ = 2, possibly trapezoidal: L is I, pivoting has no work."""
     matrix, rank, condition = with_condition(request, 2.0)
-    triangle = np.zeros_like(matrix)
-    factor = np.linalg.qr(matrix).R
-    triangle[..., : factor.shape[-2], :] = factor
-    return triangle, rank, condition
+    return spectra.in_corner(request, np.linalg.qr(matrix).R), rank, condition
 
 
-def _zero_columns(request: Request, where: slice) -> Built:
-    """Zero in these columns, κ = 2 in the others."""
+def _with_zeros(request: Request, rows: slice = slice(0), columns: slice = slice(0)) -> Built:
+    """Zero in these rows and columns, κ = 2 in the others."""
     m, n = request.shape
-    kept = np.delete(np.arange(n), where)
-    others, rank, condition = with_condition(replace(request, shape=(m, len(kept))), 2.0)
+    i, j = np.delete(np.arange(m), rows), np.delete(np.arange(n), columns)
+    others, rank, condition = with_condition(replace(request, shape=(len(i), len(j))), 2.0)
     matrix = np.zeros((*request.batch, m, n), others.dtype)
-    matrix[..., kept] = others
+    matrix[..., i[:, None], j] = others
     return matrix, rank, condition
 
 
@@ -111,10 +107,7 @@ def _phased(request: Request, square: NDArray[np.float64]) -> Array:
     """Put random phases ±1, ±i on rows and columns and zeros around: σ stay as they are."""
     k = request.k
     left, right = np.split(spectra.phases(request, request.random(3), 2 * k), 2, axis=-1)
-    phased = left[..., :, None] * square * right[..., None, :]
-    matrix = np.zeros((*request.batch, *request.shape), phased.dtype)
-    matrix[..., :k, :k] = phased
-    return matrix
+    return spectra.in_corner(request, left[..., :, None] * square * right[..., None, :])
 
 
 def _one_tiny_singular_value(request: Request) -> Built:
@@ -135,17 +128,81 @@ def _repeated_singular_values(request: Request) -> Built:
     return matrix, request.k, 8.0 if request.k > 1 else 1.0
 
 
-NAMED: dict[str, Builder] = {
+def _repeated_columns(request: Request) -> Built:
+    """The second half of the columns repeats the first; κ = 2 in the first."""
+    m, n = request.shape
+    half = -(-n // 2)
+    columns, _, _ = with_condition(replace(request, shape=(m, half)), 2.0)
+    columns = columns.astype(str(request.dtype).removeprefix("torch."))
+    matrix = np.concatenate([columns, columns[..., : n - half]], axis=-1)
+    rank = min(m, half)
+    return matrix, rank, spectra.measured_condition(matrix, rank)
+
+
+def _laplacian(request: Request) -> Built:
+    """Of a path graph: 2 on the diagonal (1 at its ends), −1 beside it; the ones are its null vector."""
+    k = request.k
+    square = 2 * np.eye(k) - np.eye(k, k=1) - np.eye(k, k=-1)
+    square[:1, :1] = square[k - 1 :, k - 1 :] = float(k > 1)
+    matrix, rank = spectra.in_corner(request, square), max(k - 1, 0)
+    return matrix, rank, spectra.measured_condition(matrix, rank)
+
+
+def _parallel_factors(request: Request) -> Built:
+    """C F of rank ⌈k/2⌉ with two nearly parallel columns in C, all integers, no product rounded.
+
+    One column of C is 2^q times another plus a few units, with q about half of the digits.
+    """
+    rank, rng = -(-request.k // 2), request.random(4)
+    left, right = spectra.integer_factors(request, rng, rank)
+    if rank > 1:
+        left[..., 1] += 2.0 ** math.floor(-math.log2(request.roundoff) * 0.4) * left[..., 0]
+    matrix = spectra.with_shuffled_rows(rng, left @ right)
+    return matrix, rank, spectra.measured_condition(matrix, rank)
+
+
+def _nearly_constant(request: Request) -> Built:
+    """Ones, plus the identity and noise at the level of some hundred roundoffs."""
+    m, n = request.shape
+    size = 2.0 ** (math.ceil(math.log2(max(m, n, 1))) + 8) * request.roundoff
+    noise = request.random(5).standard_normal((*request.batch, m, n))
+    matrix = 1 + size * (np.eye(m, n) + noise / 8)
+    return matrix, request.k, spectra.measured_condition(matrix, request.k)
+
+
+def _shuffled_rows(request: Request) -> Built:
+    """κ = 2, then the rows scaled by powers of two from 1 to about √u, in random order."""
+    matrix, rank, _ = with_condition(request, 2.0)
+    matrix = _powers(request, request.shape[0], 6)[..., :, None] * matrix
+    return matrix, rank, spectra.measured_condition(matrix, rank)
+
+
+def _shuffled_rows_and_columns(request: Request) -> Built:
+    """Both rows and columns scaled so, each to about the fourth root of u."""
+    matrix, rank, _ = with_condition(request, 2.0)
+    rows, columns = (_powers(request, size, 7 + i, 4) for i, size in enumerate(request.shape))
+    matrix = rows[..., :, None] * matrix * columns[..., None, :]
+    return matrix, rank, spectra.measured_condition(matrix, rank)
+
+
+def _powers(request: Request, size: int, stream: int, root: int = 2) -> Array:
+    depth = math.floor(-math.log2(request.roundoff) / root)
+    steps = np.round(np.linspace(0, depth, size))
+    order = np.argsort(request.random(stream).random((*request.batch, size)), axis=-1)
+    return 2.0 ** -steps[order]
+
+
+BUILDERS: dict[str, Builder] = {
     "diagonal": _diagonal,
     "upper_triangular": _upper_triangular,
     "lower_triangular": lambda request: _adjoint_of(_upper_triangular, request),
     # Nothing should go wrong.
     "random_condition_2": lambda request: with_condition(request, 2.0),
     # Singular at the first pivot, at the last, and from half way on.
-    "first_column_zero": lambda request: _zero_columns(request, slice(1)),
-    "last_column_zero": lambda request: _zero_columns(request, slice(-1, None)),
-    "last_half_columns_zero": lambda request: _zero_columns(
-        request, slice((request.shape[1] + 1) // 2, None)
+    "first_column_zero": lambda request: _with_zeros(request, columns=slice(1)),
+    "last_column_zero": lambda request: _with_zeros(request, columns=slice(-1, None)),
+    "last_half_columns_zero": lambda request: _with_zeros(
+        request, columns=slice((request.shape[1] + 1) // 2, None)
     ),
     # AᴴA is as ill conditioned as the dtype can bear; then A itself.
     "random_condition_root": lambda request: with_condition(
@@ -165,5 +222,14 @@ NAMED: dict[str, Builder] = {
     "half_rank": lambda request: spectra.with_exact_rank(request, (request.k + 1) // 2),
     # Pseudoinverse and gradients are zero.
     "zero": lambda request: (np.zeros((*request.batch, *request.shape)), 0, 1.0),
+    # Deficient as programs meet it, and badly scaled: these defeat a rank decision or a scaling, as
+    # products of Gaussian factors do not. Those of deficient rank are exact: copies, zeros, small integers.
+    "repeated_columns": _repeated_columns,
+    "zero_row": lambda request: _with_zeros(request, rows=slice(1)),
+    "laplacian": _laplacian,
+    "parallel_factors": _parallel_factors,
+    "nearly_constant": _nearly_constant,
+    "shuffled_rows": _shuffled_rows,
+    "shuffled_rows_and_columns": _shuffled_rows_and_columns,
 }
 """Every builder by the gallery's name for it."""

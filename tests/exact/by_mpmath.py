@@ -1,0 +1,99 @@
+"""Operations in mpmath by elimination, minors and normal equations: nothing that knows a derivative."""
+
+import mpmath
+
+
+def _pinv(a):
+    if a.rows < a.cols:
+        return a.H * mpmath.inverse(a * a.H)
+    return mpmath.inverse(a.H * a) * a.H
+
+
+def _lu(a, order):
+    """Doolittle's L and U of rows in this order."""
+    m, n, k = a.rows, a.cols, min(a.rows, a.cols)
+    rest = mpmath.matrix([[a[int(i), j] for j in range(n)] for i in order])
+    L, U = mpmath.matrix(m, k), mpmath.matrix(k, n)
+    for step in range(k):
+        for j in range(step, n):
+            U[step, j] = rest[step, j]
+        L[step, step] = 1
+        for i in range(step + 1, m):
+            L[i, step] = rest[i, step] / rest[step, step]
+            for j in range(step, n):
+                rest[i, j] -= L[i, step] * U[step, j]
+    return L, U
+
+
+def _packed(a, order):
+    L, U = _lu(a, order)
+    entries = [[L[i, j] if j < i else U[i, j] for j in range(a.cols)] for i in range(a.rows)]
+    return (mpmath.matrix(entries),)
+
+
+def _lower(a):
+    entries = [[a[i, j] if j <= i else 0 for j in range(a.cols)] for i in range(a.rows)]
+    return mpmath.matrix(entries)
+
+
+def _cholesky(a):
+    """From Aᴴ = A and the lower triangle of A: square roots of Schur complements."""
+    n = a.rows
+    rest, L = a.copy(), mpmath.matrix(n, n)
+    for k in range(n):
+        root = mpmath.sqrt(mpmath.re(rest[k, k]))
+        for i in range(k, n):
+            L[i, k] = rest[i, k] / root
+        for i in range(k, n):
+            for j in range(k, n):
+                rest[i, j] -= L[i, k] * mpmath.conj(L[j, k])
+    return (L,)
+
+
+def _slogdet(a, is_complex):
+    det = _det(a)
+    logarithm = mpmath.matrix([[mpmath.log(abs(det))]])
+    return (mpmath.matrix([[det / abs(det)]]), logarithm) if is_complex else (logarithm,)
+
+
+def _det(a):
+    """By minors."""
+    if a.rows == 1:
+        return a[0, 0]
+    total = mpmath.mpf(0)
+    for j in range(a.cols):
+        columns = [i for i in range(a.cols) if i != j]
+        minor = mpmath.matrix([[a[i, c] for c in columns] for i in range(1, a.rows)])
+        total += (-1) ** j * a[0, j] * _det(minor)
+    return total
+
+
+def forward(operation, order=None, is_complex=False):
+    """The results of an operation as a function of its inputs; of LU, of rows in this order."""
+    return {
+        "cholesky": _cholesky,
+        "cholesky_inverse": lambda L: (mpmath.inverse(_lower(L) * _lower(L).H),),
+        "cholesky_solve": lambda L, B: (mpmath.inverse(_lower(L) * _lower(L).H) * B,),
+        "det": lambda A: (mpmath.matrix([[_det(A)]]),),
+        "slogdet": lambda A: _slogdet(A, is_complex),
+        "inv": lambda A: (mpmath.inverse(A),),
+        "lstsq": lambda A, B: (_pinv(A) * B,),
+        "lu_factor": lambda A: _packed(A, order),
+        "lu": lambda A: _lu(A, order),
+        "pinv": lambda A: (_pinv(A),),
+        "solve": lambda A, B: (mpmath.inverse(A) * B,),
+    }[operation]
+
+
+def moved(inputs, directions, step):
+    """X + step D of each."""
+    return [x + d * step for x, d in zip(inputs, directions, strict=True)]
+
+
+def paired(one, other):
+    """Re ⟨one, other⟩ of lists of matrices."""
+    return mpmath.fsum(
+        mpmath.re(mpmath.conj(x) * y)
+        for a, b in zip(one, other, strict=True)
+        for x, y in zip(a, b, strict=True)
+    )
