@@ -14,8 +14,6 @@ from strategies.measuring.measure import TIMED
 from strategies.measuring.measurement import Objective
 from strategies.sweeps.config import Sweep
 
-__all__ = ["SweepCell", "Task", "arguments", "cells_of"]
-
 CUDA = "cuda:0"
 """The device of a class with GPUs: the first of those that a job is given."""
 

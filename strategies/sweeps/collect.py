@@ -20,8 +20,6 @@ from strategies.sweeps.cells import SweepCell, arguments
 from strategies.sweeps.folder import Folder, Known, State
 from strategies.sweeps.plan import survey
 
-__all__ = ["Collected", "collect"]
-
 _OF_A_CELL = ("node", "seconds")
 """Arguments that a class has not in common."""
 
@@ -33,7 +31,7 @@ class Collected:
     Attributes:
         files: that were written.
         measured: how many cells have a result.
-        failed: the cells that have none and will get none, with their reasons.
+        failed: the cells that will get none, with their reasons.
         remaining: how many are missing or running.
         damaged: what is wrong with files that could not be used; their cells count as remaining.
     """

@@ -15,8 +15,6 @@ from strategies.measuring.workload import is_affordable
 from strategies.policy import BASELINE
 from strategies.sweeps.cells import SweepCell
 
-__all__ = ["Estimates", "by_work"]
-
 _START = 1.5
 """Seconds of a process before it measures; the kernels of a dtype are loaded in them."""
 

@@ -11,8 +11,6 @@ from strategies.sweeps.cells import SweepCell, Task
 from strategies.sweeps.estimates import Estimates
 from strategies.sweeps.folder import Folder, Known, State
 
-__all__ = ["ClassPlan", "estimates_of", "pack", "plan", "survey"]
-
 _TIMEOUT = 20.0
 _SHORTEST_TIMEOUT = 600.0
 """A cell hangs after so many times its estimate, and not before these seconds: a first one may compile."""
@@ -29,8 +27,7 @@ class ClassPlan:
         machines: its name.
         chunks: the cells of each job.
         seconds: of each job, as expected.
-        measured: how many of the cells have been measured, here or by another class, so that their
-            seconds are known.
+        measured: of how many cells the seconds are known, as they were measured here or by another class.
     """
 
     machines: str
@@ -75,12 +72,7 @@ def plan(
 ) -> ClassPlan:
     """The cells of a class that are missing and in no job, in chunks of the sweep's length.
 
-    Args:
-        folder: of the sweep.
-        machines: the class.
-        cells: of the class, with what is known of them.
-        estimates: of their seconds.
-        queued: keys of the cells that some job will measure.
+    What some job will measure is `queued`, by the keys of cells.
     """
     missing = [
         cell for cell, known in cells if known.state is State.MISSING and cell.key not in queued

@@ -15,8 +15,6 @@ from multiprocessing.connection import wait
 from types import FrameType
 from typing import Any, Self
 
-__all__ = ["Child", "Stop"]
-
 _CONTEXT = multiprocessing.get_context("forkserver")
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR2)
 
@@ -47,7 +45,7 @@ class Stop:
 
 
 class Child:
-    """A process that calls `target(pipe, *arguments)`."""
+    """A process that calls `target(pipe, *arguments)`, and lives as long as the `with` block at most."""
 
     _POLL = 0.5
 
@@ -57,6 +55,15 @@ class Child:
         self._began = time.monotonic()
         self._process.start()
         sender.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.join()
+        self._receiver.close()
+        self._process.close()
 
     @property
     def seconds(self) -> float:
@@ -77,13 +84,9 @@ class Child:
                 self._process.join()
                 return
 
-    def end(self) -> str:
-        """Ends it if it has not ended, and says how it did."""
-        self._process.kill()
-        self._process.join()
-        self._receiver.close()
+    def ending(self) -> str:
+        """How it has ended."""
         code = self._process.exitcode or 0
-        self._process.close()
         if code < 0:
             return f"its process was ended by {signal.Signals(-code).name}"
         return f"its process ended with exit code {code}"

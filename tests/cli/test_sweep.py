@@ -11,7 +11,7 @@ from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Cell, Measurement, Timing
 from strategies.measuring.store import Run
 from strategies.sweeps import config
-from strategies.sweeps.folder import Folder, Refusal
+from strategies.sweeps.folder import Folder
 
 ROOT = Path(__file__).parents[2]
 
@@ -45,7 +45,7 @@ def test_the_plan_says_what_is_left(invoke, sweep):
 
 def test_the_status_counts_cells_and_names_what_needs_attention(invoke, sweep):
     folder = Folder(config.read(sweep))
-    folder.refuse("epyc", Refusal("n7", folder.expected("epyc"), "its cpu is Xeon, not EPYC"))
+    folder.refuse("epyc", "n7", "its cpu is Xeon, not EPYC")
     damaged = folder.cells("epyc")[1]
     folder.result(damaged).write_text('{"format": "backw')
     said = invoke("sweep", "status", sweep).stdout

@@ -14,7 +14,7 @@ from strategies.measuring.store import Run
 from strategies.sweeps import config
 from strategies.sweeps.cells import SweepCell, cells_of
 from strategies.sweeps.estimates import Estimates, by_work
-from strategies.sweeps.folder import Folder, Refusal
+from strategies.sweeps.folder import Folder
 from strategies.sweeps.plan import estimates_of, pack, plan, survey
 
 TEXT = """
@@ -117,7 +117,7 @@ def test_a_folder_is_of_one_sweep(folder):
 
 def test_a_refusal_counts_while_the_class_says_the_same(folder):
     here = folder()
-    here.refuse("epyc", Refusal("n1", here.expected("epyc"), "its cpu is Xeon"))
+    here.refuse("epyc", "n1", "its cpu is Xeon")
     assert [each.node for each in here.refusals("epyc")] == ["n1"]
     assert not folder(TEXT.replace('cpu = "EPYC"', 'cpu = "Xeon"')).refusals("epyc")
 
