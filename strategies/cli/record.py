@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -11,9 +9,8 @@ import typer
 
 import strategies
 from strategies.cli.common import notes, reports_errors
-from strategies.cli.deferred import deferred
 from strategies.cli.program import execute
-from strategies.cli.script import AsCode, AsModule, Program, command_line
+from strategies.cli.script import AsCode, AsModule, Program, command_line, deferred
 from strategies.integration.recording import Recording
 
 
@@ -31,21 +28,15 @@ def record(
     The table comes last, on stderr. Options come before the program's name.
     """
     command = command_line(program, is_module=module, is_code=code)
-    with strategies.record() as recording, _reported(recording, out):
+    with strategies.record() as recording:
         recording.program = tuple(command)
-        execute(command)
-
-
-@contextlib.contextmanager
-def _reported(recording: Recording, out: Path | None) -> Iterator[None]:
-    """Reports at the end, also of a program that exits or fails."""
-    try:
-        yield
-    finally:
-        recording.end()
-        notes.print(str(recording), soft_wrap=True)
-        if out is not None:
-            _save(recording, out)
+        try:
+            execute(command)
+        finally:  # also of a program that exits or fails
+            recording.end()
+            notes.print(str(recording), soft_wrap=True)
+            if out is not None:
+                _save(recording, out)
 
 
 @reports_errors

@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 import strategies
-from strategies.cli.deferred import deferred
 from strategies.cli.program import execute
-from strategies.cli.script import AsCode, AsModule, Program, command_line
+from strategies.cli.script import AsCode, AsModule, Program, command_line, deferred
 from strategies.integration import replacement
 
 
@@ -28,17 +27,12 @@ def run(
     Its calls then use the measured defaults. Options come before the program's name.
     """
     command = command_line(program, is_module=module, is_code=code)
-    if verbose:
-        _log_to_stderr()
+    if verbose:  # whatever the program does to other loggers
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("backward-strategies: %(message)s"))
+        replacement.log.addHandler(handler)
+        replacement.log.setLevel(logging.INFO)
+        replacement.log.propagate = False
     # For as long as the process lives: threads and exit handlers of the program may outlast it.
     strategies.replace_torch()
     execute(command)
-
-
-def _log_to_stderr() -> None:
-    """Has all written that `replacing` logs, whatever the program does to other loggers."""
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("backward-strategies: %(message)s"))
-    replacement.log.addHandler(handler)
-    replacement.log.setLevel(logging.INFO)
-    replacement.log.propagate = False
