@@ -1,8 +1,10 @@
 """What holds for all tests."""
 
+import importlib.metadata
 import importlib.util
 import os
 import shutil
+from importlib.metadata import EntryPoint
 
 import pytest
 import torch
@@ -94,6 +96,46 @@ def same_random_numbers_every_time():
 )
 def device(request):
     return request.param
+
+
+@pytest.fixture
+def offer(monkeypatch):
+    """Offers plug-ins by name: each a class, what its import raises, or where it is to be imported from."""
+    from strategies import registry
+
+    load = EntryPoint.load
+
+    def offer(**plug_ins):
+        def loaded(point):
+            found = plug_ins[point.name]
+            if isinstance(found, BaseException):
+                raise found
+            return load(point) if isinstance(found, str) else found
+
+        def point(name, found):
+            value = found if isinstance(found, str) else "package.module:Kind"
+            return EntryPoint(name, value, registry.ENTRY_POINT_GROUP)
+
+        points = [*map(point, plug_ins, plug_ins.values())]
+        monkeypatch.setattr(EntryPoint, "load", loaded)
+        monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: points)
+        registry._strategies.cache_clear()
+
+    yield offer
+    registry._strategies.cache_clear()
+
+
+@pytest.fixture(scope="session")
+def package():
+    """Makes a folder that on PYTHONPATH is as good as an installed package with an entry point."""
+
+    def package(site, group, entry):
+        metadata = site / "lent-1.0.dist-info"
+        metadata.mkdir(parents=True)
+        (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: lent\nVersion: 1.0\n")
+        (metadata / "entry_points.txt").write_text(f"[{group}]\n{entry}\n")
+
+    return package
 
 
 @pytest.fixture

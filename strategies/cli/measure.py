@@ -13,7 +13,7 @@ import typer
 
 import strategies
 from strategies import operations, registry
-from strategies.cli.common import console, notes, reports_errors
+from strategies.cli.common import console, file_option, notes, reports_errors
 from strategies.cli.progress import progress
 from strategies.integration import recording
 from strategies.measuring import grid_cases
@@ -51,7 +51,7 @@ def measure_grid(
         typer.Option(min=0.0, max=3600.0, help="Seconds for the rounds of a cell and objective."),
     ] = 1.0,
     workload: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Its calls instead of a grid: see record.")
+        Path | None, file_option("Its calls instead of a grid: see record.")
     ] = None,
     machine: Annotated[
         str | None, typer.Option(metavar="NAME", help="What to call this machine, not by its host.")

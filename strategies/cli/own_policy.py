@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -39,7 +38,7 @@ def export(out: File) -> None:
     """Write what was calibrated to a file, for machines of the same kind."""
     found = calibration.read(calibration.location())
     calibration.save(out, found)
-    console.print(f"{_counted(len(found.parts))} written to {out}")
+    console.print(f"{counted(len(found.parts), 'part')} written to {out}")
 
 
 @reports_errors
@@ -53,11 +52,16 @@ def import_(file: File) -> None:
     if not fitting:
         reasons = min((differences(part) for part in given.parts), key=len, default=["nothing"])
         raise UnusableFileError(file, f"is of another machine: here is {'; '.join(reasons)}")
-    known = calibration.read(path) if path.exists() else Calibration()
-    calibration.save(path, known.having(fitting))
+    calibration.save(path, known().having(fitting))
     left = len(given.parts) - len(fitting)
-    others = f"; {_counted(left)} of other machines left out" if left else ""
-    console.print(f"{_counted(len(fitting))} imported into {path}{others}")
+    others = f"; {counted(left, 'part')} of other machines left out" if left else ""
+    console.print(f"{counted(len(fitting), 'part')} imported into {path}{others}")
+
+
+def known() -> Calibration:
+    """What the user's file holds."""
+    path = calibration.location()
+    return calibration.read(path) if path.exists() else Calibration()
 
 
 def tell_in_force() -> None:
@@ -71,18 +75,14 @@ def tell_in_force() -> None:
         console.print(f"Nothing was calibrated: there is no {path}.")
 
 
-def tell_parts(path: Path, known: Calibration) -> None:
+def tell_parts(path: Path, found: Calibration) -> None:
     """Every part of a calibration, and why it does not hold here."""
-    lines = table(
-        "Calibrated",
-        ("processor", "device", "here"),
-        ("threads", "cells"),
-        wraps=["here"],
-    )
-    for part in known.parts:
+    columns = "processor", "device", "here"
+    lines = table("Calibrated", columns, ("threads", "cells"), wraps=["here"])
+    for part in found.parts:
         here = "; ".join(differences(part)) or "yes"
         name = part.validators.gpu or part.validators.cpu
-        lines.add_row(name, part.device, here, str(part.threads), str(_cells(part)))
+        lines.add_row(name, part.device, here, str(part.threads), str(cells_of(part)))
     console.print(lines)
     console.print(f"in {path}", style="dim", soft_wrap=True)
 
@@ -96,7 +96,7 @@ def tell_others(policy: Policy) -> None:
         found = part.validators
         model, version = found.gpu or found.cpu, found.torch
         name = part.machine.get("name", "")
-        lines.add_row(name, model, part.device, str(part.threads), version, str(_cells(part)))
+        lines.add_row(name, model, part.device, str(part.threads), version, str(cells_of(part)))
     console.print(lines)
     for device in sorted({"cpu", *(part.device for part in policy.others)}):
         threads = torch.get_num_threads()
@@ -104,21 +104,19 @@ def tell_others(policy: Policy) -> None:
         console.print(f"Here, {device}, {threads_in_words(threads)}: {source}", soft_wrap=True)
 
 
-def _cells(part: Part) -> int:
+def cells_of(part: Part) -> int:
+    """How many cells a part holds."""
     return sum(len(cells) for by_dtype in part.cells.values() for cells in by_dtype.values())
 
 
 def differences(part: Part) -> list[str]:
     """Why a part does not hold here, in words."""
-    return list(_differences(part))
-
-
-def _differences(part: Part) -> Iterator[str]:
     try:
-        yield from validators.here(part.device).differences(part.validators)
+        return validators.here(part.device).differences(part.validators)
     except RuntimeError as error:
-        yield str(error)
+        return [str(error)]
 
 
-def _counted(parts: int) -> str:
-    return f"{parts} part" if parts == 1 else f"{parts} parts"
+def counted(number: int, what: str) -> str:
+    """As "1 part" or "2 parts"."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

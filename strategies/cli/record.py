@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 import strategies
-from strategies.cli.common import notes, reports_errors
+from strategies.cli.common import file_option, notes, reports_errors
 from strategies.cli.program import execute
 from strategies.cli.script import AsCode, AsModule, Program, command_line, deferred
 from strategies.integration.recording import Recording
@@ -19,9 +17,7 @@ def record(
     program: Program,
     module: AsModule = False,
     code: AsCode = False,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where to keep it, for measure --workload.")
-    ] = None,
+    out: Annotated[Path | None, file_option("Where to keep it, for measure --workload.")] = None,
 ) -> None:
     """Run a program and say which calls it makes that strategies.linalg has, and how long they take.
 

@@ -28,9 +28,10 @@ cpu = "."
 
 
 @pytest.fixture
-def sweep(tmp_path, monkeypatch):
+def sweep(tmp_path, monkeypatch, package):
     """Makes a sweep of cases, with a plug-in that has faults, and returns what runs it."""
-    faults.install(tmp_path / "site")
+    package(tmp_path / "site", "backward_strategies", "faulty = faulty:Faulty")
+    (tmp_path / "site" / "faulty.py").write_text(faults.MODULE)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"), os.pathsep)
 
     def made(*cases, text=SWEEP):
