@@ -17,20 +17,6 @@ from typing import Any, TypeVar
 import msgspec
 import platformdirs
 
-__all__ = [
-    "DRAFT",
-    "UnusableFileError",
-    "cache_directory",
-    "configuration_directory",
-    "json_files",
-    "json_text",
-    "read",
-    "says",
-    "unpacked",
-    "write_bytes",
-    "write_text",
-]
-
 LINE_LENGTH = 320
 """What a cell of a policy or of a result file fits in, so that a difference of files is readable."""
 

@@ -63,12 +63,7 @@ class Strategy(ABC):
 
     @abstractmethod
     def factor_tall(self, matrix: Tensor, *, rtol: Tolerance, atol: Tolerance) -> PseudoInverse:
-        """Factor a batch of matrices with at least as many rows as columns.
-
-        Args:
-            matrix: F, (..., m, n) with m ≥ n.
-            rtol: as in `factor`.
-            atol: as in `factor`.
+        """`factor` of a batch of matrices F, (..., m, n), with m ≥ n.
 
         Raises:
             torch.linalg.LinAlgError: a matrix is rank-deficient and the strategy needs full rank.
@@ -119,11 +114,7 @@ class Strategy(ABC):
     def own(self, method: str, formula: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         """Call the strategy's method of that name, or the formula if that is missing or `NotImplemented`.
 
-        Args:
-            method: as "lstsq_backward".
-            formula: takes the strategy, and what the method takes.
-            arguments: of both.
-            options: of both.
+        The method is named as "lstsq_backward"; the formula takes the strategy besides.
         """
         faster = getattr(self, method, None)
         if faster is not None:

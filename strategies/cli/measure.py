@@ -64,9 +64,13 @@ def measure_grid(
     if operation not in (None, *operations.measured()):
         raise ValueError(f"--operation {operation}: there is {', '.join(operations.measured())}")
     source = grid if workload is None else str(workload)
+    found: Sequence[Iterable[Case]] = (
+        (grid_cases.timed(grid), grid_cases.judged(grid))
+        if workload is None
+        else (recording.read(workload).cases(), ())
+    )
     timed, judged = (
-        [case for case in cases if operation in (None, case.operation)]
-        for cases in _cases(grid, workload)
+        [case for case in cases if operation in (None, case.operation)] for cases in found
     )
     arguments = {"grid": source, "objective": str(objective), "budget": budget}
     arguments |= {"operation": operation} if operation else {}
@@ -86,13 +90,6 @@ def measure_grid(
         f"{len(writer.cells)} cells in {out}, {contended} of them measured beside other work"
     )
     console.print(f"before: {quietness([here])}; after: {quietness([with_load_and_noise(here)])}")
-
-
-def _cases(grid: str, workload: Path | None) -> tuple[Iterable[Case], Iterable[Case]]:
-    """Those that are timed, and those whose errors are judged alone."""
-    if workload is None:
-        return grid_cases.timed(grid), grid_cases.judged(grid)
-    return recording.read(workload).cases(), ()
 
 
 @contextlib.contextmanager

@@ -142,20 +142,11 @@ def test_of_a_distributed_job_rank_0_calibrates(invoke, configuration, monkeypat
 
 def test_a_program_is_measured_case_by_case(invoke, tmp_path, asked):
     path = tmp_path / "workload.json"
+    same = {"shapes": ((5, 5),), "dtype": "float64", "device": "cpu", "forward": 1.0}
+    called = ("inv", "inv 5x5", 4), ("det", "det 5x5", 2), ("tensorinv", "", 1)
     calls = [
-        Call(
-            function=f"torch.linalg.{name}",
-            at=f"train.py:{line}",
-            shapes=((5, 5),),
-            dtype="float64",
-            device="cpu",
-            case=case,
-            count=count,
-            forward=1.0,
-        )
-        for line, (name, case, count) in enumerate(
-            [("inv", "inv 5x5", 4), ("det", "det 5x5", 2), ("tensorinv", "", 1)], start=7
-        )
+        Call(function=f"torch.linalg.{name}", at=f"train.py:{n}", case=case, count=count, **same)
+        for n, (name, case, count) in enumerate(called, start=7)
     ]
     Workload(program=("train.py",), seconds=9.0, machine={}, calls=tuple(calls)).save(path)
     result = invoke("calibrate", "--workload", path)

@@ -12,6 +12,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import pytest
+
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scontrol", "scancel")
 
 FEATURES = {"n1": "small", "n2": "small", "n3": "large"}
@@ -62,8 +64,9 @@ class Cluster:
     def __enter__(self) -> Cluster:
         # A socket's path may have a hundred characters, more than which pytest's folders take.
         self.base = Path(tempfile.mkdtemp(prefix="slurm-", dir="/tmp"))
-        self._before = {name: os.environ.get(name) for name in ("SLURM_CONF", "PATH")}
-        os.environ |= {"SLURM_CONF": str(self.base / "slurm.conf"), "PATH": search_path()}
+        self._patch = pytest.MonkeyPatch()
+        self._patch.setenv("SLURM_CONF", str(self.base / "slurm.conf"))
+        self._patch.setenv("PATH", search_path())
         try:
             self._configure()
             self._start_munge()
@@ -83,11 +86,7 @@ class Cluster:
             self.lose(node)
         for daemon in ("slurmctld", "munge/munged"):
             self._end(self.base / f"{daemon}.pid")
-        for name, value in self._before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        os.environ.clear()
         shutil.rmtree(self.base, ignore_errors=True)
 
     def start(self, node: str) -> None:
