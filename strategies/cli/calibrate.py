@@ -17,7 +17,7 @@ import strategies
 from strategies import policy
 from strategies.cli.calibration_report import tell_changes, tell_program, tell_stability
 from strategies.cli.common import console, file_option, notes, reports_errors
-from strategies.cli.own_policy import cells_of, counted, known
+from strategies.cli.policy import cells_of, counted, known
 from strategies.cli.progress import countdown
 from strategies.cli.warmup import build_fast_path
 from strategies.files import UnusableFileError

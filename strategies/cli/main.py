@@ -18,10 +18,8 @@ from strategies.cli.check import check
 from strategies.cli.common import DEFAULT_RESULTS, Results, console, notes, reports_errors
 from strategies.cli.measure import measure_grid
 from strategies.cli.recommend import recommend
-from strategies.cli.record import record
 from strategies.cli.regret import regret
-from strategies.cli.run import run
-from strategies.cli.script import CONTEXT, call
+from strategies.cli.run import CONTEXT, call, record, run
 from strategies.cli.stability import stability
 from strategies.cli.warmup import warmup
 from strategies.explanation import explain_key

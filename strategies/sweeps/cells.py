@@ -20,13 +20,7 @@ CUDA = "cuda:0"
 
 @dataclass(frozen=True)
 class SweepCell:
-    """A case that a class measures.
-
-    Attributes:
-        machines: the name of the class.
-        case: what is measured.
-        objectives: what is timed; with none, errors and memory are all that is measured.
-    """
+    """A case that a class measures; without objectives, errors and memory are all that is measured."""
 
     machines: str
     case: Case
@@ -56,11 +50,7 @@ class Task:
 def cells_of(sweep: Sweep, machines: str) -> list[SweepCell]:
     """The cells of a class, in the order in which `backward-strategies measure` measures them.
 
-    Of a workload, those whose device is what the class has.
-
-    Raises:
-        UnusableFileError: the workload's file cannot be read.
-        ValueError: the class has nothing to measure.
+    Of a workload, those whose device is what the class has; ValueError says that there are none.
     """
     device = CUDA if sweep.classes[machines].gpu else "cpu"
     if sweep.workload is None:

@@ -73,11 +73,7 @@ class Folder:
         self.sweep, self.path = sweep, sweep.out
 
     def begin(self) -> None:
-        """Makes the folder, or checks that it is of a sweep that measures the same.
-
-        Raises:
-            UnusableFileError: it is of another sweep, damaged, or cannot be written.
-        """
+        """Makes the folder, or checks that it is of a sweep that measures the same."""
         path = self.path / "sweep.json"
         now = {name: arguments(self.sweep, name) for name in self.sweep.classes}
         before = read(path, _Begun, FORMAT, VERSION).classes if path.exists() else {}

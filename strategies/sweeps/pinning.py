@@ -10,11 +10,7 @@ _COUNTS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXP
 
 
 def pin(threads: int) -> None:
-    """Lets this process, and those that it starts, use as many cores as threads.
-
-    Raises:
-        ValueError: the process may not use as many.
-    """
+    """Lets this process, and those that it starts, use as many cores as threads, or raises ValueError."""
     os.environ.update(dict.fromkeys(_COUNTS, str(threads)))
     if not hasattr(os, "sched_setaffinity"):  # outside Linux
         return
@@ -24,9 +20,6 @@ def pin(threads: int) -> None:
 
 def choose(processors: Sequence[int], cores: Iterable[str], threads: int) -> list[int]:
     """One processor of each core first, then the others, in their order.
-
-    Raises:
-        ValueError: there are fewer processors than threads.
 
     Example:
         >>> choose([0, 1, 2, 3], ["a", "a", "b", "b"], 3)

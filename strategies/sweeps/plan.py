@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -54,12 +55,8 @@ def survey(folder: Folder) -> dict[str, list[tuple[SweepCell, Known]]]:
 
 def estimates_of(folder: Folder, surveyed: dict[str, list[tuple[SweepCell, Known]]]) -> Estimates:
     """By what the folder's cells took."""
-    took = [
-        (cell, known.seconds)
-        for cells in surveyed.values()
-        for cell, known in cells
-        if known.seconds
-    ]
+    pairs = itertools.chain(*surveyed.values())
+    took = [(cell, known.seconds) for cell, known in pairs if known.seconds]
     return Estimates(took, folder.sweep.budget)
 
 

@@ -22,8 +22,7 @@ _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR2)
 class Stop:
     """Within its `with` block, signals that ask to stop are noted, and only this process hears them.
 
-    Attributes:
-        signal: the last of them: Ctrl-C, SIGTERM before a job ends, SIGUSR2 before its time is up.
+    Ctrl-C, SIGTERM before a job ends, SIGUSR2 before its time is up: `signal` is the last of them.
     """
 
     signal: int | None = None

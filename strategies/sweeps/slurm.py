@@ -52,27 +52,21 @@ def run_job(sweep: Sweep, machines: str, tasks: Sequence[Task]) -> None:
 
 
 def submit(folder: Folder, plan: ClassPlan) -> list[Jobs]:
-    """Submits the chunks of a class as an array, or as several where there are very many.
-
-    Raises:
-        ImportError: submitit is not installed.
-        SlurmError: Slurm is not there or refuses.
-    """
+    """Submits the chunks of a class as an array, or as several where there are very many."""
     try:
         import submitit
     except ImportError as error:
         raise ImportError(
             "a cluster needs submitit: pip install 'backward-strategies[cluster]'"
         ) from error
-    machines, sweep = plan.machines, folder.sweep
-    submitted = []
+    machines, submitted = plan.machines, []
     for start in range(0, len(plan.chunks), _LARGEST_ARRAY):
         part = slice(start, start + _LARGEST_ARRAY)
         limit = max(plan.limits[part])
         try:
             executor = submitit.SlurmExecutor(folder.path / "slurm")
             executor.update_parameters(**_parameters(folder, machines, limit))
-            jobs = executor.map_array(partial(run_job, sweep, machines), plan.chunks[part])
+            jobs = executor.map_array(partial(run_job, folder.sweep, machines), plan.chunks[part])
         except (RuntimeError, subprocess.CalledProcessError) as error:
             raise SlurmError(f"class {machines} cannot be submitted: {error}") from error
         number = jobs[0].job_id.partition("_")[0]
@@ -84,11 +78,7 @@ def submit(folder: Folder, plan: ClassPlan) -> list[Jobs]:
 
 
 def live(folder: Folder) -> dict[str, dict[str, str]]:
-    """Of every class, the keys of the cells that are in a job which is waiting or running, and its state.
-
-    Raises:
-        SlurmError: Slurm does not answer.
-    """
+    """Of every class, the keys of cells in jobs that are waiting or running, and the job's state."""
     found: dict[str, dict[str, str]] = {machines: {} for machines in folder.sweep.classes}
     submitted = _submitted(folder)
     states = _queue() if submitted else {}

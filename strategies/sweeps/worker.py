@@ -22,14 +22,8 @@ from strategies.sweeps.processes import Child, Stop
 def work(folder: Folder, machines: str, tasks: Sequence[Task]) -> int | None:
     """Measures what is missing of these cells, each in a process of its own on pinned cores.
 
-    What another worker is at, and what has failed often enough, is left out.
-
-    Returns:
-        The signal that ended the work before its time, or None.
-
-    Raises:
-        ValueError: this machine is not of the class.
-        UnusableFileError: results cannot be written.
+    What another worker is at, and what has failed often enough, is left out. Returns the signal that ended
+    the work before its time, or None. ValueError says that this machine is not of the class.
     """
     with Stop() as stop:
         machine = _admitted(folder, machines)
