@@ -23,34 +23,27 @@ if not torch.cuda.is_available():
 torch.set_num_threads(1)
 
 
-TOOLS = {
-    "a C++ compiler": lambda: shutil.which(os.environ.get("CXX", "c++")),
-    "the kernel library": lambda: _is_built("kernels.cpu.library", "is_available"),
-    "the fast path in C++ (backward-strategies warmup)": lambda: _is_built(
-        "kernels.extension", "load"
-    ),
-    "Chromium and its driver": lambda: (
-        (shutil.which("chromium") or shutil.which("chromium-browser"))
-        and shutil.which("chromedriver")
-    ),
-    "JAX and lineax (extra peers)": lambda: _are_installed("jax", "lineax", "flint"),
-    "Triton": lambda: _are_installed("triton"),
-    "expecttest": lambda: _are_installed("expecttest"),
-    "linear_operator": lambda: _are_installed("linear_operator"),
-}
-"""Without which some tests are skipped, and how to see that they are there."""
+def _missing_tools():
+    """Those without which some tests are skipped."""
+    from strategies.kernels import extension
+    from strategies.kernels.cpu import library
 
-
-def _is_built(module, function):
-    return getattr(importlib.import_module(f"strategies.{module}"), function)()
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    are_there = {
+        "a C++ compiler": shutil.which(os.environ.get("CXX", "c++")),
+        "the kernel library": library.is_available(),
+        "the fast path in C++ (backward-strategies warmup)": extension.load(),
+        "Chromium and its driver": chromium and shutil.which("chromedriver"),
+        "JAX and lineax (extra peers)": _are_installed("jax", "lineax", "flint"),
+        "Triton": _are_installed("triton"),
+        "expecttest": _are_installed("expecttest"),
+        "linear_operator": _are_installed("linear_operator"),
+    }
+    return [name for name, is_there in are_there.items() if not is_there]
 
 
 def _are_installed(*names):
     return all(map(importlib.util.find_spec, names))
-
-
-def _missing_tools():
-    return [name for name, is_there in TOOLS.items() if not is_there()]
 
 
 def pytest_addoption(parser):
