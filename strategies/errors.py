@@ -1,7 +1,5 @@
 """The errors that are the project's own; everything else is what `torch.linalg` raises."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

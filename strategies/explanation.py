@@ -1,7 +1,5 @@
 """What strategy="auto" uses for a call, and on what evidence."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -4,8 +4,6 @@ What is read may be packed by gzip, and what is written is where the name ends i
 equal files, as `gzip -n FILE` does.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import os

@@ -7,8 +7,6 @@ A package adds strategies by entry points of the group `backward_strategies`, ea
     my_strategy = "my_package.my_module:MyStrategy"
 """
 
-from __future__ import annotations
-
 import difflib
 import functools
 import importlib.metadata

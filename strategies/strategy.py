@@ -10,8 +10,6 @@ for which it has none. The signatures are those of the formulas in the operation
 `strategies.operations`; `docs/adding-a-strategy.md` lists them.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping

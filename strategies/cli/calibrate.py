@@ -1,7 +1,5 @@
 """`backward-strategies calibrate`: measures this machine, or a program on it, in minutes."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Iterator
@@ -102,11 +100,8 @@ def _calibrated(
     shipped, _ = policy.resolve_for_machine(
         shipped, policy.SHIPPED_NAME, target.device, target.threads
     )
-    validated, machine, devices = (
-        validators.here(target.device),
-        describe(),
-        _DEVICES[target.device],
-    )
+    validated, machine = validators.here(target.device), describe()
+    devices = _DEVICES[target.device]
     old = next((p for p in known.parts if p.place == (validated, *vars(target).values())), None)
     cases = grid_cases.timed("cpu") if program is None else program.cases()
     plan = Plan(

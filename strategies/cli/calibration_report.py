@@ -1,7 +1,5 @@
 """What a calibration has changed, in tables."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """What the subcommands share: their common options, and how errors are told."""
 
-from __future__ import annotations
-
 import functools
 import os
 import sys

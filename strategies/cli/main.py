@@ -1,7 +1,5 @@
 """The `backward-strategies` command, with its shortest subcommands."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import subprocess
 import sys

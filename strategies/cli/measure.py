@@ -1,7 +1,5 @@
 """`backward-strategies measure`: measures the cells of a grid, or the calls of a program."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """`backward-strategies oracle`: a set of cases with certified derivatives, and libraries graded by it."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from pathlib import Path

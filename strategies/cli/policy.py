@@ -1,7 +1,5 @@
 """`backward-strategies policy`: the defaults as a file, what is in force here, and what was calibrated."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -5,8 +5,6 @@ That sets `sys.argv`, `sys.path[0]` and the names in `__main__` for each form of
 interpreter would show the frames of this package above those of the program.
 """
 
-from __future__ import annotations
-
 import builtins
 import io
 import linecache

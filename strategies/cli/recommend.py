@@ -1,7 +1,5 @@
 """`backward-strategies recommend`: what to use, and why."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """`backward-strategies regret`: how good a policy is on cases it has not seen."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path

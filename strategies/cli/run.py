@@ -5,8 +5,6 @@ catches exceptions and Ctrl-C of a command, sets `sys.excepthook`, and has its o
 of that is what a program expects.
 """
 
-from __future__ import annotations
-
 import functools
 import logging
 import sys

@@ -1,7 +1,5 @@
 """`backward-strategies stability`: judges every strategy, and "auto", on hard cases."""
 
-from __future__ import annotations
-
 import itertools
 import statistics
 from collections.abc import Iterator, Sequence

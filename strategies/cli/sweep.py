@@ -1,7 +1,5 @@
 """`backward-strategies sweep`: the cells of a grid or workload on many machines."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import multiprocessing

@@ -6,8 +6,6 @@ the cell as soon as there is a higher number. A failed try keeps its file, with 
 stopped on purpose removes it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import platform

@@ -1,7 +1,5 @@
 """What the process of a cell does: it measures, and says over a pipe what it is at and how it went."""
 
-from __future__ import annotations
-
 import ctypes
 import resource
 import signal

@@ -1,7 +1,5 @@
 """The cells of a sweep: what a class of machines is to measure."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """From the files of cells to files of results, one for each class of machines and software."""
 
-from __future__ import annotations
-
 import hashlib
 import statistics
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """The file that describes a sweep: what is measured, and on which classes of machines."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Annotated, Literal

@@ -1,7 +1,5 @@
 """How long the cells of a sweep take: as measured where that is known, else by the work they are."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Iterable

@@ -9,8 +9,6 @@ results/CLASS-*.json           what was collected
 slurm/                         logs of jobs
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum

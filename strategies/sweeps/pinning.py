@@ -1,7 +1,5 @@
 """Threads on cores of their own, so that times don't depend on where the system puts them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path

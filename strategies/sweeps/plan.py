@@ -1,7 +1,5 @@
 """The plan of a sweep: which cells are to be measured, packed into chunks of equal length."""
 
-from __future__ import annotations
-
 import heapq
 import itertools
 import math

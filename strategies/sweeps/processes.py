@@ -4,8 +4,6 @@ To import torch takes longer than to measure a small cell, and what has computed
 be forked.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import signal
 import time

@@ -6,8 +6,6 @@ measured or is being measured. submitit asks the accounting for the state of a j
 lost node's job as failed though Slurm runs it again, and which not every cluster has; the queue has both.
 """
 
-from __future__ import annotations
-
 import signal
 import subprocess
 from collections.abc import Sequence

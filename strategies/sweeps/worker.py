@@ -1,7 +1,5 @@
 """A worker measures cells one after the other, and keeps what comes of each."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

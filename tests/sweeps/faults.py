@@ -4,8 +4,6 @@ With it comes a clock that says the same on every machine: times on shared cores
 sweeps of one machine should lead to one policy.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from strategies.integration.workload import Call, Workload

@@ -1,7 +1,5 @@
 """A cluster of three nodes on this machine: Slurm's own daemons in a folder, without systemd."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil
@@ -11,6 +9,7 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
+from typing import Self
 
 import pytest
 
@@ -61,7 +60,7 @@ def search_path() -> str:
 class Cluster:
     """Starts on entering a `with` block; within it, Slurm's commands find it by the environment."""
 
-    def __enter__(self) -> Cluster:
+    def __enter__(self) -> Self:
         # A socket's path may have a hundred characters, more than which pytest's folders take.
         self.base = Path(tempfile.mkdtemp(prefix="slurm-", dir="/tmp"))
         self._patch = pytest.MonkeyPatch()
