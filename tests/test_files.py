@@ -30,6 +30,7 @@ def of(text):
 @pytest.mark.parametrize(
     ("name", "kept"),
     [("note.json", of("κ" * 100)), ("note.json.gz", gzip.compress(of("κ" * 100), mtime=0))],
+    ids=["plain", "packed"],
 )
 def test_what_was_written_is_read_and_packed_where_it_is_called_gz(tmp_path, name, kept):
     path = tmp_path / name

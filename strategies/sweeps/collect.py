@@ -70,7 +70,8 @@ def _written(folder: Folder, machines: str, cells: Iterable[tuple[SweepCell, Kno
     """One file a fingerprint: nodes of a class may differ in what its pattern does not say."""
     groups: dict[str, list[Run]] = {}
     for cell, known in cells:
-        if run := _failed(folder, cell, known) if known.state is State.FAILED else known.run:
+        run = _failed(folder, cell, known) if known.state is State.FAILED else known.run
+        if run:
             groups.setdefault(_fingerprint(run.machine), []).append(run)
     paths = []
     for fingerprint, runs in groups.items():

@@ -8,6 +8,8 @@ import strategies
 from strategies.measuring import store
 from strategies.measuring.measurement import Cell, Measurement
 
+INV = "--operation", "inv", "--shape", "4x4"
+
 
 def test_without_a_case_it_covers_all(invoke, results):
     result = invoke("recommend", "--results", results)
@@ -105,18 +107,12 @@ def test_a_folder_that_was_asked_for_has_to_be_there(invoke, fails, nothing_meas
         (["--operation", "inv", "--shape", "4x5"], "square"),
         (["--shape", "4x4"], "--shape needs --operation"),
         (["--operation", "pinv", "--dtype", "float16"], "dtype float16"),
-        (["--operation", "inv", "--shape", "4x4", "--device", "xyz"], "unknown device 'xyz'"),
-        (
-            ["--operation", "inv", "--shape", "4x4", "--device", "meta", "--measure"],
-            "device 'meta'",
-        ),
-        (["--operation", "inv", "--shape", "4x4", "--device", "cuda:9", "--measure"], "cuda:9"),
+        ([*INV, "--device", "xyz"], "unknown device 'xyz'"),
+        ([*INV, "--device", "meta", "--measure"], "device 'meta'"),
+        ([*INV, "--device", "cuda:9", "--measure"], "cuda:9"),
         (["--measure"], "--measure needs"),
-        (["--accuracy", "nan"], "accuracy has to be a positive number"),
-        (["--accuracy", "-1"], "accuracy has to be a positive number"),
-        (["--accuracy", "0"], "accuracy has to be a positive number"),
-        (["--memory", "-5"], "memory has to be a positive number"),
-        (["--memory", "nan"], "memory has to be a positive number"),
+        *((["--accuracy", x], "accuracy has to be a positive number") for x in ("nan", "-1", "0")),
+        *((["--memory", x], "memory has to be a positive number") for x in ("nan", "-5")),
     ],
 )
 def test_what_it_cannot_do_is_one_line(invoke, fails, results, arguments, said):

@@ -1,6 +1,5 @@
 """`backward-strategies sweep`: what each command says, without Slurm; tests/sweeps has the rest."""
 
-import os
 import re
 from pathlib import Path
 
@@ -26,7 +25,7 @@ cpu = "EPYC"
 @pytest.fixture
 def sweep(tmp_path, monkeypatch):
     """A sweep of which one cell is measured, and where there is no Slurm."""
-    monkeypatch.setenv("PATH", os.pathsep.join([str(tmp_path)]))
+    monkeypatch.setenv("PATH", str(tmp_path))
     path = tmp_path / "sweep.toml"
     path.write_text(SWEEP)
     folder = Folder(config.read(path))

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import pwd
 import shutil
 import signal
 import socket
@@ -131,9 +132,7 @@ class Cluster:
         for folder in ("munge", "state", *(f"spool.{node}" for node in FEATURES)):
             (self.base / folder).mkdir()
         ports = free_ports(1 + len(FEATURES))
-        user = subprocess.run(
-            ["id", "-un"], capture_output=True, text=True, check=True
-        ).stdout.strip()
+        user = pwd.getpwuid(os.getuid()).pw_name
         host = socket.gethostname().partition(".")[0]
         lines = CONFIGURATION.format(base=self.base, host=host, user=user, port=ports[0])
         for (node, feature), port in zip(FEATURES.items(), ports[1:], strict=True):
