@@ -1,22 +1,7 @@
 """The errors that are the project's own; everything else is what `torch.linalg` raises."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
-
-__all__ = [
-    "LinAlgError",
-    "StrategyNotFoundError",
-    "UnsupportedError",
-    "message_of",
-    "raise_for_info",
-    "raise_if_deficient",
-    "raise_if_grown",
-    "raise_if_not_finite",
-    "raise_if_singular",
-]
-
 
 LinAlgError = torch.linalg.LinAlgError  # type: ignore[attr-defined]  # missing from torch's stubs
 
@@ -30,31 +15,15 @@ class UnsupportedError(NotImplementedError):
 
 
 def raise_if_not_finite(result: Tensor, matrix: Tensor) -> None:
-    """Raise where NaN or Inf in a matrix has reached the result.
-
-    Raises:
-        torch.linalg.LinAlgError: as `torch.linalg.pinv` does.
-
-    Example:
-        >>> raise_if_not_finite(torch.ones(1), torch.ones(1, 1))
-    """
+    """Raise LinAlgError, as torch's `pinv` does, where NaN or Inf in a matrix has reached the result."""
     if not bool(torch.isfinite(result).all()) and not bool(torch.isfinite(matrix).all()):
         raise LinAlgError("the input matrix contained non-finite values")
 
 
 def raise_if_singular(singular: Tensor, strategy: str, advice: str) -> None:
-    """Raise where a matrix lacks the full rank that a strategy needs.
+    """Raise LinAlgError where a matrix lacks the full rank that a strategy needs.
 
-    Args:
-        singular: boolean, one entry a matrix (any batch shape).
-        strategy: the name of the strategy that needs full rank.
-        advice: what would work instead.
-
-    Raises:
-        torch.linalg.LinAlgError: naming the strategy and, as torch counts them, the first such matrix.
-
-    Example:
-        >>> raise_if_singular(torch.tensor([False]), "triangular_solve", "")
+    `singular` has an entry for each matrix; the message names the first, and what would work instead.
     """
     if bool(singular.any()):
         raise LinAlgError(
@@ -70,18 +39,7 @@ def raise_if_deficient(deficient: Tensor, strategy: str) -> None:
 
 
 def raise_if_grown(grown: Tensor, strategy: str) -> None:
-    """Raise where the growth of elements in an elimination has cost digits.
-
-    Args:
-        grown: boolean, one entry a matrix (any batch shape).
-        strategy: the name of the strategy that eliminates.
-
-    Raises:
-        torch.linalg.LinAlgError: naming the strategy and the first such matrix.
-
-    Example:
-        >>> raise_if_grown(torch.tensor([False]), "triangular_solve")
-    """
+    """`raise_if_singular` where the growth of elements in an elimination has cost digits."""
     if bool(grown.any()):
         raise LinAlgError(
             f"strategy '{strategy}' eliminates, and elements of this matrix grow so much in it that "
@@ -90,15 +48,7 @@ def raise_if_grown(grown: Tensor, strategy: str) -> None:
 
 
 def raise_for_info(info: Tensor, message: str) -> None:
-    """Raise what LAPACK says of the first matrix where `info`, int (...), is not zero.
-
-    Args:
-        info: as LAPACK returns it, for each matrix.
-        message: with `{0}` in place of the number.
-
-    Example:
-        >>> raise_for_info(torch.zeros(3), "minor {0} is not positive")
-    """
+    """Raise LinAlgError for the first matrix whose LAPACK info, {0} in the message, is not zero."""
     if bool(info.any()):
         index = int(info.flatten().nonzero()[0])
         batch = f"(Batch element {index}): " if info.ndim else ""

@@ -1,17 +1,13 @@
 """What strategy="auto" uses for a call, and on what evidence."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from torch import Tensor
 
 from strategies import operations, policy
 from strategies.autograd.choice import policy_key
 from strategies.policy.schema import LIMIT, Cell, Evidence, Policy, PolicyKey
-
-__all__ = ["Explanation", "explain", "explain_key"]
 
 
 @dataclass(frozen=True)
@@ -31,18 +27,15 @@ class Explanation:
     key: PolicyKey
     tried: tuple[str, ...]
     source: str
-    cells: tuple[Cell, ...]
-    stability: dict[str, Evidence]
-    objective: str
-    machines: tuple[str, ...]
+    cells: tuple[Cell, ...] = ()
+    stability: Mapping[str, Evidence] = field(default_factory=dict)
+    objective: str = ""
+    machines: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         operation, *sizes, dtype, device = self.key
-        m, n, rhs, batch = sizes
-        count = f"{batch} of " if batch else ""
-        columns = f" k={rhs}" if rhs != 1 else ""
         first, *then = self.tried
-        lines = [f'{operation} of {count}{m}x{n}{columns}, {dtype}, {device}: "auto" is {first}']
+        lines = [f'{operation} of {_sizes(*sizes)}, {dtype}, {device}: "auto" is {first}']
         lines += [f"  if that refuses the input: {name}" for name in then]
         lines.append(f"  by {self.source}")
         lines += [f"  fastest by {self.objective} where measured:"] if self.cells else []
@@ -57,15 +50,10 @@ class Explanation:
 
 
 def explain(operation: str, A: Tensor, *rhs: Tensor) -> Explanation:
-    """What `strategy="auto"` uses for a call of an operation with these tensors, and why.
+    """What `strategy="auto"` uses for a call of an operation with A, (..., m, n), and B where it takes one.
 
     It computes nothing, so it cannot tell whether the first strategy will refuse the input for its
     rank, and the next be used.
-
-    Args:
-        operation: one of `strategies.operations.names()`.
-        A: (..., m, n).
-        rhs: B, where the operation takes one.
 
     Raises:
         ValueError: there is no such operation, or A is no batch of matrices.
@@ -87,25 +75,27 @@ def explain_key(key: PolicyKey) -> Explanation:
     asked: PolicyKey = (record.policy_operation, *key[1:])
     tried = policy.candidates(*asked, any_rank=record.falls_back)
     chosen, source = policy.active(key[-1])
-    cells: Sequence[Cell] = ()
-    known, objective = None, ""
-    machines: tuple[str, ...] = ()
-    if isinstance(chosen, Policy):
-        cells = chosen.nearest(asked)
-        known = chosen.operations.get(record.policy_operation)
-        names = (f"{run['name']}: {run.get('cpu', '')}" for run in chosen.provenance)
-        machines = tuple(dict.fromkeys(names))
-        objective = str(chosen.criteria.get("objective", ""))
-    stability = known.stability if known else {}
     in_order = tuple(strategy.name for strategy in tried)
-    return Explanation(key, in_order, source, tuple(cells), stability, objective, machines)
+    if not isinstance(chosen, Policy):
+        return Explanation(key, in_order, source)
+    known = chosen.operations.get(record.policy_operation)
+    names = (f"{run['name']}: {run.get('cpu', '')}" for run in chosen.provenance)
+    return Explanation(
+        *(key, in_order, source),
+        cells=tuple(chosen.nearest(asked)),
+        stability=known.stability if known else {},
+        objective=str(chosen.criteria.get("objective", "")),
+        machines=tuple(dict.fromkeys(names)),
+    )
+
+
+def _sizes(m: int, n: int, rhs: int, batch: int) -> str:
+    return (f"{batch} of " if batch else "") + f"{m}x{n}" + (f" k={rhs}" if rhs != 1 else "")
 
 
 def _in_words(cell: Cell) -> str:
-    count = f"{cell.batch} of " if cell.batch else ""
     times = ", ".join(f"{name} {cell.times[name]:.2f}×" for name in cell.names)
-    columns = f" k={cell.rhs}" if cell.rhs != 1 else ""
-    return f"{count}{cell.m}x{cell.n}{columns}: {times}"
+    return f"{_sizes(cell.m, cell.n, cell.rhs, cell.batch)}: {times}"
 
 
 def _judged(name: str, found: Evidence) -> str:

@@ -4,8 +4,6 @@ What is read may be packed by gzip, and what is written is where the name ends i
 equal files, as `gzip -n FILE` does.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import os
@@ -16,20 +14,6 @@ from typing import Any, TypeVar
 
 import msgspec
 import platformdirs
-
-__all__ = [
-    "DRAFT",
-    "UnusableFileError",
-    "cache_directory",
-    "configuration_directory",
-    "json_files",
-    "json_text",
-    "read",
-    "says",
-    "unpacked",
-    "write_bytes",
-    "write_text",
-]
 
 LINE_LENGTH = 320
 """What a cell of a policy or of a result file fits in, so that a difference of files is readable."""

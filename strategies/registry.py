@@ -7,14 +7,11 @@ A package adds strategies by entry points of the group `backward_strategies`, ea
     my_strategy = "my_package.my_module:MyStrategy"
 """
 
-from __future__ import annotations
-
 import difflib
 import functools
 import importlib.metadata
 import inspect
 import warnings
-from collections.abc import Mapping
 
 from strategies.builtin.batch_last import BatchLast
 from strategies.builtin.blocked_lu import BlockedLU
@@ -59,12 +56,7 @@ def available() -> tuple[str, ...]:
 
 
 def built_in() -> tuple[str, ...]:
-    """The names of the strategies of this package, without those of plug-ins.
-
-    Example:
-        >>> built_in()[0]
-        'native'
-    """
+    """The names of the strategies of this package, without those of plug-ins."""
     return tuple(kind.name for kind in _BUILT_IN)
 
 
@@ -121,10 +113,6 @@ def made(kind: object) -> Strategy:
     Raises:
         TypeError: it is no such class, cannot be made without arguments, or lacks a name, a summary
             or `requires_full_rank`.
-
-    Example:
-        >>> made(Native)
-        <strategy native>
     """
     if not (isinstance(kind, type) and issubclass(kind, Strategy)):
         raise TypeError(f"not a subclass of strategies.Strategy: {kind!r}")
@@ -147,7 +135,7 @@ def _strategies() -> dict[str, Strategy]:
     points = importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)
     for point in sorted(points, key=lambda point: (str(point.name), str(point.value))):
         try:
-            strategy = _load(point, found)
+            _add(point, found)
         except KeyboardInterrupt:
             raise
         # SystemExit too: one broken plug-in must not disable the others.
@@ -156,15 +144,13 @@ def _strategies() -> dict[str, Strategy]:
                 f"strategy plug-in {str(point.name)!r} ({point.value}) is left out: {message_of(error)}",
                 stacklevel=2,
             )
-            continue
-        found[strategy.name] = strategy
     return found
 
 
-def _load(point: importlib.metadata.EntryPoint, known: Mapping[str, Strategy]) -> Strategy:
+def _add(point: importlib.metadata.EntryPoint, known: dict[str, Strategy]) -> None:
     strategy = made(point.load())
     if not strategy.name.isidentifier():
         raise ValueError(f"a name must be an identifier, as on a command line: {strategy.name!r}")
     if strategy.name in known:
         raise ValueError(f"a strategy named '{strategy.name}' exists already")
-    return strategy
+    known[strategy.name] = strategy

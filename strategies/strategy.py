@@ -10,8 +10,6 @@ for which it has none. The signatures are those of the formulas in the operation
 `strategies.operations`; `docs/adding-a-strategy.md` lists them.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -63,12 +61,7 @@ class Strategy(ABC):
 
     @abstractmethod
     def factor_tall(self, matrix: Tensor, *, rtol: Tolerance, atol: Tolerance) -> PseudoInverse:
-        """Factor a batch of matrices with at least as many rows as columns.
-
-        Args:
-            matrix: F, (..., m, n) with m ≥ n.
-            rtol: as in `factor`.
-            atol: as in `factor`.
+        """`factor` of a batch of matrices F, (..., m, n), with m ≥ n.
 
         Raises:
             torch.linalg.LinAlgError: a matrix is rank-deficient and the strategy needs full rank.
@@ -119,11 +112,7 @@ class Strategy(ABC):
     def own(self, method: str, formula: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         """Call the strategy's method of that name, or the formula if that is missing or `NotImplemented`.
 
-        Args:
-            method: as "lstsq_backward".
-            formula: takes the strategy, and what the method takes.
-            arguments: of both.
-            options: of both.
+        The method is named as "lstsq_backward"; the formula takes the strategy besides.
         """
         faster = getattr(self, method, None)
         if faster is not None:

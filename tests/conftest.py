@@ -1,8 +1,10 @@
 """What holds for all tests."""
 
+import importlib.metadata
 import importlib.util
 import os
 import shutil
+from importlib.metadata import EntryPoint
 
 import pytest
 import torch
@@ -21,34 +23,27 @@ if not torch.cuda.is_available():
 torch.set_num_threads(1)
 
 
-TOOLS = {
-    "a C++ compiler": lambda: shutil.which(os.environ.get("CXX", "c++")),
-    "the kernel library": lambda: _is_built("kernels.cpu.library", "is_available"),
-    "the fast path in C++ (backward-strategies warmup)": lambda: _is_built(
-        "kernels.extension", "load"
-    ),
-    "Chromium and its driver": lambda: (
-        (shutil.which("chromium") or shutil.which("chromium-browser"))
-        and shutil.which("chromedriver")
-    ),
-    "JAX and lineax (extra peers)": lambda: _are_installed("jax", "lineax", "flint"),
-    "Triton": lambda: _are_installed("triton"),
-    "expecttest": lambda: _are_installed("expecttest"),
-    "linear_operator": lambda: _are_installed("linear_operator"),
-}
-"""Without which some tests are skipped, and how to see that they are there."""
+def _missing_tools():
+    """Those without which some tests are skipped."""
+    from strategies.kernels import extension
+    from strategies.kernels.cpu import library
 
-
-def _is_built(module, function):
-    return getattr(importlib.import_module(f"strategies.{module}"), function)()
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    are_there = {
+        "a C++ compiler": shutil.which(os.environ.get("CXX", "c++")),
+        "the kernel library": library.is_available(),
+        "the fast path in C++ (backward-strategies warmup)": extension.load(),
+        "Chromium and its driver": chromium and shutil.which("chromedriver"),
+        "JAX and lineax (extra peers)": _are_installed("jax", "lineax", "flint"),
+        "Triton": _are_installed("triton"),
+        "expecttest": _are_installed("expecttest"),
+        "linear_operator": _are_installed("linear_operator"),
+    }
+    return [name for name, is_there in are_there.items() if not is_there]
 
 
 def _are_installed(*names):
     return all(map(importlib.util.find_spec, names))
-
-
-def _missing_tools():
-    return [name for name, is_there in TOOLS.items() if not is_there()]
 
 
 def pytest_addoption(parser):
@@ -94,6 +89,46 @@ def same_random_numbers_every_time():
 )
 def device(request):
     return request.param
+
+
+@pytest.fixture
+def offer(monkeypatch):
+    """Offers plug-ins by name: each a class, what its import raises, or where it is to be imported from."""
+    from strategies import registry
+
+    load = EntryPoint.load
+
+    def offer(**plug_ins):
+        def loaded(point):
+            found = plug_ins[point.name]
+            if isinstance(found, BaseException):
+                raise found
+            return load(point) if isinstance(found, str) else found
+
+        def point(name, found):
+            value = found if isinstance(found, str) else "package.module:Kind"
+            return EntryPoint(name, value, registry.ENTRY_POINT_GROUP)
+
+        points = [*map(point, plug_ins, plug_ins.values())]
+        monkeypatch.setattr(EntryPoint, "load", loaded)
+        monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: points)
+        registry._strategies.cache_clear()
+
+    yield offer
+    registry._strategies.cache_clear()
+
+
+@pytest.fixture(scope="session")
+def package():
+    """Makes a folder that on PYTHONPATH is as good as an installed package with an entry point."""
+
+    def package(site, group, entry):
+        metadata = site / "lent-1.0.dist-info"
+        metadata.mkdir(parents=True)
+        (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: lent\nVersion: 1.0\n")
+        (metadata / "entry_points.txt").write_text(f"[{group}]\n{entry}\n")
+
+    return package
 
 
 @pytest.fixture

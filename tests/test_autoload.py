@@ -19,15 +19,11 @@ print(torch.linalg.inv(A).grad_fn.name(), "strategies" in sys.modules)
 
 
 @pytest.fixture
-def output(tmp_path):
+def output(tmp_path, package):
     """What a program writes, where the entry points of this package are installed."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    (name, target), *others = project["entry-points"]["torch.backends"].items()
-    assert not others
-    metadata = tmp_path / "autoload-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: autoload\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text(f"[torch.backends]\n{name} = {target}\n")
+    ((name, target),) = project["entry-points"]["torch.backends"].items()
+    package(tmp_path, "torch.backends", f"{name} = {target}")
 
     def run(code, **variables):
         paths = os.pathsep.join([str(tmp_path), str(ROOT)])
@@ -52,10 +48,7 @@ def test_nothing_is_imported_where_nobody_asks(output):
 
 
 def test_where_it_is_impossible_a_warning_says_so(output, tmp_path):
-    done = output(
-        PROGRAM,
-        BACKWARD_STRATEGIES_INSTALL="1",
-        BACKWARD_STRATEGIES_CACHE=str(tmp_path / "empty"),
-    )
+    empty = {"BACKWARD_STRATEGIES_CACHE": str(tmp_path / "empty")}
+    done = output(PROGRAM, BACKWARD_STRATEGIES_INSTALL="1", **empty)
     assert "LinalgInvExBackward0" in done.stdout
     assert "BACKWARD_STRATEGIES_INSTALL=1 has no effect: install needs the fast path" in done.stderr

@@ -27,26 +27,17 @@ def of(text):
     return f'{{"format": "note", "version": 1, "text": "{text}"}}'.encode()
 
 
-def test_what_was_written_is_read(tmp_path):
-    path = tmp_path / "note.json"
-    write_text(path, of("κ").decode())
-    assert read(path, Note, "note", 1) == Note("κ")
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [("note.json", of("κ" * 100)), ("note.json.gz", gzip.compress(of("κ" * 100), mtime=0))],
+    ids=["plain", "packed"],
+)
+def test_what_was_written_is_read_and_packed_where_it_is_called_gz(tmp_path, name, kept):
+    path = tmp_path / name
+    write_text(path, of("κ" * 100).decode())
+    assert path.read_bytes() == kept
+    assert read(path, Note, "note", 1) == Note("κ" * 100)
     assert [path] == list(tmp_path.iterdir())
-
-
-def test_what_is_called_gz_is_packed_the_same_each_time(tmp_path):
-    one, other = (tmp_path / name for name in ("one.json.gz", "other.json.gz"))
-    for path in (one, other):
-        write_text(path, of("κ" * 100).decode())
-        assert read(path, Note, "note", 1) == Note("κ" * 100)
-    assert one.read_bytes() == other.read_bytes()
-    assert len(one.read_bytes()) < 150
-
-
-def test_a_packed_file_is_unpacked(tmp_path):
-    path = tmp_path / "note.json.gz"
-    path.write_bytes(gzip.compress(of("packed"), mtime=0))
-    assert read(path, Note, "note", 1) == Note("packed")
 
 
 @pytest.mark.parametrize(
@@ -90,33 +81,32 @@ def test_what_fits_a_line_is_on_one():
     assert len(lines) == 9
 
 
-@pytest.mark.parametrize("step", ["write", "replace"])
-def test_a_full_disk_leaves_neither_a_draft_nor_half_a_file(tmp_path, monkeypatch, step):
-    path = tmp_path / "note.json"
-    write_text(path, "before")
-
-    def full(*_):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    if step == "write":
-        monkeypatch.setattr(os, "fdopen", lambda handle, _: Full(handle))
-    else:
-        monkeypatch.setattr(pathlib.Path, "replace", full)
-    with pytest.raises(UnusableFileError, match=r"note\.json: cannot be written \(No space left"):
-        write_text(path, "after")
-    monkeypatch.undo()
-    assert list(tmp_path.iterdir()) == [path]
-    assert path.read_text() == "before"
+def full(*_):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 class Full(io.FileIO):
     """A file on a disk that is full."""
 
-    def __init__(self, handle):
-        super().__init__(handle, "wb")
+    write = full
 
-    def write(self, _):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+@pytest.mark.parametrize(
+    ("owner", "step", "fails"),
+    [(os, "fdopen", lambda handle, _: Full(handle, "wb")), (pathlib.Path, "replace", full)],
+    ids=["write", "replace"],
+)
+def test_a_full_disk_leaves_neither_a_draft_nor_half_a_file(
+    tmp_path, monkeypatch, owner, step, fails
+):
+    path = tmp_path / "note.json"
+    write_text(path, "before")
+    monkeypatch.setattr(owner, step, fails)
+    with pytest.raises(UnusableFileError, match=r"note\.json: cannot be written \(No space left"):
+        write_text(path, "after")
+    monkeypatch.undo()
+    assert list(tmp_path.iterdir()) == [path]
+    assert path.read_text() == "before"
 
 
 @pytest.mark.parametrize(
@@ -142,13 +132,10 @@ def test_the_cache_is_where_the_environment_says(tmp_path, monkeypatch):
     assert cache_directory() == tmp_path / "backward-strategies"
 
 
-def test_a_variable_names_the_folder_of_a_user(monkeypatch):
+def test_the_folder_of_a_user_is_where_the_environment_says_or_the_platforms(monkeypatch):
     monkeypatch.setenv("BACKWARD_STRATEGIES_CONFIG", "somewhere")
     assert configuration_directory() == pathlib.Path("somewhere")
-
-
-def test_otherwise_that_folder_is_the_platforms(monkeypatch):
-    monkeypatch.delenv("BACKWARD_STRATEGIES_CONFIG", raising=False)
+    monkeypatch.delenv("BACKWARD_STRATEGIES_CONFIG")
     found = configuration_directory()
     assert found.name == "backward-strategies"
     assert found.parent == platformdirs.user_config_path()

@@ -18,27 +18,23 @@ def peak_in_inputs(case, strategy):
     return peak_bytes(backward_of(case, strategy)) / case.inputs()[0].nbytes
 
 
-@pytest.mark.parametrize("n", [512, 1024])
-def test_lu_reverses_in_two_matrices(n):
-    # One copy, where the loop is compiled; else the gather of its rows, too, and O(64 n).
-    assert peak_in_inputs(Case("lu_factor", (n, n)), "blocked_lu") <= 2.02
+@pytest.mark.parametrize(
+    ("shape", "limit"),
+    [
+        # One copy, where the loop is compiled; else the gather of its rows, too, and O(64 n).
+        *(((n, n), 2.02) for n in (512, 1024)),
+        *((shape, 2.1) for shape in ((8192, 64), (64, 8192), (2048, 256))),
+    ],
+)
+def test_lu_reverses_in_two_matrices(shape, limit):
+    assert peak_in_inputs(Case("lu_factor", shape), "blocked_lu") <= limit
 
 
-@pytest.mark.parametrize("shape", [(8192, 64), (64, 8192), (2048, 256)])
-def test_lu_of_thin_matrices_makes_nothing_square(shape):
-    assert peak_in_inputs(Case("lu_factor", shape), "blocked_lu") <= 2.1
-
-
+@pytest.mark.parametrize(("operation", "limit"), [("pinv", 3), ("lstsq", 2)])
 @pytest.mark.parametrize("shape", [(4096, 32), (8192, 64)])
 @pytest.mark.parametrize("strategy", OURS)
-def test_pinv_takes_three_matrices(shape, strategy):
-    assert peak_in_inputs(Case("pinv", shape), strategy) <= 3
-
-
-@pytest.mark.parametrize("shape", [(4096, 32), (8192, 64)])
-@pytest.mark.parametrize("strategy", OURS)
-def test_lstsq_takes_two_matrices(shape, strategy):
-    assert peak_in_inputs(Case("lstsq", shape), strategy) <= 2
+def test_thin_matrices_make_nothing_square(operation, limit, shape, strategy):
+    assert peak_in_inputs(Case(operation, shape), strategy) <= limit
 
 
 @pytest.mark.parametrize(

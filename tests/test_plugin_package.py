@@ -1,7 +1,5 @@
 """A strategy of a separately installed package is found by everything, without a change here."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -46,44 +44,35 @@ json.dump(
 
 
 @pytest.fixture(scope="module")
-def seen_with_the_package_installed(tmp_path_factory) -> dict[str, object]:
+def seen(tmp_path_factory, package):
+    """What the script finds where the package is installed."""
     site = tmp_path_factory.mktemp("site")
     (site / "lent_strategy.py").write_text(MODULE)
-    metadata = site / "lent_strategy-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: lent-strategy\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text("[backward_strategies]\nlent = lent_strategy:Lent\n")
-    environment = {
-        **os.environ,
+    package(site, "backward_strategies", "lent = lent_strategy:Lent")
+    variables = {
         "PYTHONPATH": str(site),
         "BACKWARD_STRATEGIES_GRID": "tiny",
         "OMP_NUM_THREADS": "1",
     }
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    command = [sys.executable, "-c", SCRIPT]
+    options = {"cwd": ROOT, "env": os.environ | variables, "capture_output": True, "text": True}
+    done = subprocess.run(command, check=False, timeout=120, **options)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
-def test_it_is_available_and_last(seen_with_the_package_installed):
-    assert seen_with_the_package_installed["available"][-1] == "lent"
+def test_it_is_available_and_last(seen):
+    assert seen["available"][-1] == "lent"
 
 
-def test_asv_measures_it(seen_with_the_package_installed):
-    assert "lent" in seen_with_the_package_installed["asv"]
-    assert 0 < seen_with_the_package_installed["error"] < 1e-9
+def test_asv_measures_it(seen):
+    assert "lent" in seen["asv"]
+    assert 0 < seen["error"] < 1e-9
 
 
-def test_the_conformance_kit_checks_it(seen_with_the_package_installed):
-    assert seen_with_the_package_installed["checked"] == "Status.PASSED"
+def test_the_conformance_kit_checks_it(seen):
+    assert seen["checked"] == "Status.PASSED"
 
 
-def test_figures_have_a_look_for_it(seen_with_the_package_installed):
-    assert "color" in seen_with_the_package_installed["look"]
+def test_figures_have_a_look_for_it(seen):
+    assert "color" in seen["look"]

@@ -1,9 +1,5 @@
 """Strategies by name, and those that installed packages bring along."""
 
-from __future__ import annotations
-
-import importlib.metadata
-
 import pytest
 
 import strategies
@@ -16,18 +12,9 @@ class Offered(TriangularSolve):
     summary = "a strategy of another package"
 
 
-@pytest.fixture
-def entry_points(monkeypatch):
-    def offer(*points: tuple[str, str]) -> None:
-        found = [
-            importlib.metadata.EntryPoint(name, value, registry.ENTRY_POINT_GROUP)
-            for name, value in points
-        ]
-        monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: found)
-        registry._strategies.cache_clear()
-
-    yield offer
-    registry._strategies.cache_clear()
+class Changed(Offered):
+    def _refuse_singular(self, *arguments):
+        pass
 
 
 def test_the_baseline_comes_first():
@@ -43,23 +30,16 @@ def test_an_unknown_name_lists_the_close_ones():
         strategies.get("qr_pinvs")
 
 
-def test_a_package_offers_a_strategy_by_an_entry_point(entry_points, monkeypatch):
-    monkeypatch.setattr(importlib.metadata.EntryPoint, "load", lambda self: Offered)
-    entry_points(("offered", "package.module:Offered"))
-
+def test_a_package_offers_a_strategy_by_an_entry_point(offer):
+    offer(offered=Offered)
     assert strategies.available()[-1] == "offered"
     assert isinstance(strategies.get("offered"), Offered)
 
 
-def test_a_subclass_that_changes_a_helper_has_code_of_its_own(entry_points, monkeypatch):
-    class Changed(Offered):
-        def _refuse_singular(self, *arguments):
-            pass
-
-    for kind, expected in ((Offered, False), (Changed, True)):
-        monkeypatch.setattr(importlib.metadata.EntryPoint, "load", lambda self, kind=kind: kind)
-        entry_points(("offered", "package.module:Offered"))
-        assert ("offered" in registry.distinct("pinv")) is expected
+@pytest.mark.parametrize(("kind", "expected"), [(Offered, False), (Changed, True)])
+def test_a_subclass_that_changes_a_helper_has_code_of_its_own(offer, kind, expected):
+    offer(offered=kind)
+    assert ("offered" in registry.distinct("pinv")) is expected
 
 
 @pytest.mark.parametrize(
@@ -68,22 +48,16 @@ def test_a_subclass_that_changes_a_helper_has_code_of_its_own(entry_points, monk
         ("no_such_package:Nothing", "ModuleNotFoundError"),
         ("builtins:int", "not a subclass"),
         ("strategies.builtin.native:Native", "exists already"),
+        (SystemExit(0), "SystemExit"),
+        (RecursionError("deep"), "RecursionError"),
+        (GeneratorExit(), "GeneratorExit"),
     ],
+    ids=str,
 )
-def test_a_plug_in_that_fails_is_named_and_left_out(entry_points, value, reason):
-    entry_points(("broken", value))
-
+def test_a_plug_in_that_fails_is_named_and_left_out(offer, value, reason):
+    offer(broken=value)
     with pytest.warns(UserWarning, match=f"'broken'.*{reason}"):
-        names = strategies.available()
-
-    assert "native" in names
-    assert "broken" not in names
-
-
-class Odd(TriangularSolve):
-    """Broken in the way that a test sets."""
-
-    summary = "odd"
+        assert strategies.available() == registry.built_in()
 
 
 @pytest.mark.parametrize(
@@ -99,46 +73,21 @@ class Odd(TriangularSolve):
     ],
     ids=["number", "lines", "markup", "no_summary", "no_rank", "arguments", "known"],
 )
-def test_what_a_plug_in_lacks_is_said_in_one_line(entry_points, monkeypatch, attributes, reason):
-    kind = type("Odd", (Odd,), attributes)
-    monkeypatch.setattr(importlib.metadata.EntryPoint, "load", lambda self: kind)
-    entry_points(("broken", "package.module:Odd"))
-
+def test_what_a_plug_in_lacks_is_said_in_one_line(offer, attributes, reason):
+    offer(broken=type("Odd", (Offered,), attributes))
     with pytest.warns(UserWarning, match="'broken'") as warned:
         assert strategies.available() == registry.built_in()
     (line,) = str(warned[0].message).splitlines()
     assert reason in line
 
 
-@pytest.mark.parametrize(
-    "error", [SystemExit(0), RecursionError("deep"), GeneratorExit()], ids=repr
-)
-def test_what_an_import_raises_leaves_the_plug_in_out(entry_points, monkeypatch, error):
-    def load(self):
-        raise error
-
-    monkeypatch.setattr(importlib.metadata.EntryPoint, "load", load)
-    entry_points(("broken", "package.module:Odd"))
-    with pytest.warns(UserWarning, match=type(error).__name__):
-        assert strategies.available() == registry.built_in()
-
-
-def test_ctrl_c_during_an_import_is_the_users(entry_points, monkeypatch):
-    def load(self):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(importlib.metadata.EntryPoint, "load", load)
-    entry_points(("broken", "package.module:Odd"))
+def test_ctrl_c_during_an_import_is_the_users(offer):
+    offer(broken=KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         strategies.available()
 
 
-def test_of_two_plug_ins_with_one_name_the_first_is_kept(entry_points, monkeypatch):
-    class Second(Offered):
-        pass
-
-    kinds = {"a": Offered, "b": Second}
-    monkeypatch.setattr(importlib.metadata.EntryPoint, "load", lambda self: kinds[self.name])
-    entry_points(("b", "package.module:Second"), ("a", "package.module:Offered"))
+def test_of_two_plug_ins_with_one_name_the_first_is_kept(offer):
+    offer(b=Changed, a=Offered)
     with pytest.warns(UserWarning, match="'b'.*'offered' exists already"):
         assert type(strategies.get("offered")) is Offered

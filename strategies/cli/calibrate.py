@@ -1,10 +1,8 @@
 """`backward-strategies calibrate`: measures this machine, or a program on it, in minutes."""
 
-from __future__ import annotations
-
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -16,7 +14,8 @@ import typer
 import strategies
 from strategies import policy
 from strategies.cli.calibration_report import tell_changes, tell_program, tell_stability
-from strategies.cli.common import console, notes, reports_errors
+from strategies.cli.common import console, file_option, notes, reports_errors
+from strategies.cli.policy import cells_of, counted, known
 from strategies.cli.progress import countdown
 from strategies.cli.warmup import build_fast_path
 from strategies.files import UnusableFileError
@@ -24,7 +23,6 @@ from strategies.integration import recording
 from strategies.integration.workload import Workload
 from strategies.measuring import grid_cases
 from strategies.measuring.machine import describe
-from strategies.measuring.measurement import Cell
 from strategies.measuring.noise import NOISY, VERY_NOISY, load, timing_noise
 from strategies.measuring.store import Writer
 from strategies.policy import calibration, schema, validators
@@ -33,6 +31,7 @@ from strategies.policy.calibration import Calibration, threads_in_words
 from strategies.policy.schema import Part, Policy
 from strategies.selection import calibrating
 from strategies.selection.planning import Plan
+from strategies.selection.stability import Stabilities
 
 STABILITY_SHARE = 0.1
 """Of the time, for the check of stability."""
@@ -62,9 +61,7 @@ def calibrate(
     threads: Annotated[
         str, typer.Option(metavar="LIST", help="As 1,4,all; all is what torch takes by itself.")
     ] = "all",
-    workload: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Measure a program's calls: see record.")
-    ] = None,
+    workload: Annotated[Path | None, file_option("Measure a program's calls: see record.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Measure on a busy machine, too.")] = False,
 ) -> None:
     """Measure which strategies are the fastest on this machine; "auto" then follows that.
@@ -78,19 +75,20 @@ def calibrate(
     targets = _targets(devices, threads)
     program = recording.read(workload) if workload else None
     shipped = schema.read(policy.SHIPPED)
-    with _alone(), _threads_kept():
-        known = _known()
+    with _alone(), contextlib.ExitStack() as stack:
+        stack.callback(torch.set_num_threads, torch.get_num_threads())
+        before = known()
         _look_around(force)
         build_fast_path()
         seconds = 60 * minutes / len(targets)
-        parts = [_calibrated(target, shipped, known, seconds, program) for target in targets]
-        known = known.having(parts)
-        calibration.save(calibration.location(), known)
+        parts = [_calibrated(target, shipped, before, seconds, program) for target in targets]
+        calibration.save(calibration.location(), before.having(parts))
         for target in targets:
             _draft(target, program).unlink(missing_ok=True)
     policy.refresh()
     told = ", ".join(
-        f"{_cases(part)} ({part.device}, {threads_in_words(part.threads)})" for part in parts
+        f"{counted(cells_of(part), 'cell')} ({part.device}, {threads_in_words(part.threads)})"
+        for part in parts
     )
     console.print(f'{told} are in {calibration.location()}. "auto" follows them here.')
 
@@ -103,50 +101,43 @@ def _calibrated(
         shipped, policy.SHIPPED_NAME, target.device, target.threads
     )
     validated, machine = validators.here(target.device), describe()
+    devices = _DEVICES[target.device]
     old = next((p for p in known.parts if p.place == (validated, *vars(target).values())), None)
-    cases = grid_cases.timed("cpu") if program is None else list(program.cases())
-    cases = [case for case in cases if case.device in _DEVICES[target.device]]
-    plan = Plan(cases, shipped, all_of_them=program is not None)
-    before = shipped if program is None else _active(target, shipped)
-    with _resumable(target, program) as cells, countdown(seconds, notes) as begins:
-        calibrating.measured(
+    cases = grid_cases.timed("cpu") if program is None else program.cases()
+    plan = Plan(
+        [case for case in cases if case.device in devices],
+        shipped,
+        all_of_them=program is not None,
+    )
+    before = shipped
+    if program is not None and isinstance(followed := policy.active(devices[0])[0], Policy):
+        before = followed
+
+    def found(stability: Stabilities) -> tuple[Part, Policy]:
+        part = calibrating.part(writer.cells, shipped, stability, machine, validated, target.device)
+        return part, adapt(shipped, part.over(old) if old else part)
+
+    with _resumable(target, program) as writer, countdown(seconds, notes) as begins:
+        cells = calibrating.measured(
             plan,
-            cells,
+            writer,
             seconds * (1 - STABILITY_SHARE),
             begins=lambda what: begins(f"{target}: {what}"),
         )
-        found = calibrating.part(cells.cells, shipped, {}, machine, validated, target.device)
-        after = adapt(shipped, found.over(old) if old else found)
-        used = calibrating.used(after, target.device, {cell.case.operation for cell in cells.cells})
-        dtypes = list(dict.fromkeys(cell.case.dtype_name for cell in cells.cells))
+        _, after = found({})
+        used = calibrating.used(after, target.device, {cell.case.operation for cell in cells})
+        dtypes = list(dict.fromkeys(cell.case.dtype_name for cell in cells))
         stability = calibrating.checked(
-            used, _DEVICES[target.device][-1], dtypes, seconds * STABILITY_SHARE, begins=begins
+            used, devices[-1], dtypes, seconds * STABILITY_SHARE, begins=begins
         )
-    found = calibrating.part(cells.cells, shipped, stability, machine, validated, target.device)
-    after = adapt(shipped, found.over(old) if old else found)
-    _tell(target, cells.cells, before, after, program)
-    tell_stability(stability)
-    return found
-
-
-def _active(target: Target, shipped: Policy) -> Policy:
-    """What "auto" follows now, where that is no strategy."""
-    found, _ = policy.active(_DEVICES[target.device][0])
-    return found if isinstance(found, Policy) else shipped
-
-
-def _tell(
-    target: Target,
-    cells: Sequence[Cell],
-    before: Policy,
-    after: Policy,
-    program: Workload | None,
-) -> None:
+    part, after = found(stability)
     changes = list(calibrating.changes(cells, before, after))
     if program is None:
         tell_changes(str(target), changes)
     else:
         tell_program(str(target), program, changes, after)
+    tell_stability(stability)
+    return part
 
 
 _DEVICES = {"cpu": ("cpu",), "cuda": ("cuda", "cuda:0")}
@@ -170,12 +161,6 @@ def _targets(devices: str, threads: str) -> list[Target]:
         # What a GPU does, threads do not change.
         for count in (dict.fromkeys(counts) if kind == "cpu" else [torch.get_num_threads()])
     ]
-
-
-def _known() -> Calibration:
-    """What the user's file holds."""
-    path = calibration.location()
-    return calibration.read(path) if path.exists() else Calibration()
 
 
 def _look_around(force: bool) -> None:
@@ -208,15 +193,6 @@ def _alone() -> Iterator[None]:
         raise UnusableFileError(path, f"cannot be written ({error.strerror})") from error
 
 
-@contextlib.contextmanager
-def _threads_kept() -> Iterator[None]:
-    before = torch.get_num_threads()
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
 def _draft(target: Target, program: Workload | None) -> Path:
     """What an interrupted run leaves."""
     what = "program" if program else "grid"
@@ -242,9 +218,3 @@ def _resumable(target: Target, program: Workload | None) -> Iterator[Writer]:
         raise KeyboardInterrupt(
             f"{len(writer.cells)} cells are kept; the same command goes on from there"
         ) from None
-
-
-def _cases(part: Part) -> str:
-    """As "1 cell" or "2 cells"."""
-    count = sum(len(cells) for by_dtype in part.cells.values() for cells in by_dtype.values())
-    return "1 cell" if count == 1 else f"{count} cells"

@@ -1,7 +1,6 @@
 """What a calibration has changed, in tables."""
 
-from __future__ import annotations
-
+from collections import Counter
 from collections.abc import Sequence
 
 from strategies.cli.common import console
@@ -20,20 +19,14 @@ MOST_NAMED = 10
 
 def tell_changes(place: str, found: Sequence[Change]) -> None:
     """What another choice gains in the measured cases."""
-    lines = table(
-        f"What has changed ({place})",
-        ("operation", "dtype"),
-        ("cells", "other choice", "times as fast there"),
-    )
-    groups: dict[tuple[str, str], list[Change]] = {}
-    for each in found:
-        groups.setdefault((each.case.operation, each.case.dtype_name), []).append(each)
-    for (operation, dtype), of in sorted(groups.items()):
-        changed = [each for each in of if each.after != each.before]
-        gain = f"{mean_gain(changed):.2f}×" if changed else "-"
-        lines.add_row(operation, dtype, str(len(of)), str(len(changed)), gain)
-    console.print(lines)
+    columns = "cells", "other choice", "times as fast there"
+    lines = table(f"What has changed ({place})", ("operation", "dtype"), columns)
     changed = [each for each in found if each.after != each.before]
+    for key, count in sorted(Counter(map(_kind, found)).items()):
+        there = [each for each in changed if _kind(each) == key]
+        gain = f"{mean_gain(there):.2f}×" if there else "-"
+        lines.add_row(*key, str(count), str(len(there)), gain)
+    console.print(lines)
     if not changed:
         console.print("The policy was right in all measured cells.")
         return
@@ -87,24 +80,27 @@ def tell_program(place: str, program: Workload, found: Sequence[Change], after: 
 
 def tell_stability(found: Stabilities) -> None:
     """What the check on this machine has shown."""
-    judged = sum(each.judged for by_name in found.values() for each in by_name.values())
-    bad = [
-        f"{name} in {operation}: {each.worst:.1e} in {each.case}"
+    evidence = {
+        f"{name} in {operation}": each
         for operation, by_name in found.items()
         for name, each in by_name.items()
+    }
+    if bad := "; ".join(
+        f"{what}: {each.worst:.1e} in {each.case}"
+        for what, each in evidence.items()
         if each.judged and not each.is_stable
-    ]
-    if bad:
-        console.print(
-            f"Not stable on this machine, and not used (limit {LIMIT:.0f}): " + "; ".join(bad)
-        )
-    else:
-        worst = max(
-            (each.worst for by_name in found.values() for each in by_name.values()), default=0.0
-        )
-        console.print(
-            f"Stability, checked here on {judged} hard cases: ratios up to {worst:.2g}, limit {LIMIT:.0f}."
-        )
+    ):
+        console.print(f"Not stable on this machine, and not used (limit {LIMIT:.0f}): {bad}")
+        return
+    judged = sum(each.judged for each in evidence.values())
+    worst = max((each.worst for each in evidence.values()), default=0.0)
+    console.print(
+        f"Stability, checked here on {judged} hard cases: ratios up to {worst:.2g}, limit {LIMIT:.0f}."
+    )
+
+
+def _kind(change: Change) -> tuple[str, str]:
+    return change.case.operation, change.case.dtype_name
 
 
 def _seconds(change: Change, name: str) -> float | None:

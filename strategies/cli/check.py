@@ -1,7 +1,5 @@
 """`backward-strategies check`: whether a strategy does what all strategies must."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import sys

@@ -1,13 +1,11 @@
 """What the subcommands share: their common options, and how errors are told."""
 
-from __future__ import annotations
-
 import functools
 import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, ParamSpec, TypeVar
+from typing import Annotated, Any, ParamSpec, TypeVar
 
 import typer
 from rich.console import Console
@@ -40,6 +38,14 @@ Memory = Annotated[
 ]
 Goal = Annotated[Objective, typer.Option("--objective", help="What is to be small.")]
 Device = Annotated[str, typer.Option(metavar="DEVICE", help="As cpu or cuda:0.")]
+Dtype = Annotated[str | None, typer.Option(help="As float64.")]
+Operation = Annotated[str | None, typer.Option(help="A name of torch.linalg.")]
+Seed = Annotated[int, typer.Option(min=0, help="Determines the cases.")]
+
+
+def file_option(text: str, *names: str) -> Any:
+    """An option that names a file."""
+    return typer.Option(*names, metavar="FILE", help=text)
 
 
 def reports_errors(command: Callable[P, R]) -> Callable[P, R]:

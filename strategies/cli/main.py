@@ -1,27 +1,73 @@
-"""The `backward-strategies` command."""
-
-from __future__ import annotations
+"""The `backward-strategies` command, with its shortest subcommands."""
 
 import importlib.metadata
+import subprocess
+import sys
+import warnings
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from strategies import registry
 from strategies.cli import oracle, policy, sweep
 from strategies.cli.calibrate import calibrate
 from strategies.cli.check import check
-from strategies.cli.deferred import call
-from strategies.cli.explain import explain
-from strategies.cli.list import list_strategies
+from strategies.cli.common import DEFAULT_RESULTS, Results, console, notes, reports_errors
 from strategies.cli.measure import measure_grid
-from strategies.cli.plot import plot
 from strategies.cli.recommend import recommend
-from strategies.cli.record import record
 from strategies.cli.regret import regret
-from strategies.cli.run import run
-from strategies.cli.script import CONTEXT
+from strategies.cli.run import CONTEXT, call, record, run
 from strategies.cli.stability import stability
 from strategies.cli.warmup import warmup
+from strategies.explanation import explain_key
+from strategies.measuring.case import Case
+from strategies.selection.policies import policy_key
+from strategies.selection.text import table
+
+
+def list_strategies() -> None:
+    """List the strategies, from simple to elaborate, and what each one is.
+
+    A plug-in that cannot be used is left out, and a line on standard error says why.
+    """
+    with warnings.catch_warnings(record=True) as left_out:
+        warnings.simplefilter("always")
+        names = registry.available()
+    columns = "strategy", "rank-deficient matrices", "what it does"
+    lines = table("", columns, wraps=columns[1:])
+    for strategy in map(registry.get, names):
+        handled = "refused" if strategy.requires_full_rank else "handled"
+        lines.add_row(strategy.name, handled, " ".join(strategy.summary.split()))
+    console.print(lines)
+    for warning in left_out:
+        notes.print(str(warning.message), soft_wrap=True)
+
+
+@reports_errors
+def explain(
+    case: Annotated[
+        list[str], typer.Argument(metavar="CASE", help="As: lstsq 1000x16x4 k=2 float32")
+    ],
+) -> None:
+    """Say what strategy="auto" uses for a call, by which measurements, and how stable that is."""
+    asked = Case.parse(" ".join(case))
+    # In its own name, not in that of the operation whose measurements answer.
+    own = (asked.operation, *policy_key(asked)[1:])
+    console.print(str(explain_key(own)), soft_wrap=True)
+
+
+@reports_errors
+def plot(
+    results: Results = DEFAULT_RESULTS,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the figures go.")] = Path("out"),
+) -> None:
+    """Draw all figures that the results allow; needs a checkout as the current folder."""
+    if not Path("plots/__main__.py").exists():
+        raise ValueError("figures are drawn from a checkout of the project: go to its root first")
+    command = [sys.executable, "-m", "plots", "--results", str(results), "--out", str(out)]
+    raise typer.Exit(subprocess.run(command, check=False).returncode)
+
 
 app = typer.Typer(
     help="Backward passes of linear algebra: which strategy to use, on which evidence.",

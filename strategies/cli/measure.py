@@ -1,7 +1,5 @@
 """`backward-strategies measure`: measures the cells of a grid, or the calls of a program."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
@@ -13,7 +11,7 @@ import typer
 
 import strategies
 from strategies import operations, registry
-from strategies.cli.common import console, notes, reports_errors
+from strategies.cli.common import console, file_option, notes, reports_errors
 from strategies.cli.progress import progress
 from strategies.integration import recording
 from strategies.measuring import grid_cases
@@ -51,7 +49,7 @@ def measure_grid(
         typer.Option(min=0.0, max=3600.0, help="Seconds for the rounds of a cell and objective."),
     ] = 1.0,
     workload: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Its calls instead of a grid: see record.")
+        Path | None, file_option("Its calls instead of a grid: see record.")
     ] = None,
     machine: Annotated[
         str | None, typer.Option(metavar="NAME", help="What to call this machine, not by its host.")
@@ -64,9 +62,13 @@ def measure_grid(
     if operation not in (None, *operations.measured()):
         raise ValueError(f"--operation {operation}: there is {', '.join(operations.measured())}")
     source = grid if workload is None else str(workload)
+    found: Sequence[Iterable[Case]] = (
+        (grid_cases.timed(grid), grid_cases.judged(grid))
+        if workload is None
+        else (recording.read(workload).cases(), ())
+    )
     timed, judged = (
-        [case for case in cases if operation in (None, case.operation)]
-        for cases in _cases(grid, workload)
+        [case for case in cases if operation in (None, case.operation)] for cases in found
     )
     arguments = {"grid": source, "objective": str(objective), "budget": budget}
     arguments |= {"operation": operation} if operation else {}
@@ -86,13 +88,6 @@ def measure_grid(
         f"{len(writer.cells)} cells in {out}, {contended} of them measured beside other work"
     )
     console.print(f"before: {quietness([here])}; after: {quietness([with_load_and_noise(here)])}")
-
-
-def _cases(grid: str, workload: Path | None) -> tuple[Iterable[Case], Iterable[Case]]:
-    """Those that are timed, and those whose errors are judged alone."""
-    if workload is None:
-        return grid_cases.timed(grid), grid_cases.judged(grid)
-    return recording.read(workload).cases(), ()
 
 
 @contextlib.contextmanager

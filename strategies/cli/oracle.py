@@ -1,7 +1,5 @@
 """`backward-strategies oracle`: a set of cases with certified derivatives, and libraries graded by it."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from pathlib import Path
@@ -11,12 +9,12 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from strategies.cli.common import console, notes, reports_errors
+from strategies.cli.common import Seed, console, file_option, notes, reports_errors
 from strategies.cli.progress import progress
 from strategies.files import json_text, write_text
 from strategies.oracle.asking import CORE, ask
 from strategies.oracle.grader import REFUSES, RIGHT, UNSTABLE, WRONG
-from strategies.oracle.report import Entry, Report, report
+from strategies.oracle.report import Report, report
 from strategies.selection.text import table
 
 app = typer.Typer(
@@ -30,13 +28,10 @@ _STYLES = {RIGHT: "green", UNSTABLE: "yellow", WRONG: "bold red", REFUSES: "dim"
 @reports_errors
 def write(
     out: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE", help="Where to write it, as JSON Lines; a name in .gz packs it."
-        ),
+        Path, typer.Argument(metavar="FILE", help="As JSON Lines; a name in .gz packs it.")
     ],
     cases: Annotated[int, typer.Option(min=1, help="Of each operation and kind.")] = 9,
-    seed: Annotated[int, typer.Option(min=0, help="Determines the cases.")] = 0,
+    seed: Seed = 0,
 ) -> None:
     """Write a set: inputs and directions, with certified value, VJP, JVP and Hessian-vector product.
 
@@ -61,15 +56,12 @@ def grade(
     library: Annotated[
         str, typer.Argument(metavar="LIBRARY", help="As pytorch or jax, or the path of an adapter.")
     ],
-    of: Annotated[
-        Path, typer.Option("--set", metavar="FILE", help="By default the core set.")
-    ] = CORE,
+    of: Annotated[Path, file_option("By default the core set.", "--set")] = CORE,
     python: Annotated[
         str, typer.Option(metavar="PATH", help="An interpreter that has the library and NumPy.")
     ] = sys.executable,
     out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Where to keep the report, as JSON or .json.gz."),
+        Path | None, file_option("Where to keep the report, as JSON or .json.gz.")
     ] = None,
 ) -> None:
     """Ask a library for the derivatives of a set, and judge its answers by their stability ratios.
@@ -97,22 +89,21 @@ def schema() -> None:
 
 def _table(found: Report) -> Table:
     title = f"{found.library} by {found.cases} cases of each operation and kind, seed {found.seed}"
-    columns = ("right", "unstable", "wrong", "refused", "missing", "worst")
-    lines = table(title, ("operation", "derivative"), columns, wraps=["worst in", "fails first in"])
+    columns = "right", "unstable", "wrong", "refused", "missing", "worst"
+    lines = table(title, ("operation", "derivative"), columns)
     for column in ("worst in", "fails first in"):
         lines.add_column(column)
     for entry in found.entries:
-        worst = "" if entry.worst is None else _ratio(entry)
         lines.add_row(
             entry.operation,
             Text(entry.quantity, style=_STYLES.get(entry.verdict, "dim")),
             *(str(count or "") for count in entry.counts.values()),
-            worst,
-            entry.worst_case or "",
-            entry.smallest or "",
+            _ratio(entry.worst),
+            entry.worst_case,
+            entry.smallest,
         )
     return lines
 
 
-def _ratio(entry: Entry) -> str:
-    return "∞" if entry.worst is not None and entry.worst >= 1e99 else f"{entry.worst:.1g}"
+def _ratio(worst: float | None) -> str:
+    return "" if worst is None else "∞" if worst >= 1e99 else f"{worst:.1g}"

@@ -1,15 +1,14 @@
-"""`backward-strategies policy`: the defaults as a file, and what is in force."""
-
-from __future__ import annotations
+"""`backward-strategies policy`: the defaults as a file, what is in force here, and what was calibrated."""
 
 from pathlib import Path
 from typing import Annotated
 
+import torch
 import typer
 from rich.table import Table
 
 from strategies import files
-from strategies.cli import own_policy
+from strategies import policy as policies_in_force
 from strategies.cli.common import (
     DEFAULT_RESULTS,
     Accuracy,
@@ -19,12 +18,13 @@ from strategies.cli.common import (
     console,
     reports_errors,
 )
-from strategies.files import json_text, write_text
+from strategies.files import UnusableFileError, json_text, write_text
 from strategies.measuring import store
 from strategies.measuring.case import Case
 from strategies.measuring.measurement import Objective
-from strategies.policy import BASELINE, calibration, schema
-from strategies.policy.schema import Cell, Policy
+from strategies.policy import BASELINE, calibration, schema, validators
+from strategies.policy.calibration import Calibration, threads_in_words
+from strategies.policy.schema import Cell, Part, Policy
 from strategies.selection import policies
 from strategies.selection.eligibility import Criteria
 from strategies.selection.text import table
@@ -32,10 +32,6 @@ from strategies.selection.text import table
 app = typer.Typer(
     help="Build, show and compare policies; move what was calibrated.", no_args_is_help=True
 )
-
-app.command()(own_policy.clear)
-app.command()(own_policy.export)
-app.command("import")(own_policy.import_)
 
 PolicyFile = Annotated[Path, typer.Argument(metavar="FILE")]
 
@@ -72,10 +68,10 @@ def build(
 def show(file: Annotated[Path | None, typer.Argument(metavar="[FILE]")] = None) -> None:
     """Show what "auto" follows, and why; or what a file says, and the single default of operations."""
     if file is None:
-        own_policy.tell_in_force()
+        _tell_in_force()
         return
     if files.says(file, calibration.FORMAT):
-        own_policy.tell_parts(file, calibration.read(file))
+        _tell_parts(file, calibration.read(file))
         return
     policy = schema.read(file)
     console.print(defaults_table(policy))
@@ -87,7 +83,7 @@ def show(file: Annotated[Path | None, typer.Argument(metavar="[FILE]")] = None) 
         lines.add_row(*_words(case), cell.use, ", ".join(cell.ties), _next(cell), over)
     console.print(lines)
     if policy.others:
-        own_policy.tell_others(policy)
+        _tell_others(policy)
 
 
 @app.command()
@@ -118,6 +114,48 @@ def diff(old: PolicyFile, new: PolicyFile) -> None:
         raise typer.Exit(1)
 
 
+@app.command()
+@reports_errors
+def clear() -> None:
+    """Delete what was calibrated; "auto" follows the shipped policy again."""
+    path = calibration.location()
+    if not path.exists():
+        console.print(f"There is no {path}: nothing was calibrated.")
+        return
+    try:
+        path.unlink()
+    except OSError as error:
+        raise UnusableFileError(path, f"cannot be deleted ({error.strerror})") from error
+    console.print(f"{path} is deleted.")
+
+
+@app.command()
+@reports_errors
+def export(out: PolicyFile) -> None:
+    """Write what was calibrated to a file, for machines of the same kind."""
+    found = calibration.read(calibration.location())
+    calibration.save(out, found)
+    console.print(f"{counted(len(found.parts), 'part')} written to {out}")
+
+
+@app.command("import")
+@reports_errors
+def import_(file: PolicyFile) -> None:
+    """Take over what was calibrated on a machine of the same kind; refuse that of any other.
+
+    What is known here of other machines, and of other cases, stays.
+    """
+    given, path = calibration.read(file), calibration.location()
+    fitting = [part for part in given.parts if not _differences(part)]
+    if not fitting:
+        reasons = min((_differences(part) for part in given.parts), key=len, default=["nothing"])
+        raise UnusableFileError(file, f"is of another machine: here is {'; '.join(reasons)}")
+    calibration.save(path, known().having(fitting))
+    left = len(given.parts) - len(fitting)
+    others = f"; {counted(left, 'part')} of other machines left out" if left else ""
+    console.print(f"{counted(len(fitting), 'part')} imported into {path}{others}")
+
+
 def defaults_table(policy: Policy) -> Table:
     """The strategy of every operation to keep if only one may be kept."""
     lines = table(
@@ -145,3 +183,69 @@ def _next(cell: Cell) -> str:
         return "-"
     name = min(slower, key=cell.times.__getitem__)
     return f"{name} {cell.times[name] / cell.times.get(cell.use, 1.0):.3g}×"
+
+
+def known() -> Calibration:
+    """What the user's file holds."""
+    path = calibration.location()
+    return calibration.read(path) if path.exists() else Calibration()
+
+
+def _tell_in_force() -> None:
+    """What "auto" follows here and now, and what else the user's file holds."""
+    _, source = policies_in_force.active()
+    console.print(f'"auto" follows {source}, with {threads_in_words(torch.get_num_threads())}.')
+    path = calibration.location()
+    if path.exists():
+        _tell_parts(path, calibration.read(path))
+    else:
+        console.print(f"Nothing was calibrated: there is no {path}.")
+
+
+def _tell_parts(path: Path, found: Calibration) -> None:
+    """Every part of a calibration, and why it does not hold here."""
+    columns = "processor", "device", "here"
+    lines = table("Calibrated", columns, ("threads", "cells"), wraps=["here"])
+    for part in found.parts:
+        here = "; ".join(_differences(part)) or "yes"
+        name = part.validators.gpu or part.validators.cpu
+        lines.add_row(name, part.device, here, str(part.threads), str(cells_of(part)))
+    console.print(lines)
+    console.print(f"in {path}", style="dim", soft_wrap=True)
+
+
+def _tell_others(policy: Policy) -> None:
+    """The other machines that a policy knows, and which of all answers here."""
+    lines = table(
+        "Other machines", ("machine", "processor", "device"), ("threads", "torch", "cells")
+    )
+    for part in policy.others:
+        found = part.validators
+        model, version = found.gpu or found.cpu, found.torch
+        name = part.machine.get("name", "")
+        lines.add_row(name, model, part.device, str(part.threads), version, str(cells_of(part)))
+    console.print(lines)
+    for device in sorted({"cpu", *(part.device for part in policy.others)}):
+        threads = torch.get_num_threads()
+        _, source = policies_in_force.resolve_for_machine(
+            policy, "the nearest machine", device, threads
+        )
+        console.print(f"Here, {device}, {threads_in_words(threads)}: {source}", soft_wrap=True)
+
+
+def cells_of(part: Part) -> int:
+    """How many cells a part holds."""
+    return sum(len(cells) for by_dtype in part.cells.values() for cells in by_dtype.values())
+
+
+def _differences(part: Part) -> list[str]:
+    """Why a part does not hold here, in words."""
+    try:
+        return validators.here(part.device).differences(part.validators)
+    except RuntimeError as error:
+        return [str(error)]
+
+
+def counted(number: int, what: str) -> str:
+    """As "1 part" or "2 parts"."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -1,10 +1,9 @@
 """A Python program in this process, as `python` itself would run it.
 
 That sets `sys.argv`, `sys.path[0]` and the names in `__main__` for each form of a command line
-(https://docs.python.org/3/using/cmdline.html#interface-options).
+(https://docs.python.org/3/using/cmdline.html#interface-options). Of an exception that ends the program, the
+interpreter would show the frames of this package above those of the program.
 """
-
-from __future__ import annotations
 
 import builtins
 import io
@@ -13,34 +12,28 @@ import os
 import pkgutil
 import runpy
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.machinery import BuiltinImporter, SourceFileLoader, SourcelessFileLoader
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
-from strategies.cli.uncaught import caught, tell
-
-__all__ = ["execute"]
+from strategies.integration.call_site import is_own
 
 _RUNPY: Any = runpy  # what `python -m` calls is private
 
 
 def execute(command: Sequence[str]) -> None:
-    """Runs a program to its end, and tells an exception that ends it.
+    """Runs what follows `python` in a command line to its end, and tells an exception that ends it.
 
     Afterwards the process has to end: `sys` and `__main__` stay as the program leaves them.
-
-    Args:
-        command: what follows `python` in a command line: `-c CODE`, `-m MODULE`, `-` or a file, and the
-            arguments of the program.
 
     Raises:
         BaseException: ends the program. The interpreter exits by it as it should, without another word.
     """
-    error = caught(lambda: _run(command))
+    error = _caught(lambda: _run(command))
     if error is not None:
-        tell(error)
+        _tell(error)
         raise error
 
 
@@ -103,3 +96,39 @@ def _keep_lines(code: str) -> None:
     if sys.version_info >= (3, 13):
         lines = [f"{line}\n" for line in code.splitlines()]
         linecache.cache["<string>"] = (len(code), None, lines, "<string>")
+
+
+def _caught(call: Callable[[], object]) -> BaseException | None:
+    """What a call raises, without the frames of this package; but SystemExit has none to show."""
+    try:
+        call()
+    except SystemExit:
+        raise
+    except BaseException as error:  # noqa: BLE001 - Ctrl-C is told, too
+        traceback = error.__traceback__
+        while traceback is not None and is_own(traceback.tb_frame):
+            traceback = traceback.tb_next
+        return error.with_traceback(traceback)
+    return None
+
+
+def _tell(error: BaseException) -> None:
+    """Shows an exception by `sys.excepthook`, which then is silent when the interpreter exits by it.
+
+    Where the hook fails, both exceptions are shown.
+    """
+    hook = sys.excepthook
+    failure = _caught(lambda: hook(type(error), error, error.__traceback__))
+    if failure is not None:
+        print("Error in sys.excepthook:", file=sys.stderr)
+        sys.__excepthook__(type(failure), failure, failure.__traceback__)
+        print("\nOriginal exception was:", file=sys.stderr)
+        sys.__excepthook__(type(error), error, error.__traceback__)
+
+    def others(
+        kind: type[BaseException], value: BaseException, traceback: TracebackType | None
+    ) -> None:
+        if value is not error:
+            hook(kind, value, traceback)
+
+    sys.excepthook = others

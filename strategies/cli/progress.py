@@ -4,8 +4,6 @@ All of it goes to the error stream, so that what a command prints can be piped. 
 bar; in the log of a build a plain line now and then.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import time

@@ -1,7 +1,5 @@
 """`backward-strategies recommend`: what to use, and why."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -16,10 +14,13 @@ from strategies import operations, policy, registry
 from strategies.cli.common import (
     DEFAULT_RESULTS,
     Accuracy,
+    Dtype,
     Goal,
     Memory,
+    Operation,
     Results,
     console,
+    file_option,
     notes,
     reports_errors,
 )
@@ -50,12 +51,12 @@ HARD_CASES = 60
 @reports_errors
 def recommend(
     results: Results = DEFAULT_RESULTS,
-    operation: Annotated[str | None, typer.Option(help="A name of torch.linalg.")] = None,
+    operation: Operation = None,
     shape: Annotated[
         str | None, typer.Option(help="As 4096x32, or '8192x64 k=16', or '512x64 rank=16'.")
     ] = None,
     batch: Annotated[int, typer.Option(min=0, help="Number of matrices; 0 is one matrix.")] = 0,
-    dtype: Annotated[str | None, typer.Option(help="As float64.")] = None,
+    dtype: Dtype = None,
     device: Annotated[str | None, typer.Option(help="As cpu or cuda:0.")] = None,
     accuracy: Accuracy = None,
     memory: Memory = None,
@@ -64,12 +65,10 @@ def recommend(
         bool, typer.Option("--measure", help="Measure the case now, instead of looking it up.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, not tables.")] = False,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write JSON there too.")] = None,
+    out: Annotated[Path | None, file_option("Write JSON there too.")] = None,
     into: Annotated[
         Path | None,
-        typer.Option(
-            "--markdown", metavar="FILE", help="Put a Markdown table between its markers there too."
-        ),
+        file_option("Put a Markdown table between its markers there too.", "--markdown"),
     ] = None,
 ) -> None:
     """Recommend a strategy for every measured case, or for the one described.

@@ -1,7 +1,5 @@
 """`backward-strategies regret`: how good a policy is on cases it has not seen."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +11,7 @@ from rich.table import Table
 
 from strategies import policy as policies_in_force
 from strategies import registry
-from strategies.cli.common import Device, console, notes, reports_errors
+from strategies.cli.common import Device, Seed, console, file_option, notes, reports_errors
 from strategies.cli.measure import resumable
 from strategies.cli.progress import progress
 from strategies.files import UnusableFileError
@@ -40,16 +38,13 @@ def regret(
         str, typer.Argument(metavar="POLICY", help="A file; or auto, what is in force; or shipped.")
     ],
     cases: Annotated[int, typer.Option(min=1, help="How many cases to draw.")] = 150,
-    seed: Annotated[int, typer.Option(min=0, help="Determines the cases.")] = 0,
+    seed: Seed = 0,
     device: Device = "cpu",
     against: Annotated[
         str | None, typer.Option(metavar="POLICY", help="Another one, on the same cases.")
     ] = None,
     scores: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Keep the measurements there, and measure only what it lacks."
-        ),
+        Path | None, file_option("Keep the measurements there, and measure only what it lacks.")
     ] = None,
 ) -> None:
     """Run every strategy on cases drawn at random, and score the policy's choices.
@@ -110,8 +105,7 @@ def _measured(
 
     A file of another draw cannot be used, nor one of another machine that is not complete.
     """
-    drawn = draw_cases(count, device, seed)
-    names = registry.available()
+    drawn, names = draw_cases(count, device, seed), registry.available()
     timed = [each for each in TIMED if each is objective]
     cells: list[Cell] = []
     if path is None:
@@ -138,11 +132,8 @@ def _measured(
 
 def _summary_table(summaries: list[Summary], seed: int) -> Table:
     count = max(summary.cases for summary in summaries)
-    lines = table(
-        f"Regret over {count} drawn cases, seed {seed}",
-        ["choice"],
-        ("median", "mean", "p95", "worst", "eligible in", "× native"),
-    )
+    columns = "median", "mean", "p95", "worst", "eligible in", "× native"
+    lines = table(f"Regret over {count} drawn cases, seed {seed}", ["choice"], columns)
     for each in summaries:
         figures = map(_regret, (each.median, each.mean, each.p95, each.worst))
         lines.add_row(each.choice, *figures, f"{each.eligible:.0%}", f"{each.over_native:.3g}")
@@ -150,12 +141,8 @@ def _summary_table(summaries: list[Summary], seed: int) -> Table:
 
 
 def _slower_table(slower: list[Score]) -> Table:
-    lines = table(
-        "Where it is slower than native",
-        ("case", "chose", "native"),
-        ("time over native's", "interval"),
-        wraps=("case", "native"),
-    )
+    title, columns = "Where it is slower than native", ("case", "chose", "native")
+    lines = table(title, columns, ("time over native's", "interval"), wraps=("case", "native"))
     for each in slower:
         ratio, low, high = each.over_native
         native = f"ineligible: {each.native}" if each.native else "eligible"

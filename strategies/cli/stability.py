@@ -1,7 +1,5 @@
 """`backward-strategies stability`: judges every strategy, and "auto", on hard cases."""
 
-from __future__ import annotations
-
 import itertools
 import statistics
 from collections.abc import Iterator, Sequence
@@ -12,7 +10,16 @@ import typer
 from rich.table import Table
 
 from strategies import operations, registry
-from strategies.cli.common import Device, console, notes, reports_errors
+from strategies.cli.common import (
+    Device,
+    Dtype,
+    Operation,
+    Seed,
+    console,
+    file_option,
+    notes,
+    reports_errors,
+)
 from strategies.cli.progress import progress
 from strategies.files import UnusableFileError
 from strategies.measuring import store
@@ -32,16 +39,15 @@ MOST_LEFT_OUT = 100
 @reports_errors
 def stability(
     cases: Annotated[int, typer.Option(min=1, help="How many cases to judge.")] = 2000,
-    seed: Annotated[int, typer.Option(min=0, help="Determines the cases.")] = 0,
-    operation: Annotated[str | None, typer.Option(help="A name of torch.linalg.")] = None,
-    dtype: Annotated[str | None, typer.Option(help="As float64.")] = None,
+    seed: Seed = 0,
+    operation: Operation = None,
+    dtype: Dtype = None,
     device: Device = "cpu",
     strategy: Annotated[
         list[str] | None, typer.Option(help='Only this, or "auto"; may be repeated.')
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Keep the cells there, and judge only those it lacks."),
+        Path | None, file_option("Keep the cells there, and judge only those it lacks.")
     ] = None,
 ) -> None:
     """Compare results and gradients with exact ones, in cases drawn to be hard.
@@ -54,9 +60,8 @@ def stability(
     if dtype not in (None, *DTYPES):
         raise ValueError(f"--dtype {dtype}: there is {', '.join(DTYPES)}")
     judged = strategy or [*registry.available(), AUTO]
-    for name in judged:
-        if name != AUTO:
-            registry.get(name)
+    for name in {*judged} - {AUTO}:
+        registry.get(name)
     names = [operation] if operation else operations.names()
     drawn = hard_cases(device, seed, names, [dtype] if dtype else tuple(DTYPES))
     arguments = {"seed": seed, "operations": list(names), "dtype": dtype, "device": device}

@@ -1,8 +1,8 @@
 """`backward-strategies sweep`: the cells of a grid or workload on many machines."""
 
-from __future__ import annotations
-
 import contextlib
+import itertools
+import multiprocessing
 from collections import Counter
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +13,9 @@ from rich.table import Table
 from strategies.cli.common import console, notes, reports_errors
 from strategies.selection.text import table
 from strategies.sweeps import collect as collecting
-from strategies.sweeps import config, local, slurm
+from strategies.sweeps import config, slurm
+from strategies.sweeps.cells import Task
+from strategies.sweeps.config import Sweep
 from strategies.sweeps.folder import Folder, State
 from strategies.sweeps.plan import ClassPlan, estimates_of, plan, survey
 
@@ -31,8 +33,7 @@ SweepFile = Annotated[
 def show_plan(sweep: SweepFile) -> None:
     """Say what is left to measure: cells, jobs and node hours of each class; nothing is begun."""
     folder = Folder(config.read(sweep))
-    plans = _plans(folder, {})
-    console.print(_plan_table(plans))
+    console.print(_plan_table(_plans(folder, {})))
 
 
 @app.command("local")
@@ -54,8 +55,7 @@ def run_here(
     try:
         for each in _plans(folder, {}):
             if each.chunks and (not only or each.machines in only):
-                tasks = [task for chunk in each.chunks for task in chunk]
-                local.run(folder.sweep, each.machines, tasks)
+                _work_here(folder.sweep, each)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("the same command resumes the sweep") from None
     _tell(folder)
@@ -118,12 +118,36 @@ def _plans(folder: Folder, queued: dict[str, dict[str, str]]) -> list[ClassPlan]
     ]
 
 
+def _work_here(sweep: Sweep, plan: ClassPlan) -> None:
+    """In a process of its own: the number of threads and their cores are those of a process."""
+    tasks = [*itertools.chain(*plan.chunks)]
+    process = multiprocessing.get_context("spawn").Process(
+        target=_work, args=(sweep, plan.machines, tasks)
+    )
+    process.start()
+    try:
+        process.join()
+    except KeyboardInterrupt:
+        process.join()  # it has heard it, too
+        raise
+
+
+def _work(sweep: Sweep, machines: str, tasks: list[Task]) -> None:
+    from strategies.sweeps.worker import work  # workers need Unix; a command line does not
+
+    try:
+        work(Folder(sweep), machines, tasks)
+    except ValueError as error:
+        raise SystemExit(f"error: {error}") from error
+
+
 def _tell(folder: Folder) -> None:
     """A line a class, then what needs attention."""
     queued: dict[str, dict[str, str]] = {}
     with contextlib.suppress(slurm.SlurmError):  # it is a hint, and there may be no Slurm here
         queued = slurm.live(folder)
-    lines = table("Cells", ["class"], ("measured", "failed", "running", "queued", "missing"))
+    states = State.MEASURED, State.FAILED, State.RUNNING, "queued", State.MISSING
+    lines = table("Cells", ["class"], states)
     attention = []
     for machines, cells in survey(folder).items():
         counts: Counter[str] = Counter()
@@ -138,32 +162,25 @@ def _tell(folder: Folder) -> None:
             f"refused: {refusal.node} is not of {machines}: {refusal.problem}"
             for refusal in folder.refusals(machines)
         ]
-        lines.add_row(machines, *(str(counts[each]) for each in _COLUMNS))
+        lines.add_row(machines, *(str(counts[each]) for each in states))
     console.print(lines)
     for line in attention:
         console.print(line, soft_wrap=True)
 
 
-_COLUMNS = (State.MEASURED, State.FAILED, State.RUNNING, "queued", State.MISSING)
-
-
 def _plan_table(plans: list[ClassPlan]) -> Table:
     """What each class has left, and all of them."""
-    lines = table(
-        "To be measured",
-        ["class"],
-        ("cells", "of known seconds", "jobs", "longest", "node hours"),
-    )
+    columns = "cells", "of known seconds", "jobs", "longest", "node hours"
+    lines = table("To be measured", ["class"], columns)
+
+    def row(name: str, of: list[ClassPlan], longest: str) -> None:
+        cells = sum(len(chunk) for each in of for chunk in each.chunks)
+        jobs = sum(len(each.chunks) for each in of)
+        hours = sum(sum(each.seconds) for each in of) / 3600
+        measured = sum(each.measured for each in of)
+        lines.add_row(name, str(cells), str(measured), str(jobs), longest, f"{hours:.1f}")
+
     for each in plans:
-        cells = sum(map(len, each.chunks))
-        longest = f"{max(each.seconds, default=0) / 60:.0f} min"
-        hours = f"{sum(each.seconds) / 3600:.1f}"
-        lines.add_row(
-            each.machines, str(cells), str(each.measured), str(len(each.chunks)), longest, hours
-        )
-    seconds = sum(sum(each.seconds) for each in plans)
-    cells = sum(len(chunk) for each in plans for chunk in each.chunks)
-    chunks = sum(len(each.chunks) for each in plans)
-    measured = sum(each.measured for each in plans)
-    lines.add_row("all", str(cells), str(measured), str(chunks), "", f"{seconds / 3600:.1f}")
+        row(each.machines, [each], f"{max(each.seconds, default=0) / 60:.0f} min")
+    row("all", plans, "")
     return lines

@@ -1,7 +1,5 @@
 """`backward-strategies warmup`: builds the fast path in C++ ahead of calls."""
 
-from __future__ import annotations
-
 import strategies
 from strategies.cli.common import console, notes, reports_errors
 from strategies.kernels import extension

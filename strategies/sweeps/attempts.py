@@ -6,8 +6,6 @@ the cell as soon as there is a higher number. A failed try keeps its file, with 
 stopped on purpose removes it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import platform
@@ -20,8 +18,6 @@ import msgspec
 
 from strategies.files import DRAFT, json_text, write_bytes
 from strategies.measuring.machine import Machine
-
-__all__ = ["BEAT", "Holder", "Past", "Try", "begin", "past", "this_process"]
 
 BEAT = 10.0
 """Seconds between two signs of life."""
@@ -41,8 +37,6 @@ class Holder(msgspec.Struct, frozen=True, omit_defaults=True):
     """Who tries, and what came of it.
 
     Attributes:
-        host: on which the process runs.
-        pid: of the process.
         node: what the scheduler calls the host.
         job: of the scheduler, empty without one.
         life: how often that job has been started anew.
@@ -71,14 +65,7 @@ def this_process() -> Holder:
 
 @dataclass(frozen=True)
 class Past:
-    """What the files of a cell's tries say.
-
-    Attributes:
-        count: how many there are.
-        failures: the holders that failed.
-        losses: the holders that vanished.
-        running: the holder that is at it, if there is one.
-    """
+    """What the files of a cell's tries say: how many there are, and who failed, vanished or is at it."""
 
     count: int
     failures: tuple[Holder, ...]
@@ -140,10 +127,11 @@ class Try:
         """Keeps why it failed."""
         ended = msgspec.structs.replace(self.holder, machine=machine, reason=reason)
         write_bytes(self.path, json_text(ended).encode())
+        self.holder = ended
 
     def release(self) -> None:
-        """Leaves no trace: the cell was measured, or the work stopped for a reason of its own."""
-        if self.is_mine():  # numbers have no gaps
+        """Leaves no trace of what did not fail: the cell was measured, or the work stopped."""
+        if not self.holder.reason and self.is_mine():  # numbers have no gaps
             self.path.unlink(missing_ok=True)
 
 
@@ -179,17 +167,13 @@ def _lives(holder: Holder, path: Path, me: Holder | None) -> bool:
         return False
     if holder.host == platform.node():
         try:
-            os.kill(holder.pid, 0)
+            with contextlib.suppress(PermissionError):
+                os.kill(holder.pid, 0)
         except ProcessLookupError:
             return False
-        except PermissionError:
-            pass
     with contextlib.suppress(FileNotFoundError):
-        return _now(path.parent) - path.stat().st_mtime < SILENCE
+        # The file system's own time, since clocks of nodes differ.
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".now.", suffix=DRAFT) as file:
+            now = os.fstat(file.fileno()).st_mtime
+        return now - path.stat().st_mtime < SILENCE
     return False
-
-
-def _now(folder: Path) -> float:
-    """The file system's own time, since clocks of nodes differ."""
-    with tempfile.NamedTemporaryFile(dir=folder, prefix=".now.", suffix=DRAFT) as file:
-        return os.fstat(file.fileno()).st_mtime

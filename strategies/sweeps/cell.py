@@ -1,7 +1,5 @@
 """What the process of a cell does: it measures, and says over a pipe what it is at and how it went."""
 
-from __future__ import annotations
-
 import ctypes
 import resource
 import signal
@@ -20,17 +18,8 @@ from strategies.measuring.measure import measure
 from strategies.measuring.measurement import Cell, Objective
 from strategies.measuring.noise import with_load_and_noise
 
-__all__ = ["Began", "Measured", "Raised", "measure_case", "report_machine"]
-
 _DIE_WITH_PARENT = 1
 """PR_SET_PDEATHSIG of <sys/prctl.h>."""
-
-
-@dataclass(frozen=True)
-class Began:
-    """A strategy, or the rounds of an objective, has its turn."""
-
-    name: str
 
 
 @dataclass(frozen=True)
@@ -52,18 +41,12 @@ class Measured:
 def measure_case(
     pipe: Connection, case: Case, objectives: Sequence[Objective], budget: float, threads: int
 ) -> None:
-    """Measures a case with all strategies, paired."""
+    """Measures a case with all strategies, paired; sends the name of what has its turn."""
     _obey_the_worker(threads)
     try:
         names = registry.distinct(operations.get(case.operation).stem)
         machine = with_load_and_noise(describe())
-        cell = measure(
-            case,
-            names,
-            objectives=objectives,
-            budget=budget,
-            begins=lambda name: pipe.send(Began(name)),
-        )
+        cell = measure(case, names, objectives=objectives, budget=budget, begins=pipe.send)
         pipe.send(Measured(machine, names, cell))
     except BaseException as error:
         pipe.send(Raised(message_of(error)))
@@ -82,7 +65,6 @@ def _obey_the_worker(threads: int) -> None:
         signal.signal(each, signal.SIG_IGN)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
-    resource.setrlimit(
-        resource.RLIMIT_CORE, (0, 0)
-    )  # a crash is expected, and its dump may be huge
+    # A crash is expected, and its dump may be huge.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     torch.set_num_threads(threads)

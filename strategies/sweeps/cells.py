@@ -1,7 +1,5 @@
 """The cells of a sweep: what a class of machines is to measure."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from dataclasses import dataclass
@@ -14,21 +12,13 @@ from strategies.measuring.measure import TIMED
 from strategies.measuring.measurement import Objective
 from strategies.sweeps.config import Sweep
 
-__all__ = ["SweepCell", "Task", "arguments", "cells_of"]
-
 CUDA = "cuda:0"
 """The device of a class with GPUs: the first of those that a job is given."""
 
 
 @dataclass(frozen=True)
 class SweepCell:
-    """A case that a class measures.
-
-    Attributes:
-        machines: the name of the class.
-        case: what is measured.
-        objectives: what is timed; with none, errors and memory are all that is measured.
-    """
+    """A case that a class measures; without objectives, errors and memory are all that is measured."""
 
     machines: str
     case: Case
@@ -58,11 +48,7 @@ class Task:
 def cells_of(sweep: Sweep, machines: str) -> list[SweepCell]:
     """The cells of a class, in the order in which `backward-strategies measure` measures them.
 
-    Of a workload, those whose device is what the class has.
-
-    Raises:
-        UnusableFileError: the workload's file cannot be read.
-        ValueError: the class has nothing to measure.
+    Of a workload, those whose device is what the class has; ValueError says that there are none.
     """
     device = CUDA if sweep.classes[machines].gpu else "cpu"
     if sweep.workload is None:

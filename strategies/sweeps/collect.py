@@ -1,7 +1,5 @@
 """From the files of cells to files of results, one for each class of machines and software."""
 
-from __future__ import annotations
-
 import hashlib
 import statistics
 from collections.abc import Iterable, Sequence
@@ -20,22 +18,15 @@ from strategies.sweeps.cells import SweepCell, arguments
 from strategies.sweeps.folder import Folder, Known, State
 from strategies.sweeps.plan import survey
 
-__all__ = ["Collected", "collect"]
-
 _OF_A_CELL = ("node", "seconds")
 """Arguments that a class has not in common."""
 
 
 @dataclass(frozen=True)
 class Collected:
-    """What was collected.
+    """What was collected: the files that were written, and how many cells have a result.
 
-    Attributes:
-        files: that were written.
-        measured: how many cells have a result.
-        failed: the cells that have none and will get none, with their reasons.
-        remaining: how many are missing or running.
-        damaged: what is wrong with files that could not be used; their cells count as remaining.
+    Those that failed will get none; those that are missing or running, or whose file is damaged, remain.
     """
 
     files: tuple[Path, ...]
@@ -50,9 +41,6 @@ def collect(folder: Folder) -> Collected:
 
     While a sweep runs, too, and beside other collectors: the last of them to write has seen no less than
     what was there when any other one ended, since each looks again once it has written.
-
-    Raises:
-        UnusableFileError: a file cannot be written.
     """
     surveyed, seen = survey(folder), -1
     while True:
@@ -63,7 +51,10 @@ def collect(folder: Folder) -> Collected:
         files = tuple(_written(folder, machines, cells) for machines, cells in surveyed.items())
         seen = ended
         surveyed = {
-            machines: [(cell, _again(folder, cell, known)) for cell, known in cells]
+            machines: [
+                (cell, known if known.state is State.MEASURED else folder.known(cell))
+                for cell, known in cells
+            ]
             for machines, cells in surveyed.items()
         }
     return Collected(
@@ -75,17 +66,11 @@ def collect(folder: Folder) -> Collected:
     )
 
 
-def _again(folder: Folder, cell: SweepCell, known: Known) -> Known:
-    return known if known.state is State.MEASURED else folder.known(cell)
-
-
 def _written(folder: Folder, machines: str, cells: Iterable[tuple[SweepCell, Known]]) -> list[Path]:
     """One file a fingerprint: nodes of a class may differ in what its pattern does not say."""
     groups: dict[str, list[Run]] = {}
     for cell, known in cells:
-        run = known.run
-        if known.state is State.FAILED:
-            run = _failed(folder, cell, known)
+        run = _failed(folder, cell, known) if known.state is State.FAILED else known.run
         if run:
             groups.setdefault(_fingerprint(run.machine), []).append(run)
     paths = []

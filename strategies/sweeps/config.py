@@ -1,7 +1,5 @@
 """The file that describes a sweep: what is measured, and on which classes of machines."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Annotated, Literal
@@ -10,8 +8,6 @@ import msgspec
 
 from strategies.files import UnusableFileError
 from strategies.operations.grids import GRIDS
-
-__all__ = ["MachineClass", "Sweep", "read"]
 
 Positive = Annotated[float, msgspec.Meta(gt=0, le=1e6)]
 Budget = Annotated[float, msgspec.Meta(ge=0, le=3600)]
@@ -28,10 +24,6 @@ class MachineClass(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         gpu: the same of the first CUDA device; if it is given, the cells are those of that device.
         threads: that torch uses, each on a core of its own.
         partition: as for sbatch, and so the following four.
-        constraint: features of the nodes.
-        gres: such as "gpu:1".
-        account: who pays.
-        qos: quality of service.
         setup: lines of shell that are run before Python starts.
     """
 
@@ -46,39 +38,28 @@ class MachineClass(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     setup: tuple[str, ...] = ()
 
 
-class _Content(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    out: str
-    classes: Annotated[dict[ClassName, MachineClass], msgspec.Meta(min_length=1)]
-    grid: str = ""
-    workload: str = ""
-    objective: Literal["both", "backward", "forward_backward"] = "forward_backward"
-    budget: Budget = 1.0
-    chunk_minutes: Positive = 20.0
-    timeout: Positive | None = None
-
-
-class Sweep(msgspec.Struct, frozen=True, kw_only=True):
+class Sweep(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A sweep, with paths that do not depend on the current folder.
 
     Attributes:
         out: the folder in which everything is kept.
+        classes: by name.
         grid: whose cells are measured; empty where a workload is.
         workload: the recording whose calls are measured; None where a grid is.
         objective: what is timed.
         budget: seconds that the rounds of a cell and objective may take.
         chunk_minutes: how long a job is to run.
         timeout: seconds after which a cell hangs; None is many times its estimate.
-        classes: by name.
     """
 
     out: Path
-    grid: str
-    workload: Path | None
-    objective: str
-    budget: float
-    chunk_minutes: float
-    timeout: float | None
-    classes: dict[str, MachineClass]
+    classes: Annotated[dict[ClassName, MachineClass], msgspec.Meta(min_length=1)]
+    grid: str = ""
+    workload: Path | None = None
+    objective: Literal["both", "backward", "forward_backward"] = "forward_backward"
+    budget: Budget = 1.0
+    chunk_minutes: Positive = 20.0
+    timeout: Positive | None = None
 
 
 def read(path: Path) -> Sweep:
@@ -87,19 +68,22 @@ def read(path: Path) -> Sweep:
     Raises:
         UnusableFileError: it cannot be read, or says what makes no sense.
     """
+    here = path.resolve().parent
     try:
-        content = msgspec.toml.decode(path.read_bytes(), type=_Content)
+        sweep = msgspec.toml.decode(
+            path.read_bytes(), type=Sweep, dec_hook=lambda _, name: Path(here, name)
+        )
     except OSError as error:
         raise UnusableFileError(path, f"cannot be read ({error.strerror})") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UnusableFileError(path, f"is no description of a sweep: {error}") from error
-    if (not content.grid) == (not content.workload):
+    if (not sweep.grid) == (sweep.workload is None):
         raise UnusableFileError(path, "needs one of grid and workload")
-    if content.grid and content.grid not in GRIDS:
+    if sweep.grid and sweep.grid not in GRIDS:
         raise UnusableFileError(
-            path, f"no grid is named {content.grid!r}; there is {', '.join(GRIDS)}"
+            path, f"no grid is named {sweep.grid!r}; there is {', '.join(GRIDS)}"
         )
-    for name, machines in content.classes.items():
+    for name, machines in sweep.classes.items():
         for pattern in (machines.cpu, machines.gpu):
             try:
                 re.compile(pattern)
@@ -107,14 +91,4 @@ def read(path: Path) -> Sweep:
                 raise UnusableFileError(
                     path, f"class {name}: {pattern!r} is no regular expression ({error})"
                 ) from error
-    here = path.resolve().parent
-    return Sweep(
-        out=here / content.out,
-        grid=content.grid,
-        workload=here / content.workload if content.workload else None,
-        objective=content.objective,
-        budget=content.budget,
-        chunk_minutes=content.chunk_minutes,
-        timeout=content.timeout,
-        classes=content.classes,
-    )
+    return sweep

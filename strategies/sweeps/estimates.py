@@ -1,7 +1,5 @@
 """How long the cells of a sweep take: as measured where that is known, else by the work they are."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Iterable
@@ -14,8 +12,6 @@ from strategies.measuring.work import svd_flops
 from strategies.measuring.workload import is_affordable
 from strategies.policy import BASELINE
 from strategies.sweeps.cells import SweepCell
-
-__all__ = ["Estimates", "by_work"]
 
 _START = 1.5
 """Seconds of a process before it measures; the kernels of a dtype are loaded in them."""

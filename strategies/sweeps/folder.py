@@ -9,8 +9,6 @@ results/CLASS-*.json           what was collected
 slurm/                         logs of jobs
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -25,8 +23,6 @@ from strategies.measuring.store import Run
 from strategies.sweeps import attempts
 from strategies.sweeps.cells import SweepCell, arguments, cells_of
 from strategies.sweeps.config import Sweep
-
-__all__ = ["Folder", "Known", "State"]
 
 FORMAT = "backward-strategies sweep"
 VERSION = 1
@@ -43,14 +39,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Known:
-    """A cell's state, and what it rests on.
-
-    Attributes:
-        state: by the files alone.
-        run: the result, if there is one.
-        past: the tries without a result.
-        damage: what is wrong with a file of results that cannot be used.
-    """
+    """A cell's state by the files alone: its result, its tries, and what is wrong with a damaged result."""
 
     state: State
     run: Run | None
@@ -76,22 +65,13 @@ class _Begun(msgspec.Struct, frozen=True):
 
 
 class Folder:
-    """The files of a sweep.
-
-    Attributes:
-        sweep: what is measured where.
-        path: of the folder.
-    """
+    """The files of a sweep."""
 
     def __init__(self, sweep: Sweep) -> None:
         self.sweep, self.path = sweep, sweep.out
 
     def begin(self) -> None:
-        """Makes the folder, or checks that it is of a sweep that measures the same.
-
-        Raises:
-            UnusableFileError: it is of another sweep, damaged, or cannot be written.
-        """
+        """Makes the folder, or checks that it is of a sweep that measures the same."""
         path = self.path / "sweep.json"
         now = {name: arguments(self.sweep, name) for name in self.sweep.classes}
         before = read(path, _Begun, FORMAT, VERSION).classes if path.exists() else {}
@@ -126,31 +106,30 @@ class Folder:
 
     def known(self, cell: SweepCell) -> Known:
         """What the files say of a cell."""
-        run, damage = None, ""
-        path = self.result(cell)
+        run, damage, state = None, "", State.MISSING
+        path, past = self.result(cell), attempts.past(self.tries(cell))
         if path.exists():
             try:
                 (run,) = store.load(path, "grid")
             except UnusableFileError as error:
                 damage = str(error)
-        past = attempts.past(self.tries(cell))
         if run:
             state = State.MEASURED
         elif past.running:
             state = State.RUNNING
-        else:
-            state = State.FAILED if past.is_hopeless else State.MISSING
+        elif past.is_hopeless:
+            state = State.FAILED
         return Known(state, run, past, damage)
 
     def keep(self, cell: SweepCell, run: Run) -> None:
         """Writes a cell's result, in one step."""
         store.write(self.result(cell), run)
 
-    def refuse(self, machines: str, refusal: Refusal) -> None:
-        """Keeps that a node is not of a class."""
-        path = self._refused(machines) / f"{refusal.node}.json"
+    def refuse(self, machines: str, node: str, problem: str) -> None:
+        """Keeps that a node is not of a class, and why."""
+        path = self._refused(machines) / f"{node}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, json_text(refusal))
+        write_text(path, json_text(Refusal(node, self._expected(machines), problem)))
 
     def refusals(self, machines: str) -> Sequence[Refusal]:
         """The nodes that were refused for what the class still says."""
@@ -158,9 +137,9 @@ class Folder:
             msgspec.json.decode(path.read_bytes(), type=Refusal)
             for path in sorted(self._refused(machines).glob("*.json"))
         ]
-        return [each for each in found if each.expected == self.expected(machines)]
+        return [each for each in found if each.expected == self._expected(machines)]
 
-    def expected(self, machines: str) -> str:
+    def _expected(self, machines: str) -> str:
         """What a class says of its processors."""
         chosen = self.sweep.classes[machines]
         return f"cpu {chosen.cpu}, gpu {chosen.gpu}, {chosen.threads} threads"

@@ -3,8 +3,6 @@
 Autograd imports torch's symbolic shapes at the first gradient, which takes a second.
 """
 
-from __future__ import annotations
-
 import contextlib
 
 import torch.fx.experimental.symbolic_shapes  # noqa: F401

@@ -1,22 +1,14 @@
 """Threads on cores of their own, so that times don't depend on where the system puts them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-
-__all__ = ["choose", "pin"]
 
 _COUNTS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
 def pin(threads: int) -> None:
-    """Lets this process, and those that it starts, use as many cores as threads.
-
-    Raises:
-        ValueError: the process may not use as many.
-    """
+    """Lets this process, and those that it starts, use as many cores as threads, or raises ValueError."""
     os.environ.update(dict.fromkeys(_COUNTS, str(threads)))
     if not hasattr(os, "sched_setaffinity"):  # outside Linux
         return
@@ -26,9 +18,6 @@ def pin(threads: int) -> None:
 
 def choose(processors: Sequence[int], cores: Iterable[str], threads: int) -> list[int]:
     """One processor of each core first, then the others, in their order.
-
-    Raises:
-        ValueError: there are fewer processors than threads.
 
     Example:
         >>> choose([0, 1, 2, 3], ["a", "a", "b", "b"], 3)

@@ -1,8 +1,7 @@
 """The plan of a sweep: which cells are to be measured, packed into chunks of equal length."""
 
-from __future__ import annotations
-
 import heapq
+import itertools
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -10,8 +9,6 @@ from dataclasses import dataclass
 from strategies.sweeps.cells import SweepCell, Task
 from strategies.sweeps.estimates import Estimates
 from strategies.sweeps.folder import Folder, Known, State
-
-__all__ = ["ClassPlan", "estimates_of", "pack", "plan", "survey"]
 
 _TIMEOUT = 20.0
 _SHORTEST_TIMEOUT = 600.0
@@ -29,8 +26,7 @@ class ClassPlan:
         machines: its name.
         chunks: the cells of each job.
         seconds: of each job, as expected.
-        measured: how many of the cells have been measured, here or by another class, so that their
-            seconds are known.
+        measured: of how many cells the seconds are known, as they were measured here or by another class.
     """
 
     machines: str
@@ -57,12 +53,8 @@ def survey(folder: Folder) -> dict[str, list[tuple[SweepCell, Known]]]:
 
 def estimates_of(folder: Folder, surveyed: dict[str, list[tuple[SweepCell, Known]]]) -> Estimates:
     """By what the folder's cells took."""
-    took = [
-        (cell, known.seconds)
-        for cells in surveyed.values()
-        for cell, known in cells
-        if known.seconds
-    ]
+    pairs = itertools.chain(*surveyed.values())
+    took = [(cell, known.seconds) for cell, known in pairs if known.seconds]
     return Estimates(took, folder.sweep.budget)
 
 
@@ -75,12 +67,7 @@ def plan(
 ) -> ClassPlan:
     """The cells of a class that are missing and in no job, in chunks of the sweep's length.
 
-    Args:
-        folder: of the sweep.
-        machines: the class.
-        cells: of the class, with what is known of them.
-        estimates: of their seconds.
-        queued: keys of the cells that some job will measure.
+    What some job will measure is `queued`, by the keys of cells.
     """
     missing = [
         cell for cell, known in cells if known.state is State.MISSING and cell.key not in queued

@@ -4,8 +4,6 @@ To import torch takes longer than to measure a small cell, and what has computed
 be forked.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import signal
 import time
@@ -15,8 +13,6 @@ from multiprocessing.connection import wait
 from types import FrameType
 from typing import Any, Self
 
-__all__ = ["Child", "Stop"]
-
 _CONTEXT = multiprocessing.get_context("forkserver")
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR2)
 
@@ -24,8 +20,7 @@ _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR2)
 class Stop:
     """Within its `with` block, signals that ask to stop are noted, and only this process hears them.
 
-    Attributes:
-        signal: the last of them: Ctrl-C, SIGTERM before a job ends, SIGUSR2 before its time is up.
+    Ctrl-C, SIGTERM before a job ends, SIGUSR2 before its time is up: `signal` is the last of them.
     """
 
     signal: int | None = None
@@ -47,7 +42,7 @@ class Stop:
 
 
 class Child:
-    """A process that calls `target(pipe, *arguments)`."""
+    """A process that calls `target(pipe, *arguments)`, and lives as long as the `with` block at most."""
 
     _POLL = 0.5
 
@@ -57,6 +52,15 @@ class Child:
         self._began = time.monotonic()
         self._process.start()
         sender.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.join()
+        self._receiver.close()
+        self._process.close()
 
     @property
     def seconds(self) -> float:
@@ -77,13 +81,9 @@ class Child:
                 self._process.join()
                 return
 
-    def end(self) -> str:
-        """Ends it if it has not ended, and says how it did."""
-        self._process.kill()
-        self._process.join()
-        self._receiver.close()
+    def ending(self) -> str:
+        """How it has ended."""
         code = self._process.exitcode or 0
-        self._process.close()
         if code < 0:
             return f"its process was ended by {signal.Signals(-code).name}"
         return f"its process ended with exit code {code}"

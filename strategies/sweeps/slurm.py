@@ -6,13 +6,10 @@ measured or is being measured. submitit asks the accounting for the state of a j
 lost node's job as failed though Slurm runs it again, and which not every cluster has; the queue has both.
 """
 
-from __future__ import annotations
-
 import signal
 import subprocess
-import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +21,6 @@ from strategies.sweeps.cells import Task
 from strategies.sweeps.config import MachineClass, Sweep
 from strategies.sweeps.folder import Folder
 from strategies.sweeps.plan import ClassPlan
-
-__all__ = ["Jobs", "SlurmError", "cancel", "live", "submit"]
 
 _LARGEST_ARRAY = 1000
 """Tasks: Slurm's own limit, where it was not changed, is 1001."""
@@ -39,63 +34,41 @@ class SlurmError(ValueError):
 
 
 class Jobs(msgspec.Struct, frozen=True):
-    """An array that was submitted.
-
-    Attributes:
-        number: Slurm's.
-        machines: the class.
-        tasks: the keys of the cells of each task.
-    """
+    """An array that was submitted, by Slurm's number: its class, and the keys of each task's cells."""
 
     number: str
     machines: str
     tasks: tuple[tuple[str, ...], ...]
 
 
-@dataclass(frozen=True)
-class Chunk:
-    """What a job runs; pickled by submitit."""
+def run_job(sweep: Sweep, machines: str, tasks: Sequence[Task]) -> None:
+    """Works until all is done or the job has to end; if its time is up, it is queued once more."""
+    from strategies.sweeps.worker import work  # workers need Unix; a command line does not
 
-    sweep: Sweep
-    machines: str
-    tasks: Sequence[Task]
-
-    def __call__(self) -> None:
-        """Works until all is done or the job has to end; if its time is up, it is queued once more."""
-        from strategies.sweeps.worker import work  # workers need Unix; a command line does not
-
-        stopped = work(Folder(self.sweep), self.machines, self.tasks, _print)
-        if stopped == signal.SIGUSR2:
-            _slurm("scontrol", "requeue", this_process().job)
+    if work(Folder(sweep), machines, tasks) == signal.SIGUSR2:
+        _slurm("scontrol", "requeue", this_process().job)
 
 
 def submit(folder: Folder, plan: ClassPlan) -> list[Jobs]:
-    """Submits the chunks of a class as an array, or as several where there are very many.
-
-    Raises:
-        ImportError: submitit is not installed.
-        SlurmError: Slurm is not there or refuses.
-    """
+    """Submits the chunks of a class as an array, or as several where there are very many."""
     try:
         import submitit
     except ImportError as error:
         raise ImportError(
             "a cluster needs submitit: pip install 'backward-strategies[cluster]'"
         ) from error
-    machines, sweep = plan.machines, folder.sweep
-    chunks = [Chunk(sweep, machines, tasks) for tasks in plan.chunks]
-    submitted = []
-    for start in range(0, len(chunks), _LARGEST_ARRAY):
+    machines, submitted = plan.machines, []
+    for start in range(0, len(plan.chunks), _LARGEST_ARRAY):
         part = slice(start, start + _LARGEST_ARRAY)
         limit = max(plan.limits[part])
         try:
             executor = submitit.SlurmExecutor(folder.path / "slurm")
             executor.update_parameters(**_parameters(folder, machines, limit))
-            jobs = executor.map_array(Chunk.__call__, chunks[part])
+            jobs = executor.map_array(partial(run_job, folder.sweep, machines), plan.chunks[part])
         except (RuntimeError, subprocess.CalledProcessError) as error:
             raise SlurmError(f"class {machines} cannot be submitted: {error}") from error
         number = jobs[0].job_id.partition("_")[0]
-        keys = tuple(tuple(task.cell.key for task in chunk.tasks) for chunk in chunks[part])
+        keys = tuple(tuple(task.cell.key for task in chunk) for chunk in plan.chunks[part])
         submitted.append(Jobs(number, machines, keys))
         _jobs(folder).mkdir(exist_ok=True)
         write_text(_jobs(folder) / f"{number}.json", json_text(submitted[-1]))
@@ -103,16 +76,10 @@ def submit(folder: Folder, plan: ClassPlan) -> list[Jobs]:
 
 
 def live(folder: Folder) -> dict[str, dict[str, str]]:
-    """Of every class, the keys of the cells that are in a job which is waiting or running, and its state.
-
-    Raises:
-        SlurmError: Slurm does not answer.
-    """
+    """Of every class, the keys of cells in jobs that are waiting or running, and the job's state."""
     found: dict[str, dict[str, str]] = {machines: {} for machines in folder.sweep.classes}
     submitted = _submitted(folder)
-    if not submitted:
-        return found
-    states = _queue()
+    states = _queue() if submitted else {}
     for jobs in submitted:
         for index, keys in enumerate(jobs.tasks):
             state = states.get(f"{jobs.number}_{index}") or states.get(f"{jobs.number}_N/A")
@@ -183,7 +150,3 @@ def _slurm(*command: str) -> str:
     except subprocess.CalledProcessError as error:
         raise SlurmError(f"{command[0]}: {error.stderr.strip()}") from error
     return done.stdout
-
-
-def _print(said: str) -> None:
-    print(said, file=sys.stdout, flush=True)

@@ -1,10 +1,7 @@
 """A worker measures cells one after the other, and keeps what comes of each."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import msgspec
 
@@ -12,99 +9,56 @@ from strategies.measuring.machine import Machine
 from strategies.measuring.store import Run
 from strategies.sweeps import attempts
 from strategies.sweeps.attempts import Try
-from strategies.sweeps.cell import Began, Measured, Raised, measure_case, report_machine
+from strategies.sweeps.cell import Measured, Raised, measure_case, report_machine
 from strategies.sweeps.cells import SweepCell, Task, arguments
-from strategies.sweeps.folder import Folder, Refusal, State
+from strategies.sweeps.config import MachineClass
+from strategies.sweeps.folder import Folder, State
 from strategies.sweeps.pinning import pin
 from strategies.sweeps.processes import Child, Stop
 
-__all__ = ["work"]
 
-
-@dataclass(frozen=True)
-class _Ending:
-    """How a try went: measured, failed for a reason, or neither."""
-
-    measured: Measured | None = None
-    reason: str = ""
-
-
-def work(
-    folder: Folder, machines: str, tasks: Sequence[Task], tell: Callable[[str], None]
-) -> int | None:
+def work(folder: Folder, machines: str, tasks: Sequence[Task]) -> int | None:
     """Measures what is missing of these cells, each in a process of its own on pinned cores.
 
-    What another worker is at, and what has failed often enough, is left out.
-
-    Returns:
-        The signal that ended the work before its time, or None.
-
-    Raises:
-        ValueError: this machine is not of the class.
-        UnusableFileError: results cannot be written.
+    What another worker is at, and what has failed often enough, is left out. Returns the signal that ended
+    the work before its time, or None. ValueError says that this machine is not of the class.
     """
     with Stop() as stop:
-        worker = _Worker(folder, _admitted(folder, machines), stop, tell)
+        machine = _admitted(folder, machines)
         for count, task in enumerate(tasks, 1):
             where = f"{count} of {len(tasks)}: {task.cell.case}"
             while not stop.signal and (attempt := _begin(folder, task.cell)):
-                if not worker.fails(task, attempt, where):
-                    break
+                try:
+                    said = _tried(folder, machine, task, attempt, stop)
+                finally:
+                    attempt.release()
+                if said:
+                    print(f"{where}: {said}", flush=True)
         return stop.signal
-
-
-@dataclass(frozen=True)
-class _Worker:
-    folder: Folder
-    machine: Machine
-    stop: Stop
-    tell: Callable[[str], None]
-
-    def fails(self, task: Task, attempt: Try, where: str) -> bool:
-        """Runs a cell's process once and keeps what comes of it."""
-        cell, budget = task.cell, self.folder.sweep.budget
-        failed = False
-        try:
-            child = Child(measure_case, cell.case, cell.objectives, budget, self.machine.threads)
-            ending = _watch(child, attempt, self.stop, task.timeout)
-            if ending.reason:
-                attempt.fail(self.machine, ending.reason)
-                failed = True
-                self.tell(f"{where}: try {attempt.number} failed: {ending.reason}")
-            elif ending.measured and attempt.is_mine():
-                run = _run(self.folder, cell.machines, ending.measured, child.seconds)
-                self.folder.keep(cell, run)
-                self.tell(f"{where}: {child.seconds:.1f} s")
-        finally:
-            if not failed:
-                attempt.release()
-        return failed
 
 
 def _admitted(folder: Folder, machines: str) -> Machine:
     """This machine under the name of its class, with its cores pinned; a refusal is kept."""
-    chosen = folder.sweep.classes[machines]
-    problem, found = "", []
     try:
-        pin(chosen.threads)
+        machine = _fitting(folder.sweep.classes[machines])
     except ValueError as error:
-        problem = str(error)
-    else:
-        child = Child(report_machine, chosen.threads)
-        found = [message for message in child.messages() if message]
-        ended = child.end()
-        for what in ("cpu", "gpu"):
-            pattern = getattr(chosen, what)
-            model = getattr(found[0], what) if found else ""
-            if not found:
-                problem = ended
-            elif pattern and not re.search(pattern, model):
-                problem = f"its {what} is {model or 'none'}, not {pattern}"
-    if problem:
         node = attempts.this_process().node
-        folder.refuse(machines, Refusal(node, folder.expected(machines), problem))
-        raise ValueError(f"{node} is not of class {machines}: {problem}")
-    return msgspec.structs.replace(found[0], name=machines)
+        folder.refuse(machines, node, str(error))
+        raise ValueError(f"{node} is not of class {machines}: {error}") from error
+    return msgspec.structs.replace(machine, name=machines)
+
+
+def _fitting(chosen: MachineClass) -> Machine:
+    pin(chosen.threads)
+    with Child(report_machine, chosen.threads) as child:
+        machine = next(filter(None, child.messages()), None)
+        if machine is None:
+            raise ValueError(child.ending())
+    for what in ("cpu", "gpu"):
+        pattern, model = getattr(chosen, what), getattr(machine, what)
+        if pattern and not re.search(pattern, model):
+            raise ValueError(f"its {what} is {model or 'none'}, not {pattern}")
+    return machine
 
 
 def _begin(folder: Folder, cell: SweepCell) -> Try | None:
@@ -119,26 +73,38 @@ def _begin(folder: Folder, cell: SweepCell) -> Try | None:
     return attempt
 
 
-def _watch(child: Child, attempt: Try, stop: Stop, timeout: float) -> _Ending:
-    """Waits for the end of a cell's process, or brings it about."""
+def _tried(folder: Folder, machine: Machine, task: Task, attempt: Try, stop: Stop) -> str:
+    """Runs a cell's process once, keeps what comes of it, and says so."""
+    cell = task.cell
+    with Child(
+        measure_case, cell.case, cell.objectives, folder.sweep.budget, machine.threads
+    ) as child:
+        ended = _watch(child, attempt, stop, task.timeout)
+        if isinstance(ended, str):
+            attempt.fail(machine, ended)
+            return f"try {attempt.number} failed: {ended}"
+        if ended is None or not attempt.is_mine():
+            return ""
+        folder.keep(cell, _run(folder, cell.machines, ended, child.seconds))
+        return f"{child.seconds:.1f} s"
+
+
+def _watch(child: Child, attempt: Try, stop: Stop, timeout: float) -> Measured | str | None:
+    """What a cell's process measures, or why it fails; None where it has to stop."""
     doing = ""
     for message in child.messages():
         match message:
-            case Began():
-                doing = f", in {message.name}"
+            case str():
+                doing = f", in {message}"
             case Raised():
-                child.end()
-                return _Ending(reason=f"raised {message.reason}{doing}")
+                return f"raised {message.reason}{doing}"
             case Measured():
-                child.end()
-                return _Ending(message)
+                return message
         if stop.signal or not attempt.is_mine():
-            child.end()
-            return _Ending()
+            return None
         if child.seconds > timeout:
-            child.end()
-            return _Ending(reason=f"took more than {timeout:.0f} s{doing}")
-    return _Ending(reason=child.end() + doing)
+            return f"took more than {timeout:.0f} s{doing}"
+    return child.ending() + doing
 
 
 def _run(folder: Folder, machines: str, measured: Measured, seconds: float) -> Run:

@@ -6,37 +6,45 @@ from types import SimpleNamespace
 import pytest
 from typer.testing import CliRunner
 
+from strategies.cli import common
+from strategies.cli.main import app
+from strategies.cli.main import main as call
+
 
 @pytest.fixture
 def invoke(monkeypatch):
-    """Runs a command in a console that is wide enough."""
-    from strategies.cli import common
-    from strategies.cli.main import app
-
+    """Runs a command in a console that is wide enough, and requires an exit code."""
     # Rich takes the width from the terminal, of which there is none.
     monkeypatch.setattr(common.console, "_width", 200)
-    return lambda *arguments: CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+    def invoke(*arguments, code=0):
+        result = CliRunner().invoke(app, [*map(str, arguments)])
+        assert result.exit_code == code, result.output
+        return result
+
+    return invoke
 
 
 @pytest.fixture
 def main(monkeypatch, capsys):
     """Calls what the process calls, by a command line; a command that runs a program needs that."""
-    from strategies.cli.main import main as call
 
-    def main(*arguments):
+    def main(*arguments, code=0):
         # What a program changes.
         monkeypatch.setattr(sys, "argv", ["backward-strategies", *map(str, arguments)])
         monkeypatch.setattr(sys, "path", sys.path[:])
         monkeypatch.setattr(sys, "excepthook", sys.excepthook)
         monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
-        ended = None
+        ended = 0
         try:
             call()
-        except BaseException as error:  # noqa: BLE001 - Ctrl-C, too
-            ended = error
-        code = ended.code if isinstance(ended, SystemExit) else 0 if ended is None else 1
+        except SystemExit as error:
+            ended = error.code
+        except BaseException:  # noqa: BLE001 - Ctrl-C, too
+            ended = 1
         said = capsys.readouterr()
-        return SimpleNamespace(exit_code=code, stdout=said.out, stderr=said.err)
+        assert ended == code, said.err
+        return SimpleNamespace(stdout=said.out, stderr=said.err)
 
     return main
 
@@ -59,12 +67,11 @@ def python(tmp_path):
 
 
 @pytest.fixture
-def fails():
+def fails(invoke):
     """Requires exit code 2 and one line that says certain things."""
 
-    def fails(result, *said):
-        assert result.exit_code == 2, result.output
-        (line,) = result.stderr.strip().splitlines()
+    def fails(arguments, *said, by=invoke):
+        (line,) = by(*arguments, code=2).stderr.strip().splitlines()
         assert line.startswith("error: ")
         for text in said:
             assert text in line

@@ -31,8 +31,7 @@ def asked(monkeypatch):
 
 def test_all_cells_are_measured_and_kept(invoke, tmp_path, asked):
     path = tmp_path / "run.json"
-    result = invoke("measure", path)
-    assert result.exit_code == 0, result.output
+    invoke("measure", path)
     both = (Objective.BACKWARD, Objective.FORWARD_BACKWARD)
     assert asked == [(TIMED[0], both), (TIMED[1], both), (JUDGED[0], ())]
     (run,) = store.load(path, "grid")
@@ -42,7 +41,7 @@ def test_all_cells_are_measured_and_kept(invoke, tmp_path, asked):
 
 def test_a_machine_may_be_named_and_says_how_busy_it_is(invoke, tmp_path):
     path = tmp_path / "run.json"
-    assert invoke("measure", path, "--machine", "lathe").exit_code == 0
+    invoke("measure", path, "--machine", "lathe")
     (run,) = store.load(path)
     assert run.machine.name == "lathe"
     assert run.machine.noise >= 1
@@ -64,10 +63,9 @@ def test_an_interrupted_run_is_resumed(invoke, tmp_path, asked, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(module, "measure", interrupted)
-        result = invoke("measure", path)
-    assert result.exit_code == 130
+        result = invoke("measure", path, code=130)
     assert "1 of 3 cells are in" in " ".join(result.stderr.split())
-    assert invoke("measure", path).exit_code == 0
+    invoke("measure", path)
     assert [case for case, _ in asked] == [*TIMED, *JUDGED]
 
 
@@ -78,7 +76,7 @@ def test_a_file_in_another_order_is_completed_by_what_it_lacks(invoke, tmp_path,
     _, second, third = content["cells"]
     path.write_text(json.dumps({**content, "cells": [third, second]}))
     asked.clear()
-    assert invoke("measure", path).exit_code == 0
+    invoke("measure", path)
     assert [case for case, _ in asked] == [TIMED[0]]
     (run,) = store.load(path, "grid")
     assert [cell.case for cell in run.cells] == [*JUDGED, TIMED[1], TIMED[0]]
@@ -86,9 +84,9 @@ def test_a_file_in_another_order_is_completed_by_what_it_lacks(invoke, tmp_path,
 
 def test_what_cannot_be_run_is_one_line(invoke, fails, tmp_path):
     path = tmp_path / "run.json"
-    fails(invoke("measure", path, "--operation", "qr"), "--operation qr: there is cholesky")
+    fails(["measure", path, "--operation", "qr"], "--operation qr: there is cholesky")
     for endless in ("nan", "inf"):
-        assert invoke("measure", path, "--budget", endless).exit_code == 2
+        invoke("measure", path, "--budget", endless, code=2)
     assert not path.exists()
-    assert invoke("measure", path).exit_code == 0
-    fails(invoke("measure", path, "--budget", "3"), "budget 1.0, not 3.0")
+    invoke("measure", path)
+    fails(["measure", path, "--budget", "3"], "budget 1.0, not 3.0")

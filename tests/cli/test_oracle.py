@@ -2,9 +2,7 @@ import json
 
 import msgspec
 import pytest
-from typer.testing import CliRunner
 
-from strategies.cli.main import app
 from strategies.oracle import grader
 from strategies.oracle.asking import CORE
 from strategies.oracle.report import Report
@@ -18,10 +16,6 @@ def value(operation, inputs):
 """
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, ["oracle", *map(str, arguments)])
-
-
 @pytest.fixture
 def few(tmp_path):
     path = tmp_path / "few.jsonl"
@@ -30,22 +24,19 @@ def few(tmp_path):
 
 
 @pytest.mark.parametrize(("sign", "code", "verdict"), [("", 0, "right"), ("-", 1, "wrong")])
-def test_the_exit_code_says_whether_a_library_fails(sign, code, verdict, few, tmp_path):
+def test_the_exit_code_says_whether_a_library_fails(sign, code, verdict, few, tmp_path, invoke):
     adapter, out = tmp_path / "adapter.py", tmp_path / "report.json"
     adapter.write_text(ADAPTER.format(sign=sign))
-    done = run("grade", adapter, "--set", few, "--out", out)
-    assert done.exit_code == code, done.output
+    done = invoke("oracle", "grade", adapter, "--set", few, "--out", out, code=code)
     found = msgspec.json.decode(out.read_bytes(), type=Report)
     entry = next(e for e in found.entries if (e.operation, e.quantity) == ("inv", "value"))
     assert entry.verdict == verdict
     assert "inv" in done.output
 
 
-def test_an_unknown_library_is_one_line():
-    done = run("grade", "nothing")
-    assert done.exit_code == 2
-    assert "no adapter nothing" in done.output
+def test_an_unknown_library_is_one_line(fails):
+    fails(["oracle", "grade", "nothing"], "no adapter nothing")
 
 
-def test_the_schema_is_json():
-    assert "CaseRecord" in json.loads(run("schema").output)["$defs"]
+def test_the_schema_is_json(invoke):
+    assert "CaseRecord" in json.loads(invoke("oracle", "schema").output)["$defs"]

@@ -28,7 +28,6 @@ def measured(monkeypatch):
 def test_kept_measurements_score_a_policy_without_measuring(invoke, tmp_path, measured):
     kept = tmp_path / "draw.json"
     result = invoke("regret", policy.SHIPPED, "--cases", 2, "--scores", kept)
-    assert result.exit_code == 0, result.output
     assert "Regret over 2 drawn cases" in result.stdout
     assert "times as fast as native" in result.stdout
     assert "0 of 2 done" in result.stderr
@@ -47,48 +46,40 @@ def test_an_interrupted_run_says_what_it_has_kept(invoke, tmp_path, measured, mo
     kept = tmp_path / "draw.json"
     invoke("regret", policy.SHIPPED, "--cases", 1, "--scores", kept)
     monkeypatch.setattr("strategies.cli.regret.measure", interrupt)
-    result = invoke("regret", policy.SHIPPED, "--cases", 3, "--scores", kept)
-    assert result.exit_code == 130
+    result = invoke("regret", policy.SHIPPED, "--cases", 3, "--scores", kept, code=130)
     assert "interrupted: 1 of 3 cells are in" in result.stderr
 
 
 def test_measurements_of_another_draw_or_objective_are_refused(invoke, fails, tmp_path, measured):
     kept = tmp_path / "draw.json"
-    invoke("regret", policy.SHIPPED, "--cases", 2, "--scores", kept)
-    other_seed = invoke("regret", policy.SHIPPED, "--cases", 2, "--seed", 1, "--scores", kept)
-    fails(other_seed, "draw.json", "is not of this draw")
-    fails(
-        invoke("regret", policy.BY_BACKWARD, "--cases", 2, "--scores", kept),
-        "draw.json",
-        "backward",
-    )
+    draw = "--cases", 2, "--scores", kept
+    invoke("regret", policy.SHIPPED, *draw)
+    fails(["regret", policy.SHIPPED, "--seed", 1, *draw], "draw.json", "is not of this draw")
+    fails(["regret", policy.BY_BACKWARD, *draw], "draw.json", "backward")
     kept.write_text('{"format": "something else"}')
-    fails(invoke("regret", policy.SHIPPED, "--scores", kept), "draw.json")
+    fails(["regret", policy.SHIPPED, "--scores", kept], "draw.json")
     assert kept.read_text() == '{"format": "something else"}'
 
 
 def test_what_cannot_be_scored_is_one_line(invoke, fails, tmp_path):
     empty = tmp_path / "empty.json"
     empty.write_text(json_text(Policy(operations={})))
-    fails(invoke("regret", empty), "holds no cells")
+    fails(["regret", empty], "holds no cells")
     for device in ("xyz", "meta", "tpu"):
-        fails(invoke("regret", policy.SHIPPED, "--cases", 1, "--device", device), device)
+        fails(["regret", policy.SHIPPED, "--cases", 1, "--device", device], device)
 
 
 def test_two_policies_are_compared_on_the_same_cases(invoke, tmp_path, measured):
     other = tmp_path / "other.json"
     other.write_text(json_text(policy.read(policy.SHIPPED)))
-    result = invoke("regret", "auto", "--against", other, "--cases", 2)
-    assert result.exit_code == 0, result.output
-    assert "policy auto" in result.stdout
-    assert f"policy {other}" in result.stdout
+    said = invoke("regret", "auto", "--against", other, "--cases", 2).stdout
+    assert "policy auto" in said
+    assert f"policy {other}" in said
     assert len(measured) == 2
 
 
 def test_only_policies_of_the_same_objective_are_compared(invoke, fails, measured):
-    fails(
-        invoke("regret", "shipped", "--against", policy.BY_BACKWARD), "is not by forward_backward"
-    )
+    fails(["regret", "shipped", "--against", policy.BY_BACKWARD], "is not by forward_backward")
     with policy.use("qr_pinv"):
-        fails(invoke("regret", "auto"), "that is a strategy")
+        fails(["regret", "auto"], "that is a strategy")
     assert measured == []

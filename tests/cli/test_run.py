@@ -58,9 +58,9 @@ def test_its_exception_is_told_as_by_python(process, path, python):
 
 
 def test_a_missing_file_is_one_line(main, fails, tmp_path):
-    fails(main("run", tmp_path / "none.py"), "there is no file", "none.py")
+    fails(["run", tmp_path / "none.py"], "there is no file", "none.py", by=main)
     assert not strategies.is_replaced()
 
 
 def test_a_program_is_not_a_module_and_code(main, fails):
-    fails(main("run", "-m", "-c", "pass"), "-m", "-c")
+    fails(["run", "-m", "-c", "pass"], "-m", "-c", by=main)

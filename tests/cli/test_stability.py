@@ -8,7 +8,6 @@ from strategies.measuring import store
 def test_every_strategy_and_auto_are_judged_and_kept(invoke, tmp_path):
     kept = tmp_path / "hard.json"
     done = invoke("stability", "--operation", "inv", "--cases", 4, "--out", kept)
-    assert done.exit_code == 0, done.output
     assert "Stability ratios over 4 hard cases, seed 0, limit 100" in done.stdout
     assert "qr_pinv" in done.stdout
     assert "auto" in done.stdout
@@ -20,8 +19,7 @@ def test_every_strategy_and_auto_are_judged_and_kept(invoke, tmp_path):
 def test_those_that_are_named_are_judged_alone(invoke, tmp_path):
     kept = tmp_path / "hard.json"
     named = ("--strategy", "qr_pinv", "--strategy", "auto")
-    done = invoke("stability", "--operation", "det", "--cases", 2, *named, "--out", kept)
-    assert done.exit_code == 0, done.output
+    invoke("stability", "--operation", "det", "--cases", 2, *named, "--out", kept)
     (run,) = store.load(kept, "stability")
     assert all([each.strategy for each in cell] == ["qr_pinv", "auto"] for cell in run.cells)
 
@@ -31,7 +29,7 @@ def test_it_goes_on_where_it_stopped(invoke, tmp_path):
     arguments = ("stability", "--operation", "solve", "--dtype", "float64", "--out", kept)
     invoke(*arguments, "--cases", 2)
     first = json.loads(kept.read_text())["cells"]
-    assert invoke(*arguments, "--cases", 4).exit_code == 0
+    invoke(*arguments, "--cases", 4)
     cells = json.loads(kept.read_text())["cells"]
     assert cells[:2] == first
     assert len({cell["case"] for cell in cells}) == 4
@@ -43,11 +41,10 @@ def test_an_unstable_auto_is_an_error(invoke, monkeypatch):
 
     policy.refresh()
     try:
-        done = invoke("stability", "--operation", "lstsq", "--dtype", "float64", "--cases", 25)
+        hard = "--operation", "lstsq", "--dtype", "float64", "--cases", 25
+        assert '"auto" has a ratio of' in invoke("stability", *hard, code=1).stdout
     finally:
         policy.refresh()
-    assert done.exit_code == 1
-    assert '"auto" has a ratio of' in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -60,14 +57,14 @@ def test_an_unstable_auto_is_an_error(invoke, monkeypatch):
     ],
 )
 def test_what_cannot_be_judged_is_refused(invoke, fails, arguments, said):
-    fails(invoke("stability", *arguments), said)
+    fails(["stability", *arguments], said)
 
 
 def test_a_file_of_another_draw_is_not_gone_on_with(invoke, fails, tmp_path):
     kept = tmp_path / "hard.json"
     arguments = ("stability", "--operation", "inv", "--dtype", "float64", "--out", kept)
-    assert invoke(*arguments, "--cases", 1).exit_code == 0
+    invoke(*arguments, "--cases", 1)
     found = json.loads(kept.read_text())
     found["cells"][0]["case"] = "inv 7x7 cond=1e3 seed=12345"
     kept.write_text(json.dumps(found))
-    fails(invoke(*arguments, "--cases", 2), "is not of this draw")
+    fails([*arguments, "--cases", 2], "is not of this draw")

@@ -1,6 +1,5 @@
 """`backward-strategies sweep`: what each command says, without Slurm; tests/sweeps has the rest."""
 
-import os
 import re
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Cell, Measurement, Timing
 from strategies.measuring.store import Run
 from strategies.sweeps import config
-from strategies.sweeps.folder import Folder, Refusal
+from strategies.sweeps.folder import Folder
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,7 +25,7 @@ cpu = "EPYC"
 @pytest.fixture
 def sweep(tmp_path, monkeypatch):
     """A sweep of which one cell is measured, and where there is no Slurm."""
-    monkeypatch.setenv("PATH", os.pathsep.join([str(tmp_path)]))
+    monkeypatch.setenv("PATH", str(tmp_path))
     path = tmp_path / "sweep.toml"
     path.write_text(SWEEP)
     folder = Folder(config.read(path))
@@ -45,7 +44,7 @@ def test_the_plan_says_what_is_left(invoke, sweep):
 
 def test_the_status_counts_cells_and_names_what_needs_attention(invoke, sweep):
     folder = Folder(config.read(sweep))
-    folder.refuse("epyc", Refusal("n7", folder.expected("epyc"), "its cpu is Xeon, not EPYC"))
+    folder.refuse("epyc", "n7", "its cpu is Xeon, not EPYC")
     damaged = folder.cells("epyc")[1]
     folder.result(damaged).write_text('{"format": "backw')
     said = invoke("sweep", "status", sweep).stdout
@@ -69,12 +68,12 @@ def test_without_slurm_a_line_says_so(invoke, fails, sweep):
         '{"number": "7", "machines": "epyc", "tasks": [["a"]]}'
     )
     for command in ("submit", "cancel"):
-        fails(invoke("sweep", command, sweep), "there is no squeue here")
-    assert invoke("sweep", "status", sweep).exit_code == 0
+        fails(["sweep", command, sweep], "there is no squeue here")
+    invoke("sweep", "status", sweep)
 
 
 def test_an_unknown_class_is_named(invoke, fails, sweep):
-    fails(invoke("sweep", "local", sweep, "--class", "xeon"), "no class is named xeon")
+    fails(["sweep", "local", sweep, "--class", "xeon"], "no class is named xeon")
 
 
 def test_the_sweeps_of_the_documentation_can_be_read(tmp_path):

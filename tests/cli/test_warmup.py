@@ -18,8 +18,7 @@ def built(monkeypatch):
 @pytest.mark.parametrize(("is_there", "count"), [(True, 0), (False, 1)])
 def test_it_builds_what_is_not_there(invoke, built, monkeypatch, is_there, count):
     monkeypatch.setattr(extension, "is_missing", lambda: not is_there)
-    result = invoke("warmup")
-    assert result.exit_code == 0, result.output
+    invoke("warmup")
     assert len(built) == count
 
 

@@ -4,8 +4,6 @@ With it comes a clock that says the same on every machine: times on shared cores
 sweeps of one machine should lead to one policy.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from strategies.integration.workload import Call, Workload
@@ -71,28 +69,9 @@ REASONS = (
 )
 
 
-def install(site: Path) -> None:
-    """Makes a folder that on PYTHONPATH is as good as an installed package."""
-    metadata = site / "faulty-1.0.dist-info"
-    metadata.mkdir(parents=True)
-    (site / "faulty.py").write_text(MODULE)
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: faulty\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text("[backward_strategies]\nfaulty = faulty:Faulty\n")
-
-
 def save_workload(path: Path, cases: list[str]) -> None:
     """A recording of a program that calls these."""
-    calls = tuple(
-        Call(
-            function="torch.linalg.inv",
-            at="train.py:1",
-            shapes=((2, 2),),
-            dtype="float64",
-            device="cpu",
-            case=case,
-            count=1,
-            forward=0.0,
-        )
-        for case in cases
-    )
+    same = {"function": "torch.linalg.inv", "at": "train.py:1", "shapes": ((2, 2),)}
+    same |= {"dtype": "float64", "device": "cpu", "count": 1, "forward": 0.0}
+    calls = tuple(Call(case=case, **same) for case in cases)
     Workload(program=("train.py",), seconds=1.0, machine={}, calls=calls).save(path)

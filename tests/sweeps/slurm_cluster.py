@@ -1,9 +1,8 @@
 """A cluster of three nodes on this machine: Slurm's own daemons in a folder, without systemd."""
 
-from __future__ import annotations
-
 import contextlib
 import os
+import pwd
 import shutil
 import signal
 import socket
@@ -11,6 +10,9 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
+from typing import Self
+
+import pytest
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scontrol", "scancel")
 
@@ -59,11 +61,12 @@ def search_path() -> str:
 class Cluster:
     """Starts on entering a `with` block; within it, Slurm's commands find it by the environment."""
 
-    def __enter__(self) -> Cluster:
+    def __enter__(self) -> Self:
         # A socket's path may have a hundred characters, more than which pytest's folders take.
         self.base = Path(tempfile.mkdtemp(prefix="slurm-", dir="/tmp"))
-        self._before = {name: os.environ.get(name) for name in ("SLURM_CONF", "PATH")}
-        os.environ |= {"SLURM_CONF": str(self.base / "slurm.conf"), "PATH": search_path()}
+        self._patch = pytest.MonkeyPatch()
+        self._patch.setenv("SLURM_CONF", str(self.base / "slurm.conf"))
+        self._patch.setenv("PATH", search_path())
         try:
             self._configure()
             self._start_munge()
@@ -83,11 +86,7 @@ class Cluster:
             self.lose(node)
         for daemon in ("slurmctld", "munge/munged"):
             self._end(self.base / f"{daemon}.pid")
-        for name, value in self._before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        os.environ.clear()
         shutil.rmtree(self.base, ignore_errors=True)
 
     def start(self, node: str) -> None:
@@ -133,9 +132,7 @@ class Cluster:
         for folder in ("munge", "state", *(f"spool.{node}" for node in FEATURES)):
             (self.base / folder).mkdir()
         ports = free_ports(1 + len(FEATURES))
-        user = subprocess.run(
-            ["id", "-un"], capture_output=True, text=True, check=True
-        ).stdout.strip()
+        user = pwd.getpwuid(os.getuid()).pw_name
         host = socket.gethostname().partition(".")[0]
         lines = CONFIGURATION.format(base=self.base, host=host, user=user, port=ports[0])
         for (node, feature), port in zip(FEATURES.items(), ports[1:], strict=True):

@@ -11,10 +11,11 @@ from strategies.measuring.case import Case
 from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Cell, Measurement, Objective
 from strategies.measuring.store import Run
+from strategies.sweeps import collect as collecting
 from strategies.sweeps import config
 from strategies.sweeps.cells import SweepCell, cells_of
 from strategies.sweeps.estimates import Estimates, by_work
-from strategies.sweeps.folder import Folder, Refusal
+from strategies.sweeps.folder import Folder
 from strategies.sweeps.plan import estimates_of, pack, plan, survey
 
 TEXT = """
@@ -117,37 +118,31 @@ def test_a_folder_is_of_one_sweep(folder):
 
 def test_a_refusal_counts_while_the_class_says_the_same(folder):
     here = folder()
-    here.refuse("epyc", Refusal("n1", here.expected("epyc"), "its cpu is Xeon"))
+    here.refuse("epyc", "n1", "its cpu is Xeon")
     assert [each.node for each in here.refusals("epyc")] == ["n1"]
     assert not folder(TEXT.replace('cpu = "EPYC"', 'cpu = "Xeon"')).refusals("epyc")
 
 
 def test_results_of_differing_software_are_kept_apart(folder):
-    from strategies.sweeps.collect import collect
-
     here = folder()
     for index, cell in enumerate(here.cells("epyc")[:5]):
         here.keep(cell, a_run(cell, torch="2.12" if index < 2 else "2.13"))
-    found = collect(here)
+    found = collecting.collect(here)
     assert found.measured == 5
     runs = store.load(here.path / "results", "grid")
     assert sorted((run.machine.torch, len(run.cells)) for run in runs) == [("2.12", 2), ("2.13", 3)]
 
 
 def test_a_class_is_as_busy_and_as_noisy_as_its_median_cell(folder):
-    from strategies.sweeps.collect import collect
-
     here = folder()
     for cell, load in zip(here.cells("epyc")[:4], (0.1, None, 5.0, 0.2), strict=True):
         here.keep(cell, a_run(cell, load=load, noise=load and 1 + load))
-    collect(here)
+    collecting.collect(here)
     (run,) = store.load(here.path / "results", "grid")
     assert (run.machine.load, run.machine.noise) == (0.2, 1.2)
 
 
 def test_a_collector_looks_again_for_what_came_while_it_wrote(folder, monkeypatch):
-    from strategies.sweeps import collect as module
-
     here = folder()
     first, second = here.cells("epyc")[:2]
     here.keep(first, a_run(first))
@@ -157,11 +152,11 @@ def test_a_collector_looks_again_for_what_came_while_it_wrote(folder, monkeypatc
         write(path, run)
         if late:
             cell = late.pop()
-            monkeypatch.setattr(module.store, "write", write)
+            monkeypatch.setattr(collecting.store, "write", write)
             here.keep(cell, a_run(cell))
-            monkeypatch.setattr(module.store, "write", slow)
+            monkeypatch.setattr(collecting.store, "write", slow)
 
-    monkeypatch.setattr(module.store, "write", slow)
-    assert module.collect(here).measured == 2
+    monkeypatch.setattr(collecting.store, "write", slow)
+    assert collecting.collect(here).measured == 2
     (run,) = store.load(here.path / "results", "grid")
     assert [cell.case for cell in run.cells] == [first.case, second.case]

@@ -57,9 +57,10 @@ def cluster():
 
 
 @pytest.fixture
-def write(tmp_path, monkeypatch):
+def write(tmp_path, monkeypatch, package):
     """Writes a sweep with a faulty plug-in, and returns its file."""
-    faults.install(tmp_path / "site")
+    package(tmp_path / "site", "backward_strategies", "faulty = faulty:Faulty")
+    (tmp_path / "site" / "faulty.py").write_text(faults.MODULE)
     faults.save_workload(tmp_path / "workload.json", CASES)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)

@@ -28,9 +28,10 @@ cpu = "."
 
 
 @pytest.fixture
-def sweep(tmp_path, monkeypatch):
+def sweep(tmp_path, monkeypatch, package):
     """Makes a sweep of cases, with a plug-in that has faults, and returns what runs it."""
-    faults.install(tmp_path / "site")
+    package(tmp_path / "site", "backward_strategies", "faulty = faulty:Faulty")
+    (tmp_path / "site" / "faulty.py").write_text(faults.MODULE)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"), os.pathsep)
 
     def made(*cases, text=SWEEP):
@@ -44,15 +45,16 @@ def sweep(tmp_path, monkeypatch):
 def begin(folder):
     # Else, where a shell has started the tests in the background, children ignore Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    command = [sys.executable, "-m", "strategies", "sweep", "local", "sweep.toml"]
-    return subprocess.Popen(
-        command,
-        cwd=folder.path.parent,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
+    command = [
+        sys.executable,
+        "-m",
+        "strategies",
+        "sweep",
+        "local",
+        folder.path.parent / "sweep.toml",
+    ]
+    said = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    return subprocess.Popen(command, start_new_session=True, **said)
 
 
 def run(folder):
@@ -78,9 +80,8 @@ def test_cells_that_crash_hang_or_raise_fail_alone_and_say_why(sweep):
     folder = sweep(*faults.BAD, *good)
     code, said = run(folder)
     assert code == 0, said
-    assert states(folder) == dict.fromkeys(faults.BAD, State.FAILED) | dict.fromkeys(
-        good, State.MEASURED
-    )
+    expected = dict.fromkeys(faults.BAD, State.FAILED) | dict.fromkeys(good, State.MEASURED)
+    assert states(folder) == expected
     found = collect(folder)
     reasons = {str(cell.case): reason for cell, reason in found.failed}
     for case, reason in zip(faults.BAD, faults.REASONS, strict=True):
