@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-from torch.autograd.graph import Node
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import _device_constructors
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -24,7 +23,7 @@ from strategies.testing.checks import (
     skip_native,
 )
 from strategies.testing.problems import Problem, problem, solved
-from strategies.testing.spy import tensors_in
+from strategies.testing.spy import graph_of, tensors_in
 
 _LONG = 2000
 _THIN = 3
@@ -102,7 +101,7 @@ class _Placed(TorchFunctionMode):
 
     def _follow(self, tensors: Any) -> None:
         """Autograd walks a graph without the modes of its caller: each node enters this one again."""
-        for node in _graph_of(tensors):
+        for node in graph_of(tensors):
             node.register_prehook(self._enter)
             node.register_hook(self._leave)
 
@@ -111,18 +110,6 @@ class _Placed(TorchFunctionMode):
 
     def _leave(self, *_: Any) -> None:
         self.__exit__(None, None, None)  # type: ignore[no-untyped-call]
-
-
-def _graph_of(tensors: Any) -> set[Node]:
-    """The nodes that autograd recorded for these tensors."""
-    found: set[Node] = set()
-    ahead = [tensor.grad_fn for tensor in tensors_in(tensors)]
-    while ahead:
-        node = ahead.pop()
-        if node is not None and node not in found:
-            found.add(node)
-            ahead += [following for following, _ in node.next_functions]
-    return found
 
 
 def _default_device(strategy: Strategy) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from torch import Tensor
+from torch.autograd.graph import Node
 
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.strategy import Saved, Strategy
@@ -41,6 +42,18 @@ def spy_on(strategy: Strategy, observe: Observer) -> Strategy:
     same = copy.copy(strategy)
     same.__class__ = type(type(strategy).__name__, (type(strategy),), {n: seen(n) for n in names})
     return same
+
+
+def graph_of(value: Any) -> set[Node]:
+    """The nodes that autograd recorded for the tensors in a result."""
+    found: set[Node] = set()
+    ahead = [tensor.grad_fn for tensor in tensors_in(value)]
+    while ahead:
+        node = ahead.pop()
+        if node is not None and node not in found:
+            found.add(node)
+            ahead += [following for following, _ in node.next_functions]
+    return found
 
 
 def tensors_in(value: Any) -> Iterator[Tensor]:
