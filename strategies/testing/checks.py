@@ -6,14 +6,16 @@ import contextlib
 import contextvars
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
 
-from strategies import registry
+from strategies import operations, registry
 from strategies.errors import UnsupportedError, message_of
 from strategies.formulas.amplification import unit_roundoff
+from strategies.operations import Operation
 from strategies.strategy import Strategy
 
 Case = TypeVar("Case")
@@ -43,9 +45,41 @@ class Check(NamedTuple):
     run: Callable[[Strategy], str | None]
 
 
-def named(*functions: Callable[[Strategy], str | None]) -> tuple[Check, ...]:
-    """Checks that are called as these functions are."""
-    return tuple(Check(run.__name__.strip("_").replace("_", " "), run) for run in functions)
+Run = Callable[..., str | None]
+Where = Callable[[Operation], bool]
+
+_added: list[tuple[str, Run, Where | None]] = []
+
+
+def check(run: Run, name: str = "") -> Run:
+    """Adds a check of strategies that is named as the function is, or by another name."""
+    _added.append((name or run.__name__.strip("_").replace("_", " "), run, None))
+    return run
+
+
+def check_operations(what: str, where: Where = lambda _: True) -> Callable[[Run], Run]:
+    """Adds a check of every operation, or of some, that there are when checks are asked for."""
+
+    def add(run: Run) -> Run:
+        _added.append((what, run, where))
+        return run
+
+    return add
+
+
+def added() -> Iterator[Check]:
+    """All checks, in the order in which they were added."""
+    for name, run, where in _added:
+        if where is None:
+            yield Check(name, run)
+        else:
+            for operation in filter(where, records()):
+                yield Check(f"{name} {operation.name}", partial(run, operation))
+
+
+def records() -> list[Operation]:
+    """Those of all operations."""
+    return [operations.get(name) for name in operations.names()]
 
 
 _device = contextvars.ContextVar("device", default="cpu")
@@ -119,22 +153,12 @@ def skip_native(strategy: Strategy, reason: str) -> None:
 
 
 def close(
-    found: Tensor,
-    expected: Tensor,
-    what: str,
-    *,
-    least_scale: float = 0.0,
-    loosened: float = 1.0,
+    found: Tensor, expected: Tensor, what: str, *, least_scale: float = 0.0, loosened: float = 1.0
 ) -> None:
     """Require equal shapes, dtypes and devices, and values equal to within rounding errors.
 
-    Args:
-        found: by the strategy.
-        expected: the same from elsewhere.
-        what: was compared with what, for the message.
-        least_scale: errors are relative to the largest number expected, or to this where it is
-            larger.
-        loosened: a factor of what rounding explains, of a problem that is not well-posed.
+    Errors are relative to the largest number expected, or to `least_scale` where that is larger; of a
+    problem that is not well-posed, `loosened` is a factor of what rounding explains.
     """
     for name, has, due in (
         ("shape", tuple(found.shape), tuple(expected.shape)),
@@ -151,13 +175,13 @@ def close(
 
 
 class Shaped(NamedTuple):
-    """Which matrices a check draws, as "6x4 float64"."""
+    """Which matrices a check draws."""
 
     shape: tuple[int, ...]
     dtype: torch.dtype
 
     def __str__(self) -> str:
-        return f"{'x'.join(map(str, self.shape))} {name_of(self.dtype)}"
+        return sized(*self)
 
 
 def is_number(tensor: Tensor) -> bool:
@@ -170,9 +194,9 @@ def name_of(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-def described(tensor: Tensor) -> str:
-    """Shape and dtype of a matrix, as "6x4 float64"."""
-    return str(Shaped(tuple(tensor.shape), tensor.dtype))
+def sized(shape: Iterable[int], dtype: torch.dtype) -> str:
+    """As "6x4 float64"."""
+    return f"{'x'.join(map(str, shape))} {name_of(dtype)}"
 
 
 def numbered(shape: tuple[int, ...], dtype: torch.dtype, seed: int) -> Tensor:

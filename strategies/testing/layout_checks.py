@@ -5,34 +5,24 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from functools import partial
 from typing import NamedTuple
 
 import torch
 
-from strategies import operations
 from strategies.operations import Operation
 from strategies.strategy import Strategy
 from strategies.testing.checks import (
     DTYPES,
-    Check,
+    check,
+    check_operations,
     close,
     each,
-    name_of,
-    named,
     numbered,
     require,
+    sized,
     skip_native,
 )
-from strategies.testing.problems import (
-    Layout,
-    Problem,
-    Tensors,
-    copied,
-    matrices,
-    problem,
-    solved,
-)
+from strategies.testing.problems import Layout, Problem, Tensors, copied, matrices, problem, solved
 from strategies.testing.rank_checks import METHODS, least_scale
 
 LAYOUTS: dict[str, Layout] = {
@@ -60,9 +50,8 @@ class _Laid(NamedTuple):
 
     @property
     def where(self) -> str:
-        names = ["A", "B"][: len(self.asked.inputs)] + ["the cotangent"] * len(
-            self.asked.cotangents
-        )
+        asked = self.asked
+        names = [*"AB"[: len(asked.inputs)], *["the cotangent"] * len(asked.cotangents)]
         laid = [name for name, is_laid in zip(names, self.tensors, strict=True) if is_laid]
         return f"{' and '.join(dict.fromkeys(laid))} {self.layout}: "
 
@@ -76,10 +65,6 @@ class _Laid(NamedTuple):
         return laid[:arity], laid[arity:]
 
 
-def _shapes(operation: Operation) -> tuple[tuple[int, ...], ...]:
-    return _PLAIN_SHAPES[operation.square]
-
-
 def _laid(operation: Operation) -> Iterator[_Laid]:
     for asked in _problems(operation, (torch.float64, torch.complex64)):
         count, arity = operation.arity + len(asked.cotangents), operation.arity
@@ -90,30 +75,29 @@ def _laid(operation: Operation) -> Iterator[_Laid]:
             yield _Laid(asked, layout, (True,) * count)
 
 
+@check_operations("layouts in")
 def _check_layouts(operation: Operation, strategy: Strategy) -> None:
     def examine(case: _Laid) -> None:
-        inputs, cotangents = case.in_place()
-        answers = solved(strategy, operation, inputs, cotangents)
+        answers = solved(strategy, operation, *case.in_place())
         case.asked.require_answers(*answers, where=case.where)
 
     each(_laid(operation), examine)
 
 
+@check_operations("expanded tensors in")
 def _check_expanded(operation: Operation, strategy: Strategy) -> None:
     """Tensors whose strides are zero, as that of the cotangent after `.sum().backward()`."""
 
     def examine(asked: Problem) -> None:
         batch = asked.expanded(3)
-        answers = solved(strategy, operation, batch.inputs, batch.cotangents)
-        batch.require_answers(*answers, "one matrix expanded to three: ")
+        batch.require_answers(*batch.solved_by(strategy), "one matrix expanded to three: ")
         ones = tuple(torch.ones_like(c) for c in asked.cotangents)
         scalar = tuple(torch.ones((), dtype=c.dtype, device=c.device).expand(c.shape) for c in ones)
         plain = solved(strategy, operation, asked.inputs, ones)[1]
         expanded = solved(strategy, operation, asked.inputs, scalar)[1]
         for name, found, expected in zip("AB", expanded, plain, strict=False):
-            close(
-                found, expected, f"the gradient of {name} by a number expanded to ones, and by ones"
-            )
+            what = f"the gradient of {name} by a number expanded to ones, and by ones"
+            close(found, expected, what)
 
     each(_problems(operation, DTYPES), examine)
 
@@ -121,12 +105,13 @@ def _check_expanded(operation: Operation, strategy: Strategy) -> None:
 def _problems(
     operation: Operation, dtypes: tuple[torch.dtype, ...], batch: int | None = None
 ) -> Iterator[Problem]:
-    for shape in _shapes(operation):
+    for shape in _PLAIN_SHAPES[operation.square]:
         of_batch = shape if batch is None else (batch, *shape[-2:])
         for dtype in dtypes:
             yield problem(operation.name, of_batch, dtype, operation.arity)
 
 
+@check_operations("NaN beside others in")
 def _check_nan(operation: Operation, strategy: Strategy) -> None:
     """NaN in one member of a batch reaches its own answers, and no others."""
     skip_native(strategy, "which may pass NaN to LAPACK")
@@ -158,9 +143,10 @@ class _LaidMatrix(NamedTuple):
     dtype: torch.dtype
 
     def __str__(self) -> str:
-        return f"{'x'.join(map(str, self.shape))} {name_of(self.dtype)} {self.layout}"
+        return f"{sized(self.shape, self.dtype)} {self.layout}"
 
 
+@check
 def _layouts_in_factors(strategy: Strategy) -> None:
     """The matrix, and what its factors are applied to."""
 
@@ -179,15 +165,3 @@ def _layouts_in_factors(strategy: Strategy) -> None:
     shapes = ((2, 6, 4), (2, 4, 6), (3, 3), (6, 4))
     dtypes = torch.float64, torch.complex128
     each(itertools.starmap(_LaidMatrix, itertools.product(LAYOUTS, shapes, dtypes)), examine)
-
-
-def checks() -> Iterator[Check]:
-    """The checks of `factor` and of every operation."""
-    yield from named(_layouts_in_factors)
-    for operation in map(operations.get, operations.names()):
-        for what, check in (
-            ("layouts in", _check_layouts),
-            ("expanded tensors in", _check_expanded),
-            ("NaN beside others in", _check_nan),
-        ):
-            yield Check(f"{what} {operation.name}", partial(check, operation))
