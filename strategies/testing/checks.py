@@ -175,13 +175,14 @@ def close(
 
 
 class Shaped(NamedTuple):
-    """Which matrices a check draws."""
+    """Which matrices a check draws, and what of them or for what, as "factor 6x4 float64"."""
 
     shape: tuple[int, ...]
     dtype: torch.dtype
+    what: str = ""
 
     def __str__(self) -> str:
-        return sized(*self)
+        return f"{self.what} {sized(self.shape, self.dtype)}".strip()
 
 
 def is_number(tensor: Tensor) -> bool:

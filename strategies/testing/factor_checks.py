@@ -236,7 +236,7 @@ def _larger_factors(strategy: Strategy) -> None:
     """All of the identities at every size, and for one vector, few and many."""
 
     def examine(drawn: Shaped) -> None:
-        F = matrices(*drawn)
+        F = matrices(drawn.shape, drawn.dtype)
         rank = min(F.shape[-2:])
         inverse = strategy.factor(F.clone())
         dense = torch.linalg.pinv(F)

@@ -13,13 +13,13 @@ from strategies.operations import Operation
 from strategies.strategy import Strategy
 from strategies.testing.checks import (
     DTYPES,
+    Shaped,
     check,
     check_operations,
     close,
     each,
     numbered,
     require,
-    sized,
     skip_native,
 )
 from strategies.testing.problems import Layout, Problem, Tensors, copied, matrices, problem, solved
@@ -135,24 +135,13 @@ def _check_nan(operation: Operation, strategy: Strategy) -> None:
     each(_problems(operation, DTYPES, batch=3), examine)
 
 
-class _LaidMatrix(NamedTuple):
-    """A matrix that is laid out in some way, for `factor`."""
-
-    layout: str
-    shape: tuple[int, ...]
-    dtype: torch.dtype
-
-    def __str__(self) -> str:
-        return f"{sized(self.shape, self.dtype)} {self.layout}"
-
-
 @check
 def _layouts_in_factors(strategy: Strategy) -> None:
     """The matrix, and what its factors are applied to."""
 
-    def examine(case: _LaidMatrix) -> None:
+    def examine(case: Shaped) -> None:
         *batch, m, n = case.shape
-        layout, F = LAYOUTS[case.layout], matrices(case.shape, case.dtype, 15)
+        layout, F = LAYOUTS[case.what], matrices(case.shape, case.dtype, 15)
         inverse, plain = strategy.factor(copied(layout(F))), strategy.factor(F.clone())
         close(inverse.dense(), plain.dense(), "dense() against that of a plain matrix")
         for method, of in METHODS.items():
@@ -164,4 +153,4 @@ def _layouts_in_factors(strategy: Strategy) -> None:
 
     shapes = ((2, 6, 4), (2, 4, 6), (3, 3), (6, 4))
     dtypes = torch.float64, torch.complex128
-    each(itertools.starmap(_LaidMatrix, itertools.product(LAYOUTS, shapes, dtypes)), examine)
+    each(itertools.starmap(Shaped, itertools.product(shapes, dtypes, LAYOUTS)), examine)

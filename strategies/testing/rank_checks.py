@@ -197,7 +197,7 @@ def _singular_values(strategy: Strategy) -> None:
     rtol = None if strategy.requires_full_rank else 1e-2
 
     def examine(case: Shaped) -> None:
-        F = with_smallest(1e-3, *case)
+        F = with_smallest(1e-3, case.shape, case.dtype)
         found = strategy.factor(F.clone(), rtol=rtol).singular_values
         if found is None:
             raise NotApplicableError("its factors do not hold them")

@@ -16,6 +16,7 @@ from strategies.operations import Operation
 from strategies.strategy import Strategy
 from strategies.testing.checks import (
     DTYPES,
+    Shaped,
     check,
     check_operations,
     close,
@@ -166,33 +167,22 @@ def _derivatives(
     }
 
 
-class _Near(NamedTuple):
-    """Matrices whose smallest singular value is near what counts as zero by default."""
-
-    way: str
-    shape: tuple[int, int]
-    dtype: torch.dtype
-
-    def __str__(self) -> str:
-        return f"{self.way} {sized(self.shape, self.dtype)}"
-
-    def rank(self, strategy: Strategy, F: Tensor) -> int:
-        """As the strategy's factors, inverse or least-squares solution show it."""
-        B = numbered((self.shape[0], 2), self.dtype, 47)
-        if self.way == "factor":
-            return int(strategy.factor(F).rank)
-        function = operations.get(self.way).function
-        if self.way == "lstsq":
-            return int(function(F, B, strategy=strategy).rank)
-        # A⁺ of a matrix of rank r has r singular values of 1 or more.
-        return int((torch.linalg.svdvals(function(F, strategy=strategy)) > 0.5).sum())
+def _rank_shown(strategy: Strategy, way: str, F: Tensor) -> int:
+    """As the strategy's factors, inverse or least-squares solution show it."""
+    if way == "factor":
+        return int(strategy.factor(F).rank)
+    function = operations.get(way).function
+    if way == "lstsq":
+        return int(function(F, numbered((F.shape[0], 2), F.dtype, 47), strategy=strategy).rank)
+    # A⁺ of a matrix of rank r has r singular values of 1 or more.
+    return int((torch.linalg.svdvals(function(F, strategy=strategy)) > 0.5).sum())
 
 
 @check
 def _default_tolerance(strategy: Strategy) -> None:
     """Without a tolerance max(m, n)·ε counts; with atol alone nothing relative does."""
 
-    def examine(case: _Near) -> None:
+    def examine(case: Shaped) -> None:
         bound = max(case.shape) * torch.finfo(case.dtype).eps
         for value, is_zero in ((bound / 8, True), (bound * 8, False)):
             where = f"the smallest singular value is {value:.1e}, max(m, n)·ε is {bound:.1e}"
@@ -202,7 +192,7 @@ def _default_tolerance(strategy: Strategy) -> None:
                     # Triangular factors show the singular values of nothing but a diagonal.
                     F = torch.zeros_like(F).diagonal_scatter(torch.linalg.svdvals(F).to(F.dtype))
                     F.diagonal()[-1] = value
-                rank = case.rank(strategy, F)
+                rank = _rank_shown(strategy, case.what, F)
             except LinAlgError:
                 require(strategy.requires_full_rank, f"{where}: refused")
                 continue  # even where it should see more: that is a matter of its class
@@ -214,7 +204,7 @@ def _default_tolerance(strategy: Strategy) -> None:
     shapes = ((12, 2), (2, 64), (8, 8), (64, 2))
     # PyTorch's lstsq has ranks that change from call to call.
     ways = ["factor", "pinv", "lstsq"][: 2 if strategy.forward_is_differentiable else 3]
-    each(itertools.starmap(_Near, itertools.product(ways, shapes, DTYPES)), examine)
+    each(itertools.starmap(Shaped, itertools.product(shapes, DTYPES, ways)), examine)
 
 
 @check
