@@ -6,8 +6,8 @@ import contextlib
 import contextvars
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
-from typing import NamedTuple, TypeVar
+from functools import partial, wraps
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
@@ -67,6 +67,33 @@ def check_operations(what: str, where: Where = lambda _: True) -> Callable[[Run]
     return add
 
 
+def check_each(cases: Callable[[], Iterable[Any]]) -> Callable[[Run], Run]:
+    """Adds a check of strategies that examines every case."""
+
+    def add(examine: Run) -> Run:
+        @wraps(examine)
+        def run(strategy: Strategy) -> None:
+            each(cases(), partial(examine, strategy))
+
+        return check(run)
+
+    return add
+
+
+def check_each_operation(
+    what: str, cases: Callable[[Operation], Iterable[Any]], where: Where = lambda _: True
+) -> Callable[[Run], Run]:
+    """Adds a check of operations that examines every case."""
+
+    def add(examine: Run) -> Run:
+        def run(operation: Operation, strategy: Strategy) -> None:
+            each(cases(operation), partial(examine, operation, strategy))
+
+        return check_operations(what, where)(run)
+
+    return add
+
+
 def added() -> Iterator[Check]:
     """All checks, in the order in which they were added."""
     for name, run, where in _added:
@@ -106,7 +133,7 @@ def require(condition: bool, message: str) -> None:
         raise Violation(message)
 
 
-def each(cases: Iterable[Case], examine: Callable[[Case], None]) -> None:
+def each(cases: Iterable[Case], examine: Callable[[Case], object]) -> None:
     """Examine every case that the strategy takes; whatever goes wrong is told with its case.
 
     Raises:

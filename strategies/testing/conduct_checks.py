@@ -22,6 +22,7 @@ from strategies.testing.checks import (
     DTYPES,
     NotApplicableError,
     check,
+    check_each,
     device,
     each,
     is_number,
@@ -123,42 +124,34 @@ def _same_bits(a: Tensor, b: Tensor) -> bool:
     return bool(((a == b) | ((a != a) & (b != b))).all())
 
 
-@check
-def _global_state_kept(strategy: Strategy) -> None:
+@check_each(lambda: _cases(torch.float32, torch.complex128))
+def _global_state_kept(strategy: Strategy, case: Case) -> None:
     """Neither the generators nor any setting of the process is touched."""
-
-    def examine(case: Case) -> None:
-        before = snapshot()
-        if case.operation == "pinv":
-            strategy.factor(numbered(case.shape, case.dtype, 19)).dense()
-        backward_of(case, strategy)()
-        differences = changed(before)
-        require(not differences, f"changed in the process: {', '.join(differences)}")
-
-    each(_cases(torch.float32, torch.complex128), examine)
+    before = snapshot()
+    if case.operation == "pinv":
+        strategy.factor(numbered(case.shape, case.dtype, 19)).dense()
+    backward_of(case, strategy)()
+    differences = changed(before)
+    require(not differences, f"changed in the process: {', '.join(differences)}")
 
 
-@check
-def _result_dtype(strategy: Strategy) -> None:
+@check_each(lambda: DTYPES)
+def _result_dtype(strategy: Strategy, dtype: torch.dtype) -> None:
     """Autograd would cast a gradient silently."""
+    wrong: set[str] = set()
 
-    def examine(dtype: torch.dtype) -> None:
-        wrong: set[str] = set()
+    def note(name: str, _before: list[Tensor], _given: list[Tensor], result: Any) -> None:
+        if not name.startswith("factor"):
+            for i, tensor in enumerate(filter(is_number, tensors_in(result))):
+                if tensor.dtype not in (dtype, dtype.to_real()):
+                    wrong.add(f"{name}: result {i} is {tensor.dtype}")
 
-        def note(name: str, _before: list[Tensor], _given: list[Tensor], result: Any) -> None:
-            if not name.startswith("factor"):
-                for i, tensor in enumerate(filter(is_number, tensors_in(result))):
-                    if tensor.dtype not in (dtype, dtype.to_real()):
-                        wrong.add(f"{name}: result {i} is {tensor.dtype}")
-
-        _computed(spy_on(strategy, note), _cases(dtype))
-        matrix = numbered((6, 4), dtype, 20)
-        inverse = strategy.factor(matrix.clone())
-        note("dense()", [], [], inverse.dense())
-        _apply(inverse, matrix, note)
-        require(not wrong, "; ".join(sorted(wrong)))
-
-    each(DTYPES, examine)
+    _computed(spy_on(strategy, note), _cases(dtype))
+    matrix = numbered((6, 4), dtype, 20)
+    inverse = strategy.factor(matrix.clone())
+    note("dense()", [], [], inverse.dense())
+    _apply(inverse, matrix, note)
+    require(not wrong, "; ".join(sorted(wrong)))
 
 
 @check

@@ -27,6 +27,7 @@ from strategies.testing.checks import (
     NotApplicableError,
     Shaped,
     check,
+    check_each,
     close,
     device,
     each,
@@ -231,26 +232,22 @@ _LARGER = (
 )
 
 
-@check
-def _larger_factors(strategy: Strategy) -> None:
+@check_each(lambda: itertools.starmap(Shaped, itertools.product(_LARGER, DTYPES)))
+def _larger_factors(strategy: Strategy, drawn: Shaped) -> None:
     """All of the identities at every size, and for one vector, few and many."""
-
-    def examine(drawn: Shaped) -> None:
-        F = matrices(drawn.shape, drawn.dtype)
-        rank = min(F.shape[-2:])
-        inverse = strategy.factor(F.clone())
-        dense = torch.linalg.pinv(F)
-        for k in (1, 2, 40):
-            case = _Factored("factor of", F, rank, inverse, dense, k)
-            close(inverse.dense(), dense, f"dense() of {case} against torch.linalg.pinv")
-            require(bool((inverse.rank == rank).all()), f"rank of {case} is {inverse.rank}")
-            for both in (case, case.adjoint):
-                for name in _IDENTITIES:
-                    found, due, words = _both_sides(name, both)
-                    # Inner products of long vectors cancel.
-                    close(found, due, f"{both}, k={k}: {words}", loosened=10)
-
-    each(itertools.starmap(Shaped, itertools.product(_LARGER, DTYPES)), examine)
+    F = matrices(drawn.shape, drawn.dtype)
+    rank = min(F.shape[-2:])
+    inverse = strategy.factor(F.clone())
+    dense = torch.linalg.pinv(F)
+    for k in (1, 2, 40):
+        case = _Factored("factor of", F, rank, inverse, dense, k)
+        close(inverse.dense(), dense, f"dense() of {case} against torch.linalg.pinv")
+        require(bool((inverse.rank == rank).all()), f"rank of {case} is {inverse.rank}")
+        for both in (case, case.adjoint):
+            for name in _IDENTITIES:
+                found, due, words = _both_sides(name, both)
+                # Inner products of long vectors cancel.
+                close(found, due, f"{both}, k={k}: {words}", loosened=10)
 
 
 @check

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -15,7 +16,7 @@ from strategies.testing.checks import (
     DTYPES,
     Shaped,
     check,
-    check_operations,
+    check_each_operation,
     close,
     each,
     numbered,
@@ -65,6 +66,15 @@ class _Laid(NamedTuple):
         return laid[:arity], laid[arity:]
 
 
+def _problems(
+    operation: Operation, dtypes: tuple[torch.dtype, ...], batch: int | None = None
+) -> Iterator[Problem]:
+    for shape in _PLAIN_SHAPES[operation.square]:
+        of_batch = shape if batch is None else (batch, *shape[-2:])
+        for dtype in dtypes:
+            yield problem(operation.name, of_batch, dtype, operation.arity)
+
+
 def _laid(operation: Operation) -> Iterator[_Laid]:
     for asked in _problems(operation, (torch.float64, torch.complex64)):
         count, arity = operation.arity + len(asked.cotangents), operation.arity
@@ -75,64 +85,44 @@ def _laid(operation: Operation) -> Iterator[_Laid]:
             yield _Laid(asked, layout, (True,) * count)
 
 
-@check_operations("layouts in")
-def _check_layouts(operation: Operation, strategy: Strategy) -> None:
-    def examine(case: _Laid) -> None:
-        answers = solved(strategy, operation, *case.in_place())
-        case.asked.require_answers(*answers, where=case.where)
-
-    each(_laid(operation), examine)
+@check_each_operation("layouts in", _laid)
+def _check_layouts(operation: Operation, strategy: Strategy, case: _Laid) -> None:
+    answers = solved(strategy, operation, *case.in_place())
+    case.asked.require_answers(*answers, where=case.where)
 
 
-@check_operations("expanded tensors in")
-def _check_expanded(operation: Operation, strategy: Strategy) -> None:
+@check_each_operation("expanded tensors in", partial(_problems, dtypes=DTYPES))
+def _check_expanded(operation: Operation, strategy: Strategy, asked: Problem) -> None:
     """Tensors whose strides are zero, as that of the cotangent after `.sum().backward()`."""
-
-    def examine(asked: Problem) -> None:
-        batch = asked.expanded(3)
-        batch.require_answers(*batch.solved_by(strategy), "one matrix expanded to three: ")
-        ones = tuple(torch.ones_like(c) for c in asked.cotangents)
-        scalar = tuple(torch.ones((), dtype=c.dtype, device=c.device).expand(c.shape) for c in ones)
-        plain = solved(strategy, operation, asked.inputs, ones)[1]
-        expanded = solved(strategy, operation, asked.inputs, scalar)[1]
-        for name, found, expected in zip("AB", expanded, plain, strict=False):
-            what = f"the gradient of {name} by a number expanded to ones, and by ones"
-            close(found, expected, what)
-
-    each(_problems(operation, DTYPES), examine)
+    batch = asked.expanded(3)
+    batch.require_answers(*batch.solved_by(strategy), "one matrix expanded to three: ")
+    ones = tuple(torch.ones_like(c) for c in asked.cotangents)
+    scalar = tuple(torch.ones((), dtype=c.dtype, device=c.device).expand(c.shape) for c in ones)
+    plain = solved(strategy, operation, asked.inputs, ones)[1]
+    expanded = solved(strategy, operation, asked.inputs, scalar)[1]
+    for name, found, expected in zip("AB", expanded, plain, strict=False):
+        what = f"the gradient of {name} by a number expanded to ones, and by ones"
+        close(found, expected, what)
 
 
-def _problems(
-    operation: Operation, dtypes: tuple[torch.dtype, ...], batch: int | None = None
-) -> Iterator[Problem]:
-    for shape in _PLAIN_SHAPES[operation.square]:
-        of_batch = shape if batch is None else (batch, *shape[-2:])
-        for dtype in dtypes:
-            yield problem(operation.name, of_batch, dtype, operation.arity)
-
-
-@check_operations("NaN beside others in")
-def _check_nan(operation: Operation, strategy: Strategy) -> None:
+@check_each_operation("NaN beside others in", partial(_problems, dtypes=DTYPES, batch=3))
+def _check_nan(operation: Operation, strategy: Strategy, asked: Problem) -> None:
     """NaN in one member of a batch reaches its own answers, and no others."""
     skip_native(strategy, "which may pass NaN to LAPACK")
-
-    def examine(asked: Problem) -> None:
-        inputs, cotangents = list(asked.inputs), list(asked.cotangents)
-        poisoned = [("the cotangent", cotangents, 0), ("B", inputs, 1)][: operation.arity]
-        for what, tensors, i in poisoned:
-            sound = tensors[i]
-            tensors[i] = sound.clone()
-            # Of triangular factors only this corner is always read.
-            tensors[i][(1, -1, 0)[: sound.ndim]] = math.nan
-            answers = solved(strategy, operation, tuple(inputs), tuple(cotangents))
-            tensors[i] = sound
-            where = f"NaN in {what} of member 1: "
-            for member in (0, 2):
-                own = tuple(t[member] for t in answers[0]), tuple(t[member] for t in answers[1])
-                asked.member(member).require_answers(*own, f"{where}member {member}: ")
-            require(bool(answers[1][0][1].isnan().any()), f"{where}its gradient of A has none")
-
-    each(_problems(operation, DTYPES, batch=3), examine)
+    inputs, cotangents = list(asked.inputs), list(asked.cotangents)
+    poisoned = [("the cotangent", cotangents, 0), ("B", inputs, 1)][: operation.arity]
+    for what, tensors, i in poisoned:
+        sound = tensors[i]
+        tensors[i] = sound.clone()
+        # Of triangular factors only this corner is always read.
+        tensors[i][(1, -1, 0)[: sound.ndim]] = math.nan
+        answers = solved(strategy, operation, tuple(inputs), tuple(cotangents))
+        tensors[i] = sound
+        where = f"NaN in {what} of member 1: "
+        for member in (0, 2):
+            own = tuple(t[member] for t in answers[0]), tuple(t[member] for t in answers[1])
+            asked.member(member).require_answers(*own, f"{where}member {member}: ")
+        require(bool(answers[1][0][1].isnan().any()), f"{where}its gradient of A has none")
 
 
 @check

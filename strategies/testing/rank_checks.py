@@ -22,6 +22,7 @@ from strategies.testing.checks import (
     Shaped,
     Violation,
     check,
+    check_each,
     check_operations,
     close,
     device,
@@ -67,33 +68,29 @@ def _require_any_rank(strategy: Strategy) -> None:
         raise NotApplicableError("needs full rank")
 
 
-@check
-def _mixed_ranks_in_a_batch(strategy: Strategy) -> None:
+@check_each(_mixed_cases)
+def _mixed_ranks_in_a_batch(strategy: Strategy, case: _Mixed) -> None:
     """Matrices of a batch may differ in rank, down to zero; flags hold for all of them."""
     _require_any_rank(strategy)
-
-    def examine(case: _Mixed) -> None:
-        m, n = case.shape
-        F = case.matrix
-        inverse = strategy.factor(F.clone())
-        ranks, least = inverse.rank.tolist(), min(case.ranks)
-        require(ranks == list(case.ranks), f"rank is {ranks}")
-        flags = inverse.full_column_rank, inverse.full_row_rank
-        due = least == n, least == m
-        require(flags == due, f"(full_column_rank, full_row_rank) is {flags}, not {due}")
-        b = numbered((len(ranks), m, 3), case.dtype, 5)
-        x = numbered((len(ranks), n, 3), case.dtype, 6)
-        for i, matrix in enumerate(F):
-            alone = strategy.factor(matrix.clone())
-            member = f"of member {i} (rank {ranks[i]}) against the same matrix alone"
-            close(inverse.dense()[i], alone.dense(), f"dense() {member}")
-            for method, of in METHODS.items():
-                given = b if of == "b" else x
-                found = getattr(inverse, method)(given)[i]
-                expected, scale = getattr(alone, method)(given[i]), least_scale(method, given)
-                close(found, expected, f"{method}({of}) {member}", least_scale=scale)
-
-    each(_mixed_cases(), examine)
+    m, n = case.shape
+    F = case.matrix
+    inverse = strategy.factor(F.clone())
+    ranks, least = inverse.rank.tolist(), min(case.ranks)
+    require(ranks == list(case.ranks), f"rank is {ranks}")
+    flags = inverse.full_column_rank, inverse.full_row_rank
+    due = least == n, least == m
+    require(flags == due, f"(full_column_rank, full_row_rank) is {flags}, not {due}")
+    b = numbered((len(ranks), m, 3), case.dtype, 5)
+    x = numbered((len(ranks), n, 3), case.dtype, 6)
+    for i, matrix in enumerate(F):
+        alone = strategy.factor(matrix.clone())
+        member = f"of member {i} (rank {ranks[i]}) against the same matrix alone"
+        close(inverse.dense()[i], alone.dense(), f"dense() {member}")
+        for method, of in METHODS.items():
+            given = b if of == "b" else x
+            found = getattr(inverse, method)(given)[i]
+            expected, scale = getattr(alone, method)(given[i]), least_scale(method, given)
+            close(found, expected, f"{method}({of}) {member}", least_scale=scale)
 
 
 METHODS = {
@@ -227,26 +224,22 @@ def _poisoned_cases() -> Iterator[_Poisoned]:
             yield _Poisoned(way, (m, n), dtype, (i, j))
 
 
-@check
-def _not_a_number(strategy: Strategy) -> None:
+@check_each(_poisoned_cases)
+def _not_a_number(strategy: Strategy, case: _Poisoned) -> None:
     """NaN in a matrix never gives numbers that look right: it is refused, or shows."""
     skip_native(strategy, "which may pass NaN to LAPACK")
-
-    def examine(case: _Poisoned) -> None:
-        F = matrices((2, *case.shape), case.dtype, 11)
-        F[(1, *case.where)] = torch.nan
-        with contextlib.suppress(RuntimeError):
-            if case.way == "factor":
-                found = strategy.factor(F).dense()
-            else:
-                operation = operations.get(case.way)
-                F = operation.domain.part(F)
-                if bool(F.isfinite().all()):
-                    return  # it is not read
-                B = numbered((2, case.shape[0], 2), case.dtype, 12)
-                leaves = tuple(t.requires_grad_() for t in (F, B)[: operation.arity])
-                results = operation.outputs(operation.function(*leaves, strategy=strategy))
-                (found,) = torch.autograd.grad(results, leaves[:1], results)
-            require(not bool(found[1].isfinite().all()), "the result holds finite numbers only")
-
-    each(_poisoned_cases(), examine)
+    F = matrices((2, *case.shape), case.dtype, 11)
+    F[(1, *case.where)] = torch.nan
+    with contextlib.suppress(RuntimeError):
+        if case.way == "factor":
+            found = strategy.factor(F).dense()
+        else:
+            operation = operations.get(case.way)
+            F = operation.domain.part(F)
+            if bool(F.isfinite().all()):
+                return  # it is not read
+            B = numbered((2, case.shape[0], 2), case.dtype, 12)
+            leaves = tuple(t.requires_grad_() for t in (F, B)[: operation.arity])
+            results = operation.outputs(operation.function(*leaves, strategy=strategy))
+            (found,) = torch.autograd.grad(results, leaves[:1], results)
+        require(not bool(found[1].isfinite().all()), "the result holds finite numbers only")

@@ -15,7 +15,14 @@ from torch.utils._device import _device_constructors
 
 from strategies import registry
 from strategies.strategy import Strategy
-from strategies.testing.checks import check, each, records, require, skip_native
+from strategies.testing.checks import (
+    check,
+    check_each,
+    each,
+    records,
+    require,
+    skip_native,
+)
 from strategies.testing.problems import Problem, problem
 from strategies.testing.spy import TorchSpy, graph_of, tensors_in
 
@@ -96,28 +103,24 @@ class _Placed(TorchFunctionMode):
         self.__exit__(None, None, None)  # type: ignore[no-untyped-call]
 
 
-@check
-def _default_device(strategy: Strategy) -> None:
-    """Where the matrix is, everything else is: a default device of the caller's is not used."""
-
-    def examine(asked: Problem) -> None:
-        asked.solved_by(strategy)  # may compile
-        with _Placed() as placed:
-            asked.solved_by(strategy)
-            if asked.operation.name == "pinv":
-                inverse = strategy.factor(asked.inputs[0].clone())
-                inverse.apply(inverse.dense().mH)
-                inverse.null_complement(inverse.apply_gram(inverse.dense()))
-        made = ", ".join(sorted(placed.found))
-        require(not made, f"makes a tensor without device=, on the default one: {made}")
-
-    each(_problems(), examine)
-
-
 def _problems() -> Iterator[Problem]:
     for operation in records():
         for shape in ((5, 5),) if operation.square else ((5, 5), (6, 3), (3, 6)):
             yield problem(operation.name, shape, torch.float64, operation.arity)
+
+
+@check_each(_problems)
+def _default_device(strategy: Strategy, asked: Problem) -> None:
+    """Where the matrix is, everything else is: a default device of the caller's is not used."""
+    asked.solved_by(strategy)  # may compile
+    with _Placed() as placed:
+        asked.solved_by(strategy)
+        if asked.operation.name == "pinv":
+            inverse = strategy.factor(asked.inputs[0].clone())
+            inverse.apply(inverse.dense().mH)
+            inverse.null_complement(inverse.apply_gram(inverse.dense()))
+    made = ", ".join(sorted(placed.found))
+    require(not made, f"makes a tensor without device=, on the default one: {made}")
 
 
 @check

@@ -30,7 +30,7 @@ from strategies.strategy import Strategy
 from strategies.testing.checks import (
     DTYPES,
     NotApplicableError,
-    check,
+    check_each,
     check_operations,
     close,
     each,
@@ -123,28 +123,24 @@ def _examine_scaled(strategy: Strategy, asked: Problem, laws: list[_Law], powers
     )
 
 
-@check
-def _scales_of_factors(strategy: Strategy) -> None:
+@check_each(lambda: _problems(operations.get("lstsq")))
+def _scales_of_factors(strategy: Strategy, asked: Problem) -> None:
     """What `factor` returns, too, for magnitudes whose squares a number can hold."""
-
-    def examine(asked: Problem) -> None:
-        F, b = asked.inputs
-        moderate = POWERS[F.dtype.to_real()][0]
-        x = b[..., : F.shape[-1], :] if F.shape[-2] > F.shape[-1] else F.mH @ b
-        plain = strategy.factor(F.clone())
-        for power in (-moderate, moderate):
-            inverse = strategy.factor(F * 2.0**power)
-            for what, found, expected in (
-                ("dense()", inverse.dense(), plain.dense()),
-                ("apply(b)", inverse.apply(b), plain.apply(b)),
-                ("apply_adjoint(x)", inverse.apply_adjoint(x), plain.apply_adjoint(x)),
-            ):
-                where = f"{what} of F times 2^{power}, scaled back, against that of F"
-                close(found * 2.0**power, expected, where)
-            ranks = inverse.rank.tolist(), plain.rank.tolist()
-            require(ranks[0] == ranks[1], f"the rank of F times 2^{power} is {ranks[0]}")
-
-    each(_problems(operations.get("lstsq")), examine)
+    F, b = asked.inputs
+    moderate = POWERS[F.dtype.to_real()][0]
+    x = b[..., : F.shape[-1], :] if F.shape[-2] > F.shape[-1] else F.mH @ b
+    plain = strategy.factor(F.clone())
+    for power in (-moderate, moderate):
+        inverse = strategy.factor(F * 2.0**power)
+        for what, found, expected in (
+            ("dense()", inverse.dense(), plain.dense()),
+            ("apply(b)", inverse.apply(b), plain.apply(b)),
+            ("apply_adjoint(x)", inverse.apply_adjoint(x), plain.apply_adjoint(x)),
+        ):
+            where = f"{what} of F times 2^{power}, scaled back, against that of F"
+            close(found * 2.0**power, expected, where)
+        ranks = inverse.rank.tolist(), plain.rank.tolist()
+        require(ranks[0] == ranks[1], f"the rank of F times 2^{power} is {ranks[0]}")
 
 
 def _problems(operation: Operation) -> Iterator[Problem]:

@@ -15,7 +15,14 @@ import torch
 
 from strategies.formulas.domains import GENERAL
 from strategies.strategy import Strategy
-from strategies.testing.checks import check, each, numbered, require, skip_native
+from strategies.testing.checks import (
+    check,
+    check_each,
+    each,
+    numbered,
+    require,
+    skip_native,
+)
 from strategies.testing.problems import (
     SHAPES,
     Problem,
@@ -46,50 +53,38 @@ def _clones(tensors: Tensors) -> Tensors:
     return tuple(tensor.clone() for tensor in tensors)
 
 
-@check
-def _determinism(strategy: Strategy) -> None:
+@check_each(lambda: one_each(dtype=torch.float32) + one_each(dtype=torch.complex128, batch=2))
+def _determinism(strategy: Strategy, asked: Problem) -> None:
     """Equal calls give the same bits, often in a row."""
     skip_native(strategy, "whose LAPACK gelsy rounds differently from call to call")
-
-    def examine(asked: Problem) -> None:
-        first = _clones(_answers(strategy, asked))
-        for i in range(_CALLS if asked.inputs[0].ndim == 2 else 2):
-            message = f"has other bits in call {i + 2} than in call 1"
-            _require_same(_answers(strategy, asked), first, asked.names, message)
-
-    each(one_each(dtype=torch.float32) + one_each(dtype=torch.complex128, batch=2), examine)
+    first = _clones(_answers(strategy, asked))
+    for i in range(_CALLS if asked.inputs[0].ndim == 2 else 2):
+        message = f"has other bits in call {i + 2} than in call 1"
+        _require_same(_answers(strategy, asked), first, asked.names, message)
 
 
-@check
-def _repeated_backward(strategy: Strategy) -> None:
+@check_each(lambda: one_each(batch=2) + one_each(dtype=torch.complex64))
+def _repeated_backward(strategy: Strategy, asked: Problem) -> None:
     """A backward leaves what forward saved as it was: a graph may be walked twice."""
+    leaves, results = recorded(strategy, asked.operation, asked.inputs)
 
-    def examine(asked: Problem) -> None:
-        leaves, results = recorded(strategy, asked.operation, asked.inputs)
+    def backward(factor: float) -> Tensors:
+        G = tuple(factor * each for each in asked.cotangents)
+        return torch.autograd.grad(results, leaves, G, retain_graph=True)
 
-        def backward(factor: float) -> Tensors:
-            G = tuple(factor * each for each in asked.cotangents)
-            return torch.autograd.grad(results, leaves, G, retain_graph=True)
-
-        first = _clones(backward(1.0))
-        backward(-3.0)
-        message = "is another when the same graph is walked again"
-        _require_same(backward(1.0), first, asked.names[len(results) :], message)
-
-    each(one_each(batch=2) + one_each(dtype=torch.complex64), examine)
+    first = _clones(backward(1.0))
+    backward(-3.0)
+    message = "is another when the same graph is walked again"
+    _require_same(backward(1.0), first, asked.names[len(results) :], message)
 
 
-@check
-def _graphs_at_once(strategy: Strategy) -> None:
+@check_each(lambda: one_each() + one_each(dtype=torch.complex64, batch=1))
+def _graphs_at_once(strategy: Strategy, asked: Problem) -> None:
     """A backward has the factors of its own forward, whatever forwards came between."""
-
-    def examine(asked: Problem) -> None:
-        alive = [asked, *(other for _, other in _mistakable(asked))]
-        graphs = [recorded(strategy, asked.operation, one.inputs) for one in alive]
-        for i, (one, graph) in enumerate(zip(alive, graphs, strict=True), 1):
-            _require_right(one, *graph, f"graph {i} of {len(graphs)} at once: ")
-
-    each(one_each() + one_each(dtype=torch.complex64, batch=1), examine)
+    alive = [asked, *(other for _, other in _mistakable(asked))]
+    graphs = [recorded(strategy, asked.operation, one.inputs) for one in alive]
+    for i, (one, graph) in enumerate(zip(alive, graphs, strict=True), 1):
+        _require_right(one, *graph, f"graph {i} of {len(graphs)} at once: ")
 
 
 @check
@@ -160,23 +155,19 @@ def _require_reread(strategy: Strategy, asked: Problem) -> None:
         _require_right(now, leaves, results, "A overwritten in place: ")
 
 
-@check
-def _factors_kept(strategy: Strategy) -> None:
+@check_each(lambda: [problem("inv", (5, 5)), problem("pinv", (6, 4)), problem("pinv", (2, 3, 5))])
+def _factors_kept(strategy: Strategy, asked: Problem) -> None:
     """What `factor` returned stays as it is while others are factored."""
-
-    def examine(asked: Problem) -> None:
-        F, other = asked.inputs[0], _mistakable(asked)[0][1].inputs[0]
-        inverse = strategy.factor(F.clone())
-        tensors, dense = _clones(tuple(inverse.tensors())), inverse.dense().clone()
-        applied = inverse.apply(F).clone()
-        strategy.factor(other.clone()).apply(F)
-        found = (*inverse.tensors(), inverse.dense(), inverse.apply(F))
-        names = [f"tensor {i} of the factors" for i in range(len(tensors))]
-        names += ["dense()", "apply(F)"]
-        message = "changed when another matrix was factored"
-        _require_same(found, (*tensors, dense, applied), names, message)
-
-    each([problem("inv", (5, 5)), problem("pinv", (6, 4)), problem("pinv", (2, 3, 5))], examine)
+    F, other = asked.inputs[0], _mistakable(asked)[0][1].inputs[0]
+    inverse = strategy.factor(F.clone())
+    tensors, dense = _clones(tuple(inverse.tensors())), inverse.dense().clone()
+    applied = inverse.apply(F).clone()
+    strategy.factor(other.clone()).apply(F)
+    found = (*inverse.tensors(), inverse.dense(), inverse.apply(F))
+    names = [f"tensor {i} of the factors" for i in range(len(tensors))]
+    names += ["dense()", "apply(F)"]
+    message = "changed when another matrix was factored"
+    _require_same(found, (*tensors, dense, applied), names, message)
 
 
 def _yielding(seed: int) -> TorchSpy:
@@ -210,20 +201,16 @@ def _require_independence(
             _require_same(answers, due, own.names, message)
 
 
-@check
-def _threads(strategy: Strategy) -> None:
+@check_each(one_each)
+def _threads(strategy: Strategy, first: Problem) -> None:
     """Four threads with different inputs at once give what one gives, to the bit.
 
     The serial run is in a thread as well, since threads may have settings of their own.
     """
     skip_native(strategy, "whose LAPACK gelsy rounds differently from call to call")
-
-    def examine(first: Problem) -> None:
-        operation = first.operation
-        shape = SHAPES[operation.square]
-        asked = [problem(operation.name, shape, k=operation.arity, seed=s) for s in range(_THREADS)]
-        # Where torch's operations are seen, a strategy may compute in another way: it is asked twice.
-        for mode in (lambda _: contextlib.nullcontext(), _yielding):
-            _require_independence(strategy, asked, mode)
-
-    each(one_each(), examine)
+    operation = first.operation
+    shape = SHAPES[operation.square]
+    asked = [problem(operation.name, shape, k=operation.arity, seed=s) for s in range(_THREADS)]
+    # Where torch's operations are seen, a strategy may compute in another way: it is asked twice.
+    for mode in (lambda _: contextlib.nullcontext(), _yielding):
+        _require_independence(strategy, asked, mode)

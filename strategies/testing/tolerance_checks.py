@@ -18,6 +18,7 @@ from strategies.testing.checks import (
     DTYPES,
     Shaped,
     check,
+    check_each,
     check_operations,
     close,
     device,
@@ -97,24 +98,20 @@ def _require_ranks(strategy: Strategy, compute: Callable[[], Any], case: _Cut) -
     return found
 
 
-@check
-def _tolerances(strategy: Strategy) -> None:
+@check_each(_cuts)
+def _tolerances(strategy: Strategy, case: _Cut) -> None:
     """Rtol and atol of `factor` cut where they say, one bound a matrix too."""
-
-    def examine(case: _Cut) -> None:
-        F = case.matrix
-        compute = partial(strategy.factor, F.clone(), **case.tolerance)
-        inverse = _require_ranks(strategy, compute, case)
-        if inverse is not None:
-            found = inverse.rank.tolist()
-            require(found == case.ranks, f"factor gives ranks {found}, not {case.ranks}")
-            for i, rank in enumerate(case.ranks):
-                U, S, Vh = torch.linalg.svd(F[i], full_matrices=False)
-                expected = (Vh.mH[:, :rank] / S[:rank]) @ U[:, :rank].mH
-                what = f"dense() of member {i} against a truncated SVD"
-                close(inverse.dense()[i], expected, what, loosened=_COARSE)
-
-    each(_cuts(), examine)
+    F = case.matrix
+    compute = partial(strategy.factor, F.clone(), **case.tolerance)
+    inverse = _require_ranks(strategy, compute, case)
+    if inverse is not None:
+        found = inverse.rank.tolist()
+        require(found == case.ranks, f"factor gives ranks {found}, not {case.ranks}")
+        for i, rank in enumerate(case.ranks):
+            U, S, Vh = torch.linalg.svd(F[i], full_matrices=False)
+            expected = (Vh.mH[:, :rank] / S[:rank]) @ U[:, :rank].mH
+            what = f"dense() of member {i} against a truncated SVD"
+            close(inverse.dense()[i], expected, what, loosened=_COARSE)
 
 
 @check_operations("tolerances of", lambda operation: operation.truncates)
@@ -207,22 +204,18 @@ def _default_tolerance(strategy: Strategy) -> None:
     each(itertools.starmap(Shaped, itertools.product(shapes, DTYPES, ways)), examine)
 
 
-@check
-def _atol_alone(strategy: Strategy) -> None:
+@check_each(lambda: ("factor", "pinv"))
+def _atol_alone(strategy: Strategy, way: str) -> None:
     """With atol alone rtol is zero, as in torch: however small, what is larger counts."""
-
-    def examine(way: str) -> None:
-        F = torch.diag(torch.tensor([1.0, 1e-17], dtype=torch.float64)).to(device())
-        try:
-            if way == "factor":
-                inverse = strategy.factor(F, atol=1e-30).dense()
-            else:
-                inverse = operations.get(way).function(F, atol=1e-30, strategy=strategy)
-        except LinAlgError:
-            require(strategy.requires_full_rank, "diag(1, 1e-17) with atol=1e-30: refused")
-            return
-        kept = float(inverse[1, 1])
-        message = f"diag(1, 1e-17) with atol=1e-30: the inverse of 1e-17 is {kept:g}"
-        require(abs(kept - 1e17) < 1e5, message)
-
-    each(("factor", "pinv"), examine)
+    F = torch.diag(torch.tensor([1.0, 1e-17], dtype=torch.float64)).to(device())
+    try:
+        if way == "factor":
+            inverse = strategy.factor(F, atol=1e-30).dense()
+        else:
+            inverse = operations.get(way).function(F, atol=1e-30, strategy=strategy)
+    except LinAlgError:
+        require(strategy.requires_full_rank, "diag(1, 1e-17) with atol=1e-30: refused")
+        return
+    kept = float(inverse[1, 1])
+    message = f"diag(1, 1e-17) with atol=1e-30: the inverse of 1e-17 is {kept:g}"
+    require(abs(kept - 1e17) < 1e5, message)
