@@ -11,13 +11,7 @@ _OWN = __name__.partition(".")[0]
 
 
 def is_own(frame: FrameType | None) -> bool:
-    """Whether code of this package runs in a frame.
-
-    Example:
-        >>> import sys
-        >>> is_own(sys._getframe())
-        True
-    """
+    """Whether code of this package runs in a frame."""
     return _package(frame) == _OWN
 
 

@@ -27,9 +27,6 @@ from strategies_autoload import VARIABLE, is_asked_for
 
 __all__ = ["Installation", "install", "install_if_asked", "is_installed", "uninstall"]
 
-_in_force: Counter[str] = Counter()
-"""How many installations there are of each operator."""
-
 _installations: list[Installation] = []
 """Those that are in force."""
 
@@ -39,11 +36,23 @@ _registered: set[str] = set()
 class Installation(Scope):
     """What `install` has done."""
 
-    noun = "installation"
+    _noun, _in_force = "installation", Counter()
 
     def __init__(self, names: Iterable[str]) -> None:
-        super().__init__(names, _in_force, _write)
+        super().__init__(names)
         _installations.append(self)
+
+    def _write(self) -> None:
+        """Registers kernels, or takes them back."""
+        for name in self.names:
+            if self.holds(name) and name not in _registered:
+                _registered.add(name)
+                for operator in _operators(name):
+                    operator.install()
+            elif not self.holds(name) and name in _registered:
+                _registered.remove(name)
+                for operator in _operators(name):
+                    operator.uninstall()
 
     def undo(self) -> None:
         super().undo()
@@ -79,7 +88,7 @@ def install(operators: Iterable[str] | None = None) -> Installation:
         (True, False)
     """
     names = selected("operator", operators, {name.partition(".")[0] for name in _calls()})
-    if any(_operator(overload) is None for name in names for overload in _overloads(name)):
+    if any(None in _operators(name) for name in names):
         raise UnsupportedError(
             "install needs the fast path in C++, which was not built for this PyTorch: `backward-"
             "strategies warmup` or strategies.warmup() builds it; strategies.replace_torch() does without"
@@ -106,7 +115,7 @@ def is_installed(operator: str | None = None) -> bool:
         >>> is_installed("linalg_inv")
         False
     """
-    return any(_in_force.values()) if operator is None else bool(_in_force[operator])
+    return Installation.holds(operator)
 
 
 def install_if_asked() -> None:
@@ -132,24 +141,12 @@ def _calls() -> dict[str, list[Any]]:
     return {name: [*calls] for name, calls in itertools.groupby(found, by_operator)}
 
 
-def _overloads(name: str) -> list[str]:
-    return [overload for overload in _calls() if overload.partition(".")[0] == name]
-
-
 @functools.cache
 def _operator(overload: str) -> Any:
     """What installs and uninstalls it; None where there is no fast path in C++."""
     return aten_operator(overload, _calls()[overload], is_computing)
 
 
-def _write(names: Iterable[str]) -> None:
-    """Registers kernels, or takes them back, as it is in force."""
-    for name in names:
-        if is_installed(name) and name not in _registered:
-            _registered.add(name)
-            for overload in _overloads(name):
-                _operator(overload).install()
-        elif not is_installed(name) and name in _registered:
-            _registered.remove(name)
-            for overload in _overloads(name):
-                _operator(overload).uninstall()
+def _operators(name: str) -> list[Any]:
+    """Those of all its overloads."""
+    return [_operator(overload) for overload in _calls() if overload.partition(".")[0] == name]

@@ -15,7 +15,7 @@ from torch.overrides import handle_torch_function
 from strategies import linalg
 from strategies.integration import replacement
 
-__all__ = ["names", "visible_to_modes", "written"]
+__all__ = ["visible_to_modes", "written"]
 
 _C: Any = torch._C
 
@@ -31,13 +31,6 @@ def written() -> dict[Callable[..., Any], str]:
     for function in replacement.functions():
         found[function.original] = found[function.replaced] = str(function)
     return found | {seen: f"{linalg.__name__}.{name}" for name, seen in _visible().items()}
-
-
-@functools.cache
-def names() -> dict[str, str]:
-    """The names in `strategies.linalg` of what a program writes."""
-    found = {str(function): function.name for function in replacement.functions()}
-    return found | {f"{linalg.__name__}.{name}": name for name in _OURS}
 
 
 _lock = threading.Lock()

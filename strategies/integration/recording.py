@@ -21,9 +21,8 @@ from torch.compiler import is_compiling
 from torch.overrides import BaseTorchFunctionMode
 
 from strategies.integration.call_site import call_site, is_own
-from strategies.integration.recorded_calls import Key, call_of
 from strategies.integration.recorded_functions import visible_to_modes, written
-from strategies.integration.tally import Tally
+from strategies.integration.tally import Key, Tally
 from strategies.integration.workload import Call, Workload, read
 
 __all__ = ["Call", "Recording", "Workload", "read", "record"]
@@ -46,7 +45,6 @@ def record() -> Iterator[Recording]:
     """
     recording = Recording()
     with visible_to_modes(), _Mode(recording):
-        recording.begin()
         try:
             yield recording
         finally:
@@ -63,16 +61,11 @@ class Recording:
 
     def __init__(self) -> None:
         self.program = tuple(sys.argv)
-        self._began = self._ended = 0.0
         self._tallies: dict[Key, Tally] = {}
-        self.is_running = False
-
-    def begin(self) -> None:
-        """Starts the clock."""
-        self._began, self.is_running = time.perf_counter(), True
+        self._began, self._ended, self.is_running = time.perf_counter(), 0.0, True
 
     def end(self) -> None:
-        """Stops it."""
+        """Stops the clock."""
         self._ended, self.is_running = time.perf_counter(), False
 
     @property
@@ -83,7 +76,7 @@ class Recording:
     @property
     def calls(self) -> tuple[Call, ...]:
         """Equal calls in one place of the program as one, those that took longest first."""
-        calls = [call_of(key, tally) for key, tally in self._tallies.items()]
+        calls = [tally.as_call(key) for key, tally in self._tallies.items()]
         return tuple(sorted(calls, key=lambda call: -call.seconds))
 
     def workload(self) -> Workload:
@@ -124,14 +117,10 @@ class _Mode(BaseTorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
         options = kwargs or {}
-        if is_compiling():
-            return func(*args, **options)
-        name = self._written.get(func)
+        name = None if is_compiling() else self._written.get(func)
         if name is None or is_own(sys._getframe().f_back):
             return func(*args, **options)
-        tensors = [each for each in args if isinstance(each, Tensor)]
-        if options:
-            tensors += [each for each in options.values() if isinstance(each, Tensor)]
+        tensors = [each for each in (*args, *options.values()) if isinstance(each, Tensor)]
         if not tensors:
             return func(*args, **options)
         device = tensors[0].device

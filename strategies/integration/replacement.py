@@ -46,14 +46,8 @@ _C: Any = torch._C
 _BUILTINS: Any = _builtins
 
 _IN_TORCH = {
-    "cholesky_inverse",
-    "cholesky_solve",
-    "det",
-    "inverse",
-    "logdet",
-    "matrix_power",
-    "pinverse",
-    "slogdet",
+    *("cholesky_inverse", "cholesky_solve", "det", "inverse"),
+    *("logdet", "matrix_power", "pinverse", "slogdet"),
 }
 """What is the same function of that name in `torch` and in `Tensor`.
 
@@ -61,16 +55,22 @@ Others have the name there of another function: `torch.lu` returns what `torch.l
 """
 
 _in_force: Counter[str] = Counter()
-"""How many replacements there are of each function of `strategies.linalg`."""
 
 
 class Replacement(Scope):
     """What `replace_torch` has done."""
 
-    noun = "replacement"
+    _noun, _in_force = "replacement", _in_force
 
-    def __init__(self, names: Iterable[str]) -> None:
-        super().__init__(names, _in_force, _write)
+    def _write(self) -> None:
+        """Puts into torch's modules what is in force; what someone else has put there stays."""
+        for function in functions():
+            if function.name in self.names:
+                there = getattr(function.owner, function.name)
+                if self.holds(function.name) and there is function.original:
+                    setattr(function.owner, function.name, function.replaced)
+                elif not self.holds(function.name) and there is function.replaced:
+                    _restore(function)
 
 
 def replace_torch(names: Iterable[str] | None = None) -> Replacement:
@@ -106,7 +106,7 @@ def is_replaced(name: str | None = None) -> bool:
         >>> is_replaced("inv")
         False
     """
-    return any(_in_force.values()) if name is None else bool(_in_force[name])
+    return Replacement.holds(name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,12 +132,7 @@ class Function:
     is_inherited: bool
 
     def __str__(self) -> str:
-        """As a program writes it.
-
-        Example:
-            >>> str(functions()[0])
-            'torch.linalg.cholesky'
-        """
+        """As a program writes it."""
         owner = "torch.Tensor" if self.owner is Tensor else self.owner.__name__
         return f"{owner}.{self.name}"
 
@@ -147,21 +142,11 @@ class Function:
         return _Replaced(self)
 
     def named(self, options: dict[str, Any]) -> dict[str, Any]:
-        """The options that ours is called with.
-
-        Example:
-            >>> functions()[0].named({"input": 1, "out": None})
-            {'A': 1}
-        """
+        """The options that ours is called with."""
         return {self.accepted[name]: options[name] for name in options if name != "out"}
 
     def refuses(self, arguments: tuple[Any, ...], options: dict[str, Any]) -> str:
-        """Why ours cannot be called so; empty where it can.
-
-        Example:
-            >>> functions()[0].refuses((), {"out": torch.empty(1)})
-            'it is called with out='
-        """
+        """Why ours cannot be called so; empty where it can."""
         for name, value in options.items():
             if name not in self.accepted and not (name == "out" and value is None):
                 return f"it is called with {name}="
@@ -195,17 +180,6 @@ def _taken_by(ours: Callable[..., Any]) -> tuple[Mapping[str, str], int]:
     in_torch = {"input": next(iter(names)), "b": "B", "input2": "L"}
     names |= {name: own for name, own in in_torch.items() if own in names}
     return names, sum(each.kind is each.POSITIONAL_OR_KEYWORD for each in parameters)
-
-
-def _write(names: Iterable[str]) -> None:
-    """Puts into torch's modules what is in force; what someone else has put there stays."""
-    for function in functions():
-        if function.name in names:
-            there = getattr(function.owner, function.name)
-            if is_replaced(function.name) and there is function.original:
-                setattr(function.owner, function.name, function.replaced)
-            elif not is_replaced(function.name) and there is function.replaced:
-                _restore(function)
 
 
 def _restore(function: Function) -> None:

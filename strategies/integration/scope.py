@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import ClassVar, Self
 
 __all__ = ["Scope", "selected"]
@@ -15,29 +15,28 @@ _lock = threading.Lock()
 class Scope:
     """Names that are in force; as a context manager, until the end of the block.
 
-    Args:
-        names: which.
-        in_force: how many scopes there are of each name.
-        write: brings about, for some names, what is in force.
-
     Attributes:
         names: which.
-        noun: what it is called.
     """
 
-    noun: ClassVar[str]
+    _noun: ClassVar[str]
+    _in_force: ClassVar[Counter[str]]
+    """How many scopes there are of each name."""
 
-    def __init__(
-        self,
-        names: Iterable[str],
-        in_force: Counter[str],
-        write: Callable[[Iterable[str]], None],
-    ) -> None:
-        self.names = tuple(names)
-        self._in_force, self._write, self._is_undone = in_force, write, False
+    def __init__(self, names: Iterable[str]) -> None:
+        self.names, self._is_undone = tuple(names), False
         with _lock:
-            in_force.update(self.names)
-            write(self.names)
+            self._in_force.update(self.names)
+            self._write()
+
+    def _write(self) -> None:
+        """Brings about, for its names, what is in force."""
+        raise NotImplementedError
+
+    @classmethod
+    def holds(cls, name: str | None) -> bool:
+        """Whether a name is in force; of None, whether any is."""
+        return any(cls._in_force.values()) if name is None else bool(cls._in_force[name])
 
     def undo(self) -> None:
         """Gives back to PyTorch what no other scope still holds."""
@@ -45,7 +44,7 @@ class Scope:
             if not self._is_undone:
                 self._is_undone = True
                 self._in_force.subtract(self.names)
-                self._write(self.names)
+                self._write()
 
     def __enter__(self) -> Self:
         return self
@@ -55,7 +54,7 @@ class Scope:
 
     def __repr__(self) -> str:
         state = "undone" if self._is_undone else "in force"
-        return f"<{self.noun} of {', '.join(self.names)}: {state}>"
+        return f"<{self._noun} of {', '.join(self.names)}: {state}>"
 
 
 def selected(noun: str, names: Iterable[str] | None, known: set[str]) -> list[str]:
@@ -63,10 +62,6 @@ def selected(noun: str, names: Iterable[str] | None, known: set[str]) -> list[st
 
     Raises:
         ValueError: one is not known.
-
-    Example:
-        >>> selected("function", "inv", {"det", "inv"})
-        ['inv']
     """
     wanted = known if names is None else {names} if isinstance(names, str) else set(names)
     if unknown := sorted(wanted - known):

@@ -1,4 +1,4 @@
-"""Counts and times of equal calls.
+"""Counts and times of equal calls, and what a file holds of them.
 
 Backwards are timed by hooks of the nodes that a call adds to the graph: of some calls, since hooks take as
 long as the smallest backwards.
@@ -6,14 +6,26 @@ long as the smallest backwards.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-__all__ = ["Tally"]
+from strategies import operations
+from strategies.autograd.choice import policy_key
+from strategies.integration.workload import Call
+
+__all__ = ["Key", "Tally"]
+
+Key = tuple[str, tuple[torch.Size, ...], torch.dtype, torch.device, str, int]
+"""Function, shapes, dtype, device, and where the call is: file and line."""
+
+_MADE_OF = {"inverse": "inv", "logdet": "slogdet", "pinverse": "pinv"}
+"""The operation whose cases stand for a function that is none itself."""
 
 _FIRST, _STEP = 16, 7
 """Backwards are timed of this many calls, and then of every so many: odd, since loops are even."""
@@ -24,17 +36,6 @@ _OF_LSTSQ = 4
 
 class Tally:
     """Counts and seconds of equal calls, and what times their backwards."""
-
-    __slots__ = (
-        "_began",
-        "_is_running",
-        "backward",
-        "backwards",
-        "count",
-        "forward",
-        "ranks",
-        "watched",
-    )
 
     def __init__(self, is_running: Callable[[], bool]) -> None:
         self._is_running = is_running
@@ -71,6 +72,26 @@ class Tally:
         if node is not None:  # the last, next to an input, runs whichever output is used
             node.register_prehook(self._counts)
 
+    def as_call(self, key: Key) -> Call:
+        """What a file holds; the backwards of calls that were not timed are like the others."""
+        function, sizes, dtype, device, file, line = key
+        shapes = tuple(map(tuple, sizes))
+        rank = _deficient(self.ranks, shapes[0])
+        scale = self.count / self.watched if self.watched else 0.0
+        return Call(
+            function=function,
+            at=f"{_relative(file)}:{line}" if file else "",
+            shapes=shapes,
+            dtype=str(dtype).removeprefix("torch."),
+            device=str(device),
+            rank=rank,
+            case=_case(function, shapes, dtype, str(device), rank),
+            count=self.count,
+            forward=self.forward,
+            backward=self.backward * scale,
+            backwards=round(self.backwards * scale),
+        )
+
     def _before(self, _cotangents: Any) -> None:
         self._began.append(time.perf_counter())
 
@@ -89,3 +110,41 @@ def _waiting(hook: Callable[..., None], device: torch.device) -> Callable[..., N
         hook(*arguments)
 
     return waits
+
+
+def _deficient(ranks: set[int], shape: tuple[int, ...]) -> int | None:
+    """The rank that all matrices have had, if that is not full."""
+    if len(ranks) != 1:
+        return None
+    (rank,) = ranks
+    return rank if rank < min(shape[-2:]) else None
+
+
+def _relative(path: str) -> str:
+    """To the current folder, where the file is in it."""
+    with contextlib.suppress(ValueError):
+        return str(Path(path).relative_to(Path.cwd()))
+    return path
+
+
+def _case(
+    function: str,
+    shapes: Sequence[tuple[int, ...]],
+    dtype: torch.dtype,
+    device: str,
+    rank: int | None,
+) -> str:
+    """What to measure for a call; empty where a case has no words for it."""
+    from strategies.measuring.case import Case
+
+    name = function.rpartition(".")[2]
+    name = _MADE_OF.get(name, name)
+    if name == "cholesky_solve":  # which torch gives the matrix last
+        shapes = shapes[::-1]
+    if name not in operations.names() or len(shapes[0]) < 2:
+        return ""
+    likes = (torch.empty(shape, dtype=dtype, device="meta") for shape in shapes)
+    operation, m, n, rhs, batch, _, _ = policy_key(name, *likes)
+    with contextlib.suppress(ValueError):
+        return str(Case(operation, (m, n), batch, dtype, device, rhs, rank=rank))
+    return ""

@@ -117,24 +117,18 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
         files.write_text(Path(path), files.json_text(self))
 
     def __str__(self) -> str:
-        rows = [_COLUMNS, *map(self._row, self.calls)]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = []
-        for row in rows:
-            cells = zip(row, widths, _COLUMNS, strict=True)
-            padded = (
-                cell.ljust(width) if name in _LEFT else cell.rjust(width)
-                for cell, width, name in cells
-            )
-            lines.append("  ".join(padded).rstrip())
+        columns = []
+        for heading, *cells in zip(_COLUMNS, *map(self._row, self.calls), strict=True):
+            align = str.ljust if heading in _LEFT else str.rjust
+            width = max(map(len, (heading, *cells)))
+            columns.append([align(cell, width) for cell in (heading, *cells)])
+        lines = ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
         spent = sum(call.seconds for call in self.calls)
-        lines.append(
-            f"{_time(spent)} of {_time(self.seconds)}, {self._share(spent)}, are of these calls"
-        )
-        return "\n".join(lines)
+        total = f"{_time(spent)} of {_time(self.seconds)}, {self._share(spent)}, are of these calls"
+        return "\n".join([*lines, total])
 
     def _row(self, call: Call) -> tuple[str, ...]:
-        backward = f"{_time(call.backward)}" if call.backwards else "-"
+        backward = _time(call.backward) if call.backwards else "-"
         times = _time(call.forward), backward, self._share(call.seconds)
         return str(call), str(call.count), *times, call.at
 

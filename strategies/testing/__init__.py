@@ -18,12 +18,10 @@ import inspect
 
 from strategies.errors import UnsupportedError, message_of
 from strategies.strategy import Strategy
-from strategies.testing import (
+from strategies.testing import (  # noqa: F401 - they add checks
     conduct_checks,
     factor_checks,
-    global_state,
     gradient_checks,
-    grading_checks,
     layout_checks,
     rank_checks,
     resource_checks,
@@ -34,13 +32,8 @@ from strategies.testing import (
     tolerance_checks,
     triangle_checks,
 )
-from strategies.testing.checks import (
-    Check,
-    NotApplicableError,
-    Violation,
-    advice_in,
-    on,
-)
+from strategies.testing.checks import Check, NotApplicableError, Violation, added, advice_in, on
+from strategies.testing.global_state import preserved
 from strategies.testing.report import ConformanceError, Outcome, Report, Status
 
 __all__ = [
@@ -61,21 +54,7 @@ def checks() -> tuple[Check, ...]:
         >>> "gradient of pinv" in [check.name for check in checks()]
         True
     """
-    return (
-        *conduct_checks.CHECKS,
-        *factor_checks.CHECKS,
-        *triangle_checks.checks(),
-        *gradient_checks.checks(),
-        *tolerance_checks.checks(),
-        *rank_checks.checks(),
-        *size_checks.checks(),
-        *layout_checks.checks(),
-        *scale_checks.checks(),
-        *grading_checks.checks(),
-        *state_checks.CHECKS,
-        *retention_checks.CHECKS,
-        *resource_checks.CHECKS,
-    )
+    return tuple(added())
 
 
 def check_strategy(strategy: Strategy | type[Strategy], device: str = "cpu") -> Report:
@@ -111,7 +90,7 @@ def check_strategy(strategy: Strategy | type[Strategy], device: str = "cpu") -> 
 def outcome_of(check: Check, strategy: Strategy) -> Outcome:
     """Run one check of `checks()`; global state that the strategy changed is set back."""
     try:
-        with global_state.preserved():
+        with preserved():
             note = check.run(strategy)
         return Outcome(check.name, Status.PASSED, note or "")
     except NotApplicableError as reason:

@@ -6,14 +6,16 @@ import contextlib
 import contextvars
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple, TypeVar
+from functools import partial, wraps
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
 
-from strategies import registry
+from strategies import operations, registry
 from strategies.errors import UnsupportedError, message_of
 from strategies.formulas.amplification import unit_roundoff
+from strategies.operations import Operation
 from strategies.strategy import Strategy
 
 Case = TypeVar("Case")
@@ -43,9 +45,68 @@ class Check(NamedTuple):
     run: Callable[[Strategy], str | None]
 
 
-def named(*functions: Callable[[Strategy], str | None]) -> tuple[Check, ...]:
-    """Checks that are called as these functions are."""
-    return tuple(Check(run.__name__.strip("_").replace("_", " "), run) for run in functions)
+Run = Callable[..., str | None]
+Where = Callable[[Operation], bool]
+
+_added: list[tuple[str, Run, Where | None]] = []
+
+
+def check(run: Run, name: str = "") -> Run:
+    """Adds a check of strategies that is named as the function is, or by another name."""
+    _added.append((name or run.__name__.strip("_").replace("_", " "), run, None))
+    return run
+
+
+def check_operations(what: str, where: Where = lambda _: True) -> Callable[[Run], Run]:
+    """Adds a check of every operation, or of some, that there are when checks are asked for."""
+
+    def add(run: Run) -> Run:
+        _added.append((what, run, where))
+        return run
+
+    return add
+
+
+def check_each(cases: Callable[[], Iterable[Any]]) -> Callable[[Run], Run]:
+    """Adds a check of strategies that examines every case."""
+
+    def add(examine: Run) -> Run:
+        @wraps(examine)
+        def run(strategy: Strategy) -> None:
+            each(cases(), partial(examine, strategy))
+
+        return check(run)
+
+    return add
+
+
+def check_each_operation(
+    what: str, cases: Callable[[Operation], Iterable[Any]], where: Where = lambda _: True
+) -> Callable[[Run], Run]:
+    """Adds a check of operations that examines every case."""
+
+    def add(examine: Run) -> Run:
+        def run(operation: Operation, strategy: Strategy) -> None:
+            each(cases(operation), partial(examine, operation, strategy))
+
+        return check_operations(what, where)(run)
+
+    return add
+
+
+def added() -> Iterator[Check]:
+    """All checks, in the order in which they were added."""
+    for name, run, where in _added:
+        if where is None:
+            yield Check(name, run)
+        else:
+            for operation in filter(where, records()):
+                yield Check(f"{name} {operation.name}", partial(run, operation))
+
+
+def records() -> list[Operation]:
+    """Those of all operations."""
+    return [operations.get(name) for name in operations.names()]
 
 
 _device = contextvars.ContextVar("device", default="cpu")
@@ -72,7 +133,7 @@ def require(condition: bool, message: str) -> None:
         raise Violation(message)
 
 
-def each(cases: Iterable[Case], examine: Callable[[Case], None]) -> None:
+def each(cases: Iterable[Case], examine: Callable[[Case], object]) -> None:
     """Examine every case that the strategy takes; whatever goes wrong is told with its case.
 
     Raises:
@@ -119,22 +180,12 @@ def skip_native(strategy: Strategy, reason: str) -> None:
 
 
 def close(
-    found: Tensor,
-    expected: Tensor,
-    what: str,
-    *,
-    least_scale: float = 0.0,
-    loosened: float = 1.0,
+    found: Tensor, expected: Tensor, what: str, *, least_scale: float = 0.0, loosened: float = 1.0
 ) -> None:
     """Require equal shapes, dtypes and devices, and values equal to within rounding errors.
 
-    Args:
-        found: by the strategy.
-        expected: the same from elsewhere.
-        what: was compared with what, for the message.
-        least_scale: errors are relative to the largest number expected, or to this where it is
-            larger.
-        loosened: a factor of what rounding explains, of a problem that is not well-posed.
+    Errors are relative to the largest number expected, or to `least_scale` where that is larger; of a
+    problem that is not well-posed, `loosened` is a factor of what rounding explains.
     """
     for name, has, due in (
         ("shape", tuple(found.shape), tuple(expected.shape)),
@@ -151,13 +202,14 @@ def close(
 
 
 class Shaped(NamedTuple):
-    """Which matrices a check draws, as "6x4 float64"."""
+    """Which matrices a check draws, and what of them or for what, as "factor 6x4 float64"."""
 
     shape: tuple[int, ...]
     dtype: torch.dtype
+    what: str = ""
 
     def __str__(self) -> str:
-        return f"{'x'.join(map(str, self.shape))} {name_of(self.dtype)}"
+        return f"{self.what} {sized(self.shape, self.dtype)}".strip()
 
 
 def is_number(tensor: Tensor) -> bool:
@@ -170,9 +222,9 @@ def name_of(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-def described(tensor: Tensor) -> str:
-    """Shape and dtype of a matrix, as "6x4 float64"."""
-    return str(Shaped(tuple(tensor.shape), tensor.dtype))
+def sized(shape: Iterable[int], dtype: torch.dtype) -> str:
+    """As "6x4 float64"."""
+    return f"{'x'.join(map(str, shape))} {name_of(dtype)}"
 
 
 def numbered(shape: tuple[int, ...], dtype: torch.dtype, seed: int) -> Tensor:

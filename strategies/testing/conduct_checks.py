@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from strategies import operations, registry
 from strategies.errors import UnsupportedError
@@ -21,26 +21,36 @@ from strategies.strategy import Strategy
 from strategies.testing.checks import (
     DTYPES,
     NotApplicableError,
+    check,
+    check_each,
     device,
     each,
     is_number,
     name_of,
-    named,
     numbered,
+    records,
     require,
 )
 from strategies.testing.global_state import changed, snapshot
 from strategies.testing.gradient_checks import ratio_of
-from strategies.testing.spy import is_own_method, spy_on, tensors_in
-
-_OF_RANGE = ("apply", "to_range", "range_complement")
-_OF_DOMAIN = ("apply_adjoint", "apply_gram", "null_complement", "solve_adjoint")
+from strategies.testing.rank_checks import METHODS
+from strategies.testing.spy import Observer, TorchSpy, is_own_method, spy_on, tensors_in
 
 
-def _cases(dtype: torch.dtype = torch.float64, batch: int = 0, seed: int = 0) -> Iterator[Case]:
-    for operation in map(operations.get, operations.names()):
-        shape = (5, 5) if operation.square else (6, 4)
-        yield Case(operation.name, shape, batch, dtype, device(), seed=seed)
+def _cases(*dtypes: torch.dtype) -> Iterator[Case]:
+    for dtype in dtypes:
+        for operation in records():
+            shape = (5, 5) if operation.square else (6, 4)
+            yield Case(operation.name, shape, 0, dtype, device())
+
+
+def _apply(inverse: PseudoInverse, like: Tensor, observe: Observer) -> None:
+    """Call every method of the factors of a matrix."""
+    m, n = like.shape
+    for method, of in {**METHODS, "to_range": "b", "solve_adjoint": "x"}.items():
+        before = numbered((m if of == "b" else n, 2), like.dtype, 12)
+        given = before.clone()
+        observe(f"{method}({of})", [before], [given], getattr(inverse, method)(given))
 
 
 def _computed(strategy: Strategy, cases: Iterator[Case]) -> None:
@@ -53,6 +63,7 @@ def _computed(strategy: Strategy, cases: Iterator[Case]) -> None:
         each(cases, compute)
 
 
+@check
 def _declaration(strategy: Strategy) -> None:
     """What tables and messages show, and that every own method belongs to an operation."""
     name = strategy.name
@@ -62,19 +73,15 @@ def _declaration(strategy: Strategy) -> None:
     )
     if name in registry.available():
         known = type(registry.get(name))
-        is_same = (known.__module__, known.__qualname__) == (
-            type(strategy).__module__,
-            type(strategy).__qualname__,
-        )
-        require(is_same, f"there is a strategy named '{name}' already, {known.__qualname__}")
-    require(
-        isinstance(strategy.summary, str) and 0 < len(strategy.summary.splitlines()) < 2,
-        "summary must be one line",
-    )
+        places = {(kind.__module__, kind.__qualname__) for kind in (known, type(strategy))}
+        taken = f"there is a strategy named '{name}' already, {known.__qualname__}"
+        require(len(places) == 1, taken)
+    is_line = isinstance(strategy.summary, str) and len(strategy.summary.splitlines()) == 1
+    require(is_line, "summary must be one line")
     for flag in ("requires_full_rank", "forward_is_differentiable", "computes_in_double"):
         value = getattr(strategy, flag)
         require(isinstance(value, bool), f"{flag} must be True or False and is {value!r}")
-    stems = sorted({operations.get(operation).stem for operation in operations.names()})
+    stems = sorted({operation.stem for operation in records()})
     for method in filter(is_own_method, dir(strategy)):
         require(
             method.rpartition("_")[0] in stems,
@@ -93,6 +100,7 @@ def _declaration(strategy: Strategy) -> None:
     )
 
 
+@check
 def _inputs_kept(strategy: Strategy) -> None:
     """No method writes to what it was given."""
     overwriting: set[str] = set()
@@ -104,13 +112,9 @@ def _inputs_kept(strategy: Strategy) -> None:
     guarded = spy_on(strategy, compare)
     for dtype in (torch.float64, torch.complex64):
         _computed(guarded, _cases(dtype))
-        for m, n in ((4, 4), (6, 4)):
-            inverse = guarded.factor(numbered((m, n), dtype, 11))
-            for names, rows in ((_OF_RANGE, m), (_OF_DOMAIN, n)):
-                x = numbered((rows, 2), dtype, 12)
-                for name in names:
-                    given = x.clone()
-                    compare(f"{name}(x)", [x], [given], getattr(inverse, name)(given))
+        for shape in ((4, 4), (6, 4)):
+            matrix = numbered(shape, dtype, 11)
+            _apply(guarded.factor(matrix.clone()), matrix, compare)
         guarded.factor(numbered((4, 4), dtype, 13), Structure.UPPER)
     require(not overwriting, f"overwrites what it is given: {', '.join(sorted(overwriting))}")
 
@@ -120,42 +124,37 @@ def _same_bits(a: Tensor, b: Tensor) -> bool:
     return bool(((a == b) | ((a != a) & (b != b))).all())
 
 
-def _global_state_kept(strategy: Strategy) -> None:
+@check_each(lambda: _cases(torch.float32, torch.complex128))
+def _global_state_kept(strategy: Strategy, case: Case) -> None:
     """Neither the generators nor any setting of the process is touched."""
-
-    def examine(case: Case) -> None:
-        before = snapshot()
-        if case.operation == "pinv":
-            strategy.factor(numbered(case.shape, case.dtype, 19)).dense()
-        backward_of(case, strategy)()
-        differences = changed(before)
-        require(not differences, f"changed in the process: {', '.join(differences)}")
-
-    each((case for dtype in (torch.float32, torch.complex128) for case in _cases(dtype)), examine)
+    before = snapshot()
+    if case.operation == "pinv":
+        strategy.factor(numbered(case.shape, case.dtype, 19)).dense()
+    backward_of(case, strategy)()
+    differences = changed(before)
+    require(not differences, f"changed in the process: {', '.join(differences)}")
 
 
-def _result_dtype(strategy: Strategy) -> None:
+@check_each(lambda: DTYPES)
+def _result_dtype(strategy: Strategy, dtype: torch.dtype) -> None:
     """Autograd would cast a gradient silently."""
-    found: list[tuple[str, Tensor]] = []
+    wrong: set[str] = set()
 
     def note(name: str, _before: list[Tensor], _given: list[Tensor], result: Any) -> None:
-        if is_own_method(name):
-            numbers = filter(is_number, tensors_in(result))
-            found.extend((f"{name}: result {i}", tensor) for i, tensor in enumerate(numbers))
+        if not name.startswith("factor"):
+            for i, tensor in enumerate(filter(is_number, tensors_in(result))):
+                if tensor.dtype not in (dtype, dtype.to_real()):
+                    wrong.add(f"{name}: result {i} is {tensor.dtype}")
 
-    for dtype in DTYPES:
-        found.clear()
-        _computed(spy_on(strategy, note), _cases(dtype))
-        inverse = strategy.factor(numbered((6, 4), dtype, 20))
-        b, x = numbered((6, 2), dtype, 21), numbered((4, 2), dtype, 22)
-        found.append(("dense()", inverse.dense()))
-        found += [(f"{name}(b)", getattr(inverse, name)(b)) for name in _OF_RANGE]
-        found += [(f"{name}(x)", getattr(inverse, name)(x)) for name in _OF_DOMAIN]
-        for what, result in found:
-            is_right = result.dtype in (dtype, dtype.to_real())
-            require(is_right, f"{what} of {dtype} is {result.dtype}")
+    _computed(spy_on(strategy, note), _cases(dtype))
+    matrix = numbered((6, 4), dtype, 20)
+    inverse = strategy.factor(matrix.clone())
+    note("dense()", [], [], inverse.dense())
+    _apply(inverse, matrix, note)
+    require(not wrong, "; ".join(sorted(wrong)))
 
 
+@check
 def _working_precision(strategy: Strategy) -> None:
     """Single precision is computed in single precision, or a detour through double is declared.
 
@@ -167,13 +166,13 @@ def _working_precision(strategy: Strategy) -> None:
         raise NotApplicableError("declares computes_in_double")
     advice = "declare computes_in_double = True if that is meant"
     for dtype in (torch.float32, torch.complex64):
-        watch = _WiderThan(dtype)
+        wide: set[str] = set()
         for case in _cases(dtype):
             case.inputs()  # drawn in double precision, and kept
-            with watch, contextlib.suppress(UnsupportedError):
+            with TorchSpy(partial(_note_double, wide)), contextlib.suppress(UnsupportedError):
                 backward_of(case, strategy)()
-        wide = ", ".join(sorted(watch.found))
-        require(not wide, f"{name_of(dtype)}: double precision within, in {wide}; {advice}")
+        found = ", ".join(sorted(wide))
+        require(not wide, f"{name_of(dtype)}: double precision within, in {found}; {advice}")
         for operation in map(operations.get, operations.measured()):
             if operation.domain is not GENERAL:
                 continue  # substitution is often more accurate than its condition number says
@@ -187,27 +186,8 @@ def _working_precision(strategy: Strategy) -> None:
             )
 
 
-class _WiderThan(TorchDispatchMode):  # type: ignore[no-untyped-call]  # untyped in torch
-    """Collects the torch operations that produce numbers of double precision."""
-
-    def __init__(self, dtype: torch.dtype) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self._width = dtype.to_real().itemsize
-        self.found: set[str] = set()
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
-        result = func(*args, **(kwargs or {}))
-        for tensor in filter(is_number, tensors_in(result)):
-            # Tolerances may be double: they decide a rank, and their rounding enters no result.
-            if tensor.ndim >= 2 and tensor.dtype.to_real().itemsize > self._width:
-                self.found.add(str(func.overloadpacket))
-        return result
-
-
-CHECKS = named(
-    _declaration,
-    _inputs_kept,
-    _global_state_kept,
-    _result_dtype,
-    _working_precision,
-)
+def _note_double(found: set[str], operation: str, result: Any) -> None:
+    for tensor in filter(is_number, tensors_in(result)):
+        # Tolerances may be double: they decide a rank, and their rounding enters no result.
+        if tensor.ndim >= 2 and tensor.dtype.to_real() is torch.float64:
+            found.add(operation)

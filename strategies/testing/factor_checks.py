@@ -24,17 +24,17 @@ from strategies.formulas.amplification import unit_roundoff
 from strategies.strategy import Strategy
 from strategies.testing.checks import (
     DTYPES,
-    Check,
     NotApplicableError,
     Shaped,
+    check,
+    check_each,
     close,
-    described,
     device,
     each,
     is_number,
-    named,
     numbered,
     require,
+    sized,
 )
 from strategies.testing.problems import copied, matrices
 
@@ -52,7 +52,7 @@ class _Factored(NamedTuple):
     columns: int = _COLUMNS
 
     def __str__(self) -> str:
-        return f"{self.what} {described(self.F)} of rank {self.true_rank}"
+        return f"{self.what} {sized(self.F.shape, self.F.dtype)} of rank {self.true_rank}"
 
     @property
     def b(self) -> Tensor:
@@ -75,11 +75,10 @@ class _Factored(NamedTuple):
 @functools.cache
 def _specimens() -> list[gallery.Specimen]:
     """Tall, wide and square, full rank and deficient, every dtype, two batch dimensions or none."""
+    kinds = itertools.product(DTYPES, ((6, 3), (3, 6), (4, 4)), ((), (1,), (2, 3)))
     return [
         specimen
-        for dtype, shape, batch in itertools.product(
-            DTYPES, ((6, 3), (3, 6), (4, 4)), ((), (1,), (2, 3))
-        )
+        for dtype, shape, batch in kinds
         for specimen in (
             gallery.random_with_condition(shape, dtype, 0.5, batch),
             gallery.random_with_rank(shape, dtype, 2, batch),
@@ -104,14 +103,6 @@ def _ways(strategy: Strategy, F: Tensor, rank: int) -> Iterator[tuple[str, Pseud
     yield "factor of", strategy.factor(F.clone())
     if m == n == rank:
         yield "factor_square of", strategy.factor_square(F.clone())
-    for name, inverse in _of_own_forwards(strategy, F, rank):
-        yield f"the factors from {name} of", inverse
-
-
-def _of_own_forwards(
-    strategy: Strategy, F: Tensor, rank: int
-) -> Iterator[tuple[str, PseudoInverse]]:
-    m, n = F.shape[-2:]
     for operation in map(operations.get, operations.measured()):
         name = f"{operation.stem}_forward"
         is_taken = (m == n or not operation.square) and (
@@ -121,18 +112,20 @@ def _of_own_forwards(
             b = numbered((*F.shape[:-1], 2), F.dtype, 3)
             found = getattr(strategy, name)(*(F.clone(), b)[: operation.arity])
             if found is not NotImplemented:
-                yield name, found[1]
+                yield f"the factors from {name} of", found[1]
 
 
-def _for_every_factor(check: Callable[[_Factored], None]) -> Callable[[Strategy], None]:
-    @functools.wraps(check)
+def _check_factors(examine: Callable[[_Factored], None], name: str = "") -> None:
+    """Adds a check of everything that the strategy returns as factors."""
+
+    @functools.wraps(examine)
     def run(strategy: Strategy) -> None:
-        each(_factored(strategy), check)
+        each(_factored(strategy), examine)
 
-    return run
+    check(run, name)
 
 
-@_for_every_factor
+@_check_factors
 def _dense(case: _Factored) -> None:
     m, n = case.F.shape[-2:]
     require(case.dense.shape == (*case.F.shape[:-2], n, m), f"shape {tuple(case.dense.shape)}")
@@ -145,56 +138,57 @@ def _dense(case: _Factored) -> None:
     close(case.inverse.dense(), case.dense, "dense()")
 
 
-_IDENTITIES = {
-    "apply": "apply(b) against dense() @ b",
-    "apply_adjoint": "apply_adjoint(x) against dense().mH @ x",
-    "adjoint identity": "⟨x, apply(b)⟩ against ⟨apply_adjoint(x), b⟩",
-    "apply_gram": "apply_gram(x) against F⁺ F⁺ᴴ x",
-    "range_complement": "range_complement(b) + F F⁺ b against b",
-    "null_complement": "null_complement(x) + F⁺ F x against x",
-    "to_range": "to_range(from_range(c)) against c",
-    "from_range": "from_range(to_range(b)) against F F⁺ b",
-    "solve": "solve(to_range(b)) against F⁺ b",
-    "solve_adjoint": "from_range(solve_adjoint(x)) against F⁺ᴴ x",
-}
+_IDENTITIES = (
+    *("apply", "apply_adjoint", "adjoint identity", "apply_gram", "range_complement"),
+    *("null_complement", "to_range", "from_range", "solve", "solve_adjoint"),
+)
 
 
-def _both_sides(identity: str, case: _Factored) -> tuple[Tensor, Tensor]:
+def _both_sides(identity: str, case: _Factored) -> tuple[Tensor, Tensor, str]:
+    """What should be equal, and in words."""
     F, X, inverse, b, x = case.F, case.dense, case.inverse, case.b, case.x
     match identity:
         case "apply":
-            return inverse.apply(b), X @ b
+            return inverse.apply(b), X @ b, "apply(b) against dense() @ b"
         case "apply_adjoint":
-            return inverse.apply_adjoint(x), X.mH @ x
+            return inverse.apply_adjoint(x), X.mH @ x, "apply_adjoint(x) against dense().mH @ x"
         case "adjoint identity":
             left, right = x.mH @ inverse.apply(b), inverse.apply_adjoint(x).mH @ b
-            return left.sum((-2, -1)), right.sum((-2, -1))
+            words = "⟨x, apply(b)⟩ against ⟨apply_adjoint(x), b⟩"
+            return left.sum((-2, -1)), right.sum((-2, -1)), words
         case "apply_gram":
-            return inverse.apply_gram(x), X @ (X.mH @ x)
+            return inverse.apply_gram(x), X @ (X.mH @ x), "apply_gram(x) against F⁺ F⁺ᴴ x"
         case "range_complement":
-            return inverse.range_complement(b) + F @ (X @ b), b
+            sum_of_parts = inverse.range_complement(b) + F @ (X @ b)
+            return sum_of_parts, b, "range_complement(b) + F F⁺ b against b"
         case "null_complement":
-            return inverse.null_complement(x) + X @ (F @ x), x
+            sum_of_parts = inverse.null_complement(x) + X @ (F @ x)
+            return sum_of_parts, x, "null_complement(x) + F⁺ F x against x"
         case "to_range":
             c = inverse.to_range(b)
-            return inverse.to_range(inverse.from_range(c)), c
+            return inverse.to_range(inverse.from_range(c)), c, "to_range(from_range(c)) against c"
         case "from_range":
-            return inverse.from_range(inverse.to_range(b)), F @ (X @ b)
+            projected = inverse.from_range(inverse.to_range(b))
+            return projected, F @ (X @ b), "from_range(to_range(b)) against F F⁺ b"
         case "solve":
-            return inverse.solve(inverse.to_range(b)), X @ b
+            return inverse.solve(inverse.to_range(b)), X @ b, "solve(to_range(b)) against F⁺ b"
         case _:  # solve_adjoint
-            return inverse.from_range(inverse.solve_adjoint(x)), X.mH @ x
+            found = inverse.from_range(inverse.solve_adjoint(x))
+            return found, X.mH @ x, "from_range(solve_adjoint(x)) against F⁺ᴴ x"
 
 
-def _identity(name: str) -> Check:
-    @_for_every_factor
-    def run(case: _Factored) -> None:
-        close(*_both_sides(name, case), _IDENTITIES[name])
+def _check_identity(name: str) -> None:
+    def examine(case: _Factored) -> None:
+        close(*_both_sides(name, case))
 
-    return Check(name, run)
+    _check_factors(examine, name)
 
 
-@_for_every_factor
+for _name in _IDENTITIES:
+    _check_identity(_name)
+
+
+@_check_factors
 def _rank_and_flags(case: _Factored) -> None:
     m, n = case.F.shape[-2:]
     rank, true_rank = case.inverse.rank, case.true_rank
@@ -209,7 +203,7 @@ def _rank_and_flags(case: _Factored) -> None:
     require(flags == expected, message)
 
 
-@_for_every_factor
+@_check_factors
 def _tensors_and_rebuilt(case: _Factored) -> None:
     """Autograd keeps only `tensors()`; what is held elsewhere would outlive the graph, or miss it."""
     inverse = case.inverse
@@ -238,26 +232,25 @@ _LARGER = (
 )
 
 
-def _larger_factors(strategy: Strategy) -> None:
+@check_each(lambda: itertools.starmap(Shaped, itertools.product(_LARGER, DTYPES)))
+def _larger_factors(strategy: Strategy, drawn: Shaped) -> None:
     """All of the identities at every size, and for one vector, few and many."""
-
-    def examine(drawn: Shaped) -> None:
-        F = matrices(*drawn)
-        rank = min(F.shape[-2:])
-        inverse = strategy.factor(F.clone())
-        dense = torch.linalg.pinv(F)
-        for k in (1, 2, 40):
-            case = _Factored("factor of", F, rank, inverse, dense, k)
-            close(inverse.dense(), dense, f"dense() of {case} against torch.linalg.pinv")
-            require(bool((inverse.rank == rank).all()), f"rank of {case} is {inverse.rank}")
-            for both in (case, case.adjoint):
-                for name, sides in _IDENTITIES.items():
-                    # Inner products of long vectors cancel.
-                    close(*_both_sides(name, both), f"{both}, k={k}: {sides}", loosened=10)
-
-    each(itertools.starmap(Shaped, itertools.product(_LARGER, DTYPES)), examine)
+    F = matrices(drawn.shape, drawn.dtype)
+    rank = min(F.shape[-2:])
+    inverse = strategy.factor(F.clone())
+    dense = torch.linalg.pinv(F)
+    for k in (1, 2, 40):
+        case = _Factored("factor of", F, rank, inverse, dense, k)
+        close(inverse.dense(), dense, f"dense() of {case} against torch.linalg.pinv")
+        require(bool((inverse.rank == rank).all()), f"rank of {case} is {inverse.rank}")
+        for both in (case, case.adjoint):
+            for name in _IDENTITIES:
+                found, due, words = _both_sides(name, both)
+                # Inner products of long vectors cancel.
+                close(found, due, f"{both}, k={k}: {words}", loosened=10)
 
 
+@check
 def _stable_gram(strategy: Strategy) -> None:
     """F · apply_gram(x) is apply_adjoint(x) far within κ² u, of an inverse that says so."""
     F = gallery.random_with_condition((12, 4), torch.float64, 6).matrix.to(device())
@@ -271,18 +264,6 @@ def _stable_gram(strategy: Strategy) -> None:
         limit = 1e-8 * float(torch.linalg.matrix_norm(expected))
         require(
             error <= limit,
-            f"{what} {described(F)}: F @ apply_gram(x) against apply_adjoint(x) is off by "
+            f"{what} {sized(F.shape, F.dtype)}: F @ apply_gram(x) against apply_adjoint(x) is off by "
             f"{error:.1e} at κ = 1e6, not {limit:.0e}",
         )
-
-
-CHECKS = (
-    *named(_dense),
-    *map(_identity, _IDENTITIES),
-    *named(
-        _rank_and_flags,
-        _tensors_and_rebuilt,
-        _larger_factors,
-        _stable_gram,
-    ),
-)

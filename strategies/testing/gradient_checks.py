@@ -8,7 +8,7 @@ wrong: a forgotten conjugate shows in the complex one only.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache, partial
 from typing import Any
 
@@ -28,8 +28,8 @@ from strategies.operations import Operation
 from strategies.policy import BASELINE
 from strategies.strategy import Strategy
 from strategies.testing.checks import (
-    Check,
     Violation,
+    check_operations,
     close,
     device,
     each,
@@ -84,17 +84,10 @@ def _case(
     return Case(operation.name, shape, batch, dtype, device(), rhs=rhs or operation.arity, **more)
 
 
-def _cases(
-    operation: Operation,
-    dtypes: tuple[torch.dtype, ...],
-    batch: int = 0,
-    rhs: int = 0,
-    **more: Any,
-) -> Iterator[Case]:
+def _cases(operation: Operation, *dtypes: torch.dtype, **more: Any) -> Iterator[Case]:
     shapes = [(5, 5)] if operation.square else [(5, 5), (7, 4), (4, 7)]
-    for dtype in dtypes:
-        for shape in shapes:
-            yield _case(operation, shape, dtype, batch, rhs, **more)
+    for dtype, shape in itertools.product(dtypes, shapes):
+        yield _case(operation, shape, dtype, **more)
 
 
 def _require_exact(case: Case, strategy: Strategy) -> None:
@@ -107,20 +100,26 @@ def _require_exact(case: Case, strategy: Strategy) -> None:
 
 
 def _check_gradient(
-    operation: Operation,
-    dtypes: tuple[torch.dtype, ...],
-    batches: tuple[int, ...],
-    strategy: Strategy,
+    operation: Operation, strategy: Strategy, dtypes: tuple[torch.dtype, ...], batches: list[int]
 ) -> None:
     def cases() -> Iterator[Case]:
         for batch in batches:
-            yield from _cases(operation, dtypes, batch)
+            yield from _cases(operation, *dtypes, batch=batch)
             if operation.arity > 1 and not batch:
                 yield _case(operation, (5, 5), dtypes[-1], rhs=_MANY)
 
     each(cases(), partial(_require_exact, strategy=strategy))
 
 
+for _what, _dtypes, _batches in (
+    ("gradient of", _REAL, [0]),
+    ("complex gradient of", _COMPLEX, [0]),
+    ("batched gradient of", (torch.float64,), [3, 1]),
+):
+    check_operations(_what)(partial(_check_gradient, dtypes=_dtypes, batches=_batches))
+
+
+@check_operations("accuracy class of")
 def _check_class(operation: Operation, strategy: Strategy) -> None:
     """A well-posed but not harmless matrix may cost the digits that the strategy's class allows."""
 
@@ -129,15 +128,15 @@ def _check_class(operation: Operation, strategy: Strategy) -> None:
 
     def cases() -> Iterator[Case]:
         for matrix in ("random_condition_root", "graded_rows", "wilkinson_growth"):
-            yield from _cases(operation, _REAL, matrix=matrix)
+            yield from _cases(operation, *_REAL, matrix=matrix)
         if not operation.square:
-            for shape in ((60, 3), (3, 60), (300, 2)):
-                for dtype in _REAL:
-                    yield _case(operation, shape, dtype, matrix="random_condition_root")
+            for shape, dtype in itertools.product(((60, 3), (3, 60), (300, 2)), _REAL):
+                yield _case(operation, shape, dtype, matrix="random_condition_root")
 
     each(cases(), examine)
 
 
+@check_operations("accuracy at size of")
 def _check_class_at_size(operation: Operation, strategy: Strategy) -> None:
     """The same for larger matrices: single precision against the gradients in double."""
 
@@ -170,6 +169,7 @@ def _in_double(case: Case) -> tuple[Tensor, ...]:
     return solved(registry.get("triangular_solve"), operations.get(case.operation), *wide)[1]
 
 
+@check_operations("rank-deficient", lambda operation: not operation.needs_full_rank)
 def _check_deficient(operation: Operation, strategy: Strategy) -> None:
     """The gradient along perturbations that keep the rank, or a refusal that says so."""
     if not operation.truncates:
@@ -191,11 +191,11 @@ def _check_deficient(operation: Operation, strategy: Strategy) -> None:
         else:
             _require_exact(case, strategy)
 
-    matrices = "half_rank", "last_column_zero"
-    dtypes = torch.float64, torch.complex64
-    each((case for name in matrices for case in _cases(operation, dtypes, matrix=name)), examine)
+    of = partial(_cases, operation, torch.float64, torch.complex64)
+    each((*of(matrix="half_rank"), *of(matrix="last_column_zero")), examine)
 
 
+@check_operations("gradient of B alone in", lambda operation: operation.arity > 1)
 def _check_rhs_alone(operation: Operation, strategy: Strategy) -> None:
     """The gradient of B is the same when that of A is not asked for, which is then not computed."""
     computed: list[str] = []
@@ -206,10 +206,9 @@ def _check_rhs_alone(operation: Operation, strategy: Strategy) -> None:
 
     def examine(case: Case) -> None:
         A, B = (tensor.detach().clone() for tensor in case.inputs())
-        record = operations.get(case.operation)
 
         def gradients(chosen: Strategy, *leaves: Tensor) -> tuple[Tensor, ...]:
-            results = record.outputs(record.function(*leaves, strategy=chosen))
+            results = operation.outputs(operation.function(*leaves, strategy=chosen))
             asked = [leaf for leaf in leaves if leaf.requires_grad]
             return torch.autograd.grad(results, asked, case.cotangents(results))
 
@@ -219,10 +218,11 @@ def _check_rhs_alone(operation: Operation, strategy: Strategy) -> None:
         require(not computed, f"{set(computed)}: with need_matrix=False the first item is not None")
 
     def cases() -> Iterator[Case]:
-        for sides in itertools.product((0, 2), (1, 2, _MANY)):
-            yield from _cases(operation, (torch.float64, torch.complex64), *sides)
+        for batch, rhs in itertools.product((0, 2), (1, 2, _MANY)):
+            of = partial(_cases, operation, torch.float64, batch=batch, rhs=rhs)
+            yield from of(torch.complex64)
             if operation.truncates and not _needs_full_rank(strategy):
-                yield from _cases(operation, (torch.float64,), *sides, matrix="half_rank")
+                yield from of(matrix="half_rank")
 
     each(cases(), examine)
 
@@ -234,6 +234,7 @@ def _needs_full_rank(strategy: Strategy) -> bool:
     )
 
 
+@check_operations("empty matrices in")
 def _check_empty(operation: Operation, strategy: Strategy) -> None:
     """No rows, no columns, no matrices: shapes follow, gradients are zeros of the input's shape."""
 
@@ -255,22 +256,3 @@ def _check_empty(operation: Operation, strategy: Strategy) -> None:
 
     shapes = ((0, 0), (3, 0), (0, 3), (0, 3, 3), (2, 0, 0), (0, 4, 2))
     each((s for s in shapes if s[-1] == s[-2] or not operation.square), examine)
-
-
-def checks() -> Iterator[Check]:
-    """The checks of every operation that there is."""
-    for operation in map(operations.get, operations.names()):
-        of_each: dict[str, Callable[[Strategy], str | None]] = {
-            "gradient of": partial(_check_gradient, operation, _REAL, (0,)),
-            "complex gradient of": partial(_check_gradient, operation, _COMPLEX, (0,)),
-            "batched gradient of": partial(_check_gradient, operation, (torch.float64,), (3, 1)),
-            "accuracy class of": partial(_check_class, operation),
-            "accuracy at size of": partial(_check_class_at_size, operation),
-            "empty matrices in": partial(_check_empty, operation),
-        }
-        if not operation.needs_full_rank:
-            of_each["rank-deficient"] = partial(_check_deficient, operation)
-        if operation.arity > 1:
-            of_each["gradient of B alone in"] = partial(_check_rhs_alone, operation)
-        for what, run in of_each.items():
-            yield Check(f"{what} {operation.name}", run)

@@ -10,29 +10,20 @@ from typing import NamedTuple
 
 import torch
 
-from strategies import operations
 from strategies.operations import Operation
 from strategies.strategy import Strategy
 from strategies.testing.checks import (
     DTYPES,
-    Check,
+    Shaped,
+    check,
+    check_each_operation,
     close,
     each,
-    name_of,
-    named,
     numbered,
     require,
     skip_native,
 )
-from strategies.testing.problems import (
-    Layout,
-    Problem,
-    Tensors,
-    copied,
-    matrices,
-    problem,
-    solved,
-)
+from strategies.testing.problems import Layout, Problem, Tensors, copied, matrices, problem, solved
 from strategies.testing.rank_checks import METHODS, least_scale
 
 LAYOUTS: dict[str, Layout] = {
@@ -60,9 +51,8 @@ class _Laid(NamedTuple):
 
     @property
     def where(self) -> str:
-        names = ["A", "B"][: len(self.asked.inputs)] + ["the cotangent"] * len(
-            self.asked.cotangents
-        )
+        asked = self.asked
+        names = [*"AB"[: len(asked.inputs)], *["the cotangent"] * len(asked.cotangents)]
         laid = [name for name, is_laid in zip(names, self.tensors, strict=True) if is_laid]
         return f"{' and '.join(dict.fromkeys(laid))} {self.layout}: "
 
@@ -76,8 +66,13 @@ class _Laid(NamedTuple):
         return laid[:arity], laid[arity:]
 
 
-def _shapes(operation: Operation) -> tuple[tuple[int, ...], ...]:
-    return _PLAIN_SHAPES[operation.square]
+def _problems(
+    operation: Operation, dtypes: tuple[torch.dtype, ...], batch: int | None = None
+) -> Iterator[Problem]:
+    for shape in _PLAIN_SHAPES[operation.square]:
+        of_batch = shape if batch is None else (batch, *shape[-2:])
+        for dtype in dtypes:
+            yield problem(operation.name, of_batch, dtype, operation.arity)
 
 
 def _laid(operation: Operation) -> Iterator[_Laid]:
@@ -90,83 +85,53 @@ def _laid(operation: Operation) -> Iterator[_Laid]:
             yield _Laid(asked, layout, (True,) * count)
 
 
-def _check_layouts(operation: Operation, strategy: Strategy) -> None:
-    def examine(case: _Laid) -> None:
-        inputs, cotangents = case.in_place()
-        answers = solved(strategy, operation, inputs, cotangents)
-        case.asked.require_answers(*answers, where=case.where)
-
-    each(_laid(operation), examine)
+@check_each_operation("layouts in", _laid)
+def _check_layouts(operation: Operation, strategy: Strategy, case: _Laid) -> None:
+    answers = solved(strategy, operation, *case.in_place())
+    case.asked.require_answers(*answers, where=case.where)
 
 
-def _check_expanded(operation: Operation, strategy: Strategy) -> None:
+@check_each_operation("expanded tensors in", partial(_problems, dtypes=DTYPES))
+def _check_expanded(operation: Operation, strategy: Strategy, asked: Problem) -> None:
     """Tensors whose strides are zero, as that of the cotangent after `.sum().backward()`."""
-
-    def examine(asked: Problem) -> None:
-        batch = asked.expanded(3)
-        answers = solved(strategy, operation, batch.inputs, batch.cotangents)
-        batch.require_answers(*answers, "one matrix expanded to three: ")
-        ones = tuple(torch.ones_like(c) for c in asked.cotangents)
-        scalar = tuple(torch.ones((), dtype=c.dtype, device=c.device).expand(c.shape) for c in ones)
-        plain = solved(strategy, operation, asked.inputs, ones)[1]
-        expanded = solved(strategy, operation, asked.inputs, scalar)[1]
-        for name, found, expected in zip("AB", expanded, plain, strict=False):
-            close(
-                found, expected, f"the gradient of {name} by a number expanded to ones, and by ones"
-            )
-
-    each(_problems(operation, DTYPES), examine)
+    batch = asked.expanded(3)
+    batch.require_answers(*batch.solved_by(strategy), "one matrix expanded to three: ")
+    ones = tuple(torch.ones_like(c) for c in asked.cotangents)
+    scalar = tuple(torch.ones((), dtype=c.dtype, device=c.device).expand(c.shape) for c in ones)
+    plain = solved(strategy, operation, asked.inputs, ones)[1]
+    expanded = solved(strategy, operation, asked.inputs, scalar)[1]
+    for name, found, expected in zip("AB", expanded, plain, strict=False):
+        what = f"the gradient of {name} by a number expanded to ones, and by ones"
+        close(found, expected, what)
 
 
-def _problems(
-    operation: Operation, dtypes: tuple[torch.dtype, ...], batch: int | None = None
-) -> Iterator[Problem]:
-    for shape in _shapes(operation):
-        of_batch = shape if batch is None else (batch, *shape[-2:])
-        for dtype in dtypes:
-            yield problem(operation.name, of_batch, dtype, operation.arity)
-
-
-def _check_nan(operation: Operation, strategy: Strategy) -> None:
+@check_each_operation("NaN beside others in", partial(_problems, dtypes=DTYPES, batch=3))
+def _check_nan(operation: Operation, strategy: Strategy, asked: Problem) -> None:
     """NaN in one member of a batch reaches its own answers, and no others."""
     skip_native(strategy, "which may pass NaN to LAPACK")
-
-    def examine(asked: Problem) -> None:
-        inputs, cotangents = list(asked.inputs), list(asked.cotangents)
-        poisoned = [("the cotangent", cotangents, 0), ("B", inputs, 1)][: operation.arity]
-        for what, tensors, i in poisoned:
-            sound = tensors[i]
-            tensors[i] = sound.clone()
-            # Of triangular factors only this corner is always read.
-            tensors[i][(1, -1, 0)[: sound.ndim]] = math.nan
-            answers = solved(strategy, operation, tuple(inputs), tuple(cotangents))
-            tensors[i] = sound
-            where = f"NaN in {what} of member 1: "
-            for member in (0, 2):
-                own = tuple(t[member] for t in answers[0]), tuple(t[member] for t in answers[1])
-                asked.member(member).require_answers(*own, f"{where}member {member}: ")
-            require(bool(answers[1][0][1].isnan().any()), f"{where}its gradient of A has none")
-
-    each(_problems(operation, DTYPES, batch=3), examine)
+    inputs, cotangents = list(asked.inputs), list(asked.cotangents)
+    poisoned = [("the cotangent", cotangents, 0), ("B", inputs, 1)][: operation.arity]
+    for what, tensors, i in poisoned:
+        sound = tensors[i]
+        tensors[i] = sound.clone()
+        # Of triangular factors only this corner is always read.
+        tensors[i][(1, -1, 0)[: sound.ndim]] = math.nan
+        answers = solved(strategy, operation, tuple(inputs), tuple(cotangents))
+        tensors[i] = sound
+        where = f"NaN in {what} of member 1: "
+        for member in (0, 2):
+            own = tuple(t[member] for t in answers[0]), tuple(t[member] for t in answers[1])
+            asked.member(member).require_answers(*own, f"{where}member {member}: ")
+        require(bool(answers[1][0][1].isnan().any()), f"{where}its gradient of A has none")
 
 
-class _LaidMatrix(NamedTuple):
-    """A matrix that is laid out in some way, for `factor`."""
-
-    layout: str
-    shape: tuple[int, ...]
-    dtype: torch.dtype
-
-    def __str__(self) -> str:
-        return f"{'x'.join(map(str, self.shape))} {name_of(self.dtype)} {self.layout}"
-
-
+@check
 def _layouts_in_factors(strategy: Strategy) -> None:
     """The matrix, and what its factors are applied to."""
 
-    def examine(case: _LaidMatrix) -> None:
+    def examine(case: Shaped) -> None:
         *batch, m, n = case.shape
-        layout, F = LAYOUTS[case.layout], matrices(case.shape, case.dtype, 15)
+        layout, F = LAYOUTS[case.what], matrices(case.shape, case.dtype, 15)
         inverse, plain = strategy.factor(copied(layout(F))), strategy.factor(F.clone())
         close(inverse.dense(), plain.dense(), "dense() against that of a plain matrix")
         for method, of in METHODS.items():
@@ -178,16 +143,4 @@ def _layouts_in_factors(strategy: Strategy) -> None:
 
     shapes = ((2, 6, 4), (2, 4, 6), (3, 3), (6, 4))
     dtypes = torch.float64, torch.complex128
-    each(itertools.starmap(_LaidMatrix, itertools.product(LAYOUTS, shapes, dtypes)), examine)
-
-
-def checks() -> Iterator[Check]:
-    """The checks of `factor` and of every operation."""
-    yield from named(_layouts_in_factors)
-    for operation in map(operations.get, operations.names()):
-        for what, check in (
-            ("layouts in", _check_layouts),
-            ("expanded tensors in", _check_expanded),
-            ("NaN beside others in", _check_nan),
-        ):
-            yield Check(f"{what} {operation.name}", partial(check, operation))
+    each(itertools.starmap(Shaped, itertools.product(shapes, dtypes, LAYOUTS)), examine)

@@ -19,7 +19,7 @@ from torch import Tensor
 from strategies import operations, registry
 from strategies.operations import Operation
 from strategies.strategy import Strategy
-from strategies.testing.checks import close, described, device, numbered
+from strategies.testing.checks import close, device, numbered, records, sized
 
 Tensors = tuple[Tensor, ...]
 Layout = Callable[[Tensor], Tensor]
@@ -34,12 +34,7 @@ _NOISE = 0.25
 class Problem:
     """What is asked of an operation, and the answers, none of which a strategy ever holds.
 
-    Attributes:
-        operation: whose.
-        inputs: A, and B where it takes one.
-        cotangents: of the differentiable outputs.
-        results: those outputs.
-        gradients: of the inputs.
+    The inputs are A, and B where it takes one; results are the differentiable outputs.
     """
 
     operation: Operation
@@ -52,7 +47,7 @@ class Problem:
         matrix, *others = self.inputs
         rhs = f" k={others[0].shape[-1]}" if others else ""
         memory = " expanded" if 0 in matrix.stride() else ""
-        return f"{self.operation.name} {described(matrix)}{rhs}{memory}"
+        return f"{self.operation.name} {sized(matrix.shape, matrix.dtype)}{rhs}{memory}"
 
     @property
     def names(self) -> list[str]:
@@ -62,14 +57,15 @@ class Problem:
 
     def member(self, index: int) -> Problem:
         """The problem of one matrix of the batch alone."""
-        every = (self.inputs, self.cotangents, self.results, self.gradients)
-        return Problem(self.operation, *(tuple(t[index] for t in tensors) for tensors in every))
+        return self._each(lambda tensor: tensor[index])
 
     def expanded(self, count: int) -> Problem:
         """The problem of a batch of that many, which are one matrix in memory: strides are zero."""
+        return self._each(lambda tensor: tensor.expand(count, *tensor.shape))
+
+    def _each(self, function: Layout) -> Problem:
         every = (self.inputs, self.cotangents, self.results, self.gradients)
-        batches = (tuple(t.expand(count, *t.shape) for t in tensors) for tensors in every)
-        return Problem(self.operation, *batches)
+        return Problem(self.operation, *(tuple(map(function, tensors)) for tensors in every))
 
     def shifted(self, shifts: Sequence[Tensor]) -> Problem:
         """The same problem with numbers added to the results."""
@@ -77,6 +73,10 @@ class Problem:
             r + shift.to(r.dtype) for r, shift in zip(self.results, shifts, strict=True)
         )
         return replace(self, results=results)
+
+    def solved_by(self, strategy: Strategy) -> tuple[Tensors, Tensors]:
+        """Results and gradients by a strategy, which is given copies."""
+        return solved(strategy, self.operation, self.inputs, self.cotangents)
 
     def require_answers(self, results: Tensors, gradients: Tensors, where: str = "") -> None:
         """Require that what a strategy found are the answers."""
@@ -89,28 +89,22 @@ class Problem:
 
 
 def solved(
-    strategy: Strategy,
-    operation: Operation,
-    inputs: Tensors,
-    cotangents: Tensors,
-    **options: object,
+    strategy: Strategy, operation: Operation, inputs: Tensors, cotangents: Tensors
 ) -> tuple[Tensors, Tensors]:
     """Results and gradients by a strategy, which is given copies of the tensors.
 
     A tensor that is a view stays the view it is: it is its base that is copied.
     """
-    leaves, results = recorded(strategy, operation, inputs, **options)
+    leaves, results = recorded(strategy, operation, inputs)
     given = tuple(copied(cotangent) for cotangent in cotangents)
     gradients = torch.autograd.grad(results, leaves, given, materialize_grads=True)
     return tuple(result.detach() for result in results), operation.defined(gradients)
 
 
-def recorded(
-    strategy: Strategy, operation: Operation, inputs: Tensors, **options: object
-) -> tuple[Tensors, Tensors]:
+def recorded(strategy: Strategy, operation: Operation, inputs: Tensors) -> tuple[Tensors, Tensors]:
     """Copies of the inputs as leaves of a graph, and the results at its other end."""
     leaves = tuple(copied(tensor).requires_grad_() for tensor in inputs)
-    return leaves, operation.outputs(operation.function(*leaves, strategy=strategy, **options))
+    return leaves, operation.outputs(operation.function(*leaves, strategy=strategy))
 
 
 def copied(tensor: Tensor) -> Tensor:
@@ -120,10 +114,8 @@ def copied(tensor: Tensor) -> Tensor:
         return tensor.clone()
     plain = tensor.conj() if tensor.is_conj() else tensor
     plain = torch._neg_view(plain) if plain.is_neg() else plain
-    extent = 1 + sum(
-        (size - 1) * step for size, step in zip(plain.shape, plain.stride(), strict=True)
-    )
-    offset = plain.storage_offset()
+    steps = zip(plain.shape, plain.stride(), strict=True)
+    offset, extent = plain.storage_offset(), 1 + sum((size - 1) * step for size, step in steps)
     held = plain.as_strided((offset + extent,), (1,), 0).clone()
     copy = held.as_strided(plain.shape, plain.stride(), offset)
     copy = torch._neg_view(copy) if tensor.is_neg() else copy
@@ -165,7 +157,7 @@ def one_each(seed: int = 0, dtype: torch.dtype = torch.float64, batch: int = 0) 
     lead = (batch,) if batch else ()
     return [
         problem(record.name, (*lead, *SHAPES[record.square]), dtype, record.arity, seed)
-        for record in map(operations.get, operations.names())
+        for record in records()
     ]
 
 

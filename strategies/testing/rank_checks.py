@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Iterator
-from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -19,27 +18,24 @@ from strategies.operations import Operation
 from strategies.strategy import Strategy
 from strategies.testing.checks import (
     DTYPES,
-    Check,
     NotApplicableError,
     Shaped,
     Violation,
+    check,
+    check_each,
+    check_operations,
     close,
     device,
     each,
-    name_of,
-    named,
     numbered,
+    records,
     require,
     require_named,
+    sized,
     skip_native,
 )
-from strategies.testing.problems import Tensors, matrices, solved
+from strategies.testing.problems import matrices, solved
 from strategies.testing.tolerance_checks import with_smallest
-
-
-def _mixed(shape: tuple[int, int], dtype: torch.dtype, ranks: tuple[int, ...]) -> Tensor:
-    drawn = [gallery.random_with_rank(shape, dtype, r, (), r).matrix for r in ranks]
-    return torch.stack(drawn).to(device())
 
 
 class _Mixed(NamedTuple):
@@ -50,12 +46,12 @@ class _Mixed(NamedTuple):
     ranks: tuple[int, ...]
 
     def __str__(self) -> str:
-        dims = "x".join(map(str, (len(self.ranks), *self.shape)))
-        return f"{dims} {name_of(self.dtype)} of ranks {self.ranks}"
+        return f"{sized((len(self.ranks), *self.shape), self.dtype)} of ranks {self.ranks}"
 
     @property
     def matrix(self) -> Tensor:
-        return _mixed(*self)
+        drawn = (gallery.random_with_rank(*self[:2], rank, (), rank) for rank in self.ranks)
+        return torch.stack([specimen.matrix for specimen in drawn]).to(device())
 
 
 def _mixed_cases() -> Iterator[_Mixed]:
@@ -72,36 +68,29 @@ def _require_any_rank(strategy: Strategy) -> None:
         raise NotApplicableError("needs full rank")
 
 
-def _mixed_ranks_in_a_batch(strategy: Strategy) -> None:
+@check_each(_mixed_cases)
+def _mixed_ranks_in_a_batch(strategy: Strategy, case: _Mixed) -> None:
     """Matrices of a batch may differ in rank, down to zero; flags hold for all of them."""
     _require_any_rank(strategy)
-
-    def examine(case: _Mixed) -> None:
-        m, n = case.shape
-        F = case.matrix
-        inverse = strategy.factor(F.clone())
-        ranks, least = inverse.rank.tolist(), min(case.ranks)
-        require(ranks == list(case.ranks), f"rank is {ranks}")
-        flags = inverse.full_column_rank, inverse.full_row_rank
-        due = least == n, least == m
-        require(flags == due, f"(full_column_rank, full_row_rank) is {flags}, not {due}")
-        b = numbered((len(ranks), m, 3), case.dtype, 5)
-        x = numbered((len(ranks), n, 3), case.dtype, 6)
-        for i, matrix in enumerate(F):
-            alone = strategy.factor(matrix.clone())
-            member = f"of member {i} (rank {ranks[i]}) against the same matrix alone"
-            close(inverse.dense()[i], alone.dense(), f"dense() {member}")
-            for method, of in METHODS.items():
-                given = b if of == "b" else x
-                found = getattr(inverse, method)(given)[i]
-                expected, scale = getattr(alone, method)(given[i]), least_scale(method, given)
-                close(found, expected, f"{method}({of}) {member}", least_scale=scale)
-
-    each(_mixed_cases(), examine)
-
-
-def _flat(answers: tuple[Tensors, Tensors]) -> Tensors:
-    return (*answers[0], *answers[1])
+    m, n = case.shape
+    F = case.matrix
+    inverse = strategy.factor(F.clone())
+    ranks, least = inverse.rank.tolist(), min(case.ranks)
+    require(ranks == list(case.ranks), f"rank is {ranks}")
+    flags = inverse.full_column_rank, inverse.full_row_rank
+    due = least == n, least == m
+    require(flags == due, f"(full_column_rank, full_row_rank) is {flags}, not {due}")
+    b = numbered((len(ranks), m, 3), case.dtype, 5)
+    x = numbered((len(ranks), n, 3), case.dtype, 6)
+    for i, matrix in enumerate(F):
+        alone = strategy.factor(matrix.clone())
+        member = f"of member {i} (rank {ranks[i]}) against the same matrix alone"
+        close(inverse.dense()[i], alone.dense(), f"dense() {member}")
+        for method, of in METHODS.items():
+            given = b if of == "b" else x
+            found = getattr(inverse, method)(given)[i]
+            expected, scale = getattr(alone, method)(given[i]), least_scale(method, given)
+            close(found, expected, f"{method}({of}) {member}", least_scale=scale)
 
 
 METHODS = {
@@ -119,6 +108,7 @@ def least_scale(method: str, given: Tensor) -> float:
     return float(given.abs().max()) if method.endswith("_complement") else 0.0
 
 
+@check_operations("mixed ranks in", lambda operation: operation.truncates)
 def _check_mixed(operation: Operation, strategy: Strategy) -> None:
     """Results and gradients of matrices of different rank, against those of each alone."""
     _require_any_rank(strategy)
@@ -130,12 +120,12 @@ def _check_mixed(operation: Operation, strategy: Strategy) -> None:
         inputs = (case.matrix, b)[: operation.arity]
         shapes = operation.output_shapes(*(tuple(t.shape) for t in inputs))
         cotangents = tuple(numbered(size, case.dtype, 8) for size in shapes)
-        together = _flat(solved(strategy, operation, inputs, cotangents))
+        together = [*itertools.chain(*solved(strategy, operation, inputs, cotangents))]
         reference = registry.get("svd_truncated_pinv")
         names = "result", "gradient of A", "gradient of B"
         for i, rank in enumerate(case.ranks):
             own = tuple(t[i] for t in inputs), tuple(t[i] for t in cotangents)
-            alone = _flat(solved(reference, operation, *own))
+            alone = itertools.chain(*solved(reference, operation, *own))
             for name, found, due in zip(names, together, alone, strict=False):
                 what = f"{operation.name}: {name} of member {i} (rank {rank})"
                 against = "against svd_truncated_pinv of it alone"
@@ -152,9 +142,8 @@ class _Singular(NamedTuple):
     where: tuple[int, ...]
 
     def __str__(self) -> str:
-        dims = "x".join(map(str, self.shape))
         at = f"matrix {self.where} of the batch" if self.where else "the matrix"
-        return f"{dims} {name_of(self.dtype)}, {at} singular"
+        return f"{sized(self.shape, self.dtype)}, {at} singular"
 
     @property
     def matrix(self) -> Tensor:
@@ -165,14 +154,19 @@ class _Singular(NamedTuple):
 
 
 def _singular_cases(shapes: tuple[tuple[int, int], ...]) -> Iterator[_Singular]:
-    batches: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
-        *(((), ()), ((3,), (0,)), ((3,), (2,)), ((2, 2), (1, 0)), ((40,), (39,))),
-    )
-    for shape, (batch, where) in itertools.product(shapes, batches):
-        for dtype in (torch.float32, torch.complex128):
-            yield _Singular((*batch, *shape), dtype, where)
+    batches: list[tuple[tuple[int, ...], tuple[int, ...]]] = [((), ()), ((2, 2), (1, 0))]
+    batches += [((3,), (0,)), ((3,), (2,)), ((40,), (39,))]
+    dtypes = torch.float32, torch.complex128
+    for shape, (batch, where), dtype in itertools.product(shapes, batches, dtypes):
+        yield _Singular((*batch, *shape), dtype, where)
 
 
+def _has_singular(operation: Operation) -> bool:
+    """Matrices of other domains are never singular."""
+    return operation.truncates or (operation.needs_full_rank and operation.domain is GENERAL)
+
+
+@check_operations("singular matrices in", _has_singular)
 def _check_singular(operation: Operation, strategy: Strategy) -> None:
     """A matrix without the rank that is needed is refused, wherever in a batch it is."""
     skip_native(strategy, "which words its own errors")
@@ -194,13 +188,13 @@ def _check_singular(operation: Operation, strategy: Strategy) -> None:
     each(_singular_cases(shapes), examine)
 
 
+@check
 def _singular_values(strategy: Strategy) -> None:
     """All of them, in descending order, those cut off included; or None."""
-    full_rank_only = strategy.requires_full_rank
+    rtol = None if strategy.requires_full_rank else 1e-2
 
     def examine(case: Shaped) -> None:
-        F = with_smallest(1e-3, *case)
-        rtol = None if full_rank_only else 1e-2
+        F = with_smallest(1e-3, case.shape, case.dtype)
         found = strategy.factor(F.clone(), rtol=rtol).singular_values
         if found is None:
             raise NotApplicableError("its factors do not hold them")
@@ -219,52 +213,33 @@ class _Poisoned(NamedTuple):
     where: tuple[int, int]
 
     def __str__(self) -> str:
-        dims = "x".join(map(str, (2, *self.shape)))
-        return f"{self.way} of {dims} {name_of(self.dtype)}, NaN at {(1, *self.where)}"
+        return f"{self.way} of {sized((2, *self.shape), self.dtype)}, NaN at {(1, *self.where)}"
 
 
 def _poisoned_cases() -> Iterator[_Poisoned]:
-    for shape in ((4, 4), (6, 3), (3, 6)):
-        m, n = shape
-        for dtype in (torch.float64, torch.complex64):
-            for where in ((0, 0), (m - 1, n - 1), (m - 1, 0), (0, n - 1)):
-                yield _Poisoned("factor", shape, dtype, where)
-                for operation in map(operations.get, operations.names()):
-                    if m == n or not operation.square:
-                        yield _Poisoned(operation.name, shape, dtype, where)
+    dtypes = torch.float64, torch.complex64
+    for (m, n), dtype in itertools.product(((4, 4), (6, 3), (3, 6)), dtypes):
+        ways = [record.name for record in records() if m == n or not record.square]
+        for way, i, j in itertools.product(("factor", *ways), (0, m - 1), (0, n - 1)):
+            yield _Poisoned(way, (m, n), dtype, (i, j))
 
 
-def _not_a_number(strategy: Strategy) -> None:
+@check_each(_poisoned_cases)
+def _not_a_number(strategy: Strategy, case: _Poisoned) -> None:
     """NaN in a matrix never gives numbers that look right: it is refused, or shows."""
     skip_native(strategy, "which may pass NaN to LAPACK")
-
-    def examine(case: _Poisoned) -> None:
-        F = matrices((2, *case.shape), case.dtype, 11)
-        F[(1, *case.where)] = torch.nan
-        with contextlib.suppress(RuntimeError):
-            if case.way == "factor":
-                found = strategy.factor(F).dense()
-            else:
-                operation = operations.get(case.way)
-                F = operation.domain.part(F)
-                if bool(F.isfinite().all()):
-                    return  # it is not read
-                B = numbered((2, case.shape[0], 2), case.dtype, 12)
-                leaves = tuple(t.requires_grad_() for t in (F, B)[: operation.arity])
-                results = operation.outputs(operation.function(*leaves, strategy=strategy))
-                (found,) = torch.autograd.grad(results, leaves[:1], results)
-            require(not bool(found[1].isfinite().all()), "the result holds finite numbers only")
-
-    each(_poisoned_cases(), examine)
-
-
-def checks() -> Iterator[Check]:
-    """All of them, those of operations included."""
-    yield from named(_mixed_ranks_in_a_batch, _singular_values, _not_a_number)
-    for operation in map(operations.get, operations.names()):
-        if operation.truncates:
-            yield Check(f"mixed ranks in {operation.name}", partial(_check_mixed, operation))
-        is_defined = operation.domain is GENERAL  # no other domain has singular matrices
-        if operation.truncates or (operation.needs_full_rank and is_defined):
-            check = partial(_check_singular, operation)
-            yield Check(f"singular matrices in {operation.name}", check)
+    F = matrices((2, *case.shape), case.dtype, 11)
+    F[(1, *case.where)] = torch.nan
+    with contextlib.suppress(RuntimeError):
+        if case.way == "factor":
+            found = strategy.factor(F).dense()
+        else:
+            operation = operations.get(case.way)
+            F = operation.domain.part(F)
+            if bool(F.isfinite().all()):
+                return  # it is not read
+            B = numbered((2, case.shape[0], 2), case.dtype, 12)
+            leaves = tuple(t.requires_grad_() for t in (F, B)[: operation.arity])
+            results = operation.outputs(operation.function(*leaves, strategy=strategy))
+            (found,) = torch.autograd.grad(results, leaves[:1], results)
+        require(not bool(found[1].isfinite().all()), "the result holds finite numbers only")

@@ -10,57 +10,42 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-from torch.autograd.graph import Node
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import _device_constructors
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from strategies import operations, registry
+from strategies import registry
 from strategies.strategy import Strategy
 from strategies.testing.checks import (
+    check,
+    check_each,
     each,
-    named,
+    records,
     require,
     skip_native,
 )
-from strategies.testing.problems import Problem, problem, solved
-from strategies.testing.spy import tensors_in
+from strategies.testing.problems import Problem, problem
+from strategies.testing.spy import TorchSpy, graph_of, tensors_in
 
 _LONG = 2000
 _THIN = 3
 _NOT_ITS_OWN = "strategies.operations."
 
 
-class _Sizes(TorchDispatchMode):  # type: ignore[no-untyped-call]  # untyped in torch
-    """Remembers the largest tensor that a torch operation made, and which operation that was."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.largest, self.made_by = 0, ""
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
-        result = func(*args, **(kwargs or {}))
-        for tensor in tensors_in(result):
-            if tensor.untyped_storage().nbytes() > self.largest:
-                self.largest = tensor.untyped_storage().nbytes()
-                self.made_by = str(func.overloadpacket)
-        return result
-
-
+@check
 def _no_square_of_the_long_side(strategy: Strategy) -> None:
     """A thin matrix is not made into an m×m array; what NumPy allocates is seen, too."""
     skip_native(strategy, "which makes such arrays")
 
     def examine(asked: Problem) -> None:
         limit = _LONG**2 // 4
-        peak, sizes = min((_peak_of(strategy, asked) for _ in range(3)), key=lambda found: found[0])
-        made = f"makes an array of {sizes.largest:,} bytes in {sizes.made_by}"
-        require(sizes.largest < limit, f"{made}: m×m of the long side, which is {_LONG}")
+        peak, (largest, made_by) = min(_peak_of(strategy, asked) for _ in range(3))
+        made = f"makes an array of {largest:,} bytes in {made_by}"
+        require(largest < limit, f"{made}: m×m of the long side, which is {_LONG}")
         message = f"NumPy and Python allocate {peak:,} bytes, as for m×m of the long side {_LONG}"
         require(peak < limit, message)
 
     def cases() -> Iterator[Problem]:
-        for operation in map(operations.get, operations.names()):
+        for operation in records():
             # The P of lu is m×m by definition.
             if not operation.square and operation.name == operation.policy_operation:
                 for shape in ((_LONG, _THIN), (_THIN, _LONG)):
@@ -69,13 +54,21 @@ def _no_square_of_the_long_side(strategy: Strategy) -> None:
     each(cases(), examine)
 
 
-def _peak_of(strategy: Strategy, asked: Problem) -> tuple[int, _Sizes]:
-    """The most bytes that NumPy and Python held, which at first may be those of a compiler."""
+def _peak_of(strategy: Strategy, asked: Problem) -> tuple[int, tuple[int, str]]:
+    """The most bytes that NumPy and Python held, which at first may be those of a compiler.
+
+    And the largest tensor that a torch operation made, and which operation that was.
+    """
+    sizes = [(0, "")]
+
+    def note(operation: str, result: Any) -> None:
+        sizes.extend((each.untyped_storage().nbytes(), operation) for each in tensors_in(result))
+
     tracemalloc.start()
     try:
-        with _Sizes() as sizes:
-            solved(strategy, asked.operation, asked.inputs, asked.cotangents)
-        return tracemalloc.get_traced_memory()[1], sizes
+        with TorchSpy(note):
+            asked.solved_by(strategy)
+        return tracemalloc.get_traced_memory()[1], max(sizes, key=lambda size: size[0])
     finally:
         tracemalloc.stop()
 
@@ -93,18 +86,15 @@ class _Placed(TorchFunctionMode):
     def __torch_function__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
         options = kwargs or {}
         if func is torch.autograd.grad:
-            self._follow(args)
+            # It walks a graph without the modes of its caller: each node enters this one again.
+            for node in graph_of(args):
+                node.register_prehook(self._enter)
+                node.register_hook(self._leave)
         elif func in _device_constructors() and options.get("device") is None:
             caller = sys._getframe(1)
             if not caller.f_globals.get("__name__", "").startswith(_NOT_ITS_OWN):
                 self.found.add(f"torch.{func.__name__} in {caller.f_code.co_qualname}")
         return func(*args, **options)
-
-    def _follow(self, tensors: Any) -> None:
-        """Autograd walks a graph without the modes of its caller: each node enters this one again."""
-        for node in _graph_of(tensors):
-            node.register_prehook(self._enter)
-            node.register_hook(self._leave)
 
     def _enter(self, _: Any) -> None:
         self.__enter__()  # type: ignore[no-untyped-call]
@@ -113,47 +103,33 @@ class _Placed(TorchFunctionMode):
         self.__exit__(None, None, None)  # type: ignore[no-untyped-call]
 
 
-def _graph_of(tensors: Any) -> set[Node]:
-    """The nodes that autograd recorded for these tensors."""
-    found: set[Node] = set()
-    ahead = [tensor.grad_fn for tensor in tensors_in(tensors)]
-    while ahead:
-        node = ahead.pop()
-        if node is not None and node not in found:
-            found.add(node)
-            ahead += [following for following, _ in node.next_functions]
-    return found
-
-
-def _default_device(strategy: Strategy) -> None:
-    """Where the matrix is, everything else is: a default device of the caller's is not used."""
-
-    def examine(asked: Problem) -> None:
-        solved(strategy, asked.operation, asked.inputs, asked.cotangents)  # may compile
-        with _Placed() as placed:
-            solved(strategy, asked.operation, asked.inputs, asked.cotangents)
-            if asked.operation.name == "pinv":
-                inverse = strategy.factor(asked.inputs[0].clone())
-                inverse.apply(inverse.dense().mH)
-                inverse.null_complement(inverse.apply_gram(inverse.dense()))
-        made = ", ".join(sorted(placed.found))
-        require(not made, f"makes a tensor without device=, on the default one: {made}")
-
-    each(_problems(), examine)
-
-
 def _problems() -> Iterator[Problem]:
-    for operation in map(operations.get, operations.names()):
+    for operation in records():
         for shape in ((5, 5),) if operation.square else ((5, 5), (6, 3), (3, 6)):
             yield problem(operation.name, shape, torch.float64, operation.arity)
 
 
+@check_each(_problems)
+def _default_device(strategy: Strategy, asked: Problem) -> None:
+    """Where the matrix is, everything else is: a default device of the caller's is not used."""
+    asked.solved_by(strategy)  # may compile
+    with _Placed() as placed:
+        asked.solved_by(strategy)
+        if asked.operation.name == "pinv":
+            inverse = strategy.factor(asked.inputs[0].clone())
+            inverse.apply(inverse.dense().mH)
+            inverse.null_complement(inverse.apply_gram(inverse.dense()))
+    made = ", ".join(sorted(placed.found))
+    require(not made, f"makes a tensor without device=, on the default one: {made}")
+
+
+@check
 def _takes_something(strategy: Strategy) -> None:
     """There is an operation that the strategy does not refuse."""
     refused = []
     for asked in _problems():
         try:
-            solved(strategy, asked.operation, asked.inputs, asked.cotangents)
+            asked.solved_by(strategy)
         except Exception as error:  # noqa: BLE001 - what it is, another check tells
             refused.append(f"{asked}: {type(error).__name__}")
         else:
@@ -161,6 +137,7 @@ def _takes_something(strategy: Strategy) -> None:
     require(False, f"not one operation works on a well-conditioned matrix: {'; '.join(refused)}")
 
 
+@check
 def _time(strategy: Strategy) -> str:
     """Never fails: the report says where the strategy is slow."""
     slowest, note = 0.0, "no operation"
@@ -180,9 +157,6 @@ def _seconds(strategy: Strategy, asked: Problem) -> float:
     durations = []
     for _ in range(3):
         start = time.perf_counter()
-        solved(strategy, asked.operation, asked.inputs, asked.cotangents)
+        asked.solved_by(strategy)
         durations.append(time.perf_counter() - start)
     return statistics.median(durations)
-
-
-CHECKS = named(_takes_something, _no_square_of_the_long_side, _default_device, _time)

@@ -14,8 +14,8 @@ import numpy as np
 from torch import Tensor
 
 from strategies.strategy import Strategy
-from strategies.testing.checks import named, require
-from strategies.testing.problems import one_each, solved
+from strategies.testing.checks import check, require
+from strategies.testing.problems import one_each
 
 _CALLS = 30
 _DEEP = 4
@@ -23,18 +23,15 @@ _FOREIGN = ("torch", "numpy", "scipy")
 """Their objects have counters of their own."""
 
 
+@check
 def _nothing_held(strategy: Strategy) -> None:
     """Other numbers in known shapes leave instance, classes and modules as they are, and no tensor."""
-    for seed in (1, 2):
-        for asked in one_each(seed):
-            with contextlib.suppress(Exception):  # that is for other checks
-                solved(strategy, asked.operation, asked.inputs, asked.cotangents)
+    _compute(strategy, 1)
+    _compute(strategy, 2)
     before = dict(_held(strategy))
     with _new_tensors() as count:
         for _ in range(_CALLS):
-            for asked in one_each(2):
-                with contextlib.suppress(Exception):
-                    solved(strategy, asked.operation, asked.inputs, asked.cotangents)
+            _compute(strategy, 2)
         left = count()
     after = dict(_held(strategy))
     changed = sorted(
@@ -42,6 +39,12 @@ def _nothing_held(strategy: Strategy) -> None:
     )
     require(not changed, f"after other calls in known shapes, changed: {', '.join(changed)}")
     require(left < _CALLS, f"{_CALLS} calls of each operation leave {left} tensors behind")
+
+
+def _compute(strategy: Strategy, seed: int) -> None:
+    for asked in one_each(seed):
+        with contextlib.suppress(Exception):  # that is for other checks
+            asked.solved_by(strategy)
 
 
 @contextlib.contextmanager
@@ -107,6 +110,3 @@ def _is_filled(cell: types.CellType) -> bool:
         return cell.cell_contents is not None
     except ValueError:
         return False
-
-
-CHECKS = named(_nothing_held)

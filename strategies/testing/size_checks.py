@@ -6,15 +6,13 @@ the sizes are small and large, even and odd, square, nearly square and very long
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator
 
 import torch
 
-from strategies import operations
 from strategies.operations import Operation
 from strategies.strategy import Strategy
-from strategies.testing.checks import DTYPES, Check, each
+from strategies.testing.checks import DTYPES, check_operations, each
 from strategies.testing.problems import Problem, problem, solved
 
 _SQUARE = (1, 2, 3, 4, 5, 8, 9, 16, 17, 33, 40, 64, 70, 130)
@@ -67,22 +65,33 @@ def _in_batches(operation: Operation) -> Iterator[Problem]:
         yield problem(operation.name, of_one, dtype, ks[-1]).expanded(2)
 
 
-def check_answers(problems: Callable[[], Iterable[Problem]], strategy: Strategy) -> None:
+def check_answers(problems: Iterable[Problem], strategy: Strategy) -> None:
     """Require the right results and gradients of every problem."""
 
     def examine(asked: Problem) -> None:
-        answers = solved(strategy, asked.operation, asked.inputs, asked.cotangents)
-        asked.require_answers(*answers)
+        asked.require_answers(*asked.solved_by(strategy))
 
-    each(problems(), examine)
+    each(problems, examine)
 
 
+@check_operations("sizes of")
+def _check_sizes(operation: Operation, strategy: Strategy) -> None:
+    check_answers(_of_all_sizes(operation), strategy)
+
+
+@check_operations("batches of")
+def _check_batches(operation: Operation, strategy: Strategy) -> None:
+    check_answers(_in_batches(operation), strategy)
+
+
+@check_operations("large", lambda operation: operation.name == operation.policy_operation)
 def _check_large(operation: Operation, strategy: Strategy) -> None:
     """Where strategies begin to share the work among threads."""
     torch.set_num_threads(_THREADS)
-    check_answers(partial(_large, operation), strategy)
+    check_answers(_large(operation), strategy)
 
 
+@check_operations("vectors in", lambda operation: operation.arity > 1 and operation.takes_vectors)
 def _check_vectors(operation: Operation, strategy: Strategy) -> None:
     """One right-hand side may be written without its dimension."""
 
@@ -95,15 +104,3 @@ def _check_vectors(operation: Operation, strategy: Strategy) -> None:
 
     shapes = ((4, 4), (2, 3, 3)) if operation.square else ((4, 4), (6, 3), (3, 6), (2, 6, 3))
     each((problem(operation.name, s, d) for s in shapes for d in DTYPES), examine)
-
-
-def checks() -> Iterator[Check]:
-    """The checks of every operation."""
-    for operation in map(operations.get, operations.names()):
-        for what, of in (("sizes", _of_all_sizes), ("batches", _in_batches)):
-            problems = partial(of, operation)
-            yield Check(f"{what} of {operation.name}", partial(check_answers, problems))
-        if operation.name == operation.policy_operation:
-            yield Check(f"large {operation.name}", partial(_check_large, operation))
-        if operation.arity > 1 and operation.takes_vectors:
-            yield Check(f"vectors in {operation.name}", partial(_check_vectors, operation))

@@ -1,4 +1,4 @@
-"""A strategy whose every call is seen: what it was given and what it returned."""
+"""What is seen of a strategy: its calls, the torch operations within, and the graph behind a result."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from torch import Tensor
+from torch.autograd.graph import Node
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.strategy import Saved, Strategy
@@ -41,6 +43,31 @@ def spy_on(strategy: Strategy, observe: Observer) -> Strategy:
     same = copy.copy(strategy)
     same.__class__ = type(type(strategy).__name__, (type(strategy),), {n: seen(n) for n in names})
     return same
+
+
+class TorchSpy(TorchDispatchMode):  # type: ignore[no-untyped-call]  # untyped in torch
+    """A mode whose observer is told of every torch operation, by name, with its result."""
+
+    def __init__(self, observe: Callable[[str, Any], None]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._observe = observe
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+        result = func(*args, **(kwargs or {}))
+        self._observe(str(func.overloadpacket), result)
+        return result
+
+
+def graph_of(value: Any) -> set[Node]:
+    """The nodes that autograd recorded for the tensors in a result."""
+    found: set[Node] = set()
+    ahead = [tensor.grad_fn for tensor in tensors_in(value)]
+    while ahead:
+        node = ahead.pop()
+        if node is not None and node not in found:
+            found.add(node)
+            ahead += [following for following, _ in node.next_functions]
+    return found
 
 
 def tensors_in(value: Any) -> Iterator[Tensor]:

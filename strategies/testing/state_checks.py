@@ -12,12 +12,17 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
-from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from strategies.formulas.domains import GENERAL
 from strategies.strategy import Strategy
-from strategies.testing.checks import each, named, numbered, require, skip_native
+from strategies.testing.checks import (
+    check,
+    check_each,
+    each,
+    numbered,
+    require,
+    skip_native,
+)
 from strategies.testing.problems import (
     SHAPES,
     Problem,
@@ -26,78 +31,63 @@ from strategies.testing.problems import (
     one_each,
     problem,
     recorded,
-    solved,
 )
+from strategies.testing.spy import TorchSpy
 
 _CALLS = 30
 _THREADS = 4
 
 
 def _answers(strategy: Strategy, asked: Problem) -> Tensors:
-    results, gradients = solved(strategy, asked.operation, asked.inputs, asked.cotangents)
+    results, gradients = asked.solved_by(strategy)
     return (*results, *gradients)
 
 
 def _require_same(found: Tensors, expected: Tensors, names: list[str], message: str) -> None:
     for name, value, due in zip(names, found, expected, strict=True):
-        require(_same_bits(value, due), f"{name} {message}")
-
-
-def _same_bits(a: Tensor, b: Tensor) -> bool:
-    return a.dtype == b.dtype and torch.equal(a, b)
+        is_same = value.dtype == due.dtype and torch.equal(value, due)
+        require(is_same, f"{name} {message}")
 
 
 def _clones(tensors: Tensors) -> Tensors:
     return tuple(tensor.clone() for tensor in tensors)
 
 
-def _determinism(strategy: Strategy) -> None:
+@check_each(lambda: one_each(dtype=torch.float32) + one_each(dtype=torch.complex128, batch=2))
+def _determinism(strategy: Strategy, asked: Problem) -> None:
     """Equal calls give the same bits, often in a row."""
     skip_native(strategy, "whose LAPACK gelsy rounds differently from call to call")
-
-    def examine(asked: Problem) -> None:
-        first = _clones(_answers(strategy, asked))
-        for i in range(_CALLS if asked.inputs[0].ndim == 2 else 2):
-            message = f"has other bits in call {i + 2} than in call 1"
-            _require_same(_answers(strategy, asked), first, asked.names, message)
-
-    each(one_each(dtype=torch.float32) + one_each(dtype=torch.complex128, batch=2), examine)
+    first = _clones(_answers(strategy, asked))
+    for i in range(_CALLS if asked.inputs[0].ndim == 2 else 2):
+        message = f"has other bits in call {i + 2} than in call 1"
+        _require_same(_answers(strategy, asked), first, asked.names, message)
 
 
-def _repeated_backward(strategy: Strategy) -> None:
+@check_each(lambda: one_each(batch=2) + one_each(dtype=torch.complex64))
+def _repeated_backward(strategy: Strategy, asked: Problem) -> None:
     """A backward leaves what forward saved as it was: a graph may be walked twice."""
+    leaves, results = recorded(strategy, asked.operation, asked.inputs)
 
-    def examine(asked: Problem) -> None:
-        leaves, results = recorded(strategy, asked.operation, asked.inputs)
+    def backward(factor: float) -> Tensors:
+        G = tuple(factor * each for each in asked.cotangents)
+        return torch.autograd.grad(results, leaves, G, retain_graph=True)
 
-        def backward(factor: float) -> Tensors:
-            G = tuple(factor * each for each in asked.cotangents)
-            return torch.autograd.grad(results, leaves, G, retain_graph=True)
-
-        first = _clones(backward(1.0))
-        backward(-3.0)
-        message = "is another when the same graph is walked again"
-        names = asked.names[len(results) :]
-        _require_same(backward(1.0), first, names, message)
-
-    each(one_each(batch=2) + one_each(dtype=torch.complex64), examine)
+    first = _clones(backward(1.0))
+    backward(-3.0)
+    message = "is another when the same graph is walked again"
+    _require_same(backward(1.0), first, asked.names[len(results) :], message)
 
 
-def _graphs_at_once(strategy: Strategy) -> None:
+@check_each(lambda: one_each() + one_each(dtype=torch.complex64, batch=1))
+def _graphs_at_once(strategy: Strategy, asked: Problem) -> None:
     """A backward has the factors of its own forward, whatever forwards came between."""
-
-    def examine(asked: Problem) -> None:
-        of = asked.operation
-        alive = [asked, *(other for _, other in _mistakable(asked))]
-        graphs = [recorded(strategy, of, one.inputs) for one in alive]
-        for i, (one, (leaves, results)) in enumerate(zip(alive, graphs, strict=True), 1):
-            gradients = of.defined(torch.autograd.grad(results, leaves, one.cotangents))
-            plain = tuple(result.detach() for result in results)
-            one.require_answers(plain, gradients, f"graph {i} of {len(graphs)} at once: ")
-
-    each(one_each() + one_each(dtype=torch.complex64, batch=1), examine)
+    alive = [asked, *(other for _, other in _mistakable(asked))]
+    graphs = [recorded(strategy, asked.operation, one.inputs) for one in alive]
+    for i, (one, graph) in enumerate(zip(alive, graphs, strict=True), 1):
+        _require_right(one, *graph, f"graph {i} of {len(graphs)} at once: ")
 
 
+@check
 def _no_state(strategy: Strategy) -> None:
     """What was computed before must not matter, nor what comes after change it.
 
@@ -110,8 +100,7 @@ def _no_state(strategy: Strategy) -> None:
         first = _answers(strategy, asked)
         kept = _clones(first)
         for what, other in _mistakable(asked):
-            found = other.operation, *_split(_answers(strategy, other), other)
-            other.require_answers(*found[1:], where=f"after the same with {what}: ")
+            other.require_answers(*other.solved_by(strategy), f"after the same with {what}: ")
             _require_same(first, kept, asked.names, f"changed when another one, with {what}, came")
         # On purpose into tensors of the caller's, which are his to write to.
         for tensor in first:
@@ -124,9 +113,10 @@ def _no_state(strategy: Strategy) -> None:
     each(one_each() + one_each(dtype=torch.complex64, batch=2), examine)
 
 
-def _split(answers: Tensors, asked: Problem) -> tuple[Tensors, Tensors]:
-    count = len(asked.results)
-    return answers[:count], answers[count:]
+def _require_right(asked: Problem, leaves: Tensors, results: Tensors, where: str) -> None:
+    """Require that a graph has the results and gives the gradients of a problem."""
+    gradients = asked.operation.defined(torch.autograd.grad(results, leaves, asked.cotangents))
+    asked.require_answers(tuple(result.detach() for result in results), gradients, where)
 
 
 @functools.cache
@@ -136,8 +126,7 @@ def _mistakable(asked: Problem) -> list[tuple[str, Problem]]:
     # Two entries of the interior, off the diagonal.
     swapped[..., 1, 2], swapped[..., 2, 1] = A[..., 2, 1], A[..., 1, 2]
     shuffled = A.flatten(-2).clone()
-    middle = shuffled[..., 1:-1].flip(-1)
-    shuffled[..., 1:-1] = middle
+    shuffled[..., 1:-1] = shuffled[..., 1:-1].flip(-1)
     domain = asked.operation.domain
     another = domain.member(numbered(tuple(A.shape), A.dtype, 51) + 2 * A)
     cases = [("another matrix", (another, *others))]
@@ -163,43 +152,28 @@ def _require_reread(strategy: Strategy, asked: Problem) -> None:
             for leaf, value in zip(leaves, now.inputs, strict=True):
                 leaf.copy_(value)
         results = now.operation.outputs(now.operation.function(*leaves, strategy=strategy))
-        gradients = now.operation.defined(torch.autograd.grad(results, leaves, now.cotangents))
-        results = tuple(result.detach() for result in results)
-        now.require_answers(results, gradients, where="A overwritten in place: ")
+        _require_right(now, leaves, results, "A overwritten in place: ")
 
 
-def _factors_kept(strategy: Strategy) -> None:
+@check_each(lambda: [problem("inv", (5, 5)), problem("pinv", (6, 4)), problem("pinv", (2, 3, 5))])
+def _factors_kept(strategy: Strategy, asked: Problem) -> None:
     """What `factor` returned stays as it is while others are factored."""
-
-    def examine(asked: Problem) -> None:
-        F, other = asked.inputs[0], _mistakable(asked)[0][1].inputs[0]
-        inverse = strategy.factor(F.clone())
-        tensors, dense = _clones(tuple(inverse.tensors())), inverse.dense().clone()
-        applied = inverse.apply(F).clone()
-        strategy.factor(other.clone()).apply(F)
-        found = (*inverse.tensors(), inverse.dense(), inverse.apply(F))
-        names = [
-            *(f"tensor {i} of the factors" for i in range(len(tensors))),
-            "dense()",
-            "apply(F)",
-        ]
-        message = "changed when another matrix was factored"
-        _require_same(found, (*tensors, dense, applied), names, message)
-
-    each([problem("inv", (5, 5)), problem("pinv", (6, 4)), problem("pinv", (2, 3, 5))], examine)
+    F, other = asked.inputs[0], _mistakable(asked)[0][1].inputs[0]
+    inverse = strategy.factor(F.clone())
+    tensors, dense = _clones(tuple(inverse.tensors())), inverse.dense().clone()
+    applied = inverse.apply(F).clone()
+    strategy.factor(other.clone()).apply(F)
+    found = (*inverse.tensors(), inverse.dense(), inverse.apply(F))
+    names = [f"tensor {i} of the factors" for i in range(len(tensors))]
+    names += ["dense()", "apply(F)"]
+    message = "changed when another matrix was factored"
+    _require_same(found, (*tensors, dense, applied), names, message)
 
 
-class _Yielding(TorchDispatchMode):  # type: ignore[no-untyped-call]  # untyped in torch
+def _yielding(seed: int) -> TorchSpy:
     """Lets other threads run between the torch operations of this one."""
-
-    def __init__(self, seed: int) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self._random = random.Random(seed)  # noqa: S311 - to vary, not to hide
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
-        result = func(*args, **(kwargs or {}))
-        time.sleep(self._random.choice((0.0, 0.0, 1e-5, 1e-4)))
-        return result
+    pauses = random.Random(seed)  # noqa: S311 - to vary, not to hide
+    return TorchSpy(lambda *_: time.sleep(pauses.choice((0.0, 0.0, 1e-5, 1e-4))))
 
 
 def _require_independence(
@@ -227,29 +201,16 @@ def _require_independence(
             _require_same(answers, due, own.names, message)
 
 
-def _threads(strategy: Strategy) -> None:
+@check_each(one_each)
+def _threads(strategy: Strategy, first: Problem) -> None:
     """Four threads with different inputs at once give what one gives, to the bit.
 
     The serial run is in a thread as well, since threads may have settings of their own.
     """
     skip_native(strategy, "whose LAPACK gelsy rounds differently from call to call")
-
-    def examine(first: Problem) -> None:
-        operation = first.operation
-        shape = SHAPES[operation.square]
-        asked = [problem(operation.name, shape, k=operation.arity, seed=s) for s in range(_THREADS)]
-        # Where torch's operations are seen, a strategy may compute in another way: it is asked twice.
-        for mode in (lambda _: contextlib.nullcontext(), _Yielding):
-            _require_independence(strategy, asked, mode)
-
-    each(one_each(), examine)
-
-
-CHECKS = named(
-    _determinism,
-    _repeated_backward,
-    _graphs_at_once,
-    _no_state,
-    _factors_kept,
-    _threads,
-)
+    operation = first.operation
+    shape = SHAPES[operation.square]
+    asked = [problem(operation.name, shape, k=operation.arity, seed=s) for s in range(_THREADS)]
+    # Where torch's operations are seen, a strategy may compute in another way: it is asked twice.
+    for mode in (lambda _: contextlib.nullcontext(), _yielding):
+        _require_independence(strategy, asked, mode)

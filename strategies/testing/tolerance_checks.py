@@ -16,14 +16,16 @@ from strategies.operations import Operation
 from strategies.strategy import Strategy
 from strategies.testing.checks import (
     DTYPES,
-    Check,
+    Shaped,
+    check,
+    check_each,
+    check_operations,
     close,
     device,
     each,
-    name_of,
-    named,
     numbered,
     require,
+    sized,
     skip_native,
 )
 from strategies.testing.problems import Tensors
@@ -49,8 +51,7 @@ class _Cut(NamedTuple):
             f"{name}={value.tolist() if isinstance(value, Tensor) else value}"
             for name, value in self.tolerance.items()
         )
-        dims = "x".join(map(str, self.shape))
-        return f"{dims} {name_of(self.dtype)}, singular values 1 to 0.5 and 1e-6, {given}"
+        return f"{sized(self.shape, self.dtype)}, singular values 1 to 0.5 and 1e-6, {given}"
 
     @property
     def matrix(self) -> Tensor:
@@ -74,16 +75,15 @@ def with_smallest(value: float, shape: tuple[int, ...], dtype: torch.dtype) -> T
     return ((left * singular) @ right.mH).to(dtype)
 
 
-def _cuts(batch: tuple[int, ...] = (2,)) -> Iterator[_Cut]:
-    each_one = torch.tensor([_BETWEEN, _SMALL / 1e3], dtype=torch.float64, device=device())
+def _cuts() -> Iterator[_Cut]:
+    """Batches of two, with one bound for both or one for each."""
+    below = _SMALL / 1e3
+    one_each = torch.tensor([_BETWEEN, below], dtype=torch.float64, device=device())
+    bounds = ((_BETWEEN, (True, True)), (one_each, (True, False)), (below, (False, False)))
     for i, shape in enumerate(_SHAPES):
         dtype = (torch.float64, torch.complex128)[i % 2]
-        yield _Cut((*batch, *shape), dtype, {"rtol": _BETWEEN}, (True, True))
-        yield _Cut((*batch, *shape), dtype, {"atol": _BETWEEN}, (True, True))
-        yield _Cut((*batch, *shape), dtype, {"rtol": each_one}, (True, False))
-        yield _Cut((*batch, *shape), dtype, {"atol": each_one}, (True, False))
-        yield _Cut((*batch, *shape), dtype, {"rtol": _SMALL / 1e3}, (False, False))
-        yield _Cut((*batch, *shape), dtype, {"atol": _SMALL / 1e3}, (False, False))
+        for (bound, is_cut), name in itertools.product(bounds, ("rtol", "atol")):
+            yield _Cut((2, *shape), dtype, {name: bound}, is_cut)
 
 
 def _require_ranks(strategy: Strategy, compute: Callable[[], Any], case: _Cut) -> Any:
@@ -98,34 +98,31 @@ def _require_ranks(strategy: Strategy, compute: Callable[[], Any], case: _Cut) -
     return found
 
 
-def _tolerances(strategy: Strategy) -> None:
+@check_each(_cuts)
+def _tolerances(strategy: Strategy, case: _Cut) -> None:
     """Rtol and atol of `factor` cut where they say, one bound a matrix too."""
-
-    def examine(case: _Cut) -> None:
-        F = case.matrix
-        inverse = _require_ranks(
-            strategy, lambda: strategy.factor(F.clone(), **case.tolerance), case
-        )
-        if inverse is not None:
-            found = inverse.rank.tolist()
-            require(found == case.ranks, f"factor gives ranks {found}, not {case.ranks}")
-            for i, rank in enumerate(case.ranks):
-                U, S, Vh = torch.linalg.svd(F[i], full_matrices=False)
-                expected = (Vh.mH[:, :rank] / S[:rank]) @ U[:, :rank].mH
-                what = f"dense() of member {i} against a truncated SVD"
-                close(inverse.dense()[i], expected, what, loosened=_COARSE)
-
-    each(_cuts(), examine)
+    F = case.matrix
+    compute = partial(strategy.factor, F.clone(), **case.tolerance)
+    inverse = _require_ranks(strategy, compute, case)
+    if inverse is not None:
+        found = inverse.rank.tolist()
+        require(found == case.ranks, f"factor gives ranks {found}, not {case.ranks}")
+        for i, rank in enumerate(case.ranks):
+            U, S, Vh = torch.linalg.svd(F[i], full_matrices=False)
+            expected = (Vh.mH[:, :rank] / S[:rank]) @ U[:, :rank].mH
+            what = f"dense() of member {i} against a truncated SVD"
+            close(inverse.dense()[i], expected, what, loosened=_COARSE)
 
 
+@check_operations("tolerances of", lambda operation: operation.truncates)
 def _check_tolerances(operation: Operation, strategy: Strategy) -> None:
     """Results, gradients and derivatives of those, of operations that take a tolerance."""
     skip_native(strategy, "whose gradients of lstsq know no rcond")
 
     def examine(case: _Cut) -> None:
         inputs = (case.matrix, numbered((*case.shape[:-1], 2), case.dtype, 44))[: operation.arity]
-        name = "rcond" if operation.arity > 1 else next(iter(case.tolerance))
-        options = {name: next(iter(case.tolerance.values()))}
+        ((name, bound),) = case.tolerance.items()
+        options = {"rcond" if operation.arity > 1 else name: bound}
         of_this = partial(_derivatives, strategy, operation, inputs, options)
         found = _require_ranks(strategy, of_this, case)
         if found is not None:
@@ -137,13 +134,10 @@ def _check_tolerances(operation: Operation, strategy: Strategy) -> None:
                 message = f"{operation.name}: {what} against that of svd_truncated_pinv"
                 close(found[what], expected[what], message, loosened=_COARSE)
 
-    takes_a_number = operation.arity > 1  # rcond, as in torch
-    cuts = (
-        case
-        for case in _cuts()
-        if not takes_a_number or isinstance(case.tolerance.get("rtol"), float)
-    )
-    each(cuts, examine)
+    def is_taken(case: _Cut) -> bool:  # as in torch, where rcond is a number
+        return operation.arity == 1 or isinstance(case.tolerance.get("rtol"), float)
+
+    each(filter(is_taken, _cuts()), examine)
 
 
 def _derivatives(
@@ -170,32 +164,22 @@ def _derivatives(
     }
 
 
-class _Near(NamedTuple):
-    """Matrices whose smallest singular value is near what counts as zero by default."""
-
-    way: str
-    shape: tuple[int, int]
-    dtype: torch.dtype
-
-    def __str__(self) -> str:
-        return f"{self.way} {'x'.join(map(str, self.shape))} {name_of(self.dtype)}"
-
-    def rank(self, strategy: Strategy, F: Tensor) -> int:
-        """As the strategy's factors, inverse or least-squares solution show it."""
-        B = numbered((self.shape[0], 2), self.dtype, 47)
-        if self.way == "factor":
-            return int(strategy.factor(F).rank)
-        function = operations.get(self.way).function
-        if self.way == "lstsq":
-            return int(function(F, B, strategy=strategy).rank)
-        # A⁺ of a matrix of rank r has r singular values of 1 or more.
-        return int((torch.linalg.svdvals(function(F, strategy=strategy)) > 0.5).sum())
+def _rank_shown(strategy: Strategy, way: str, F: Tensor) -> int:
+    """As the strategy's factors, inverse or least-squares solution show it."""
+    if way == "factor":
+        return int(strategy.factor(F).rank)
+    function = operations.get(way).function
+    if way == "lstsq":
+        return int(function(F, numbered((F.shape[0], 2), F.dtype, 47), strategy=strategy).rank)
+    # A⁺ of a matrix of rank r has r singular values of 1 or more.
+    return int((torch.linalg.svdvals(function(F, strategy=strategy)) > 0.5).sum())
 
 
+@check
 def _default_tolerance(strategy: Strategy) -> None:
     """Without a tolerance max(m, n)·ε counts; with atol alone nothing relative does."""
 
-    def examine(case: _Near) -> None:
+    def examine(case: Shaped) -> None:
         bound = max(case.shape) * torch.finfo(case.dtype).eps
         for value, is_zero in ((bound / 8, True), (bound * 8, False)):
             where = f"the smallest singular value is {value:.1e}, max(m, n)·ε is {bound:.1e}"
@@ -205,7 +189,7 @@ def _default_tolerance(strategy: Strategy) -> None:
                     # Triangular factors show the singular values of nothing but a diagonal.
                     F = torch.zeros_like(F).diagonal_scatter(torch.linalg.svdvals(F).to(F.dtype))
                     F.diagonal()[-1] = value
-                rank = case.rank(strategy, F)
+                rank = _rank_shown(strategy, case.what, F)
             except LinAlgError:
                 require(strategy.requires_full_rank, f"{where}: refused")
                 continue  # even where it should see more: that is a matter of its class
@@ -216,35 +200,22 @@ def _default_tolerance(strategy: Strategy) -> None:
 
     shapes = ((12, 2), (2, 64), (8, 8), (64, 2))
     # PyTorch's lstsq has ranks that change from call to call.
-    kinds = (
-        ("factor", "pinv") if strategy.forward_is_differentiable else ("factor", "pinv", "lstsq")
-    )
-    each(itertools.starmap(_Near, itertools.product(kinds, shapes, DTYPES)), examine)
+    ways = ["factor", "pinv", "lstsq"][: 2 if strategy.forward_is_differentiable else 3]
+    each(itertools.starmap(Shaped, itertools.product(shapes, DTYPES, ways)), examine)
 
 
-def _atol_alone(strategy: Strategy) -> None:
+@check_each(lambda: ("factor", "pinv"))
+def _atol_alone(strategy: Strategy, way: str) -> None:
     """With atol alone rtol is zero, as in torch: however small, what is larger counts."""
-
-    def examine(way: str) -> None:
-        F = torch.diag(torch.tensor([1.0, 1e-17], dtype=torch.float64)).to(device())
-        try:
-            if way == "factor":
-                inverse = strategy.factor(F, atol=1e-30).dense()
-            else:
-                inverse = operations.get(way).function(F, atol=1e-30, strategy=strategy)
-        except LinAlgError:
-            require(strategy.requires_full_rank, "diag(1, 1e-17) with atol=1e-30: refused")
-            return
-        kept = float(inverse[1, 1])
-        message = f"diag(1, 1e-17) with atol=1e-30: the inverse of 1e-17 is {kept:g}"
-        require(abs(kept - 1e17) < 1e5, message)
-
-    each(("factor", "pinv"), examine)
-
-
-def checks() -> Iterator[Check]:
-    """All of them, those of operations included."""
-    yield from named(_tolerances, _default_tolerance, _atol_alone)
-    for operation in map(operations.get, operations.names()):
-        if operation.truncates:
-            yield Check(f"tolerances of {operation.name}", partial(_check_tolerances, operation))
+    F = torch.diag(torch.tensor([1.0, 1e-17], dtype=torch.float64)).to(device())
+    try:
+        if way == "factor":
+            inverse = strategy.factor(F, atol=1e-30).dense()
+        else:
+            inverse = operations.get(way).function(F, atol=1e-30, strategy=strategy)
+    except LinAlgError:
+        require(strategy.requires_full_rank, "diag(1, 1e-17) with atol=1e-30: refused")
+        return
+    kept = float(inverse[1, 1])
+    message = f"diag(1, 1e-17) with atol=1e-30: the inverse of 1e-17 is {kept:g}"
+    require(abs(kept - 1e17) < 1e5, message)

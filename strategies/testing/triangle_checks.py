@@ -19,20 +19,9 @@ from strategies.factors.pseudo_inverse import Structure
 from strategies.linalg import lu_solve, solve_triangular
 from strategies.operations import Operation
 from strategies.strategy import Strategy
-from strategies.testing.checks import (
-    DTYPES,
-    Check,
-    close,
-    described,
-    device,
-    each,
-    named,
-    numbered,
-    require,
-)
-from strategies.testing.grading_checks import check_grading
+from strategies.testing.checks import DTYPES, check, close, device, each, numbered, require, sized
 from strategies.testing.problems import Problem, of_inputs
-from strategies.testing.scale_checks import POWERS, check_scales
+from strategies.testing.scale_checks import POWERS, check_grading, check_scales
 from strategies.testing.size_checks import check_answers
 
 _STRUCTURES = [structure for structure in Structure if structure.is_triangular]
@@ -50,7 +39,7 @@ class _Triangle(NamedTuple):
 
     def __str__(self) -> str:
         times = f", times 2^{self.power}" if self.power else ""
-        return f"{self.structure.value} triangle of {described(self.packed)}{times}"
+        return f"{self.structure.value} triangle of {sized(self.shape, self.dtype)}{times}"
 
     @property
     def packed(self) -> Tensor:
@@ -64,6 +53,7 @@ def _packed(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
     return noise + torch.eye(n, dtype=dtype, device=device())
 
 
+@check
 def _triangular_structures(strategy: Strategy) -> None:
     """The other triangle belongs to another factor, as in packed LU."""
 
@@ -117,17 +107,17 @@ def _problems(of: list[Operation], shapes: tuple[tuple[int, ...], ...]) -> Itera
         yield of_inputs(operation, (_packed(shape, dtype), B), 6)
 
 
-def checks() -> Iterator[Check]:
-    """The check of `factor` and these of the operations."""
-    yield from named(_triangular_structures)
-    factors = [_of_factors(adjoint) for adjoint in (False, True)]
-    scalable = [_of_triangle(structure) for structure in (Structure.LOWER, Structure.UPPER)]
-    unit = [_of_triangle(structure) for structure in (Structure.UNIT_LOWER, Structure.UNIT_UPPER)]
-    for name, plain, homogeneous in (
-        ("lu_solve", factors, factors),
-        ("solve_triangular", scalable + unit, scalable),
-    ):
-        sizes, scales = partial(_problems, plain, _SIZES), partial(_problems, homogeneous, _SCALED)
-        yield Check(f"sizes of {name}", partial(check_answers, sizes))
-        yield Check(f"scales of {name}", partial(check_scales, scales))
-    yield Check("graded diagonals in solve_triangular", partial(check_grading, scalable))
+def _add_checks(name: str, plain: list[Operation], homogeneous: list[Operation]) -> None:
+    check(lambda strategy: check_answers(_problems(plain, _SIZES), strategy), f"sizes of {name}")
+    check(
+        lambda strategy: check_scales(_problems(homogeneous, _SCALED), strategy),
+        f"scales of {name}",
+    )
+
+
+_FACTORS = [_of_factors(adjoint) for adjoint in (False, True)]
+_SCALABLE = [_of_triangle(structure) for structure in (Structure.LOWER, Structure.UPPER)]
+_UNIT = [_of_triangle(structure) for structure in (Structure.UNIT_LOWER, Structure.UNIT_UPPER)]
+_add_checks("lu_solve", _FACTORS, _FACTORS)
+_add_checks("solve_triangular", _SCALABLE + _UNIT, _SCALABLE)
+check(partial(check_grading, _SCALABLE), "graded diagonals in solve_triangular")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Annotated
 
@@ -35,11 +36,8 @@ def main(
     libraries = [named(name) for name in names] if names else LIBRARIES
     reports = out / "reports"
     reports.mkdir(parents=True, exist_ok=True)
-    runs = {
-        (library, way): reports / f"{library.name}-{way}.json"
-        for library in libraries
-        for way in WAYS
-    }
+    every = itertools.product(libraries, WAYS)
+    runs = {run: reports / f"{run[0].name}-{run[1]}.json" for run in every}
     missing = {run: path for run, path in runs.items() if not path.exists()}
     try:
         with progress(len(missing), notes) as begin:

@@ -10,21 +10,14 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["LIBRARIES", "Library", "named"]
-
 
 @dataclass(frozen=True, eq=False)
 class Library:
-    """A distribution whose tests are run.
-
-    Attributes:
-        name: of the distribution, and of the module.
-        tests: what pytest is given, relative to the sources.
-        environment: variables that its tests are run with.
-    """
+    """A distribution, and a module of the same name, whose tests are run in an environment."""
 
     name: str
     tests: tuple[str, ...]
+    """What pytest is given, relative to the sources."""
     environment: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -47,16 +40,9 @@ class Library:
 
 def _download(requirement: str, folder: Path) -> None:
     """Downloads a source distribution; what builds it is installed, as pip asks it for its name."""
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "--quiet",
-        "--no-deps",
-        "--no-build-isolation",
-    ]
-    subprocess.run([*command, "--no-binary=:all:", f"--dest={folder}", requirement], check=True)
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-binary=:all:"]
+    command = [sys.executable, "-m", "pip", "download", *options, f"--dest={folder}", requirement]
+    subprocess.run(command, check=True)
 
 
 LIBRARIES = (
@@ -68,16 +54,8 @@ LIBRARIES = (
 
 
 def named(name: str) -> Library:
-    """The library of this name.
-
-    Raises:
-        ValueError: there is none.
-
-    Example:
-        >>> named("gpytorch").tests
-        ('test',)
-    """
-    for library in LIBRARIES:
-        if library.name == name:
-            return library
-    raise ValueError(f"no library {name}: there is {', '.join(each.name for each in LIBRARIES)}")
+    """The library of this name; ValueError if there is none."""
+    known = {library.name: library for library in LIBRARIES}
+    if name not in known:
+        raise ValueError(f"no library {name}: there is {', '.join(known)}")
+    return known[name]

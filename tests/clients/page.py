@@ -12,8 +12,6 @@ from tests.clients.library import Library
 from tests.clients.report import Report
 from tests.clients.suite import AFTER, BEFORE, INSTALLED, TORCH
 
-__all__ = ["Found", "differing", "refusals", "table"]
-
 Found = Mapping[Library, Mapping[str, Report]]
 """A report for each way."""
 
@@ -31,7 +29,7 @@ def _line(library: Library, ways: Mapping[str, Report]) -> tuple[str, ...]:
     reports = [ways[way] for way in (TORCH, *_OURS)]
     return (
         f"{library.name} {library.version}",
-        *(f"{each.count('passed')} / {each.count('failed')}" for each in reports),
+        *(f"{len(each.that('passed'))} / {len(each.that('failed'))}" for each in reports),
         *(str(sum(calls.values())) for calls in (ways[AFTER].ours, ways[AFTER].refusals)),
         ", ".join(seconds(each.seconds) for each in reports),
     )
@@ -53,6 +51,9 @@ def differing(found: Found) -> str:
     return "\n".join(lines) or "None."
 
 
+_OF_A_TYPE = re.compile(r"\w+ may(?= define what torch's functions do)")
+
+
 def refusals(reports: Iterable[Report]) -> str:
     """How many calls of which function went to PyTorch, and why."""
     calls: Counter[str] = Counter()
@@ -61,6 +62,3 @@ def refusals(reports: Iterable[Report]) -> str:
             calls[_OF_A_TYPE.sub("the type of an argument may", refusal)] += count
     lines = [(f"`{refusal}`", str(count)) for refusal, count in calls.most_common()]
     return marked.table(("function and reason", "calls"), lines, left=1)
-
-
-_OF_A_TYPE = re.compile(r"\w+ may(?= define what torch's functions do)")

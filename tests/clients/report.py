@@ -8,8 +8,6 @@ import msgspec
 
 from strategies import files
 
-__all__ = ["Report", "load", "save"]
-
 FORMAT = "backward-strategies client"
 VERSION = 1
 
@@ -33,25 +31,17 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     refusals: dict[str, int]
     seconds: float
 
-    def count(self, outcome: str) -> int:
-        """How many tests have an outcome."""
-        return sum(each == outcome for each in self.outcomes.values())
+    def that(self, outcome: str) -> set[str]:
+        """The tests that have an outcome."""
+        return {test for test, found in self.outcomes.items() if found == outcome}
 
     def broken(self, by_torch: Report) -> list[str]:
         """The tests that pass with torch alone, and do not here."""
-        return sorted(
-            test
-            for test, outcome in by_torch.outcomes.items()
-            if outcome == "passed" and self.outcomes.get(test) != "passed"
-        )
+        return sorted(by_torch.that("passed") - self.that("passed"))
 
     def mended(self, by_torch: Report) -> list[str]:
         """The tests that fail with torch alone, and pass here."""
-        return sorted(
-            test
-            for test, outcome in by_torch.outcomes.items()
-            if outcome == "failed" and self.outcomes.get(test) == "passed"
-        )
+        return sorted(by_torch.that("failed") & self.that("passed"))
 
 
 def save(report: Report, path: Path) -> None:

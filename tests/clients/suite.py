@@ -13,8 +13,6 @@ from tests.clients import report
 from tests.clients.library import Library
 from tests.clients.report import Report
 
-__all__ = ["AFTER", "BEFORE", "INSTALLED", "LIBRARY", "REPORT", "TORCH", "WAY", "WAYS", "run"]
-
 TORCH, AFTER, BEFORE, INSTALLED = WAYS = "torch", "after", "before", "installed"
 """With torch alone; with the library imported after torch's functions were replaced; before that; with
 operators installed when torch was imported."""
@@ -22,13 +20,11 @@ operators installed when torch was imported."""
 LIBRARY, WAY, REPORT = "CLIENT_LIBRARY", "CLIENT_WAY", "CLIENT_REPORT"
 """The variables that tell the plugin what to import, the way, and the file to write."""
 
-_SECONDS = 300
-"""Of a test; one that takes longer has failed."""
-
 _OPTIONS = (
     # Neither the settings of this repository, where the sources lie in it, nor a cache in them.
     *("-c", os.devnull, "--rootdir=.", "-p", "no:cacheprovider"),
-    *("-n", "2", f"--timeout={_SECONDS}", "--continue-on-collection-errors"),
+    # A test that takes longer than the timeout has failed.
+    *("-n", "2", "--timeout=300", "--continue-on-collection-errors"),
     *("--quiet", "--tb=short", "--disable-warnings"),
 )
 

@@ -1,4 +1,4 @@
-"""PyTorch's own gradient samples, of replaced functions and installed operators, as PyTorch checks them."""
+"""PyTorch's own samples and checks of operators, of replaced functions and of installed ones."""
 
 import contextlib
 import functools
@@ -8,14 +8,17 @@ from unittest import mock
 import pytest
 import torch
 from torch.autograd import gradcheck, gradgradcheck
+from torch.testing import assert_close
 
 import strategies
+from strategies import operations
 from strategies.integration import replacement
 from strategies.kernels import extension
 
 pytest.importorskip("expecttest", reason="PyTorch's list of operations imports it")
 
 with mock.patch.object(torch.backends, "disable_global_flags"):  # which other tests set
+    from torch.testing._internal import composite_compliance, optests
     from torch.testing._internal.common_methods_invocations import op_db
 
 NAMES = {str(function) for function in replacement.functions()}
@@ -25,12 +28,22 @@ OPS = [
     # The gradients of lstsq are checked by a variant, as in PyTorch.
     if f"torch.{op.name}" in NAMES and op.full_name != "linalg.lstsq"
 ]
+INSTALLED_NAMES = {calls.operator.partition(".")[0] for calls in operations.aten_calls()}
+INSTALLED = [op for op in op_db if op.name.replace(".", "_") in INSTALLED_NAMES]
 DTYPES = torch.float64, pytest.param(torch.complex128, marks=pytest.mark.slow)
-
+FEW = 6
+"""Samples of an operator for a check that PyTorch ships, from all of them at equal distances."""
 
 QUICK = "linalg.inv_ex", "linalg.det", "linalg.lu_factor"
 """Whose samples are checked with operators installed, where not all are; every kind of triangular system
 is in test_installation.py."""
+
+
+needs_fast_path = pytest.mark.skipif(extension.load() is None, reason="the fast path was not built")
+
+
+def named(op):
+    return op.formatted_name
 
 
 def called(op):
@@ -40,16 +53,20 @@ def called(op):
     return op.op
 
 
+def arguments(sample):
+    return [sample.input, *sample.args]
+
+
 def differentiable(op, sample):
     """The function of a sample's tensors that require a gradient, and those."""
-    values = [sample.input, *sample.args]
+    values = arguments(sample)
     needs = [isinstance(value, torch.Tensor) and value.requires_grad for value in values]
 
     def function(*given):
         following = iter(given)
         pairs = zip(values, needs, strict=True)
-        arguments = [next(following) if need else value for value, need in pairs]
-        output = op.gradcheck_wrapper(called(op), *arguments, **sample.kwargs)
+        every = [next(following) if need else value for value, need in pairs]
+        output = op.gradcheck_wrapper(called(op), *every, **sample.kwargs)
         return sample.output_process_fn_grad(output)
 
     return function, tuple(value for value, need in zip(values, needs, strict=True) if need)
@@ -73,7 +90,7 @@ def chosen(request, op):
 
 @pytest.mark.parametrize("order", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("op", OPS, ids=lambda op: op.formatted_name)
+@pytest.mark.parametrize("op", OPS, ids=named)
 def test_derivatives_of_both_orders(op, dtype, order, reasons, chosen):
     samples = list(op.sample_inputs("cpu", dtype, requires_grad=True))
     assert samples
@@ -102,22 +119,159 @@ def gradient(function, *given):
     return tuple(each for each in gradients if each.requires_grad)
 
 
-@pytest.mark.skipif(extension.load() is None, reason="the fast path was not built")
+@needs_fast_path
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize(
     "op",
     [pytest.param(op, marks=[] if op.name in QUICK else pytest.mark.slow) for op in OPS],
-    ids=lambda op: op.formatted_name,
+    ids=named,
 )
 def test_installed_operators_have_values_and_derivatives_of_three_orders(op, dtype):
     for sample in op.sample_inputs("cpu", dtype, requires_grad=True):
         function, inputs = differentiable(op, sample)
         due = function(*inputs)
         with strategies.use("fused"), strategies.install():
-            torch.testing.assert_close(function(*inputs), due)
+            assert_close(function(*inputs), due)
             assert gradcheck(function, inputs, fast_mode=True, check_forward_ad=True)
             if op.supports_gradgrad:
                 assert gradgradcheck(function, inputs, fast_mode=True)
                 of_gradient = functools.partial(gradient, function)
                 if of_gradient(*inputs):
                     assert gradgradcheck(of_gradient, inputs, fast_mode=True)
+
+
+# Checks of operators that PyTorch ships say of installed ones what they say without.
+
+
+def detached(sample):
+    return [each.detach() if isinstance(each, torch.Tensor) else each for each in arguments(sample)]
+
+
+def listed(result):
+    return [result] if isinstance(result, torch.Tensor) else [*result]
+
+
+def check_out(op, sample):
+    given = detached(sample)
+    due = op.op(*given, **sample.kwargs)
+    out = [*map(torch.empty_like, listed(due))]
+    op.op(*given, **sample.kwargs, out=out[0] if isinstance(due, torch.Tensor) else tuple(out))
+    assert_close(out, listed(due))
+
+
+def check_vmap(op, sample):
+    given = detached(sample)
+    axes = tuple(0 if isinstance(each, torch.Tensor) else None for each in given)
+    pairs = zip(given, axes, strict=True)
+    twice = [each if axis is None else torch.stack([each, each]) for each, axis in pairs]
+    due = [torch.stack([each, each]) for each in listed(op.op(*given, **sample.kwargs))]
+    found = torch.vmap(lambda *each: op.op(*each, **sample.kwargs), axes)(*twice)
+    assert_close(listed(found), due)
+
+
+def check_forward_mode(op, sample):
+    gradcheck(
+        *differentiable(op, sample),
+        fast_mode=True,
+        check_backward_ad=False,
+        check_forward_ad=True,
+        check_batched_forward_grad=op.check_batched_forward_grad,
+    )
+
+
+def check_batched_gradients(op, sample):
+    for check in (gradcheck, gradgradcheck):
+        check(*differentiable(op, sample), fast_mode=True, check_batched_grad=True)
+
+
+def check_forward_over_reverse(op, sample):
+    of_modes = {"check_fwd_over_rev": True, "check_rev_over_rev": False}
+    gradgradcheck(
+        *differentiable(op, sample), fast_mode=True, check_undefined_grad=False, **of_modes
+    )
+
+
+def check_modes(op, sample):
+    composite_compliance.check_with_mode(op, arguments(sample), sample.kwargs, assert_close)
+
+
+def check_subclasses(op, sample):
+    composite_compliance.check_all_permutations(op, arguments(sample), sample.kwargs, assert_close)
+
+
+def check_backward_of_subclasses(op, sample):
+    composite_compliance.check_backward_formula(
+        op.op,
+        arguments(sample),
+        sample.kwargs,
+        sample.output_process_fn_grad,
+        op.gradcheck_wrapper,
+        assert_close,
+    )
+
+
+def check_forward_mode_of_subclasses(op, sample):
+    composite_compliance.check_forward_ad_formula(
+        op.op, arguments(sample), sample.kwargs, op.gradcheck_wrapper, assert_close
+    )
+
+
+def check_fake_tensors(op, sample):
+    optests.fake_check(op.op, detached(sample), sample.kwargs)
+
+
+def check_traced_graph(op, sample):
+    optests.make_fx_check(
+        op.op, detached(sample), sample.kwargs, "fake", assert_close, randomize_data=False
+    )
+
+
+def check_compiled_gradients(op, sample):
+    optests.aot_autograd_check(*differentiable(op, sample), {}, dynamic=False)
+
+
+CHECKS = [value for name, value in [*globals().items()] if name.startswith("check_")]
+
+
+def error_of(check, op, sample):
+    """None where the check passes."""
+    torch.manual_seed(0)
+    try:
+        check(op, sample)
+    except Exception as error:  # noqa: BLE001 - whatever says that it does not pass
+        return error
+    return None
+
+
+@needs_fast_path
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128], ids=str)
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("op", [op for op in INSTALLED if op.supports_forward_ad], ids=named)
+def test_checks_that_pass_without_pass_with_operators_installed(op, check, dtype):
+    def errors():
+        torch.manual_seed(0)
+        samples = [*op.sample_inputs("cpu", dtype, requires_grad=True)]
+        return [error_of(check, op, each) for each in samples[:: len(samples) // FEW + 1]]
+
+    of_torch = errors()
+    with strategies.use("fused"), strategies.install():
+        found = errors()
+    if None not in of_torch:
+        pytest.skip(f"no sample passes with PyTorch alone: {of_torch[0]}")
+    pairs = zip(found, of_torch, strict=True)
+    broken = [error for error, without in pairs if error and not without]
+    assert broken == []
+
+
+@needs_fast_path
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("is_installed", [False, True])
+@pytest.mark.parametrize("op", [op for op in INSTALLED if op.error_inputs_func], ids=named)
+def test_errors_are_those_that_pytorch_promises(op, is_installed):
+    with strategies.install() if is_installed else contextlib.nullcontext():
+        for each in op.error_inputs("cpu"):
+            with pytest.raises(each.error_type, match=each.error_regex):
+                op.op(*arguments(each.sample_input), **each.sample_input.kwargs)

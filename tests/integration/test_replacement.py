@@ -4,6 +4,7 @@ import copy
 import functools
 import logging
 import pickle
+import re
 import subprocess
 import sys
 import threading
@@ -11,41 +12,19 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
+from replaceable import A, called, there
 from torch.fx import symbolic_trace
 from torch.overrides import TorchFunctionMode
+from torch.testing import assert_close
 from torch.utils.checkpoint import checkpoint
 
 import strategies
 from strategies import linalg
 from strategies.errors import LinAlgError
 from strategies.integration import replacement
+from strategies.testing.spy import graph_of
 
 FUNCTIONS = replacement.functions()
-A = torch.tensor([[4.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 5.0]], dtype=torch.float64)
-B = torch.ones(3, 1, dtype=torch.float64)
-REST = {
-    "cholesky_solve": (torch.linalg.cholesky(A),),
-    "lstsq": (B,),
-    "lu_solve": (torch.tensor([1, 2, 3], dtype=torch.int32), B),
-    "matrix_power": (-2,),
-    "solve": (B,),
-    "solve_ex": (B,),
-    "solve_triangular": (B,),
-    "tensorinv": (1,),
-    "tensorsolve": (B.squeeze(-1),),
-}
-"""What functions take besides A, which most take first."""
-OPTIONS = {"solve_triangular": {"upper": True}}
-
-
-def there(function):
-    return getattr(function.owner, function.name)
-
-
-def called(function, matrix):
-    """What the function that is there now returns."""
-    rest, options = REST.get(function.name, ()), OPTIONS.get(function.name, {})
-    return there(function)(matrix, *rest, **options)
 
 
 def result(function, matrix=A):
@@ -58,15 +37,13 @@ def result(function, matrix=A):
 def is_ours(call):
     """Whether the gradient is that of a strategy, by the names of the graph's nodes."""
     found = call(A.clone().requires_grad_())  # which alone keeps the nodes in PyTorch 2.9
-    names, nodes = set(), [found.grad_fn]
-    while nodes:
-        node = nodes.pop()
-        if node is not None:
-            names.add(node.name())
-            nodes += [following for following, _ in node.next_functions]
-    return any(
-        own in name for name in names for own in ("FastPath", "_EagerBackward", "_PrimalBackward")
-    )
+    ours = re.compile("FastPath|_EagerBackward|_PrimalBackward")
+    return any(ours.search(node.name()) for node in graph_of(found))
+
+
+def printed(code):
+    """What another process prints."""
+    return subprocess.check_output([sys.executable, "-c", code], text=True).strip()
 
 
 @pytest.fixture
@@ -95,7 +72,7 @@ def test_a_replaced_function_computes_the_same_by_a_strategy(function):
     assert not is_ours(functools.partial(result, function))
     with strategies.replace_torch([function.name]), strategies.use("qr_pinv"):
         assert there(function) is function.replaced
-        torch.testing.assert_close(result(function), expected)
+        assert_close(result(function), expected)
         assert is_ours(functools.partial(result, function))
     assert there(function) is function.original
 
@@ -134,6 +111,14 @@ def test_replacements_nest_in_any_order():
     assert is_ours(torch.linalg.inv)
     inner.undo()
     assert not is_ours(torch.linalg.inv)
+
+
+def test_the_extension_of_ipython_replaces_until_it_is_unloaded():
+    strategies.load_ipython_extension(None)
+    strategies.load_ipython_extension(None)  # as %reload_ext may
+    assert strategies.is_replaced()
+    strategies.unload_ipython_extension(None)
+    assert not strategies.is_replaced()
 
 
 def test_what_another_package_has_put_there_stays(monkeypatch):
@@ -192,7 +177,7 @@ def test_errors_are_those_of_torch(matrix):
 
 def test_a_strategy_that_fails_is_told_of(told, monkeypatch):
     with strategies.use(Failing()):
-        torch.testing.assert_close(torch.linalg.inv(A), A.inverse())
+        assert_close(torch.linalg.inv(A), A.inverse())
     assert "does not do that" in told()[0]
 
 
@@ -210,7 +195,7 @@ def test_strategies_compute_by_torchs_own_functions(replaced):
         matrix = A.clone().requires_grad_()
         torch.linalg.inv(matrix).sum().backward()
     inverse = A.inverse()
-    torch.testing.assert_close(matrix.grad, -inverse.mT @ torch.ones_like(A) @ inverse.mT)
+    assert_close(matrix.grad, -inverse.mT @ torch.ones_like(A) @ inverse.mT)
     with strategies.use("native"):
         assert not is_ours(torch.linalg.inv)
         assert not is_ours(linalg.inv)
@@ -242,7 +227,7 @@ def test_a_thread_may_have_no_other_caller(replaced):
     thread = threading.Thread(target=lambda: found.append(torch.linalg.inv(A)))
     thread.start()
     thread.join()
-    torch.testing.assert_close(found[0] @ A, torch.eye(3, dtype=torch.float64))
+    assert_close(found[0] @ A, torch.eye(3, dtype=torch.float64))
 
 
 class Inverses(torch.utils.data.Dataset):
@@ -259,16 +244,16 @@ def test_it_holds_in_forked_workers_of_a_data_loader(replaced):
     )
     for index, (is_replaced, inverse) in enumerate(loader):
         assert is_replaced
-        torch.testing.assert_close(inverse, torch.linalg.inv(A + index))
+        assert_close(inverse, torch.linalg.inv(A + index))
 
 
 def test_vmap_and_transforms_compose(replaced):
     batch = torch.stack((A, 2 * A))
-    torch.testing.assert_close(torch.vmap(torch.linalg.inv)(batch), linalg.inv(batch))
+    assert_close(torch.vmap(torch.linalg.inv)(batch), linalg.inv(batch))
     jacobian = torch.func.jacfwd(torch.func.jacrev(torch.linalg.det))(A)
     det = next(function.original for function in FUNCTIONS if function.name == "det")
     expected = torch.func.jacfwd(torch.func.jacrev(det))(A)
-    torch.testing.assert_close(jacobian, expected)
+    assert_close(jacobian, expected)
 
 
 @pytest.mark.parametrize("use_reentrant", [False, True])
@@ -276,7 +261,7 @@ def test_checkpoints_recompute_by_the_same(replaced, use_reentrant):
     matrix = A.clone().requires_grad_()
     checkpoint(torch.linalg.inv, matrix, use_reentrant=use_reentrant).sum().backward()
     (expected,) = torch.autograd.grad(linalg.inv(matrix).sum(), matrix)
-    torch.testing.assert_close(matrix.grad, expected)
+    assert_close(matrix.grad, expected)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=str)
@@ -292,8 +277,7 @@ def test_a_pickle_is_torchs_own_function_in_a_process_that_replaces_nothing(repl
 import pickle, torch
 inv = pickle.load(open({str(kept)!r}, "rb"))
 print(inv(torch.eye(2, requires_grad=True)).grad_fn.name())"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "LinalgInvExBackward0"
+    assert printed(code) == "LinalgInvExBackward0"
 
 
 class Seen(TorchFunctionMode):
@@ -310,7 +294,7 @@ def test_a_mode_sees_the_call_and_not_what_it_is_made_of(replaced):
     with Seen() as seen:
         inverse = torch.linalg.inv(A)
     assert seen.calls == [torch.linalg.inv]
-    torch.testing.assert_close(inverse, linalg.inv(A))
+    assert_close(inverse, linalg.inv(A))
 
 
 def test_autocast_does_not_lower_the_precision(replaced):
@@ -319,9 +303,9 @@ def test_autocast_does_not_lower_the_precision(replaced):
         inverse = torch.linalg.inv(matrix)
     inverse.sum().backward()
     exact = A.inverse()
-    torch.testing.assert_close(inverse.double(), exact, rtol=1e-5, atol=1e-6)
+    assert_close(inverse.double(), exact, rtol=1e-5, atol=1e-6)
     expected = -exact.mT @ torch.ones_like(A) @ exact.mT
-    torch.testing.assert_close(matrix.grad.double(), expected, rtol=1e-5, atol=1e-6)
+    assert_close(matrix.grad.double(), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_a_default_device_does_not_bring_torch_back(replaced):
@@ -331,8 +315,8 @@ def test_a_default_device_does_not_bring_torch_back(replaced):
 
 def test_programs_that_were_scripted_or_traced_by_symbols_run(replaced):
     scripted = torch.jit.script(inverse_and_det)
-    torch.testing.assert_close(scripted(A), inverse_and_det(A))
-    torch.testing.assert_close(symbolic_trace(inverse_and_det)(A), inverse_and_det(A))
+    assert_close(scripted(A), inverse_and_det(A))
+    assert_close(symbolic_trace(inverse_and_det)(A), inverse_and_det(A))
     assert not is_ours(scripted)  # what it calls is of C++
 
 
@@ -375,7 +359,7 @@ def test_a_compiled_call_is_replaced_in_one_graph(function):
         leaf = A.clone().requires_grad_()
         of_parts(called(function, leaf)).backward()
     assert any("backward_strategies" in operator for operator in operators)
-    torch.testing.assert_close(gradient, leaf.grad)
+    assert_close(gradient, leaf.grad)
 
 
 @pytest.mark.parametrize("imported", ["within", pytest.param("before", marks=pytest.mark.slow)])
@@ -390,8 +374,7 @@ with strategies.replace_torch():
     call(A)
 call(A).sum().backward()
 print(A.grad.sum().item())"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert float(done.stdout) == 4.0
+    assert float(printed(code)) == 4.0
 
 
 def test_a_compiled_function_is_compiled_anew_when_that_changes():

@@ -1,16 +1,6 @@
-"""Strategies that are wrong, each in one way, and the check that is meant to notice."""
+"""Strategies that are wrong, each in one way, and the checks that are meant to notice."""
 
-from zoo import conduct, exponents, inverses, memory, methods, ranks, resources, sizes
+from zoo import conduct, exponents, inverses, memory, methods, ranks, resources, sizes  # noqa: F401
 from zoo.register import ZOO
 
-__all__ = [
-    "ZOO",
-    "conduct",
-    "exponents",
-    "inverses",
-    "memory",
-    "methods",
-    "ranks",
-    "resources",
-    "sizes",
-]
+__all__ = ["ZOO"]

@@ -1,6 +1,4 @@
-"""Wrong in what is declared, remembered, overwritten, or in the precision that is used."""
-
-import dataclasses
+"""Wrong in what is declared or overwritten, or in the precision that is used."""
 
 import numpy as np
 import torch
@@ -9,7 +7,7 @@ from strategies.builtin.svd_truncated_pinv import SVDTruncatedPinv
 from strategies.builtin.triangular_solve import TriangularSolve
 from strategies.factors import Dense, PackedLU
 from strategies.strategy import Strategy
-from zoo.register import Sound, caught_by
+from zoo.register import Sound, caught_by, spoils
 
 
 @caught_by("declaration")
@@ -28,40 +26,11 @@ class ExcusesAnUnknownOperation(TriangularSolve):
     accuracy = {"lstq": TriangularSolve.accuracy["inv"]}  # noqa: RUF012 - never written to
 
 
-@caught_by("determinism")
-class Dithers(Sound):
-    def inv_backward(self, saved, cotangent):
-        entropy = int(np.random.default_rng().integers(2**62))
-        noise = torch.randn(
-            cotangent.shape,
-            dtype=cotangent.dtype,
-            generator=torch.Generator().manual_seed(entropy),
-        )
-        roundoff = 4 * torch.finfo(cotangent.dtype).eps
-        return super().inv_backward(saved, cotangent) * (1 + roundoff * noise)
-
-
-@caught_by("no state")
-class RemembersByShape(SVDTruncatedPinv):
-    def __init__(self):
-        self.known = {}
-
-    def factor_tall(self, matrix, *, rtol, atol):
-        key = (matrix.shape, matrix.dtype)
-        if key not in self.known:
-            self.known[key] = super().factor_tall(matrix, rtol=rtol, atol=atol)
-        return self.known[key]
-
-
-@caught_by("no state")
-class ReusesABuffer(SVDTruncatedPinv):
-    buffers: dict = {}  # noqa: RUF012 - shared on purpose
-
-    def factor_tall(self, matrix, *, rtol, atol):
-        inverse = super().factor_tall(matrix, rtol=rtol, atol=atol)
-        key = (inverse.left.shape, inverse.left.dtype)
-        buffer = self.buffers.setdefault(key, torch.empty_like(inverse.left))
-        return dataclasses.replace(inverse, left=buffer.copy_(inverse.left))
+@spoils("inv_backward", "determinism")
+def dithers(gradient, *_):
+    random = torch.Generator().manual_seed(int(np.random.default_rng().integers(2**62)))
+    noise = torch.randn(gradient.shape, dtype=gradient.dtype, generator=random)
+    return gradient * (1 + 4 * torch.finfo(gradient.dtype).eps * noise)
 
 
 @caught_by("inputs kept")
@@ -70,19 +39,16 @@ class OverwritesTheCotangent(Sound):
         return super().lu_backward(factors, cotangent.mul_(1.0).tril_())
 
 
-@caught_by("inputs kept")
-class OverwritesTheMatrix(TriangularSolve):
-    def factor_tall(self, matrix, *, rtol, atol):
-        inverse = super().factor_tall(matrix, rtol=rtol, atol=atol)
-        matrix.zero_()
-        return inverse
+@spoils("factor_tall", "inputs kept", of=TriangularSolve)
+def overwrites_the_matrix(inverse, matrix, **_):
+    matrix.zero_()
+    return inverse
 
 
-@caught_by("inputs kept")
-class OverwritesTheRightHandSide(Sound):
-    def solve_forward(self, matrix, rhs):
-        X, inverse = super().solve_forward(matrix, rhs)
-        return rhs.detach().copy_(X), inverse
+@spoils("solve_forward", "inputs kept")
+def overwrites_the_right_hand_side(found, _, rhs):
+    X, inverse = found
+    return rhs.detach().copy_(X), inverse
 
 
 @caught_by("repeated backward")
@@ -93,41 +59,21 @@ class OverwritesItsFactors(SVDTruncatedPinv):
         return gradient
 
 
-@caught_by("global state kept")
-class SeedsTheGenerator(TriangularSolve):
-    def factor_tall(self, matrix, *, rtol, atol):
-        torch.manual_seed(0)
-        return super().factor_tall(matrix, rtol=rtol, atol=atol)
-
-
-@caught_by("global state kept")
-class ChangesTheDefaultDtype(Sound):
-    def inv_backward(self, saved, cotangent):
-        torch.set_default_dtype(torch.float64)
-        return super().inv_backward(saved, cotangent)
-
-
-@caught_by("global state kept")
-class AllowsLowPrecision(Sound):
-    def det_backward(self, factors, scale):
-        torch.backends.cuda.matmul.fp32_precision = "tf32"
-        return super().det_backward(factors, scale)
+def _double(tensor):
+    return tensor.to(torch.complex128 if tensor.is_complex() else torch.float64)
 
 
 @caught_by("result dtype")
 class WidensTheResult(Sound):
     def lu_backward(self, factors, cotangent):
-        wide = torch.complex128 if cotangent.is_complex() else torch.float64
-        packed = PackedLU(factors.LU.to(wide), factors.inverse_order)
-        return super().lu_backward(packed, cotangent.to(wide))
+        packed = PackedLU(_double(factors.LU), factors.inverse_order)
+        return super().lu_backward(packed, _double(cotangent))
 
 
-@caught_by("working precision")
-class SilentlyDouble(Sound):
-    def inv_backward(self, saved, cotangent):
-        wide = torch.complex128 if cotangent.is_complex() else torch.float64
-        dense = saved.inverse.dense().to(wide).mH
-        return (-dense @ cotangent.to(wide) @ dense).to(cotangent.dtype)
+@spoils("inv_backward", "working precision")
+def silently_double(_, saved, cotangent):
+    dense = _double(saved.inverse.dense()).mH
+    return (-dense @ _double(cotangent) @ dense).to(cotangent.dtype)
 
 
 @caught_by("working precision")
@@ -153,10 +99,3 @@ class DoubleThroughNumPy(Strategy):
 def _wide(tensor):
     array = tensor.resolve_conj().numpy()
     return array.astype(np.result_type(array.dtype, np.float64))
-
-
-@caught_by("layouts in lu_factor")
-class WantsContiguousFactors(Sound):
-    def lu_backward(self, factors, cotangent):
-        flat = cotangent.view(-1)
-        return super().lu_backward(factors, flat.view(cotangent.shape))

@@ -2,18 +2,9 @@
 
 import torch
 
-from strategies.builtin.qr_pinv import QRPinv
 from strategies.builtin.triangular_solve import TriangularSolve
 from strategies.factors import Dense, Triangular
-from zoo.register import Sound, caught_by
-
-# Magnitudes.
-
-
-@caught_by("scales of factors")
-class CutsAbsolutely(QRPinv):
-    def factor_tall(self, matrix, *, rtol, atol):
-        return super().factor_tall(matrix, rtol=rtol, atol=1e-12 if atol is None else atol)
+from zoo.register import Sound, caught_by, spoils
 
 
 @caught_by("scales of slogdet")
@@ -38,27 +29,20 @@ class FloorsTheDiagonal(TriangularSolve):
         return Triangular(matrix + torch.diag_embed(floor * is_small), structure)
 
 
-# Entries that are far apart.
-
-
 def _by_cofactors(matrix):
     a, b, c, d = matrix.flatten(-2).unbind(-1)
     cofactors = torch.stack([d, -b, -c, a], -1).view(matrix.shape)
     return Dense.nonsingular(matrix, cofactors / (a * d - b * c)[..., None, None])
 
 
-@caught_by("graded diagonals in inv")
-class InvertsTwoRowsByCofactors(TriangularSolve):
-    def inv_forward(self, matrix):
-        if matrix.shape[-1] != 2:
-            return NotImplemented
-        inverse = _by_cofactors(matrix)
-        return inverse.dense(), inverse
+@spoils("inv_forward", "graded diagonals in inv")
+def inverts_two_rows_by_cofactors(right, matrix):
+    if matrix.shape[-1] != 2:
+        return right
+    inverse = _by_cofactors(matrix)
+    return inverse.dense(), inverse
 
 
-@caught_by("graded diagonals in solve_triangular")
-class InvertsTwoRowsOfATriangleByCofactors(TriangularSolve):
-    def factor_triangular(self, matrix, structure):
-        if matrix.shape[-1] != 2:
-            return super().factor_triangular(matrix, structure)
-        return _by_cofactors(structure.dense(matrix))
+@spoils("factor_triangular", "graded diagonals in solve_triangular")
+def inverts_two_rows_of_a_triangle_by_cofactors(right, matrix, structure):
+    return right if matrix.shape[-1] != 2 else _by_cofactors(structure.dense(matrix))

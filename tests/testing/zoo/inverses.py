@@ -1,4 +1,4 @@
-"""Wrong in what `factor` reads, cuts, refuses and returns."""
+"""Wrong in what `factor` reads, refuses and returns."""
 
 import dataclasses
 
@@ -7,111 +7,69 @@ import torch
 from strategies.builtin.svd_truncated_pinv import SVDTruncatedPinv
 from strategies.builtin.triangular_solve import TriangularSolve
 from strategies.factors import LUFactors, Orthogonal
-from zoo.register import caught_by
+from zoo.register import caught_by, spoils
 
 
-class Spoiled(SVDTruncatedPinv):
-    """A truncated SVD whose inverse is of the kind that a subclass names."""
+def inverse_with(name, check, **methods):
+    """A truncated SVD whose inverse has these methods in place of its own."""
+    kind = type("SpoiledInverse", (Orthogonal,), methods)
 
-    kind: type[Orthogonal] = Orthogonal
+    def spoiled(inverse, *_, **__):
+        return kind(*(getattr(inverse, f.name) for f in dataclasses.fields(Orthogonal)))
 
-    def factor_tall(self, matrix, *, rtol, atol):
-        inverse = super().factor_tall(matrix, rtol=rtol, atol=atol)
-        return self.kind(*(getattr(inverse, f.name) for f in dataclasses.fields(Orthogonal)))
-
-
-def spoiled(check, **methods):
-    """A strategy whose inverse has the given methods in place of its own."""
-
-    def register(kind):
-        kind.kind = type("SpoiledInverse", (Orthogonal,), methods)
-        return caught_by(check)(kind)
-
-    return register
+    spoiled.__name__ = name
+    spoils("factor_tall", check, of=SVDTruncatedPinv)(spoiled)
 
 
-# One method of the inverse.
-
-
-@spoiled("apply", apply=lambda self, b: 2 * Orthogonal.apply(self, b))
-class AppliesTwice(Spoiled): ...
-
-
-@spoiled("apply_adjoint", apply_adjoint=lambda self, x: self.dense().mT @ x)
-class ConjugationForgotten(Spoiled): ...
-
-
-@spoiled(
+_of = Orthogonal
+inverse_with("applies_twice", "apply", apply=lambda F, b: 2 * _of.apply(F, b))
+inverse_with("conjugation_forgotten", "apply_adjoint", apply_adjoint=lambda F, x: F.dense().mT @ x)
+inverse_with(
+    "adjoint_of_the_wrong_inverse",
     "adjoint identity",
-    apply_adjoint=lambda self, x: Orthogonal.apply_adjoint(self, x).conj(),
+    apply_adjoint=lambda F, x: _of.apply_adjoint(F, x).conj(),
 )
-class AdjointOfTheWrongInverse(Spoiled): ...
-
-
-@spoiled("dense", dense=lambda self: Orthogonal.dense(self).flip(-2))
-class RowsInTheWrongOrder(Spoiled): ...
-
-
-@spoiled("dense", dense=lambda self: Orthogonal.dense(self).mT)
-class Transposed(Spoiled): ...
-
-
-@spoiled("apply_gram", apply_gram=lambda self, x: self.dense() @ (self.dense().mT @ x))
-class GramWithoutConjugation(Spoiled): ...
-
-
-@spoiled("range_complement", range_complement=lambda _, b: torch.zeros_like(b))
-class NothingOutsideTheRange(Spoiled): ...
-
-
-@spoiled("null_complement", null_complement=lambda _, x: torch.zeros_like(x))
-class NullSpaceForgotten(Spoiled): ...
-
-
-@spoiled("to_range", to_range=lambda self, b: 2 * Orthogonal.to_range(self, b))
-class RangeCoordinatesScaled(Spoiled): ...
-
-
-@spoiled("from_range", from_range=lambda self, c: -Orthogonal.from_range(self, c))
-class RangeBasisTurned(Spoiled): ...
-
-
-@spoiled("solve", solve=lambda self, c: Orthogonal.solve(self, c.flip(-1)))
-class ColumnsReversed(Spoiled): ...
-
-
-@spoiled("solve_adjoint", solve_adjoint=lambda self, x: Orthogonal.solve_adjoint(self, x).conj())
-class CoordinatesConjugated(Spoiled): ...
-
-
-@spoiled("rank and flags", rank=property(lambda self: self.ranks + 1))
-class RankOffByOne(Spoiled): ...
-
-
-@caught_by("rank and flags")
-class ClaimsFullRank(SVDTruncatedPinv):
-    def factor_tall(self, matrix, *, rtol, atol):
-        inverse = super().factor_tall(matrix, rtol=rtol, atol=atol)
-        return dataclasses.replace(inverse, full_column_rank=True)
-
-
-@spoiled(
+inverse_with("rows_in_the_wrong_order", "dense", dense=lambda F: _of.dense(F).flip(-2))
+inverse_with("transposed", "dense", dense=lambda F: _of.dense(F).mT)
+inverse_with(
+    "gram_without_conjugation",
+    "apply_gram",
+    apply_gram=lambda F, x: F.dense() @ (F.dense().mT @ x),
+)
+inverse_with(
+    "nothing_outside_the_range",
+    "range_complement",
+    range_complement=lambda _, b: torch.zeros_like(b),
+)
+inverse_with(
+    "null_space_forgotten", "null_complement", null_complement=lambda _, x: torch.zeros_like(x)
+)
+inverse_with("range_coordinates_scaled", "to_range", to_range=lambda F, b: 2 * _of.to_range(F, b))
+inverse_with("range_basis_turned", "from_range", from_range=lambda F, c: -_of.from_range(F, c))
+inverse_with("columns_reversed", "solve", solve=lambda F, c: _of.solve(F, c.flip(-1)))
+inverse_with(
+    "coordinates_conjugated",
+    "solve_adjoint",
+    solve_adjoint=lambda F, x: _of.solve_adjoint(F, x).conj(),
+)
+inverse_with("rank_off_by_one", "rank and flags", rank=property(lambda F: F.ranks + 1))
+inverse_with(
+    "hides_its_tensors",
     "tensors and rebuilt",
     tensors=lambda _: iter(()),
-    rebuilt=lambda self, *_: self,
+    rebuilt=lambda F, *_: F,
 )
-class HidesItsTensors(Spoiled): ...
-
-
-@spoiled(
+inverse_with(
+    "claims_a_stable_gram",
     "stable gram",
     has_stable_gram=True,
-    apply_gram=lambda self, x: Orthogonal.apply_gram(self, x) * (1 + 1e-6),
+    apply_gram=lambda F, x: _of.apply_gram(F, x) * (1 + 1e-6),
 )
-class ClaimsAStableGram(Spoiled): ...
 
 
-# What factor reads, cuts and refuses.
+@spoils("factor_tall", "rank and flags", of=SVDTruncatedPinv)
+def claims_full_rank(inverse, *_, **__):
+    return dataclasses.replace(inverse, full_column_rank=True)
 
 
 @caught_by("triangular structures")
@@ -120,29 +78,9 @@ class ReadsTheOtherTriangle(SVDTruncatedPinv):
         return self.factor_tall(matrix, rtol=0.0, atol=0.0)
 
 
-@caught_by("rank-deficient pinv")
-class NeverCuts(SVDTruncatedPinv):
-    def factor_tall(self, matrix, *, rtol, atol):
-        return super().factor_tall(matrix, rtol=0.0, atol=0.0)
-
-
-@caught_by("tolerances")
-class IgnoresTolerances(SVDTruncatedPinv):
-    def factor_tall(self, matrix, *, rtol, atol):
-        return super().factor_tall(matrix, rtol=None, atol=None)
-
-
-@caught_by("accuracy class of pinv")
-class CutsTooEarly(SVDTruncatedPinv):
-    def factor_tall(self, matrix, *, rtol, atol):
-        return super().factor_tall(matrix, rtol=1e-3 if rtol is None else rtol, atol=atol)
-
-
-@caught_by("mixed ranks in a batch")
-class OneRankForABatch(SVDTruncatedPinv):
-    def factor_tall(self, matrix, *, rtol, atol):
-        inverse = super().factor_tall(matrix, rtol=rtol, atol=atol)
-        return dataclasses.replace(inverse, ranks=inverse.rank.max().expand(matrix.shape[:-2]))
+@spoils("factor_tall", "mixed ranks in a batch", of=SVDTruncatedPinv)
+def one_rank_for_a_batch(inverse, *_, **__):
+    return dataclasses.replace(inverse, ranks=inverse.rank.max().expand(inverse.rank.shape))
 
 
 @caught_by("rank-deficient lstsq")

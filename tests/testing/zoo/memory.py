@@ -3,7 +3,6 @@
 import dataclasses
 import threading
 import time
-from typing import ClassVar
 
 import torch
 
@@ -11,73 +10,71 @@ from strategies.builtin.svd_truncated_pinv import SVDTruncatedPinv
 from strategies.builtin.triangular_solve import TriangularSolve
 from strategies.factors import Dense, LUFactors
 from strategies.formulas import solve
-from zoo.register import Sound, caught_by
+from zoo.register import Sound, caught_by, spoils
 
-# Kind K: state.
+_known = {}
+"""What the strategies remember, each by keys of its own."""
 
-
-@caught_by("no state")
-class RemembersByChecksum(TriangularSolve):
-    known: dict = {}  # noqa: RUF012 - shared on purpose
-
-    def factor_square(self, matrix):
-        key = (matrix.shape, matrix.dtype, float(matrix.abs().sum()))
-        return self.known.setdefault(key, super().factor_square(matrix))
+_inside = set()
 
 
-@caught_by("no state")
-class RemembersByAddress(Sound):
-    known: dict = {}  # noqa: RUF012
-
-    def solve_forward(self, matrix, rhs):
-        key = (matrix.data_ptr(), matrix.shape, matrix.dtype)
-        inverse = self.known.setdefault(key, self.factor_square(matrix))
-        return inverse.apply(rhs), inverse
+def _equal(a, b):
+    return a.shape == b.shape and a.dtype == b.dtype and torch.equal(a, b)
 
 
-@caught_by("no state")
-class RemembersWithoutTheRightHandSide(Sound):
-    def __init__(self):
-        self.last = None, None
+@spoils("factor_tall", "no state", of=SVDTruncatedPinv)
+def remembers_by_shape(inverse, matrix, **_):
+    return _known.setdefault(("shape", matrix.shape, matrix.dtype), inverse)
 
-    def solve_forward(self, matrix, rhs):
-        known, found = self.last
-        if known is None or not _equal(known, matrix) or found[0].shape != rhs.shape:
-            found = super().solve_forward(matrix, rhs)
-            self.last = matrix.clone(), found
+
+@spoils("factor_square", "no state", of=TriangularSolve)
+def remembers_by_checksum(inverse, matrix):
+    return _known.setdefault((matrix.shape, matrix.dtype, float(matrix.abs().sum())), inverse)
+
+
+@spoils("solve_forward", "no state")
+def remembers_by_address(found, matrix, rhs):
+    inverse = _known.setdefault((matrix.data_ptr(), matrix.shape, matrix.dtype), found[1])
+    return inverse.apply(rhs), inverse
+
+
+@spoils("solve_forward", "no state")
+def remembers_without_the_right_hand_side(found, matrix, rhs):
+    last, kept = _known.get("solution", (None, None))
+    if last is None or not _equal(last, matrix) or kept[0].shape != rhs.shape:
+        _known["solution"] = matrix.clone(), found
         return found
+    return kept
 
 
-@caught_by("no state")
-class HandsOutOneBuffer(Sound):
-    buffers: dict = {}  # noqa: RUF012
+@spoils("factor_tall", "no state", of=SVDTruncatedPinv)
+def reuses_a_buffer(inverse, *_, **__):
+    key = "left", inverse.left.shape, inverse.left.dtype
+    buffer = _known.setdefault(key, torch.empty_like(inverse.left))
+    return dataclasses.replace(inverse, left=buffer.copy_(inverse.left))
 
-    def inv_backward(self, saved, cotangent):
-        found = super().inv_backward(saved, cotangent)
-        key = (found.shape, found.dtype)
-        return self.buffers.setdefault(key, torch.empty_like(found)).copy_(found)
+
+@spoils("inv_backward", "no state")
+def hands_out_one_buffer(gradient, *_):
+    key = "gradient", gradient.shape, gradient.dtype
+    return _known.setdefault(key, torch.empty_like(gradient)).copy_(gradient)
 
 
 @caught_by("graphs at once", "threads")
 class KeepsTheFactorsOfTheLastForward(Sound):
-    last: dict = {}  # noqa: RUF012
-
     def inv_forward(self, matrix):
-        inverse = self.factor_square(matrix)
-        self.last[matrix.shape, matrix.dtype] = inverse
-        return inverse.dense(), inverse
+        found = super().inv_forward(matrix)
+        _known["last", matrix.shape, matrix.dtype] = found[1]
+        return found
 
     def inv_backward(self, saved, cotangent):
-        return solve.inv_backward(self.last[cotangent.shape, cotangent.dtype], cotangent)
+        return solve.inv_backward(_known["last", cotangent.shape, cotangent.dtype], cotangent)
 
 
-@caught_by("determinism")
-class WrongNowAndThen(Sound):
-    calls = 0
-
-    def inv_backward(self, saved, cotangent):
-        type(self).calls += 1
-        return super().inv_backward(saved, cotangent) * (1 + 1e-4 * (self.calls % 20 == 0))
+@spoils("inv_backward", "determinism")
+def wrong_now_and_then(gradient, *_):
+    _known["calls"] = _known.get("calls", 0) + 1
+    return gradient * (1 + 1e-4 * (_known["calls"] % 20 == 0))
 
 
 @caught_by("nothing held")
@@ -90,36 +87,19 @@ class CountsItsCalls(TriangularSolve):
         return super().factor_square(matrix)
 
 
-_KEPT = []
+@spoils("lu_backward", "nothing held")
+def keeps_every_gradient(gradient, *_):
+    _known.setdefault("gradients", []).append(gradient)
+    return gradient
 
 
-@caught_by("nothing held")
-class KeepsEveryGradient(Sound):
-    def lu_backward(self, factors, cotangent):
-        gradient = super().lu_backward(factors, cotangent)
-        _KEPT.append(gradient)
-        return gradient
-
-
-@caught_by("factors kept")
-class FactorsIntoOnePlace(TriangularSolve):
-    def __init__(self):
-        self.places = {}
-
-    def factor_tall(self, matrix, *, rtol, atol):
-        inverse = super().factor_tall(matrix, rtol=rtol, atol=atol)
-        if not isinstance(inverse, LUFactors):
-            return inverse
-        key = (matrix.shape, matrix.dtype)
-        place = self.places.setdefault(key, torch.empty_like(inverse.LU)).copy_(inverse.LU)
-        return dataclasses.replace(inverse, LU=place)
-
-
-def _equal(a, b):
-    return a.shape == b.shape and a.dtype == b.dtype and torch.equal(a, b)
-
-
-# Kind L: threads.
+@spoils("factor_tall", "factors kept", of=TriangularSolve)
+def factors_into_one_place(inverse, *_, **__):
+    if not isinstance(inverse, LUFactors):
+        return inverse
+    key = "LU", inverse.LU.shape, inverse.LU.dtype
+    place = _known.setdefault(key, torch.empty_like(inverse.LU)).copy_(inverse.LU)
+    return dataclasses.replace(inverse, LU=place)
 
 
 @caught_by("threads")
@@ -132,43 +112,35 @@ class LeavesItsCotangentLyingAround(Sound):
 
 @caught_by("threads")
 class SharesAScratch(SVDTruncatedPinv):
-    scratch: dict = {}  # noqa: RUF012
-
     def factor_tall(self, matrix, *, rtol, atol):
-        key = (matrix.shape, matrix.dtype)
-        place = self.scratch.setdefault(key, torch.empty(matrix.shape, dtype=matrix.dtype))
-        place.copy_(matrix)
-        return super().factor_tall(place, rtol=rtol, atol=atol)
+        key = "scratch", matrix.shape, matrix.dtype
+        place = _known.setdefault(key, torch.empty(matrix.shape, dtype=matrix.dtype))
+        return super().factor_tall(place.copy_(matrix), rtol=rtol, atol=atol)
 
 
 @caught_by("threads")
 class WorksInTheMainThreadOnly(Sound):
-    inside: ClassVar[set[int]] = set()
-
     def solve_forward(self, matrix, rhs):
-        self.inside.add(threading.get_ident())
+        _inside.add(threading.get_ident())
         time.sleep(0.002)
-        if len(self.inside) > 1:
+        if len(_inside) > 1:
             rhs = 2 * rhs
         found = super().solve_forward(matrix, rhs)
-        self.inside.discard(threading.get_ident())
+        _inside.discard(threading.get_ident())
         return found
-
-
-# Kind R: tensors that autograd does not see.
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Hidden(Dense):
+    """A tensor that autograd does not see."""
+
     box: tuple = ()
 
     def dense(self):
         return self.box[0]
 
 
-@caught_by("tensors and rebuilt")
-class HidesTheInverseOfItsOwnForward(Sound):
-    def inv_forward(self, matrix):
-        plain = self.factor_square(matrix)
-        dense = plain.dense()
-        return dense, _Hidden(matrix, dense, plain.rank, True, True, (dense,))
+@spoils("inv_forward", "tensors and rebuilt")
+def hides_the_inverse_of_its_own_forward(found, matrix):
+    dense, plain = found
+    return dense, _Hidden(matrix, dense, plain.rank, True, True, (dense,))

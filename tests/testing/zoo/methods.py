@@ -5,7 +5,7 @@ import torch
 from strategies.errors import UnsupportedError
 from strategies.factors import PackedLU
 from strategies.formulas import solve
-from zoo.register import Sound, caught_by
+from zoo.register import Sound, caught_by, spoils
 
 
 @caught_by("sizes of solve")
@@ -14,25 +14,22 @@ class SolvesWithTheTranspose(Sound):
         return super().solve_forward(matrix.mT, rhs)
 
 
-@caught_by("batches of pinv")
-class SideBySideInTheWrongOrder(Sound):
-    def pinv_forward(self, matrix, *, rtol=None, atol=None):
-        result, inverse = super().pinv_forward(matrix, rtol=rtol, atol=atol)
-        return result.flip(0) if matrix.ndim > 2 else result, inverse
+@spoils("pinv_forward", "batches of pinv")
+def side_by_side_in_the_wrong_order(found, matrix, **_):
+    result, inverse = found
+    return result.flip(0) if matrix.ndim > 2 else result, inverse
 
 
-@caught_by("gradient of inv")
-class GradientTransposed(Sound):
-    def inv_backward(self, saved, cotangent):
-        return super().inv_backward(saved, cotangent).mT
+@spoils("inv_backward", "gradient of inv")
+def gradient_transposed(gradient, *_):
+    return gradient.mT
 
 
-@caught_by("complex gradient of inv")
-class DeclinesWithoutAdvice(Sound):
-    def inv_backward(self, saved, cotangent):
-        if cotangent.is_complex():
-            raise UnsupportedError("no complex numbers here")
-        return super().inv_backward(saved, cotangent)
+@spoils("inv_backward", "complex gradient of inv")
+def declines_without_advice(gradient, *_):
+    if gradient.is_complex():
+        raise UnsupportedError("no complex numbers here")
+    return gradient
 
 
 @caught_by("complex gradient of lu_factor")
@@ -41,23 +38,19 @@ class ConjugationForgottenInBackward(Sound):
         return super().lu_backward(PackedLU(factors.LU.conj(), factors.inverse_order), cotangent)
 
 
-@caught_by("batched gradient of lu_factor")
-class WrongOnlyInBatches(Sound):
-    def lu_backward(self, factors, cotangent):
-        gradient = super().lu_backward(factors, cotangent)
-        return gradient.flip(0) if cotangent.ndim > 2 else gradient
+@spoils("lu_backward", "batched gradient of lu_factor")
+def wrong_only_in_batches(gradient, *_):
+    return gradient.flip(0) if gradient.ndim > 2 else gradient
 
 
-@caught_by("gradient of lstsq")
-class ResidualForgotten(Sound):
-    def lstsq_backward(self, saved, cotangent, *, need_matrix=True):
-        return solve.backward(saved.inverse, saved.result, cotangent, need_matrix=need_matrix)
+@spoils("lstsq_backward", "gradient of lstsq")
+def residual_forgotten(_, saved, cotangent, **options):
+    return solve.backward(saved.inverse, saved.result, cotangent, **options)
 
 
-@caught_by("gradient of pinv")
-class RangeTermForgotten(Sound):
-    def pinv_backward(self, saved, cotangent):
-        return -saved.inverse.apply_adjoint(saved.inverse.apply(cotangent.mH).mH)
+@spoils("pinv_backward", "gradient of pinv")
+def range_term_forgotten(_, saved, cotangent):
+    return -saved.inverse.apply_adjoint(saved.inverse.apply(cotangent.mH).mH)
 
 
 @caught_by("gradient of solve")
@@ -67,25 +60,22 @@ class SignWrong(Sound):
         return -matrix, rhs
 
 
-@caught_by("gradient of B alone in solve")
-class BReadsA(Sound):
-    def solve_backward(self, saved, cotangent, *, need_matrix=True):
-        matrix, rhs = super().solve_backward(saved, cotangent)
-        return (matrix, rhs) if need_matrix else (None, torch.zeros_like(rhs))
+@spoils("solve_backward", "gradient of B alone in solve")
+def b_reads_a(gradients, *_, need_matrix=True):
+    matrix, rhs = gradients
+    return matrix, (rhs if need_matrix else torch.zeros_like(rhs))
 
 
-@caught_by("gradient of B alone in solve")
-class BOfOneColumnReadsA(Sound):
-    def solve_backward(self, saved, cotangent, *, need_matrix=True):
-        matrix, rhs = super().solve_backward(saved, cotangent, need_matrix=need_matrix)
-        is_read = need_matrix or cotangent.shape[-1] > 1
-        return matrix, (rhs if is_read else torch.zeros_like(rhs))
+@spoils("solve_backward", "gradient of B alone in solve")
+def b_of_one_column_reads_a(gradients, *_, need_matrix=True):
+    matrix, rhs = gradients
+    is_read = need_matrix or rhs.shape[-1] > 1
+    return matrix, (rhs if is_read else torch.zeros_like(rhs))
 
 
-@caught_by("gradient of det")
-class DeterminantOfTheTranspose(Sound):
-    def det_backward(self, factors, scale):
-        return super().det_backward(factors, scale).mT
+@spoils("det_backward", "gradient of det")
+def determinant_of_the_transpose(gradient, *_):
+    return gradient.mT
 
 
 @caught_by("gradient of slogdet")
@@ -95,8 +85,7 @@ class RowsNotPermutedBack(Sound):
         return super().det_backward(PackedLU(factors.LU, in_place), scale)
 
 
-@caught_by("empty matrices in pinv")
-class NothingIsTooLittle(Sound):
-    def pinv_backward(self, saved, cotangent):
-        assert cotangent.abs().max() >= 0
-        return super().pinv_backward(saved, cotangent)
+@spoils("pinv_backward", "empty matrices in pinv")
+def nothing_is_too_little(gradient, _, cotangent):
+    assert cotangent.abs().max() >= 0
+    return gradient

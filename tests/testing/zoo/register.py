@@ -1,4 +1,4 @@
-"""The list of the wrong strategies, and the sound one that most of them spoil."""
+"""The list of the wrong strategies, the sound one that most of them spoil, and how that is written."""
 
 import re
 
@@ -28,8 +28,16 @@ class Sound(TriangularSolve):
         inverse = self.factor(matrix, rtol=rtol, atol=atol)
         return inverse.dense(), inverse
 
+    def inv_forward(self, matrix):
+        inverse = self.factor_square(matrix)
+        return inverse.dense(), inverse
+
     def solve_forward(self, matrix, rhs):
         inverse = self.factor_square(matrix)
+        return inverse.apply(rhs), inverse
+
+    def lstsq_forward(self, matrix, rhs, *, rtol=None):
+        inverse = self.factor(matrix, rtol=rtol)
         return inverse.apply(rhs), inverse
 
     def pinv_backward(self, saved, cotangent):
@@ -51,3 +59,20 @@ class Sound(TriangularSolve):
     def lstsq_backward(self, saved, cotangent, *, need_matrix=True):
         A, B, X = saved.matrix, saved.rhs, saved.result
         return lstsq.backward(saved.inverse, A, B, X, cotangent, need_matrix=need_matrix)
+
+
+def spoils(method, *checks, of=Sound):
+    """A strategy with another result of one method: what the function makes of the right one.
+
+    After the result the function is given what the method is given.
+    """
+
+    def register(function):
+        def spoiled(self, *arguments, **options):
+            right = getattr(of, method)(self, *arguments, **options)
+            return function(right, *arguments, **options)
+
+        members = {method: spoiled, "__module__": function.__module__}
+        return caught_by(*checks)(type(function.__name__, (of,), members))
+
+    return register

@@ -9,124 +9,43 @@ import torch
 from strategies.builtin.svd_truncated_pinv import SVDTruncatedPinv
 from strategies.builtin.triangular_solve import TriangularSolve
 from strategies.errors import UnsupportedError
-from zoo.register import Sound, caught_by
+from zoo.register import Sound, caught_by, spoils
 
-# Kind M: settings of the process.
-
-
-class _Sets(TriangularSolve):
-    def factor_tall(self, matrix, *, rtol, atol):
-        self.set()
-        return super().factor_tall(matrix, rtol=rtol, atol=atol)
-
-    def factor_square(self, matrix):
-        self.set()
-        return super().factor_square(matrix)
+# The process.
 
 
-@caught_by("global state kept")
-class SilencesNumPy(_Sets):
-    def set(self):
-        np.seterr(all="ignore")
+def sets(name, change):
+    def spoiled(right, *_, **__):
+        change()
+        return right
+
+    spoiled.__name__ = name
+    spoils("factor_tall", "global state kept", of=TriangularSolve)(spoiled)
 
 
-@caught_by("global state kept")
-class SilencesWarnings(_Sets):
-    def set(self):
-        warnings.simplefilter("ignore")
+sets("seeds_the_generator", lambda: torch.manual_seed(0))
+sets("silences_numpy", lambda: np.seterr(all="ignore"))
+sets("silences_warnings", lambda: warnings.simplefilter("ignore"))
+sets("sets_the_default_device", lambda: torch.set_default_device("cpu:0"))
+sets("sets_the_device_that_is_the_default", lambda: torch.set_default_device("cpu"))
+sets("flushes_denormals", lambda: torch.set_flush_denormal(True))
 
 
-@caught_by("global state kept")
-class SetsTheDefaultDevice(_Sets):
-    def set(self):
-        torch.set_default_device("cpu:0")
+@spoils("inv_backward", "global state kept")
+def changes_the_default_dtype(gradient, *_):
+    torch.set_default_dtype(torch.float64)
+    return gradient
 
 
-@caught_by("global state kept")
-class SetsTheDeviceThatIsTheDefault(_Sets):
-    def set(self):
-        torch.set_default_device("cpu")
+@spoils("det_backward", "global state kept")
+def allows_low_precision(gradient, *_):
+    torch.backends.cuda.matmul.fp32_precision = "tf32"
+    return gradient
 
 
-@caught_by("global state kept")
-class FlushesDenormals(_Sets):
-    def set(self):
-        torch.set_flush_denormal(True)
-
-
-# Kind S: devices.
-
-
-@caught_by("default device")
-class MakesAnIdentityAnywhere(Sound):
-    def inv_forward(self, matrix):
-        inverse = self.factor_square(matrix)
-        identity = torch.eye(matrix.shape[-1], dtype=matrix.dtype)
-        return inverse.apply(identity.expand(matrix.shape)), inverse
-
-
-@caught_by("default device")
-class MakesAnIdentityAnywhereInTheBackward(Sound):
-    def inv_backward(self, saved, cotangent):
-        identity = torch.eye(cotangent.shape[-1], dtype=cotangent.dtype)
-        return super().inv_backward(saved, cotangent @ identity)
-
-
-@caught_by("default device")
-class CountsRanksAnywhere(SVDTruncatedPinv):
-    def factor_tall(self, matrix, *, rtol, atol):
-        inverse = super().factor_tall(matrix, rtol=rtol, atol=atol)
-        return dataclasses.replace(inverse, ranks=torch.tensor(inverse.rank.tolist()))
-
-
-# Kind T: m×m.
-
-
-@caught_by("no square of the long side")
-class ProjectsAsAMatrix(Sound):
-    def pinv_backward(self, saved, cotangent):
-        A = saved.matrix
-        m = A.shape[-2]
-        outside = torch.eye(m, dtype=A.dtype, device=A.device) - A @ saved.result
-        W = cotangent.mH
-        inner = super().pinv_backward(saved, cotangent)
-        return inner + 0 * (outside @ W)
-
-
-@caught_by("no square of the long side")
-class ProjectsInNumPy(Sound):
-    def lstsq_forward(self, matrix, rhs, *, rtol=None):
-        inverse = self.factor(matrix, rtol=rtol)
-        A = matrix.resolve_conj().numpy()
-        assert (A @ A.conj().swapaxes(-1, -2)).shape[-1] == A.shape[-2]
-        return inverse.apply(rhs), inverse
-
-
-# Kind V: nothing at all.
-
-
-@caught_by("takes something")
-class RefusesEverything(TriangularSolve):
-    def factor_tall(self, matrix, *, rtol, atol):
-        raise UnsupportedError("'native' does that")
-
-    def factor_square(self, matrix):
-        raise UnsupportedError("'native' does that")
-
-    def factor_triangular(self, matrix, structure):
-        raise UnsupportedError("'native' does that")
-
-    def lstsq_forward(self, matrix, rhs, *, rtol=None):
-        raise UnsupportedError("'native' does that")
-
-
-# The command.
-
-
-@caught_by("gradient of inv")
-class LeavesTheProcess(Sound):
-    def inv_backward(self, saved, cotangent):
-        raise SystemExit(0)
+@spoils("inv_backward", "gradient of inv")
+def leaves_the_process(*_):
+    raise SystemExit(0)
 
 
 @caught_by("gradient of inv")
@@ -140,3 +59,48 @@ class TakesAShippedName(TriangularSolve): ...
 
 
 TakesAShippedName.name = "native"
+
+# Devices.
+
+
+@spoils("inv_forward", "default device")
+def makes_an_identity_anywhere(found, matrix):
+    inverse = found[1]
+    identity = torch.eye(matrix.shape[-1], dtype=matrix.dtype)
+    return inverse.apply(identity.expand(matrix.shape)), inverse
+
+
+@spoils("inv_backward", "default device")
+def makes_an_identity_anywhere_in_the_backward(gradient, *_):
+    return gradient @ torch.eye(gradient.shape[-1], dtype=gradient.dtype)
+
+
+@spoils("factor_tall", "default device", of=SVDTruncatedPinv)
+def counts_ranks_anywhere(inverse, *_, **__):
+    return dataclasses.replace(inverse, ranks=torch.tensor(inverse.rank.tolist()))
+
+
+# m×m.
+
+
+@spoils("pinv_backward", "no square of the long side")
+def projects_as_a_matrix(gradient, saved, cotangent):
+    A = saved.matrix
+    outside = torch.eye(A.shape[-2], dtype=A.dtype, device=A.device) - A @ saved.result
+    return gradient + 0 * (outside @ cotangent.mH)
+
+
+@spoils("lstsq_forward", "no square of the long side")
+def projects_in_numpy(found, matrix, *_, **__):
+    A = matrix.resolve_conj().numpy()
+    assert (A @ A.conj().swapaxes(-1, -2)).shape[-1] == A.shape[-2]
+    return found
+
+
+def _refuse(*_, **__):
+    raise UnsupportedError("'native' does that")
+
+
+@caught_by("takes something")
+class RefusesEverything(TriangularSolve):
+    factor_tall = factor_square = factor_triangular = lstsq_forward = _refuse

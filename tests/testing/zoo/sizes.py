@@ -5,33 +5,63 @@ import torch
 from strategies.builtin.qr_pinv import QRPinv
 from strategies.builtin.triangular_solve import TriangularSolve
 from strategies.factors import Dense, LUFactors
-from zoo.register import Sound, caught_by
+from zoo.register import Sound, caught_by, spoils
 
 SPOILED = 1 + 1e-3
 
-
-# Kind A: sizes.
-
-
-@caught_by("sizes of solve", "gradient of solve")
-class ManyRightHandSides(Sound):
-    def solve_forward(self, matrix, rhs):
-        X, inverse = super().solve_forward(matrix, rhs)
-        return (X * SPOILED if rhs.shape[-1] > 32 else X), inverse
+# Sizes.
 
 
-@caught_by("sizes of lstsq", "large lstsq")
-class RightHandSidesBeyondABlock(Sound):
-    def lstsq_backward(self, saved, cotangent, *, need_matrix=True):
-        matrix, rhs = super().lstsq_backward(saved, cotangent, need_matrix=need_matrix)
-        return matrix, (rhs * SPOILED if cotangent.shape[-1] > 64 else rhs)
+@spoils("solve_forward", "sizes of solve", "gradient of solve")
+def many_right_hand_sides(found, matrix, rhs):
+    X, inverse = found
+    return (X * SPOILED if rhs.shape[-1] > 32 else X), inverse
 
 
-@caught_by("sizes of lu_factor")
-class BeyondABlock(Sound):
-    def lu_backward(self, factors, cotangent):
-        gradient = super().lu_backward(factors, cotangent)
-        return gradient * SPOILED if cotangent.shape[-1] > 64 else gradient
+@spoils("lstsq_backward", "sizes of lstsq", "large lstsq")
+def right_hand_sides_beyond_a_block(gradients, *_, **__):
+    matrix, rhs = gradients
+    return matrix, (rhs * SPOILED if rhs.shape[-1] > 64 else rhs)
+
+
+@spoils("solve_forward", "sizes of solve")
+def more_columns_than_rows(found, matrix, _):
+    found[0][..., matrix.shape[-1] :] = 0
+    return found
+
+
+@spoils("lstsq_forward", "sizes of lstsq")
+def one_complex_column(found, _, rhs, **__):
+    X, inverse = found
+    is_spoiled = rhs.is_complex() and rhs.shape[-1] == 1
+    return (inverse.apply(rhs.conj()) if is_spoiled else X), inverse
+
+
+@spoils("lu_backward", "sizes of lu_factor")
+def beyond_a_block(gradient, *_):
+    return gradient * SPOILED if gradient.shape[-1] > 64 else gradient
+
+
+@spoils("inv_backward", "large inv")
+def beyond_many_blocks(gradient, *_):
+    return gradient * SPOILED if gradient.shape[-1] > 256 else gradient
+
+
+@spoils("pinv_backward", "sizes of pinv")
+def very_tall_ones(gradient, *_):
+    m, n = gradient.shape[-2:]
+    return gradient * SPOILED if m >= 8 * n else gradient
+
+
+@spoils("inv_backward", "sizes of inv")
+def a_number(gradient, *_):
+    return -gradient if gradient.shape[-1] == 1 else gradient
+
+
+@spoils("det_backward", "sizes of det")
+def single_precision_of_size(gradient, *_):
+    is_spoiled = gradient.dtype is torch.float32 and gradient.shape[-1] > 100
+    return gradient * SPOILED if is_spoiled else gradient
 
 
 @caught_by("sizes of solve_triangular", "sizes of lu_solve")
@@ -39,28 +69,6 @@ class OneRowBeyondABlockOfATriangle(TriangularSolve):
     def factor_triangular(self, matrix, structure):
         scaled = matrix * SPOILED if matrix.shape[-1] == 33 else matrix
         return super().factor_triangular(scaled, structure)
-
-
-@caught_by("large inv")
-class BeyondManyBlocks(Sound):
-    def inv_backward(self, saved, cotangent):
-        gradient = super().inv_backward(saved, cotangent)
-        return gradient * SPOILED if cotangent.shape[-1] > 256 else gradient
-
-
-@caught_by("sizes of pinv")
-class VeryTallOnes(Sound):
-    def pinv_backward(self, saved, cotangent):
-        m, n = saved.matrix.shape[-2:]
-        gradient = super().pinv_backward(saved, cotangent)
-        return gradient * SPOILED if m >= 8 * n else gradient
-
-
-@caught_by("sizes of inv")
-class ANumber(Sound):
-    def inv_backward(self, saved, cotangent):
-        gradient = super().inv_backward(saved, cotangent)
-        return -gradient if cotangent.shape[-1] == 1 else gradient
 
 
 @caught_by("larger factors")
@@ -71,39 +79,24 @@ class OneRowMore(TriangularSolve):
         return super().factor_tall(scaled, rtol=rtol, atol=atol)
 
 
-@caught_by("sizes of det")
-class SinglePrecisionOfSize(Sound):
-    def det_backward(self, factors, scale):
-        gradient = super().det_backward(factors, scale)
-        is_spoiled = scale.dtype is torch.float32 and factors.LU.shape[-1] > 100
-        return gradient * SPOILED if is_spoiled else gradient
+# Batches.
 
 
-# Kind B: batches.
+@spoils("inv_forward", "batches of inv", "graphs at once")
+def squeezes_a_batch_of_one(found, _):
+    result, inverse = found
+    return (result.squeeze(0) if result.shape[0] == 1 else result), inverse
 
 
-@caught_by("batches of inv", "graphs at once")
-class SqueezesABatchOfOne(Sound):
-    def inv_forward(self, matrix):
-        inverse = self.factor_square(matrix)
-        result = inverse.dense()
-        return (result.squeeze(0) if result.shape[0] == 1 else result), inverse
+@spoils("lu_backward", "batches of lu_factor", "batched gradient of lu_factor")
+def transposes_a_batch_of_one(gradient, *_):
+    return gradient.mT if gradient.ndim > 2 and len(gradient) == 1 else gradient
 
 
-@caught_by("batches of lu_factor", "batched gradient of lu_factor")
-class TransposesABatchOfOne(Sound):
-    def lu_backward(self, factors, cotangent):
-        gradient = super().lu_backward(factors, cotangent)
-        return gradient.mT if cotangent.ndim > 2 and len(cotangent) == 1 else gradient
-
-
-@caught_by("batches of lu_factor")
-class SwapsTwoBatchDimensions(Sound):
-    def lu_backward(self, factors, cotangent):
-        gradient = super().lu_backward(factors, cotangent)
-        if cotangent.ndim == 4:
-            gradient = gradient.transpose(0, 1).reshape(gradient.shape)
-        return gradient
+@spoils("lu_backward", "batches of lu_factor")
+def swaps_two_batch_dimensions(gradient, *_):
+    is_spoiled = gradient.ndim == 4
+    return gradient.transpose(0, 1).reshape(gradient.shape) if is_spoiled else gradient
 
 
 @caught_by("batches of solve")
@@ -114,42 +107,46 @@ class OneRightHandSideForAll(Sound):
         return super().solve_backward(saved, cotangent, need_matrix=need_matrix)
 
 
-@caught_by("batches of lstsq")
-class ForgetsTheLastOfMany(TriangularSolve):
-    def lstsq_forward(self, matrix, rhs, *, rtol=None):
-        inverse = self.factor(matrix, rtol=rtol)
-        X = inverse.apply(rhs)
-        if matrix.ndim == 3 and matrix.shape[0] > 100:
-            X[-1] = X[-2]
-        return X, inverse
+@spoils("lstsq_forward", "batches of lstsq")
+def forgets_the_last_of_many(found, matrix, *_, **__):
+    X, inverse = found
+    if matrix.ndim == 3 and matrix.shape[0] > 100:
+        X[-1] = X[-2]
+    return X, inverse
 
 
-# Kind H: an accuracy class that does not say how tall.
+# An accuracy class that does not say how tall.
 
 
-@caught_by("accuracy class of pinv")
-class CholeskyOfVeryTallOnes(TriangularSolve):
-    def factor_tall(self, matrix, *, rtol, atol):
-        m, n = matrix.shape[-2:]
-        if m < 10 * n or matrix.numel() == 0:
-            return super().factor_tall(matrix, rtol=rtol, atol=atol)
-        inverse = torch.linalg.inv(matrix.mH @ matrix) @ matrix.mH
-        rank = torch.full(matrix.shape[:-2], n)
-        return Dense(matrix, inverse, rank, full_column_rank=True, full_row_rank=m == n)
+def _by_normal_equations(matrix):
+    m, n = matrix.shape[-2:]
+    inverse = torch.linalg.inv(matrix.mH @ matrix) @ matrix.mH
+    rank = torch.full(matrix.shape[:-2], n)
+    return Dense(matrix, inverse, rank, full_column_rank=True, full_row_rank=m == n)
 
 
-@caught_by("accuracy at size of lstsq")
-class NormalEquationsOfLargerOnes(TriangularSolve):
-    def lstsq_forward(self, matrix, rhs, *, rtol=None):
-        m, n = matrix.shape[-2:]
-        if m <= n or n < 16:
-            return NotImplemented
-        inverse = torch.linalg.inv(matrix.mH @ matrix) @ matrix.mH
-        rank = torch.full(matrix.shape[:-2], n)
-        return inverse @ rhs, Dense(matrix, inverse, rank, True, False)
+@spoils("factor_tall", "accuracy class of pinv", of=TriangularSolve)
+def cholesky_of_very_tall_ones(right, matrix, **_):
+    m, n = matrix.shape[-2:]
+    return right if m < 10 * n or matrix.numel() == 0 else _by_normal_equations(matrix)
 
 
-# Kind J: layouts.
+@spoils("lstsq_forward", "accuracy at size of lstsq")
+def normal_equations_of_larger_ones(right, matrix, rhs, **_):
+    m, n = matrix.shape[-2:]
+    if m <= n or n < 16:
+        return right
+    inverse = _by_normal_equations(matrix)
+    return inverse.apply(rhs), inverse
+
+
+# Layouts.
+
+
+@caught_by("layouts in lu_factor")
+class WantsContiguousFactors(Sound):
+    def lu_backward(self, factors, cotangent):
+        return super().lu_backward(factors, cotangent.view(-1).view(cotangent.shape))
 
 
 @caught_by("layouts in solve")
@@ -164,35 +161,19 @@ class TakesEveryMatrixForRowMajor(Sound):
     def inv_forward(self, matrix):
         if matrix.ndim == 2:
             matrix = matrix.as_strided(matrix.shape, (matrix.shape[-1], 1))
-        inverse = self.factor_square(matrix)
-        return inverse.dense(), inverse
+        return super().inv_forward(matrix)
 
 
-@caught_by("expanded tensors in pinv")
-class ViewsExpandedCotangents(Sound):
-    def pinv_backward(self, saved, cotangent):
-        if cotangent.stride() == (0,) * cotangent.ndim:
-            cotangent = cotangent.clone().fill_(0)
-        return super().pinv_backward(saved, cotangent)
+@spoils("pinv_backward", "expanded tensors in pinv")
+def views_expanded_cotangents(gradient, _, cotangent):
+    return 0 * gradient if cotangent.stride() == (0,) * cotangent.ndim else gradient
 
 
-@caught_by("expanded tensors in inv", "batches of inv")
-class InvertsOneOfAnExpandedBatch(Sound):
-    def inv_forward(self, matrix):
-        inverse = self.factor_square(matrix)
-        result = inverse.dense()
-        if 0 in matrix.stride():
-            result[1:] = 0
-        return result, inverse
-
-
-@caught_by("layouts in factors")
-class ReadsTransposedVectors(TriangularSolve):
-    def factor_tall(self, matrix, *, rtol, atol):
-        inverse = super().factor_tall(matrix, rtol=rtol, atol=atol)
-        if isinstance(inverse, LUFactors):
-            return _Careless(inverse.LU, inverse.pivots)
-        return inverse
+@spoils("inv_forward", "expanded tensors in inv", "batches of inv")
+def inverts_one_of_an_expanded_batch(found, matrix):
+    if 0 in matrix.stride():
+        found[0][1:] = 0
+    return found
 
 
 class _Careless(LUFactors):
@@ -201,7 +182,13 @@ class _Careless(LUFactors):
         return super().apply(b if plain else b.flip(-1))
 
 
-# Kind N: NaN in one member of a batch reaches others.
+@spoils("factor_tall", "layouts in factors", of=TriangularSolve)
+def reads_transposed_vectors(inverse, *_, **__):
+    is_lu = isinstance(inverse, LUFactors)
+    return _Careless(inverse.LU, inverse.pivots) if is_lu else inverse
+
+
+# NaN in one member of a batch reaches others.
 
 
 @caught_by("NaN beside others in inv")
@@ -222,23 +209,3 @@ class AddsZeroTimesTheOthers(QRPinv):
 class ReplacesNaNOfTheCotangent(Sound):
     def lu_backward(self, factors, cotangent):
         return super().lu_backward(factors, cotangent.nan_to_num())
-
-
-# Kind P: one complex right-hand side, or more than columns.
-
-
-@caught_by("sizes of lstsq")
-class OneComplexColumn(Sound):
-    def lstsq_forward(self, matrix, rhs, *, rtol=None):
-        inverse = self.factor(matrix, rtol=rtol)
-        is_spoiled = rhs.is_complex() and rhs.shape[-1] == 1
-        return inverse.apply(rhs.conj() if is_spoiled else rhs), inverse
-
-
-@caught_by("sizes of solve")
-class MoreColumnsThanRows(Sound):
-    def solve_forward(self, matrix, rhs):
-        X, inverse = super().solve_forward(matrix, rhs)
-        n = matrix.shape[-1]
-        X[..., n:] = 0
-        return X, inverse
