@@ -9,11 +9,12 @@ from benchmarks.programs.program import Program
 from benchmarks.training import ways
 from benchmarks.training.choices import choice
 from benchmarks.training.results import Losses, Result, Way
-from benchmarks.training.ways import AUTO, JAX, TORCH
+from benchmarks.training.ways import JAX, TORCH
 from strategies.integration.recording import Recording
 from strategies.measuring.machine import describe
 from strategies.measuring.measurement import Timing
 from strategies.measuring.timing import interleaved
+from strategies.selection.stability import AUTO
 
 __all__ = ["measured", "recorded"]
 

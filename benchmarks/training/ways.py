@@ -13,8 +13,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 import strategies
-from benchmarks.jax_programs import MODELS
-from benchmarks.jax_programs.model import STEP
+from benchmarks.peers.jax_program_peer import MODELS, STEP
 from benchmarks.peers.process import Peer
 from benchmarks.programs.program import Program
 from strategies import policy
@@ -22,24 +21,11 @@ from strategies.measuring.clock import Sampler, synchronized_timer
 from strategies.measuring.memory import peak_bytes
 from strategies.selection.stability import AUTO
 
-__all__ = [
-    "AUTO",
-    "JAX",
-    "TORCH",
-    "best_strategy",
-    "jax_sampler",
-    "losses",
-    "memory",
-    "moved_losses",
-    "sampler",
-    "way",
-]
-
 TORCH = "torch"
 """The program as it is; of the others, the name is "auto" or that of a strategy."""
 
 JAX = "jax"
-"""The program once more: `benchmarks.jax_programs`."""
+"""The program once more: `benchmarks.peers.jax_program_peer`."""
 
 _SAME = 1e-5
 """Relative difference of the first losses that libraries may have between them."""
@@ -158,7 +144,11 @@ def jax_sampler(
         yield {}
         return
     with Peer("jax_program", torch.get_num_threads()) as peer:
-        pairs = [*zip(map(float, peer.prepare((program.name, size))), course, strict=False)]
+        pairs = [
+            *zip(
+                map(float, peer.prepare((program.name, program.sizes[size]))), course, strict=False
+            )
+        ]
         if not all(math.isclose(*pair, rel_tol=_SAME) for pair in pairs):
             raise RuntimeError(f"the losses of {program.name} by JAX and by PyTorch are {pairs}")
         yield {JAX: peer.sampler(STEP)}

@@ -58,7 +58,7 @@ class Peer:
         pass
 
     def prepare(self, program):
-        assert program == ("gp", "small")
+        assert program == ("gp", {"points": 300})
         return self.found
 
     def sampler(self, name):
