@@ -31,7 +31,7 @@ _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 @reports_errors
 def main(
-    page: Annotated[Path, typer.Argument(metavar="PAGE", help="A Markdown file.")],
+    page: marked.Page,
     hard: Annotated[
         Path | None,
         typer.Option(metavar="PATH", help="What `stability --strategy native --out` has kept."),

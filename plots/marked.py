@@ -5,9 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from strategies.files import UnusableFileError, write_text
 from strategies.selection.text import NOTHING
+
+Page = Annotated[Path, typer.Argument(metavar="PAGE", help="A Markdown file.")]
+Figures = Annotated[Path, typer.Option("--figures", metavar="DIR")]
 
 
 def table(head: Sequence[str], lines: Iterable[Sequence[str]], left: int) -> str:

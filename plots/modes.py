@@ -18,8 +18,6 @@ from plots import marked
 from strategies import files, operations, registry
 from strategies.cli.common import reports_errors
 
-__all__ = ["MODES", "NUMBERS", "Cell", "load", "save", "tables"]
-
 FORMAT = "backward-strategies modes"
 VERSION = 1
 
@@ -80,7 +78,7 @@ def load(path: Path) -> tuple[str, Outcomes]:
 
 @reports_errors
 def main(
-    page: Annotated[Path, typer.Argument(metavar="PAGE", help="A Markdown file.")],
+    page: marked.Page,
     kept: Annotated[Path, typer.Option(metavar="FILE", help="What `make modes` kept.")] = KEPT,
 ) -> None:
     """Put the tables between the markers of a page."""

@@ -17,7 +17,7 @@ from asv.util import is_na
 
 from plots import rows
 from plots.dashboard.offline import ASSETS
-from plots.figures import draw_all
+from plots.figures import draw_all, figures
 from plots.machines import scaling
 from strategies.measuring import Case
 from strategies.measuring.grid_cases import case_of
@@ -105,16 +105,13 @@ def _body(folder: Path, runs: Sequence[Run], graphs: Graphs) -> str:
     lines = [_line(cell, by_backward.get((cell.machine.name, cell.case)), graphs) for cell in cells]
     every = [{**cell.case.columns(), "machine": cell.machine.name} for cell in cells]
     frame = rows.table(runs)
-    figures = [
-        *draw_all(frame, folder / "figures"),
-        *draw_all(frame, folder / "figures", scaling.FIGURES),
-    ]
+    drawn = draw_all(frame, folder / "figures", figures() | scaling.FIGURES)
     provenance = text.provenance(cell.machine for cell in cells)
     return Template((ASSETS / "defaults.html").read_text(encoding="utf-8")).substitute(
         filters=" ".join(_filter(name, {case[name] for case in every}) for name in FILTERS),
         headings="".join(f"<th><button>{name}</button></th>" for name in COLUMNS),
         lines="\n".join(lines),
-        figures="\n".join(_picture(name) for name, problem in figures if problem is None),
+        figures="\n".join(_picture(name) for name, problem in drawn if problem is None),
         runs="\n".join(f"<li>{escape(line)}</li>" for line in provenance),
     )
 

@@ -2,6 +2,8 @@
 
 import pytest
 import torch
+from typer import Typer
+from typer.testing import CliRunner
 
 from plots.rows import table
 from strategies.measuring import Case
@@ -84,6 +86,43 @@ def few(runs):
 @pytest.fixture
 def rows(runs):
     return table(runs)
+
+
+@pytest.fixture
+def run():
+    """Runs a command as from a shell."""
+
+    def run(main, *arguments):
+        app = Typer()
+        app.command()(main)
+        return CliRunner().invoke(app, [*map(str, arguments)])
+
+    return run
+
+
+@pytest.fixture
+def page(tmp_path):
+    """Makes a page with places for parts."""
+
+    def page(*names):
+        path = tmp_path / "page.md"
+        places = (f"<!-- {name}: begin -->\nold\n<!-- {name}: end -->\n" for name in names)
+        path.write_text("".join(places))
+        return path
+
+    return page
+
+
+@pytest.fixture(scope="session")
+def texts():
+    """What stands in a figure."""
+
+    def texts(figure):
+        figure.draw_without_rendering()
+        found = figure.findobj(lambda artist: hasattr(artist, "get_text"))
+        return [text.get_text() for text in found]
+
+    return texts
 
 
 @pytest.fixture(scope="session")
