@@ -14,7 +14,7 @@ from pkgutil import iter_modules
 from benchmarks.programs.program import Program
 
 PROGRAMS: tuple[Program, ...] = tuple(
-    import_module(f"{__name__}.{file.name}").PROGRAM
+    import_module(f"{__name__}.{file.name}").program
     for file in iter_modules(__path__)
     if file.name != "program"
 )

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from benchmarks.programs.program import Program, Step, training
+from benchmarks.programs.program import Step, model_of, training
 
 ITERATIONS = 5
 
@@ -22,7 +22,13 @@ def by_cholesky(A: Tensor, b: Tensor) -> Tensor:
     return torch.cholesky_solve(b, torch.linalg.cholesky(A))
 
 
-def _make(
+@model_of(
+    "facebookresearch/theseus, CholeskyDenseSolver; Pineda et al., arXiv 2207.09442",
+    small={"batch": 128, "variables": 8, "measurements": 24},
+    full={"batch": 2048, "variables": 8, "measurements": 24},
+    same=1e-3,
+)
+def program(
     *,
     batch: int,
     variables: int,
@@ -49,14 +55,3 @@ def _make(
         return (x - truth).square().mean()
 
     return training(objective, torch.optim.Adam(network.parameters(), lr=1e-2))
-
-
-PROGRAM = Program(
-    _make,
-    "facebookresearch/theseus, CholeskyDenseSolver; Pineda et al., arXiv 2207.09442",
-    {
-        "small": {"batch": 128, "variables": 8, "measurements": 24},
-        "full": {"batch": 2048, "variables": 8, "measurements": 24},
-    },
-    same=1e-3,
-)

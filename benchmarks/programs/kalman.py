@@ -12,7 +12,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from benchmarks.programs.program import Program, Step, training
+from benchmarks.programs.program import Step, model_of, training
 
 
 def by_inverse(S: Tensor, innovation: Tensor, crossing: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -22,7 +22,12 @@ def by_inverse(S: Tensor, innovation: Tensor, crossing: Tensor) -> tuple[Tensor,
     return squared, torch.linalg.slogdet(S).logabsdet, crossing @ inverse
 
 
-def _make(
+@model_of(
+    "the filter of Kalman (1960) as state-space libraries train it, for example strongio/torchcast",
+    small={"batch": 64, "states": 8, "seen": 4, "times": 20},
+    full={"batch": 512, "states": 16, "seen": 8, "times": 50},
+)
+def program(
     *,
     batch: int,
     states: int,
@@ -56,13 +61,3 @@ def _make(
         return nats.mean() / times
 
     return training(objective, torch.optim.Adam([log_q, log_r], lr=0.05))
-
-
-PROGRAM = Program(
-    _make,
-    "the filter of Kalman (1960) as state-space libraries train it, for example strongio/torchcast",
-    {
-        "small": {"batch": 64, "states": 8, "seen": 4, "times": 20},
-        "full": {"batch": 512, "states": 16, "seen": 8, "times": 50},
-    },
-)

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-__all__ = ["Program", "Step", "real_and_imaginary", "training"]
-
 Step = Callable[[], Tensor]
 """One forward, backward and step of the optimizer; the loss before it."""
 
@@ -31,8 +29,8 @@ class Program:
     make: Callable[..., Step]
     source: str
     sizes: Mapping[str, Mapping[str, int]]
-    same: float = 1e-8
-    differs: str = ""
+    same: float
+    differs: str
 
     @property
     def name(self) -> str:
@@ -69,6 +67,19 @@ class Program:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             return self.make(**{**self.sizes[size], **sizes})
+
+
+def model_of(
+    source: str,
+    *,
+    small: Mapping[str, int],
+    full: Mapping[str, int],
+    same: float = 1e-8,
+    differs: str = "",
+) -> Callable[[Callable[..., Step]], Program]:
+    """Makes the program of a function that is its `make`."""
+    sizes = {"small": small, "full": full}
+    return lambda make: Program(make, source, sizes, same, differs)
 
 
 def training(objective: Callable[[], Tensor], optimizer: torch.optim.Optimizer) -> Step:
