@@ -56,10 +56,7 @@ def verdict() -> tuple[bool, list[str]]:
 
 
 def slowdowns(kept: Iterable[Cell], measured: Iterable[Cell]) -> dict[tuple[str, str], float]:
-    """By strategy and operation, the geometric mean of measured over kept ratios to native.
-
-    What only one of both has is left out.
-    """
+    """By strategy and operation, the geometric mean of measured over kept ratios, of what both have."""
     before = _ratios(kept)
     grown: dict[tuple[str, str], list[float]] = defaultdict(list)
     for (case, strategy), ratio in _ratios(measured).items():

@@ -9,10 +9,10 @@ from typing import Annotated
 
 import torch
 import typer
-from rich.table import Table
 
 import strategies
 from strategies.cli.common import console, reports_errors
+from strategies.selection import text
 
 _CALLS = 100
 """In a block: long enough for the clock, and short enough for some to be left alone by other work."""
@@ -26,12 +26,10 @@ def main(
 ) -> None:
     """Time calls in one thread with operators installed and without; the least processor times."""
     torch.set_num_threads(1)
-    table = Table(title="microseconds of a call", title_justify="left")
-    for column in ("why PyTorch computes", "PyTorch", "more, if installed"):
-        table.add_column(column, justify="left" if "why" in column else "right")
+    columns = ("PyTorch", "more, if installed")
+    table = text.table("microseconds of a call", ["why PyTorch computes"], columns)
     for reason, call in calls().items():
-        is_chosen = "kernels" in reason
-        with strategies.use("native") if is_chosen else contextlib.nullcontext():
+        with strategies.use("native") if "kernels" in reason else contextlib.nullcontext():
             without, installed = _least(call, rounds)
         table.add_row(reason, f"{without:.2f}", f"{installed - without:.2f}")
     console.print(table)

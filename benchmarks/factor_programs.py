@@ -19,8 +19,6 @@ import strategies
 from benchmarks.programs import named
 from benchmarks.programs.program import Step
 
-__all__ = ["ALGEBRA"]
-
 
 def _likelihood(K: Tensor, y: Tensor) -> Tensor:
     inv_quad, logdet = strategies.factor(K, "spd").inv_quad_logdet(y)
@@ -45,7 +43,6 @@ ALGEBRA: Mapping[str, Callable[..., Any]] = {
     "qp": lambda matrices: strategies.factor(matrices).solve,
 }
 """By the names of the programs."""
-
 
 _ROWS = 512, 2048
 """Of the matrices whose factor is used alone."""

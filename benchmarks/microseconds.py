@@ -9,7 +9,6 @@ from unittest.mock import patch
 
 import torch
 import typer
-from rich.table import Table
 from torch import Tensor
 
 from strategies import operations
@@ -22,6 +21,7 @@ from strategies.measuring.clock import sampler
 from strategies.measuring.timing import interleaved
 from strategies.measuring.workload import backward_of
 from strategies.policy import BASELINE
+from strategies.selection.text import table
 
 GENERAL = "batch_last"
 """What computes on the generic path what `fused` does on the fast path."""
@@ -37,33 +37,20 @@ def main(
 ) -> None:
     """Time the parts of a call, forward and backward, in the same rounds; medians in microseconds."""
     case, is_compiled = Case.parse(text), not python and extension.load() is not None
-    with (
-        contextlib.nullcontext()
-        if is_compiled
-        else patch.object(fast_path, "_compiled", _no_fast_path)
-    ):
+    no_fast_path = patch.object(fast_path, "_compiled", lambda _: None)
+    with contextlib.nullcontext() if is_compiled else no_fast_path:
         samplers = {name: sampler(call) for name, call in parts(case).items()}
         timings = interleaved(samplers, budget=budget, max_rounds=400)
     language = "C++" if is_compiled else "Python"
     title = f"{case}, {torch.get_num_threads()} threads, the fast path in {language}"
-    table = Table(title=title, title_justify="left")
-    table.add_column("part")
-    table.add_column("µs", justify="right")
+    shown = table(title, ["part"], ["µs"])
     for name in samplers:
-        table.add_row(name, f"{timings[name].seconds * 1e6:.1f}")
-    console.print(table)
+        shown.add_row(name, f"{timings[name].seconds * 1e6:.1f}")
+    console.print(shown)
 
 
 def parts(case: Case) -> Mapping[str, Callable[[], object]]:
-    """What is called, by name.
-
-    Raises:
-        ValueError: the fast path does not take the case.
-
-    Example:
-        >>> [name for name in parts(Case("inv", (2, 2))) if "compiled" in name]
-        ['forward: its compiled loop', 'backward: its compiled loop']
-    """
+    """What is called, by name; ValueError if the fast path does not take the case."""
     record, inputs = operations.get(case.operation), case.inputs()
     detached = tuple(tensor.detach() for tensor in inputs)
     layouts = [(tensor.shape, tensor.stride()) for tensor in inputs]
@@ -95,10 +82,6 @@ def parts(case: Case) -> Mapping[str, Callable[[], object]]:
         "backward: its compiled loop": lambda: found.backward(saved, cotangents),
         "backward: an empty Function": lambda: torch.autograd.grad(y, x, x, retain_graph=True),
     }
-
-
-def _no_fast_path(_: object) -> None:
-    """In C++."""
 
 
 class _Nothing(torch.autograd.Function):

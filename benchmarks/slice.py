@@ -25,10 +25,7 @@ MOST_SHAPES = 3
 
 
 def pattern(grid: str) -> str:
-    """A regular expression for `asv run --bench`.
-
-    Raises:
-        ValueError: there is no such grid.
+    """A regular expression for `asv run --bench`; ValueError if there is no such grid.
 
     Example:
         >>> cell = "inv.Single.time_backward('native', '8x8', 0, 'float64', 'cpu')"

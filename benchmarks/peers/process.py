@@ -38,11 +38,7 @@ What the first returns is compared with PyTorch's: gradients, of a case.
 
 
 class Peer(contextlib.AbstractContextManager["Peer"]):
-    """A library at work in its own process; a context manager that ends it.
-
-    Attributes:
-        name: of the module `benchmarks.peers.<name>_peer`.
-    """
+    """The library of the module `benchmarks.peers.<name>_peer`, at work in its own process until exit."""
 
     def __init__(self, name: str, threads: int) -> None:
         self.name = name

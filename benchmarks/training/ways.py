@@ -6,7 +6,7 @@ import contextlib
 import importlib.util
 import math
 import timeit
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -38,13 +38,7 @@ _SAMPLES = {"small": 3, "full": 1}
 
 @contextlib.contextmanager
 def way(name: str) -> Iterator[None]:
-    """What is around a program to run it so.
-
-    Example:
-        >>> with way("qr_pinv"):
-        ...     strategies.is_replaced("inv")
-        True
-    """
+    """What is around a program to run it so."""
     with contextlib.ExitStack() as stack:
         if name != TORCH:
             stack.enter_context(strategies.replace_torch())
@@ -81,12 +75,10 @@ def moved_losses(program: Program, size: str, steps: int) -> list[float]:
 
 
 def sampler(program: Program, size: str, name: str) -> Sampler:
-    """Times a program's second to sixth step, or the second of a full size; each sample begins it anew.
+    """Times a program's second to sixth step, or the second of a full size, in seconds per step.
 
-    In seconds per step.
-
-    So all ways are timed in the same steps. What has trained on the same data for long is another
-    problem, and often a badly conditioned one.
+    Each sample begins it anew, so all ways are timed in the same steps. What has trained on the same data
+    for long is another problem, and often a badly conditioned one.
     """
 
     def sample() -> float:
@@ -109,12 +101,9 @@ def memory(program: Program, size: str, name: str) -> int:
 
 
 def best_strategy(program: Program, size: str) -> str:
-    """The one strategy that, named for all operations, makes the program fastest.
+    """The one strategy that, named for all operations, makes the program fastest; or RuntimeError.
 
     What a strategy cannot do in the forward is PyTorch's; one that fails in the backward is none.
-
-    Raises:
-        RuntimeError: none can run it.
     """
     took = {}
     for name in strategies.available():
@@ -127,18 +116,10 @@ def best_strategy(program: Program, size: str) -> str:
 
 
 @contextlib.contextmanager
-def jax_sampler(
-    program: Program, size: str, course: Sequence[float]
-) -> Iterator[dict[str, Sampler]]:
+def jax_sampler(program: Program, size: str, course: list[float]) -> Iterator[dict[str, Sampler]]:
     """What times a step in JAX, by name; nothing without JAX, or of a program that is not written in it.
 
-    Args:
-        program: which.
-        size: "small" or "full".
-        course: the losses by PyTorch, of which the first are compared.
-
-    Raises:
-        RuntimeError: JAX's are others, so that it does other work.
+    RuntimeError, if JAX's first losses are not those of the course by PyTorch: it does other work then.
     """
     if program.name not in MODELS or importlib.util.find_spec("jax") is None:
         yield {}
