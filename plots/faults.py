@@ -75,11 +75,7 @@ def _entry(computed: torch.Tensor, exact: torch.Tensor) -> str:
 
 
 def hard_cases(path: Path) -> dict[str, str]:
-    """Of each operation how many hard cases are above the limit, and the worst ratio.
-
-    Raises:
-        ValueError: they were judged with another release of torch.
-    """
+    """Of each operation how many hard cases are above the limit; ValueError of another release of torch."""
     runs = store.load(path)
     if others := {run.machine.torch for run in runs if not run.machine.torch.startswith(version())}:
         raise ValueError(f"{path} was judged with torch {others.pop()}, and this is {version()}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,14 +53,7 @@ BOTH, BACKWARD = Objective.FORWARD_BACKWARD, Objective.BACKWARD
 
 @dataclass(frozen=True)
 class Comparison:
-    """The time of the inverse over that of solves in an operation: medians for each of `SIZES`.
-
-    Attributes:
-        operation: its name.
-        both: of forward and backward together; NaN where there is no case.
-        backward: of the backward alone.
-        stability: of the inverse.
-    """
+    """The time of the inverse over that of solves: medians for each of `SIZES`, NaN where no case is."""
 
     operation: str
     both: Sequence[float]
@@ -87,11 +81,7 @@ def main(
 
 
 def parts(runs: Sequence[Run]) -> dict[str, str]:
-    """The answer in a few lines; and a line an operation, and a line a number of right-hand sides.
-
-    Raises:
-        ValueError: no case was timed.
-    """
+    """The answer in a few lines, and its tables; ValueError if no case was timed."""
     # What a busy machine measured would count like anything else in a median.
     cells = [cell for cell in judge(runs) if not cell.is_busy]
     stability = evidence(runs)
@@ -117,20 +107,28 @@ def parts(runs: Sequence[Run]) -> dict[str, str]:
 
 def _by_columns(cells: Iterable[JudgedCell]) -> Iterator[list[str]]:
     """A line for each number of right-hand sides, of the operations that were timed with several."""
-    by_columns: dict[tuple[str, int], list[Cell]] = {}
+    by_columns: dict[tuple[str, int], list[Cell]] = defaultdict(list)
     for cell in cells:
-        by_columns.setdefault((cell.case.operation, cell.case.rhs), []).append(cell.cell)
+        by_columns[cell.case.operation, cell.case.rhs].append(cell.cell)
     for (operation, columns), own in sorted(by_columns.items()):
         if sum(name == operation for name, _ in by_columns) > 1:
-            pairs = zip(_medians(own, BOTH), _medians(own, BACKWARD), strict=True)
-            entries = (f"{_marked(both)} / {_marked(alone)}" for both, alone in pairs)
+            entries = _entries(_medians(own, BOTH), _medians(own, BACKWARD))
             yield [f"`{operation}`", str(columns), *entries]
 
 
+def _entries(both: Iterable[float], backward: Iterable[float]) -> list[str]:
+    """Pairs of two digits, bold where the inverse is faster by more than timings resolve."""
+    marked = (
+        [f"**{ratio:.2g}**" if ratio < 1 / RESOLUTION else number(ratio, ".2g") for ratio in ratios]
+        for ratios in (both, backward)
+    )
+    return [" / ".join(pair) for pair in zip(*marked, strict=True)]
+
+
 def _compared(cells: Iterable[JudgedCell], stability: Stabilities) -> list[Comparison]:
-    by_operation: dict[str, list[Cell]] = {}
+    by_operation: dict[str, list[Cell]] = defaultdict(list)
     for cell in cells:
-        by_operation.setdefault(cell.case.operation, []).append(cell.cell)
+        by_operation[cell.case.operation].append(cell.cell)
     return [
         Comparison(
             operation,
@@ -193,11 +191,11 @@ def _rules(compared: Iterable[Comparison]) -> Iterator[str]:
 
 def _svd(cells: Iterable[JudgedCell], stability: Stabilities) -> Iterator[str]:
     """For which single matrices of full rank a truncated SVD is the fastest simple strategy."""
-    won: dict[tuple[str, int], list[bool]] = {}
+    won: dict[tuple[str, int], list[bool]] = defaultdict(list)
     for cell in cells:
         if not cell.case.batch and cell.case.rank is None:
             key = cell.case.operation, min(cell.case.shape)
-            won.setdefault(key, []).append(_fastest_simple(cell.cell) == SVD)
+            won[key].append(_fastest_simple(cell.cell) == SVD)
     if most := [key for key, wins in won.items() if 2 * sum(wins) > len(wins)]:
         names = list(dict.fromkeys(operation for operation, _ in most))
         worst = max(_evidence(stability, name, SVD).worst for name in names)
@@ -219,18 +217,11 @@ def _evidence(stability: Stabilities, operation: str, strategy: str) -> Evidence
 
 
 def _line(of: Comparison) -> list[str]:
-    pairs = zip(of.both, of.backward, strict=True)
+    entries = _entries(of.both, of.backward)
     if of.stability.is_stable:
-        entries = [f"{_marked(both)} / {_marked(alone)}" for both, alone in pairs]
         return [f"`{of.operation}`", *entries, "stable"]
-    entries = [f"({number(both, '.2g')} / {number(alone, '.2g')})" for both, alone in pairs]
-    return [f"`{of.operation}`", *entries, f"unstable, {of.stability.worst:.0e}"]
-
-
-def _marked(ratio: float) -> str:
-    """Two digits, bold where the inverse is faster by more than timings resolve."""
-    text = number(ratio, ".2g")
-    return f"**{text}**" if ratio < 1 / RESOLUTION else text
+    plain = (f"({entry.replace('*', '')})" for entry in entries)
+    return [f"`{of.operation}`", *plain, f"unstable, {of.stability.worst:.0e}"]
 
 
 def _span(ratios: Iterable[float]) -> str:

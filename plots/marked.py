@@ -37,8 +37,7 @@ def folded(title: str, content: str) -> str:
 def fill(path: Path, parts: Mapping[str, str]) -> None:
     """Puts every part of a page between `<!-- NAME: begin -->` and `<!-- NAME: end -->`.
 
-    Raises:
-        UnusableFileError: the page lacks some markers; it is left as it is.
+    UnusableFileError if the page lacks some markers; it is left as it is.
     """
     text = path.read_text(encoding="utf-8")
     for name, content in parts.items():
@@ -53,11 +52,7 @@ def has(path: Path, name: str) -> bool:
 
 
 def part(path: Path, name: str) -> str:
-    """What stands between the markers of a part.
-
-    Raises:
-        UnusableFileError: the page lacks them.
-    """
+    """What stands between the markers of a part; UnusableFileError if the page lacks them."""
     text = path.read_text(encoding="utf-8")
     return text[slice(*_place(path, text, name))].rstrip("\n")
 

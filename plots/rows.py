@@ -48,11 +48,7 @@ _ORDER = ["operation", "is_batch", "is_deficient", "size", "m", "n", "rhs", "bat
 
 
 def table(runs: Sequence[Run]) -> pd.DataFrame:
-    """All that runs measured on a grid, beside other libraries, and in hard cases.
-
-    Raises:
-        ValueError: they measured nothing.
-    """
+    """All that runs measured on a grid, beside other libraries, and in hard cases; or ValueError."""
     records = [
         {name: math.nan if value is None else value for name, value in record.items()}
         for record in _records(runs)

@@ -25,11 +25,7 @@ def main(page: marked.Page, results: Results = DEFAULT_RESULTS) -> None:
 
 
 def tables(rows: pd.DataFrame) -> str:
-    """Two Markdown tables, an operation a line: the libraries, and all strategies.
-
-    Raises:
-        NotDrawableError: no hard case was judged.
-    """
+    """Two Markdown tables, an operation a line: the libraries, and all strategies."""
     rows = rows[rows["shows"].eq("stability")]
     if rows.empty:
         raise style.NotDrawableError("no hard case was judged")

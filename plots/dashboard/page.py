@@ -47,9 +47,7 @@ Graphs = Mapping[tuple[str, str, Case], str]
 def add(folder: Path, runs: Sequence[Run], graphs: Graphs) -> None:
     """Puts the page into what asv published in `folder`, with verdicts on runs and links to graphs.
 
-    Raises:
-        ValueError: the runs hold nothing to recommend.
-        LookupError: asv's page is not the one that this was written for.
+    ValueError if the runs hold nothing to recommend; LookupError if asv's page is another.
     """
     additions = {
         "</head>": HEAD,
@@ -99,9 +97,8 @@ def _is_recorded(graph: Graph, cases: int) -> list[bool]:
 
 def _body(folder: Path, runs: Sequence[Run], graphs: Graphs) -> str:
     cells = judge(runs)
-    by_backward = {
-        (cell.machine.name, cell.case): cell for cell in judge(runs, Criteria(Objective.BACKWARD))
-    }
+    backward = judge(runs, Criteria(Objective.BACKWARD))
+    by_backward = {(cell.machine.name, cell.case): cell for cell in backward}
     lines = [_line(cell, by_backward.get((cell.machine.name, cell.case)), graphs) for cell in cells]
     every = [{**cell.case.columns(), "machine": cell.machine.name} for cell in cells]
     frame = rows.table(runs)
@@ -142,13 +139,12 @@ def _line(cell: JudgedCell, by_backward: JudgedCell | None, graphs: Graphs) -> s
         quantity(use.error, text.number(use.error, ".1e"), "track_gradient_error"),
         quantity(use.peak_bytes, text.size(use.peak_bytes), "track_peak_memory"),
     ]
+    alone = quantity(None, text.NOTHING)
     if by_backward:
         other, speedup, faster = _chosen(by_backward, Objective.BACKWARD)
-        quantities.append(quantity(speedup, f"{other.strategy} {faster}", "time_backward"))
-    else:
-        quantities.append(quantity(None, text.NOTHING))
+        alone = quantity(speedup, f"{other.strategy} {faster}", "time_backward")
     attributes = " ".join(f'data-{name}="{escape(case[name])}"' for name in FILTERS)
-    cells = *(f"<td>{word}</td>" for word in words), *quantities
+    cells = *(f"<td>{word}</td>" for word in words), *quantities, alone
     return f"<tr {attributes}>{''.join(cells)}</tr>"
 
 
