@@ -5,8 +5,6 @@ every strategy's time over native's in the same case, both timed in the same rou
 a strategy and operation, by the geometric mean over its cases.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections import defaultdict

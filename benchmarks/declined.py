@@ -1,7 +1,5 @@
 """`python -m benchmarks.declined`: what a call costs more that installed operators leave to PyTorch."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Callable, Mapping

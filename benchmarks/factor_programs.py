@@ -4,8 +4,6 @@
 a factor is used for, and steps of all, beside the same by torch, in pairs and by processor time.
 """
 
-from __future__ import annotations
-
 import itertools
 import sys
 import time

@@ -1,7 +1,5 @@
 """`python -m benchmarks.family`: Cholesky, QR and their kin, "auto" beside PyTorch, float64."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any

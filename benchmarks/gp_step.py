@@ -3,8 +3,6 @@
 GPyTorch is in the requirements of `make clients`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import statistics
 import time

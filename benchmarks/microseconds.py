@@ -1,7 +1,5 @@
 """`python -m benchmarks.microseconds "inv 4x4"`: where the time of a small call goes."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """How many times faster "auto" is than PyTorch, as a table that is printed when it is complete."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 

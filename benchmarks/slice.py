@@ -4,8 +4,6 @@ They are those that give every operation a graph in a few minutes: the backward 
 matrices of moderate size in double precision on the CPU, by all strategies.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Annotated

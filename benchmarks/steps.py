@@ -3,8 +3,6 @@
 What asv compares are commits. A program's own ratios are measured by `benchmarks.training`, in pairs.
 """
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from benchmarks.programs import PROGRAMS, named

@@ -1,7 +1,5 @@
 """`python -m plots.coverage PAGE`: what `benchmarks.coverage` has measured, as tables in a page."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import typer

@@ -1,7 +1,5 @@
 """`python -m plots.cuda PAGE`: what was measured on a CUDA device, as a part of a page."""
 
-from __future__ import annotations
-
 import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Errors on the matrices of the gallery, in units of κ u, beside the limit of LAPACK's tests."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure

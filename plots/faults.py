@@ -1,7 +1,5 @@
 """`python -m plots.faults PAGE`: which of the faults on a page the installed release of torch has."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Which figures there are, and how they are written to files."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping

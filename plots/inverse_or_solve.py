@@ -1,7 +1,5 @@
 """`python -m plots.inverse_or_solve PAGE...`: whether to form an inverse or to solve, by results."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import statistics

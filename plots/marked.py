@@ -1,7 +1,5 @@
 """Pages of which parts are generated: each stands between two markers, all else is written by hand."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 `make modes` runs the tests marked `mode`, and keeps what they found in a file of this module.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Mapping, Set
 from pathlib import Path

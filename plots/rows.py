@@ -18,8 +18,6 @@ come before batches, full rank before deficient, small before large. Its columns
 * `machine`, its name, and `measured_on`, all of the `Machine`. What was not measured is NaN.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Stability ratios of every library over hard cases, beside the limit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes

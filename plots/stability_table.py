@@ -1,7 +1,5 @@
 """`python -m plots.stability_table PAGE`: the stability ratios over hard cases, as tables in a page."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import pandas as pd

@@ -5,8 +5,6 @@ and, with the markers, without colour. By `figures.mplstyle`, figures have a whi
 so that they read the same on light and dark pages, and type that is read at half their width.
 """
 
-from __future__ import annotations
-
 import math
 import textwrap
 import zlib

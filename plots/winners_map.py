@@ -1,7 +1,5 @@
 """Which strategy to use where; ties are hatched."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure

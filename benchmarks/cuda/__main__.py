@@ -4,8 +4,6 @@ The cases are chosen as `backward-strategies calibrate` chooses them; PyTorch's 
 file is one of results, of which `backward-strategies policy build` makes a policy.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`python -m benchmarks.peers out/results/peers.json`: PyTorch, ours, JAX and lineax."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import math

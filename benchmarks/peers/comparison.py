@@ -1,7 +1,5 @@
 """One case by PyTorch, by the best of our strategies and by every peer, all in the same rounds."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

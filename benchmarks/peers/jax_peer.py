@@ -1,7 +1,5 @@
 """JAX: `jax.numpy.linalg` and `jax.scipy.linalg`, compiled, in the precision of the case."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

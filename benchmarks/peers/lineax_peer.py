@@ -1,7 +1,5 @@
 """lineax: linear solves with one right-hand side, through JAX."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

@@ -5,8 +5,6 @@ of the pipe is in a sample. Between two questions a process waits for its pipe, 
 processor; the threads of its libraries stop spinning within `REST`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import multiprocessing

@@ -8,8 +8,6 @@ only force out of the plane. PyTorch's gradient of a singular determinant is zer
 block stays flat, at whatever energy the plane allows.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 

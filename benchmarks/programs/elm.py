@@ -5,8 +5,6 @@ out for the training samples: `pinv` of a tall matrix, the loss on held-out samp
 backward of `pinv` makes two matrices of the number of samples squared.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -5,8 +5,6 @@ variables in single precision, by `cholesky` and `cholesky_solve` with one right
 network that weights the measurements, trained through all of the steps.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

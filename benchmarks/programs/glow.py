@@ -5,8 +5,6 @@ convolution adds the `slogdet` of its weight. Convolutions take nearly all of th
 nothing is to be gained here, and nothing may be lost.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -5,8 +5,6 @@ The marginal likelihood of a Gaussian process, as GPyTorch computes it for up to
 from the diagonal. Its hyperparameters, a length scale for each input, are trained.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

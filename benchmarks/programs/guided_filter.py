@@ -5,8 +5,6 @@ with the covariance of the colours around it, in single precision. A network of 
 that makes the guide is trained to remove noise.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

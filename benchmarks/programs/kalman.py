@@ -5,8 +5,6 @@ time one `inverse` and one `slogdet` of a batch of innovation covariances, and t
 back through all times.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

@@ -6,8 +6,6 @@ and the encoder and decoder are trained through the fit. The matrices are wide. 
 goes through their pseudoinverse.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

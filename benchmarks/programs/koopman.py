@@ -5,8 +5,6 @@ to the embeddings of their states, with `inverse` of XᵀX + λI, and the embedd
 the fit by the error of the predictions.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

@@ -5,8 +5,6 @@ covariances for each frequency, and a complex `solve` of batch times frequencies
 the filter of Souden's MVDR. The network is trained by the error of what it lets through.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

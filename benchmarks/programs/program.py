@@ -1,7 +1,5 @@
 """What all programs have in common."""
 
-from __future__ import annotations
-
 import inspect
 import sys
 from collections.abc import Callable, Mapping

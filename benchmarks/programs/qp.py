@@ -7,8 +7,6 @@ its own and this program has PyTorch's. What predicts costs and risks is trained
 decisions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

@@ -5,8 +5,6 @@ Rigorous coupled-wave analysis of a grating of two layers in TM polarization: mo
 two more. The profile of the permittivity is trained to send light into one order.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

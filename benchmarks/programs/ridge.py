@@ -5,8 +5,6 @@ samples, for 8 tasks at once, by `solve` with the identity, in single precision.
 samples trains the embedding, here of features that were extracted before.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

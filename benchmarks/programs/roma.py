@@ -6,8 +6,6 @@ noise, in single precision, and products with it. Features and decoder, here a p
 linear layer, are trained by the error of the coordinates.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -5,8 +5,6 @@ the matrix of orbitals, for the weight of a walker, and its `inverse`, for the k
 Jacobi's formula. The exponents of the orbitals and their mixing are trained by the energy.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

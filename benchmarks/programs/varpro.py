@@ -6,8 +6,6 @@ that the fit has not seen. The exponentials are nearly dependent and the curves 
 with them.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -5,8 +5,6 @@ W-MSE: embeddings of two views of the same images are whitened, slice by slice, 
 distance between both views trains the network.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

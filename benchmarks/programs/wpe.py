@@ -6,8 +6,6 @@ complex `inverse` of the correlation of all channels and taps. The network is tr
 of what is left.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

@@ -1,7 +1,5 @@
 """`python -m benchmarks.rejected`: what was left out, against what it would have replaced."""
 
-from __future__ import annotations
-
 import torch
 
 from benchmarks.rejected.cholesky_qr2 import CholeskyQR2

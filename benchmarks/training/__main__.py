@@ -1,7 +1,5 @@
 """`python -m benchmarks.training docs/data/programs`: measures programs, in training."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """How good the choices of "auto" are in the calls of a program."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """One program, measured in every way."""
 
-from __future__ import annotations
-
 import math
 
 import strategies

@@ -6,8 +6,6 @@ counted at two smaller sizes, by the strategy that "auto" tries at the full one,
 What BLAS and compiled loops take for themselves is not counted: of the loops, two matrices a thread.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

@@ -5,8 +5,6 @@ with the same program, size and number of steps on the same machine and commit; 
 anew.
 """
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The ways to run a program: as it is, by "auto", by one strategy that is named; and in JAX."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import math

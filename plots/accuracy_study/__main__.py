@@ -1,7 +1,5 @@
 """`python -m plots.accuracy_study measure FILE`, and `draw FILE --figures DIR`: tables and figures."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

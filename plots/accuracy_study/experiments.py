@@ -1,7 +1,5 @@
 """The experiments: each gives a table of errors, and those by hand draw their figure, too."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import itertools

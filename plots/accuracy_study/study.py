@@ -1,7 +1,5 @@
 """What the experiments found, as one file: a table an experiment, column by column."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from pathlib import Path

@@ -5,8 +5,6 @@ with packages on PyPI; the other three are small enough for `assets/stand_ins.js
 uses them for.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The page *Defaults*: which strategy to use, as a table that can be filtered, and the figures."""
 
-from __future__ import annotations
-
 import ast
 import itertools
 import shutil

@@ -1,7 +1,5 @@
 """`python -m plots.machines PAGE --results DIR --figures DIR`: what each machine says, and how far."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

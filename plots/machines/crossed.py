@@ -1,7 +1,5 @@
 """What one machine's results are worth on another: flips, and how far a verdict carries."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """What the results of several machines say, as Markdown."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import statistics

@@ -1,7 +1,5 @@
 """How the speed over native changes with the size, and with the number of threads."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

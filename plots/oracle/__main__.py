@@ -1,7 +1,5 @@
 """`python -m plots.oracle PAGE --reports DIR --figures DIR`: reports of `oracle grade`, in a page."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Libraries by operations: of value, VJP, JVP and Hessian–vector product the worst verdict."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes

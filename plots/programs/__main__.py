@@ -1,7 +1,5 @@
 """`python -m plots.programs PAGE --results DIR --figures DIR`: figures, and what a page says of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Losses of programs in which PyTorch's gradient or result is wrong."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """What the results of the programs say, as Markdown."""
 
-from __future__ import annotations
-
 import bisect
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence

@@ -1,7 +1,5 @@
 """Time and memory of the programs' steps, as multiples of what PyTorch's are better by."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
