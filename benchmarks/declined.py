@@ -2,6 +2,7 @@
 
 import contextlib
 import time
+import timeit
 from collections.abc import Callable, Mapping
 from typing import Annotated
 
@@ -48,20 +49,14 @@ def calls() -> Mapping[str, Call]:
 
 def _least(call: Call, rounds: int) -> tuple[float, float]:
     """Without and with installed operators."""
+    # A first call finds what was registered.
+    timer = timeit.Timer(call, setup=call, timer=time.thread_time)
     without, installed = [], []
     for _ in range(rounds):
-        without.append(_seconds(call))
+        without.append(timer.timeit(_CALLS))
         with strategies.install():
-            installed.append(_seconds(call))
-    return min(without) * 1e6, min(installed) * 1e6
-
-
-def _seconds(call: Call) -> float:
-    call()  # The first one finds what was registered.
-    began = time.thread_time()
-    for _ in range(_CALLS):
-        call()
-    return (time.thread_time() - began) / _CALLS
+            installed.append(timer.timeit(_CALLS))
+    return min(without) / _CALLS * 1e6, min(installed) / _CALLS * 1e6
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ a factor is used for, and steps of all, beside the same by torch, in pairs and b
 import itertools
 import sys
 import time
+import timeit
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -85,14 +86,10 @@ def main(size: str, pairs: int = 10) -> None:
     for name, *steps in itertools.chain(uses, _pairs_of_programs(size)):
         for step in steps:
             step()
-        ratios = sorted(_seconds(steps[0]) / _seconds(steps[1]) for _ in range(pairs))
+        timers = [timeit.Timer(step, timer=time.process_time) for step in steps]
+        times = ([timer.timeit(1) for timer in timers] for _ in range(pairs))
+        ratios = sorted(by_torch / by_factor for by_torch, by_factor in times)
         print(f"{name}: {ratios[pairs // 2]:.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})", flush=True)
-
-
-def _seconds(step: Step) -> float:
-    start = time.process_time()
-    step()
-    return time.process_time() - start
 
 
 if __name__ == "__main__":

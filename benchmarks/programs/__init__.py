@@ -30,12 +30,7 @@ UNTOUCHED = tuple(program for program in PROGRAMS if program not in SEEN)
 
 
 def named(name: str) -> Program:
-    """The program of that name; LookupError if there is none.
-
-    Example:
-        >>> named("roma").title
-        'Gaussian-process decoder of a matcher'
-    """
+    """The program of that name; LookupError if there is none."""
     for program in PROGRAMS:
         if program.name == name:
             return program

@@ -27,11 +27,7 @@ def by_cholesky(A: Tensor, b: Tensor) -> Tensor:
     same=1e-3,
 )
 def program(
-    *,
-    batch: int,
-    variables: int,
-    measurements: int,
-    algebra: Callable[[Tensor, Tensor], Tensor] = by_cholesky,
+    *, batch: int, variables: int, measurements: int, algebra: Callable[..., Tensor] = by_cholesky
 ) -> Step:
     truth = torch.rand(batch, variables, 1)
     sensors = 0.5 * torch.randn(batch, measurements, variables)

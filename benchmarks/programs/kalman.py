@@ -12,6 +12,8 @@ from torch import Tensor
 
 from benchmarks.programs.program import Step, model_of, training
 
+Algebra = Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
+
 
 def by_inverse(S: Tensor, innovation: Tensor, crossing: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Of covariances S, the quadratic forms of innovations, log det S, and the gains, crossing · S⁻¹."""
@@ -26,12 +28,7 @@ def by_inverse(S: Tensor, innovation: Tensor, crossing: Tensor) -> tuple[Tensor,
     full={"batch": 512, "states": 16, "seen": 8, "times": 50},
 )
 def program(
-    *,
-    batch: int,
-    states: int,
-    seen: int,
-    times: int,
-    algebra: Callable[..., tuple[Tensor, Tensor, Tensor]] = by_inverse,
+    *, batch: int, states: int, seen: int, times: int, algebra: Algebra = by_inverse
 ) -> Step:
     double = torch.float64
     rotation, _ = torch.linalg.qr(torch.randn(states, states, dtype=double))

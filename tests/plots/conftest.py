@@ -2,13 +2,14 @@
 
 import pytest
 import torch
+from by_hand import timing
 from typer import Typer
 from typer.testing import CliRunner
 
 from plots.rows import table
 from strategies.measuring import Case
 from strategies.measuring.machine import Machine
-from strategies.measuring.measurement import Cell, Measurement, Stability, Status, Timing
+from strategies.measuring.measurement import Cell, Measurement, Stability, Status
 from strategies.measuring.store import Run, Writer
 
 MACHINE = Machine("reference-machine", "Reference CPU", started_at="2023-11-14T22:13:20+00:00")
@@ -24,19 +25,14 @@ def measured(text, speedups=SPEEDUPS):
     """The cell of a case: times if it is one that is timed, else errors and memory."""
     case = Case.parse(text)
     (m, n), eps = case.shape, torch.finfo(case.dtype).eps
-
-    def timing(seconds):
-        if case.log10_cond is None and case.matrix is None:
-            return Timing(seconds, seconds / 1.02, seconds * 1.02, (seconds, seconds))
-        return None
-
+    is_timed = case.log10_cond is None and case.matrix is None
     strategies = []
     for name, speedup in speedups.items():
         seconds = 1e-9 * m * n * n * max(case.batch, 1) / speedup
         error = speedup * eps * 10 ** (case.log10_cond or 1)
         found = {"error": error, "peak_bytes": 16 * m * (m if name == "native" else n)}
-        times = {"backward": timing(seconds / 2), "forward_backward": timing(seconds)}
-        strategies.append(Measurement(name, **found, **times))
+        times = {"backward": timing(seconds / 2, 1.02), "forward_backward": timing(seconds, 1.02)}
+        strategies.append(Measurement(name, **found, **(times if is_timed else {})))
     return Cell(case, tuple(strategies))
 
 
