@@ -20,20 +20,8 @@ _DIGITS = 3
 """Significant digits of every number that is no count."""
 
 _KEPT = {
-    *(
-        "operation",
-        "m",
-        "n",
-        "rhs",
-        "log10_cond",
-        "matrix",
-        "dtype",
-        "device",
-        "seed",
-        "sizes",
-        "size",
-    ),
-    *("roundoff", "kappa", "shows", "machine", "strategy", "error"),
+    *("operation", "m", "n", "rhs", "log10_cond", "matrix", "dtype", "device", "seed"),
+    *("sizes", "size", "roundoff", "kappa", "shows", "machine", "strategy", "error"),
     *("kind", "rtol", "kept of 10", "gradient"),
 }
 """Columns of which a table or a figure here says something: of `plots.rows`, and the experiments' own."""

@@ -19,11 +19,7 @@ LOOK: dict[str, dict[str, Any]] = {
 
 
 def draw(results: Sequence[Result]) -> Figure:
-    """A panel a program, a curve for PyTorch and one for "auto".
-
-    Raises:
-        NotDrawableError: there is no such program.
-    """
+    """A panel a program, a curve for PyTorch and one for "auto"; NotDrawableError if there is none."""
     rows = [
         {"program": program.title, "way": name, "loss": way.losses, "measured_on": each.machine}
         for each in results
@@ -31,9 +27,8 @@ def draw(results: Sequence[Result]) -> Figure:
         for name, way in zip(LOOK, (each.torch, each.auto), strict=True)
     ]
     if not rows:
-        raise style.NotDrawableError(
-            "no program was measured that PyTorch's gradient does not train"
-        )
+        problem = "no program was measured that PyTorch's gradient does not train"
+        raise style.NotDrawableError(problem)
     return style.figure(
         pd.DataFrame(rows),
         _panel,
