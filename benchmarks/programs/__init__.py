@@ -20,14 +20,6 @@ PROGRAMS: tuple[Program, ...] = tuple(
 )
 """By name."""
 
-_SEEN = "elastic", "gauss_newton", "gp", "kalman", "koopman", "qp", "ridge", "slater", "whitening"
-
-SEEN = tuple(program for program in PROGRAMS if program.name in _SEEN)
-"""The half whose cases a policy may rest on."""
-
-UNTOUCHED = tuple(program for program in PROGRAMS if program not in SEEN)
-"""The half that judges it."""
-
 
 def named(name: str) -> Program:
     """The program of that name; LookupError if there is none."""
@@ -35,3 +27,12 @@ def named(name: str) -> Program:
         if program.name == name:
             return program
     raise LookupError(f"no program {name}: there is {', '.join(each.name for each in PROGRAMS)}")
+
+
+_SEEN = "elastic", "gauss_newton", "gp", "kalman", "koopman", "qp", "ridge", "slater", "whitening"
+
+SEEN = tuple(map(named, _SEEN))
+"""The half whose cases a policy may rest on."""
+
+UNTOUCHED = tuple(program for program in PROGRAMS if program not in SEEN)
+"""The half that judges it."""
