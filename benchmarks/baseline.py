@@ -5,8 +5,6 @@ every strategy's time over native's in the same case, both timed in the same rou
 a strategy and operation, by the geometric mean over its cases.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections import defaultdict
@@ -56,10 +54,7 @@ def verdict() -> tuple[bool, list[str]]:
 
 
 def slowdowns(kept: Iterable[Cell], measured: Iterable[Cell]) -> dict[tuple[str, str], float]:
-    """By strategy and operation, the geometric mean of measured over kept ratios to native.
-
-    What only one of both has is left out.
-    """
+    """By strategy and operation, the geometric mean of measured over kept ratios, of what both have."""
     before = _ratios(kept)
     grown: dict[tuple[str, str], list[float]] = defaultdict(list)
     for (case, strategy), ratio in _ratios(measured).items():

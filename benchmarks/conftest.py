@@ -6,8 +6,6 @@ run (see `benchmarks.baseline`); `--update-baseline` makes this run the baseline
 asv imports this module too, in environments without pytest: it is imported where it is used.
 """
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

@@ -1,18 +1,17 @@
 """`python -m benchmarks.declined`: what a call costs more that installed operators leave to PyTorch."""
 
-from __future__ import annotations
-
 import contextlib
 import time
+import timeit
 from collections.abc import Callable, Mapping
 from typing import Annotated
 
 import torch
 import typer
-from rich.table import Table
 
 import strategies
 from strategies.cli.common import console, reports_errors
+from strategies.selection import text
 
 _CALLS = 100
 """In a block: long enough for the clock, and short enough for some to be left alone by other work."""
@@ -26,12 +25,10 @@ def main(
 ) -> None:
     """Time calls in one thread with operators installed and without; the least processor times."""
     torch.set_num_threads(1)
-    table = Table(title="microseconds of a call", title_justify="left")
-    for column in ("why PyTorch computes", "PyTorch", "more, if installed"):
-        table.add_column(column, justify="left" if "why" in column else "right")
+    columns = ("PyTorch", "more, if installed")
+    table = text.table("microseconds of a call", ["why PyTorch computes"], columns)
     for reason, call in calls().items():
-        is_chosen = "kernels" in reason
-        with strategies.use("native") if is_chosen else contextlib.nullcontext():
+        with strategies.use("native") if "kernels" in reason else contextlib.nullcontext():
             without, installed = _least(call, rounds)
         table.add_row(reason, f"{without:.2f}", f"{installed - without:.2f}")
     console.print(table)
@@ -52,20 +49,14 @@ def calls() -> Mapping[str, Call]:
 
 def _least(call: Call, rounds: int) -> tuple[float, float]:
     """Without and with installed operators."""
+    # A first call finds what was registered.
+    timer = timeit.Timer(call, setup=call, timer=time.thread_time)
     without, installed = [], []
     for _ in range(rounds):
-        without.append(_seconds(call))
+        without.append(timer.timeit(_CALLS))
         with strategies.install():
-            installed.append(_seconds(call))
-    return min(without) * 1e6, min(installed) * 1e6
-
-
-def _seconds(call: Call) -> float:
-    call()  # The first one finds what was registered.
-    began = time.thread_time()
-    for _ in range(_CALLS):
-        call()
-    return (time.thread_time() - began) / _CALLS
+            installed.append(timer.timeit(_CALLS))
+    return min(without) / _CALLS * 1e6, min(installed) / _CALLS * 1e6
 
 
 if __name__ == "__main__":

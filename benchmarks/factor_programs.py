@@ -4,11 +4,10 @@
 a factor is used for, and steps of all, beside the same by torch, in pairs and by processor time.
 """
 
-from __future__ import annotations
-
 import itertools
 import sys
 import time
+import timeit
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -18,8 +17,6 @@ from torch import Tensor
 import strategies
 from benchmarks.programs import named
 from benchmarks.programs.program import Step
-
-__all__ = ["ALGEBRA"]
 
 
 def _likelihood(K: Tensor, y: Tensor) -> Tensor:
@@ -45,7 +42,6 @@ ALGEBRA: Mapping[str, Callable[..., Any]] = {
     "qp": lambda matrices: strategies.factor(matrices).solve,
 }
 """By the names of the programs."""
-
 
 _ROWS = 512, 2048
 """Of the matrices whose factor is used alone."""
@@ -90,14 +86,10 @@ def main(size: str, pairs: int = 10) -> None:
     for name, *steps in itertools.chain(uses, _pairs_of_programs(size)):
         for step in steps:
             step()
-        ratios = sorted(_seconds(steps[0]) / _seconds(steps[1]) for _ in range(pairs))
+        timers = [timeit.Timer(step, timer=time.process_time) for step in steps]
+        times = ([timer.timeit(1) for timer in timers] for _ in range(pairs))
+        ratios = sorted(by_torch / by_factor for by_torch, by_factor in times)
         print(f"{name}: {ratios[pairs // 2]:.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})", flush=True)
-
-
-def _seconds(step: Step) -> float:
-    start = time.process_time()
-    step()
-    return time.process_time() - start
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """`python -m benchmarks.family`: Cholesky, QR and their kin, "auto" beside PyTorch, float64."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
@@ -32,39 +30,14 @@ def _factor(n: int) -> Tensor:
     return torch.linalg.cholesky(_definite(n, n))
 
 
-def _of_cholesky(*size: int) -> Inputs:
-    return (_definite(*size),)
-
-
-def _of_matrix(*size: int) -> Inputs:
-    return (_general(*size),)
-
-
-def _of_lu_solve(n: int, _: int, k: int) -> Inputs:
-    LU, pivots = torch.linalg.lu_factor(_general(n, n))
-    return LU, pivots, _general(n, k)
-
-
-def _of_cholesky_solve(n: int, _: int, k: int) -> Inputs:
-    return _general(n, k), _factor(n)
-
-
-def _of_cholesky_inverse(n: int, _: int) -> Inputs:
-    return (_factor(n),)
-
-
-def _of_triangular(n: int, _: int, k: int) -> Inputs:
-    return _factor(n).mT.contiguous(), _general(n, k)
-
-
 _MAKE: Mapping[str, Callable[..., Inputs]] = {
-    "cholesky": _of_cholesky,
-    "cholesky_inverse": _of_cholesky_inverse,
-    "cholesky_solve": _of_cholesky_solve,
-    "eig": _of_matrix,
-    "lu_solve": _of_lu_solve,
-    "qr": _of_matrix,
-    "solve_triangular": _of_triangular,
+    "cholesky": lambda *size: (_definite(*size),),
+    "cholesky_inverse": lambda n, _: (_factor(n),),
+    "cholesky_solve": lambda n, _, k: (_general(n, k), _factor(n)),
+    "eig": lambda *size: (_general(*size),),
+    "lu_solve": lambda n, _, k: (*torch.linalg.lu_factor(_general(n, n)), _general(n, k)),
+    "qr": lambda *size: (_general(*size),),
+    "solve_triangular": lambda n, _, k: (_factor(n).mT.contiguous(), _general(n, k)),
 }
 """The inputs from the numbers of a row: sizes, and right-hand sides where there are any."""
 
@@ -92,11 +65,7 @@ def main(
 
 
 def _ratios(row: str, budget: float) -> list[tuple[float, float, float]]:
-    """Of both and of the backward, each with its interval.
-
-    Raises:
-        ValueError: the row names no such operation.
-    """
+    """Of both and of the backward, each with its interval."""
     name, size, *rest = row.split()
     if name not in _MAKE:
         raise ValueError(f"{row}: there is {', '.join(_MAKE)}")
@@ -108,10 +77,9 @@ def _ratios(row: str, budget: float) -> list[tuple[float, float, float]]:
     functions = [partial(each, **options) for each in (native, getattr(linalg, name))]
     found = []
     for is_whole in (True, False):
-        of_torch, of_auto = (
-            sampler(_backward(function, inputs, is_whole)) for function in functions
-        )
-        timings = interleaved({"torch": of_torch, "auto": of_auto}, budget=budget)
+        calls = (_backward(function, inputs, is_whole) for function in functions)
+        samplers = dict(zip(("torch", "auto"), map(sampler, calls), strict=True))
+        timings = interleaved(samplers, budget=budget)
         found.append(timings["torch"].over(timings["auto"]))
     return found
 

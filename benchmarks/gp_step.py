@@ -3,20 +3,19 @@
 GPyTorch is in the requirements of `make clients`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import statistics
 import time
+import timeit
 from collections.abc import Callable
 from typing import Annotated, Any
 
 import torch
 import typer
-from rich.table import Table
 
 import strategies
 from strategies.cli.common import console, reports_errors
+from strategies.selection.text import table
 
 _WAYS: dict[str, Callable[[], contextlib.AbstractContextManager[object]]] = {
     "PyTorch": contextlib.nullcontext,
@@ -32,27 +31,21 @@ def main(
 ) -> None:
     """Time steps in one thread: medians of paired processor times, PyTorch's over ours."""
     torch.set_num_threads(1)
-    table = Table("points", *list(_WAYS)[1:])
+    ours = list(_WAYS)[1:]
+    shown = table("PyTorch's time over ours", ["points"], ours)
     for count in points or (50, 200, 800):
         step = _step(count)
-        measured = [
-            {way: _seconds(step, scope) for way, scope in _WAYS.items()} for _ in range(rounds)
-        ]
+        measured = [{way: _seconds(step, way) for way in _WAYS} for _ in range(rounds)]
         ratios = (
-            statistics.median(each["PyTorch"] / each[way] for each in measured)
-            for way in list(_WAYS)[1:]
+            statistics.median(each["PyTorch"] / each[way] for each in measured) for way in ours
         )
-        table.add_row(str(count), *(f"{ratio:.2f}" for ratio in ratios))
-    console.print(table)
+        shown.add_row(str(count), *(f"{ratio:.2f}" for ratio in ratios))
+    console.print(shown)
 
 
-def _seconds(
-    step: Callable[[], None], scope: Callable[[], contextlib.AbstractContextManager[object]]
-) -> float:
-    with scope():
-        began = time.process_time()
-        step()
-        return time.process_time() - began
+def _seconds(step: Callable[[], None], way: str) -> float:
+    with _WAYS[way]():
+        return timeit.timeit(step, timer=time.process_time, number=1)
 
 
 def _step(points: int) -> Callable[[], None]:

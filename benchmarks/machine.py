@@ -3,8 +3,6 @@
 The entries are added to those of `asv machine`, and from then on kept with every result.
 """
 
-from __future__ import annotations
-
 from strategies.measuring.machine import describe
 
 

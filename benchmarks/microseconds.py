@@ -1,7 +1,5 @@
 """`python -m benchmarks.microseconds "inv 4x4"`: where the time of a small call goes."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
@@ -9,7 +7,6 @@ from unittest.mock import patch
 
 import torch
 import typer
-from rich.table import Table
 from torch import Tensor
 
 from strategies import operations
@@ -22,6 +19,7 @@ from strategies.measuring.clock import sampler
 from strategies.measuring.timing import interleaved
 from strategies.measuring.workload import backward_of
 from strategies.policy import BASELINE
+from strategies.selection.text import table
 
 GENERAL = "batch_last"
 """What computes on the generic path what `fused` does on the fast path."""
@@ -37,33 +35,20 @@ def main(
 ) -> None:
     """Time the parts of a call, forward and backward, in the same rounds; medians in microseconds."""
     case, is_compiled = Case.parse(text), not python and extension.load() is not None
-    with (
-        contextlib.nullcontext()
-        if is_compiled
-        else patch.object(fast_path, "_compiled", _no_fast_path)
-    ):
+    no_fast_path = patch.object(fast_path, "_compiled", lambda _: None)
+    with contextlib.nullcontext() if is_compiled else no_fast_path:
         samplers = {name: sampler(call) for name, call in parts(case).items()}
         timings = interleaved(samplers, budget=budget, max_rounds=400)
     language = "C++" if is_compiled else "Python"
     title = f"{case}, {torch.get_num_threads()} threads, the fast path in {language}"
-    table = Table(title=title, title_justify="left")
-    table.add_column("part")
-    table.add_column("µs", justify="right")
+    shown = table(title, ["part"], ["µs"])
     for name in samplers:
-        table.add_row(name, f"{timings[name].seconds * 1e6:.1f}")
-    console.print(table)
+        shown.add_row(name, f"{timings[name].seconds * 1e6:.1f}")
+    console.print(shown)
 
 
 def parts(case: Case) -> Mapping[str, Callable[[], object]]:
-    """What is called, by name.
-
-    Raises:
-        ValueError: the fast path does not take the case.
-
-    Example:
-        >>> [name for name in parts(Case("inv", (2, 2))) if "compiled" in name]
-        ['forward: its compiled loop', 'backward: its compiled loop']
-    """
+    """What is called, by name; ValueError if the fast path does not take the case."""
     record, inputs = operations.get(case.operation), case.inputs()
     detached = tuple(tensor.detach() for tensor in inputs)
     layouts = [(tensor.shape, tensor.stride()) for tensor in inputs]
@@ -76,9 +61,8 @@ def parts(case: Case) -> Mapping[str, Callable[[], object]]:
     cotangents = tuple(torch.ones_like(outputs[i]) for i in found.cotangents)
     native: Callable[..., Any] = getattr(torch.linalg, case.operation)
 
-    def without_autograd() -> None:
-        with torch.no_grad():
-            record.function(*inputs, strategy="fused")
+    def fast() -> object:
+        return record.function(*inputs, strategy="fused")
 
     x = torch.ones(1, requires_grad=True)
     apply: Any = _Nothing.apply
@@ -86,8 +70,8 @@ def parts(case: Case) -> Mapping[str, Callable[[], object]]:
     return {
         "forward: torch.linalg": lambda: native(*inputs),
         "forward: generic path": lambda: record.function(*inputs, strategy=GENERAL),
-        "forward: fast path": lambda: record.function(*inputs, strategy="fused"),
-        "forward: fast path in no_grad": without_autograd,
+        "forward: fast path": fast,
+        "forward: fast path in no_grad": torch.no_grad()(fast),
         "forward: its compiled loop": lambda: found.forward(detached),
         "backward: torch.linalg": backward_of(case, BASELINE),
         "backward: generic path": backward_of(case, GENERAL),
@@ -95,10 +79,6 @@ def parts(case: Case) -> Mapping[str, Callable[[], object]]:
         "backward: its compiled loop": lambda: found.backward(saved, cotangents),
         "backward: an empty Function": lambda: torch.autograd.grad(y, x, x, retain_graph=True),
     }
-
-
-def _no_fast_path(_: object) -> None:
-    """In C++."""
 
 
 class _Nothing(torch.autograd.Function):

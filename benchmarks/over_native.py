@@ -3,8 +3,6 @@
 Batches are ill-conditioned, too: whether a pivot is roundoff is more to ask then than of random matrices.
 """
 
-from __future__ import annotations
-
 import contextlib
 import subprocess
 import sys

@@ -4,8 +4,6 @@ They are those that give every operation a graph in a few minutes: the backward 
 matrices of moderate size in double precision on the CPU, by all strategies.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Annotated
@@ -25,10 +23,7 @@ MOST_SHAPES = 3
 
 
 def pattern(grid: str) -> str:
-    """A regular expression for `asv run --bench`.
-
-    Raises:
-        ValueError: there is no such grid.
+    """A regular expression for `asv run --bench`; ValueError if there is no such grid.
 
     Example:
         >>> cell = "inv.Single.time_backward('native', '8x8', 0, 'float64', 'cpu')"

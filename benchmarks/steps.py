@@ -3,13 +3,12 @@
 What asv compares are commits. A program's own ratios are measured by `benchmarks.training`, in pairs.
 """
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from benchmarks.programs import PROGRAMS, named
-from benchmarks.training.ways import AUTO, TORCH, way
+from benchmarks.training.ways import TORCH, way
 from strategies.measuring import peak_bytes
+from strategies.selection.stability import AUTO
 
 
 class Step:

@@ -6,8 +6,6 @@ NotImplementedError in `setup`. Nothing but the measured call is inside a clock.
 hand when what is measured changes: asv would otherwise discard history at every edited comment.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import math

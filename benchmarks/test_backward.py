@@ -1,7 +1,5 @@
 """The backward of every cell: its stability is asserted, its time compared and shown."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -5,8 +5,6 @@ regression in work shows where one in time would drown in noise. They do depend 
 release is pinned too.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`python -m plots --results DIR --out DIR [NAME]...`: the figures that the results allow, or some."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

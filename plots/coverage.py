@@ -1,9 +1,6 @@
 """`python -m plots.coverage PAGE`: what `benchmarks.coverage` has measured, as tables in a page."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -20,14 +17,9 @@ KEPT = {
 
 
 @reports_errors
-def main(
-    page: Annotated[Path, typer.Argument(metavar="PAGE", help="A Markdown file.")],
-    eager: Annotated[Path, typer.Option(metavar="FILE")] = KEPT["coverage"],
-    compiled: Annotated[Path, typer.Option(metavar="FILE")] = KEPT["compiled"],
-) -> None:
+def main(page: marked.Page) -> None:
     """Put the tables between the markers of a page."""
-    kept = {"coverage": eager, "compiled": compiled}
-    marked.fill(page, {name: part(load(path)) for name, path in kept.items()})
+    marked.fill(page, {name: part(load(path)) for name, path in KEPT.items()})
 
 
 def part(coverage: Coverage) -> str:

@@ -1,7 +1,5 @@
 """Error of the gradient against the condition number κ, beside the κ u to be expected."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure

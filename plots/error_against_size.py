@@ -1,7 +1,5 @@
 """Error of the gradient against the size of the matrix, at the condition number κ = 10."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure

@@ -1,7 +1,5 @@
 """Errors on the matrices of the gallery, in units of κ u, beside the limit of LAPACK's tests."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -15,10 +13,8 @@ def draw(rows: pd.DataFrame) -> Figure:
     rows = rows.query("shows == 'gallery' and error > 0")
     rows = style.usual(rows, "no error was measured on the matrices of the gallery")
     matrices = sorted(rows["matrix"].unique(), reverse=True)
-    rows = rows.assign(
-        line=rows["matrix"].map(matrices.index),
-        ratio=rows["error"] / (rows["kappa"] * rows["roundoff"]),
-    )
+    ratio = rows["error"] / (rows["kappa"] * rows["roundoff"])
+    rows = rows.assign(line=rows["matrix"].map(matrices.index), ratio=ratio)
 
     def panel(ax: Axes, rows: pd.DataFrame) -> None:
         style.curves(ax, rows, "ratio", "line", ls="")

@@ -1,7 +1,5 @@
 """`python -m plots.faults PAGE`: which of the faults on a page the installed release of torch has."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping
@@ -31,7 +29,7 @@ _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 @reports_errors
 def main(
-    page: Annotated[Path, typer.Argument(metavar="PAGE", help="A Markdown file.")],
+    page: marked.Page,
     hard: Annotated[
         Path | None,
         typer.Option(metavar="PATH", help="What `stability --strategy native --out` has kept."),
@@ -75,11 +73,7 @@ def _entry(computed: torch.Tensor, exact: torch.Tensor) -> str:
 
 
 def hard_cases(path: Path) -> dict[str, str]:
-    """Of each operation how many hard cases are above the limit, and the worst ratio.
-
-    Raises:
-        ValueError: they were judged with another release of torch.
-    """
+    """Of each operation how many hard cases are above the limit; ValueError of another release of torch."""
     runs = store.load(path)
     if others := {run.machine.torch for run in runs if not run.machine.torch.startswith(version())}:
         raise ValueError(f"{path} was judged with torch {others.pop()}, and this is {version()}")

@@ -1,11 +1,10 @@
 """Which figures there are, and how they are written to files."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 import matplotlib as mpl
 import pandas as pd
@@ -14,10 +13,10 @@ from matplotlib.figure import Figure
 import plots
 from plots.style import NotDrawableError
 
-Draw = Callable[[pd.DataFrame], Figure]
+Shown = TypeVar("Shown")
 
 
-def figures() -> dict[str, Draw]:
+def figures() -> dict[str, Callable[[pd.DataFrame], Figure]]:
     """By its name, what draws a figure: the `draw` of every module here that has one.
 
     It takes the table of `plots.rows` and raises NotDrawableError if that lacks what it shows.
@@ -28,22 +27,22 @@ def figures() -> dict[str, Draw]:
 
 
 def draw_all(
-    rows: pd.DataFrame, out: Path, wanted: Mapping[str, Draw] | None = None
+    shown: Shown, out: Path, wanted: Mapping[str, Callable[[Shown], Figure]]
 ) -> Iterator[tuple[str, str | None]]:
-    """Draws the figures, or those wanted, into a folder, and says why one is not."""
-    for name, draw in (figures() if wanted is None else wanted).items():
+    """Draws figures into a folder, and says why one is not."""
+    for name, draw in wanted.items():
         try:
-            save(draw, rows, out / name)
+            save(draw, shown, out / name)
         except NotDrawableError as reason:
             yield name, str(reason)
         else:
             yield name, None
 
 
-def save(draw: Draw, rows: pd.DataFrame, stem: Path) -> None:
-    """Draws a figure and writes it as PNG and SVG; equal rows give equal files."""
+def save(draw: Callable[[Shown], Figure], shown: Shown, stem: Path) -> None:
+    """Draws a figure and writes it as PNG and SVG; what is equal gives equal files."""
     with mpl.rc_context(fname=Path(__file__).with_suffix(".mplstyle")):
-        figure = draw(rows)
+        figure = draw(shown)
         stem.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(stem.with_suffix(".png"))
         figure.savefig(stem.with_suffix(".svg"), metadata={"Date": None})

@@ -1,14 +1,12 @@
 """`python -m plots.inverse_or_solve PAGE...`: whether to form an inverse or to solve, by results."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import statistics
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple, TypeVar
 
 import msgspec
 import typer
@@ -47,29 +45,25 @@ SIZES: Mapping[str, Callable[[Case], bool]] = {
 }
 """Single matrices by size, and batches."""
 
+Key = TypeVar("Key", str, tuple[str, int])
+
 BOTH, BACKWARD = Objective.FORWARD_BACKWARD, Objective.BACKWARD
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """The time of the inverse over that of solves in an operation: medians for each of `SIZES`.
+class Comparison(NamedTuple):
+    """The time of the inverse over that of solves: medians for each of `SIZES`, NaN where no case is."""
 
-    Attributes:
-        operation: its name.
-        both: of forward and backward together; NaN where there is no case.
-        backward: of the backward alone.
-        stability: of the inverse.
-    """
-
-    operation: str
     both: Sequence[float]
     backward: Sequence[float]
-    stability: Evidence
 
     @property
     def single(self) -> Sequence[float]:
         """Of forward and backward of small and of large single matrices."""
         return self.both[:2]
+
+    def entries(self) -> list[str]:
+        """Both and the backward alone, of a size each."""
+        return [" / ".join(map(_marked, pair)) for pair in zip(*self, strict=True)]
 
 
 @reports_errors
@@ -87,59 +81,45 @@ def main(
 
 
 def parts(runs: Sequence[Run]) -> dict[str, str]:
-    """The answer in a few lines; and a line an operation, and a line a number of right-hand sides.
-
-    Raises:
-        ValueError: no case was timed.
-    """
+    """The answer in a few lines, and its tables; ValueError if no case was timed."""
     # What a busy machine measured would count like anything else in a median.
     cells = [cell for cell in judge(runs) if not cell.is_busy]
     stability = evidence(runs)
-    compared = _compared(cells, stability)
-    lines = [*_rules(compared), *_svd(cells, stability)]
-    by_operation = marked.table(["operation", *SIZES, "the inverse is"], map(_line, compared), 1)
-    stable = {each.operation for each in compared if each.stability.is_stable}
-    head = ["operation", "right-hand sides", *SIZES]
-    by_columns = marked.table(
-        head, _by_columns(cell for cell in cells if cell.case.operation in stable), 1
-    )
+    compared = _compared(cells, lambda case: case.operation)
+    inverse = {name: _evidence(stability, name, INVERSE) for name in compared}
+    lines = [*_rules(compared, inverse), *_svd(cells, stability)]
+    by_operation = [_line(name, of, inverse[name]) for name, of in compared.items()]
+    stable = [cell for cell in cells if inverse[cell.case.operation].is_stable]
+    by_columns = _compared(stable, lambda case: (case.operation, case.rhs))
+    columns = Counter(operation for operation, _ in by_columns)
+    of_several = [
+        [f"`{operation}`", str(rhs), *of.entries()]
+        for (operation, rhs), of in sorted(by_columns.items())
+        if columns[operation] > 1
+    ]
     where = (msgspec.structs.replace(machine, commit="") for machine in machines(cells))
     note = (
         f"Time of `{INVERSE}` over time of `{SOLVE}`, forward and backward together / the backward "
         "alone: medians over single matrices whose shorter side is n, and over batches. **Bold**: the "
         f"inverse is faster. (Parentheses): it may not be used. {'; '.join(provenance(where))}."
     )
-    return {
-        PART: "\n\n".join([_default(cells), "\n".join(f"- {line}" for line in lines)]),
-        TABLES: "\n\n".join([by_operation, note, by_columns]),
-    }
-
-
-def _by_columns(cells: Iterable[JudgedCell]) -> Iterator[list[str]]:
-    """A line for each number of right-hand sides, of the operations that were timed with several."""
-    by_columns: dict[tuple[str, int], list[Cell]] = {}
-    for cell in cells:
-        by_columns.setdefault((cell.case.operation, cell.case.rhs), []).append(cell.cell)
-    for (operation, columns), own in sorted(by_columns.items()):
-        if sum(name == operation for name, _ in by_columns) > 1:
-            pairs = zip(_medians(own, BOTH), _medians(own, BACKWARD), strict=True)
-            entries = (f"{_marked(both)} / {_marked(alone)}" for both, alone in pairs)
-            yield [f"`{operation}`", str(columns), *entries]
-
-
-def _compared(cells: Iterable[JudgedCell], stability: Stabilities) -> list[Comparison]:
-    by_operation: dict[str, list[Cell]] = {}
-    for cell in cells:
-        by_operation.setdefault(cell.case.operation, []).append(cell.cell)
-    return [
-        Comparison(
-            operation,
-            _medians(own, BOTH),
-            _medians(own, BACKWARD),
-            _evidence(stability, operation, INVERSE),
-        )
-        for operation, own in by_operation.items()
+    answer = [_default(cells), "\n".join(f"- {line}" for line in lines)]
+    tables = [
+        marked.table(["operation", *SIZES, "the inverse is"], by_operation, 1),
+        note,
+        marked.table(["operation", "right-hand sides", *SIZES], of_several, 1),
     ]
+    return {PART: "\n\n".join(answer), TABLES: "\n\n".join(tables)}
+
+
+def _compared(cells: Iterable[JudgedCell], key: Callable[[Case], Key]) -> dict[Key, Comparison]:
+    groups: dict[Key, list[Cell]] = defaultdict(list)
+    for cell in cells:
+        groups[key(cell.case)].append(cell.cell)
+    return {
+        name: Comparison(_medians(own, BOTH), _medians(own, BACKWARD))
+        for name, own in groups.items()
+    }
 
 
 def _medians(cells: Sequence[Cell], objective: Objective) -> list[float]:
@@ -161,13 +141,13 @@ def _default(cells: Sequence[JudgedCell]) -> str:
     )
 
 
-def _rules(compared: Iterable[Comparison]) -> Iterator[str]:
+def _rules(compared: Mapping[str, Comparison], inverse: Mapping[str, Evidence]) -> Iterator[str]:
     """When to solve and when to form the inverse, with the ratios that say so."""
-    stable = [each for each in compared if each.stability.is_stable]
-    unstable = {each.operation: each.stability.worst for each in compared if each not in stable}
-    solved = {each.operation: each.single for each in stable if all(r > 1 for r in each.single)}
-    formed = {each.operation: each.single for each in stable if all(r < 1 for r in each.single)}
-    reused = {each.operation: each.backward for each in stable if all(r < 1 for r in each.backward)}
+    stable = {name: of for name, of in compared.items() if inverse[name].is_stable}
+    unstable = {name: of.worst for name, of in inverse.items() if not of.is_stable}
+    solved = {name: of.single for name, of in stable.items() if all(r > 1 for r in of.single)}
+    formed = {name: of.single for name, of in stable.items() if all(r < 1 for r in of.single)}
+    reused = {name: of.backward for name, of in stable.items() if all(r < 1 for r in of.backward)}
     if solved:
         small, large = map(_span, zip(*solved.values(), strict=True))
         yield (
@@ -193,11 +173,11 @@ def _rules(compared: Iterable[Comparison]) -> Iterator[str]:
 
 def _svd(cells: Iterable[JudgedCell], stability: Stabilities) -> Iterator[str]:
     """For which single matrices of full rank a truncated SVD is the fastest simple strategy."""
-    won: dict[tuple[str, int], list[bool]] = {}
+    won: dict[tuple[str, int], list[bool]] = defaultdict(list)
     for cell in cells:
         if not cell.case.batch and cell.case.rank is None:
             key = cell.case.operation, min(cell.case.shape)
-            won.setdefault(key, []).append(_fastest_simple(cell.cell) == SVD)
+            won[key].append(_fastest_simple(cell.cell) == SVD)
     if most := [key for key, wins in won.items() if 2 * sum(wins) > len(wins)]:
         names = list(dict.fromkeys(operation for operation, _ in most))
         worst = max(_evidence(stability, name, SVD).worst for name in names)
@@ -218,13 +198,11 @@ def _evidence(stability: Stabilities, operation: str, strategy: str) -> Evidence
     return stability.get(operation, {}).get(strategy, Evidence(0, 0, 0.0, ""))
 
 
-def _line(of: Comparison) -> list[str]:
-    pairs = zip(of.both, of.backward, strict=True)
-    if of.stability.is_stable:
-        entries = [f"{_marked(both)} / {_marked(alone)}" for both, alone in pairs]
-        return [f"`{of.operation}`", *entries, "stable"]
-    entries = [f"({number(both, '.2g')} / {number(alone, '.2g')})" for both, alone in pairs]
-    return [f"`{of.operation}`", *entries, f"unstable, {of.stability.worst:.0e}"]
+def _line(operation: str, of: Comparison, inverse: Evidence) -> list[str]:
+    if inverse.is_stable:
+        return [f"`{operation}`", *of.entries(), "stable"]
+    plain = (f"({entry.replace('*', '')})" for entry in of.entries())
+    return [f"`{operation}`", *plain, f"unstable, {inverse.worst:.0e}"]
 
 
 def _marked(ratio: float) -> str:

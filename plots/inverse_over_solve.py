@@ -1,7 +1,5 @@
 """The time of a strategy that forms the inverse over that of one that solves, against the size."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

@@ -1,13 +1,17 @@
 """Pages of which parts are generated: each stands between two markers, all else is written by hand."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from strategies.files import UnusableFileError, write_text
 from strategies.selection.text import NOTHING
+
+Page = Annotated[Path, typer.Argument(metavar="PAGE", help="A Markdown file.")]
+Figures = Annotated[Path, typer.Option("--figures", metavar="DIR")]
 
 
 def table(head: Sequence[str], lines: Iterable[Sequence[str]], left: int) -> str:
@@ -31,8 +35,7 @@ def folded(title: str, content: str) -> str:
 def fill(path: Path, parts: Mapping[str, str]) -> None:
     """Puts every part of a page between `<!-- NAME: begin -->` and `<!-- NAME: end -->`.
 
-    Raises:
-        UnusableFileError: the page lacks some markers; it is left as it is.
+    UnusableFileError if the page lacks some markers; it is left as it is.
     """
     text = path.read_text(encoding="utf-8")
     for name, content in parts.items():
@@ -47,11 +50,7 @@ def has(path: Path, name: str) -> bool:
 
 
 def part(path: Path, name: str) -> str:
-    """What stands between the markers of a part.
-
-    Raises:
-        UnusableFileError: the page lacks them.
-    """
+    """What stands between the markers of a part; UnusableFileError if the page lacks them."""
     text = path.read_text(encoding="utf-8")
     return text[slice(*_place(path, text, name))].rstrip("\n")
 

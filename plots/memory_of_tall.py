@@ -1,7 +1,5 @@
 """Peak memory of the backward for tall matrices, and the wall that m × m arrays are."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes

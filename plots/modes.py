@@ -3,8 +3,6 @@
 `make modes` runs the tests marked `mode`, and keeps what they found in a file of this module.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
@@ -17,8 +15,6 @@ import typer
 from plots import marked
 from strategies import files, operations, registry
 from strategies.cli.common import reports_errors
-
-__all__ = ["MODES", "NUMBERS", "Cell", "load", "save", "tables"]
 
 FORMAT = "backward-strategies modes"
 VERSION = 1
@@ -80,7 +76,7 @@ def load(path: Path) -> tuple[str, Outcomes]:
 
 @reports_errors
 def main(
-    page: Annotated[Path, typer.Argument(metavar="PAGE", help="A Markdown file.")],
+    page: marked.Page,
     kept: Annotated[Path, typer.Option(metavar="FILE", help="What `make modes` kept.")] = KEPT,
 ) -> None:
     """Put the tables between the markers of a page."""

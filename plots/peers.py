@@ -1,7 +1,5 @@
 """The same gradients by other libraries, beside native and our best strategy."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure

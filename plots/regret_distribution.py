@@ -1,7 +1,5 @@
 """How far from the best each strategy stays, over all cases: what keeping only one costs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes

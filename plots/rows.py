@@ -18,8 +18,6 @@ come before batches, full rank before deficient, small before large. Its columns
 * `machine`, its name, and `measured_on`, all of the `Machine`. What was not measured is NaN.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 from collections.abc import Iterator, Sequence
@@ -48,11 +46,7 @@ _ORDER = ["operation", "is_batch", "is_deficient", "size", "m", "n", "rhs", "bat
 
 
 def table(runs: Sequence[Run]) -> pd.DataFrame:
-    """All that runs measured on a grid, beside other libraries, and in hard cases.
-
-    Raises:
-        ValueError: they measured nothing.
-    """
+    """All that runs measured on a grid, beside other libraries, and in hard cases; or ValueError."""
     records = [
         {name: math.nan if value is None else value for name, value in record.items()}
         for record in _records(runs)

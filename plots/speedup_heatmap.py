@@ -1,7 +1,5 @@
 """Speed-up over native of every strategy in every case, as a heat map."""
 
-from __future__ import annotations
-
 import matplotlib as mpl
 import pandas as pd
 from matplotlib.axes import Axes

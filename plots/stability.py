@@ -1,7 +1,5 @@
 """Stability ratios of every library over hard cases, beside the limit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -42,13 +40,8 @@ def draw(rows: pd.DataFrame) -> Figure:
         "A dot: the larger ratio of result and gradient in a case; above 1, rounding the inputs does not "
         "explain the error. At the right: cases above the limit, of those that the library did not refuse"
     )
-    return style.figure(
-        rows,
-        panel,
-        "How stable results and gradients are in hard cases",
-        note,
-        height=lambda _: 3.2,
-    )
+    title = "How stable results and gradients are in hard cases"
+    return style.figure(rows, panel, title, note, height=lambda _: 3.2)
 
 
 def _line(ax: Axes, line: int, ratios: pd.Series) -> None:
@@ -58,12 +51,6 @@ def _line(ax: Axes, line: int, ratios: pd.Series) -> None:
     heights = line + 0.62 * (np.arange(len(ratios)) * 0.618034 % 1 - 0.5)
     colours = np.where(is_unstable, UNSTABLE, STABLE)
     ax.scatter(ratios, heights, s=14, c=colours, alpha=0.6, linewidths=0, rasterized=True)
-    ax.text(
-        1.01,
-        line,
-        f"{is_unstable.sum()} of {len(ratios)}" if len(ratios) else "",
-        transform=ax.get_yaxis_transform(),
-        va="center",
-        fontsize=11,
-        color=UNSTABLE if is_unstable.any() else "#505050",
-    )
+    said = f"{is_unstable.sum()} of {len(ratios)}" if len(ratios) else ""
+    colour, at = UNSTABLE if is_unstable.any() else "#505050", ax.get_yaxis_transform()
+    ax.text(1.01, line, said, transform=at, va="center", fontsize=11, color=colour)

@@ -1,10 +1,6 @@
 """`python -m plots.stability_table PAGE`: the stability ratios over hard cases, as tables in a page."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Annotated
 
 import pandas as pd
 import typer
@@ -21,20 +17,13 @@ from strategies.selection.text import NOTHING, provenance
 
 
 @reports_errors
-def main(
-    page: Annotated[Path, typer.Argument(metavar="PAGE", help="A Markdown file.")],
-    results: Results = DEFAULT_RESULTS,
-) -> None:
+def main(page: marked.Page, results: Results = DEFAULT_RESULTS) -> None:
     """Replace what a page holds between its two markers by what the results say now."""
     marked.fill(page, {"stability": tables(table(store.load(results)))})
 
 
 def tables(rows: pd.DataFrame) -> str:
-    """Two Markdown tables, an operation a line: the libraries, and all strategies.
-
-    Raises:
-        NotDrawableError: no hard case was judged.
-    """
+    """Two Markdown tables, an operation a line: the libraries, and all strategies."""
     rows = rows[rows["shows"].eq("stability")]
     if rows.empty:
         raise style.NotDrawableError("no hard case was judged")
@@ -54,12 +43,12 @@ def _markdown(
     rows: pd.DataFrame, columns: Mapping[str, str], entry: Callable[[pd.DataFrame], str]
 ) -> str:
     """A line an operation, a column a strategy, its entry made from its rows."""
-    lines = [["operation", *columns.values()], ["---", *["--:"] * len(columns)]]
+    lines = []
     for operation, own in rows.groupby("operation", sort=False):
-        by_name = [own[own["strategy"].eq(name)] for name in columns]
+        by_name = (own[own["strategy"].eq(name)] for name in columns)
         entries = (NOTHING if found.empty else entry(found) for found in by_name)
         lines.append([f"`{operation}`", *entries])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return marked.table(["operation", *columns.values()], lines, 1)
 
 
 def counts(rows: pd.DataFrame) -> str:

@@ -5,8 +5,6 @@ and, with the markers, without colour. By `figures.mplstyle`, figures have a whi
 so that they read the same on light and dark pages, and type that is read at half their width.
 """
 
-from __future__ import annotations
-
 import math
 import textwrap
 import zlib
@@ -64,10 +62,6 @@ def look(name: str) -> dict[str, Any]:
 
     Built-in strategies have theirs by their place in the registry. Any other name is hashed, so
     that a plug-in looks the same whatever else is installed.
-
-    Example:
-        >>> look("native") == look("native") != look("somebody_elses")
-        True
     """
     built_in = registry.built_in()
     if name in built_in:

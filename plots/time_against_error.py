@@ -1,7 +1,5 @@
 """Time against error in the largest case of every operation, with the Pareto front."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure

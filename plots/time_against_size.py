@@ -1,7 +1,5 @@
 """Time against the size of the matrix, and the rate of the fastest one seen."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure

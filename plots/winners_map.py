@@ -1,7 +1,5 @@
 """Which strategy to use where; ties are hatched."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -43,7 +41,6 @@ def _panel(ax: Axes, rows: pd.DataFrame) -> None:
             hatched = {"fill": False, "hatch": "//", "lw": 0, "edgecolor": colour}
             ax.add_patch(Rectangle(tile.get_xy(), 1, 1, **hatched))
         if use["speedup"] > 0:
-            text.set(
-                text=doubtful(times(use["speedup"]), use["too_noisy"]), bbox=badge, fontsize=12
-            )
+            said = doubtful(times(use["speedup"]), use["too_noisy"])
+            text.set(text=said, bbox=badge, fontsize=12)
     ax.set_aspect(0.42, anchor="N")

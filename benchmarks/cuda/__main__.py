@@ -4,8 +4,6 @@ The cases are chosen as `backward-strategies calibrate` chooses them; PyTorch's 
 file is one of results, of which `backward-strategies policy build` makes a policy.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -23,7 +21,7 @@ from strategies.measuring.machine import describe
 from strategies.measuring.noise import with_load_and_noise
 from strategies.measuring.store import Writer
 from strategies.policy import schema
-from strategies.policy.schema import Evidence, OperationPolicy, Policy
+from strategies.policy.schema import Policy
 from strategies.selection import calibrating
 from strategies.selection.planning import Plan
 
@@ -56,15 +54,14 @@ def is_quick(case: Case) -> bool:
 
 def without_svd(known: Policy) -> Policy:
     """A policy without truncated SVDs of what has full rank, which take minutes for a large batch."""
-    found = {
-        name: entry if entry.any_rank else msgspec.structs.replace(entry, stability=_without(entry))
-        for name, entry in known.operations.items()
-    }
+    found = dict(known.operations)
+    for operation, entry in known.operations.items():
+        if not entry.any_rank:
+            kept = {
+                name: of for name, of in entry.stability.items() if name != SVDTruncatedPinv.name
+            }
+            found[operation] = msgspec.structs.replace(entry, stability=kept)
     return msgspec.structs.replace(known, operations=found)
-
-
-def _without(entry: OperationPolicy) -> dict[str, Evidence]:
-    return {name: each for name, each in entry.stability.items() if name != SVDTruncatedPinv.name}
 
 
 if __name__ == "__main__":

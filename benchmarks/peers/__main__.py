@@ -1,11 +1,9 @@
 """`python -m benchmarks.peers out/results/peers.json`: PyTorch, ours, JAX and lineax."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -47,13 +45,13 @@ def main(
     needed = " and ".join(name for name in PEERS if importlib.util.find_spec(name) is None)
     if needed:
         raise ValueError(f"{needed} must be installed: pip install 'backward-strategies[peers]'")
-    others: Iterable[Case] = map(Case.parse, cases or ())
-    if not cases:
-        others = (case for case in grid_cases.timed(grid) if case.device == "cpu" and not case.rank)
+    if cases:
+        others = [Case.parse(text) for text in cases]
+    else:
+        others = [each for each in grid_cases.timed(grid) if each.device == "cpu" and not each.rank]
     arguments = {"cases": cases} if cases else {"grid": grid}
-    writer = Writer(
-        out, "peers", {**arguments, "budget": budget}, with_load_and_noise(describe(PEERS))
-    )
+    machine = with_load_and_noise(describe(PEERS))
+    writer = Writer(out, "peers", {**arguments, "budget": budget}, machine)
     with contextlib.ExitStack() as stack:
         wanted = [*dict.fromkeys([*small_cases(), *others])]
         missing = stack.enter_context(resumable(writer, wanted))
@@ -66,9 +64,8 @@ def main(
 
 def as_table(cells: Sequence[Cell], objective: Objective) -> Table:
     """Native's time, and how many times as fast everything else is, with 95 % intervals."""
-    table = Table(title=text.OBJECTIVES[objective], title_justify="left")
-    for name in ("case", BASELINE, "ours", *PEERS):
-        table.add_column(name)
+    compared = ("ours", *PEERS)
+    table = text.table(text.OBJECTIVES[objective], ["case", BASELINE, *compared], wraps=compared)
     for cell in cells:
         native = cell.get(BASELINE)
         cost = native.cost(objective) if native else None

@@ -1,12 +1,9 @@
 """One case by PyTorch, by the best of our strategies and by every peer, all in the same rounds."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec
 import torch
-from torch import Tensor
 
 from benchmarks.peers.process import Peer
 from strategies import operations, registry
@@ -31,15 +28,8 @@ _HARDER = 3
 
 
 def small_cases() -> list[Case]:
-    """Single small matrices, of every operation that has measured cells.
-
-    Example:
-        >>> str(small_cases()[0])
-        'cholesky 4x4 float64 cpu'
-    """
-    return [
-        Case.parse(f"{name} {size}x{size}") for name in operations.measured() for size in _SMALL
-    ]
+    """Single small matrices, of every operation that has measured cells."""
+    return [Case(name, (n, n)) for name in operations.measured() for n in _SMALL]
 
 
 def compare(case: Case, peers: Sequence[Peer], budget: float) -> Cell:
@@ -93,14 +83,10 @@ def _checked_error(case: Case, peer: Peer) -> float | None:
     computed = tuple(torch.from_numpy(gradient.copy()) for gradient in peer.prepare(case))
     tolerance = torch.finfo(case.dtype).eps ** 0.5
     native = backward_of(case, BASELINE)()
-    pairs = zip(*(_along_domain(case, each) for each in (computed, native)), strict=True)
-    for gradient, expected in pairs:
+    # Across the domain libraries may write what they like.
+    part = operations.get(case.operation).domain.part
+    ours, theirs = ([part(of_matrix), *others] for of_matrix, *others in (native, computed))
+    for expected, gradient in zip(ours, theirs, strict=True):
         if not torch.dist(gradient, expected) <= tolerance * expected.norm():
             raise RuntimeError(f"{peer.name}'s gradients of {case} differ from PyTorch's")
     return gradient_error(case, computed)
-
-
-def _along_domain(case: Case, gradients: Sequence[Tensor]) -> list[Tensor]:
-    """Without what lies across the domain, where libraries may write what they like."""
-    of_matrix, *others = gradients
-    return [operations.get(case.operation).domain.part(of_matrix), *others]

@@ -1,7 +1,5 @@
 """JAX: `jax.numpy.linalg` and `jax.scipy.linalg`, compiled, in the precision of the case."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -21,11 +19,7 @@ Tensors = tuple[Tensor, ...]
 
 
 def prepare(case: Case) -> Work:
-    """JAX's backward, and forward and backward, of a case.
-
-    Raises:
-        NotImplementedError: the operation has no counterpart, or the counterpart no batches.
-    """
+    """JAX's backward, and forward and backward, of a case; NotImplementedError without a counterpart."""
     try:
         return compiled(differentiable(case.operation), case)
     except AttributeError as error:
@@ -42,10 +36,7 @@ def compiled(function: Callable[..., tuple[Any, ...]], case: Case) -> Work:
     Raises:
         NotImplementedError: the function does not take these inputs, or returns something else.
     """
-    import jax
-
-    jax.config.update("jax_enable_x64", True)  # or float64 would silently be float32
-    inputs = tuple(jax.numpy.asarray(a.detach().numpy()) for a in case.inputs())
+    jax, inputs = _inputs(case)
     try:
         shaped = jax.eval_shape(function, *inputs)
     except (TypeError, ValueError) as error:
@@ -66,36 +57,36 @@ def compiled(function: Callable[..., tuple[Any, ...]], case: Case) -> Work:
 
 @functools.cache
 def differentiable(operation: str) -> Callable[..., tuple[Any, ...]]:
-    """JAX's function, with the differentiable outputs that the operation's record names.
-
-    Raises:
-        AttributeError: there is none.
-    """
+    """JAX's function, with the outputs that the operation's record names; AttributeError if none."""
     import jax
 
-    if operation == "lu_factor":
-        return lambda a: jax.scipy.linalg.lu_factor(a)[:1]
-    if operation == "lu":
-        return lambda a: jax.scipy.linalg.lu(a)[1:]
-    if operation == "lstsq":
-        return lambda a, b: jax.numpy.linalg.lstsq(a, b)[:1]
-    if operation == "slogdet":
-        return lambda a: jax.numpy.linalg.slogdet(a)[0 if jax.numpy.iscomplexobj(a) else 1 :]
-    if operation == "cholesky_solve":
-        return lambda factor, b: (jax.scipy.linalg.cho_solve((factor, True), b),)
-    if operation == "cholesky_inverse":
-        return lambda factor: (_cholesky_inverse(factor),)
-    function = getattr(jax.numpy.linalg, operation)
+    jnp, scipy = jax.numpy, jax.scipy.linalg
+
+    def cholesky_inverse(factor: Any) -> tuple[Any]:
+        # A matrix beside a batch of factors were taken for a batch of vectors.
+        identity = jnp.broadcast_to(jnp.eye(factor.shape[-1], dtype=factor.dtype), factor.shape)
+        return (scipy.cho_solve((factor, True), identity),)
+
+    of_other_form: dict[str, Callable[..., tuple[Any, ...]]] = {
+        "lu_factor": lambda a: scipy.lu_factor(a)[:1],
+        "lu": lambda a: scipy.lu(a)[1:],
+        "lstsq": lambda a, b: jnp.linalg.lstsq(a, b)[:1],
+        "slogdet": lambda a: jnp.linalg.slogdet(a)[0 if jnp.iscomplexobj(a) else 1 :],
+        "cholesky_solve": lambda factor, b: (scipy.cho_solve((factor, True), b),),
+        "cholesky_inverse": cholesky_inverse,
+    }
+    if operation in of_other_form:
+        return of_other_form[operation]
+    function = getattr(jnp.linalg, operation)
     return lambda *inputs: (function(*inputs),)
 
 
-def _cholesky_inverse(factor: Any) -> Any:
+def _inputs(case: Case) -> tuple[Any, tuple[Any, ...]]:
+    """JAX, and the inputs of a case as its arrays."""
     import jax
 
-    identity = jax.numpy.eye(factor.shape[-1], dtype=factor.dtype)
-    # A matrix beside a batch of factors were taken for a batch of vectors.
-    rhs = jax.numpy.broadcast_to(identity, factor.shape)
-    return jax.scipy.linalg.cho_solve((factor, True), rhs)
+    jax.config.update("jax_enable_x64", True)  # or float64 would silently be float32
+    return jax, tuple(jax.numpy.asarray(a.detach().numpy()) for a in case.inputs())
 
 
 def differentiated(function: Callable[..., tuple[Any, ...]], case: Case) -> tuple[Tensors, Tensors]:
@@ -104,11 +95,8 @@ def differentiated(function: Callable[..., tuple[Any, ...]], case: Case) -> tupl
     JAX's pullback is the transpose, where PyTorch's is the adjoint: both sides are conjugated. What it
     finds across the domain, as imaginary parts on the diagonal of a Cholesky factor, is no derivative.
     """
-    import jax
-
-    jax.config.update("jax_enable_x64", True)
+    jax, inputs = _inputs(case)
     function = _mapped(function) if case.batch else function
-    inputs = tuple(jax.numpy.asarray(a.detach().numpy()) for a in case.inputs())
     like = [
         torch.empty(shaped.shape, dtype=getattr(torch, shaped.dtype.name))
         for shaped in jax.eval_shape(function, *inputs)
@@ -122,12 +110,9 @@ def differentiated(function: Callable[..., tuple[Any, ...]], case: Case) -> tupl
 
 def pivots_as_torch(case: Case) -> bool:
     """Whether LU swaps the rows as PyTorch does, as far as the rank goes; a tie goes either way."""
-    import jax
-
-    jax.config.update("jax_enable_x64", True)
-    matrix = case.inputs()[0].detach()
-    expected = torch.linalg.lu_factor_ex(matrix)[1][..., : case.known_rank]
-    found = np.asarray(jax.lax.linalg.lu(matrix.numpy())[1])[..., : case.known_rank] + 1
+    jax, (matrix,) = _inputs(case)
+    expected = torch.linalg.lu_factor_ex(case.inputs()[0])[1][..., : case.known_rank]
+    found = np.asarray(jax.lax.linalg.lu(matrix)[1])[..., : case.known_rank] + 1
     return bool((found == expected.numpy()).all())
 
 

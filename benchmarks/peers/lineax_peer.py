@@ -1,7 +1,5 @@
 """lineax: linear solves with one right-hand side, through JAX."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -15,17 +13,11 @@ SOLVED = ("solve", "lstsq")
 
 
 def prepare(case: Case) -> Work:
-    """The backward, and forward and backward, of a case by lineax.
-
-    Raises:
-        NotImplementedError: lineax solves systems and least squares with one column, unbatched.
-    """
+    """The backward, and forward and backward, of a case; NotImplementedError if it is of another kind."""
     if case.operation not in SOLVED or case.batch or case.rhs != 1:
         raise NotImplementedError("lineax solves one system with one right-hand side")
-    import jax
     import lineax
 
-    jax.config.update("jax_enable_x64", True)
     # The fastest that is right for the case: LU for a square system, QR for full column rank.
     solver = lineax.AutoLinearSolver(well_posed=True) if case.operation == "solve" else lineax.QR()
 

@@ -5,8 +5,6 @@ of the pipe is in a sample. Between two questions a process waits for its pipe, 
 processor; the threads of its libraries stop spinning within `REST`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import multiprocessing
@@ -38,11 +36,7 @@ What the first returns is compared with PyTorch's: gradients, of a case.
 
 
 class Peer(contextlib.AbstractContextManager["Peer"]):
-    """A library at work in its own process; a context manager that ends it.
-
-    Attributes:
-        name: of the module `benchmarks.peers.<name>_peer`.
-    """
+    """The library of the module `benchmarks.peers.<name>_peer`, at work in its own process until exit."""
 
     def __init__(self, name: str, threads: int) -> None:
         self.name = name

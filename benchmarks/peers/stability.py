@@ -4,8 +4,6 @@ The cases are every third of `backward-strategies stability` with the same seed,
 kinds. Nothing is timed, so the libraries run in this process.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -8,57 +8,31 @@ other half judge it, untouched. Every other program is of the one half and of th
 of their names, which was settled before any was timed; one that is added later is untouched.
 """
 
-from __future__ import annotations
+from importlib import import_module
+from pkgutil import iter_modules
 
-from benchmarks.programs import (
-    elastic,
-    elm,
-    gauss_newton,
-    glow,
-    gp,
-    guided_filter,
-    kalman,
-    koopa,
-    koopman,
-    mvdr,
-    qp,
-    rcwa,
-    ridge,
-    roma,
-    slater,
-    varpro,
-    whitening,
-    wpe,
-)
 from benchmarks.programs.program import Program
 
-__all__ = ["PROGRAMS", "SEEN", "UNTOUCHED", "named"]
-
-SEEN: tuple[Program, ...] = tuple(
-    module.PROGRAM
-    for module in (elastic, gauss_newton, gp, kalman, koopman, qp, ridge, slater, whitening)
+PROGRAMS: tuple[Program, ...] = tuple(
+    import_module(f"{__name__}.{file.name}").program
+    for file in iter_modules(__path__)
+    if file.name != "program"
 )
-"""The half whose cases a policy may rest on."""
-
-UNTOUCHED: tuple[Program, ...] = tuple(
-    module.PROGRAM for module in (elm, glow, guided_filter, koopa, mvdr, rcwa, roma, varpro, wpe)
-)
-"""The half that judges it."""
-
-PROGRAMS = tuple(sorted((*SEEN, *UNTOUCHED), key=lambda program: program.name))
+"""By name."""
 
 
 def named(name: str) -> Program:
-    """The program of that name.
-
-    Raises:
-        LookupError: there is none.
-
-    Example:
-        >>> named("roma").title
-        'Gaussian-process decoder of a matcher'
-    """
+    """The program of that name; LookupError if there is none."""
     for program in PROGRAMS:
         if program.name == name:
             return program
     raise LookupError(f"no program {name}: there is {', '.join(each.name for each in PROGRAMS)}")
+
+
+_SEEN = "elastic", "gauss_newton", "gp", "kalman", "koopman", "qp", "ridge", "slater", "whitening"
+
+SEEN = tuple(map(named, _SEEN))
+"""The half whose cases a policy may rest on."""
+
+UNTOUCHED = tuple(program for program in PROGRAMS if program not in SEEN)
+"""The half that judges it."""

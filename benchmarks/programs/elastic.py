@@ -8,15 +8,13 @@ only force out of the plane. PyTorch's gradient of a singular determinant is zer
 block stays flat, at whatever energy the plane allows.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 
 import torch
 from torch import Tensor
 
-from benchmarks.programs.program import Program, Step, training
+from benchmarks.programs.program import Step, model_of, training
 
 MU, LAMBDA = 1.0, 10.0
 ALPHA = 1 + 3 * MU / (4 * LAMBDA)
@@ -27,7 +25,13 @@ CORNERS = tuple(itertools.permutations(range(3)))
 """Six tetrahedra fill a cube: along its axes in every order, from one corner to the opposite one."""
 
 
-def _make(*, cells: int) -> Step:
+@model_of(
+    "Smith, de Goes & Kim, Stable Neo-Hookean Flesh Simulation, ACM Trans. Graph. 37 (2018)",
+    small={"cells": 12},
+    full={"cells": 32},
+    differs="PyTorch's gradient of a singular determinant is zero; it is the adjugate",
+)
+def program(*, cells: int) -> Step:
     corner = torch.cartesian_prod(*[torch.arange(cells + 1)] * 3)
     rest = corner.to(torch.float64) / cells
     elements = _tetrahedra(cells)
@@ -57,11 +61,3 @@ def _tetrahedra(cells: int) -> Tensor:
 def _edges(positions: Tensor, elements: Tensor) -> Tensor:
     corners = positions[elements]
     return (corners[:, 1:] - corners[:, :1]).mT
-
-
-PROGRAM = Program(
-    _make,
-    "Smith, de Goes & Kim, Stable Neo-Hookean Flesh Simulation, ACM Trans. Graph. 37 (2018)",
-    {"small": {"cells": 12}, "full": {"cells": 32}},
-    differs="PyTorch's gradient of a singular determinant is zero; it is the adjugate",
-)

@@ -5,12 +5,10 @@ out for the training samples: `pinv` of a tall matrix, the loss on held-out samp
 backward of `pinv` makes two matrices of the number of samples squared.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 
-from benchmarks.programs.program import Program, Step, training
+from benchmarks.programs.program import Step, model_of, training
 
 FEATURES = 8
 
@@ -23,7 +21,13 @@ def draw(*, samples: int, hidden: int) -> tuple[Tensor, ...]:
     return X, Y, weights, torch.randn(hidden, dtype=torch.float64)
 
 
-def _make(*, samples: int, hidden: int) -> Step:
+@model_of(
+    "Huang, Zhu & Siew, Extreme learning machine, Neurocomputing 70 (2006), "
+    "with the hidden layer trained as by Golub & Pereyra (1973)",
+    small={"samples": 1024, "hidden": 32},
+    full={"samples": 8192, "hidden": 128},
+)
+def program(*, samples: int, hidden: int) -> Step:
     X, Y, *parameters = draw(samples=samples, hidden=hidden)
     weights, biases = (each.requires_grad_() for each in parameters)
 
@@ -33,11 +37,3 @@ def _make(*, samples: int, hidden: int) -> Step:
         return (H[samples:] @ readout - Y[samples:]).square().mean()
 
     return training(objective, torch.optim.Adam([weights, biases], lr=1e-2))
-
-
-PROGRAM = Program(
-    _make,
-    "Huang, Zhu & Siew, Extreme learning machine, Neurocomputing 70 (2006), "
-    "with the hidden layer trained as by Golub & Pereyra (1973)",
-    {"small": {"samples": 1024, "hidden": 32}, "full": {"samples": 8192, "hidden": 128}},
-)

@@ -5,14 +5,12 @@ variables in single precision, by `cholesky` and `cholesky_solve` with one right
 network that weights the measurements, trained through all of the steps.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 
-from benchmarks.programs.program import Program, Step, training
+from benchmarks.programs.program import Step, model_of, training
 
 ITERATIONS = 5
 
@@ -22,12 +20,14 @@ def by_cholesky(A: Tensor, b: Tensor) -> Tensor:
     return torch.cholesky_solve(b, torch.linalg.cholesky(A))
 
 
-def _make(
-    *,
-    batch: int,
-    variables: int,
-    measurements: int,
-    algebra: Callable[[Tensor, Tensor], Tensor] = by_cholesky,
+@model_of(
+    "facebookresearch/theseus, CholeskyDenseSolver; Pineda et al., arXiv 2207.09442",
+    small={"batch": 128, "variables": 8, "measurements": 24},
+    full={"batch": 2048, "variables": 8, "measurements": 24},
+    same=1e-3,
+)
+def program(
+    *, batch: int, variables: int, measurements: int, algebra: Callable[..., Tensor] = by_cholesky
 ) -> Step:
     truth = torch.rand(batch, variables, 1)
     sensors = 0.5 * torch.randn(batch, measurements, variables)
@@ -49,14 +49,3 @@ def _make(
         return (x - truth).square().mean()
 
     return training(objective, torch.optim.Adam(network.parameters(), lr=1e-2))
-
-
-PROGRAM = Program(
-    _make,
-    "facebookresearch/theseus, CholeskyDenseSolver; Pineda et al., arXiv 2207.09442",
-    {
-        "small": {"batch": 128, "variables": 8, "measurements": 24},
-        "full": {"batch": 2048, "variables": 8, "measurements": 24},
-    },
-    same=1e-3,
-)

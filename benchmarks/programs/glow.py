@@ -5,14 +5,12 @@ convolution adds the `slogdet` of its weight. Convolutions take nearly all of th
 nothing is to be gained here, and nothing may be lost.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch
 from torch import Tensor, nn
 
-from benchmarks.programs.program import Program, Step, training
+from benchmarks.programs.program import Step, model_of, training
 
 
 class Flow(nn.Module):
@@ -39,7 +37,13 @@ class Flow(nn.Module):
         return torch.cat((kept, changed * scale + shift), 1), logdet + added
 
 
-def _make(*, images: int, channels: int, side: int, steps: int, hidden: int) -> Step:
+@model_of(
+    "openai/glow; Kingma & Dhariwal, arXiv 1807.03039",
+    small={"images": 8, "channels": 12, "side": 16, "steps": 8, "hidden": 32},
+    full={"images": 16, "channels": 48, "side": 8, "steps": 32, "hidden": 512},
+    same=1e-3,
+)
+def program(*, images: int, channels: int, side: int, steps: int, hidden: int) -> Step:
     mixing = torch.randn(channels, channels)
     data = torch.einsum("ij,bjhw->bihw", mixing, torch.randn(images, channels, side, side))
     flow = nn.ModuleList(Flow(channels, hidden) for _ in range(steps))
@@ -53,14 +57,3 @@ def _make(*, images: int, channels: int, side: int, steps: int, hidden: int) -> 
         return nats.mean() / data[0].numel()
 
     return training(objective, torch.optim.Adam(flow.parameters(), lr=1e-3))
-
-
-PROGRAM = Program(
-    _make,
-    "openai/glow; Kingma & Dhariwal, arXiv 1807.03039",
-    {
-        "small": {"images": 8, "channels": 12, "side": 16, "steps": 8, "hidden": 32},
-        "full": {"images": 16, "channels": 48, "side": 8, "steps": 32, "hidden": 512},
-    },
-    same=1e-3,
-)

@@ -5,15 +5,13 @@ The marginal likelihood of a Gaussian process, as GPyTorch computes it for up to
 from the diagonal. Its hyperparameters, a length scale for each input, are trained.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
-from benchmarks.programs.program import Program, Step, training
+from benchmarks.programs.program import Step, model_of, training
 
 DIMENSIONS = 4
 
@@ -33,7 +31,12 @@ def by_cholesky(K: Tensor, y: Tensor) -> Tensor:
     return whitened.square().sum() + 2 * L.diagonal().log().sum()
 
 
-def _make(*, points: int, algebra: Callable[..., Tensor] = by_cholesky) -> Step:
+@model_of(
+    "cornellius-gp/gpytorch and linear_operator, up to max_cholesky_size = 800",
+    small={"points": 300},
+    full={"points": 800},
+)
+def program(*, points: int, algebra: Callable[..., Tensor] = by_cholesky) -> Step:
     X, y, *parameters = draw(points=points)
     log_scales, log_noise = (each.requires_grad_() for each in parameters)
     eye = torch.eye(points, dtype=torch.float64)
@@ -46,10 +49,3 @@ def _make(*, points: int, algebra: Callable[..., Tensor] = by_cholesky) -> Step:
         return 0.5 * (algebra(K, y) + points * math.log(2 * math.pi)) / points
 
     return training(objective, torch.optim.Adam([log_scales, log_noise], lr=0.05))
-
-
-PROGRAM = Program(
-    _make,
-    "cornellius-gp/gpytorch and linear_operator, up to max_cholesky_size = 800",
-    {"small": {"points": 300}, "full": {"points": 800}},
-)

@@ -5,17 +5,21 @@ with the covariance of the colours around it, in single precision. A network of 
 that makes the guide is trained to remove noise.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 
-from benchmarks.programs.program import Program, Step, training
+from benchmarks.programs.program import Step, model_of, training
 
 COLOURS, RADIUS, EPSILON = 3, 2, 1e-2
 
 
-def _make(*, images: int, side: int) -> Step:
+@model_of(
+    "kornia, guided_blur with a guide of several channels; He, Sun & Tang, TPAMI 35 (2013)",
+    small={"images": 2, "side": 64},
+    full={"images": 2, "side": 512},
+    same=1e-3,
+)
+def program(*, images: int, side: int) -> Step:
     coarse = torch.rand(images, COLOURS, side // 8, side // 8)
     clean = nn.functional.interpolate(coarse, (side, side), mode="bilinear")
     noisy = clean + 0.1 * torch.randn_like(clean)
@@ -47,11 +51,3 @@ def _filtered(guide: Tensor, image: Tensor) -> Tensor:
     offset = mean_image - (a * mean_guide[:, :, None]).sum(1)
     a, offset = _mean(a.flatten(1, 2)).view_as(a), _mean(offset)
     return (a * guide[:, :, None]).sum(1) + offset
-
-
-PROGRAM = Program(
-    _make,
-    "kornia, guided_blur with a guide of several channels; He, Sun & Tang, TPAMI 35 (2013)",
-    {"small": {"images": 2, "side": 64}, "full": {"images": 2, "side": 512}},
-    same=1e-3,
-)

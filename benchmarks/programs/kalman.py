@@ -5,14 +5,14 @@ time one `inverse` and one `slogdet` of a batch of innovation covariances, and t
 back through all times.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
-from benchmarks.programs.program import Program, Step, training
+from benchmarks.programs.program import Step, model_of, training
+
+Algebra = Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
 
 
 def by_inverse(S: Tensor, innovation: Tensor, crossing: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -22,13 +22,13 @@ def by_inverse(S: Tensor, innovation: Tensor, crossing: Tensor) -> tuple[Tensor,
     return squared, torch.linalg.slogdet(S).logabsdet, crossing @ inverse
 
 
-def _make(
-    *,
-    batch: int,
-    states: int,
-    seen: int,
-    times: int,
-    algebra: Callable[..., tuple[Tensor, Tensor, Tensor]] = by_inverse,
+@model_of(
+    "the filter of Kalman (1960) as state-space libraries train it, for example strongio/torchcast",
+    small={"batch": 64, "states": 8, "seen": 4, "times": 20},
+    full={"batch": 512, "states": 16, "seen": 8, "times": 50},
+)
+def program(
+    *, batch: int, states: int, seen: int, times: int, algebra: Algebra = by_inverse
 ) -> Step:
     double = torch.float64
     rotation, _ = torch.linalg.qr(torch.randn(states, states, dtype=double))
@@ -56,13 +56,3 @@ def _make(
         return nats.mean() / times
 
     return training(objective, torch.optim.Adam([log_q, log_r], lr=0.05))
-
-
-PROGRAM = Program(
-    _make,
-    "the filter of Kalman (1960) as state-space libraries train it, for example strongio/torchcast",
-    {
-        "small": {"batch": 64, "states": 8, "seen": 4, "times": 20},
-        "full": {"batch": 512, "states": 16, "seen": 8, "times": 50},
-    },
-)

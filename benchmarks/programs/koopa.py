@@ -6,15 +6,24 @@ and the encoder and decoder are trained through the fit. The matrices are wide. 
 goes through their pseudoinverse.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 
-from benchmarks.programs.program import Program, Step, training
+from benchmarks.programs.program import Step, model_of, training
 
 
-def _make(*, batch: int, segments: int, length: int, dimensions: int) -> Step:
+@model_of(
+    "thuml/Koopa, KPLayer; Liu et al., arXiv 2305.18803",
+    small={"batch": 16, "segments": 6, "length": 16, "dimensions": 32},
+    full={"batch": 32, "segments": 9, "length": 48, "dimensions": 128},
+    same=1e-3,
+    differs=(
+        "in some steps PyTorch's `lstsq` takes one of the matrices, of a condition number of 100, for "
+        "deficient, and its solution is wrong in every digit: the driver reads pivots that nobody has set "
+        "(pytorch 187411)"
+    ),
+)
+def program(*, batch: int, segments: int, length: int, dimensions: int) -> Step:
     times = torch.arange((segments + 1) * length) / length
     phases = torch.rand(batch, 1) * 6
     series = torch.sin(times + phases) + 0.3 * torch.sin(2.7 * times) + 0.1 * torch.randn(batch, 1)
@@ -34,19 +43,3 @@ def _make(*, batch: int, segments: int, length: int, dimensions: int) -> Step:
 
     parameters = [*encoder.parameters(), *decoder.parameters()]
     return training(objective, torch.optim.Adam(parameters, lr=1e-3))
-
-
-PROGRAM = Program(
-    _make,
-    "thuml/Koopa, KPLayer; Liu et al., arXiv 2305.18803",
-    {
-        "small": {"batch": 16, "segments": 6, "length": 16, "dimensions": 32},
-        "full": {"batch": 32, "segments": 9, "length": 48, "dimensions": 128},
-    },
-    same=1e-3,
-    differs=(
-        "in some steps PyTorch's `lstsq` takes one of the matrices, of a condition number of 100, for "
-        "deficient, and its solution is wrong in every digit: the driver reads pivots that nobody has set "
-        "(pytorch 187411)"
-    ),
-)

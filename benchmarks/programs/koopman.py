@@ -5,17 +5,21 @@ to the embeddings of their states, with `inverse` of XᵀX + λI, and the embedd
 the fit by the error of the predictions.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 
-from benchmarks.programs.program import Program, Step, training
+from benchmarks.programs.program import Step, model_of, training
 
 STATES, PENALTY = 6, 1e-1
 
 
-def _make(*, batch: int, times: int, dimensions: int) -> Step:
+@model_of(
+    "YunzhuLi/CompositionalKoopmanOperators; Li et al., arXiv 1910.08264",
+    small={"batch": 8, "times": 80, "dimensions": 32},
+    full={"batch": 8, "times": 200, "dimensions": 128},
+    same=1e-3,
+)
+def program(*, batch: int, times: int, dimensions: int) -> Step:
     x = torch.randn(batch, STATES)
     states = [x]
     for _ in range(times):
@@ -38,14 +42,3 @@ def _make(*, batch: int, times: int, dimensions: int) -> Step:
 
     parameters = [*encoder.parameters(), *decoder.parameters()]
     return training(objective, torch.optim.Adam(parameters, lr=1e-3))
-
-
-PROGRAM = Program(
-    _make,
-    "YunzhuLi/CompositionalKoopmanOperators; Li et al., arXiv 1910.08264",
-    {
-        "small": {"batch": 8, "times": 80, "dimensions": 32},
-        "full": {"batch": 8, "times": 200, "dimensions": 128},
-    },
-    same=1e-3,
-)

@@ -5,14 +5,12 @@ covariances for each frequency, and a complex `solve` of batch times frequencies
 the filter of Souden's MVDR. The network is trained by the error of what it lets through.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 
-from benchmarks.programs.program import Program, Step, real_and_imaginary, training
+from benchmarks.programs.program import Step, model_of, real_and_imaginary, training
 
 LOADING = 1e-7
 
@@ -22,7 +20,13 @@ def by_solve(A: Tensor, B: Tensor) -> Tensor:
     return torch.linalg.solve(A, B)
 
 
-def _make(
+@model_of(
+    "pytorch/audio, torchaudio.transforms.SoudenMVDR",
+    small={"batch": 1, "channels": 6, "frequencies": 257, "frames": 60, "hidden": 64},
+    full={"batch": 4, "channels": 8, "frequencies": 513, "frames": 250, "hidden": 512},
+    same=1e-4,
+)
+def program(
     *,
     batch: int,
     channels: int,
@@ -59,14 +63,3 @@ def _covariance(heard: Tensor, mask: Tensor) -> Tensor:
     mask = mask[:, :, None]
     total = (mask * heard) @ heard.mH
     return total / mask.sum(-1, keepdim=True)
-
-
-PROGRAM = Program(
-    _make,
-    "pytorch/audio, torchaudio.transforms.SoudenMVDR",
-    {
-        "small": {"batch": 1, "channels": 6, "frequencies": 257, "frames": 60, "hidden": 64},
-        "full": {"batch": 4, "channels": 8, "frequencies": 513, "frames": 250, "hidden": 512},
-    },
-    same=1e-4,
-)

@@ -1,7 +1,5 @@
 """What all programs have in common."""
 
-from __future__ import annotations
-
 import inspect
 import sys
 from collections.abc import Callable, Mapping
@@ -10,20 +8,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-__all__ = ["Program", "Step", "real_and_imaginary", "training"]
-
 Step = Callable[[], Tensor]
 """One forward, backward and step of the optimizer; the loss before it."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """A model of the training step of a program.
+    """A model of the training step of the program `source`.
 
     Attributes:
         make: from a size to a step, with parameters and data of its own, drawn from torch's generator.
-        source: the program that it models.
-        sizes: by the names "small" and "full".
         same: the largest relative difference of losses, over the first steps, that rounding explains.
         differs: why losses by PyTorch's gradients are others; empty where they are not.
     """
@@ -31,8 +25,8 @@ class Program:
     make: Callable[..., Step]
     source: str
     sizes: Mapping[str, Mapping[str, int]]
-    same: float = 1e-8
-    differs: str = ""
+    same: float
+    differs: str
 
     @property
     def name(self) -> str:
@@ -54,21 +48,20 @@ class Program:
         return inspect.cleandoc(sys.modules[self.make.__module__].__doc__ or "").splitlines()
 
     def step(self, size: str = "small", **sizes: object) -> Step:
-        """A new step; equal ones take equal courses.
+        """A new step in a size of which `sizes` changes parts; `algebra`, where a program takes one.
 
-        Args:
-            size: "small" or "full".
-            sizes: what is to be other than there; `algebra`, where a program takes one.
-
-        Example:
-            >>> from benchmarks.programs import named
-            >>> one, other = (named("ridge").step(tasks=2, embedding=32) for _ in range(2))
-            >>> one() == other()
-            tensor(True)
+        Equal ones take equal courses.
         """
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             return self.make(**{**self.sizes[size], **sizes})
+
+
+def model_of(
+    source: str, *, same: float = 1e-8, differs: str = "", **sizes: Mapping[str, int]
+) -> Callable[[Callable[..., Step]], Program]:
+    """Makes the program of a function that is its `make`, with `small` and `full` sizes."""
+    return lambda make: Program(make, source, sizes, same, differs)
 
 
 def training(objective: Callable[[], Tensor], optimizer: torch.optim.Optimizer) -> Step:

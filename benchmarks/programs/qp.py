@@ -7,14 +7,12 @@ its own and this program has PyTorch's. What predicts costs and risks is trained
 decisions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 
-from benchmarks.programs.program import Program, Step, training
+from benchmarks.programs.program import Step, model_of, training
 
 FEATURES, RHO, ITERATIONS = 10, 1.0, 10
 
@@ -29,7 +27,12 @@ def by_lu(matrices: Tensor) -> Solver:
     return lambda right: torch.linalg.lu_solve(LU, pivots, right)
 
 
-def _make(*, batch: int, variables: int, algebra: Callable[[Tensor], Solver] = by_lu) -> Step:
+@model_of(
+    "ipo-lab/lqp_py, SolveBoxQP with unroll (Butler & Kwon, arXiv 2112.07464), in sizes of locuslab/qpth",
+    small={"batch": 16, "variables": 66},
+    full={"batch": 128, "variables": 119},
+)
+def program(*, batch: int, variables: int, algebra: Callable[[Tensor], Solver] = by_lu) -> Step:
     double = torch.float64
     factors = torch.randn(batch, variables, variables, dtype=double) / variables**0.5
     Q = factors @ factors.mT + 0.1 * torch.eye(variables, dtype=double)
@@ -60,10 +63,3 @@ def _make(*, batch: int, variables: int, algebra: Callable[[Tensor], Solver] = b
         return (0.5 * z.mT @ Q @ z + cost.unsqueeze(1) @ z).mean()
 
     return training(objective, torch.optim.Adam([*network.parameters(), scale], lr=1e-2))
-
-
-PROGRAM = Program(
-    _make,
-    "ipo-lab/lqp_py, SolveBoxQP with unroll (Butler & Kwon, arXiv 2112.07464), in sizes of locuslab/qpth",
-    {"small": {"batch": 16, "variables": 66}, "full": {"batch": 128, "variables": 119}},
-)

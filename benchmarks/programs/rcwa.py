@@ -5,20 +5,24 @@ Rigorous coupled-wave analysis of a grating of two layers in TM polarization: mo
 two more. The profile of the permittivity is trained to send light into one order.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch
 from torch import Tensor
 
-from benchmarks.programs.program import Program, Step, training
+from benchmarks.programs.program import Step, model_of, training
 
 PERIOD, THICKNESS, ANGLE = 2.6, 0.35, 0.1
 """In wavelengths, and radians."""
 
 
-def _make(*, orders: int, pixels: int) -> Step:
+@model_of(
+    "kch3782/torcwa; Moharam et al., J. Opt. Soc. Am. A 12 (1995); Rumpf, PIER B 35 (2011)",
+    small={"orders": 24, "pixels": 256},
+    full={"orders": 480, "pixels": 4096},
+    same=1e-6,
+)
+def program(*, orders: int, pixels: int) -> Step:
     count = 2 * orders + 1
     order = torch.arange(-orders, orders + 1, dtype=torch.float64)
     kx = (math.sin(ANGLE) + order / PERIOD).to(torch.complex128)
@@ -65,11 +69,3 @@ def _decay(squares: Tensor) -> Tensor:
     """The square root of modes that decay or run forward."""
     root = torch.sqrt(squares)
     return torch.where(root.real.abs() > 1e-9 * root.abs(), root * root.real.sign(), root)
-
-
-PROGRAM = Program(
-    _make,
-    "kch3782/torcwa; Moharam et al., J. Opt. Soc. Am. A 12 (1995); Rumpf, PIER B 35 (2011)",
-    {"small": {"orders": 24, "pixels": 256}, "full": {"orders": 480, "pixels": 4096}},
-    same=1e-6,
-)

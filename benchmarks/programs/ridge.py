@@ -5,17 +5,21 @@ samples, for 8 tasks at once, by `solve` with the identity, in single precision.
 samples trains the embedding, here of features that were extracted before.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 
-from benchmarks.programs.program import Program, Step, training
+from benchmarks.programs.program import Step, model_of, training
 
 WAYS, SHOTS, QUERIES = 5, 15, 6
 
 
-def _make(*, tasks: int, features: int, embedding: int) -> Step:
+@model_of(
+    "kjunelee/MetaOptNet, MetaOptNetHead_Ridge; Bertinetto et al., arXiv 1805.08136",
+    small={"tasks": 8, "features": 128, "embedding": 128},
+    full={"tasks": 8, "features": 640, "embedding": 512},
+    same=1e-3,
+)
+def program(*, tasks: int, features: int, embedding: int) -> Step:
     means = torch.randn(tasks, WAYS, 1, features)
     support, query = (
         (means + 2 * torch.randn(tasks, WAYS, count, features)).flatten(1, 2)
@@ -36,14 +40,3 @@ def _make(*, tasks: int, features: int, embedding: int) -> Step:
 
     parameters = [*network.parameters(), log_penalty, log_scale]
     return training(objective, torch.optim.SGD(parameters, lr=0.05, momentum=0.9, nesterov=True))
-
-
-PROGRAM = Program(
-    _make,
-    "kjunelee/MetaOptNet, MetaOptNetHead_Ridge; Bertinetto et al., arXiv 1805.08136",
-    {
-        "small": {"tasks": 8, "features": 128, "embedding": 128},
-        "full": {"tasks": 8, "features": 640, "embedding": 512},
-    },
-    same=1e-3,
-)

@@ -6,19 +6,23 @@ noise, in single precision, and products with it. Features and decoder, here a p
 linear layer, are trained by the error of the coordinates.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch
 from torch import Tensor, nn
 
-from benchmarks.programs.program import Program, Step, training
+from benchmarks.programs.program import Step, model_of, training
 
 TEMPERATURE, NOISE = 0.2, 0.1
 
 
-def _make(*, batch: int, side: int, features: int, dimensions: int) -> Step:
+@model_of(
+    "Parskatt/RoMa, GP; Edstedt et al., arXiv 2305.15404",
+    small={"batch": 2, "side": 16, "features": 64, "dimensions": 128},
+    full={"batch": 8, "side": 40, "features": 512, "dimensions": 512},
+    same=1e-3,
+)
+def program(*, batch: int, side: int, features: int, dimensions: int) -> Step:
     patches = side * side
     reference = torch.randn(batch, patches, features)
     order = torch.stack([torch.randperm(patches) for _ in range(batch)])
@@ -44,14 +48,3 @@ def _make(*, batch: int, side: int, features: int, dimensions: int) -> Step:
 def _kernel(x: Tensor, y: Tensor) -> Tensor:
     norms = x.norm(dim=-1)[..., None] * y.norm(dim=-1)[:, None]
     return (((x @ y.mT) / (norms + 1e-6) - 1) / TEMPERATURE).exp()
-
-
-PROGRAM = Program(
-    _make,
-    "Parskatt/RoMa, GP; Edstedt et al., arXiv 2305.15404",
-    {
-        "small": {"batch": 2, "side": 16, "features": 64, "dimensions": 128},
-        "full": {"batch": 8, "side": 40, "features": 512, "dimensions": 512},
-    },
-    same=1e-3,
-)

@@ -5,12 +5,10 @@ the matrix of orbitals, for the weight of a walker, and its `inverse`, for the k
 Jacobi's formula. The exponents of the orbitals and their mixing are trained by the energy.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 
-from benchmarks.programs.program import Program, Step, training
+from benchmarks.programs.program import Step, model_of, training
 
 
 def draw(*, walkers: int, electrons: int) -> tuple[Tensor, ...]:
@@ -26,7 +24,13 @@ def draw(*, walkers: int, electrons: int) -> tuple[Tensor, ...]:
     return distance, potential, log_exponents, torch.eye(electrons, dtype=double)
 
 
-def _make(*, walkers: int, electrons: int) -> Step:
+@model_of(
+    "NLESC-JCER/QMCTorch, SlaterPooling and KineticPooling",
+    small={"walkers": 2000, "electrons": 6},
+    full={"walkers": 5000, "electrons": 20},
+    same=1e-6,
+)
+def program(*, walkers: int, electrons: int) -> Step:
     distance, potential, *parameters = draw(walkers=walkers, electrons=electrons)
     log_exponents, mixing = (each.requires_grad_() for each in parameters)
 
@@ -43,11 +47,3 @@ def _make(*, walkers: int, electrons: int) -> Step:
         return (weight * local).mean() / weight.mean()
 
     return training(objective, torch.optim.Adam([log_exponents, mixing], lr=1e-3))
-
-
-PROGRAM = Program(
-    _make,
-    "NLESC-JCER/QMCTorch, SlaterPooling and KineticPooling",
-    {"small": {"walkers": 2000, "electrons": 6}, "full": {"walkers": 5000, "electrons": 20}},
-    same=1e-6,
-)

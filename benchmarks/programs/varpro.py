@@ -6,12 +6,10 @@ that the fit has not seen. The exponentials are nearly dependent and the curves 
 with them.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 
-from benchmarks.programs.program import Program, Step, training
+from benchmarks.programs.program import Step, model_of, training
 
 
 def draw(*, times: int, decays: int, curves: int) -> tuple[Tensor, ...]:
@@ -24,7 +22,12 @@ def draw(*, times: int, decays: int, curves: int) -> tuple[Tensor, ...]:
     return time, data, rates.log() + 0.2 * torch.randn_like(rates)
 
 
-def _make(*, times: int, decays: int, curves: int) -> Step:
+@model_of(
+    "Golub & Pereyra, SIAM J. Numer. Anal. 10 (1973); Newman et al., arXiv 2007.13171",
+    small={"times": 1000, "decays": 4, "curves": 16},
+    full={"times": 4000, "decays": 6, "curves": 64},
+)
+def program(*, times: int, decays: int, curves: int) -> Step:
     time, data, log_rates = draw(times=times, decays=decays, curves=curves)
     log_rates.requires_grad_()
 
@@ -35,13 +38,3 @@ def _make(*, times: int, decays: int, curves: int) -> Step:
         return errors.square().sum(0).add(1e-14).log().mean()
 
     return training(objective, torch.optim.Adam([log_rates], lr=5e-3))
-
-
-PROGRAM = Program(
-    _make,
-    "Golub & Pereyra, SIAM J. Numer. Anal. 10 (1973); Newman et al., arXiv 2007.13171",
-    {
-        "small": {"times": 1000, "decays": 4, "curves": 16},
-        "full": {"times": 4000, "decays": 6, "curves": 64},
-    },
-)

@@ -5,17 +5,21 @@ W-MSE: embeddings of two views of the same images are whitened, slice by slice, 
 distance between both views trains the network.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 
-from benchmarks.programs.program import Program, Step, training
+from benchmarks.programs.program import Step, model_of, training
 
 SHRINKAGE = 1e-3
 
 
-def _make(*, images: int, features: int, embedding: int, piece: int) -> Step:
+@model_of(
+    "htdt/self-supervised, Whitening2d; Ermolov et al., arXiv 2007.06346",
+    small={"images": 256, "features": 128, "embedding": 64, "piece": 128},
+    full={"images": 512, "features": 2048, "embedding": 64, "piece": 128},
+    same=1e-3,
+)
+def program(*, images: int, features: int, embedding: int, piece: int) -> Step:
     seen = torch.randn(images, features)
     views = [seen + 0.5 * torch.randn_like(seen) for _ in range(2)]
     network = nn.Sequential(
@@ -35,14 +39,3 @@ def _make(*, images: int, features: int, embedding: int, piece: int) -> Step:
         return 2 - 2 * (ends[0] * ends[1]).sum(1).mean()
 
     return training(objective, torch.optim.Adam(network.parameters(), lr=3e-3))
-
-
-PROGRAM = Program(
-    _make,
-    "htdt/self-supervised, Whitening2d; Ermolov et al., arXiv 2007.06346",
-    {
-        "small": {"images": 256, "features": 128, "embedding": 64, "piece": 128},
-        "full": {"images": 512, "features": 2048, "embedding": 64, "piece": 128},
-    },
-    same=1e-3,
-)

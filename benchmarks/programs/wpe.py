@@ -6,17 +6,21 @@ complex `inverse` of the correlation of all channels and taps. The network is tr
 of what is left.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 
-from benchmarks.programs.program import Program, Step, real_and_imaginary, training
+from benchmarks.programs.program import Step, model_of, real_and_imaginary, training
 
 DELAY, FLOOR = 3, 1e-6
 
 
-def _make(*, batch: int, channels: int, taps: int, frequencies: int, frames: int) -> Step:
+@model_of(
+    "espnet/espnet and nttcslab-sp/dnn_wpe; Kinoshita et al., Interspeech 2017",
+    small={"batch": 1, "channels": 2, "taps": 5, "frequencies": 257, "frames": 80},
+    full={"batch": 4, "channels": 8, "taps": 5, "frequencies": 257, "frames": 300},
+    same=1e-4,
+)
+def program(*, batch: int, channels: int, taps: int, frequencies: int, frames: int) -> Step:
     dry = real_and_imaginary(batch, frequencies, channels, frames)
     dry = dry * (torch.rand(batch, frequencies, 1, frames) < 0.3)
     reverberant = dry.clone()
@@ -43,14 +47,3 @@ def _make(*, batch: int, channels: int, taps: int, frequencies: int, frames: int
         return (found - dry).abs().square().mean()
 
     return training(objective, torch.optim.Adam(network.parameters(), lr=1e-3))
-
-
-PROGRAM = Program(
-    _make,
-    "espnet/espnet and nttcslab-sp/dnn_wpe; Kinoshita et al., Interspeech 2017",
-    {
-        "small": {"batch": 1, "channels": 2, "taps": 5, "frequencies": 257, "frames": 80},
-        "full": {"batch": 4, "channels": 8, "taps": 5, "frequencies": 257, "frames": 300},
-    },
-    same=1e-4,
-)

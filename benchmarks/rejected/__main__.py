@@ -1,16 +1,14 @@
 """`python -m benchmarks.rejected`: what was left out, against what it would have replaced."""
 
-from __future__ import annotations
-
 import torch
-from rich.console import Console
-from rich.table import Table
 
 from benchmarks.rejected.cholesky_qr2 import CholeskyQR2
 from benchmarks.rejected.newton_schulz import NewtonSchulz
+from strategies.cli.common import console
 from strategies.measuring import Case, forward_backward_of, measure
 from strategies.measuring.clock import sampler
 from strategies.measuring.measurement import Objective
+from strategies.selection.text import table
 
 QR = "triangular_solve"
 INVERSE = "explicit_inverse"
@@ -28,17 +26,16 @@ COMPARISONS = [
 def main() -> None:
     """Prints a row a comparison: forward and backward together, in the same rounds."""
     title = f"forward + backward, {torch.get_num_threads()} threads, torch {torch.__version__}"
-    table = Table(title=title)
-    for name in ("case", "left out", "against", "speed-up", "95 % interval"):
-        table.add_column(name, no_wrap=True)
+    columns = ("speed-up", "95 % interval")
+    shown = table(title, ["case", "left out", "against"], columns)
     both = Objective.FORWARD_BACKWARD
     for kind, name, text in COMPARISONS:
         candidate, case = kind(), Case.parse(text)
         others = {candidate.name: {both: sampler(forward_backward_of(case, candidate))}}
         cell = measure(case, [name], objectives=[both], others=others)
         speedup, low, high = cell.speedup(name, candidate.name, both)
-        table.add_row(text, candidate.name, name, f"{speedup:.2f}×", f"{low:.2f}-{high:.2f}")
-    Console().print(table)
+        shown.add_row(text, candidate.name, name, f"{speedup:.2f}×", f"{low:.2f}-{high:.2f}")
+    console.print(shown)
 
 
 if __name__ == "__main__":

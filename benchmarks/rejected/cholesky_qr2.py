@@ -1,7 +1,5 @@
 """A QR made of products: Cholesky of the Gram matrix, twice."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

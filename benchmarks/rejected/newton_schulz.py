@@ -1,7 +1,5 @@
 """A⁺ by an iteration that consists of products only."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

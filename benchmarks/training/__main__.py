@@ -1,7 +1,5 @@
 """`python -m benchmarks.training docs/data/programs`: measures programs, in training."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -11,11 +9,11 @@ from benchmarks.programs import PROGRAMS, named
 from benchmarks.training import results
 from benchmarks.training.measuring import measured
 from benchmarks.training.results import Result
-from benchmarks.training.ways import AUTO
 from strategies.cli.common import console, notes, reports_errors
 from strategies.cli.progress import progress
 from strategies.measuring.machine import describe
 from strategies.selection import text
+from strategies.selection.stability import AUTO
 
 
 @reports_errors

@@ -1,7 +1,6 @@
 """How good the choices of "auto" are in the calls of a program."""
 
-from __future__ import annotations
-
+import math
 from collections.abc import Sequence
 
 import msgspec
@@ -16,8 +15,6 @@ from strategies.selection.eligibility import ANY, why_ineligible
 from strategies.selection.policies import policy_key
 from strategies.selection.regret import regrets
 from strategies.selection.stability import AUTO, evidence_in
-
-__all__ = ["CLASSES", "Choice", "choice", "quantile"]
 
 CLASSES = (1.1, 1.5)
 """The regrets that divide choices into good, tolerable and bad ones."""
@@ -69,16 +66,8 @@ def choice(case: Case, count: float, budget: float) -> Choice:
 
 
 def quantile(regrets: Sequence[float], share: float) -> float:
-    """The smallest regret that a share of the choices does not exceed.
-
-    Example:
-        >>> quantile([1.0, 3.0, 2.0, 1.5], 0.5)
-        1.5
-    """
-    ordered = sorted(regrets)
-    return next(
-        value for rank, value in enumerate(ordered, 1) if rank >= share * len(ordered) - 1e-9
-    )
+    """The smallest regret that a share of the choices does not exceed."""
+    return sorted(regrets)[math.ceil(share * len(regrets) - 1e-9) - 1]
 
 
 def _eligible(cell: Cell) -> set[str]:

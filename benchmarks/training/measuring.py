@@ -1,7 +1,5 @@
 """One program, measured in every way."""
 
-from __future__ import annotations
-
 import math
 
 import strategies
@@ -9,13 +7,11 @@ from benchmarks.programs.program import Program
 from benchmarks.training import ways
 from benchmarks.training.choices import choice
 from benchmarks.training.results import Losses, Result, Way
-from benchmarks.training.ways import AUTO, JAX, TORCH
+from benchmarks.training.ways import JAX, TORCH
 from strategies.integration.recording import Recording
 from strategies.measuring.machine import describe
-from strategies.measuring.measurement import Timing
 from strategies.measuring.timing import interleaved
-
-__all__ = ["measured", "recorded"]
+from strategies.selection.stability import AUTO
 
 _RECORDED = 20
 """Steps that are recorded."""
@@ -23,23 +19,12 @@ _RECORDED = 20
 _ROUNDS = 120
 
 
-def measured(
-    program: Program,
-    size: str,
-    *,
-    steps: int = 100,
-    budget: float = 10.0,
-) -> Result:
-    """Runs a program by PyTorch, by "auto" and by the best strategy.
+def measured(program: Program, size: str, *, steps: int, budget: float) -> Result:
+    """Runs a program by PyTorch, by "auto" and by the best strategy, and keeps the losses of some steps.
 
-    Args:
-        program: what to run.
-        size: "small" or "full".
-        steps: whose losses are kept.
-        budget: seconds for the rounds in which steps are timed, and a twentieth of it for each call's.
+    The budget, in seconds, is for the rounds in which steps are timed, and a twentieth for each call.
     """
     machine, recording = describe(), recorded(program, size, min(_RECORDED, steps))
-    seconds = recording.seconds
     tuned = ways.best_strategy(program, size)
     courses = {name: ways.losses(program, size, name, steps) for name in (TORCH, AUTO)}
     names = (TORCH, AUTO, tuned)
@@ -47,12 +32,13 @@ def measured(
     samplers = {name: ways.sampler(program, size, name) for name in names}
     with ways.jax_sampler(program, size, courses[TORCH]) as of_jax:
         timings = interleaved(samplers | of_jax, budget=budget, max_rounds=_ROUNDS)
-    choices = []
-    for case, count in recording.workload().cases().items():
-        choices.append(choice(case, count / min(_RECORDED, steps), budget / 20))
+    choices = (
+        choice(case, count / min(_RECORDED, steps), budget / 20)
+        for case, count in recording.workload().cases().items()
+    )
 
     def way(name: str) -> Way:
-        return _way(name, timings[name], held[name], courses.get(name, []))
+        return Way(name, timings[name], held[name], _finite(courses.get(name, [])))
 
     return Result(
         program=program.name,
@@ -62,8 +48,8 @@ def measured(
         auto=way(AUTO),
         tuned=way(tuned),
         jax=timings.get(JAX),
-        forward=sum(call.forward for call in recording.calls) / seconds,
-        backward=sum(call.backward for call in recording.calls) / seconds,
+        forward=sum(call.forward for call in recording.calls) / recording.seconds,
+        backward=sum(call.backward for call in recording.calls) / recording.seconds,
         choices=tuple(choices),
         moved=_finite(ways.moved_losses(program, size, steps)),
     )
@@ -77,10 +63,6 @@ def recorded(program: Program, size: str, steps: int) -> Recording:
         for _ in range(steps):
             step()
     return recording
-
-
-def _way(name: str, timing: Timing, held: int, course: list[float]) -> Way:
-    return Way(name, timing, held, _finite(course))
 
 
 def _finite(course: list[float]) -> Losses:

@@ -6,10 +6,7 @@ counted at two smaller sizes, by the strategy that "auto" tries at the full one,
 What BLAS and compiled loops take for themselves is not counted: of the loops, two matrices a thread.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from strategies.explanation import explain_key
@@ -18,8 +15,6 @@ from strategies.measuring.memory import peak_bytes
 from strategies.measuring.workload import forward_backward_of
 from strategies.policy import BASELINE
 from strategies.selection.policies import policy_key
-
-__all__ = ["LARGEST", "Plan", "plan", "plans"]
 
 LARGEST = {"inv 3844x3844 complex128": (961, 1281), "inv 8x1600x1600 float32": (533, 800)}
 """RCWA with 31×31 orders and RoMa's decoder, and the sizes where arrays are counted."""
@@ -48,18 +43,13 @@ class Plan:
     checked: tuple[int, ...]
 
 
-def plans() -> Iterator[Plan]:
+def plans() -> list[Plan]:
     """Of the largest cases."""
-    for text, sizes in LARGEST.items():
-        yield plan(Case.parse(text), sizes)
+    return [plan(Case.parse(text), sizes) for text, sizes in LARGEST.items()]
 
 
 def plan(case: Case, sizes: tuple[int, ...]) -> Plan:
-    """What a case of square matrices would take, by what it takes at smaller sizes.
-
-    Raises:
-        ArithmeticError: the arrays are not as many at one of the smaller sizes as at the other.
-    """
+    """What a case of square matrices would take; ArithmeticError if smaller sizes differ in arrays."""
     strategy = explain_key(policy_key(case)).tried[0]
     smaller = [replace(case, shape=(n, n)) for n in sizes]
     torch, auto = (_arrays(smaller, name) for name in (BASELINE, strategy))

@@ -5,8 +5,6 @@ with the same program, size and number of steps on the same machine and commit; 
 anew.
 """
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 
@@ -18,24 +16,17 @@ from strategies.files import UnusableFileError
 from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Timing
 
-__all__ = ["Result", "Way", "kept", "load", "save"]
-
 FORMAT = "backward-strategies program"
 VERSION = 1
-
 
 Losses = tuple[float | None, ...]
 """None for what is not finite."""
 
 
 class Way(msgspec.Struct, frozen=True):
-    """A program run in one way.
+    """A program run in one way: "torch", "auto", or by the strategy that is named.
 
-    Attributes:
-        strategy: "torch", "auto", or the strategy that was named.
-        step: seconds of a step; quotients between the ways are paired ratios.
-        peak_bytes: the most that a step held at once.
-        losses: empty where they were not kept.
+    Quotients of steps between the ways are paired ratios. Losses are empty where they were not kept.
     """
 
     strategy: str
@@ -45,12 +36,9 @@ class Way(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """A program, measured.
+    """A program, measured in its "small" or "full" size.
 
     Attributes:
-        program: its name.
-        size: "small" or "full".
-        machine: where and with what.
         torch: as the program is.
         auto: by `replace_torch`.
         tuned: by the one strategy that is best for it.
@@ -111,11 +99,7 @@ def save(result: Result, path: Path) -> None:
 
 
 def load(folder: Path) -> list[Result]:
-    """All results in a folder, by the names of the programs.
-
-    Raises:
-        UnusableFileError: there are none, or a file is damaged, foreign or of another version.
-    """
+    """All results in a folder, by the names of the programs; UnusableFileError if there are none."""
     found = [files.read(path, Result, FORMAT, VERSION) for path in files.json_files(folder)]
     if not found:
         raise UnusableFileError(folder, "holds no measured programs; `make programs` makes some")

@@ -1,20 +1,17 @@
 """The ways to run a program: as it is, by "auto", by one strategy that is named; and in JAX."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import math
 import timeit
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 import strategies
-from benchmarks.jax_programs import MODELS
-from benchmarks.jax_programs.model import STEP
+from benchmarks.peers.jax_program_peer import MODELS, STEP
 from benchmarks.peers.process import Peer
 from benchmarks.programs.program import Program
 from strategies import policy
@@ -22,24 +19,11 @@ from strategies.measuring.clock import Sampler, synchronized_timer
 from strategies.measuring.memory import peak_bytes
 from strategies.selection.stability import AUTO
 
-__all__ = [
-    "AUTO",
-    "JAX",
-    "TORCH",
-    "best_strategy",
-    "jax_sampler",
-    "losses",
-    "memory",
-    "moved_losses",
-    "sampler",
-    "way",
-]
-
 TORCH = "torch"
 """The program as it is; of the others, the name is "auto" or that of a strategy."""
 
 JAX = "jax"
-"""The program once more: `benchmarks.jax_programs`."""
+"""The program once more: `benchmarks.peers.jax_program_peer`."""
 
 _SAME = 1e-5
 """Relative difference of the first losses that libraries may have between them."""
@@ -52,13 +36,7 @@ _SAMPLES = {"small": 3, "full": 1}
 
 @contextlib.contextmanager
 def way(name: str) -> Iterator[None]:
-    """What is around a program to run it so.
-
-    Example:
-        >>> with way("qr_pinv"):
-        ...     strategies.is_replaced("inv")
-        True
-    """
+    """What is around a program to run it so."""
     with contextlib.ExitStack() as stack:
         if name != TORCH:
             stack.enter_context(strategies.replace_torch())
@@ -95,12 +73,10 @@ def moved_losses(program: Program, size: str, steps: int) -> list[float]:
 
 
 def sampler(program: Program, size: str, name: str) -> Sampler:
-    """Times a program's second to sixth step, or the second of a full size; each sample begins it anew.
+    """Times a program's second to sixth step, or the second of a full size, in seconds per step.
 
-    In seconds per step.
-
-    So all ways are timed in the same steps. What has trained on the same data for long is another
-    problem, and often a badly conditioned one.
+    Each sample begins it anew, so all ways are timed in the same steps. What has trained on the same data
+    for long is another problem, and often a badly conditioned one.
     """
 
     def sample() -> float:
@@ -123,12 +99,9 @@ def memory(program: Program, size: str, name: str) -> int:
 
 
 def best_strategy(program: Program, size: str) -> str:
-    """The one strategy that, named for all operations, makes the program fastest.
+    """The one strategy that, named for all operations, makes the program fastest; or RuntimeError.
 
     What a strategy cannot do in the forward is PyTorch's; one that fails in the backward is none.
-
-    Raises:
-        RuntimeError: none can run it.
     """
     took = {}
     for name in strategies.available():
@@ -141,24 +114,20 @@ def best_strategy(program: Program, size: str) -> str:
 
 
 @contextlib.contextmanager
-def jax_sampler(
-    program: Program, size: str, course: Sequence[float]
-) -> Iterator[dict[str, Sampler]]:
+def jax_sampler(program: Program, size: str, course: list[float]) -> Iterator[dict[str, Sampler]]:
     """What times a step in JAX, by name; nothing without JAX, or of a program that is not written in it.
 
-    Args:
-        program: which.
-        size: "small" or "full".
-        course: the losses by PyTorch, of which the first are compared.
-
-    Raises:
-        RuntimeError: JAX's are others, so that it does other work.
+    RuntimeError, if JAX's first losses are not those of the course by PyTorch: it does other work then.
     """
     if program.name not in MODELS or importlib.util.find_spec("jax") is None:
         yield {}
         return
     with Peer("jax_program", torch.get_num_threads()) as peer:
-        pairs = [*zip(map(float, peer.prepare((program.name, size))), course, strict=False)]
+        pairs = [
+            *zip(
+                map(float, peer.prepare((program.name, program.sizes[size]))), course, strict=False
+            )
+        ]
         if not all(math.isclose(*pair, rel_tol=_SAME) for pair in pairs):
             raise RuntimeError(f"the losses of {program.name} by JAX and by PyTorch are {pairs}")
         yield {JAX: peer.sampler(STEP)}

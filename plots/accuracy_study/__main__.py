@@ -1,7 +1,5 @@
 """`python -m plots.accuracy_study measure FILE`, and `draw FILE --figures DIR`: tables and figures."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +7,7 @@ import pandas as pd
 import typer
 
 import strategies
-from plots import error_against_conditioning, error_against_size, error_over_gallery
+from plots import error_against_conditioning, error_against_size, error_over_gallery, marked
 from plots.accuracy_study import experiments, study
 from plots.figures import save
 from strategies.cli.common import reports_errors
@@ -110,11 +108,11 @@ def _compare(title: str, rows: pd.DataFrame, index: list[str], values: str = "er
 
 
 def _print(title: str, table: pd.DataFrame) -> None:
-    print(f"\n**{title}**\n")
-    lines = [table.columns.to_list(), ["---"] * table.shape[1], *table.to_numpy(object).tolist()]
-    for line in lines:
-        entries = (number(each, ".2g") if isinstance(each, float) else str(each) for each in line)
-        print(f"| {' | '.join(entries)} |")
+    lines = [
+        [number(each, ".2g") if isinstance(each, float) else str(each) for each in line]
+        for line in table.to_numpy(object).tolist()
+    ]
+    print(f"\n**{title}**\n\n{marked.table([*table.columns], lines, left=table.shape[1])}")
 
 
 if __name__ == "__main__":

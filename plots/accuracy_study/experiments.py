@@ -1,7 +1,5 @@
 """The experiments: each gives a table of errors, and those by hand draw their figure, too."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import itertools
@@ -42,12 +40,10 @@ NOISE = {
 
 def conditioned() -> pd.DataFrame:
     """κ = 10, 100, … on several matrices."""
+    powers = [(dtype, i + 1) for dtype, most in LARGEST_POWER.items() for i in range(most)]
     return _measured(
         _case(name, (32, 32), (80, 10), dtype=dtype, log10_cond=power, seed=seed)
-        for name in operations.measured()
-        for dtype, largest in LARGEST_POWER.items()
-        for power in range(1, largest + 1)
-        for seed in SEEDS
+        for name, (dtype, power), seed in itertools.product(operations.measured(), powers, SEEDS)
     )
 
 
@@ -55,8 +51,7 @@ def over_gallery() -> pd.DataFrame:
     """Every matrix of the gallery that has full rank."""
     return _measured(
         _case(name, (12, 12), (20, 6), matrix=matrix)
-        for name in operations.measured()
-        for matrix in MATRICES
+        for name, matrix in itertools.product(operations.measured(), MATRICES)
     )
 
 
@@ -64,8 +59,7 @@ def sized() -> pd.DataFrame:
     """Small and large matrices with κ = 10."""
     return _measured(
         _case(name, (n, n), (8 * n, n), log10_cond=1.0)
-        for name in operations.measured()
-        for n in SIZES
+        for name, n in itertools.product(operations.measured(), SIZES)
     )
 
 

@@ -1,7 +1,5 @@
 """What the experiments found, as one file: a table an experiment, column by column."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,21 +13,18 @@ from strategies import files
 from strategies.measuring import machine
 from strategies.measuring.machine import Machine
 
-__all__ = ["load", "save"]
-
 FORMAT = "backward-strategies accuracy study"
 VERSION = 1
 
 _DIGITS = 3
 """Significant digits of every number that is no count."""
 
-_LEFT_OUT = {
-    *("measured_on", "case", "status", "verdict", "ratio", "chosen", "too_noisy", "peak_bytes"),
-    *("stability", "right_side", "cotangent", "rank", "batch", "is_batch", "is_deficient", "scale"),
-    *("seconds", "speedup", "speedup_low", "speedup_high"),
-    *(f"backward_{name}" for name in ("seconds", "speedup", "speedup_low", "speedup_high")),
+_KEPT = {
+    *("operation", "m", "n", "rhs", "log10_cond", "matrix", "dtype", "device", "seed"),
+    *("sizes", "size", "roundoff", "kappa", "shows", "machine", "strategy", "error"),
+    *("kind", "rtol", "kept of 10", "gradient"),
 }
-"""Columns of `plots.rows` of which neither a table nor a figure here says anything."""
+"""Columns of which a table or a figure here says something: of `plots.rows`, and the experiments' own."""
 
 
 class _Study(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,11 +38,7 @@ def save(path: Path, tables: Mapping[str, pd.DataFrame]) -> None:
     """Writes the tables by their names, with three digits of what is no count."""
     path.parent.mkdir(parents=True, exist_ok=True)
     columns = {
-        name: {
-            str(column): [_plain(value) for value in table[column]]
-            for column in table.columns
-            if column not in _LEFT_OUT
-        }
+        name: {str(column): [*map(_plain, table[column])] for column in table if column in _KEPT}
         for name, table in tables.items()
     }
     content = _Study(machine=machine.describe(), tables=columns)
@@ -55,11 +46,7 @@ def save(path: Path, tables: Mapping[str, pd.DataFrame]) -> None:
 
 
 def load(path: Path) -> dict[str, pd.DataFrame]:
-    """The tables by their names; each has the column `measured_on`.
-
-    Raises:
-        UnusableFileError: the file is missing, damaged, foreign or of another version.
-    """
+    """The tables by their names, each with the column `measured_on`; or UnusableFileError."""
     study = files.read(path, _Study, FORMAT, VERSION)
     return {
         name: pd.DataFrame(columns | {"measured_on": [study.machine] * len(columns["strategy"])})

@@ -4,8 +4,6 @@ The page is made of the result store in `out/results`. asv loads this module bec
 lists it under `plugins`, for `asv run` too: what only publishing needs is imported there.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

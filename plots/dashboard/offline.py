@@ -5,8 +5,6 @@ with packages on PyPI; the other three are small enough for `assets/stand_ins.js
 uses them for.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import re
 import shutil
@@ -37,8 +35,7 @@ _REMOTE = re.compile(
 def localize(folder: Path) -> None:
     """Copies what the page in `folder` loads from elsewhere beside it, and links to the copies.
 
-    Raises:
-        LookupError: the page loads something that no known package holds, or one is not installed.
+    LookupError if it loads something that no known package holds, or one is not installed.
     """
     vendor = folder / "vendor"
     vendor.mkdir(exist_ok=True)

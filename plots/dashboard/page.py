@@ -1,7 +1,5 @@
 """The page *Defaults*: which strategy to use, as a table that can be filtered, and the figures."""
 
-from __future__ import annotations
-
 import ast
 import itertools
 import shutil
@@ -17,7 +15,7 @@ from asv.util import is_na
 
 from plots import rows
 from plots.dashboard.offline import ASSETS
-from plots.figures import draw_all
+from plots.figures import draw_all, figures
 from plots.machines import scaling
 from strategies.measuring import Case
 from strategies.measuring.grid_cases import case_of
@@ -48,9 +46,7 @@ Graphs = Mapping[tuple[str, str, Case], str]
 def add(folder: Path, runs: Sequence[Run], graphs: Graphs) -> None:
     """Puts the page into what asv published in `folder`, with verdicts on runs and links to graphs.
 
-    Raises:
-        ValueError: the runs hold nothing to recommend.
-        LookupError: asv's page is not the one that this was written for.
+    ValueError if the runs hold nothing to recommend; LookupError if asv's page is another.
     """
     additions = {
         "</head>": HEAD,
@@ -100,22 +96,18 @@ def _is_recorded(graph: Graph, cases: int) -> list[bool]:
 
 def _body(folder: Path, runs: Sequence[Run], graphs: Graphs) -> str:
     cells = judge(runs)
-    by_backward = {
-        (cell.machine.name, cell.case): cell for cell in judge(runs, Criteria(Objective.BACKWARD))
-    }
+    backward = judge(runs, Criteria(Objective.BACKWARD))
+    by_backward = {(cell.machine.name, cell.case): cell for cell in backward}
     lines = [_line(cell, by_backward.get((cell.machine.name, cell.case)), graphs) for cell in cells]
     every = [{**cell.case.columns(), "machine": cell.machine.name} for cell in cells]
     frame = rows.table(runs)
-    figures = [
-        *draw_all(frame, folder / "figures"),
-        *draw_all(frame, folder / "figures", scaling.FIGURES),
-    ]
+    drawn = draw_all(frame, folder / "figures", figures() | scaling.FIGURES)
     provenance = text.provenance(cell.machine for cell in cells)
     return Template((ASSETS / "defaults.html").read_text(encoding="utf-8")).substitute(
         filters=" ".join(_filter(name, {case[name] for case in every}) for name in FILTERS),
         headings="".join(f"<th><button>{name}</button></th>" for name in COLUMNS),
         lines="\n".join(lines),
-        figures="\n".join(_picture(name) for name, problem in figures if problem is None),
+        figures="\n".join(_picture(name) for name, problem in drawn if problem is None),
         runs="\n".join(f"<li>{escape(line)}</li>" for line in provenance),
     )
 
@@ -146,13 +138,12 @@ def _line(cell: JudgedCell, by_backward: JudgedCell | None, graphs: Graphs) -> s
         quantity(use.error, text.number(use.error, ".1e"), "track_gradient_error"),
         quantity(use.peak_bytes, text.size(use.peak_bytes), "track_peak_memory"),
     ]
+    alone = quantity(None, text.NOTHING)
     if by_backward:
         other, speedup, faster = _chosen(by_backward, Objective.BACKWARD)
-        quantities.append(quantity(speedup, f"{other.strategy} {faster}", "time_backward"))
-    else:
-        quantities.append(quantity(None, text.NOTHING))
+        alone = quantity(speedup, f"{other.strategy} {faster}", "time_backward")
     attributes = " ".join(f'data-{name}="{escape(case[name])}"' for name in FILTERS)
-    cells = *(f"<td>{word}</td>" for word in words), *quantities
+    cells = *(f"<td>{word}</td>" for word in words), *quantities, alone
     return f"<tr {attributes}>{''.join(cells)}</tr>"
 
 

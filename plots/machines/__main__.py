@@ -1,10 +1,7 @@
 """`python -m plots.machines PAGE --results DIR --figures DIR`: what each machine says, and how far."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -17,9 +14,9 @@ from strategies.measuring import store
 
 @reports_errors
 def main(
-    out: Annotated[Path, typer.Argument(metavar="PAGE", help="A Markdown file.")],
+    out: marked.Page,
     results: Results = DEFAULT_RESULTS,
-    figures: Annotated[Path, typer.Option(metavar="DIR")] = Path("out/figures"),
+    figures: marked.Figures = Path("out/figures"),
 ) -> None:
     """Draw how speed scales, and put tables between the markers of a page."""
     runs = store.load(results)

@@ -1,7 +1,5 @@
 """What one machine's results are worth on another: flips, and how far a verdict carries."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable, Sequence
@@ -18,8 +16,6 @@ from strategies.selection.between_machines import (
 from strategies.selection.regret import RIGHT_UP_TO
 from strategies.selection.verdicts import machines
 
-__all__ = ["carried_over", "flips_between", "of_drawn", "top"]
-
 _FIGURES = (
     *("cases", "right", "median", "95th percentile", "worst", "may not be used"),
     *("× native", "slower than native"),
@@ -28,17 +24,16 @@ _FIGURES = (
 
 def top(places: Places, found: Sequence[Carried]) -> str:
     """How much it matters that a policy is of another machine, in a sentence."""
-    others = [each.summary for each in found if each.is_elsewhere]
+    others = [each for each in found if each.is_elsewhere]
     if not others:
         return ""
     pairs = itertools.combinations(places.values(), 2)
-    count = max(sum(1 for _ in flips(one, other)) for one, other in pairs)
-    regrets = [score.regret for each in found if each.is_elsewhere for score in each.scores]
-    worst = max(filter(math.isfinite, regrets), default=math.nan)
+    count = max(len([*flips(one, other)]) for one, other in pairs)
+    p95s = [each.summary.p95 for each in others]
     return (
         f"Two machines disagree beyond doubt in {count} cases at most. With the policy of another machine "
-        f"the 95th percentile of the regret is {min(each.p95 for each in others):.2f} to "
-        f"{max(each.p95 for each in others):.2f}, and the worst {worst:.2f}."
+        f"the 95th percentile of the regret is {min(p95s):.2f} to {max(p95s):.2f}, and the worst "
+        f"{_worst(score.regret for each in others for score in each.scores):.2f}."
     )
 
 
@@ -53,8 +48,7 @@ def flips_between(places: Places) -> str:
         same = sum(a.strategy == b.strategy for a, b in chosen)
         found = sorted(flips(mine, its), key=lambda flip: -math.prod(flip.costs))
         what = differing(machines(mine.values())[-1], machines(its.values())[-1])
-        count = len(chosen)
-        numbers = (count, same, count - same - len(found), len(found))
+        numbers = (len(chosen), same, len(chosen) - same - len(found), len(found))
         lines.append((f"`{one}`, `{other}`", what, *map(str, numbers)))
         if found:
             title = f"{one} and {other}: {len(found)} in all ({what})"
@@ -65,8 +59,11 @@ def flips_between(places: Places) -> str:
 
 def _listed(found: Iterable[Flip], one: str, other: str) -> str:
     head = (
-        *("case", f"on `{one}`", f"on `{other}`"),
-        *(f"the second on `{one}`", f"the first on `{other}`"),
+        "case",
+        f"on `{one}`",
+        f"on `{other}`",
+        f"the second on `{one}`",
+        f"the first on `{other}`",
     )
     lines = []
     for flip in found:
@@ -101,15 +98,19 @@ def of_drawn(found: Sequence[Carried]) -> str:
     return "\n\n".join(blocks)
 
 
+def _worst(regrets: Iterable[float]) -> float:
+    """The largest that is finite: of a choice that may not be used it is not."""
+    return max(filter(math.isfinite, regrets), default=math.nan)
+
+
 def _figures(each: Carried) -> tuple[str, ...]:
-    summary = each.summary
-    right = sum(score.regret <= RIGHT_UP_TO for score in each.scores) / summary.cases
-    finite = [score.regret for score in each.scores if math.isfinite(score.regret)]
+    summary, regrets = each.summary, [score.regret for score in each.scores]
+    right = sum(regret <= RIGHT_UP_TO for regret in regrets) / summary.cases
     return (
         str(summary.cases),
         f"{right:.0%}",
-        *(f"{value:.2f}" for value in (summary.median, summary.p95, max(finite, default=math.nan))),
-        str(summary.cases - len(finite)),
+        *(f"{value:.2f}" for value in (summary.median, summary.p95, _worst(regrets))),
+        str(sum(not math.isfinite(regret) for regret in regrets)),
         f"{summary.over_native:.2f}",
         str(len(each.slower)),
     )

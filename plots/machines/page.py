@@ -1,11 +1,9 @@
 """What the results of several machines say, as Markdown."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import statistics
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from plots.machines import crossed
@@ -31,25 +29,14 @@ from strategies.selection.regret import quantile
 from strategies.selection.text import NOTHING, number, times
 from strategies.selection.verdicts import JudgedCell, judge, machines
 
-__all__ = ["parts"]
-
 OBJECTIVE = Objective.FORWARD_BACKWARD
 
-MARKS = {
-    Against.FASTER: "▲",
-    Against.SAME: "=",
-    Against.SLOWER: "▼",
-    Against.UNDECIDED: "?",
-}
+MARKS = {Against.FASTER: "▲", Against.SAME: "=", Against.SLOWER: "▼", Against.UNDECIDED: "?"}
 """What stands for a verdict in a table of cases."""
 
 
 def parts(runs: Sequence[Run]) -> dict[str, str]:
-    """The generated parts of the page by name.
-
-    Raises:
-        ValueError: no case was timed.
-    """
+    """The generated parts of the page by name; ValueError if no case was timed."""
     criteria = Criteria(OBJECTIVE)
     places = by_machine(judge(runs, criteria))
     elsewhere = carried(runs, places, criteria)
@@ -67,15 +54,25 @@ def parts(runs: Sequence[Run]) -> dict[str, str]:
 
 
 def _top(places: Places) -> str:
-    every = [cell for cells in places.values() for cell in cells.values()]
-    counts = Counter(against_native(cell, OBJECTIVE)[0] for cell in every)
-    cases = {case for cells in places.values() for case in cells}
+    counts, _ = _verdicts(_every(places))
+    cases = {cell.case for cell in _every(places)}
     where = "one machine" if len(places) == 1 else f"{len(places)} machines"
     return (
-        f"{len(cases)} cases on {where}: in {counts[Against.FASTER]} of {len(every)} the strategy to use "
-        f"is faster than PyTorch's own way, in {counts[Against.SLOWER]} it is slower, in "
+        f"{len(cases)} cases on {where}: in {counts[Against.FASTER]} of {counts.total()} the strategy to "
+        f"use is faster than PyTorch's own way, in {counts[Against.SLOWER]} it is slower, in "
         f"{counts[Against.SAME]} the same, and {counts[Against.UNDECIDED]} are undecided."
     )
+
+
+def _every(places: Places) -> list[JudgedCell]:
+    return [cell for cells in places.values() for cell in cells.values()]
+
+
+def _verdicts(cells: Iterable[JudgedCell]) -> tuple[Counter[Against], list[float]]:
+    """How often the strategy to use is faster than native and so on, and all speeds, the lowest first."""
+    found = [against_native(cell, OBJECTIVE) for cell in cells]
+    counts = Counter(verdict for verdict, _ in found)
+    return counts, sorted(ratio for _, (ratio, *_) in found if ratio > 0)
 
 
 def _machines(places: Places) -> str:
@@ -112,46 +109,30 @@ def _summary(places: Places) -> str:
     head = ("machine", *Against, "× native, median", "5th to 95th percentile")
     lines = []
     for name, cells in places.items():
-        found = [against_native(cell, OBJECTIVE) for cell in cells.values()]
-        counts = Counter(verdict for verdict, _ in found)
-        speeds = sorted(ratio for _, (ratio, *_) in found if ratio > 0)
-        low, high = (quantile(speeds, share) for share in (0.05, 0.95))
+        counts, speeds = _verdicts(cells.values())
         median = times(statistics.median(speeds)) if speeds else NOTHING
-        lines.append(
-            (
-                f"`{name}`",
-                *(str(counts[verdict]) for verdict in Against),
-                median,
-                f"{_speed(low)} to {_speed(high)}",
-            )
-        )
+        span = " to ".join(_speed(quantile(speeds, share)) for share in (0.05, 0.95))
+        lines.append((f"`{name}`", *(str(counts[each]) for each in Against), median, span))
     return table_without_empty(head, lines, 1)
 
 
 def _overview(places: Places) -> str:
     """A line an operation and dtype, a column a machine."""
-    head = ("operation", "dtype", *(f"`{name}`" for name in places))
-    groups = _groups(places)
-    lines = [
-        (
-            f"`{operation}`",
-            dtype,
-            *(
-                _counts([cells[case] for case in cases if case in cells])
-                for cells in places.values()
-            ),
-        )
-        for (operation, dtype), cases in groups.items()
-    ]
-    return table(head, lines, 2)
+    lines = []
+    for (operation, dtype), cases in _groups(places).items():
+        own = ([cells[case] for case in cases if case in cells] for cells in places.values())
+        lines.append((f"`{operation}`", dtype, *map(_counts, own)))
+    return table(("operation", "dtype", *_columns(places)), lines, 2)
+
+
+def _columns(places: Places) -> list[str]:
+    return [f"`{name}`" for name in places]
 
 
 def _counts(cells: Sequence[JudgedCell]) -> str:
     if not cells:
         return NOTHING
-    found = [against_native(cell, OBJECTIVE) for cell in cells]
-    counts = Counter(verdict for verdict, _ in found)
-    speeds = [ratio for _, (ratio, *_) in found if ratio > 0]
+    counts, speeds = _verdicts(cells)
     mean = times(statistics.geometric_mean(speeds)) if speeds else NOTHING
     marks = (f"{counts[verdict]}{mark}" for verdict, mark in MARKS.items() if counts[verdict])
     return f"{mean} · {' '.join(marks)}"
@@ -164,10 +145,10 @@ def _cases(places: Places) -> str:
         for one, other in itertools.combinations(places.values(), 2)
         for flip in flips(one, other)
     }
-    by_operation: dict[str, list[str]] = {}
+    by_operation: dict[str, list[str]] = defaultdict(list)
     for (operation, dtype), cases in _groups(places).items():
         title = f"**{dtype}, {len(cases)} cases**"
-        by_operation.setdefault(operation, []).extend((title, _table(cases, places, flipped)))
+        by_operation[operation] += [title, _table(cases, places, flipped)]
     return "\n\n".join(folded(name, "\n\n".join(tables)) for name, tables in by_operation.items())
 
 
@@ -178,7 +159,7 @@ def _table(cases: Iterable[Case], places: Places, flipped: set[Case]) -> str:
         flag = " ⇄" if case in flipped else ""
         entries = (_entry(cells.get(case)) for cells in places.values())
         lines.append((f"{case.sizes}{device}{flag}", *entries))
-    return table(("matrix", *(f"`{name}`" for name in places)), lines, 1 + len(places))
+    return table(("matrix", *_columns(places)), lines, 1 + len(places))
 
 
 def _entry(cell: JudgedCell | None) -> str:
@@ -195,26 +176,22 @@ def _entry(cell: JudgedCell | None) -> str:
 
 def _losses(places: Places) -> str:
     """Every case in which the strategy to use is slower than native, of stable and unstable native."""
-    slower = [
-        cell
-        for cells in places.values()
-        for cell in cells.values()
-        if against_native(cell, OBJECTIVE)[0] is Against.SLOWER
-    ]
+    every = _every(places)
+    slower = [cell for cell in every if against_native(cell, OBJECTIVE)[0] is Against.SLOWER]
     stable = [cell for cell in slower if is_native_stable(cell)]
     unstable = [cell for cell in slower if not is_native_stable(cell)]
-    usable = sum(is_native_stable(cell) for cells in places.values() for cell in cells.values())
+    usable = sum(map(is_native_stable, every))
     said = f"{len(stable)} of {usable} cases" if usable else "in no case is native stable"
-    blocks = [f"**Slower, where native is stable**: {said}."]
-    blocks += [_share(places, stable)] if usable else []
-    blocks += [_listed(stable)] if stable else []
-    blocks.append(
-        f"**Slower, where native is unstable** in [hard cases](stability.md): {len(unstable)} cases."
-    )
-    blocks.append(_share(places, unstable))
-    if unstable:
-        blocks.append(folded(f"All {len(unstable)} of them", _listed(unstable)))
-    return "\n\n".join(blocks)
+    where = "**Slower, where native is unstable** in [hard cases](stability.md)"
+    blocks = [
+        f"**Slower, where native is stable**: {said}.",
+        _share(places, stable) if usable else "",
+        _listed(stable) if stable else "",
+        f"{where}: {len(unstable)} cases.",
+        _share(places, unstable),
+        folded(f"All {len(unstable)} of them", _listed(unstable)) if unstable else "",
+    ]
+    return "\n\n".join(filter(None, blocks))
 
 
 def _share(places: Places, slower: Sequence[JudgedCell]) -> str:
@@ -229,33 +206,25 @@ def _share(places: Places, slower: Sequence[JudgedCell]) -> str:
             words = f"{len(own)} of {every}" if every else NOTHING
             entries.append(f"{words}, down to {_speed(worst)}" if own else words)
         lines.append((f"`{operation}`", *entries))
-    return table(("operation", *(f"`{name}`" for name in places)), lines, 1)
+    return table(("operation", *_columns(places)), lines, 1)
 
 
 def _listed(cells: Iterable[JudgedCell]) -> str:
     head = ("case", "machine", "use", "speed over native")
-    lines = [
-        (
-            str(cell.case),
-            f"`{cell.machine.name}`",
-            f"`{cell.chosen.strategy}`" if cell.chosen else NOTHING,
-            interval(against_native(cell, OBJECTIVE)[1]),
-        )
-        for cell in sorted(cells, key=lambda cell: against_native(cell, OBJECTIVE)[1][0])
-    ]
+    lines = []
+    for cell in sorted(cells, key=lambda cell: against_native(cell, OBJECTIVE)[1][0]):
+        use = f"`{cell.chosen.strategy}`" if cell.chosen else NOTHING
+        speed = interval(against_native(cell, OBJECTIVE)[1])
+        lines.append((str(cell.case), f"`{cell.machine.name}`", use, speed))
     return table(head, lines, 3)
 
 
 def _groups(places: Places) -> dict[tuple[str, str], list[Case]]:
     """All cases by operation and dtype."""
-    every = dict.fromkeys(case for cells in places.values() for case in cells)
-    cases = sorted(
-        sorted(every, key=importance), key=lambda case: (case.operation, case.dtype_name)
-    )
     found: dict[tuple[str, str], list[Case]] = {}
-    for case in cases:
+    for case in sorted({cell.case: None for cell in _every(places)}, key=importance):
         found.setdefault((case.operation, case.dtype_name), []).append(case)
-    return found
+    return dict(sorted(found.items()))
 
 
 def _speed(ratio: float) -> str:

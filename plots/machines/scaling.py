@@ -1,7 +1,5 @@
 """How the speed over native changes with the size, and with the number of threads."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any
@@ -21,11 +19,7 @@ FEWEST = 3
 
 
 def against_size(rows: pd.DataFrame) -> Figure:
-    """A panel an operation: the speed over native of the strategy to use, a line a machine.
-
-    Raises:
-        NotDrawableError: no operation has enough sizes.
-    """
+    """A panel an operation: the speed over native of the strategy to use, a line a machine."""
     rows = _square(rows)
     rows = rows[rows["chosen"].astype(bool) & rows["speedup"].gt(0)]
     rows = rows[rows.groupby("operation")["size"].transform("nunique").ge(FEWEST)]
@@ -41,11 +35,7 @@ def against_size(rows: pd.DataFrame) -> Figure:
 
 
 def against_threads(rows: pd.DataFrame) -> Figure:
-    """A panel an operation: how many times faster the most threads are than the fewest.
-
-    Raises:
-        NotDrawableError: no two machines differ in the number of threads alone.
-    """
+    """A panel an operation: how many times faster the most threads are than the fewest."""
     rows = _square(rows)
     rows = style.usual(rows[rows["seconds"].gt(0)], "nothing was timed", ("device", "dtype"))
     few, many = _threads(rows)
@@ -99,13 +89,15 @@ def _threads(rows: pd.DataFrame) -> tuple[str, str]:
 def _sizes(ax: Axes, rows: pd.DataFrame) -> None:
     for index, (name, mine) in enumerate(rows.sort_values("size").groupby("machine")):
         ends = mine["speedup"] - mine["speedup_low"], mine["speedup_high"] - mine["speedup"]
-        look: dict[str, Any] = {
-            "color": style.COLOURS[1 + index % 7],
-            "marker": style.MARKERS[index % 8],
+        colour, marker = style.COLOURS[1 + index % 7], style.MARKERS[index % 8]
+        bars: dict[str, Any] = {
+            "color": colour,
+            "marker": marker,
+            "elinewidth": 1,
+            "lw": 2,
+            "ms": 6,
         }
-        ax.errorbar(
-            mine["size"], mine["speedup"], ends, lw=2, elinewidth=1, ms=6, label=name, **look
-        )
+        ax.errorbar(mine["size"], mine["speedup"], ends, label=name, **bars)
     _finish(ax)
     ax.set_yscale("log", base=2)
     style.in_units(ax.yaxis, times)

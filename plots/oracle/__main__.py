@@ -1,7 +1,5 @@
 """`python -m plots.oracle PAGE --reports DIR --figures DIR`: reports of `oracle grade`, in a page."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,7 +10,7 @@ import typer
 
 from plots import marked
 from plots.figures import save
-from plots.oracle.figure import draw, frame
+from plots.oracle.figure import draw
 from strategies.cli.common import reports_errors
 from strategies.files import json_files, unpacked
 from strategies.oracle.grader import REFUSES, RIGHT, UNSTABLE, WRONG
@@ -25,9 +23,9 @@ FIRST = ("strategies", "PyTorch")
 
 @reports_errors
 def main(
-    page: Annotated[Path, typer.Argument(metavar="PAGE", help="A Markdown file.")],
+    page: marked.Page,
     reports: Annotated[Path, typer.Option(metavar="DIR")] = Path("docs/data/oracle"),
-    figures: Annotated[Path, typer.Option(metavar="DIR")] = Path("out/figures"),
+    figures: marked.Figures = Path("out/figures"),
 ) -> None:
     """Draw the figure, and put the tables between the markers of a page."""
     decoded = (msgspec.json.decode(unpacked(path), type=Report) for path in json_files(reports))
@@ -37,7 +35,7 @@ def main(
     ours = next(each.library for each in found if each.library.startswith("strategies"))
     own = [each for each in versions if each.library.split()[1] in ours]
     libraries = [each for each in found if each not in versions or each in own]
-    save(draw, frame(libraries), figures / "oracle")
+    save(draw, libraries, figures / "oracle")
     parts = {"libraries": _libraries(libraries), "failures": _failures(libraries)}
     marked.fill(page, {**parts, "versions": _versions(versions)})
 
@@ -51,14 +49,10 @@ def _place(report: Report) -> tuple[int, str, list[int]]:
 def _libraries(reports: Sequence[Report]) -> str:
     """A line a library: how many answers of each verdict."""
     verdicts = (RIGHT, UNSTABLE, WRONG, REFUSES)
-    lines = [
-        [
-            report.library,
-            str(6 * report.cases),
-            *(str(sum(entry.counts[name] for entry in report.entries)) for name in verdicts),
-        ]
-        for report in reports
-    ]
+    lines = []
+    for report in reports:
+        counts = (sum(entry.counts[name] for entry in report.entries) for name in verdicts)
+        lines.append([report.library, str(6 * report.cases), *map(str, counts)])
     return marked.table(["library", "cases of an operation, up to", *verdicts], lines, 1)
 
 
@@ -78,54 +72,39 @@ def _lines(report: Report) -> Iterator[list[str]]:
             answered = sum(entry.counts[name] for name in (RIGHT, UNSTABLE, WRONG))
             counts = [str(entry.counts[name] or NOTHING) for name in (UNSTABLE, WRONG)]
             places = [f"`{entry.worst_case}`", f"`{entry.smallest}`"]
-            yield [
-                f"`{entry.operation}`",
-                entry.quantity.replace("_", " "),
-                *places,
-                *counts,
-                str(answered),
-                _ratio(entry),
-            ]
+            yield [*_named(entry), *places, *counts, str(answered), _ratio(entry)]
 
 
 def _versions(reports: Sequence[Report]) -> str:
     """A line an operation and derivative that fails in one version: how often in each."""
-    failing = list(
-        dict.fromkeys(
-            (entry.operation, entry.quantity)
-            for report in reports
-            for entry in report.entries
-            if entry.smallest is not None
-        )
-    )
     by_key = [{(e.operation, e.quantity): e for e in report.entries} for report in reports]
+    failing = {key: e for entries in by_key for key, e in entries.items() if e.smallest}
     lines = [
-        [
-            f"`{operation}`",
-            quantity.replace("_", " "),
-            *(
-                f"{entry.counts[UNSTABLE] + entry.counts[WRONG]}, {_ratio(entry)}"
-                if (entry := entries.get((operation, quantity)))
-                else NOTHING
-                for entries in by_key
-            ),
-        ]
-        for operation, quantity in sorted(failing)
+        [*_named(failing[key]), *(_failed(entries.get(key)) for entries in by_key)]
+        for key in sorted(failing)
     ]
     names = [report.library.removeprefix("PyTorch ").partition("+")[0] for report in reports]
     return marked.table(["operation", "derivative", *names], lines, 2)
 
 
+def _named(entry: Entry) -> tuple[str, str]:
+    return f"`{entry.operation}`", entry.quantity.replace("_", " ")
+
+
+def _failed(entry: Entry | None) -> str:
+    return (
+        NOTHING
+        if entry is None
+        else f"{entry.counts[UNSTABLE] + entry.counts[WRONG]}, {_ratio(entry)}"
+    )
+
+
 def _ratio(entry: Entry) -> str:
     if entry.worst is None:
         return NOTHING
-    return (
-        "∞"
-        if entry.worst >= 1e99
-        else f"{entry.worst:.0e}"
-        if entry.worst >= 100
-        else f"{entry.worst:.2g}"
-    )
+    if entry.worst >= 1e99:
+        return "∞"
+    return f"{entry.worst:.0e}" if entry.worst >= 100 else f"{entry.worst:.2g}"
 
 
 if __name__ == "__main__":

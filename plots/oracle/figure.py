@@ -1,10 +1,7 @@
 """Libraries by operations: of value, VJP, JVP and Hessian–vector product the worst verdict."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
@@ -22,26 +19,22 @@ LOOKS = {
 """Of each verdict the colour, the mark and what the legend says."""
 
 
-def frame(reports: Sequence[Report]) -> pd.DataFrame:
-    """A row for each library, operation and quantity, with the worst verdict of the ways to compute it."""
+def worst(reports: Sequence[Report]) -> dict[tuple[str, str, str], str]:
+    """By library, operation and quantity, the worst verdict of the ways to compute it."""
     order = (WRONG, UNSTABLE, RIGHT, REFUSES, MISSING)
-    rows = pd.DataFrame(
-        (report.library, entry.operation, entry.quantity.partition(".")[0], entry.verdict)
-        for report in reports
-        for entry in report.entries
-    )
-    rows.columns = pd.Index(["library", "operation", "quantity", "verdict"])
-    keys = ["library", "operation", "quantity"]
-    worst_first = rows.sort_values("verdict", key=lambda column: column.map(order.index))
-    found = worst_first.drop_duplicates(keys)
-    found.attrs["libraries"] = [report.library for report in reports]
+    found: dict[tuple[str, str, str], str] = {}
+    for report in reports:
+        for entry in report.entries:
+            key = report.library, entry.operation, entry.quantity.partition(".")[0]
+            found[key] = min(found.get(key, MISSING), entry.verdict, key=order.index)
     return found
 
 
-def draw(rows: pd.DataFrame) -> Figure:
+def draw(reports: Sequence[Report]) -> Figure:
     """A square for each quantity, four in a row for an operation and a library."""
-    libraries, operations = rows.attrs["libraries"], sorted(rows["operation"].unique())
-    verdicts = rows.set_index(["library", "operation", "quantity"])["verdict"].to_dict()
+    verdicts = worst(reports)
+    libraries = [report.library for report in reports]
+    operations = sorted({operation for _, operation, _ in verdicts})
     figure = Figure(figsize=(1.2 + 1.15 * len(libraries), 1.6 + 0.34 * len(operations)))
     axes = figure.add_axes((0.16, 0.12, 0.83, 0.72))
     for column, library in enumerate(libraries):
@@ -56,18 +49,12 @@ def draw(rows: pd.DataFrame) -> Figure:
     axes.xaxis.tick_top()
     axes.tick_params(length=0)
     axes.grid(visible=False)
-    for spine in axes.spines.values():
-        spine.set_visible(False)
+    axes.spines[:].set_visible(False)
     handles = [Rectangle((0, 0), 1, 1, color=colour) for colour, _, _ in LOOKS.values()]
     labels = [f"{mark} {said}".strip() for _, mark, said in LOOKS.values()]
     figure.legend(handles, labels, loc="lower center", ncols=len(LOOKS), fontsize=8, frameon=False)
-    figure.text(
-        0.16,
-        0.085,
-        "in each cell, from left to right: value, VJP, JVP, HVP",
-        fontsize=8,
-        va="bottom",
-    )
+    said = "in each cell, from left to right: value, VJP, JVP, HVP"
+    figure.text(0.16, 0.085, said, fontsize=8, va="bottom")
     return figure
 
 

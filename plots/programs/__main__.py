@@ -1,7 +1,5 @@
 """`python -m plots.programs PAGE --results DIR --figures DIR`: figures, and what a page says of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -9,34 +7,28 @@ import typer
 
 from benchmarks.training import memory_plan, results
 from plots import marked
-from plots.figures import save
-from plots.programs import convergence, frames, page, programs
-from plots.style import NotDrawableError
+from plots.figures import draw_all
+from plots.programs import convergence, page, programs
 from strategies.cli.common import console, reports_errors
 
 
 @reports_errors
 def main(
-    out: Annotated[Path, typer.Argument(metavar="PAGE", help="A Markdown file.")],
+    out: marked.Page,
     measured: Annotated[Path, typer.Option("--results", metavar="DIR")] = Path(
         "docs/data/programs"
     ),
-    figures: Annotated[Path, typer.Option(metavar="DIR")] = Path("out/figures"),
+    figures: marked.Figures = Path("out/figures"),
     full: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Results of full sizes, for a table.")
     ] = None,
 ) -> None:
     """Draw the programs' figures, and put tables and paragraphs between the markers of a page."""
     found = results.load(measured)
-    drawn = {
-        "programs": (programs.draw, frames.bars),
-        "convergence": (convergence.draw, frames.courses),
-    }
-    for name, (draw, frame) in drawn.items():
-        try:
-            save(draw, frame(found), figures / name)
-        except NotDrawableError as reason:
-            console.print(f"{name}: not drawn, {reason}", style="yellow")
+    drawn = {"programs": programs.draw, "convergence": convergence.draw}
+    for name, problem in draw_all(found, figures, drawn):
+        if problem:
+            console.print(f"{name}: not drawn, {problem}", style="yellow")
     parts = {
         "summary": page.summary(found),
         "table": page.table(found),

@@ -1,13 +1,15 @@
 """Losses of programs in which PyTorch's gradient or result is wrong."""
 
-from __future__ import annotations
-
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from benchmarks.programs import named
+from benchmarks.training.results import Result
 from plots import style
 
 LOOK: dict[str, dict[str, Any]] = {
@@ -16,18 +18,19 @@ LOOK: dict[str, dict[str, Any]] = {
 }
 
 
-def draw(rows: pd.DataFrame) -> Figure:
-    """A panel a program, a curve for PyTorch and one for "auto".
-
-    Raises:
-        NotDrawableError: there is no such program.
-    """
-    if rows.empty:
-        raise style.NotDrawableError(
-            "no program was measured that PyTorch's gradient does not train"
-        )
+def draw(results: Sequence[Result]) -> Figure:
+    """A panel a program, a curve for PyTorch and one for "auto"; NotDrawableError if there is none."""
+    rows = [
+        {"program": program.title, "way": name, "loss": way.losses, "measured_on": each.machine}
+        for each in results
+        if (program := named(each.program)).differs
+        for name, way in zip(LOOK, (each.torch, each.auto), strict=True)
+    ]
+    if not rows:
+        problem = "no program was measured that PyTorch's gradient does not train"
+        raise style.NotDrawableError(problem)
     return style.figure(
-        rows,
+        pd.DataFrame(rows),
         _panel,
         "Where PyTorch's gradient or result is wrong",
         "The program is the same; strategies.replace_torch() is all that differs",
@@ -40,6 +43,7 @@ def draw(rows: pd.DataFrame) -> Figure:
 
 
 def _panel(ax: Axes, rows: pd.DataFrame) -> None:
-    for way, own in rows.groupby("way", sort=False):
-        ax.plot(own["step"], own["loss"], label=way, **LOOK[str(way)])
+    for _, row in rows.iterrows():
+        losses = [math.nan if loss is None else loss for loss in row["loss"]]
+        ax.plot(losses, label=row["way"], **LOOK[row["way"]])
     ax.set(xlabel="step", yscale="log")

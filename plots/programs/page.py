@@ -1,8 +1,8 @@
 """What the results of the programs say, as Markdown."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Sequence
+import bisect
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 
 from benchmarks.programs import SEEN, UNTOUCHED, named
 from benchmarks.programs.program import Program
@@ -12,8 +12,6 @@ from benchmarks.training.results import Result
 from plots import marked
 from strategies.selection.regret import RIGHT_UP_TO
 from strategies.selection.text import NOTHING, number, provenance, seconds, size, times
-
-__all__ = ["paragraphs", "plan_table", "regret_table", "summary", "table"]
 
 SLOWER, FASTER, MUCH = 0.97, 1.3, 2.0
 """From when on a ratio is called so; what is between the first two is as fast."""
@@ -43,14 +41,8 @@ def _count(speeds: dict[str, float], least: float) -> int:
 def table(results: Sequence[Result]) -> str:
     """A line a program, the fastest by "auto" first."""
     head = (
-        "program",
-        "step by PyTorch",
-        '`"auto"`',
-        "best single strategy",
-        "JAX",
-        "ceiling",
-        "share of calls / backwards",
-        'memory by PyTorch, `"auto"`',
+        *("program", "step by PyTorch", '`"auto"`', "best single strategy", "JAX", "ceiling"),
+        *("share of calls / backwards", 'memory by PyTorch, `"auto"`'),
         "losses differ by, by rounding alone",
     )
     lines = [
@@ -73,9 +65,7 @@ def table(results: Sequence[Result]) -> str:
 def _difference(result: Result) -> str:
     if named(result.program).differs:
         return "see there"
-    rounding = result.by_rounding
-    alone = NOTHING if rounding is None else number(rounding, ".0e")
-    return f"{number(result.difference, '.0e')}, {alone}"
+    return f"{number(result.difference, '.0e')}, {number(result.by_rounding, '.0e')}"
 
 
 def _speed(found: tuple[float, float, float]) -> str:
@@ -89,37 +79,26 @@ def regret_table(results: Sequence[Result]) -> str:
     head += (f"{CLASSES[-1]} and more", "95th percentile", "worst")
     lines = []
     for name, half in (("seen", SEEN), ("untouched", UNTOUCHED)):
-        found = _choices(results, half)
-        if not found:
+        if not (found := _choices(results, half)):
             continue
         regrets = [each.regret for each in found]
-        below = [sum(regret < limit for regret in regrets) for limit in CLASSES]
+        classes = Counter(bisect.bisect(CLASSES, regret) for regret in regrets)
+        counts = [str(classes[i]) for i in range(len(CLASSES) + 1)]
+        right = f"{sum(regret <= RIGHT_UP_TO for regret in regrets) / len(found):.0%}"
         worst = max(found, key=lambda each: each.regret)
-        lines.append(
-            (
-                name,
-                str(len(found)),
-                f"{sum(regret <= RIGHT_UP_TO for regret in regrets) / len(found):.0%}",
-                *(str(count - before) for count, before in zip(below, (0, *below), strict=False)),
-                str(len(found) - below[-1]),
-                f"{quantile(regrets, 0.95):.2f}",
-                f"{worst.regret:.2f} in `{worst.case}`",
-            )
-        )
+        ends = f"{quantile(regrets, 0.95):.2f}", f"{worst.regret:.2f} in `{worst.case}`"
+        lines.append((name, str(len(found)), right, *counts, *ends))
     return marked.table(head, lines, 1)
 
 
-def _choices(results: Iterable[Result], half: Iterable[Program]) -> list[Choice]:
-    names = {program.name for program in half}
-    found = {
-        choice.case: choice for each in results if each.program in names for choice in each.choices
-    }
-    return list(found.values())
+def _choices(results: Iterable[Result], half: Collection[Program]) -> list[Choice]:
+    own = (each.choices for each in results if named(each.program) in half)
+    return list({choice.case: choice for choices in own for choice in choices}.values())
 
 
 def paragraphs(results: Sequence[Result]) -> str:
     """A heading, a paragraph and the calls of each program."""
-    return "\n\n".join(_paragraph(each) for each in results)
+    return "\n\n".join(map(_paragraph, results))
 
 
 def _paragraph(result: Result) -> str:

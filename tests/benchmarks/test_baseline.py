@@ -6,6 +6,7 @@ from by_hand import timing
 from benchmarks import baseline
 from strategies.measuring import store
 from strategies.measuring.case import Case
+from strategies.measuring.grid_cases import timed
 from strategies.measuring.measurement import Cell, Measurement
 
 RATIOS = {
@@ -17,23 +18,19 @@ RATIOS = {
 
 def cells(ratios, native=1.0):
     """Cells in which strategies take these multiples of native's time."""
-
-    def took(strategy, seconds):
-        return Measurement(strategy, backward=timing(seconds))
-
-    return [
-        Cell(
-            Case.parse(text),
-            (took("native", native), *(took(name, native * r) for name, r in by_name.items())),
-        )
-        for text, by_name in ratios.items()
-    ]
+    found = []
+    for text, by_name in ratios.items():
+        times = {name: timing(native * ratio) for name, ratio in {"native": 1.0, **by_name}.items()}
+        of_case = (Measurement(name, backward=time) for name, time in times.items())
+        found.append(Cell(Case.parse(text), tuple(of_case)))
+    return found
 
 
 KEPT = cells(RATIOS)
 
 
-def slower(found):
+def slower(ratios):
+    found = baseline.slowdowns(KEPT, cells(ratios))
     return {group for group, slowdown in found.items() if slowdown > baseline.SLOWER}
 
 
@@ -42,23 +39,17 @@ def test_a_slower_machine_is_no_slowdown():
 
 
 def test_a_strategy_that_is_slowed_twice_is_beyond_the_limit_and_no_other():
-    slowed = {
-        text: {name: ratio * (2 if name == "qr_pinv" else 1) for name, ratio in by_name.items()}
-        for text, by_name in RATIOS.items()
-    }
-    found = baseline.slowdowns(KEPT, cells(slowed))
-    assert slower(found) == {("qr_pinv", "inv"), ("qr_pinv", "det")}
+    slowed = {text: of | {"qr_pinv": 2 * of["qr_pinv"]} for text, of in RATIOS.items()}
+    assert slower(slowed) == {("qr_pinv", "inv"), ("qr_pinv", "det")}
 
 
 def test_one_disturbed_case_among_two_is_no_slowdown():
-    disturbed = RATIOS | {"inv 8x8": {"qr_pinv": 4.0}}
-    assert not slower(baseline.slowdowns(KEPT, cells(disturbed)))
+    assert not slower(RATIOS | {"inv 8x8": {"qr_pinv": 4.0}})
 
 
 def test_new_cases_and_strategies_are_not_judged():
-    assert (
-        baseline.slowdowns(KEPT, cells({"inv 8x8": {"new": 9.0}, "pinv 8x8": {"qr_pinv": 9}})) == {}
-    )
+    new = {"inv 8x8": {"new": 9.0}, "pinv 8x8": {"qr_pinv": 9}}
+    assert baseline.slowdowns(KEPT, cells(new)) == {}
 
 
 def test_what_is_saved_is_loaded(tmp_path, monkeypatch):
@@ -68,9 +59,7 @@ def test_what_is_saved_is_loaded(tmp_path, monkeypatch):
         assert baseline.load() == tuple(KEPT)
 
 
-def test_the_committed_baseline_is_of_the_quick_grid(monkeypatch):
-    from strategies.measuring.grid_cases import timed
-
+def test_the_committed_baseline_is_of_the_quick_grid():
     kept = {cell.case for cell in baseline.load()}
     assert kept >= {case for case in timed("quick") if case.device == "cpu"}
 

@@ -1,13 +1,11 @@
 """The comparison with other libraries, in this process where it can be."""
 
-import importlib
-import importlib.util
-
 import numpy as np
 import pytest
 import torch
 from by_hand import timing
 
+from benchmarks.peers import __main__ as command
 from benchmarks.peers import comparison
 from benchmarks.peers.comparison import candidates, compare, small_cases
 from benchmarks.peers.process import Peer
@@ -18,21 +16,11 @@ from strategies.measuring.measure import TIMED
 from strategies.measuring.measurement import Cell, Measurement, Objective, Status
 from strategies.measuring.workload import backward_of
 
-CASES = [
-    "lu_factor 9x9",
-    "lu_factor 9x4",
-    "lu_factor 5x4x4",
-    "pinv 9x4 float32",
-    "lstsq 9x4",
-    "lstsq 5x9x4",
-    "solve 9x9",
-    "inv 9x9",
-    "det 9x9",
-    "slogdet 9x9",
-    "cholesky 9x9",
-    "cholesky_solve 9x9",
-    "cholesky_inverse 5x4x4",
-]
+CASES = (
+    *("lu_factor 9x9", "lu_factor 9x4", "lu_factor 5x4x4", "pinv 9x4 float32"),
+    *("lstsq 9x4", "lstsq 5x9x4", "solve 9x9", "inv 9x9", "det 9x9", "slogdet 9x9"),
+    *("cholesky 9x9", "cholesky_solve 9x9", "cholesky_inverse 5x4x4"),
+)
 REFUSED = {"jax": {"lstsq 5x9x4"}, "lineax": set(CASES) - {"lstsq 9x4", "solve 9x9"}}
 
 
@@ -133,16 +121,13 @@ def test_neither_native_nor_what_loses_digits_twice_is_a_candidate():
 
 
 def test_the_command_resumes_and_shows_ratios(tmp_path, monkeypatch, capfd):
-    command = importlib.import_module("benchmarks.peers.__main__")
-    done = []
+    done, native_and_inverse = [], [Measurement(name, **TIMES[name]) for name in [*TIMES][:2]]
 
     def compared(case, peers, budget):
-        if len(done) == 2:
-            done.append("stopped")
+        done.append(case if len(done) != 2 else "stopped")
+        if done[-1] == "stopped":
             raise KeyboardInterrupt
-        done.append(case)
-        found = [Measurement(name, **times) for name, times in TIMES.items()]
-        return Cell(case, tuple(found[:2]))
+        return Cell(case, tuple(native_and_inverse))
 
     monkeypatch.setattr(command, "compare", compared)
     monkeypatch.setattr(command, "PEERS", ())
@@ -161,7 +146,6 @@ def test_the_command_resumes_and_shows_ratios(tmp_path, monkeypatch, capfd):
 
 
 def test_cases_may_be_given_in_place_of_a_grid(tmp_path, monkeypatch):
-    command = importlib.import_module("benchmarks.peers.__main__")
     monkeypatch.setattr(command, "compare", lambda case, *_: Cell(case, ()))
     monkeypatch.setattr(command, "PEERS", ())
     out = tmp_path / "peers.json"

@@ -38,7 +38,6 @@ def test_growth_names_what_grew():
 
 
 def test_a_case_that_is_refused_all_at_once_is_a_regression():
-    refused = Measurement("x", Status.NOT_APPLICABLE)
-    pinned = Measurement("x", flops=100)
+    refused, pinned = Measurement("x", Status.NOT_APPLICABLE), Measurement("x", flops=100)
     assert work_pins.growth(pinned, refused) == ["the case is refused, and was not"]
     assert work_pins.growth(refused, pinned) == []

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import strategies
 from benchmarks import suites
-from plots.figures import draw_all
+from plots.figures import draw_all, figures
 from plots.rows import table
 from strategies import linalg, operations, testing
 from strategies.accuracy import gradient
@@ -147,6 +147,6 @@ def test_the_command_line_measures_judges_and_shows_it(tmp_path):
             each["strategy"] for each in ranked["cells"][0]["strategies"]
         }
 
-    drawn = dict(draw_all(table(store.load(kept.parent)), tmp_path / "figures"))
+    drawn = dict(draw_all(table(store.load(kept.parent)), tmp_path / "figures", figures()))
     assert drawn["error_against_conditioning"] is None
     assert drawn["winners_map"] is None

@@ -2,11 +2,14 @@
 
 import pytest
 import torch
+from by_hand import timing
+from typer import Typer
+from typer.testing import CliRunner
 
 from plots.rows import table
 from strategies.measuring import Case
 from strategies.measuring.machine import Machine
-from strategies.measuring.measurement import Cell, Measurement, Stability, Status, Timing
+from strategies.measuring.measurement import Cell, Measurement, Stability, Status
 from strategies.measuring.store import Run, Writer
 
 MACHINE = Machine("reference-machine", "Reference CPU", started_at="2023-11-14T22:13:20+00:00")
@@ -22,19 +25,14 @@ def measured(text, speedups=SPEEDUPS):
     """The cell of a case: times if it is one that is timed, else errors and memory."""
     case = Case.parse(text)
     (m, n), eps = case.shape, torch.finfo(case.dtype).eps
-
-    def timing(seconds):
-        if case.log10_cond is None and case.matrix is None:
-            return Timing(seconds, seconds / 1.02, seconds * 1.02, (seconds, seconds))
-        return None
-
+    is_timed = case.log10_cond is None and case.matrix is None
     strategies = []
     for name, speedup in speedups.items():
         seconds = 1e-9 * m * n * n * max(case.batch, 1) / speedup
         error = speedup * eps * 10 ** (case.log10_cond or 1)
         found = {"error": error, "peak_bytes": 16 * m * (m if name == "native" else n)}
-        times = {"backward": timing(seconds / 2), "forward_backward": timing(seconds)}
-        strategies.append(Measurement(name, **found, **times))
+        times = {"backward": timing(seconds / 2, 1.02), "forward_backward": timing(seconds, 1.02)}
+        strategies.append(Measurement(name, **found, **(times if is_timed else {})))
     return Cell(case, tuple(strategies))
 
 
@@ -84,6 +82,43 @@ def few(runs):
 @pytest.fixture
 def rows(runs):
     return table(runs)
+
+
+@pytest.fixture
+def run():
+    """Runs a command as from a shell."""
+
+    def run(main, *arguments):
+        app = Typer()
+        app.command()(main)
+        return CliRunner().invoke(app, [*map(str, arguments)])
+
+    return run
+
+
+@pytest.fixture
+def page(tmp_path):
+    """Makes a page with places for parts."""
+
+    def page(*names):
+        path = tmp_path / "page.md"
+        places = (f"<!-- {name}: begin -->\nold\n<!-- {name}: end -->\n" for name in names)
+        path.write_text("".join(places))
+        return path
+
+    return page
+
+
+@pytest.fixture(scope="session")
+def texts():
+    """What stands in a figure."""
+
+    def texts(figure):
+        figure.draw_without_rendering()
+        found = figure.findobj(lambda artist: hasattr(artist, "get_text"))
+        return [text.get_text() for text in found]
+
+    return texts
 
 
 @pytest.fixture(scope="session")

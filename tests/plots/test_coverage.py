@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.coverage.results import Coverage, Ratio, Row, save
-from plots.coverage import KEPT, main
+from plots import coverage as plotted
 
 
 def coverage(mode, failures=()):
@@ -19,13 +19,14 @@ def coverage(mode, failures=()):
 
 
 @pytest.fixture
-def text(tmp_path):
-    page, eager, compiled = (tmp_path / name for name in ("page.md", "e.json.gz", "c.json.gz"))
-    page.write_text("".join(f"<!-- {name}: begin -->\n<!-- {name}: end -->\n" for name in KEPT))
-    save(coverage("eager", ["det, eager, 4x4: no"]), eager)
-    save(coverage("compiled"), compiled)
-    main(page, eager, compiled)
-    return page.read_text()
+def text(page, tmp_path, monkeypatch):
+    kept = {name: tmp_path / f"{name}.json.gz" for name in plotted.KEPT}
+    monkeypatch.setattr(plotted, "KEPT", kept)
+    save(coverage("eager", ["det, eager, 4x4: no"]), kept["coverage"])
+    save(coverage("compiled"), kept["compiled"])
+    filled = page(*kept)
+    plotted.main(filled)
+    return filled.read_text()
 
 
 def test_each_part_has_a_summary_and_all_calls(text):

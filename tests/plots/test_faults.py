@@ -1,8 +1,6 @@
 from pathlib import Path
 
 import pytest
-from typer import Typer
-from typer.testing import CliRunner
 
 from plots import faults, marked
 
@@ -38,31 +36,21 @@ raise ValueError
 
 
 @pytest.fixture
-def update(tmp_path):
+def update(run, tmp_path):
     """Fills the table of a page by the command."""
     page = tmp_path / "page.md"
     page.write_text(PAGE)
-    app = Typer()
-    app.command()(faults.main)
-
-    def update(*options):
-        done = CliRunner().invoke(app, [str(page), *options])
-        return done, page.read_text()
-
-    return update
+    return lambda *options: (run(faults.main, page, *options), page.read_text())
 
 
 def test_a_release_fills_its_column_and_leaves_the_others(update):
     done, page = update()
     assert done.exit_code == 0, done.output
-    head, _, *lines = marked_lines(page)
+    table = page.partition("begin -->\n")[2].partition("\n<!-- faults: end")[0]
+    head, _, *lines = table.splitlines()
     assert head == f"| fault | 2.9.1 | {faults.version()} |"
     assert lines == ["| half | 1 | **2e-01** |", "| none | – | 0 |", "| not a number | – | **∞** |"]
     assert update()[1] == page
-
-
-def marked_lines(page):
-    return page.partition("begin -->\n")[2].partition("\n<!-- faults: end")[0].splitlines()
 
 
 def test_columns_are_in_the_order_of_releases():
@@ -74,7 +62,7 @@ def test_columns_are_in_the_order_of_releases():
 
 def test_hard_cases_of_another_release_are_refused(update, runs, write_runs, tmp_path):
     write_runs(runs, tmp_path / "hard")
-    done, page = update("--hard", str(tmp_path / "hard"))
+    done, page = update("--hard", tmp_path / "hard")
     assert (done.exit_code, page) == (2, PAGE)
     assert "was judged with torch" in " ".join(done.stderr.split())
 

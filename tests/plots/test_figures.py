@@ -21,17 +21,12 @@ LABELS = {
 }
 
 
-def texts(figure):
-    figure.draw_without_rendering()
-    return [text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))]
-
-
 def test_every_module_that_draws_is_a_figure():
     assert set(figures()) == set(LABELS)
 
 
 @pytest.mark.parametrize("name", LABELS)
-def test_it_says_what_it_shows_and_from_which_run(name, rows):
+def test_it_says_what_it_shows_and_from_which_run(name, rows, texts):
     shown = texts(figures()[name](rows))
     assert set(LABELS[name]) <= set(shown)
     assert any("reference-machine · Reference CPU · 2023-11-14" in text for text in shown)
@@ -66,7 +61,7 @@ def test_a_few_sizes_make_no_curve(rows):
         figures()["time_against_size"](rows[rows["sizes"].isin(["16x16", "4096x16"])])
 
 
-def test_only_one_machine_and_dtype_is_drawn(rows):
+def test_only_one_machine_and_dtype_is_drawn(rows, texts):
     other = rows.assign(machine="another", dtype="float32").head(5)
     figure = figures()["speedup_heatmap"](pd.concat([rows, other]))
     assert any("float64 on cpu" in text for text in texts(figure))

@@ -1,21 +1,16 @@
 import pytest
-from typer import Typer
-from typer.testing import CliRunner
 
 from plots.__main__ import main
 
 
 @pytest.fixture
-def draw(write_runs, tmp_path, monkeypatch):
+def draw(write_runs, run, tmp_path):
     """Draws runs by the command: what it says, and the files that it makes."""
-    monkeypatch.setenv("COLUMNS", "200")
-    app = Typer()
-    app.command()(main)
 
     def draw(runs, *names):
         write_runs(runs, tmp_path / "results")
         folders = ["--results", tmp_path / "results", "--out", tmp_path / "figures"]
-        done = CliRunner().invoke(app, [*names, *map(str, folders)])
+        done = run(main, *names, *folders)
         return done, {path.name: path for path in tmp_path.glob("figures/*")}
 
     return draw

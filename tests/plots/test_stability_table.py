@@ -1,31 +1,21 @@
 import pytest
-from typer import Typer
-from typer.testing import CliRunner
 
 from plots.rows import table
 from plots.stability_table import main, tables
 from plots.style import NotDrawableError
 
-PAGE = """# Title
-<!-- stability: begin -->
-old
-<!-- stability: end -->
-End
-"""
+PAGE = "# Title\n<!-- stability: begin -->\nold\n<!-- stability: end -->\nEnd\n"
 
 
 @pytest.fixture
-def update(write_runs, runs, tmp_path):
+def update(write_runs, runs, run, tmp_path):
     """Writes the tables into a page by the command."""
     write_runs(runs, tmp_path / "results")
-    app = Typer()
-    app.command()(main)
 
     def update(text):
         page = tmp_path / "page.md"
         page.write_text(text)
-        found = CliRunner().invoke(app, [str(page), "--results", str(tmp_path / "results")])
-        return found, page.read_text()
+        return run(main, page, "--results", tmp_path / "results"), page.read_text()
 
     return update
 

@@ -1,34 +1,30 @@
+import msgspec
 import pytest
 from typer import Typer
 from typer.testing import CliRunner
 
 from benchmarks.training import __main__ as command
-from benchmarks.training import results
 
 
 @pytest.fixture
 def run(tmp_path, result, monkeypatch):
     """Runs the command in a folder, with what it measured before each interruption."""
-    measured = []
-
-    def measure(program, size, **options):
-        if len(measured) == interrupted["after"]:
-            raise KeyboardInterrupt
-        measured.append(program.name)
-        return results.msgspec.structs.replace(
-            result, program=program.name, machine=command.describe()
-        )
-
-    interrupted = {"after": None}
-    monkeypatch.setattr(command, "measured", measure)
     app = Typer()
     app.command()(command.main)
 
     def run(*arguments, after=None):
-        interrupted["after"] = after
-        measured.clear()
+        measured = []
+
+        def measure(program, size, **options):
+            if len(measured) == after:
+                raise KeyboardInterrupt
+            measured.append(program.name)
+            here = {"program": program.name, "machine": command.describe()}
+            return msgspec.structs.replace(result, **here)
+
+        monkeypatch.setattr(command, "measured", measure)
         done = CliRunner().invoke(app, [str(tmp_path), *arguments, "--steps", "2"])
-        return done, list(measured)
+        return done, measured
 
     return run
 
@@ -45,10 +41,8 @@ def test_an_interrupted_run_is_resumed(run, tmp_path):
 
 
 def test_unknown_programs_and_sizes_are_refused(run):
-    for arguments, message in (
-        (["bert"], "no program bert"),
-        (["gp", "--size", "huge"], "small and full"),
-    ):
+    refused = {("bert",): "no program bert", ("gp", "--size", "huge"): "small and full"}
+    for arguments, message in refused.items():
         done, measured = run(*arguments)
         assert (done.exit_code, measured) == (2, [])
         assert message in done.stderr

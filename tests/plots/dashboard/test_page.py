@@ -25,8 +25,9 @@ def recorded(machine, values):
     return graphs
 
 
-def draw(rows, out, wanted=None):
-    return [("peers", None), ("other", "no rows")] if wanted is None else [("of_machines", None)]
+def draw(rows, out, wanted):
+    assert {"peers", "machines_size"} <= set(wanted)
+    return [("peers", None), ("machines_size", None), ("other", "no rows")]
 
 
 @pytest.fixture
@@ -90,7 +91,7 @@ def test_suites_of_programs_are_no_graphs_of_cases():
 def test_only_figures_that_were_drawn_are_shown(added):
     content = added()
     assert 'src="figures/peers.svg"' in content
-    assert 'src="figures/of_machines.svg"' in content
+    assert 'src="figures/machines_size.svg"' in content
     assert "other.svg" not in content
 
 

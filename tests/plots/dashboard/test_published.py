@@ -149,10 +149,8 @@ def test_what_is_sorted_by_stands_in_the_address(see, browser):
     def sizes(way, page=None):
         (heading,) = see(f"#defaults-display th[aria-sort={way}]", page=page)
         column = len(heading.find_elements("xpath", "preceding-sibling::th")) + 1
-        return [
-            float(cell.get_attribute("data-value"))
-            for cell in see(f"{CASES} td:nth-child({column})")
-        ]
+        cells = see(f"{CASES} td:nth-child({column})")
+        return [float(cell.get_attribute("data-value")) for cell in cells]
 
     see(CASES, page="#defaults")
     heading = browser.find_element("css selector", "#defaults-display th:nth-child(11) button")
@@ -166,10 +164,8 @@ def test_what_is_sorted_by_stands_in_the_address(see, browser):
 
 @pytest.mark.parametrize("width", [1280, 400])
 def test_the_table_fits_the_screen(see, browser, width):
-    browser.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride",
-        {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": width < 1000},
-    )
+    screen = {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": width < 1000}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
     try:
         see(CASES, page="#defaults")
         widest = "return document.querySelector('#defaults-display table').scrollWidth"

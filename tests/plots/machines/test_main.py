@@ -6,12 +6,11 @@ from pathlib import Path
 import msgspec
 import pytest
 from by_hand import cell
-from typer import Typer
-from typer.testing import CliRunner
 
 from plots import figures, rows
-from plots.machines import page, scaling
+from plots.machines import scaling
 from plots.machines.__main__ import main
+from plots.machines.page import parts as parts_of
 from plots.style import NotDrawableError
 from strategies import operations, registry
 from strategies.measuring import store
@@ -29,7 +28,6 @@ PARTS = (
     *("top", "machines", "summary", "overview", "machines_size", "cases", "losses", "flips"),
     *("carried", "drawn", "machines_threads"),
 )
-PAGE = "".join(f"<!-- {name}: begin -->\nold\n<!-- {name}: end -->\n" for name in PARTS)
 
 
 def grid(machine, native, fused, qr_pinv):
@@ -41,10 +39,12 @@ def grid(machine, native, fused, qr_pinv):
 
 
 @pytest.fixture(autouse=True)
-def _all_are_stable_but_native(monkeypatch):
+def native(monkeypatch):
+    """The evidence of native, which is unstable; all others are stable."""
     known = dict.fromkeys(registry.available(), Evidence(1, 0, 1.0, "inv 2x2"))
     known["native"] = Evidence(1, 0, 1e9, "inv 2x2")
     monkeypatch.setattr(stability, "_shipped", lambda: dict.fromkeys(operations.names(), known))
+    return known
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def runs():
 
 
 def test_machines_are_told_with_load_and_noise_and_what_nobody_has_is_left_out(runs):
-    lines = page.parts(runs)["machines"].splitlines()
+    lines = parts_of(runs)["machines"].splitlines()
     assert "GPU" not in lines[0]
     assert lines[2].startswith("| `alone` | abacus | AVX2 | 2.13.0 |")
     assert lines[2].endswith("| 1 | 0.25 | 1.03 | 4 |")
@@ -62,7 +62,7 @@ def test_machines_are_told_with_load_and_noise_and_what_nobody_has_is_left_out(r
 
 
 def test_losses_are_counted_and_listed_as_wins_are(runs):
-    parts = page.parts(runs)
+    parts = parts_of(runs)
     assert "in 4 of 8 the strategy to use is faster" in parts["top"]
     assert "in 4 it is slower" in parts["top"]
     assert "| `alone` | 0 | 4 | 0.8× | 0.80× to 0.80× |" in parts["summary"]
@@ -72,27 +72,26 @@ def test_losses_are_counted_and_listed_as_wins_are(runs):
     assert "| inv 8x8 float64 cpu | `alone` | `qr_pinv` | 0.80 (0.78 to 0.82) |" in parts["losses"]
 
 
-def test_a_loss_where_native_may_be_used_is_listed_in_the_open(runs, monkeypatch):
-    known = dict.fromkeys(registry.available(), Evidence(1, 0, 1.0, "inv 2x2"))
-    monkeypatch.setattr(stability, "_shipped", lambda: dict.fromkeys(operations.names(), known))
-    losses = page.parts(runs)["losses"]
+def test_a_loss_where_native_may_be_used_is_listed_in_the_open(runs, native):
+    native["native"] = native["fused"]
+    losses = parts_of(runs)["losses"]
     # The fastest that may be used is native then.
     assert "where native is stable**: 0 of 8 cases" in losses
     assert "<details" not in losses
 
 
 def test_a_flip_is_flagged_and_says_what_differs_and_what_it_costs(runs):
-    parts = page.parts(runs)
+    parts = parts_of(runs)
     assert "| 64x64 ⇄ | `qr_pinv` 0.80× ▼ | `fused` 2.00× ▲ |" in parts["cases"]
     assert "| `alone`, `here` | 1 against 2 threads | 4 | 0 | 0 | 4 |" in parts["flips"]
     assert "| inv 8x8 float64 cpu | `qr_pinv` | `fused` | 3.20× | 4.00× |" in parts["flips"]
-    same = page.parts([runs[0], grid(ALONE, 1.0, 0.5, 2.0)])
+    same = parts_of([runs[0], grid(ALONE, 1.0, 0.5, 2.0)])
     assert "⇄" not in same["cases"]
     assert "<details" not in same["flips"]
 
 
 def test_the_regret_of_every_policy_on_every_machine(runs):
-    carried = page.parts(runs)["carried"]
+    carried = parts_of(runs)["carried"]
     assert "| `alone` | `alone` | 4 | 100% | 1.00 | 1.00 | 1.00 | 0.80 | 4 |" in carried
     assert "| `alone` | `here` | 4 | 0% | 4.00 | 4.00 | 4.00 | 0.50 | 4 |" in carried
     assert "| `here` | `alone` | 4 | 0% | 3.20 | 3.20 | 3.20 | 0.25 | 4 |" in carried
@@ -101,25 +100,20 @@ def test_the_regret_of_every_policy_on_every_machine(runs):
 
 
 def test_draws_are_shown_where_there_are_some(runs):
-    assert page.parts(runs)["drawn"] == "None were measured."
+    assert parts_of(runs)["drawn"] == "None were measured."
     draw = Run("draw", HERE, {}, (cell("inv 9x9", 1.01, native=1.0, fused=2.0, qr_pinv=4.0),))
-    drawn = page.parts([*runs, draw])["drawn"]
+    drawn = parts_of([*runs, draw])["drawn"]
     assert "| `here` | 1 | 100% | 1.00 | 1.00 | 1.00 | 0.50 | 1 |" in drawn
 
 
 def test_one_machine_makes_a_page_too(runs):
-    parts = page.parts(runs[:1])
+    parts = parts_of(runs[:1])
     assert parts["flips"] == "There is one machine, so nothing flips."
     assert parts["top"].startswith("4 cases on one machine: in 4 of 4 ")
     assert "Two machines" not in parts["top"]
 
 
-def texts(figure):
-    figure.draw_without_rendering()
-    return [text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))]
-
-
-def test_the_figures_say_what_they_show_and_where_it_was_measured(runs):
+def test_the_figures_say_what_they_show_and_where_it_was_measured(runs, texts):
     frame = rows.table(runs)
     for draw in scaling.FIGURES.values():
         shown = texts(draw(frame))
@@ -147,39 +141,27 @@ def test_too_few_sizes_make_no_curve(runs):
         scaling.against_size(rows.table(few))
 
 
-def test_the_command_fills_the_page_and_draws(runs, tmp_path, monkeypatch):
+def test_the_command_fills_the_page_and_draws(run, runs, page, tmp_path, monkeypatch):
     drawn = []
     monkeypatch.setattr(figures, "save", lambda draw, rows, stem: drawn.append(stem.name))
-    for run in runs:
-        store.write(tmp_path / "results" / f"{run.machine.name}.json", run)
-    app = Typer()
-    app.command()(main)
-    out = tmp_path / "page.md"
-    out.write_text(PAGE)
-    arguments = [
-        str(out),
-        "--results",
-        str(tmp_path / "results"),
-        "--figures",
-        str(tmp_path / "figures"),
-    ]
-    done = CliRunner().invoke(app, arguments)
+    for each in runs:
+        store.write(tmp_path / "results" / f"{each.machine.name}.json", each)
+    filled, folder = page(*PARTS), tmp_path / "figures"
+    done = run(main, filled, "--results", tmp_path / "results", "--figures", folder)
     assert done.exit_code == 0, done.output
-    assert "\nold\n" not in out.read_text()
-    assert re.findall(r"<!-- (\w+): begin", out.read_text()) == list(PARTS)
+    text = filled.read_text()
+    assert "\nold\n" not in text
+    assert re.findall(r"<!-- (\w+): begin", text) == list(PARTS)
     assert drawn == list(scaling.FIGURES)
-    assert "![machines size](figures/machines_size.svg)" in out.read_text()
+    assert "![machines size](figures/machines_size.svg)" in text
 
 
-def test_of_a_figure_that_cannot_be_drawn_the_page_says_why(runs, tmp_path):
+def test_of_a_figure_that_cannot_be_drawn_the_page_says_why(run, runs, page, tmp_path):
     store.write(tmp_path / "run.json", runs[0])
-    out = tmp_path / "page.md"
-    out.write_text(PAGE)
-    app = Typer()
-    app.command()(main)
-    arguments = [str(out), "--results", str(tmp_path), "--figures", str(tmp_path)]
-    assert CliRunner().invoke(app, arguments).exit_code == 0
-    assert "Not drawn: no two machines differ in the number of threads alone." in out.read_text()
+    filled = page(*PARTS)
+    assert run(main, filled, "--results", tmp_path, "--figures", tmp_path).exit_code == 0
+    said = "Not drawn: no two machines differ in the number of threads alone."
+    assert said in filled.read_text()
 
 
 def test_the_page_in_the_documentation_has_the_markers():

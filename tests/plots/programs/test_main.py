@@ -3,15 +3,12 @@
 import msgspec
 import pytest
 from by_hand import timing
-from typer import Typer
-from typer.testing import CliRunner
 
 from benchmarks.training import memory_plan, results
 from benchmarks.training.choices import Choice
 from benchmarks.training.memory_plan import Plan
 from benchmarks.training.results import Result, Way
-from plots.figures import save
-from plots.programs import convergence, frames, page, programs
+from plots.programs import convergence, page, programs
 from plots.programs.__main__ import main
 from plots.style import NotDrawableError
 from strategies.measuring.case import Case
@@ -39,15 +36,10 @@ def measured(name, auto, last, choices, jax=None):
 
 @pytest.fixture
 def found():
+    choices = [("inv 9x9 float32 cpu", 1.0, 4.0), ("inv 8x8 float32 cpu", 2.0, 0.5)]
     return [
         measured("elastic", 5e-3, None, [("det 9x3x3 float64 cpu", 1.3, 2.0)]),
-        measured(
-            "roma",
-            1e-3,
-            0.5,
-            [("inv 9x9 float32 cpu", 1.0, 4.0), ("inv 8x8 float32 cpu", 2.0, 0.5)],
-            jax=timing(5e-4, 1.1),
-        ),
+        measured("roma", 1e-3, 0.5, choices, jax=timing(5e-4, 1.1)),
     ]
 
 
@@ -90,73 +82,57 @@ def test_a_plan_is_in_bytes():
     assert line == "| `inv 9x9 float64` | 648 | 3.00 × = 1,944 | 2.00 × = 1,296 | `fused` | 5, 7 |"
 
 
-@pytest.mark.parametrize(
-    ("draw", "frame", "labels"),
-    [
-        (programs.draw, frames.bars, {"roma (4 ms)", "roma (4 kB)", '"auto"', "PyTorch", "4×"}),
-        (
-            convergence.draw,
-            frames.courses,
-            {"Elasticity, from a flattened body", "PyTorch", "step"},
-        ),
-    ],
-)
-def test_a_figure_says_what_it_shows(found, draw, frame, labels):
-    figure = draw(frame(found))
-    figure.draw_without_rendering()
-    texts = figure.findobj(lambda artist: hasattr(artist, "get_text"))
-    shown = {text.get_text() for text in texts}
-    assert labels <= shown
+BARS = {"roma (4 ms)", "roma (4 kB)", '"auto"', "PyTorch", "4×"}
+COURSES = {"Elasticity, from a flattened body", "PyTorch", "step"}
+
+
+@pytest.mark.parametrize(("draw", "labels"), [(programs.draw, BARS), (convergence.draw, COURSES)])
+def test_a_figure_says_what_it_shows(found, draw, labels, texts):
+    shown = texts(draw(found))
+    assert labels <= set(shown)
     assert any("reference-machine · 2023-11-14" in text for text in shown)
 
 
-def test_what_is_not_there_is_not_drawn(found, tmp_path):
+def test_what_is_not_there_is_not_drawn(found):
     with pytest.raises(NotDrawableError, match="no program"):
-        save(convergence.draw, frames.courses(found[1:]), tmp_path / "convergence")
+        convergence.draw(found[1:])
 
 
 @pytest.fixture
-def run(found, tmp_path, monkeypatch):
+def fill(run, found, tmp_path, monkeypatch):
     """Writes results and a page, and runs the command on them."""
     monkeypatch.setattr(memory_plan, "plans", lambda: iter([PLAN]))
     for each in found:
         results.save(each, tmp_path / "results" / f"{each.program}.json")
-    app = Typer()
-    app.command()(main)
 
-    def run(text, *options):
+    def fill(text, *options):
         out = tmp_path / "page.md"
         out.write_text(text)
-        folders = ["--results", tmp_path / "results", "--figures", tmp_path / "figures", *options]
-        return CliRunner().invoke(app, [str(out), *map(str, folders)]), out.read_text()
+        folders = ["--results", tmp_path / "results", "--figures", tmp_path / "figures"]
+        return run(main, out, *folders, *options), out.read_text()
 
-    return run
+    return fill
 
 
-def test_the_command_fills_a_page_and_draws(run, found, tmp_path):
-    done, text = run(PAGE)
+def test_the_command_fills_a_page_and_draws(fill, found, tmp_path):
+    done, text = fill(PAGE)
     assert done.exit_code == 0, done.output
     assert "old" not in text
     assert page.table(found) in text
-    assert {path.name for path in tmp_path.glob("figures/*.svg")} == {
-        "programs.svg",
-        "convergence.svg",
-    }
-    assert run(text)[1] == text
+    assert {path.stem for path in tmp_path.glob("figures/*.svg")} == {"programs", "convergence"}
+    assert fill(text)[1] == text
 
 
-def test_what_was_measured_in_full_size_has_a_table_of_its_own(run, found, tmp_path):
-    measured_in_full = [msgspec.structs.replace(each, size="full") for each in found[:1]]
-    for each in measured_in_full:
-        results.save(each, tmp_path / "full" / "elastic.json")
-    done, text = run(
-        f"{PAGE}<!-- full: begin -->\n<!-- full: end -->\n", "--full", tmp_path / "full"
-    )
+def test_what_was_measured_in_full_size_has_a_table_of_its_own(fill, found, tmp_path):
+    full = msgspec.structs.replace(found[0], size="full")
+    results.save(full, tmp_path / "full" / "elastic.json")
+    places = "<!-- full: begin -->\n<!-- full: end -->\n"
+    done, text = fill(f"{PAGE}{places}", "--full", tmp_path / "full")
     assert done.exit_code == 0, done.output
-    assert page.table(measured_in_full) in text
+    assert page.table([full]) in text
 
 
-def test_a_page_without_markers_is_left_alone(run):
-    done, text = run("# Title")
+def test_a_page_without_markers_is_left_alone(fill):
+    done, text = fill("# Title")
     assert (done.exit_code, text) == (2, "# Title")
     assert "lacks <!-- summary: begin -->" in " ".join(done.stderr.split())

@@ -8,11 +8,23 @@ import torch
 
 import benchmarks.programs
 import strategies
+from benchmarks.factor_programs import ALGEBRA
+from benchmarks.peers import jax_program_peer
 from benchmarks.programs import PROGRAMS, SEEN, UNTOUCHED, named
 
 FOLDER = Path(benchmarks.programs.__file__).parent
 FILES = sorted(FOLDER.glob("*.py"))
-STANDARD = {"__future__", "collections", "dataclasses", "inspect", "itertools", "math", "sys"}
+STANDARD = {
+    "__future__",
+    "collections",
+    "dataclasses",
+    "importlib",
+    "inspect",
+    "itertools",
+    "math",
+    "pkgutil",
+    "sys",
+}
 
 TINY = {
     "elastic": {"cells": 2},
@@ -39,8 +51,8 @@ STEPS = 3
 every = pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 
 
-def losses(program):
-    step = program.step(**TINY[program.name])
+def losses(program, **options):
+    step = program.step(**TINY[program.name], **options)
     return [step().item() for _ in range(STEPS)]
 
 
@@ -75,6 +87,26 @@ def test_its_losses_are_the_same_by_strategies(program):
     assert by_strategies[compared] == pytest.approx(by_torch[compared], rel=program.same)
 
 
+@pytest.mark.parametrize("name", ALGEBRA)
+def test_its_losses_are_the_same_by_a_factor(name):
+    program = named(name)
+    assert losses(program, algebra=ALGEBRA[name]) == pytest.approx(
+        losses(program), rel=program.same
+    )
+
+
+@pytest.mark.parametrize("name", jax_program_peer.MODELS)
+def test_its_losses_are_the_same_in_jax(name):
+    pytest.importorskip("jax")
+    before = torch.random.get_rng_state()
+    work = jax_program_peer.prepare((name, TINY[name]))
+    assert torch.equal(torch.random.get_rng_state(), before)
+    due, found = losses(named(name)), work[jax_program_peer.LOSSES]
+    assert [*map(float, found())] == pytest.approx(due, rel=1e-6)
+    assert found() == found()
+    assert float(work[jax_program_peer.STEP]()[0]) == pytest.approx(due[1], rel=1e-6)
+
+
 def test_the_body_stays_flat_by_pytorch_and_recovers_by_strategies():
     program = named("elastic")
     flat, right = program.step(cells=2), program.step(cells=2)
@@ -88,8 +120,8 @@ def test_the_body_stays_flat_by_pytorch_and_recovers_by_strategies():
 @every
 def test_it_says_what_it_is(program):
     assert program.title
-    assert program.description.endswith(".")
     assert program.source
+    assert program.description.endswith(".")
     assert set(program.sizes) == {"small", "full"}
 
 
