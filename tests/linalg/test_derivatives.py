@@ -6,14 +6,17 @@ import itertools
 
 import pytest
 import torch
+from comparison import require_derivatives
 from operations import (
     ANY_RANK,
     DTYPES,
     expect_known_failure,
     function,
     inputs_of,
+    mode,
     own_strategies,
     pairs,
+    real_first,
     shapes_of,
 )
 from torch import Tensor
@@ -29,30 +32,16 @@ pytestmark = pytest.mark.filterwarnings("ignore:Input #")
 
 DET_STRATEGIES = own_strategies(operations.get("det"))
 
-each_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=str)
-real_first = pytest.mark.parametrize(
-    "dtype", [torch.float64, pytest.param(torch.complex128, marks=pytest.mark.slow)], ids=str
-)
-each_own_strategy = pytest.mark.parametrize(("operation", "strategy"), pairs(own_strategies))
-each_strategy = pytest.mark.parametrize(("operation", "strategy"), pairs(lambda _: [], others=True))
-
-
-def check(call, inputs, atol=1e-4):
-    """Both orders in reverse and forward mode, along random directions."""
-    assert gradcheck(call, inputs, fast_mode=True, check_forward_ad=True)
-    assert gradgradcheck(call, inputs, fast_mode=True, check_fwd_over_rev=True, atol=atol)
-
 
 @real_first
-@each_own_strategy
+@pytest.mark.parametrize(("operation", "strategy"), pairs())
 def test_derivatives_along_random_directions(operation, strategy, dtype):
     for shape in shapes_of(operation, SHAPES):
-        check(function(operation, strategy), inputs_of(operation, shape, (2,), dtype))
+        inputs = inputs_of(operation, shape, (2,), dtype)
+        require_derivatives(function(operation, strategy), inputs, batched=False)
 
 
-@pytest.mark.mode("backward", "forward")
-@each_dtype
-@each_strategy
+@mode("backward", "forward", usual=[])
 def test_first_derivatives_in_reverse_and_forward_mode(operation, strategy, dtype, request):
     expect_known_failure(request, operation, strategy)
     for shape, batch in itertools.product(shapes_of(operation, EXHAUSTIVE), BATCHES):
@@ -64,9 +53,7 @@ def test_first_derivatives_in_reverse_and_forward_mode(operation, strategy, dtyp
         )
 
 
-@pytest.mark.mode("backward of backward", "forward over backward")
-@each_dtype
-@each_strategy
+@mode("backward of backward", "forward over backward", usual=[])
 def test_second_derivatives_in_reverse_and_forward_over_reverse_mode(
     operation, strategy, dtype, request
 ):
@@ -117,7 +104,9 @@ def test_a_product_of_factors_of_any_rank(name, strategy, dtype, ranks):
     for shape, rank in ranks:
         rest = inputs_of(operation, shape, (), dtype)[1:]
         inputs = (*_factors(shape, rank, dtype), *rest)
-        check(lambda a, b, *rest: call(a @ b.mT, *rest), inputs, atol=1e-3)
+        require_derivatives(
+            lambda a, b, *rest: call(a @ b.mT, *rest), inputs, batched=False, atol=1e-3
+        )
 
 
 @pytest.mark.parametrize(
@@ -166,7 +155,7 @@ def test_det_of_a_singular_matrix(strategy, dtype):
     for size, corank in [(1, 1), (2, 1), (3, 1), (3, 2), (4, 2), (2, 2), (3, 3)]:
         a, b = (factor.detach() for factor in _factors((size, size), size - corank, dtype))
         A = (a @ b.mT).requires_grad_()
-        check(lambda A: linalg.det(A, strategy=strategy), (A,))
+        require_derivatives(lambda A: linalg.det(A, strategy=strategy), (A,), batched=False)
 
 
 @pytest.mark.parametrize("strategy", DET_STRATEGIES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from operations import ALL_DTYPES, OPERATIONS, function, inputs_of
+from operations import each_dtype, each_operation, function, inputs_of
 from torch.autograd import forward_ad
 from torch.testing._internal.two_tensor import TwoTensor
 
@@ -12,7 +12,6 @@ import strategies
 from strategies import linalg
 
 each_strategy = pytest.mark.parametrize("strategy", ["auto", *strategies.available()])
-each_operation = pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
 
 
 class Own(torch.Tensor):
@@ -37,7 +36,7 @@ def zeros_like(tensor):
 @each_operation
 @each_strategy
 @pytest.mark.parametrize("n", [3, 40])
-@pytest.mark.parametrize("dtype", ALL_DTYPES[:2], ids=str)
+@each_dtype
 def test_cotangents_that_are_zeros_without_memory(operation, strategy, n, dtype):
     inputs = inputs_of(operation, (n, n), (), dtype)
     outputs = function(operation, strategy)(*inputs)
