@@ -14,6 +14,11 @@ def drawn(*shape: int, dtype: torch.dtype = torch.float64, seed: int = 0) -> Ten
     return torch.randn(shape, dtype=dtype, generator=torch.Generator().manual_seed(seed))
 
 
+def of_torch(name: str) -> Callable[..., Any]:
+    """PyTorch's own function."""
+    return getattr(torch.linalg, name, None) or getattr(torch, name)
+
+
 def require_derivatives(
     call: Callable[..., Any], inputs: Any, *, batched: bool = True, atol: float = 1e-4
 ) -> None:
