@@ -206,12 +206,6 @@ _TOLERANCES = float, int, Tensor, NoneType
 def refuse_gradients_of(**tolerances: Tolerance) -> None:
     """Raises as PyTorch does where a gradient of a tolerance is asked for: there is none.
 
-    Args:
-        tolerances: of pinv, by name.
-
-    Raises:
-        RuntimeError: one is a tensor that requires a gradient.
-
     Example:
         >>> refuse_gradients_of(atol=None, rtol=torch.tensor(1e-3))
     """
