@@ -9,6 +9,7 @@ import shutil
 import pytest
 import torch
 from comparison import require_alike
+from fuzz.derivative import numbers_of, of_numbers
 from operations import (
     each_dtype,
     each_operation,
@@ -38,15 +39,13 @@ def _loss(function):
 
 
 def _over_reals(function, inputs):
-    """The same as a function of real tensors to real tensors, all that torch.func differentiates."""
-    if not inputs[0].is_complex():
-        return function, inputs
+    """The same as a function of real vectors to real vectors, all that torch.func differentiates."""
 
-    def of_parts(*parts: torch.Tensor) -> torch.Tensor:
-        output = function(*(torch.view_as_complex(part) for part in parts))
-        return torch.view_as_real(output) if output.is_complex() else output
+    def of_vectors(*vectors):
+        pairs = zip(vectors, inputs, strict=True)
+        return numbers_of(function(*(of_numbers(vector, each) for vector, each in pairs)))
 
-    return of_parts, tuple(torch.view_as_real(value) for value in inputs)
+    return of_vectors, tuple(map(numbers_of, inputs))
 
 
 @in_mode("vmap")
@@ -112,7 +111,10 @@ def test_hessian_is_that_of_reverse_over_reverse(operation, strategy, dtype, req
         reason = "PyTorch has no vmap of the second derivative of a complex det"
         request.applymarker(pytest.mark.xfail(reason=reason))
     call, inputs = _setup(operation, strategy, dtype)
-    loss, inputs = _over_reals(_loss(call), inputs)
+    vectors, inputs = _over_reals(_loss(call), inputs)
+
+    def loss(*given):
+        return vectors(*given).sum()
 
     hessian = torch.func.hessian(loss)(*inputs)
 
@@ -138,12 +140,13 @@ needs_compiler = pytest.mark.skipif(
     reason="PyTorch's default backend needs a C++ compiler",
 )
 COMPILED = [
-    *(pytest.param(*pair.values, "aot_eager", id=f"{pair.id}-aot_eager", marks=pair.marks)
-      for pair in pairs(["triangular_solve"])),
-    *(pytest.param(*pair.values, "inductor", id=f"{pair.id}-inductor",
-                   marks=[pytest.mark.slow, needs_compiler])
-      for pair in pairs(USUAL, others=True)),
-]  # fmt: skip
+    pytest.param(*pair.values, backend, id=f"{pair.id}-{backend}", marks=[*pair.marks, *marks])
+    for backend, marks, those in (
+        ("aot_eager", [], pairs(["triangular_solve"])),
+        ("inductor", [pytest.mark.slow, needs_compiler], pairs(USUAL, others=True)),
+    )
+    for pair in those
+]
 
 
 @pytest.mark.mode("compile")
@@ -153,7 +156,7 @@ COMPILED = [
 @pytest.mark.parametrize(("operation", "strategy", "backend"), COMPILED)
 def test_compiled_gradients_are_the_eager_ones(operation, strategy, dtype, backend):
     call, inputs = _setup(operation, strategy, dtype)
-    leaves = [value.clone().requires_grad_() for value in inputs]
+    leaves = [value.requires_grad_() for value in inputs]
     torch.compiler.reset()
 
     def loss(*values: torch.Tensor) -> torch.Tensor:
@@ -161,24 +164,18 @@ def test_compiled_gradients_are_the_eager_ones(operation, strategy, dtype, backe
 
     compiled = torch.compile(loss, backend=backend, fullgraph=True)(*leaves)
 
-    torch.testing.assert_close(
-        torch.autograd.grad(compiled, leaves),
-        torch.autograd.grad(loss(*leaves), leaves),
-        rtol=1e-13,
-        atol=1e-13,
-    )
+    found, due = (torch.autograd.grad(each, leaves) for each in (compiled, loss(*leaves)))
+    torch.testing.assert_close(found, due, rtol=1e-13, atol=1e-13)
 
 
 @in_mode("checkpoint")
 @pytest.mark.parametrize("use_reentrant", [True, False])
 def test_checkpointing_gives_the_same_gradients(operation, strategy, use_reentrant, dtype):
     call, inputs = _setup(operation, strategy, dtype)
-    leaves = [value.clone().requires_grad_() for value in inputs]
-
-    output = checkpoint(call, *leaves, use_reentrant=use_reentrant)
+    leaves = [value.requires_grad_() for value in inputs]
 
     expected = torch.autograd.grad(_loss(call)(*leaves), leaves)
-    torch.autograd.backward(output.abs().square().sum())
+    checkpoint(call, *leaves, use_reentrant=use_reentrant).abs().square().sum().backward()
     torch.testing.assert_close(tuple(leaf.grad for leaf in leaves), expected)
 
 
@@ -187,7 +184,7 @@ def test_every_tensor_that_is_kept_for_the_backward_passes_the_saved_tensor_hook
     operation, strategy, dtype
 ):
     call, inputs = _setup(operation, strategy, dtype)
-    leaves = [value.clone().requires_grad_() for value in inputs]
+    leaves = [value.requires_grad_() for value in inputs]
     packed = []
 
     def pack(tensor: torch.Tensor) -> int:
@@ -197,10 +194,8 @@ def test_every_tensor_that_is_kept_for_the_backward_passes_the_saved_tensor_hook
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda index: packed[index]):
         loss = _loss(call)(*leaves)
 
-    torch.testing.assert_close(
-        torch.autograd.grad(loss, leaves),
-        torch.autograd.grad(_loss(call)(*leaves), leaves),
-    )
+    found, due = (torch.autograd.grad(each, leaves) for each in (loss, _loss(call)(*leaves)))
+    torch.testing.assert_close(found, due)
 
 
 @in_mode("views")

@@ -6,6 +6,7 @@ import functools
 
 import pytest
 import torch
+from comparison import require_alike
 from operations import complex_first, function, inputs_of, mode
 from torch.fx.experimental.proxy_tensor import make_fx
 
@@ -45,14 +46,7 @@ def test_torch_jit_trace_records_the_operation(operation, strategy, dtype):
     call = numbers_of(operation, strategy)
     first, second = at_two_points(operation, dtype)
     traced = torch.jit.trace(call, first, check_trace=False)
-    torch.testing.assert_close(traced(*second), call(*second))
-    torch.testing.assert_close(
-        *(
-            torch.autograd.grad(each(*leaves).sum(), leaves)
-            for each in (traced, call)
-            for leaves in [[value.clone().requires_grad_() for value in second]]
-        )
-    )
+    require_alike(traced, call, *(value.requires_grad_() for value in second))
 
 
 @in_mode("make_fx")
@@ -75,11 +69,8 @@ def test_make_fx_records_the_gradient(operation, strategy, dtype):
 
 
 @in_mode("linearize")
-def test_linearize_gives_the_tangent_map(operation, strategy, dtype, request):
-    if dtype.is_complex:
-        call, inputs = over_reals(operation, strategy, dtype)
-    else:
-        call, inputs = numbers_of(operation, strategy), at_two_points(operation, dtype)[0]
+def test_linearize_gives_the_tangent_map(operation, strategy, dtype):
+    call, inputs = over_reals(operation, strategy, dtype)
     directions = [torch.randn_like(each) for each in inputs]
     _, tangents = torch.func.linearize(call, *inputs)
     expected = torch.func.jvp(call, tuple(inputs), tuple(directions))[1]
@@ -89,6 +80,8 @@ def test_linearize_gives_the_tangent_map(operation, strategy, dtype, request):
 def over_reals(operation, strategy, dtype):
     """`linearize` differentiates functions of real tensors."""
     call, inputs = numbers_of(operation, strategy), at_two_points(operation, dtype)[0]
+    if not dtype.is_complex:
+        return call, inputs
     parts = [torch.view_as_real(each) for each in inputs]
     return (lambda *given: call(*map(torch.view_as_complex, given))), parts
 

@@ -6,7 +6,7 @@ mode. All words of one length give the same number.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -19,12 +19,27 @@ DIRECTIONS = [
 ]
 
 
-def derivative(loss: Loss, word: str, x: Tensor, *, by_vmap: bool) -> Tensor:
+def numbers_of(tensor: Tensor) -> Tensor:
+    """The entries as a vector of real numbers."""
+    tensor = tensor.resolve_conj().resolve_neg()
+    return (torch.view_as_real(tensor) if tensor.is_complex() else tensor).flatten()
+
+
+def of_numbers(numbers: Tensor, like: Tensor) -> Tensor:
+    """The tensor again."""
+    if not like.is_complex():
+        return numbers.reshape(like.shape)
+    return torch.view_as_complex(numbers.reshape(*like.shape, 2))
+
+
+def derivative(
+    loss: Loss, word: str, x: Tensor, *, by_vmap: bool, directions: Sequence[Tensor] = DIRECTIONS
+) -> Tensor:
     """The derivative at x along as many directions as the word has letters.
 
     By vmap it is taken by `jacfwd` and `jacrev`, which map over a basis, in place of `jvp` and `grad`.
     """
-    for letter, direction in reversed(list(zip(word, DIRECTIONS, strict=False))):
+    for letter, direction in reversed(list(zip(word, directions, strict=False))):
         loss = _along(loss, letter, direction[: len(x)].to(x.dtype), by_vmap)
     return loss(x)
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from .calls import Call
-from .derivative import derivative
+from .derivative import derivative, numbers_of, of_numbers
 from .operands import FLOATS
 
 
@@ -24,17 +24,17 @@ def directional(
     if not all(map(_is_float, operands)):
         apply(*operands)
         raise TypeError("there is no derivative")
-    sizes = [_numbers(each).numel() for each in operands]
+    sizes = [numbers_of(each).numel() for each in operands]
 
     def loss(numbers: Tensor) -> Tensor:
         parts = zip(numbers.split(sizes), operands, strict=True)
-        found = apply(*(_of_numbers(part, each) for part, each in parts))
+        found = apply(*(of_numbers(part, each) for part, each in parts))
         if not isinstance(found, Tensor):
             found = found[1 if call.operation in ("lu", "slogdet") else 0]
-        values = _numbers(found)
+        values = numbers_of(found)
         return values.square().sum() + values.sum()
 
-    x = torch.cat([_numbers(each.detach()) for each in operands])
+    x = torch.cat([numbers_of(each.detach()) for each in operands])
     value = derivative(loss, word, x, by_vmap=False)
     # Beside a one, of whose size the entries are: a derivative that is zero is so to rounding only.
     return torch.stack([value, torch.ones_like(value)])
@@ -72,14 +72,3 @@ def recorded(tracer: str, apply: Callable[..., Any], operands: Sequence[Any]) ->
 
 def _is_float(operand: Any) -> bool:
     return isinstance(operand, Tensor) and operand.dtype in FLOATS
-
-
-def _numbers(tensor: Tensor) -> Tensor:
-    tensor = tensor.resolve_conj().resolve_neg()
-    return (torch.view_as_real(tensor) if tensor.is_complex() else tensor).flatten()
-
-
-def _of_numbers(part: Tensor, like: Tensor) -> Tensor:
-    if not like.is_complex():
-        return part.reshape(like.shape)
-    return torch.view_as_complex(part.reshape(*like.shape, 2))
