@@ -174,12 +174,7 @@ SOLVE_EX_FAST_PATH = dataclasses.replace(_fast_path, reports=True)
 
 
 def solve_workspace(_: int, n: int, __: int) -> tuple[int, int]:
-    """The factors and the order of rows of n×n matrices, as `Operator.use` takes it.
-
-    Example:
-        >>> solve_workspace(3, 3, 1)
-        (9, 3)
-    """
+    """The factors and the order of rows of n×n matrices, as `Operator.use` takes it."""
     return n * n, n
 
 
