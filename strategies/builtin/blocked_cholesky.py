@@ -8,7 +8,7 @@ from torch import Tensor
 from strategies.formulas.domains import hermitian_part
 from strategies.kernels.large_pages import uninitialized
 
-__all__ = ["reverse"]
+__all__ = ["diagonal_blocks", "reverse"]
 
 
 def reverse(L: Tensor, cotangent: Tensor, width: int) -> Tensor:
@@ -22,10 +22,8 @@ def reverse(L: Tensor, cotangent: Tensor, width: int) -> Tensor:
     and the block by itself (Murray 2016, section 4, with S as a whole instead of its lower triangle):
     2n³/3 + O(n²·width) operations for the n³/3 of the factorization. Nearly all are in S L₂₁.
 
-    Args:
-        L: (..., n, n), of one dimension of a batch at most.
-        cotangent: of L, likewise; only its lower triangle is read.
-        width: of the blocks.
+    The factor and its cotangent, of which only the lower triangle is read, have one dimension of a batch
+    at most.
     """
     n = L.shape[-1]
     is_single = L.ndim == 2
@@ -52,12 +50,20 @@ def reverse(L: Tensor, cotangent: Tensor, width: int) -> Tensor:
 
 
 def _inverses_of_diagonal_blocks(L: Tensor, width: int) -> Tensor:
-    """Counted in front; padded by the identity to one size, they are computed in one call."""
-    n = L.shape[-1]
-    identity = torch.eye(width, dtype=L.dtype, device=L.device)
-    count = -(-n // width) if n else 0
-    blocks = identity.expand(count, *L.shape[:-2], width, width).clone()
+    blocks, identities = diagonal_blocks(L, L.shape[-1], width)
+    return torch.linalg.solve_triangular(blocks, identities, upper=False)
+
+
+def diagonal_blocks(matrix: Tensor, k: int, size: int) -> tuple[Tensor, Tensor]:
+    """Those of the leading k rows and columns, counted in front, and as many identities.
+
+    Padded by the identity to one size, they are inverted in one call.
+    """
+    identity = torch.eye(size, dtype=matrix.dtype, device=matrix.device)
+    count = -(-k // size) if k else 0
+    identities = identity.expand(count, *matrix.shape[:-2], size, size)
+    blocks = identities.clone()
     for i in range(count):
-        start, stop = i * width, min((i + 1) * width, n)
-        blocks[i, ..., : stop - start, : stop - start] = L[..., start:stop, start:stop]
-    return torch.linalg.solve_triangular(blocks, identity.expand(blocks.shape), upper=False)
+        start, stop = i * size, min((i + 1) * size, k)
+        blocks[i, ..., : stop - start, : stop - start] = matrix[..., start:stop, start:stop]
+    return blocks, identities

@@ -141,20 +141,10 @@ def _reverse(LU: Tensor, bar: Tensor) -> None:
 
 
 def _diagonal_blocks(LU: Tensor, k: int, size: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """L₁₁ᴴ, U₁₁ᴴ and their inverses for every diagonal block, the blocks counted in front.
-
-    Padded by the identity to one size, all blocks are inverted in two calls.
-    """
-    size = min(size, k)
-    identity = torch.eye(size, dtype=LU.dtype, device=LU.device)
-    count = -(-k // size) if k else 0
-    blocks = identity.expand(count, *LU.shape[:-2], size, size).clone()
-    for i in range(count):
-        start, stop = i * size, min((i + 1) * size, k)
-        blocks[i, ..., : stop - start, : stop - start] = LU[..., start:stop, start:stop]
+    """L₁₁ᴴ, U₁₁ᴴ and their inverses for every diagonal block, counted in front."""
+    blocks, identities = blocked_cholesky.diagonal_blocks(LU, k, min(size, k))
     U_H = blocks.triu().mH
-    L_H = blocks.tril_(-1).add_(identity).mH
-    identities = identity.expand(blocks.shape)
+    L_H = blocks.tril_(-1).add_(identities).mH
     inverse_L_H = torch.linalg.solve_triangular(L_H, identities, upper=True, unitriangular=True)
     inverse_U_H = torch.linalg.solve_triangular(U_H, identities, upper=False)
     return L_H, U_H, inverse_L_H, inverse_U_H

@@ -13,7 +13,7 @@ from strategies.errors import UnsupportedError
 from strategies.factorization import nodes, operators
 from strategies.factorization.kinds import Form
 from strategies.operations.results import SlogdetResult
-from strategies.operations.right_hand_sides import Folded, is_vector
+from strategies.operations.right_hand_sides import folded, is_vector
 
 
 class InvQuadLogdet(NamedTuple):
@@ -115,8 +115,8 @@ class Factor:
         like = self._matrix.mT if adjoint else self._matrix
         self._check_rhs(B, rows, like)
         are_vectors = is_vector(like, B)
-        folded = Folded.of(like, B.unsqueeze(-1) if are_vectors else B)
-        X = folded.restored(self._apply(folded.columns.to(self._matrix.dtype), adjoint))
+        columns, restored = folded(like, B.unsqueeze(-1) if are_vectors else B)
+        X = restored(self._apply(columns.to(self._matrix.dtype), adjoint))
         return (X.squeeze(-1) if are_vectors else X).to(self.dtype)
 
     def inverse(self) -> Tensor:

@@ -22,11 +22,5 @@ def first_columns(matrix: Tensor, k: int) -> Tensor:
 
 
 def leading_block(matrix: Tensor, k: int) -> Tensor:
-    """The first k rows and columns.
-
-    Example:
-        >>> import torch
-        >>> leading_block(torch.ones(3, 2), 1)
-        tensor([[1.]])
-    """
+    """The first k rows and columns."""
     return first_columns(first_rows(matrix, k), k)

@@ -58,16 +58,7 @@ def _half_upper(matrix: Tensor) -> Tensor:
 
 
 def backward(factor: Factor, L: Tensor, cotangent: Tensor) -> Tensor:
-    """The Hermitian gradient of A from that of L.
-
-    Args:
-        factor: makes a `PseudoInverse` of triangular matrices.
-        L: (..., n, n), zero above the diagonal.
-        cotangent: of L, (..., n, n); only its lower triangle is read.
-
-    Returns:
-        (..., n, n).
-    """
+    """The Hermitian gradient of A from that of L, of which only the lower triangle is read."""
     lower = cotangent.tril()
     return gradient(factor(L, Structure.LOWER), lower, L.mH @ lower)
 
@@ -98,11 +89,7 @@ def solve(inverse: PseudoInverse, rhs: Tensor) -> Tensor:
 def solve_backward(
     inverse: PseudoInverse, rhs: Tensor, solution: Tensor, cotangent: Tensor
 ) -> tuple[tuple[Tensor, Tensor], Tensor]:
-    """The gradients of L and B from that of X = (L Lᴴ)⁻¹ B, all with the columns of B.
-
-    Returns:
-        Two factors, (..., n, 2k), of which `left @ right.mH` is that of L; that of B.
-    """
+    """The gradients of L, as factors of `left @ right.mH`, (..., n, 2k), and of B from that of X."""
     k = rhs.shape[-1]
     halfway = inverse.apply(torch.cat([rhs, cotangent], -1))
     rhs_gradient = inverse.apply_adjoint(halfway[..., k:])

@@ -14,13 +14,6 @@ def product_by_columns(left: Tensor, right: Tensor) -> Tensor:
     result by rows beside a tall factor by columns, whose rows' entries are often a power of two
     apart, takes up to twice as long.
 
-    Args:
-        left: (..., m, k).
-        right: (..., k, n).
-
-    Returns:
-        (..., m, n).
-
     Example:
         >>> import torch
         >>> product_by_columns(torch.ones(3, 2), torch.ones(2, 2)).stride()

@@ -32,13 +32,7 @@ class Domain:
 
 
 def hermitian_part(matrix: Tensor) -> Tensor:
-    """(M + Mᴴ) / 2 of square matrices, (..., n, n).
-
-    Example:
-        >>> hermitian_part(torch.tensor([[1.0, 2.0], [0.0, 1.0]]))
-        tensor([[1., 1.],
-                [1., 1.]])
-    """
+    """(M + Mᴴ) / 2 of square matrices, (..., n, n)."""
     return average(matrix, matrix.mH)
 
 

@@ -34,19 +34,7 @@ def backward(
     *,
     need_matrix: bool = True,
 ) -> tuple[Tensor | None, Tensor]:
-    """The gradients of A and B from that of X.
-
-    Args:
-        inverse: A⁺.
-        matrix: A, (..., m, n).
-        rhs: B, (..., m, k).
-        solution: X, (..., n, k).
-        cotangent: G, (..., n, k).
-        need_matrix: False leaves Ā out.
-
-    Returns:
-        Ā, (..., m, n), or None, and B̄, (..., m, k).
-    """
+    """The gradients of A, unless it is left out, and of B from that of X."""
     if inverse.full_column_rank and inverse.full_row_rank:
         return solve.backward(inverse, solution, cotangent, need_matrix=need_matrix)
     if not need_matrix:
@@ -63,12 +51,7 @@ def outer_factors(
 ) -> tuple[tuple[list[Tensor], list[Tensor]], Tensor]:
     """Ā as a sum of products `left @ right.mH` of k columns each, and B̄.
 
-    Args:
-        inverse: A⁺.
-        matrix: A, (..., m, n); not read where A is square and of full rank.
-        rhs: B, (..., m, k), likewise.
-        solution: X, (..., n, k).
-        cotangent: G, (..., n, k).
+    A and B are not read where A is square and of full rank.
     """
     if inverse.full_column_rank and inverse.has_stable_gram:
         w = inverse.apply_gram(cotangent)

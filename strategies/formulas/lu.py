@@ -75,16 +75,7 @@ def extend(LU: Tensor, rank: Tensor) -> Tensor:
 
 
 def backward(factor: Factor, LU: Tensor, cotangent: Tensor) -> Tensor:
-    """The gradient of PᵀA, rows in pivoted order, from that of the packed factors.
-
-    Args:
-        factor: makes a `PseudoInverse` of a k×k triangular matrix; only that triangle is read.
-        LU: the packed factors, (..., m, n), at full rank (see `extend`).
-        cotangent: of the packed factors, (..., m, n).
-
-    Returns:
-        (..., m, n).
-    """
+    """The gradient of PᵀA, rows in pivoted order, from that of packed factors at full rank (`extend`)."""
     k = min(LU.shape[-2:])
     square, of_square = leading_block(LU, k), leading_block(cotangent, k)
     inverses = factor(square, Structure.UNIT_LOWER), factor(square, Structure.UPPER)

@@ -47,18 +47,9 @@ def backward(
     adjoint: bool,
     need_factors: bool,
 ) -> tuple[Tensor | None, Tensor]:
-    """The gradients of the packed factors, (..., n, n) or None, and of B, (..., n, k).
+    """The gradients of the packed factors, if it is wanted, and of B from that of X.
 
-    Args:
-        lower: L⁻¹.
-        upper: U⁻¹.
-        LU: the packed factors.
-        inverse_order: row i of A is row `inverse_order[i]` of L U, int64 (..., n).
-        rhs: B, (..., n, k).
-        X: the solution, (..., n, k).
-        cotangent: G, (..., n, k).
-        adjoint: whether X = A⁻ᴴB.
-        need_factors: whether the first is wanted.
+    Row i of A is row `inverse_order[i]` of L U.
     """
     if adjoint:
         V = lower.apply(_unpermute_rows(cotangent, inverse_order))

@@ -31,13 +31,7 @@ def backward(inverse: PseudoInverse, matrix: Tensor, cotangent: Tensor) -> Tenso
 
     three products of m×n×n for a tall A and everything else n×n. A wide A is its adjoint's problem.
 
-    Args:
-        inverse: A⁺.
-        matrix: A, (..., m, n); only its shape, dtype and device are read.
-        cotangent: G, (..., n, m).
-
-    Returns:
-        Ā, (..., m, n).
+    Of the matrix only shape, dtype and device are read.
     """
     m, n = matrix.shape[-2:]
     if m < n:

@@ -19,15 +19,9 @@ _OF_ZERO = -(2**20)
 
 
 class Equilibrated(NamedTuple):
-    """A = 2^rows · matrix · 2^columns, as diagonal matrices.
+    """A = 2^rows · matrix · 2^columns, as diagonal matrices; exponents are int32, (..., n)."""
 
-    Attributes:
-        matrix: (..., n, n), with a largest entry in [1/2, 1) in each row and column that is not zero.
-        rows: exponents, int32 (..., n).
-        columns: likewise.
-    """
-
-    matrix: Tensor
+    matrix: Tensor  # with a largest entry in [1/2, 1) in each row and column that is not zero
     rows: Tensor
     columns: Tensor
 

@@ -40,15 +40,7 @@ _BLOCK = 128
 
 
 def backward(inverse: PseudoInverse, Q: Tensor, R: Tensor, Q_bar: Tensor, R_bar: Tensor) -> Tensor:
-    """The gradient of A, (..., m, n).
-
-    Args:
-        inverse: of R₁.
-        Q: (..., m, k).
-        R: (..., k, n).
-        Q_bar: that of Q.
-        R_bar: that of R; only its upper triangle is read.
-    """
+    """The gradient of A from the inverse of R₁; of R̄ only the upper triangle is read."""
     m, k = Q.shape[-2:]
     W = Q.mH @ Q_bar
     if m > k:

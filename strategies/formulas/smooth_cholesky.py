@@ -27,15 +27,10 @@ __all__ = ["Near"]
 
 
 class Near(NamedTuple):
-    """The factor by what it is where derivatives are wanted.
+    """The factor by what it is where derivatives are wanted."""
 
-    Attributes:
-        factor: L'.
-        L: the inverse of L₀, which is constant.
-    """
-
-    factor: Tensor
-    L: Triangular
+    factor: Tensor  # L'
+    L: Triangular  # the inverse of L₀
 
     @classmethod
     def of_factor(cls, L: Tensor) -> Near:
@@ -47,10 +42,8 @@ class Near(NamedTuple):
     def of_matrix(cls, L: Tensor, A: Tensor, factored: Callable[[Tensor], Tensor]) -> Near:
         """As a function of A.
 
-        Args:
-            L: the factor, (..., n, n), of which no derivatives are taken.
-            A: (..., n, n), of which they are.
-            factored: the factor of a matrix that is an identity where derivatives are wanted.
+        No derivatives are taken of L. `factored` makes the factor of a matrix that is an identity where
+        derivatives are wanted.
         """
         inverse, identity = _constants(L)
         change = hermitian_part(finite_differential(A))

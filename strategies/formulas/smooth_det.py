@@ -48,10 +48,7 @@ _ROUNDOFF = 4
 def det_gradient(A: Tensor, corank: int, cotangent: Tensor) -> Tensor:
     """The gradient of det A, (..., n, n), smooth in A and its cotangent, (...).
 
-    Args:
-        A: (..., n, n).
-        corank: how many singular values are negligible at most.
-        cotangent: (...).
+    At most `corank` singular values are negligible.
     """
     n = A.shape[-1]
     near, powers = _scaled(A)
@@ -82,9 +79,6 @@ def is_nearly_of_rank_one(inverse: Tensor) -> Tensor:
     With s the singular values of A⁻¹, Σ s⁴ / (Σ s²)² is one if there is only one, and at most
     1 / (1 + (s₂ / s₁)²) with a second.
 
-    Args:
-        inverse: A⁻¹, (..., n, n).
-
     Example:
         >>> is_nearly_of_rank_one(torch.diag(torch.tensor([1.0, 50.0])))
         tensor(True)
@@ -109,25 +103,15 @@ def _scaled(A: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class _Split(NamedTuple):
-    """Constants of the splitting.
+    """Constants of the splitting."""
 
-    Attributes:
-        order: P, as the order of columns.
-        back: its inverse.
-        Q: of B P = Q R, there.
-        R: R, with ones for zeros on the diagonal of R₁₁.
-        core: R₁₁⁻¹.
-        scale: det R₁₁ · det(Q Pᵀ), a mantissa.
-        exponent: of that.
-    """
-
-    order: Tensor
-    back: Tensor
-    Q: Tensor
-    R: Tensor
-    core: Triangular
-    scale: Tensor
-    exponent: Tensor
+    order: Tensor  # P, as the order of columns
+    back: Tensor  # its inverse
+    Q: Tensor  # of B P = Q R, there
+    R: Tensor  # with ones for zeros on the diagonal of R₁₁
+    core: Triangular  # R₁₁⁻¹
+    scale: Tensor  # det R₁₁ · det(Q Pᵀ), a mantissa
+    exponent: Tensor  # of that
 
     @classmethod
     def of(cls, near: Tensor, order: Tensor, corank: int) -> _Split:

@@ -32,17 +32,11 @@ __all__ = ["Near"]
 
 
 class Near(NamedTuple):
-    """The factors by what they are where derivatives are wanted.
+    """The factors by what they are where derivatives are wanted."""
 
-    Attributes:
-        packed: L' and U', of which the first is unit lower triangular, and L₂ and U₂.
-        L: the inverse of L₀, which is constant.
-        U: that of U₀.
-    """
-
-    packed: Tensor
-    L: Triangular
-    U: Triangular
+    packed: Tensor  # L' and U', of which the first is unit lower triangular, and L₂ and U₂
+    L: Triangular  # the inverse of L₀
+    U: Triangular  # that of U₀
 
     @classmethod
     def of_factors(cls, LU: Tensor) -> Near:
@@ -58,13 +52,10 @@ class Near(NamedTuple):
     def of_matrix(
         cls, LU: Tensor, rows: Tensor, factored: Callable[[Tensor], Tensor], rank: Tensor | None
     ) -> Near:
-        """As functions of A.
+        """As functions of A in pivoted order, `rows`.
 
-        Args:
-            LU: the packed factors, (..., m, n), at full rank (see `lu.extend`).
-            rows: A in pivoted order, of which derivatives are taken.
-            factored: the packed factors of a matrix that is an identity where derivatives are wanted.
-            rank: beyond which the factors are constant, (...); None is full.
+        The packed factors are at full rank (see `lu.extend`), and constant beyond the rank, (...); None is
+        full. `factored` makes those of a matrix that is an identity where derivatives are wanted.
         """
         k = min(LU.shape[-2:])
         L, U = _constants(LU)

@@ -22,12 +22,7 @@ def triangle_of_product(
 ) -> Tensor:
     """A triangle of `left @ right`, zero elsewhere.
 
-    Args:
-        like: (..., n, n), of the dtype and with the strides of the result.
-        left: (..., n, k).
-        right: (..., k, n).
-        upper: which triangle.
-        strictly: without the diagonal.
+    The result has the shape, dtype and strides of `like`; strictly, no diagonal.
 
     Example:
         >>> one = torch.ones(2, 2)
@@ -42,10 +37,7 @@ def triangle_of_product(
 def packed_product(like: Tensor, lower: Product, upper: Product) -> Tensor:
     """The strict lower triangle of one product, and the rest of another, as LU factors are packed.
 
-    Args:
-        like: (..., n, n), of the dtype and with the strides of the result.
-        lower: the factors of a product, (..., n, k) and (..., k, n).
-        upper: likewise.
+    A product is given as its factors. The result has the shape, dtype and strides of `like`.
 
     Example:
         >>> one, two = torch.ones(2, 2), 2 * torch.ones(2, 2)
@@ -65,11 +57,8 @@ def _written(
     out = result.view(count, n, n) if result.ndim > 2 else result
     by_columns = like.stride(-2) < like.stride(-1)
     if by_columns:  # the rows of the transpose, whose triangles are the other ones
-        lower, upper, diagonal_is_upper = (
-            _transposed(upper),
-            _transposed(lower),
-            not diagonal_is_upper,
-        )
+        lower, upper = _transposed(upper), _transposed(lower)
+        diagonal_is_upper = not diagonal_is_upper
     if result.ndim > 2:
         lower, upper = _flat(lower, count), _flat(upper, count)
     _write(out, lower, upper, diagonal_is_upper)

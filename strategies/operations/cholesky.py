@@ -6,7 +6,6 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -24,7 +23,7 @@ from strategies.formulas import cholesky as formula
 from strategies.formulas.domains import POSITIVE_DEFINITE
 from strategies.formulas.smooth_cholesky import Near
 from strategies.operations import grids, traced_cholesky
-from strategies.operations.record import Operation
+from strategies.operations.record import Operation, exact
 from strategies.operations.results import CholeskyExResult
 from strategies.operations.scaled_rule import (
     are_in_safe_range,
@@ -36,10 +35,6 @@ from strategies.operations.scaled_rule import (
 from strategies.operations.smooth_rule import SmoothRule
 from strategies.operations.traceable import traceable_by
 from strategies.strategy import Saved, Strategy
-
-if TYPE_CHECKING:
-    from strategies.exact.balls import Matrix
-    from strategies.exact.problem import Problem
 
 __all__ = ["CholeskyExResult", "cholesky", "cholesky_ex"]
 
@@ -233,24 +228,12 @@ def _factor(chosen: Strategy, A: Tensor, upper: bool, check_errors: bool) -> Ten
     return (L.mH if upper else L), info
 
 
-def _exact(problem: Problem) -> tuple[Matrix, ...]:
-    from strategies.exact.cholesky import cholesky_gradient
-
-    return (cholesky_gradient(*problem.operands),)
-
-
-def _exact_result(problem: Problem) -> tuple[Matrix, ...]:
-    from strategies.exact.cholesky import cholesky
-
-    return cholesky(problem.operands[0])[:1]
-
-
 RECORDS = (
     Operation(
         name="cholesky",
         function=cholesky,
-        exact=_exact,
-        exact_result=_exact_result,
+        exact=lambda problem: (exact("cholesky").cholesky_gradient(*problem.operands),),
+        exact_result=lambda problem: exact("cholesky").cholesky(problem.operands[0])[:1],
         cells=grids.SQUARE,
         domain=POSITIVE_DEFINITE,
         square=True,

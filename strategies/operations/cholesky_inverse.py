@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -21,14 +20,10 @@ from strategies.formulas import cholesky as formula
 from strategies.formulas.amplification import squared_condition_number
 from strategies.formulas.domains import LOWER_TRIANGULAR
 from strategies.operations import grids, traced_cholesky
-from strategies.operations.record import Operation
+from strategies.operations.record import Operation, exact
 from strategies.operations.scaled_rule import ScaledRule, with_normalized_cotangents
 from strategies.operations.traceable import traceable_by
 from strategies.strategy import Saved, Strategy
-
-if TYPE_CHECKING:
-    from strategies.exact.balls import Matrix
-    from strategies.exact.problem import Problem
 
 __all__ = ["cholesky_inverse"]
 
@@ -115,25 +110,13 @@ def _inverse(chosen: Strategy, L: Tensor, upper: bool) -> Tensor:
     return run(_CholeskyInverse(), chosen, L.mH if upper else L)[0]
 
 
-def _exact(problem: Problem) -> tuple[Matrix, ...]:
-    from strategies.exact.cholesky import inverse_gradient
-
-    return (inverse_gradient(*problem.operands),)
-
-
-def _exact_result(problem: Problem) -> tuple[Matrix, ...]:
-    from strategies.exact.cholesky import inverse
-
-    return (inverse(problem.operands[0]),)
-
-
 RECORDS = (
     Operation(
         name="cholesky_inverse",
         function=cholesky_inverse,
         native=torch.cholesky_inverse,
-        exact=_exact,
-        exact_result=_exact_result,
+        exact=lambda problem: (exact("cholesky").inverse_gradient(*problem.operands),),
+        exact_result=lambda problem: (exact("cholesky").inverse(problem.operands[0]),),
         cells=grids.SQUARE,
         domain=LOWER_TRIANGULAR,
         square=True,

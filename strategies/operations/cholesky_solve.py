@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -21,15 +20,11 @@ from strategies.formulas import cholesky as formula
 from strategies.formulas.amplification import squared_condition_number
 from strategies.formulas.domains import LOWER_TRIANGULAR
 from strategies.operations import grids, traced_cholesky
-from strategies.operations.record import Operation
+from strategies.operations.record import Operation, exact
 from strategies.operations.right_hand_sides import alike, fit
 from strategies.operations.scaled_rule import ScaledRule, with_normalized_cotangents
 from strategies.operations.traceable import traceable_by
 from strategies.strategy import Saved, Strategy
-
-if TYPE_CHECKING:
-    from strategies.exact.balls import Matrix
-    from strategies.exact.problem import Problem
 
 __all__ = ["cholesky_solve"]
 
@@ -143,25 +138,13 @@ def _matrix_first(L: Tensor, B: Tensor, *, strategy: StrategyChoice = "auto") ->
     return cholesky_solve(B, L, strategy=strategy)
 
 
-def _exact(problem: Problem) -> tuple[Matrix, ...]:
-    from strategies.exact.cholesky import solve_gradient
-
-    return solve_gradient(*problem.operands)
-
-
-def _exact_result(problem: Problem) -> tuple[Matrix, ...]:
-    from strategies.exact.cholesky import solve
-
-    return (solve(*problem.operands[:2]),)
-
-
 RECORDS = (
     Operation(
         name="cholesky_solve",
         function=_matrix_first,
         native=lambda L, B: torch.cholesky_solve(B, L),
-        exact=_exact,
-        exact_result=_exact_result,
+        exact=lambda problem: exact("cholesky").solve_gradient(*problem.operands),
+        exact_result=lambda problem: (exact("cholesky").solve(*problem.operands[:2]),),
         cells=grids.SOLVE,
         domain=LOWER_TRIANGULAR,
         arity=2,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor
 
@@ -18,14 +16,10 @@ from strategies.formulas import det as formula
 from strategies.operations import grids
 from strategies.operations.det_rules import Det, Slogdet
 from strategies.operations.kept_factors import of_lu
-from strategies.operations.record import Operation
+from strategies.operations.record import Operation, exact
 from strategies.operations.results import SlogdetResult
 from strategies.operations.traced import traceable
 from strategies.strategy import Strategy
-
-if TYPE_CHECKING:
-    from strategies.exact.balls import Matrix
-    from strategies.exact.problem import Problem
 
 __all__ = ["SlogdetResult", "det", "slogdet"]
 
@@ -156,31 +150,6 @@ ATEN = (
 )
 
 
-def _exact(problem: Problem) -> tuple[Matrix, ...]:
-    from strategies.exact.square import det_gradient
-
-    matrix, cotangent = problem.operands
-    return (det_gradient(matrix, cotangent, problem.profile),)
-
-
-def _exact_slogdet(problem: Problem) -> tuple[Matrix, ...]:
-    from strategies.exact.square import slogdet_gradient
-
-    return (slogdet_gradient(*problem.operands),)
-
-
-def _exact_result(problem: Problem) -> tuple[Matrix, ...]:
-    from strategies.exact.square import det_result
-
-    return det_result(problem)
-
-
-def _exact_slogdet_result(problem: Problem) -> tuple[Matrix, ...]:
-    from strategies.exact.square import slogdet_result
-
-    return slogdet_result(problem)
-
-
 def _slogdet_outputs(result: SlogdetResult) -> tuple[Tensor, ...]:
     """The sign of a real determinant is constant wherever log|det| has a gradient."""
     return tuple(result) if result.sign.is_complex() else (result.logabsdet,)
@@ -191,8 +160,8 @@ RECORDS = (
         name="det",
         function=det,
         output_shapes=lambda matrix: [matrix[:-2]],
-        exact=_exact,
-        exact_result=_exact_result,
+        exact=lambda problem: (exact("square").det_gradient(*problem.operands, problem.profile),),
+        exact_result=lambda problem: exact("square").det_result(problem),
         cells=grids.SQUARE,
         square=True,
     ),
@@ -201,8 +170,8 @@ RECORDS = (
         function=slogdet,
         outputs=_slogdet_outputs,
         output_shapes=lambda matrix: [matrix[:-2]] * 2,
-        exact=_exact_slogdet,
-        exact_result=_exact_slogdet_result,
+        exact=lambda problem: (exact("square").slogdet_gradient(*problem.operands),),
+        exact_result=lambda problem: exact("square").slogdet_result(problem),
         cells=grids.SQUARE,
         square=True,
         needs_full_rank=True,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -20,14 +19,10 @@ from strategies.factors import DenseInverse
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import solve as formula
 from strategies.operations import grids
-from strategies.operations.record import Operation
+from strategies.operations.record import Operation, exact
 from strategies.operations.scaled_rule import ScaledRule, with_normalized_cotangents
 from strategies.operations.traced import traceable
 from strategies.strategy import Saved, Strategy
-
-if TYPE_CHECKING:
-    from strategies.exact.balls import Matrix
-    from strategies.exact.problem import Problem
 
 __all__ = ["inv"]
 
@@ -119,24 +114,12 @@ ATEN = (
 )
 
 
-def _exact(problem: Problem) -> tuple[Matrix, ...]:
-    from strategies.exact.square import inv_gradient
-
-    return (inv_gradient(*problem.operands),)
-
-
-def _exact_result(problem: Problem) -> tuple[Matrix, ...]:
-    from strategies.exact.square import inv_result
-
-    return inv_result(problem)
-
-
 RECORDS = (
     Operation(
         name="inv",
         function=inv,
-        exact=_exact,
-        exact_result=_exact_result,
+        exact=lambda problem: (exact("square").inv_gradient(*problem.operands),),
+        exact_result=lambda problem: exact("square").inv_result(problem),
         falls_back=True,
         cells=grids.SQUARE,
         square=True,

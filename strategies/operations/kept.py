@@ -11,23 +11,8 @@ from collections.abc import Callable
 from torch import Tensor
 
 from strategies.autograd.choice import are_matrices, are_of_kind
-from strategies.strategy import Tolerance
 
-__all__ = ["KEPT", "always"]
-
-
-def always(*_: object, **__: object) -> bool:
-    """Whether an operator that has a fast path for all calls keeps what its gradient reads.
-
-    Example:
-        >>> always()
-        True
-    """
-    return True
-
-
-def _never(*_: object, **__: object) -> bool:
-    return False
+__all__ = ["KEPT"]
 
 
 def _are_alike(A: Tensor, B: Tensor) -> bool:
@@ -36,46 +21,19 @@ def _are_alike(A: Tensor, B: Tensor) -> bool:
     return is_usual and B.shape[: A.ndim - 2] == A.shape[:-2]
 
 
-def _solve(A: Tensor, B: Tensor, **_: object) -> bool:
-    return _are_alike(A, B)
-
-
-def _solve_ex(A: Tensor, B: Tensor, *, left: bool = True, **_: object) -> bool:
-    return left and _are_alike(A, B)
-
-
-def _lstsq(
-    A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None, **_: object
-) -> bool:
-    return _are_alike(A, B) and rcond is None and driver is None
-
-
-def _cholesky_solve(B: Tensor, L: Tensor, *_: object, **__: object) -> bool:
-    return _are_alike(L, B)
-
-
-def _pinv(
-    A: Tensor,
-    *,
-    atol: Tolerance = None,
-    rtol: Tolerance = None,
-    hermitian: bool = False,
-    **_: object,
-) -> bool:
-    return are_matrices(A) and atol is None and rtol is None and not hermitian
-
-
-def _qr(A: Tensor, mode: str = "reduced", **_: object) -> bool:
-    return mode == "reduced" and are_matrices(A) and A.shape[-2] >= A.shape[-1]
-
-
 KEPT: dict[str, Callable[..., bool]] = {
-    "solve": _solve,
-    "solve_ex": _solve_ex,
-    "lstsq": _lstsq,
-    "cholesky_solve": _cholesky_solve,
-    "pinv": _pinv,
-    "qr": _qr,
-    **dict.fromkeys(("eig", "lu_solve", "solve_triangular"), _never),
+    "solve": lambda A, B, **_: _are_alike(A, B),
+    "solve_ex": lambda A, B, *, left=True, **_: left and _are_alike(A, B),
+    "lstsq": lambda A, B, rcond=None, *, driver=None, **_: (
+        _are_alike(A, B) and rcond is None and driver is None
+    ),
+    "cholesky_solve": lambda B, L, *_, **__: _are_alike(L, B),
+    "pinv": lambda A, *, atol=None, rtol=None, hermitian=False, **_: (
+        are_matrices(A) and atol is None and rtol is None and not hermitian
+    ),
+    "qr": lambda A, mode="reduced", **_: (
+        mode == "reduced" and are_matrices(A) and A.shape[-2] >= A.shape[-1]
+    ),
+    **dict.fromkeys(("eig", "lu_solve", "solve_triangular"), lambda *_, **__: False),
 }
 """By function; others' operators keep it of all calls."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -31,7 +30,7 @@ from strategies.formulas.solve import rhs_tangent
 from strategies.operations import grids
 from strategies.operations.kept_factors import of_lu, of_qr, of_svd
 from strategies.operations.pinv import pinv
-from strategies.operations.record import Operation, Shape
+from strategies.operations.record import Operation, Shape, exact
 from strategies.operations.results import LstsqResult
 from strategies.operations.right_hand_sides import fit_rows
 from strategies.operations.scaled_rule import (
@@ -43,10 +42,6 @@ from strategies.operations.tolerances import as_numbers
 from strategies.operations.traced import traceable
 from strategies.policy import BASELINE
 from strategies.strategy import Saved, Strategy, Tolerance, normalize_tolerance
-
-if TYPE_CHECKING:
-    from strategies.exact.balls import Matrix
-    from strategies.exact.problem import Problem
 
 __all__ = ["LstsqResult", "lstsq"]
 
@@ -307,22 +302,9 @@ def _lstsq_broadcast(chosen: Strategy, A: Tensor, B: Tensor, rcond: float | None
     return LstsqResult(X, residuals, rank[own], values[own] if values.ndim > 1 else values)
 
 
-def _exact(problem: Problem) -> tuple[Matrix, ...]:
-    from strategies.exact.pinv import lstsq_gradient
-
-    matrix, rhs, cotangent = problem.operands
-    return lstsq_gradient(matrix, rhs, cotangent, problem.profile)
-
-
 def _output_shapes(matrix: Shape, rhs: Shape) -> list[Shape]:
     *batch, _, n = matrix
     return [(*batch, n, *rhs[len(batch) + 1 :])]
-
-
-def _exact_result(problem: Problem) -> tuple[Matrix, ...]:
-    from strategies.exact.pinv import lstsq_result
-
-    return lstsq_result(problem)
 
 
 RECORDS = (
@@ -331,8 +313,8 @@ RECORDS = (
         function=lstsq,
         outputs=lambda result: (result.solution,),
         output_shapes=_output_shapes,
-        exact=_exact,
-        exact_result=_exact_result,
+        exact=lambda problem: exact("pinv").lstsq_gradient(*problem.operands, problem.profile),
+        exact_result=lambda problem: exact("pinv").lstsq_result(problem),
         falls_back=True,
         cells=grids.LSTSQ,
         arity=2,

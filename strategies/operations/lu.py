@@ -24,7 +24,7 @@ from strategies.formulas.blocks import first_columns, first_rows
 from strategies.formulas.sums import add
 from strategies.operations import grids
 from strategies.operations.lu_rule import LUFactor, reverse
-from strategies.operations.record import Operation, Shape
+from strategies.operations.record import Operation, Shape, exact
 from strategies.operations.results import LUFactorExResult, LUFactorResult, LUResult
 from strategies.operations.scaled_rule import with_normalized_cotangents
 from strategies.operations.traced import traceable
@@ -232,19 +232,10 @@ ATEN = (
 
 
 def _exact(problem: Problem) -> tuple[Matrix, ...]:
-    from strategies.exact.lu import lu_gradient
-
     problem.check_rank()
-    matrix, cotangent = problem.operands
-    return (lu_gradient(matrix, cotangent, cotangent, problem.rank, problem.order),)
-
-
-def _exact_unpacked(problem: Problem) -> tuple[Matrix, ...]:
-    from strategies.exact.lu import lu_gradient
-
-    problem.check_rank()
-    matrix, of_lower, of_upper = problem.operands
-    return (lu_gradient(matrix, of_lower, of_upper, problem.rank, problem.order),)
+    matrix, *cotangents = problem.operands  # of both factors, or of each
+    of_lower, of_upper = cotangents[0], cotangents[-1]
+    return (exact("lu").lu_gradient(matrix, of_lower, of_upper, problem.rank, problem.order),)
 
 
 def _unpacked_shapes(matrix: Shape) -> list[Shape]:
@@ -268,7 +259,7 @@ RECORDS = (
         function=lu,
         outputs=lambda result: (result.L, result.U),
         output_shapes=_unpacked_shapes,
-        exact=_exact_unpacked,
+        exact=_exact,
         cells=grids.LU,
         pivoted=True,
         policy_operation="lu_factor",

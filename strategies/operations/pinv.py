@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -25,7 +25,7 @@ from strategies.formulas.differential import finite_differential
 from strategies.formulas.sums import add
 from strategies.operations import grids
 from strategies.operations.kept_factors import of_qr, of_svd
-from strategies.operations.record import Operation, Shape
+from strategies.operations.record import Operation, Shape, exact
 from strategies.operations.scaled_rule import (
     ScaledRule,
     times_power_of_two,
@@ -34,10 +34,6 @@ from strategies.operations.scaled_rule import (
 from strategies.operations.tolerances import as_numbers
 from strategies.operations.traced import refuse_gradients_of, traceable
 from strategies.strategy import Saved, Strategy, Tolerance, normalize_tolerance
-
-if TYPE_CHECKING:
-    from strategies.exact.balls import Matrix
-    from strategies.exact.problem import Problem
 
 __all__ = ["pinv"]
 
@@ -236,22 +232,9 @@ ATEN = (
 )
 
 
-def _exact(problem: Problem) -> tuple[Matrix, ...]:
-    from strategies.exact.pinv import pinv_gradient
-
-    matrix, cotangent = problem.operands
-    return (pinv_gradient(matrix, cotangent, problem.profile),)
-
-
 def _output_shapes(matrix: Shape) -> list[Shape]:
     *batch, m, n = matrix
     return [(*batch, n, m)]
-
-
-def _exact_result(problem: Problem) -> tuple[Matrix, ...]:
-    from strategies.exact.pinv import pinv_result
-
-    return pinv_result(problem)
 
 
 RECORDS = (
@@ -259,8 +242,8 @@ RECORDS = (
         name="pinv",
         function=pinv,
         output_shapes=_output_shapes,
-        exact=_exact,
-        exact_result=_exact_result,
+        exact=lambda problem: (exact("pinv").pinv_gradient(*problem.operands, problem.profile),),
+        exact_result=lambda problem: exact("pinv").pinv_result(problem),
         falls_back=True,
         cells=grids.PINV,
         truncates=True,

@@ -71,15 +71,11 @@ class _QR(Rule):
         m, k = Q.shape[-2:]
         inverse = Triangular(first_columns(R, k), Structure.UPPER)
         of_Q, of_R = formula.jvp(inverse, Q, R, only(tangents))
-        if not self._has_complement(at.matrix):
+        if self.mode != "complete" or m == k:
             return of_Q, of_R
         below = of_R.new_zeros(*of_R.shape[:-2], m - k, of_R.shape[-1])
         of_complement = formula.complement_jvp(Q, of_Q)
         return torch.cat([of_Q, of_complement], dim=-1), torch.cat([of_R, below], dim=-2)
-
-    def _has_complement(self, A: Tensor) -> bool:
-        m, n = A.shape[-2:]
-        return self.mode == "complete" and m > n
 
     def _reduced(self, at: Saved) -> tuple[Tensor, Tensor]:
         Q, R = at.outputs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,9 +18,14 @@ if TYPE_CHECKING:
     from strategies.exact.balls import Matrix
     from strategies.exact.problem import Problem
 
-__all__ = ["Operation", "Shape"]
+__all__ = ["Operation", "Shape", "exact"]
 
 Shape = tuple[int, ...]
+
+
+def exact(module: str) -> Any:
+    """A module of `strategies.exact`, imported when it is used: it needs python-flint."""
+    return importlib.import_module(f"strategies.exact.{module}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,8 +36,7 @@ class Operation:
         name: in `torch.linalg` and in `strategies.linalg`.
         function: takes A, and B where it takes one, and `strategy=`; with the other arguments of the
             function of that name in `torch.linalg`.
-        exact: the exact gradients of one matrix in ball arithmetic. It imports
-            `strategies.exact`, which needs python-flint, when it is called.
+        exact: the exact gradients of one matrix in ball arithmetic.
         exact_result: what it returns, its differentiable outputs, likewise; None where that depends on
             choices of the algorithm.
         cells: where it is measured, by grid.

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from torch import Tensor
 
 from strategies.autograd.choice import are_matrices, are_of_kind
 
-__all__ = ["Folded", "alike", "broadcast_batch", "fit", "fit_rows", "for_each_matrix", "is_vector"]
+__all__ = ["alike", "broadcast_batch", "fit", "fit_rows", "folded", "for_each_matrix", "is_vector"]
 
 
 def fit(A: Tensor, B: Tensor, left: bool) -> bool:
@@ -72,11 +71,7 @@ def is_vector(A: Tensor, B: Tensor) -> bool:
 def alike(A: Tensor, B: Tensor) -> tuple[Tensor, Tensor, Callable[[Tensor], Tensor]]:
     """The same systems in batches alike, and what makes of their solutions those that were asked for.
 
-    One matrix with a batch of right-hand sides has all their columns at once.
-
-    Args:
-        A: the matrices, (..., n, n).
-        B: right-hand sides that fit, (..., n, k).
+    One matrix with a batch of right-hand sides, (..., n, k), has all their columns at once.
 
     Example:
         >>> A, columns, restored = alike(torch.eye(2), torch.ones(5, 2, 3))
@@ -94,16 +89,41 @@ def alike(A: Tensor, B: Tensor) -> tuple[Tensor, Tensor, Callable[[Tensor], Tens
     return A.reshape(n, n), columns, lambda X: X.reshape(sizes).movedim(0, -2)
 
 
+def folded(A: Tensor, B: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+    """Right-hand sides in the batch of A, and what makes of their solutions those that were asked for.
+
+    Where one matrix has several right-hand sides, they are its columns.
+
+    Example:
+        >>> columns, restored = folded(torch.ones(5, 1, 3, 3), torch.ones(2, 3, 4))
+        >>> columns.shape, restored(columns).shape
+        (torch.Size([5, 1, 3, 8]), torch.Size([5, 2, 3, 4]))
+    """
+    own, (n, k) = A.shape[:-2], B.shape[-2:]
+    if own == B.shape[:-2]:
+        return B, lambda X: X
+    batch = broadcast_batch(A, B)
+    count = len(batch)
+    of_A = (1,) * (count - len(own)) + tuple(own)
+    kept, repeated = (
+        [i for i in range(count) if (of_A[i] == 1) is is_one] for is_one in (False, True)
+    )
+    order = [*kept, count, *repeated, count + 1]
+    columns = B.expand(*batch, n, k).permute(order)
+
+    def restored(X: Tensor) -> Tensor:
+        sizes = (*batch, X.shape[-2], k)
+        return X.reshape([sizes[i] for i in order]).permute([*map(order.index, range(count + 2))])
+
+    return columns.reshape(*own, n, math.prod(batch[i] for i in repeated) * k), restored
+
+
 def for_each_matrix(
     solve: Callable[..., Tensor], A: Tensor, B: Tensor, *of_matrix: Tensor
 ) -> Tensor:
     """The solutions for batches that are broadcast, by a function for batches alike.
 
-    Args:
-        solve: takes A, (..., n, n), B, (..., n, k), and what else was given.
-        A: the matrices.
-        B: the right-hand sides.
-        of_matrix: vectors that belong to A, (..., n).
+    That function takes A, (..., n, n), B, (..., n, k), and vectors that belong to A, (..., n).
 
     Example:
         >>> for_each_matrix(torch.linalg.solve, torch.eye(2), torch.ones(5, 2, 3)).shape
@@ -115,55 +135,3 @@ def for_each_matrix(
         for each in of_matrix
     )
     return restored(solve(A, B, *others))
-
-
-@dataclass(frozen=True)
-class Folded:
-    """Right-hand sides in the batch of the matrices; where one matrix has several, as its columns.
-
-    Attributes:
-        columns: (*batch of A, n, K).
-        sizes: of the broadcast batch.
-        is_folded: which of its dimensions are among the columns.
-        k: columns of each right-hand side.
-
-    Example:
-        >>> folded = Folded.of(torch.ones(5, 1, 3, 3), torch.ones(2, 3, 4))
-        >>> folded.columns.shape, folded.restored(folded.columns).shape
-        (torch.Size([5, 1, 3, 8]), torch.Size([5, 2, 3, 4]))
-    """
-
-    columns: Tensor
-    sizes: tuple[int, ...]
-    is_folded: tuple[bool, ...]
-    k: int
-
-    @classmethod
-    def of(cls, A: Tensor, B: Tensor) -> Folded:
-        """Of right-hand sides, (..., n, k), whose batch can be broadcast with that of A."""
-        own, (n, k) = A.shape[:-2], B.shape[-2:]
-        if own == B.shape[:-2]:
-            return cls(B, own, (False,) * len(own), k)
-        sizes = broadcast_batch(A, B)
-        of_A = (1,) * (len(sizes) - len(own)) + tuple(own)
-        is_folded = tuple(size == 1 for size in of_A)
-        kept, folded = cls._dimensions(is_folded)
-        moved = B.expand(*sizes, n, k).permute(*kept, len(sizes), *folded, len(sizes) + 1)
-        count = math.prod(sizes[i] for i in folded)
-        return cls(moved.reshape(*own, n, count * k), sizes, is_folded, k)
-
-    @staticmethod
-    def _dimensions(is_folded: tuple[bool, ...]) -> tuple[list[int], list[int]]:
-        dims = range(len(is_folded))
-        return [i for i in dims if not is_folded[i]], [i for i in dims if is_folded[i]]
-
-    def restored(self, X: Tensor) -> Tensor:
-        """Solutions for these columns, (*batch of A, n, K), as those of the right-hand sides."""
-        if not any(self.is_folded):
-            return X
-        kept, folded = self._dimensions(self.is_folded)
-        n, count = X.shape[-2], len(self.sizes)
-        by_dimension = (*(self.sizes[i] for i in kept), n, *(self.sizes[i] for i in folded), self.k)
-        order = [*kept, count, *folded, count + 1]
-        inverse = [order.index(i) for i in range(count + 2)]
-        return X.reshape(by_dimension).permute(inverse)

@@ -147,12 +147,7 @@ class ScaledRule(Rule):
 
 
 def times_power_of_two(matrices: Tensor, exponents: Tensor) -> Tensor:
-    """Each matrix, (..., m, n), times 2^exponents, int (...): exact, but for over- and underflow.
-
-    Example:
-        >>> times_power_of_two(torch.tensor([[3.0]]), torch.tensor(-1))
-        tensor([[1.5000]])
-    """
+    """Each matrix, (..., m, n), times 2^exponents, int (...): exact, but for over- and underflow."""
     return powers_of_two.times_power_of_two(matrices, exponents[..., None, None])
 
 
@@ -196,12 +191,7 @@ def _extremes(numbers: Tensor) -> tuple[float, float]:
 
 
 def are_in_safe_range(numbers: Tensor) -> bool:
-    """Whether all of these real numbers are positive and not far from one.
-
-    Example:
-        >>> are_in_safe_range(torch.ones(2)), are_in_safe_range(torch.zeros(2))
-        (True, False)
-    """
+    """Whether all of these real numbers are positive and not far from one."""
     if numbers.numel() == 0:
         return True
     smallest, largest = _extremes(numbers)
@@ -236,12 +226,7 @@ def largest_entries(matrices: Tensor) -> Tensor:
 
 
 def normalize(matrices: Sequence[Tensor]) -> tuple[Tensors, list[Tensor]]:
-    """The matrices divided by powers of two near their largest entries, and these, int (...).
-
-    Example:
-        >>> normalize([torch.tensor([[3.0]])])
-        ((tensor([[0.7500]]),), [tensor(2, dtype=torch.int32)])
-    """
+    """The matrices divided by powers of two near their largest entries, and these, int (...)."""
     powers = []
     for each in matrices:
         sizes = largest_entries(each)
@@ -251,12 +236,7 @@ def normalize(matrices: Sequence[Tensor]) -> tuple[Tensors, list[Tensor]]:
 
 
 def exponents(matrices: Tensor) -> Tensor:
-    """Of the largest entry of each matrix; that of zero is below all others, that of NaN is none.
-
-    Example:
-        >>> exponents(torch.tensor([[3.0]]))
-        tensor(2, dtype=torch.int32)
-    """
+    """Of the largest entry of each matrix; that of zero is below all others, that of NaN is none."""
     sizes = largest_entries(matrices)
     found = torch.where(sizes.isfinite(), torch.frexp(sizes)[1], 0)
     return found.masked_fill(sizes == 0, -(2**14))

@@ -15,21 +15,14 @@ from strategies.strategy import Saved
 __all__ = ["SmoothRule"]
 
 
-def _is_forward_mode() -> bool:
-    return forward_ad._current_level >= 0
-
-
 @dataclass(frozen=True)
 class SmoothRule(Rule):
-    """The rule of a factorization. In forward mode it keeps A, too: tangents by the factors lose digits.
-
-    Args:
-        by_matrix: differentiate derivatives as functions of A; otherwise as functions of the factors.
-    """
+    """The rule of a factorization. In forward mode it keeps A, too: tangents by the factors lose digits."""
 
     unread_inputs: ClassVar[tuple[int, ...]] = (0,)
 
-    by_matrix: bool = field(default_factory=_is_forward_mode, kw_only=True)
+    # Differentiate derivatives as functions of A, not of the factors.
+    by_matrix: bool = field(default_factory=lambda: forward_ad._current_level >= 0, kw_only=True)
 
     def saved_inputs(self, inputs: Tensors, inverse: PseudoInverse | None) -> Tensors:
         return inputs if self.by_matrix else super().saved_inputs(inputs, inverse)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -21,15 +21,11 @@ from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import solve as formula
 from strategies.operations import grids
 from strategies.operations.kept_factors import of_lu
-from strategies.operations.record import Operation
+from strategies.operations.record import Operation, exact
 from strategies.operations.right_hand_sides import alike, fit, for_each_matrix, is_vector
 from strategies.operations.scaled_rule import ScaledRule, with_normalized_cotangents
 from strategies.operations.traced import traceable
 from strategies.strategy import Saved, Strategy
-
-if TYPE_CHECKING:
-    from strategies.exact.balls import Matrix
-    from strategies.exact.problem import Problem
 
 __all__ = ["solve"]
 
@@ -178,12 +174,7 @@ SOLVE_EX_FAST_PATH = dataclasses.replace(_fast_path, reports=True)
 
 
 def solve_workspace(_: int, n: int, __: int) -> tuple[int, int]:
-    """The factors and the order of rows of n×n matrices, as `Operator.use` takes it.
-
-    Example:
-        >>> solve_workspace(3, 3, 1)
-        (9, 3)
-    """
+    """The factors and the order of rows of n×n matrices, as `Operator.use` takes it."""
     return n * n, n
 
 
@@ -212,24 +203,12 @@ def _fit(A: Tensor, B: Tensor, left: bool) -> bool:
     return B.ndim > 1 and B.shape[-2 if left else -1] == A.shape[-1]
 
 
-def _exact(problem: Problem) -> tuple[Matrix, ...]:
-    from strategies.exact.square import solve_gradient
-
-    return solve_gradient(*problem.operands)
-
-
-def _exact_result(problem: Problem) -> tuple[Matrix, ...]:
-    from strategies.exact.square import solve_result
-
-    return solve_result(problem)
-
-
 RECORDS = (
     Operation(
         name="solve",
         function=solve,
-        exact=_exact,
-        exact_result=_exact_result,
+        exact=lambda problem: exact("square").solve_gradient(*problem.operands),
+        exact_result=lambda problem: exact("square").solve_result(problem),
         falls_back=True,
         cells=grids.SOLVE,
         arity=2,

@@ -16,11 +16,6 @@ __all__ = ["as_numbers"]
 def as_numbers(A: Tensor, atol: Tolerance, rtol: Tolerance) -> tuple[float, ...] | None:
     """Atol and rtol; none where both are the defaults, and None where a tensor gives more than one number.
 
-    Args:
-        A: the matrices, of a dtype that LAPACK takes.
-        atol: as in `strategies.linalg.pinv`.
-        rtol: as in `strategies.linalg.pinv`.
-
     Example:
         >>> as_numbers(torch.ones(2, 2), None, None), as_numbers(torch.ones(2, 2), 1e-3, None)
         ((), (0.001, 0.0))
@@ -31,11 +26,8 @@ def as_numbers(A: Tensor, atol: Tolerance, rtol: Tolerance) -> tuple[float, ...]
         return None
     absolute, relative = (None if each is None else max(float(each), 0.0) for each in (atol, rtol))
     if relative is None:
-        relative = (
-            0.0
-            if isinstance(atol, Tensor) or absolute
-            else max(A.shape[-2:]) * torch.finfo(A.dtype).eps
-        )
+        is_absolute = isinstance(atol, Tensor) or bool(absolute)
+        relative = 0.0 if is_absolute else max(A.shape[-2:]) * torch.finfo(A.dtype).eps
     return absolute or 0.0, relative
 
 

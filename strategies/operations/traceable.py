@@ -18,7 +18,7 @@ from torch.overrides import handle_torch_function, has_torch_function
 from strategies.autograd.cpp import is_ordinary
 from strategies.autograd.half_precision import in_single_precision, is_concerned
 from strategies.autograd.tracing import has_no_values, is_differentiated_once, is_traced, special
-from strategies.operations.kept import KEPT, always
+from strategies.operations.kept import KEPT
 from strategies.operations.out import written
 
 __all__ = ["EAGER", "traceable_by"]
@@ -34,15 +34,11 @@ EAGER: dict[str, Callable[..., Any]] = {}
 def traceable_by(
     traced: Callable[Parameters, Result],
 ) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
-    """A decorator: the function, and where values are not to be read, what stands for it.
-
-    Args:
-        traced: takes what the function takes.
-    """
+    """A decorator: the function, and where values are not to be read, what stands for it."""
 
     def decorated(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
         EAGER[function.__name__] = function
-        is_kept = KEPT.get(function.__name__, always)
+        is_kept = KEPT.get(function.__name__, lambda *_, **__: True)
 
         @functools.wraps(function)
         def by_values_or_shapes(

@@ -204,17 +204,7 @@ _TOLERANCES = float, int, Tensor, NoneType
 
 
 def refuse_gradients_of(**tolerances: Tolerance) -> None:
-    """Raises as PyTorch does where a gradient of a tolerance is asked for: there is none.
-
-    Args:
-        tolerances: of pinv, by name.
-
-    Raises:
-        RuntimeError: one is a tensor that requires a gradient.
-
-    Example:
-        >>> refuse_gradients_of(atol=None, rtol=torch.tensor(1e-3))
-    """
+    """Raises as PyTorch does where a gradient of a tolerance is asked for: there is none."""
     for name, tolerance in tolerances.items():
         if isinstance(tolerance, Tensor) and tolerance.requires_grad and torch.is_grad_enabled():
             raise RuntimeError(

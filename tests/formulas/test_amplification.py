@@ -1,5 +1,6 @@
 import pytest
 import torch
+from comparison import drawn
 
 from strategies.accuracy import gallery, gradient, measures
 from strategies.formulas.amplification import (
@@ -7,10 +8,6 @@ from strategies.formulas.amplification import (
     lstsq_amplification,
     lu_amplification,
 )
-
-
-def _randn(*size: int) -> torch.Tensor:
-    return torch.randn(size, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
 
 
 def test_hidden_residual_amplifies_beyond_the_condition_number() -> None:
@@ -22,7 +19,7 @@ def test_hidden_residual_amplifies_beyond_the_condition_number() -> None:
 
 
 def test_lu_amplification_ignores_the_scaling_of_columns() -> None:
-    a = _randn(8, 8)
+    a = drawn(8, 8)
     scaled = a * 2.0 ** -torch.arange(0, 80, 10)
     bounds = [lu_amplification((matrix,), (), None) for matrix in (a, scaled)]
     torch.testing.assert_close(*bounds)
@@ -34,7 +31,7 @@ def test_lu_amplification_predicts_the_error() -> None:
         for log10_cond in (1, 6, 12):
             a = gallery.random_with_condition(shape, torch.float64, log10_cond).matrix
             packed, pivots = torch.linalg.lu_factor(a.requires_grad_())
-            g = _randn(*shape)
+            g = drawn(*shape)
             computed = torch.autograd.grad(packed, a, g)
             error = gradient("lu_factor", (a,), (g,), pivots=pivots).relative_error(computed)
             bound = lu_amplification((a,), (g,), None)

@@ -3,61 +3,41 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 
 import torch
-from fuzz.derivative import DIRECTIONS, Loss
+from comparison import drawn
+from fuzz.derivative import DIRECTIONS, Loss, numbers_of, of_numbers
 from operations import function, inputs_of, reference
 from torch import Tensor
 
 from strategies.operations import Operation, get
 
-__all__ = ["by_differences", "loss_of"]
-
 
 def loss_of(operation: Operation, strategy: str | None, dtype: torch.dtype) -> tuple[Loss, Tensor]:
     """A nonlinear loss of a vector of real numbers, and where to differentiate it.
 
-    It has a constant of zero dimensions in it, which forward mode multiplies tangents by.
-
-    Args:
-        operation: which.
-        strategy: by which; None: PyTorch's own function.
-        dtype: of the matrices.
+    It is of PyTorch's own function if by no strategy. It has a constant of zero dimensions in it, which
+    forward mode multiplies tangents by.
     """
     inputs = [value.detach() for value in inputs_of(operation, (3, 3), (), dtype)]
     call = reference(operation) if strategy is None else function(operation, strategy)
-    generator = torch.Generator().manual_seed(1)
     weights = [
-        torch.randn(each.shape, dtype=each.dtype, generator=generator) for each in call(*inputs)
+        drawn(*each.shape, dtype=each.dtype, seed=i + 1) for i, each in enumerate(call(*inputs))
     ]
+    sizes = [numbers_of(each).numel() for each in inputs]
     constant = torch.tensor(0.7, dtype=torch.float64)
 
     def loss(numbers: Tensor) -> Tensor:
         total = torch.zeros((), dtype=torch.float64)
-        for output, weight in zip(call(*_tensors(numbers, inputs)), weights, strict=True):
-            linear = _real((output * weight).sum())
+        parts = zip(numbers.split(sizes), inputs, strict=True)
+        outputs = call(*(of_numbers(part, each) for part, each in parts))
+        for output, weight in zip(outputs, weights, strict=True):
+            linear = torch.real((output * weight).sum())
             # Not by the modulus, which has no derivatives at the zeros of a triangular output.
-            total = total + constant * linear + constant * _numbers(output).square().sum()
+            total = total + constant * linear + constant * numbers_of(output).square().sum()
         return total + total * total * constant
 
-    return loss, torch.cat([_numbers(each) for each in inputs])
-
-
-def _real(number: Tensor) -> Tensor:
-    return number.real if number.is_complex() else number
-
-
-def _numbers(tensor: Tensor) -> Tensor:
-    return (torch.view_as_real(tensor) if tensor.is_complex() else tensor).flatten()
-
-
-def _tensors(numbers: Tensor, like: Sequence[Tensor]) -> list[Tensor]:
-    parts = numbers.split([_numbers(each).numel() for each in like])
-    shapes = [(*each.shape, 2) if each.is_complex() else each.shape for each in like]
-    shaped = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
-    pairs = zip(shaped, like, strict=True)
-    return [torch.view_as_complex(part) if each.is_complex() else part for part, each in pairs]
+    return loss, torch.cat([numbers_of(each) for each in inputs])
 
 
 @functools.cache

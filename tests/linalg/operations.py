@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 import torch
@@ -17,6 +18,13 @@ ANY_RANK = [name for name in STRATEGIES if not strategies.get(name).requires_ful
 DTYPES = [torch.float64, torch.complex128]
 ALL_DTYPES = [*DTYPES, torch.float32, torch.complex64]
 OPERATIONS = [operations.get(name) for name in operations.names()]
+
+each_operation = pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
+each_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=str)
+real_first, complex_first = (
+    pytest.mark.parametrize("dtype", [first, pytest.param(other, marks=pytest.mark.slow)], ids=str)
+    for first, other in (DTYPES, DTYPES[::-1])
+)
 
 
 def function(operation: Operation, strategy: str) -> Callable[..., tuple[Tensor, ...]]:
@@ -66,15 +74,24 @@ def expect_known_failure(
         request.applymarker(pytest.mark.xfail(reason=reason))
 
 
-def pairs(names: Callable[[Operation], list[str]], *, others: bool = False) -> list[object]:
-    """Every operation by these strategies; the others, if wanted, marked slow."""
+def pairs(names: Sequence[str] | None = None, *, others: bool = False) -> list[object]:
+    """Every operation by these strategies, or by its own; the others, if wanted, marked slow."""
     return [
         pytest.param(
             operation,
             strategy,
             id=f"{operation.name}-{strategy}",
-            marks=[] if strategy in names(operation) else [pytest.mark.slow],
+            marks=[] if strategy in usual else [pytest.mark.slow],
         )
         for operation in OPERATIONS
-        for strategy in (strategies.available() if others else names(operation))
+        for usual in [own_strategies(operation) if names is None else names]
+        for strategy in (strategies.available() if others else usual)
     ]
+
+
+def mode(
+    *names: str, usual: Sequence[str], dtypes: pytest.MarkDecorator = each_dtype
+) -> Callable[[Any], Any]:
+    """For a test of every operation and strategy, which fills these columns of docs/modes.md."""
+    each = pytest.mark.parametrize(("operation", "strategy"), pairs(usual, others=True))
+    return lambda test: pytest.mark.mode(*names)(dtypes(each(test)))

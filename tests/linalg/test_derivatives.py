@@ -6,14 +6,17 @@ import itertools
 
 import pytest
 import torch
+from comparison import require_derivatives
 from operations import (
     ANY_RANK,
     DTYPES,
     expect_known_failure,
     function,
     inputs_of,
+    mode,
     own_strategies,
     pairs,
+    real_first,
     shapes_of,
 )
 from torch import Tensor
@@ -29,30 +32,16 @@ pytestmark = pytest.mark.filterwarnings("ignore:Input #")
 
 DET_STRATEGIES = own_strategies(operations.get("det"))
 
-each_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=str)
-real_first = pytest.mark.parametrize(
-    "dtype", [torch.float64, pytest.param(torch.complex128, marks=pytest.mark.slow)], ids=str
-)
-each_own_strategy = pytest.mark.parametrize(("operation", "strategy"), pairs(own_strategies))
-each_strategy = pytest.mark.parametrize(("operation", "strategy"), pairs(lambda _: [], others=True))
-
-
-def check(call, inputs, atol=1e-4):
-    """Both orders in reverse and forward mode, along random directions."""
-    assert gradcheck(call, inputs, fast_mode=True, check_forward_ad=True)
-    assert gradgradcheck(call, inputs, fast_mode=True, check_fwd_over_rev=True, atol=atol)
-
 
 @real_first
-@each_own_strategy
+@pytest.mark.parametrize(("operation", "strategy"), pairs())
 def test_derivatives_along_random_directions(operation, strategy, dtype):
     for shape in shapes_of(operation, SHAPES):
-        check(function(operation, strategy), inputs_of(operation, shape, (2,), dtype))
+        inputs = inputs_of(operation, shape, (2,), dtype)
+        require_derivatives(function(operation, strategy), inputs, batched=False)
 
 
-@pytest.mark.mode("backward", "forward")
-@each_dtype
-@each_strategy
+@mode("backward", "forward", usual=[])
 def test_first_derivatives_in_reverse_and_forward_mode(operation, strategy, dtype, request):
     expect_known_failure(request, operation, strategy)
     for shape, batch in itertools.product(shapes_of(operation, EXHAUSTIVE), BATCHES):
@@ -64,9 +53,7 @@ def test_first_derivatives_in_reverse_and_forward_mode(operation, strategy, dtyp
         )
 
 
-@pytest.mark.mode("backward of backward", "forward over backward")
-@each_dtype
-@each_strategy
+@mode("backward of backward", "forward over backward", usual=[])
 def test_second_derivatives_in_reverse_and_forward_over_reverse_mode(
     operation, strategy, dtype, request
 ):
@@ -117,7 +104,9 @@ def test_a_product_of_factors_of_any_rank(name, strategy, dtype, ranks):
     for shape, rank in ranks:
         rest = inputs_of(operation, shape, (), dtype)[1:]
         inputs = (*_factors(shape, rank, dtype), *rest)
-        check(lambda a, b, *rest: call(a @ b.mT, *rest), inputs, atol=1e-3)
+        require_derivatives(
+            lambda a, b, *rest: call(a @ b.mT, *rest), inputs, batched=False, atol=1e-3
+        )
 
 
 @pytest.mark.parametrize(
@@ -166,18 +155,7 @@ def test_det_of_a_singular_matrix(strategy, dtype):
     for size, corank in [(1, 1), (2, 1), (3, 1), (3, 2), (4, 2), (2, 2), (3, 3)]:
         a, b = (factor.detach() for factor in _factors((size, size), size - corank, dtype))
         A = (a @ b.mT).requires_grad_()
-        check(lambda A: linalg.det(A, strategy=strategy), (A,))
-
-
-@pytest.mark.parametrize("strategy", DET_STRATEGIES)
-def test_det_at_corank_one_where_the_computed_determinant_is_exactly_zero(strategy):
-    A = torch.tensor([[2.0, 4.0], [3.0, 6.0]], dtype=torch.float64, requires_grad=True)
-
-    linalg.det(A, strategy=strategy).backward()
-
-    torch.testing.assert_close(
-        A.grad, torch.tensor([[6.0, -3.0], [-4.0, 2.0]], dtype=torch.float64)
-    )
+        require_derivatives(lambda A: linalg.det(A, strategy=strategy), (A,), batched=False)
 
 
 @pytest.mark.parametrize("strategy", DET_STRATEGIES)
@@ -194,24 +172,3 @@ def test_gradient_of_det_is_roundoff_from_corank_two_on_and_only_there(strategy)
     roundoff = 6 * torch.finfo(A.dtype).eps * torch.linalg.matrix_norm(A.detach(), 2) ** 5
     is_roundoff = A.grad.abs().amax((-2, -1)) <= roundoff
     assert torch.equal(is_roundoff, coranks > 1)
-
-
-@pytest.mark.parametrize("strategy", DET_STRATEGIES)
-def test_second_derivatives_of_det_in_a_batch_of_every_corank(strategy):
-    # The determinant of 3×3 matrices is a polynomial that takes no factorization.
-    def polynomial(A):
-        x, y, z = A.unbind(-2)
-        return (x * torch.linalg.cross(y, z)).sum(-1)
-
-    a, b = torch.randn(2, 4, 3, 3, dtype=torch.float64)
-    a *= (torch.arange(3) < torch.tensor([[3], [2], [1], [0]])).unsqueeze(-2)
-    A, V = a @ b.mT, torch.randn(4, 3, 3, dtype=torch.float64)
-
-    def second(function):
-        A_ = A.clone().requires_grad_()
-        (gradient,) = torch.autograd.grad(function(A_).sum(), A_, create_graph=True)
-        return torch.autograd.grad((gradient * V).sum(), A_)[0]
-
-    torch.testing.assert_close(
-        second(lambda A: linalg.det(A, strategy=strategy)), second(polynomial)
-    )

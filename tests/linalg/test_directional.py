@@ -8,7 +8,7 @@ import pytest
 import torch
 from directional import by_differences, loss_of
 from fuzz.derivative import DIRECTIONS, derivative
-from operations import DTYPES, OPERATIONS, pairs
+from operations import each_operation, mode, pairs
 from torch.autograd import forward_ad
 
 ALSO = {
@@ -25,11 +25,7 @@ WORDS = [
     for word in map("".join, itertools.product("fr", repeat=length))
 ]  # fmt: skip
 
-each_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=str)
-each_operation_and_strategy = pytest.mark.parametrize(
-    ("operation", "strategy"),
-    pairs(lambda _: ["triangular_solve", "fused"], others=True),
-)
+USUAL = ["triangular_solve", "fused"]
 
 
 def require_equal(strategy, found, expected):
@@ -49,7 +45,7 @@ def require_equal(strategy, found, expected):
     ],
 )
 @pytest.mark.parametrize("word", WORDS)
-@each_operation_and_strategy
+@pytest.mark.parametrize(("operation", "strategy"), pairs(USUAL, others=True))
 def test_every_composition_is_the_derivative(operation, strategy, word, dtype, by_vmap):
     loss, x = loss_of(operation, strategy, dtype)
     try:
@@ -65,16 +61,14 @@ def test_every_composition_is_the_derivative(operation, strategy, word, dtype, b
 @pytest.mark.parametrize(
     "dtype", [torch.float32, pytest.param(torch.complex64, marks=pytest.mark.slow)], ids=str
 )
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
+@each_operation
 def test_compositions_agree_in_single_precision(operation, dtype, word):
     loss, x = loss_of(operation, "fused", dtype)
     found, expected = (derivative(loss, each, x, by_vmap=False) for each in (word, "rrr"))
     torch.testing.assert_close(found, expected, rtol=1e-2, atol=0, check_dtype=False)
 
 
-@pytest.mark.mode("rf")
-@each_dtype
-@each_operation_and_strategy
+@mode("rf", usual=USUAL)
 def test_the_gradient_of_a_tangent_of_forward_ad(operation, strategy, dtype):
     loss, x = loss_of(operation, strategy, dtype)
     leaf = x.clone().requires_grad_()
@@ -87,9 +81,7 @@ def test_the_gradient_of_a_tangent_of_forward_ad(operation, strategy, dtype):
     require_equal(strategy, found, by_differences(operation.name, dtype, 2))
 
 
-@pytest.mark.mode("fr")
-@each_dtype
-@each_operation_and_strategy
+@mode("fr", usual=USUAL)
 def test_the_tangent_of_a_gradient_of_forward_ad(operation, strategy, dtype):
     loss, x = loss_of(operation, strategy, dtype)
     leaf = x.clone().requires_grad_()
@@ -101,7 +93,7 @@ def test_the_tangent_of_a_gradient_of_forward_ad(operation, strategy, dtype):
 
 
 @pytest.mark.parametrize("word", ["f", "ff", "fr", "rf", "rr"])
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
+@each_operation
 def test_derivatives_are_mapped_over_points(operation, word):
     loss, x = loss_of(operation, "fused", torch.float64)
     points = torch.stack([x, x + 1e-2 * DIRECTIONS[2][: len(x)]])

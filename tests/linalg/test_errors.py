@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import pytest
@@ -14,6 +15,14 @@ from strategies import linalg
 FULL_RANK_ONLY = [name for name in STRATEGIES if name not in ANY_RANK]
 each_strategy = pytest.mark.parametrize("strategy", STRATEGIES)
 DEFICIENT = torch.tensor([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]], dtype=torch.float64)
+
+
+OF_MATRIX = {
+    "pinv": linalg.pinv,
+    "lstsq": lambda A, **by: linalg.lstsq(A, A, **by).solution,
+    "inv": linalg.inv,
+    "solve": lambda A, **by: linalg.solve(A, A, **by),
+}
 
 
 def _call(operation, strategy, A: torch.Tensor) -> object:
@@ -73,56 +82,33 @@ def test_a_right_hand_side_that_does_not_fit_gets_the_error_of_torch(strategy, B
 
 
 @each_strategy
-@pytest.mark.parametrize("operation", [linalg.inv, lambda A, **s: linalg.solve(A, A, **s)])
-def test_a_singular_matrix_names_strategy_and_batch_element_as_torch_counts(operation, strategy):
+@pytest.mark.parametrize("name", ["inv", "solve"])
+def test_a_singular_matrix_names_strategy_and_batch_element_as_torch_counts(name, strategy):
     A = torch.eye(2).repeat(2, 3, 1, 1)
     A[1, 1] = 0
 
     with pytest.raises(torch.linalg.LinAlgError, match=rf"linalg\.\w+:.*'{strategy}'.*element 4"):
-        operation(A, strategy=strategy)
+        OF_MATRIX[name](A, strategy=strategy)
 
 
 @pytest.mark.parametrize("strategy", FULL_RANK_ONLY)
-def test_rank_deficient_input_names_strategies_that_take_it(strategy):
-    with pytest.raises(torch.linalg.LinAlgError, match=f"pinv.*'{strategy}'.*qr_pinv"):
-        linalg.pinv(DEFICIENT, strategy=strategy)
-    with pytest.raises(torch.linalg.LinAlgError, match=f"lstsq.*'{strategy}'.*qr_pinv"):
-        linalg.lstsq(DEFICIENT, DEFICIENT, strategy=strategy)
+@pytest.mark.parametrize("name", ["pinv", "lstsq"])
+def test_rank_deficient_input_names_strategies_that_take_it(name, strategy):
+    with pytest.raises(torch.linalg.LinAlgError, match=f"{name}.*'{strategy}'.*qr_pinv"):
+        OF_MATRIX[name](DEFICIENT, strategy=strategy)
 
 
-def _with_entry(entry: float) -> torch.Tensor:
-    """A batch of two, of which the second has the entry."""
+@each_strategy
+@pytest.mark.parametrize("entry", [torch.nan, torch.inf])
+@pytest.mark.parametrize("name", OF_MATRIX)
+def test_what_is_made_of_nan_or_inf_is_nan_or_refused_as_in_torch(name, entry, strategy):
     A = torch.randn(2, 4, 4, dtype=torch.float64)
     A[1, 2, 3] = entry
-    return A
-
-
-@each_strategy
-def test_pinv_and_lstsq_of_nan_raise_as_in_torch(strategy):
-    A = _with_entry(float("nan"))
-    for call in (linalg.pinv, lambda A, **by: linalg.lstsq(A, A, **by)):
+    if name in ("pinv", "lstsq") and math.isnan(entry):
         with pytest.raises(torch.linalg.LinAlgError):
-            call(A, strategy=strategy)
-
-
-@each_strategy
-def test_solve_and_inv_of_nan_are_nan_where_it_is(strategy):
-    A = _with_entry(float("nan"))
-    for call in (linalg.inv, lambda A, **by: linalg.solve(A, A, **by)):
-        result = call(A, strategy=strategy)
-        assert result[0].isfinite().all()
-        assert result[1].isnan().all()
-
-
-@each_strategy
-def test_what_is_made_of_inf_is_nan(strategy):
-    A = _with_entry(float("inf"))
-    results = [linalg.pinv(A, strategy=strategy), linalg.inv(A, strategy=strategy)]
-    results += [
-        linalg.lstsq(A, A, strategy=strategy).solution,
-        linalg.solve(A, A, strategy=strategy),
-    ]
-    for result in results:
+            OF_MATRIX[name](A, strategy=strategy)
+    else:
+        result = OF_MATRIX[name](A, strategy=strategy)
         assert result[0].isfinite().all()
         assert result[1].isnan().all()
 
@@ -171,10 +157,7 @@ def test_an_unknown_strategy_and_a_wrong_kind_of_choice():
         linalg.inv(torch.eye(2), strategy=3)
 
 
-@pytest.mark.parametrize(
-    "operation", [linalg.pinv, lambda A, **s: linalg.lstsq(A, A, **s).solution]
-)
-def test_the_default_takes_any_rank(operation):
-    torch.testing.assert_close(
-        operation(DEFICIENT), operation(DEFICIENT, strategy="svd_truncated_pinv")
-    )
+@pytest.mark.parametrize("name", ["pinv", "lstsq"])
+def test_the_default_takes_any_rank(name):
+    call = OF_MATRIX[name]
+    torch.testing.assert_close(call(DEFICIENT), call(DEFICIENT, strategy="svd_truncated_pinv"))

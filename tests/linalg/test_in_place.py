@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 import torch
+from comparison import of_torch
 
 import strategies
 from strategies import linalg
@@ -18,55 +16,51 @@ DEFINITE = A @ A.mT
 FACTOR = torch.linalg.cholesky(DEFINITE)
 LU, PIVOTS = torch.linalg.lu_factor(A)
 
-CALLS: dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[torch.Tensor, ...]]] = {
-    name: (getattr(linalg, name), getattr(torch.linalg, name, None) or getattr(torch, name), inputs)
-    for name, inputs in {
-        "cholesky": (DEFINITE,),
-        "cholesky_ex": (DEFINITE,),
-        "cholesky_inverse": (FACTOR,),
-        "cholesky_solve": (B, FACTOR),
-        "det": (A,),
-        "eig": (A,),
-        "inv": (A,),
-        "inv_ex": (A,),
-        "logdet": (DEFINITE,),
-        "lstsq": (A[:, :, :2], B),
-        "lu": (A,),
-        "lu_factor": (A,),
-        "lu_factor_ex": (A,),
-        "pinv": (A[:, :, :2],),
-        "qr": (A,),
-        "slogdet": (A,),
-        "solve": (A, B),
-        "solve_ex": (A, B),
-    }.items()
+CALLS = {
+    "cholesky": (DEFINITE,),
+    "cholesky_ex": (DEFINITE,),
+    "cholesky_inverse": (FACTOR,),
+    "cholesky_solve": (B, FACTOR),
+    "det": (A,),
+    "eig": (A,),
+    "inv": (A,),
+    "inv_ex": (A,),
+    "logdet": (DEFINITE,),
+    "lstsq": (A[:, :, :2], B),
+    "lu": (A,),
+    "lu_factor": (A,),
+    "lu_factor_ex": (A,),
+    "lu_solve": (LU, PIVOTS, B),
+    "matrix_power": (A, -2),
+    "pinv": (A[:, :, :2],),
+    "qr": (A,),
+    "slogdet": (A,),
+    "solve": (A, B),
+    "solve_ex": (A, B),
+    "solve_triangular": (A, B),
 }
-CALLS |= {
-    "matrix_power": (
-        lambda A, **options: linalg.matrix_power(A, -2, **options),
-        lambda A: torch.linalg.matrix_power(A, -2),
-        (A,),
-    ),
-    "solve_triangular": (
-        lambda A, B, **options: linalg.solve_triangular(A, B, upper=True, **options),
-        lambda A, B: torch.linalg.solve_triangular(A, B, upper=True),
-        (A, B),
-    ),
-    "lu_solve": (
-        lambda LU, B, **options: linalg.lu_solve(LU, PIVOTS, B, **options),
-        lambda LU, B: torch.linalg.lu_solve(LU, PIVOTS, B),
-        (LU, B),
-    ),
-}
-
 STRATEGIES = ["auto", *strategies.available()]
 
 
-def gradients(call, inputs, scale=1.0, change=None, order=1):
+def is_float(argument):
+    return isinstance(argument, torch.Tensor) and argument.is_floating_point()
+
+
+def inputs_of(name):
+    """The places of those that are differentiated."""
+    return [i for i, each in enumerate(CALLS[name]) if is_float(each)]
+
+
+def gradients(name, strategy, scale=1.0, change=None, order=1):
     """The gradients after a change in place; of a change they are those without, or an error."""
-    leaves = [each.clone().requires_grad_() for each in inputs]
-    given = [each * scale for each in leaves]  # no leaves, which autograd lets nobody change
-    result = call(*given)
+    function = getattr(linalg, name) if strategy else of_torch(name)
+    options = {"strategy": strategy} if strategy else {}
+    options |= {"upper": True} if name == "solve_triangular" else {}
+    arguments = [each.clone().requires_grad_() if is_float(each) else each for each in CALLS[name]]
+    leaves = [*filter(is_float, arguments)]
+    # No leaves, which autograd lets nobody change.
+    given = [each * scale if is_float(each) else each for each in arguments]
+    result = function(*given, **options)
     outputs = result if isinstance(result, tuple) else (result,)
     used = [each for each in outputs if each.requires_grad and each.numel()]
     loss = sum((each * 1).abs().square().sum() for each in used)
@@ -90,40 +84,24 @@ CASES = [
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize(("name", "scale", "order"), CASES)
 def test_an_input_that_torch_does_not_need_unchanged_is_not_needed(name, strategy, scale, order):
-    ours, native, inputs = CALLS[name]
-    for position in range(len(inputs)):
-        change = "input", position
+    for place in inputs_of(name):
+        change = "input", place
         try:
-            gradients(native, inputs, 1.0, change, order)
+            gradients(name, None, 1.0, change, order)
         except RuntimeError:
             continue  # torch needs it
-
-        def call(*given):
-            return ours(*given, strategy=strategy)
-
-        due = gradients(call, inputs, scale, None, order)
-        found = gradients(call, inputs, scale, change, order)
-        for one, other in zip(found, due, strict=True):
-            torch.testing.assert_close(one, other, rtol=1e-9, atol=0, equal_nan=True)
+        found, due = (gradients(name, strategy, scale, each, order) for each in (change, None))
+        torch.testing.assert_close(found, due, rtol=1e-9, atol=0, equal_nan=True)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("name", CALLS)
 def test_a_change_is_refused_or_of_no_effect(name, strategy):
-    ours, _, inputs = CALLS[name]
-
-    def call(*given):
-        return ours(*given, strategy=strategy)
-
-    due = gradients(call, inputs)
-    count = len(call(*inputs)) if isinstance(call(*inputs), tuple) else 1
-    for change in [
-        *(("input", i) for i in range(len(inputs))),
-        *(("output", i) for i in range(count)),
-    ]:
+    due = gradients(name, strategy)
+    changes = [("input", place) for place in inputs_of(name)]
+    for change in [*changes, *(("output", i) for i in range(3))]:
         try:
-            found = gradients(call, inputs, 1.0, change)
-        except (RuntimeError, IndexError):  # refused; or an output without a gradient
+            found = gradients(name, strategy, 1.0, change)
+        except (RuntimeError, IndexError):  # refused; or an output that is not there
             continue
-        for one, other in zip(found, due, strict=True):
-            torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-12)
+        torch.testing.assert_close(found, due, rtol=1e-9, atol=1e-12)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 import torch
-from operations import function, inputs_of, pairs
+from comparison import require_alike
+from operations import complex_first, function, inputs_of, mode
 from torch.fx.experimental.proxy_tensor import make_fx
 
 import strategies
 
-complex_first = pytest.mark.parametrize(
-    "dtype", [pytest.param(torch.float64, marks=pytest.mark.slow), torch.complex128], ids=str
-)
-each_operation_and_strategy = pytest.mark.parametrize(
-    ("operation", "strategy"), pairs(lambda _: ["triangular_solve", "fused"], others=True)
-)
+in_mode = functools.partial(mode, usual=["triangular_solve", "fused"], dtypes=complex_first)
 
 
 def numbers_of(operation, strategy):
@@ -43,30 +41,19 @@ def gradient_of(call):
     return gradient
 
 
-@pytest.mark.mode("jit.trace")
-@complex_first
-@each_operation_and_strategy
+@in_mode("jit.trace")
 def test_torch_jit_trace_records_the_operation(operation, strategy, dtype):
     call = numbers_of(operation, strategy)
     first, second = at_two_points(operation, dtype)
     traced = torch.jit.trace(call, first, check_trace=False)
-    torch.testing.assert_close(traced(*second), call(*second))
-    torch.testing.assert_close(
-        *(
-            torch.autograd.grad(each(*leaves).sum(), leaves)
-            for each in (traced, call)
-            for leaves in [[value.clone().requires_grad_() for value in second]]
-        )
-    )
+    require_alike(traced, call, *(value.requires_grad_() for value in second))
 
 
-@pytest.mark.mode("make_fx")
+@in_mode("make_fx")
 # Symbolic tracing goes by fake tensors, too.
 @pytest.mark.parametrize(
     "tracing_mode", ["real", pytest.param("fake", marks=pytest.mark.slow), "symbolic"]
 )
-@complex_first
-@each_operation_and_strategy
 def test_make_fx_records_the_operation(operation, strategy, dtype, tracing_mode):
     call = numbers_of(operation, strategy)
     first, second = at_two_points(operation, dtype)
@@ -74,23 +61,16 @@ def test_make_fx_records_the_operation(operation, strategy, dtype, tracing_mode)
     torch.testing.assert_close(traced(*second), call(*second))
 
 
-@pytest.mark.mode("make_fx")
-@complex_first
-@each_operation_and_strategy
+@in_mode("make_fx")
 def test_make_fx_records_the_gradient(operation, strategy, dtype):
     gradient = gradient_of(numbers_of(operation, strategy))
     first, second = at_two_points(operation, dtype)
     torch.testing.assert_close(make_fx(gradient)(*first)(*second), gradient(*second))
 
 
-@pytest.mark.mode("linearize")
-@complex_first
-@each_operation_and_strategy
-def test_linearize_gives_the_tangent_map(operation, strategy, dtype, request):
-    if dtype.is_complex:
-        call, inputs = over_reals(operation, strategy, dtype)
-    else:
-        call, inputs = numbers_of(operation, strategy), at_two_points(operation, dtype)[0]
+@in_mode("linearize")
+def test_linearize_gives_the_tangent_map(operation, strategy, dtype):
+    call, inputs = over_reals(operation, strategy, dtype)
     directions = [torch.randn_like(each) for each in inputs]
     _, tangents = torch.func.linearize(call, *inputs)
     expected = torch.func.jvp(call, tuple(inputs), tuple(directions))[1]
@@ -100,13 +80,13 @@ def test_linearize_gives_the_tangent_map(operation, strategy, dtype, request):
 def over_reals(operation, strategy, dtype):
     """`linearize` differentiates functions of real tensors."""
     call, inputs = numbers_of(operation, strategy), at_two_points(operation, dtype)[0]
+    if not dtype.is_complex:
+        return call, inputs
     parts = [torch.view_as_real(each) for each in inputs]
     return (lambda *given: call(*map(torch.view_as_complex, given))), parts
 
 
-@pytest.mark.mode("functionalize")
-@complex_first
-@each_operation_and_strategy
+@in_mode("functionalize")
 def test_functionalize_is_of_no_effect(operation, strategy, dtype):
     call = numbers_of(operation, strategy)
     _, inputs = at_two_points(operation, dtype)

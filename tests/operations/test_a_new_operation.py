@@ -23,6 +23,7 @@ from strategies.cli.main import app
 from strategies.formulas.solve import rhs_tangent
 from strategies.measuring import Case, backward_of, forward, store
 from strategies.operations import Operation, grids
+from strategies.operations.record import exact
 
 NAME = "matrix_inverse_times"
 
@@ -63,19 +64,13 @@ def matrix_inverse_times(A, B, *, strategy="auto"):
     return run(InverseTimes(), chosen, A, B)[0]
 
 
-def exact(problem):
-    from strategies.exact.square import solve_gradient
-
-    return solve_gradient(*problem.operands)
-
-
 @pytest.fixture(autouse=True)
 def record():
     with operations.registered(
         Operation(
             name=NAME,
             function=matrix_inverse_times,
-            exact=exact,
+            exact=lambda problem: exact("square").solve_gradient(*problem.operands),
             cells=grids.SQUARE,
             arity=2,
             square=True,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 import pytest
 import torch
+from comparison import drawn, require_alike
+from operations import each_dtype
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import strategies
@@ -13,23 +16,15 @@ from strategies import linalg
 from strategies.formulas.domains import LOWER_TRIANGULAR, POSITIVE_DEFINITE
 from strategies.testing.spy import tensors_in
 
-DTYPES = [torch.float64, torch.complex128]
-
 each_strategy = pytest.mark.parametrize("strategy", strategies.available())
-each_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=str)
-
-
-def _drawn(*shape: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
-    generator = torch.Generator().manual_seed(0)
-    return torch.randn(shape, dtype=dtype, generator=generator)
 
 
 def _positive_definite(*shape: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
-    return POSITIVE_DEFINITE.member(_drawn(*shape, dtype=dtype))
+    return POSITIVE_DEFINITE.member(drawn(*shape, dtype=dtype))
 
 
 def _factor(*shape: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
-    return LOWER_TRIANGULAR.member(_drawn(*shape, dtype=dtype))
+    return LOWER_TRIANGULAR.member(drawn(*shape, dtype=dtype))
 
 
 def _error(function, *arguments, **options) -> str:
@@ -67,7 +62,7 @@ def test_the_ex_form_reports_and_has_no_gradient_where_there_is_no_factor(strate
 @each_dtype
 @each_strategy
 def test_upper_factors_are_those_of_torch(strategy, dtype):
-    A, B = _positive_definite(2, 4, 4, dtype=dtype), _drawn(2, 4, 3, dtype=dtype)
+    A, B = _positive_definite(2, 4, 4, dtype=dtype), drawn(2, 4, 3, dtype=dtype)
     U = torch.linalg.cholesky(A, upper=True)
     A, U, B = (each.requires_grad_() for each in (A, U, B))
     pairs = (
@@ -78,7 +73,7 @@ def test_upper_factors_are_those_of_torch(strategy, dtype):
     for ours, theirs, inputs, options in pairs:
         found, due = ours(*inputs, **options, strategy=strategy), theirs(*inputs, **options)
         torch.testing.assert_close(found, due)
-        G = _drawn(*due.shape, dtype=dtype)
+        G = drawn(*due.shape, dtype=dtype)
         gradients = [torch.autograd.grad(each, inputs, G)[-1] for each in (found, due)]
         part = POSITIVE_DEFINITE.part if inputs[-1] is A else torch.triu
         a, b = map(part, gradients)
@@ -90,19 +85,15 @@ def test_upper_factors_are_those_of_torch(strategy, dtype):
 @each_dtype
 @pytest.mark.parametrize("strategy", [name for name in strategies.available() if name != "native"])
 def test_the_gradient_of_a_matrix_is_hermitian_and_that_of_a_factor_is_pytorchs(strategy, dtype):
-    A, L = (each.requires_grad_() for each in (f(2, 5, 5, dtype=dtype) for f in _SETS))
-    B, G = _drawn(2, 5, 2, dtype=dtype), _drawn(2, 5, 5, dtype=dtype)
+    A, L = (f(2, 5, 5, dtype=dtype).requires_grad_() for f in (_positive_definite, _factor))
+    B, G = drawn(2, 5, 2, dtype=dtype), drawn(2, 5, 5, dtype=dtype)
 
     (of_A,) = torch.autograd.grad(linalg.cholesky(A, strategy=strategy), A, G)
-    (of_solve,) = torch.autograd.grad(linalg.cholesky_solve(B, L, strategy=strategy), L, B)
-    (of_inverse,) = torch.autograd.grad(linalg.cholesky_inverse(L, strategy=strategy), L, G)
-
     assert torch.equal(of_A, of_A.mH)
-    torch.testing.assert_close(of_solve, *torch.autograd.grad(torch.cholesky_solve(B, L), L, B))
-    torch.testing.assert_close(of_inverse, *torch.autograd.grad(torch.cholesky_inverse(L), L, G))
-
-
-_SETS = (_positive_definite, _factor)
+    ours = functools.partial(linalg.cholesky_solve, strategy=strategy)
+    require_alike(ours, torch.cholesky_solve, B, L)
+    ours = functools.partial(linalg.cholesky_inverse, strategy=strategy)
+    require_alike(ours, torch.cholesky_inverse, L)
 
 
 @pytest.mark.parametrize("upper", [False, True])
@@ -122,7 +113,7 @@ def test_second_derivatives_of_a_factorization_read_one_triangle(upper):
 @pytest.mark.parametrize("name", ["cholesky_solve", "cholesky_inverse"])
 @each_strategy
 def test_of_a_factor_the_other_triangle_is_not_read(strategy, name, entry):
-    L, B = _factor(5, 5), _drawn(5, 2)
+    L, B = _factor(5, 5), drawn(5, 2)
     rhs = (B,) if name == "cholesky_solve" else ()
     filled = L + torch.full_like(L, entry).triu(1)
 
@@ -140,16 +131,9 @@ def test_of_a_factor_the_other_triangle_is_not_read(strategy, name, entry):
     [((), (4,)), ((4,), ()), ((4, 1), (5,)), ((0,), ()), ((2,), (2,)), ((1,), (3,))],
 )
 def test_cholesky_solve_broadcasts_as_torch_does(of_L, of_B):
-    L, B = _factor(*of_L, 3, 3).requires_grad_(), _drawn(*of_B, 3, 2).requires_grad_()
-    found = linalg.cholesky_solve(B, L, strategy="triangular_solve")
-    expected = torch.cholesky_solve(B, L)
-
-    torch.testing.assert_close(found, expected)
-    (L_bar, B_bar), (L_due, B_due) = (
-        torch.autograd.grad(each.sum(), (L, B)) for each in (found, expected)
-    )
-    torch.testing.assert_close(L_bar, L_due)
-    torch.testing.assert_close(B_bar, B_due)
+    L, B = _factor(*of_L, 3, 3).requires_grad_(), drawn(*of_B, 3, 2).requires_grad_()
+    ours = functools.partial(linalg.cholesky_solve, strategy="triangular_solve")
+    require_alike(ours, torch.cholesky_solve, B, L)
 
 
 class _Sizes(TorchDispatchMode):
@@ -168,7 +152,7 @@ class _Sizes(TorchDispatchMode):
 
 
 def test_the_backward_of_a_solution_makes_no_matrix_but_the_gradient():
-    L, B = _factor(600, 600).mT.contiguous().mT.requires_grad_(), _drawn(600, 1)
+    L, B = _factor(600, 600).mT.contiguous().mT.requires_grad_(), drawn(600, 1)
     X = linalg.cholesky_solve(B, L, strategy="triangular_solve")
 
     with _Sizes(L.untyped_storage().nbytes()) as sizes:
@@ -178,12 +162,10 @@ def test_the_backward_of_a_solution_makes_no_matrix_but_the_gradient():
 
 
 def test_log_determinant_and_solution_share_one_factorization():
-    A, B = _positive_definite(5, 5).requires_grad_(), _drawn(5, 2)
+    A, B = _positive_definite(5, 5).requires_grad_(), drawn(5, 2)
 
-    L = linalg.cholesky(A)
-    of_parts = 2 * L.diagonal().log().sum() + (B * linalg.cholesky_solve(B, L)).sum()
-    (gradient,) = torch.autograd.grad(of_parts, A)
+    def by_factor(A):
+        L = linalg.cholesky(A)
+        return 2 * L.diagonal().log().sum() + (B * linalg.cholesky_solve(B, L)).sum()
 
-    expected = torch.logdet(A) + (B * torch.linalg.solve(A, B)).sum()
-    torch.testing.assert_close(of_parts, expected)
-    torch.testing.assert_close(gradient, torch.autograd.grad(expected, A)[0])
+    require_alike(by_factor, lambda A: torch.logdet(A) + (B * torch.linalg.solve(A, B)).sum(), A)

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
+from comparison import drawn
 
 from strategies import linalg
 
-
-def random(*shape):
-    return torch.randn(shape, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-
-
-A, B, TALL = random(2, 3, 3) + 3 * torch.eye(3), random(2, 3, 2), random(5, 3)
+A, B, TALL = drawn(2, 3, 3) + 3 * torch.eye(3), drawn(2, 3, 2), drawn(5, 3)
 LU, PIVOTS = torch.linalg.lu_factor(A)
 SINGULAR = A.clone()
 SINGULAR[1, 2] = 0
@@ -63,9 +59,8 @@ def test_gradients_are_those_of_eager_mode(name, strategy):
     def loss(*leaves):
         found = call(*leaves, strategy=strategy)
         parts = [found] if isinstance(found, torch.Tensor) else found
-        return sum(
-            (part.abs() ** 3).sum() for part in parts
-        )  # squares of unit columns are constant
+        # Squares of unit columns are constant.
+        return sum((part.abs() ** 3).sum() for part in parts)
 
     found, due = (torch.autograd.grad(each(*leaves), leaves) for each in (compiled(loss), loss))
     torch.testing.assert_close(found, due)

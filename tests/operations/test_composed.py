@@ -1,31 +1,27 @@
 """Functions made of other operations, beside PyTorch's."""
 
+import functools
+
 import pytest
 import torch
+from comparison import drawn, require_alike
 from torch.autograd import gradcheck, gradgradcheck
 
 import strategies
 from strategies import linalg
 
-GENERATOR = torch.Generator().manual_seed(0)
-
-
-def random(*shape, dtype=torch.float64):
-    return torch.randn(*shape, dtype=dtype, generator=GENERATOR)
-
-
-SQUARE = random(2, 3, 3) + 3 * torch.eye(3, dtype=torch.float64)
+SQUARE = drawn(2, 3, 3) + 3 * torch.eye(3, dtype=torch.float64)
 CALLS = {
     "logdet": (torch.logdet, (SQUARE,)),
     "logdet of complex": (torch.logdet, (SQUARE * (1 + 0.5j),)),
     "matrix_power": (torch.linalg.matrix_power, (SQUARE, -3)),
     "matrix_power above zero": (torch.linalg.matrix_power, (SQUARE, 2)),
-    "tensorinv": (torch.linalg.tensorinv, (random(2, 4, 4, 2), 2)),
-    "tensorinv of a matrix": (torch.linalg.tensorinv, (random(4, 4), 1)),
-    "tensorsolve": (torch.linalg.tensorsolve, (random(2, 3, 6), random(2, 3))),
+    "tensorinv": (torch.linalg.tensorinv, (drawn(2, 4, 4, 2), 2)),
+    "tensorinv of a matrix": (torch.linalg.tensorinv, (drawn(4, 4), 1)),
+    "tensorsolve": (torch.linalg.tensorsolve, (drawn(2, 3, 6), drawn(2, 3))),
     "tensorsolve, dims": (
         torch.linalg.tensorsolve,
-        (random(3, 2, 2, 3, 1), random(2, 3, 1), (0, 2)),
+        (drawn(3, 2, 2, 3, 1), drawn(2, 3, 1), (0, 2)),
     ),
 }
 
@@ -38,14 +34,8 @@ def ours(of_torch):
 @pytest.mark.parametrize("strategy", ["auto", *strategies.available()])
 def test_values_and_gradients_are_those_of_torch(call, strategy):
     of_torch, arguments = CALLS[call]
-    found = []
-    for function, options in ((of_torch, {}), (ours(of_torch), {"strategy": strategy})):
-        tensors = [a.clone().requires_grad_() for a in arguments if isinstance(a, torch.Tensor)]
-        others = [a for a in arguments if not isinstance(a, torch.Tensor)]
-        result = function(*tensors, *others, **options)
-        found.append((result, *torch.autograd.grad(result.abs().square().sum(), tensors)))
-    for one, other in zip(*found, strict=True):
-        torch.testing.assert_close(one, other)
+    leaves = [a.clone().requires_grad_() if isinstance(a, torch.Tensor) else a for a in arguments]
+    require_alike(functools.partial(ours(of_torch), strategy=strategy), of_torch, *leaves)
 
 
 @pytest.mark.parametrize("call", CALLS)

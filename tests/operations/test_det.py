@@ -5,14 +5,15 @@ import itertools
 
 import pytest
 import torch
-from fuzz.derivative import derivative
+from comparison import drawn
+from fuzz.derivative import derivative, numbers_of, of_numbers
+from operations import ALL_DTYPES, complex_first
 
 import strategies
 from strategies import linalg
 from strategies.accuracy import gallery
 from strategies.accuracy.stability import LIMIT, references
 
-DTYPES = torch.float32, torch.float64, torch.complex64, torch.complex128
 OWN = [
     name for name in strategies.available() if not strategies.get(name).forward_is_differentiable
 ]
@@ -31,6 +32,22 @@ def logabsdet(A, *, strategy):
     return linalg.slogdet(A, strategy=strategy).logabsdet
 
 
+def expanded(A):
+    """The determinant by expansion along the first row: a polynomial, for PyTorch to differentiate."""
+    if A.shape[-1] == 1:
+        return A[..., 0, 0]
+    minors = (torch.cat([A[..., 1:, :j], A[..., 1:, j + 1 :]], -1) for j in range(A.shape[-1]))
+    return sum((-1) ** j * A[..., 0, j] * expanded(minor) for j, minor in enumerate(minors))
+
+
+def second(function, A):
+    """The derivative of the gradient in a random direction, the same for all of a batch."""
+    leaf = A.clone().requires_grad_()
+    (first,) = torch.autograd.grad(function(leaf).sum(), leaf, create_graph=True)
+    direction = drawn(*A.shape[-2:], seed=2).expand(A.shape)
+    return torch.autograd.grad(first, leaf, direction)[0]
+
+
 def hard_matrices(dtype):
     """Each with its rank."""
     scale = 2.0 ** (400 if dtype.to_real() == torch.float64 else 40)
@@ -39,13 +56,8 @@ def hard_matrices(dtype):
     yield torch.tensor([[torch.finfo(dtype).smallest_normal / 8]], dtype=dtype), 1
     yield regular * scale, 3
     yield regular / scale, 3
-    for name in (
-        "zero_row",
-        "half_rank",
-        "laplacian",
-        "wilkinson_growth",
-        "one_tiny_singular_value",
-    ):
+    hard = "zero_row", "half_rank", "laplacian", "wilkinson_growth", "one_tiny_singular_value"
+    for name in hard:
         specimen = gallery.make(name, (9, 9), dtype)
         yield specimen.matrix, specimen.rank
 
@@ -63,7 +75,7 @@ def exact(operation, dtype):
 
 @each_strategy
 def test_determinants_and_their_gradients_are_stable_where_lu_is_not(strategy):
-    for dtype in DTYPES:
+    for dtype in ALL_DTYPES:
         for A, (det,), (adjugate,) in exact("det", dtype):
             if det.is_representable:
                 assert max(det.ratio(linalg.det(A, strategy=strategy))) < LIMIT
@@ -73,7 +85,7 @@ def test_determinants_and_their_gradients_are_stable_where_lu_is_not(strategy):
 
 @each_strategy
 def test_gradients_of_matrices_that_are_singular_by_their_zeros_are_exact(strategy):
-    for dtype in DTYPES:
+    for dtype in ALL_DTYPES:
         nilpotent = torch.tensor([[0, 1], [0, 0]], dtype=dtype)
         assert gradient(linalg.det, nilpotent, strategy).tolist() == [[0, 0], [-1, 0]]
         assert gradient(linalg.det, torch.zeros(1, 1, dtype=dtype), strategy).tolist() == [[1]]
@@ -82,7 +94,7 @@ def test_gradients_of_matrices_that_are_singular_by_their_zeros_are_exact(strate
 
 @each_strategy
 def test_the_adjugate_of_a_singular_graded_matrix_has_no_roundoff_of_its_largest_entry(strategy):
-    for dtype in DTYPES:
+    for dtype in ALL_DTYPES:
         found = gradient(linalg.det, torch.tensor(GRADED, dtype=dtype), strategy)
         expected = torch.tensor([[0, 0, 0], [0, 1, -1], [0, -1, 1]], dtype=dtype)
         torch.testing.assert_close(found, expected)
@@ -90,7 +102,7 @@ def test_the_adjugate_of_a_singular_graded_matrix_has_no_roundoff_of_its_largest
 
 @each_strategy
 def test_logarithms_and_their_gradients_are_stable_at_every_scale(strategy):
-    for dtype in DTYPES:
+    for dtype in ALL_DTYPES:
         for A, results, (inverse,) in exact("slogdet", dtype):
             assert max(results[-1].ratio(logabsdet(A, strategy=strategy))) < LIMIT
             if inverse.is_representable:
@@ -106,7 +118,7 @@ def test_the_product_of_pivots_may_leave_the_range_on_the_way():
 
 
 def test_matrices_of_a_batch_are_as_each_alone():
-    for dtype in DTYPES:
+    for dtype in ALL_DTYPES:
         A = torch.stack(
             [A for A, _ in hard_matrices(dtype) if len(A) == 3] + [torch.eye(3, dtype=dtype)]
         )
@@ -134,18 +146,16 @@ def test_forward_mode_and_the_differentiable_gradient_agree_with_the_gradient():
             ).abs() <= 1e-12 * size * tangent.abs().sum()
 
 
+@each_strategy
+def test_second_derivatives_in_a_batch_of_every_corank(strategy):
+    a, b = drawn(2, 4, 3, 3)
+    A = a * (torch.arange(3) < torch.tensor([[3], [2], [1], [0]])).unsqueeze(-2) @ b.mT
+    found = second(lambda A: linalg.det(A, strategy=strategy), A)
+    torch.testing.assert_close(found, second(expanded, A))
+
+
 @pytest.mark.parametrize("strategy", ["triangular_solve", "fused"])
 def test_second_derivatives_of_graded_and_singular_matrices_are_those_of_the_polynomial(strategy):
-    def polynomial(A):
-        x, y, z = A.unbind(-2)
-        return (x * torch.linalg.cross(y, z)).sum(-1)
-
-    def second(function, A):
-        def first(A):
-            return torch.func.grad(lambda A: function(A).sum())(A)
-
-        return torch.func.vjp(first, A)[1](torch.ones_like(A))[0]
-
     singular = torch.tensor([[1.0, 2, 3], [4, 5, 6], [7, 8, 9]], dtype=torch.float64)
     for A in (
         singular,
@@ -155,16 +165,11 @@ def test_second_derivatives_of_graded_and_singular_matrices_are_those_of_the_pol
     ):
         found = second(lambda A: linalg.det(A, strategy=strategy), A)
         torch.testing.assert_close(
-            found, second(polynomial, A), rtol=1e-12, atol=1e-12 * A.abs().max()
+            found, second(expanded, A), rtol=1e-12, atol=1e-12 * A.abs().max()
         )
 
 
 def test_second_derivatives_of_low_rank_are_zero_and_those_of_others_of_the_batch_are_not():
-    def second(A):
-        leaf = A.clone().requires_grad_()
-        first = torch.autograd.grad(linalg.det(leaf).sum(), leaf, create_graph=True)
-        return torch.autograd.grad(first[0].square().sum() + first[0].sum(), leaf)[0]
-
     generator = torch.Generator().manual_seed(0)
     factors = torch.randn(2, 3, 12, 12, dtype=torch.float64, generator=generator)
     low, lower, high = (
@@ -172,35 +177,19 @@ def test_second_derivatives_of_low_rank_are_zero_and_those_of_others_of_the_batc
         for left, right, rank in zip(*factors, (3, 1, 11), strict=True)
     )
     zeros = torch.zeros(12, 12, dtype=torch.float64)
-    found = second(torch.stack([low, lower, high, zeros]))
+    found = second(linalg.det, torch.stack([low, lower, high, zeros]))
     assert not found[[0, 1, 3]].any()
-    torch.testing.assert_close(found[2], second(high))
+    torch.testing.assert_close(found[2], second(linalg.det, high))
 
 
 def test_second_derivatives_are_those_of_cofactors_whether_a_singular_value_is_alone_or_not():
-    def by_cofactors(A):
-        minors = [
-            torch.linalg.cross(*A[..., 2:, [i for i in range(4) if i != j]].unbind(-2))
-            for j in range(4)
-        ]
-        total = 0
-        for j, minor in enumerate(minors):
-            others = [i for i in range(4) if i != j]
-            total = total + (-1) ** j * A[..., 0, j] * (A[..., 1, others] * minor).sum(-1)
-        return total
-
-    def second(function, A):
-        leaf = A.clone().requires_grad_()
-        (first,) = torch.autograd.grad(function(leaf).sum(), leaf, create_graph=True)
-        return torch.autograd.grad((first * first.detach()).sum(), leaf)[0]
-
     generator = torch.Generator().manual_seed(1)
     A = torch.randn(3, 4, 4, dtype=torch.float64, generator=generator)
     U, S, Vh = torch.linalg.svd(A)
     S[1, -1] = 1e-9  # one of a batch
     A = U @ torch.diag_embed(S) @ Vh
     for each in (A, A[0], A[1]):
-        found, expected = second(linalg.det, each), second(by_cofactors, each)
+        found, expected = second(linalg.det, each), second(expanded, each)
         torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
 
 
@@ -222,38 +211,25 @@ def test_logabsdet_may_be_overwritten_before_the_backward(strategy):
     assert A.grad.tolist() == [[1.0, 0.0], [0.0, 0.5]]
 
 
-def expanded(A):
-    """The determinant by expansion along the first row: a polynomial, for PyTorch to differentiate."""
-    if A.shape[-1] == 1:
-        return A[..., 0, 0]
-    minors = (torch.cat([A[..., 1:, :j], A[..., 1:, j + 1 :]], -1) for j in range(A.shape[-1]))
-    return sum((-1) ** j * A[..., 0, j] * expanded(minor) for j, minor in enumerate(minors))
-
-
 @pytest.mark.parametrize("word", ["".join(each) for each in itertools.product("fr", repeat=3)])
 @pytest.mark.parametrize("rank", [0, 1, 2, 3])
-@pytest.mark.parametrize(
-    "dtype", [pytest.param(torch.float64, marks=pytest.mark.slow), torch.complex128], ids=str
-)
+@complex_first
 def test_third_derivatives_are_those_of_a_polynomial_at_any_rank(rank, dtype, word):
     generator = torch.Generator().manual_seed(rank)
     left, right = (
         torch.randint(-3, 4, size, generator=generator).to(dtype) for size in ((3, rank), (rank, 3))
     )
     A = left @ right
-    parts = torch.view_as_real(A) if dtype.is_complex else A
 
     def loss_of(det):
         def loss(numbers):
-            shaped = numbers.reshape(parts.shape)
-            value = det(torch.view_as_complex(shaped) if dtype.is_complex else shaped)
-            both = torch.view_as_real(value) if dtype.is_complex else value
-            return both.square().sum() + 0.7 * both.sum()
+            value = numbers_of(det(of_numbers(numbers, A)))
+            return value.square().sum() + 0.7 * value.sum()
 
         return loss
 
     found, due = (
-        derivative(loss_of(det), word, parts.flatten(), by_vmap=False)
+        derivative(loss_of(det), word, numbers_of(A), by_vmap=False)
         for det in (lambda A: linalg.det(A, strategy="fused"), expanded)
     )
     torch.testing.assert_close(found, due, rtol=1e-9, atol=1e-9)

@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 import torch
-from torch.autograd import gradcheck, gradgradcheck
+from comparison import drawn, require_alike, require_derivatives
+from operations import ALL_DTYPES, each_dtype
 
 import strategies
 from strategies import linalg
 
-DTYPES = [torch.float64, torch.complex128]
 OURS = [name for name in strategies.available() if name != "native"]
-each_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=str)
 
 
-def random(shape, dtype=torch.float64, seed=0):
-    return torch.randn(*shape, dtype=dtype, generator=torch.Generator().manual_seed(seed))
-
-
-def invariants(strategy):
+def invariants(call):
     """Outputs without phases: of each eigenvector the moduli, and products with its conjugate."""
 
-    def call(A):
-        values, V = linalg.eig(A, strategy=strategy)
+    def of_matrix(A):
+        values, V = call(A)
         return values, V.abs(), V * V[..., :1, :].conj()
 
-    return call
+    return of_matrix
 
 
-def due(A):
-    values, V = torch.linalg.eig(A)
-    return values, V.abs(), V * V[..., :1, :].conj()
+def by(strategy):
+    return invariants(functools.partial(linalg.eig, strategy=strategy))
 
 
 @each_dtype
@@ -39,32 +35,25 @@ def due(A):
 )
 def test_derivatives_of_both_orders_in_both_modes(strategy, dtype):
     for shape in [(3, 3), (2, 3, 3), (1, 1), (0, 0), (0, 2, 2)]:
-        A = random(shape, dtype).requires_grad_()
-        call = invariants(strategy)
-        assert gradcheck(call, (A,), fast_mode=True, check_forward_ad=True, check_batched_grad=True)
-        assert gradgradcheck(call, (A,), fast_mode=True, check_fwd_over_rev=True, atol=1e-4)
+        require_derivatives(by(strategy), (drawn(*shape, dtype=dtype).requires_grad_(),))
 
 
 @pytest.mark.parametrize("strategy", OURS)
-@pytest.mark.parametrize("dtype", [*DTYPES, torch.float32, torch.complex64], ids=str)
+@pytest.mark.parametrize("dtype", ALL_DTYPES, ids=str)
 def test_values_and_gradients_are_those_of_torch(strategy, dtype):
-    A = random((2, 5, 5), dtype).requires_grad_()
-    found, expected = invariants(strategy)(A), due(A)
-    cotangents = [random(each.shape, each.dtype, seed=1) for each in expected]
-    for one, other in zip(found, expected, strict=True):
-        assert torch.equal(one, other)
-    (one,), (other,) = (torch.autograd.grad(each, A, cotangents) for each in (found, expected))
-    tolerance = 10 * torch.finfo(dtype).eps ** 0.5
-    torch.testing.assert_close(one, other, rtol=tolerance, atol=tolerance)
+    A = drawn(2, 5, 5, dtype=dtype).requires_grad_()
+    assert all(map(torch.equal, linalg.eig(A, strategy=strategy), torch.linalg.eig(A)))
+    tolerances = dict.fromkeys(("rtol", "atol"), 10 * torch.finfo(dtype).eps ** 0.5)
+    require_alike(by(strategy), invariants(torch.linalg.eig), A, **tolerances)
 
 
 @pytest.mark.parametrize("strategy", OURS)
 def test_a_loss_of_phases_is_refused_in_torchs_words(strategy):
-    A = random((3, 3), torch.complex128).requires_grad_()
+    A = drawn(3, 3, dtype=torch.complex128).requires_grad_()
     messages = []
     for V in (torch.linalg.eig(A).eigenvectors, linalg.eig(A, strategy=strategy).eigenvectors):
         with pytest.raises(RuntimeError, match=r"e\^{i phi}") as refused:
-            (V * random((3, 3), seed=1)).sum().real.backward()
+            (V * drawn(3, 3, seed=1)).sum().real.backward()
         messages.append(str(refused.value).splitlines()[0])
     assert messages[0] == messages[1]
 
@@ -79,8 +68,8 @@ def test_a_defective_matrix_is_refused_in_the_backward(strategy):
 
 
 def test_vmap_and_a_jacobian():
-    A = random((4, 3, 3))
-    call = invariants("triangular_solve")
+    A = drawn(4, 3, 3)
+    call = by("triangular_solve")
     torch.testing.assert_close(torch.vmap(call)(A), call(A))
     reverse, forward = (
         jacobian(lambda A: call(A)[1])(A[0]) for jacobian in (torch.func.jacrev, torch.func.jacfwd)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 import torch
+from comparison import of_torch, require_alike
+from torch.utils._pytree import tree_leaves, tree_map
 
 import strategies
 from strategies import linalg
@@ -12,6 +16,7 @@ A = torch.tensor([[2.0, 1.0], [0.0, 3.0]], dtype=torch.float64)
 B = torch.ones(2, 1, dtype=torch.float64)
 LU, PIVOTS = torch.linalg.lu_factor(A)
 CALLS = {
+    "cholesky_ex": (A,),
     "inv": (A,),
     "inv_ex": (A,),
     "inverse": (A,),
@@ -33,14 +38,8 @@ CALLS = {
 each_call = pytest.mark.parametrize("name", CALLS)
 
 
-def of_torch(name):
-    return getattr(torch.linalg, name, None) or getattr(torch, name)
-
-
 def empty_like(result):
-    if isinstance(result, torch.Tensor):
-        return torch.empty_like(result)
-    return tuple(torch.empty_like(each) for each in result)
+    return tree_map(torch.empty_like, tuple(result) if isinstance(result, tuple) else result)
 
 
 @each_call
@@ -48,10 +47,7 @@ def test_it_is_written_and_returned(name):
     due = of_torch(name)(*CALLS[name])
     out = empty_like(due)
     found = getattr(linalg, name)(*CALLS[name], out=out, strategy="triangular_solve")
-    pairs = (
-        [(found, out, due)] if isinstance(out, torch.Tensor) else zip(found, out, due, strict=True)
-    )
-    for result, given, expected in pairs:
+    for result, given, expected in zip(*map(tree_leaves, (found, out, due)), strict=True):
         assert result is given
         torch.testing.assert_close(given, expected)
 
@@ -72,13 +68,14 @@ def test_it_takes_no_gradient_as_in_torch(name):
     assert ("automatic differentiation" in said[0]) == (name not in ("tensorinv", "tensorsolve"))
 
 
-@each_call
+@pytest.mark.parametrize("name", [*CALLS, "logdet"])
 def test_none_is_no_out(name):
-    found = getattr(linalg, name)(*CALLS[name], out=None)
-    due = of_torch(name)(*CALLS[name])
-    if not isinstance(due, torch.Tensor):
-        found, due = tuple(found), tuple(due)
-    torch.testing.assert_close(found, due)
+    first, *rest = CALLS.get(name, (A,))
+    inputs = first.clone().requires_grad_(), *rest
+    found, due = getattr(linalg, name)(*inputs, out=None), of_torch(name)(*inputs)
+    for one, other in zip(*map(tree_leaves, (found, due)), strict=True):
+        torch.testing.assert_close(one, other)
+        assert one.requires_grad == other.requires_grad
 
 
 def test_a_triangular_system_and_an_out():
@@ -95,13 +92,9 @@ def test_what_takes_no_out_in_torch_takes_none():
 
 @pytest.mark.parametrize("strategy", ["auto", *strategies.available()])
 def test_inverse_and_pinverse_are_those_of_torch(strategy):
-    leaf = A.clone().requires_grad_()
     for name in ("inverse", "pinverse"):
-        found, due = getattr(linalg, name)(leaf, strategy=strategy), getattr(torch, name)(leaf)
-        torch.testing.assert_close(found, due)
-        torch.testing.assert_close(
-            torch.autograd.grad(found.sum(), leaf), torch.autograd.grad(due.sum(), leaf)
-        )
+        ours = functools.partial(getattr(linalg, name), strategy=strategy)
+        require_alike(ours, getattr(torch, name), A.clone().requires_grad_())
 
 
 def test_the_tolerance_of_pinverse():

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import pytest
 import torch
-from torch.autograd import gradcheck, gradgradcheck
+from comparison import drawn, require_alike, require_derivatives, with_gradients
+from operations import ALL_DTYPES, real_first
 
 import strategies
 from strategies import linalg
 
-DTYPES = [torch.float64, torch.complex128, torch.float32, torch.complex64]
+each_dtype = pytest.mark.parametrize("dtype", ALL_DTYPES, ids=str)
 OPTIONS = [
     {"upper": upper, "left": left, "unitriangular": unit}
     for upper, left, unit in itertools.product([True, False], repeat=3)
@@ -27,10 +29,13 @@ each_strategy = pytest.mark.parametrize("strategy", sorted({*TRIANGLES.values(),
 
 
 def inputs_of(A_shape, B_shape, options, dtype=torch.float64):
-    generator = torch.Generator().manual_seed(0)
-    A, B = (torch.randn(*shape, dtype=dtype, generator=generator) for shape in (A_shape, B_shape))
+    A, B = drawn(*A_shape, dtype=dtype), drawn(*B_shape, dtype=dtype, seed=1)
     A = A / max(A.shape[-1], 1) + torch.eye(A.shape[-1])
     return A.requires_grad_(), (B if options["left"] else B.mT.contiguous()).requires_grad_()
+
+
+def call_by(strategy, options):
+    return functools.partial(linalg.solve_triangular, **options, strategy=strategy)
 
 
 BATCHES = [
@@ -50,38 +55,24 @@ BATCHES = [
 
 @each_option
 @each_strategy
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@each_dtype
 def test_values_and_gradients_are_those_of_torch(strategy, options, dtype):
+    tolerances = dict.fromkeys(("rtol", "atol"), torch.finfo(dtype).eps ** 0.5)
     for shapes in BATCHES:
-        A, B = inputs_of(*shapes, options, dtype)
-        found = []
-        for function, by in (
-            (torch.linalg.solve_triangular, {}),
-            (linalg.solve_triangular, {"strategy": strategy}),
-        ):
-            X = function(A, B, **options, **by)
-            found.append((X, *torch.autograd.grad(X.abs().square().sum(), (A, B))))
-        tolerance = torch.finfo(dtype).eps ** 0.5
-        for one, other in zip(*found, strict=True):
-            torch.testing.assert_close(one, other, rtol=tolerance, atol=tolerance)
+        require_alike(
+            call_by(strategy, options),
+            functools.partial(torch.linalg.solve_triangular, **options),
+            *inputs_of(*shapes, options, dtype),
+            **tolerances,
+        )
 
 
 @each_option
 @pytest.mark.parametrize("strategy", ["triangular_solve", "explicit_inverse"])
-@pytest.mark.parametrize(
-    "dtype", [torch.float64, pytest.param(torch.complex128, marks=pytest.mark.slow)], ids=str
-)
+@real_first
 def test_derivatives_of_both_orders_in_both_modes(strategy, options, dtype):
     for shapes in [((3, 3), (3, 3)), ((2, 1, 3, 3), (2, 3, 3))]:
-        A, B = inputs_of(*shapes, options, dtype)
-
-        def call(A, B):
-            return linalg.solve_triangular(A, B, **options, strategy=strategy)
-
-        assert gradcheck(
-            call, (A, B), fast_mode=True, check_forward_ad=True, check_batched_grad=True
-        )
-        assert gradgradcheck(call, (A, B), fast_mode=True, check_fwd_over_rev=True, atol=1e-4)
+        require_derivatives(call_by(strategy, options), inputs_of(*shapes, options, dtype))
 
 
 @each_option
@@ -96,25 +87,19 @@ def test_what_stands_for_nothing_is_not_read(strategy, options):
     if options["unitriangular"]:
         noisy.diagonal().fill_(torch.nan)
 
-    def call(A):
-        return linalg.solve_triangular(A, B, **options, strategy=strategy).square().sum()
-
-    leaves = [A.clone().requires_grad_() for A in (noisy, triangle)]
-    gradients = [torch.autograd.grad(call(leaf), leaf)[0] for leaf in leaves]
-    torch.testing.assert_close(*gradients)
+    call = call_by(strategy, options)
+    found, due = (with_gradients(call, each.requires_grad_(), B) for each in (noisy, triangle))
+    torch.testing.assert_close(found, due)
     unread = triangle == 0
     if options["unitriangular"]:
         unread.diagonal().fill_(True)
-    assert not gradients[0][unread].any()
+    assert not found[1][unread].any()
 
 
 @each_option
 def test_vmap_over_any_of_its_inputs(options):
     A, B = (each.detach() for each in inputs_of((4, 3, 3), (4, 3, 3), options))
-
-    def call(A, B):
-        return linalg.solve_triangular(A, B, **options, strategy="triangular_solve")
-
+    call = call_by("triangular_solve", options)
     torch.testing.assert_close(torch.vmap(call)(A, B), call(A, B))
     torch.testing.assert_close(torch.vmap(call, (None, 0))(A[0], B), call(A[0], B))
     torch.testing.assert_close(torch.vmap(call, (0, None))(A, B[0]), call(A, B[0]))

@@ -7,7 +7,6 @@ that docs/differences.md names.
 """
 
 from .calls import Call, draw
-from .check import check
-from .differences import DIFFERENCES
+from .differences import DIFFERENCES, check
 
 __all__ = ["DIFFERENCES", "Call", "check", "draw"]

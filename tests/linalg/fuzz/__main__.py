@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import argparse
 import collections
-import mmap
-import subprocess
-import sys
-import tempfile
+import faulthandler
 import time
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 
 import torch
 
-from .calls import draw
-from .check import check
+from . import check, draw
 
 
 def main() -> int:
@@ -22,55 +20,20 @@ def main() -> int:
     parser.add_argument("--calls", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", type=int, help="the number of one call")
-    parser.add_argument("--first", type=int, default=0, help="the number of the first call")
-    parser.add_argument("--place", help="a file of eight bytes for the number of the present call")
     options = parser.parse_args()
-    if options.only is not None:
-        return _run(range(options.only, options.only + 1), options.seed, None)
-    stop = options.first + options.calls
-    if options.place:
-        return _run(range(options.first, stop), options.seed, options.place)
-    return _in_processes(range(options.first, stop), options.seed)
-
-
-def _in_processes(numbers: range, seed: int) -> int:
-    """Runs the calls in a process that a crash ends, and those after a crash in another."""
-    first, status = numbers.start, 0
-    with tempfile.NamedTemporaryFile() as place:
-        place.write(bytes(8))
-        place.flush()
-        while first < numbers.stop:
-            options = {
-                "seed": seed,
-                "first": first,
-                "calls": numbers.stop - first,
-                "place": place.name,
-            }
-            words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-            command = [sys.executable, "-m", __spec__.name, *words]
-            code = subprocess.run(command, check=False).returncode
-            if code in (0, 1):
-                return status | code
-            place.seek(0)
-            crashed = int.from_bytes(place.read(8), "little")
-            print(f"--seed {seed} --only {crashed}  {draw(seed, crashed)}\n    exit status {code}")
-            first, status = crashed + 1, 1
-    return status
-
-
-def _run(numbers: range, seed: int, place: str | None) -> int:
-    torch.set_num_threads(1)
+    numbers = range(options.calls) if options.only is None else (options.only,)
     known: collections.Counter[str] = collections.Counter()
-    bad, start = 0, time.monotonic()
-    present = _shared(place)
+    bad, start, pool = 0, time.monotonic(), _process()
     for number in numbers:
-        present[:8] = number.to_bytes(8, "little")
-        call = draw(seed, number)
-        names, rest = check(call)
+        try:
+            names, rest = pool.submit(_checked, options.seed, number).result()
+        except BrokenProcessPool:
+            names, rest, pool = set(), ["crashed"], _process()
         known.update(names)
         bad += bool(rest)
         for each in rest:
-            print(f"--seed {seed} --only {number}  {call}\n    {each}", flush=True)
+            call = draw(options.seed, number)
+            print(f"--seed {options.seed} --only {number}  {call}\n    {each}", flush=True)
     for name, count in known.most_common():
         print(f"{count:6} {name}")
     print(
@@ -80,12 +43,19 @@ def _run(numbers: range, seed: int, place: str | None) -> int:
     return 1 if bad else 0
 
 
-def _shared(place: str | None) -> bytearray | mmap.mmap:
-    """Eight bytes, of which a crash leaves what was written last."""
-    if place is None:
-        return bytearray(8)
-    with open(place, "r+b") as file:  # noqa: PTH123 - for its descriptor
-        return mmap.mmap(file.fileno(), 8)
+def _process() -> ProcessPoolExecutor:
+    """One that a crash ends, and says where."""
+    return ProcessPoolExecutor(1, initializer=_set_up)
+
+
+def _set_up() -> None:
+    faulthandler.enable()
+    torch.set_num_threads(1)
+
+
+def _checked(seed: int, number: int) -> tuple[set[str], list[str]]:
+    names, rest = check(draw(seed, number))
+    return names, [*map(str, rest)]
 
 
 if __name__ == "__main__":

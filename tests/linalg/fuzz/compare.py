@@ -37,17 +37,10 @@ _TOPICS = {
 
 @dataclass(frozen=True)
 class Deviation:
-    """One thing in which our outcome is not torch's.
-
-    Attributes:
-        kind: error, error type, error sense, fields, type, shape, dtype, values, finite,
-            requires_grad, lazy, gradient, warning, mutated or shared.
-        where: the result or operand that it is about.
-        text: both sides in words.
-    """
+    """One thing in which our outcome is not torch's, and both sides in words."""
 
     kind: str
-    where: str
+    where: str  # the result or operand that it is about
     text: str
 
     def __str__(self) -> str:
@@ -60,13 +53,11 @@ def deviations(call: Call, ours: Outcome, theirs: Outcome) -> list[Deviation]:
         return [Deviation("mutated", str(ours.mutated), f"torch: {theirs.mutated}")]
     if ours.error or theirs.error:
         return _of_errors(ours, theirs)
-    found = []
-    if ours.types != theirs.types:
-        found.append(Deviation("type", "", f"{ours.types}, torch: {theirs.types}"))
-    if ours.warned != theirs.warned:
-        found.append(Deviation("warning", "", f"{ours.warned}, torch: {theirs.warned}"))
-    if ours.shared != theirs.shared:
-        found.append(Deviation("shared", "", f"{ours.shared}, torch: {theirs.shared}"))
+    found = [
+        Deviation(kind, "", f"{one}, torch: {other}")
+        for kind, name in (("type", "types"), ("warning", "warned"), ("shared", "shared"))
+        if (one := getattr(ours, name)) != (other := getattr(theirs, name))
+    ]
     for name, expected in theirs.results.items():
         found += _of_tensors(name, ours.results[name], expected, value_error(call))
     for i, expected in enumerate(theirs.gradients):
@@ -102,8 +93,8 @@ def _of_tensors(name: str, ours: Tensor, theirs: Tensor, tolerance: float) -> li
         one, other = (each() if callable(each) else each for each in (one, other))
         if one != other:
             return [Deviation(kind, name, f"{one}, torch: {other}")]
-    lazy = [each.is_conj() or each.is_neg() for each in (ours, theirs)]
-    if lazy[0] and not lazy[1]:
+    is_lazy, may_be = (each.is_conj() or each.is_neg() for each in (ours, theirs))
+    if is_lazy and not may_be:
         return [Deviation("lazy", name, "a conjugate or sign is left to be applied")]
     return _of_numbers("values", name, ours.detach(), theirs.detach(), tolerance)
 
@@ -112,15 +103,11 @@ def _of_gradients(
     name: str, ours: Tensor | None, theirs: Tensor | None, tolerance: float
 ) -> list[Deviation]:
     if ours is None or theirs is None:
-        if ours is None and theirs is None:
-            return []
-        value = ours if theirs is None else theirs
-        if value is not None and not bool(value.any()):
+        if not any(each is not None and each.any() for each in (ours, theirs)):
             return []  # nothing and zero are the same gradient
-        return [Deviation("gradient", name, f"{_brief(ours)}, torch: {_brief(theirs)}")]
-    if ours.dtype != theirs.dtype or ours.shape != theirs.shape:
-        return [Deviation("gradient", name, f"{_brief(ours)}, torch: {_brief(theirs)}")]
-    return _of_numbers("gradient", name, ours.detach(), theirs.detach(), tolerance)
+    elif (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape):
+        return _of_numbers("gradient", name, ours.detach(), theirs.detach(), tolerance)
+    return [Deviation("gradient", name, f"{_brief(ours)}, torch: {_brief(theirs)}")]
 
 
 def _brief(value: Tensor | None) -> str:
@@ -131,23 +118,19 @@ def _of_numbers(
     kind: str, name: str, ours: Tensor, theirs: Tensor, tolerance: float
 ) -> list[Deviation]:
     """Where finite numbers stand, then how far they are apart, matrix by matrix."""
-    axes = (-2, -1) if ours.ndim > 1 else (-1,) if ours.ndim else ()
-    finite, expected = (each.isfinite().all(axes[0]) if axes else each.isfinite()
-                        for each in (ours, theirs))  # fmt: skip
-    if len(axes) > 1:
-        finite, expected = finite.all(-1), expected.all(-1)
+    finite, expected = (
+        each.isfinite().flatten(-2 if each.ndim > 1 else 0).all(-1) for each in (ours, theirs)
+    )
     if not torch.equal(finite, expected):
         return [Deviation("finite", name, f"{_few(ours)}, torch: {_few(theirs)}")]
-    if tolerance > WORST_ERROR or not ours.numel():
-        return []
-    if not bool(expected.all()):
+    if tolerance > WORST_ERROR or not ours.numel() or not bool(expected.all()):
         return []
     difference = torch.linalg.vector_norm((ours - theirs).to(torch.complex128))
     size = torch.linalg.vector_norm(theirs.to(torch.complex128))
     if bool(difference > tolerance * size) and bool(difference > torch.finfo(torch.float32).tiny):
         error = float(difference / size)
-        return [Deviation(kind, name, f"differ by {error:.1e} > {tolerance:.1e}: "
-                          f"{_few(ours)}, torch: {_few(theirs)}")]  # fmt: skip
+        text = f"differ by {error:.1e} > {tolerance:.1e}: {_few(ours)}, torch: {_few(theirs)}"
+        return [Deviation(kind, name, text)]
     return []
 
 
@@ -176,8 +159,7 @@ def condition(call: Call, *, on_range: bool = False) -> float:
 
 def _cuts(call: Call) -> bool:
     """Whether singular values at noise level are cut off."""
-    tolerances = map(call.options.get, ("atol", "rtol", "rcond"))
-    return call.operation in ("pinv", "lstsq") and all(each is None for each in tolerances)
+    return call.operation in ("pinv", "lstsq") and not call.given("atol", "rtol", "rcond")
 
 
 def value_error(call: Call) -> float:

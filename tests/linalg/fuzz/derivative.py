@@ -6,12 +6,10 @@ mode. All words of one length give the same number.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
-
-__all__ = ["DIRECTIONS", "Loss", "derivative"]
 
 Loss = Callable[[Tensor], Tensor]
 
@@ -21,36 +19,34 @@ DIRECTIONS = [
 ]
 
 
-def _forward(loss: Loss, direction: Tensor) -> Loss:
-    return lambda x: torch.func.jvp(loss, (x,), (direction[: len(x)].to(x.dtype),))[1]
+def numbers_of(tensor: Tensor) -> Tensor:
+    """The entries as a vector of real numbers."""
+    tensor = tensor.resolve_conj().resolve_neg()
+    return (torch.view_as_real(tensor) if tensor.is_complex() else tensor).flatten()
 
 
-def _reverse(loss: Loss, direction: Tensor) -> Loss:
-    return lambda x: torch.func.grad(loss)(x) @ direction[: len(x)].to(x.dtype)
+def of_numbers(numbers: Tensor, like: Tensor) -> Tensor:
+    """The tensor again."""
+    if not like.is_complex():
+        return numbers.reshape(like.shape)
+    return torch.view_as_complex(numbers.reshape(*like.shape, 2))
 
 
-def _forward_by_vmap(loss: Loss, direction: Tensor) -> Loss:
-    return lambda x: torch.func.jacfwd(loss)(x) @ direction[: len(x)].to(x.dtype)
+def derivative(
+    loss: Loss, word: str, x: Tensor, *, by_vmap: bool, directions: Sequence[Tensor] = DIRECTIONS
+) -> Tensor:
+    """The derivative at x along as many directions as the word has letters.
 
-
-def _reverse_by_vmap(loss: Loss, direction: Tensor) -> Loss:
-    return lambda x: torch.func.jacrev(loss)(x) @ direction[: len(x)].to(x.dtype)
-
-
-def derivative(loss: Loss, word: str, x: Tensor, *, by_vmap: bool) -> Tensor:
-    """The derivative along as many directions as the word has letters.
-
-    Args:
-        loss: of a vector.
-        word: of f and r.
-        x: where.
-        by_vmap: take it by `jacfwd` and `jacrev`, which map over a basis, in place of `jvp` and `grad`.
+    By vmap it is taken by `jacfwd` and `jacrev`, which map over a basis, in place of `jvp` and `grad`.
     """
-    modes = (
-        {"f": _forward_by_vmap, "r": _reverse_by_vmap}
-        if by_vmap
-        else {"f": _forward, "r": _reverse}
-    )
-    for letter, direction in reversed(list(zip(word, DIRECTIONS, strict=False))):
-        loss = modes[letter](loss, direction)
+    for letter, direction in reversed(list(zip(word, directions, strict=False))):
+        loss = _along(loss, letter, direction[: len(x)].to(x.dtype), by_vmap)
     return loss(x)
+
+
+def _along(loss: Loss, letter: str, v: Tensor, by_vmap: bool) -> Loss:
+    if letter == "f" and not by_vmap:
+        return lambda x: torch.func.jvp(loss, (x,), (v,))[1]
+    by_basis = {"f": torch.func.jacfwd, "r": torch.func.jacrev}[letter]
+    jacobian = by_basis if by_vmap else torch.func.grad
+    return lambda x: jacobian(loss)(x) @ v

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,9 +12,10 @@ import torch
 from torch import Tensor
 
 import strategies
+from strategies import linalg
 from strategies.errors import LinAlgError, UnsupportedError
 
-from .calls import TRACERS, WORDS, Call
+from .calls import LU, TRACERS, WORDS, Call
 from .compare import Deviation, condition, deviations, unit
 from .operands import LOW_PRECISION, Operand
 from .outcome import Outcome, outcome
@@ -33,6 +35,10 @@ class Seen:
 
     def is_in(self, *kinds: str) -> bool:
         return self.deviation.kind in kinds
+
+    def is_about(self, *fields: str) -> bool:
+        """Whether it is about one of these fields of the result."""
+        return self.deviation.where in fields
 
     @property
     def is_refused(self) -> bool:
@@ -64,19 +70,12 @@ class Seen:
         m, n = self.A.shape[-2:]
         values = torch.linalg.svdvals(self.A.to(torch.complex128))
         norm = torch.linalg.vector_norm(values, dim=-1)
-        tolerances = (self.call.options.get(name) for name in ("rtol", "rcond"))
-        relative = [each for each in tolerances if each is not None] or [
-            32 * max(m, n) * unit(self.call)
-        ]
-        absolute = self.call.options.get("atol")
-        threshold = (
-            relative[0] * norm if absolute is None else relative[0] * norm + absolute * n**0.5
-        )
-        return bool((values[..., -1] <= threshold).any())
+        relative, *_ = *self.call.given("rtol", "rcond"), 32 * max(m, n) * unit(self.call)
+        absolute, *_ = *self.call.given("atol"), 0.0
+        return bool((values[..., -1] <= relative * norm + absolute * n**0.5).any())
 
 
 Condition = Callable[[Seen], bool]
-LU = ("lu", "lu_factor", "lu_factor_ex")
 NUMBERS = ("values", "gradient", "finite")
 
 
@@ -113,8 +112,7 @@ def _gradient_not_finite(seen: Seen) -> bool:
 
 
 def _mixed_tolerances(seen: Seen) -> bool:
-    given = [seen.call.options.get(name) for name in ("atol", "rtol")]
-    kinds = {isinstance(each, Tensor) for each in given if each is not None}
+    kinds = {isinstance(each, Tensor) for each in seen.call.given("atol", "rtol")}
     return seen.is_of("pinv") and isinstance(seen.theirs.error, TypeError) and len(kinds) > 1
 
 
@@ -139,21 +137,12 @@ def _unlike_gelsd(call: Call, outcome_of_it: Outcome) -> set[str]:
     }
 
 
-def _rank_without_columns(seen: Seen) -> bool:
-    columns = seen.call.operands[-1]
-    return seen.is_of("lstsq") and seen.deviation.where == "rank" and 0 in columns.value().shape
-
-
 def _singular_slogdet(seen: Seen) -> bool:
     return (
         seen.is_of("slogdet")
         and seen.is_deficient
         and (seen.is_refused or seen.is_in("gradient", "finite"))
     )
-
-
-def _singular_det(seen: Seen) -> bool:
-    return seen.is_of("det") and seen.is_deficient and seen.is_in("gradient", "finite")
 
 
 def _vmap(seen: Seen) -> bool:
@@ -179,9 +168,8 @@ def _not_hermitian(seen: Seen) -> bool:
 
 
 def _coarse_tolerance(seen: Seen) -> bool:
-    given = [seen.call.options.get(name) for name in ("rtol", "atol", "rcond")]
     is_of_rank = seen.is_of("pinv", "lstsq") and (seen.is_refused or seen.is_in(*NUMBERS))
-    return is_of_rank and any(_is_coarse(each) for each in given)
+    return is_of_rank and any(map(_is_coarse, seen.call.given("rtol", "atol", "rcond")))
 
 
 def _is_coarse(tolerance: object) -> bool:
@@ -207,31 +195,12 @@ def _singular_by_roundoff(seen: Seen) -> bool:
     return seen.is_of("inv", "solve") and seen.is_deficient and raised[0] != raised[1]
 
 
-def _nothing_to_solve(seen: Seen) -> bool:
-    results = seen.ours.results
-    return seen.is_of("solve") and seen.ours.error is None and results["result"].numel() == 0
-
-
 def _in_place(seen: Seen) -> bool:
     said, expected = (str(each.error) for each in (seen.ours, seen.theirs))
     was_told = "modified by an inplace operation"
     if seen.is_of("lu", "det", "slogdet", "pinv") and was_told in expected:
         return seen.ours.error is None
     return seen.is_of("lstsq", "slogdet") and was_told in said and seen.theirs.error is None
-
-
-def _singular_values(seen: Seen) -> bool:
-    if not (seen.is_of("lstsq") and seen.deviation.where == "singular_values"):
-        return False
-    return seen.theirs.results["singular_values"].shape[-1] == 0
-
-
-def _driver(seen: Seen) -> bool:
-    return "driver" in seen.call.options and isinstance(seen.ours.error, UnsupportedError)
-
-
-def _unknown_argument(seen: Seen) -> bool:
-    return "rcond" in seen.call.options and isinstance(seen.ours.error, TypeError)
 
 
 _FORWARD = "set a forward gradient that has a different size"
@@ -264,7 +233,7 @@ def _tracer(seen: Seen) -> bool:
         return False
     is_of_interpreter = "TorchScript interpreter" in str(seen.ours.error)
     is_refused = is_of_interpreter and seen.call.strategy != "auto"
-    is_by_shapes = seen.is_of("lstsq") and seen.deviation.where in ("rank", "singular_values")
+    is_by_shapes = seen.is_about("rank", "singular_values")
     return seen.is_in("warning") or is_refused or is_by_shapes or _FORWARD in str(seen.ours.error)
 
 
@@ -274,15 +243,11 @@ def _beyond_rank(seen: Seen) -> bool:
     return is_third and seen.is_of("pinv", "lstsq") and seen.is_in("gradient") and seen.is_deficient
 
 
-def _half_precision(seen: Seen) -> bool:
-    return seen.theirs.error is not None and any(
-        each.base.dtype in LOW_PRECISION for each in seen.call.tensors
-    )
-
-
 DIFFERENCES: dict[str, Condition] = {
     "LU of deficient matrices": _lu_of_deficient,
-    "det of singular matrices": _singular_det,
+    "det of singular matrices": lambda seen: (
+        seen.is_of("det") and seen.is_deficient and seen.is_in("gradient", "finite")
+    ),
     "slogdet of singular matrices": _singular_slogdet,
     "hermitian=True of others": _not_hermitian,
     "NaN and Inf in pinv, lstsq, solve and inv": _not_finite,
@@ -290,14 +255,22 @@ DIFFERENCES: dict[str, Condition] = {
     "strategies of full rank": _refused_rank,
     "ends of the exponent range": _overflow,
     "singular up to rounding": _singular_by_roundoff,
-    "singular matrices and nothing to solve": _nothing_to_solve,
+    "singular matrices and nothing to solve": lambda seen: (
+        seen.is_of("solve") and not seen.ours.error and not seen.ours.results["result"].numel()
+    ),
     "coarse tolerances": _coarse_tolerance,
     "stale pivots in lstsq": _stale_pivots,
-    "residuals": lambda seen: seen.is_of("lstsq") and seen.deviation.where == "residuals",
-    "rank without right-hand sides": _rank_without_columns,
-    "singular values": _singular_values,
-    "drivers": _driver,
-    "rcond=": _unknown_argument,
+    "residuals": lambda seen: seen.is_about("residuals"),
+    "rank without right-hand sides": lambda seen: (
+        seen.is_about("rank") and 0 in seen.call.operands[-1].value().shape
+    ),
+    "singular values": lambda seen: (
+        seen.is_about("singular_values") and not seen.theirs.results["singular_values"].shape[-1]
+    ),
+    "drivers": lambda seen: (
+        "driver" in seen.call.options and isinstance(seen.ours.error, UnsupportedError)
+    ),
+    "rcond=": lambda seen: "rcond" in seen.call.options and isinstance(seen.ours.error, TypeError),
     "tolerances of both kinds": _mixed_tolerances,
     "in-place changes": _in_place,
     "vmap": _vmap,
@@ -305,18 +278,23 @@ DIFFERENCES: dict[str, Condition] = {
     "third derivatives at deficient rank": _beyond_rank,
     "tracers": _tracer,
     "zeros without memory": _zeros_without_memory,
-    "half precision": _half_precision,
+    "half precision": lambda seen: (
+        seen.theirs.error is not None
+        and any(each.base.dtype in LOW_PRECISION for each in seen.call.tensors)
+    ),
 }
 """By the name that stands in docs/differences.md."""
 
 
-def unnamed(
-    call: Call, found: list[Deviation], ours: Outcome, theirs: Outcome
-) -> tuple[set[str], list[Deviation]]:
-    """The names of the differences that explain deviations, and the deviations that none explains."""
+def check(call: Call) -> tuple[set[str], list[Deviation]]:
+    """The documented differences from torch that a call shows, and what else is not as in torch."""
+    function = functools.partial(getattr(linalg, call.operation), strategy=call.strategy)
+    ours, theirs = (
+        outcome(call, each) for each in (function, getattr(torch.linalg, call.operation))
+    )
     names: set[str] = set()
     rest = []
-    for deviation in found:
+    for deviation in deviations(call, ours, theirs):
         seen = Seen(call, deviation, ours, theirs)
         explained = {name for name, holds in DIFFERENCES.items() if holds(seen)}
         names |= explained

@@ -10,9 +10,8 @@ from torch import Tensor
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from .calls import Call
-from .derivative import derivative
-
-__all__ = ["det_by_lu", "directional", "recorded"]
+from .derivative import derivative, numbers_of, of_numbers
+from .operands import FLOATS
 
 
 def directional(
@@ -22,28 +21,23 @@ def directional(
 
     Operands that are no floating-point tensors raise what the function does of them.
     """
-    if not all(isinstance(each, Tensor) and _is_float(each) for each in operands):
+    if not all(map(_is_float, operands)):
         apply(*operands)
         raise TypeError("there is no derivative")
-    sizes = [_numbers(each).numel() for each in operands]
+    sizes = [numbers_of(each).numel() for each in operands]
 
     def loss(numbers: Tensor) -> Tensor:
-        parts = numbers.split(sizes)
-        given = [_of_numbers(part, each) for part, each in zip(parts, operands, strict=True)]
-        found = apply(*given)
-        values = _numbers(_differentiable(call, found))
+        parts = zip(numbers.split(sizes), operands, strict=True)
+        found = apply(*(of_numbers(part, each) for part, each in parts))
+        if not isinstance(found, Tensor):
+            found = found[1 if call.operation in ("lu", "slogdet") else 0]
+        values = numbers_of(found)
         return values.square().sum() + values.sum()
 
-    x = torch.cat([_numbers(each.detach()) for each in operands])
+    x = torch.cat([numbers_of(each.detach()) for each in operands])
     value = derivative(loss, word, x, by_vmap=False)
     # Beside a one, of whose size the entries are: a derivative that is zero is so to rounding only.
     return torch.stack([value, torch.ones_like(value)])
-
-
-def _differentiable(call: Call, found: Any) -> Tensor:
-    if isinstance(found, Tensor):
-        return found
-    return found[1] if call.operation in ("lu", "slogdet") else found[0]
 
 
 def det_by_lu(A: Tensor) -> Tensor:
@@ -55,9 +49,7 @@ def det_by_lu(A: Tensor) -> Tensor:
 
 def recorded(tracer: str, apply: Callable[..., Any], operands: Sequence[Any]) -> Callable[..., Any]:
     """What a tracer makes of a function, from operands that are not those it is then called with."""
-    others = [
-        each * 2 if isinstance(each, Tensor) and _is_float(each) else each for each in operands
-    ]
+    others = [each * 2 if _is_float(each) else each for each in operands]
     if not all(isinstance(each, Tensor) for each in operands):
         return apply
 
@@ -78,16 +70,5 @@ def recorded(tracer: str, apply: Callable[..., Any], operands: Sequence[Any]) ->
     return lambda *given: torch.func.linearize(as_tuple, *(each.clone() for each in given))[0]
 
 
-def _is_float(tensor: Tensor) -> bool:
-    return tensor.dtype in (torch.float32, torch.float64, torch.complex64, torch.complex128)
-
-
-def _numbers(tensor: Tensor) -> Tensor:
-    tensor = tensor.resolve_conj().resolve_neg()
-    return (torch.view_as_real(tensor) if tensor.is_complex() else tensor).flatten()
-
-
-def _of_numbers(part: Tensor, like: Tensor) -> Tensor:
-    if not like.is_complex():
-        return part.reshape(like.shape)
-    return torch.view_as_complex(part.reshape(*like.shape, 2))
+def _is_float(operand: Any) -> bool:
+    return isinstance(operand, Tensor) and operand.dtype in FLOATS

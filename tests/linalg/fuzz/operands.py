@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -12,23 +13,30 @@ from torch import Tensor
 LOW_PRECISION = (torch.half, torch.bfloat16)
 FLOATS = (torch.float64, torch.float32, torch.complex128, torch.complex64)
 OTHERS = (*LOW_PRECISION, torch.int64, torch.int32, torch.bool)
-VALUES = ("ordinary", "zero", "nan", "inf", "deficient", "huge", "tiny", "identity", "graded")
-LAYOUTS = ("contiguous", "transposed", "strided", "slice", "conjugate", "negative", "expanded")
+VALUES = (
+    *((70, "ordinary"), (3, "zero"), (3, "nan"), (3, "inf"), (8, "deficient")),
+    *((2, "huge"), (2, "tiny"), (4, "identity"), (3, "graded")),
+)
+LAYOUTS = (
+    *((50, "contiguous"), (10, "transposed"), (10, "strided"), (10, "slice")),
+    *((10, "conjugate"), (10, "negative"), (10, "expanded")),
+)
 _EXPONENTS = {"huge": (30, 100, 400, 900), "tiny": (-30, -100, -400, -900)}
+
+Choice = TypeVar("Choice")
+
+
+def weighted(rng: random.Random, choices: Sequence[tuple[float, Choice]]) -> Choice:
+    """One of the choices, by their weights."""
+    weights, values = zip(*choices, strict=True)
+    return rng.choices(values, weights)[0]
 
 
 @dataclass(frozen=True)
 class Operand:
-    """A tensor that is made anew for every use, so that nothing done to it reaches the next one.
+    """A tensor that is made anew for every use, so that nothing done to it reaches the next one."""
 
-    Attributes:
-        base: the entries, without the batch dimensions that are expanded.
-        shape: of the tensor.
-        layout: one of `LAYOUTS`.
-        values: one of `VALUES`.
-    """
-
-    base: Tensor
+    base: Tensor  # without the batch dimensions that are expanded
     shape: tuple[int, ...]
     layout: str
     values: str
@@ -88,8 +96,7 @@ def draw_operand(
 ) -> Operand:
     """An operand of this shape and dtype; what else there is to choose is drawn."""
     generator = torch.Generator().manual_seed(rng.getrandbits(40))
-    values = values or rng.choices(VALUES, (70, 3, 3, 3, 8, 2, 2, 4, 3))[0]
-    layout = rng.choices(LAYOUTS, (50, 10, 10, 10, 10, 10, 10))[0]
+    values, layout = values or weighted(rng, VALUES), weighted(rng, LAYOUTS)
     if not dtype.is_floating_point and not dtype.is_complex:
         return Operand(torch.ones(shape).to(dtype), shape, "contiguous", "ones")
     if layout == "conjugate" and not dtype.is_complex:
@@ -99,12 +106,9 @@ def draw_operand(
     made = shape
     if layout == "expanded":
         made = tuple(1 if i < len(shape) - 2 else size for i, size in enumerate(shape))
-    base = _entries(rng, generator, made, _made_in(dtype), values).to(dtype)
+    made_in = torch.float32 if dtype in LOW_PRECISION else dtype
+    base = _entries(rng, generator, made, made_in, values).to(dtype)
     return Operand(base, shape, layout, values)
-
-
-def _made_in(dtype: torch.dtype) -> torch.dtype:
-    return torch.float32 if dtype in LOW_PRECISION else dtype
 
 
 def _entries(
@@ -114,10 +118,7 @@ def _entries(
     dtype: torch.dtype,
     values: str,
 ) -> Tensor:
-    def normal(*sizes: int) -> Tensor:
-        return torch.randn(*sizes, dtype=dtype, generator=generator)
-
-    A = normal(*shape)
+    A = torch.randn(*shape, dtype=dtype, generator=generator)
     is_matrix = len(shape) > 1
     if is_matrix:
         A = A + 2 * torch.eye(*shape[-2:], dtype=dtype)
@@ -135,10 +136,8 @@ def _entries(
             )
             A = left @ right
         case "huge" | "tiny":
-            exponent = rng.choice(_EXPONENTS[values])
             largest = 2 if dtype.to_real() == torch.float32 else 3
-            exponent = rng.choice(_EXPONENTS[values][:largest])
-            A = A * 2.0**exponent
+            A = A * 2.0 ** rng.choice(_EXPONENTS[values][:largest])
         case "graded" if is_matrix:
             A = A * 2.0 ** (-6.0 * torch.arange(shape[-1]))
         case "nan" | "inf" if A.numel():

@@ -31,27 +31,18 @@ NAMES_IN_TORCH = {"pinv": ("input",), "lstsq": ("input", "b")}
 
 @dataclass
 class Outcome:
-    """What a call did.
-
-    Attributes:
-        error: what it raised, if anything.
-        stage: "forward" or "backward": where it was raised, or how far it came.
-        results: by name.
-        gradients: of the operands, by a random cotangent, or tangents under jvp.
-        warned: categories and first words of what it warned of.
-        mutated: which operands have other entries than before.
-        shared: which results share memory with an operand.
-        types: of the results, of operands of a subclass.
-    """
+    """What a call did."""
 
     error: Exception | None = None
-    stage: str = "forward"
+    stage: str = "forward"  # or "backward": where it was raised, or how far it came
     results: dict[str, Tensor] = field(default_factory=dict)
-    gradients: list[Tensor | None] = field(default_factory=list)
-    warned: list[str] = field(default_factory=list)
-    mutated: list[int] = field(default_factory=list)
-    shared: list[str] = field(default_factory=list)
-    types: list[str] = field(default_factory=list)
+    gradients: list[Tensor | None] = field(
+        default_factory=list
+    )  # by a random cotangent; or tangents
+    warned: list[str] = field(default_factory=list)  # categories and first words
+    mutated: list[int] = field(default_factory=list)  # operands with other entries than before
+    shared: list[str] = field(default_factory=list)  # results in memory of an operand
+    types: list[str] = field(default_factory=list)  # of the results, of operands of a subclass
 
 
 def outcome(call: Call, function: Callable[..., Any]) -> Outcome:
@@ -81,42 +72,34 @@ def outcome(call: Call, function: Callable[..., Any]) -> Outcome:
 
 def _run(call: Call, function: Callable[..., Any], leaves: list[Any], found: Outcome) -> None:
     is_torch = getattr(torch.linalg, call.operation) is function
-    names_of_operands = NAMES_IN_TORCH.get(call.operation, ("A", "B"))
-    floats = [
-        isinstance(leaf, Tensor) and (leaf.is_floating_point() or leaf.is_complex())
-        for leaf in leaves
-    ]
+    names = NAMES_IN_TORCH.get(call.operation, ("A", "B")) if is_torch else ("A", "B")
 
     def apply(*operands: Any) -> Any:
         if call.by_name:
-            names = names_of_operands if is_torch else ("A", "B")
             return function(**dict(zip(names, operands, strict=False)), **call.options)
         return function(*operands, **call.options)
 
-    def views() -> list[Any]:
-        return [each.view(leaf) for each, leaf in zip(call.operands, leaves, strict=True)]
+    def keep(function: Callable[..., Any]) -> list[Any]:
+        operands = [each.view(leaf) for each, leaf in zip(call.operands, leaves, strict=True)]
+        _keep(call, function(*operands), operands, found)
+        return operands
 
     match call.mode:
+        case "plain":
+            keep(apply)
         case "no_grad" | "inference":
-            mode = torch.no_grad if call.mode == "no_grad" else torch.inference_mode
-            with mode():
-                operands = views()
-                _keep(call, apply(*operands), operands, found)
+            with torch.no_grad() if call.mode == "no_grad" else torch.inference_mode():
+                keep(apply)
         case "vmap":
-            operands = views()
-            _keep(call, torch.func.vmap(apply)(*operands), operands, found)
+            keep(torch.func.vmap(apply))
         case "subclass":
-            operands = [
-                each.as_subclass(Own) if isinstance(each, Tensor) else each for each in views()
-            ]
-            _keep(call, apply(*operands), operands, found)
+            keep(lambda *given: apply(*map(_as_own, given)))
             found.types = [type(value).__name__ for value in found.results.values()]
             found.results = {
                 name: value.as_subclass(Tensor) for name, value in found.results.items()
             }
         case word if word in WORDS:
-            operands = views()
-            _keep(call, apply(*operands), operands, found)
+            operands = keep(apply)
             found.stage = "backward"
             # Of torch's own compositions reverse mode is right, but for det of third order.
             is_wrong = is_torch and call.operation == "det" and len(word) == 3
@@ -124,49 +107,35 @@ def _run(call: Call, function: Callable[..., Any], leaves: list[Any], found: Out
             word = "r" * len(word) if is_torch else word
             found.gradients = [modes.directional(word, composed, operands, call)]
         case tracer if tracer in TRACERS:
-            operands = views()
             # What is compared is that the record computes what the function does.
-            recorded = apply if is_torch else modes.recorded(tracer, apply, operands)
-            _keep(call, recorded(*operands), operands, found)
+            keep(apply if is_torch else lambda *given: modes.recorded(tracer, apply, given)(*given))
         case "jvp" | "zero tangent":
-            made = _zeros_like if call.mode == "zero tangent" else _like
             with forward_ad.dual_level():
                 leaves[:] = [
-                    forward_ad.make_dual(leaf, made(leaf, i)) if is_float else leaf
-                    for i, (leaf, is_float) in enumerate(zip(leaves, floats, strict=True))
+                    forward_ad.make_dual(leaf, _direction(call, leaf, i))
+                    if _is_float(leaf)
+                    else leaf
+                    for i, leaf in enumerate(leaves)
                 ]
-                operands = views()
-                _keep(call, apply(*operands), operands, found)
-                found.gradients = [
-                    forward_ad.unpack_dual(result).tangent
-                    for result in _differentiated(call, found)
-                ]
-                found.results = {
-                    name: forward_ad.unpack_dual(value).primal
-                    for name, value in found.results.items()
-                }
+                keep(apply)
+                duals = {name: forward_ad.unpack_dual(each) for name, each in found.results.items()}
+                found.gradients = [duals[name].tangent for name in _differentiated(call)]
+                found.results = {name: each.primal for name, each in duals.items()}
         case "backward" | "in place" | "input in place" | "zero cotangent":
-            for leaf, is_float in zip(leaves, floats, strict=True):
-                if is_float:
-                    leaf.requires_grad_()
-            operands = views()
-            _keep(call, apply(*operands), operands, found)
+            inputs = [leaf.requires_grad_() for leaf in leaves if _is_float(leaf)]
+            operands = keep(apply)
             found.stage = "backward"
-            outputs = [value for value in _differentiated(call, found) if value.requires_grad]
+            results = [found.results[name] for name in _differentiated(call)]
+            outputs = [value for value in results if value.requires_grad]
             if call.mode == "in place":
                 outputs = [value.mul_(2) for value in outputs]
             if call.mode == "input in place":
                 _double(operands, leaves)
-            inputs = [leaf for leaf, is_float in zip(leaves, floats, strict=True) if is_float]
             if outputs and inputs:
-                made = _zeros_like if call.mode == "zero cotangent" else _like
-                cotangents = [made(value, i) for i, value in enumerate(outputs)]
+                cotangents = [_direction(call, value, i) for i, value in enumerate(outputs)]
                 found.gradients = list(
                     torch.autograd.grad(outputs, inputs, cotangents, allow_unused=True)
                 )
-        case _:
-            operands = views()
-            _keep(call, apply(*operands), operands, found)
 
 
 def _keep(call: Call, returned: Any, operands: list[Any], found: Outcome) -> None:
@@ -187,13 +156,20 @@ def _keep(call: Call, returned: Any, operands: list[Any], found: Outcome) -> Non
     ]
 
 
-def _differentiated(call: Call, found: Outcome) -> list[Tensor]:
-    first = next(iter(found.results))
-    return [found.results[name] for name in DIFFERENTIATED.get(call.operation, (first,))]
+def _differentiated(call: Call) -> tuple[str, ...]:
+    return DIFFERENTIATED.get(call.operation, FIELDS.get(call.operation, ("result",))[:1])
 
 
 class Own(Tensor):
     """A subclass that leaves all to `Tensor`."""
+
+
+def _as_own(operand: Any) -> Any:
+    return operand.as_subclass(Own) if isinstance(operand, Tensor) else operand
+
+
+def _is_float(leaf: Any) -> bool:
+    return isinstance(leaf, Tensor) and (leaf.is_floating_point() or leaf.is_complex())
 
 
 def _double(operands: list[Any], leaves: list[Any]) -> None:
@@ -204,12 +180,10 @@ def _double(operands: list[Any], leaves: list[Any]) -> None:
                 operand.mul_(2)
 
 
-def _zeros_like(value: Tensor, _number: int) -> Tensor:
-    """Zeros without memory, which forward mode makes."""
-    return torch._efficientzerotensor(value.shape, dtype=value.dtype)
-
-
-def _like(value: Tensor, number: int) -> Tensor:
+def _direction(call: Call, value: Tensor, number: int) -> Tensor:
+    """A cotangent or tangent: random, or zeros without memory, which forward mode makes."""
+    if call.mode in ("zero cotangent", "zero tangent"):
+        return torch._efficientzerotensor(value.shape, dtype=value.dtype)
     generator = torch.Generator().manual_seed(number)
     return torch.randn(value.shape, dtype=value.dtype, generator=generator)
 
