@@ -76,9 +76,8 @@ def _solution(strategy: Strategy, A: Tensor, B: Tensor) -> Tensor:
     """
     if is_opaque(B):
         return torch.linalg.solve(A, B)
-    if (outputs := _fast_path(strategy, A, B)) is not None:
-        return outputs[0]
-    return run(_Solve(), strategy, A, B)[0]
+    outputs = _fast_path(strategy, A.resolve_conj(), B.resolve_conj())
+    return run(_Solve(), strategy, A, B)[0] if outputs is None else outputs[0]
 
 
 @traceable
