@@ -13,7 +13,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch._functorch.pyfunctorch import retrieve_current_functorch_interpreter
 from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 
@@ -32,8 +31,12 @@ OverBatch = Callable[
 """Takes what computes, a size, tensors and the mapped dimension of each; outputs, and theirs."""
 
 _functorch: Any = torch._C._functorch
-_VMAP = _functorch.TransformType.Vmap
-_JVP = _functorch.TransformType.Jvp
+_GRAD, _JVP, _VMAP = (getattr(_functorch.TransformType, name) for name in ("Grad", "Jvp", "Vmap"))
+_INTERPRETERS = {
+    _GRAD: _functorch.CGradInterpreterPtr,
+    _JVP: _functorch.CJvpInterpreterPtr,
+    _VMAP: _functorch.CVmapInterpreterPtr,
+}
 
 
 class AtOneLevel(torch.autograd.function._SingleLevelFunction):
@@ -67,17 +70,17 @@ def at_all_levels(
     """
     if not torch._C._are_functorch_transforms_active():
         return _at_base(function, call, compute, tensors)
-    interpreter: Any = retrieve_current_functorch_interpreter()
-    level = interpreter.level()
+    transform = _Transform()
+    level = transform.level
     tensors = [_functorch.unwrap_if_dead(each) for each in tensors]
 
     def below(*unwrapped: Tensor) -> Tensors:
-        with interpreter.lower():
+        with transform:
             return at_all_levels(function, call, compute, unwrapped, over_batch)
 
-    if interpreter.key() == _VMAP:
+    if transform.kind == _VMAP:
         over_batch = over_batch or _over_batch
-        return _mapped(over_batch, below, interpreter.batch_size(), level, tensors)
+        return _mapped(over_batch, below, transform.interpreter.batchSize(), level, tensors)
 
     def at_this_level(*wrapped: Tensor) -> Tensors:
         unwrapped = [_functorch._unwrap_for_grad(each, level) for each in wrapped]
@@ -85,7 +88,7 @@ def at_all_levels(
             outputs = below(*unwrapped)
         return tuple(_functorch._wrap_for_grad(each, level) for each in outputs)
 
-    lifted = [interpreter._cptr.lift(each) for each in tensors]
+    lifted = [transform.interpreter.lift(each) for each in tensors]
     with enable_single_level_autograd_function():
         found: Tensors = function.apply(at_this_level, call, *lifted)
     return found
@@ -146,32 +149,41 @@ def with_tangents(
         primals = tuple([forward_ad.unpack_dual(each).primal for each in inputs])
         found = compute(primals, tuple(tangents))
         return None if found is None else _duals(*found)
-    layer = _functorch.peek_interpreter_stack()
-    if layer.key() != _JVP:
+    transform = _Transform()
+    if transform.kind != _JVP:
         return None
-    level, unwrap, wrap = layer.level(), _functorch._unwrap_for_grad, _functorch._wrap_for_grad
+    level, unwrap, wrap = transform.level, _functorch._unwrap_for_grad, _functorch._wrap_for_grad
     primals = tuple([unwrap(_functorch.unwrap_if_dead(each), level) for each in inputs])
     below = tuple([None if each is None else unwrap(each, level) for each in tangents])
-    with _Below(layer):
+    with transform:
         if (found := compute(primals, below)) is None:
             return None
         outputs, of_outputs = found[0], _laid_out(*found)
     return _duals(*([wrap(each, level) for each in some] for some in (outputs, of_outputs)))
 
 
-class _Below:
-    """Below a level of forward mode: what `JvpInterpreter.lower` does, in a fifth of its time."""
+class _Transform:
+    """The innermost transform; within `with`, what is called is called below it.
 
-    def __init__(self, layer: Any) -> None:
-        is_on = _functorch.CJvpInterpreterPtr(layer).prevFwdGradMode()
-        self._mode = contextlib.nullcontext() if is_on else forward_mode(on=False)
+    It does what PyTorch's `FuncTorchInterpreter` does, in a fifth of the time.
+    """
+
+    def __init__(self) -> None:
+        self._layer = _functorch.peek_interpreter_stack()  # which the next points to
+        self.kind, self.level = self._layer.key(), self._layer.level()
+        self.interpreter = _INTERPRETERS[self.kind](self._layer)
 
     def __enter__(self) -> None:
+        self._mode: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
+        if self.kind == _GRAD and not self.interpreter.prevGradMode():
+            self._mode = torch.no_grad()
+        elif self.kind == _JVP and not self.interpreter.prevFwdGradMode():
+            self._mode = forward_mode(on=False)
         self._mode.__enter__()
-        self._layer = _functorch.pop_dynamic_layer_stack()
+        self._popped = _functorch.pop_dynamic_layer_stack()
 
     def __exit__(self, *error: object) -> None:
-        _functorch.push_dynamic_layer_stack(self._layer)
+        _functorch.push_dynamic_layer_stack(self._popped)
         self._mode.__exit__(None, None, None)
 
 
