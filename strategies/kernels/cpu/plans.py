@@ -20,7 +20,7 @@ from torch import Tensor
 from strategies.kernels.cpu.launch import Launch, Layout
 from strategies.kernels.cpu.library import DTYPES, is_available
 from strategies.kernels.cpu.specs import SPECS, TRIANGULAR, KernelSpec, Problem
-from strategies.kernels.cpu.tensor_specs import INFO, TensorSpec, byte_vector, columns, rows
+from strategies.kernels.cpu.tensor_specs import INFO, TensorSpec, columns, rows, vector
 
 __all__ = ["Plan", "is_sequence", "plan"]
 
@@ -100,7 +100,7 @@ class Plan:
         self._allocators = [place.allocator() for place in self.outputs]
         self.written = [i for i, place in enumerate(spec.outputs) if not place.is_empty]
         *offsets, size = itertools.accumulate((place.bytes for place in spec.kept), initial=0)
-        self.keeps = [byte_vector(size)] if offsets else []
+        self.keeps = [vector(size, torch.uint8)] if offsets else []
         self._keepers, self.offsets = [place.allocator() for place in self.keeps], offsets
         if spec.is_transposed:
             views = [_transposed(views[0]), *views[1:]]

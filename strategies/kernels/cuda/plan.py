@@ -13,6 +13,7 @@ import os
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
@@ -31,18 +32,14 @@ OLDEST = (8, 0)
 """The compute capability of a device."""
 
 
+@dataclass(frozen=True)
 class Plan(ABC):
     """How to compute an operation of inputs of given shapes.
 
-    Args:
-        device: of the inputs.
-        dtype: of the inputs.
-        batch: the batch dimensions.
-        m: rows of A.
-        n: columns of A.
-        rhs: sizes of B but for the batch; a vector has one.
-
     Attributes:
+        batch: the batch dimensions.
+        m, n: rows and columns of A.
+        rhs: sizes of B but for the batch; a vector has one.
         arity: how many inputs there are.
         saved: positions of the outputs that `backward` is given.
         constant: positions of the outputs that are not differentiable.
@@ -57,17 +54,12 @@ class Plan(ABC):
     optional: ClassVar[tuple[int, ...]] = ()
     ignored: ClassVar[tuple[int, ...]] = ()
 
-    def __init__(
-        self,
-        device: torch.device,
-        dtype: torch.dtype,
-        batch: tuple[int, ...],
-        m: int,
-        n: int,
-        rhs: tuple[int, ...],
-    ) -> None:
-        self._device, self._dtype, self._batch = device, dtype, batch
-        self._count, self.m, self.n, self.rhs = math.prod(batch), m, n, rhs
+    device: torch.device
+    dtype: torch.dtype
+    batch: tuple[int, ...]
+    m: int
+    n: int
+    rhs: tuple[int, ...]
 
     @abstractmethod
     def forward(self, inputs: Tensors) -> tuple[Tensors, Tensors] | None:
@@ -87,8 +79,8 @@ class Plan(ABC):
         return self._empty().zero_()
 
     def _empty(self, *sides: int, dtype: torch.dtype | None = None) -> Tensor:
-        size = (*self._batch, *sides)
-        return torch.empty(size, dtype=dtype or self._dtype, device=self._device)
+        size = (*self.batch, *sides)
+        return torch.empty(size, dtype=dtype or self.dtype, device=self.device)
 
     def _integers(self, count: int) -> Tensor:
         return self._empty(count, dtype=torch.int32)
@@ -102,7 +94,7 @@ class Plan(ABC):
         *numbers: float,
     ) -> bool:
         """Whether a program of a forward found nothing unusual."""
-        flag = torch.zeros((), dtype=torch.int32, device=self._device)
+        flag = torch.zeros((), dtype=torch.int32, device=self.device)
         self._launch(f"forward.{program}", inputs, [*results, flag], sides, *numbers)
         return not flag.item()
 
@@ -118,7 +110,7 @@ class Plan(ABC):
         from strategies.kernels.cuda.launch import launch
 
         contiguous = [materialized(each).contiguous() for each in read]
-        launch(program, [*contiguous, *written], self._count, sides, numbers)
+        launch(program, [*contiguous, *written], math.prod(self.batch), sides, numbers)
 
 
 class _LU(Plan):
@@ -202,7 +194,7 @@ class _Det(Plan):
         result, logarithm = self._empty(), self._empty()
         LU, orders = self._empty(self.n, self.n), self._integers(self.n)
         results = [result, logarithm, LU, orders]
-        if not self._is_usual("det", inputs, results, (self.n,), self._far[self._dtype]):
+        if not self._is_usual("det", inputs, results, (self.n,), self._far[self.dtype]):
             return None
         return self._outputs(result, logarithm), (LU, orders)
 
