@@ -47,12 +47,7 @@ class Plan:
     What the backward needs besides inputs and outputs is kept in one tensor of bytes, if it needs any.
 
     Args:
-        spec: of the operation.
-        problem: of each matrix.
-        batch: the batch dimensions.
-        views: the inputs as kernels see them.
-        strides: of the inputs.
-        tolerances: as in `plan`.
+        views, strides: of the inputs, the former as kernels see them.
         not_saved: positions of outputs that are not saved; None where those alone are that the kernel of
             the backward reads.
         reports: whether `INFO` is an output more.
@@ -155,9 +150,8 @@ class Plan:
     def backward(self, saved: Tensors, cotangents: Sequence[Tensor | None]) -> list[Tensor] | None:
         """The gradients of the inputs; None if the cotangents are not a usual case.
 
-        Args:
-            saved: the inputs, those outputs that `saved` names, and what is kept.
-            cotangents: of the outputs that have one; None for one that may be missing.
+        They read the inputs, those outputs that `saved` names, and what is kept. A cotangent is None if it
+        may be missing.
         """
         for tensor, stride in zip(saved, self.saved_strides, strict=True):
             # A hook may return another tensor than it was given; unread inputs are not saved.

@@ -67,12 +67,7 @@ class Plan(ABC):
 
     @abstractmethod
     def backward(self, saved: Sequence[Tensor], cotangents: Sequence[Tensor]) -> list[Tensor]:
-        """The gradients of the inputs.
-
-        Args:
-            saved: the inputs, those outputs that `saved` names, and what is kept.
-            cotangents: of the outputs that have one.
-        """
+        """The gradients of the inputs, from these, those outputs that `saved` names, and what is kept."""
 
     def zeros(self, _output: int) -> Tensor:
         """The cotangent of an output that has none."""
@@ -239,13 +234,7 @@ _PLANS: dict[str, type[Plan]] = {
 def plan(
     operation: str, device: torch.device, dtype: torch.dtype, *inputs: Sequence[int]
 ) -> Plan | None:
-    """How to compute an operation of small matrices on a CUDA device, if there are programs for it.
-
-    Args:
-        operation: which.
-        device: of the inputs.
-        dtype: of the inputs.
-        inputs: their shapes.
+    """How to compute an operation of inputs of such shapes on a CUDA device, if there are programs for it.
 
     Example:
         >>> plan("inv", torch.device("cuda:0"), torch.complex64, (4, 3, 3)) is None
