@@ -34,15 +34,8 @@ def _keys(*names: str) -> int:
 # What the dispatcher knows of a tensor tells all of it. A wrapper, a pending conjugate, a layout or a mode
 # that torch may get is thus refused unless it is named here.
 _OTHER = ~_keys(
-    *(
-        "CPU",
-        "AutogradCPU",
-        "AutocastCPU",
-        "CUDA",
-        "AutogradCUDA",
-        "AutocastCUDA",
-        "ADInplaceOrView",
-    )
+    *(f"{layer}{device}" for layer in ("", "Autograd", "Autocast") for device in ("CPU", "CUDA")),
+    "ADInplaceOrView",
 )
 _PENDING = _keys("Conjugate", "Negative", "ZeroTensor")
 

@@ -7,6 +7,7 @@ instead. Factors named by columns are given transposed and contiguous, so that t
 # ruff: noqa: ARG005 - a kernel is declared with all that it reads
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -45,16 +46,16 @@ _GROUP_BYTES = 2**15
 _MOST_MATRICES = 64
 
 
+@dataclasses.dataclass(frozen=True)
 class Call:
     """A kernel that is called with tensors.
 
-    Args:
+    Attributes:
         name: of the kernel.
         allocate: makes the results, empty, from the inputs; a kernel may overwrite inputs and have none.
         flops: floating-point operations for one real matrix, leading terms.
         suits: whether the kernel can take such tensors, and is the fastest way for them.
         batch: the batch dimensions. Every tensor begins with them, or there is only one matrix.
-        in_packs: whether the kernel computes several matrices side by side.
 
     Example:
         >>> order = torch.empty(2, dtype=torch.int64)
@@ -62,26 +63,19 @@ class Call:
         ((), tensor([1, 0]))
     """
 
-    def __init__(
-        self,
-        name: str,
-        allocate: Callable[..., Tensor | tuple[Tensor, ...]],
-        *,
-        flops: Callable[..., float],
-        suits: Callable[..., bool] = lambda first, *_: first.numel() > 0,
-        batch: Callable[..., Sequence[int]] = lambda first, *_: first.shape[:-2],
-        in_packs: bool = False,
-    ) -> None:
-        self.name = f"{name}_across" if in_packs else name
-        self._allocate, self._flops, self._suits = allocate, flops, suits
-        self._batch, self._in_packs = batch, in_packs
+    name: str
+    allocate: Callable[..., Tensor | tuple[Tensor, ...]]
+    _: dataclasses.KW_ONLY
+    flops: Callable[..., float]
+    suits: Callable[..., bool] = lambda first, *_: first.numel() > 0
+    batch: Callable[..., Sequence[int]] = lambda first, *_: first.shape[:-2]
 
     def supports(self, *tensors: Tensor) -> bool:
         """Whether the kernel takes these tensors; it may decline them still."""
         return (
             tensors[0].is_cpu
             and is_available()
-            and self._suits(*tensors)
+            and self.suits(*tensors)
             and all(map(is_materializable, tensors))
         )
 
@@ -93,12 +87,12 @@ class Call:
         """
         if not self.supports(*tensors):
             return NotImplemented
-        results = self._allocate(*tensors)
+        results = self.allocate(*tensors)
         written = (results,) if isinstance(results, Tensor) else results
         return results if self._run(tensors, written) else NotImplemented
 
     def _run(self, read: tuple[Tensor, ...], written: tuple[Tensor, ...]) -> bool:
-        batch = self._batch(*read)
+        batch = self.batch(*read)
         count = math.prod(batch)
         if count == 0:
             return True
@@ -107,7 +101,7 @@ class Call:
         if len(batch) > 1:
             arguments = [t.reshape(count, *t.shape[len(batch) :]) for t in arguments]
         dtype = next((t.dtype for t in arguments if t.dtype in DTYPES), torch.float64)
-        flops = count * self._flops(*read) * (4 if dtype.is_complex else 1)
+        flops = count * self.flops(*read) * (4 if dtype.is_complex else 1)
         group = self._group_size(arguments[0], count)
         block = task.task(count, group, arguments, is_batch=bool(batch))
         found = kernel(self.name, dtype)
@@ -120,7 +114,7 @@ class Call:
         of_one = tensor.element_size() * max(tensor.numel() // count, 1)
         most = max(1, min(_MOST_MATRICES, _GROUP_BYTES // of_one))
         group = math.ceil(count / math.ceil(count / most))  # so that the last is nearly as full
-        return task.in_packs(group) if self._in_packs else group
+        return task.in_packs(group) if self.name.endswith("_across") else group
 
 
 def by_rows(like: Tensor) -> Tensor:
@@ -229,56 +223,50 @@ def _suits_few(matrix: Tensor, *_: Tensor) -> bool:
 
 
 lu_backward = Call(
-    "lu_factor_backward",
+    "lu_factor_backward_across",
     lambda LU_T, order, cotangent: by_rows(cotangent),
     flops=reverse_flops,
     suits=_suits_packs,
-    in_packs=True,
 )
 """Ā, (..., m, n), from the transpose of packed factors, `inverse_order`, and the factors' cotangent."""
 
 cholesky_backward = Call(
-    "cholesky_backward",
+    "cholesky_backward_across",
     lambda L_T, cotangent: by_rows(cotangent),
     flops=lambda L, _: 2 / 3 * L.shape[-1] ** 3,
     suits=_suits_packs,
-    in_packs=True,
 )
 """The Hermitian gradient from the transpose of a factor and its cotangent, (..., n, n)."""
 
 inv_backward = Call(
-    "inv_backward",
+    "inv_backward_across",
     lambda X_T, cotangent: by_rows(cotangent),
     flops=lambda X, *_: 4 * X.shape[-1] ** 3,
     suits=_suits_few,
-    in_packs=True,
 )
 """Ā, (..., n, n), from the transpose of the inverse and its cotangent."""
 
 solve_backward = Call(
-    "solve_backward",
+    "solve_backward_across",
     lambda X, LU_T, pivots, cotangent: (by_rows(LU_T), by_rows(cotangent)),
     flops=lambda X, LU, *_: 4 * LU.shape[-1] ** 2 * X.shape[-1],
     suits=lambda X, LU, *_: _suits_few(LU) and X.numel() > 0,
-    in_packs=True,
 )
 """Ā, (..., n, n), and B̄, (..., n, k), from X, the transpose of LU, pivots, and the cotangent."""
 
 pinv_backward = Call(
-    "pinv_backward",
+    "pinv_backward_across",
     lambda Q_T, R_T, cotangent: by_rows(cotangent),
     flops=lambda Q, R, _: 6 * (Q.shape[-2] + Q.shape[-1]) * R.shape[-1] ** 2,
     suits=_suits_few,
-    in_packs=True,
 )
 """The transpose of Ā, (..., n, m), of tall A = Q R, from those of Q and R and the cotangent of A⁺."""
 
 lstsq_backward = Call(
-    "lstsq_backward",
+    "lstsq_backward_across",
     lambda A, B, X, R_T, cotangent, of_residuals: (by_rows(A), by_rows(B)),
     flops=lambda A, B, *_: (12 * A.shape[-2] + 4 * A.shape[-1]) * A.shape[-1] * B.shape[-1],
     suits=lambda A, B, *_: _suits_few(A) and B.numel() > 0,
-    in_packs=True,
 )
 """Ā, (..., m, n), and B̄, (..., m, k), of tall A = Q R, from A, B, X, the transpose of R, the cotangent, and
 that of the squared residuals, (..., k) or (..., 0)."""

@@ -29,13 +29,6 @@ _FLOPS_OF_CALLS = 2**12
 class Launch:
     """A kernel, with the block of its task but for the addresses.
 
-    Args:
-        name: of the kernel.
-        problem: of each matrix.
-        arguments: sizes and strides.
-        flops: for one matrix.
-        tolerances: as in `plan`.
-
     Attributes:
         address: of its machine code.
         block: of the task.
@@ -75,14 +68,13 @@ class Launch:
 
         They live until it returns.
         """
-        block, position = self.block[:], HEADER_WORDS
+        block = self.block[:]
         base = address(kept[-1]) if offsets else 0
         addresses = [
             *map(address, first),
             *[base + offset for offset in offsets],
             *[0 if tensor is None else address(tensor) for tensor in last],
         ]
-        for each in addresses:
-            block[position] = each
-            position += ARGUMENT_WORDS
+        for i, each in enumerate(addresses):
+            block[HEADER_WORDS + ARGUMENT_WORDS * i] = each
         return run(self._kernel, block, self.groups, self._flops, self.work)

@@ -44,24 +44,18 @@ ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 # In the order of `bs_routine`; the last two are named otherwise for real matrices.
 _ROUTINES = "gemm", "trsm", "getrf", "getrs", "potrf", "potri", "geqrf", "gesdd", "ungqr", "unmqr"
-_LETTERS = "sdcz"
-
 _SUFFIXES = {"win32": ".dll", "darwin": ".dylib"}
 
 _log = logging.getLogger("strategies")
 
 
+@functools.cache
 def kernel(name: str, dtype: torch.dtype, rows: int = 0) -> Kernel:
     """A kernel for matrices of a dtype: one compiled for that number of rows, if there is such a one.
 
     Raises:
         LookupError: there is none of that name, or no library.
     """
-    return _kernel(name, dtype, rows)
-
-
-@functools.cache
-def _kernel(name: str, dtype: torch.dtype, rows: int) -> Kernel:
     if (library := _library()) is None:
         raise LookupError(missing())
     found = library.bs_lookup(name.encode(), DTYPES.index(dtype), rows)
@@ -125,8 +119,7 @@ def _load() -> tuple[ctypes.CDLL | None, str]:
         return None, "as none was built for this processor when the package was installed"
     if sys.byteorder != "little":
         return None, "as they are for little-endian machines"
-    found = _addresses()
-    if found is None:
+    if (found := _addresses()) is None:
         return None, "as this build of PyTorch exports no LAPACK"
     addresses, set_threads = found
     try:
@@ -154,9 +147,11 @@ def _addresses() -> tuple[Any, Any] | None:
         try:
             torch_library = ctypes.CDLL(str(folder / file))
             found = [
-                ctypes.cast(getattr(torch_library, name), ctypes.c_void_p).value
+                ctypes.cast(
+                    torch_library[f"{letter}{routine.replace('un', unitary)}_"], ctypes.c_void_p
+                ).value
                 for routine in _ROUTINES
-                for name in (f"{letter}{_of_dtype(routine, letter)}_" for letter in _LETTERS)
+                for letter, unitary in zip("sdcz", ("or", "or", "un", "un"), strict=True)
             ]
         except (OSError, AttributeError):
             continue
@@ -164,9 +159,3 @@ def _addresses() -> tuple[Any, Any] | None:
         set_threads = None if control is None else ctypes.cast(control, ctypes.c_void_p)
         return (ctypes.c_void_p * len(found))(*found), set_threads
     return None
-
-
-def _of_dtype(routine: str, letter: str) -> str:
-    return (
-        routine.replace("un", "or", 1) if letter in "sd" and routine.startswith("un") else routine
-    )

@@ -20,7 +20,7 @@ from torch import Tensor
 from strategies.kernels.cpu.launch import Launch, Layout
 from strategies.kernels.cpu.library import DTYPES, is_available
 from strategies.kernels.cpu.specs import SPECS, TRIANGULAR, KernelSpec, Problem
-from strategies.kernels.cpu.tensor_specs import INFO, TensorSpec, byte_vector, columns, rows
+from strategies.kernels.cpu.tensor_specs import INFO, TensorSpec, columns, rows, vector
 
 __all__ = ["Plan", "is_sequence", "plan"]
 
@@ -47,12 +47,7 @@ class Plan:
     What the backward needs besides inputs and outputs is kept in one tensor of bytes, if it needs any.
 
     Args:
-        spec: of the operation.
-        problem: of each matrix.
-        batch: the batch dimensions.
-        views: the inputs as kernels see them.
-        strides: of the inputs.
-        tolerances: as in `plan`.
+        views, strides: of the inputs, the former as kernels see them.
         not_saved: positions of outputs that are not saved; None where those alone are that the kernel of
             the backward reads.
         reports: whether `INFO` is an output more.
@@ -100,7 +95,7 @@ class Plan:
         self._allocators = [place.allocator() for place in self.outputs]
         self.written = [i for i, place in enumerate(spec.outputs) if not place.is_empty]
         *offsets, size = itertools.accumulate((place.bytes for place in spec.kept), initial=0)
-        self.keeps = [byte_vector(size)] if offsets else []
+        self.keeps = [vector(size, torch.uint8)] if offsets else []
         self._keepers, self.offsets = [place.allocator() for place in self.keeps], offsets
         if spec.is_transposed:
             views = [_transposed(views[0]), *views[1:]]
@@ -155,9 +150,8 @@ class Plan:
     def backward(self, saved: Tensors, cotangents: Sequence[Tensor | None]) -> list[Tensor] | None:
         """The gradients of the inputs; None if the cotangents are not a usual case.
 
-        Args:
-            saved: the inputs, those outputs that `saved` names, and what is kept.
-            cotangents: of the outputs that have one; None for one that may be missing.
+        They read the inputs, those outputs that `saved` names, and what is kept. A cotangent is None if it
+        may be missing.
         """
         for tensor, stride in zip(saved, self.saved_strides, strict=True):
             # A hook may return another tensor than it was given; unread inputs are not saved.

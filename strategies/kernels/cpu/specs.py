@@ -78,9 +78,12 @@ class Problem(NamedTuple):
         """The name of the kernel that is the fastest: matrix after matrix, or in packs."""
         fewest, most = _ACROSS[name]
         fewest = 1 if self.dtype.is_complex else fewest
-        if self.matrices < _FEWEST_ACROSS or not fewest <= self.m * self.n <= most:
-            return f"{name}_across" if self.always_across else name
-        return f"{name}_across"
+        pays = self.matrices >= _FEWEST_ACROSS and fewest <= self.m * self.n <= most
+        return f"{name}_across" if pays or self.always_across else name
+
+    def kernels(self, name: str) -> tuple[str, str]:
+        """Those of an operation and of its backward."""
+        return self.kernel(name), self.kernel(f"{name}_backward")
 
 
 @dataclass(frozen=True)
@@ -128,14 +131,12 @@ def _factors(p: Problem) -> list[TensorSpec]:
 
 def _inv(p: Problem) -> KernelSpec:
     flops = (8 / 3 * p.n**3, 4.0 * p.n**3)
-    names = p.kernel("inv"), p.kernel("inv_backward")
-    return KernelSpec(*names, [columns(p.n, p.n, p.dtype)], [], [1], flops)
+    return KernelSpec(*p.kernels("inv"), [columns(p.n, p.n, p.dtype)], [], [1], flops)
 
 
 def _solve(p: Problem) -> KernelSpec:
     flops = (2 / 3 * p.n**3 + 2 * p.n**2 * p.k, 4.0 * p.n**2 * p.k)
-    names = p.kernel("solve"), p.kernel("solve_backward")
-    return KernelSpec(*names, [p.like_rhs(p.n)], _factors(p), [2, 3, 4], flops)
+    return KernelSpec(*p.kernels("solve"), [p.like_rhs(p.n)], _factors(p), [2, 3, 4], flops)
 
 
 def _det(p: Problem) -> KernelSpec:
@@ -143,14 +144,13 @@ def _det(p: Problem) -> KernelSpec:
     if p.n <= _MINORS and not p.always_across:
         return KernelSpec("det", "det_backward", [number(p.dtype)], [], [0], flops)
     kept = [*_factors(p), number(p.dtype), number(torch.int64)]
-    names = p.kernel("det"), p.kernel("det_backward")
-    return KernelSpec(*names, [number(p.dtype)], kept, [2, 3, 4, 5], flops)
+    return KernelSpec(*p.kernels("det"), [number(p.dtype)], kept, [2, 3, 4, 5], flops)
 
 
 def _slogdet(p: Problem) -> KernelSpec:
     outputs = [number(p.dtype), number(p.dtype.to_real())]
     flops = (2 / 3 * p.n**3, 2.0 * p.n**3)
-    names = p.kernel("slogdet"), p.kernel("slogdet_backward")
+    names = p.kernels("slogdet")
     if p.dtype.is_complex:
         return KernelSpec(*names, outputs, _factors(p), [1, 3, 4], flops, [0, 1])
     return KernelSpec(*names, outputs, _factors(p), [3, 4], flops, [1], ignored=[0])
@@ -165,8 +165,7 @@ def _elimination_flops(p: Problem) -> tuple[float, float]:
 def _lu_factor(p: Problem) -> KernelSpec:
     outputs = [columns(p.m, p.n, p.dtype), vector(min(p.m, p.n), torch.int32)]
     order = [vector(p.m, torch.int64)]
-    names = p.kernel("lu_factor"), p.kernel("lu_factor_backward")
-    return KernelSpec(*names, outputs, order, [1, 3], _elimination_flops(p))
+    return KernelSpec(*p.kernels("lu_factor"), outputs, order, [1, 3], _elimination_flops(p))
 
 
 def _lu(p: Problem) -> KernelSpec:
@@ -186,9 +185,9 @@ def _pinv(p: Problem) -> KernelSpec:
     # (Aᵀ)⁺ is the transpose of A⁺, of complex A, too.
     is_wide = p.m < p.n
     result = (columns if is_wide else rows)(p.n, p.m, p.dtype)
-    names = p.kernel("pinv"), p.kernel("pinv_backward")
-    spec = KernelSpec(*names, [result], kept, [2, 3], flops)
-    return dataclasses.replace(spec, is_transposed=is_wide, by_columns=True)
+    return KernelSpec(
+        *p.kernels("pinv"), [result], kept, [2, 3], flops, is_transposed=is_wide, by_columns=True
+    )
 
 
 def _lstsq(p: Problem) -> KernelSpec:
@@ -205,14 +204,12 @@ def _lstsq(p: Problem) -> KernelSpec:
         return KernelSpec(*names, outputs, kept, [1, 2, 6, 7], flops)
     R = rows(p.n, p.n, p.dtype)
     flops = (2.0 * p.m * p.n**2 + 4 * p.m * p.n * p.k, (12.0 * p.m + 4 * p.n) * p.n * p.k)
-    names = p.kernel("lstsq"), p.kernel("lstsq_backward")
-    return KernelSpec(*names, outputs, [R], [0, 1, 2, 6], flops, [0, 1], optional=[1])
+    return KernelSpec(*p.kernels("lstsq"), outputs, [R], [0, 1, 2, 6], flops, [0, 1], optional=[1])
 
 
 def _cholesky(p: Problem) -> KernelSpec:
     flops = (1 / 3 * p.n**3, 2 / 3 * p.n**3)
-    names = p.kernel("cholesky"), p.kernel("cholesky_backward")
-    return KernelSpec(*names, [columns(p.n, p.n, p.dtype)], [], [1], flops)
+    return KernelSpec(*p.kernels("cholesky"), [columns(p.n, p.n, p.dtype)], [], [1], flops)
 
 
 def _cholesky_solve(p: Problem) -> KernelSpec:
@@ -259,12 +256,11 @@ def _qr(p: Problem) -> KernelSpec | None:
         if work > _MOST_WORK_OF_COMPLEX_QR:
             return None
         p = p._replace(always_across=True)
-    names = p.kernel("qr"), p.kernel("qr_backward")
+    names = p.kernels("qr")
     # Those for single matrices see the transpose, and have their results by columns.
     is_transposed = not all(name.endswith("_across") for name in names)
     names = ("qr", "qr_backward") if is_transposed else names
-    spec = KernelSpec(*names, outputs, [], [1, 2], flops, [0, 1])
-    return dataclasses.replace(spec, is_transposed=is_transposed)
+    return KernelSpec(*names, outputs, [], [1, 2], flops, [0, 1], is_transposed=is_transposed)
 
 
 def _bases(m: int, n: int, dtype: torch.dtype) -> list[TensorSpec]:

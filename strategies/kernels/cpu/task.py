@@ -55,12 +55,8 @@ def header(count: int, group: int, tolerances: tuple[float, float] = (0.0, 0.0))
 def run(kernel: Kernel, block: array[int], groups: int, flops: float, work: float) -> bool:
     """Run a kernel in as many threads as pay; whether it did all that it was asked for.
 
-    Args:
-        kernel: the compiled function.
-        block: its task, to be used once.
-        groups: into which the batch is divided for threads to take.
-        flops: floating-point operations that watchers hear of.
-        work: what it costs in floating-point operations, calls of LAPACK included.
+    The block is used once. Watchers hear of the floating-point operations; the work is what it costs in
+    those, calls of LAPACK included.
     """
     threads.run(kernel, block.buffer_info()[0], groups, work)
     for watcher in watchers:
@@ -71,12 +67,8 @@ def run(kernel: Kernel, block: array[int], groups: int, flops: float, work: floa
 def task(count: int, group: int, tensors: Sequence[Tensor], *, is_batch: bool) -> array[int]:
     """The block for a batch, or for a single matrix.
 
-    Args:
-        count: matrices.
-        group: matrices that a thread takes at once.
-        tensors: with up to two dimensions for each matrix, not conjugated; they must live until the
-            kernel returns.
-        is_batch: whether they have another dimension before those, of matrices.
+    A thread takes a group of the matrices at once. Tensors have up to two dimensions for each matrix, after
+    another one of a batch, and are not conjugated; they must live until the kernel returns.
     """
     words = header(count, group)
     for tensor in tensors:

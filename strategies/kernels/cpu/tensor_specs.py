@@ -14,7 +14,7 @@ from torch import Tensor
 
 from strategies.kernels.large_pages import LARGE, on_large_pages
 
-__all__ = ["INFO", "TensorSpec", "byte_vector", "columns", "number", "rows", "vector"]
+__all__ = ["INFO", "TensorSpec", "columns", "number", "rows", "vector"]
 
 _LINE = 64
 """Bytes of a line of the cache, where vectors may begin."""
@@ -73,11 +73,6 @@ def columns(m: int, n: int, dtype: torch.dtype) -> TensorSpec:
 def vector(n: int, dtype: torch.dtype) -> TensorSpec:
     """Of a matrix, so many numbers."""
     return TensorSpec((n,), (1,), dtype, (1, n, 1))
-
-
-def byte_vector(n: int) -> TensorSpec:
-    """So many bytes."""
-    return vector(n, torch.uint8)
 
 
 def number(dtype: torch.dtype) -> TensorSpec:

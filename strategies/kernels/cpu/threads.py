@@ -20,14 +20,7 @@ _IF_LOADED = getattr(os, "RTLD_NOLOAD", 0) | ctypes.DEFAULT_MODE
 
 
 def run(kernel: Kernel, block: int, groups: int, flops: float) -> None:
-    """Call a kernel, in several threads if that pays.
-
-    Args:
-        kernel: the compiled function.
-        block: the address of its task.
-        groups: how many groups of matrices there are to share.
-        flops: floating-point operations of them all.
-    """
+    """Call a kernel with the address of its task, in several threads to share the groups if that pays."""
     threads = min(torch.get_num_threads(), groups, 1 + int(flops / WORTH_A_THREAD))
     if threads == 1:
         kernel(block)

@@ -13,6 +13,7 @@ import os
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
@@ -31,18 +32,14 @@ OLDEST = (8, 0)
 """The compute capability of a device."""
 
 
+@dataclass(frozen=True)
 class Plan(ABC):
     """How to compute an operation of inputs of given shapes.
 
-    Args:
-        device: of the inputs.
-        dtype: of the inputs.
-        batch: the batch dimensions.
-        m: rows of A.
-        n: columns of A.
-        rhs: sizes of B but for the batch; a vector has one.
-
     Attributes:
+        batch: the batch dimensions.
+        m, n: rows and columns of A.
+        rhs: sizes of B but for the batch; a vector has one.
         arity: how many inputs there are.
         saved: positions of the outputs that `backward` is given.
         constant: positions of the outputs that are not differentiable.
@@ -57,17 +54,12 @@ class Plan(ABC):
     optional: ClassVar[tuple[int, ...]] = ()
     ignored: ClassVar[tuple[int, ...]] = ()
 
-    def __init__(
-        self,
-        device: torch.device,
-        dtype: torch.dtype,
-        batch: tuple[int, ...],
-        m: int,
-        n: int,
-        rhs: tuple[int, ...],
-    ) -> None:
-        self._device, self._dtype, self._batch = device, dtype, batch
-        self._count, self.m, self.n, self.rhs = math.prod(batch), m, n, rhs
+    device: torch.device
+    dtype: torch.dtype
+    batch: tuple[int, ...]
+    m: int
+    n: int
+    rhs: tuple[int, ...]
 
     @abstractmethod
     def forward(self, inputs: Tensors) -> tuple[Tensors, Tensors] | None:
@@ -75,20 +67,15 @@ class Plan(ABC):
 
     @abstractmethod
     def backward(self, saved: Sequence[Tensor], cotangents: Sequence[Tensor]) -> list[Tensor]:
-        """The gradients of the inputs.
-
-        Args:
-            saved: the inputs, those outputs that `saved` names, and what is kept.
-            cotangents: of the outputs that have one.
-        """
+        """The gradients of the inputs, from these, those outputs that `saved` names, and what is kept."""
 
     def zeros(self, _output: int) -> Tensor:
         """The cotangent of an output that has none."""
         return self._empty().zero_()
 
     def _empty(self, *sides: int, dtype: torch.dtype | None = None) -> Tensor:
-        size = (*self._batch, *sides)
-        return torch.empty(size, dtype=dtype or self._dtype, device=self._device)
+        size = (*self.batch, *sides)
+        return torch.empty(size, dtype=dtype or self.dtype, device=self.device)
 
     def _integers(self, count: int) -> Tensor:
         return self._empty(count, dtype=torch.int32)
@@ -102,7 +89,7 @@ class Plan(ABC):
         *numbers: float,
     ) -> bool:
         """Whether a program of a forward found nothing unusual."""
-        flag = torch.zeros((), dtype=torch.int32, device=self._device)
+        flag = torch.zeros((), dtype=torch.int32, device=self.device)
         self._launch(f"forward.{program}", inputs, [*results, flag], sides, *numbers)
         return not flag.item()
 
@@ -118,7 +105,7 @@ class Plan(ABC):
         from strategies.kernels.cuda.launch import launch
 
         contiguous = [materialized(each).contiguous() for each in read]
-        launch(program, [*contiguous, *written], self._count, sides, numbers)
+        launch(program, [*contiguous, *written], math.prod(self.batch), sides, numbers)
 
 
 class _LU(Plan):
@@ -202,7 +189,7 @@ class _Det(Plan):
         result, logarithm = self._empty(), self._empty()
         LU, orders = self._empty(self.n, self.n), self._integers(self.n)
         results = [result, logarithm, LU, orders]
-        if not self._is_usual("det", inputs, results, (self.n,), self._far[self._dtype]):
+        if not self._is_usual("det", inputs, results, (self.n,), self._far[self.dtype]):
             return None
         return self._outputs(result, logarithm), (LU, orders)
 
@@ -247,13 +234,7 @@ _PLANS: dict[str, type[Plan]] = {
 def plan(
     operation: str, device: torch.device, dtype: torch.dtype, *inputs: Sequence[int]
 ) -> Plan | None:
-    """How to compute an operation of small matrices on a CUDA device, if there are programs for it.
-
-    Args:
-        operation: which.
-        device: of the inputs.
-        dtype: of the inputs.
-        inputs: their shapes.
+    """How to compute an operation of inputs of such shapes on a CUDA device, if there are programs for it.
 
     Example:
         >>> plan("inv", torch.device("cuda:0"), torch.complex64, (4, 3, 3)) is None

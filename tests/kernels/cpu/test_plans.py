@@ -61,16 +61,16 @@ def _inputs(of, m, n, dtype, columns=2):
     return A, torch.randn(m, columns, dtype=dtype, generator=generator)
 
 
-def _computed(of, inputs, cotangents=None):
-    """Outputs, cotangents and gradients of a plan; cotangents that may be missing are."""
+def _computed(of, inputs, cotangents=torch.randn_like):
+    """Outputs, cotangents and gradients of a plan; cotangents that may be missing are.
+
+    Cotangents are given, or made of the outputs.
+    """
     found = _plan(of, *inputs)
     outputs, kept = found.forward(inputs)
-    differentiable = [outputs[i] for i in found.cotangents]
-    if cotangents is None:
-        cotangents = [
-            None if i in found.optional else torch.randn_like(out)
-            for i, out in zip(found.cotangents, differentiable, strict=True)
-        ]
+    if callable(cotangents):
+        make, which = cotangents, found.cotangents
+        cotangents = [None if i in found.optional else make(outputs[i]) for i in which]
     saved = (*inputs, *(outputs[i] for i in found.saved), *kept)
     return outputs, cotangents, found.backward(saved, tuple(cotangents))
 
@@ -257,12 +257,11 @@ def test_batches_that_are_no_sequence_of_matrices_have_no_plan():
 
 def test_cotangents_that_are_no_sequence_of_matrices_are_copied():
     A = torch.ones(2, 3, 4, 4) + torch.eye(4)
-    found = _plan(("factors", "inv"), A)
-    outputs, kept = found.forward((A,))
     G = torch.arange(96.0).view(3, 2, 4, 4).transpose(0, 1)
-    (gradient,) = found.backward((A, *outputs, *kept), (G,))
-    (expected,) = found.backward((A, *outputs, *kept), (G.contiguous(),))
-    assert torch.equal(gradient, expected)
+    (found,), (expected,) = (
+        _computed(("factors", "inv"), (A,), [each])[2] for each in (G, G.contiguous())
+    )
+    assert torch.equal(found, expected)
 
 
 @pytest.mark.parametrize("operation", ["solve", "lstsq"])
@@ -360,12 +359,8 @@ def test_a_matrix_that_is_not_finite_makes_no_other_undefined(operation, count):
     A = inputs[0]
     for number in (torch.nan, torch.inf):
         A[0, 2, 1] = number
-        found = _plan(("factors", operation), *inputs)
-        outputs, kept = found.forward(tuple(inputs))
-        differentiable = [outputs[i] for i in found.cotangents]
-        saved = (*inputs, *(outputs[i] for i in found.saved), *kept)
-        gradients = found.backward(saved, tuple(map(torch.ones_like, differentiable)))
-        for each in (*differentiable, *gradients):
+        outputs, _, gradients = _computed(("factors", operation), tuple(inputs), torch.ones_like)
+        for each in (outputs[-1], *gradients):  # of `slogdet` the logarithm
             assert not each[0].isfinite().any()
             assert each[1:].isfinite().all()
 
@@ -380,12 +375,10 @@ def test_squared_residuals_have_a_gradient(holds, dtype, columns):
         expected = (B - A @ (torch.linalg.pinv(A) @ B)).abs().square().sum(-2)
         given = torch.randn_like(expected)
         due = torch.autograd.grad(expected, (A, B), given)
-        found = _plan((holds, "lstsq"), A, B)
-        A, B = A.detach(), B.detach()
-        outputs, kept = found.forward((A, B))
-        saved = (A, B, *(outputs[i] for i in found.saved), *kept)
+        nothing = torch.zeros(count, 3, columns, dtype=dtype)
         for cotangent in (given, given.repeat_interleave(2, -1)[..., ::2]):
-            gradients = found.backward(saved, (torch.zeros_like(outputs[0]), cotangent))
+            cotangents = [nothing, cotangent]
+            *_, gradients = _computed((holds, "lstsq"), (A.detach(), B.detach()), cotangents)
             for ours, theirs in zip(gradients, due, strict=True):
                 torch.testing.assert_close(ours, theirs)
 
@@ -447,9 +440,8 @@ def test_there_are_no_plans_for_what_is_no_small_matrix():
     assert plan("factors", "inv", torch.float64, ((0, 0), (1, 1))) is None
     assert plan("factors", "inv", torch.float64, ((2100, 2100), (2100, 1))) is None
     assert plan("factors", "solve", torch.float64, matrix, ((3, 1), (1, 1))) is None
-    assert (
-        plan("factors", "solve", torch.float64, ((2, 4, 4), (16, 4, 1)), ((4, 1), (1, 1))) is None
-    )
+    batch = ((2, 4, 4), (16, 4, 1))
+    assert plan("factors", "solve", torch.float64, batch, ((4, 1), (1, 1))) is None
     assert plan("factors", "inv", torch.float64, ((0, 4, 4), (16, 4, 1))) is None
     assert plan("factors", "matrix_exp", torch.float64, matrix) is None
 
