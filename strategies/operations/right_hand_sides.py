@@ -16,6 +16,7 @@ def fit(A: Tensor, B: Tensor, left: bool) -> bool:
     """Whether B is a batch of matrices of right-hand sides that go with square A, on its left or right.
 
     Example:
+        >>> import torch
         >>> A = torch.eye(3)
         >>> fit(A, torch.ones(5, 3, 2), True), fit(A, torch.ones(2, 3), True)
         (True, False)
@@ -29,6 +30,7 @@ def fit_rows(A: Tensor, B: Tensor) -> bool:
     """Whether B has the rows of A: vectors, or matrices in a batch of which each size is that of A or 1.
 
     Example:
+        >>> import torch
         >>> A = torch.ones(2, 3, 2)
         >>> fit_rows(A, torch.ones(2, 3)), fit_rows(A, torch.ones(3, 4))
         (True, False)
@@ -49,6 +51,7 @@ def broadcast_batch(A: Tensor, B: Tensor) -> tuple[int, ...]:
     """The batch of two matrices whose batches fit; `torch.broadcast_shapes` takes as long as to solve.
 
     Example:
+        >>> import torch
         >>> broadcast_batch(torch.ones(2, 1, 3, 3), torch.ones(5, 3, 1))
         (2, 5)
     """
@@ -62,6 +65,7 @@ def is_vector(A: Tensor, B: Tensor) -> bool:
     """Whether B is a vector, or a batch of vectors, beside A.
 
     Example:
+        >>> import torch
         >>> is_vector(torch.ones(3, 3, 3), torch.ones(3, 3)), is_vector(torch.eye(3), torch.eye(3))
         (True, False)
     """
@@ -74,6 +78,7 @@ def alike(A: Tensor, B: Tensor) -> tuple[Tensor, Tensor, Callable[[Tensor], Tens
     One matrix with a batch of right-hand sides, (..., n, k), has all their columns at once.
 
     Example:
+        >>> import torch
         >>> A, columns, restored = alike(torch.eye(2), torch.ones(5, 2, 3))
         >>> columns.shape, restored(columns).shape
         (torch.Size([2, 15]), torch.Size([5, 2, 3]))
@@ -95,6 +100,7 @@ def folded(A: Tensor, B: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
     Where one matrix has several right-hand sides, they are its columns.
 
     Example:
+        >>> import torch
         >>> columns, restored = folded(torch.ones(5, 1, 3, 3), torch.ones(2, 3, 4))
         >>> columns.shape, restored(columns).shape
         (torch.Size([5, 1, 3, 8]), torch.Size([5, 2, 3, 4]))
@@ -126,6 +132,7 @@ def for_each_matrix(
     That function takes A, (..., n, n), B, (..., n, k), and vectors that belong to A, (..., n).
 
     Example:
+        >>> import torch
         >>> for_each_matrix(torch.linalg.solve, torch.eye(2), torch.ones(5, 2, 3)).shape
         torch.Size([5, 2, 3])
     """
