@@ -143,15 +143,16 @@ def solve_triangular(
         tensor([[2.]])
     """
     fast_path = _FAST_PATHS[bool(upper) == bool(left), bool(unitriangular)]
-    is_single = left and isinstance(A, Tensor) and A.ndim == 2
-    if is_single and (outputs := fast_path(strategy, A, B)) is not None:
-        return outputs[0]
-    # Views take longer than a kernel gains in a forward alone, and BLAS is as fast in a batch.
-    if is_forward_alone(strategy, A, B):
+    is_batch_in_one_thread = (
+        strategy == "auto" and isinstance(A, Tensor) and A.ndim > 2 and torch.get_num_threads() == 1
+    )
+    # Views take longer than a kernel gains in a forward alone, and so does a batch in one thread.
+    if (not left or is_batch_in_one_thread) and is_forward_alone(strategy, A, B):
         return torch.linalg.solve_triangular(
             A, B, upper=upper, left=left, unitriangular=unitriangular
         )
-    if left and not is_single and (outputs := fast_path(strategy, A, B)) is not None:
+    is_for_blas = is_batch_in_one_thread and A.shape[-1] < 64 and B.shape[-1] > 4
+    if left and not is_for_blas and (outputs := fast_path(strategy, A, B)) is not None:
         return outputs[0]
     if not left and fit(A, B, left) and (outputs := fast_path(strategy, A.mT, B.mT)) is not None:
         return outputs[0].mT

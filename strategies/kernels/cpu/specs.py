@@ -225,18 +225,10 @@ def _cholesky_inverse(p: Problem) -> KernelSpec:
     return KernelSpec(*names, [columns(p.n, p.n, p.dtype)], [], [0, 1], flops)
 
 
-def _is_faster_by_blas(p: Problem) -> bool:
-    """Whether substitution with many columns, as measured forward and backward."""
-    if p.matrices >= _FEWEST_ACROSS:
-        return 4 < p.n < 64 and p.k > 4
-    return p.n >= 16 and p.k >= 16 and p.n * p.k >= 1024
-
-
 def _triangular(name: str) -> Callable[[Problem], KernelSpec | None]:
     def spec(p: Problem) -> KernelSpec | None:
         work = p.n**2 * p.k
-        is_many = p.k > p.n / 8 and work > _MOST_WORK_OF_MANY
-        if p.is_vector or is_many or _is_faster_by_blas(p):
+        if p.is_vector or (p.k > p.n / 8 and work > _MOST_WORK_OF_MANY):
             return None
         flops = (1.0 * work, 2.0 * work)
         return KernelSpec(name, f"{name}_backward", [p.like_rhs(p.n)], [], [0, 2], flops)
