@@ -7,7 +7,7 @@ from strategies import registry
 from strategies.factors import PackedLU, Triangular
 from strategies.factors.pivots import inverse_order
 from strategies.formulas import lu as formula
-from strategies.kernels.cpu.calls import reverse_lu
+from strategies.kernels.cpu.calls import Call, reverse_lu
 
 # One small block, the blocks of a wide one, wide blocks and a rest; square, tall and wide.
 SHAPES = [
@@ -28,7 +28,7 @@ reverse = registry.get("blocked_lu").lu_backward
 @pytest.fixture(params=["compiled", "in torch's operations"], autouse=True)
 def _way(request, monkeypatch):
     if request.param != "compiled":
-        monkeypatch.setattr(reverse_lu, "supports", lambda *_: False)
+        monkeypatch.setattr(Call, "supports", lambda *_: False)
     elif not reverse_lu.supports(*[torch.eye(1)] * 3):
         pytest.skip("this build of torch does not export its BLAS")
 
