@@ -151,7 +151,9 @@ def solve_triangular(
         return torch.linalg.solve_triangular(
             A, B, upper=upper, left=left, unitriangular=unitriangular
         )
-    is_for_blas = is_batch_in_one_thread and A.shape[-1] < 64 and B.shape[-1] > 4
+    is_for_blas = (
+        is_batch_in_one_thread and fit(A, B, left) and A.shape[-1] < 64 and B.shape[-1] > 4
+    )
     if left and not is_for_blas and (outputs := fast_path(strategy, A, B)) is not None:
         return outputs[0]
     if not left and fit(A, B, left) and (outputs := fast_path(strategy, A.mT, B.mT)) is not None:

@@ -113,3 +113,12 @@ def test_a_zero_on_the_diagonal_gives_what_torch_gives(strategy):
         torch.linalg.solve_triangular(A, B, upper=True),
         equal_nan=True,
     )
+
+
+@pytest.mark.parametrize("B", [torch.tensor(1.0), torch.ones(3), [1.0]], ids=["0-D", "1-D", "list"])
+def test_what_is_no_batch_of_columns_is_refused_as_by_torch(B):
+    A = torch.eye(3).repeat(2, 1, 1).requires_grad_()
+    with pytest.raises((RuntimeError, TypeError)) as native:
+        torch.linalg.solve_triangular(A, B, upper=True)
+    with pytest.raises(native.type, match=r"solve_triangular"):
+        linalg.solve_triangular(A, B, upper=True)
