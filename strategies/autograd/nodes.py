@@ -54,21 +54,17 @@ def run(rule: Rule, strategy: Strategy, *inputs: Tensor) -> Tensors:
     return outputs[: call.number_of_outputs]
 
 
-def is_differentiated(*inputs: Tensor) -> bool:
+def is_differentiated(*inputs: object) -> bool:
     """Whether derivatives of what is computed from these tensors may be asked for."""
     return is_transformed() or (
-        torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs)
+        torch.is_grad_enabled()
+        and any(isinstance(each, Tensor) and each.requires_grad for each in inputs)
     )
 
 
 def is_forward_alone(choice: StrategyChoice, *inputs: object) -> bool:
     """Whether "auto" is the forward alone, which is that of PyTorch where every strategy has it."""
-    if choice != "auto" or is_transformed():
-        return False
-    return not (
-        torch.is_grad_enabled()
-        and any(isinstance(each, Tensor) and each.requires_grad for each in inputs)
-    )
+    return choice == "auto" and not is_differentiated(*inputs)
 
 
 @dataclasses.dataclass

@@ -27,8 +27,23 @@ class WithMatrix(PseudoInverse):
         return torch.zeros_like(x) if self.full_column_rank else x - self.solve(self.matrix @ x)
 
 
+class InverseMatrix(PseudoInverse):
+    """F⁺ formed as a matrix."""
+
+    inverse: Tensor
+
+    def solve(self, c: Tensor) -> Tensor:
+        return self.inverse @ c
+
+    def solve_adjoint(self, x: Tensor) -> Tensor:
+        return self.inverse.mH @ x
+
+    def dense(self) -> Tensor:
+        return self.inverse
+
+
 @dataclass(frozen=True, eq=False)
-class Dense(WithMatrix):
+class Dense(InverseMatrix, WithMatrix):
     """F⁺ formed as an n×m matrix, and F.
 
     Made of differentiable products only, so that derivatives of derivatives can be taken through it.
@@ -54,12 +69,3 @@ class Dense(WithMatrix):
     @property
     def rank(self) -> Tensor:
         return self.ranks
-
-    def solve(self, c: Tensor) -> Tensor:
-        return self.inverse @ c
-
-    def solve_adjoint(self, x: Tensor) -> Tensor:
-        return self.inverse.mH @ x
-
-    def dense(self) -> Tensor:
-        return self.inverse

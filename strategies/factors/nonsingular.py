@@ -5,13 +5,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from strategies.factors.dense import InverseMatrix
 from strategies.factors.pseudo_inverse import Nonsingular, PseudoInverse, Structure
 
 _BLOCK = 128  # rows up to which two solves for the identity take less time than blocks, as measured
 
 
 @dataclass(frozen=True, eq=False)
-class DenseInverse(Nonsingular):
+class DenseInverse(InverseMatrix, Nonsingular):
     """F⁻¹ formed as a matrix, without F.
 
     Example:
@@ -20,15 +21,6 @@ class DenseInverse(Nonsingular):
     """
 
     inverse: Tensor
-
-    def solve(self, c: Tensor) -> Tensor:
-        return self.inverse @ c
-
-    def solve_adjoint(self, x: Tensor) -> Tensor:
-        return self.inverse.mH @ x
-
-    def dense(self) -> Tensor:
-        return self.inverse
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,10 +9,16 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from strategies.autograd.choice import StrategyChoice, are_matrices, are_of_kind, name_of
+from strategies.autograd.choice import (
+    StrategyChoice,
+    are_matrices,
+    are_of_kind,
+    choose,
+    name_of,
+)
 from strategies.autograd.operators import Operator
 from strategies.errors import LinAlgError
-from strategies.operations.inv import INV_EX_FAST_PATH, inv
+from strategies.operations.inv import INV_EX_FAST_PATH
 from strategies.operations.results import InvExResult, SolveExResult
 from strategies.operations.solve import SOLVE_EX_FAST_PATH, solve, solve_workspace
 from strategies.operations.traceable import EAGER, traceable_by
@@ -58,7 +64,8 @@ def inv_ex(
         return InvExResult._make(outputs)
     if are_matrices(A, square=True):
         try:
-            return InvExResult(inv(A, strategy=strategy), _none(A))
+            candidates = choose(strategy, "inv", A, square=True, any_rank=True)
+            return InvExResult(INV_EX_FAST_PATH.general(candidates, A)[0], _none(A))
         except LinAlgError:
             pass
     return InvExResult(*torch.linalg.inv_ex(A, check_errors=check_errors))
