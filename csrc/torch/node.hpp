@@ -12,23 +12,25 @@ namespace backward_strategies {
 using torch::autograd::AutogradContext;
 
 inline variable_list by_generic_path(
-    const Plan& plan, const variable_list& saved, const variable_list& cotangents, const std::vector<bool>& needed) {
+    const Plan& plan,
+    const variable_list& saved,
+    const variable_list& cotangents,
+    const std::vector<bool>& needed,
+    const variable_list& computed) {
   py::gil_scoped_acquire lock;
   try {
-    const auto tuple = [](const Tensor* first, size_t count) {
-      py::tuple result(count);
-      for (size_t i = 0; i < count; ++i) {
-        result[i] = first[i].defined() ? py::cast(first[i]) : py::object(py::none());
+    const auto tuple = [](const variable_list& tensors) {
+      py::tuple result(tensors.size());
+      for (size_t i = 0; i < tensors.size(); ++i) {
+        result[i] = tensors[i].defined() ? py::cast(tensors[i]) : py::object(py::none());
       }
       return result;
     };
-    const auto inputs = tuple(saved.data(), plan.arity);
-    const auto outputs = tuple(saved.data() + plan.arity, plan.saved.size());
-    const auto of_outputs = tuple(cotangents.data(), cotangents.size());
     py::tuple of_inputs(needed.size());
     for (size_t i = 0; i < needed.size(); ++i) { of_inputs[i] = static_cast<bool>(needed[i]); }
     const auto module = py::module_::import("strategies.autograd.fast_path_node");
-    const py::object gradients = module.attr("differentiated")(plan.found, inputs, outputs, of_outputs, of_inputs);
+    const py::object gradients =
+        module.attr("differentiated")(plan.found, tuple(saved), tuple(cotangents), of_inputs, tuple(computed));
     variable_list result;
     for (const auto& each : gradients) { result.push_back(each.is_none() ? Tensor() : each.cast<Tensor>()); }
     return result;
@@ -56,13 +58,14 @@ struct FastPath : torch::autograd::Function<FastPath> {
     const auto& plan = static_cast<const Plan&>(*capsule);
     const auto saved = context->get_saved_variables();
     variable_list gradients;
-    if (is_plain() && !at::GradMode::is_enabled() && PyList_GET_SIZE(watchers) == 0) {
+    const bool is_recorded = at::GradMode::is_enabled();
+    if (is_plain() && (!is_recorded || plan.has_second_backward) && PyList_GET_SIZE(watchers) == 0) {
       if (auto used = usual(plan, cotangents)) { gradients = plan.differentiate(saved, std::move(*used)); }
     }
-    if (gradients.empty()) {
+    if (gradients.empty() || is_recorded) {
       std::vector<bool> needed;
       for (size_t i = 0; i < plan.arity; ++i) { needed.push_back(context->needs_input_grad(i)); }
-      gradients = by_generic_path(plan, saved, cotangents, needed);
+      gradients = by_generic_path(plan, saved, cotangents, needed, gradients);
     }
     // Neither the plan nor what was computed is a variable.
     gradients.insert(gradients.begin(), 2, Tensor());

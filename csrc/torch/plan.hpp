@@ -48,7 +48,7 @@ inline bool has(const Positions& some, size_t i) { return std::find(some.begin()
 
 struct Plan : torch::CustomClassHolder {
   py::object found, plan;
-  bool copies;
+  bool copies, has_second_backward;
   size_t arity;
   std::vector<TensorSpec> outputs, gradients, keeps;
   Positions written, cotangents, optional, ignored, constant, saved, reads, unread;
@@ -63,6 +63,7 @@ struct Plan : torch::CustomClassHolder {
       : found(py::reinterpret_borrow<py::object>(of)),
         plan(of.attr("plan")),
         copies(field<bool>(of, "copies")),
+        has_second_backward(!of.attr("fast_path").attr("second_backward").is_none()),
         arity(field<size_t>(plan, "arity")),
         outputs(specs("outputs")),
         gradients(specs("gradients")),

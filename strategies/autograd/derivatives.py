@@ -91,8 +91,11 @@ def pulled_back(
     has_graph = torch.is_grad_enabled()
     pairs = list(zip(arguments, needed, strict=False))
     with torch.enable_grad():
+        # Views, of which none is computed from another, as the arguments may be.
         values = tuple(
-            each if has_graph and each.requires_grad else each.detach().requires_grad_(need)
+            each.view_as(each)
+            if has_graph and each.requires_grad
+            else each.detach().requires_grad_(need)
             for each, need in pairs
         )
         outputs = function(*values)

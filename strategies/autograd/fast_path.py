@@ -42,7 +42,7 @@ from strategies.kernels.cuda import plan as cuda
 from strategies.policy.schema import Policy
 from strategies.strategy import Strategy
 
-__all__ = ["Explicit", "FastPath", "Tangents"]
+__all__ = ["Explicit", "FastPath", "SecondBackward", "SecondGradients", "Tangents"]
 
 Tensors = tuple[Tensor, ...]
 Gradients = tuple[Tensor | None, ...]
@@ -58,6 +58,17 @@ A cotangent that may be missing is left out at the end.
 Tangents = Callable[[Computed, Gradients], Tensors | None]
 """The tangents of the first outputs from those of the inputs, or None, where it does not have them."""
 
+SecondGradients = tuple[Gradients, Gradients, Gradients]
+"""Of the inputs, outputs and cotangents that the explicit gradient reads; of others they are None."""
+
+SecondBackward = Callable[[Computed, Gradients, Gradients, Gradients], SecondGradients | None]
+"""Gradients of gradients, from these, from cotangents of outputs, and from cotangents of the gradients.
+
+None where it has none. A cotangent may be None, which is zero. For an output that the gradient does not
+depend on, zeros are better than None: PyTorch adds what comes next to them in place. Its own zeros without
+memory, as the second derivative of a modulus has, it would add by way of a kernel in Python.
+"""
+
 
 @dataclass(frozen=True, eq=False)
 class FastPath:
@@ -72,6 +83,7 @@ class FastPath:
         explicit: the gradients as differentiable functions of inputs, outputs and cotangents; by default,
             the generic path is taken from the inputs.
         tangents: of outputs, of constant inputs; by default, forward mode takes the generic path.
+        second_backward: of constant inputs; by default, the explicit gradient is differentiated.
         unread: positions of inputs that `explicit` does not read. They are not kept: None.
         unread_outputs: positions of outputs, likewise.
         reports: whether info, of a factorization that succeeded, is an output more.
@@ -93,6 +105,7 @@ class FastPath:
     otherwise: str = ""
     explicit: Explicit | None = None
     tangents: Tangents | None = None
+    second_backward: SecondBackward | None = None
     unread: tuple[int, ...] = ()
     unread_outputs: tuple[int, ...] = ()
     reports: bool = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import torch
 from torch import Tensor
@@ -94,10 +94,7 @@ class Computed(NamedTuple):
     def gradient_of(self, output: int) -> Tensor | None:
         """The gradient of the first input from ones as the cotangent of an output; None if declined."""
         plan = self.found.plan
-        cotangents = [
-            torch.ones_like(self.outputs[i]) if i == output else plan.zeros(i)
-            for i in plan.cotangents
-        ]
+        cotangents = [plan.zeros(i).fill_(i == output) for i in plan.cotangents]
         assert self.kept is not None
         saved = *self.inputs, *[self.outputs[i] for i in plan.saved], *self.kept
         gradients = plan.backward(saved, cotangents)
@@ -153,12 +150,12 @@ class _FastPathNode(torch.autograd.Function):
     def backward(ctx: Any, *cotangents: Tensor | None) -> tuple[Tensor | None, ...]:
         found, saved = ctx.found, ctx.saved_tensors
         gradients: Sequence[Tensor | None] | None = None
-        if is_plain() and not torch.is_grad_enabled():
+        is_recorded = torch.is_grad_enabled()
+        if is_plain() and not (is_recorded and found.fast_path.second_backward is None):
             gradients = _gradients(found.plan, saved, cotangents)
-        if gradients is None:
-            arity, needed = found.plan.arity, ctx.needs_input_grad[1:]
-            inputs, outputs = saved[:arity], saved[arity : arity + len(found.plan.saved)]
-            gradients = differentiated(found, inputs, outputs, cotangents, needed)
+        if gradients is None or is_recorded:
+            needed = ctx.needs_input_grad[1:]
+            gradients = differentiated(found, saved, cotangents, needed, gradients or ())
         return (None, *gradients)
 
 
@@ -186,35 +183,40 @@ def _gradients(
 
 def differentiated(
     found: FoundPlan,
-    inputs: Tensors,
-    outputs: Tensors,
-    cotangents: Sequence[Tensor | None],
+    saved: Gradients,
+    cotangents: Gradients,
     needed: Sequence[bool],
-) -> list[Tensor | None]:
-    """By the generic path, as functions of inputs, outputs and cotangents where that is asked for."""
-    fast_path = found.fast_path
+    computed: Sequence[Tensor | None] = (),
+) -> Sequence[Tensor | None]:
+    """The gradients as functions of inputs, outputs and cotangents, where that is asked for.
+
+    Args:
+        found: the plan.
+        saved: the inputs, None for one that is not read, outputs, and what is kept.
+        cotangents: of the outputs.
+        needed: which inputs to give gradients of.
+        computed: all gradients by the plan, if it has not declined.
+    """
+    fast_path, arity = found.fast_path, found.plan.arity
+    if computed:
+        of_needed: Gradients = _GradientNode.apply((found, needed, computed), *saved, *cotangents)
+        return of_needed
     if fast_path.explicit is not None and (torch.is_grad_enabled() or fast_path.unread):
-        return _explicit_gradients(found, inputs, outputs, cotangents, needed)
+        return _explicit_gradients(found, saved, cotangents, needed)
 
     def general(*inputs: Tensor) -> Tensors:
         return fast_path.general(found.candidates, *inputs, *found.tolerances)
 
-    return list(pulled_back(general, inputs, tuple(cotangents), needed))
+    return pulled_back(general, cast(Tensors, saved[:arity]), cotangents, needed)
 
 
 def _explicit_gradients(
-    found: FoundPlan,
-    inputs: Gradients,
-    saved: Tensors,
-    cotangents: Sequence[Tensor | None],
-    needed: Sequence[bool],
+    found: FoundPlan, saved: Gradients, cotangents: Gradients, needed: Sequence[bool]
 ) -> list[Tensor | None]:
     """By the explicit gradient, of the inputs that it reads and of the saved outputs."""
     explicit, plan = found.fast_path.explicit, found.plan
     assert explicit is not None
-    outputs = tuple(
-        saved[plan.saved.index(i)] if i in plan.saved else None for i in range(max(plan.saved) + 1)
-    )
+    inputs, outputs = saved[: plan.arity], _saved_outputs(plan, saved)
     used = tuple(
         plan.zeros(i) if (cotangent := cotangents[i]) is None else with_memory(cotangent)
         for i in plan.cotangents
@@ -222,8 +224,87 @@ def _explicit_gradients(
     )
 
     with full_precision(used[0].device, used[0].dtype):
-        computed = first_that_can(
+        found_gradients = first_that_can(
             found.candidates,
             lambda strategy: explicit(strategy, inputs, outputs, used, *found.tolerances),
         )
-    return [each if need else None for each, need in zip(computed, needed, strict=True)]
+    return [each if need else None for each, need in zip(found_gradients, needed, strict=True)]
+
+
+def _saved_outputs(plan: Plan | cuda.Plan, saved: Gradients) -> Tensors:
+    """The outputs up to the last that is saved; None for one that is not."""
+    of_outputs = dict(zip(plan.saved, saved[plan.arity :], strict=False))
+    return cast(Tensors, tuple(of_outputs.get(i) for i in range(max(plan.saved) + 1)))
+
+
+class _GradientNode(torch.autograd.Function):
+    """The gradient, for autograd, as a function of what is saved and of cotangents.
+
+    Its derivative is `FastPath.second_backward`, or else that of the explicit gradient.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        given: tuple[FoundPlan, Sequence[bool], Sequence[Tensor | None]],
+        *tensors: Tensor | None,
+    ) -> Gradients:
+        ctx.found, ctx.needed, gradients = given
+        ctx.save_for_backward(*tensors, *gradients)
+        ctx.set_materialize_grads(False)
+        return tuple(
+            each if need else None for each, need in zip(gradients, ctx.needed, strict=True)
+        )
+
+    @staticmethod
+    def backward(ctx: Any, *directions: Tensor | None) -> Gradients:
+        found, needed, kept = ctx.found, ctx.needs_input_grad[1:], ctx.saved_tensors
+        tensors, gradients = kept[: len(needed)], kept[len(needed) :]
+        count = len(tensors) - len(found.plan.outputs)
+        if all(each is None for each in directions):
+            return None, *[None] * len(needed)
+        second = _second_gradients(found, tensors[:count], gradients, tensors[count:], directions)
+        if second is not None:
+            return None, *(g if need else None for g, need in zip(second, needed, strict=True))
+        places = [i for i, need in enumerate(needed) if need]
+
+        def explicit(*arguments: Tensor) -> Tensors:
+            at = dict(enumerate(tensors)) | dict(zip(places, arguments, strict=True))
+            every = tuple(at.values())
+            found_gradients = _explicit_gradients(found, every[:count], every[count:], ctx.needed)
+            return cast(Tensors, tuple(found_gradients))
+
+        some = tuple(tensors[i] for i in places)
+        in_turn = iter(pulled_back(explicit, some, directions, [True] * len(places)))
+        return None, *(next(in_turn) if need else None for need in needed)
+
+
+def _second_gradients(
+    found: FoundPlan,
+    saved: Gradients,
+    gradients: Gradients,
+    cotangents: Gradients,
+    directions: Gradients,
+) -> Gradients | None:
+    """Those of what is saved and of cotangents by `FastPath.second_backward`, where it has them."""
+    plan, second_backward = found.plan, found.fast_path.second_backward
+    given = [each for each in directions if each is not None]
+    is_usual = is_plain() and not torch.is_grad_enabled() and all(map(is_readable, given))
+    if second_backward is None or not is_usual:
+        return None
+    inputs, kept = saved[: plan.arity], saved[plan.arity + len(plan.saved) :]
+    required = set(plan.cotangents) - set(plan.optional)
+    cotangents = tuple(
+        plan.zeros(i) if each is None and i in required else each
+        for i, each in enumerate(cotangents)
+    )
+    computed = Computed(
+        found, cast(Tensors, inputs), _saved_outputs(plan, saved), cast(Tensors, kept)
+    )
+    with full_precision(given[0].device, given[0].dtype):
+        second = second_backward(computed, gradients, cotangents, directions)
+    if second is None:
+        return None
+    of_inputs, of_outputs, of_cotangents = second
+    of_saved = [of_outputs[i] for i in plan.saved]
+    return *of_inputs, *of_saved, *[None] * len(kept), *of_cotangents

@@ -32,18 +32,19 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from strategies.factors.nonsingular import Triangular
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.formulas.domains import hermitian_part
-from strategies.formulas.sums import average
+from strategies.formulas.quadratic import QuadraticEquation
 
 __all__ = [
+    "Equation",
     "Factor",
     "backward",
-    "gradient",
     "inverse_backward",
     "inverse_jvp",
+    "inverse_second_backward",
     "jvp",
-    "relative_tangent",
     "solve",
     "solve_backward",
     "solve_jvp",
@@ -54,31 +55,39 @@ Factor = Callable[[Tensor, Structure], PseudoInverse]
 
 def _half_upper(matrix: Tensor) -> Tensor:
     """Ψ."""
-    return average(matrix.triu(), matrix.triu(1))
+    upper = matrix.triu()
+    return torch.sub(upper, upper.tril(), alpha=0.5)
 
 
 def backward(factor: Factor, L: Tensor, cotangent: Tensor) -> Tensor:
     """The Hermitian gradient of A from that of L, of which only the lower triangle is read."""
-    lower = cotangent.tril()
-    return gradient(factor(L, Structure.LOWER), lower, L.mH @ lower)
-
-
-def gradient(inverse: PseudoInverse, cotangent: Tensor, inner: Tensor) -> Tensor:
-    """`backward` from L⁻¹, L̄, which is lower triangular, and Lᴴ L̄."""
-    middle = cotangent - inverse.apply_adjoint(_half_upper(inner))
+    inverse, lower = factor(L, Structure.LOWER), cotangent.tril()
+    middle = lower - inverse.apply_adjoint(_half_upper(L.mH @ lower))
     return hermitian_part(inverse.apply_adjoint(middle.mH).mH)
 
 
 def jvp(factor: Factor, L: Tensor, tangent: Tensor) -> Tensor:
     """The tangent of L from that of A, both (..., n, n)."""
-    change, upper = relative_tangent(factor(L, Structure.LOWER), tangent)
-    return (change - L @ upper).tril()
-
-
-def relative_tangent(inverse: PseudoInverse, tangent: Tensor) -> tuple[Tensor, Tensor]:
-    """The products dA L⁻ᴴ and Ψ(L⁻¹ dA L⁻ᴴ)."""
+    inverse = factor(L, Structure.LOWER)
     change = inverse.apply(hermitian_part(tangent)).mH
-    return change, _half_upper(inverse.apply(change))
+    return (change - L @ _half_upper(inverse.apply(change))).tril()
+
+
+class Equation(QuadraticEquation):
+    """L Lᴴ = A, of which the Hermitian part counts."""
+
+    def push(self, L: Tensor, tangent: Tensor) -> Tensor:
+        return jvp(Triangular, L, tangent)
+
+    def pull(self, L: Tensor, cotangent: Tensor) -> Tensor:
+        return backward(Triangular, L, cotangent)
+
+    def second(self, dL: Tensor, other: Tensor) -> Tensor:
+        product = dL @ other.mH
+        return product + product.mH
+
+    def second_adjoint(self, dL: Tensor, gradient: Tensor) -> Tensor:
+        return 2 * (hermitian_part(gradient) @ dL).tril()
 
 
 def solve(inverse: PseudoInverse, rhs: Tensor) -> Tensor:
@@ -121,6 +130,18 @@ def solve_jvp(
 def inverse_backward(inverse: PseudoInverse, result: Tensor, cotangent: Tensor) -> Tensor:
     """The gradient of L from that of A⁻¹, both (..., n, n): −(L⁻¹ (Ḡ + Ḡᴴ) A⁻¹)ᴴ."""
     return -inverse.apply((cotangent + cotangent.mH) @ result).mH
+
+
+def inverse_second_backward(
+    inverse: PseudoInverse, result: Tensor, gradient: Tensor, cotangent: Tensor, direction: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The gradients of L and of the cotangent of A⁻¹ from that of the gradient of L, all (..., n, n).
+
+    The latter, −A⁻¹ H L⁻ᴴ with H = Ḡ + Ḡᴴ, changes by minus itself times (L⁻¹ dL)ᴴ, and by −dA⁻¹ H L⁻ᴴ.
+    """
+    of_cotangent = inverse_jvp(inverse, result, direction)
+    of_inverse = of_cotangent @ inverse.apply(cotangent + cotangent.mH).mH
+    return -(gradient @ inverse.apply(direction).mH + of_inverse), of_cotangent
 
 
 def inverse_jvp(inverse: PseudoInverse, result: Tensor, tangent: Tensor) -> Tensor:

@@ -29,19 +29,21 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from strategies.factors.nonsingular import Triangular
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.formulas.blocks import first_columns, first_rows, leading_block
+from strategies.formulas.quadratic import QuadraticEquation
 from strategies.formulas.sums import add
 
 __all__ = [
+    "Equation",
     "Factor",
     "backward",
     "extend",
-    "gradient",
     "jvp",
     "mask_trailing",
+    "packed",
     "permute_rows",
-    "tangents",
 ]
 
 Factor = Callable[[Tensor, Structure], PseudoInverse]
@@ -52,6 +54,12 @@ def permute_rows(matrix: Tensor, order: Tensor) -> Tensor:
     if order.ndim == 1 and matrix.ndim == 2:
         return matrix.index_select(0, order)
     return matrix.gather(-2, order.unsqueeze(-1).expand(matrix.shape))
+
+
+def packed(L: Tensor, U: Tensor) -> Tensor:
+    """The strict lower triangle of one and the upper triangle of the other in one matrix, (..., m, n)."""
+    wider, higher = U.shape[-1] - L.shape[-1], L.shape[-2] - U.shape[-2]
+    return pad(L.tril(-1), (0, wider)) + pad(U.triu(), (0, 0, 0, higher))
 
 
 def _beyond(rank: Tensor, size: int) -> Tensor:
@@ -76,24 +84,13 @@ def extend(LU: Tensor, rank: Tensor) -> Tensor:
 
 def backward(factor: Factor, LU: Tensor, cotangent: Tensor) -> Tensor:
     """The gradient of PᵀA, rows in pivoted order, from that of packed factors at full rank (`extend`)."""
-    k = min(LU.shape[-2:])
+    m, n = LU.shape[-2:]
+    k = min(m, n)
     square, of_square = leading_block(LU, k), leading_block(cotangent, k)
-    inverses = factor(square, Structure.UNIT_LOWER), factor(square, Structure.UPPER)
+    lower, upper = factor(square, Structure.UNIT_LOWER), factor(square, Structure.UPPER)
     L_bar = of_square.tril(-1)
     # L has its unit diagonal left out: Lᴴ L̄ = L̄ + (L − I)ᴴ L̄.
     inner = L_bar + square.tril(-1).mH @ L_bar - of_square.triu() @ square.triu().mH
-    return gradient(*inverses, LU, cotangent, inner)
-
-
-def gradient(
-    lower: PseudoInverse, upper: PseudoInverse, LU: Tensor, cotangent: Tensor, inner: Tensor
-) -> Tensor:
-    """`backward` from L₁⁻¹, U₁⁻¹ and L₁ᴴ L̄₁ − Ū₁ U₁ᴴ, of which only the strictly lower triangle is read.
-
-    Of the packed factors only L₂ and U₂ are read.
-    """
-    m, n = LU.shape[-2:]
-    k = min(m, n)
     if n > k:
         inner = inner - cotangent[..., k:] @ LU[..., k:].mH
     inner = inner.tril(-1)
@@ -108,36 +105,41 @@ def gradient(
 
 def jvp(factor: Factor, LU: Tensor, tangent: Tensor) -> Tensor:
     """The tangent of the packed factors from that of PᵀA, rows in pivoted order; all (..., m, n)."""
-    square = leading_block(LU, min(LU.shape[-2:]))
-    inverses = factor(square, Structure.UNIT_LOWER), factor(square, Structure.UPPER)
-
-    def lower_times(matrix: Tensor) -> Tensor:
-        return matrix + square.tril(-1) @ matrix
-
-    return tangents(*inverses, LU, tangent, lower_times, lambda matrix: matrix @ square.triu())
-
-
-def tangents(
-    lower: PseudoInverse,
-    upper: PseudoInverse,
-    LU: Tensor,
-    tangent: Tensor,
-    lower_times: Callable[[Tensor], Tensor],
-    times_upper: Callable[[Tensor], Tensor],
-) -> Tensor:
-    """`jvp` from L₁⁻¹, U₁⁻¹ and products with L₁ from the left and with U₁ from the right.
-
-    Of the packed factors only L₂ and U₂ are read.
-    """
     m, n = LU.shape[-2:]
     k = min(m, n)
+    square = leading_block(LU, k)
+    lower, upper = factor(square, Structure.UNIT_LOWER), factor(square, Structure.UPPER)
     E = lower.apply(first_rows(tangent, k))
     F = upper.apply_adjoint(first_columns(E, k).mH).mH
     dL = F.tril(-1)
-    leading = lower_times(dL) + (first_columns(E, k) - times_upper(dL)).triu()
+    leading = dL + square.tril(-1) @ dL + (first_columns(E, k) - dL @ square.triu()).triu()
     if n > k:
         return torch.cat([leading, E[..., k:] - dL @ LU[..., k:]], dim=-1)
     if m > k:
         below = upper.apply_adjoint(tangent[..., k:, :].mH).mH
         return torch.cat([leading, below - LU[..., k:, :] @ F.triu()], dim=-2)
     return leading
+
+
+class Equation(QuadraticEquation):
+    """L U = PᵀA of packed factors at full rank, rows in pivoted order."""
+
+    def push(self, LU: Tensor, tangent: Tensor) -> Tensor:
+        return jvp(Triangular, LU, tangent)
+
+    def pull(self, LU: Tensor, cotangent: Tensor) -> Tensor:
+        return backward(Triangular, LU, cotangent)
+
+    def second(self, tangent: Tensor, other: Tensor) -> Tensor:
+        (dL, dU), (other_dL, other_dU) = _tangents(tangent), _tangents(other)
+        return dL @ other_dU + other_dL @ dU
+
+    def second_adjoint(self, tangent: Tensor, gradient: Tensor) -> Tensor:
+        dL, dU = _tangents(tangent)
+        return packed(gradient @ dU.mH, dL.mH @ gradient)
+
+
+def _tangents(packed: Tensor) -> tuple[Tensor, Tensor]:
+    """Those of L, which has no diagonal, and of U."""
+    k = min(packed.shape[-2:])
+    return first_columns(packed, k).tril(-1), first_rows(packed, k).triu()

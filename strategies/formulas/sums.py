@@ -27,12 +27,11 @@ def add(one: Tensor, other: Tensor) -> Tensor:
 
 
 def average(one: Tensor, other: Tensor) -> Tensor:
-    """(one + other) / 2 of tensors of the same shape.
+    """(one + other) / 2 of tensors of which both are constants, or none.
 
     Example:
         >>> average(torch.tensor([1.0]), torch.tensor([2.0]))
         tensor([1.5000])
     """
-    if forward_ad._current_level < 0:
-        return (one + other) / 2
-    return torch.stack((one, other)).mean(0)
+    total = one + other
+    return torch.sub(total, total, alpha=0.5)  # a number beside it would be a constant

@@ -12,27 +12,26 @@ from torch import Tensor
 
 from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, are_matrices, choose
-from strategies.autograd.fast_path import FastPath
+from strategies.autograd.fast_path import FastPath, SecondGradients
 from strategies.autograd.fast_path_node import Computed
-from strategies.autograd.nodes import is_differentiated, run
+from strategies.autograd.nodes import run
 from strategies.autograd.operators import OPERATORS
-from strategies.autograd.rule import Gradients, Tensors, only
+from strategies.autograd.quadratic import pull, push
+from strategies.autograd.rule import Gradients, Rule, Tensors, only
 from strategies.errors import raise_for_info
-from strategies.factors import Triangular
 from strategies.formulas import cholesky as formula
 from strategies.formulas.domains import POSITIVE_DEFINITE
-from strategies.formulas.smooth_cholesky import Near
 from strategies.operations import grids, traced_cholesky
 from strategies.operations.record import Operation, exact
 from strategies.operations.results import CholeskyExResult
 from strategies.operations.scaled_rule import (
     are_in_safe_range,
+    in_safe_range,
     is_in_safe_range,
     normalize,
     times_power_of_two,
     with_normalized_cotangents,
 )
-from strategies.operations.smooth_rule import SmoothRule
 from strategies.operations.traceable import traceable_by
 from strategies.strategy import Saved, Strategy
 
@@ -48,15 +47,19 @@ _NOT_DEFINITE = (
 )
 
 
+_EQUATION = formula.Equation()
+
+
 def _backward(strategy: Strategy, L: Tensor, cotangent: Tensor) -> Tensor:
     return formula.backward(strategy.factor_triangular, L, cotangent)
 
 
 @dataclass(frozen=True)
-class _Cholesky(SmoothRule):
+class _Cholesky(Rule):
     """Outputs: the lower triangular factor, info."""
 
     name = "cholesky"
+    unread_inputs = (0,)
 
     check_errors: bool = True
 
@@ -79,25 +82,12 @@ class _Cholesky(SmoothRule):
         return (_with_nan(gradient, info) if bool(info.any()) else gradient,)
 
     def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
-        _, info = at.outputs
-        return (_with_nan(self._near(strategy, at).backward(cotangents[0]), info),)
+        L, info = at.outputs
+        return (_with_nan(pull(_EQUATION, L, cotangents[0]), info),)
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
-        _, info = at.outputs
-        return (_with_nan(self._near(strategy, at).jvp(only(tangents)), info),)
-
-    def _near(self, strategy: Strategy, at: Saved) -> Near:
-        L, A = at.result, self.matrix(at)
-        return Near.of_factor(L) if A is None else _near(strategy, L, A)
-
-
-def _near(strategy: Strategy, L: Tensor, A: Tensor) -> Near:
-    """L as a function of A."""
-
-    def factored(matrix: Tensor) -> Tensor:
-        return run(_Cholesky(check_errors=False, by_matrix=False), strategy, matrix)[0]
-
-    return Near.of_matrix(L, A, factored)
+        L, info = at.outputs
+        return (_with_nan(push(_EQUATION, L, only(tangents)), info),)
 
 
 def _factor_is_in_safe_range(L: Tensor) -> bool:
@@ -197,13 +187,20 @@ def _general(candidates: tuple[Strategy, ...], A: Tensor) -> Tensors:
 
 @with_normalized_cotangents
 def _explicit(_: Strategy, __: Gradients, outputs: Tensors, cotangents: Tensors) -> Tensors:
-    if is_differentiated(*outputs, *cotangents):
-        return (Near.of_factor(*outputs).backward(*cotangents),)
-    return (formula.backward(Triangular, *outputs, *cotangents),)
+    return (pull(_EQUATION, outputs[0], cotangents[0]),)
+
+
+@in_safe_range
+def _second_backward(
+    computed: Computed, gradients: Gradients, cotangents: Gradients, directions: Gradients
+) -> SecondGradients:
+    (tangent,) = _tangents(computed, directions)
+    of_L = -_EQUATION.second_adjoint(tangent, only(gradients))
+    return (None,), (of_L,), (tangent, *cotangents[1:])
 
 
 def _tangents(computed: Computed, tangents: Gradients) -> Tensors:
-    return (formula.jvp(Triangular, computed.outputs[0], only(tangents)),)
+    return (_EQUATION.push(computed.outputs[0], only(tangents)),)
 
 
 _fast_path = FastPath(
@@ -212,6 +209,7 @@ _fast_path = FastPath(
     policy_operation="cholesky",
     explicit=_explicit,
     tangents=_tangents,
+    second_backward=_second_backward,
     unread=(0,),
 )
 _fast_path_ex = dataclasses.replace(_fast_path, reports=True)

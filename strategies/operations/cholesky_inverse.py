@@ -10,7 +10,8 @@ from torch import Tensor
 
 from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, are_matrices, choose
-from strategies.autograd.fast_path import FastPath
+from strategies.autograd.fast_path import FastPath, SecondGradients
+from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.nodes import run
 from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Tensors, only
@@ -21,7 +22,7 @@ from strategies.formulas.amplification import squared_condition_number
 from strategies.formulas.domains import LOWER_TRIANGULAR
 from strategies.operations import grids, traced_cholesky
 from strategies.operations.record import Operation, exact
-from strategies.operations.scaled_rule import ScaledRule, with_normalized_cotangents
+from strategies.operations.scaled_rule import ScaledRule, in_safe_range, with_normalized_cotangents
 from strategies.operations.traceable import traceable_by
 from strategies.strategy import Saved, Strategy
 
@@ -93,12 +94,28 @@ def _general(candidates: tuple[Strategy, ...], L: Tensor) -> Tensors:
     return (_inverse(candidates[0], L, upper=False),)
 
 
+@in_safe_range
+def _second_backward(
+    computed: Computed, gradients: Gradients, cotangents: Gradients, directions: Gradients
+) -> SecondGradients:
+    (L,), (result,) = computed.inputs, computed.outputs
+    of_L, of_cotangent = formula.inverse_second_backward(
+        Triangular(L, Structure.LOWER),
+        result,
+        only(gradients),
+        only(cotangents),
+        only(directions),
+    )
+    return (of_L,), (torch.zeros_like(result),), (of_cotangent,)
+
+
 _fast_path = FastPath(
     "cholesky_inverse",
     _general,
     policy_operation="cholesky_inverse",
     explicit=with_normalized_cotangents(_CholeskyInverse().explicit),
     tangents=_CholeskyInverse().tangents,
+    second_backward=_second_backward,
 )
 OPERATORS["cholesky_inverse"].use(_fast_path)
 ATEN = (AtenCalls("cholesky_inverse", _fast_path, [False]),)

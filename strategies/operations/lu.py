@@ -7,26 +7,25 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
 from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, choose
-from strategies.autograd.fast_path import FastPath
+from strategies.autograd.fast_path import FastPath, SecondGradients
 from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.nodes import run
 from strategies.autograd.operators import OPERATORS
+from strategies.autograd.quadratic import pull
 from strategies.autograd.rule import Gradients, Tensors, only
-from strategies.factors import Triangular
 from strategies.factors.pivots import inverse_order, order_of
 from strategies.formulas import lu as formula
 from strategies.formulas.amplification import lu_amplification
 from strategies.formulas.blocks import first_columns, first_rows
 from strategies.formulas.sums import add
 from strategies.operations import grids
-from strategies.operations.lu_rule import LUFactor, reverse
+from strategies.operations.lu_rule import EQUATION, LUFactor
 from strategies.operations.record import Operation, Shape, exact
 from strategies.operations.results import LUFactorExResult, LUFactorResult, LUResult
-from strategies.operations.scaled_rule import with_normalized_cotangents
+from strategies.operations.scaled_rule import in_safe_range, with_normalized_cotangents
 from strategies.operations.traced import traceable
 from strategies.strategy import Strategy
 
@@ -88,13 +87,33 @@ def _explicit_lu_factor(
 ) -> Tensors:
     LU, pivots = outputs
     order = inverse_order(pivots, LU.shape[-2])
-    return (formula.permute_rows(reverse(LU, *cotangents), order),)
+    return (formula.permute_rows(pull(EQUATION, LU, *cotangents), order),)
+
+
+def _in_pivoted_order(computed: Computed, matrices: Gradients) -> Tensor:
+    """The rows of a matrix as P or the pivots have them."""
+    first, second = computed.outputs[:2]
+    if kept := computed.factors:
+        inverse = kept[-1]
+    elif second.dtype == torch.int32:
+        inverse = inverse_order(second, first.shape[-2])
+    else:
+        inverse = first.real.argmax(-1)
+    return formula.permute_rows(only(matrices), order_of(inverse))
+
+
+@in_safe_range
+def _second_backward_of_lu_factor(
+    computed: Computed, gradients: Gradients, cotangents: Gradients, directions: Gradients
+) -> SecondGradients:
+    (tangent,) = _lu_factor_tangents(computed, directions)
+    of_LU = -EQUATION.second_adjoint(tangent, _in_pivoted_order(computed, gradients))
+    return (None,), (of_LU, None), (tangent, *cotangents[1:])
 
 
 def _lu_factor_tangents(computed: Computed, tangents: Gradients) -> Tensors:
-    LU, pivots = computed.outputs[:2]
-    order = order_of(inverse_order(pivots, LU.shape[-2]))
-    return (formula.jvp(Triangular, LU, formula.permute_rows(only(tangents), order)),)
+    LU = computed.outputs[0]
+    return (EQUATION.push(LU, _in_pivoted_order(computed, tangents)),)
 
 
 _lu_factor_fast_path = FastPath(
@@ -103,6 +122,7 @@ _lu_factor_fast_path = FastPath(
     policy_operation="lu_factor",
     explicit=_explicit_lu_factor,
     tangents=_lu_factor_tangents,
+    second_backward=_second_backward_of_lu_factor,
     unread=(0,),
 )
 _lu_factor_ex_fast_path = dataclasses.replace(_lu_factor_fast_path, reports=True)
@@ -198,22 +218,26 @@ def _general_lu(candidates: tuple[Strategy, ...], A: Tensor, *, pivot: bool = Tr
 @with_normalized_cotangents
 def _explicit_lu(_: Strategy, __: Gradients, outputs: Tensors, cotangents: Tensors) -> Tensors:
     P, L, U = outputs
-    LU, of_LU = _packed(L, U), _packed(*cotangents)
-    rows = reverse(LU, of_LU)
+    LU, of_LU = formula.packed(L, U), formula.packed(*cotangents)
+    rows = pull(EQUATION, LU, of_LU)
     return (formula.permute_rows(rows, P.real.argmax(-1)),)
+
+
+@in_safe_range
+def _second_backward_of_lu(
+    computed: Computed, gradients: Gradients, _: Gradients, directions: Gradients
+) -> SecondGradients:
+    dL, dU = _lu_tangents(computed, directions)[1:]
+    rows = _in_pivoted_order(computed, gradients)
+    of_factors = -(rows @ dU.mH).tril(-1), -(dL.mH @ rows).triu()
+    return (None,), (None, *of_factors), (None, dL, dU)
 
 
 def _lu_tangents(computed: Computed, tangents: Gradients) -> Tensors:
     P, L, U = computed.outputs
-    rows = formula.permute_rows(only(tangents), P.real.argmax(-2))
-    of_LU, k = formula.jvp(Triangular, _packed(L, U), rows), L.shape[-1]
+    rows = _in_pivoted_order(computed, tangents)
+    of_LU, k = EQUATION.push(formula.packed(L, U), rows), L.shape[-1]
     return P.new_zeros(P.shape), first_columns(of_LU, k).tril(-1), first_rows(of_LU, k).triu()
-
-
-def _packed(L: Tensor, U: Tensor) -> Tensor:
-    """The strict lower triangle of one and the upper triangle of the other in one matrix, (..., m, n)."""
-    wider, higher = U.shape[-1] - L.shape[-1], L.shape[-2] - U.shape[-2]
-    return pad(L.tril(-1), (0, wider)) + pad(U.triu(), (0, 0, 0, higher))
 
 
 _lu_fast_path = FastPath(
@@ -222,6 +246,7 @@ _lu_fast_path = FastPath(
     policy_operation="lu_factor",
     explicit=_explicit_lu,
     tangents=_lu_tangents,
+    second_backward=_second_backward_of_lu,
     unread=(0,),
 )
 ATEN = (

@@ -3,36 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from strategies.autograd.nodes import is_differentiated, run
-from strategies.autograd.rule import Gradients, Tensors, only
+from strategies.autograd.quadratic import pull, push
+from strategies.autograd.rule import Gradients, Rule, Tensors, only
 from strategies.errors import LinAlgError, raise_for_info
-from strategies.factors import PackedLU, Triangular
+from strategies.factors import PackedLU
 from strategies.factors.elimination import lu_factor_ex
 from strategies.factors.lu_rank import UNDECIDED, canonical
 from strategies.factors.pivots import order_of
 from strategies.formulas import lu as formula
-from strategies.formulas.smooth_lu import Near
 from strategies.operations.scaled_rule import (
     are_in_safe_range,
     exponents,
     is_in_safe_range,
     times_power_of_two,
 )
-from strategies.operations.smooth_rule import SmoothRule
 from strategies.strategy import Saved, Strategy
 
-__all__ = ["LUFactor", "reverse"]
+__all__ = ["EQUATION", "LUFactor"]
 
 _ZERO_PIVOT = (
     "U[{0},{0}] is zero and using it on lu_solve would result in a division by zero. If you still want "
     "to perform the factorization, consider calling linalg.lu or linalg.lu_factor_ex"
 )
+
+
+EQUATION = formula.Equation()
 
 
 def _backward(strategy: Strategy, factors: PackedLU, cotangent: Tensor) -> Tensor:
@@ -41,10 +42,11 @@ def _backward(strategy: Strategy, factors: PackedLU, cotangent: Tensor) -> Tenso
 
 
 @dataclass(frozen=True)
-class LUFactor(SmoothRule):
+class LUFactor(Rule):
     """Outputs: packed LU, LAPACK pivots, info, inverse row order, rank, whether that was in doubt."""
 
     name = "lu_factor"
+    unread_inputs = (0,)
 
     pivot: bool = True
     check_errors: bool = False
@@ -74,35 +76,16 @@ class LUFactor(SmoothRule):
         return (gradient if is_usual else _with_nan(gradient, rank),)
 
     def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
-        _, _, _, order, rank, _ = at.outputs
-        near, cotangent = self._near(strategy, at), formula.mask_trailing(cotangents[0], rank)
-        return (_with_nan(formula.permute_rows(near.backward(cotangent), order), rank),)
+        LU, _, _, order, rank, _ = at.outputs
+        cotangent = formula.mask_trailing(cotangents[0], rank)
+        rows = pull(EQUATION, formula.extend(LU, rank), cotangent)
+        return (_with_nan(formula.permute_rows(rows, order), rank),)
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
-        _, _, _, order, rank, _ = at.outputs
-        rows = formula.permute_rows(only(tangents), order_of(order))
-        result = formula.mask_trailing(self._near(strategy, at).jvp(rows), rank)
-        return (_with_nan(result, rank),)
-
-    def _near(self, strategy: Strategy, at: Saved) -> Near:
         LU, _, _, order, rank, _ = at.outputs
-        LU, A = formula.extend(LU, rank), self.matrix(at)
-        if A is None:
-            return Near.of_factors(LU)
-        rows = formula.permute_rows(A, order_of(order))
-        return Near.of_matrix(LU, rows, _factored_by(strategy), rank)
-
-
-def _factored_by(strategy: Strategy) -> Callable[[Tensor], Tensor]:
-    """The packed factors, differentiable by themselves: those of an identity lose nothing by rounding."""
-    return lambda matrix: run(LUFactor(by_matrix=False), strategy, matrix)[0]
-
-
-def reverse(LU: Tensor, cotangent: Tensor) -> Tensor:
-    """The gradient of the rows of A, smooth where it is differentiated itself."""
-    if is_differentiated(LU, cotangent):
-        return Near.of_factors(LU).backward(cotangent)
-    return formula.backward(Triangular, LU, cotangent)
+        rows = formula.permute_rows(only(tangents), order_of(order))
+        result = push(EQUATION, formula.extend(LU, rank), rows)
+        return (_with_nan(formula.mask_trailing(result, rank), rank),)
 
 
 def _factors_are_in_safe_range(LU: Tensor) -> bool:

@@ -18,7 +18,8 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from strategies.autograd.fast_path import Explicit
+from strategies.autograd.fast_path import Explicit, SecondBackward, SecondGradients
+from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.rule import Gradients, Rule, Tensors
 from strategies.errors import LinAlgError
 from strategies.factors.pseudo_inverse import PseudoInverse
@@ -30,6 +31,7 @@ __all__ = [
     "ScaledRule",
     "are_in_safe_range",
     "exponents",
+    "in_safe_range",
     "is_in_safe_range",
     "largest_entries",
     "normalize",
@@ -264,6 +266,21 @@ def with_normalized_cotangents(explicit: Explicit) -> Explicit:
         return tuple(times_power_of_two(each, power) for each in found)
 
     return gradients
+
+
+def in_safe_range(second_backward: SecondBackward) -> SecondBackward:
+    """The second backward of cotangents none of which is far from one; None of others."""
+
+    @functools.wraps(second_backward)
+    def found(
+        computed: Computed, gradients: Gradients, cotangents: Gradients, directions: Gradients
+    ) -> SecondGradients | None:
+        given = [each for each in (*cotangents, *directions) if each is not None]
+        if not all(map(is_in_safe_range, given)):
+            return None
+        return second_backward(computed, gradients, cotangents, directions)
+
+    return found
 
 
 def _finite(matrices: Tensor) -> Tensor:

@@ -154,6 +154,27 @@ def test_a_batch_takes_the_fast_path(operation, taken):
     torch.testing.assert_close(gradient, torch.autograd.grad(expected.sum().abs(), A)[0])
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+@pytest.mark.parametrize("batch", [(), (3,)])
+@pytest.mark.parametrize("operation", CALLS)
+def test_second_derivatives_do_not_depend_on_whether_there_are_third_ones(
+    operation, batch, dtype, language
+):
+    A = matrix(operation).to(dtype) * (1 + (0.3j if dtype.is_complex else 0))
+    if batch:
+        A = A + torch.arange(3.0, dtype=torch.float64).view(3, 1, 1) / 4
+    A.requires_grad_()
+    result = CALLS[operation](A, strategy="fused")
+    loss = (result.abs().square() * (1 + result.real)).sum()
+    (gradient,) = torch.autograd.grad(loss, A, create_graph=True)
+    direction = torch.linspace(-1, 1, A.numel(), dtype=torch.float64).view(A.shape).to(dtype)
+    found, expected = (
+        torch.autograd.grad(gradient, A, direction, create_graph=is_kept, retain_graph=True)[0]
+        for is_kept in (False, True)
+    )
+    torch.testing.assert_close(found, expected.detach())
+
+
 def test_there_is_one_info_for_each_matrix_of_a_batch(taken):
     found = linalg.lu_factor_ex(TALL.expand(3, 2, 6, 4), strategy="fused")
     assert taken == [("forward", True)]
