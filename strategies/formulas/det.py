@@ -17,7 +17,14 @@ from torch import Tensor
 from strategies.factors.pseudo_inverse import Structure
 from strategies.formulas.lu import Factor, permute_rows
 
-__all__ = ["cofactors", "inverse_adjoint", "permutation_sign", "slogdet_scale", "slogdet_tangents"]
+__all__ = [
+    "cofactors",
+    "cofactors_along",
+    "inverse_adjoint",
+    "permutation_sign",
+    "slogdet_scale",
+    "slogdet_tangents",
+]
 
 
 def permutation_sign(LU: Tensor, pivots: Tensor) -> Tensor:
@@ -49,6 +56,22 @@ def cofactors(matrix: Tensor) -> Tensor:
         signs = torch.tensor([[1, -1], [-1, 1]], dtype=matrix.dtype, device=matrix.device)
         return matrix.flip(-2, -1) * signs
     return torch.linalg.cross(matrix.roll(-1, -2), matrix.roll(-2, -2))
+
+
+def cofactors_along(matrix: Tensor, direction: Tensor) -> Tensor:
+    """The derivative of `cofactors` along a direction, (..., n, n).
+
+    Example:
+        >>> cofactors_along(torch.eye(2), torch.tensor([[1.0, 2.0], [3.0, 4.0]])).tolist()
+        [[4.0, -3.0], [-2.0, 1.0]]
+    """
+    if matrix.shape[-1] < 2:
+        return torch.zeros_like(matrix)
+    if matrix.shape[-1] == 2:
+        return cofactors(direction)
+    cross = torch.linalg.cross
+    of_first = cross(direction.roll(-1, -2), matrix.roll(-2, -2))
+    return of_first + cross(matrix.roll(-1, -2), direction.roll(-2, -2))
 
 
 def slogdet_scale(sign: Tensor, sign_cotangent: Tensor, log_cotangent: Tensor) -> Tensor:

@@ -7,17 +7,21 @@ from torch import Tensor
 
 from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, choose
-from strategies.autograd.fast_path import FastPath
+from strategies.autograd.fast_path import FastPath, SecondGradients
 from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.nodes import run
 from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Tensors, only
+from strategies.factors import LUFactors
+from strategies.factors.inverse_derivatives import derivative_of_adjugate, derivative_of_inverse
+from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import det as formula
 from strategies.operations import grids
 from strategies.operations.det_rules import Det, Slogdet
 from strategies.operations.kept_factors import of_lu
 from strategies.operations.record import Operation, exact
 from strategies.operations.results import SlogdetResult
+from strategies.operations.scaled_rule import is_in_safe_range
 from strategies.operations.traced import traceable
 from strategies.strategy import Strategy
 
@@ -113,9 +117,56 @@ def _explicit_det(
     return Det().explicit(strategy, inputs, (*outputs, *computed[len(outputs) :]), cotangents)
 
 
+def _second_backward_of_det(
+    computed: Computed, _: Gradients, cotangents: Gradients, directions: Gradients
+) -> SecondGradients | None:
+    A, det, direction = computed.inputs[0], computed.outputs[0], only(directions)
+    if not is_in_safe_range(direction) or (adjoint := computed.gradient_of(0)) is None:
+        return None
+    if A.shape[-1] <= 3:
+        of_adjoint = formula.cofactors_along(A, direction).conj()
+    else:
+        of_adjoint = derivative_of_adjugate(A, det, adjoint, direction)
+    of_cotangent = (adjoint.conj() * direction).sum((-2, -1))
+    of_A = only(cotangents)[..., None, None] * of_adjoint
+    return (of_A,), (torch.zeros_like(det),), (of_cotangent,)
+
+
+def _second_backward_of_slogdet(
+    computed: Computed, _: Gradients, cotangents: Gradients, directions: Gradients
+) -> SecondGradients | None:
+    A, sign, direction = computed.inputs[0], computed.outputs[0], only(directions)
+    if not is_in_safe_range(direction) or (adjoint := computed.gradient_of(1)) is None:
+        return None
+    # That of a real sign is not read.
+    of_sign = sign if cotangents[0] is None else cotangents[0]
+    trace = (adjoint.conj() * direction).sum((-2, -1))
+    scale = formula.slogdet_scale(sign, of_sign, only(cotangents[1:]))
+    of_A = scale[..., None, None] * derivative_of_inverse(A, adjoint, direction)
+    of_output = formula.slogdet_tangents(-of_sign, trace)[0]
+    return (of_A,), (of_output, None), formula.slogdet_tangents(sign, trace)
+
+
 def _det_tangents(computed: Computed, tangents: Gradients) -> Tensors | None:
-    gradient = computed.gradient_of(0)
-    return None if gradient is None else ((gradient.conj() * only(tangents)).sum((-2, -1)),)
+    tangent, det = only(tangents), computed.outputs[0]
+    inverse: PseudoInverse
+    if factors := computed.factors:
+        inverse = of_lu(*factors[:2])
+    else:
+        LU, pivots, _ = torch.linalg.lu_factor_ex(computed.inputs[0])
+        diagonal = LU.diagonal(dim1=-2, dim2=-1)
+        inverse, det = (
+            LUFactors(LU, pivots),
+            formula.permutation_sign(LU, pivots) * diagonal.prod(-1),
+        )
+    # As for slogdet. The factors, which are exact for a matrix nearby, make both of det A tr(A⁻¹ dA).
+    moved = det * inverse.apply(tangent).diagonal(dim1=-2, dim2=-1).sum(-1)
+    is_finite = moved.isfinite()
+    if bool(is_finite.all()):
+        return (moved,)
+    if (gradient := computed.gradient_of(0)) is None:
+        return None
+    return (torch.where(is_finite, moved, (gradient.conj() * tangent).sum((-2, -1))),)
 
 
 def _slogdet_tangents(computed: Computed, tangents: Gradients) -> Tensors | None:
@@ -132,6 +183,7 @@ _det_fast_path = FastPath(
     policy_operation="det",
     explicit=_explicit_det,
     tangents=_det_tangents,
+    second_backward=_second_backward_of_det,
 )
 _slogdet_fast_path = FastPath(
     "slogdet",
@@ -140,6 +192,7 @@ _slogdet_fast_path = FastPath(
     explicit=_explicit_slogdet,
     unread_outputs=(1,),
     tangents=_slogdet_tangents,
+    second_backward=_second_backward_of_slogdet,
 )
 OPERATORS["det"].use(_det_fast_path, workspace=lambda _, n, __: (n * n + 1, n + 1))
 OPERATORS["slogdet"].use(_slogdet_fast_path, workspace=lambda _, n, __: (n * n, n))

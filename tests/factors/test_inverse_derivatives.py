@@ -1,0 +1,116 @@
+"""The derivatives of the inverse and of the adjugate, at any rank and condition."""
+
+from fractions import Fraction
+
+import pytest
+import torch
+
+from strategies.factors.inverse_derivatives import derivative_of_adjugate, derivative_of_inverse
+
+close = torch.testing.assert_close
+DTYPES = pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+
+
+def matrices(*shape, dtype=torch.float64, seed=1):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(2, *shape, dtype=dtype, generator=generator)
+
+
+def minor(A, i, j):
+    rows, columns = ([k for k in range(A.shape[-1]) if k != other] for other in (i, j))
+    return A[..., rows, :][..., columns]
+
+
+def expansion(A):
+    """The determinant by Laplace's expansion, a polynomial."""
+    if A.shape[-1] == 1:
+        return A[..., 0, 0]
+    terms = [(-1) ** j * A[..., 0, j] * expansion(minor(A, 0, j)) for j in range(A.shape[-1])]
+    return torch.stack(terms).sum(0)
+
+
+def adjugate_adjoint(A):
+    n = A.shape[-1]
+    rows = [
+        torch.stack([(-1) ** (i + j) * expansion(minor(A, i, j)) for j in range(n)], -1)
+        for i in range(n)
+    ]
+    return torch.stack(rows, -2).conj()
+
+
+def found(A, direction):
+    return derivative_of_adjugate(A, expansion(A), adjugate_adjoint(A), direction)
+
+
+@DTYPES
+@pytest.mark.parametrize("shape", [(1, 1), (4, 4), (3, 5, 5), (0, 4, 4)])
+def test_that_of_an_inverse_is_that_of_forward_mode(shape, dtype):
+    A, direction = matrices(*shape, dtype=dtype)
+    X, expected = torch.func.jvp(lambda A: torch.linalg.inv(A).mH, (A,), (direction,))
+    close(derivative_of_inverse(A, X, direction), expected)
+
+
+@DTYPES
+@pytest.mark.parametrize("rank", range(5))
+@pytest.mark.parametrize("batch", [(), (3,)])
+def test_that_of_an_adjugate_is_that_of_the_polynomial(rank, batch, dtype):
+    left, right = matrices(*batch, 4, rank, dtype=dtype)
+    A, direction = left @ right.mT, matrices(*batch, 4, 4, dtype=dtype, seed=2)[0]
+    expected = torch.func.jvp(adjugate_adjoint, (A,), (direction,))[1]
+    close(found(A, direction), expected, rtol=1e-10, atol=1e-10)
+
+
+def exact_adjugate(A):
+    return [
+        [
+            (-1) ** (i + j) * (m[0][0] * m[1][1] - m[0][1] * m[1][0])
+            for j in range(3)
+            for m in [[[A[r][c] for c in range(3) if c != j] for r in range(3) if r != i]]
+        ]
+        for i in range(3)
+    ]
+
+
+@pytest.mark.parametrize("smallest", [1e-3, 1e-6, 1e-9, 1e-12])
+def test_no_digits_are_lost_where_one_singular_value_is_alone(smallest):
+    U, V = torch.linalg.qr(matrices(3, 3))[0]
+    A = U @ torch.diag(torch.tensor([1, 0.5, smallest], dtype=U.dtype)) @ V
+    direction = matrices(3, 3, seed=3)[0]
+
+    def at(sign):
+        pairs = zip(A.flatten().tolist(), direction.flatten().tolist(), strict=True)
+        entries = [Fraction(a) + sign * Fraction(c) for a, c in pairs]
+        return exact_adjugate([entries[:3], entries[3:6], entries[6:]])
+
+    # Quadratic in A, so that the difference is exact.
+    ahead, behind = at(1), at(-1)
+    expected = [
+        [float((a - b) / 2) for a, b in zip(*rows, strict=True)]
+        for rows in zip(ahead, behind, strict=True)
+    ]
+    inverse = torch.linalg.inv(A)
+    det = torch.linalg.det(A)
+    close(
+        derivative_of_adjugate(A, det, det * inverse.mT, direction),
+        torch.tensor(expected, dtype=A.dtype),
+        rtol=1e-13,
+        atol=1e-14,
+    )
+
+
+@pytest.mark.parametrize("power", [-300, -60, 60, 300])
+def test_a_far_scale_costs_no_digits(power):
+    A, direction = matrices(4, 4)
+    A[:, 3] = A[:, 0] + 2.0**-30 * A[:, 3]
+    X = torch.linalg.inv(A).mT
+    scaled = derivative_of_inverse(A * 2.0**power, X * 2.0**-power, direction)
+    close(scaled * 2.0 ** (2 * power), derivative_of_inverse(A, X, direction), rtol=1e-13, atol=0)
+
+
+def test_a_matrix_that_is_not_finite_leaves_the_others_alone():
+    A, direction = matrices(3, 4, 4)
+    A[1, 2, 0] = torch.nan
+    for function in (found, lambda A, C: derivative_of_inverse(A, torch.linalg.inv(A).mT, C)):
+        result = function(A, direction)
+        assert result[1].isnan().all()
+        close(result[[0, 2]], function(A[[0, 2]], direction[[0, 2]]))
