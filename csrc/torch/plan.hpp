@@ -63,7 +63,7 @@ struct Plan : torch::CustomClassHolder {
       : found(py::reinterpret_borrow<py::object>(of)),
         plan(of.attr("plan")),
         copies(field<bool>(of, "copies")),
-        has_second_backward(!of.attr("fast_path").attr("second_backward").is_none()),
+        has_second_backward(field<bool>(of, "has_second_backward")),
         arity(field<size_t>(plan, "arity")),
         outputs(specs("outputs")),
         gradients(specs("gradients")),

@@ -57,6 +57,11 @@ class FoundPlan(NamedTuple):
     candidates: tuple[Strategy, ...]
     tolerances: tuple[float, ...] = ()
 
+    @property
+    def has_second_backward(self) -> bool:
+        """Whether the gradient is differentiated by `FastPath.second_backward`, as on the CPU."""
+        return self.fast_path.second_backward is not None and isinstance(self.plan, Plan)
+
 
 class Computed(NamedTuple):
     """What a plan has computed.
@@ -151,7 +156,7 @@ class _FastPathNode(torch.autograd.Function):
         found, saved = ctx.found, ctx.saved_tensors
         gradients: Sequence[Tensor | None] | None = None
         is_recorded = torch.is_grad_enabled()
-        if is_plain() and not (is_recorded and found.fast_path.second_backward is None):
+        if is_plain() and (not is_recorded or found.has_second_backward):
             gradients = _gradients(found.plan, saved, cotangents)
         if gradients is None or is_recorded:
             needed = ctx.needs_input_grad[1:]
@@ -250,7 +255,8 @@ class _GradientNode(torch.autograd.Function):
         *tensors: Tensor | None,
     ) -> Gradients:
         ctx.found, ctx.needed, gradients = given
-        ctx.save_for_backward(*tensors, *gradients)
+        # Copies, since the caller may write into gradients.
+        ctx.save_for_backward(*tensors, *[None if g is None else g.clone() for g in gradients])
         ctx.set_materialize_grads(False)
         return tuple(
             each if need else None for each, need in zip(gradients, ctx.needed, strict=True)

@@ -175,6 +175,17 @@ def test_second_derivatives_do_not_depend_on_whether_there_are_third_ones(
     torch.testing.assert_close(found, expected.detach())
 
 
+@pytest.mark.parametrize("operation", [name for name in CALLS if name != "qr"])  # as in PyTorch
+def test_a_gradient_may_be_overwritten_before_it_is_differentiated(operation, language):
+    A = matrix(operation).clone().requires_grad_()
+    result = CALLS[operation](A, strategy="fused")
+    (gradient,) = torch.autograd.grad(result.pow(3).sum(), A, create_graph=True)
+    (expected,) = torch.autograd.grad(gradient.sum(), A, retain_graph=True)
+    with torch.no_grad():
+        gradient.zero_()
+    torch.testing.assert_close(torch.autograd.grad(gradient.sum(), A)[0], expected)
+
+
 def test_there_is_one_info_for_each_matrix_of_a_batch(taken):
     found = linalg.lu_factor_ex(TALL.expand(3, 2, 6, 4), strategy="fused")
     assert taken == [("forward", True)]

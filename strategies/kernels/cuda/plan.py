@@ -209,7 +209,6 @@ class _Det(Plan):
 
 class _Slogdet(_Det):
     _far = dict.fromkeys(_Det._far, 2.0**120)
-    saved = ()
     constant = (0,)
     cotangents = (1,)
 
@@ -217,7 +216,7 @@ class _Slogdet(_Det):
         return result.sign(), logarithm
 
     def backward(self, saved: Sequence[Tensor], cotangents: Sequence[Tensor]) -> list[Tensor]:
-        _, LU, orders = saved
+        *_, LU, orders = saved
         return [self._multiple(cotangents[0], LU, orders)]
 
 

@@ -3,7 +3,10 @@
 import pytest
 import torch
 
+from strategies import policy
+from strategies.autograd.fast_path_node import FoundPlan, apply
 from strategies.kernels.cuda.plan import plan
+from strategies.operations import cholesky, det, inv, lu
 
 pytest.importorskip("triton")
 
@@ -154,3 +157,28 @@ def test_there_is_no_plan_for_what_no_program_takes():
     assert plan("inv", DEVICE, torch.float32, (3, 9, 9)) is None
     assert plan("inv", DEVICE, torch.float32, (0, 4, 4)) is None
     assert plan("solve", DEVICE, torch.float32, square, (4, 2)) is None
+
+
+FAST_PATHS = {
+    calls.operator.removeprefix("linalg_"): calls.fast_path
+    for module in (cholesky, det, inv, lu)
+    for calls in module.ATEN
+}
+
+
+@pytest.mark.parametrize("operation", [name for name in OPERATIONS if name != "solve"])
+def test_second_derivatives_are_those_of_torch(operation):
+    (A,) = operands(operation, (3, 5, 5), torch.float64)
+    A.requires_grad_()
+    key = ("det", 5, 5, 1, 3, "float64", "cuda")
+    candidates = policy.ranked("fused", key, any_rank=True)
+    found, given = computed(operation, (A.detach(),))
+    outputs = apply(
+        (FoundPlan(found, False, FAST_PATHS[operation], candidates), *given), A.to(DEVICE)
+    )
+    (which,) = found.cotangents
+    second = []
+    for output in (outputs[which], OPERATIONS[operation](A)[which]):
+        (gradient,) = torch.autograd.grad(output.pow(3).sum(), A, create_graph=True)
+        second += torch.autograd.grad(gradient.sum(), A)
+    torch.testing.assert_close(*second)
