@@ -12,10 +12,7 @@ namespace backward_strategies {
 using torch::autograd::AutogradContext;
 
 inline variable_list by_generic_path(
-    const Plan& plan,
-    const variable_list& saved,
-    const variable_list& cotangents,
-    const std::vector<bool>& needed,
+    const Plan& plan, const variable_list& saved, const variable_list& cotangents, const std::vector<bool>& needed,
     const variable_list& computed) {
   py::gil_scoped_acquire lock;
   try {
@@ -29,8 +26,8 @@ inline variable_list by_generic_path(
     py::tuple of_inputs(needed.size());
     for (size_t i = 0; i < needed.size(); ++i) { of_inputs[i] = static_cast<bool>(needed[i]); }
     const auto module = py::module_::import("strategies.autograd.fast_path_node");
-    const py::object gradients =
-        module.attr("differentiated")(plan.found, tuple(saved), tuple(cotangents), of_inputs, tuple(computed));
+    const py::object gradients = module.attr("differentiated")(
+        plan.found, tuple(saved), tuple(cotangents), of_inputs, tuple(computed));
     variable_list result;
     for (const auto& each : gradients) { result.push_back(each.is_none() ? Tensor() : each.cast<Tensor>()); }
     return result;
