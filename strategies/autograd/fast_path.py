@@ -6,7 +6,8 @@ strategy that has kernels for the operation (`strategies.kernels.cpu.plans`, and
 path: other transforms and modes of torch, other strategies, and inputs that are not a usual case.
 
 A backward that is differentiated, or whose cotangent is not a usual case, goes the generic path, too: from
-the inputs on, or, by the explicit gradient, from those of them that derivatives read and the outputs.
+the inputs on, or, by the explicit gradient, from those of them that derivatives read and the outputs. Where
+there is a second backward, the gradient is the kernel's even so, and differentiated once by that.
 
 On the CPU, where there is the fast path in C++ (`strategies.kernels.extension`), it does what
 `FastPath.__call__` and the node in `strategies.autograd.fast_path_node` do, to the same bits: most of the

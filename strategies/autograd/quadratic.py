@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from torch import Tensor
@@ -17,69 +16,47 @@ __all__ = ["pull", "push"]
 
 def push(equation: QuadraticEquation, Y: Tensor, tangent: Tensor) -> Tensor:
     """The tangent of Y from that of A, differentiable in both."""
-    return at_all_levels(_Push, equation, _one(equation.push), (Y, tangent))[0]
+    return _mapped(equation, Y, tangent, pulls=False)
 
 
 def pull(equation: QuadraticEquation, Y: Tensor, cotangent: Tensor) -> Tensor:
     """The gradient of A from that of Y, differentiable in both."""
-    return at_all_levels(_Pull, equation, _one(equation.pull), (Y, cotangent))[0]
+    return _mapped(equation, Y, cotangent, pulls=True)
 
 
-def _one(compute: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tensors]:
-    return lambda *tensors: (compute(*tensors),)
+def _mapped(equation: QuadraticEquation, Y: Tensor, argument: Tensor, *, pulls: bool) -> Tensor:
+    compute = equation.pull if pulls else equation.push
+
+    def outputs(*tensors: Tensor) -> Tensors:
+        return (compute(*tensors),)
+
+    return at_all_levels(_Map, (equation, pulls), outputs, (Y, argument))[0]
 
 
-class _Linear(AtOneLevel):
-    """A map that is linear in its last argument, which its derivatives therefore do not read."""
+class _Map(AtOneLevel):
+    """`pull` or `push`, linear in the last argument, which derivatives therefore do not read."""
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensors) -> None:
-        _, ctx.equation, Y, _ = inputs
+        _, (ctx.equation, ctx.pulls), Y, _ = inputs
         ctx.save_for_backward(Y, *output)
         ctx.save_for_forward(Y, *output)
 
-
-class _Push(_Linear):
     @staticmethod
     def backward(ctx: Any, cotangent: Tensor) -> Gradients:
-        equation, (Y, tangent) = ctx.equation, ctx.saved_tensors
-        gradient = pull(equation, Y, cotangent)
-        return None, None, -equation.second_adjoint(tangent, gradient), gradient
+        Y, output = ctx.saved_tensors
+        adjoint = _mapped(ctx.equation, Y, cotangent, pulls=not ctx.pulls)
+        tangent, gradient = (adjoint, output) if ctx.pulls else (output, adjoint)
+        return None, None, -ctx.equation.second_adjoint(tangent, gradient), adjoint
 
     @staticmethod
-    def jvp(ctx: Any, _: None, __: None, *moved: Tensor | None) -> Tensors:
+    def jvp(ctx: Any, _: None, __: None, of_Y: Tensor | None, moved: Tensor | None) -> Tensors:
+        equation = ctx.equation
         with forward_mode(on=True):
-            Y, tangent = without_tangents(ctx.saved_tensors)
-            return (push(ctx.equation, Y, _total(ctx.equation.second, tangent, *moved)),)
-
-
-class _Pull(_Linear):
-    @staticmethod
-    def backward(ctx: Any, direction: Tensor) -> Gradients:
-        equation, (Y, gradient) = ctx.equation, ctx.saved_tensors
-        tangent = push(equation, Y, direction)
-        return None, None, -equation.second_adjoint(tangent, gradient), tangent
-
-    @staticmethod
-    def jvp(ctx: Any, _: None, __: None, *moved: Tensor | None) -> Tensors:
-        def second(gradient: Tensor, of_Y: Tensor) -> Tensor:
-            found: Tensor = ctx.equation.second_adjoint(of_Y, gradient)
-            return found
-
-        with forward_mode(on=True):
-            Y, gradient = without_tangents(ctx.saved_tensors)
-            return (pull(ctx.equation, Y, _total(second, gradient, *moved)),)
-
-
-def _total(
-    second: Callable[[Tensor, Tensor], Tensor],
-    output: Tensor,
-    of_Y: Tensor | None,
-    of_argument: Tensor | None,
-) -> Tensor:
-    """What the map is of, to give the tangent of its output; None is zero."""
-    if of_Y is None:
-        assert of_argument is not None
-        return of_argument
-    made_up_for = -second(output, of_Y)
-    return made_up_for if of_argument is None else made_up_for + of_argument
+            Y, output = without_tangents(ctx.saved_tensors)
+            if of_Y is not None:
+                second = equation.second_adjoint if ctx.pulls else equation.second
+                made_up_for = -second(of_Y, output)
+                moved = made_up_for if moved is None else made_up_for + moved
+            assert moved is not None
+            return (_mapped(equation, Y, moved, pulls=ctx.pulls),)

@@ -26,6 +26,7 @@ from torch.linalg import matrix_norm
 
 from strategies.factors.diagonalized import Diagonalized, diagonalize
 from strategies.formulas.powers_of_two import product, split, times_power_of_two
+from strategies.formulas.smooth_det import is_nearly_of_rank_one
 
 _MOST_LOST = 32
 """Of the norm of a result beside the terms or factors that it is made of."""
@@ -67,13 +68,11 @@ def derivative_of_adjugate(A: Tensor, det: Tensor, X: Tensor, direction: Tensor)
     difference = outer - near @ (direction.mH @ near)
     scaled = det / largest[..., 0, 0]
     result = difference * (largest / scaled.conj()[..., None, None])
-    # Singular values of X below the largest by that factor, or more, leave nearly all of Σ s⁴ to that.
-    is_alone = matrix_norm(near.mH @ near) > (1 - _MOST_LOST**-2) * matrix_norm(near).square()
     # tr(adj(A) A) is n det A, unless both are roundoff.
     total = A.shape[-1] * scaled
     is_roundoff = _MOST_LOST * ((near.conj() * A).sum((-2, -1)) - total).abs() > total.abs()
     is_right = matrix_norm(outer) <= _MOST_LOST * matrix_norm(difference)
-    is_right &= ~(is_alone | is_roundoff)
+    is_right &= ~(is_nearly_of_rank_one(near, _MOST_LOST * 2**0.5) | is_roundoff)
     return _corrected(_adjugate_by_values, is_right, result, A, direction)
 
 

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from strategies.formulas.sums import average
-
 __all__ = ["GENERAL", "LOWER_TRIANGULAR", "POSITIVE_DEFINITE", "Domain", "hermitian_part"]
 
 
@@ -33,7 +31,8 @@ class Domain:
 
 def hermitian_part(matrix: Tensor) -> Tensor:
     """(M + Mᴴ) / 2 of square matrices, (..., n, n)."""
-    return average(matrix, matrix.mH)
+    total = matrix + matrix.mH
+    return torch.sub(total, total, alpha=0.5)  # a number would be a constant: see `sums`
 
 
 def _polar_factor(matrix: Tensor) -> Tensor:

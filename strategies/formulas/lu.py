@@ -44,6 +44,8 @@ __all__ = [
     "mask_trailing",
     "packed",
     "permute_rows",
+    "second_adjoint",
+    "unpacked",
 ]
 
 Factor = Callable[[Tensor, Structure], PseudoInverse]
@@ -60,6 +62,12 @@ def packed(L: Tensor, U: Tensor) -> Tensor:
     """The strict lower triangle of one and the upper triangle of the other in one matrix, (..., m, n)."""
     wider, higher = U.shape[-1] - L.shape[-1], L.shape[-2] - U.shape[-2]
     return pad(L.tril(-1), (0, wider)) + pad(U.triu(), (0, 0, 0, higher))
+
+
+def unpacked(LU: Tensor) -> tuple[Tensor, Tensor]:
+    """The strict lower triangle, (..., m, k), and the upper one, (..., k, n)."""
+    k = min(LU.shape[-2:])
+    return first_columns(LU, k).tril(-1), first_rows(LU, k).triu()
 
 
 def _beyond(rank: Tensor, size: int) -> Tensor:
@@ -131,15 +139,13 @@ class Equation(QuadraticEquation):
         return backward(Triangular, LU, cotangent)
 
     def second(self, tangent: Tensor, other: Tensor) -> Tensor:
-        (dL, dU), (other_dL, other_dU) = _tangents(tangent), _tangents(other)
+        (dL, dU), (other_dL, other_dU) = unpacked(tangent), unpacked(other)
         return dL @ other_dU + other_dL @ dU
 
     def second_adjoint(self, tangent: Tensor, gradient: Tensor) -> Tensor:
-        dL, dU = _tangents(tangent)
-        return packed(gradient @ dU.mH, dL.mH @ gradient)
+        return packed(*second_adjoint(*unpacked(tangent), gradient))
 
 
-def _tangents(packed: Tensor) -> tuple[Tensor, Tensor]:
-    """Those of L, which has no diagonal, and of U."""
-    k = min(packed.shape[-2:])
-    return first_columns(packed, k).tril(-1), first_rows(packed, k).triu()
+def second_adjoint(dL: Tensor, dU: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
+    """`Equation.second_adjoint`, of L and of U, of which only their own triangles count."""
+    return gradient @ dU.mH, dL.mH @ gradient

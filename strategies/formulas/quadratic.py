@@ -27,11 +27,11 @@ class QuadraticEquation(ABC):
 
     @abstractmethod
     def push(self, Y: Tensor, tangent: Tensor) -> Tensor:
-        """DY from dA."""
+        """The tangent dY from dA."""
 
     @abstractmethod
     def pull(self, Y: Tensor, cotangent: Tensor) -> Tensor:
-        """Ā from Ȳ."""
+        """The gradient Ā from Ȳ."""
 
     @abstractmethod
     def second(self, tangent: Tensor, other: Tensor) -> Tensor:

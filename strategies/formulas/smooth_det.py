@@ -38,9 +38,6 @@ __all__ = ["det_gradient", "inverse", "is_nearly_of_rank_one"]
 _MOST_NEGLIGIBLE = 8
 """With more negligible singular values a determinant and its derivatives up to this order are zero."""
 
-_ALONE = 0.98
-"""Times (Σ s²)², what Σ s⁴ is at least of singular values of which one is ten times all others."""
-
 _ROUNDOFF = 4
 """Times ε, what singular values that should be zero are at most beside the largest."""
 
@@ -73,11 +70,11 @@ def det_gradient(A: Tensor, corank: int, cotangent: Tensor) -> Tensor:
     return times_power_of_two(gradient, (total + exponent)[..., None, None] - powers)
 
 
-def is_nearly_of_rank_one(inverse: Tensor) -> Tensor:
-    """Whether the smallest singular value of A is alone, below a tenth of the next, bool (...).
+def is_nearly_of_rank_one(inverse: Tensor, ratio: float = 10) -> Tensor:
+    """Whether the smallest singular value of A is alone, so many times below the next, bool (...).
 
-    With s the singular values of A⁻¹, Σ s⁴ / (Σ s²)² is one if there is only one, and at most
-    1 / (1 + (s₂ / s₁)²) with a second.
+    With s the singular values of A⁻¹, Σ s⁴ / (Σ s²)² is one if there is only one, and about 1 − 2 / ratio²
+    with a second.
 
     Example:
         >>> is_nearly_of_rank_one(torch.diag(torch.tensor([1.0, 50.0])))
@@ -85,7 +82,9 @@ def is_nearly_of_rank_one(inverse: Tensor) -> Tensor:
     """
     near = inverse / inverse.abs().amax((-2, -1), keepdim=True)
     squares = torch.linalg.matrix_norm(near).square()
-    return ~(torch.linalg.matrix_norm(near.mH @ near).square() < _ALONE * squares.square())
+    return ~(
+        torch.linalg.matrix_norm(near.mH @ near).square() < (1 - 2 / ratio**2) * squares.square()
+    )
 
 
 def _identity_where(chosen: Tensor, matrices: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Sums and averages at small cost in forward mode.
+"""Sums at small cost in forward mode.
 
 There PyTorch adds, multiplies or divides a tensor with a tangent and one without, a number included, by way
 of a kernel in Python that only finds the shape: a hundred times the cost of a small sum.
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-__all__ = ["add", "average"]
+__all__ = ["add"]
 
 
 def add(one: Tensor, other: Tensor) -> Tensor:
@@ -24,14 +24,3 @@ def add(one: Tensor, other: Tensor) -> Tensor:
         return one + other
     both = torch.broadcast_tensors(one, other)  # type: ignore[no-untyped-call]  # torch's stubs
     return torch.stack(both).sum(0)
-
-
-def average(one: Tensor, other: Tensor) -> Tensor:
-    """(one + other) / 2 of tensors of which both are constants, or none.
-
-    Example:
-        >>> average(torch.tensor([1.0]), torch.tensor([2.0]))
-        tensor([1.5000])
-    """
-    total = one + other
-    return torch.sub(total, total, alpha=0.5)  # a number beside it would be a constant

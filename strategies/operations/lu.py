@@ -91,14 +91,11 @@ def _explicit_lu_factor(
 
 
 def _in_pivoted_order(computed: Computed, matrices: Gradients) -> Tensor:
-    """The rows of a matrix as P or the pivots have them."""
-    first, second = computed.outputs[:2]
-    if kept := computed.factors:
-        inverse = kept[-1]
-    elif second.dtype == torch.int32:
-        inverse = inverse_order(second, first.shape[-2])
-    else:
-        inverse = first.real.argmax(-1)
+    """The rows of a matrix in the order of elimination."""
+    kept = computed.factors  # of a plan for CUDA there are none
+    inverse = (
+        kept[-1] if kept else inverse_order(computed.outputs[1], computed.outputs[0].shape[-2])
+    )
     return formula.permute_rows(only(matrices), order_of(inverse))
 
 
@@ -229,15 +226,14 @@ def _second_backward_of_lu(
 ) -> SecondGradients:
     dL, dU = _lu_tangents(computed, directions)[1:]
     rows = _in_pivoted_order(computed, gradients)
-    of_factors = -(rows @ dU.mH).tril(-1), -(dL.mH @ rows).triu()
-    return (None,), (None, *of_factors), (None, dL, dU)
+    of_L, of_U = formula.second_adjoint(dL, dU, rows)
+    return (None,), (None, -of_L.tril(-1), -of_U.triu()), (None, dL, dU)
 
 
 def _lu_tangents(computed: Computed, tangents: Gradients) -> Tensors:
     P, L, U = computed.outputs
     rows = _in_pivoted_order(computed, tangents)
-    of_LU, k = EQUATION.push(formula.packed(L, U), rows), L.shape[-1]
-    return P.new_zeros(P.shape), first_columns(of_LU, k).tril(-1), first_rows(of_LU, k).triu()
+    return P.new_zeros(P.shape), *formula.unpacked(EQUATION.push(formula.packed(L, U), rows))
 
 
 _lu_fast_path = FastPath(
