@@ -292,14 +292,12 @@ class _Cotangent(AtOneLevel):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Tensor) -> Gradients:
-        saved, is_mapped = ctx.saved_tensors, is_transformed() or any(map(is_opaque, cotangents))
-        if is_mapped:
-            # `torch.func.vjp` takes no wrappers of a level that has ended meanwhile; a view is none.
-            saved = tuple(tensor.view_as(tensor) for tensor in saved)
+        # `torch.func.vjp` takes no wrappers of a level that has ended meanwhile; a view is none.
+        saved = tuple(tensor.view_as(tensor) for tensor in ctx.saved_tensors)
         function, arguments = _Cotangent._explicit(ctx, saved)
         with _InOperation(f"the second backward of {ctx.call.rule.name}", arguments[0]):
             gradients: Gradients
-            if is_mapped:
+            if is_transformed() or any(map(is_opaque, cotangents)):
                 gradients = torch.func.vjp(function, *arguments)[1](cotangents)
             else:
                 gradients = pulled_back(function, arguments, cotangents, ctx.needs_input_grad[2:])
