@@ -5,8 +5,8 @@
 #include "include/triangular.hpp"
 #include "ops/table.hpp"
 
-#define BS_FAMILIES(dtype)                                                                                     \
-  BS_OF(square, dtype), BS_OF(lu, dtype), BS_OF(cholesky, dtype), BS_OF(orthogonal, dtype), BS_OF(svd, dtype), \
+#define BS_FAMILIES(dtype)                                                                                          \
+  BS_OF(square, dtype), BS_OF(lu, dtype), BS_OF(cholesky, dtype), BS_OF(orthogonal, dtype), BS_OF(any_rank, dtype), \
       BS_OF(triangular, dtype)
 
 namespace bs {

@@ -41,7 +41,7 @@ class Strategy(ABC):
         computes_in_double: True where single precision is computed in double on purpose, which its
             times and errors then show.
         fused: the kernels for small matrices on the CPU, the first to be tried first: "factors" (of one
-            matrix or a batch), "packs" (matrices of a batch side by side), "svd". Subclasses do not
+            matrix or a batch), "packs" (matrices of a batch side by side), "cod", "svd". Subclasses do not
             inherit it. See `strategies.kernels.cpu.plans`.
         accuracy: by operation, where its gradients may lose more than rounding explains, and why.
 

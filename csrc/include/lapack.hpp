@@ -120,12 +120,12 @@ void form_basis(Columns<T> A, const T* scales, T* work, Int length) {
   call<T>(BS_UNGQR, &A.m, &A.n, &A.n, A.data, &a, scales, work, &length, &info);
 }
 
-// B ← QᴴB of what `reflect` has left.
+// B ← Q B or QᴴB of what `reflect` has left: N or C.
 template <class T>
-void apply_adjoint_basis(Columns<T> A, const T* scales, Columns<T> B, T* work, Int length) {
+void apply_basis(const char* op, Columns<T> A, const T* scales, Columns<T> B, T* work, Int length) {
   const Int a = leading(A), b = leading(B);
   Int info = 0;
-  const char* op = is_complex<T> ? "C" : "T";
+  if (!is_complex<T> && *op == 'C') op = "T";
   call<T>(BS_UNMQR, "L", op, &B.m, &B.n, &A.n, A.data, &a, scales, B.data, &b, work, &length, &info);
 }
 

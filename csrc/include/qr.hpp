@@ -31,44 +31,48 @@ std::pair<Real<Scalar<P>>, bool> norm_of_lane(Columns<P> F, Int j, int w) {
 // Column c of Q ← (I − τ v vᴴ) times it, v being reflector j of F.
 template <class P>
 BS_INLINE void apply_reflector(Columns<P> F, Int j, Columns<P> Q, Int c, P scale) {
-  P along = Q(j, c);
-  for (Int i = j + 1; i < F.m; ++i) along += conj(F(i, j)) * Q(i, c);
-  along *= scale;
+  const P *v = F.column(j) + j + 1, along = (Q(j, c) + dot<true>(v, Q.column(c) + j + 1, F.m - j - 1)) * scale;
   Q(j, c) -= along;
-  for (Int i = j + 1; i < F.m; ++i) Q(i, c) -= F(i, j) * along;
+  subtract_multiple(Q.column(c) + j + 1, v, along, F.m - j - 1);
 }
 
-// Overwrite tall matrices by R and n reflectors I − τ v vᴴ, and reflect what further columns there are.
+// Overwrite column j, from the diagonal on, by an entry of R and the reflector I − τ v vᴴ that leaves it; τ.
+template <class P>
+BS_INLINE P make_reflector(Columns<P> F, Int j) {
+  using R = Real<Scalar<P>>;
+  using S = Scalar<P>;
+  using limits = std::numeric_limits<R>;
+  Real<P> below(0), norm;
+  for (Int i = j + 1; i < F.m; ++i) below += squared_modulus(F(i, j));
+  norm = below + squared_modulus(F(j, j));
+  P divisor, scale;
+  for (int w = 0; w < width_of<P>; ++w) {
+    R of_matrix = lane(norm, w);
+    bool has_below = lane(below, w) != 0;
+    if (of_matrix > limits::max() || of_matrix < limits::min() / limits::epsilon()) {
+      std::tie(of_matrix, has_below) = detail::norm_of_lane(F, j, w);
+    } else {
+      of_matrix = std::sqrt(of_matrix);
+    }
+    const S head = lane(F(j, j), w);
+    if (!has_below && imag(head) == 0) {
+      set_lane(scale, w, S(0)), set_lane(divisor, w, S(1));
+      continue;
+    }
+    const S beta(-std::copysign(of_matrix, real(head)));
+    set_lane(scale, w, (beta - head) / beta), set_lane(divisor, w, head - beta);
+    set_lane(F(j, j), w, beta);
+  }
+  const P reciprocal = P(1) / divisor;
+  for (Int i = j + 1; i < F.m; ++i) F(i, j) *= reciprocal;
+  return scale;
+}
+
+// Overwrite tall matrices by R and n reflectors, and reflect what further columns there are.
 template <class P>
 void reflect(Columns<P> F, P* scales, Int n) {
-  using R = Real<Scalar<P>>;
-  using limits = std::numeric_limits<R>;
-  const Int m = F.m;
   for (Int j = 0; j < n; ++j) {
-    Real<P> below(0), norm;
-    for (Int i = j + 1; i < m; ++i) below += squared_modulus(F(i, j));
-    norm = below + squared_modulus(F(j, j));
-    P divisor;
-    for (int w = 0; w < width_of<P>; ++w) {
-      R of_matrix = norm[w];
-      bool has_below = below[w] != 0;
-      if (of_matrix > limits::max() || of_matrix < limits::min() / limits::epsilon()) {
-        std::tie(of_matrix, has_below) = detail::norm_of_lane(F, j, w);
-      } else {
-        of_matrix = std::sqrt(of_matrix);
-      }
-      using S = Scalar<P>;
-      const S head = lane(F(j, j), w);
-      if (!has_below && imag(head) == 0) {
-        set_lane(scales[j], w, S(0)), set_lane(divisor, w, S(1));
-        continue;
-      }
-      const S beta(-std::copysign(of_matrix, real(head)));
-      set_lane(scales[j], w, (beta - head) / beta), set_lane(divisor, w, head - beta);
-      set_lane(F(j, j), w, beta);
-    }
-    const P reciprocal = P(1) / divisor;
-    for (Int i = j + 1; i < m; ++i) F(i, j) *= reciprocal;
+    scales[j] = make_reflector(F, j);
     for (Int c = j + 1; c < F.n; ++c) apply_reflector(F, j, F, c, conj(scales[j]));
   }
 }

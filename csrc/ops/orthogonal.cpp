@@ -283,7 +283,7 @@ void lstsq(Task task, Arena& arena) {
     if (squares < 0 || safe_squares(Y) < 0) return false;
     reflectors.reflect(F);
     if (!reflectors.copy_clear_triangle(R.columns(i), F, squares)) return false;
-    lapack::apply_adjoint_basis(F, reflectors.scales, Y, reflectors.work, reflectors.length);
+    lapack::apply_basis("C", F, reflectors.scales, Y, reflectors.work, reflectors.length);
     for (Int j = 0; j < k; ++j) residuals.vector(i)[j] = Real<T>(sum_of_squares(Y.column(j) + n, m - n));
     const auto solution = Y.part(0, n, 0, k);
     lapack::solve_triangle("LUNN", R.columns(i), solution);

@@ -26,9 +26,9 @@ class Fused(TriangularSolve):
     by one compiled kernel forward and one backward (`strategies.kernels.cpu`): LU, QR of tall and wide
     matrices, Cholesky factors, and substitution, or in `inv` products with the inverse. Kernels call the
     LAPACK of torch, compute few rows themselves, and matrices of a batch side by side where that is
-    faster. Where `pinv` or `lstsq` find the rank deficient, it is a truncated SVD, if rows and columns are
-    of like length. On CUDA real matrices of up to 8×8 are done by one program each way
-    (`strategies.kernels.cuda`).
+    faster. Where `pinv` or `lstsq` find the rank deficient, it is the decomposition of `qr_pinv`, or where
+    that is not certain of the rank a truncated SVD, if rows and columns are of like length. On CUDA real
+    matrices of up to 8×8 are done by one program each way (`strategies.kernels.cuda`).
 
     What a kernel declines and all rarer modes are done as in `triangular_solve`, but for gradients of
     batches; what that refuses, for its rank or for growth in the elimination, as in `qr_pinv`, and on the
@@ -45,7 +45,7 @@ class Fused(TriangularSolve):
     name = "fused"
     summary = "small matrices in one compiled call, forward and backward, by LAPACK's factors"
     requires_full_rank = False
-    fused: ClassVar[tuple[str, ...]] = ("factors", "svd")
+    fused: ClassVar[tuple[str, ...]] = ("factors", "cod", "svd")
 
     def factor_tall(self, matrix: Tensor, *, rtol: Tolerance, atol: Tolerance) -> PseudoInverse:
         try:

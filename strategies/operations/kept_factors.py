@@ -9,7 +9,7 @@ from strategies.factors import LUFactors, Orthogonal, Triangular
 from strategies.factors.orthogonal import truncated
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure, full_rank
 
-__all__ = ["of_lu", "of_qr", "of_svd"]
+__all__ = ["of_any_rank", "of_lu", "of_qr"]
 
 
 def of_lu(LU: Tensor, pivots: Tensor) -> PseudoInverse:
@@ -28,13 +28,27 @@ def of_qr(Q: Tensor, R: Tensor) -> PseudoInverse:
     return Orthogonal(Q.mT, core, None, full_rank(R), full_column_rank=True, full_row_rank=False)
 
 
-def of_svd(U: Tensor, Vh: Tensor, values: Tensor, rank: Tensor) -> PseudoInverse:
-    """A⁺ of A = U diag(s) Vᴴ, U and Vᴴ by columns, cut after so many singular values.
+def of_any_rank(U: Tensor, Vh: Tensor, core: Tensor, rank: Tensor) -> PseudoInverse:
+    """A⁺ of A = U C Vᴴ of such a rank, U and Vᴴ by columns.
+
+    C is the diagonal of these singular values, or the triangle of a complete orthogonal decomposition by
+    columns: the upper one of wide A, and the adjoint of an upper one of others.
 
     Example:
         >>> one = torch.ones(1, 1)
-        >>> of_svd(one, one, torch.tensor([2.0]), torch.tensor(1)).dense()
+        >>> of_any_rank(one, one, torch.tensor([2.0]), torch.tensor(1)).dense()
         tensor([[0.5000]])
     """
-    counts = torch.arange(values.shape[-1]) < rank.unsqueeze(-1)
-    return truncated(U.mT, values, Vh.conj(), counts)
+    m, n = U.shape[-1], Vh.shape[-2]
+    if core.ndim < U.ndim:
+        counts = torch.arange(core.shape[-1]) < rank.unsqueeze(-1)
+        return truncated(U.mT, core, Vh.conj(), counts)
+    triangle = Triangular(core.mT, Structure.UPPER)
+    return Orthogonal(
+        U.mT,
+        triangle if m < n else triangle.adjoint,
+        Vh.conj(),
+        rank,
+        full_column_rank=bool((rank == n).all()),
+        full_row_rank=bool((rank == m).all()),
+    )

@@ -28,7 +28,7 @@ from strategies.formulas import lstsq as formula
 from strategies.formulas.amplification import lstsq_amplification
 from strategies.formulas.solve import rhs_tangent
 from strategies.operations import grids
-from strategies.operations.kept_factors import of_lu, of_qr, of_svd
+from strategies.operations.kept_factors import of_any_rank, of_lu, of_qr
 from strategies.operations.pinv import pinv
 from strategies.operations.record import Operation, Shape, exact
 from strategies.operations.results import LstsqResult
@@ -158,8 +158,8 @@ def lstsq(
         >>> X.round(decimals=4).tolist()
         [[2.0]]
     """
-    if driver is not None and strategy == "auto":
-        strategy = BASELINE
+    if driver is not None and strategy in ("auto", BASELINE):
+        return LstsqResult(*torch.linalg.lstsq(A, B, rcond=rcond, driver=driver))
     if driver is None and are_matrices(A) and (numbers := as_numbers(A, None, rcond)) is not None:
         outputs = _fast_path(strategy, A, B, *numbers)
         if outputs is not None:
@@ -235,7 +235,10 @@ def _kept_inverse(computed: Computed) -> PseudoInverse:
         return computed.factored()
     if values.numel():
         U, Vh = factors
-        return of_svd(U, Vh, values, rank)
+        return of_any_rank(U, Vh, values, rank)
+    if len(factors) > 2:
+        core, U, Vh = factors
+        return of_any_rank(U, Vh, core, rank)
     if A.shape[-2] == A.shape[-1]:
         return of_lu(*factors)
     if A.shape[-2] < A.shape[-1]:

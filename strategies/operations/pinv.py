@@ -24,7 +24,7 @@ from strategies.formulas import pinv as formula
 from strategies.formulas.differential import finite_differential
 from strategies.formulas.sums import add
 from strategies.operations import grids
-from strategies.operations.kept_factors import of_qr, of_svd
+from strategies.operations.kept_factors import of_any_rank, of_qr
 from strategies.operations.record import Operation, Shape, exact
 from strategies.operations.scaled_rule import (
     ScaledRule,
@@ -198,7 +198,7 @@ def _tangents(computed: Computed, tangents: Gradients) -> Tensors:
         return (formula.jvp(computed.factored(), A, tangent),)
     if not factors:
         return (formula.jvp(DenseInverse(pinv), A, tangent),)
-    of_factors = of_svd if len(factors) > 2 else of_qr
+    of_factors = of_any_rank if len(factors) > 2 else of_qr
     if is_wide:  # the factors are those of Aᵀ
         return (formula.jvp(of_factors(*factors), A.mT, tangent.mT).mT,)
     return (formula.jvp(of_factors(*factors), A, tangent),)

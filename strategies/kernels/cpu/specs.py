@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -256,40 +257,58 @@ def _qr(p: Problem) -> KernelSpec | None:
 
 
 def _bases(m: int, n: int, dtype: torch.dtype) -> list[TensorSpec]:
-    """U and V of an SVD, as kernels keep them."""
+    """U and Vᴴ of A = U C Vᴴ by columns."""
     k = min(m, n)
     return [rows(k, m, dtype), rows(n, k, dtype)]
 
 
-def _svd_flops(p: Problem) -> float:
-    """Golub and Van Loan, "Matrix Computations", 4th ed., section 8.6: R-SVD with both bases."""
+_MOST_COLUMNS_OF_COD = 512
+"""Of a matrix, or rows of a wide one, up to which pivots are found without blocks."""
+
+
+def _core(by: str, p: Problem) -> TensorSpec | None:
+    """C: the singular values of an SVD, or a triangle."""
+    k = min(p.m, p.n)
+    if by == "svd":
+        return vector(k, p.dtype.to_real())
+    return rows(k, k, p.dtype) if k <= _MOST_COLUMNS_OF_COD else None
+
+
+def _any_rank_flops(by: str, p: Problem) -> float:
+    """Golub and Van Loan, "Matrix Computations", 4th ed., sections 5.4 and 8.6: R-SVD with both bases."""
     small, large = sorted((p.m, p.n))
-    return 6.0 * large * small**2 + 20.0 * small**3
+    if by == "svd":
+        return 6.0 * large * small**2 + 20.0 * small**3
+    return 6.0 * large * small**2 + 4.0 * small**3
 
 
-def _pinv_by_svd(p: Problem) -> KernelSpec:
+def _pinv_of_any_rank(by: str, p: Problem) -> KernelSpec | None:
+    if (core := _core(by, p)) is None:
+        return None
     small, large = sorted((p.m, p.n))
     is_wide = p.m < p.n
     result = (columns if is_wide else rows)(p.n, p.m, p.dtype)
-    bases = _bases(large, small, p.dtype)
-    kept = [*bases, vector(small, p.dtype.to_real()), number(torch.int64)]
-    flops = (_svd_flops(p) + 2 * large * small**2, 10.0 * large * small**2)
-    names = "pinv_svd", "pinv_svd_backward"
+    kept = [*_bases(large, small, p.dtype), core, number(torch.int64)]
+    flops = (_any_rank_flops(by, p) + 2 * large * small**2, 10.0 * large * small**2)
+    names = f"pinv_{by}", f"pinv_{by}_backward"
     return KernelSpec(*names, [result], kept, [2, 3, 4, 5], flops, is_transposed=is_wide)
 
 
-def _lstsq_by_svd(p: Problem) -> KernelSpec:
+def _lstsq_of_any_rank(by: str, p: Problem) -> KernelSpec | None:
+    if (core := _core(by, p)) is None:
+        return None
     is_tall, real = p.m > p.n, p.dtype.to_real()
-    residuals, values = vector(p.k if is_tall else 0, real), vector(min(p.m, p.n), real)
+    residuals = vector(p.k if is_tall else 0, real)
+    values, kept = (core, []) if by == "svd" else (vector(0, real), [core])
     outputs = [p.like_rhs(p.n), residuals, number(torch.int64), values]
     entries = p.m * p.n * p.k
     return KernelSpec(
-        "lstsq_svd" if is_tall else "lstsq_svd_without_residuals",
-        "lstsq_svd_backward",
+        f"lstsq_{by}" if is_tall else f"lstsq_{by}_without_residuals",
+        f"lstsq_{by}_backward",
         outputs,
-        _bases(p.m, p.n, p.dtype),
-        [1, 2, 4, 5, 6, 7],
-        (_svd_flops(p) + 4.0 * entries, 12.0 * entries),
+        [*kept, *_bases(p.m, p.n, p.dtype)],
+        [1, 2, 4, *([5, 6, 7] if by == "svd" else [6, 7, 8])],
+        (_any_rank_flops(by, p) + 4.0 * entries, 12.0 * entries),
         [0, 1],
         optional=[1],
         rank=(2, 1) if is_tall else None,
@@ -331,6 +350,12 @@ def _across(
 SPECS: dict[str, Specs] = {
     "factors": _BY_FACTORS,
     "packs": {name: _across(build) for name, build in _BY_FACTORS.items()},
-    "svd": {"pinv": _pinv_by_svd, "lstsq": _lstsq_by_svd},
+    **{
+        by: {
+            "pinv": functools.partial(_pinv_of_any_rank, by),
+            "lstsq": functools.partial(_lstsq_of_any_rank, by),
+        }
+        for by in ("cod", "svd")
+    },
 }
 """By what a strategy holds, and by operation."""

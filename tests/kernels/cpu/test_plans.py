@@ -22,8 +22,7 @@ SHAPES = {
     ("packs", "lu_factor"): ANY,
     ("packs", "pinv"): ANY,
     ("packs", "lstsq"): (*SQUARE, (9, 4), (3, 1), (40, 7)),
-    ("svd", "pinv"): ANY,
-    ("svd", "lstsq"): ANY,
+    **{(holds, operation): ANY for holds in ("cod", "svd") for operation in ("pinv", "lstsq")},
 }
 EVERY = [
     (holds, operation)
@@ -285,7 +284,7 @@ def test_what_is_not_usual_is_declined(of):
         no_column[:, 3] = 0
         undefined = A.clone()
         undefined[2, 1] = torch.nan
-        of_factors = () if of[0] == "svd" else (no_column,)
+        of_factors = (no_column,) if of[0] in ("factors", "packs") else ()
         not_finite = () if of[1] in PASS_ON else (undefined, A * torch.inf)
         for unusual in (*of_factors, torch.zeros_like(A), *not_finite):
             assert _plan(of, unusual, *rest).forward((unusual, *rest)) is None
@@ -397,9 +396,10 @@ def test_nearly_deficient_matrices_are_declined(holds):
             assert found.forward((A, B)) is None
 
 
-@pytest.mark.parametrize("operation", SPECS["svd"])
-def test_matrices_of_any_rank_have_exact_gradients_by_an_svd(operation):
-    of = "svd", operation
+@pytest.mark.parametrize("holds", ["cod", "svd"])
+@pytest.mark.parametrize("operation", ["pinv", "lstsq"])
+def test_matrices_of_any_rank_have_exact_gradients(holds, operation):
+    of = holds, operation
     generator = torch.Generator().manual_seed(0)
     for ((m, n), rank), dtype in itertools.product(
         (((9, 6), 4), ((6, 6), 3), ((6, 9), 5), ((4, 4), 1)), DTYPES
@@ -416,6 +416,35 @@ def test_matrices_of_any_rank_have_exact_gradients_by_an_svd(operation):
         if operation == "lstsq":
             assert outputs[1].numel() == 0
             assert int(outputs[2]) == rank
+
+
+def _sums(m, n, rank):
+    """Columns of ones at first, so that those that span the range are not the first ones."""
+    generator = torch.Generator().manual_seed(m + n)
+    A = torch.randn(m, rank, dtype=torch.float64, generator=generator)
+    return torch.cat((A[:, :1].expand(-1, n - rank), A), 1)
+
+
+@pytest.mark.parametrize(("m", "n", "rank"), [(9, 6, 4), (12, 12, 5), (6, 9, 3)])
+def test_a_cod_finds_the_columns_that_span_the_range(m, n, rank):
+    A, B = _sums(m, n, rank), torch.ones(m, 2, dtype=torch.float64)
+    (found,), _ = _plan(("cod", "pinv"), A).forward((A,))
+    torch.testing.assert_close(found, torch.linalg.pinv(A))
+    (X, _, found_rank, _), _ = _plan(("cod", "lstsq"), A, B).forward((A, B))
+    torch.testing.assert_close(X, torch.linalg.pinv(A) @ B)
+    assert int(found_rank) == rank
+
+
+@pytest.mark.parametrize("at", [1e-9, 1.2e-15, 1e-16], ids=["kept", "near", "dropped"])
+@pytest.mark.parametrize("rtol", [1e-6, 1e-15])
+def test_a_cod_declines_where_the_rank_is_not_certain(at, rtol):
+    U, V = (torch.linalg.qr(_inputs(("cod", "pinv"), n, 6, torch.float64)[0])[0] for n in (9, 6))
+    values = torch.tensor([1, 1, 0.5, 0.25, 0.1, at], dtype=torch.float64)
+    A = U * values @ V.mT
+    found = plan("cod", "pinv", torch.float64, _layout(A), tolerances=(0.0, rtol)).forward((A,))
+    # What is dropped is to be noise, and what is kept well above the tolerance.
+    is_kept, is_noise = at > 10 * rtol, at < rtol and at < 2e-15
+    assert (found is not None) == (is_kept or is_noise)
 
 
 @pytest.mark.parametrize("operation", SPECS["svd"])
