@@ -14,6 +14,10 @@ For square and tall matrices see Walter & Lehmann, "Algorithmic differentiation 
 with application in optimum experimental design" (2010); for wide and complex ones Roberts & Roberts, "QR
 and LQ decomposition matrix backpropagation algorithms" (arXiv 2009.10071, 2020).
 
+**Second derivatives** of square and tall A: paired with G, with V = G R⁻¹, S = QᴴV and T = triu₁(S + Sᴴ) with
+the real part of the diagonal of S, the gradients of Ā with respect to Q and R are V M − Q̄ Tᴴ and
+triu(Tᴴ R̄ − Vᴴ Ā), and those with respect to Q̄ and R̄ the tangents along G, V − Q T and T R.
+
 **All m columns** of the orthogonal factor of a tall A are a function of A, too: a product of reflectors is
 I − V T Vᴴ (Schreiber & Van Loan 1989), with V unit lower trapezoidal and T upper triangular, which
 Papanicolopulos (arXiv 2409.13374, 2024) differentiates. But its first n columns tell the others:
@@ -34,7 +38,14 @@ from strategies.factors import Triangular
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas.blocks import first_columns, first_rows
 
-__all__ = ["backward", "complement_backward", "complement_jvp", "explicit_backward", "jvp"]
+__all__ = [
+    "backward",
+    "complement_backward",
+    "complement_jvp",
+    "explicit_backward",
+    "jvp",
+    "second_backward",
+]
 
 _BLOCK = 128
 
@@ -111,13 +122,40 @@ def explicit_backward(
     W = Q.mH @ Q_bar
     if others:
         W = W + R2 @ R2_bar.mH
-    N = (R1_bar @ R1.mH - W).triu()
-    strict, diagonal = N.triu(1), torch.diag_embed(N.diagonal(dim1=-2, dim2=-1).real)
-    M = strict + strict.mH + diagonal
+    M = _mirrored(R1_bar @ R1.mH - W)
     if m > k:
         return inverse.apply((Q_bar + Q @ M).mH).mH
     leading = inverse.apply((W + M).mH).mH
     return Q @ (torch.cat([leading, R2_bar], dim=-1) if others else leading)
+
+
+def _mirrored(N: Tensor) -> Tensor:
+    """The Hermitian matrix of the upper triangle, with the real part of the diagonal."""
+    strict = N.triu(1)
+    return strict + strict.mH + _real_diagonal(N)
+
+
+def _real_diagonal(N: Tensor) -> Tensor:
+    return torch.diag_embed(N.diagonal(dim1=-2, dim2=-1).real)
+
+
+def second_backward(
+    inverse: PseudoInverse,
+    Q: Tensor,
+    R: Tensor,
+    gradient: Tensor,
+    Q_bar: Tensor,
+    R_bar: Tensor,
+    direction: Tensor,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The gradients of Ā, paired with a direction, with respect to Q, R, Q̄ and R̄; m ≥ n."""
+    R_bar = R_bar.triu()
+    V = inverse.apply_adjoint(direction.mH).mH
+    S = Q.mH @ V
+    T = S.triu(1) + S.tril(-1).mH + _real_diagonal(S)
+    M = _mirrored(R_bar @ R.mH - Q.mH @ Q_bar)
+    of_R = T.mH @ R_bar - V.mH @ gradient
+    return V @ M - Q_bar @ T.mH, of_R.triu(), V - Q @ T, T @ R
 
 
 def jvp(inverse: PseudoInverse, Q: Tensor, R: Tensor, tangent: Tensor) -> tuple[Tensor, Tensor]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -16,7 +17,8 @@ from strategies.autograd.choice import (
     is_left_to_torch,
     name_of,
 )
-from strategies.autograd.fast_path import FastPath
+from strategies.autograd.fast_path import FastPath, SecondGradients
+from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.nodes import is_differentiated, is_forward_alone, run
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Gradients, Rule, Tensors, only
@@ -28,7 +30,7 @@ from strategies.factors.rank_guards import noise_level
 from strategies.formulas import qr as formula
 from strategies.formulas.blocks import first_columns, first_rows
 from strategies.operations.results import QRResult
-from strategies.operations.scaled_rule import with_normalized_cotangents
+from strategies.operations.scaled_rule import in_safe_range, with_normalized_cotangents
 from strategies.operations.traceable import EAGER, traceable_by
 from strategies.strategy import Saved, Strategy
 
@@ -188,8 +190,26 @@ def _explicit(
     return _QR("reduced").explicit(strategy, inputs, outputs, cotangents)
 
 
+@in_safe_range
+def _second_backward(
+    computed: Computed, gradients: Gradients, cotangents: Gradients, directions: Gradients
+) -> SecondGradients:
+    Q, R = computed.outputs
+    Q_bar, R_bar = cast(Tensors, cotangents)
+    of_Q, of_R, *of_cotangents = formula.second_backward(
+        Triangular(R, Structure.UPPER), Q, R, only(gradients), Q_bar, R_bar, only(directions)
+    )
+    return (None,), (of_Q, of_R), (*of_cotangents,)
+
+
 _fast_path = FastPath(
-    "qr", _general, policy_operation="qr", otherwise="fused", explicit=_explicit, unread=(0,)
+    "qr",
+    _general,
+    policy_operation="qr",
+    otherwise="fused",
+    explicit=_explicit,
+    second_backward=_second_backward,
+    unread=(0,),
 )
 
 
