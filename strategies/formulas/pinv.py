@@ -8,6 +8,12 @@ variables separate", SIAM J. Numer. Anal. 10 (1973), eq. 4.12:
 Paired with a cotangent G of A⁺, with W = Gᴴ and K = A⁺ W:
 
     Ā = −A⁺ᴴ Kᴴ + (I − A A⁺) W (AᴴA)⁺ + A⁺ᴴ K (I − A⁺A).
+
+**Second derivatives** of tall A = Q R of full rank: for constant R, A⁺ = R⁻¹ (A R⁻¹)⁺, and A R⁻¹ is Q.
+Paired with a direction U, where V = U R⁻¹, H = R⁻ᴴG, S = QᴴV, K = H Q, and V' = V − Q S and H' = H − K Qᴴ
+are out of the range of Q, the gradients of Ā with respect to A and G are
+
+    (Q (SᴴK + K Sᴴ − H'V' − (H'V')ᴴ) − V' (K + Kᴴ) − H'ᴴ (S + Sᴴ)) R⁻ᴴ,    R⁻¹ (V'ᴴ − S Qᴴ).
 """
 
 from __future__ import annotations
@@ -19,7 +25,7 @@ from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas.columns import product_by_columns
 from strategies.formulas.solve import inv_backward
 
-__all__ = ["backward", "jvp"]
+__all__ = ["backward", "jvp", "second_backward"]
 
 
 def backward(inverse: PseudoInverse, matrix: Tensor, cotangent: Tensor) -> Tensor:
@@ -63,3 +69,16 @@ def jvp(inverse: PseudoInverse, matrix: Tensor, tangent: Tensor) -> Tensor:
     if not inverse.full_column_rank:
         result = result + inverse.null_complement(tangent.mH @ pinv.mH) @ pinv
     return result
+
+
+def second_backward(
+    Q: Tensor, R: PseudoInverse, cotangent: Tensor, direction: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The gradients of Ā, paired with a direction, with respect to A and G; tall A = Q R of full rank."""
+    V, H = R.apply_adjoint(direction.mH).mH, R.apply_adjoint(cotangent)
+    S, K = Q.mH @ V, H @ Q
+    V, H = V - Q @ S, H - K @ Q.mH
+    crossing = H @ V
+    in_range = S.mH @ K + K @ S.mH - crossing - crossing.mH
+    of_Q = Q @ in_range - V @ (K + K.mH) - H.mH @ (S + S.mH)
+    return R.apply(of_Q.mH).mH, R.apply(V.mH - S @ Q.mH)

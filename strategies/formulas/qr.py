@@ -14,8 +14,8 @@ For square and tall matrices see Walter & Lehmann, "Algorithmic differentiation 
 with application in optimum experimental design" (2010); for wide and complex ones Roberts & Roberts, "QR
 and LQ decomposition matrix backpropagation algorithms" (arXiv 2009.10071, 2020).
 
-**Second derivatives** of square and tall A: paired with G, with V = G R⁻¹, S = QᴴV and T = triu₁(S + Sᴴ) with
-the real part of the diagonal of S, the gradients of Ā with respect to Q and R are V M − Q̄ Tᴴ and
+**Second derivatives** of square and tall A: paired with G, where V = G R⁻¹, S = QᴴV and T = triu₁(S + Sᴴ)
+with the real diagonal of S, the gradients of Ā with respect to Q and R are V M − Q̄ Tᴴ and
 triu(Tᴴ R̄ − Vᴴ Ā), and those with respect to Q̄ and R̄ the tangents along G, V − Q T and T R.
 
 **All m columns** of the orthogonal factor of a tall A are a function of A, too: a product of reflectors is

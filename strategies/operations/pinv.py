@@ -12,14 +12,14 @@ from torch import Tensor
 
 from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, are_matrices, choose, first_that_can
-from strategies.autograd.fast_path import FastPath
+from strategies.autograd.fast_path import FastPath, SecondGradients
 from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.nodes import is_differentiated, run
 from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Tensors, only
-from strategies.factors import Dense, DenseInverse
+from strategies.factors import Dense, DenseInverse, Triangular
 from strategies.factors.preconditioned import Preconditioned, fullness
-from strategies.factors.pseudo_inverse import PseudoInverse
+from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.formulas import pinv as formula
 from strategies.formulas.differential import finite_differential
 from strategies.formulas.sums import add
@@ -28,6 +28,7 @@ from strategies.operations.kept_factors import of_any_rank, of_qr
 from strategies.operations.record import Operation, Shape, exact
 from strategies.operations.scaled_rule import (
     ScaledRule,
+    in_safe_range,
     times_power_of_two,
     with_normalized_cotangents,
 )
@@ -204,6 +205,22 @@ def _tangents(computed: Computed, tangents: Gradients) -> Tensors:
     return (formula.jvp(of_factors(*factors), A, tangent),)
 
 
+@in_safe_range
+def _second_backward(
+    computed: Computed, _: Gradients, cotangents: Gradients, directions: Gradients
+) -> SecondGradients | None:
+    if len(computed.factors) != 2:
+        return None
+    Q, R = (each.mT for each in computed.factors)
+    core, G, direction = Triangular(R, Structure.UPPER), only(cotangents), only(directions)
+    zeros = torch.zeros_like(G)  # for A⁺, which the gradient does not read
+    if direction.shape[-2] < direction.shape[-1]:  # the factors are those of Aᵀ
+        of_A, of_G = formula.second_backward(Q, core, G.mT, direction.mT)
+        return (of_A.mT,), (zeros,), (of_G.mT,)
+    of_A, of_G = formula.second_backward(Q, core, G, direction)
+    return (of_A,), (zeros,), (of_G,)
+
+
 _fast_path = FastPath(
     "pinv",
     _general,
@@ -211,6 +228,7 @@ _fast_path = FastPath(
     any_rank=True,
     explicit=_explicit,
     tangents=_tangents,
+    second_backward=_second_backward,
     takes_tolerances=True,
 )
 
