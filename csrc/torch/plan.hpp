@@ -162,6 +162,8 @@ struct Plan : torch::CustomClassHolder {
   }
 
  private:
+  static constexpr size_t MOST_LAUNCHES = 64;  // that are kept
+
   struct OfStrides {
     std::vector<std::optional<Words>> strides;
     std::shared_ptr<const Launch> launch;
@@ -211,6 +213,7 @@ struct Plan : torch::CustomClassHolder {
       } catch (py::error_already_set& error) { raise(error); }
     }
     std::lock_guard<std::mutex> guard(mutex);
+    if (backwards.size() >= MOST_LAUNCHES) { backwards.clear(); }
     backwards.push_back(made);
     return made.launch;
   }

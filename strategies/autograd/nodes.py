@@ -33,7 +33,14 @@ from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.kernels.memory import with_memory, without_entries
 from strategies.strategy import Saved, Strategy
 
-__all__ = ["is_differentiated", "is_forward_alone", "is_opaque", "is_transformed", "run"]
+__all__ = [
+    "is_batched_gradient",
+    "is_differentiated",
+    "is_forward_alone",
+    "is_opaque",
+    "is_transformed",
+    "run",
+]
 
 
 def run(rule: Rule, strategy: Strategy, *inputs: Tensor) -> Tensors:
@@ -327,10 +334,15 @@ def is_transformed() -> bool:
 def is_opaque(tensor: Tensor) -> bool:
     """Whether PyTorch's operators are all that may be done with a tensor, as the explicit form does.
 
-    So it is where a class defines what operators do, and values cannot be read, and in the vmap of
-    `torch.autograd.grad(is_grads_batched=True)`, which maps operators, not autograd functions.
+    So it is where a class defines what operators do, and values cannot be read, and where it is batched.
     """
-    return bool(
-        torch._C._dispatch_keys(tensor).has(torch._C.DispatchKey.Python)
-        or torch._C._functorch.is_legacy_batchedtensor(tensor)
-    )
+    has_class = torch._C._dispatch_keys(tensor).has(torch._C.DispatchKey.Python)
+    return bool(has_class) or is_batched_gradient(tensor)
+
+
+def is_batched_gradient(tensor: Tensor) -> bool:
+    """Whether it is of the vmap of `torch.autograd.grad(is_grads_batched=True)`.
+
+    That maps operators of PyTorch alone, not autograd functions.
+    """
+    return bool(torch._C._functorch.is_legacy_batchedtensor(tensor))

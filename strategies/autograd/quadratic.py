@@ -7,6 +7,7 @@ from typing import Any
 from torch import Tensor
 
 from strategies.autograd.levels import forward_mode, without_tangents
+from strategies.autograd.nodes import is_opaque
 from strategies.autograd.rule import Gradients, Tensors
 from strategies.autograd.transforms import AtOneLevel, at_all_levels
 from strategies.formulas.quadratic import QuadraticEquation
@@ -26,6 +27,8 @@ def pull(equation: QuadraticEquation, Y: Tensor, cotangent: Tensor) -> Tensor:
 
 def _mapped(equation: QuadraticEquation, Y: Tensor, argument: Tensor, *, pulls: bool) -> Tensor:
     compute = equation.pull if pulls else equation.push
+    if any(map(is_opaque, (Y, argument))):
+        return compute(Y, argument)
 
     def outputs(*tensors: Tensor) -> Tensors:
         return (compute(*tensors),)

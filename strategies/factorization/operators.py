@@ -19,6 +19,7 @@ from torch import Tensor
 
 from strategies.autograd.derivatives import eager_mode
 from strategies.autograd.levels import forward_mode
+from strategies.autograd.nodes import is_batched_gradient
 from strategies.autograd.precision import full_precision
 from strategies.autograd.registered import Registered
 from strategies.factorization.kinds import KINDS, Form
@@ -70,9 +71,13 @@ class Formal(WithMatrix):
         return self.apply(identity.expand(*self.matrix.shape[:-2], m, m))
 
     def solve(self, c: Tensor) -> Tensor:
+        if is_batched_gradient(c):  # products are operators of PyTorch
+            return self.dense() @ c
         return application(self.matrix, c, self.held, self.form, adjoint=False)
 
     def solve_adjoint(self, x: Tensor) -> Tensor:
+        if is_batched_gradient(x):
+            return self.dense().mH @ x
         return application(self.matrix, x, self.held, self.form, adjoint=True)
 
 

@@ -1,12 +1,15 @@
-"""LU factors of a batch, apart from a defect of PyTorch.
+"""LU factors of a batch, and solves with them, apart from two defects of PyTorch on the CPU.
 
-On the CPU, PyTorch 2.13 shares the matrices of a batch among its threads, and each of those calls a
+PyTorch 2.13 shares the matrices of a batch among its threads, and each of those calls a
 LAPACK that may ask for threads of its own. Inside a parallel region it gets none. MKL allows for that
 unless it is told to ask for a fixed number, as `torch.set_num_threads` and MKL_DYNAMIC=FALSE do. Then
 its threaded elimination runs with fewer threads than it counts on: pivots are wrong or out of range, or
 the call never returns (https://github.com/pytorch/pytorch/pull/181570). MKL eliminates small matrices
 in one thread, so they are not touched: of 1 to 128 rows and columns, and of up to 4096 entries,
 none was wrong in 2 to 16 threads; the smallest wrong ones had 8184 entries.
+
+`lu_solve` finds the next matrix of a batch by the stride of the last batch dimension, which tells nothing
+where that has one entry, and other dimensions more.
 """
 
 import torch
@@ -33,6 +36,23 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor, Tens
     for matrix, *results in zip(matrices, LU, pivots, info, strict=True):
         torch.linalg.lu_factor_ex(matrix, pivot=pivot, out=tuple(results))
     return LU.reshape(A.shape), pivots.reshape(*batch, -1), info.reshape(batch)
+
+
+def lu_solve(
+    LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False
+) -> Tensor:
+    """`torch.linalg.lu_solve` of factors with any strides.
+
+    Example:
+        >>> LU, pivots = torch.linalg.lu_factor(torch.tensor([[[2.0]], [[4.0]]]))
+        >>> lu_solve(LU[:, None], pivots[:, None], torch.ones(2, 1, 1, 1)).flatten()
+        tensor([0.5000, 0.2500])
+    """
+    if LU.ndim > 3 and LU.shape[-3] == 1:
+        LU = LU.contiguous()  # row after row, which PyTorch copies
+        pivots = pivots.clone(memory_format=torch.contiguous_format)
+    result: Tensor = torch.linalg.lu_solve(LU, pivots, B, left=left, adjoint=adjoint)
+    return result
 
 
 def _may_go_wrong(A: Tensor) -> bool:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from strategies.factors.dense import InverseMatrix
+from strategies.factors.elimination import lu_solve
 from strategies.factors.pseudo_inverse import Nonsingular, PseudoInverse, Structure
 
 _BLOCK = 128  # rows up to which two solves for the identity take less time than blocks, as measured
@@ -37,10 +38,10 @@ class LUFactors(Nonsingular):
     pivots: Tensor
 
     def solve(self, c: Tensor) -> Tensor:
-        return torch.linalg.lu_solve(self.LU, self.pivots, c)
+        return lu_solve(self.LU, self.pivots, c)
 
     def solve_adjoint(self, x: Tensor) -> Tensor:
-        return torch.linalg.lu_solve(self.LU, self.pivots, x, adjoint=True)
+        return lu_solve(self.LU, self.pivots, x, adjoint=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,6 +48,7 @@ __all__ = [
     "solve",
     "solve_backward",
     "solve_jvp",
+    "solve_second_backward",
 ]
 
 Factor = Callable[[Tensor, Structure], PseudoInverse]
@@ -103,6 +104,33 @@ def solve_backward(
     halfway = inverse.apply(torch.cat([rhs, cotangent], -1))
     rhs_gradient = inverse.apply_adjoint(halfway[..., k:])
     return (-torch.cat([rhs_gradient, solution], -1), halfway), rhs_gradient
+
+
+def solve_second_backward(
+    inverse: PseudoInverse,
+    rhs: Tensor,
+    solution: Tensor,
+    cotangent: Tensor,
+    of_L: Tensor | None,
+    of_rhs: Tensor | None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of L, B and G, the cotangent, from those of the gradients of L and B; None is zero.
+
+    With Z = A⁻¹G these are −(Z Xᴴ + X Zᴴ) L and Z. Along dL and dB they change by the tangents of X and Z,
+    those of `solve_jvp`, where Lᴴ X = L⁻¹B and Lᴴ Z = L⁻¹G, so that Lᴴ dX + dLᴴ X = L⁻¹ (dB − dL L⁻¹B).
+    """
+    k = rhs.shape[-1]
+    halfway = inverse.apply(torch.cat([rhs, cotangent], -1))
+    Z = inverse.apply_adjoint(halfway[..., k:])
+    both = torch.cat([solution, Z], -1)
+    rest = torch.zeros_like(halfway) if of_L is None else -of_L @ halfway
+    if of_rhs is not None:
+        rest[..., :k] += of_rhs
+    solved = inverse.apply(rest)
+    tangents = inverse.apply_adjoint(solved if of_L is None else solved - of_L.mH @ both)
+    of_X, of_Z = tangents[..., :k], tangents[..., k:]
+    left = torch.cat([of_Z, of_X, Z, solution], -1)
+    return -left @ torch.cat([halfway, solved], -1).mH, of_Z, of_X
 
 
 def solve_jvp(

@@ -28,6 +28,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from strategies.factors.elimination import lu_solve
 from strategies.factors.nonsingular import Triangular
 from strategies.factors.pseudo_inverse import Structure
 from strategies.formulas.blocks import first_columns
@@ -200,7 +201,7 @@ def _null_vector(near: Tensor) -> Tensor:
     start = torch.arange(1, n + 1, device=LU.device).cos().to(LU.dtype)
     x = start.unsqueeze(-1).expand(*LU.shape[:-1], 1)
     for _ in range(2):
-        x = torch.linalg.lu_solve(LU, pivots, torch.linalg.lu_solve(LU, pivots, x, adjoint=True))
+        x = lu_solve(LU, pivots, lu_solve(LU, pivots, x, adjoint=True))
         x = torch.nn.functional.normalize(x, dim=-2)
     return x.mH
 

@@ -12,6 +12,7 @@ from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, are_matrices, choose
 from strategies.autograd.fast_path import FastPath, SecondGradients
 from strategies.autograd.fast_path_node import Computed
+from strategies.autograd.full_triangular import FullTriangular
 from strategies.autograd.nodes import run
 from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Tensors, only
@@ -51,11 +52,11 @@ class _CholeskyInverse(ScaledRule):
         return (strategy.own("cholesky_inverse_backward", _backward, saved, *cotangents),)
 
     def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
-        inverse = Triangular(at.matrix, Structure.LOWER)
+        inverse = FullTriangular(at.matrix, Structure.LOWER)
         return (formula.inverse_backward(inverse, at.result, cotangents[0]),)
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
-        inverse = Triangular(at.matrix, Structure.LOWER)
+        inverse = FullTriangular(at.matrix, Structure.LOWER)
         return (formula.inverse_jvp(inverse, at.result, only(tangents)),)
 
 
@@ -94,6 +95,11 @@ def _general(candidates: tuple[Strategy, ...], L: Tensor) -> Tensors:
     return (_inverse(candidates[0], L, upper=False),)
 
 
+def _tangents(computed: Computed, tangents: Gradients) -> Tensors:
+    (L,), (result,) = computed.inputs, computed.outputs
+    return (formula.inverse_jvp(Triangular(L, Structure.LOWER), result, only(tangents)),)
+
+
 @in_safe_range
 def _second_backward(
     computed: Computed, gradients: Gradients, cotangents: Gradients, directions: Gradients
@@ -114,7 +120,7 @@ _fast_path = FastPath(
     _general,
     policy_operation="cholesky_inverse",
     explicit=with_normalized_cotangents(_CholeskyInverse().explicit),
-    tangents=_CholeskyInverse().tangents,
+    tangents=_tangents,
     second_backward=_second_backward,
 )
 OPERATORS["cholesky_inverse"].use(_fast_path)

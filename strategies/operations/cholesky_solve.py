@@ -10,10 +10,12 @@ from torch import Tensor
 
 from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, choose
-from strategies.autograd.fast_path import FastPath
+from strategies.autograd.fast_path import FastPath, SecondGradients
+from strategies.autograd.fast_path_node import Computed
+from strategies.autograd.full_triangular import FullTriangular
 from strategies.autograd.nodes import run
 from strategies.autograd.operators import OPERATORS
-from strategies.autograd.rule import Gradients, Tensors
+from strategies.autograd.rule import Gradients, Tensors, only
 from strategies.factors import Triangular
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.formulas import cholesky as formula
@@ -22,7 +24,7 @@ from strategies.formulas.domains import LOWER_TRIANGULAR
 from strategies.operations import grids, traced_cholesky
 from strategies.operations.record import Operation, exact
 from strategies.operations.right_hand_sides import alike, fit
-from strategies.operations.scaled_rule import ScaledRule, with_normalized_cotangents
+from strategies.operations.scaled_rule import ScaledRule, in_safe_range, with_normalized_cotangents
 from strategies.operations.traceable import traceable_by
 from strategies.strategy import Saved, Strategy
 
@@ -66,14 +68,14 @@ class _CholeskySolve(ScaledRule):
         )
 
     def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
-        inverse = Triangular(at.matrix, Structure.LOWER)
+        inverse = FullTriangular(at.matrix, Structure.LOWER)
         (left, right), rhs_gradient = formula.solve_backward(
             inverse, at.rhs, at.result, cotangents[0]
         )
         return left @ right.mH, rhs_gradient
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
-        return (formula.solve_jvp(Triangular, at.matrix, at.rhs, at.result, *tangents),)
+        return (formula.solve_jvp(FullTriangular, at.matrix, at.rhs, at.result, *tangents),)
 
 
 @traceable_by(traced_cholesky.cholesky_solve)
@@ -113,12 +115,29 @@ def _general(candidates: tuple[Strategy, ...], L: Tensor, B: Tensor) -> Tensors:
     return (_solve(candidates[0], L, B, upper=False),)
 
 
+def _tangents(computed: Computed, tangents: Gradients) -> Tensors:
+    (L, B), (X,) = computed.inputs, computed.outputs
+    return (formula.solve_jvp(Triangular, L, B, X, *tangents),)
+
+
+@in_safe_range
+def _second_backward(
+    computed: Computed, _: Gradients, cotangents: Gradients, directions: Gradients
+) -> SecondGradients:
+    (L, B), (X,) = computed.inputs, computed.outputs
+    of_L, of_B, of_G = formula.solve_second_backward(
+        Triangular(L, Structure.LOWER), B, X, only(cotangents), *directions
+    )
+    return (of_L, of_B), (torch.zeros_like(X),), (of_G,)
+
+
 _fast_path = FastPath(
     "cholesky_solve",
     _general,
     policy_operation="cholesky_solve",
     explicit=with_normalized_cotangents(_CholeskySolve().explicit),
-    tangents=_CholeskySolve().tangents,
+    tangents=_tangents,
+    second_backward=_second_backward,
     arity=2,
 )
 OPERATORS["cholesky_solve"].use(_fast_path, workspace=lambda _, n, k: (n * k, 0))

@@ -12,6 +12,7 @@ from strategies.autograd.choice import StrategyChoice, choose, is_left_to_torch,
 from strategies.autograd.nodes import is_forward_alone, run
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Gradients, Rule, Tensors
+from strategies.factors import elimination
 from strategies.factors.pivots import inverse_order
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.formulas import lu_solve as formula
@@ -39,7 +40,7 @@ class _LUSolve(Rule):
     def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, None]:
         LU, B, pivots = inputs
         # Substitution whatever the strategy: to form an inverse for one solve takes longer.
-        X = torch.linalg.lu_solve(LU, pivots, B, adjoint=self.adjoint)
+        X = elimination.lu_solve(LU, pivots, B, adjoint=self.adjoint)
         return (X, inverse_order(pivots.contiguous(), LU.shape[-1])), None
 
     def saved_inputs(self, inputs: Tensors, inverse: PseudoInverse | None) -> Tensors:
@@ -82,7 +83,7 @@ def _traced_lu_solve(
     strategy: StrategyChoice = "auto",
 ) -> Tensor:
     if not _fit(LU, pivots, B, left):
-        return torch.linalg.lu_solve(LU, pivots, B, left=left, adjoint=adjoint)
+        return elimination.lu_solve(LU, pivots, B, left=left, adjoint=adjoint)
     return _LU_SOLVE(LU, B, pivots, left, adjoint, name_of(strategy))[0]
 
 
@@ -126,10 +127,10 @@ def lu_solve(
         or is_left_to_torch(strategy, "lu_solve", is_small)
         or not _fit(LU, pivots, B, left)
     ):
-        return torch.linalg.lu_solve(LU, pivots, B, left=left, adjoint=adjoint)
+        return elimination.lu_solve(LU, pivots, B, left=left, adjoint=adjoint)
     chosen, *_ = choose(strategy, "lu_solve", LU, B)
     if chosen.forward_is_differentiable:
-        return torch.linalg.lu_solve(LU, pivots, B, left=left, adjoint=adjoint)
+        return elimination.lu_solve(LU, pivots, B, left=left, adjoint=adjoint)
     if not left:  # X A = B where Aᴴ Xᴴ = Bᴴ
         B, adjoint = B.mH, not adjoint
     rule = _LUSolve(adjoint)
@@ -155,7 +156,7 @@ def _eagerly(
 
 
 def _fake(LU: Tensor, B: Tensor, pivots: Tensor, left: bool, adjoint: bool) -> Tensors:
-    X = torch.linalg.lu_solve(LU, pivots, B, left=left, adjoint=adjoint)
+    X = elimination.lu_solve(LU, pivots, B, left=left, adjoint=adjoint)
     return (B.new_empty(X.shape),)
 
 

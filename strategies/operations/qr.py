@@ -104,7 +104,9 @@ class _QR(Rule):
 
 def _refuse_dependent_columns(R: Tensor, strategy: str) -> None:
     """Rⱼⱼ is the distance of column j from the span of those before it."""
-    distances, norms = R.diagonal(dim1=-2, dim2=-1).abs(), torch.linalg.vector_norm(R, dim=-2)
+    largest = R.abs().amax(-2, keepdim=True) if R.numel() else R.real
+    near = R / torch.where(largest > 0, largest, 1)  # squares of R may be out of range
+    distances, norms = near.diagonal(dim1=-2, dim2=-1).abs(), torch.linalg.vector_norm(near, dim=-2)
     raise_if_singular(
         (distances <= noise_level(R) * norms).any(-1),
         strategy,

@@ -3,6 +3,7 @@
 import pytest
 import torch
 from torch.autograd import gradcheck, gradgradcheck
+from torch.autograd.functional import hessian
 from torch.func import jacfwd, jacrev
 
 from strategies.autograd.quadratic import pull, push
@@ -59,3 +60,23 @@ def test_modes_nest(name):
     for nested in (jacfwd(jacrev(function)), jacrev(jacfwd(function)), jacfwd(jacfwd(function))):
         torch.testing.assert_close(nested(Y), expected)
     torch.testing.assert_close(torch.func.vmap(jacrev(jacfwd(function)))(Y[None])[0], expected)
+
+
+@pytest.mark.parametrize("map_", [push, pull])
+def test_a_map_of_several_cotangents_at_once_stays_in_the_graph(map_):
+    equation, part, shape = EQUATIONS["cholesky"]
+    Y, other = (each.detach()[0] for each in factors(shape, torch.float64))
+    other.requires_grad_()
+
+    def of_second_order(vectorize):
+        def loss(Y):
+            return map_(equation, part(Y), other).sin().sum()
+
+        return hessian(loss, Y, create_graph=True, vectorize=vectorize)
+
+    together, one_by_one = (of_second_order(vectorize) for vectorize in (True, False))
+    torch.testing.assert_close(together, one_by_one)
+    of_third_order = [
+        torch.autograd.grad(each.square().sum(), other)[0] for each in (together, one_by_one)
+    ]
+    torch.testing.assert_close(*of_third_order)

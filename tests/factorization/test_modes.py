@@ -148,3 +148,15 @@ def test_a_compiled_function_is_one_graph_with_the_gradients_of_eager_mode(kind)
         each(*inputs).backward()
         gradients.append([operand.grad for operand in inputs if operand.grad is not None])
     close(*gradients)
+
+
+@pytest.mark.parametrize("use", ["solve", "det"])
+def test_rows_of_a_hessian_may_be_computed_together(use):
+    A, *others = operands("lu", torch.float64)
+    function = of_factor("lu", use)
+
+    def loss(A):
+        return function(A, *others).sin().sum()
+
+    hessian = torch.autograd.functional.hessian
+    close(hessian(loss, A, vectorize=True), hessian(loss, A))

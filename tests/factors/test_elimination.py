@@ -1,9 +1,12 @@
-"""Batches that PyTorch 2.13 factors wrongly, or never, once `set_num_threads` was called."""
+"""Batches that PyTorch 2.13 factors wrongly, or never, and factors with which it solves wrongly."""
 
 import subprocess
 import sys
 
 import pytest
+import torch
+
+from strategies.factors.elimination import lu_solve
 
 PROGRAM = """
 import torch
@@ -22,3 +25,18 @@ for shape in ((2, 300, 300), (3, 2, 200, 200), (2, 100, 300), (2, 300, 140), (2,
 @pytest.mark.timeout(200)
 def test_large_matrices_of_a_batch_are_factored_right():
     subprocess.run([sys.executable, "-c", PROGRAM], check=True, timeout=150)
+
+
+@pytest.mark.parametrize("adjoint", [False, True])
+@pytest.mark.parametrize("batch", [(2, 1), (3, 1, 1), (1, 2), (2, 1, 4)])
+def test_a_batch_dimension_of_one_matrix_may_have_any_stride(batch, adjoint):
+    A = torch.randn(*batch, 3, 3, dtype=torch.float64)
+    B = torch.randn(*(5 if size == 1 else size for size in batch), 3, 2, dtype=torch.float64)
+    LU, pivots = torch.linalg.lu_factor(A.flatten(0, -3))
+    for factors in (LU, LU.contiguous()):
+        # As `unsqueeze` makes the strides, and as `transpose` does.
+        shaped, swaps = factors.view(*batch, 3, 3), pivots.view(*batch, 3)
+        turned = swaps.transpose(0, 1).contiguous().transpose(0, 1)
+        for order in (swaps, turned):
+            X = lu_solve(shaped, order, B, adjoint=adjoint)
+            torch.testing.assert_close((A.mH if adjoint else A) @ X, B)

@@ -129,3 +129,15 @@ def test_without_a_gradient_values_are_torchs(mode, strategy):
     A = drawn(5, 3)
     found, due = linalg.qr(A, mode, strategy=strategy), torch.linalg.qr(A, mode)
     torch.testing.assert_close(tuple(found), tuple(due))
+
+
+@pytest.mark.parametrize("power", [-250, 250])
+@pytest.mark.parametrize("strategy", ["auto", "qr_pinv"])
+def test_columns_whose_squares_are_out_of_range_are_not_dependent(strategy, power):
+    A = drawn(5, 3)
+    gradients = []
+    for scale in (1.0, 2.0 ** (2 * power)):
+        at = (A * scale).requires_grad_()
+        loss = linalg.qr(at, strategy=strategy).Q.sin().sum()
+        gradients.append(torch.autograd.grad(loss, at, create_graph=True)[0] * scale)
+    torch.testing.assert_close(*gradients)

@@ -10,6 +10,7 @@ the elimination, or has a norm that is far from one. What it computed is not use
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Sequence
@@ -28,6 +29,9 @@ Tensors = tuple[Tensor, ...]
 
 _MOST_ENTRIES = 2**22
 """Of a matrix. Up to here kernels were measured to be faster than the same steps by operations of torch."""
+
+_MOST_LAUNCHES = 64
+"""Of a backward, each for cotangents of other strides, that are kept."""
 
 _OF_SQUARE = {
     "inv",
@@ -118,7 +122,7 @@ class Plan:
         gradients = [of_matrix, problem.like_rhs(problem.m)][: self.arity]
         self.gradients = [place.batched(batch) for place in gradients]
         self._gradient_allocators = [place.allocator() for place in self.gradients]
-        self._backwards: dict[tuple[tuple[int, ...] | None, ...], Launch | None] = {}
+        self._launch_of = functools.lru_cache(_MOST_LAUNCHES)(self.backward_launch)
 
     def forward(self, inputs: Tensors) -> tuple[Tensors, Tensors] | None:
         """Outputs and what is kept; None if the inputs are not a usual case."""
@@ -157,10 +161,9 @@ class Plan:
             # A hook may return another tensor than it was given; unread inputs are not saved.
             if tensor is not None and tensor.stride() != stride:
                 return None
-        strides = tuple([None if each is None else each.stride() for each in cotangents])
-        if strides not in self._backwards:
-            self._backwards[strides] = self.backward_launch(strides)
-        launch = self._backwards[strides]
+        launch = self._launch_of(
+            tuple([None if each is None else each.stride() for each in cotangents])
+        )
         if launch is None:
             return self.backward(
                 saved, [None if each is None else each.contiguous() for each in cotangents]
