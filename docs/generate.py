@@ -112,7 +112,7 @@ def _losses() -> str:
 
 def _is_right(case: Case, name: str) -> bool:
     try:
-        computed = backward_of(case, name)()
+        computed = operations.get(case.operation).defined(backward_of(case, name)())
         outputs = forward(case, name)
         exact = gradient(case.operation, case.inputs(), case.cotangents(outputs), rank=case.rank)
     except (LinAlgError, NotImplementedError, RuntimeError):

@@ -1,4 +1,4 @@
-"""`python -m plots.inverse_or_solve PAGE...`: whether to form an inverse or to solve, by results."""
+"""`python -m plots.inverse_or_solve [PAGE...]`: whether to form an inverse or to solve, by results."""
 
 import itertools
 import math
@@ -69,13 +69,18 @@ class Comparison(NamedTuple):
 @reports_errors
 def main(
     pages: Annotated[
-        list[Path], typer.Argument(metavar="PAGE...", help="With the answer, or its tables, too.")
-    ],
+        list[Path] | None,
+        typer.Argument(
+            metavar="PAGE...", help="With the answer, or its tables, too; printed if none."
+        ),
+    ] = None,
     results: Results = DEFAULT_RESULTS,
 ) -> None:
     """Replace what pages hold between markers by the answer that the results give now."""
     found = parts(store.load(results))
-    for page in pages:
+    if not pages:
+        typer.echo(found[PART])
+    for page in pages or ():
         has_tables = marked.has(page, TABLES)
         marked.fill(page, found if has_tables else {PART: found[PART]})
 
@@ -137,7 +142,7 @@ def _default(cells: Sequence[JudgedCell]) -> str:
     return (
         f"The default is `{Fused.name}`, compiled kernels, in {count} of {len(cells)} cases. They solve "
         "with their factors, and form an inverse where that is the result or the gradient. "
-        "Between the two, in PyTorch's operations:"
+        "Between inverse and solves in PyTorch's operations:"
     )
 
 
@@ -183,7 +188,8 @@ def _svd(cells: Iterable[JudgedCell], stability: Stabilities) -> Iterator[str]:
         worst = max(_evidence(stability, name, SVD).worst for name in names)
         yield (
             f"**A truncated SVD** is the fastest of inverse, solves, QR and SVD only for most single "
-            f"{_names(names)} with n ≤ {max(n for _, n in most)}; its errors reach {worst:.0e} times that."
+            f"{_names(names)} with n ≤ {max(n for _, n in most)}; its errors reach {worst:.0e} times what "
+            "rounding explains."
         )
 
 

@@ -44,7 +44,7 @@ def main(
     """
     needed = " and ".join(name for name in PEERS if importlib.util.find_spec(name) is None)
     if needed:
-        raise ValueError(f"{needed} must be installed: pip install 'backward-strategies[peers]'")
+        raise ValueError(f"{needed} must be installed: pip install -e '.[peers]'")
     if cases:
         others = [Case.parse(text) for text in cases]
     else:

@@ -108,7 +108,7 @@ def _gains(ax: Axes, rows: pd.DataFrame) -> None:
     for label, mine in rows.dropna(subset="gain").sort_values("size").groupby("label"):
         ax.plot(mine["size"], mine["gain"], ms=6, label=label, **looks[str(label)])
     _finish(ax)
-    ax.yaxis.set_major_formatter(lambda value, _: times(value))
+    ax.yaxis.set_major_formatter("{x:g}×")
 
 
 def _finish(ax: Axes) -> None:

@@ -54,9 +54,7 @@ def submit(folder: Folder, plan: ClassPlan) -> list[Jobs]:
     try:
         import submitit
     except ImportError as error:
-        raise ImportError(
-            "a cluster needs submitit: pip install 'backward-strategies[cluster]'"
-        ) from error
+        raise ImportError("a cluster needs submitit: pip install submitit") from error
     machines, submitted = plan.machines, []
     for start in range(0, len(plan.chunks), _LARGEST_ARRAY):
         part = slice(start, start + _LARGEST_ARRAY)

@@ -104,6 +104,12 @@ def test_the_command_replaces_what_is_between_the_markers(run, tmp_path):
     assert page.read_text() == PAGE.replace(README, filled).replace("(tables)", found[TABLES])
 
 
+def test_without_a_page_the_command_prints_the_answer(run):
+    results = RESULTS / "epyc-1thread"
+    done = run(main, "--results", results)
+    assert done.output.strip() == parts(load(results))[PART]
+
+
 @pytest.fixture(scope="module")
 def kept():
     return parts(load(RESULTS / "epyc-2cores"))
