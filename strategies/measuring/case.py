@@ -1,7 +1,5 @@
 """A case: one operation on inputs that a seed determines."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ neither the clock's resolution nor the synchronization (some 10 µs on CUDA) wei
 the calls within a block queue up as they do in a program, so one clock serves both devices.
 """
 
-from __future__ import annotations
-
 import math
 import timeit
 from collections.abc import Callable

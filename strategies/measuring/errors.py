@@ -1,7 +1,5 @@
 """How wrong the gradients of a case are, by exact ones of its first matrices."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Sequence

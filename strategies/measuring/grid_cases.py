@@ -1,7 +1,5 @@
 """The cases of a grid, over all operations that have measured cells of their own."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Sequence

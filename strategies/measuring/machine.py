@@ -1,7 +1,5 @@
 """Where and with what something is measured."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import platform
 import subprocess

@@ -1,7 +1,5 @@
 """One case measured with several strategies: times by interleaved rounds, errors, memory."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Mapping, Sequence
 

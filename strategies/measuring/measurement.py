@@ -1,7 +1,5 @@
 """What is known of one strategy in one case, and of all strategies in it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -68,7 +66,7 @@ class Timing(msgspec.Struct, frozen=True, array_like=True):
         if not self.low <= self.seconds <= self.high:
             raise ValueError(f"{self.seconds} s is not between {self.low} and {self.high}")
 
-    def over(self, other: Timing) -> tuple[float, float, float]:
+    def over(self, other: "Timing") -> tuple[float, float, float]:
         """How many times longer it is than another of the cell, with the ends of a 95 % interval."""
         return self.seconds / other.seconds, self.low / other.high, self.high / other.low
 

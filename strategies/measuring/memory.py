@@ -1,7 +1,5 @@
 """Peak memory of a call, above what was allocated before it."""
 
-from __future__ import annotations
-
 import itertools
 import os
 from collections.abc import Callable

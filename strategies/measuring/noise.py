@@ -1,7 +1,5 @@
 """Whether a machine is quiet enough for measurements to mean something."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 import os

@@ -1,7 +1,5 @@
 """Which strategy is the fastest in a case, found out in as little time as it takes to be sure."""
 
-from __future__ import annotations
-
 import random
 import statistics
 import time

@@ -5,8 +5,6 @@ What an algorithm adds along the most sensitive one then drowns. These do not le
 in double precision from A and rounded to the dtype of the case.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import torch

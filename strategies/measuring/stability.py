@@ -1,7 +1,5 @@
 """How stable the strategies are in one case: results and gradients, and whether they repeat."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -5,8 +5,6 @@ one cell at a time, and is replaced in one step, so that a reader sees the old f
 Times and errors have four significant digits, counts all of theirs.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path

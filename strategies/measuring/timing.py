@@ -6,8 +6,6 @@ meanwhile. A callable that is hopelessly slower than the fastest is timed a few 
 rounds out: most of the time would go to it, and its rank would be no better known.
 """
 
-from __future__ import annotations
-
 import random
 import statistics
 import time

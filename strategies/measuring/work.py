@@ -7,8 +7,6 @@ Elementwise arithmetic counts one per element of the largest operand, two where 
 adds. A complex operation counts as four real ones.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple

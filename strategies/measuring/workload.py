@@ -1,7 +1,5 @@
 """The work that is measured, and what a machine can be asked for of it."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

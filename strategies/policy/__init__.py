@@ -18,8 +18,6 @@ is skipped with a warning. Of several machines that a policy knows the nearest a
 (`strategies.policy.nearest_machine`); of the stable strategies that it ranks the first installed is used.
 """
 
-from __future__ import annotations
-
 import contextlib
 import contextvars
 import functools

@@ -14,8 +14,6 @@ The policy that comes out is looked up like any other. A few measured cells neve
 ones: without an operation's or a dtype's other cells, one measured 8x8 would answer for 512x512.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Sequence

@@ -12,8 +12,6 @@ A part is of one machine, kind of device and number of threads, and holds there:
 shipped policy says of other cases when "auto" is first asked (`strategies.policy.adaptation`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from pathlib import Path
@@ -49,7 +47,7 @@ class Calibration(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         known = (p.validators for p in self.parts if p.device == device)
         return min((validators.differences(each) for each in known), key=len, default=[])
 
-    def having(self, parts: Iterable[Part]) -> Calibration:
+    def having(self, parts: Iterable[Part]) -> "Calibration":
         """The same with other parts, over those of the same place."""
         found = {part.place: part for part in self.parts}
         for part in parts:

@@ -13,8 +13,6 @@ others in their order. Another machine's cells correct those of the first, as a 
 (`strategies.policy.adaptation`): where both have measured a case, the nearest answers alone.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -24,8 +24,6 @@ cells of the next of `DTYPES_IN_ORDER`. A kind of device that was not measured g
 single default, and an operation that was not measured no answer.
 """
 
-from __future__ import annotations
-
 import functools
 import heapq
 import math
@@ -185,7 +183,7 @@ class Part(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         """What two parts differ in."""
         return self.validators, self.device, self.threads
 
-    def over(self, older: Part) -> Part:
+    def over(self, older: "Part") -> "Part":
         """This part, with what an older one of the same place says of other cases."""
         found: dict[str, dict[str, dict[Any, Cell]]] = {}
         for operation, by_dtype in (*older.cells.items(), *self.cells.items()):

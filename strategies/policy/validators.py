@@ -1,7 +1,5 @@
 """What measured times depend on besides the case: another machine, or another build, has other times."""
 
-from __future__ import annotations
-
 import functools
 import importlib.metadata
 import platform
@@ -35,7 +33,7 @@ class Validators(msgspec.Struct, frozen=True, omit_defaults=True):
     gpu: str = ""
     cuda: str = ""
 
-    def differences(self, other: Validators) -> list[str]:
+    def differences(self, other: "Validators") -> list[str]:
         """What differs from another, in words.
 
         Example:

@@ -1,7 +1,5 @@
 """Several machines in the same cases: wins and losses, where they disagree, how far a verdict carries."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """From a plan to measured cells, from these to a part of a calibration, and what that changes."""
 
-from __future__ import annotations
-
 import math
 import statistics
 import time

@@ -1,7 +1,5 @@
 """Cases drawn at random, that no grid holds: what a policy is judged on."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence

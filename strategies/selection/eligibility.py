@@ -5,8 +5,6 @@ Stable is what has a stability ratio (`strategies.accuracy.stability`) of at mos
 hand. Nothing is eligible for want of a better one.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 

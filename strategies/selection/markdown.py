@@ -1,7 +1,5 @@
 """Verdicts as a Markdown table, cases by strategies, that a page keeps between two markers."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence

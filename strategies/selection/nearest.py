@@ -1,7 +1,5 @@
 """Which measured cases are nearest to one that was not measured."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -10,8 +10,6 @@ to that rival. (The expected improvement of Mockus, 1975.) It is large where str
 was measured near by, and small where one is clearly the fastest, or was measured so.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence

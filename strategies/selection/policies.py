@@ -1,7 +1,5 @@
 """From verdicts to a policy, and what two policies disagree on."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence

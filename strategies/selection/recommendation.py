@@ -1,7 +1,5 @@
 """Verdicts for people (rich tables) and for programs (JSON)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

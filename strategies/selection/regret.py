@@ -7,8 +7,6 @@ halves change places, and the geometric mean of both counts. No measurement judg
 that is not eligible has infinite regret.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence

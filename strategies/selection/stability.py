@@ -1,7 +1,5 @@
 """What the measurements of hard cases say of every strategy's stability."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 from strategies import operations, policy

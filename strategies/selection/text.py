@@ -1,7 +1,5 @@
 """Numbers, provenance and tables as text, the same in commands, figures and pages."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 

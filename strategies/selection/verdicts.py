@@ -4,8 +4,6 @@ Of the eligible strategies the fastest is *best*. Those that cannot be told from
 tie goes to the simplest.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
