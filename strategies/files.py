@@ -97,14 +97,16 @@ def says(path: Path, format_name: str) -> bool:
         return False
 
 
-def write_text(path: Path, text: str) -> None:
-    """Writes a file as `write_bytes` does, packed if its name ends in .gz.
+def write_text(path: Path, text: str, *, parents: bool = False) -> None:
+    """Writes a file as `write_bytes` does, packed if its name ends in .gz, and makes its folder if wanted.
 
     Raises:
         UnusableFileError: it cannot be written.
     """
     content = text.encode()
     try:
+        if parents:
+            path.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(path, gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
     except OSError as error:
         raise UnusableFileError(path, f"cannot be written ({error.strerror})") from error

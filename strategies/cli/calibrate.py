@@ -3,9 +3,8 @@
 import contextlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import filelock
 import torch
@@ -14,20 +13,17 @@ import typer
 import strategies
 from strategies import policy
 from strategies.cli.calibration_report import tell_changes, tell_program, tell_stability
-from strategies.cli.common import console, file_option, notes, reports_errors
-from strategies.cli.policy import cells_of, counted, known
+from strategies.cli.common import build_fast_path, console, file_option, notes
+from strategies.cli.policy import cells_of
 from strategies.cli.progress import countdown
-from strategies.cli.warmup import build_fast_path
 from strategies.files import UnusableFileError
 from strategies.integration import recording
 from strategies.integration.workload import Workload
-from strategies.measuring import grid_cases
-from strategies.measuring.machine import describe
+from strategies.measuring import Writer, describe, grid_cases
 from strategies.measuring.noise import NOISY, VERY_NOISY, load, timing_noise
-from strategies.measuring.store import Writer
 from strategies.policy import calibration, schema, validators
 from strategies.policy.adaptation import adapt
-from strategies.policy.calibration import Calibration, threads_in_words
+from strategies.policy.calibration import Calibration, counted
 from strategies.policy.schema import Part, Policy
 from strategies.selection import calibrating
 from strategies.selection.planning import Plan
@@ -39,18 +35,16 @@ STABILITY_SHARE = 0.1
 _BUSY_CORES = 0.5
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(NamedTuple):
     """A kind of device and a number of threads."""
 
     device: str
     threads: int
 
     def __str__(self) -> str:
-        return f"{self.device}, {threads_in_words(self.threads)}"
+        return f"{self.device}, {counted(self.threads, 'thread')}"
 
 
-@reports_errors
 def calibrate(
     minutes: Annotated[
         float, typer.Option(min=0.0, max=1440.0, help="How long to measure, in all.")
@@ -77,7 +71,7 @@ def calibrate(
     shipped = schema.read(policy.SHIPPED)
     with _alone(), contextlib.ExitStack() as stack:
         stack.callback(torch.set_num_threads, torch.get_num_threads())
-        before = known()
+        before = calibration.known()
         _look_around(force)
         build_fast_path()
         seconds = 60 * minutes / len(targets)
@@ -87,8 +81,8 @@ def calibrate(
             _draft(target, program).unlink(missing_ok=True)
     policy.refresh()
     told = ", ".join(
-        f"{counted(cells_of(part), 'cell')} ({part.device}, {threads_in_words(part.threads)})"
-        for part in parts
+        f"{counted(cells_of(part), 'cell')} ({target})"
+        for part, target in zip(parts, targets, strict=True)
     )
     console.print(f'{told} are in {calibration.location()}. "auto" follows them here.')
 
@@ -97,24 +91,19 @@ def _calibrated(
     target: Target, shipped: Policy, known: Calibration, seconds: float, program: Workload | None
 ) -> Part:
     torch.set_num_threads(target.threads)
-    shipped, _ = policy.resolve_for_machine(
-        shipped, policy.SHIPPED_NAME, target.device, target.threads
-    )
-    validated, machine = validators.here(target.device), describe()
-    devices = _DEVICES[target.device]
-    old = next((p for p in known.parts if p.place == (validated, *vars(target).values())), None)
+    shipped, _ = policy.resolve_for_machine(shipped, policy.SHIPPED_NAME, *target)
+    machine, devices = describe(), _DEVICES[target.device]
+    place = validators.here(target.device), *target
+    old = next((part for part in known.parts if part.place == place), None)
     cases = grid_cases.timed("cpu") if program is None else program.cases()
-    plan = Plan(
-        [case for case in cases if case.device in devices],
-        shipped,
-        all_of_them=program is not None,
-    )
+    cases = [case for case in cases if case.device in devices]
+    plan = Plan(cases, shipped, all_of_them=program is not None)
     before = shipped
     if program is not None and isinstance(followed := policy.active(devices[0])[0], Policy):
         before = followed
 
     def found(stability: Stabilities) -> tuple[Part, Policy]:
-        part = calibrating.part(writer.cells, shipped, stability, machine, validated, target.device)
+        part = calibrating.part(writer.cells, shipped, stability, machine, target.device)
         return part, adapt(shipped, part.over(old) if old else part)
 
     with _resumable(target, program) as writer, countdown(seconds, notes) as begins:

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 from strategies.cli.common import console
 from strategies.integration.workload import Workload
-from strategies.measuring.case import Case
-from strategies.measuring.measurement import Objective
+from strategies.measuring import Case, Objective
 from strategies.policy import BASELINE
 from strategies.policy.schema import LIMIT, Policy
 from strategies.selection.calibrating import Change, mean_gain
@@ -55,7 +54,8 @@ def tell_program(place: str, program: Workload, found: Sequence[Change], after: 
         if change is None:
             continue
         names = BASELINE, change.before, change.after
-        took = [_seconds(change, name) for name in names]
+        costs = change.cell.costs(Objective.FORWARD_BACKWARD)
+        took = [costs[name].seconds if name in costs else None for name in names]
         sums = [total + call.count * (one or 0.0) for total, one in zip(sums, took, strict=True)]
         known = evidence_in(after, change.case)
         ratios = [f"{known[name].worst:.1g}" if name in known else "-" for name in names]
@@ -101,9 +101,3 @@ def tell_stability(found: Stabilities) -> None:
 
 def _kind(change: Change) -> tuple[str, str]:
     return change.case.operation, change.case.dtype_name
-
-
-def _seconds(change: Change, name: str) -> float | None:
-    found = change.cell.get(name)
-    cost = found.cost(Objective.FORWARD_BACKWARD) if found else None
-    return cost.seconds if cost else None

@@ -1,9 +1,7 @@
 """`backward-strategies check`: whether a strategy does what all strategies must."""
 
-import contextlib
 import importlib
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -11,14 +9,13 @@ import typer
 from rich.text import Text
 
 from strategies import Strategy, registry
-from strategies.cli.common import Device, console, notes, reports_errors
+from strategies.cli.common import Device, console, notes
 from strategies.errors import message_of
 from strategies.measuring.case import Case
 from strategies.measuring.measure import prepare
 from strategies.selection.text import table
 
 
-@reports_errors
 def check(
     target: Annotated[str, typer.Argument(metavar="MODULE:CLASS", help="The strategy to check.")],
     device: Device = "cpu",
@@ -47,31 +44,20 @@ def check(
 
 
 def _instance(target: str) -> Strategy:
-    """What MODULE:CLASS names."""
     module, colon, name = target.partition(":")
     if not colon:
         raise ValueError(f"{target!r} is not of the form module:Class")
     sys.path.insert(0, str(Path.cwd()))
-    with _reports_foreign_code(target, module):
-        imported = importlib.import_module(module)
-    kind = getattr(imported, name, None)
-    is_strategy = isinstance(kind, type) and issubclass(kind, Strategy)
-    if not is_strategy:
-        raise LookupError(f"{name} in {module} is not a subclass of strategies.Strategy")
-    with _reports_foreign_code(target, module):
-        return registry.made(kind)
-
-
-@contextlib.contextmanager
-def _reports_foreign_code(target: str, module: str) -> Iterator[None]:
-    """Whatever the strategy's own code raises is one line and exit code 1."""
     try:
-        yield
+        kind = getattr(importlib.import_module(module), name, None)
+        if isinstance(kind, type) and issubclass(kind, Strategy):
+            return registry.made(kind)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:
+    except BaseException as error:  # whatever the strategy's own code raises
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
         if missing and f"{module}.".startswith(f"{missing}."):
             raise  # there is no such module
         notes.print(f"{target}: cannot be checked: {message_of(error)}", soft_wrap=True)
         raise typer.Exit(1) from error
+    raise LookupError(f"{name} in {module} is not a subclass of strategies.Strategy")

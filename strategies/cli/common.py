@@ -10,7 +10,10 @@ from typing import Annotated, Any, ParamSpec, TypeVar
 import typer
 from rich.console import Console
 from rich.text import Text
+from typer.core import TyperGroup
 
+import strategies
+from strategies.kernels import extension
 from strategies.measuring.measurement import Objective
 
 P = ParamSpec("P")
@@ -48,6 +51,13 @@ def file_option(text: str, *names: str) -> Any:
     return typer.Option(*names, metavar="FILE", help=text)
 
 
+def build_fast_path() -> None:
+    """`strategies.warmup`, and say so while it takes time."""
+    if extension.is_missing():
+        with notes.status("building the fast path for this version of PyTorch: half a minute"):
+            strategies.warmup()
+
+
 def reports_errors(command: Callable[P, R]) -> Callable[P, R]:
     """Turns the errors that a user can cause into one line and exit code 2.
 
@@ -69,3 +79,10 @@ def reports_errors(command: Callable[P, R]) -> Callable[P, R]:
             raise SystemExit(130) from stop
 
     return wrapped
+
+
+class ReportingGroup(TyperGroup):
+    """Commands whose errors are told as by `reports_errors`."""
+
+    def invoke(self, ctx: Any) -> Any:
+        return reports_errors(super().invoke)(ctx)

@@ -10,17 +10,17 @@ from typing import Annotated
 import typer
 
 from strategies import registry
-from strategies.cli import oracle, policy, sweep
+from strategies.cli import common, oracle, policy, sweep
 from strategies.cli.calibrate import calibrate
 from strategies.cli.check import check
-from strategies.cli.common import DEFAULT_RESULTS, Results, console, notes, reports_errors
+from strategies.cli.common import DEFAULT_RESULTS, Results, console, notes
 from strategies.cli.measure import measure_grid
 from strategies.cli.recommend import recommend
 from strategies.cli.regret import regret
 from strategies.cli.run import CONTEXT, call, record, run
 from strategies.cli.stability import stability
-from strategies.cli.warmup import warmup
 from strategies.explanation import explain_key
+from strategies.kernels.cpu import library
 from strategies.measuring.case import Case
 from strategies.selection.policies import policy_key
 from strategies.selection.text import table
@@ -44,7 +44,13 @@ def list_strategies() -> None:
         notes.print(str(warning.message), soft_wrap=True)
 
 
-@reports_errors
+def warmup() -> None:
+    """Build the fast path in C++ for the PyTorch at hand, if it is not there."""
+    common.build_fast_path()
+    if (reason := library.missing()) != "":
+        console.print(f"there are no compiled kernels, {reason}")
+
+
 def explain(
     case: Annotated[
         list[str], typer.Argument(metavar="CASE", help="As: lstsq 1000x16x4 k=2 float32")
@@ -57,7 +63,6 @@ def explain(
     console.print(str(explain_key(own)), soft_wrap=True)
 
 
-@reports_errors
 def plot(
     results: Results = DEFAULT_RESULTS,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where the figures go.")] = Path("out"),
@@ -70,6 +75,7 @@ def plot(
 
 
 app = typer.Typer(
+    cls=common.ReportingGroup,
     help="Backward passes of linear algebra: which strategy to use, on which evidence.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

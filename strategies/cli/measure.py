@@ -11,16 +11,11 @@ import typer
 
 import strategies
 from strategies import operations, registry
-from strategies.cli.common import console, file_option, notes, reports_errors
+from strategies.cli.common import console, file_option, notes
 from strategies.cli.progress import progress
 from strategies.integration import recording
-from strategies.measuring import grid_cases
-from strategies.measuring.case import Case
-from strategies.measuring.machine import describe
-from strategies.measuring.measure import TIMED, measure
-from strategies.measuring.measurement import Objective
+from strategies.measuring import TIMED, Case, Objective, Writer, describe, grid_cases, measure
 from strategies.measuring.noise import BUSY, with_load_and_noise
-from strategies.measuring.store import Writer
 from strategies.operations.grids import GRIDS
 from strategies.selection.text import quietness
 
@@ -33,12 +28,10 @@ class Timed(StrEnum):
     FORWARD_BACKWARD = Objective.FORWARD_BACKWARD
 
 
-@reports_errors
 def measure_grid(
     out: Annotated[Path, typer.Argument(metavar="FILE", help="Where to keep the cells, as JSON.")],
     grid: Annotated[
-        str,
-        typer.Option(envvar="BACKWARD_STRATEGIES_GRID", help=f"One of {', '.join(GRIDS)}."),
+        str, typer.Option(envvar="BACKWARD_STRATEGIES_GRID", help=f"One of {', '.join(GRIDS)}.")
     ] = "quick",
     objective: Annotated[Timed, typer.Option(help="What is timed.")] = Timed.BOTH,
     operation: Annotated[
@@ -72,7 +65,7 @@ def measure_grid(
     )
     arguments = {"grid": source, "objective": str(objective), "budget": budget}
     arguments |= {"operation": operation} if operation else {}
-    arguments |= {"strategies": list(strategies.available())}
+    arguments["strategies"] = list(strategies.available())
     clocked = TIMED if objective is Timed.BOTH else (Objective(objective),)
     here = with_load_and_noise(describe())
     here = msgspec.structs.replace(here, name=machine or here.name)
@@ -92,13 +85,15 @@ def measure_grid(
 
 @contextlib.contextmanager
 def resumable(writer: Writer, cases: Sequence[Case]) -> Iterator[Iterable[Case]]:
-    """The cases that a file lacks, with progress as each begins; Ctrl-C says how to resume."""
+    """The cases that a writer lacks, with progress as each begins; Ctrl-C says how to resume."""
     kept = {cell.case for cell in writer.cells}
     missing = [case for case in cases if case not in kept]
     try:
         with progress(len(missing), notes) as begin:
             yield (begin(str(case)) or case for case in missing)
     except KeyboardInterrupt:
+        if writer.path is None:
+            raise
         known = {cell.case for cell in writer.cells}
         raise KeyboardInterrupt(
             f"{sum(case in known for case in cases)} of {len(cases)} cells are in {writer.path}; "

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from strategies.cli.common import Seed, console, file_option, notes, reports_errors
+from strategies.cli.common import Seed, console, file_option, notes
 from strategies.cli.progress import progress
 from strategies.files import json_text, write_text
 from strategies.oracle.asking import CORE, ask
@@ -25,7 +25,6 @@ _STYLES = {RIGHT: "green", UNSTABLE: "yellow", WRONG: "bold red", REFUSES: "dim"
 
 
 @app.command()
-@reports_errors
 def write(
     out: Annotated[
         Path, typer.Argument(metavar="FILE", help="As JSON Lines; a name in .gz packs it.")
@@ -51,7 +50,6 @@ def write(
 
 
 @app.command()
-@reports_errors
 def grade(
     library: Annotated[
         str, typer.Argument(metavar="LIBRARY", help="As pytorch or jax, or the path of an adapter.")

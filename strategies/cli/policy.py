@@ -9,21 +9,12 @@ from rich.table import Table
 
 from strategies import files
 from strategies import policy as policies_in_force
-from strategies.cli.common import (
-    DEFAULT_RESULTS,
-    Accuracy,
-    Goal,
-    Memory,
-    Results,
-    console,
-    reports_errors,
-)
+from strategies.cli import common
+from strategies.cli.common import DEFAULT_RESULTS, console
 from strategies.files import UnusableFileError, json_text, write_text
-from strategies.measuring import store
-from strategies.measuring.case import Case
-from strategies.measuring.measurement import Objective
+from strategies.measuring import Case, Objective, store
 from strategies.policy import BASELINE, calibration, schema, validators
-from strategies.policy.calibration import Calibration, threads_in_words
+from strategies.policy.calibration import Calibration, counted
 from strategies.policy.schema import Cell, Part, Policy
 from strategies.selection import policies
 from strategies.selection.eligibility import Criteria
@@ -39,13 +30,12 @@ CASE = "operation", "case", "dtype", "device"
 
 
 @app.command()
-@reports_errors
 def build(
     out: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write the policy.")],
-    results: Results = DEFAULT_RESULTS,
-    accuracy: Accuracy = None,
-    memory: Memory = None,
-    objective: Goal = Objective.FORWARD_BACKWARD,
+    results: common.Results = DEFAULT_RESULTS,
+    accuracy: common.Accuracy = None,
+    memory: common.Memory = None,
+    objective: common.Goal = Objective.FORWARD_BACKWARD,
     base: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="The machine that it is of; others answer near them."),
@@ -64,16 +54,20 @@ def build(
 
 
 @app.command()
-@reports_errors
 def show(file: Annotated[Path | None, typer.Argument(metavar="[FILE]")] = None) -> None:
     """Show what "auto" follows, and why; or what a file says, and the single default of operations."""
+    path = file or calibration.location()
     if file is None:
-        _tell_in_force()
+        _, source = policies_in_force.active()
+        threads = counted(torch.get_num_threads(), "thread")
+        console.print(f'"auto" follows {source}, with {threads}.')
+        if not path.exists():
+            console.print(f"Nothing was calibrated: there is no {path}.")
+            return
+    if file is None or files.says(path, calibration.FORMAT):
+        _tell_parts(path, calibration.read(path))
         return
-    if files.says(file, calibration.FORMAT):
-        _tell_parts(file, calibration.read(file))
-        return
-    policy = schema.read(file)
+    policy = schema.read(path)
     console.print(defaults_table(policy))
     choices = "use", "as good", "else"
     lines = table("By case", (*CASE, *choices), ["× native"], wraps=(*CASE, *choices))
@@ -87,7 +81,6 @@ def show(file: Annotated[Path | None, typer.Argument(metavar="[FILE]")] = None) 
 
 
 @app.command()
-@reports_errors
 def diff(old: PolicyFile, new: PolicyFile) -> None:
     """Compare two policies, cell by cell; exit code 1 if they differ beyond ties."""
     one, other = schema.read(old), schema.read(new)
@@ -115,7 +108,6 @@ def diff(old: PolicyFile, new: PolicyFile) -> None:
 
 
 @app.command()
-@reports_errors
 def clear() -> None:
     """Delete what was calibrated; "auto" follows the shipped policy again."""
     path = calibration.location()
@@ -130,7 +122,6 @@ def clear() -> None:
 
 
 @app.command()
-@reports_errors
 def export(out: PolicyFile) -> None:
     """Write what was calibrated to a file, for machines of the same kind."""
     found = calibration.read(calibration.location())
@@ -139,7 +130,6 @@ def export(out: PolicyFile) -> None:
 
 
 @app.command("import")
-@reports_errors
 def import_(file: PolicyFile) -> None:
     """Take over what was calibrated on a machine of the same kind; refuse that of any other.
 
@@ -150,7 +140,7 @@ def import_(file: PolicyFile) -> None:
     if not fitting:
         reasons = min((_differences(part) for part in given.parts), key=len, default=["nothing"])
         raise UnusableFileError(file, f"is of another machine: here is {'; '.join(reasons)}")
-    calibration.save(path, known().having(fitting))
+    calibration.save(path, calibration.known().having(fitting))
     left = len(given.parts) - len(fitting)
     others = f"; {counted(left, 'part')} of other machines left out" if left else ""
     console.print(f"{counted(len(fitting), 'part')} imported into {path}{others}")
@@ -185,23 +175,6 @@ def _next(cell: Cell) -> str:
     return f"{name} {cell.times[name] / cell.times.get(cell.use, 1.0):.3g}×"
 
 
-def known() -> Calibration:
-    """What the user's file holds."""
-    path = calibration.location()
-    return calibration.read(path) if path.exists() else Calibration()
-
-
-def _tell_in_force() -> None:
-    """What "auto" follows here and now, and what else the user's file holds."""
-    _, source = policies_in_force.active()
-    console.print(f'"auto" follows {source}, with {threads_in_words(torch.get_num_threads())}.')
-    path = calibration.location()
-    if path.exists():
-        _tell_parts(path, calibration.read(path))
-    else:
-        console.print(f"Nothing was calibrated: there is no {path}.")
-
-
 def _tell_parts(path: Path, found: Calibration) -> None:
     """Every part of a calibration, and why it does not hold here."""
     columns = "processor", "device", "here"
@@ -230,7 +203,7 @@ def _tell_others(policy: Policy) -> None:
         _, source = policies_in_force.resolve_for_machine(
             policy, "the nearest machine", device, threads
         )
-        console.print(f"Here, {device}, {threads_in_words(threads)}: {source}", soft_wrap=True)
+        console.print(f"Here, {device}, {counted(threads, 'thread')}: {source}", soft_wrap=True)
 
 
 def cells_of(part: Part) -> int:
@@ -244,8 +217,3 @@ def _differences(part: Part) -> list[str]:
         return validators.here(part.device).differences(part.validators)
     except RuntimeError as error:
         return [str(error)]
-
-
-def counted(number: int, what: str) -> str:
-    """As "1 part" or "2 parts"."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -26,10 +26,8 @@ _RUNPY: Any = runpy  # what `python -m` calls is private
 def execute(command: Sequence[str]) -> None:
     """Runs what follows `python` in a command line to its end, and tells an exception that ends it.
 
-    Afterwards the process has to end: `sys` and `__main__` stay as the program leaves them.
-
-    Raises:
-        BaseException: ends the program. The interpreter exits by it as it should, without another word.
+    Afterwards the process has to end: `sys` and `__main__` stay as the program leaves them. The exception
+    is raised again, and the interpreter exits by it as it should, without another word.
     """
     error = _caught(lambda: _run(command))
     if error is not None:

@@ -1,6 +1,5 @@
 """`backward-strategies recommend`: what to use, and why."""
 
-import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,30 +10,14 @@ import torch
 import typer
 
 from strategies import operations, policy, registry
-from strategies.cli.common import (
-    DEFAULT_RESULTS,
-    Accuracy,
-    Dtype,
-    Goal,
-    Memory,
-    Operation,
-    Results,
-    console,
-    file_option,
-    notes,
-    reports_errors,
-)
+from strategies.cli import common
+from strategies.cli.common import DEFAULT_RESULTS, console, file_option, notes
 from strategies.cli.policy import defaults_table
 from strategies.cli.progress import progress
+from strategies.cli.stability import judged_first
 from strategies.files import json_text, write_text
-from strategies.measuring import store
-from strategies.measuring.case import Case
-from strategies.measuring.machine import Machine, describe
-from strategies.measuring.measure import TIMED, measure
-from strategies.measuring.measurement import Objective
+from strategies.measuring import TIMED, Case, Machine, Objective, Run, describe, measure, store
 from strategies.measuring.noise import with_load_and_noise
-from strategies.measuring.stability import judged_cells
-from strategies.measuring.store import Run
 from strategies.policy.schema import Evidence, read
 from strategies.selection import markdown, nearest, recommendation
 from strategies.selection.draws import hard_cases
@@ -48,19 +31,18 @@ HARD_CASES = 60
 """How many show whether a strategy is stable of which the shipped policy knows nothing."""
 
 
-@reports_errors
 def recommend(
-    results: Results = DEFAULT_RESULTS,
-    operation: Operation = None,
+    results: common.Results = DEFAULT_RESULTS,
+    operation: common.Operation = None,
     shape: Annotated[
         str | None, typer.Option(help="As 4096x32, or '8192x64 k=16', or '512x64 rank=16'.")
     ] = None,
     batch: Annotated[int, typer.Option(min=0, help="Number of matrices; 0 is one matrix.")] = 0,
-    dtype: Dtype = None,
+    dtype: common.Dtype = None,
     device: Annotated[str | None, typer.Option(help="As cpu or cuda:0.")] = None,
-    accuracy: Accuracy = None,
-    memory: Memory = None,
-    objective: Goal = Objective.FORWARD_BACKWARD,
+    accuracy: common.Accuracy = None,
+    memory: common.Memory = None,
+    objective: common.Goal = Objective.FORWARD_BACKWARD,
     measure_now: Annotated[
         bool, typer.Option("--measure", help="Measure the case now, instead of looking it up.")
     ] = False,
@@ -85,7 +67,8 @@ def recommend(
         return
     else:
         runs = store.load(results)
-        judged = nearest.matching(judge(runs, criteria), operation, dtype, device)
+        columns = {"operation": operation, "dtype": dtype, "device": device}
+        judged = nearest.matching(judge(runs, criteria), **columns)
         judged = nearest.nearest_cells(judged, asked) if asked else judged
     content = recommendation.as_json(judged, criteria)
     if asked is not None:
@@ -139,12 +122,8 @@ def _stability(asked: Case, names: Sequence[str]) -> dict[str, Evidence]:
     known = dict(evidence_in(read(policy.SHIPPED), asked))
     if missing := [name for name in names if name not in known]:
         drawn = hard_cases(asked.device, 0, [asked.operation], [asked.dtype_name])
-        with progress(HARD_CASES, notes) as begin:
-            cells = []
-            for cell in itertools.islice(judged_cells(drawn, missing), HARD_CASES):
-                begin(f"judging {cell.case}")
-                cells.append(cell)
-        for by_name in summary(cells).values():
+        writer = store.Writer(None, "stability", {}, describe())
+        for by_name in summary(judged_first(drawn, HARD_CASES, missing, writer)).values():
             known |= by_name
     return known
 
@@ -157,7 +136,7 @@ def _tell_shipped(asked: Case | None, as_json: bool) -> None:
     content: dict[str, Any] = {"provenance": shipped.provenance, "cells": []}
     ranked: tuple[str, ...] = ()
     if asked is not None:
-        ranked = shipped.ranking(*policy_key(asked), deficient=asked.rank is not None)
+        ranked = shipped.ranking(policy_key(asked), deficient=asked.rank is not None)
         content["asked"] = asked.columns() | {"ranking": ranked}
     if as_json:
         print(json_text(content), end="")

@@ -1,26 +1,21 @@
 """`backward-strategies regret`: how good a policy is on cases it has not seen."""
 
+import contextlib
 import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-import torch
 import typer
 from rich.table import Table
 
 from strategies import policy as policies_in_force
 from strategies import registry
-from strategies.cli.common import Device, Seed, console, file_option, notes, reports_errors
+from strategies.cli.common import Device, Seed, console, file_option
 from strategies.cli.measure import resumable
-from strategies.cli.progress import progress
 from strategies.files import UnusableFileError
-from strategies.measuring import store
-from strategies.measuring.machine import describe
-from strategies.measuring.measure import TIMED, measure
-from strategies.measuring.measurement import Cell, Objective
+from strategies.measuring import TIMED, Cell, Objective, describe, measure, store
 from strategies.measuring.noise import with_load_and_noise
-from strategies.policy import schema as files
 from strategies.policy.schema import Policy
 from strategies.selection import policies
 from strategies.selection import regret as regrets
@@ -32,7 +27,6 @@ BUDGET = 1.5
 """Seconds for the rounds of a case. With what goes before, a case takes two or three."""
 
 
-@reports_errors
 def regret(
     policy: Annotated[
         str, typer.Argument(metavar="POLICY", help="A file; or auto, what is in force; or shipped.")
@@ -68,7 +62,7 @@ def regret(
         named = [replace(each, choice=names.get(each.choice, each.choice)) for each in summaries]
         summaries = regrets.in_order([*named, replace(found, choice=f"{POLICY} {against}")])
     console.print(_summary_table(summaries, seed))
-    speeds = [each.over_native[0] for each in scored if each.choice == POLICY]
+    speeds = [each.over_native[0] for each in regrets.of_policy(scored)]
     both = len(speeds) - sum(map(math.isnan, speeds))
     slower = regrets.slower_than_native(scored)
     console.print(
@@ -83,19 +77,14 @@ def regret(
 
 def _named(name: str, device: str) -> Policy:
     """The policy of a file, or that is in force, or shipped."""
-    if name == "auto":
+    choice = name if name == policies_in_force.SHIPPED_NAME else Path(name)
+    with policies_in_force.use(choice) if name != "auto" else contextlib.nullcontext():
         found, source = policies_in_force.active(device)
-        if not isinstance(found, Policy):
-            raise ValueError(f"{source}: that is a strategy, and no policy to be judged")
-    else:
-        path = policies_in_force.SHIPPED if name == policies_in_force.SHIPPED_NAME else Path(name)
-        read = files.read(path)
-        found, _ = policies_in_force.resolve_for_machine(
-            read, name, device, torch.get_num_threads()
-        )
-    if not policies.by_case(found):
-        raise ValueError(f"{name}: holds no cells to be judged")
-    return found
+    if isinstance(found, Policy):
+        if not policies.by_case(found):
+            raise ValueError(f"{name}: holds no cells to be judged")
+        return found
+    raise ValueError(f"{source}: that is a strategy, and no policy to be judged")
 
 
 def _measured(
@@ -107,22 +96,15 @@ def _measured(
     """
     drawn, names = draw_cases(count, device, seed), registry.available()
     timed = [each for each in TIMED if each is objective]
-    cells: list[Cell] = []
-    if path is None:
-        with progress(count, notes) as begin:
-            for case in drawn:
-                begin(str(case))
-                cells.append(measure(case, names, objectives=timed, budget=BUDGET))
-        return cells
-    kept = store.load(path) if path.exists() else []
+    kept = store.load(path) if path and path.exists() else []
     cells = [cell for run in kept for cell in run.cells]
     others = [cell for cell, case in zip(cells, drawn, strict=False) if cell.case != case]
-    if others or any(run.arguments.get("objective") != objective for run in kept):
+    if path and (others or any(run.arguments.get("objective") != objective for run in kept)):
         raise UnusableFileError(path, f"is not of this draw, by {objective}")
     if len(cells) >= count:
         return cells[:count]
     arguments = {"seed": seed, "device": device, "objective": str(objective)}
-    arguments |= {"strategies": list(names)}
+    arguments["strategies"] = list(names)
     writer = store.Writer(path, "draw", arguments, with_load_and_noise(describe()))
     with resumable(writer, drawn) as missing:
         for case in missing:

@@ -10,22 +10,11 @@ import typer
 from rich.table import Table
 
 from strategies import operations, registry
-from strategies.cli.common import (
-    Device,
-    Dtype,
-    Operation,
-    Seed,
-    console,
-    file_option,
-    notes,
-    reports_errors,
-)
+from strategies.cli import common
+from strategies.cli.common import console, file_option, notes
 from strategies.cli.progress import progress
 from strategies.files import UnusableFileError
-from strategies.measuring import store
-from strategies.measuring.case import DTYPES, Case
-from strategies.measuring.machine import describe
-from strategies.measuring.measurement import Cell
+from strategies.measuring import DTYPES, Case, Cell, describe, store
 from strategies.measuring.stability import judged_cells
 from strategies.policy.schema import LIMIT
 from strategies.selection.draws import hard_cases
@@ -36,13 +25,12 @@ MOST_LEFT_OUT = 100
 """Cases in a row that have nothing exact to compare with."""
 
 
-@reports_errors
 def stability(
     cases: Annotated[int, typer.Option(min=1, help="How many cases to judge.")] = 2000,
-    seed: Seed = 0,
-    operation: Operation = None,
-    dtype: Dtype = None,
-    device: Device = "cpu",
+    seed: common.Seed = 0,
+    operation: common.Operation = None,
+    dtype: common.Dtype = None,
+    device: common.Device = "cpu",
     strategy: Annotated[
         list[str] | None, typer.Option(help='Only this, or "auto"; may be repeated.')
     ] = None,
@@ -65,7 +53,9 @@ def stability(
     names = [operation] if operation else operations.names()
     drawn = hard_cases(device, seed, names, [dtype] if dtype else tuple(DTYPES))
     arguments = {"seed": seed, "operations": list(names), "dtype": dtype, "device": device}
-    cells = list(_cells(drawn, cases, judged, arguments, out))
+    arguments |= {"strategies": [*judged]}
+    writer = store.Writer(out, "stability", arguments, describe())
+    cells = list(judged_first(drawn, cases, judged, writer))
     console.print(_table(cells, seed))
     unstable = [cell for cell in cells if _ratio(cell, AUTO) > LIMIT]
     for cell in unstable:
@@ -74,29 +64,21 @@ def stability(
         raise typer.Exit(1)
 
 
-def _cells(
-    drawn: Iterator[Case],
-    count: int,
-    judged: Sequence[str],
-    arguments: dict[str, object],
-    out: Path | None,
+def judged_first(
+    drawn: Iterator[Case], count: int, names: Sequence[str], writer: store.Writer
 ) -> Iterator[Cell]:
-    """The first cells of a draw: those that a file keeps, then those judged now."""
-    writer = None
-    if out is not None:
-        arguments = {**arguments, "strategies": [*judged]}
-        writer = store.Writer(out, "stability", arguments, describe())
-    kept = writer.cells[:count] if writer else []
+    """The first cells of a draw: those that a writer has, then those judged now."""
+    kept = writer.cells[:count]
     for cell in kept:
-        if out and cell.case not in itertools.islice(drawn, MOST_LEFT_OUT):
-            raise UnusableFileError(out, f"is not of this draw: {cell.case} is not in it")
+        if writer.path and cell.case not in itertools.islice(drawn, MOST_LEFT_OUT):
+            problem = f"is not of this draw: {cell.case} is not in it"
+            raise UnusableFileError(writer.path, problem)
     yield from kept
     missing = count - len(kept)
     with progress(missing, notes) as begin:
-        for cell in itertools.islice(judged_cells(drawn, judged), missing):
+        for cell in itertools.islice(judged_cells(drawn, names), missing):
             begin(str(cell.case))
-            if writer:
-                writer.append(cell)
+            writer.append(cell)
             yield cell
 
 

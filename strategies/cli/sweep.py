@@ -10,14 +10,14 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from strategies.cli.common import console, notes, reports_errors
+from strategies.cli.common import console, notes
 from strategies.selection.text import table
 from strategies.sweeps import collect as collecting
 from strategies.sweeps import config, slurm
 from strategies.sweeps.cells import Task
 from strategies.sweeps.config import Sweep
 from strategies.sweeps.folder import Folder, State
-from strategies.sweeps.plan import ClassPlan, estimates_of, plan, survey
+from strategies.sweeps.plan import ClassPlan, plans, survey
 
 app = typer.Typer(
     help="Measure a grid or a workload on many machines, by Slurm or here.", no_args_is_help=True
@@ -29,15 +29,12 @@ SweepFile = Annotated[
 
 
 @app.command("plan")
-@reports_errors
 def show_plan(sweep: SweepFile) -> None:
     """Say what is left to measure: cells, jobs and node hours of each class; nothing is begun."""
-    folder = Folder(config.read(sweep))
-    console.print(_plan_table(_plans(folder, {})))
+    console.print(_plan_table(plans(Folder(config.read(sweep)))))
 
 
 @app.command("local")
-@reports_errors
 def run_here(
     sweep: SweepFile,
     only: Annotated[
@@ -53,7 +50,7 @@ def run_here(
         raise ValueError(f"no class is named {', '.join(sorted(unknown))}")
     folder.begin()
     try:
-        for each in _plans(folder, {}):
+        for each in plans(folder):
             if each.chunks and (not only or each.machines in only):
                 _work_here(folder.sweep, each)
     except KeyboardInterrupt:
@@ -62,12 +59,11 @@ def run_here(
 
 
 @app.command()
-@reports_errors
 def submit(sweep: SweepFile) -> None:
     """Submit to Slurm what is missing and in no job."""
     folder = Folder(config.read(sweep))
     folder.begin()
-    for each in _plans(folder, slurm.live(folder)):
+    for each in plans(folder, slurm.live(folder)):
         for jobs in slurm.submit(folder, each) if each.chunks else ():
             cells = sum(map(len, jobs.tasks))
             console.print(
@@ -76,14 +72,12 @@ def submit(sweep: SweepFile) -> None:
 
 
 @app.command()
-@reports_errors
 def status(sweep: SweepFile) -> None:
     """Say what is measured, running, queued, missing or failed, and why."""
     _tell(Folder(config.read(sweep)))
 
 
 @app.command()
-@reports_errors
 def collect(sweep: SweepFile) -> None:
     """Write files of results, while the sweep runs or after it.
 
@@ -102,20 +96,10 @@ def collect(sweep: SweepFile) -> None:
 
 
 @app.command()
-@reports_errors
 def cancel(sweep: SweepFile) -> None:
     """Cancel the jobs of a sweep; what is measured stays, and submit goes on."""
     numbers = slurm.cancel(Folder(config.read(sweep)))
     console.print(f"cancelled: {', '.join(numbers)}" if numbers else "no job waits or runs")
-
-
-def _plans(folder: Folder, queued: dict[str, dict[str, str]]) -> list[ClassPlan]:
-    surveyed = survey(folder)
-    estimates = estimates_of(folder, surveyed)
-    return [
-        plan(folder, machines, cells, estimates, queued.get(machines, {}))
-        for machines, cells in surveyed.items()
-    ]
 
 
 def _work_here(sweep: Sweep, plan: ClassPlan) -> None:
@@ -168,8 +152,7 @@ def _tell(folder: Folder) -> None:
         console.print(line, soft_wrap=True)
 
 
-def _plan_table(plans: list[ClassPlan]) -> Table:
-    """What each class has left, and all of them."""
+def _plan_table(found: list[ClassPlan]) -> Table:
     columns = "cells", "of known seconds", "jobs", "longest", "node hours"
     lines = table("To be measured", ["class"], columns)
 
@@ -180,7 +163,7 @@ def _plan_table(plans: list[ClassPlan]) -> Table:
         measured = sum(each.measured for each in of)
         lines.add_row(name, str(cells), str(measured), str(jobs), longest, f"{hours:.1f}")
 
-    for each in plans:
+    for each in found:
         row(each.machines, [each], f"{max(each.seconds, default=0) / 60:.0f} min")
-    row("all", plans, "")
+    row("all", found, "")
     return lines

@@ -1,7 +1,7 @@
 """A case: one operation on inputs that a seed determines."""
 
+import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -30,10 +30,9 @@ class Case:
     """What is asked of an operation: everything but the strategy that answers.
 
     Attributes:
-        operation: a name of `strategies.operations`.
         shape: rows and columns of each matrix.
         batch: number of matrices; 0 means one matrix without a batch dimension.
-        device: where the inputs live: cpu, cuda, cuda:0, ...
+        device: cpu, cuda, cuda:0, ...
         rhs: columns of B, for operations that take one.
         log10_cond: log₁₀ of the 2-norm condition number κ; None stands for κ = 10.
         rank: rank of each matrix, exact in `dtype`; None means full rank. An exactly
@@ -137,17 +136,20 @@ class Case:
         values = {**vars(self), "m": m, "n": n, "dtype": self.dtype_name}
         return {name: values[name] for name in _COLUMNS}
 
-    @classmethod
-    def from_columns(cls, columns: Mapping[str, Any]) -> Self:
-        """The case of these columns. Others are ignored, missing ones have their default."""
-        found = {name: columns[name] for name in _COLUMNS if columns.get(name) is not None}
-        shape, dtype = (found.pop("m"), found.pop("n")), _dtype(found.pop("dtype", "float64"))
-        return cls(**found, shape=shape, dtype=dtype)
-
     @property
     def dtype_name(self) -> str:
         """The dtype as text: "float64"."""
         return str(self.dtype).removeprefix("torch.")
+
+    @property
+    def device_kind(self) -> str:
+        """The device without its index: "cuda"."""
+        return self.device.partition(":")[0]
+
+    @property
+    def work(self) -> int:
+        """What a factorization multiplies, but for a factor: m n min(m, n) of all matrices."""
+        return math.prod(self.shape) * min(self.shape) * max(self.batch, 1)
 
     def _options(self) -> list[str]:
         digits = None if self.log10_cond is None else str(self.log10_cond)

@@ -1,7 +1,6 @@
 """The cases of a grid, over all operations that have measured cells of their own."""
 
 import itertools
-import math
 from collections.abc import Iterator, Sequence
 
 import torch
@@ -32,8 +31,7 @@ def judged(grid: str, devices: Sequence[str] | None = None) -> list[Case]:
 
 def fits(case: Case, blocks: Blocks, strategy: str) -> bool:
     """Whether a strategy is to run a case of a grid: it is not too much work, nor memory."""
-    work = math.prod(case.shape) * min(case.shape) * max(case.batch, 1)
-    work *= 4 if case.dtype.is_complex else 1
+    work = case.work * (4 if case.dtype.is_complex else 1)
     most = blocks.largest_work if case.device == "cpu" else _LARGEST_WORK_ON_CUDA
     return work <= most and is_affordable(case, strategy)
 

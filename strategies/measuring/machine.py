@@ -17,14 +17,11 @@ class Machine(msgspec.Struct, frozen=True, omit_defaults=True):
 
     Attributes:
         gpu: names of the CUDA devices, separated by commas.
-        blas: the library of matrix products that torch was built with.
         commit: of this project, where it is a checkout.
         started_at: ISO 8601, UTC.
         libraries: versions of other libraries that were measured.
-        instruction_set: that torch uses on the processor, as AVX2.
         load: processes that waited for a core, over the cores, when the run began.
-        noise: by what factor equal work differed in time then, or threads waited for a core: see
-            `strategies.measuring.noise`.
+        noise: by what factor equal work differed in time then, or threads waited for a core.
     """
 
     name: str

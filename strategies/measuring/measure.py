@@ -14,17 +14,10 @@ from strategies.measuring.measurement import Cell, Measurement, Objective, Timin
 from strategies.measuring.memory import peak_bytes
 from strategies.measuring.noise import BUSY, contention
 from strategies.measuring.timing import interleaved
-from strategies.measuring.workload import (
-    Backward,
-    backward_of,
-    forward_backward_of,
-    is_affordable,
-)
+from strategies.measuring.workload import Backward, backward_of, forward_backward_of, is_affordable
 
 TIMED = (Objective.BACKWARD, Objective.FORWARD_BACKWARD)
 """The objectives that take a clock."""
-
-_ATTEMPTS = 2
 
 
 def measure(
@@ -38,18 +31,10 @@ def measure(
 ) -> Cell:
     """Runs strategies on one case: errors and memory of each, then times, interleaved.
 
-    What was timed beside other work is timed once more, and the quieter time is kept.
-
-    Args:
-        case: what to measure.
-        names: the strategies, the one that others are compared with first.
-        objectives: what to time, if anything.
-        budget: seconds that the rounds of an objective may take, beyond the fewest.
-        others: by name, what else is timed in the same rounds, by objective.
-        begins: called with the name of every strategy and then of every objective, before its turn.
-
-    Returns:
-        The measurements, first those of `names`.
+    The strategy that others are compared with comes first, and what else is timed in the same rounds last.
+    What was timed beside other work is timed once more, and the quieter time is kept. The rounds of an
+    objective may take `budget` seconds, beyond the fewest. `begins` is called with the name of every
+    strategy and then of every objective, before its turn.
 
     Raises:
         ValueError: the device of the case is not there.
@@ -82,13 +67,13 @@ def measure(
 
 def _timed(samplers: Mapping[str, Sampler], budget: float) -> tuple[dict[str, Timing], float]:
     """Times and their contention, of the quieter of two attempts where the first is not quiet."""
-    attempts: list[tuple[float, dict[str, Timing]]] = []
-    while len(attempts) < _ATTEMPTS and (not attempts or attempts[-1][0] >= BUSY):
+
+    def attempt() -> tuple[dict[str, Timing], float]:
         before = contention()
-        timings = interleaved(samplers, budget=budget)
-        attempts.append((max(before, contention()), timings))
-    beside, timings = min(attempts, key=operator.itemgetter(0))
-    return timings, beside
+        return interleaved(samplers, budget=budget), max(before, contention())
+
+    first = attempt()
+    return first if first[1] < BUSY else min(first, attempt(), key=operator.itemgetter(1))
 
 
 def prepare(

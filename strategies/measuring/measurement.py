@@ -43,15 +43,10 @@ class Status(StrEnum):
 class Timing(msgspec.Struct, frozen=True, array_like=True):
     """Seconds per call, such that quotients between the strategies of a cell are paired ratios.
 
-    The strategies of a cell share a unit: the first of them that took part in the rounds.
-
-    Attributes:
-        seconds: the median over the rounds of the ratio to the unit in the same round, times the
-            median of the unit.
-        low: lower end of a 95 % confidence interval of that median.
-        high: its upper end.
-        halves: the same medians over the odd and over the even pairs of rounds alone, so that one
-            half can choose and the other judge.
+    The strategies of a cell share a unit: the first of them that took part in the rounds. The seconds are
+    the median over the rounds of the ratio to the unit in the same round, times the median of the unit,
+    with a 95 % confidence interval from `low` to `high`; `halves` are the same over the odd and over the
+    even pairs of rounds alone, so that one half can choose and the other judge.
 
     Raises:
         ValueError: the median is outside its interval.
@@ -71,15 +66,13 @@ class Timing(msgspec.Struct, frozen=True, array_like=True):
         return self.seconds / other.seconds, self.low / other.high, self.high / other.low
 
 
-class Stability(msgspec.Struct, frozen=True, array_like=True):
-    """The stability ratios of a strategy in a case: see `strategies.accuracy.stability`.
+def certain(seconds: float) -> Timing:
+    """A timing of which nothing is uncertain."""
+    return Timing(seconds, seconds, seconds, (seconds, seconds))
 
-    Attributes:
-        result: of what the operation returns.
-        result_columns: of the worst of its columns.
-        gradient: of the worst gradient.
-        gradient_columns: of the worst column of a gradient.
-    """
+
+class Stability(msgspec.Struct, frozen=True, array_like=True):
+    """The stability ratios of a strategy in a case, of the worst: see `strategies.accuracy.stability`."""
 
     result: Ratio
     result_columns: Ratio
@@ -88,8 +81,7 @@ class Stability(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def worst(self) -> float:
-        """The largest of the four."""
-        return max(self.result, self.result_columns, self.gradient, self.gradient_columns)
+        return max(msgspec.structs.astuple(self))
 
 
 class Measurement(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -99,9 +91,7 @@ class Measurement(msgspec.Struct, frozen=True, omit_defaults=True):
         strategy: its name, or that of another library.
         error: the largest ‖computed − exact‖ / ‖exact‖ of a gradient, `WORST_ERROR` at
             most; also where a gradient is not finite.
-        stability: how far results and gradients are from what rounding the inputs explains.
         peak_bytes: the most bytes that the backward held at once, above its graph.
-        flops: floating-point operations of the backward.
         calls: torch operations that the backward dispatched.
         note: why it did not run.
     """
@@ -119,13 +109,10 @@ class Measurement(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def cost(self, objective: Objective) -> Timing | None:
         """What an objective counts; memory as a timing of which nothing is uncertain."""
-        if objective is Objective.MEMORY:
-            if self.peak_bytes is None:
-                return None
-            # An exact zero would make every ratio to it infinite.
-            size = float(max(self.peak_bytes, 1))
-            return Timing(size, size, size, (size, size))
-        return self.backward if objective is Objective.BACKWARD else self.forward_backward
+        if objective is not Objective.MEMORY:
+            return self.backward if objective is Objective.BACKWARD else self.forward_backward
+        # An exact zero would make every ratio to it infinite.
+        return None if self.peak_bytes is None else certain(max(self.peak_bytes, 1))
 
 
 def without_result(name: str, error: BaseException, *, refuses: bool) -> Measurement:
@@ -137,12 +124,9 @@ def without_result(name: str, error: BaseException, *, refuses: bool) -> Measure
 
 @dataclass(frozen=True)
 class Cell:
-    """One case, measured with several strategies.
+    """One case, measured with several strategies, that which others are compared with first.
 
-    Attributes:
-        strategies: what was measured, that which others are compared with first.
-        contention: of other processes before and after, at worst; None where nothing was timed: see
-            `strategies.measuring.noise`.
+    Contention (`strategies.measuring.noise`) is the worst before and after; None where nothing was timed.
     """
 
     case: Case
@@ -153,7 +137,6 @@ class Cell:
         return iter(self.strategies)
 
     def get(self, name: str) -> Measurement | None:
-        """The measurement of that strategy."""
         return next((each for each in self.strategies if each.strategy == name), None)
 
     def costs(self, objective: Objective) -> dict[str, Timing]:

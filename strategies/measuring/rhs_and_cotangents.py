@@ -1,8 +1,7 @@
 """Right-hand sides and cotangents that are hard, by name: what a Gaussian one hides.
 
-A cotangent or right-hand side drawn at random has parts of equal size along all singular vectors of A.
-What an algorithm adds along the most sensitive one then drowns. These do not let it. Each is computed
-in double precision from A and rounded to the dtype of the case.
+One drawn at random has parts of equal size along all singular vectors of A, in which what an algorithm
+adds along the most sensitive one drowns. Each is computed in double precision from A.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,8 +13,8 @@ Side = Callable[[Tensor, int, Generator], Tensor]
 """From A, (..., m, n), a number of columns k and random numbers to a side, (..., m, k)."""
 
 
-def _normal(A: Tensor, columns: int, generator: Generator, rows: int) -> Tensor:
-    return torch.randn(*A.shape[:-2], rows, columns, dtype=A.dtype, generator=generator)
+def _normal(A: Tensor, columns: int, generator: Generator) -> Tensor:
+    return torch.randn(*A.shape[:-1], columns, dtype=A.dtype, generator=generator)
 
 
 def _image(A: Tensor, columns: int, generator: Generator) -> Tensor:
@@ -26,14 +25,13 @@ def _image(A: Tensor, columns: int, generator: Generator) -> Tensor:
 
 def _near_image(A: Tensor, columns: int, generator: Generator) -> Tensor:
     """The same with a residual of a millionth."""
-    image = _image(A, columns, generator)
-    other = _normal(A, columns, generator, A.shape[-2])
+    image, other = _image(A, columns, generator), _normal(A, columns, generator)
     return image + 1e-6 * _norm(image) / _norm(other) * other
 
 
 def _complement(A: Tensor, columns: int, generator: Generator) -> Tensor:
     """Orthogonal to the range of A, or random where there is nothing but the range."""
-    side = _normal(A, columns, generator, A.shape[-2])
+    side = _normal(A, columns, generator)
     if A.shape[-2] <= A.shape[-1]:
         return side
     Q = torch.linalg.qr(A).Q
@@ -42,7 +40,7 @@ def _complement(A: Tensor, columns: int, generator: Generator) -> Tensor:
 
 def _gram(A: Tensor, columns: int, generator: Generator) -> Tensor:
     """A Aᴴ W with W random, along the largest singular vectors."""
-    return A @ (A.mH @ _normal(A, columns, generator, A.shape[-2]))
+    return A @ (A.mH @ _normal(A, columns, generator))
 
 
 def _singular_vector(which: int) -> Side:
@@ -54,10 +52,6 @@ def _singular_vector(which: int) -> Side:
     return side
 
 
-def _ones(A: Tensor, columns: int, _: Generator) -> Tensor:
-    return A.new_ones(*A.shape[:-1], columns)
-
-
 def _one_entry(A: Tensor, columns: int, generator: Generator) -> Tensor:
     side = A.new_zeros(*A.shape[:-1], columns)
     row, column = (int(torch.randint(size, (), generator=generator)) for size in side.shape[-2:])
@@ -67,11 +61,9 @@ def _one_entry(A: Tensor, columns: int, generator: Generator) -> Tensor:
 
 def _graded(A: Tensor, columns: int, generator: Generator) -> Tensor:
     """Rows of sizes from 1 down to 1e-8, in random order."""
-    rows = A.shape[-2]
-    sizes = torch.logspace(0, -8, rows, dtype=torch.float64)[
-        torch.randperm(rows, generator=generator)
-    ]
-    return _normal(A, columns, generator, rows) * sizes.unsqueeze(-1)
+    sizes = torch.logspace(0, -8, A.shape[-2], dtype=torch.float64)
+    shuffled = sizes[torch.randperm(len(sizes), generator=generator)]
+    return _normal(A, columns, generator) * shuffled.unsqueeze(-1)
 
 
 def _norm(side: Tensor) -> Tensor:
@@ -79,7 +71,7 @@ def _norm(side: Tensor) -> Tensor:
 
 
 COTANGENTS: Mapping[str, Side] = {
-    "ones": _ones,
+    "ones": lambda A, columns, _: A.new_ones(*A.shape[:-1], columns),
     "image": _image,
     "gram": _gram,
     "first_singular_vector": _singular_vector(0),

@@ -10,14 +10,9 @@ from torch import Tensor
 from strategies import operations
 from strategies.accuracy.certified import as_array
 from strategies.accuracy.stability import PERTURBATIONS, Exact, Ratio, references
+from strategies.measuring import measurement
 from strategies.measuring.case import Case
-from strategies.measuring.measurement import (
-    WORST_RATIO,
-    Cell,
-    Measurement,
-    Stability,
-    without_result,
-)
+from strategies.measuring.measurement import WORST_RATIO, Cell, Measurement, Stability
 from strategies.measuring.workload import forward
 from strategies.policy import BASELINE
 from strategies.policy.schema import LIMIT
@@ -36,15 +31,11 @@ def measure_stability(
 ) -> Cell:
     """Runs strategies on one case and compares them with exact results and gradients.
 
+    Names are those of strategies, or "auto"; `others` compute the same, as another library.
     Of a batch the first and the last matrix are compared. A strategy that refuses the input is not
     applicable. One whose second call gives other bits than its first has the largest ratio there is.
     Where a ratio is near the limit, or none is below it, `MANY` perturbations are tried: by chance, a few
     may do too little.
-
-    Args:
-        case: what to compute.
-        names: of strategies, or "auto".
-        others: by name, what else computes the same, as another library.
 
     Raises:
         ValueError: the operation has no gradient in the case, or one that the dtype cannot hold.
@@ -116,10 +107,9 @@ def _measured(
         results, gradients = compute(case)
         again = compute(case)
     except RuntimeError as error:
-        return without_result(name, error, refuses=True)
+        return measurement.without_result(name, error, refuses=True)
     if not all(map(_same_bits, (*results, *gradients), (*again[0], *again[1]))):
-        worst = WORST_RATIO
-        stability = Stability(worst, worst, worst, worst)
+        stability = Stability(*[WORST_RATIO] * 4)
         return Measurement(name, stability=stability, note="identical calls give different results")
     found = [
         _worst(
@@ -132,7 +122,6 @@ def _measured(
 
 
 def _computed(case: Case, name: str) -> tuple[Tensors, Tensors]:
-    """Results and gradients."""
     record, inputs = operations.get(case.operation), case.inputs()
     outputs = record.outputs(record.function(*inputs, strategy=name))
     gradients = torch.autograd.grad(outputs, inputs, case.cotangents(outputs))

@@ -1,10 +1,10 @@
 """The files in which measurements are kept: one schema, one reader, one writer.
 
-A file is JSON. It says with which arguments, where and with what its cells were measured, grows by
-one cell at a time, and is replaced in one step, so that a reader sees the old file or the new one.
-Times and errors have four significant digits, counts all of theirs.
+A file is JSON, grows by one cell at a time, and is replaced in one step, so that a reader sees the old file
+or the new one. Times and errors have four significant digits, counts all of theirs.
 """
 
+import functools
 import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -31,16 +31,12 @@ _MAY_DIFFER = {"started_at", "load", "noise"}
 
 
 class Run(msgspec.Struct, frozen=True):
-    """What one run of a command measured.
+    """What one run of a command measured, with the arguments of the command.
 
-    Attributes:
-        kind: grid (what verdicts rest on), peers (beside other libraries), draw (random cases that
-            judge a policy), baseline (of the speed gate), work (operations and bytes only),
-            stability (hard cases, results and gradients judged, nothing timed), peer_stability (other
-            libraries in such cases), calibration (a calibration that is not finished).
-        arguments: of the command; only a run with equal arguments can resume the file.
-        cells: in the order of measuring.
-        path: of the file, relative to the folder that was loaded.
+    Its kind is grid (what verdicts rest on), peers (beside other libraries), draw (random cases that
+    judge a policy), baseline (of the speed gate), work (operations and bytes only), stability (hard cases,
+    results and gradients judged, nothing timed), peer_stability (other libraries in such cases) or
+    calibration (one that is not finished). The path is relative to the folder that was loaded.
     """
 
     kind: Kind
@@ -100,36 +96,36 @@ def newest_cells(
 
 
 class Writer:
-    """Appends cells to a result file, in one step each; resumes a file of the same run.
+    """Keeps cells, in a result file if there is a path, in one step each; resumes the file of an equal run.
 
-    Missing folders are made.
-
-    Raises:
-        UnusableFileError: the file is damaged, foreign, newer, or of other arguments or another
-            machine; or it cannot be written.
+    UnusableFileError says that the file is damaged, foreign, newer, of other arguments or another machine,
+    or cannot be written.
     """
 
-    def __init__(self, path: Path, kind: Kind, arguments: dict[str, Any], machine: Machine) -> None:
-        run, self.path = Run(kind, machine, arguments, ()), path
-        if path.exists():
-            run = _resumed(path, run)
-        self.cells = list(run.cells)
-        self._lines = [_line(cell) for cell in run.cells]
-        self._head = _head(kind, run.machine, arguments)
-        if not path.exists():
-            # What cannot be written is better known before anything is measured.
-            _write(path, self._head, self._lines)
+    def __init__(
+        self, path: Path | None, kind: Kind, arguments: dict[str, Any], machine: Machine
+    ) -> None:
+        self._run, self.path = Run(kind, machine, arguments, ()), path
+        if path and path.exists():
+            self._run = _resumed(path, self._run)
+        elif path:  # what cannot be written is better known before anything is measured
+            write(path, self._run)
+        self.cells = list(self._run.cells)
 
     def append(self, cell: Cell) -> None:
         """Adds a cell and replaces the file, or raises UnusableFileError."""
-        self._lines.append(_line(cell))
-        _write(self.path, self._head, self._lines)
+        if self.path:
+            write(self.path, msgspec.structs.replace(self._run, cells=(*self.cells, cell)))
         self.cells.append(cell)
 
 
 def write(path: Path, run: Run) -> None:
     """Makes a file of a run, in place of what there is, or raises UnusableFileError."""
-    _write(path, _head(run.kind, run.machine, run.arguments), map(_line, run.cells))
+    head = {"format": FORMAT, "version": VERSION, "kind": run.kind}
+    head |= {"machine": run.machine, "arguments": run.arguments}
+    opened = msgspec.json.encode(head).decode().removesuffix("}")
+    cells = ",\n".join(map(_line, run.cells))
+    write_text(path, f'{opened},"cells":[\n{cells}\n]}}\n', parents=True)
 
 
 def save(path: Path, kind: Kind, cells: Iterable[Cell]) -> None:
@@ -148,22 +144,7 @@ def _run(path: Path, name: str) -> Run:
     return Run(stored.kind, stored.machine, stored.arguments, cells, name)
 
 
-def _head(kind: Kind, machine: Machine, arguments: dict[str, Any]) -> str:
-    """All fields before the cells, as the text of an object that is not closed."""
-    head = {"format": FORMAT, "version": VERSION, "kind": kind}
-    head |= {"machine": machine, "arguments": arguments}
-    return msgspec.json.encode(head).decode().removesuffix("}")
-
-
-def _write(path: Path, head: str, lines: Iterable[str]) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UnusableFileError(path, f"cannot be written ({error.strerror})") from error
-    cells = ",\n".join(lines)
-    write_text(path, f'{head},"cells":[\n{cells}\n]}}\n')
-
-
+@functools.lru_cache(maxsize=2**14)  # a file of thousands of cells is written anew with each
 def _line(cell: Cell) -> str:
     """The cell with four significant digits in every number that is no count."""
     exact = msgspec.json.encode(cell.strategies)

@@ -1,9 +1,7 @@
 """Many callables timed alternately: in every round each runs one block.
 
 Machines drift by tens of percent within a minute, so medians taken one after the other are no
-comparison. What is compared here was measured within the same second, whatever the machine did
-meanwhile. A callable that is hopelessly slower than the fastest is timed a few times and sits the
-rounds out: most of the time would go to it, and its rank would be no better known.
+comparison. What is compared here was measured within the same second.
 """
 
 import random
@@ -12,11 +10,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from strategies.measuring.clock import Sampler, median_interval
-from strategies.measuring.measurement import Timing
+from strategies.measuring.measurement import Timing, certain
 
 HOPELESS = 10.0
-"""Slower than the fastest by this factor, a callable is out of the running."""
+"""Slower than the fastest by this factor, a callable sits the rounds out: most time would go to it."""
 
+_FEWEST = 8
 _SCREENING_SAMPLES = 3
 _SCREENING_SECONDS = 1.0
 """Beyond these, two samples do: one of them may be what another program interrupted."""
@@ -25,7 +24,6 @@ _SCREENING_SECONDS = 1.0
 def interleaved(
     samplers: Mapping[str, Sampler],
     *,
-    min_rounds: int = 8,
     max_rounds: int = 40,
     budget: float = 1.0,
     timer: Callable[[], float] = time.perf_counter,
@@ -34,7 +32,7 @@ def interleaved(
 
     What ran before leaves caches, freed memory and waiting threads behind; no callable has the same
     predecessor throughout. The orders are the same in every run. After `budget` seconds of `timer`
-    no further round starts, once there are `min_rounds`.
+    no further round starts, once there are eight.
     """
     screened = {name: _shortest(sample) for name, sample in samplers.items()}
     limit = HOPELESS * min(screened.values(), default=0.0)
@@ -44,7 +42,7 @@ def interleaved(
     deadline = timer() + budget
     order, shuffled = list(seconds), random.Random(0)  # noqa: S311 - no secret
     done = 0
-    while order and (done < min_rounds or (done < max_rounds and timer() < deadline)):
+    while order and (done < _FEWEST or (done < max_rounds and timer() < deadline)):
         shuffled.shuffle(order)
         for name in order:
             seconds[name].append(samplers[name]())
@@ -64,8 +62,7 @@ def timings(
     found = {name: over(next(iter(seconds.values())), took) for name, took in seconds.items()}
     least = HOPELESS * min((timing.seconds for timing in found.values()), default=0.0)
     for name in screened.keys() - seconds.keys():
-        alone = max(screened[name], least)
-        found[name] = Timing(alone, alone, alone, (alone, alone))
+        found[name] = certain(max(screened[name], least))
     return found
 
 

@@ -1,10 +1,9 @@
 """What a call costs whatever the machine: floating-point operations and torch calls.
 
-`torch.utils.flop_counter` knows products and convolutions but no factorization, hence the
-formulas below: leading terms of LAPACK Working Note 41 (Blackford & Dongarra 1999), and of Golub &
-Van Loan, Matrix Computations (2013), section 8.6, for singular values and eigenvectors.
-Elementwise arithmetic counts one per element of the largest operand, two where it multiplies and
-adds. A complex operation counts as four real ones.
+`torch.utils.flop_counter` knows no factorization, hence the formulas below: leading terms of LAPACK Working
+Note 41 (Blackford & Dongarra 1999), and of Golub & Van Loan, Matrix Computations (2013), section 8.6, for
+singular values and eigenvectors. Elementwise arithmetic counts one per element of the largest operand, two
+where it multiplies and adds. A complex operation counts as four real ones.
 """
 
 import math

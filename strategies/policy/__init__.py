@@ -1,17 +1,10 @@
 """Which strategy `strategy="auto"` stands for: looked up in a policy, built from measurements.
 
-It is, in this order,
-
-1. what `use` names, within its `with` block: a strategy or a policy file;
-2. what the environment variable `BACKWARD_STRATEGIES_USE` names: a strategy or a policy file;
-3. the shipped policy, by the time of forward and backward together, as the user's calibration corrects
-   it for this machine and number of threads (`strategies.policy.calibration`), if there is one;
-4. the shipped policy alone, where the calibration is of another machine, or of numbers of threads that
-   are further from the present one than the shipped policy is; or where the environment variable says
-   `shipped`;
-5. `triangular_solve`, or `qr_pinv` where an operation takes matrices of any rank. Operations that no
-   policy knows, as `lu_solve` and `eig`, are PyTorch's own for small matrices
-   (`strategies.autograd.choice.is_left_to_torch`), but for those that have a fast path, as `qr`.
+It is what `use` names, or the environment variable `BACKWARD_STRATEGIES_USE`, or the shipped policy, by
+the time of forward and backward together. The user's calibration corrects that, unless it is of another
+machine, or of numbers of threads that are further from the present one than the shipped policy is.
+Operations that no policy knows, as `lu_solve` and `eig`, are PyTorch's own for small matrices
+(`strategies.autograd.choice.is_left_to_torch`), but for those that have a fast path, as `qr`.
 
 The files (`strategies.policy.schema`) are read at the first "auto", not at import; one that cannot be used
 is skipped with a warning. Of several machines that a policy knows the nearest answers
@@ -19,11 +12,11 @@ is skipped with a warning. Of several machines that a policy knows the nearest a
 """
 
 import contextlib
-import contextvars
 import functools
 import os
 import warnings
 from collections.abc import Iterator
+from contextvars import ContextVar
 from pathlib import Path
 
 import torch
@@ -32,7 +25,7 @@ from strategies import registry
 from strategies.files import UnusableFileError
 from strategies.policy import calibration, nearest_machine, validators
 from strategies.policy.adaptation import adapt
-from strategies.policy.calibration import threads_in_words
+from strategies.policy.calibration import counted
 from strategies.policy.schema import Part, Policy, PolicyKey, read
 from strategies.strategy import Strategy
 
@@ -51,8 +44,15 @@ It goes by the time of the backward alone. What is used otherwise goes by both t
 """
 
 _FALLBACK, _FALLBACK_OF_ANY_RANK = "triangular_solve", "qr_pinv"
+"""For want of measurements; the second where an operation takes matrices of any rank."""
 
 _ENVIRONMENT = "BACKWARD_STRATEGIES_USE"
+
+Followed = tuple[Policy | Strategy, str]
+"""What "auto" follows, and where that comes from, in words."""
+
+override = ContextVar[Followed | None]("backward_strategies_override", default=None)
+"""What `use` has said in this context."""
 
 
 def candidates(*key: *PolicyKey, any_rank: bool) -> tuple[Strategy, ...]:
@@ -74,8 +74,8 @@ def ranked(
     return (registry.get(choice) if isinstance(choice, str) else choice,)
 
 
-def active(device: str = "cpu") -> tuple[Policy | Strategy, str]:
-    """What "auto" follows here and now on a device, and where that comes from, in words."""
+def active(device: str = "cpu") -> Followed:
+    """What holds here and now on a device."""
     held, threads = override.get(), torch.get_num_threads()
     return by_default(device, threads) if held is None else _here(held, device, threads)
 
@@ -91,14 +91,8 @@ def resolve_for_machine(
 
 def refresh() -> None:
     """Read the files and the environment variable anew at the next "auto", as after a calibration."""
-    for kept in (
-        by_default,
-        _from_environment,
-        _shipped,
-        _parts,
-        resolve_for_machine,
-        validators.here,
-    ):
+    ours = by_default, _from_environment, _shipped, _parts, resolve_for_machine
+    for kept in (*ours, validators.here):
         kept.cache_clear()
 
 
@@ -112,11 +106,8 @@ def covers(operation: str) -> bool:
 def use(choice: str | Path | Strategy | Policy) -> Iterator[None]:
     """Let "auto" stand for a strategy, or follow a policy file, within a `with` block.
 
-    It holds for the current thread or task, and for the backward of what was computed inside.
-
-    Args:
-        choice: a strategy or its name; a policy, or the path (ending in .json) of its file; or
-            "shipped", the policy of this package.
+    It holds for the current thread or task, and for the backward of what was computed inside. A file is
+    named by a path that ends in .json; "shipped" is the policy of this package.
 
     Raises:
         StrategyNotFoundError: no strategy has that name.
@@ -138,7 +129,7 @@ def use(choice: str | Path | Strategy | Policy) -> Iterator[None]:
 @functools.lru_cache(maxsize=4096)
 def _ranked(policy: Policy, key: PolicyKey, any_rank: bool) -> tuple[Strategy, ...]:
     def installed(deficient: bool) -> Iterator[Strategy]:
-        names = policy.ranking(*key, deficient=deficient)
+        names = policy.ranking(key, deficient=deficient)
         return (registry.get(name) for name in names if name in registry.available())
 
     fallback = registry.get(_FALLBACK_OF_ANY_RANK if any_rank else _FALLBACK)
@@ -160,16 +151,14 @@ def _resolve(choice: str | Path | Strategy | Policy) -> Policy | Strategy:
 
 
 @functools.cache
-def by_default(device: str, threads: int) -> tuple[Policy | Strategy, str]:
+def by_default(device: str, threads: int) -> Followed:
     """What holds outside of `use`."""
     if (chosen := _from_environment()) is not None:
         return _here(chosen, device, threads)
     return _calibrated(device.partition(":")[0], threads)
 
 
-def _here(
-    chosen: tuple[Policy | Strategy, str], device: str, threads: int
-) -> tuple[Policy | Strategy, str]:
+def _here(chosen: Followed, device: str, threads: int) -> Followed:
     choice, source = chosen
     if isinstance(choice, Policy) and choice.others:
         return resolve_for_machine(choice, source, device, threads)
@@ -177,19 +166,22 @@ def _here(
 
 
 def _calibrated(device: str, threads: int) -> tuple[Policy, str]:
-    shipped, part = _shipped(), calibration.nearest(_parts(device), threads)
+
+    def far_from_here(part: Part) -> float:
+        return calibration.factor(part.threads, threads)
+
+    shipped, part = _shipped(), min(_parts(device), key=far_from_here, default=None)
     if part is None and not shipped[0].others:
         return shipped
     policy, far, source = _nearest(*shipped, device, threads)
-    mine = calibration.factor(part.threads, threads) if part and device == "cpu" else 0.0
-    if part is None or far < mine:
+    if part is None or (device == "cpu" and far < far_from_here(part)):
         return policy, source
-    of = f"the calibration {calibration.location()} ({threads_in_words(part.threads)})"
+    of = f"the calibration {calibration.location()} ({counted(part.threads, 'thread')})"
     return adapt(policy, part), f"{of}, over {source}"
 
 
 @functools.cache
-def _from_environment() -> tuple[Policy | Strategy, str] | None:
+def _from_environment() -> Followed | None:
     choice = os.environ.get(_ENVIRONMENT)
     if not choice:
         return None
@@ -244,9 +236,3 @@ def _nearest(policy: Policy, source: str, device: str, threads: int) -> tuple[Po
 
 def _warn(message: str) -> None:
     warnings.warn(message, RuntimeWarning, stacklevel=2)
-
-
-override: contextvars.ContextVar[tuple[Policy | Strategy, str] | None] = contextvars.ContextVar(
-    "backward_strategies_override", default=None
-)
-"""What `use` has said in this context, and where."""

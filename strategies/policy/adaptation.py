@@ -1,17 +1,8 @@
 """The shipped policy as measurements on this machine correct it.
 
-Few cells can be measured in minutes; the shipped policy has about a thousand. What two machines, or two
-numbers of threads, disagree about changes slowly with the sizes: a strategy that loses a
-factor without a second thread loses it in the neighbourhood, too. So
-
-- a case that was measured here is answered by that;
-- of every other shipped cell, the times are multiplied by what the cells measured here say of each
-  strategy: time here over time shipped, means of logarithms weighted by 1 / distance². The shipped
-  times count as one measurement at a distance of `REACH`, so that nothing is corrected from afar;
-- a dtype that was not shipped begins as the shipped cells that would have answered for it.
-
-The policy that comes out is looked up like any other. A few measured cells never hide the many shipped
-ones: without an operation's or a dtype's other cells, one measured 8x8 would answer for 512x512.
+Few cells can be measured in minutes; the shipped policy has about a thousand, without which one measured
+8x8 would answer for 512x512. What two machines, or two numbers of threads, disagree about changes slowly
+with the sizes: a strategy that loses a factor without a second thread loses it in the neighbourhood, too.
 """
 
 import math
@@ -20,18 +11,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from strategies.policy.schema import (
-    Cell,
-    OperationPolicy,
-    Part,
-    Point,
-    Policy,
-    answering,
-    closest,
-    interpolated,
-    of_rank,
-    rounded,
-)
+from strategies.policy import schema
+from strategies.policy.schema import Cell, OperationPolicy, Part, Point, Policy, rounded
 
 REACH = 6.0
 """Factors of two in size from which a measurement weighs as much as what was shipped."""
@@ -40,7 +21,14 @@ Costs = dict[str, float]
 
 
 def adapt(shipped: Policy, part: Part) -> Policy:
-    """What holds on the machine of a part: see above."""
+    """What holds on the machine of a part: a policy that is looked up like any other.
+
+    - A case that was measured there is answered by that.
+    - Of every other shipped cell, the times are multiplied by what the measured cells say of each
+      strategy: time there over time shipped, means of logarithms weighted by 1 / distance². The shipped
+      times count as one measurement at a distance of `REACH`, so that nothing is corrected from afar.
+    - A dtype that was not shipped begins as the shipped cells that would have answered for it.
+    """
     operations = dict(shipped.operations)
     for name in part.cells.keys() | part.stability.keys():
         entry = operations.get(name, OperationPolicy(cells={}))
@@ -50,7 +38,7 @@ def adapt(shipped: Policy, part: Part) -> Policy:
                 cell
                 for deficient in (False, True)
                 for cell in adapt_cells(
-                    answering(known, dtype, deficient), of_rank(measured, deficient)
+                    schema.answering(known, dtype, deficient), schema.of_rank(measured, deficient)
                 )
             )
             for dtype, measured in part.cells.get(name, {}).items()
@@ -79,15 +67,9 @@ def adapt_cells(shipped: Sequence[Cell], measured: Sequence[Cell]) -> list[Cell]
     return [*measured, *(_corrected(cell, changes) for cell in left)]
 
 
-def estimate_costs(cells: Sequence[Cell], asked: Point) -> Costs:
-    """The logarithms of the times, over some unit, that cells say of a case; empty without cells."""
-    near = closest(cells, asked)
-    return interpolated(near, asked) if near else {}
-
-
 def _change(shipped: Sequence[Cell], measured: Cell) -> Costs:
     """The logarithm of time here over time shipped, without what all strategies share."""
-    before = estimate_costs(shipped, measured.position)
+    before = schema.interpolated(shipped, measured.position)
     changes = {
         name: math.log(time) - before[name]
         for name, time in measured.times.items()

@@ -1,15 +1,8 @@
 """What `backward-strategies calibrate` has measured on the machines of a user, as a file.
 
-It is JSON, described by `Calibration`:
-
-    {"format": "backward-strategies calibration", "version": 1,
-     "parts": [{"validators": {"cpu": ..., "instruction_set": "AVX2", "torch": ..., "blas": ..., ...},
-                "device": "cpu", "threads": 1, "machine": {"name": ..., "started_at": ..., ...},
-                "cells": {"pinv": {"float64": [[4096, 32, 1, 0, null, "fused", [], {...}], ...]}},
-                "stability": {"pinv": {"fused": [12, 0, 3.1, "pinv 20x6 cond=1e9 ..."]}}}, ...]}
-
-A part is of one machine, kind of device and number of threads, and holds there: it corrects what the
-shipped policy says of other cases when "auto" is first asked (`strategies.policy.adaptation`).
+It is JSON, described by `Calibration`. A part is of one machine, kind of device and number of threads, and
+holds there: it corrects what the shipped policy says of other cases when "auto" is first asked
+(`strategies.policy.adaptation`).
 """
 
 import math
@@ -24,15 +17,11 @@ from strategies.policy.validators import Validators
 
 FORMAT = "backward-strategies calibration"
 VERSION = 1
+"""Raised when a field changes its meaning or goes away."""
 
 
 class Calibration(msgspec.Struct, frozen=True, eq=False, kw_only=True):
-    """The content of the file.
-
-    Attributes:
-        version: raised when a field changes its meaning or goes away.
-        parts: one for each machine, kind of device and number of threads.
-    """
+    """The content of the file: a part for each machine, kind of device and number of threads."""
 
     format: str = FORMAT
     version: int = VERSION
@@ -64,27 +53,24 @@ def location() -> Path:
 def read(path: Path) -> Calibration:
     """The calibration in a file; UnusableFileError where there is none of this version, undamaged."""
     found = files.read(path, Calibration, FORMAT, VERSION)
-    require_dtypes(path, (each for part in found.parts for each in part.cells.values()))
+    require_dtypes(path, *(part.cells for part in found.parts))
     return found
+
+
+def known() -> Calibration:
+    """What the user's file holds, if there is one; UnusableFileError as by `read`."""
+    path = location()
+    return read(path) if path.exists() else Calibration()
 
 
 def save(path: Path, calibration: Calibration) -> None:
     """Writes the file in one step, and makes its folder; UnusableFileError where it cannot."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise files.UnusableFileError(path, f"cannot be written ({error.strerror})") from error
-    files.write_text(path, files.json_text(calibration))
+    files.write_text(path, files.json_text(calibration), parents=True)
 
 
-def nearest(parts: Iterable[Part], threads: int) -> Part | None:
-    """The part whose number of threads is nearest, by the factor between them."""
-    return min(parts, key=lambda part: factor(part.threads, threads), default=None)
-
-
-def threads_in_words(count: int) -> str:
-    """As "1 thread" or "2 threads"."""
-    return "1 thread" if count == 1 else f"{count} threads"
+def counted(number: int, what: str) -> str:
+    """As "1 part" or "2 parts"."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def factor(threads: int, others: int) -> float:

@@ -1,15 +1,9 @@
 """Whose measurements answer where a policy knows several machines: those of the nearest one.
 
 How far a machine is from this one is counted in factors of two of the number of threads, which changes
-verdicts gradually. To it is added, on the CPU,
-
-- `INSTRUCTION_SET`, if torch uses another one: registers of twice the width are worth a factor of two;
-- `PROCESSOR`, if the model is another: caches and clocks differ, the kernels are the same;
-- `TORCH`, if major or minor version is another: most of the kernels are the same.
-
-What is not known of a machine does not count. On CUDA neither processor nor threads count, but `GPU`, if
-its model is another, and `TORCH`. At equal distance the machine that the policy is of answers, then the
-others in their order. Another machine's cells correct those of the first, as a calibration does
+verdicts gradually. Added to it is what of the machine is another one. What is not known does not count, and
+on CUDA neither processor nor threads do. At equal distance the machine that the policy is of answers, then
+the others in their order. Another machine's cells correct those of the first, as a calibration does
 (`strategies.policy.adaptation`): where both have measured a case, the nearest answers alone.
 """
 
@@ -18,13 +12,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from strategies.policy.adaptation import adapt
-from strategies.policy.calibration import factor, threads_in_words
+from strategies.policy.calibration import counted, factor
 from strategies.policy.schema import Policy
 from strategies.policy.validators import Validators
 
-INSTRUCTION_SET = 1.0
-PROCESSOR = 0.5
-TORCH = 0.25
+INSTRUCTION_SET = 1.0  # registers of twice the width are worth a factor of two
+PROCESSOR = 0.5  # caches and clocks differ, the kernels are the same
+TORCH = 0.25  # of another major or minor version most of the kernels are the same
 GPU = 1.0
 
 
@@ -71,15 +65,10 @@ def nearest(
 def _named(machine: Mapping[str, Any]) -> str:
     """As "epyc, 2 threads, torch 2.13.0"."""
     threads, version = machine.get("threads", 0), machine.get("torch", "")
-    words = [machine.get("name", ""), threads_in_words(threads) if threads else ""]
+    words = [machine.get("name", ""), counted(threads, "thread") if threads else ""]
     return ", ".join(filter(None, [*words, f"torch {version}" if version else ""]))
 
 
 def minor(version: str) -> str:
-    """A version without what changes no kernel.
-
-    Example:
-        >>> minor("2.13.0+cpu")
-        '2.13'
-    """
+    """A version without what changes no kernel, as "2.13" of "2.13.0+cpu"."""
     return ".".join(version.split(".")[:2])

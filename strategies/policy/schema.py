@@ -1,22 +1,6 @@
 """The policy file: what it says of every measured case, and how it answers for the others.
 
-A policy file is JSON, described by `Policy`:
-
-    {"format": "backward-strategies policy", "version": 4,
-     "criteria": {"objective": "forward_backward", "accuracy": null, "memory_bytes": null},
-     "provenance": [{"name": ..., "cpu": ..., "torch": ..., "commit": ..., ...}],
-     "operations": {
-       "pinv": {
-         "full_rank": {"strategy": "triangular_solve", "then": ["qr_pinv", ...], ...},
-         "any_rank": {"strategy": "qr_pinv", "then": [...], "worst_regret": 3.1, ...},
-         "stability": {"qr_pinv": [250, 0, 17.2, "pinv 20x6 cond=1e9 ..."], ...},
-         "cells": {
-           "cpu": {
-             "float64": [[4096, 32, 1, 0, null, "triangular_solve", ["qr_pinv"],
-                          {"triangular_solve": 1.0, "qr_pinv": 1.04, "native": 188.0}], ...]}}}}}
-
-It may hold "others": what other machines say, each a `Part`. `strategies.policy.nearest_machine` says which
-machine answers; what follows is of the machine that answers.
+It is JSON, described by `Policy`; `strategies.policy.nearest_machine` says which of its machines answers.
 
 A measured case is answered by its cell. Any other is answered by the nearest cells (see `ranking`) of
 the same operation, kind of device, dtype and kind of rank. A dtype that was not measured borrows the
@@ -26,6 +10,7 @@ single default, and an operation that was not measured no answer.
 
 import functools
 import heapq
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -38,6 +23,7 @@ from strategies.policy.validators import Validators
 
 FORMAT = "backward-strategies policy"
 VERSION = 4
+"""Raised when a field changes its meaning or goes away."""
 
 DTYPES_IN_ORDER = {
     "float32": ("float32", "float64", "complex64", "complex128"),
@@ -87,7 +73,6 @@ class Cell(msgspec.Struct, frozen=True, array_like=True, dict=True):
 
     @functools.cached_property
     def position(self) -> Point:
-        """Where the case lies."""
         return position(self.m, self.n, self.rhs, self.batch)
 
     @property
@@ -98,10 +83,10 @@ class Cell(msgspec.Struct, frozen=True, array_like=True, dict=True):
 
 
 class Evidence(msgspec.Struct, frozen=True, array_like=True):
-    """What is known of a strategy's stability for an operation.
+    """What is known of a strategy's stability for an operation, by hard cases.
 
     Attributes:
-        judged: how many hard cases compared its results and gradients with exact ones.
+        judged: how many compared its results and gradients with exact ones.
         refused: in how many it raised an error instead.
         worst: the largest stability ratio, of results and gradients, normwise and by columns.
         case: where that was, as `Case.parse` reads it; empty where nothing was judged.
@@ -144,7 +129,7 @@ class OperationPolicy(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=T
     Attributes:
         full_rank: the single default for matrices of full rank, where some were measured.
         any_rank: the same for matrices of any rank, where deficient ones were measured.
-        stability: by strategy, the evidence; those without any may not be used.
+        stability: by strategy; those without evidence may not be used.
         cells: by kind of device and dtype.
     """
 
@@ -160,14 +145,12 @@ class OperationPolicy(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=T
 
 
 class Part(msgspec.Struct, frozen=True, eq=False, kw_only=True):
-    """What was measured on one machine with one number of threads.
+    """What was measured on one machine with one number of threads; it holds nowhere else.
 
     Attributes:
-        validators: where; it holds nowhere else.
         device: cpu or cuda.
-        threads: that torch used.
         machine: a `strategies.measuring.machine.Machine`.
-        cells: by operation and dtype, what was measured; of each case its newest measurement.
+        cells: by operation and dtype, of each case its newest measurement.
         stability: by operation and strategy, what a short check on this machine has shown.
     """
 
@@ -201,14 +184,11 @@ class Part(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
 
 class Policy(msgspec.Struct, frozen=True, eq=False, kw_only=True):
-    """The content of a policy file.
+    """The content of a policy file: what one machine says of operations, and others besides.
 
     Attributes:
-        version: raised when a field changes its meaning or goes away.
-        criteria: a `strategies.selection.verdicts.Criteria`.
+        criteria: a `strategies.selection.eligibility.Criteria`.
         provenance: the `strategies.measuring.machine.Machine` of every run that it rests on.
-        operations: what this one machine says.
-        others: what other machines say that a policy knows besides.
     """
 
     format: str = FORMAT
@@ -218,29 +198,17 @@ class Policy(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     operations: dict[str, OperationPolicy]
     others: tuple[Part, ...] = ()
 
-    def ranking(
-        self,
-        operation: str,
-        m: int,
-        n: int,
-        rhs: int = 1,
-        batch: int = 0,
-        dtype: str = "float64",
-        device: str = "cpu",
-        *,
-        deficient: bool = False,
-    ) -> tuple[str, ...]:
+    def ranking(self, key: PolicyKey, *, deficient: bool = False) -> tuple[str, ...]:
         """The names of the strategies for a `PolicyKey`, the best first, whether installed or not.
 
         They are stable, if stability was judged. Matrices that are known to be rank-deficient have
         cells of their own.
         """
-        known = self.operations.get(operation)
+        known = self.operations.get(key[0])
         if known is None:
             return ()
-        asked = operation, m, n, rhs, batch, dtype, device
-        if cells := self.nearest(asked, deficient=deficient):
-            names = ranking(cells, position(m, n, rhs, batch))
+        if cells := self.nearest(key, deficient=deficient):
+            names = ranking(cells, position(*key[1:5]))
         else:
             default = known.any_rank if deficient else known.full_rank
             names = (default.strategy, *default.then) if default else ()
@@ -283,12 +251,13 @@ def ranking(near: Sequence[Cell], asked: Point) -> tuple[str, ...]:
     return (*best, *(name for name in nearest.names if name not in costs))
 
 
-def interpolated(near: Sequence[Cell], asked: Point) -> dict[str, float]:
-    """The logarithms of the times, over the fastest one's, that cells say of a case between them.
+def interpolated(cells: Iterable[Cell], asked: Point) -> dict[str, float]:
+    """The logarithms of the times, over the fastest one's, that the nearest cells say of a case.
 
     They are means weighted by 1 / distance² (Shepard, Proc. 23rd ACM National Conference, 1968), of the
-    strategies that are eligible in all cells. The times of a cell are those of its own case.
+    strategies that are eligible in all of these cells. The times of a cell are those of its own case.
     """
+    near = closest(cells, asked)
     distances = [math.dist(cell.position, asked) for cell in near]
     if 0.0 in distances:
         near, distances = [near[distances.index(0.0)]], [1.0]
@@ -298,7 +267,7 @@ def interpolated(near: Sequence[Cell], asked: Point) -> dict[str, float]:
             weight * math.log(cell.times[name]) for weight, cell in zip(weights, near, strict=True)
         )
         / sum(weights)
-        for name in near[0].names
+        for name in (near[0].names if near else ())
         if all(name in cell.times for cell in near)
     }
 
@@ -311,14 +280,14 @@ def closest(cells: Iterable[Cell], asked: Point) -> list[Cell]:
 def read(path: Path) -> Policy:
     """The policy in a file; UnusableFileError where there is none of this version, undamaged."""
     policy = files.read(path, Policy, FORMAT, VERSION)
-    require_dtypes(path, (each for o in policy.operations.values() for each in o.cells.values()))
-    require_dtypes(path, (each for part in policy.others for each in part.cells.values()))
+    by_operation = (entry.cells for entry in policy.operations.values())
+    require_dtypes(path, *by_operation, *(part.cells for part in policy.others))
     return policy
 
 
-def require_dtypes(path: Path, cells: Iterable[dict[str, tuple[Cell, ...]]]) -> None:
-    """Raises UnusableFileError where cells by dtype are of a dtype that is not known."""
-    for by_dtype in cells:
+def require_dtypes(path: Path, *cells: Cells) -> None:
+    """Raises UnusableFileError where cells are of a dtype that is not known."""
+    for by_dtype in itertools.chain.from_iterable(each.values() for each in cells):
         if unknown := by_dtype.keys() - DTYPES_IN_ORDER.keys():
             raise files.UnusableFileError(path, f"is damaged: no dtype is {min(unknown)!r}")
 

@@ -16,10 +16,7 @@ class Validators(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where and with what something was measured, as far as it decides between strategies.
 
     Attributes:
-        cpu: model of the processor.
-        instruction_set: that torch uses there, as AVX2.
-        torch: its version.
-        blas: the library of matrix products that torch was built with.
+        instruction_set: that torch uses on the processor, as AVX2.
         package: the version of this one.
         gpu: model of the CUDA device; empty for what was measured on a CPU.
         cuda: the version of CUDA that torch was built with, whose libraries compute there, likewise.

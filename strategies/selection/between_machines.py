@@ -5,10 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from strategies.measuring.case import Case
-from strategies.measuring.machine import Machine
-from strategies.measuring.measurement import Cell, Objective
-from strategies.measuring.store import Run
+from strategies.measuring import Case, Cell, Machine, Objective, Run
 from strategies.policy import BASELINE
 from strategies.policy.nearest_machine import minor
 from strategies.policy.schema import Policy
@@ -16,7 +13,7 @@ from strategies.selection import policies, regret
 from strategies.selection.eligibility import Criteria
 from strategies.selection.regret import Score
 from strategies.selection.text import number
-from strategies.selection.verdicts import RESOLUTION, Judged, JudgedCell, Verdict
+from strategies.selection.verdicts import RESOLUTION, JudgedCell, Verdict
 
 Places = Mapping[str, Mapping[Case, JudgedCell]]
 """By the name of a machine, what was measured there."""
@@ -56,7 +53,7 @@ def against_native(
 
 def is_native_stable(cell: JudgedCell) -> bool:
     """Whether native may be used there at all."""
-    native = _of(cell, BASELINE)
+    native = cell.get(BASELINE)
     return native is not None and native.is_eligible
 
 
@@ -88,7 +85,7 @@ def flips(one: Mapping[Case, JudgedCell], other: Mapping[Case, JudgedCell]) -> I
         mine, its = one[case], other[case]
         if mine.chosen is None or its.chosen is None:
             continue
-        crossed = _of(mine, its.chosen.strategy), _of(its, mine.chosen.strategy)
+        crossed = mine.get(its.chosen.strategy), its.get(mine.chosen.strategy)
         ratios = [each.ratio for each in crossed if each and each.verdict is Verdict.SLOWER]
         if len(ratios) == 2:
             yield Flip(mine, its, (ratios[0], ratios[1]))
@@ -101,10 +98,9 @@ def differing(one: Machine, other: Machine) -> str:
         >>> differing(Machine("a", threads=2, torch="2.13.0"), Machine("b", threads=1, torch="2.9.1"))
         '2 against 1 threads, torch 2.13 against 2.9'
     """
+    models = ("cpu", "gpu", "instruction_set")
     pairs = [
-        ("{} against {}", one.cpu, other.cpu),
-        ("{} against {}", one.gpu, other.gpu),
-        ("{} against {}", one.instruction_set, other.instruction_set),
+        *(("{} against {}", getattr(one, name), getattr(other, name)) for name in models),
         ("{} against {} threads", one.threads, other.threads),
         ("torch {} against {}", minor(one.torch), minor(other.torch)),
         ("BLAS {} against {}", one.blas, other.blas),
@@ -124,12 +120,10 @@ class Carried:
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether the policy is of another machine."""
         return self.policy_of != self.measured_on
 
     @property
     def summary(self) -> regret.Summary:
-        """Regrets over all cases."""
         return regret.summaries(self.scores)[0]
 
     @property
@@ -151,17 +145,12 @@ def carried(runs: Sequence[Run], places: Places, criteria: Criteria) -> list[Car
 
 def drawn(runs: Sequence[Run], places: Places, criteria: Criteria) -> list[Carried]:
     """What the policy of a machine is worth there in cases drawn at random, where some were measured."""
-    found = {
-        name: [
-            cell
-            for run in runs
-            if (run.kind, run.machine.name) == ("draw", name)
-            for cell in run.cells
-            if any(each.cost(criteria.objective) for each in cell)
-        ]
-        for name in places
-    }
-    return _carried(runs, found, ((name, name) for name in found if found[name]), criteria)
+    found: dict[str, list[Cell]] = {}
+    for run in runs:
+        timed = [cell for cell in run.cells if cell.costs(criteria.objective)]
+        if run.kind == "draw" and run.machine.name in places and timed:
+            found.setdefault(run.machine.name, []).extend(timed)
+    return _carried(runs, found, ((name, name) for name in places if name in found), criteria)
 
 
 def _carried(
@@ -187,7 +176,3 @@ def interval(found: tuple[float, float, float]) -> str:
     """A ratio with the ends of its interval, as "1.20 (1.10 to 1.31)"."""
     ratio, low, high = found
     return f"{number(ratio, '.2f')} ({number(low, '.2f')} to {number(high, '.2f')})"
-
-
-def _of(cell: JudgedCell, name: str) -> Judged | None:
-    return next((each for each in cell.judged if each.strategy == name), None)

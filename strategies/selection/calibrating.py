@@ -9,15 +9,12 @@ from dataclasses import dataclass
 import msgspec
 
 from strategies import operations
-from strategies.measuring.case import Case
-from strategies.measuring.machine import Machine
-from strategies.measuring.measurement import Cell, Objective
+from strategies.measuring import Case, Cell, Machine, Objective, Writer
 from strategies.measuring.race import race
 from strategies.measuring.stability import judged_cells
-from strategies.measuring.store import Writer
 from strategies.policy.schema import Cell as PolicyCell
 from strategies.policy.schema import Part, Policy, rounded
-from strategies.policy.validators import Validators
+from strategies.policy.validators import here
 from strategies.selection.draws import hard_cases
 from strategies.selection.eligibility import ANY, why_ineligible
 from strategies.selection.planning import DOUBT, Plan, shipped_costs
@@ -93,7 +90,6 @@ def checked(
     seconds: float,
     *,
     begins: Callable[[str], None] = lambda _: None,
-    clock: Callable[[], float] = time.monotonic,
 ) -> Stabilities:
     """The stability, on this machine, of the strategies that are to be used, by operation.
 
@@ -101,9 +97,9 @@ def checked(
     """
     cells: list[Cell] = []
     seen: set[str] = set()
-    deadline = clock() + seconds
+    deadline = time.monotonic() + seconds
     for case in hard_cases(device, 0, list(chosen), dtypes) if chosen else ():
-        if clock() >= deadline and seen >= chosen.keys():
+        if time.monotonic() >= deadline and seen >= chosen.keys():
             break
         begins(f"{len(cells)} hard cases judged: {case}")
         cells += judged_cells([case], chosen[case.operation])
@@ -112,23 +108,17 @@ def checked(
 
 
 def part(
-    cells: Iterable[Cell],
-    known: Policy,
-    stability: Stabilities,
-    machine: Machine,
-    validators: Validators,
-    device: str,
+    cells: Iterable[Cell], known: Policy, stability: Stabilities, machine: Machine, device: str
 ) -> Part:
-    """What was measured, as a part of a calibration."""
+    """What was measured here, as a part of a calibration."""
     found: dict[str, dict[str, list[PolicyCell]]] = {}
     for cell in cells:
-        entry = decided(cell, known)
-        if entry is not None:
+        if (entry := decided(cell, known)) is not None:
             operation = operations.get(cell.case.operation).policy_operation
             by_dtype = found.setdefault(operation, {})
             by_dtype.setdefault(cell.case.dtype_name, []).append(entry)
     return Part(
-        validators=validators,
+        validators=here(device),
         device=device,
         threads=machine.threads,
         machine=msgspec.to_builtins(machine),

@@ -12,8 +12,7 @@ import torch
 from strategies import operations
 from strategies.accuracy import gallery
 from strategies.formulas.amplification import unit_roundoff
-from strategies.measuring import inputs
-from strategies.measuring.case import DTYPES, Case
+from strategies.measuring import DTYPES, Case, inputs
 from strategies.measuring.rhs_and_cotangents import COTANGENTS, RIGHT_SIDES
 
 LARGEST_WORK = 2**27
@@ -40,9 +39,7 @@ def draw_cases(count: int, device: str, seed: int) -> list[Case]:
     while len(cases) < count:
         # Every operation has its share, however few cases are drawn.
         case = _draw(rng, operations.get(names[len(cases) % len(names)]), device)
-        m, n = case.shape
-        entries = m * n * max(case.batch, 1)
-        if entries * min(m, n) <= LARGEST_WORK and entries <= _LARGEST_INPUT:
+        if case.work <= LARGEST_WORK and case.work // min(case.shape) <= _LARGEST_INPUT:
             cases.append(case)
     return cases
 
@@ -111,8 +108,9 @@ def _draw_hard(
         seed=int(rng.integers(2**31)),
         **_hard_matrix(rng, dtype, min(m, n), matrix),
     )
+    condition = 10.0 ** (case.log10_cond or 1.0)
     try:
-        condition = _condition(case)
+        condition = inputs.specimen(case).condition if case.matrix else condition
     except ValueError:
         return None
     # Beyond, what rounding leaves of a zero singular value is as large, and no rank is right.
@@ -139,12 +137,6 @@ def _hard_matrix(
 
 def _maybe(rng: np.random.Generator, names: Iterable[str]) -> str | None:
     return str(rng.choice(list(names))) if rng.random() < 0.75 else None
-
-
-def _condition(case: Case) -> float:
-    if case.matrix is not None:
-        return inputs.specimen(case).condition
-    return 10.0 ** (case.log10_cond or 1.0)
 
 
 def _scale(rng: np.random.Generator, case: Case, condition: float) -> int:

@@ -7,9 +7,7 @@ from pathlib import Path
 
 from strategies import operations, registry
 from strategies.files import UnusableFileError, write_text
-from strategies.measuring.case import Case
-from strategies.measuring.machine import Machine
-from strategies.measuring.measurement import Cell, Objective, Status
+from strategies.measuring import Case, Cell, Machine, Objective, Status
 from strategies.measuring.store import Run, newest_cells
 from strategies.policy import BASELINE
 from strategies.selection.text import NOTHING, doubtful, provenance, seconds, times
@@ -42,7 +40,10 @@ def update(
         raise UnusableFileError(path, f"lacks lines <!-- recommendation: all --> and {_END}")
     begin, end = markers
     wanted = None if begin[1] == "all" else [Case.parse(text) for text in begin[1].split(",")]
-    verdicts = [(each.machine, each.case, _verdicts(each, objective)) for each in judged]
+    verdicts = [
+        (cell.machine, cell.case, {j.strategy: _entry(cell, j, objective) for j in cell.judged})
+        for cell in judged
+    ]
     peers = newest_cells([run for run in runs if run.kind == "peers"])
     libraries = [(machine, cell.case, _libraries(cell)) for machine, cell in peers]
     tables = [
@@ -77,22 +78,15 @@ def _tables(lines: Sequence[_Line]) -> Iterator[str]:
 
 def importance(case: Case) -> tuple[float, ...]:
     """Sorts cases by operation, single matrices before batches, large before small."""
-    m, n = case.shape
-    work = m * n * min(m, n) * max(case.batch, 1)
     operation = operations.names().index(case.operation)
-    return operation, case.batch > 0, case.rank is not None, -work, case.rhs
-
-
-def _verdicts(cell: JudgedCell, objective: Objective) -> dict[str, str]:
-    """A line by strategies: native's time, and the others' speed-up over it.
-
-    A time stands also for the others where native did not run. Bold is the strategy to use, ≈ a tie
-    with it, ? what is too noisy to tell, parentheses say ineligible.
-    """
-    return {each.strategy: _entry(cell, each, objective) for each in cell.judged}
+    return operation, case.batch > 0, case.rank is not None, -case.work, case.rhs
 
 
 def _entry(cell: JudgedCell, judged: Judged, objective: Objective) -> str:
+    """Native's time, or another strategy's speed-up over it, or its time where native did not run.
+
+    Bold is the strategy to use, ≈ a tie with it, ? what is too noisy to tell, parentheses say ineligible.
+    """
     if judged.measurement.status is Status.NOT_APPLICABLE:
         return NOTHING
     if judged.measurement.status is not Status.OK:

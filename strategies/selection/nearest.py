@@ -9,15 +9,10 @@ from strategies.selection.policies import entry_of, position_of
 from strategies.selection.verdicts import JudgedCell
 
 
-def matching(
-    cells: Sequence[JudgedCell],
-    operation: str | None = None,
-    dtype: str | None = None,
-    device: str | None = None,
-) -> list[JudgedCell]:
-    """The cells of an operation, dtype and device, or a ValueError that says what was measured."""
+def matching(cells: Sequence[JudgedCell], **columns: str | None) -> list[JudgedCell]:
+    """The cells whose cases have these columns if given, or a ValueError that says what was measured."""
     found = list(cells)
-    for name, asked in (("operation", operation), ("dtype", dtype), ("device", device)):
+    for name, asked in columns.items():
         if asked is not None:
             measured = ", ".join(sorted({str(cell.case.columns()[name]) for cell in found}))
             found = [cell for cell in found if cell.case.columns()[name] == asked]
@@ -31,7 +26,7 @@ def nearest_cells(cells: Sequence[JudgedCell], asked: Case) -> list[JudgedCell]:
     deficient = asked.rank is not None
     found = [
         cell
-        for cell in matching(cells, asked.operation)
+        for cell in matching(cells, operation=asked.operation)
         if (cell.case.rank is not None) == deficient
     ]
     if not found:

@@ -18,8 +18,8 @@ from statistics import NormalDist
 from strategies import operations, registry
 from strategies.measuring.case import Case
 from strategies.policy import BASELINE
-from strategies.policy.adaptation import Costs, adapt_cells, estimate_costs
-from strategies.policy.schema import Cell, Policy, answering
+from strategies.policy.adaptation import Costs, adapt_cells
+from strategies.policy.schema import Cell, Policy, answering, interpolated
 from strategies.selection.policies import position_of
 
 COVER = 4
@@ -60,8 +60,7 @@ class Plan:
     def __init__(
         self, cases: Sequence[Case], shipped: Policy, *, all_of_them: bool = False
     ) -> None:
-        self.shipped = shipped
-        self.all_of_them = all_of_them
+        self.shipped, self.all_of_them = shipped, all_of_them
         self._waiting: dict[Group, list[Case]] = {}
         for case in cases:
             self._waiting.setdefault(_group(case), []).append(case)
@@ -93,9 +92,8 @@ class Plan:
         is_known = len(self._measured.get(_group(case), ())) >= COVER
         limit = math.log(CONTENDERS if is_known else CONTENDERS_IN_COVER) + min(costs.values())
         before = shipped_costs(self.shipped, case)
-        chosen = min(
-            (name for name in before if name in allowed), key=before.__getitem__, default=""
-        )
+        known = (name for name in before if name in allowed)
+        chosen = min(known, key=before.__getitem__, default="")
         order = sorted(costs, key=costs.__getitem__)
         # A single one would be timed against nothing.
         near = [name for i, name in enumerate(order) if i < 2 or costs[name] <= limit]
@@ -134,18 +132,18 @@ class Plan:
             for each in self._waiting[group]:
                 place = position_of(each)
                 nearest = min((math.dist(m.position, place) for m in measured), default=math.inf)
-                self._expected[group][each] = estimate_costs(cells, place), nearest
+                self._expected[group][each] = interpolated(cells, place), nearest
         return self._expected[group][case]
 
 
 def shipped_costs(shipped: Policy, case: Case) -> Costs:
     """What the shipped policy expects of a case."""
-    return estimate_costs(_begun(shipped, case), position_of(case))
+    return interpolated(_begun(shipped, case), position_of(case))
 
 
 def _begun(shipped: Policy, case: Case) -> list[Cell]:
     entry = shipped.operations.get(operations.get(case.operation).policy_operation)
-    by_dtype = entry.cells.get(_kind(case), {}) if entry else {}
+    by_dtype = entry.cells.get(case.device_kind, {}) if entry else {}
     return answering(by_dtype, case.dtype_name, case.rank is not None)
 
 
@@ -158,31 +156,22 @@ def _expected_loss(margin: float, doubt: float) -> float:
 
 def _spread(cases: Sequence[Case]) -> list[Case]:
     """A few cases that lie far from each other, the one in the middle first."""
-    largest = _LARGEST_IN_COVER[_kind(cases[0])]
-    left = [case for case in cases if _work(case) <= largest] or list(cases)
+    largest = _LARGEST_IN_COVER[cases[0].device_kind]
+    left = [case for case in cases if case.work <= largest] or list(cases)
     middle = tuple(sum(axis) / len(left) for axis in zip(*map(position_of, left), strict=True))
     found = [min(left, key=lambda case: math.dist(position_of(case), middle))]
+
+    def distance(case: Case) -> float:
+        return min(math.dist(position_of(case), position_of(other)) for other in found)
+
     while len(found) < min(COVER, len(left)):
-        found.append(
-            max(
-                left,
-                key=lambda case: min(math.dist(position_of(case), position_of(f)) for f in found),
-            )
-        )
+        found.append(max(left, key=distance))
     return found
 
 
 def _group(case: Case) -> Group:
-    return case.operation, _kind(case), case.dtype_name, case.rank is not None
-
-
-def _kind(case: Case) -> str:
-    return case.device.partition(":")[0]
-
-
-def _work(case: Case) -> int:
-    return math.prod(case.shape) * min(case.shape) * max(case.batch, 1)
+    return case.operation, case.device_kind, case.dtype_name, case.rank is not None
 
 
 def _cost(case: Case) -> float:
-    return _SECONDS + _SECONDS_PER_WORK[_kind(case)] * _work(case)
+    return _SECONDS + _SECONDS_PER_WORK[case.device_kind] * case.work

@@ -8,20 +8,9 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from strategies import operations
-from strategies.measuring.case import Case
-from strategies.measuring.store import Run
-from strategies.policy import BASELINE
-from strategies.policy.schema import (
-    Cell,
-    Default,
-    OperationPolicy,
-    Part,
-    Point,
-    Policy,
-    PolicyKey,
-    position,
-    rounded,
-)
+from strategies.measuring import DTYPES, Case, Run
+from strategies.policy import BASELINE, schema
+from strategies.policy.schema import Cell, Default, Part, Point, Policy, PolicyKey, rounded
 from strategies.policy.validators import Validators
 from strategies.selection.eligibility import Criteria
 from strategies.selection.stability import Stabilities, evidence
@@ -34,9 +23,8 @@ FAR = 4.0
 def build(runs: Sequence[Run], criteria: Criteria, base: str | None = None) -> Policy:
     """The policy that follows from results: of one machine, or of `base`, beside which others are kept.
 
-    Raises:
-        ValueError: the results hold several machines, which may well disagree, and none is named; or
-            not the one that is named; or nothing that was timed as the criteria ask.
+    ValueError says that the results hold several machines, which may well disagree, and none is named; or
+    not the one that is named; or nothing that was timed as the criteria ask.
     """
     by_name = _grouped(judge(runs, criteria), lambda cell: cell.machine.name)
     named = ", ".join(sorted(by_name))
@@ -55,7 +43,7 @@ def build(runs: Sequence[Run], criteria: Criteria, base: str | None = None) -> P
     beside = {name: found for name, found in stability.items() if name not in by_operation}
     return Policy(
         operations={
-            operation: OperationPolicy(
+            operation: schema.OperationPolicy(
                 cells=_cells(cells),
                 full_rank=single_default(full := [c for c in cells if c.case.rank is None]),
                 any_rank=single_default(cells) if len(full) < len(cells) else None,
@@ -115,15 +103,15 @@ def policy_key(case: Case) -> PolicyKey:
 
 def position_of(case: Case) -> Point:
     """Where a case lies in a policy."""
-    return position(*case.shape, case.rhs, case.batch)
+    return schema.position(*case.shape, case.rhs, case.batch)
 
 
 def by_case(policy: Policy) -> dict[Case, Cell]:
     """Every cell of a policy."""
     return {
-        Case.from_columns(
-            {"operation": operation, "dtype": dtype, "device": device}
-            | {name: getattr(cell, name) for name in ("m", "n", "rhs", "batch", "rank")}
+        Case(
+            *(operation, (cell.m, cell.n), cell.batch, DTYPES[dtype], device, cell.rhs),
+            rank=cell.rank,
         ): cell
         for operation, entry in policy.operations.items()
         for device, by_dtype in entry.cells.items()
@@ -142,7 +130,6 @@ class Difference:
 
     @property
     def is_change(self) -> bool:
-        """Whether another strategy is used."""
         return self.old.use != self.new.use
 
     @property
@@ -177,7 +164,7 @@ def _cells(cells: Sequence[JudgedCell]) -> dict[str, dict[str, tuple[Cell, ...]]
     found: dict[str, dict[str, dict[Case, Cell]]] = {}
     for cell in cells:
         if cell.chosen:
-            device = cell.case.device.partition(":")[0]
+            device = cell.case.device_kind
             by_sizes = found.setdefault(device, {}).setdefault(cell.case.dtype_name, {})
             # Several devices of a kind: the first one stands for all.
             by_sizes.setdefault(replace(cell.case, device=device), entry_of(cell))

@@ -7,18 +7,9 @@ import msgspec
 from rich.table import Table
 
 from strategies.measuring.measurement import Measurement, Objective
+from strategies.selection import text
 from strategies.selection.eligibility import Criteria
-from strategies.selection.text import (
-    DOUBT,
-    NOTHING,
-    OBJECTIVES,
-    TOO_NOISY,
-    doubtful,
-    number,
-    seconds,
-    size,
-    table,
-)
+from strategies.selection.text import NOTHING, TOO_NOISY, doubtful, number, table
 from strategies.selection.verdicts import NOISY, JudgedCell, Verdict, machines
 
 FORMAT = "backward-strategies recommendation"
@@ -139,14 +130,14 @@ def _legend(shown: Iterable[tuple[JudgedCell, str]], objective: Objective) -> st
     if not any(cell.over_native(name, objective).is_too_noisy for cell, name in shown):
         return None
     return (
-        f"{DOUBT} {TOO_NOISY}: the ends of the ratio's interval are a factor of {NOISY:.0f} apart, or the "
-        "machine was busy"
+        f"{text.DOUBT} {TOO_NOISY}: the ends of the ratio's interval are a factor of {NOISY:.0f} apart, "
+        "or the machine was busy"
     )
 
 
 def _heading(objective: Objective) -> str:
     """In two lines where it is long, since its column is as wide."""
-    return OBJECTIVES[objective].replace(" + ", " +\n")
+    return text.OBJECTIVES[objective].replace(" + ", " +\n")
 
 
 def _measured_objectives(cells: Iterable[JudgedCell]) -> list[Objective]:
@@ -159,14 +150,13 @@ def _measured_objectives(cells: Iterable[JudgedCell]) -> list[Objective]:
 def _figures(
     cell: JudgedCell, of: Measurement, objective: Objective, objectives: Iterable[Objective]
 ) -> list[str]:
-    """Speed over native, times, error and memory of a strategy."""
     costs = (of.cost(each) for each in objectives)
     speedup = cell.over_native(of.strategy, objective)
     return [
         doubtful(number(speedup.ratio, ".3g"), speedup.is_too_noisy),
-        *(seconds(cost.seconds if cost else None) for cost in costs),
+        *(text.seconds(cost.seconds if cost else None) for cost in costs),
         number(of.error, ".1e"),
-        size(of.peak_bytes),
+        text.size(of.peak_bytes),
     ]
 
 

@@ -1,10 +1,9 @@
 """How good a policy is on cases that were not measured when it was made.
 
-The regret of a choice is its time over that of the fastest eligible strategy. The fastest of several
-medians is partly lucky: a ratio to it would be too large even for a perfect choice. So half of the
-rounds say which strategy is the fastest, and the other half what the choice takes over it; then the
-halves change places, and the geometric mean of both counts. No measurement judges itself. A choice
-that is not eligible has infinite regret.
+The regret of a choice is its time over that of the fastest eligible strategy; infinite if not eligible.
+The fastest of several medians is partly lucky: a ratio to it would be too large even for a perfect choice.
+So half of the rounds say which strategy is the fastest, and the other half what the choice takes over it;
+then the halves change places, and the geometric mean of both counts.
 """
 
 import math
@@ -15,9 +14,7 @@ from dataclasses import dataclass
 import msgspec
 
 from strategies import operations
-from strategies.measuring.case import Case
-from strategies.measuring.machine import Machine
-from strategies.measuring.measurement import Cell, Status, Timing
+from strategies.measuring import Case, Cell, Machine, Status, Timing
 from strategies.policy import BASELINE, ranked
 from strategies.policy.schema import Policy
 from strategies.selection.eligibility import Criteria
@@ -40,14 +37,11 @@ SLOWER = 1.1
 
 @dataclass(frozen=True)
 class Score:
-    """What one choice is worth in one case.
+    """What one choice, a strategy's name, `POLICY` or `SINGLE_DEFAULT`, is worth in one case.
 
     Attributes:
-        choice: a strategy's name, `POLICY` or `SINGLE_DEFAULT`.
         strategy: the one that it means here.
-        regret: infinite where that is not eligible.
-        regret_low: lower end of a 95 % interval of its time over the fastest's; NaN where it did
-            not run.
+        regret_low: lower end of a 95 % interval of its time over the fastest's; NaN where it did not run.
         over_native: how many times faster than native it is, with the ends of a 95 % interval; NaN
             where either did not run.
         native: why native is not eligible, else empty.
@@ -63,7 +57,6 @@ class Score:
 
     @property
     def severity(self) -> str:
-        """How wrong the choice is, in a word."""
         if math.isinf(self.regret):
             return "ineligible"
         return next(name for name, limit in SEVERITIES.items() if self.regret < limit)
@@ -143,14 +136,12 @@ def slower_than_native(scores: Iterable[Score]) -> list[Score]:
 
     Those whose interval reaches up to native's speed are left out: that may be noise.
     """
-    return sorted(
-        (
-            each
-            for each in of_policy(scores)
-            if each.over_native[0] < 1 / SLOWER and each.over_native[2] < 1
-        ),
-        key=lambda each: each.over_native,
+    slower = (
+        each
+        for each in of_policy(scores)
+        if each.over_native[0] < 1 / SLOWER and each.over_native[2] < 1
     )
+    return sorted(slower, key=lambda each: each.over_native)
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
@@ -183,10 +174,10 @@ def _summary(choice: str, scores: Sequence[Score]) -> Summary:
 
 def _score_one(cell: Cell, policy: Policy) -> Iterator[Score]:
     case, criteria = cell.case, criteria_of(policy)
-    judged = judge_cell(Machine(""), cell, criteria, evidence_in(policy, case)).judged
+    judged = judge_cell(Machine(""), cell, criteria, evidence_in(policy, case))
     timings = {
         each.strategy: cost
-        for each in judged
+        for each in judged.judged
         if each.is_eligible and (cost := each.measurement.cost(criteria.objective))
     }
     if not timings:
@@ -200,7 +191,7 @@ def _score_one(cell: Cell, policy: Policy) -> Iterator[Score]:
         SINGLE_DEFAULT: default.strategy if default else BASELINE,
         **{each.strategy: each.strategy for each in cell},
     }
-    native = next((each.reason for each in judged if each.strategy == BASELINE), "not measured")
+    native = judged.get(BASELINE)
     for choice, strategy in choices.items():
         yield Score(
             case=case,
@@ -209,7 +200,7 @@ def _score_one(cell: Cell, policy: Policy) -> Iterator[Score]:
             regret=regret.get(strategy, math.inf),
             regret_low=cell.speedup(strategy, fastest, criteria.objective)[1],
             over_native=cell.speedup(BASELINE, strategy, criteria.objective),
-            native=native,
+            native=native.reason if native else "not measured",
         )
 
 

@@ -4,9 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from strategies import operations, policy
 from strategies.files import UnusableFileError
-from strategies.measuring.case import Case
-from strategies.measuring.measurement import Cell
-from strategies.measuring.store import Run
+from strategies.measuring import Case, Cell, Run
 from strategies.policy.schema import LIMIT, Evidence, Policy, read
 
 AUTO = "auto"

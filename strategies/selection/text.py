@@ -6,10 +6,9 @@ from collections.abc import Iterable, Sequence
 from rich import box
 from rich.table import Table
 
-from strategies.measuring.machine import Machine
-from strategies.measuring.measurement import Objective
+from strategies.measuring import Machine, Objective
 from strategies.measuring.noise import NOISY, VERY_NOISY
-from strategies.policy.calibration import threads_in_words
+from strategies.policy.calibration import counted
 
 NOTHING = "–"
 """Stands for what was not measured."""
@@ -57,7 +56,7 @@ def provenance(machines: Iterable[Machine]) -> list[str]:
     for machine in machines:
         parts = [
             *(machine.name, machine.cpu, machine.gpu),
-            threads_in_words(machine.threads) if machine.threads else "",
+            counted(machine.threads, "thread") if machine.threads else "",
             f"torch {machine.torch}" if machine.torch else "",
             *(f"{name} {version}" for name, version in machine.libraries.items()),
             f"commit {machine.commit[:8]}" if machine.commit else "",

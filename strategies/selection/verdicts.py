@@ -5,15 +5,14 @@ tie goes to the simplest.
 """
 
 import math
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
 from strategies import operations, registry
-from strategies.measuring.case import Case
-from strategies.measuring.machine import Machine
-from strategies.measuring.measurement import Cell, Measurement, Objective, Status
+from strategies.measuring import Case, Cell, Machine, Measurement, Objective, Status
 from strategies.measuring.noise import BUSY, VERY_NOISY
 from strategies.measuring.store import Run, newest_cells
 from strategies.policy import BASELINE
@@ -70,7 +69,6 @@ class Judged:
 
     @property
     def is_eligible(self) -> bool:
-        """Whether it ran and is accurate."""
         return self.verdict is not Verdict.INELIGIBLE
 
     @property
@@ -111,6 +109,9 @@ class JudgedCell:
     @property
     def case(self) -> Case:
         return self.cell.case
+
+    def get(self, name: str) -> Judged | None:
+        return next((each for each in self.judged if each.strategy == name), None)
 
     @property
     def chosen(self) -> Judged | None:
@@ -178,13 +179,12 @@ def _with_outliers(judged: list[JudgedCell], objective: Objective) -> list[Judge
         id(each)
         for group in groups.values()
         for each, sizes, took in group
-        if any(took > OUTLIER * other and _is_larger(larger, sizes) for _, larger, other in group)
+        if any(
+            took > OUTLIER * other and larger != sizes and all(map(operator.ge, larger, sizes))
+            for _, larger, other in group
+        )
     }
     return [replace(each, is_outlier=id(each) in outliers) for each in judged]
-
-
-def _is_larger(sizes: tuple[int, ...], than: tuple[int, ...]) -> bool:
-    return sizes != than and all(a >= b for a, b in zip(sizes, than, strict=True))
 
 
 def judge_cell(

@@ -34,14 +34,9 @@ MOST_LOSSES = 3
 
 
 class Holder(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Who tries, and what came of it.
+    """Who tries, and what came of it: the machine and the reason are set when it fails.
 
-    Attributes:
-        node: what the scheduler calls the host.
-        job: of the scheduler, empty without one.
-        life: how often that job has been started anew.
-        machine: as which results are kept; None until it fails.
-        reason: why it failed.
+    The node is what the scheduler calls the host, and `life` how often its job has been started anew.
     """
 
     host: str
@@ -74,7 +69,6 @@ class Past:
 
     @property
     def is_hopeless(self) -> bool:
-        """Whether there have been enough tries."""
         return len(self.failures) >= MOST_FAILURES or len(self.losses) >= MOST_LOSSES
 
     @property
@@ -94,13 +88,9 @@ def past(stem: Path, me: Holder | None = None) -> Past:
     running = holders[-1] if holders and not holders[-1].reason else None
     if running and not _lives(running, _numbered(stem, len(holders)), me):
         running = None
-    ended = [holder for holder in holders if holder is not running]
-    return Past(
-        len(holders),
-        tuple(holder for holder in ended if holder.reason),
-        tuple(holder for holder in ended if not holder.reason),
-        running,
-    )
+    failures = tuple(holder for holder in holders if holder.reason)
+    losses = tuple(holder for holder in holders if not holder.reason and holder is not running)
+    return Past(len(holders), failures, losses, running)
 
 
 class Try:
@@ -112,7 +102,6 @@ class Try:
 
     @property
     def path(self) -> Path:
-        """The file."""
         return _numbered(self.stem, self.number)
 
     def is_mine(self) -> bool:
@@ -124,10 +113,8 @@ class Try:
         return self.path.exists() and not _numbered(self.stem, self.number + 1).exists()
 
     def fail(self, machine: Machine, reason: str) -> None:
-        """Keeps why it failed."""
-        ended = msgspec.structs.replace(self.holder, machine=machine, reason=reason)
-        write_bytes(self.path, json_text(ended).encode())
-        self.holder = ended
+        self.holder = msgspec.structs.replace(self.holder, machine=machine, reason=reason)
+        write_bytes(self.path, json_text(self.holder).encode())
 
     def release(self) -> None:
         """Leaves no trace of what did not fail: the cell was measured, or the work stopped."""

@@ -12,10 +12,7 @@ import torch
 
 from strategies import operations, registry
 from strategies.errors import message_of
-from strategies.measuring.case import Case
-from strategies.measuring.machine import Machine, describe
-from strategies.measuring.measure import measure
-from strategies.measuring.measurement import Cell, Objective
+from strategies.measuring import Case, Cell, Machine, Objective, describe, measure
 from strategies.measuring.noise import with_load_and_noise
 
 _DIE_WITH_PARENT = 1
@@ -31,7 +28,7 @@ class Raised:
 
 @dataclass(frozen=True)
 class Measured:
-    """The measurements, and where and of which strategies they were taken."""
+    """A cell, and where and of which strategies it was measured."""
 
     machine: Machine
     strategies: tuple[str, ...]

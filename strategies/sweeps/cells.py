@@ -6,10 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from strategies.integration import recording
-from strategies.measuring import grid_cases
-from strategies.measuring.case import Case
-from strategies.measuring.measure import TIMED
-from strategies.measuring.measurement import Objective
+from strategies.measuring import TIMED, Case, Objective, grid_cases
 from strategies.sweeps.config import Sweep
 
 CUDA = "cuda:0"

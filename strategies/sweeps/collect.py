@@ -10,10 +10,7 @@ from typing import Any
 import msgspec
 
 from strategies import operations, registry
-from strategies.measuring import store
-from strategies.measuring.machine import Machine
-from strategies.measuring.measurement import Cell, Measurement, Status
-from strategies.measuring.store import Run
+from strategies.measuring import Cell, Machine, Measurement, Run, Status, store
 from strategies.sweeps.cells import SweepCell, arguments
 from strategies.sweeps.folder import Folder, Known, State
 from strategies.sweeps.plan import survey
@@ -98,11 +95,13 @@ def _failed(folder: Folder, cell: SweepCell, known: Known) -> Run:
 
 def _observed(first: Machine, machines: Sequence[Machine]) -> Machine:
     """The machine as busy and as noisy as it was in the median cell."""
-    seen: dict[str, float | None] = {}
-    for name in ("load", "noise"):
-        known = [value for each in machines if (value := getattr(each, name)) is not None]
-        seen[name] = round(statistics.median(known), 3) if known else None
-    return msgspec.structs.replace(first, **seen)
+
+    def median(known: Iterable[float | None]) -> float | None:
+        values = [value for value in known if value is not None]
+        return round(statistics.median(values), 3) if values else None
+
+    load, noise = (median(getattr(each, name) for each in machines) for name in ("load", "noise"))
+    return msgspec.structs.replace(first, load=load, noise=noise)
 
 
 def _fingerprint(machine: Machine) -> str:

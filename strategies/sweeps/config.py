@@ -10,26 +10,23 @@ from strategies.files import UnusableFileError
 from strategies.operations.grids import GRIDS
 
 Positive = Annotated[float, msgspec.Meta(gt=0, le=1e6)]
-Budget = Annotated[float, msgspec.Meta(ge=0, le=3600)]
-Threads = Annotated[int, msgspec.Meta(ge=1, le=4096)]
 ClassName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=64)]
 """It names a folder."""
 
 
 class MachineClass(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Machines whose measurements stand for one another, and how Slurm is asked for one.
+    """Machines whose measurements stand for one another, and how Slurm's sbatch is asked for one.
 
     Attributes:
         cpu: a regular expression that is found in the model of the processor, as in /proc/cpuinfo.
         gpu: the same of the first CUDA device; if it is given, the cells are those of that device.
         threads: that torch uses, each on a core of its own.
-        partition: as for sbatch, and so the following four.
         setup: lines of shell that are run before Python starts.
     """
 
     cpu: str
     gpu: str = ""
-    threads: Threads = 1
+    threads: Annotated[int, msgspec.Meta(ge=1, le=4096)] = 1
     partition: str = ""
     constraint: str = ""
     gres: str = ""
@@ -43,10 +40,8 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     Attributes:
         out: the folder in which everything is kept.
-        classes: by name.
         grid: whose cells are measured; empty where a workload is.
         workload: the recording whose calls are measured; None where a grid is.
-        objective: what is timed.
         budget: seconds that the rounds of a cell and objective may take.
         chunk_minutes: how long a job is to run.
         timeout: seconds after which a cell hangs; None is many times its estimate.
@@ -57,17 +52,13 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     grid: str = ""
     workload: Path | None = None
     objective: Literal["both", "backward", "forward_backward"] = "forward_backward"
-    budget: Budget = 1.0
+    budget: Annotated[float, msgspec.Meta(ge=0, le=3600)] = 1.0
     chunk_minutes: Positive = 20.0
     timeout: Positive | None = None
 
 
 def read(path: Path) -> Sweep:
-    """The sweep that a TOML file describes; its paths are relative to the file's folder.
-
-    Raises:
-        UnusableFileError: it cannot be read, or says what makes no sense.
-    """
+    """The sweep that a TOML file describes, with paths relative to its folder; UnusableFileError else."""
     here = path.resolve().parent
     try:
         sweep = msgspec.toml.decode(

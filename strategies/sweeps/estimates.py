@@ -42,31 +42,23 @@ class Estimates:
         ratios: dict[str, list[float]] = {}
         for cell, seconds in measured:
             self._known[cell.case] = max(seconds, self._known.get(cell.case, 0.0))
-            ratios.setdefault(_kind(cell.case), []).append(seconds / by_work(cell, budget))
+            ratios.setdefault(cell.case.device_kind, []).append(seconds / by_work(cell, budget))
         self._correction = {kind: statistics.median(found) for kind, found in ratios.items()}
 
     def seconds(self, cell: SweepCell) -> float:
-        """How long the process of a cell is expected to take."""
         if cell.case in self._known:
             return self._known[cell.case]
-        return by_work(cell, self._budget) * self._correction.get(_kind(cell.case), 1.0)
+        return by_work(cell, self._budget) * self._correction.get(cell.case.device_kind, 1.0)
 
     def is_measured(self, cell: SweepCell) -> bool:
-        """Whether its seconds were measured."""
         return cell.case in self._known
 
 
 def by_work(cell: SweepCell, budget: float) -> float:
-    """The seconds that follow from a cell's floating-point operations.
-
-    Example:
-        >>> small, large = (SweepCell("", Case("inv", (n, n)), ()) for n in (4, 1024))
-        >>> by_work(small, 1.0) < by_work(large, 1.0)
-        True
-    """
+    """The seconds that follow from a cell's floating-point operations."""
     case = cell.case
     strategies = len(registry.distinct(operations.get(case.operation).stem))
-    call = _flops(case) / _FLOPS_A_SECOND[_kind(case)]
+    call = _flops(case) / _FLOPS_A_SECOND[case.device_kind]
     rounds = max(budget, _ROUNDS * strategies * SHORTEST_BLOCK)
     timed = len(cell.objectives) * (_CALLS_TIMED * call + rounds)
     return _START + _exact(case) + _CALLS_ALONE * call + timed
@@ -77,7 +69,7 @@ def _flops(case: Case) -> float:
     small, large = sorted(case.shape)
     one = 2 * svd_flops(small, large)
     is_thin = operations.get(case.operation).truncates and small < large
-    if is_thin and (_kind(case) != "cpu" or is_affordable(case, BASELINE)):
+    if is_thin and (case.device_kind != "cpu" or is_affordable(case, BASELINE)):
         one += 8 * large**2 * small
     return one * max(case.batch, 1) * (4 if case.dtype.is_complex else 1)
 
@@ -89,7 +81,3 @@ def _exact(case: Case) -> float:
         return 0.0
     matrices = min(max(case.batch, 1), CHECKED)
     return matrices * (4 if case.dtype.is_complex else 1) * work / LARGEST_EXACT
-
-
-def _kind(case: Case) -> str:
-    return case.device.partition(":")[0]

@@ -18,10 +18,9 @@ from typing import Any
 import msgspec
 
 from strategies.files import UnusableFileError, json_text, read, write_text
-from strategies.measuring import store
-from strategies.measuring.store import Run
+from strategies.measuring import Run, store
 from strategies.sweeps import attempts
-from strategies.sweeps.cells import SweepCell, arguments, cells_of
+from strategies.sweeps.cells import SweepCell, arguments
 from strategies.sweeps.config import Sweep
 
 FORMAT = "backward-strategies sweep"
@@ -85,19 +84,10 @@ class Folder:
                     )
         if before.keys() >= now.keys():
             return
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UnusableFileError(self.path, f"cannot be made ({error.strerror})") from error
         head = {"format": FORMAT, "version": VERSION, "classes": before | now}
-        write_text(path, json_text(head))
-
-    def cells(self, machines: str) -> list[SweepCell]:
-        """All cells of a class."""
-        return cells_of(self.sweep, machines)
+        write_text(path, json_text(head), parents=True)
 
     def result(self, cell: SweepCell) -> Path:
-        """Where a cell's result is kept."""
         return self.path / "cells" / cell.machines / f"{cell.key}.json"
 
     def tries(self, cell: SweepCell) -> Path:
@@ -121,15 +111,11 @@ class Folder:
             state = State.FAILED
         return Known(state, run, past, damage)
 
-    def keep(self, cell: SweepCell, run: Run) -> None:
-        """Writes a cell's result, in one step."""
-        store.write(self.result(cell), run)
-
     def refuse(self, machines: str, node: str, problem: str) -> None:
         """Keeps that a node is not of a class, and why."""
         path = self._refused(machines) / f"{node}.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, json_text(Refusal(node, self._expected(machines), problem)))
+        refusal = Refusal(node, self._expected(machines), problem)
+        write_text(path, json_text(refusal), parents=True)
 
     def refusals(self, machines: str) -> Sequence[Refusal]:
         """The nodes that were refused for what the class still says."""
@@ -140,7 +126,6 @@ class Folder:
         return [each for each in found if each.expected == self._expected(machines)]
 
     def _expected(self, machines: str) -> str:
-        """What a class says of its processors."""
         chosen = self.sweep.classes[machines]
         return f"cpu {chosen.cpu}, gpu {chosen.gpu}, {chosen.threads} threads"
 

@@ -3,10 +3,11 @@
 import heapq
 import itertools
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from strategies.sweeps.cells import SweepCell, Task
+from strategies.sweeps.cells import SweepCell, Task, cells_of
+from strategies.sweeps.config import Sweep
 from strategies.sweeps.estimates import Estimates
 from strategies.sweeps.folder import Folder, Known, State
 
@@ -20,13 +21,9 @@ _MARGIN = 300.0
 
 @dataclass(frozen=True)
 class ClassPlan:
-    """What a class is to do.
+    """What a class is to do: the chunk of every job, and the seconds that it is expected to take.
 
-    Attributes:
-        machines: its name.
-        chunks: the cells of each job.
-        seconds: of each job, as expected.
-        measured: of how many cells the seconds are known, as they were measured here or by another class.
+    Of `measured` cells the seconds are known, as they were measured here or by another class.
     """
 
     machines: str
@@ -46,39 +43,38 @@ class ClassPlan:
 def survey(folder: Folder) -> dict[str, list[tuple[SweepCell, Known]]]:
     """All cells of all classes, with what is known of each."""
     return {
-        machines: [(cell, folder.known(cell)) for cell in folder.cells(machines)]
+        machines: [(cell, folder.known(cell)) for cell in cells_of(folder.sweep, machines)]
         for machines in folder.sweep.classes
     }
 
 
-def estimates_of(folder: Folder, surveyed: dict[str, list[tuple[SweepCell, Known]]]) -> Estimates:
-    """By what the folder's cells took."""
+def plans(folder: Folder, queued: Mapping[str, Collection[str]] = {}) -> list[ClassPlan]:
+    """By classes, the cells that are missing and in no job, in chunks of the sweep's length.
+
+    What some job will measure is `queued`, by class and the keys of cells.
+    """
+    surveyed = survey(folder)
     pairs = itertools.chain(*surveyed.values())
     took = [(cell, known.seconds) for cell, known in pairs if known.seconds]
-    return Estimates(took, folder.sweep.budget)
+    estimates = Estimates(took, folder.sweep.budget)
+    found = []
+    for machines, cells in surveyed.items():
+        waiting = queued.get(machines, ())
+        missing = [cell for cell, known in cells if known.state is State.MISSING]
+        missing = [cell for cell in missing if cell.key not in waiting]
+        found.append(_plan(folder.sweep, machines, missing, estimates))
+    return found
 
 
-def plan(
-    folder: Folder,
-    machines: str,
-    cells: Sequence[tuple[SweepCell, Known]],
-    estimates: Estimates,
-    queued: Collection[str] = (),
+def _plan(
+    sweep: Sweep, machines: str, missing: Sequence[SweepCell], estimates: Estimates
 ) -> ClassPlan:
-    """The cells of a class that are missing and in no job, in chunks of the sweep's length.
-
-    What some job will measure is `queued`, by the keys of cells.
-    """
-    missing = [
-        cell for cell, known in cells if known.state is State.MISSING and cell.key not in queued
-    ]
     seconds = [estimates.seconds(cell) for cell in missing]
-    fixed = folder.sweep.timeout
     tasks = [
-        Task(cell, fixed or max(_SHORTEST_TIMEOUT, _TIMEOUT * each))
+        Task(cell, sweep.timeout or max(_SHORTEST_TIMEOUT, _TIMEOUT * each))
         for cell, each in zip(missing, seconds, strict=True)
     ]
-    chunks = pack(seconds, 60 * folder.sweep.chunk_minutes)
+    chunks = pack(seconds, 60 * sweep.chunk_minutes)
     return ClassPlan(
         machines,
         tuple(tuple(tasks[index] for index in chunk) for chunk in chunks),
@@ -92,10 +88,6 @@ def pack(seconds: Sequence[float], length: float) -> list[list[int]]:
 
     The longest piece that is left goes to the chunk that has least (Graham 1969, longest processing time
     first); within a chunk the order is kept.
-
-    Example:
-        >>> pack([1, 5, 1, 4, 1], 6)
-        [[1, 2], [0, 3, 4]]
     """
     count = min(len(seconds), math.ceil(math.fsum(seconds) / length))
     heap: list[tuple[float, int, list[int]]] = [(0.0, chunk, []) for chunk in range(count)]

@@ -64,7 +64,6 @@ class Child:
 
     @property
     def seconds(self) -> float:
-        """Since it was started."""
         return time.monotonic() - self._began
 
     def messages(self) -> Iterator[Any]:
@@ -82,7 +81,6 @@ class Child:
                 return
 
     def ending(self) -> str:
-        """How it has ended."""
         code = self._process.exitcode or 0
         if code < 0:
             return f"its process was ended by {signal.Signals(-code).name}"

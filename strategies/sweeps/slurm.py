@@ -10,7 +10,6 @@ import signal
 import subprocess
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -58,18 +57,18 @@ def submit(folder: Folder, plan: ClassPlan) -> list[Jobs]:
     machines, submitted = plan.machines, []
     for start in range(0, len(plan.chunks), _LARGEST_ARRAY):
         part = slice(start, start + _LARGEST_ARRAY)
-        limit = max(plan.limits[part])
+        chunks, limit = plan.chunks[part], max(plan.limits[part])
         try:
             executor = submitit.SlurmExecutor(folder.path / "slurm")
             executor.update_parameters(**_parameters(folder, machines, limit))
-            jobs = executor.map_array(partial(run_job, folder.sweep, machines), plan.chunks[part])
+            jobs = executor.map_array(partial(run_job, folder.sweep, machines), chunks)
         except (RuntimeError, subprocess.CalledProcessError) as error:
             raise SlurmError(f"class {machines} cannot be submitted: {error}") from error
         number = jobs[0].job_id.partition("_")[0]
-        keys = tuple(tuple(task.cell.key for task in chunk) for chunk in plan.chunks[part])
+        keys = tuple(tuple(task.cell.key for task in chunk) for chunk in chunks)
         submitted.append(Jobs(number, machines, keys))
-        _jobs(folder).mkdir(exist_ok=True)
-        write_text(_jobs(folder) / f"{number}.json", json_text(submitted[-1]))
+        path = folder.path / "jobs" / f"{number}.json"
+        write_text(path, json_text(submitted[-1]), parents=True)
     return submitted
 
 
@@ -122,14 +121,8 @@ def _parameters(folder: Folder, machines: str, limit: int) -> dict[str, Any]:
 
 
 def _submitted(folder: Folder) -> list[Jobs]:
-    return [
-        msgspec.json.decode(path.read_bytes(), type=Jobs)
-        for path in sorted(_jobs(folder).glob("*.json"))
-    ]
-
-
-def _jobs(folder: Folder) -> Path:
-    return folder.path / "jobs"
+    paths = sorted((folder.path / "jobs").glob("*.json"))
+    return [msgspec.json.decode(path.read_bytes(), type=Jobs) for path in paths]
 
 
 def _queue() -> dict[str, str]:

@@ -1,20 +1,22 @@
-"""A worker measures cells one after the other, and keeps what comes of each."""
+"""A worker measures cells one after the other on cores of its own, and keeps what comes of each."""
 
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import msgspec
 
-from strategies.measuring.machine import Machine
-from strategies.measuring.store import Run
+from strategies.measuring import Machine, Run, store
 from strategies.sweeps import attempts
 from strategies.sweeps.attempts import Try
 from strategies.sweeps.cell import Measured, Raised, measure_case, report_machine
 from strategies.sweeps.cells import SweepCell, Task, arguments
 from strategies.sweeps.config import MachineClass
 from strategies.sweeps.folder import Folder, State
-from strategies.sweeps.pinning import pin
 from strategies.sweeps.processes import Child, Stop
+
+_COUNTS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
 def work(folder: Folder, machines: str, tasks: Sequence[Task]) -> int | None:
@@ -49,7 +51,7 @@ def _admitted(folder: Folder, machines: str) -> Machine:
 
 
 def _fitting(chosen: MachineClass) -> Machine:
-    pin(chosen.threads)
+    _pin(chosen.threads)
     with Child(report_machine, chosen.threads) as child:
         machine = next(filter(None, child.messages()), None)
         if machine is None:
@@ -59,6 +61,38 @@ def _fitting(chosen: MachineClass) -> Machine:
         if pattern and not re.search(pattern, model):
             raise ValueError(f"its {what} is {model or 'none'}, not {pattern}")
     return machine
+
+
+def _pin(threads: int) -> None:
+    """Lets this process, and those that it starts, use as many cores as threads."""
+    os.environ.update(dict.fromkeys(_COUNTS, str(threads)))
+    if not hasattr(os, "sched_setaffinity"):  # outside Linux
+        return
+    allowed = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, spread(allowed, map(_core, allowed), threads))
+
+
+def spread(processors: Sequence[int], cores: Iterable[str], threads: int) -> list[int]:
+    """One processor of each core first, then the others, in their order.
+
+    Example:
+        >>> spread([0, 1, 2, 3], ["a", "a", "b", "b"], 3)
+        [0, 2, 1]
+    """
+    if len(processors) < threads:
+        raise ValueError(
+            f"{threads} threads need as many processors; {len(processors)} may be used"
+        )
+    seen: dict[str, int] = {}
+    for processor, core in zip(processors, cores, strict=True):
+        seen.setdefault(core, processor)
+    first = list(seen.values())
+    return [*first, *(each for each in processors if each not in first)][:threads]
+
+
+def _core(processor: int) -> str:
+    path = Path(f"/sys/devices/system/cpu/cpu{processor}/topology/thread_siblings_list")
+    return path.read_text().strip() if path.exists() else str(processor)
 
 
 def _begin(folder: Folder, cell: SweepCell) -> Try | None:
@@ -85,7 +119,7 @@ def _tried(folder: Folder, machine: Machine, task: Task, attempt: Try, stop: Sto
             return f"try {attempt.number} failed: {ended}"
         if ended is None or not attempt.is_mine():
             return ""
-        folder.keep(cell, _run(folder, cell.machines, ended, child.seconds))
+        store.write(folder.result(cell), _run(folder, cell.machines, ended, child.seconds))
         return f"{child.seconds:.1f} s"
 
 

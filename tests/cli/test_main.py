@@ -13,6 +13,8 @@ import strategies
 from strategies import explain, registry, use
 from strategies.cli.common import reports_errors
 from strategies.explanation import explain_key
+from strategies.kernels import extension
+from strategies.kernels.cpu import library
 
 COMMANDS = (
     *("list", "check", "measure", "run", "record", "recommend", "policy", "regret", "plot"),
@@ -25,13 +27,10 @@ def test_all_commands_are_listed_whatever_is_installed(invoke):
     assert [name for name in COMMANDS if f" {name} " not in shown] == []
 
 
-def test_the_version_is_that_of_the_package(invoke):
-    assert invoke("--version").stdout.strip() == importlib.metadata.version("backward-strategies")
-
-
-def test_the_package_runs_as_a_module():
+def test_the_package_runs_as_a_module_and_says_its_version():
     command = [sys.executable, "-m", "strategies", "--version"]
-    assert subprocess.run(command, capture_output=True, check=True).stdout.strip()
+    said = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+    assert said.strip() == importlib.metadata.version("backward-strategies")
 
 
 @pytest.mark.parametrize(
@@ -57,14 +56,10 @@ def test_what_a_user_can_cause_is_one_line(raised, code, said):
     assert said in line
 
 
-def test_every_strategy_is_shown(invoke):
-    shown = invoke("list").stdout
-    assert all(name in shown for name in strategies.available())
-
-
-def test_brackets_in_a_summary_are_no_markup(invoke, monkeypatch):
+def test_every_strategy_is_shown_and_brackets_are_no_markup(invoke, monkeypatch):
     monkeypatch.setattr(type(registry.get("qr_pinv")), "summary", "[/] is odd [bench]")
-    assert "[/] is odd [bench]" in invoke("list").stdout
+    shown = invoke("list").stdout
+    assert all(said in shown for said in (*strategies.available(), "[/] is odd [bench]"))
 
 
 def test_a_plug_in_that_is_left_out_is_one_line_on_standard_error(invoke, offer):
@@ -100,3 +95,28 @@ def test_a_strategy_that_is_used_answers_for_itself():
 def test_figures_need_a_checkout(fails, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     fails(["plot"], "from a checkout")
+
+
+@pytest.fixture
+def built(monkeypatch):
+    """How often the fast path was built, which it is not."""
+    calls = []
+    monkeypatch.setattr(strategies, "warmup", lambda: calls.append(1))
+    return calls
+
+
+@pytest.mark.parametrize(("is_there", "count"), [(True, 0), (False, 1)])
+def test_warmup_builds_what_is_not_there(invoke, built, monkeypatch, is_there, count):
+    monkeypatch.setattr(extension, "is_missing", lambda: not is_there)
+    invoke("warmup")
+    assert len(built) == count
+
+
+def test_warmup_says_if_there_are_no_kernels(invoke, built, monkeypatch):
+    monkeypatch.setattr(library, "is_available", lambda: False)
+    monkeypatch.setattr(
+        library, "missing", lambda: "as the package was installed without a C++ compiler"
+    )
+    result = invoke("warmup")
+    assert "there are no compiled kernels, as the package was installed" in result.stdout
+    assert built == []

@@ -4,12 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
+from by_hand import took
 
-from strategies.measuring import store
-from strategies.measuring.machine import Machine
-from strategies.measuring.measurement import Cell, Measurement, Timing
-from strategies.measuring.store import Run
+from strategies.measuring import Cell, Machine, Run, store
 from strategies.sweeps import config
+from strategies.sweeps.cells import cells_of
 from strategies.sweeps.folder import Folder
 
 ROOT = Path(__file__).parents[2]
@@ -29,10 +28,11 @@ def sweep(tmp_path, monkeypatch):
     path = tmp_path / "sweep.toml"
     path.write_text(SWEEP)
     folder = Folder(config.read(path))
-    cell = folder.cells("epyc")[0]
-    took = Timing(1e-3, 1e-3, 1e-3, (1e-3, 1e-3))
-    found = Cell(cell.case, (Measurement("native", forward_backward=took),))
-    folder.keep(cell, Run("grid", Machine("epyc"), {"seconds": 5.0, "node": "n1"}, (found,)))
+    cell = cells_of(folder.sweep, "epyc")[0]
+    found = Cell(cell.case, (took("native", 1e-3),))
+    store.write(
+        folder.result(cell), Run("grid", Machine("epyc"), {"seconds": 5.0, "node": "n1"}, (found,))
+    )
     return path
 
 
@@ -45,7 +45,7 @@ def test_the_plan_says_what_is_left(invoke, sweep):
 def test_the_status_counts_cells_and_names_what_needs_attention(invoke, sweep):
     folder = Folder(config.read(sweep))
     folder.refuse("epyc", "n7", "its cpu is Xeon, not EPYC")
-    damaged = folder.cells("epyc")[1]
+    damaged = cells_of(folder.sweep, "epyc")[1]
     folder.result(damaged).write_text('{"format": "backw')
     said = invoke("sweep", "status", sweep).stdout
     assert re.search(r"epyc +1 +0 +0 +0 +55", said)

@@ -1,9 +1,6 @@
 """Measurements and policies made by hand: times that are known, each within a factor of `spread`."""
 
-from strategies.measuring.case import Case
-from strategies.measuring.machine import Machine
-from strategies.measuring.measurement import Cell, Measurement, Objective, Stability, Timing
-from strategies.measuring.store import Run
+from strategies.measuring import Case, Cell, Machine, Measurement, Objective, Run, Stability, Timing
 from strategies.policy import validators
 from strategies.policy.schema import Cell as PolicyCell
 from strategies.policy.schema import OperationPolicy, Part, Policy
@@ -54,6 +51,11 @@ def policy_of(*, stability=(), **cells):
         for name, of in cells.items()
     }
     return Policy(operations=operations)
+
+
+def ranking_of(policy, operation, m, n, dtype="float64", device="cpu", **options):
+    """What a policy says of single matrices, and of one right-hand side."""
+    return policy.ranking((operation, m, n, 1, 0, dtype, device), **options)
 
 
 def part_of(cells, **others):

@@ -8,7 +8,7 @@ from strategies.measuring.timing import HOPELESS, interleaved, timings
 
 def timed(clock, budget=0.0, **seconds):
     samplers = {name: clock.sampler(name, value) for name, value in seconds.items()}
-    return interleaved(samplers, min_rounds=4, budget=budget, timer=clock)
+    return interleaved(samplers, budget=budget, timer=clock)
 
 
 def test_everyone_is_timed():

@@ -54,32 +54,18 @@ def test_only_parts_of_this_machine_hold():
     assert of_torch == f"torch {HERE.torch}, not 1.0"
 
 
-@pytest.mark.parametrize(("threads", "expected"), [(1, 1), (2, 1), (4, 8), (64, 8)])
-def test_the_nearest_number_of_threads_is_that_with_the_smallest_factor(threads, expected):
-    parts = [part(threads=1), part(threads=8)]
-    assert calibration.nearest(parts, threads).threads == expected
-    assert calibration.nearest([], threads) is None
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", "not valid JSON"),
         ('{"format": "backward-strategies policy", "version": 4}', "is not a"),
         ('{"format": "backward-strategies calibration", "version": 2}', "upgrade the package"),
+        (files.json_text(Calibration(parts=(part(dtype="float8"),))), "float8"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_named(tmp_path, text, said):
     path = tmp_path / "policy.json"
     path.write_text(text)
     with pytest.raises(files.UnusableFileError, match=said):
-        calibration.read(path)
-
-
-def test_a_dtype_that_nobody_knows_is_damage(tmp_path):
-    path = tmp_path / "policy.json"
-    calibration.save(path, Calibration(parts=(part(dtype="float8"),)))
-    with pytest.raises(files.UnusableFileError, match="float8"):
         calibration.read(path)
 
 

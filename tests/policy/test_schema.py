@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 from by_hand import policy_cell as cell
-from by_hand import policy_of
+from by_hand import policy_of, ranking_of
 
 from strategies.files import UnusableFileError, json_text
 from strategies.policy.schema import Default, Policy, position, ranking, read
@@ -25,9 +25,24 @@ def test_a_measured_case_is_answered_by_its_cell():
     assert ranking(known, position(64, 64)) == ("native", "qr_pinv")
 
 
-@pytest.mark.parametrize(("n", "use"), [(70, "native"), (100, "native"), (700, "qr_pinv")])
-def test_between_cells_the_mean_by_nearness_decides(policy, n, use):
-    assert policy.ranking("pinv", n, n)[0] == use
+@pytest.mark.parametrize(
+    ("n", "asked", "best"),
+    [
+        # Between cells, the mean by nearness decides.
+        (70, {}, "native"),
+        (100, {}, "native"),
+        (700, {}, "qr_pinv"),
+        # Kinds of rank do not mix, and empty matrices have a place.
+        (64, {"deficient": True}, "svd_truncated_pinv"),
+        (0, {}, "native"),
+        # A dtype that was not measured borrows, and a kind of device gets the default.
+        (1024, {"dtype": "complex64"}, "qr_pinv"),
+        (1024, {"device": "cpu:0"}, "qr_pinv"),
+        (1024, {"device": "cuda:0"}, "triangular_solve"),
+    ],
+)
+def test_what_was_not_measured_is_answered_by_what_was(policy, n, asked, best):
+    assert ranking_of(policy, "pinv", n, n, **asked)[0] == best
 
 
 def test_a_strategy_that_is_good_all_around_beats_the_winner_of_the_nearest_cell():
@@ -47,25 +62,10 @@ def test_what_is_ineligible_nearby_comes_last():
     assert ranking([only, far], position(9, 9)) == ("explicit_inverse",)
 
 
-def test_kinds_of_rank_do_not_mix(policy):
-    assert policy.ranking("pinv", 64, 64, deficient=True) == ("svd_truncated_pinv",)
-
-
-def test_an_unmeasured_dtype_borrows(policy):
-    assert policy.ranking("pinv", 1024, 1024, dtype="complex64")[0] == "qr_pinv"
-
-
-def test_an_unmeasured_kind_of_device_gets_the_default(policy):
-    assert policy.ranking("pinv", 1024, 1024, device="cuda:0") == ("triangular_solve", "qr_pinv")
-    assert policy.ranking("pinv", 1024, 1024, device="cpu:0")[0] == "qr_pinv"
-
-
-def test_what_was_never_measured_has_no_answer(policy):
-    assert policy.ranking("det", 8, 8) == ()
-
-
-def test_empty_matrices_have_a_place(policy):
-    assert policy.ranking("pinv", 0, 0)[0] == "native"
+def test_an_answer_is_of_one_kind_and_none_of_what_was_never_measured(policy):
+    assert ranking_of(policy, "pinv", 64, 64, deficient=True) == ("svd_truncated_pinv",)
+    assert ranking_of(policy, "pinv", 9, 9, device="cuda:0") == ("triangular_solve", "qr_pinv")
+    assert ranking_of(policy, "det", 8, 8) == ()
 
 
 def test_a_file_with_an_unknown_dtype_is_named(policy, tmp_path):

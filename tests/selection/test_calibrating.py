@@ -5,12 +5,8 @@ import functools
 import pytest
 from by_hand import cell, cell_of, policy_cell, policy_of, took
 
-from strategies.measuring import store
-from strategies.measuring.case import Case
-from strategies.measuring.machine import Machine
-from strategies.measuring.measurement import Measurement, Status, Timing
+from strategies.measuring import Case, Machine, Measurement, Status, Timing, store
 from strategies.policy.schema import Evidence, Policy
-from strategies.policy.validators import here
 from strategies.selection import calibrating
 from strategies.selection.planning import Plan
 
@@ -57,32 +53,19 @@ def contests(monkeypatch):
 CASES = [Case.parse(f"inv {size}x{size}") for size in (4, 8, 16, 64)]
 
 
-def writer_at(path):
-    return store.Writer(path, "calibration", {}, Machine("here", threads=1))
-
-
 def test_it_measures_until_the_time_is_up(tmp_path, contests):
     clock = iter(range(100))
-    plan, writer = Plan(CASES, SHIPPED), writer_at(tmp_path / "draft.json")
-    found = calibrating.measured(plan, writer, 2.5, clock=lambda: next(clock))
+    writer = store.Writer(tmp_path / "draft.json", "calibration", {}, Machine("here", threads=1))
+    found = calibrating.measured(Plan(CASES, SHIPPED), writer, 2.5, clock=lambda: next(clock))
     assert len(found) == len(contests) == 2
     assert [cell.case for cell in store.load(writer.path)[0].cells] == contests
-
-
-def test_what_was_measured_before_an_interruption_is_not_measured_again(tmp_path, contests):
-    path, clock = tmp_path / "draft.json", iter(range(100))
-    calibrating.measured(Plan(CASES, SHIPPED), writer_at(path), 1.5, clock=lambda: next(clock))
-    first = list(contests)
-    calibrating.measured(Plan(CASES, SHIPPED), writer_at(path), 60.0)
-    assert contests[:1] == first
-    assert sorted(map(str, contests)) == sorted(map(str, CASES))
 
 
 def test_a_part_holds_what_was_decided():
     good = cell("inv 8x8", a=3.0, b=1.0)
     bad = cell("inv 16x16", native=1.0)
     judged = {"inv": {"b": STABLE}}
-    part = calibrating.part([good, bad], SHIPPED, judged, Machine("here", threads=3), here(), "cpu")
+    part = calibrating.part([good, bad], SHIPPED, judged, Machine("here", threads=3), "cpu")
     assert (part.threads, part.stability, part.device) == (3, judged, "cpu")
     ((found,),) = (by["float64"] for by in part.cells.values())
     assert (found.m, found.use) == (8, "b")
@@ -91,7 +74,7 @@ def test_a_part_holds_what_was_decided():
 def test_an_operation_is_kept_where_its_measurements_answer():
     known = Policy(operations={"det": SHIPPED.operations["inv"]})
     found = cell("slogdet 8x8", a=3.0, b=1.0)
-    part = calibrating.part([found], known, {}, Machine("here", threads=1), here(), "cpu")
+    part = calibrating.part([found], known, {}, Machine("here", threads=1), "cpu")
     assert list(part.cells) == ["det"]
 
 

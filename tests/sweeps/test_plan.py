@@ -6,17 +6,13 @@ import faults
 import pytest
 
 from strategies.files import UnusableFileError
-from strategies.measuring import store
-from strategies.measuring.case import Case
-from strategies.measuring.machine import Machine
-from strategies.measuring.measurement import Cell, Measurement, Objective
-from strategies.measuring.store import Run
+from strategies.measuring import Case, Cell, Machine, Measurement, Objective, Run, store
 from strategies.sweeps import collect as collecting
 from strategies.sweeps import config
 from strategies.sweeps.cells import SweepCell, cells_of
 from strategies.sweeps.estimates import Estimates, by_work
 from strategies.sweeps.folder import Folder
-from strategies.sweeps.plan import estimates_of, pack, plan, survey
+from strategies.sweeps.plan import pack, plans
 
 TEXT = """
 out = "swept"
@@ -40,7 +36,7 @@ def folder(tmp_path):
 
 
 def test_a_class_with_a_gpu_measures_on_it_and_no_gpu_is_needed_to_plan(folder):
-    cells = {name: folder().cells(name) for name in ("epyc", "hopper")}
+    cells = {name: cells_of(folder().sweep, name) for name in ("epyc", "hopper")}
     assert {cell.case.device for cell in cells["epyc"]} == {"cpu"}
     assert {cell.case.device for cell in cells["hopper"]} == {"cuda:0"}
     assert max(cell.case.batch for cell in cells["hopper"]) == 1_000_000
@@ -72,10 +68,10 @@ def test_every_piece_is_in_one_chunk_and_chunks_are_about_equal(seconds):
 
 def test_chunks_of_the_full_grid_take_what_was_asked_for(folder):
     here = folder()
-    cells = survey(here)["epyc"]
-    planned = plan(here, "epyc", cells, estimates_of(here, {"epyc": cells}))
+    cells = cells_of(here.sweep, "epyc")
+    planned, _ = plans(here)
     assert sum(map(len, planned.chunks)) == len(cells)
-    longest = max(Estimates([], 1.0).seconds(cell) for cell, _ in cells)
+    longest = max(Estimates([], 1.0).seconds(cell) for cell in cells)
     assert all(10 * 60 <= seconds <= max(30 * 60, longest) for seconds in planned.seconds)
     for chunk, seconds, limit in zip(planned.chunks, planned.seconds, planned.limits, strict=True):
         assert 60 * limit >= seconds + max(task.timeout for task in chunk)
@@ -83,10 +79,9 @@ def test_chunks_of_the_full_grid_take_what_was_asked_for(folder):
 
 def test_a_cell_that_is_in_a_job_is_not_planned_again(folder):
     here = folder()
-    cells = survey(here)["epyc"]
-    queued = {cell.key for cell, _ in cells[1:]}
-    planned = plan(here, "epyc", cells, Estimates([], 1.0), queued)
-    assert [task.cell for chunk in planned.chunks for task in chunk] == [cells[0][0]]
+    first, *others = cells_of(here.sweep, "epyc")
+    planned, _ = plans(here, {"epyc": {cell.key for cell in others}})
+    assert [task.cell for chunk in planned.chunks for task in chunk] == [first]
 
 
 def test_what_was_measured_is_believed_and_corrects_the_rest():
@@ -125,8 +120,8 @@ def test_a_refusal_counts_while_the_class_says_the_same(folder):
 
 def test_results_of_differing_software_are_kept_apart(folder):
     here = folder()
-    for index, cell in enumerate(here.cells("epyc")[:5]):
-        here.keep(cell, a_run(cell, torch="2.12" if index < 2 else "2.13"))
+    for index, cell in enumerate(cells_of(here.sweep, "epyc")[:5]):
+        store.write(here.result(cell), a_run(cell, torch="2.12" if index < 2 else "2.13"))
     found = collecting.collect(here)
     assert found.measured == 5
     runs = store.load(here.path / "results", "grid")
@@ -135,8 +130,8 @@ def test_results_of_differing_software_are_kept_apart(folder):
 
 def test_a_class_is_as_busy_and_as_noisy_as_its_median_cell(folder):
     here = folder()
-    for cell, load in zip(here.cells("epyc")[:4], (0.1, None, 5.0, 0.2), strict=True):
-        here.keep(cell, a_run(cell, load=load, noise=load and 1 + load))
+    for cell, load in zip(cells_of(here.sweep, "epyc")[:4], (0.1, None, 5.0, 0.2), strict=True):
+        store.write(here.result(cell), a_run(cell, load=load, noise=load and 1 + load))
     collecting.collect(here)
     (run,) = store.load(here.path / "results", "grid")
     assert (run.machine.load, run.machine.noise) == (0.2, 1.2)
@@ -144,8 +139,8 @@ def test_a_class_is_as_busy_and_as_noisy_as_its_median_cell(folder):
 
 def test_a_collector_looks_again_for_what_came_while_it_wrote(folder, monkeypatch):
     here = folder()
-    first, second = here.cells("epyc")[:2]
-    here.keep(first, a_run(first))
+    first, second = cells_of(here.sweep, "epyc")[:2]
+    store.write(here.result(first), a_run(first))
     write, late = store.write, [second]
 
     def slow(path, run):
@@ -153,7 +148,7 @@ def test_a_collector_looks_again_for_what_came_while_it_wrote(folder, monkeypatc
         if late:
             cell = late.pop()
             monkeypatch.setattr(collecting.store, "write", write)
-            here.keep(cell, a_run(cell))
+            store.write(here.result(cell), a_run(cell))
             monkeypatch.setattr(collecting.store, "write", slow)
 
     monkeypatch.setattr(collecting.store, "write", slow)
