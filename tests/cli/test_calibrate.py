@@ -13,8 +13,7 @@ from strategies import policy
 from strategies.cli import calibrate as module
 from strategies.integration import recording
 from strategies.integration.workload import Call, Workload
-from strategies.measuring.case import Case
-from strategies.measuring.measurement import Cell, Measurement
+from strategies.measuring import Case, Cell, Measurement
 from strategies.policy import calibration
 from strategies.policy.schema import Evidence
 from strategies.selection import calibrating

@@ -5,9 +5,7 @@ import json
 import pytest
 
 from strategies.cli import measure as module
-from strategies.measuring import store
-from strategies.measuring.case import Case
-from strategies.measuring.measurement import Cell, Measurement, Objective
+from strategies.measuring import Case, Cell, Measurement, Objective, store
 
 TIMED = [Case("inv", (4, 4)), Case("det", (4, 4))]
 JUDGED = [Case("inv", (4, 4), log10_cond=5)]

@@ -93,16 +93,12 @@ def test_without_a_file_it_shows_what_is_in_force_and_why(invoke, calibrated):
     assert "not another processor" in shown
 
 
-def test_where_nothing_was_calibrated_it_says_so(invoke, configuration):
+def test_where_nothing_was_calibrated_it_says_so(invoke, fails, configuration, tmp_path):
     shown = invoke("policy", "show").stdout
     assert '"auto" follows the shipped policy' in shown
     assert "Nothing was calibrated" in shown
     assert "nothing was calibrated" in invoke("policy", "clear").stdout
-
-
-def test_what_is_cleared_is_gone(invoke, calibrated):
-    invoke("policy", "clear")
-    assert not calibration.location().exists()
+    fails(["policy", "export", tmp_path / "out.json"], "policy.json", "cannot be read")
 
 
 def test_what_was_exported_is_imported_on_a_machine_of_the_same_kind(invoke, calibrated, tmp_path):
@@ -124,7 +120,3 @@ def test_a_foreign_calibration_is_refused_with_the_reasons(invoke, fails, calibr
     fails(["policy", "import", foreign], "foreign.json", "not another processor")
     assert not calibration.location().exists()
     fails(["policy", "import", policies.SHIPPED], "is not a backward-strategies calibration")
-
-
-def test_nothing_to_export_is_one_line(invoke, fails, configuration, tmp_path):
-    fails(["policy", "export", tmp_path / "out.json"], "policy.json", "cannot be read")

@@ -2,30 +2,23 @@
 
 import io
 
+import pytest
 from rich.console import Console
 
 from strategies.cli.progress import countdown, progress
 
 
-def log_of(moments):
-    """What four steps leave in a log, begun at these moments."""
+@pytest.mark.parametrize(
+    ("moments", "later"),
+    [([0, 10, 40, 60], ["2 of 4 done, about 40 s left: third"]), ([0, 1, 2, 3], [])],
+)
+def test_a_log_gets_a_line_now_and_then(moments, later):
     log = io.StringIO()
     clock = iter([0.0, *moments])
     with progress(4, Console(file=log, width=200), lambda: next(clock)) as begin:
         for name in ("first", "second", "third", "fourth"):
             begin(name)
-    return log.getvalue().splitlines()
-
-
-def test_a_log_gets_a_line_now_and_then():
-    assert log_of([0, 10, 40, 60]) == [
-        "0 of 4 done: first",
-        "2 of 4 done, about 40 s left: third",
-    ]
-
-
-def test_quick_steps_leave_one_line():
-    assert log_of([0, 1, 2, 3]) == ["0 of 4 done: first"]
+    assert log.getvalue().splitlines() == ["0 of 4 done: first", *later]
 
 
 def test_a_terminal_gets_a_bar_that_is_gone_afterwards():

@@ -5,22 +5,15 @@ import pytest
 from by_hand import timing
 
 import strategies
-from strategies.measuring import store
-from strategies.measuring.measurement import Cell, Measurement
+from strategies.measuring import Cell, Measurement, store
 
 INV = "--operation", "inv", "--shape", "4x4"
 
 
-def test_without_a_case_it_covers_all(invoke, results):
-    result = invoke("recommend", "--results", results)
-    assert "lu_factor" in result.stdout
-    assert "rank=" in result.stdout
-    assert "measured on epyc" in result.stdout
-
-
-def test_the_load_and_noise_stand_above_the_table(invoke, results):
-    before, _ = invoke("recommend", "--results", results).stdout.split("What to use")
+def test_without_a_case_it_covers_all_below_the_load_and_noise(invoke, results):
+    before, table = invoke("recommend", "--results", results).stdout.split("What to use")
     assert before == "when measuring began: load 0.46 a core, noise 1.12: the machine was quiet\n"
+    assert all(said in table for said in ("lu_factor", "rank=", "measured on epyc"))
 
 
 def test_for_a_case_it_ranks_and_names_the_nearest(invoke, results):
@@ -101,9 +94,6 @@ def test_a_folder_that_was_asked_for_has_to_be_there(invoke, fails, nothing_meas
     [
         (["--operation", "qr"], "no operation is named 'qr'"),
         (["--operation", "pinv", "--shape", "big"], "'pinv big' is no case"),
-        (["--operation", "pinv", "--shape", "0x0"], "counted from 1"),
-        (["--operation", "pinv", "--shape", "1000000000x1000000000"], "no machine holds"),
-        (["--operation", "pinv", "--shape", "4x4 k=0"], "counted from 1"),
         (["--operation", "inv", "--shape", "4x5"], "square"),
         (["--shape", "4x4"], "--shape needs --operation"),
         (["--operation", "pinv", "--dtype", "float16"], "dtype float16"),
@@ -119,9 +109,8 @@ def test_what_it_cannot_do_is_one_line(invoke, fails, results, arguments, said):
     fails(["recommend", "--results", results, *arguments], said)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[[[", '{"format": "something else"}'])
-def test_a_damaged_result_is_named(invoke, fails, tmp_path, text):
-    (tmp_path / "x.json").write_text(text)
+def test_a_damaged_result_is_named(fails, tmp_path):
+    (tmp_path / "x.json").write_text("[[[")
     fails(["recommend", "--results", tmp_path], "x.json")
 
 

@@ -1,11 +1,10 @@
 import pytest
+from by_hand import took
 
 from strategies import policy
 from strategies.files import json_text
-from strategies.measuring.measurement import Cell, Measurement, Timing
+from strategies.measuring.measurement import Cell
 from strategies.policy.schema import Policy
-
-TIME = Timing(1.0, 1.0, 1.0, (1.0, 1.0))
 
 
 @pytest.fixture
@@ -15,11 +14,8 @@ def measured(monkeypatch):
 
     def measure(case, names, *, objectives, budget):
         cases.append(case)
-        found = (
-            Measurement(name, error=0.0, **{each.value: TIME for each in objectives})
-            for name in names
-        )
-        return Cell(case, tuple(found))
+        (objective,) = objectives
+        return Cell(case, tuple(took(name, 1.0, by=objective) for name in names))
 
     monkeypatch.setattr("strategies.cli.regret.measure", measure)
     return cases

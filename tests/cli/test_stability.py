@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from strategies import use
 from strategies.measuring import store
 
 
@@ -35,16 +36,10 @@ def test_it_goes_on_where_it_stopped(invoke, tmp_path):
     assert len({cell["case"] for cell in cells}) == 4
 
 
-def test_an_unstable_auto_is_an_error(invoke, monkeypatch):
-    monkeypatch.setenv("BACKWARD_STRATEGIES_USE", "native")
-    from strategies import policy
-
-    policy.refresh()
-    try:
-        hard = "--operation", "lstsq", "--dtype", "float64", "--cases", 25
+def test_an_unstable_auto_is_an_error(invoke):
+    hard = "--operation", "lstsq", "--dtype", "float64", "--cases", 25
+    with use("native"):
         assert '"auto" has a ratio of' in invoke("stability", *hard, code=1).stdout
-    finally:
-        policy.refresh()
 
 
 @pytest.mark.parametrize(

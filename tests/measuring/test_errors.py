@@ -3,10 +3,9 @@ import math
 import pytest
 import torch
 
-from strategies.measuring.case import Case
+from strategies.measuring import Case, backward_of
 from strategies.measuring.errors import CHECKED, checked_problem, gradient_error
 from strategies.measuring.measurement import WORST_ERROR
-from strategies.measuring.workload import backward_of
 
 
 def test_a_wrong_gradient_is_found():

@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from strategies import operations
-from strategies.measuring import grid_cases
-from strategies.measuring.case import Case
+from strategies.measuring import Case, grid_cases
 from strategies.operations.grids import GRIDS, Block
 
 FULL = [*grid_cases.timed("full"), *grid_cases.judged("full")]

@@ -2,9 +2,8 @@ import sys
 
 import pytest
 
-from strategies.measuring.case import Case
+from strategies.measuring import Case, Objective, Status, Timing
 from strategies.measuring.measure import TIMED, measure, prepare
-from strategies.measuring.measurement import Objective, Status, Timing
 
 MODULE = sys.modules["strategies.measuring.measure"]  # the package's attribute is the function
 

@@ -3,8 +3,7 @@ import math
 import pytest
 from by_hand import timing
 
-from strategies.measuring.case import Case
-from strategies.measuring.measurement import Cell, Measurement, Objective, Timing
+from strategies.measuring import Case, Cell, Measurement, Objective, Timing
 
 CELL = Cell(
     Case("inv", (3, 3)),

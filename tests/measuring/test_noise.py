@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
+from strategies.measuring import Machine
 from strategies.measuring import noise as module
-from strategies.measuring.machine import Machine
 
 
 def test_a_neighbour_on_every_core_is_contention():

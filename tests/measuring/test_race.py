@@ -2,29 +2,35 @@
 
 import itertools
 
+import pytest
 from fake_clock import FakeClock
 
-from strategies.measuring.case import Case
-from strategies.measuring.measurement import Status
+from strategies.measuring import Case, Status
 from strategies.measuring.race import is_clear, race, rounds
 
 
-def counted(budget=0.0, **seconds):
+def counted(budget, **seconds):
     clock = FakeClock()
     samplers = {name: clock.sampler(name, value) for name, value in seconds.items()}
     return {name: len(of) for name, of in rounds(samplers, budget=budget, timer=clock).items()}
 
 
-def test_a_clear_order_ends_it_after_three_rounds():
-    assert counted(fast=1.0, slow=2.0, slower=5.0) == {"fast": 3, "slow": 3, "slower": 3}
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        ({"fast": 1.0, "slow": 2.0, "slower": 5.0}, {"fast": 3, "slow": 3, "slower": 3}),
+        ({"a": 1.0, "b": 1.2, "slow": 2.0}, {"a": 6, "b": 6, "slow": 3}),
+        ({"a": 1.0, "b": 1.01}, {"a": 6, "b": 6}),
+        ({}, {}),
+    ],
+    ids=["a clear order", "a close one, and what is not", "as good", "nothing"],
+)
+def test_rounds_end_when_all_is_clear(seconds, expected):
+    assert counted(**seconds, budget=1000) == expected
 
 
-def test_what_is_close_is_told_apart_by_more_rounds_and_what_is_not_sits_them_out():
-    assert counted(a=1.0, b=1.2, slow=2.0, budget=1000) == {"a": 6, "b": 6, "slow": 3}
-
-
-def test_what_is_as_good_need_not_be_told_apart():
-    assert counted(a=1.0, b=1.01, budget=1000) == {"a": 6, "b": 6}
+def test_what_is_alone_or_as_good_is_clear():
+    assert is_clear({"a": [1.0]})
     assert is_clear({"a": [1.0] * 6, "b": [0.99, 1.02] * 3})
 
 
@@ -33,11 +39,6 @@ def test_noise_takes_as_many_rounds_as_there_is_time_for():
     noisy = {"a": 1.0, "b": lambda: next(noise)}
     assert counted(**noisy, budget=1000)["a"] == 24
     assert counted(**noisy, budget=0)["a"] == 6
-
-
-def test_nothing_takes_no_rounds():
-    assert counted() == {}
-    assert is_clear({"a": [1.0]})
 
 
 def test_what_refuses_a_case_is_told_and_the_others_are_timed():

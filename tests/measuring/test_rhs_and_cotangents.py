@@ -3,9 +3,8 @@
 import pytest
 import torch
 
-from strategies.measuring.case import Case
+from strategies.measuring import Case, forward
 from strategies.measuring.rhs_and_cotangents import COTANGENTS, RIGHT_SIDES
-from strategies.measuring.workload import forward
 
 
 def side(name, A, columns=2):

@@ -6,10 +6,7 @@ import json
 import msgspec
 import pytest
 
-from strategies.measuring import store
-from strategies.measuring.case import Case
-from strategies.measuring.machine import Machine
-from strategies.measuring.measurement import Cell, Measurement, Status, Timing
+from strategies.measuring import Case, Cell, Machine, Measurement, Status, Timing, store
 from strategies.measuring.store import UnusableFileError, Writer
 
 MACHINE = Machine("somewhere", cpu="abacus", threads=2, torch="2.13.0", started_at="2026-01-02")

@@ -28,23 +28,13 @@ TALL = torch.eye(9, 3, dtype=torch.float64)
         (lambda: torch.linalg.qr(TALL, mode="r"), 2 * (2 * 9 * 9 - 18)),
         (lambda: torch.linalg.svd(TALL, full_matrices=False), 6 * 9 * 9 + 20 * 27),
         (lambda: torch.linalg.eigh(A), 9 * 216),
+        (lambda: torch.linalg.lu_factor(A.expand(5, 6, 6)), 5 * round(2 / 3 * 216)),
+        (lambda: A.to(torch.complex128) @ A.to(torch.complex128), 4 * 2 * 216),
+        (lambda: A.clone().addmm_(A, A), 2 * 216),  # in place
     ],
 )
 def test_flops(call, flops):
     assert work_of(call).flops == flops
-
-
-def test_batches_multiply():
-    stack = A.expand(5, 6, 6)
-    assert work_of(lambda: torch.linalg.lu_factor(stack)).flops == 5 * round(2 / 3 * 216)
-
-
-def test_complex_counts_four_times():
-    assert work_of(lambda: A.to(torch.complex128) @ A.to(torch.complex128)).flops == 4 * 2 * 216
-
-
-def test_in_place_operations_count():
-    assert work_of(lambda: A.clone().addmm_(A, A)).flops == 2 * 216
 
 
 def test_a_backward_counts():

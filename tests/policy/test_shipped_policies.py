@@ -22,24 +22,21 @@ SHIPPED = [
     (policies.BY_BACKWARD, Objective.BACKWARD),
 ]
 
-SEEDS = {Objective.FORWARD_BACKWARD: (41,), Objective.BACKWARD: (43,)}
+SEED = {Objective.FORWARD_BACKWARD: 41, Objective.BACKWARD: 43}
 """Of the kept draws."""
 
 WORST = {Objective.FORWARD_BACKWARD: 1.7, Objective.BACKWARD: 2.2}
 """Regrets that are no noise: docs/choosing.md says where they are."""
 
-DRAWN = [(path, objective, seed) for path, objective in SHIPPED for seed in SEEDS[objective]]
-
 
 @functools.cache
-def drawn(objective, seed):
-    (run,) = load(KEPT / "draws" / f"{objective}-{seed}.json.gz", "draw")
+def drawn(objective):
+    (run,) = load(KEPT / "draws" / f"{objective}-{SEED[objective]}.json.gz", "draw")
     return run.cells
 
 
-def score(path, objective, *seeds):
-    cells = [cell for seed in seeds or SEEDS[objective] for cell in drawn(objective, seed)]
-    return regret.score(cells, schema.read(path))
+def score(path, objective):
+    return regret.score(drawn(objective), schema.read(path))
 
 
 def of_policy(scores):
@@ -47,28 +44,23 @@ def of_policy(scores):
 
 
 @pytest.mark.parametrize(("path", "objective"), SHIPPED)
-def test_they_are_what_the_kept_measurements_say(path, objective):
-    built = build(load(KEPT), Criteria(objective))
-    assert files.json_text(built) == files.json_text(schema.read(path))
-
-
-@pytest.mark.parametrize(("path", "objective"), SHIPPED)
-def test_they_know_every_operation_that_is_measured(path, objective):
-    known = schema.read(path).operations
-    assert set(known) == set(operations.measured())
+def test_they_are_what_the_kept_measurements_say_of_every_operation(path, objective):
+    shipped, built = schema.read(path), build(load(KEPT), Criteria(objective))
+    assert files.json_text(built) == files.json_text(shipped)
+    assert set(shipped.operations) == set(operations.measured())
 
 
 def _is_taken(cell):
     return any(each.status is Status.OK for each in cell if each.strategy != policies.BASELINE)
 
 
-@pytest.mark.parametrize(("path", "objective", "seed"), DRAWN)
-def test_they_choose_well_in_100_cases_that_were_not_measured_for_them(path, objective, seed):
-    assert [cell.case for cell in drawn(objective, seed)] == draw_cases(100, "cpu", seed)
-    scores = score(path, objective, seed)
+@pytest.mark.parametrize(("path", "objective"), SHIPPED)
+def test_they_choose_well_in_100_cases_that_were_not_measured_for_them(path, objective):
+    assert [cell.case for cell in drawn(objective)] == draw_cases(100, "cpu", SEED[objective])
+    scores = score(path, objective)
     found = of_policy(scores)
     # All refuse a gradient of LU where the rank is not determined.
-    assert found.cases == sum(map(_is_taken, drawn(objective, seed))) >= 99
+    assert found.cases == sum(map(_is_taken, drawn(objective))) >= 99
     assert found.eligible == 1
     assert found.median <= 1.03
     assert found.p95 <= 1.1
@@ -103,10 +95,7 @@ def test_they_are_faster_than_native_over_all_draws():
 
 
 def test_one_is_used_by_default_and_the_other_when_asked_for():
-    for policy, expected in (
-        (policies.SHIPPED, "fused"),
-        (policies.BY_BACKWARD, "explicit_inverse"),
-    ):
+    key = "solve", 64, 64, 16, 160, "float64", "cpu"
+    for (policy, _), expected in zip(SHIPPED, ("fused", "explicit_inverse"), strict=True):
         with policies.use(policy):
-            key = "solve", 64, 64, 16, 160, "float64", "cpu"
             assert policies.candidates(*key, any_rank=True)[0].name == expected

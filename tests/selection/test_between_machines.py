@@ -3,8 +3,7 @@ import math
 import pytest
 from by_hand import cell_of, run_of, took
 
-from strategies.measuring.machine import Machine
-from strategies.measuring.measurement import Objective, Status
+from strategies.measuring import Machine, Objective, Status
 from strategies.policy.schema import Evidence
 from strategies.selection import between_machines as module
 from strategies.selection.between_machines import Against

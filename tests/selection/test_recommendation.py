@@ -43,26 +43,23 @@ def line_of(text, sizes):
 
 
 def test_the_overview_names_a_strategy_a_case(overview):
-    assert line_of(overview, "64x8") == [
-        *("qr_pinv", "4", "1", "ms", "300", "µs", "1.0e-15", "–"),
-    ]
+    assert line_of(overview, "64x8") == [*("qr_pinv", "4", "1", "ms", "300", "µs", "1.0e-15", "–")]
     assert line_of(overview, "7 of 16x8")[:2] == ["native", "qr_pinv"]
     assert line_of(overview, "9000x8") == ["–", "failed"]
 
 
-def test_what_is_too_noisy_is_no_arrow(overview, cells):
+def test_what_is_too_noisy_is_marked_and_the_mark_explained(overview, cells):
     assert line_of(overview, "512x8")[:3] == ["?", "qr_pinv", "native"]
-    text = text_of(recommendation.ranking(cells["512x8"], OBJECTIVE))
-    assert "too noisy to tell" in text
-    assert "←" not in text
-
-
-def test_a_speed_over_native_that_is_too_noisy_is_marked_and_the_mark_explained(overview, cells):
     assert "? 1.2" in " ".join(line_of(overview, "512x8"))
     assert "? 4" not in " ".join(line_of(overview, "64x8"))
     assert "? too noisy to tell: the ends" in overview
-    assert "? 1.2" in text_of(recommendation.ranking(cells["512x8"], OBJECTIVE))
-    assert "too noisy" not in text_of(recommendation.ranking(cells["64x8"], OBJECTIVE))
+    noisy, clear = (
+        text_of(recommendation.ranking(cells[size], OBJECTIVE)) for size in ("512x8", "64x8")
+    )
+    assert "too noisy to tell" in noisy
+    assert "? 1.2" in noisy
+    assert "←" not in noisy
+    assert "too noisy" not in clear
 
 
 def test_the_verdict_in_words_says_what_where_and_how_sure(cells):

@@ -2,8 +2,7 @@
 
 from by_hand import cell_of, run_of, stable_cell
 
-from strategies.measuring.case import Case
-from strategies.measuring.measurement import Measurement
+from strategies.measuring import Case, Measurement
 from strategies.selection.stability import evidence, summary, why_unstable
 
 

@@ -9,8 +9,7 @@ import time
 import faults
 import pytest
 
-from strategies.measuring import store
-from strategies.measuring.measurement import Status
+from strategies.measuring import Status, store
 from strategies.sweeps import config
 from strategies.sweeps.collect import collect
 from strategies.sweeps.folder import Folder, State
@@ -45,14 +44,8 @@ def sweep(tmp_path, monkeypatch, package):
 def begin(folder):
     # Else, where a shell has started the tests in the background, children ignore Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    command = [
-        sys.executable,
-        "-m",
-        "strategies",
-        "sweep",
-        "local",
-        folder.path.parent / "sweep.toml",
-    ]
+    file = folder.path.parent / "sweep.toml"
+    command = [sys.executable, "-m", "strategies", "sweep", "local", file]
     said = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     return subprocess.Popen(command, start_new_session=True, **said)
 
