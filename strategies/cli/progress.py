@@ -5,6 +5,7 @@ bar; in the log of a build a plain line now and then.
 """
 
 import contextlib
+import itertools
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -28,7 +29,16 @@ def progress(
 ) -> Iterator[Callable[[str], None]]:
     """Shows how far a sequence of steps is; to be called with each step's name as it begins."""
     if not console.is_terminal:
-        yield _Lines(total, console, clock)
+        steps = itertools.count()
+
+        def line(seconds: float) -> str:
+            if not (done := next(steps)):
+                return f"0 of {total} done"
+            left = seconds / done * (total - done)
+            wait = f"{left:.0f} s" if left < 100 else f"{left / 60:.0f} min"
+            return f"{done} of {total} done, about {wait} left"
+
+        yield _lines(console, clock, line)
         return
     columns = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), "left", TimeRemainingColumn()
     # Steps may take minutes; rich would forget their speed after thirty seconds.
@@ -46,43 +56,28 @@ def countdown(
     seconds: float, console: Console, clock: Callable[[], float] = time.monotonic
 ) -> Iterator[Callable[[str], None]]:
     """Shows how much of a given time is over; to be called with each step's name as it begins."""
-    started = clock()
     if not console.is_terminal:
-        printed = -math.inf
-
-        def line(name: str) -> None:
-            nonlocal printed
-            now = clock()
-            if now - printed >= PLAIN_EVERY:
-                printed = now
-                console.print(f"{now - started:.0f} of {seconds:.0f} s: {name}", highlight=False)
-
-        yield line
+        yield _lines(console, clock, lambda over: f"{over:.0f} of {seconds:.0f} s")
         return
+    started = clock()
     columns = BarColumn(), TimeElapsedColumn(), f"of {seconds:.0f} s"
     with Progress("{task.description}", *columns, console=console, transient=True) as bar:
         task = bar.add_task("", total=seconds)
         yield lambda name: bar.update(task, description=name, completed=clock() - started)
 
 
-class _Lines:
+def _lines(
+    console: Console, clock: Callable[[], float], line: Callable[[float], str]
+) -> Callable[[str], None]:
     """A line for the first step, and then for the step that begins when it is time for a line."""
+    started, printed = clock(), -math.inf
 
-    def __init__(self, total: int, console: Console, clock: Callable[[], float]) -> None:
-        self.total, self.console, self.clock = total, console, clock
-        self.done = -1
-        self.started, self.printed = clock(), -math.inf
+    def begin(name: str) -> None:
+        nonlocal printed
+        seconds = clock() - started
+        said = line(seconds)
+        if seconds - printed >= PLAIN_EVERY:
+            printed = seconds
+            console.print(f"{said}: {name}", highlight=False)
 
-    def __call__(self, name: str) -> None:
-        now = self.clock()
-        self.done += 1
-        if now - self.printed < PLAIN_EVERY:
-            return
-        self.printed = now
-        left = ""
-        if self.done:
-            wait = (now - self.started) / self.done * (self.total - self.done)
-            left = (
-                ", about " + (f"{wait:.0f} s" if wait < 100 else f"{wait / 60:.0f} min") + " left"
-            )
-        self.console.print(f"{self.done} of {self.total} done{left}: {name}", highlight=False)
+    return begin

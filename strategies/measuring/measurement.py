@@ -72,7 +72,10 @@ def certain(seconds: float) -> Timing:
 
 
 class Stability(msgspec.Struct, frozen=True, array_like=True):
-    """The stability ratios of a strategy in a case, of the worst: see `strategies.accuracy.stability`."""
+    """The stability ratios (`strategies.accuracy.stability`) of a strategy in a case.
+
+    They are those of the result, of the worst of its columns, and the same of the worst gradient.
+    """
 
     result: Ratio
     result_columns: Ratio

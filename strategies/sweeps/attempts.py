@@ -113,8 +113,9 @@ class Try:
         return self.path.exists() and not _numbered(self.stem, self.number + 1).exists()
 
     def fail(self, machine: Machine, reason: str) -> None:
-        self.holder = msgspec.structs.replace(self.holder, machine=machine, reason=reason)
-        write_bytes(self.path, json_text(self.holder).encode())
+        ended = msgspec.structs.replace(self.holder, machine=machine, reason=reason)
+        write_bytes(self.path, json_text(ended).encode())
+        self.holder = ended
 
     def release(self) -> None:
         """Leaves no trace of what did not fail: the cell was measured, or the work stopped."""
