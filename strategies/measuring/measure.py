@@ -31,10 +31,11 @@ def measure(
 ) -> Cell:
     """Runs strategies on one case: errors and memory of each, then times, interleaved.
 
-    The strategy that others are compared with comes first, and what else is timed in the same rounds last.
-    What was timed beside other work is timed once more, and the quieter time is kept. The rounds of an
-    objective may take `budget` seconds, beyond the fewest. `begins` is called with the name of every
-    strategy and then of every objective, before its turn.
+    Of `names` the first is what others are compared with; without `objectives` nothing is timed. `others`,
+    by name and objective, are timed in the same rounds, and come last. What was timed beside other work is
+    timed once more, and the quieter time is kept. The rounds of an objective may take `budget` seconds,
+    beyond the fewest. `begins` is called with the name of every strategy and then of every objective,
+    before its turn.
 
     Raises:
         ValueError: the device of the case is not there.

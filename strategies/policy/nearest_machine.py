@@ -1,9 +1,9 @@
 """Whose measurements answer where a policy knows several machines: those of the nearest one.
 
 How far a machine is from this one is counted in factors of two of the number of threads, which changes
-verdicts gradually. Added to it is what of the machine is another one. What is not known does not count, and
-on CUDA neither processor nor threads do. At equal distance the machine that the policy is of answers, then
-the others in their order. Another machine's cells correct those of the first, as a calibration does
+verdicts gradually; the constants below are added for what else differs. What is not known does not count,
+and on CUDA neither processor nor threads do. At equal distance the machine that the policy is of answers,
+then the others in their order. Another machine's cells correct those of the first, as a calibration does
 (`strategies.policy.adaptation`): where both have measured a case, the nearest answers alone.
 """
 

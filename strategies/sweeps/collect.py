@@ -95,13 +95,11 @@ def _failed(folder: Folder, cell: SweepCell, known: Known) -> Run:
 
 def _observed(first: Machine, machines: Sequence[Machine]) -> Machine:
     """The machine as busy and as noisy as it was in the median cell."""
-
-    def median(known: Iterable[float | None]) -> float | None:
-        values = [value for value in known if value is not None]
-        return round(statistics.median(values), 3) if values else None
-
-    load, noise = (median(getattr(each, name) for each in machines) for name in ("load", "noise"))
-    return msgspec.structs.replace(first, load=load, noise=noise)
+    seen: dict[str, float | None] = {}
+    for name in ("load", "noise"):
+        known = [value for each in machines if (value := getattr(each, name)) is not None]
+        seen[name] = round(statistics.median(known), 3) if known else None
+    return msgspec.structs.replace(first, **seen)
 
 
 def _fingerprint(machine: Machine) -> str:
