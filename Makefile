@@ -34,8 +34,9 @@ bench: $(VENV)/bench  ## measure the strategies and recommend one (GRID=tiny, qu
 	$(BIN)/backward-strategies measure $(RESULTS)/$(GRID).json
 	$(BIN)/backward-strategies recommend --results $(RESULTS) --out out/recommendation.json
 	$(BIN)/python -m plots --results $(RESULTS) --out out/figures
-	$(BIN)/python -m plots.inverse_or_solve --results $(RESULTS)
 	@$(MAKE) --no-print-directory dashboard
+	@echo
+	@$(BIN)/python -m plots.inverse_or_solve --results $(RESULTS)
 	@echo
 	@echo "recommendation  out/recommendation.json"
 	@echo "figures         out/figures"
