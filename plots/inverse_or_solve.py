@@ -109,6 +109,8 @@ def parts(runs: Sequence[Run]) -> dict[str, str]:
         f"inverse is faster. (Parentheses): it may not be used. {'; '.join(provenance(where))}."
     )
     answer = [_default(cells), "\n".join(f"- {line}" for line in lines)]
+    if not cells:
+        answer = ["All cases were measured while the machine was busy, and answer nothing."]
     tables = [
         marked.table(["operation", *SIZES, "the inverse is"], by_operation, 1),
         note,

@@ -91,6 +91,12 @@ def test_what_the_results_say_is_said(rule):
         assert "Form it" not in text
 
 
+def test_a_busy_machine_answers_nothing():
+    machine = Machine("here", started_at="2026-11-20T10:00:00Z", noise=9.0)
+    found = parts([Run("grid", machine, {}, tuple(of_sizes("det", 2.0, 3.0)))])
+    assert found[PART] == "All cases were measured while the machine was busy, and answer nothing."
+
+
 def test_the_command_replaces_what_is_between_the_markers(run, tmp_path):
     readme, page = tmp_path / "one.md", tmp_path / "other.md"
     readme.write_text(README)
