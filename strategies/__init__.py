@@ -25,9 +25,13 @@ from strategies.integration.installation import (
     is_installed,
     uninstall,
 )
-from strategies.integration.ipython import load_ipython_extension, unload_ipython_extension
 from strategies.integration.recording import record
-from strategies.integration.replacement import is_replaced, replace_torch
+from strategies.integration.replacement import (
+    is_replaced,
+    load_ipython_extension,
+    replace_torch,
+    unload_ipython_extension,
+)
 from strategies.kernels.extension import warmup
 from strategies.policy import use
 from strategies.registry import available, get

@@ -1,7 +1,5 @@
 """`python -m benchmarks.coverage`: every call in every mode, "auto" and PyTorch in turns, worst first."""
 
-from __future__ import annotations
-
 import datetime
 import shlex
 import sys

@@ -1,15 +1,11 @@
 """The calls whose time is compared: every public function, its options, and unusual inputs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
-
-__all__ = ["CALLS", "SIZES", "Call", "Functions", "Size"]
 
 Functions = Callable[..., Any]
 """Calls a function by its name: of PyTorch, or of `strategies.linalg`."""

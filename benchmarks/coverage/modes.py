@@ -1,7 +1,5 @@
 """The modes of differentiation in which calls are timed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -9,8 +7,6 @@ import torch
 from torch import Tensor
 
 from benchmarks.coverage.calls import Call, Functions, Size
-
-__all__ = ["MODES", "applies"]
 
 Timed = Callable[[], object]
 

@@ -1,15 +1,11 @@
 """What is known of the calls, and the file that holds it: JSON, packed if its name ends in .gz."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 
 import msgspec
 
 from strategies import files
-
-__all__ = ["Coverage", "Ratio", "Row", "load", "save"]
 
 FORMAT = "backward-strategies coverage"
 VERSION = 1

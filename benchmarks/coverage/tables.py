@@ -1,14 +1,10 @@
 """What was measured of the calls, as Markdown."""
 
-from __future__ import annotations
-
 import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from benchmarks.coverage.results import Coverage, Ratio, Row
-
-__all__ = ["calls", "summary", "told_where"]
 
 SLOWER = 0.95
 """The upper end of an interval below which "auto" is called slower."""

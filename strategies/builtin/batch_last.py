@@ -1,10 +1,6 @@
 """Batches of small matrices side by side, one number of each in every vector register."""
 
-from __future__ import annotations
-
 from strategies.builtin.fused import Fused
-
-__all__ = ["BatchLast"]
 
 
 class BatchLast(Fused):

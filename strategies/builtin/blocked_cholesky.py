@@ -1,14 +1,10 @@
 """The reverse of a Cholesky factorization, block by block, in one buffer."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 
 from strategies.formulas.domains import hermitian_part
 from strategies.kernels.large_pages import uninitialized
-
-__all__ = ["diagonal_blocks", "reverse"]
 
 
 def reverse(L: Tensor, cotangent: Tensor, width: int) -> Tensor:

@@ -1,7 +1,5 @@
 """The reverse of an LU or Cholesky factorization, block by block, in one buffer."""
 
-from __future__ import annotations
-
 import math
 
 import torch
@@ -12,8 +10,6 @@ from strategies.builtin.triangular_solve import TriangularSolve
 from strategies.factors import PackedLU
 from strategies.formulas.lu import permute_rows
 from strategies.kernels.cpu import calls
-
-__all__ = ["BlockedLU"]
 
 _LARGE = 1024
 """Number of columns from which wider blocks are faster, as measured."""

@@ -1,7 +1,5 @@
 """Form the inverse as a matrix and multiply by it."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -16,8 +14,6 @@ from strategies.factors.pseudo_inverse import PseudoInverse, Structure, full_ran
 from strategies.factors.rank_guards import NOISE, refuse_growth, refuse_near_deficiency
 from strategies.formulas.accuracy_classes import SOLVES_NORMAL_EQUATIONS
 from strategies.strategy import Saved, Strategy, Tolerance
-
-__all__ = ["ExplicitInverse"]
 
 
 class ExplicitInverse(Strategy):

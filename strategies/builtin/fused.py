@@ -1,7 +1,5 @@
 """Small matrices: their whole forward in one compiled call, and their whole backward in another."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from torch import Tensor
@@ -14,8 +12,6 @@ from strategies.factors import LUFactors, Orthogonal, PackedLU, Reflected, Trian
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.kernels.cpu import calls, tall
 from strategies.strategy import Saved, Tolerance
-
-__all__ = ["Fused"]
 
 
 class Fused(TriangularSolve):

@@ -1,7 +1,5 @@
 """PyTorch's own backward: the baseline of every comparison."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 
@@ -9,8 +7,6 @@ from strategies.factors import Dense
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.formulas.accuracy_classes import SOLVES_SQUARE_WITH_LU
 from strategies.strategy import Strategy, Tolerance
-
-__all__ = ["Native"]
 
 
 class Native(Strategy):

@@ -1,7 +1,5 @@
 """A complete orthogonal decomposition from a rank-revealing QR, for any rank."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -15,8 +13,6 @@ from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.factors.rank_guards import NOISE, noise_level, refuse_singular
 from strategies.formulas.accuracy_classes import FACTORS_U_ORTHOGONALLY
 from strategies.strategy import Strategy, Tolerance, rank_threshold
-
-__all__ = ["QRPinv"]
 
 _CLEARLY = 4  # times a threshold: an estimated singular value above that is above the threshold
 

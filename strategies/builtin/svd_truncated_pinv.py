@@ -1,7 +1,5 @@
 """Truncate an SVD and keep its factors."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 
@@ -13,8 +11,6 @@ from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.factors.rank_guards import refuse_singular
 from strategies.formulas.accuracy_classes import FACTORS_U_ORTHOGONALLY
 from strategies.strategy import Strategy, Tolerance, rank_threshold
-
-__all__ = ["SVDTruncatedPinv"]
 
 
 class SVDTruncatedPinv(Strategy):

@@ -1,7 +1,5 @@
 """Keep triangular factors and solve against them."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from strategies.errors import raise_if_singular
@@ -13,8 +11,6 @@ from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.factors.rank_guards import refuse_growth, refuse_near_deficiency
 from strategies.formulas.accuracy_classes import SOLVES_WITH_LU
 from strategies.strategy import Strategy, Tolerance
-
-__all__ = ["TriangularSolve", "by_qr"]
 
 
 class TriangularSolve(Strategy):

@@ -5,8 +5,6 @@ linear_operator computes yᵀK⁻¹y and log det K from a Cholesky factor where 
 diagonal. By `strategies.factor` that is K̄ = c K⁻¹ − q̄ K⁻¹y (K⁻¹y)ᵀ.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from typing import Any
@@ -15,9 +13,6 @@ from torch import Tensor
 
 from strategies.errors import LinAlgError
 from strategies.factorization.choice import factor
-
-__all__ = ["replace_linear_operator"]
-
 
 _LEAST = 256
 """Rows from which it takes less time, as measured."""

@@ -8,8 +8,6 @@ kernel
 - from within this package, and from within a strategy that computes.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import warnings
@@ -25,9 +23,7 @@ from strategies.errors import UnsupportedError
 from strategies.integration.scope import Scope, selected
 from strategies_autoload import VARIABLE, is_asked_for
 
-__all__ = ["Installation", "install", "install_if_asked", "is_installed", "uninstall"]
-
-_installations: list[Installation] = []
+_installations: list[Scope] = []
 """Those that are in force."""
 
 _registered: set[str] = set()
@@ -45,14 +41,11 @@ class Installation(Scope):
     def _write(self) -> None:
         """Registers kernels, or takes them back."""
         for name in self.names:
-            if self.holds(name) and name not in _registered:
-                _registered.add(name)
+            is_held = self.holds(name)
+            if is_held != (name in _registered):
+                _registered.symmetric_difference_update({name})
                 for operator in _operators(name):
-                    operator.install()
-            elif not self.holds(name) and name in _registered:
-                _registered.remove(name)
-                for operator in _operators(name):
-                    operator.uninstall()
+                    (operator.install if is_held else operator.uninstall)()
 
     def undo(self) -> None:
         super().undo()

@@ -5,12 +5,12 @@ not, also where they were looked up before. Functions of `strategies.linalg` bec
 as long as something is recorded. On a CUDA device the clock waits for what was begun before.
 """
 
-from __future__ import annotations
-
 import contextlib
+import functools
 import sys
 import time
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,37 +18,18 @@ import msgspec
 import torch
 from torch import Tensor
 from torch.compiler import is_compiling
-from torch.overrides import BaseTorchFunctionMode
+from torch.overrides import BaseTorchFunctionMode, handle_torch_function
 
+from strategies import linalg
+from strategies.integration import replacement
 from strategies.integration.call_site import call_site, is_own
-from strategies.integration.recorded_functions import visible_to_modes, written
+from strategies.integration.scope import Scope
 from strategies.integration.tally import Key, Tally
 from strategies.integration.workload import Call, Workload, read
 
-__all__ = ["Call", "Recording", "Workload", "read", "record"]
+__all__ = ["Recording", "read", "record"]
 
 _C: Any = torch._C
-
-
-@contextlib.contextmanager
-def record() -> Iterator[Recording]:
-    """Records the calls of the functions that `strategies.linalg` has, within a `with` block.
-
-    That is of the current thread, and not of what is compiled. Backwards are those within the block.
-
-    Example:
-        >>> import torch, strategies
-        >>> with strategies.record() as recording:
-        ...     inverse = strategies.linalg.inv(torch.eye(3))
-        >>> recording.calls[0].case
-        'inv 3x3 float32 cpu'
-    """
-    recording = Recording()
-    with visible_to_modes(), _Mode(recording):
-        try:
-            yield recording
-        finally:
-            recording.end()
 
 
 class Recording:
@@ -61,7 +42,7 @@ class Recording:
 
     def __init__(self) -> None:
         self.program = tuple(sys.argv)
-        self._tallies: dict[Key, Tally] = {}
+        self._tallies = defaultdict[Key, Tally](lambda: Tally(lambda: self.is_running))
         self._began, self._ended, self.is_running = time.perf_counter(), 0.0, True
 
     def end(self) -> None:
@@ -101,19 +82,33 @@ class Recording:
     def __str__(self) -> str:
         return str(self.workload())
 
-    def tally(self, key: Key) -> Tally:
-        """Where calls of this kind are counted."""
+
+@contextlib.contextmanager
+def record() -> Iterator[Recording]:
+    """Records the calls of the functions that `strategies.linalg` has, within a `with` block.
+
+    That is of the current thread, and not of what is compiled. Backwards are those within the block.
+
+    Example:
+        >>> import torch, strategies
+        >>> with strategies.record() as recording:
+        ...     inverse = strategies.linalg.inv(torch.eye(3))
+        >>> recording.calls[0].case
+        'inv 3x3 float32 cpu'
+    """
+    recording = Recording()
+    with _Visible(_OURS), _Mode(recording):
         try:
-            return self._tallies[key]
-        except KeyError:
-            return self._tallies.setdefault(key, Tally(lambda: self.is_running))
+            yield recording
+        finally:
+            recording.end()
 
 
 class _Mode(BaseTorchFunctionMode):
     def __init__(self, recording: Recording) -> None:
         super().__init__()
         self._recording = recording
-        self._written = written()
+        self._written = _written()
 
     def __torch_function__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
         options = kwargs or {}
@@ -136,10 +131,9 @@ class _Mode(BaseTorchFunctionMode):
     ) -> None:
         is_plain = not _C._are_functorch_transforms_active()
         outputs = (result,) if isinstance(result, Tensor) else result
-        site = call_site(sys._getframe())
-        where = ("", 0) if site is None else (site.f_code.co_filename, site.f_lineno)
         shapes = tuple([each.shape for each in inputs])
-        tally = self._recording.tally((name, shapes, inputs[0].dtype, device, *where))
+        key = name, shapes, inputs[0].dtype, device, *call_site(sys._getframe())
+        tally = self._recording._tallies[key]
         tally.count += 1
         tally.forward += seconds
         if is_plain and tally.is_to_watch():
@@ -150,3 +144,41 @@ def _now(device: torch.device) -> float:
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     return time.perf_counter()
+
+
+@functools.cache
+def _written() -> dict[Callable[..., Any], str]:
+    """How a program writes each function that a mode may be given; a replaced one equals torch's."""
+    found: dict[Callable[..., Any], str] = {
+        each.original: str(each) for each in replacement.functions()
+    }
+    return found | {seen: f"{linalg.__name__}.{name}" for name, seen in _visible().items()}
+
+
+_OURS = {each.name: each.ours for each in replacement.functions()}
+
+
+class _Visible(Scope):
+    """Shows modes the calls of `strategies.linalg`, and not what these are made of."""
+
+    _noun, _in_force = "recording", Counter()
+
+    def _write(self) -> None:
+        vars(linalg).update(_visible() if self.holds(None) else _OURS)
+
+
+@functools.cache
+def _visible() -> dict[str, Callable[..., Any]]:
+    return {name: _overridable(function) for name, function in _OURS.items()}
+
+
+def _overridable(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, as a mode is given it; called by the mode, it is there for the next one."""
+
+    @functools.wraps(function)
+    def overridable(*arguments: Any, **options: Any) -> Any:
+        if is_compiling() or not _C._is_torch_function_mode_enabled():
+            return function(*arguments, **options)
+        return handle_torch_function(overridable, (), *arguments, **options)
+
+    return overridable

@@ -12,8 +12,6 @@ A call goes to PyTorch all the same
   functions do, and where the strategies raise an error: the reason is logged, at level INFO.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import logging
@@ -35,10 +33,8 @@ from torch.overrides import handle_torch_function
 from strategies import linalg
 from strategies.autograd.computing import is_computing
 from strategies.errors import message_of
-from strategies.integration.call_site import call_site, is_own, place
+from strategies.integration.call_site import call_site, is_own
 from strategies.integration.scope import Scope, selected
-
-__all__ = ["Replacement", "functions", "is_replaced", "replace_torch"]
 
 log = logging.getLogger(__name__)
 
@@ -111,16 +107,12 @@ def is_replaced(name: str | None = None) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Function:
-    """A function that can be replaced.
+    """A function that can be replaced: a module's or, perhaps inherited, `Tensor`'s.
 
     Attributes:
-        name: in `strategies.linalg`, and there.
-        owner: where it is: a module or `Tensor`.
-        original: torch's own.
         ours: takes what the original takes, or less.
         accepted: the arguments that ours takes by name, and by which name it does.
         positional: how many it takes by position.
-        is_inherited: it is of a base class of the owner.
     """
 
     name: str
@@ -246,13 +238,9 @@ def _reason_for_torch(
     """Why a call goes to PyTorch; empty if it does not."""
     if _C._is_tracing():
         return "torch.jit.trace records it"
-    return function.refuses(arguments, options) or _foreign((*arguments, *options.values()))
-
-
-def _foreign(values: tuple[Any, ...]) -> str:
-    """Why types of tensors that define what torch's functions do are left to PyTorch."""
-    for value in values:
-        kind = type(value)
+    if reason := function.refuses(arguments, options):
+        return reason
+    for kind in map(type, (*arguments, *options.values())):
         if kind not in _KINDS and hasattr(kind, "__torch_function__"):
             return f"{kind.__name__} may define what torch's functions do"
     return ""
@@ -283,7 +271,8 @@ _tracing = _Tracing()
 def _tell(function: Function, reason: str, caller: FrameType | None) -> None:
     """Logs once for each place in the program why a call goes to PyTorch."""
     if log.isEnabledFor(logging.INFO):
-        said = function, reason, place(call_site(caller))
+        file, line = call_site(caller)
+        said = function, reason, f"{file}:{line}" if file else ""
         if said not in _told:
             _told.add(said)
             log.info("%s goes to PyTorch: %s (%s)", *said)
@@ -297,3 +286,17 @@ def __getattr__(name: str) -> Any:
         if function.replaced.__name__ == name:
             return function.replaced
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+_loaded: list[Replacement] = []
+
+
+def load_ipython_extension(_shell: object) -> None:
+    """Called by `%load_ext strategies`: `replace_torch` until `%unload_ext strategies`."""
+    _loaded.append(replace_torch())
+
+
+def unload_ipython_extension(_shell: object) -> None:
+    """Called by `%unload_ext strategies`."""
+    while _loaded:
+        _loaded.pop().undo()

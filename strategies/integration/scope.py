@@ -1,13 +1,9 @@
 """What is in force in the whole process until it is undone, by name."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from collections.abc import Iterable
 from typing import ClassVar, Self
-
-__all__ = ["Scope", "selected"]
 
 _lock = threading.Lock()
 

@@ -4,8 +4,6 @@ Backwards are timed by hooks of the nodes that a call adds to the graph: of some
 long as the smallest backwards.
 """
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Callable, Sequence
@@ -18,8 +16,6 @@ from torch import Tensor
 from strategies import operations
 from strategies.autograd.choice import policy_key
 from strategies.integration.workload import Call
-
-__all__ = ["Key", "Tally"]
 
 Key = tuple[str, tuple[torch.Size, ...], torch.dtype, torch.device, str, int]
 """Function, shapes, dtype, device, and where the call is: file and line."""
@@ -76,7 +72,8 @@ class Tally:
         """What a file holds; the backwards of calls that were not timed are like the others."""
         function, sizes, dtype, device, file, line = key
         shapes = tuple(map(tuple, sizes))
-        rank = _deficient(self.ranks, shapes[0])
+        deficient = self.ranks - {min(shapes[0][-2:])} if len(self.ranks) == 1 else set()
+        rank = next(iter(deficient), None)
         scale = self.count / self.watched if self.watched else 0.0
         return Call(
             function=function,

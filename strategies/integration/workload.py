@@ -11,8 +11,6 @@ It is JSON, described by `Workload`:
 `backward-strategies measure --workload` measures its cases.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,7 +22,6 @@ from strategies import files
 if TYPE_CHECKING:
     from strategies.measuring.case import Case
 
-__all__ = ["Call", "Workload", "read"]
 
 FORMAT = "backward-strategies workload"
 VERSION = 1
@@ -94,7 +91,7 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
     machine: dict[str, Any]
     calls: tuple[Call, ...]
 
-    def cases(self) -> dict[Case, int]:
+    def cases(self) -> "dict[Case, int]":
         """The cases to measure, and how often each was called.
 
         Raises:
@@ -117,6 +114,8 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
         files.write_text(Path(path), files.json_text(self))
 
     def __str__(self) -> str:
+        from strategies.selection import text
+
         columns = []
         for heading, *cells in zip(_COLUMNS, *map(self._row, self.calls), strict=True):
             align = str.ljust if heading in _LEFT else str.rjust
@@ -124,12 +123,14 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
             columns.append([align(cell, width) for cell in (heading, *cells)])
         lines = ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
         spent = sum(call.seconds for call in self.calls)
-        total = f"{_time(spent)} of {_time(self.seconds)}, {self._share(spent)}, are of these calls"
-        return "\n".join([*lines, total])
+        times = f"{text.seconds(spent)} of {text.seconds(self.seconds)}"
+        return "\n".join([*lines, f"{times}, {self._share(spent)}, are of these calls"])
 
     def _row(self, call: Call) -> tuple[str, ...]:
-        backward = _time(call.backward) if call.backwards else "-"
-        times = _time(call.forward), backward, self._share(call.seconds)
+        from strategies.selection import text
+
+        backward = text.seconds(call.backward) if call.backwards else "-"
+        times = text.seconds(call.forward), backward, self._share(call.seconds)
         return str(call), str(call.count), *times, call.at
 
     def _share(self, seconds: float) -> str:
@@ -143,9 +144,3 @@ def read(path: str | Path) -> Workload:
         UnusableFileError: it cannot be read, or is no recording of this version, undamaged.
     """
     return files.read(Path(path), Workload, FORMAT, VERSION)
-
-
-def _time(seconds: float) -> str:
-    if seconds >= 1:
-        return f"{seconds:.3g} s"
-    return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} µs"
