@@ -23,16 +23,13 @@ _BATCH = 3
 
 @dataclass(frozen=True)
 class Draw:
-    """One case: an operation at exactly these numbers.
+    """One case: an operation at exactly these numbers, arrays with a leading dimension in a batch.
 
     Attributes:
         name: operation/kind/number, the kind one of `KINDS`.
-        dtype: the name of NumPy's dtype.
-        inputs, cotangents, tangents: arrays, with a leading dimension in a batch. A tangent for each input.
         ranks: of A, of every matrix of the batch.
         orders: where in A the pivoted rows come from, of every matrix, if the operation pivots.
         about: what the matrices are, in words.
-        is_batch: whether there is a leading dimension.
     """
 
     name: str
@@ -89,11 +86,10 @@ def draw(operation: str, kind: str, number: int, seed: tuple[int, int]) -> Draw 
     """Draws a case; None if its rank is another one, its pivots are close, or it overflows."""
     record = operations.get(operation)
     place = operations.names().index(operation), list(KINDS).index(kind), number
-    rng = np.random.default_rng([*seed, *place])
     is_single = number % 4 == 3
     is_complex = kind == "complex" or (kind == "batched" and number % 4 == 2)
     real, complex_ = ("float32", "complex64") if is_single else ("float64", "complex128")
-    source = Source(rng, is_complex, 24 if is_single else 53)
+    source = Source(np.random.default_rng([*seed, *place]), is_complex, 24 if is_single else 53)
     m, n = (source.between(1, _LARGEST_SIDE) for _ in range(2))
     shape = (n, n) if record.square else (m, n)
     at = _Place(record, source, shape, source.between(1, 2))
@@ -108,19 +104,18 @@ def draw(operation: str, kind: str, number: int, seed: tuple[int, int]) -> Draw 
         return tuple(_typed(each if is_batch else each[0], source.digits) for each in arrays)
 
     with np.errstate(over="ignore"):
-        inputs = stacked(*(part.inputs for part in found))
-        cotangents = stacked(*(part.cotangents for part in found))
-        tangents = stacked(*(part.tangents for part in found))
-    if not all(np.isfinite(each).all() for each in (*inputs, *cotangents, *tangents)):
+        groups = {
+            group: stacked(*(vars(part)[group] for part in found))
+            for group in ("inputs", "cotangents", "tangents")
+        }
+    if not all(np.isfinite(each).all() for arrays in groups.values() for each in arrays):
         return None
     return Draw(
+        **groups,
         name=f"{operation}/{kind}/{number}",
         operation=operation,
         kind=kind,
         dtype=complex_ if is_complex else real,
-        inputs=inputs,
-        cotangents=cotangents,
-        tangents=tangents,
         ranks=tuple(part.rank for part in found),
         orders=tuple(p.order for p in found if p.order is not None) if record.pivoted else None,
         about="; ".join(dict.fromkeys(", ".join(part.about) for part in found)),
@@ -201,14 +196,10 @@ def _completed(at: _Place, matrix: Array, rank: int, about: str, power: int = 0)
     found.tangents += [_rounded(matrices.plain(source, *b.shape), source) for b in found.inputs[1:]]
     if power:
         found.about.append(f"times 2^{power}")
-        is_scaled = [len(shape) == 2 for shape in shapes[-len(found.cotangents) :]]
-        factor = 2.0**power
-        found.inputs = [each * factor for each in found.inputs]
-        found.tangents = [each * factor for each in found.tangents]
-        found.cotangents = [
-            each * factor if scaled else each
-            for each, scaled in zip(found.cotangents, is_scaled, strict=True)
-        ]
+        found.inputs = [each * 2.0**power for each in found.inputs]
+        found.tangents = [each * 2.0**power for each in found.tangents]
+        # Those of determinants, which are numbers, are not scaled.
+        found.cotangents = [x * 2.0**power if x.ndim == 2 else x for x in found.cotangents]
     return found
 
 

@@ -26,13 +26,7 @@ _MARGIN = 1.01  # by how much a pivot exceeds the other candidates
 
 @dataclass(frozen=True)
 class Source:
-    """Random numbers of one field.
-
-    Attributes:
-        rng: where they come from.
-        is_complex: whether entries have imaginary parts.
-        digits: bits of the numbers' dtype, 53 or 24.
-    """
+    """Random numbers of one field, in a dtype of 53 or 24 bits."""
 
     rng: np.random.Generator
     is_complex: bool

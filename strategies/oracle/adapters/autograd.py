@@ -1,4 +1,7 @@
-"""HIPS autograd: reverse mode, forward mode where a function has it, and reverse over reverse."""
+"""HIPS autograd: reverse mode, forward mode where a function has it, and reverse over reverse.
+
+Its pullback is the transpose, where that of the set is the adjoint: both sides are conjugated.
+"""
 
 from collections.abc import Callable, Sequence
 from importlib.metadata import version as version_of
@@ -29,17 +32,14 @@ def _function(operation: str, inputs: Arrays) -> Callable[[Any], Any]:
 
 
 def value(operation: str, inputs: Arrays) -> Any:
-    """The result."""
     return [_function(operation, inputs)(*inputs)]
 
 
 def vjp(operation: str, inputs: Arrays, cotangents: Arrays) -> Any:
-    """Its pullback is the transpose: both sides are conjugated."""
     return _pulled_back(operation, inputs, cotangents)(*inputs)
 
 
 def jvp(operation: str, inputs: Arrays, tangents: Arrays) -> Any:
-    """By forward mode."""
     function = _function(operation, inputs)
     # A function of several inputs changes by the sum of what each alone does.
     pairs = enumerate(tangents)
@@ -47,7 +47,6 @@ def jvp(operation: str, inputs: Arrays, tangents: Arrays) -> Any:
 
 
 def hvp(operation: str, inputs: Arrays, cotangents: Arrays, tangents: Arrays) -> Any:
-    """By reverse over reverse mode."""
     gradients = _pulled_back(operation, inputs, cotangents)
 
     def paired(*x: Any) -> Any:
@@ -68,5 +67,4 @@ def _pulled_back(operation: str, inputs: Arrays, cotangents: Arrays) -> Callable
 
 
 def version() -> str:
-    """What is judged."""
     return f"HIPS autograd {version_of('autograd')}"

@@ -1,4 +1,7 @@
-"""CasADi: real matrices in double precision, one at a time, as graphs of matrices (MX)."""
+"""CasADi: real matrices in double precision, one at a time, as graphs of matrices (MX).
+
+Second derivatives are by forward over reverse mode.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -27,25 +30,21 @@ def _prepared(operation: str, inputs: Arrays) -> tuple[list[Any], Any]:
 
 
 def value(operation: str, inputs: Arrays) -> Any:
-    """The result."""
     x, result = _prepared(operation, inputs)
     return [_evaluated(x, result, inputs)]
 
 
 def vjp(operation: str, inputs: Arrays, cotangents: Arrays) -> Any:
-    """By reverse mode."""
     x, result = _prepared(operation, inputs)
     return [_evaluated(x, bar, inputs) for bar in _bars(x, result, cotangents)]
 
 
 def jvp(operation: str, inputs: Arrays, tangents: Arrays) -> Any:
-    """By forward mode."""
     x, result = _prepared(operation, inputs)
     return [_evaluated(x, _moved(x, result, tangents), inputs)]
 
 
 def hvp(operation: str, inputs: Arrays, cotangents: Arrays, tangents: Arrays) -> Any:
-    """By forward over reverse mode."""
     x, result = _prepared(operation, inputs)
     bars = _bars(x, result, cotangents)
     return [_evaluated(x, _moved(x, bar, tangents), inputs) for bar in bars]
@@ -65,5 +64,4 @@ def _evaluated(x: list[Any], expression: Any, inputs: Arrays) -> np.ndarray[Any,
 
 
 def version() -> str:
-    """What is judged."""
     return f"CasADi {casadi.__version__}"

@@ -83,7 +83,6 @@ def _on_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def version() -> str:
-    """What is judged."""
     return f"JAX {jax.__version__}"
 
 

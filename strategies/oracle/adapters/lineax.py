@@ -24,7 +24,6 @@ def _solved(solver: Any) -> Any:
 
 
 def version() -> str:
-    """What is judged."""
     return f"lineax {lineax.__version__}"
 
 

@@ -1,4 +1,4 @@
-"""MLX on the CPU, which alone has double precision."""
+"""MLX on the CPU, which alone has double precision; second derivatives by reverse over reverse mode."""
 
 from collections.abc import Callable, Sequence
 from importlib.metadata import version as version_of
@@ -33,23 +33,18 @@ def _function(operation: str) -> Callable[..., list[Any]]:
 
 
 def value(operation: str, inputs: Arrays) -> Any:
-    """The results."""
     return _arrays(_function(operation)(*_held(inputs)))
 
 
 def vjp(operation: str, inputs: Arrays, cotangents: Arrays) -> Any:
-    """By reverse mode."""
     return _arrays(mx.vjp(_function(operation), _held(inputs), _held(cotangents))[1])
 
 
 def jvp(operation: str, inputs: Arrays, tangents: Arrays) -> Any:
-    """By forward mode."""
     return _arrays(mx.jvp(_function(operation), _held(inputs), _held(tangents))[1])
 
 
 def hvp(operation: str, inputs: Arrays, cotangents: Arrays, tangents: Arrays) -> Any:
-    """By reverse over reverse mode."""
-
     def gradients(*x: Any) -> Any:
         return mx.vjp(_function(operation), list(x), _held(cotangents))[1]
 
@@ -68,5 +63,4 @@ def _arrays(arrays: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
 
 
 def version() -> str:
-    """What is judged."""
     return f"MLX {version_of('mlx')}"

@@ -7,7 +7,6 @@ from strategies.oracle.adapters import pytorch
 
 
 def version() -> str:
-    """What is judged."""
     return f"strategies, torch {torch.__version__}"
 
 

@@ -27,25 +27,21 @@ FUNCTIONS: dict[str, Callable[..., tuple[Any, ...]]] = {
 
 
 def value(operation: str, inputs: Arrays) -> Any:
-    """The results."""
     x, outputs = _prepared(operation, inputs)
     return _evaluated(x, outputs, inputs)
 
 
 def vjp(operation: str, inputs: Arrays, cotangents: Arrays) -> Any:
-    """By the left operator."""
     x, outputs = _prepared(operation, inputs)
     return _evaluated(x, _pulled_back(outputs, x, cotangents), inputs)
 
 
 def jvp(operation: str, inputs: Arrays, tangents: Arrays) -> Any:
-    """By the right operator."""
     x, outputs = _prepared(operation, inputs)
     return _evaluated(x, Rop(list(outputs), x, [pt.constant(each) for each in tangents]), inputs)
 
 
 def hvp(operation: str, inputs: Arrays, cotangents: Arrays, tangents: Arrays) -> Any:
-    """By reverse over reverse mode."""
     x, outputs = _prepared(operation, inputs)
     gradients = _pulled_back(outputs, x, cotangents)
     loss = sum((pt.constant(t) * g).sum() for t, g in zip(tangents, gradients, strict=True))
@@ -69,5 +65,4 @@ def _evaluated(x: list[Any], outputs: Sequence[Any], inputs: Arrays) -> Any:
 
 
 def version() -> str:
-    """What is judged."""
     return f"PyTensor {pytensor.__version__}"

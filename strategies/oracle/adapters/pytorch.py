@@ -99,7 +99,6 @@ def _arrays(tensors: Sequence[torch.Tensor]) -> list[np.ndarray[Any, Any]]:
 
 
 def version() -> str:
-    """What is judged."""
     return f"PyTorch {torch.__version__}"
 
 

@@ -37,18 +37,15 @@ def _function(operation: str) -> Callable[..., tuple[Any, ...]]:
 
 
 def value(operation: str, inputs: Arrays) -> Any:
-    """The results."""
     return _arrays(_function(operation)(*_tensors(inputs)))
 
 
 def vjp(operation: str, inputs: Arrays, cotangents: Arrays) -> Any:
-    """By a tape."""
     x = _tensors(inputs)
     return _arrays(_pulled_back(operation, x, cotangents), x)
 
 
 def jvp(operation: str, inputs: Arrays, tangents: Arrays) -> Any:
-    """By the forward accumulator."""
     x = _tensors(inputs)
     with tf.autodiff.ForwardAccumulator(x, _tensors(tangents)) as forward:
         outputs = _function(operation)(*x)
@@ -56,7 +53,6 @@ def jvp(operation: str, inputs: Arrays, tangents: Arrays) -> Any:
 
 
 def hvp(operation: str, inputs: Arrays, cotangents: Arrays, tangents: Arrays) -> Any:
-    """By a tape over a tape."""
     x = _tensors(inputs)
     with tf.GradientTape() as tape:
         tape.watch(x)
@@ -67,7 +63,6 @@ def hvp(operation: str, inputs: Arrays, cotangents: Arrays, tangents: Arrays) ->
 def hvp__forward_over_reverse(
     operation: str, inputs: Arrays, cotangents: Arrays, tangents: Arrays
 ) -> Any:
-    """By the forward accumulator over a tape."""
     x = _tensors(inputs)
     with tf.autodiff.ForwardAccumulator(x, _tensors(tangents)) as forward:
         gradients = _pulled_back(operation, x, cotangents)
@@ -92,5 +87,4 @@ def _arrays(tensors: Sequence[Any], like: Sequence[Any] = ()) -> list[np.ndarray
 
 
 def version() -> str:
-    """What is judged."""
     return f"TensorFlow {tf.__version__}"
