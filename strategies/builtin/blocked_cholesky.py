@@ -26,7 +26,8 @@ def reverse(L: Tensor, cotangent: Tensor, width: int) -> Tensor:
     multiply = torch.mm if is_single else torch.bmm
     multiply_add = torch.addmm if is_single else torch.baddbmm
     S = uninitialized(L, *L.shape)
-    inverses = _inverses_of_diagonal_blocks(L, min(width, n))
+    blocks, identities = diagonal_blocks(L, n, min(width, n))
+    inverses = torch.linalg.solve_triangular(blocks, identities, upper=False)
     for start in reversed(range(0, n, width)):
         stop = min(start + width, n)
         inverse = inverses[start // width, ..., : stop - start, : stop - start]
@@ -43,11 +44,6 @@ def reverse(L: Tensor, cotangent: Tensor, width: int) -> Tensor:
         block = multiply(multiply(inverse.mH, middle), inverse)
         S[..., start:stop, start:stop] = hermitian_part(block)
     return S
-
-
-def _inverses_of_diagonal_blocks(L: Tensor, width: int) -> Tensor:
-    blocks, identities = diagonal_blocks(L, L.shape[-1], width)
-    return torch.linalg.solve_triangular(blocks, identities, upper=False)
 
 
 def diagonal_blocks(matrix: Tensor, k: int, size: int) -> tuple[Tensor, Tensor]:

@@ -11,26 +11,6 @@ from strategies.factors import PackedLU
 from strategies.formulas.lu import permute_rows
 from strategies.kernels.cpu import calls
 
-_LARGE = 1024
-"""Number of columns from which wider blocks are faster, as measured."""
-
-_STEP = 24
-
-_WIDTH_ON_CUDA = 256
-
-
-def _width(columns: int, device: torch.device) -> int:
-    """Width of the blocks: as even as multiples of `_STEP` allow, and never a power of two.
-
-    Columns that lie a power of two apart compete for the same lines of a cache: products then take
-    up to half as long again. On CUDA the number of launches counts.
-    """
-    if device.type == "cuda":
-        return _WIDTH_ON_CUDA
-    widest = 72 if columns < _LARGE else 96
-    blocks = math.ceil(columns / widest)
-    return _STEP * math.ceil(columns / (_STEP * blocks)) if blocks else _STEP
-
 
 class BlockedLU(TriangularSolve):
     """Reverses the elimination from the last diagonal block to the first.
@@ -85,6 +65,19 @@ class BlockedLU(TriangularSolve):
             pairs = zip(L.reshape(-1, n, n), cotangent.reshape(-1, n, n), strict=True)
             return torch.stack([calls.reverse_cholesky(*pair) for pair in pairs]).view(L.shape)
         return calls.reverse_cholesky(L, cotangent)
+
+
+def _width(columns: int, device: torch.device) -> int:
+    """Width of the blocks: as even as multiples of 24 allow, and never a power of two.
+
+    Columns that lie a power of two apart compete for the same lines of a cache: products then take
+    up to half as long again. On CUDA the number of launches counts.
+    """
+    if device.type == "cuda":
+        return 256
+    widest = 72 if columns < 1024 else 96  # as measured
+    columns = max(1, columns)
+    return 24 * math.ceil(columns / (24 * math.ceil(columns / widest)))
 
 
 def _call_kernel(LU: Tensor, inverse_order: Tensor, bar: Tensor) -> None:

@@ -127,9 +127,7 @@ class Factor:
             >>> strategies.factor(torch.tensor([[4.0]]), "spd").inverse()
             tensor([[0.2500]])
         """
-        m = self.shape[-2]
-        identity = torch.eye(m, dtype=self.dtype, device=self._matrix.device)
-        return self.lstsq(identity.expand(*self.shape[:-2], m, m))
+        return self.lstsq(operators.identities(self._matrix, self.shape[-2]).to(self.dtype))
 
     def slogdet(self) -> SlogdetResult:
         """The sign and the logarithm of the modulus of each determinant, (...).
@@ -199,16 +197,14 @@ class Factor:
     def _apply(self, B: Tensor, adjoint: bool) -> Tensor:
         if not is_plain(self._matrix, B):
             return operators.application(self._matrix, B, self._held, self._form, adjoint=adjoint)
-        found: Tensor = nodes.Application.apply(  # type: ignore[no-untyped-call]
-            self._form, adjoint, self._matrix, B, *self._held
-        )
-        return found
+        arguments = self._form, adjoint, self._matrix, B, *self._held
+        return nodes.Application.apply(*arguments)  # type: ignore[no-untyped-call]
 
     def _determinant(self, *, logarithm: bool) -> tuple[Tensor, ...]:
         self._check()
         if not is_plain(self._matrix):
-            found = operators.determinant(self._matrix, self._held, self._form, logarithm=logarithm)
-            return tuple(found)
+            given = self._matrix, self._held, self._form
+            return tuple(operators.determinant(*given, logarithm=logarithm))
         arguments = self._form, logarithm, self._matrix, *self._held
         return tuple(nodes.Determinant.apply(*arguments))  # type: ignore[no-untyped-call]
 

@@ -92,28 +92,22 @@ class Determinant(torch.autograd.Function):
 
 
 class _Point(NamedTuple):
-    """Where a backward is computed.
-
-    Attributes:
-        inverse: A⁺, differentiable where that is asked for.
-        is_differentiated: whether cotangents of A are to be matrices, which autograd sees through.
-    """
+    """Where a backward is computed."""
 
     form: Form
     matrix: Tensor
     inverse: PseudoInverse
     is_differentiated: bool
+    """Whether cotangents of A are to be matrices, which autograd sees through."""
 
     @classmethod
     def of(cls, form: Form, A: Tensor, held: tuple[Tensor, ...], *cotangents: Tensor) -> Self:
-        is_differentiated = torch.is_grad_enabled()
+        are_opaque, is_differentiated = any(map(is_opaque, cotangents)), torch.is_grad_enabled()
         inverse: PseudoInverse
         inverse = operators.Formal.of(A, held, form) if is_differentiated else form.inverse(held, A)
-        if any(map(is_opaque, cotangents)):
-            # Products are operators of PyTorch.
+        if are_opaque:  # Products are operators of PyTorch.
             inverse = Dense(A, inverse.dense(), A, *form.is_full(A))
-            is_differentiated = True
-        return cls(form, A, inverse, is_differentiated)
+        return cls(form, A, inverse, is_differentiated or are_opaque)
 
     def cotangent(
         self, left: list[Tensor], right: list[Tensor], scale: Tensor | None = None
@@ -141,8 +135,7 @@ class FactorCotangent(Tensor):
     @staticmethod
     def __new__(cls, like: Tensor, *_: Any) -> Self:
         made: Any = Tensor._make_wrapper_subclass
-        result: Self = made(cls, like.shape, dtype=like.dtype, device=like.device)
-        return result
+        return made(cls, like.shape, dtype=like.dtype, device=like.device)
 
     def __init__(
         self,

@@ -66,9 +66,7 @@ class Formal(WithMatrix):
         return self.form.inverse(self.held, self.matrix).rank
 
     def dense(self) -> Tensor:
-        m = self.matrix.shape[-2]
-        identity = torch.eye(m, dtype=self.matrix.dtype, device=self.matrix.device)
-        return self.apply(identity.expand(*self.matrix.shape[:-2], m, m))
+        return self.solve(identities(self.matrix, self.matrix.shape[-2]))
 
     def solve(self, c: Tensor) -> Tensor:
         if is_batched_gradient(c):  # products are operators of PyTorch
@@ -85,16 +83,19 @@ def application(
     A: Tensor, B: Tensor, held: Sequence[Tensor], form: Form, *, adjoint: bool
 ) -> Tensor:
     """A⁺B, or A⁺ᴴB, for batches alike, differentiable in A, (..., m, n), and B, (..., m or n, k)."""
-    found: Sequence[Tensor] = _APPLICATION.operator(A, B, list(held), *_written(form), adjoint)
-    return found[0]
+    return _APPLICATION.operator(A, B, list(held), *_written(form), adjoint)[0]
 
 
 def determinant(
     A: Tensor, held: Sequence[Tensor], form: Form, *, logarithm: bool
 ) -> Sequence[Tensor]:
     """The determinant, or its sign and the logarithm of its modulus, differentiable in A."""
-    found: Sequence[Tensor] = _DETERMINANT.operator(A, list(held), *_written(form), logarithm)
-    return found
+    return _DETERMINANT.operator(A, list(held), *_written(form), logarithm)
+
+
+def identities(A: Tensor, size: int) -> Tensor:
+    """An identity for each matrix of a batch."""
+    return torch.eye(size, dtype=A.dtype, device=A.device).expand(*A.shape[:-2], size, size)
 
 
 def outer_factors(
@@ -133,10 +134,7 @@ class _OfFactor(Registered):
         return [*operands, *held], arguments[self.arity + 1 :]
 
     def call(self, operands: Sequence[Tensor], rest: Sequence[Any]) -> Sequence[Tensor]:
-        found: Sequence[Tensor] = self.operator(
-            *operands[: self.arity], list(operands[self.arity :]), *rest
-        )
-        return found
+        return self.operator(*operands[: self.arity], list(operands[self.arity :]), *rest)
 
     def parts(
         self, operands: Sequence[Tensor], rest: Sequence[Any], needed: Sequence[bool]
@@ -167,8 +165,7 @@ class _Factorization(Registered):
         return arguments[:1], arguments[1:]
 
     def call(self, operands: Sequence[Tensor], rest: Sequence[Any]) -> Sequence[Tensor]:
-        found: Sequence[Tensor] = self.operator(*operands, *rest)
-        return found
+        return self.operator(*operands, *rest)
 
     def derive(self, kind: str, *_: Any) -> Sequence[Tensor]:
         return []
@@ -202,13 +199,13 @@ class _Application(_OfFactor):
         inverse, (B,), (dA, dB) = self.parts(operands, rest, needed)
         A, (X,), is_hermitian = inverse.matrix, outputs, inverse.form.is_hermitian
         if kind == "forward":
-            if dA is not None and is_hermitian:
-                dA = hermitian_part(dA)
             if dA is None and dB is None:
                 return [torch.zeros_like(X)]
-            if adjoint:
-                return [lstsq.jvp(inverse.adjoint, A.mH, B, X, None if dA is None else dA.mH, dB)]
-            return [lstsq.jvp(inverse, A, B, X, dA, dB)]
+            if dA is not None:
+                dA = hermitian_part(dA) if is_hermitian else dA
+                dA = dA.mH if adjoint else dA
+            at = (inverse.adjoint, A.mH) if adjoint else (inverse, A)
+            return [lstsq.jvp(*at, B, X, dA, dB)]
         G = operands[len(needed)]
         factors, of_rhs = outer_factors(inverse, A, B, X, G, adjoint=adjoint)
         found = []
@@ -262,15 +259,13 @@ class _Determinant(_OfFactor):
         if kind == "forward":
             if dA is None:
                 return [torch.zeros_like(each) for each in outputs]
-            trace = (inverse.dense().mT * (hermitian_part(dA) if is_hermitian else dA)).sum(
-                (-2, -1)
-            )
+            dA = hermitian_part(dA) if is_hermitian else dA
+            trace = (inverse.dense().mT * dA).sum((-2, -1))
             return [trace * first] if len(outputs) == 1 else det.slogdet_tangents(first, trace)
         scale = determinant_scale(outputs, operands[len(needed) :])
         # The adjoint of A⁻¹, as the solution of the adjoint system.
         A = operands[0]
-        identity = torch.eye(A.shape[-1], dtype=A.dtype, device=A.device).expand(A.shape)
-        gradient = scale[..., None, None] * inverse.solve_adjoint(identity)
+        gradient = scale[..., None, None] * inverse.solve_adjoint(identities(A, A.shape[-1]))
         return [hermitian_part(gradient) if is_hermitian else gradient]
 
 

@@ -16,18 +16,9 @@ def first(result):
 @pytest.mark.parametrize(
     ("name", "m", "n"),
     [
-        ("inv", 5, 5),
-        ("det", 5, 5),
-        ("slogdet", 5, 5),
-        ("lu_factor", 5, 5),
-        ("lu_factor", 7, 3),
-        ("lu_factor", 3, 7),
-        ("pinv", 7, 3),
-        ("pinv", 3, 7),
+        *((name, 5, 5) for name in ("inv", "det", "slogdet", "lu_factor", "solve")),
+        *((name, *shape) for name in ("lu_factor", "pinv", "lstsq") for shape in ((7, 3), (3, 7))),
         ("qr", 6, 4),
-        ("solve", 5, 5),
-        ("lstsq", 7, 3),
-        ("lstsq", 3, 7),
     ],
 )
 def test_gradients_are_those_of_triangular_solve(name, m, n, batch, dtype):

@@ -10,17 +10,8 @@ from strategies.formulas import lu as formula
 from strategies.kernels.cpu.calls import Call, reverse_lu
 
 # One small block, the blocks of a wide one, wide blocks and a rest; square, tall and wide.
-SHAPES = [
-    (1, 1),
-    (48, 48),
-    (49, 49),
-    (97, 97),
-    (250, 250),
-    (130, 50),
-    (50, 130),
-    (250, 150),
-    (7, 1),
-]
+SQUARE = [(n, n) for n in (1, 48, 49, 97, 250)]
+SHAPES = [*SQUARE, (130, 50), (50, 130), (250, 150), (7, 1)]
 
 reverse = registry.get("blocked_lu").lu_backward
 
