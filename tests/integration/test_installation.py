@@ -1,11 +1,13 @@
 """What installed operators do, where PyTorch's own compute, and that nothing is left behind."""
 
 import functools
+import itertools
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
+from installable import OVERLOADS, general, inputs, outputs, rhs, smooth, triangle
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.autograd import forward_ad, gradcheck, gradgradcheck
 from torch.linalg import inv as bound_before
@@ -13,78 +15,13 @@ from torch.testing import assert_close
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import strategies
-from strategies import linalg, operations
+from strategies import linalg
 from strategies.errors import UnsupportedError
 from strategies.integration import installation
 from strategies.kernels import extension
 from strategies.testing.spy import graph_of
 
 pytestmark = pytest.mark.skipif(extension.load() is None, reason="the fast path was not built")
-
-OVERLOADS = sorted({calls.operator for calls in operations.aten_calls()})
-
-
-def called(overload):
-    """The operator as PyTorch has it."""
-    name, _, of = overload.partition(".")
-    return getattr(getattr(torch.ops.aten, name), of or "default")
-
-
-def matrices(dtype, *batch):
-    """Hermitian positive definite ones."""
-    A = torch.randn(*batch, 5, 5, dtype=dtype)
-    return A @ A.mH + 5 * torch.eye(5, dtype=dtype)
-
-
-def general(dtype=torch.float64, *batch):
-    return matrices(dtype, *batch) + 0.5 * torch.randn(*batch, 5, 5, dtype=dtype)
-
-
-def rhs(dtype, *batch):
-    return torch.randn(*batch, 5, 2, dtype=dtype)
-
-
-def tall(dtype, *batch):
-    return torch.randn(*batch, 5, 3, dtype=dtype)
-
-
-def triangle(dtype, *batch):
-    return torch.linalg.cholesky(matrices(dtype, *batch))
-
-
-INPUTS = {
-    "cholesky_inverse": (triangle,),
-    "cholesky_solve": (rhs, triangle),
-    "linalg_cholesky": (matrices,),
-    "linalg_cholesky_ex": (matrices,),
-    "linalg_lstsq": (tall, rhs),
-    "linalg_pinv.atol_rtol_tensor": (tall,),
-    "linalg_qr": (tall,),
-    "linalg_solve": (general, rhs),
-    "linalg_solve_ex": (general, rhs),
-    "linalg_solve_triangular": (triangle, rhs),
-}
-"""What operators take that do not take a general square matrix alone."""
-OPTIONS = {"linalg_solve_triangular": {"upper": False}}
-
-
-def inputs(overload, dtype, *batch):
-    return [each(dtype, *batch) for each in INPUTS.get(overload, (general,))]
-
-
-def as_factor(matrix):
-    """Its lower triangle with a real diagonal, as Cholesky's factors have it."""
-    return matrix.tril(-1) + torch.diag_embed(matrix.diagonal(dim1=-2, dim2=-1).real)
-
-
-def outputs(overload, *given):
-    """Of functions that read a triangle, of Hermitian and of triangular matrices alone."""
-    of_kind = {matrices: lambda A: (A + A.mH) / 2, triangle: as_factor}
-    kinds = INPUTS.get(overload, (general,))
-    pairs = zip(given, kinds, strict=True)
-    given = [of_kind.get(kind, lambda each: each)(each) for each, kind in pairs]
-    found = called(overload)(*given, **OPTIONS.get(overload, {}))
-    return list(found) if isinstance(found, tuple | list) else [found]
 
 
 def is_ours(tensor):
@@ -138,14 +75,6 @@ def test_outputs_are_those_of_pytorch_in_value_and_form(overload, batch, dtype):
                 assert [*map(strides, results)] == [*map(strides, due)]
 
 
-def smooth(overload, *given):
-    """The differentiable outputs, without the imaginary part of what is real."""
-    found = [each for each in outputs(overload, *given) if each.requires_grad]
-    if overload.startswith("linalg_cholesky"):
-        found[0] = as_factor(found[0])
-    return found
-
-
 @DOUBLE
 @EVERY
 def test_gradients_are_those_of_pytorch(overload, dtype):
@@ -171,9 +100,9 @@ def test_derivatives_are_right_in_two_orders(overload, dtype, installed):
     assert gradgradcheck(function, given, fast_mode=True)
 
 
-@pytest.mark.parametrize("upper", [False, True])
-@pytest.mark.parametrize("unit", [False, True])
-@pytest.mark.parametrize("left", [False, True])
+@pytest.mark.parametrize(
+    ("left", "unit", "upper"), itertools.product([False, True], repeat=3), ids=str
+)
 def test_every_kind_of_triangular_system(left, unit, upper):
     A, B = triangle(torch.complex128, 2), rhs(torch.complex128, 2)
     A, B = (A.mT if upper else A), (B if left else B.mT)
@@ -209,22 +138,35 @@ def test_right_hand_sides_may_be_vectors(name, batch):
     assert_close(found.detach(), due)
 
 
-def test_the_functions_of_torch_linalg_come_to_it(installed):
-    A, B = (each.requires_grad_() for each in (general(), rhs(torch.float64)))
-    square = A @ A.mT
-    for function in (
-        lambda: torch.linalg.pinv(A[:, :3]),
-        lambda: torch.linalg.pinv(A, rtol=1e-8),
-        lambda: torch.linalg.pinv(A, atol=torch.tensor(0.0), rtol=torch.tensor(1e-8)),
-        lambda: torch.pinverse(A),
-        lambda: torch.linalg.qr(A).R,
-        lambda: torch.linalg.lu_factor(A).LU,
-        lambda: torch.linalg.lu(A).L,
-        lambda: torch.linalg.lstsq(A[:, :3], B).solution,
-        lambda: torch.linalg.solve(A, B),
-        lambda: torch.cholesky_solve(B, torch.linalg.cholesky(square).detach()),
-    ):
-        assert is_ours(function())
+def inverse(A):
+    return torch.linalg.inv(A)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda A, B: torch.linalg.pinv(A[:, :3]),
+        lambda A, B: torch.linalg.pinv(A, rtol=1e-8),
+        lambda A, B: torch.linalg.pinv(A, atol=torch.tensor(0.0), rtol=torch.tensor(1e-8)),
+        lambda A, B: torch.pinverse(A),
+        lambda A, B: torch.linalg.qr(A).R,
+        lambda A, B: torch.linalg.lu_factor(A).LU,
+        lambda A, B: torch.linalg.lu(A).L,
+        lambda A, B: torch.linalg.lstsq(A[:, :3], B).solution,
+        torch.linalg.solve,
+        lambda A, B: torch.cholesky_solve(B, torch.linalg.cholesky(A @ A.mT).detach()),
+        lambda A, B: bound_before(A),
+        lambda A, B: torch.inverse(A),
+        lambda A, B: A.inverse(),
+        lambda A, B: torch.linalg.matrix_power(A, -2),
+        lambda A, B: torch.linalg.tensorinv(A.reshape(5, 1, 5), ind=1),
+        lambda A, B: torch.logdet(A),
+        lambda A, B: torch.jit.script(inverse)(A),
+        lambda A, B: torch.jit.trace(inverse, (A.detach(),))(A),
+    ],
+)
+def test_whoever_calls_an_operator_comes_to_it(call, installed):
+    assert is_ours(call(*with_gradients(general(), rhs(torch.float64))))
 
 
 @pytest.mark.parametrize("shape", [(3, 5), (5, 5), (9, 3, 5)], ids=str)
@@ -243,25 +185,6 @@ def test_tolerances_of_pinv_are_those_of_pytorch(installed):
     assert torch.pinverse(nearly, 1e-4)[1, 1] == 0
     batched = torch.tensor([1e-4, 1e-6], dtype=torch.float64)
     assert torch.linalg.pinv(nearly, rtol=batched)[:, 1, 1].round().tolist() == [0, 100000]
-
-
-def test_names_bound_before_callers_in_cpp_and_scripts_come_to_it(installed):
-    @torch.jit.script
-    def scripted(A):
-        return torch.linalg.inv(A)
-
-    A = general().requires_grad_()
-    for function in (
-        bound_before,
-        torch.inverse,
-        torch.Tensor.inverse,
-        lambda A: torch.linalg.matrix_power(A, -2),
-        lambda A: torch.linalg.tensorinv(A.reshape(5, 1, 5), ind=1),
-        torch.logdet,
-        scripted,
-        torch.jit.trace(torch.linalg.inv, (A.detach(),)),
-    ):
-        assert is_ours(function(A))
 
 
 def test_a_trace_holds_pytorchs_operators(installed):
@@ -290,12 +213,12 @@ def test_uninstalled_operators_are_pytorchs():
 
 def test_installations_nest_in_any_order():
     A = general().requires_grad_()
-    outer, inner = strategies.install(["linalg_inv"]), strategies.install()
-    outer.undo()
-    assert is_ours(torch.linalg.inv(A))
-    assert "linalg_inv" in repr(inner)
-    assert repr(inner).endswith("in force>")
-    inner.undo()
+    outer = strategies.install(["linalg_inv"])
+    with strategies.install() as inner:
+        outer.undo()
+        assert is_ours(torch.linalg.inv(A))
+        assert "linalg_inv" in repr(inner)
+        assert repr(inner).endswith("in force>")
     assert not is_ours(torch.linalg.inv(A))
 
 
@@ -305,13 +228,9 @@ def test_an_operator_without_kernels_is_refused():
 
 
 def test_without_the_fast_path_in_cpp_it_says_how_to_build_it(monkeypatch):
-    monkeypatch.setattr(installation, "aten_operator", lambda *_: None)
-    installation._operator.cache_clear()
-    try:
-        with pytest.raises(UnsupportedError, match="warmup"):
-            strategies.install()
-    finally:
-        installation._operator.cache_clear()
+    monkeypatch.setattr(installation, "_operator", lambda _: None)
+    with pytest.raises(UnsupportedError, match="warmup"):
+        strategies.install()
     assert not strategies.is_installed()
 
 
