@@ -42,8 +42,7 @@ def measure(out: File) -> None:
 @app.command()
 @reports_errors
 def draw(
-    kept: File,
-    figures: Annotated[Path, typer.Option(metavar="DIR")] = Path("out/figures"),
+    kept: File, figures: Annotated[Path, typer.Option(metavar="DIR")] = Path("out/figures")
 ) -> None:
     """Print the tables as Markdown, and draw the figures."""
     tables = study.load(kept)

@@ -5,14 +5,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from plots.marked import folded, table, table_without_empty
-from strategies.selection.between_machines import (
-    Carried,
-    Flip,
-    Places,
-    differing,
-    flips,
-    interval,
-)
+from strategies.selection.between_machines import Carried, Flip, Places, differing, flips, interval
 from strategies.selection.regret import RIGHT_UP_TO
 from strategies.selection.verdicts import machines
 

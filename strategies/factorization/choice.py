@@ -20,11 +20,7 @@ _KIND_OF = {"qr_pinv": "qr", "svd_truncated_pinv": "svd"}
 
 
 def factor(
-    A: Tensor,
-    kind: str = "auto",
-    *,
-    rank: int | None = None,
-    strategy: StrategyChoice = "auto",
+    A: Tensor, kind: str = "auto", *, rank: int | None = None, strategy: StrategyChoice = "auto"
 ) -> Factor:
     """Factors matrices once, for all that is computed of them and one backward.
 

@@ -169,68 +169,52 @@ def check_vmap(op, sample):
     assert_close(listed(found), due)
 
 
-def check_forward_mode(op, sample):
-    gradcheck(
+CHECKS = {
+    "out": check_out,
+    "vmap": check_vmap,
+    "forward mode": lambda op, sample: gradcheck(
         *differentiable(op, sample),
         fast_mode=True,
         check_backward_ad=False,
         check_forward_ad=True,
         check_batched_forward_grad=op.check_batched_forward_grad,
-    )
-
-
-def check_batched_gradients(op, sample):
-    for check in (gradcheck, gradgradcheck):
+    ),
+    "batched gradients": lambda op, sample: [
         check(*differentiable(op, sample), fast_mode=True, check_batched_grad=True)
-
-
-def check_forward_over_reverse(op, sample):
-    of_modes = {"check_fwd_over_rev": True, "check_rev_over_rev": False}
-    gradgradcheck(
-        *differentiable(op, sample), fast_mode=True, check_undefined_grad=False, **of_modes
-    )
-
-
-def check_modes(op, sample):
-    composite_compliance.check_with_mode(op, arguments(sample), sample.kwargs, assert_close)
-
-
-def check_subclasses(op, sample):
-    composite_compliance.check_all_permutations(op, arguments(sample), sample.kwargs, assert_close)
-
-
-def check_backward_of_subclasses(op, sample):
-    composite_compliance.check_backward_formula(
+        for check in (gradcheck, gradgradcheck)
+    ],
+    "forward over reverse": lambda op, sample: gradgradcheck(
+        *differentiable(op, sample),
+        fast_mode=True,
+        check_undefined_grad=False,
+        check_fwd_over_rev=True,
+        check_rev_over_rev=False,
+    ),
+    "modes": lambda op, sample: composite_compliance.check_with_mode(
+        op, arguments(sample), sample.kwargs, assert_close
+    ),
+    "subclasses": lambda op, sample: composite_compliance.check_all_permutations(
+        op, arguments(sample), sample.kwargs, assert_close
+    ),
+    "backward of subclasses": lambda op, sample: composite_compliance.check_backward_formula(
         op.op,
         arguments(sample),
         sample.kwargs,
         sample.output_process_fn_grad,
         op.gradcheck_wrapper,
         assert_close,
-    )
-
-
-def check_forward_mode_of_subclasses(op, sample):
-    composite_compliance.check_forward_ad_formula(
+    ),
+    "forward mode of subclasses": lambda op, sample: composite_compliance.check_forward_ad_formula(
         op.op, arguments(sample), sample.kwargs, op.gradcheck_wrapper, assert_close
-    )
-
-
-def check_fake_tensors(op, sample):
-    optests.fake_check(op.op, detached(sample), sample.kwargs)
-
-
-def check_traced_graph(op, sample):
-    optests.make_fx_check(
+    ),
+    "fake tensors": lambda op, sample: optests.fake_check(op.op, detached(sample), sample.kwargs),
+    "traced graph": lambda op, sample: optests.make_fx_check(
         op.op, detached(sample), sample.kwargs, "fake", assert_close, randomize_data=False
-    )
-
-
-def check_compiled_gradients(op, sample):
-    optests.aot_autograd_check(*differentiable(op, sample), {}, dynamic=False)
-
-
-CHECKS = [value for name, value in [*globals().items()] if name.startswith("check_")]
+    ),
+    "compiled gradients": lambda op, sample: optests.aot_autograd_check(
+        *differentiable(op, sample), {}, dynamic=False
+    ),
+}
 
 
 def error_of(check, op, sample):
@@ -247,7 +231,7 @@ def error_of(check, op, sample):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex128], ids=str)
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
 @pytest.mark.parametrize("op", [op for op in INSTALLED if op.supports_forward_ad], ids=named)
 def test_checks_that_pass_without_pass_with_operators_installed(op, check, dtype):
     def errors():

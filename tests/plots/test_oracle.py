@@ -21,7 +21,7 @@ def entry(quantity, worst, **counts):
 LIBRARIES = {
     "strategies, torch 2.13.0": [entry("value", 1.0, right=3)],
     "PyTorch 2.13.0": [
-        *(entry("hvp", 1.0, right=3), entry("hvp.other_way", 1e99, wrong=2, right=1)),
+        *(entry("hvp", 1.0, right=3), entry("hvp.other_way", 1e99, wrong=2, right=1))
     ],
     "PyTorch 2.15.0": [entry("hvp", 1.0, right=3), entry("hvp.other_way", 2.0, right=3)],
 }
