@@ -17,13 +17,8 @@ from strategies.autograd.half_precision import HALF
 class ScaledPair:
     """A batch of matrices or vectors held as (high + low)·2^exponent, to about 106 bits.
 
-    Two floats a number, so that a float64 result can be compared near roundoff; one exponent a
-    matrix, so that neither an entry nor a norm overflows or underflows.
-
-    Attributes:
-        high: float64 or complex128, (..., m, n) or (..., m), the largest part near 1.
-        low: what rounding to `high` left over.
-        exponent: int32, (...).
+    Two floats a number, (..., m, n) or (..., m), so that a float64 result can be compared near roundoff;
+    one exponent a matrix, so that neither an entry nor a norm overflows or underflows.
     """
 
     high: NDArray[Any]
@@ -78,11 +73,7 @@ class Certified:
             )
 
     def relative_errors(self, computed: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """‖computed − exact‖_F / ‖exact‖_F of every matrix, a tensor for each input; any dtype and device.
-
-        Raises:
-            ValueError: the number of gradients or a shape differs.
-        """
+        """Those of `ScaledPair`, a tensor for each input; ValueError if a number or shape differs."""
         pairs = zip(self.parts, computed, strict=True)
         return tuple(part.relative_errors(gradient) for part, gradient in pairs)
 

@@ -23,11 +23,8 @@ _REPRESENTATION = 2.0**-104
 def certify(problem: Problem, exact: Exact) -> Certified:
     """Evaluate at 256 bits, 512 bits, ... until the proven radius is small enough.
 
-    No input is empty; vectors come back as matrices of one column.
-
-    Raises:
-        ValueError: the rank is not the declared one.
-        ArithmeticError: the limit of 16384 bits was reached.
+    No input is empty; vectors come back as matrices of one column. ValueError if the rank is not the
+    declared one, ArithmeticError if 16384 bits do not suffice.
     """
     target = _HEADROOM * float(np.finfo(problem.matrix.dtype).eps) / 2
     for bits in _PRECISIONS:

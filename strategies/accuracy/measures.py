@@ -57,11 +57,8 @@ def judge(strategy: Strategy, operation: str, matrix: Tensor, ratio: Callable[[]
     """Require that the gradient at A is in its class.
 
     `ratio` computes the gradient and its error ratio, which is returned, or raises LinAlgError: a
-    strategy may refuse A where its class promises not one digit, for which NaN is returned.
-
-    Raises:
-        OutsideClassError: the ratio is above the limit of the class.
-        torch.linalg.LinAlgError: refused where the class promises digits.
+    strategy may refuse A where its class promises not one digit, for which NaN is returned, and nowhere
+    else. OutsideClassError if the ratio is above the limit of the class.
     """
     accuracy_class = class_of(strategy, operation)
     limit = PASS_BELOW * accuracy_class.factor(matrix)

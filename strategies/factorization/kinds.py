@@ -60,11 +60,7 @@ class Form(ABC):
         """A⁺ by its factors, the first of what is held; of A, the shape is read."""
 
     def held(self, A: Tensor) -> Tensors:
-        """What is held of A, below autograd.
-
-        Raises:
-            torch.linalg.LinAlgError: A has no such factorization.
-        """
+        """What is held of A, below autograd; LinAlgError if A has no such factorization."""
         held = self._factors(A)
         if not self.forms_inverse:
             return held
@@ -83,11 +79,7 @@ class Form(ABC):
         return Dense(A, held[-1], inverse.rank, inverse.full_column_rank, inverse.full_row_rank)
 
     def determinant(self, held: Tensors, logarithm: bool) -> Tensors:
-        """The determinant, (...), or its sign and the logarithm of its modulus, (...) both.
-
-        Raises:
-            UnsupportedError: this kind has none.
-        """
+        """The determinant, (...), or its sign and the logarithm of its modulus; or UnsupportedError."""
         raise UnsupportedError(
             f"a factor of kind '{self.kind}' has no determinant; the kinds 'lu' and 'spd' have one"
         )

@@ -72,11 +72,7 @@ class Recording:
         )
 
     def save(self, path: str | Path) -> None:
-        """Writes a file that `backward-strategies measure --workload` measures.
-
-        Raises:
-            UnusableFileError: it cannot be written.
-        """
+        """Writes a file for `backward-strategies measure --workload`; UnusableFileError if it cannot."""
         self.workload().save(path)
 
     def __str__(self) -> str:

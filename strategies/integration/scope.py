@@ -9,11 +9,7 @@ _lock = threading.Lock()
 
 
 class Scope:
-    """Names that are in force; as a context manager, until the end of the block.
-
-    Attributes:
-        names: which.
-    """
+    """Names that are in force; as a context manager, until the end of the block."""
 
     _noun: ClassVar[str]
     _in_force: ClassVar[Counter[str]]
@@ -54,11 +50,7 @@ class Scope:
 
 
 def selected(noun: str, names: Iterable[str] | None, known: set[str]) -> list[str]:
-    """The names that are meant, sorted: some, one, or by default all.
-
-    Raises:
-        ValueError: one is not known.
-    """
+    """The names that are meant, sorted: some, one, or by default all; ValueError if one is not known."""
     wanted = known if names is None else {names} if isinstance(names, str) else set(names)
     if unknown := sorted(wanted - known):
         raise ValueError(f"no {noun} {', '.join(unknown)}: there is {', '.join(sorted(known))}")

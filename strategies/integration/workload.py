@@ -92,11 +92,7 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
     calls: tuple[Call, ...]
 
     def cases(self) -> "dict[Case, int]":
-        """The cases to measure, and how often each was called.
-
-        Raises:
-            ValueError: a case is not written as `Case.parse` reads it.
-        """
+        """The cases to measure, and how often each was called; ValueError if `Case.parse` refuses one."""
         from strategies.measuring.case import Case
 
         counts: Counter[Case] = Counter()
@@ -106,11 +102,7 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
         return dict(counts)
 
     def save(self, path: str | Path) -> None:
-        """Writes the file, in one step.
-
-        Raises:
-            UnusableFileError: it cannot be written.
-        """
+        """Writes the file, in one step; UnusableFileError if it cannot be written."""
         files.write_text(Path(path), files.json_text(self))
 
     def __str__(self) -> str:
@@ -138,9 +130,5 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read(path: str | Path) -> Workload:
-    """The recording in a file.
-
-    Raises:
-        UnusableFileError: it cannot be read, or is no recording of this version, undamaged.
-    """
+    """The recording in a file; UnusableFileError if there is none of this version, undamaged."""
     return files.read(Path(path), Workload, FORMAT, VERSION)

@@ -21,11 +21,7 @@ def adapters() -> tuple[str, ...]:
 
 
 def adapter(library: str) -> Path:
-    """The file of an adapter, by a library's name or by its path.
-
-    Raises:
-        ValueError: there is none.
-    """
+    """The file of an adapter, by a library's name or by its path; ValueError if there is none."""
     path = Path(library) if library.endswith(".py") else _FOLDER / f"{library}.py"
     if not path.is_file():
         raise ValueError(f"no adapter {library}; there is {', '.join(adapters())}, or a .py file")
@@ -36,10 +32,7 @@ def ask(library: str, of: Path, answers: Path, *, python: str = sys.executable) 
     """Writes a file of answers, which must not exist, to a set by a library or the path of an adapter.
 
     A case that ends the process is refused, and the next one begins in a new process, of an interpreter
-    that has the library and NumPy.
-
-    Raises:
-        ValueError: the library cannot be imported there; the message is that of the interpreter.
+    that has the library and NumPy. ValueError, with its message, if it cannot import the library.
     """
     _, cases = grader.read(of)
     command = [python, grader.__file__, "ask", str(of), str(adapter(library)), str(answers)]

@@ -204,19 +204,16 @@ def _completed(at: _Place, matrix: Array, rank: int, about: str, power: int = 0)
 
 
 def _judged_part(record: Operation, side: Array, rank: int, found: _Matrix) -> Array:
-    """Of a cotangent of LU factors at deficient rank what no pivot that is roundoff touches.
-
-    Rows of L below the rank are in any order: they get one cotangent. What is right of and below the
-    leading block is roundoff: it gets none.
-    """
+    """Of a cotangent of LU factors at deficient rank what no pivot that is roundoff touches."""
     if not record.pivoted or rank == min(found.inputs[0].shape):
         return side
-    is_upper = record.name == "lu" and bool(found.cotangents)
     kept = np.zeros_like(side)
     kept[:rank] = side[:rank]
-    if not is_upper:
-        kept[rank:, :rank] = side[rank : rank + 1, :rank]
-    if not is_upper and record.name == "lu":
+    if record.name == "lu" and found.cotangents:  # of U
+        return kept
+    # Rows of L below the rank are in any order; what is right of and below the leading block is roundoff.
+    kept[rank:, :rank] = side[rank : rank + 1, :rank]
+    if record.name == "lu":
         kept[:, rank:] = 0
     return kept
 

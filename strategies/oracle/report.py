@@ -41,11 +41,7 @@ class Entry(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Report(msgspec.Struct, kw_only=True, frozen=True):
-    """All of a library, named with its version, by operation, then quantity.
-
-    Attributes:
-        seed, cases: of the set, the latter for each operation and kind.
-    """
+    """All of a library, named with its version, by a set with a seed and so many cases of a kind."""
 
     library: str
     seed: int

@@ -33,11 +33,8 @@ def truth(drawn: Draw) -> dict[str, list[list[Exact]]]:
     A quantity is left out where there is nothing to judge: rounding of the inputs may change its first
     digit, the dtype does not hold it, or, at deficient rank, it depends on a convention. That is the
     value and the JVP of LU, and all second derivatives but those of det, whose part across the matrices
-    of that rank no formula determines.
-
-    Raises:
-        ArithmeticError: a number cannot be certified.
-        ValueError: the operation has no derivative there.
+    of that rank no formula determines. ArithmeticError if a number cannot be certified, ValueError if the
+    operation has no derivative there.
     """
     every = [_of_matrix(drawn, i) for i in range(len(drawn.ranks))]
     return {
