@@ -82,7 +82,12 @@ class Factor:
             >>> f.solve(torch.tensor([4.0, 8.0])), f.solve(torch.tensor([4.0, 8.0]), adjoint=True)
             (tensor([1., 2.]), tensor([2.0000, 1.5000]))
         """
-        if not self._is_nonsingular():
+        m, n = self.shape[-2:]
+        is_full = m == n and (
+            all(self._form.is_full(self._matrix))
+            or (is_plain(self._matrix) and bool((self.rank == n).all()))
+        )
+        if not is_full:
             raise UnsupportedError(
                 f"solve needs square matrices that are known to be of full rank, and this is {self!r}; "
                 "lstsq takes any"
@@ -187,12 +192,6 @@ class Factor:
         products = y.conj() * self.solve(y)
         columns = products.sum(-1 if is_vector(self._matrix, y) else (-2, -1))
         return InvQuadLogdet(columns.real if columns.is_complex() else columns, self.slogdet()[1])
-
-    def _is_nonsingular(self) -> bool:
-        m, n = self.shape[-2:]
-        if m != n or all(self._form.is_full(self._matrix)):
-            return m == n
-        return is_plain(self._matrix) and bool((self.rank == n).all())
 
     def _apply(self, B: Tensor, adjoint: bool) -> Tensor:
         if not is_plain(self._matrix, B):

@@ -24,7 +24,7 @@ from strategies import linalg
 from strategies.integration import replacement
 from strategies.integration.call_site import call_site, is_own
 from strategies.integration.scope import Scope
-from strategies.integration.tally import Key, Tally
+from strategies.integration.tally import Key, Tally, now
 from strategies.integration.workload import Call, Workload, read
 
 __all__ = ["Recording", "read", "record"]
@@ -115,10 +115,10 @@ class _Mode(BaseTorchFunctionMode):
         if not tensors:
             return func(*args, **options)
         device = tensors[0].device
-        begun = _now(device)
+        begun = now(device)
         # By way of torch, from where a replaced function is not taken for a call of ours.
         result = super().__torch_function__(func, types, args, options)  # type: ignore[no-untyped-call]
-        seconds = _now(device) - begun
+        seconds = now(device) - begun
         self._count(name, tensors, device, result, seconds)
         return result
 
@@ -134,12 +134,6 @@ class _Mode(BaseTorchFunctionMode):
         tally.forward += seconds
         if is_plain and tally.is_to_watch():
             tally.watch(device, inputs, outputs)
-
-
-def _now(device: torch.device) -> float:
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-    return time.perf_counter()
 
 
 @functools.cache

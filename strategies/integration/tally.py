@@ -51,11 +51,17 @@ class Tally:
         self.watched += 1
         if len(outputs) == _OF_LSTSQ and outputs[2].is_cpu and outputs[2].numel():
             self.ranks.update(int(extreme) for extreme in outputs[2].aminmax())
+
+        def before(_cotangents: Any) -> None:
+            self._began.append(now(device))
+
+        def after(_gradients: Any, _cotangents: Any) -> None:
+            seconds = now(device) - self._began.pop()
+            if self._is_running():
+                self.backward += seconds
+
         node, seen = None, {each.grad_fn for each in inputs}
         nodes = [each.grad_fn for each in outputs if each.requires_grad]
-        before, after = self._before, self._after
-        if device.type == "cuda":
-            before, after = (_waiting(hook, device) for hook in (before, after))
         while nodes:
             found = nodes.pop()
             if found is None or found in seen or found.name() == "torch::autograd::AccumulateGrad":
@@ -89,24 +95,15 @@ class Tally:
             backwards=round(self.backwards * scale),
         )
 
-    def _before(self, _cotangents: Any) -> None:
-        self._began.append(time.perf_counter())
-
-    def _after(self, _gradients: Any, _cotangents: Any) -> None:
-        seconds = time.perf_counter() - self._began.pop()
-        if self._is_running():
-            self.backward += seconds
-
     def _counts(self, _cotangents: Any) -> None:
         self.backwards += self._is_running()
 
 
-def _waiting(hook: Callable[..., None], device: torch.device) -> Callable[..., None]:
-    def waits(*arguments: Any) -> None:
+def now(device: torch.device) -> float:
+    """The time at which all that was begun on a device is done."""
+    if device.type == "cuda":
         torch.cuda.synchronize(device)
-        hook(*arguments)
-
-    return waits
+    return time.perf_counter()
 
 
 def _deficient(ranks: set[int], shape: tuple[int, ...]) -> int | None:

@@ -128,16 +128,13 @@ def number(high: float, low: float = 0.0, exponent: int = 0) -> str:
     exact = Fraction(high) + Fraction(low)
     if not exact:
         return "0x0p+0"
-    mantissa = abs(exact.numerator)
-    exponent -= exact.denominator.bit_length() - 1
-    if (excess := mantissa.bit_length() - _BITS) > 0:
-        mantissa, exponent = round(Fraction(mantissa, 2**excess)), exponent + excess
-    length = mantissa.bit_length()
-    # 2^72 times a number from 1 to 2; rounding up may have made one bit more.
-    digits = f"{mantissa << _BITS >> length:x}"
-    fraction = digits[1:].rstrip("0")
+    power = exact.numerator.bit_length() - exact.denominator.bit_length()
+    # 2^72 times a number from 1 to 2, both included.
+    mantissa = round(abs(exact) * Fraction(2) ** (_BITS - 1 - power))
+    excess = mantissa >> _BITS
+    fraction = f"{mantissa >> excess:x}"[1:].rstrip("0")
     point = f".{fraction}" if fraction else ""
-    return f"{'-' if exact < 0 else ''}0x1{point}p{exponent + length - 1:+d}"
+    return f"{'-' if exact < 0 else ''}0x1{point}p{exponent + power + excess:+d}"
 
 
 def _judged(draw: Draw) -> CaseRecord | None:
