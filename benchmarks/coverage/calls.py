@@ -59,44 +59,33 @@ def _matrix(size: Size, rows: int = 1, columns: int = 1) -> Tensor:
     return _randn(*size.batch, size.n * rows, size.n * columns)
 
 
-def _one(size: Size) -> tuple[Tensor]:
-    return (_matrix(size),)
+def _of(
+    rows: int = 1, columns: int = 1, change: Callable[[Tensor], Tensor] = lambda A: A
+) -> Callable[[Size], tuple[Tensor]]:
+    return lambda size: (change(_matrix(size, rows, columns)),)
 
 
-def _tall(size: Size) -> tuple[Tensor]:
-    return (_matrix(size, rows=4),)
+def _make_definite(A: Tensor) -> Tensor:
+    n = A.shape[-1]
+    return A @ A.mT / n + torch.eye(n, dtype=A.dtype)
 
 
-def _wide(size: Size) -> tuple[Tensor]:
-    return (_matrix(size, columns=4),)
+def _put_nan(A: Tensor) -> Tensor:
+    A[..., 0, 0].view(-1)[0] = torch.nan
+    return A
 
 
-def _hermitian(size: Size) -> tuple[Tensor]:
-    A = _matrix(size)
-    return (A + A.mT,)
+_one, _tall, _wide = _of(), _of(rows=4), _of(columns=4)
+_hermitian = _of(change=lambda A: A + A.mT)
+_scaled = _of(change=lambda A: A * 1e-60)
+_with_nan = _of(change=_put_nan)
+_definite = _of(change=_make_definite)
+_factor = _of(change=lambda A: torch.linalg.cholesky(_make_definite(A)))
+_triangular = _of(change=lambda A: torch.linalg.cholesky(_make_definite(A)).mT.contiguous())
 
 
 def _complex(size: Size) -> tuple[Tensor]:
     return (torch.complex(_matrix(size), _matrix(size)),)
-
-
-def _scaled(size: Size) -> tuple[Tensor]:
-    return (_matrix(size) * 1e-60,)
-
-
-def _with_nan(size: Size) -> tuple[Tensor]:
-    A = _matrix(size)
-    A[..., 0, 0].view(-1)[0] = torch.nan
-    return (A,)
-
-
-def _definite(size: Size) -> tuple[Tensor]:
-    A = _matrix(size)
-    return (A @ A.mT / size.n + torch.eye(size.n, dtype=A.dtype),)
-
-
-def _factor(size: Size) -> tuple[Tensor]:
-    return (torch.linalg.cholesky(*_definite(size)),)
 
 
 def _of_rank(rank: Callable[[int], int], rows: int = 1) -> Callable[[Size], tuple[Tensor]]:
@@ -147,25 +136,14 @@ def _lu_solve(**options: bool) -> Callable[..., Any]:
     return compute
 
 
-def _triangular(size: Size) -> tuple[Tensor]:
-    (L,) = _factor(size)
-    return (L.mT.contiguous(),)
+def _simply(name: str, part: int | slice | None = None, **options: object) -> Callable[..., Any]:
+    """By the default options but these, and of what is returned this part."""
 
+    def compute(call: Functions, *inputs: Tensor) -> Any:
+        found = call(name, *inputs, **options)
+        return found if part is None else found[part]
 
-def _simply(name: str, **options: object) -> Callable[..., Any]:
-    return lambda call, *inputs: call(name, *inputs, **options)
-
-
-def _first(name: str, **options: object) -> Callable[..., Any]:
-    return lambda call, *inputs: call(name, *inputs, **options)[0]
-
-
-def _second(name: str) -> Callable[..., Any]:
-    return lambda call, *inputs: call(name, *inputs)[1]
-
-
-def _factors_only(call: Functions, A: Tensor) -> Any:
-    return call("lu", A)[1:]
+    return compute
 
 
 def _tensorinv(call: Functions, A: Tensor) -> Any:
@@ -182,7 +160,7 @@ CALLS: Mapping[str, Call] = {
     "inv scaled": Call(_simply("inv"), _scaled),
     "inv with NaN": Call(_simply("inv"), _with_nan),
     "inv of transpose": Call(lambda call, A: call("inv", A.mT), _one),
-    "inv_ex": Call(_first("inv_ex"), _one),
+    "inv_ex": Call(_simply("inv_ex", 0), _one),
     "inverse": Call(_simply("inverse"), _one),
     "matrix_power -2": Call(lambda call, A: call("matrix_power", A, -2), _one),
     "tensorinv": Call(_tensorinv, _one, takes_batches=False),
@@ -195,22 +173,22 @@ CALLS: Mapping[str, Call] = {
     "solve of transpose": Call(lambda call, A, B: call("solve", A.mT, B), _with(_one, 2)),
     "solve, 8 for one matrix": Call(_simply("solve"), _many_for_one),
     "solve, one for 8 matrices": Call(_simply("solve"), _one_for_many),
-    "solve_ex": Call(_first("solve_ex"), _with(_one, 2)),
+    "solve_ex": Call(_simply("solve_ex", 0), _with(_one, 2)),
     "tensorsolve": Call(_simply("tensorsolve"), _with(_one, None), takes_batches=False),
     "det": Call(_simply("det"), _one),
     "det complex": Call(_simply("det"), _complex),
     "det of rank n-1": Call(_simply("det"), _of_rank(lambda n: n - 1)),
     "det of rank 1": Call(_simply("det"), _of_rank(lambda _: 1)),
-    "slogdet, log only": Call(_second("slogdet"), _one),
+    "slogdet, log only": Call(_simply("slogdet", 1), _one),
     "slogdet": Call(_simply("slogdet"), _one),
     "slogdet complex": Call(_simply("slogdet"), _complex),
     "logdet": Call(_simply("logdet"), _definite),
-    "lu_factor": Call(_first("lu_factor"), _one),
-    "lu_factor tall": Call(_first("lu_factor"), _tall),
-    "lu_factor wide": Call(_first("lu_factor"), _wide),
-    "lu_factor_ex": Call(_first("lu_factor_ex"), _one),
-    "lu": Call(_factors_only, _one),
-    "lu tall": Call(_factors_only, _tall),
+    "lu_factor": Call(_simply("lu_factor", 0), _one),
+    "lu_factor tall": Call(_simply("lu_factor", 0), _tall),
+    "lu_factor wide": Call(_simply("lu_factor", 0), _wide),
+    "lu_factor_ex": Call(_simply("lu_factor_ex", 0), _one),
+    "lu": Call(_simply("lu", slice(1, None)), _one),
+    "lu tall": Call(_simply("lu", slice(1, None)), _tall),
     "lu_solve": Call(_lu_solve(), _packed),
     "lu_solve adjoint": Call(_lu_solve(adjoint=True), _packed),
     "lu_solve from the right": Call(_lu_solve(left=False), _packed_from_the_right),
@@ -224,21 +202,21 @@ CALLS: Mapping[str, Call] = {
     "pinv of rank n/2": Call(_simply("pinv"), _of_rank(lambda n: n // 2)),
     "pinv tall of rank n/2": Call(_simply("pinv"), _of_rank(lambda n: n // 2, rows=4)),
     "pinverse": Call(_simply("pinverse"), _tall),
-    "lstsq": Call(_first("lstsq"), _with(_one, 2)),
-    "lstsq tall": Call(_first("lstsq"), _with(_tall, 2)),
+    "lstsq": Call(_simply("lstsq", 0), _with(_one, 2)),
+    "lstsq tall": Call(_simply("lstsq", 0), _with(_tall, 2)),
     "lstsq tall vector": Call(
         lambda call, A, b: call("lstsq", A, b[..., None])[0], _with(_tall, None)
     ),
-    "lstsq wide": Call(_first("lstsq"), _with(_wide, 2)),
-    "lstsq rcond": Call(_first("lstsq", rcond=1e-12), _with(_tall, 2)),
-    "lstsq, solution and residuals": Call(
-        lambda call, A, B: call("lstsq", A, B)[:2], _with(_tall, 2)
+    "lstsq wide": Call(_simply("lstsq", 0), _with(_wide, 2)),
+    "lstsq rcond": Call(_simply("lstsq", 0, rcond=1e-12), _with(_tall, 2)),
+    "lstsq, solution and residuals": Call(_simply("lstsq", slice(2)), _with(_tall, 2)),
+    "lstsq gelsd": Call(_simply("lstsq", 0, driver="gelsd"), _with(_tall, 2)),
+    "lstsq tall of rank n/2": Call(
+        _simply("lstsq", 0), _with(_of_rank(lambda n: n // 2, rows=4), 2)
     ),
-    "lstsq gelsd": Call(_first("lstsq", driver="gelsd"), _with(_tall, 2)),
-    "lstsq tall of rank n/2": Call(_first("lstsq"), _with(_of_rank(lambda n: n // 2, rows=4), 2)),
     "cholesky": Call(_simply("cholesky"), _definite),
     "cholesky upper": Call(_simply("cholesky", upper=True), _definite),
-    "cholesky_ex": Call(_first("cholesky_ex"), _definite),
+    "cholesky_ex": Call(_simply("cholesky_ex", 0), _definite),
     "cholesky_solve": Call(lambda call, L, B: call("cholesky_solve", B, L), _with(_factor, 2)),
     "cholesky_solve upper": Call(
         lambda call, U, B: call("cholesky_solve", B, U, upper=True), _with(_triangular, 2)
@@ -257,8 +235,8 @@ CALLS: Mapping[str, Call] = {
     ),
     "qr": Call(_simply("qr"), _one),
     "qr tall": Call(_simply("qr"), _tall),
-    "qr wide": Call(_second("qr"), _wide),
-    "qr, R alone": Call(lambda call, A: call("qr", A, "r")[1], _tall),
+    "qr wide": Call(_simply("qr", 1), _wide),
+    "qr, R alone": Call(_simply("qr", 1, mode="r"), _tall),
     "eig": Call(lambda call, A: call("eig", A)[0].abs(), _one),
 }
 """By a text. What is not said is square, real, of full rank, from the left, and by the default options."""
