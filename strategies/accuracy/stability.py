@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from strategies.exact.problem import Perturbed, Problem
     from strategies.operations import Operation
 
-__all__ = ["LIMIT", "PERTURBATIONS", "Exact", "Ratio", "perturbed", "references", "with_allowances"]
-
 LIMIT = 100.0
 """The largest stability ratio of a strategy that may be used."""
 

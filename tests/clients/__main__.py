@@ -1,7 +1,5 @@
 """`python -m tests.clients out/clients`: runs tests of libraries with this package in place of torch."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """The client libraries, and their tests: those of the source distributions, in the installed versions."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import subprocess
 import sys

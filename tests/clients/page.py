@@ -1,7 +1,5 @@
 """What a page says of the runs."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping

@@ -3,8 +3,6 @@
 Environment variables say how, since workers of pytest-xdist import plugins before they have the options.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 import logging

@@ -1,8 +1,7 @@
 """What a run of a test suite has found, and the file that holds it."""
 
-from __future__ import annotations
-
 from pathlib import Path
+from typing import Self
 
 import msgspec
 
@@ -35,11 +34,11 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         """The tests that have an outcome."""
         return {test for test, found in self.outcomes.items() if found == outcome}
 
-    def broken(self, by_torch: Report) -> list[str]:
+    def broken(self, by_torch: Self) -> list[str]:
         """The tests that pass with torch alone, and do not here."""
         return sorted(by_torch.that("passed") - self.that("passed"))
 
-    def mended(self, by_torch: Report) -> list[str]:
+    def mended(self, by_torch: Self) -> list[str]:
         """The tests that fail with torch alone, and pass here."""
         return sorted(by_torch.that("failed") & self.that("passed"))
 

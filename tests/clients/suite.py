@@ -1,7 +1,5 @@
 """Run a library's tests in one of four ways."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
