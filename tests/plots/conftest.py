@@ -109,6 +109,18 @@ def page(tmp_path):
     return page
 
 
+@pytest.fixture
+def fill(run, tmp_path):
+    """Writes a page and runs a command on it: what it says, and the page then."""
+
+    def fill(main, text, *options):
+        path = tmp_path / "page.md"
+        path.write_text(text)
+        return run(main, path, *options), path.read_text()
+
+    return fill
+
+
 @pytest.fixture(scope="session")
 def texts():
     """What stands in a figure."""

@@ -35,22 +35,14 @@ raise ValueError
 """
 
 
-@pytest.fixture
-def update(run, tmp_path):
-    """Fills the table of a page by the command."""
-    page = tmp_path / "page.md"
-    page.write_text(PAGE)
-    return lambda *options: (run(faults.main, page, *options), page.read_text())
-
-
-def test_a_release_fills_its_column_and_leaves_the_others(update):
-    done, page = update()
+def test_a_release_fills_its_column_and_leaves_the_others(fill):
+    done, page = fill(faults.main, PAGE)
     assert done.exit_code == 0, done.output
     table = page.partition("begin -->\n")[2].partition("\n<!-- faults: end")[0]
     head, _, *lines = table.splitlines()
     assert head == f"| fault | 2.9.1 | {faults.version()} |"
     assert lines == ["| half | 1 | **2e-01** |", "| none | – | 0 |", "| not a number | – | **∞** |"]
-    assert update()[1] == page
+    assert fill(faults.main, page)[1] == page
 
 
 def test_columns_are_in_the_order_of_releases():
@@ -60,9 +52,9 @@ def test_columns_are_in_the_order_of_releases():
     assert found.splitlines()[2:] == ["| half | 1 | 3 | 2 |", "| other | – | 4 | – |"]
 
 
-def test_hard_cases_of_another_release_are_refused(update, runs, write_runs, tmp_path):
+def test_hard_cases_of_another_release_are_refused(fill, runs, write_runs, tmp_path):
     write_runs(runs, tmp_path / "hard")
-    done, page = update("--hard", tmp_path / "hard")
+    done, page = fill(faults.main, PAGE, "--hard", tmp_path / "hard")
     assert (done.exit_code, page) == (2, PAGE)
     assert "was judged with torch" in " ".join(done.stderr.split())
 

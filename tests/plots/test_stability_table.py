@@ -8,16 +8,10 @@ PAGE = "# Title\n<!-- stability: begin -->\nold\n<!-- stability: end -->\nEnd\n"
 
 
 @pytest.fixture
-def update(write_runs, runs, run, tmp_path):
+def update(write_runs, runs, fill, tmp_path):
     """Writes the tables into a page by the command."""
     write_runs(runs, tmp_path / "results")
-
-    def update(text):
-        page = tmp_path / "page.md"
-        page.write_text(text)
-        return run(main, page, "--results", tmp_path / "results"), page.read_text()
-
-    return update
+    return lambda text: fill(main, text, "--results", tmp_path / "results")
 
 
 def test_a_line_an_operation_with_what_is_above_the_limit_and_refused(rows):

@@ -99,40 +99,28 @@ def test_what_is_not_there_is_not_drawn(found):
 
 
 @pytest.fixture
-def fill(run, found, tmp_path, monkeypatch):
-    """Writes results and a page, and runs the command on them."""
+def update(fill, found, tmp_path, monkeypatch):
+    """Writes results, and runs the command on them and a page."""
     monkeypatch.setattr(memory_plan, "plans", lambda: iter([PLAN]))
     for each in found:
         results.save(each, tmp_path / "results" / f"{each.program}.json")
-
-    def fill(text, *options):
-        out = tmp_path / "page.md"
-        out.write_text(text)
-        folders = ["--results", tmp_path / "results", "--figures", tmp_path / "figures"]
-        return run(main, out, *folders, *options), out.read_text()
-
-    return fill
+    folders = "--results", tmp_path / "results", "--figures", tmp_path / "figures"
+    return lambda text, *options: fill(main, text, *folders, *options)
 
 
-def test_the_command_fills_a_page_and_draws(fill, found, tmp_path):
-    done, text = fill(PAGE)
+def test_the_command_fills_a_page_and_draws(update, found, tmp_path):
+    done, text = update(PAGE)
     assert done.exit_code == 0, done.output
     assert "old" not in text
     assert page.table(found) in text
     assert {path.stem for path in tmp_path.glob("figures/*.svg")} == {"programs", "convergence"}
-    assert fill(text)[1] == text
+    assert update(text)[1] == text
 
 
-def test_what_was_measured_in_full_size_has_a_table_of_its_own(fill, found, tmp_path):
+def test_what_was_measured_in_full_size_has_a_table_of_its_own(update, found, tmp_path):
     full = msgspec.structs.replace(found[0], size="full")
     results.save(full, tmp_path / "full" / "elastic.json")
     places = "<!-- full: begin -->\n<!-- full: end -->\n"
-    done, text = fill(f"{PAGE}{places}", "--full", tmp_path / "full")
+    done, text = update(f"{PAGE}{places}", "--full", tmp_path / "full")
     assert done.exit_code == 0, done.output
     assert page.table([full]) in text
-
-
-def test_a_page_without_markers_is_left_alone(fill):
-    done, text = fill("# Title")
-    assert (done.exit_code, text) == (2, "# Title")
-    assert "lacks <!-- summary: begin -->" in " ".join(done.stderr.split())
