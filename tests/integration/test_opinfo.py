@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import logging
 from unittest import mock
 
 import pytest
@@ -72,14 +71,6 @@ def differentiable(op, sample):
     return function, tuple(value for value, need in zip(values, needs, strict=True) if need)
 
 
-@pytest.fixture
-def reasons(caplog):
-    """Why calls went to PyTorch, while everything is replaced."""
-    replacement._told.clear()
-    with caplog.at_level(logging.INFO, replacement.log.name), strategies.replace_torch():
-        yield lambda: [record.getMessage() for record in caplog.records]
-
-
 @pytest.fixture(params=["auto", pytest.param("a strategy", marks=pytest.mark.slow)])
 def chosen(request, op):
     """What computes: for a strategy stands one of those that take the ranks of the samples."""
@@ -91,7 +82,7 @@ def chosen(request, op):
 @pytest.mark.parametrize("order", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("op", OPS, ids=named)
-def test_derivatives_of_both_orders(op, dtype, order, reasons, chosen):
+def test_derivatives_of_both_orders(op, dtype, order, told, chosen):
     samples = list(op.sample_inputs("cpu", dtype, requires_grad=True))
     assert samples
     for sample in samples:
@@ -100,7 +91,7 @@ def test_derivatives_of_both_orders(op, dtype, order, reasons, chosen):
             assert gradcheck(function, inputs, fast_mode=True, check_forward_ad=True)
         elif op.supports_gradgrad:
             assert gradgradcheck(function, inputs, fast_mode=True)
-    assert reasons() == []
+    assert told() == []
 
 
 def gradient(function, *given):

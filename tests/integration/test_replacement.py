@@ -2,7 +2,6 @@
 
 import copy
 import functools
-import logging
 import pickle
 import re
 import subprocess
@@ -50,14 +49,6 @@ def printed(code):
 def replaced():
     with strategies.replace_torch() as replacement:
         yield replacement
-
-
-@pytest.fixture
-def told(caplog):
-    """What is logged while everything is replaced."""
-    replacement._told.clear()
-    with caplog.at_level(logging.INFO, replacement.log.name), strategies.replace_torch():
-        yield lambda: [record.getMessage() for record in caplog.records]
 
 
 def test_all_functions_of_linalg_are_replaced_wherever_torch_has_them():
@@ -181,12 +172,10 @@ def test_a_strategy_that_fails_is_told_of(told, monkeypatch):
     assert "does not do that" in told()[0]
 
 
-class Failing(strategies.Strategy):
+class Failing(type(strategies.get("triangular_solve"))):
     name = "failing"
-    summary = "raises"
-    requires_full_rank = False
 
-    def factor_tall(self, matrix, *, rtol, atol):
+    def factor_square(self, matrix):
         raise LinAlgError("it does not do that")
 
 
@@ -201,17 +190,13 @@ def test_strategies_compute_by_torchs_own_functions(replaced):
         assert not is_ours(linalg.inv)
 
 
-class OfReplaced(strategies.Strategy):
+class OfReplaced(type(strategies.get("explicit_inverse"))):
     """Calls the very function that it stands for."""
 
     name = "of_replaced"
-    summary = "calls torch.linalg.inv"
-    requires_full_rank = True
 
-    def factor_tall(self, matrix, *, rtol, atol):
-        return strategies.get("explicit_inverse").factor_tall(
-            torch.linalg.inv(matrix).inverse(), rtol=rtol, atol=atol
-        )
+    def factor_square(self, matrix):
+        return super().factor_square(torch.linalg.inv(matrix).inverse())
 
 
 # What programs do with functions
@@ -230,21 +215,16 @@ def test_a_thread_may_have_no_other_caller(replaced):
     assert_close(found[0] @ A, torch.eye(3, dtype=torch.float64))
 
 
-class Inverses(torch.utils.data.Dataset):
-    def __len__(self):
-        return 2
-
-    def __getitem__(self, index):
-        return strategies.is_replaced("inv"), torch.linalg.inv(A + index)
-
-
 def test_it_holds_in_forked_workers_of_a_data_loader(replaced):
     loader = torch.utils.data.DataLoader(
-        Inverses(), num_workers=1, multiprocessing_context="fork", batch_size=None
+        [A, A + 1],
+        num_workers=1,
+        multiprocessing_context="fork",
+        collate_fn=lambda found: (strategies.is_replaced("inv"), torch.linalg.inv(*found)),
     )
-    for index, (is_replaced, inverse) in enumerate(loader):
+    for matrix, (is_replaced, inverse) in zip([A, A + 1], loader, strict=True):
         assert is_replaced
-        assert_close(inverse, torch.linalg.inv(A + index))
+        assert_close(inverse, torch.linalg.inv(matrix))
 
 
 def test_vmap_and_transforms_compose(replaced):
