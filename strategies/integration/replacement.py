@@ -17,8 +17,7 @@ import inspect
 import logging
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from types import FrameType, MethodType
 from typing import Any
 
@@ -64,9 +63,9 @@ class Replacement(Scope):
             if function.name in self.names:
                 there = getattr(function.owner, function.name)
                 if self.holds(function.name) and there is function.original:
-                    setattr(function.owner, function.name, function.replaced)
-                elif not self.holds(function.name) and there is function.replaced:
-                    _restore(function)
+                    function.replace()
+                elif not self.holds(function.name) and there is function:
+                    function.restore()
 
 
 def replace_torch(names: Iterable[str] | None = None) -> Replacement:
@@ -105,33 +104,46 @@ def is_replaced(name: str | None = None) -> bool:
     return Replacement.holds(name)
 
 
-@dataclass(frozen=True, eq=False)
 class Function:
-    """A function that can be replaced: a module's or, perhaps inherited, `Tensor`'s.
+    """A function that can be replaced, and what then stands in its place: it calls ours where it may.
+
+    It equals torch's own and has its hash: types that define what torch's functions do keep tables of
+    functions, which were looked up before or while this stood there.
 
     Attributes:
+        owner: a module or `Tensor`, which may inherit it.
         ours: takes what the original takes, or less.
         accepted: the arguments that ours takes by name, and by which name it does.
         positional: how many it takes by position.
     """
 
-    name: str
-    owner: Any
-    original: Callable[..., Any]
-    ours: Callable[..., Any]
-    accepted: Mapping[str, str]
-    positional: int
-    is_inherited: bool
+    def __init__(self, name: str, owner: Any, ours: Callable[..., Any]) -> None:
+        self.name, self.owner, self.ours = name, owner, ours
+        self.original: Callable[..., Any] = getattr(owner, name)
+        self.is_inherited = name not in vars(owner)
+        parameters = inspect.signature(ours).parameters.values()
+        self.positional = sum(each.kind is each.POSITIONAL_OR_KEYWORD for each in parameters)
+        names = {each.name: each.name for each in parameters if each.name != "strategy"}
+        # What torch calls operands where its documentation, which we follow, does not.
+        in_torch = {"input": next(iter(names)), "b": "B", "input2": "L"}
+        self.accepted = names | {each: own for each, own in in_torch.items() if own in names}
+        self.__doc__ = self.original.__doc__
+        # The global of this module by which pickle finds it.
+        self.__name__ = self.__qualname__ = str(self).replace(".", "_")
 
-    def __str__(self) -> str:
-        """As a program writes it."""
-        owner = "torch.Tensor" if self.owner is Tensor else self.owner.__name__
-        return f"{owner}.{self.name}"
+    def replace(self) -> None:
+        if (operator := _BUILTINS._find_builtin(self.original)) is not None:
+            _BUILTINS._register_builtin(self, operator)  # for torch.jit.script
+        setattr(self.owner, self.name, self)
 
-    @functools.cached_property
-    def replaced(self) -> Callable[..., Any]:
-        """What stands in its place."""
-        return _Replaced(self)
+    def restore(self) -> None:
+        if self.is_inherited:
+            delattr(self.owner, self.name)
+        else:
+            setattr(self.owner, self.name, self.original)
+            if "torch._dynamo" in sys.modules:
+                # Dynamo lists torch's functions by looking them up once, which may have been before.
+                torch.compiler.allow_in_graph(self.original)  # type: ignore[no-untyped-call]
 
     def named(self, options: dict[str, Any]) -> dict[str, Any]:
         """The options that ours is called with."""
@@ -146,90 +158,53 @@ class Function:
             return f"it is called with {len(arguments)} arguments by position"
         return ""
 
-
-@functools.cache
-def functions() -> tuple[Function, ...]:
-    """All functions that can be replaced, as torch has them when this is first called."""
-    found = []
-    for name in linalg.__all__:
-        ours = getattr(linalg, name)
-        if not inspect.isfunction(ours):  # the type of a result
-            continue
-        taken = _taken_by(ours)
-        for owner in (torch.linalg, *((torch, torch.Tensor) if name in _IN_TORCH else ())):
-            if hasattr(owner, name):
-                inherited = name not in vars(owner)
-                original = getattr(owner, name)
-                found.append(Function(name, owner, original, ours, *taken, inherited))
-    return tuple(found)
-
-
-def _taken_by(ours: Callable[..., Any]) -> tuple[Mapping[str, str], int]:
-    """The names of a function's arguments, and how many may be given by position."""
-    parameters = inspect.signature(ours).parameters.values()
-    names = {each.name: each.name for each in parameters if each.name != "strategy"}
-    # What torch calls operands where its documentation, which we follow, does not.
-    in_torch = {"input": next(iter(names)), "b": "B", "input2": "L"}
-    names |= {name: own for name, own in in_torch.items() if own in names}
-    return names, sum(each.kind is each.POSITIONAL_OR_KEYWORD for each in parameters)
-
-
-def _restore(function: Function) -> None:
-    if function.is_inherited:
-        delattr(function.owner, function.name)
-    else:
-        setattr(function.owner, function.name, function.original)
-        if "torch._dynamo" in sys.modules:
-            # Dynamo lists torch's functions by looking them up once, which may have been before.
-            torch.compiler.allow_in_graph(function.original)  # type: ignore[no-untyped-call]
-
-
-class _Replaced:
-    """What stands in the place of a function, and is that function where it may not.
-
-    It equals the function and has its hash: types that define what torch's functions do keep tables of
-    functions, which were looked up before or while this stood there.
-    """
-
-    def __init__(self, function: Function) -> None:
-        self.function = function
-        self.__doc__ = function.original.__doc__
-        # The global of this module by which pickle finds it.
-        self.__name__ = self.__qualname__ = str(function).replace(".", "_")
-        if (operator := _BUILTINS._find_builtin(function.original)) is not None:
-            _BUILTINS._register_builtin(self, operator)  # for torch.jit.script
-
     def __call__(self, *arguments: Any, **options: Any) -> Any:
-        function = self.function
         if is_compiling():
-            return _compiled(function, arguments, options)
+            return _compiled(self, arguments, options)
         caller = sys._getframe().f_back
-        if not _in_force[function.name] or is_computing() or is_own(caller):
-            return function.original(*arguments, **options)
-        if not (reason := _reason_for_torch(function, arguments, options)):
+        if not _in_force[self.name] or is_computing() or is_own(caller):
+            return self.original(*arguments, **options)
+        if not (reason := _reason_for_torch(self, arguments, options)):
             if _C._is_torch_function_mode_enabled():
                 return handle_torch_function(self, (), *arguments, **options)
             try:
-                return function.ours(*arguments, **function.named(options))
+                return self.ours(*arguments, **self.named(options))
             except RuntimeError as error:
                 reason = message_of(error)
-        _tell(function, reason, caller)
-        return function.original(*arguments, **options)
+        _tell(self, reason, caller)
+        return self.original(*arguments, **options)
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 
     def __eq__(self, other: object) -> bool:
-        return self is other or self.function.original == other
+        return self is other or self.original == other
 
     def __hash__(self) -> int:
-        return hash(self.function.original)
+        return hash(self.original)
 
     def __reduce__(self) -> str:
         return self.__name__
 
+    def __str__(self) -> str:
+        """As a program writes it."""
+        owner = "torch.Tensor" if self.owner is Tensor else self.owner.__name__
+        return f"{owner}.{self.name}"
+
     def __repr__(self) -> str:
-        return f"<{self.function}, replaced>"
+        return f"<{self}, replaced>"
+
+
+@functools.cache
+def functions() -> tuple[Function, ...]:
+    """All functions that can be replaced, as torch has them when this is first called."""
+    return tuple(
+        Function(name, owner, ours)
+        for name in linalg.__all__
+        if inspect.isfunction(ours := getattr(linalg, name))  # not the type of a result
+        for owner in (torch.linalg, *((torch, Tensor) if name in _IN_TORCH else ()))
+        if hasattr(owner, name)
+    )
 
 
 def _reason_for_torch(
@@ -283,8 +258,8 @@ _told: set[tuple[Function, str, str]] = set()
 
 def __getattr__(name: str) -> Any:
     for function in functions():
-        if function.replaced.__name__ == name:
-            return function.replaced
+        if function.__name__ == name:
+            return function
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
