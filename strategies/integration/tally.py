@@ -78,8 +78,9 @@ class Tally:
         """What a file holds; the backwards of calls that were not timed are like the others."""
         function, sizes, dtype, device, file, line = key
         shapes = tuple(map(tuple, sizes))
-        deficient = self.ranks - {min(shapes[0][-2:])} if len(self.ranks) == 1 else set()
-        rank = next(iter(deficient), None)
+        # The rank that all matrices have had, if that is not full.
+        (rank,) = self.ranks if len(self.ranks) == 1 else (None,)
+        rank = None if rank == min(shapes[0][-2:]) else rank
         scale = self.count / self.watched if self.watched else 0.0
         return Call(
             function=function,
@@ -104,14 +105,6 @@ def now(device: torch.device) -> float:
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     return time.perf_counter()
-
-
-def _deficient(ranks: set[int], shape: tuple[int, ...]) -> int | None:
-    """The rank that all matrices have had, if that is not full."""
-    if len(ranks) != 1:
-        return None
-    (rank,) = ranks
-    return rank if rank < min(shape[-2:]) else None
 
 
 def _relative(path: str) -> str:
