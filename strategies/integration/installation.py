@@ -135,11 +135,10 @@ def _calls() -> dict[str, list[Any]]:
 
 
 @functools.cache
-def _operator(overload: str) -> Any:
-    """What installs and uninstalls it; None where there is no fast path in C++."""
-    return aten_operator(overload, _calls()[overload], is_computing)
-
-
 def _operators(name: str) -> list[Any]:
-    """Those of all its overloads."""
-    return [_operator(overload) for overload in _calls() if overload.partition(".")[0] == name]
+    """What installs and uninstalls each of its overloads; None where there is no fast path in C++."""
+    return [
+        aten_operator(overload, calls, is_computing)
+        for overload, calls in _calls().items()
+        if overload.partition(".")[0] == name
+    ]

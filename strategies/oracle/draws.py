@@ -1,6 +1,5 @@
 """The cases of an oracle set, before anything is known of them but their inputs."""
 
-import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -67,17 +66,8 @@ class _Matrix:
     about: list[str] = field(default_factory=list)
 
 
-def drawn(count: int, seed: int) -> Iterator[Iterator[Draw]]:
-    """For each operation and kind, `count` times, candidates of which the first that can be judged counts.
-
-    The first cases of more are those of fewer.
-    """
-    for number, kind, name in itertools.product(range(count), KINDS, operations.names()):
-        yield candidates(name, kind, number, seed)
-
-
 def candidates(operation: str, kind: str, number: int, seed: int) -> Iterator[Draw]:
-    """For one case, as `drawn` has them."""
+    """For one case, draws of which the first that can be judged counts."""
     found = (draw(operation, kind, number, (seed, attempt)) for attempt in range(_ATTEMPTS))
     return filter(None, found)
 

@@ -4,6 +4,7 @@ A number is as C's `strtod` and Python's `float.fromhex` read it, rounded correc
 Certified ones have more digits than that: 73 bits.
 """
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
@@ -13,8 +14,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from strategies import operations
 from strategies.accuracy.stability import LIMIT, Exact
-from strategies.oracle.draws import Draw, drawn
+from strategies.oracle.draws import KINDS, Draw, candidates
 from strategies.oracle.grader import flat
 from strategies.oracle.truth import condition, truth
 
@@ -81,31 +83,26 @@ class CaseRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class Header(msgspec.Struct, kw_only=True):
-    """The first line of a set.
-
-    Attributes:
-        format: "gradient-oracle".
-        version: of the format.
-        seed: of the cases.
-        cases: of each operation and kind, how many were drawn.
-        limit: a stability ratio above it is not right.
-    """
+    """The first line of a set."""
 
     format: str = "gradient-oracle"
     version: int = 1
     seed: int
     cases: int
+    """Of each operation and kind, how many were drawn."""
     limit: float = LIMIT
+    """A stability ratio above it is not right."""
 
 
 def records(count: int, seed: int) -> Iterator[CaseRecord | None]:
-    """The cases of a set; None where no draw of a kind can be judged, as deficient ones of `inv`."""
-    yield from map(first_judged, drawn(count, seed))
+    """The cases of a set, the first of more those of fewer; None where no draw of a kind can be judged."""
+    for number, kind, name in itertools.product(range(count), KINDS, operations.names()):
+        yield first_judged(candidates(name, kind, number, seed))
 
 
-def first_judged(candidates: Iterable[Draw]) -> CaseRecord | None:
+def first_judged(draws: Iterable[Draw]) -> CaseRecord | None:
     """The case of the first draw that can be judged, if there is one."""
-    return next(filter(None, map(_judged, candidates)), None)
+    return next(filter(None, map(_judged, draws)), None)
 
 
 def text(lines: Iterable[Header | CaseRecord]) -> str:

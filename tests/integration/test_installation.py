@@ -228,7 +228,7 @@ def test_an_operator_without_kernels_is_refused():
 
 
 def test_without_the_fast_path_in_cpp_it_says_how_to_build_it(monkeypatch):
-    monkeypatch.setattr(installation, "_operator", lambda _: None)
+    monkeypatch.setattr(installation, "_operators", lambda _: [None])
     with pytest.raises(UnsupportedError, match="warmup"):
         strategies.install()
     assert not strategies.is_installed()
