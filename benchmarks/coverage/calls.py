@@ -19,12 +19,7 @@ class Size:
     batch: tuple[int, ...] = ()
 
     def __str__(self) -> str:
-        """As in a case.
-
-        Example:
-            >>> str(Size(4, (100,))), str(Size(32))
-            ('100x4x4', '32x32')
-        """
+        """As in a case: "100x4x4"."""
         return "x".join(map(str, (*self.batch, self.n, self.n)))
 
 

@@ -129,13 +129,7 @@ MODES: Mapping[str, Callable[[Call, Functions, Size], Timed]] = {
 
 
 def applies(mode: str, call: Call, size: Size) -> bool:
-    """Whether a call is timed in a mode at a size.
-
-    Example:
-        >>> call = Call(lambda f, A: f("inv", A), lambda size: ())
-        >>> applies("hessian", call, Size(4)), applies("hessian", call, Size(32))
-        (True, False)
-    """
+    """Whether a call is timed in a mode at a size."""
     if size.batch and not call.takes_batches:
         return False
     most = _MOST_ROWS.get(mode)

@@ -19,12 +19,7 @@ class Ratio(msgspec.Struct, frozen=True, array_like=True):
     high: float | None
 
     def __str__(self) -> str:
-        """As in a table.
-
-        Example:
-            >>> str(Ratio(1.234, 1.1, 1.3)), str(Ratio(None, None, None))
-            ('1.23', 'alone')
-        """
+        """As in a table: "1.23", or "alone" where PyTorch has no result."""
         return "alone" if self.median is None else f"{self.median:.3g}"
 
     @property

@@ -24,12 +24,6 @@ class CholeskyQR2(TriangularSolve):
     error analysis of the CholeskyQR2 algorithm", ETNA 44 (2015), section 3). Beyond it, from κ of about
     u^(−1/2) on, a batch is factored by reflections after all. It is the forward that gains;
     backwards are those of `triangular_solve`.
-
-    Example:
-        >>> import torch
-        >>> F = CholeskyQR2().factor(torch.tensor([[3.0], [4.0]]))
-        >>> F.apply(torch.tensor([[6.0], [8.0]])).round(decimals=4)
-        tensor([[2.]])
     """
 
     name = "cholesky_qr2"

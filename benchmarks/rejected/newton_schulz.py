@@ -17,11 +17,6 @@ class NewtonSchulz(Strategy):
     Ben-Israel & Cohen, "On iterative computation of generalized inverses and associated
     projections", SIAM J. Numer. Anal. 3 (1966). The error is squared in every step once it is below 1,
     but it takes about 2 log₂ κ steps to get there, each two products.
-
-    Example:
-        >>> import torch
-        >>> NewtonSchulz().factor(torch.tensor([[2.0]])).dense()
-        tensor([[0.5000]])
     """
 
     name = "newton_schulz"

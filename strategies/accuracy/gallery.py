@@ -86,10 +86,6 @@ def random_with_condition(
     """Build a random matrix with condition number 10^log10_cond by construction.
 
     Haar-distributed singular vectors, singular values falling geometrically from 1.
-
-    Example:
-        >>> random_with_condition((8, 5), torch.float64, 3).condition
-        1000.0
     """
     request = Request(shape, dtype, batch, seed)
     return _specimen(request, *spectra.with_condition(request, 10.0**log10_cond))
@@ -111,10 +107,6 @@ def random_with_rank(
 
     Raises:
         ValueError: the rank is negative or above min(m, n).
-
-    Example:
-        >>> random_with_rank((8, 5), torch.float32, 3).rank
-        3
     """
     request = Request(shape, dtype, batch, seed)
     if not 0 <= rank <= request.k:

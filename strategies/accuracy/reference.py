@@ -82,13 +82,6 @@ def lu_gradient_at_factors(
     The stored factors are the exact factors of their own product, so this is the exact gradient
     there. Its distance from a computed gradient is what the backward pass itself added, free
     of the error of the factorization. Of L and U the first `rank` columns and rows count.
-
-    Example:
-        >>> import torch
-        >>> LU, pivots = torch.linalg.lu_factor(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
-        >>> exact = lu_gradient_at_factors(LU, pivots, torch.ones(2, 2))
-        >>> exact.gradients[0].shape
-        torch.Size([2, 2])
     """
     record = operations.get("lu_factor")
     return _certified(record, (LU,), (cotangent,), rank, pivots, stored=True)

@@ -115,9 +115,6 @@ def install_if_asked() -> None:
     """Install all operators if the environment variable `BACKWARD_STRATEGIES_INSTALL` is 1.
 
     Where that is impossible, a warning says why.
-
-    Example:
-        >>> install_if_asked()
     """
     if is_asked_for():
         try:
