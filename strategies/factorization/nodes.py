@@ -18,14 +18,13 @@ from torch.utils._pytree import tree_map_only
 from strategies.autograd.derivatives import eager_mode
 from strategies.autograd.nodes import is_opaque
 from strategies.autograd.precision import full_precision
+from strategies.autograd.rule import Gradients
 from strategies.factorization import operators
 from strategies.factorization.kinds import Form
 from strategies.factors import Dense
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas.domains import hermitian_part
 from strategies.kernels.memory import with_memory
-
-Gradients = tuple[Tensor | None, ...]
 
 
 class Accumulation(torch.autograd.Function):

@@ -22,14 +22,13 @@ from strategies.autograd.levels import forward_mode
 from strategies.autograd.nodes import is_batched_gradient
 from strategies.autograd.precision import full_precision
 from strategies.autograd.registered import Registered
+from strategies.autograd.rule import Tensors
 from strategies.factorization.kinds import KINDS, Form
 from strategies.factors.dense import WithMatrix
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import det, lstsq
 from strategies.formulas.domains import hermitian_part
 from strategies.kernels.memory import materialized
-
-Tensors = tuple[Tensor, ...]
 
 _FORM = ("str kind", "int? rank", "bool forms_inverse")
 

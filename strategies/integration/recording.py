@@ -119,21 +119,15 @@ class _Mode(BaseTorchFunctionMode):
         # By way of torch, from where a replaced function is not taken for a call of ours.
         result = super().__torch_function__(func, types, args, options)  # type: ignore[no-untyped-call]
         seconds = now(device) - begun
-        self._count(name, tensors, device, result, seconds)
-        return result
-
-    def _count(
-        self, name: str, inputs: list[Tensor], device: torch.device, result: Any, seconds: float
-    ) -> None:
-        is_plain = not _C._are_functorch_transforms_active()
-        outputs = (result,) if isinstance(result, Tensor) else result
-        shapes = tuple([each.shape for each in inputs])
-        key = name, shapes, inputs[0].dtype, device, *call_site(sys._getframe())
+        shapes = tuple([each.shape for each in tensors])
+        key = name, shapes, tensors[0].dtype, device, *call_site(sys._getframe())
         tally = self._recording._tallies[key]
         tally.count += 1
         tally.forward += seconds
-        if is_plain and tally.is_to_watch():
-            tally.watch(device, inputs, outputs)
+        if tally.is_to_watch() and not _C._are_functorch_transforms_active():
+            outputs = (result,) if isinstance(result, Tensor) else result
+            tally.watch(device, tensors, outputs)
+        return result
 
 
 @functools.cache
