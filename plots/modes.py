@@ -22,22 +22,10 @@ VERSION = 1
 KEPT = Path("docs/data/modes.json.gz")
 
 MODES = (
-    "backward",
-    "backward of backward",
-    "forward",
-    "forward over backward",
-    "vmap",
-    "torch.func",
-    "compile",
-    "checkpoint",
-    "saved-tensor hooks",
-    "views",
-    "inference",
+    *("backward", "backward of backward", "forward", "forward over backward", "vmap"),
+    *("torch.func", "compile", "checkpoint", "saved-tensor hooks", "views", "inference"),
     *(word for length in (2, 3) for word in map("".join, itertools.product("fr", repeat=length))),
-    "jit.trace",
-    "make_fx",
-    "linearize",
-    "functionalize",
+    *("jit.trace", "make_fx", "linearize", "functionalize"),
 )
 NUMBERS = ("real", "complex")
 

@@ -21,16 +21,9 @@ from strategies.accuracy.builders import BUILDERS
 from strategies.accuracy.spectra import Array, Request
 
 WELL_POSED = (
-    "diagonal",
-    "upper_triangular",
-    "lower_triangular",
-    "random_condition_2",
-    "random_condition_root",
-    "graded_rows",
-    "graded_columns",
-    "kahan",
-    "wilkinson_growth",
-    "repeated_singular_values",
+    *("diagonal", "upper_triangular", "lower_triangular"),
+    *("random_condition_2", "random_condition_root", "graded_rows", "graded_columns"),
+    *("kahan", "wilkinson_growth", "repeated_singular_values"),
 )
 """Names of full rank for which every gradient is representable and κ u ≪ 1."""
 

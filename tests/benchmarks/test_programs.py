@@ -14,17 +14,8 @@ from benchmarks.programs import PROGRAMS, SEEN, UNTOUCHED, named
 
 FOLDER = Path(benchmarks.programs.__file__).parent
 FILES = sorted(FOLDER.glob("*.py"))
-STANDARD = {
-    "__future__",
-    "collections",
-    "dataclasses",
-    "importlib",
-    "inspect",
-    "itertools",
-    "math",
-    "pkgutil",
-    "sys",
-}
+STANDARD = {"__future__", "collections", "dataclasses", "importlib", "inspect", "itertools"}
+STANDARD |= {"math", "pkgutil", "sys"}
 
 TINY = {
     "elastic": {"cells": 2},

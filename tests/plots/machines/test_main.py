@@ -167,8 +167,3 @@ def test_of_a_figure_that_cannot_be_drawn_the_page_says_why(run, runs, page, tmp
 def test_the_page_in_the_documentation_has_the_markers():
     text = (Path(__file__).parents[3] / "docs" / "machines.md").read_text()
     assert re.findall(r"<!-- (\w+): begin", text) == list(PARTS)
-
-
-def test_figures_are_written(runs, tmp_path):
-    figures.save(scaling.against_size, rows.table(runs), tmp_path / "machines_size")
-    assert (tmp_path / "machines_size.svg").exists()
