@@ -22,7 +22,7 @@ def prepare(case: Case) -> Work:
     """JAX's backward, and forward and backward, of a case; NotImplementedError without a counterpart."""
     try:
         return compiled(differentiable(case.operation), case)
-    except AttributeError as error:
+    except KeyError as error:
         raise NotImplementedError(f"JAX has no {case.operation}") from error
 
 
@@ -57,28 +57,22 @@ def compiled(function: Callable[..., tuple[Any, ...]], case: Case) -> Work:
 
 @functools.cache
 def differentiable(operation: str) -> Callable[..., tuple[Any, ...]]:
-    """JAX's function, with the outputs that the operation's record names; AttributeError if none."""
-    import jax
+    """JAX's function, with the outputs that the operation's record names; KeyError if none."""
+    import jax.numpy as jnp
+    from jax.scipy.linalg import cho_solve
 
-    jnp, scipy = jax.numpy, jax.scipy.linalg
+    from strategies.oracle.adapters.jax import FUNCTIONS
 
     def cholesky_inverse(factor: Any) -> tuple[Any]:
         # A matrix beside a batch of factors were taken for a batch of vectors.
         identity = jnp.broadcast_to(jnp.eye(factor.shape[-1], dtype=factor.dtype), factor.shape)
-        return (scipy.cho_solve((factor, True), identity),)
+        return (cho_solve((factor, True), identity),)
 
-    of_other_form: dict[str, Callable[..., tuple[Any, ...]]] = {
-        "lu_factor": lambda a: scipy.lu_factor(a)[:1],
-        "lu": lambda a: scipy.lu(a)[1:],
+    own: dict[str, Callable[..., tuple[Any, ...]]] = {
         "lstsq": lambda a, b: jnp.linalg.lstsq(a, b)[:1],
-        "slogdet": lambda a: jnp.linalg.slogdet(a)[0 if jnp.iscomplexobj(a) else 1 :],
-        "cholesky_solve": lambda factor, b: (scipy.cho_solve((factor, True), b),),
         "cholesky_inverse": cholesky_inverse,
     }
-    if operation in of_other_form:
-        return of_other_form[operation]
-    function = getattr(jnp.linalg, operation)
-    return lambda *inputs: (function(*inputs),)
+    return (FUNCTIONS | own)[operation]
 
 
 def _inputs(case: Case) -> tuple[Any, tuple[Any, ...]]:

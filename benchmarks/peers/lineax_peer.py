@@ -31,17 +31,10 @@ def prepare(case: Case) -> Work:
 @functools.cache
 def differentiable(operation: str, *, full_rank: bool) -> Callable[..., tuple[Any, ...]]:
     """The solution of one system with any number of right-hand sides: by LU, QR, or for any rank SVD."""
-    import jax
     import lineax
 
-    solver = lineax.LU() if operation == "solve" else lineax.QR() if full_rank else lineax.SVD()
+    from strategies.oracle.adapters.lineax import solved
 
-    def function(a: Any, b: Any) -> tuple[Any]:
-        operator = lineax.MatrixLinearOperator(a)
-
-        def solve(column: Any) -> Any:
-            return lineax.linear_solve(operator, column, solver=solver).value
-
-        return (jax.vmap(solve, in_axes=1, out_axes=1)(b),)
-
-    return function
+    return solved(
+        lineax.LU() if operation == "solve" else lineax.QR() if full_rank else lineax.SVD()
+    )

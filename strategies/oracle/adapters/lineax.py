@@ -8,7 +8,7 @@ import jax
 import lineax
 
 
-def _solved(solver: Any) -> Any:
+def solved(solver: Any) -> Any:
     def solve(A: Any, B: Any) -> tuple[Any]:
         operator = lineax.MatrixLinearOperator(A)
 
@@ -28,6 +28,4 @@ def version() -> str:
 
 
 _jax = runpy.run_path(str(Path(__file__).with_name("jax.py")))
-globals().update(
-    _jax["derivatives"]({"solve": _solved(lineax.LU()), "lstsq": _solved(lineax.SVD())})
-)
+globals().update(_jax["derivatives"]({"solve": solved(lineax.LU()), "lstsq": solved(lineax.SVD())}))
