@@ -37,12 +37,14 @@ class Place(NamedTuple):
         return f"{self.call}, {self.mode}, {self.size}"
 
 
-def _torch(name: str, *arguments: Any, **options: Any) -> Any:
+def call_torch(name: str, *arguments: Any, **options: Any) -> Any:
+    """PyTorch's function of this name."""
     owner = torch.linalg if hasattr(torch.linalg, name) else torch
     return getattr(owner, name)(*arguments, **options)
 
 
-def _ours(name: str, *arguments: Any, **options: Any) -> Any:
+def call_ours(name: str, *arguments: Any, **options: Any) -> Any:
+    """That of `strategies.linalg`."""
     return getattr(linalg, name)(*arguments, **options)
 
 
@@ -53,7 +55,7 @@ def ratio(place: Place, budget: float) -> Ratio:
         RuntimeError: "auto" refuses what PyTorch computes.
     """
     made = {}
-    for name, functions in ((_NATIVE, _torch), (_AUTO, _ours)):
+    for name, functions in ((_NATIVE, call_torch), (_AUTO, call_ours)):
         torch.manual_seed(0)
         torch.compiler.reset()
         try:

@@ -6,19 +6,11 @@ import pytest
 import torch
 
 from benchmarks.coverage import tables
-from benchmarks.coverage.__main__ import Place, main, ratio
+from benchmarks.coverage.__main__ import Place, call_ours, call_torch, main, ratio
 from benchmarks.coverage.calls import CALLS, Size
 from benchmarks.coverage.modes import MODES, applies
 from benchmarks.coverage.results import Ratio, Row, load
 from strategies import linalg
-
-
-def by(module):
-    def functions(name, *arguments, **options):
-        owner = module if hasattr(module, name) else torch
-        return getattr(owner, name)(*arguments, **options)
-
-    return functions
 
 
 def test_every_public_function_is_called():
@@ -26,7 +18,7 @@ def test_every_public_function_is_called():
 
     def functions(name, *arguments, **options):
         called.add(name)
-        return getattr(linalg, name)(*arguments, **options)
+        return call_ours(name, *arguments, **options)
 
     for call in CALLS.values():
         call.outputs(functions, *call.inputs(Size(4)))
@@ -41,8 +33,7 @@ def test_a_call_computes_the_same_by_both(name, size):
     if not applies("eager", call, size):
         pytest.skip("takes no batches")
     inputs = call.inputs(size)
-    found = call.outputs(by(linalg), *inputs)
-    expected = call.outputs(by(torch.linalg), *inputs)
+    found, expected = (call.outputs(each, *inputs) for each in (call_ours, call_torch))
     for ours, theirs in zip(found, expected, strict=True):
         if theirs.numel():  # gelsy, PyTorch's driver, has no residuals
             torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-9, equal_nan=True)
