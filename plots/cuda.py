@@ -11,7 +11,7 @@ from plots import marked
 from strategies.cli.common import reports_errors
 from strategies.measuring import store
 from strategies.measuring.case import Case
-from strategies.measuring.measurement import Cell
+from strategies.measuring.measurement import Cell, Objective
 from strategies.policy import BASELINE
 from strategies.selection.text import provenance
 
@@ -22,8 +22,8 @@ HEAD = ("operation", "cases", "mean", "lowest", "of", "highest", "of")
 
 def ratio(cell: Cell) -> float | None:
     """The time of PyTorch's own over that of the fastest other strategy, if both ran."""
-    times = {each.strategy: each.forward_backward for each in cell}
-    found = {name: time.seconds for name, time in times.items() if time is not None}
+    costs = cell.costs(Objective.FORWARD_BACKWARD)
+    found = {name: cost.seconds for name, cost in costs.items()}
     native = found.pop(BASELINE, None)
     return native / min(found.values()) if native is not None and found else None
 

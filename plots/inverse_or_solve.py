@@ -197,9 +197,9 @@ def _svd(cells: Iterable[JudgedCell], stability: Stabilities) -> Iterator[str]:
 
 def _fastest_simple(cell: Cell) -> str:
     """The fastest of `SIMPLE`; empty where none ran."""
-    costs = {each.strategy: each.cost(BOTH) for each in cell if each.strategy in SIMPLE}
-    times = {name: cost.seconds for name, cost in costs.items() if cost}
-    return min(times, key=times.__getitem__, default="")
+    costs = cell.costs(BOTH)
+    simple = [name for name in costs if name in SIMPLE]
+    return min(simple, key=lambda name: costs[name].seconds, default="")
 
 
 def _evidence(stability: Stabilities, operation: str, strategy: str) -> Evidence:

@@ -67,8 +67,7 @@ def as_table(cells: Sequence[Cell], objective: Objective) -> Table:
     compared = ("ours", *PEERS)
     table = text.table(text.OBJECTIVES[objective], ["case", BASELINE, *compared], wraps=compared)
     for cell in cells:
-        native = cell.get(BASELINE)
-        cost = native.cost(objective) if native else None
+        cost = cell.costs(objective).get(BASELINE)
         best = fastest(cell, objective) or ""
         shown = [_speedup(cell, name, objective) for name in (best, *PEERS)]
         took = text.seconds(cost.seconds if cost else None)

@@ -70,12 +70,9 @@ def candidates(case: Case) -> list[str]:
 
 def fastest(cell: Cell, objective: Objective) -> str | None:
     """The fastest of our strategies in a cell, if any was timed."""
-    ours = {
-        each.strategy: cost.seconds
-        for each in cell
-        if each.strategy not in (BASELINE, *PEERS) and (cost := each.cost(objective))
-    }
-    return min(ours, key=ours.__getitem__, default=None)
+    costs = cell.costs(objective)
+    ours = [name for name in costs if name not in (BASELINE, *PEERS)]
+    return min(ours, key=lambda name: costs[name].seconds, default=None)
 
 
 def _checked_error(case: Case, peer: Peer) -> float | None:

@@ -49,11 +49,8 @@ def choice(case: Case, count: float, budget: float) -> Choice:
     """
     names = registry.distinct(operations.get(case.operation).stem)
     cell = measure(case, [*names, AUTO], objectives=[_TIMED], budget=budget)
-    timings = {
-        each.strategy: cost
-        for each in cell
-        if each.strategy in _eligible(cell) and (cost := each.cost(_TIMED))
-    }
+    eligible = _eligible(cell)
+    timings = {name: cost for name, cost in cell.costs(_TIMED).items() if name in eligible}
     others = timings.keys() - {AUTO} or {AUTO}
     return Choice(
         case=str(case),

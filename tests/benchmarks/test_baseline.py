@@ -1,13 +1,12 @@
 """The gate on slowdowns, on times that are known."""
 
 import pytest
-from by_hand import timing
+from by_hand import cell_of, took
 
 from benchmarks import baseline
 from strategies.measuring import store
-from strategies.measuring.case import Case
 from strategies.measuring.grid_cases import timed
-from strategies.measuring.measurement import Cell, Measurement
+from strategies.measuring.measurement import Objective
 
 RATIOS = {
     "inv 8x8": {"qr_pinv": 2.0, "explicit_inverse": 1.0},
@@ -20,9 +19,9 @@ def cells(ratios, native=1.0):
     """Cells in which strategies take these multiples of native's time."""
     found = []
     for text, by_name in ratios.items():
-        times = {name: timing(native * ratio) for name, ratio in {"native": 1.0, **by_name}.items()}
-        of_case = (Measurement(name, backward=time) for name, time in times.items())
-        found.append(Cell(Case.parse(text), tuple(of_case)))
+        times = {"native": 1.0, **by_name}.items()
+        of_case = (took(name, native * ratio, by=Objective.BACKWARD) for name, ratio in times)
+        found.append(cell_of(*of_case, case=text))
     return found
 
 
