@@ -90,14 +90,8 @@ def _sizes(ax: Axes, rows: pd.DataFrame) -> None:
     for index, (name, mine) in enumerate(rows.sort_values("size").groupby("machine")):
         ends = mine["speedup"] - mine["speedup_low"], mine["speedup_high"] - mine["speedup"]
         colour, marker = style.COLOURS[1 + index % 7], style.MARKERS[index % 8]
-        bars: dict[str, Any] = {
-            "color": colour,
-            "marker": marker,
-            "elinewidth": 1,
-            "lw": 2,
-            "ms": 6,
-        }
-        ax.errorbar(mine["size"], mine["speedup"], ends, label=name, **bars)
+        look: dict[str, Any] = {"color": colour, "marker": marker, "lw": 2, "ms": 6}
+        ax.errorbar(mine["size"], mine["speedup"], ends, label=name, elinewidth=1, **look)
     _finish(ax)
     ax.set_yscale("log", base=2)
     style.in_units(ax.yaxis, times)

@@ -15,11 +15,6 @@ jax.config.update("jax_enable_x64", True)
 Arrays = Sequence[np.ndarray[Any, Any]]
 
 
-def _slogdet(A: Any) -> tuple[Any, ...]:
-    """The sign of a real determinant has no derivative."""
-    return tuple(jnp.linalg.slogdet(A))[0 if jnp.iscomplexobj(A) else 1 :]
-
-
 def _lstsq(A: Any, B: Any) -> tuple[Any]:
     def solve(A: Any, B: Any) -> Any:
         return jnp.linalg.lstsq(A, B)[0]
@@ -31,7 +26,8 @@ FUNCTIONS: dict[str, Callable[..., tuple[Any, ...]]] = {
     "cholesky": lambda A: (jnp.linalg.cholesky(A),),
     "cholesky_solve": lambda L, B: (jax.scipy.linalg.cho_solve((L, True), B),),
     "det": lambda A: (jnp.linalg.det(A),),
-    "slogdet": _slogdet,
+    # The sign of a real determinant has no derivative.
+    "slogdet": lambda A: tuple(jnp.linalg.slogdet(A))[0 if jnp.iscomplexobj(A) else 1 :],
     "inv": lambda A: (jnp.linalg.inv(A),),
     "lstsq": _lstsq,
     "lu_factor": lambda A: jax.scipy.linalg.lu_factor(A)[:1],

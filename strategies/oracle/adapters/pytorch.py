@@ -10,16 +10,6 @@ Arrays = Sequence[np.ndarray[Any, Any]]
 Tensors = tuple[torch.Tensor, ...]
 
 
-def _slogdet(slogdet: Callable[..., Any]) -> Callable[..., Tensors]:
-    """The sign of a real determinant has no derivative."""
-
-    def outputs(A: torch.Tensor) -> Tensors:
-        sign, logabsdet = slogdet(A)
-        return (sign, logabsdet) if A.is_complex() else (logabsdet,)
-
-    return outputs
-
-
 def functions(
     linalg: Any, cholesky_solve: Any, cholesky_inverse: Any
 ) -> dict[str, Callable[..., Tensors]]:
@@ -29,7 +19,8 @@ def functions(
         "cholesky_inverse": lambda L: (cholesky_inverse(L),),
         "cholesky_solve": lambda L, B: (cholesky_solve(B, L),),
         "det": lambda A: (linalg.det(A),),
-        "slogdet": _slogdet(linalg.slogdet),
+        # The sign of a real determinant has no derivative.
+        "slogdet": lambda A: tuple(linalg.slogdet(A))[0 if A.is_complex() else 1 :],
         "inv": lambda A: (linalg.inv(A),),
         "lstsq": lambda A, B: (linalg.lstsq(A, B).solution,),
         "lu_factor": lambda A: (linalg.lu_factor(A)[0],),
