@@ -41,7 +41,6 @@ class Draw:
     ranks: tuple[int, ...]
     orders: tuple[NDArray[np.int64], ...] | None
     about: str
-    is_batch: bool = False
 
 
 @dataclass
@@ -109,7 +108,6 @@ def draw(operation: str, kind: str, number: int, seed: tuple[int, int]) -> Draw 
         ranks=tuple(part.rank for part in found),
         orders=tuple(p.order for p in found if p.order is not None) if record.pivoted else None,
         about="; ".join(dict.fromkeys(", ".join(part.about) for part in found)),
-        is_batch=is_batch,
     )
 
 

@@ -93,7 +93,7 @@ def _matrices(drawn: Draw, index: int) -> Sequence[tuple[Any, ...]]:
     return [
         tuple(
             each.astype(np.result_type(each, np.float64))
-            for each in ([array[index] for array in group] if drawn.is_batch else group)
+            for each in ([array[index] for array in group] if drawn.kind == "batched" else group)
         )
         for group in groups
     ]
