@@ -49,11 +49,7 @@ def call_ours(name: str, *arguments: Any, **options: Any) -> Any:
 
 
 def ratio(place: Place, budget: float) -> Ratio:
-    """Times both in the same rounds.
-
-    Raises:
-        RuntimeError: "auto" refuses what PyTorch computes.
-    """
+    """Times both in the same rounds; RuntimeError if "auto" refuses what PyTorch computes."""
     made = {}
     for name, functions in ((_NATIVE, call_torch), (_AUTO, call_ours)):
         torch.manual_seed(0)

@@ -38,17 +38,7 @@ class Row(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Coverage(msgspec.Struct, frozen=True, kw_only=True):
-    """What one run of the command measured.
-
-    Attributes:
-        command: that measured it.
-        processor: of the machine.
-        threads: that torch used.
-        torch: its version.
-        date: ISO 8601.
-        rows: in the order of measuring.
-        failures: a line for each call that "auto" refuses.
-    """
+    """What one run of the command measured, and a line for each call that "auto" refuses."""
 
     format: str = FORMAT
     version: int = VERSION

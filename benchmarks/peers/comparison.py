@@ -35,8 +35,7 @@ def small_cases() -> list[Case]:
 def compare(case: Case, peers: Sequence[Peer], budget: float) -> Cell:
     """Native, our best strategy at each objective, and the peers, in rounds of `budget` seconds.
 
-    Raises:
-        RuntimeError: a peer's gradients are not those of PyTorch, so it does other work.
+    RuntimeError, if a peer's gradients are not those of PyTorch: it does other work then.
     """
     errors: dict[str, float | None] = {}
     others: dict[str, dict[Objective, Sampler]] = {}

@@ -32,9 +32,7 @@ def compiled(function: Callable[..., tuple[Any, ...]], case: Case) -> Work:
     `jax.vjp` under `jit` returns its pullback with the residuals as arrays, so that forward and
     backward are two compiled programs, as they are in PyTorch. Whatever does not depend on the
     cotangent is already in the first, to the peer's advantage. Every call ends synchronized.
-
-    Raises:
-        NotImplementedError: the function does not take these inputs, or returns something else.
+    NotImplementedError if the function does not take these inputs, or returns something else.
     """
     jax, inputs = _inputs(case)
     try:

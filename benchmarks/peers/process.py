@@ -58,19 +58,17 @@ class Peer(contextlib.AbstractContextManager["Peer"]):
     def prepare(self, task: Any, limit: float = PATIENCE) -> Arrays:
         """Compiles and warms up a case, or what else its module takes; returns what is compared.
 
-        Raises:
-            NotImplementedError: the library cannot do it.
-            TimeoutError: not within the limit, in seconds; the process has been started anew.
+        NotImplementedError if the library cannot do it, TimeoutError if not within the limit, in seconds:
+        the process has been started anew then.
         """
-        compared: Arrays = self._ask(_prepare, task, limit)
-        return compared
+        return self._ask(_prepare, task, limit)
 
     def sampler(self, name: Hashable) -> Sampler:
         """What times one block of prepared work: see `strategies.measuring.clock.sampler`."""
 
         def sample() -> float:
             time.sleep(REST)
-            seconds: float = self._ask(_sample, name)
+            seconds = self._ask(_sample, name)
             time.sleep(REST)
             return seconds
 

@@ -24,14 +24,11 @@ _TOLERANCE = 0.02
 
 @dataclass(frozen=True)
 class Plan:
-    """What a case would take.
+    """What a case would take, its matrices so many bytes, by PyTorch and by what "auto" tries first.
 
     Attributes:
-        case: at the full size.
-        matrices: bytes of the matrices themselves.
-        strategy: what "auto" tries first.
         torch: arrays of that size that PyTorch holds at its peak, the gradient among them.
-        auto: that this strategy holds.
+        auto: that the strategy holds.
         checked: the rows of the matrices where they were counted.
     """
 

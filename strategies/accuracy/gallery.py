@@ -30,12 +30,9 @@ WELL_POSED = (
 
 @dataclass(frozen=True)
 class Specimen:
-    """A batch of test matrices and what is known about them.
+    """A batch of test matrices, (*batch, m, n) on the CPU, and what is known about them.
 
-    Attributes:
-        matrix: (*batch, m, n) on the CPU.
-        rank: the exact rank, of every matrix of the batch.
-        condition: σ₁/σ_rank, the largest of the batch; 1 where the rank is zero.
+    They have exactly this rank; `condition` is σ₁/σ_rank, the largest of the batch, or 1 for rank zero.
     """
 
     matrix: Tensor
@@ -57,8 +54,7 @@ def make(
 ) -> Specimen:
     """Build a test matrix, of which those of a batch differ; the same seed gives the same bits.
 
-    Raises:
-        ValueError: an unknown name or dtype, or a matrix that the dtype cannot hold.
+    ValueError, if name or dtype are unknown, or the dtype cannot hold the matrix.
     """
     if name not in BUILDERS:
         raise ValueError(f"unknown matrix {name!r}; known are {', '.join(BUILDERS)}")
@@ -96,10 +92,7 @@ def random_with_rank(
     A product C·F of factors with small integer entries, its rows and columns scaled by powers of
     two: nothing is rounded. The leading blocks of C and F are strictly diagonally dominant, so
     the rank is certain and the first columns are independent, as LU needs them; the rows are
-    shuffled. The condition number comes from singular values.
-
-    Raises:
-        ValueError: the rank is negative or above min(m, n).
+    shuffled. The condition number comes from singular values. ValueError, if there is no such rank.
     """
     request = Request(shape, dtype, batch, seed)
     if not 0 <= rank <= request.k:

@@ -30,10 +30,9 @@ from strategies.strategy import rank_threshold
 
 @dataclass(frozen=True)
 class Form(ABC):
-    """A kind of factorization with the options of one call.
+    """A kind of factorization, as users write it in `kind=`, with the options of one call.
 
     Attributes:
-        kind: what users write in `kind=`.
         is_square: A is square and nonsingular.
         is_hermitian: A is Hermitian, and so is its gradient.
         rank: as stated, or None: it is to be decided.

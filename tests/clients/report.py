@@ -19,7 +19,6 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         messages: the first line of the error of each that failed.
         ours: the calls of each replaced function that this package computed.
         refusals: those that went to PyTorch, by function and reason.
-        seconds: what the run took.
     """
 
     format: str = FORMAT

@@ -37,11 +37,7 @@ _ENVIRONMENT = {
 
 
 def run(library: Library, way: str, sources: Path, path: Path) -> Report:
-    """Runs the tests, writes the report, and what pytest prints beside it.
-
-    Raises:
-        UnusableFileError: pytest could not run them; what it printed is in the file.
-    """
+    """Runs the tests and writes the report; what pytest prints is beside it, as UnusableFileError says."""
     own = {LIBRARY: library.name, WAY: way, REPORT: str(path.resolve())}
     own[VARIABLE] = "1" if way == INSTALLED else "0"
     log = path.with_suffix(".log")
