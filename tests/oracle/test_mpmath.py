@@ -65,14 +65,11 @@ def _sample(count):
     ]
 
 
-@pytest.mark.parametrize("case", _sample(1), ids=lambda case: case["id"])
+FEW = _sample(1)
+OTHERS = [pytest.param(case, marks=pytest.mark.slow) for case in _sample(10) if case not in FEW]
+
+
+@pytest.mark.parametrize("case", [*FEW, *OTHERS], ids=lambda case: case["id"])
 def test_agrees_with_mpmath(case):
-    with mpmath.workdps(3 * DIGITS):
-        _check(case)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("case", _sample(10), ids=lambda case: case["id"])
-def test_a_hundred_agree_with_mpmath(case):
     with mpmath.workdps(3 * DIGITS):
         _check(case)
