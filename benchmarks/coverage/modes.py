@@ -40,12 +40,7 @@ def _loss(call: Call, functions: Functions) -> Callable[..., Tensor]:
 
 def _no_grad(call: Call, functions: Functions, size: Size) -> Timed:
     inputs = call.inputs(size)
-
-    def run() -> object:
-        with torch.no_grad():
-            return call.outputs(functions, *inputs)
-
-    return run
+    return torch.no_grad()(lambda: call.outputs(functions, *inputs))
 
 
 def _eager(call: Call, functions: Functions, size: Size) -> Timed:
@@ -100,12 +95,7 @@ def _compiled_forward(call: Call, functions: Functions, size: Size) -> Timed:
     compiled = torch.compile(
         lambda *given: call.outputs(functions, *given), fullgraph=True, dynamic=False
     )
-
-    def run() -> object:
-        with torch.no_grad():
-            return compiled(*inputs)
-
-    return run
+    return torch.no_grad()(lambda: compiled(*inputs))
 
 
 def _compiled(call: Call, functions: Functions, size: Size) -> Timed:
