@@ -16,31 +16,23 @@ def _certified(matrix: object, low: float = 0.0, exponent: object = 0) -> Certif
     return Certified((pair,), 0.0, 256)
 
 
-@pytest.mark.parametrize(
-    ("exact", "computed", "error"),
-    [
-        pytest.param(_certified([[3.0, 4.0]]), [[3.0, 4.5]], 0.1, id="relative to the exact norm"),
-        pytest.param(
-            _certified([[1.0]], 2.0**-60), np.ones((1, 1)), 2.0**-60, id="the low part counts"
-        ),
-        pytest.param(_certified([[1.0]], exponent=3000), [[1.0]], 1.0, id="beyond a double"),
-        pytest.param(_certified([[0.0]]), [[0.0]], 0.0, id="zero for zero"),
-        pytest.param(
-            _certified([[0.0]]), np.array([[1e-300]]), math.inf, id="anything else for zero"
-        ),
-        pytest.param(_certified([[0.0]]), [[math.nan]], math.inf, id="NaN for zero"),
-        pytest.param(_certified([[1.0]]), [[math.nan]], math.inf, id="NaN"),
-        pytest.param(_certified([[0.0]]), [[math.inf]], math.inf, id="infinity for zero"),
-        pytest.param(_certified([[1.0]]), [[math.inf]], math.inf, id="infinity"),
-        pytest.param(
-            _certified([[[1.0]], [[1.0]]], exponent=[0, 0]), [[[1.0]], [[1.5]]], 0.5, id="the worst"
-        ),
-        pytest.param(
-            _certified([[1.0]]), [[1 + 0.5j]], 0.5, id="imaginary part of a real gradient"
-        ),
-        pytest.param(_certified([[-2.0]]), LAZY_NEGATIVE, 0.0, id="negated where it is read"),
-    ],
-)
+ERRORS = {
+    "relative to the exact norm": (_certified([[3.0, 4.0]]), [[3.0, 4.5]], 0.1),
+    "the low part counts": (_certified([[1.0]], 2.0**-60), np.ones((1, 1)), 2.0**-60),
+    "beyond a double": (_certified([[1.0]], exponent=3000), [[1.0]], 1.0),
+    "zero for zero": (_certified([[0.0]]), [[0.0]], 0.0),
+    "anything else for zero": (_certified([[0.0]]), np.array([[1e-300]]), math.inf),
+    "NaN for zero": (_certified([[0.0]]), [[math.nan]], math.inf),
+    "NaN": (_certified([[1.0]]), [[math.nan]], math.inf),
+    "infinity for zero": (_certified([[0.0]]), [[math.inf]], math.inf),
+    "infinity": (_certified([[1.0]]), [[math.inf]], math.inf),
+    "the worst": (_certified([[[1.0]], [[1.0]]], exponent=[0, 0]), [[[1.0]], [[1.5]]], 0.5),
+    "imaginary part of a real gradient": (_certified([[1.0]]), [[1 + 0.5j]], 0.5),
+    "negated where it is read": (_certified([[-2.0]]), LAZY_NEGATIVE, 0.0),
+}
+
+
+@pytest.mark.parametrize(("exact", "computed", "error"), ERRORS.values(), ids=ERRORS)
 def test_the_error(exact: Certified, computed: object, error: float) -> None:
     assert exact.relative_error((torch.as_tensor(computed),)) == error
 

@@ -3,13 +3,11 @@
 from pathlib import Path
 
 import pytest
-from by_hand import timing
+from by_hand import cell_of, timing, took
 
 from plots import marked
 from plots.inverse_or_solve import PART, TABLES, main, parts
-from strategies.measuring.case import Case
 from strategies.measuring.machine import Machine
-from strategies.measuring.measurement import Cell, Measurement
 from strategies.measuring.store import Run, load
 
 ROOT = Path(__file__).parents[2]
@@ -22,17 +20,9 @@ SIZES = "32x32", "256x256", "160x8x8"
 def cell(case, both, backward, **others):
     """The inverse takes so many times as long as solves; other strategies so many seconds."""
     seconds = {"triangular_solve": 1.0, "explicit_inverse": both, **others}
-    return Cell(
-        Case.parse(case),
-        tuple(
-            Measurement(
-                name,
-                forward_backward=timing(time),
-                backward=timing(backward if name == "explicit_inverse" else 1.0),
-            )
-            for name, time in seconds.items()
-        ),
-    )
+    of_backward = {name: backward if name == "explicit_inverse" else 1.0 for name in seconds}
+    measured = (took(*each, backward=timing(of_backward[each[0]])) for each in seconds.items())
+    return cell_of(*measured, case=case)
 
 
 def of_sizes(operation, both, backward):
