@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from by_hand import timing
+from by_hand import cell_of, timing
 from typer import Typer
 from typer.testing import CliRunner
 
@@ -44,7 +44,7 @@ def judged(text, ratios):
         else Measurement(name, stability=Stability(0.5, 0.5, ratio / 2, ratio))
         for name, ratio in ratios.items()
     ]
-    return Cell(Case.parse(text), tuple(found))
+    return cell_of(*found, case=text)
 
 
 HARD = judged(

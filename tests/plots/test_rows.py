@@ -2,12 +2,10 @@ import math
 
 import pandas as pd
 import pytest
+from by_hand import cell_of, run_of, stable_cell
 
 from plots.rows import table
-from strategies.measuring import Case
-from strategies.measuring.machine import describe
-from strategies.measuring.measurement import Cell, Measurement, Stability, Status
-from strategies.measuring.store import Run
+from strategies.measuring.measurement import Measurement, Status
 
 
 def one(rows, **values):
@@ -45,15 +43,8 @@ def test_a_hard_case_has_the_worst_ratio_of_ours_and_of_other_libraries(rows):
 
 
 def test_strategies_of_a_hard_case_may_be_of_several_runs():
-    case, machine = Case("inv", (4, 4)), describe()
-    runs = [
-        Run("stability", machine, {}, (Cell(case, (Measurement(name, stability=ratio),)),))
-        for name, ratio in (
-            ("qr_pinv", Stability(1, 1, 1, 1)),
-            ("fused", Stability(1, 1, 1, 1)),
-            ("fused", Stability(2, 1, 1, 1)),
-        )
-    ]
+    ratios = {"qr_pinv": 1}, {"fused": 1}, {"fused": 2}
+    runs = [run_of(stable_cell("inv 4x4", **each), kind="stability") for each in ratios]
     found = table(runs).set_index("strategy")["stability"]
     assert found.to_dict() == {"qr_pinv": 1, "fused": 2}
 
@@ -71,11 +62,11 @@ def test_single_matrices_come_before_deficient_ones_and_batches(rows):
     assert list(timed["sizes"].unique()) == sizes
 
 
-def test_what_did_not_run_has_no_numbers(runs):
-    cell = Cell(Case.parse("pinv 8x4"), (Measurement("qr_pinv", Status.NOT_APPLICABLE),))
-    row = table([Run("grid", runs[0].machine, {}, (cell,))]).iloc[0]
+def test_what_did_not_run_has_no_numbers():
+    cell = cell_of(Measurement("qr_pinv", Status.NOT_APPLICABLE), case="pinv 8x4")
+    row = table([run_of(cell)]).iloc[0]
     assert row["status"] == "n/a"
     assert pd.isna(row[["seconds", "speedup", "error", "peak_bytes"]]).all()
     assert not row["chosen"]
     with pytest.raises(ValueError, match="nothing that a figure shows"):
-        table([Run("draw", runs[0].machine, {}, (cell,))])
+        table([run_of(cell, kind="draw")])
