@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from by_hand import timing
+from by_hand import timing, took
 
 from benchmarks.peers import __main__ as command
 from benchmarks.peers import comparison
@@ -13,7 +13,7 @@ from strategies import operations
 from strategies.measuring import store
 from strategies.measuring.case import Case
 from strategies.measuring.measure import TIMED
-from strategies.measuring.measurement import Cell, Measurement, Objective, Status
+from strategies.measuring.measurement import Cell, Objective, Status
 from strategies.measuring.workload import backward_of
 
 CASES = (
@@ -67,17 +67,15 @@ class Library:
         return lambda: 1.0
 
 
-def took(backward, forward_backward):
-    return {"backward": timing(backward), "forward_backward": timing(forward_backward)}
-
-
 CASE = Case("inv", (8, 8))
-TIMES = {
-    "native": took(3.0, 3.0),
-    "explicit_inverse": took(1.0, 3.0),
-    "triangular_solve": took(2.0, 1.0),
-    "qr_pinv": took(9.0, 9.0),
+SECONDS = {
+    "native": (3, 3),
+    "explicit_inverse": (3, 1),
+    "triangular_solve": (1, 2),
+    "qr_pinv": (9, 9),
 }
+"""Of forward and backward, and of the backward alone."""
+MEASURED = [took(name, both, backward=timing(alone)) for name, (both, alone) in SECONDS.items()]
 
 
 @pytest.fixture
@@ -86,17 +84,17 @@ def measured(monkeypatch):
 
     def measure(case, names, *, budget, others):
         monkeypatch.undo()
-        found = [Measurement(name, **TIMES[name]) for name in TIMES]
-        return Cell(case, (*found, *(Measurement(name, **took(1.0, 1.0)) for name in others)))
+        of_others = (took(name, 1.0, backward=timing(1.0)) for name in others)
+        return Cell(case, (*MEASURED, *of_others))
 
-    monkeypatch.setattr(comparison, "candidates", lambda case: list(TIMES)[1:])
+    monkeypatch.setattr(comparison, "candidates", lambda case: list(SECONDS)[1:])
     monkeypatch.setattr(comparison, "measure", measure)
 
 
 def test_native_and_our_best_at_each_objective_stand_beside_a_library(measured):
     gradients = [gradient.numpy() for gradient in backward_of(CASE, "native")()]
     cell = compare(CASE, [Library(gradients)], budget=0.0)
-    assert [each.strategy for each in cell] == [*list(TIMES)[:3], "jax"]
+    assert [each.strategy for each in cell] == [*list(SECONDS)[:3], "jax"]
     assert cell.get("jax").backward.seconds == 1.0
     assert cell.get("jax").error < 1e-13
     assert comparison.fastest(cell, Objective.BACKWARD) == "explicit_inverse"
@@ -121,13 +119,13 @@ def test_neither_native_nor_what_loses_digits_twice_is_a_candidate():
 
 
 def test_the_command_resumes_and_shows_ratios(tmp_path, monkeypatch, capfd):
-    done, native_and_inverse = [], [Measurement(name, **TIMES[name]) for name in [*TIMES][:2]]
+    done = []
 
     def compared(case, peers, budget):
         done.append(case if len(done) != 2 else "stopped")
         if done[-1] == "stopped":
             raise KeyboardInterrupt
-        return Cell(case, tuple(native_and_inverse))
+        return Cell(case, tuple(MEASURED[:2]))
 
     monkeypatch.setattr(command, "compare", compared)
     monkeypatch.setattr(command, "PEERS", ())
