@@ -11,6 +11,13 @@ class BatchLast(Fused):
     `slogdet`, `lu_factor`, `cholesky` and `pinv`, of square and tall `lstsq`, and of tall `qr` are such
     compiled calls, whatever the size. Everything else, and all on CUDA, is done as in `fused`, which
     uses these kernels where they are the faster ones.
+
+    Example:
+        >>> import torch, strategies
+        >>> A = torch.eye(2).repeat(3, 1, 1).requires_grad_()
+        >>> strategies.linalg.lu_factor(A, strategy="batch_last").LU.sum().backward()
+        >>> A.grad[2].tolist()
+        [[1.0, 1.0], [1.0, 1.0]]
     """
 
     name = "batch_last"

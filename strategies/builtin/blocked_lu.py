@@ -30,6 +30,13 @@ class BlockedLU(TriangularSolve):
     written in operations of torch and multiplies by inverses of the diagonal blocks, which is faster
     there than solves with many right-hand sides. A Cholesky factorization is reversed likewise
     (`strategies.builtin.blocked_cholesky`). Other operations are those of `triangular_solve`.
+
+    Example:
+        >>> import torch, strategies
+        >>> A = torch.eye(3, requires_grad=True)
+        >>> strategies.linalg.lu_factor(A, strategy="blocked_lu").LU.sum().backward()
+        >>> A.grad.tolist()
+        [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
     """
 
     name = "blocked_lu"

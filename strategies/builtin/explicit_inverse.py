@@ -22,6 +22,11 @@ class ExplicitInverse(Strategy):
     Full rank only. A tall matrix is handled through AᴴA, whose condition number is the square:
     beyond κ = u^(−1/2) its rank cannot be seen any more, and the matrix is refused. So are square ones
     that are nearly deficient, or whose elements grow in the elimination.
+
+    Example:
+        >>> import torch, strategies
+        >>> strategies.get("explicit_inverse").factor(torch.tensor([[2.0]])).dense()
+        tensor([[0.5000]])
     """
 
     name = "explicit_inverse"

@@ -29,6 +29,13 @@ class Fused(TriangularSolve):
     What a kernel declines and all rarer modes are done as in `triangular_solve`, but for gradients of
     batches; what that refuses, for its rank or for growth in the elimination, as in `qr_pinv`, and on the
     CPU factorizations of larger matrices as in `blocked_lu`.
+
+    Example:
+        >>> import torch, strategies
+        >>> A = torch.tensor([[4.0]], requires_grad=True)
+        >>> strategies.linalg.inv(A, strategy="fused").backward()
+        >>> A.grad
+        tensor([[-0.0625]])
     """
 
     name = "fused"

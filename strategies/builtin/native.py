@@ -13,6 +13,11 @@ class Native(Strategy):
     """`torch.linalg`, differentiated by PyTorch.
 
     `factor`, the part that the other strategies build on, is `torch.linalg.pinv`.
+
+    Example:
+        >>> import torch, strategies
+        >>> strategies.get("native").factor(torch.tensor([[2.0]])).dense()
+        tensor([[0.5000]])
     """
 
     name = "native"

@@ -18,6 +18,12 @@ class TriangularSolve(Strategy):
 
     Full rank only. Refused are also matrices that are nearly deficient, and square ones whose elements
     grow in the elimination.
+
+    Example:
+        >>> import torch, strategies
+        >>> F = strategies.get("triangular_solve").factor(torch.tensor([[3.0], [4.0]]))
+        >>> F.apply(torch.tensor([[6.0], [8.0]])).round(decimals=4)
+        tensor([[2.]])
     """
 
     name = "triangular_solve"
