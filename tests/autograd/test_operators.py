@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import shutil
+import functools
 import subprocess
 import sys
 
 import pytest
 import torch
-from operations import OPERATIONS, function, inputs_of
+from operations import OPERATIONS, function, inputs_of, needs_compiler
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.library import opcheck
 
 import strategies
 from strategies import linalg
-from strategies.kernels import extension
 from strategies.operations import Operation
+from tests.autograd.plain_calls import needs_extension
 
 CHOICES = ["auto", *strategies.available()]
 # A graph holds an operator and the name of a strategy: PyTorch's own formulas, a plan in C++, factors, and
@@ -28,10 +27,6 @@ each_kind = pytest.mark.parametrize(
     [pytest.param(x, marks=[] if x in KINDS else pytest.mark.slow) for x in CHOICES],
 )
 OPERATORS = torch.ops.backward_strategies
-backend_is_usable = pytest.mark.skipif(
-    shutil.which(os.environ.get("CXX", "g++")) is None,
-    reason="PyTorch's default backend needs a C++ compiler",
-)
 
 
 @pytest.fixture(autouse=True)
@@ -39,8 +34,8 @@ def nothing_compiled_before():
     torch.compiler.reset()
 
 
-def compiled(function, **options):
-    return torch.compile(function, fullgraph=True, backend="aot_eager", **options)
+def compiled(function):
+    return torch.compile(function, fullgraph=True, backend="aot_eager")
 
 
 def matrices(*batch: int, dtype=torch.float64) -> tuple[Tensor, ...]:
@@ -55,8 +50,6 @@ def every_call(strategy) -> object:
 
     def call(A: Tensor, C: Tensor, B: Tensor, D: Tensor) -> tuple[Tensor, ...]:
         tolerance = torch.full(A.shape[:-2], 1e-5, dtype=A.real.dtype, device=A.device)
-        least_squares = linalg.lstsq(C, D, strategy=strategy)
-        of_vectors = linalg.lstsq(C, D[..., 0], strategy=strategy)
         return (
             linalg.inv(A, strategy=strategy),
             linalg.solve(A, B, strategy=strategy),
@@ -71,16 +64,15 @@ def every_call(strategy) -> object:
             linalg.pinv(C, atol=1e-5, strategy=strategy),
             linalg.pinv(C, rtol=tolerance, strategy=strategy),
             linalg.pinv(A + A.mH, hermitian=True, strategy=strategy),
-            least_squares.solution,
-            least_squares.rank,
-            of_vectors.solution,
-            of_vectors.rank,
+            *linalg.lstsq(C, D, strategy=strategy)[::2],
+            *linalg.lstsq(C, D[..., 0], strategy=strategy)[::2],
         )
 
     return call
 
 
-def loss(outputs: tuple[Tensor, ...]) -> Tensor:
+def loss(outputs: Tensor | tuple[Tensor, ...]) -> Tensor:
+    outputs = (outputs,) if isinstance(outputs, Tensor) else outputs
     floats = (each for each in outputs if each.is_floating_point() or each.is_complex())
     return sum(each.abs().square().sum() for each in floats)
 
@@ -108,7 +100,7 @@ def test_a_graph_without_breaks_has_the_values_and_gradients_of_eager_mode(strat
 
 
 @pytest.mark.slow
-@backend_is_usable
+@needs_compiler
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
 @pytest.mark.parametrize("strategy", CHOICES)
 def test_the_default_backend_gives_the_gradients_of_eager_mode(operation: Operation, strategy: str):
@@ -198,11 +190,7 @@ def arguments() -> list[object]:
         "pinv": (C, None, None, None, tolerance, False, "auto"),
         "lstsq": (C, D, None, None, "svd_truncated_pinv"),
         "solve_backward": ([A, B, B], X, kept, used, [True, True]),
-        "solve_backward by plan": (
-            [A, B, B],
-            *by_plan,
-            [True, True],
-        ),
+        "solve_backward by plan": ([A, B, B], *by_plan, [True, True]),
         "pinv_backward": ([C, C.mT], C.mT, kept, None, None, 1e-9, None, False, used, [True]),
         "lstsq_forward": ([C.detach(), D.detach(), C.detach()], None, None, used, [True, False]),
     }
@@ -212,58 +200,6 @@ def arguments() -> list[object]:
 @pytest.mark.parametrize(("name", "call"), arguments())
 def test_torch_finds_no_fault_with_an_operator(name, call):
     opcheck(getattr(OPERATORS, name.removesuffix(" by plan")).default, call)
-
-
-@pytest.mark.parametrize(
-    "transform",
-    [
-        lambda f: torch.func.grad(lambda *inputs: f(*inputs).square().sum()),
-        torch.func.jacrev,
-        torch.func.jacfwd,
-        lambda f: torch.func.hessian(lambda *inputs: f(*inputs).square().sum()),
-        lambda f: torch.func.grad(lambda A, B: torch.func.grad(loss_of_one(f))(A, B).sum()),
-        lambda f: lambda A, B: torch.func.jvp(f, (A, B), (B, A))[1],
-        lambda f: torch.func.vmap(f, in_dims=(0, None)),
-        lambda f: torch.func.vmap(torch.func.grad(loss_of_one(f)), in_dims=(None, 0)),
-    ],
-    ids=["grad", "jacrev", "jacfwd", "hessian", "grad-grad", "jvp", "vmap", "vmap-grad"],
-)
-def test_transforms_inside_a_compiled_function(transform):
-    A, B = matrices(2)[0], matrices(2)[0]
-
-    def call(A: Tensor, B: Tensor) -> Tensor:
-        return linalg.solve(A, B, strategy="qr_pinv")
-
-    transformed = transform(call)
-    torch.testing.assert_close(compiled(transformed)(A, B), transformed(A, B))
-
-
-def loss_of_one(function):
-    return lambda *inputs: function(*inputs).square().sum()
-
-
-def test_vmap_of_batches_that_would_be_broadcast_inside_a_compiled_function():
-    A, C, _, _ = matrices(3)
-    vectors, tolerances = torch.randn(3, 3, dtype=torch.float64), torch.tensor([0.0, 0.9, 2.0])
-
-    def solve(b: Tensor) -> Tensor:
-        return linalg.solve(A, b, strategy="qr_pinv")
-
-    def pinv(one: Tensor) -> Tensor:
-        return linalg.pinv(one, rtol=tolerances, strategy="svd_truncated_pinv")
-
-    for call, mapped in ((solve, vectors), (pinv, C)):
-        one_by_one = torch.stack([call(each) for each in mapped])
-        torch.testing.assert_close(compiled(torch.func.vmap(call))(mapped), one_by_one)
-
-
-def test_vmap_of_the_gradient_of_det_inside_a_compiled_function():
-    A = matrices(4)[0]
-    gradient = torch.func.grad(lambda one: linalg.det(one, strategy="qr_pinv"))
-
-    torch.testing.assert_close(
-        compiled(torch.func.vmap(gradient))(A), torch.stack([gradient(one) for one in A])
-    )
 
 
 def test_what_has_no_operator_says_so():
@@ -287,7 +223,7 @@ def test_a_matrix_is_refused_at_run_time_in_the_words_of_eager_mode():
 
 def test_auto_goes_on_to_a_strategy_that_takes_the_matrix_and_back_by_it():
     deficient = torch.randn(6, 2, dtype=torch.float64) @ torch.randn(2, 4, dtype=torch.float64)
-    of_pinv = loss_of_one(linalg.pinv)
+    of_pinv = loss_of(linalg.pinv)
 
     torch.testing.assert_close(
         gradients(compiled(of_pinv), (deficient,)), gradients(of_pinv, (deficient,))
@@ -431,7 +367,7 @@ def served() -> dict[str, tuple[object, ...]]:
     }
 
 
-@pytest.mark.skipif(extension.load() is None, reason="needs the fast path in C++")
+@needs_extension
 @pytest.mark.parametrize(("name", "call"), served().items())
 def test_a_gradient_is_computed_from_what_the_forward_has_kept(name, call):
     linalg.inv(torch.eye(2), strategy="fused")  # loads the fast path
@@ -445,18 +381,16 @@ def test_a_gradient_is_computed_from_what_the_forward_has_kept(name, call):
     differentiable = [each for each in of_leaves[:-2] if each.requires_grad]
     cotangents = [torch.randn_like(each) for each in differentiable]
     due = torch.autograd.grad(differentiable, leaves, cotangents)
-    needed = [True] * len(inputs)
     forgotten = torch.tensor(-(10**12))
-    for saved in ((*outputs, kept, used), (*outputs, kept[:0], used), (*outputs, kept, forgotten)):
-        *of_outputs, what, by = saved
-        operands = [*inputs, *cotangents]
-        found = gradient(operands, *of_outputs, what, *options, by, needed)
+    for what, by in ((kept, used), (kept[:0], used), (kept, forgotten)):
+        operands, needed = [*inputs, *cotangents], [True] * len(inputs)
+        found = gradient(operands, *outputs, what, *options, by, needed)
         torch.testing.assert_close(found, list(due))
 
 
 def test_vectors_from_the_right_are_refused_as_in_eager_mode():
     A, B = torch.eye(3).expand(3, 3, 3), torch.ones(3, 3)
-    with pytest.raises(RuntimeError, match="Incompatible shapes"):
-        linalg.solve(A, B, left=False)
-    with pytest.raises(RuntimeError, match="Incompatible shapes"):
-        compiled(lambda A, B: linalg.solve(A, B, left=False))(A, B)
+    solve = functools.partial(linalg.solve, left=False)
+    for call in (solve, compiled(solve)):
+        with pytest.raises(RuntimeError, match="Incompatible shapes"):
+            call(A, B)

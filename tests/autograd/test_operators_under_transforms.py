@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 import torch
 from torch import Tensor
@@ -22,14 +24,17 @@ def loss_of(function):
     return lambda *inputs: function(*inputs).square().sum()
 
 
-@pytest.mark.parametrize("attempt", ["first", "second"])
-def test_a_gradient_is_mapped_over_cotangents_alone(attempt):
+@pytest.mark.parametrize("strategy", ["fused", "qr_pinv"])
+@pytest.mark.parametrize("count", [16, 4, 0])
+@pytest.mark.parametrize("is_expanded", [True, False])
+def test_a_gradient_is_mapped_over_cotangents_alone(is_expanded, count, strategy):
     A = system()[0]
-    cotangents = torch.randn(16, 3, 3, dtype=torch.float64)
-    X, *saved = OPERATORS.inv(A, "fused")
-    expanded = [A.expand(16, 3, 3), cotangents]
-    (found,) = OPERATORS.inv_backward(expanded, X, *saved, [True])
-    torch.testing.assert_close(found, -X.mT @ cotangents @ X.mT)
+    cotangents = torch.randn(count, 3, 3, dtype=A.dtype)
+    X, *saved = OPERATORS.inv(A, strategy)
+    given = [A.expand(count, 3, 3) if is_expanded else A, cotangents]
+    for _ in range(2):  # a second call finds what the first has planned
+        (found,) = OPERATORS.inv_backward(given, X, *saved, [True])
+        torch.testing.assert_close(found, -X.mT @ cotangents @ X.mT)
 
 
 PIVOTS = torch.arange(1, 4, dtype=torch.int32)
@@ -90,19 +95,50 @@ def test_a_jacobian_is_of_one_matrix_and_many_cotangents():
 
 
 @pytest.mark.parametrize("size", [2, 9])
-def test_jacobians_of_as_many_matrices_as_there_are_cotangents(size):
+@pytest.mark.parametrize("name", ["inv", "det", "pinv"])
+def test_jacobians_of_as_many_matrices_as_there_are_cotangents(name, size):
     A = system(size)[0]
-    for name in ("inv", "det", "pinv"):
-        found, due = (
-            torch.func.vmap(torch.func.jacrev(getattr(each, name)))(A)
-            for each in (linalg, torch.linalg)
-        )
-        torch.testing.assert_close(found, due)
+    found, due = (
+        torch.func.vmap(torch.func.jacrev(getattr(each, name)))(A)
+        for each in (linalg, torch.linalg)
+    )
+    torch.testing.assert_close(found, due)
 
 
-def test_many_cotangents_of_what_no_plan_has_computed():
-    A = system()[0]
-    X, *saved = OPERATORS.inv(A, "qr_pinv")
-    for cotangents in (torch.randn(4, 3, 3, dtype=A.dtype), torch.ones(0, 3, 3, dtype=A.dtype)):
-        (found,) = OPERATORS.inv_backward([A, cotangents], X, *saved, [True])
-        torch.testing.assert_close(found, -X.mT @ cotangents @ X.mT)
+def compiled(function):
+    torch.compiler.reset()
+    return torch.compile(function, fullgraph=True, backend="aot_eager")
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lambda f: torch.func.grad(loss_of(f)),
+        torch.func.jacrev,
+        torch.func.jacfwd,
+        lambda f: torch.func.hessian(loss_of(f)),
+        lambda f: torch.func.grad(lambda A, B: torch.func.grad(loss_of(f))(A, B).sum()),
+        lambda f: lambda A, B: torch.func.jvp(f, (A, B), (B, A))[1],
+        lambda f: torch.func.vmap(f, in_dims=(0, None)),
+        lambda f: torch.func.vmap(torch.func.grad(loss_of(f)), in_dims=(None, 0)),
+    ],
+    ids=["grad", "jacrev", "jacfwd", "hessian", "grad-grad", "jvp", "vmap", "vmap-grad"],
+)
+def test_transforms_inside_a_compiled_function(transform):
+    A, B = system(2)[0], system(2)[0]
+    transformed = transform(functools.partial(linalg.solve, strategy="qr_pinv"))
+    torch.testing.assert_close(compiled(transformed)(A, B), transformed(A, B))
+
+
+@pytest.mark.parametrize("name", ["solve", "pinv", "gradient of det"])
+def test_vmap_of_what_would_be_broadcast_inside_a_compiled_function(name):
+    A, mapped = system(3)[0], torch.randn(3, 5, 3, dtype=torch.float64)
+    call = {
+        "solve": lambda b: linalg.solve(A, b[0], strategy="qr_pinv"),
+        "pinv": lambda C: linalg.pinv(
+            C, rtol=torch.tensor([0.0, 0.9, 2.0]), strategy="svd_truncated_pinv"
+        ),
+        "gradient of det": torch.func.grad(lambda C: linalg.det(C[:3], strategy="qr_pinv")),
+    }[name]
+    one_by_one = torch.stack([call(each) for each in mapped])
+    torch.testing.assert_close(compiled(torch.func.vmap(call))(mapped), one_by_one)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,6 +26,12 @@ each_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=str)
 real_first, complex_first = (
     pytest.mark.parametrize("dtype", [first, pytest.param(other, marks=pytest.mark.slow)], ids=str)
     for first, other in (DTYPES, DTYPES[::-1])
+)
+
+
+needs_compiler = pytest.mark.skipif(
+    shutil.which(os.environ.get("CXX", "g++")) is None,
+    reason="PyTorch's default backend needs a C++ compiler",
 )
 
 

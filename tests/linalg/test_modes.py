@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
-import shutil
 
 import pytest
 import torch
@@ -17,6 +15,7 @@ from operations import (
     function,
     inputs_of,
     mode,
+    needs_compiler,
     pairs,
 )
 from torch.utils.checkpoint import checkpoint
@@ -135,10 +134,6 @@ def test_vjp_and_jvp_satisfy_the_adjoint_identity(operation, strategy, dtype, re
     torch.testing.assert_close((cotangent.conj() * tangent).sum().real, sum(pairings))
 
 
-needs_compiler = pytest.mark.skipif(
-    shutil.which(os.environ.get("CXX", "g++")) is None,
-    reason="PyTorch's default backend needs a C++ compiler",
-)
 COMPILED = [
     pytest.param(*pair.values, backend, id=f"{pair.id}-{backend}", marks=[*pair.marks, *marks])
     for backend, marks, those in (

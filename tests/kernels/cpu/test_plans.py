@@ -31,7 +31,7 @@ EVERY = [
     if (operation in operations.names() and spec(Problem(5, 5, 1, False, torch.float64, 1)))
     or (holds, operation) in SHAPES
 ]
-"""Those that have a record, and with it exact gradients; tests/autograd/test_lane.py has the others."""
+"""Those that have a record, and with it exact gradients."""
 
 PASS_ON = "inv", "solve", "det", "slogdet"
 """What takes a matrix with NaN or infinity: no entry of the result is finite."""
