@@ -1,0 +1,105 @@
+"""What is computed of square matrices of few rows, beside PyTorch in double precision."""
+
+import functools
+import itertools
+
+import pytest
+import torch
+
+from strategies.formulas.domains import LOWER_TRIANGULAR, POSITIVE_DEFINITE
+from strategies.kernels.cpu.library import DTYPES
+from strategies.linalg import cholesky, cholesky_inverse, cholesky_solve, inv, solve
+from tests.kernels.cpu.by_plan import plan_of
+from tests.kernels.cpu.few_rows import differences, drawn, pivoted
+
+ROWS = pytest.mark.parametrize("n", range(1, 10))
+DTYPE = pytest.mark.parametrize("dtype", DTYPES)
+
+
+def definite(n, dtype):
+    A = drawn(dtype, 40, n, n)
+    return A @ A.mH + torch.eye(n, dtype=dtype)
+
+
+def of_square(n, dtype):
+    """One by one, and in packs, the last of which is not full."""
+    for count in (3, 41):
+        A = pivoted(n, dtype, count)
+        yield inv, torch.linalg.inv, (A,), {}
+        for k in (1, 3):
+            yield solve, torch.linalg.solve, (A, drawn(dtype, count, n, k)), {}
+
+
+def of_definite(n, dtype):
+    """What PyTorch finds across the domain is no derivative."""
+    A, part = definite(n, dtype), POSITIVE_DEFINITE.part
+    for scale in (1.0, 2.0**-30, 2.0**25):
+        yield cholesky, torch.linalg.cholesky, (A,), {"scale": scale, "part": part}
+
+
+def of_factors(n, dtype):
+    L, part = torch.linalg.cholesky(definite(n, dtype)), LOWER_TRIANGULAR.part
+    for scale in (1.0, 2.0**25):
+        yield cholesky_inverse, torch.cholesky_inverse, (L,), {"scale": scale, "part": part}
+    for k, layout in itertools.product((1, 3), (L.contiguous(), L.mT.contiguous().mT)):
+        B = drawn(dtype, 40, n, k)
+        yield cholesky_solve, torch.cholesky_solve, (B, layout), {"part": part}
+
+
+@DTYPE
+@ROWS
+@pytest.mark.parametrize("calls", [of_square, of_definite, of_factors])
+def test_results_and_gradients_are_those_of_pytorch(calls, n, dtype):
+    for ours, theirs, inputs, options in calls(n, dtype):
+        by_plan = functools.partial(ours, strategy="fused")
+        found = differences(by_plan, theirs, *(each.detach() for each in inputs), **options)
+        assert max(found) < 1e4 * torch.finfo(dtype).eps, (ours, options)
+
+
+@DTYPE
+@ROWS
+@pytest.mark.parametrize(("function", "pivot"), [(inv, 0.0), (cholesky, -1.0)])
+def test_a_matrix_without_a_pivot_is_refused_as_by_pytorch(function, pivot, n, dtype):
+    A = torch.eye(n, dtype=dtype).repeat(40, 1, 1)
+    A[1, -1, -1] = pivot
+    with pytest.raises(torch.linalg.LinAlgError, match=r"Batch element 1"):
+        function(A, strategy="fused")
+
+
+@DTYPE
+@pytest.mark.parametrize("n", [7, 8])
+def test_a_matrix_that_grows_in_the_elimination_is_declined(n, dtype):
+    """Wilkinson's, whose last column doubles at every step, from far down the batch."""
+    A = torch.eye(n, dtype=dtype).repeat(5, 1, 1)
+    for operation, inputs in (("inv", (A,)), ("solve", (A, torch.ones(5, n, 1, dtype=dtype)))):
+        found = plan_of(("factors", operation), *inputs)
+        A[3] = torch.eye(n, dtype=dtype)
+        assert found.forward(inputs) is not None
+        A[3] += torch.full((n, n), -1.0, dtype=dtype).tril(-1)
+        A[3, :, -1] = 1
+        assert (found.forward(inputs) is None) == (n == 8)
+
+
+@DTYPE
+@ROWS
+def test_only_the_lower_triangles_count(n, dtype):
+    A = definite(n, dtype)
+    G = drawn(dtype, *A.shape)
+    plain, other = (
+        torch.autograd.grad(cholesky(x, strategy="fused"), x, g)[0]
+        for x, g in (
+            (A.clone().requires_grad_(), G),
+            ((A + drawn(dtype, n, n).triu(1)).requires_grad_(), G.tril()),
+        )
+    )
+    assert torch.equal(plain, other)
+
+
+@DTYPE
+@ROWS
+def test_a_factor_with_a_zero_on_its_diagonal_has_what_pytorch_has(n, dtype):
+    L = torch.linalg.cholesky(definite(n, dtype))
+    L[1, -1, -1] = 0
+    found = cholesky_solve(drawn(dtype, 40, n, 1), L, strategy="fused")
+    assert found[0].isfinite().all()
+    assert not found[1].isfinite().all()

@@ -1,0 +1,210 @@
+"""The kernels of small matrices where matrices or cotangents are unusual, and what they decline."""
+
+import itertools
+
+import pytest
+import torch
+
+from strategies.kernels.cpu.library import DTYPES
+from strategies.kernels.cpu.plans import plan
+from strategies.kernels.cpu.specs import SPECS
+from tests.kernels.cpu.by_plan import (
+    EVERY,
+    PASS_ON,
+    assert_exact,
+    computed,
+    each_plan,
+    each_plan_that_scales,
+    inputs_of,
+    plan_of,
+    size_of,
+)
+from tests.kernels.cpu.few_rows import drawn
+
+
+@pytest.mark.parametrize("holds", ["factors", "packs"])
+@pytest.mark.parametrize("operation", ["solve", "lstsq"])
+def test_a_right_hand_side_of_zeros_is_a_usual_one(holds, operation):
+    A, B = torch.eye(3).repeat(40, 1, 1), torch.ones(40, 3, 2)
+    B[11] = 0
+    outputs, _ = plan_of((holds, operation), A, B).forward((A, B))
+    assert torch.equal(outputs[0], B)
+
+
+def test_one_unusual_matrix_of_a_batch_is_declined():
+    A = torch.eye(3).repeat(500, 1, 1)
+    found = plan_of(("factors", "inv"), A)
+    assert found.forward((A,)) is not None
+    A[411, 1, 1] = 0
+    assert found.forward((A,)) is None
+
+
+@each_plan
+def test_what_is_not_usual_is_declined(of):
+    for dtype in DTYPES:
+        usual = inputs_of(of, *size_of(of, 8), dtype)
+        A, *rest = usual
+        no_column, undefined = A.clone(), A.clone()
+        no_column[:, 3], undefined[2, 1] = 0, torch.nan
+        of_factors = () if of[0] == "svd" else (no_column,)
+        not_finite = () if of[1] in PASS_ON else (undefined, A * torch.inf)
+        for unusual in (*of_factors, torch.zeros_like(A), *not_finite):
+            assert plan_of(of, unusual, *rest).forward((unusual, *rest)) is None
+        if "det" not in of[1] and not of[1].startswith("lu"):
+            far = A * 2.0**50 if torch.finfo(dtype).eps > 1e-10 else A * 2.0**400
+            assert plan_of(of, *usual).forward((far, *rest)) is None
+
+
+@pytest.mark.parametrize("holds", ["factors", "packs"])
+@pytest.mark.parametrize("operation", ["inv", "solve", "pinv", "lstsq"])
+@pytest.mark.parametrize("power", [-250, 250])
+def test_a_matrix_far_from_one_scales_results_to_the_bit(holds, operation, power):
+    A, *rest = inputs_of((holds, operation), 9, 9, torch.float64)
+    if found := plan_of((holds, operation), A, *rest):
+        (expected, *_), _ = found.forward((A, *rest))
+        (result, *_), _ = found.forward((A * 2.0**power, *rest))
+        assert torch.equal(result, expected * 2.0**-power)
+
+
+@pytest.mark.parametrize("operation", ["inv", "solve", "pinv"])
+def test_growth_is_declined(operation):
+    A = torch.eye(60, dtype=torch.float64) - torch.ones(60, 60, dtype=torch.float64).tril(-1)
+    A[:, -1] = 1  # its last column doubles in every step
+    rest = (torch.ones(60, 1, dtype=torch.float64),) if operation == "solve" else ()
+    assert plan_of(("factors", operation), A, *rest).forward((A, *rest)) is None
+
+
+def test_columns_that_are_small_beside_others_keep_their_digits():
+    B = drawn(torch.float64, 12, 12)
+    scales = 2.0 ** -(4.0 * torch.arange(12, dtype=torch.float64))
+    A = B * scales
+    expected = torch.linalg.inv(B) / scales.unsqueeze(-1)
+    (found,), _ = plan_of(("factors", "inv"), A).forward((A,))
+    error = (found - expected).norm(dim=-1) / expected.norm(dim=-1)
+    assert error.max() < 1e-10
+
+
+def _by_another_cotangent(of, change):
+    """The gradients, and those after a change of the first cotangent."""
+    inputs = inputs_of(of, *size_of(of, 6), torch.float64)
+    _, (cotangent, *rest), gradients = computed(of, inputs)
+    return gradients, computed(of, inputs, [change(cotangent), *rest])[2]
+
+
+@each_plan_that_scales
+@pytest.mark.parametrize("scale", [2.0**400, 2.0**-400])
+def test_a_cotangent_far_from_one_scales_the_gradients_to_the_bit(of, scale):
+    gradients, scaled = _by_another_cotangent(of, lambda G: G * scale)
+    assert all(
+        torch.equal(one, other * scale) for one, other in zip(scaled, gradients, strict=True)
+    )
+
+
+@each_plan_that_scales
+def test_a_cotangent_at_the_end_of_the_range_is_declined(of):
+    assert _by_another_cotangent(of, lambda G: torch.full_like(G, 2.0**1000))[1] is None
+
+
+@pytest.mark.parametrize("of", [of for of in EVERY if of[1] != "lu"])
+@pytest.mark.parametrize("number", [torch.nan, torch.inf])
+def test_a_cotangent_that_is_not_finite_is_passed_on(of, number):
+    _, gradients = _by_another_cotangent(of, lambda G: torch.full_like(G, number))
+    assert not any(bool(each.isfinite().any()) for each in gradients)
+
+
+@pytest.mark.parametrize("operation", PASS_ON)
+@pytest.mark.parametrize("count", [1, 9])
+def test_a_matrix_that_is_not_finite_makes_no_other_undefined(operation, count):
+    of = "factors", operation
+    inputs = [torch.stack([each] * count) for each in inputs_of(of, 6, 6, torch.float64)]
+    for number in (torch.nan, torch.inf):
+        inputs[0][0, 2, 1] = number
+        outputs, _, gradients = computed(of, tuple(inputs), torch.ones_like)
+        for each in (outputs[-1], *gradients):  # of `slogdet` the logarithm
+            assert not each[0].isfinite().any()
+            assert each[1:].isfinite().all()
+
+
+@pytest.mark.parametrize("holds", SPECS)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+@pytest.mark.parametrize("columns", [2, 7])
+def test_squared_residuals_have_a_gradient(holds, dtype, columns):
+    for count in (1, 9):
+        inputs = inputs_of((holds, "lstsq"), 8, 3, dtype, columns)
+        A, B = (torch.stack([each] * count).requires_grad_() for each in inputs)
+        expected = (B - A @ (torch.linalg.pinv(A) @ B)).abs().square().sum(-2)
+        given = torch.randn_like(expected)
+        due = torch.autograd.grad(expected, (A, B), given)
+        nothing = torch.zeros(count, 3, columns, dtype=dtype)
+        for cotangent in (given, given.repeat_interleave(2, -1)[..., ::2]):
+            cotangents = [nothing, cotangent]
+            *_, gradients = computed((holds, "lstsq"), (A.detach(), B.detach()), cotangents)
+            torch.testing.assert_close(tuple(gradients), due)
+
+
+@pytest.mark.parametrize("holds", ["factors", "packs"])
+def test_nearly_deficient_matrices_are_declined(holds):
+    for m, n in ((9, 6), (6, 6), (6, 9)):
+        U, S, Vh = torch.linalg.svd(drawn(torch.float64, m, n), full_matrices=False)
+        S[-1] = 1e-16
+        A, B = U * S @ Vh, torch.ones(m, 1, dtype=torch.float64)
+        assert plan_of((holds, "pinv"), A).forward((A,)) is None
+        if found := plan_of((holds, "lstsq"), A, B):
+            assert found.forward((A, B)) is None
+
+
+@pytest.mark.parametrize("operation", SPECS["svd"])
+def test_matrices_of_any_rank_have_exact_gradients_by_an_svd(operation):
+    of = "svd", operation
+    generator = torch.Generator().manual_seed(0)
+    for ((m, n), rank), dtype in itertools.product(
+        (((9, 6), 4), ((6, 6), 3), ((6, 9), 5), ((4, 4), 1)), DTYPES
+    ):
+        # Of small integers, none of them zero, so that the product has that rank exactly.
+        left, right = (
+            torch.randint(1, 4, size, generator=generator)
+            * (2 * torch.randint(2, size, generator=generator) - 1)
+            for size in ((m, rank), (rank, n))
+        )
+        inputs = (left @ right).to(dtype), *inputs_of(of, m, n, dtype)[1:]
+        outputs, cotangents, gradients = computed(of, inputs)
+        assert_exact(operation, inputs, cotangents, gradients, rank)
+        if operation == "lstsq":
+            assert outputs[1].numel() == 0
+            assert int(outputs[2]) == rank
+
+
+@pytest.mark.parametrize("operation", SPECS["svd"])
+def test_rows_or_columns_of_unlike_length_are_declined_by_an_svd(operation):
+    of = "svd", operation
+    for m, n in ((6, 4), (4, 6), (5, 5)):
+        A, *rest = inputs_of(of, m, n, torch.float64)
+        assert plan_of(of, A, *rest).forward((A, *rest)) is not None
+        graded = A.clone()
+        graded[..., 0] *= 1e-3
+        longer = A.clone()
+        longer[0] *= 1e3
+        unlike = [each for each, is_long in ((graded, m >= n), (longer, m <= n)) if is_long]
+        for each in unlike:
+            assert plan_of(of, each, *rest).forward((each, *rest)) is None
+
+
+def test_there_are_no_plans_for_what_is_no_small_matrix():
+    double, matrix, batch = torch.float64, ((4, 4), (4, 1)), ((2, 4, 4), (16, 4, 1))
+    assert plan("factors", "inv", double, ((2, 3), (3, 1))) is None
+    assert plan("factors", "inv", torch.float16, matrix) is None
+    assert plan("factors", "inv", double, ((0, 0), (1, 1))) is None
+    assert plan("factors", "inv", double, ((2100, 2100), (2100, 1))) is None
+    assert plan("factors", "inv", double, ((0, 4, 4), (16, 4, 1))) is None
+    assert plan("factors", "solve", double, matrix, ((3, 1), (1, 1))) is None
+    assert plan("factors", "solve", double, batch, ((4, 1), (1, 1))) is None
+    assert plan("factors", "matrix_exp", double, matrix) is None
+
+
+def test_a_determinant_beyond_the_range_has_an_infinite_gradient_without_nan():
+    A = torch.eye(12) * 2.0**20
+    A[0, 1] = A[1, 0] = 3.0
+    (det,), _, (gradient,) = computed(("factors", "det"), (A,), [torch.tensor(torch.inf)])
+    assert det.isinf()
+    assert not gradient.diagonal().isnan().any()
+    assert gradient[0, 1].isinf()
