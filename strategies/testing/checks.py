@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial, wraps
@@ -46,6 +47,7 @@ class Check(NamedTuple):
 
 
 Run = Callable[..., str | None]
+Examine = Callable[[Strategy, Any], object]
 Where = Callable[[Operation], bool]
 
 _added: list[tuple[str, Run, Where | None]] = []
@@ -57,39 +59,31 @@ def check(run: Run, name: str = "") -> Run:
     return run
 
 
-def check_operations(what: str, where: Where = lambda _: True) -> Callable[[Run], Run]:
-    """Adds a check of every operation, or of some, that there are when checks are asked for."""
-
-    def add(run: Run) -> Run:
-        _added.append((what, run, where))
-        return run
-
-    return add
-
-
-def check_each(cases: Callable[[], Iterable[Any]]) -> Callable[[Run], Run]:
+def check_each(cases: Callable[[], Iterable[Any]], name: str = "") -> Callable[[Examine], Examine]:
     """Adds a check of strategies that examines every case."""
 
-    def add(examine: Run) -> Run:
+    def add(examine: Examine) -> Examine:
         @wraps(examine)
         def run(strategy: Strategy) -> None:
             each(cases(), partial(examine, strategy))
 
-        return check(run)
+        check(run, name)
+        return examine
 
     return add
 
 
-def check_each_operation(
+def check_operations(
     what: str, cases: Callable[[Operation], Iterable[Any]], where: Where = lambda _: True
-) -> Callable[[Run], Run]:
-    """Adds a check of operations that examines every case."""
+) -> Callable[[Examine], Examine]:
+    """Adds a check of every operation, or of some, that there are when checks are asked for."""
 
-    def add(examine: Run) -> Run:
+    def add(examine: Examine) -> Examine:
         def run(operation: Operation, strategy: Strategy) -> None:
-            each(cases(operation), partial(examine, operation, strategy))
+            each(cases(operation), partial(examine, strategy))
 
-        return check_operations(what, where)(run)
+        _added.append((what, run, where))
+        return examine
 
     return add
 
@@ -210,6 +204,11 @@ class Shaped(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.what} {sized(self.shape, self.dtype)}".strip()
+
+
+def shaped(*choices: Iterable[Any]) -> Iterator[Shaped]:
+    """One of every combination of shapes, dtypes and, where they are given, words."""
+    return itertools.starmap(Shaped, itertools.product(*choices))
 
 
 def is_number(tensor: Tensor) -> bool:

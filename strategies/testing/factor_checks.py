@@ -34,6 +34,7 @@ from strategies.testing.checks import (
     is_number,
     numbered,
     require,
+    shaped,
     sized,
 )
 from strategies.testing.problems import copied, matrices
@@ -232,7 +233,7 @@ _LARGER = (
 )
 
 
-@check_each(lambda: itertools.starmap(Shaped, itertools.product(_LARGER, DTYPES)))
+@check_each(lambda: shaped(_LARGER, DTYPES))
 def _larger_factors(strategy: Strategy, drawn: Shaped) -> None:
     """All of the identities at every size, and for one vector, few and many."""
     F = matrices(drawn.shape, drawn.dtype)

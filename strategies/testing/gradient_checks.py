@@ -28,16 +28,18 @@ from strategies.operations import Operation
 from strategies.policy import BASELINE
 from strategies.strategy import Strategy
 from strategies.testing.checks import (
+    NotApplicableError,
+    Shaped,
     Violation,
     check_operations,
     close,
     device,
-    each,
     require,
     require_named,
+    shaped,
     skip_native,
 )
-from strategies.testing.problems import doubled, solved
+from strategies.testing.problems import doubled, recorded, solved
 from strategies.testing.spy import spy_on
 
 _REAL = (torch.float32, torch.float64)
@@ -90,7 +92,7 @@ def _cases(operation: Operation, *dtypes: torch.dtype, **more: Any) -> Iterator[
         yield _case(operation, shape, dtype, **more)
 
 
-def _require_exact(case: Case, strategy: Strategy) -> None:
+def _require_exact(strategy: Strategy, case: Case) -> None:
     ratio, limit = ratio_of(case, strategy), measures.PASS_BELOW
     require(
         ratio < limit,
@@ -99,16 +101,13 @@ def _require_exact(case: Case, strategy: Strategy) -> None:
     )
 
 
-def _check_gradient(
-    operation: Operation, strategy: Strategy, dtypes: tuple[torch.dtype, ...], batches: list[int]
-) -> None:
-    def cases() -> Iterator[Case]:
-        for batch in batches:
-            yield from _cases(operation, *dtypes, batch=batch)
-            if operation.arity > 1 and not batch:
-                yield _case(operation, (5, 5), dtypes[-1], rhs=_MANY)
-
-    each(cases(), partial(_require_exact, strategy=strategy))
+def _of_batches(
+    operation: Operation, dtypes: tuple[torch.dtype, ...], batches: list[int]
+) -> Iterator[Case]:
+    for batch in batches:
+        yield from _cases(operation, *dtypes, batch=batch)
+        if operation.arity > 1 and not batch:
+            yield _case(operation, (5, 5), dtypes[-1], rhs=_MANY)
 
 
 for _what, _dtypes, _batches in (
@@ -116,50 +115,47 @@ for _what, _dtypes, _batches in (
     ("complex gradient of", _COMPLEX, [0]),
     ("batched gradient of", (torch.float64,), [3, 1]),
 ):
-    check_operations(_what)(partial(_check_gradient, dtypes=_dtypes, batches=_batches))
+    check_operations(_what, partial(_of_batches, dtypes=_dtypes, batches=_batches))(_require_exact)
 
 
-@check_operations("accuracy class of")
-def _check_class(operation: Operation, strategy: Strategy) -> None:
+def _ill_conditioned(operation: Operation) -> Iterator[Case]:
+    for matrix in ("random_condition_root", "graded_rows", "wilkinson_growth"):
+        yield from _cases(operation, *_REAL, matrix=matrix)
+    if not operation.square:
+        for shape, dtype in itertools.product(((60, 3), (3, 60), (300, 2)), _REAL):
+            yield _case(operation, shape, dtype, matrix="random_condition_root")
+
+
+@check_operations("accuracy class of", _ill_conditioned)
+def _check_class(strategy: Strategy, case: Case) -> None:
     """A well-posed but not harmless matrix may cost the digits that the strategy's class allows."""
-
-    def examine(case: Case) -> None:
-        judge(strategy, operation.name, case.inputs()[0], partial(ratio_of, case, strategy))
-
-    def cases() -> Iterator[Case]:
-        for matrix in ("random_condition_root", "graded_rows", "wilkinson_growth"):
-            yield from _cases(operation, *_REAL, matrix=matrix)
-        if not operation.square:
-            for shape, dtype in itertools.product(((60, 3), (3, 60), (300, 2)), _REAL):
-                yield _case(operation, shape, dtype, matrix="random_condition_root")
-
-    each(cases(), examine)
+    judge(strategy, case.operation, case.inputs()[0], partial(ratio_of, case, strategy))
 
 
-@check_operations("accuracy at size of")
-def _check_class_at_size(operation: Operation, strategy: Strategy) -> None:
-    """The same for larger matrices: single precision against the gradients in double."""
-
-    def examine(case: Case) -> None:
-        inputs = case.inputs()
-        cotangents = case.cotangents(forward(case, BASELINE))
-        expected = _in_double(case)
-        amplification = measures.amplification(operation.name, inputs, cotangents)
-
-        def ratio() -> float:
-            found = operation.defined(backward_of(case, strategy)())
-            errors = (
-                float(norm(doubled(a) - b) / norm(b)) for a, b in zip(found, expected, strict=True)
-            )
-            return max(measures.error_ratio(e, amplification, case.dtype) for e in errors)
-
-        judge(strategy, operation.name, inputs[0], ratio)
-
+def _larger(operation: Operation) -> Iterator[Case]:
     shapes = [(40, 40), (80, 80)]
     if not operation.square:
         shapes += [(40, 35), (35, 40), (100, 70), (300, 20), (20, 300)]
-    single = (torch.float32, torch.complex64)
-    each((_case(operation, s, d, log10_cond=3.0) for s in shapes for d in single), examine)
+    for shape, dtype in itertools.product(shapes, (torch.float32, torch.complex64)):
+        yield _case(operation, shape, dtype, log10_cond=3.0)
+
+
+@check_operations("accuracy at size of", _larger)
+def _check_class_at_size(strategy: Strategy, case: Case) -> None:
+    """The same for larger matrices: single precision against the gradients in double."""
+    operation, inputs = operations.get(case.operation), case.inputs()
+    cotangents = case.cotangents(forward(case, BASELINE))
+    expected = _in_double(case)
+    amplification = measures.amplification(operation.name, inputs, cotangents)
+
+    def ratio() -> float:
+        found = operation.defined(backward_of(case, strategy)())
+        errors = (
+            float(norm(doubled(a) - b) / norm(b)) for a, b in zip(found, expected, strict=True)
+        )
+        return max(measures.error_ratio(e, amplification, case.dtype) for e in errors)
+
+    judge(strategy, operation.name, inputs[0], ratio)
 
 
 @lru_cache(maxsize=512)
@@ -169,62 +165,63 @@ def _in_double(case: Case) -> tuple[Tensor, ...]:
     return solved(registry.get("triangular_solve"), operations.get(case.operation), *wide)[1]
 
 
-@check_operations("rank-deficient", lambda operation: not operation.needs_full_rank)
-def _check_deficient(operation: Operation, strategy: Strategy) -> None:
+def _deficient(operation: Operation) -> Iterator[Case]:
+    for matrix in ("half_rank", "last_column_zero"):
+        yield from _cases(operation, torch.float64, torch.complex64, matrix=matrix)
+
+
+@check_operations("rank-deficient", _deficient, lambda operation: not operation.needs_full_rank)
+def _check_deficient(strategy: Strategy, case: Case) -> None:
     """The gradient along perturbations that keep the rank, or a refusal that says so."""
+    operation = operations.get(case.operation)
     if not operation.truncates:
         skip_native(strategy, "which divides by the zero pivots")
-    refuses = strategy.requires_full_rank and operation.truncates
-
-    def examine(case: Case) -> None:
-        try:
-            forward(case, BASELINE)
-        except RuntimeError:
-            return  # there is no result, whatever the strategy
-        if refuses and case.known_rank != min(case.shape):
-            try:
-                forward(case, strategy)
-            except LinAlgError as refusal:
-                require_named(refusal, strategy)
-            else:
-                raise Violation("gave a result where LinAlgError is due")
-        else:
-            _require_exact(case, strategy)
-
-    of = partial(_cases, operation, torch.float64, torch.complex64)
-    each((*of(matrix="half_rank"), *of(matrix="last_column_zero")), examine)
+    try:
+        forward(case, BASELINE)
+    except RuntimeError:
+        return  # there is no result, whatever the strategy
+    is_deficient = operation.truncates and case.known_rank != min(case.shape)
+    if not (strategy.requires_full_rank and is_deficient):
+        _require_exact(strategy, case)
+        return
+    try:
+        forward(case, strategy)
+    except LinAlgError as refusal:
+        require_named(refusal, strategy)
+    else:
+        raise Violation("gave a result where LinAlgError is due")
 
 
-@check_operations("gradient of B alone in", lambda operation: operation.arity > 1)
-def _check_rhs_alone(operation: Operation, strategy: Strategy) -> None:
+def _with_rhs(operation: Operation) -> Iterator[Case]:
+    for batch, rhs in itertools.product((0, 2), (1, 2, _MANY)):
+        of = partial(_cases, operation, torch.float64, batch=batch, rhs=rhs)
+        yield from of(torch.complex64)
+        if operation.truncates:
+            yield from of(matrix="half_rank")
+
+
+@check_operations("gradient of B alone in", _with_rhs, lambda operation: operation.arity > 1)
+def _check_rhs_alone(strategy: Strategy, case: Case) -> None:
     """The gradient of B is the same when that of A is not asked for, which is then not computed."""
+    if case.matrix == "half_rank" and _needs_full_rank(strategy):
+        raise NotApplicableError("needs full rank")
+    operation = operations.get(case.operation)
+    A, B = (tensor.detach().clone() for tensor in case.inputs())
     computed: list[str] = []
 
     def note(name: str, _before: list[Tensor], _given: list[Tensor], result: Any) -> None:
         if name.endswith("_backward") and result is not NotImplemented and result[0] is not None:
             computed.append(name)
 
-    def examine(case: Case) -> None:
-        A, B = (tensor.detach().clone() for tensor in case.inputs())
+    def gradients(chosen: Strategy, *leaves: Tensor) -> tuple[Tensor, ...]:
+        results = operation.outputs(operation.function(*leaves, strategy=chosen))
+        asked = [leaf for leaf in leaves if leaf.requires_grad]
+        return torch.autograd.grad(results, asked, case.cotangents(results))
 
-        def gradients(chosen: Strategy, *leaves: Tensor) -> tuple[Tensor, ...]:
-            results = operation.outputs(operation.function(*leaves, strategy=chosen))
-            asked = [leaf for leaf in leaves if leaf.requires_grad]
-            return torch.autograd.grad(results, asked, case.cotangents(results))
-
-        both = gradients(strategy, A.clone().requires_grad_(), B.requires_grad_())
-        (alone,) = gradients(spy_on(strategy, note), A, B)
-        close(alone, both[1], "the gradient of B without that of A, against that with it")
-        require(not computed, f"{set(computed)}: with need_matrix=False the first item is not None")
-
-    def cases() -> Iterator[Case]:
-        for batch, rhs in itertools.product((0, 2), (1, 2, _MANY)):
-            of = partial(_cases, operation, torch.float64, batch=batch, rhs=rhs)
-            yield from of(torch.complex64)
-            if operation.truncates and not _needs_full_rank(strategy):
-                yield from of(matrix="half_rank")
-
-    each(cases(), examine)
+    both = gradients(strategy, A.clone().requires_grad_(), B.requires_grad_())
+    (alone,) = gradients(spy_on(strategy, note), A, B)
+    close(alone, both[1], "the gradient of B without that of A, against that with it")
+    require(not computed, f"{set(computed)}: with need_matrix=False the first item is not None")
 
 
 def _needs_full_rank(strategy: Strategy) -> bool:
@@ -234,25 +231,26 @@ def _needs_full_rank(strategy: Strategy) -> bool:
     )
 
 
-@check_operations("empty matrices in")
-def _check_empty(operation: Operation, strategy: Strategy) -> None:
-    """No rows, no columns, no matrices: shapes follow, gradients are zeros of the input's shape."""
-
-    def examine(shape: tuple[int, ...]) -> None:
-        A, B = (torch.zeros(size, device=device()) for size in (shape, (*shape[:-1], 2)))
-        leaves = tuple(leaf.requires_grad_() for leaf in (A, B)[: operation.arity])
-        outputs = operation.outputs(operation.function(*leaves, strategy=strategy))
-        expected = operation.output_shapes(*(tuple(leaf.shape) for leaf in leaves))
-        for output, size in zip(reversed(outputs), reversed(expected), strict=False):
-            found_size = tuple(output.shape)
-            require(found_size == size, f"a result of shape {found_size}, not {size}")
-        cotangents = tuple(map(torch.ones_like, outputs))
-        values = torch.autograd.grad(outputs, leaves, cotangents, materialize_grads=True)
-        for value, leaf in zip(values, leaves, strict=True):
-            require(
-                value.shape == leaf.shape and not value.any(),
-                f"the gradient is not zeros of shape {tuple(leaf.shape)}",
-            )
-
+def _empty(operation: Operation) -> Iterator[Shaped]:
     shapes = ((0, 0), (3, 0), (0, 3), (0, 3, 3), (2, 0, 0), (0, 4, 2))
-    each((s for s in shapes if s[-1] == s[-2] or not operation.square), examine)
+    taken = [s for s in shapes if s[-1] == s[-2] or not operation.square]
+    return shaped(taken, (torch.float32,), (operation.name,))
+
+
+@check_operations("empty matrices in", _empty)
+def _check_empty(strategy: Strategy, case: Shaped) -> None:
+    """No rows, no columns, no matrices: shapes follow, gradients are zeros of the input's shape."""
+    operation = operations.get(case.what)
+    A, B = (torch.zeros(size, device=device()) for size in (case.shape, (*case.shape[:-1], 2)))
+    leaves, outputs = recorded(strategy, operation, (A, B)[: operation.arity])
+    expected = operation.output_shapes(*(tuple(leaf.shape) for leaf in leaves))
+    for output, size in zip(reversed(outputs), reversed(expected), strict=False):
+        found_size = tuple(output.shape)
+        require(found_size == size, f"a result of shape {found_size}, not {size}")
+    cotangents = tuple(map(torch.ones_like, outputs))
+    values = torch.autograd.grad(outputs, leaves, cotangents, materialize_grads=True)
+    for value, leaf in zip(values, leaves, strict=True):
+        require(
+            value.shape == leaf.shape and not value.any(),
+            f"the gradient is not zeros of shape {tuple(leaf.shape)}",
+        )

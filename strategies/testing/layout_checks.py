@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator
 from functools import partial
@@ -15,12 +14,12 @@ from strategies.strategy import Strategy
 from strategies.testing.checks import (
     DTYPES,
     Shaped,
-    check,
-    check_each_operation,
+    check_each,
+    check_operations,
     close,
-    each,
     numbered,
     require,
+    shaped,
     skip_native,
 )
 from strategies.testing.problems import Layout, Problem, Tensors, copied, matrices, problem, solved
@@ -85,38 +84,40 @@ def _laid(operation: Operation) -> Iterator[_Laid]:
             yield _Laid(asked, layout, (True,) * count)
 
 
-@check_each_operation("layouts in", _laid)
-def _check_layouts(operation: Operation, strategy: Strategy, case: _Laid) -> None:
-    answers = solved(strategy, operation, *case.in_place())
+@check_operations("layouts in", _laid)
+def _check_layouts(strategy: Strategy, case: _Laid) -> None:
+    answers = solved(strategy, case.asked.operation, *case.in_place())
     case.asked.require_answers(*answers, where=case.where)
 
 
-@check_each_operation("expanded tensors in", partial(_problems, dtypes=DTYPES))
-def _check_expanded(operation: Operation, strategy: Strategy, asked: Problem) -> None:
+@check_operations("expanded tensors in", partial(_problems, dtypes=DTYPES))
+def _check_expanded(strategy: Strategy, asked: Problem) -> None:
     """Tensors whose strides are zero, as that of the cotangent after `.sum().backward()`."""
     batch = asked.expanded(3)
     batch.require_answers(*batch.solved_by(strategy), "one matrix expanded to three: ")
     ones = tuple(torch.ones_like(c) for c in asked.cotangents)
     scalar = tuple(torch.ones((), dtype=c.dtype, device=c.device).expand(c.shape) for c in ones)
-    plain = solved(strategy, operation, asked.inputs, ones)[1]
-    expanded = solved(strategy, operation, asked.inputs, scalar)[1]
+    plain, expanded = (
+        solved(strategy, asked.operation, asked.inputs, cotangents)[1]
+        for cotangents in (ones, scalar)
+    )
     for name, found, expected in zip("AB", expanded, plain, strict=False):
         what = f"the gradient of {name} by a number expanded to ones, and by ones"
         close(found, expected, what)
 
 
-@check_each_operation("NaN beside others in", partial(_problems, dtypes=DTYPES, batch=3))
-def _check_nan(operation: Operation, strategy: Strategy, asked: Problem) -> None:
+@check_operations("NaN beside others in", partial(_problems, dtypes=DTYPES, batch=3))
+def _check_nan(strategy: Strategy, asked: Problem) -> None:
     """NaN in one member of a batch reaches its own answers, and no others."""
     skip_native(strategy, "which may pass NaN to LAPACK")
     inputs, cotangents = list(asked.inputs), list(asked.cotangents)
-    poisoned = [("the cotangent", cotangents, 0), ("B", inputs, 1)][: operation.arity]
+    poisoned = [("the cotangent", cotangents, 0), ("B", inputs, 1)][: len(inputs)]
     for what, tensors, i in poisoned:
         sound = tensors[i]
         tensors[i] = sound.clone()
         # Of triangular factors only this corner is always read.
         tensors[i][(1, -1, 0)[: sound.ndim]] = math.nan
-        answers = solved(strategy, operation, tuple(inputs), tuple(cotangents))
+        answers = solved(strategy, asked.operation, tuple(inputs), tuple(cotangents))
         tensors[i] = sound
         where = f"NaN in {what} of member 1: "
         for member in (0, 2):
@@ -125,22 +126,19 @@ def _check_nan(operation: Operation, strategy: Strategy, asked: Problem) -> None
         require(bool(answers[1][0][1].isnan().any()), f"{where}its gradient of A has none")
 
 
-@check
-def _layouts_in_factors(strategy: Strategy) -> None:
+_SHAPES = ((2, 6, 4), (2, 4, 6), (3, 3), (6, 4))
+
+
+@check_each(lambda: shaped(_SHAPES, (torch.float64, torch.complex128), LAYOUTS))
+def _layouts_in_factors(strategy: Strategy, case: Shaped) -> None:
     """The matrix, and what its factors are applied to."""
-
-    def examine(case: Shaped) -> None:
-        *batch, m, n = case.shape
-        layout, F = LAYOUTS[case.what], matrices(case.shape, case.dtype, 15)
-        inverse, plain = strategy.factor(copied(layout(F))), strategy.factor(F.clone())
-        close(inverse.dense(), plain.dense(), "dense() against that of a plain matrix")
-        for method, of in METHODS.items():
-            given = numbered((*batch, m if of == "b" else n, 3), case.dtype, 16)
-            found = getattr(plain, method)(copied(layout(given)))
-            expected = getattr(plain, method)(given)
-            what, scale = f"{method}({of}) against that of a plain {of}", least_scale(method, given)
-            close(found, expected, what, least_scale=scale)
-
-    shapes = ((2, 6, 4), (2, 4, 6), (3, 3), (6, 4))
-    dtypes = torch.float64, torch.complex128
-    each(itertools.starmap(Shaped, itertools.product(shapes, dtypes, LAYOUTS)), examine)
+    *batch, m, n = case.shape
+    layout, F = LAYOUTS[case.what], matrices(case.shape, case.dtype, 15)
+    inverse, plain = strategy.factor(copied(layout(F))), strategy.factor(F.clone())
+    close(inverse.dense(), plain.dense(), "dense() against that of a plain matrix")
+    for method, of in METHODS.items():
+        given = numbered((*batch, m if of == "b" else n, 3), case.dtype, 16)
+        found = getattr(plain, method)(copied(layout(given)))
+        expected = getattr(plain, method)(given)
+        what, scale = f"{method}({of}) against that of a plain {of}", least_scale(method, given)
+        close(found, expected, what, least_scale=scale)

@@ -21,20 +21,19 @@ from strategies.testing.checks import (
     NotApplicableError,
     Shaped,
     Violation,
-    check,
     check_each,
     check_operations,
     close,
     device,
-    each,
     numbered,
     records,
     require,
     require_named,
+    shaped,
     sized,
     skip_native,
 )
-from strategies.testing.problems import matrices, solved
+from strategies.testing.problems import matrices, recorded, solved
 from strategies.testing.tolerance_checks import with_smallest
 
 
@@ -44,9 +43,11 @@ class _Mixed(NamedTuple):
     shape: tuple[int, int]
     dtype: torch.dtype
     ranks: tuple[int, ...]
+    way: str
 
     def __str__(self) -> str:
-        return f"{sized((len(self.ranks), *self.shape), self.dtype)} of ranks {self.ranks}"
+        size = sized((len(self.ranks), *self.shape), self.dtype)
+        return f"{self.way} of {size} of ranks {self.ranks}"
 
     @property
     def matrix(self) -> Tensor:
@@ -54,13 +55,13 @@ class _Mixed(NamedTuple):
         return torch.stack([specimen.matrix for specimen in drawn]).to(device())
 
 
-def _mixed_cases() -> Iterator[_Mixed]:
+def _mixed_cases(way: str = "factor") -> Iterator[_Mixed]:
     for shape in ((5, 3), (3, 5), (4, 4)):
         full = min(shape)
         for dtype in DTYPES:
-            yield _Mixed(shape, dtype, tuple(range(full + 1)))
+            yield _Mixed(shape, dtype, tuple(range(full + 1)), way)
         for ranks in ((full, full - 1), (full - 1, full)):
-            yield _Mixed(shape, torch.float64, ranks)
+            yield _Mixed(shape, torch.float64, ranks, way)
 
 
 def _require_any_rank(strategy: Strategy) -> None:
@@ -108,30 +109,26 @@ def least_scale(method: str, given: Tensor) -> float:
     return float(given.abs().max()) if method.endswith("_complement") else 0.0
 
 
-@check_operations("mixed ranks in", lambda operation: operation.truncates)
-def _check_mixed(operation: Operation, strategy: Strategy) -> None:
+@check_operations("mixed ranks in", lambda of: _mixed_cases(of.name), lambda of: of.truncates)
+def _check_mixed(strategy: Strategy, case: _Mixed) -> None:
     """Results and gradients of matrices of different rank, against those of each alone."""
     _require_any_rank(strategy)
+    operation = operations.get(case.way)
     if operation.arity > 1:
         skip_native(strategy, "whose LAPACK gelsy may start from the pivots of the matrix before")
-
-    def examine(case: _Mixed) -> None:
-        b = numbered((len(case.ranks), case.shape[0], 2), case.dtype, 7)
-        inputs = (case.matrix, b)[: operation.arity]
-        shapes = operation.output_shapes(*(tuple(t.shape) for t in inputs))
-        cotangents = tuple(numbered(size, case.dtype, 8) for size in shapes)
-        together = [*itertools.chain(*solved(strategy, operation, inputs, cotangents))]
-        reference = registry.get("svd_truncated_pinv")
-        names = "result", "gradient of A", "gradient of B"
-        for i, rank in enumerate(case.ranks):
-            own = tuple(t[i] for t in inputs), tuple(t[i] for t in cotangents)
-            alone = itertools.chain(*solved(reference, operation, *own))
-            for name, found, due in zip(names, together, alone, strict=False):
-                what = f"{operation.name}: {name} of member {i} (rank {rank})"
-                against = "against svd_truncated_pinv of it alone"
-                close(found[i], due, f"{what} {against}", least_scale=1e-3)
-
-    each(_mixed_cases(), examine)
+    b = numbered((len(case.ranks), case.shape[0], 2), case.dtype, 7)
+    inputs = (case.matrix, b)[: operation.arity]
+    shapes = operation.output_shapes(*(tuple(t.shape) for t in inputs))
+    cotangents = tuple(numbered(size, case.dtype, 8) for size in shapes)
+    together = [*itertools.chain(*solved(strategy, operation, inputs, cotangents))]
+    reference = registry.get("svd_truncated_pinv")
+    names = "result", "gradient of A", "gradient of B"
+    for i, rank in enumerate(case.ranks):
+        own = tuple(t[i] for t in inputs), tuple(t[i] for t in cotangents)
+        alone = itertools.chain(*solved(reference, operation, *own))
+        for name, found, due in zip(names, together, alone, strict=False):
+            what = f"{name} of member {i} (rank {rank}) against svd_truncated_pinv of it alone"
+            close(found[i], due, what, least_scale=1e-3)
 
 
 class _Singular(NamedTuple):
@@ -140,10 +137,11 @@ class _Singular(NamedTuple):
     shape: tuple[int, ...]
     dtype: torch.dtype
     where: tuple[int, ...]
+    way: str
 
     def __str__(self) -> str:
         at = f"matrix {self.where} of the batch" if self.where else "the matrix"
-        return f"{sized(self.shape, self.dtype)}, {at} singular"
+        return f"{self.way} of {sized(self.shape, self.dtype)}, {at} singular"
 
     @property
     def matrix(self) -> Tensor:
@@ -153,12 +151,13 @@ class _Singular(NamedTuple):
         return F
 
 
-def _singular_cases(shapes: tuple[tuple[int, int], ...]) -> Iterator[_Singular]:
+def _singular_cases(operation: Operation) -> Iterator[_Singular]:
+    shapes = ((4, 4), (2, 2)) if operation.square else ((4, 4), (6, 3), (3, 6))
     batches: list[tuple[tuple[int, ...], tuple[int, ...]]] = [((), ()), ((2, 2), (1, 0))]
     batches += [((3,), (0,)), ((3,), (2,)), ((40,), (39,))]
     dtypes = torch.float32, torch.complex128
     for shape, (batch, where), dtype in itertools.product(shapes, batches, dtypes):
-        yield _Singular((*batch, *shape), dtype, where)
+        yield _Singular((*batch, *shape), dtype, where, operation.name)
 
 
 def _has_singular(operation: Operation) -> bool:
@@ -166,42 +165,32 @@ def _has_singular(operation: Operation) -> bool:
     return operation.truncates or (operation.needs_full_rank and operation.domain is GENERAL)
 
 
-@check_operations("singular matrices in", _has_singular)
-def _check_singular(operation: Operation, strategy: Strategy) -> None:
+@check_operations("singular matrices in", _singular_cases, _has_singular)
+def _check_singular(strategy: Strategy, case: _Singular) -> None:
     """A matrix without the rank that is needed is refused, wherever in a batch it is."""
     skip_native(strategy, "which words its own errors")
+    operation = operations.get(case.way)
     if not (operation.needs_full_rank or strategy.requires_full_rank):
         raise NotApplicableError("takes matrices of any rank")
-
-    def examine(case: _Singular) -> None:
-        inputs = case.matrix, numbered((*case.shape[:-1], 2), case.dtype, 10)
-        leaves = tuple(t.requires_grad_() for t in inputs[: operation.arity])
-        try:
-            results = operation.outputs(operation.function(*leaves, strategy=strategy))
-            torch.autograd.grad(results, leaves, results)
-        except LinAlgError as refusal:
-            require_named(refusal, strategy)
-        else:
-            raise Violation(f"{operation.name} gave a result where LinAlgError is due")
-
-    shapes = ((4, 4), (2, 2)) if operation.square else ((4, 4), (6, 3), (3, 6))
-    each(_singular_cases(shapes), examine)
+    inputs = case.matrix, numbered((*case.shape[:-1], 2), case.dtype, 10)
+    try:
+        leaves, results = recorded(strategy, operation, inputs[: operation.arity])
+        torch.autograd.grad(results, leaves, results)
+    except LinAlgError as refusal:
+        require_named(refusal, strategy)
+    else:
+        raise Violation("gave a result where LinAlgError is due")
 
 
-@check
-def _singular_values(strategy: Strategy) -> None:
+@check_each(lambda: shaped(((5, 3), (3, 5), (4, 4), (2, 6, 3)), DTYPES))
+def _singular_values(strategy: Strategy, case: Shaped) -> None:
     """All of them, in descending order, those cut off included; or None."""
     rtol = None if strategy.requires_full_rank else 1e-2
-
-    def examine(case: Shaped) -> None:
-        F = with_smallest(1e-3, case.shape, case.dtype)
-        found = strategy.factor(F.clone(), rtol=rtol).singular_values
-        if found is None:
-            raise NotApplicableError("its factors do not hold them")
-        close(found, torch.linalg.svdvals(F), f"rtol={rtol}: singular_values against svdvals")
-
-    shapes = ((5, 3), (3, 5), (4, 4), (2, 6, 3))
-    each(itertools.starmap(Shaped, itertools.product(shapes, DTYPES)), examine)
+    F = with_smallest(1e-3, case.shape, case.dtype)
+    found = strategy.factor(F.clone(), rtol=rtol).singular_values
+    if found is None:
+        raise NotApplicableError("its factors do not hold them")
+    close(found, torch.linalg.svdvals(F), f"rtol={rtol}: singular_values against svdvals")
 
 
 class _Poisoned(NamedTuple):
@@ -239,7 +228,6 @@ def _not_a_number(strategy: Strategy, case: _Poisoned) -> None:
             if bool(F.isfinite().all()):
                 return  # it is not read
             B = numbered((2, case.shape[0], 2), case.dtype, 12)
-            leaves = tuple(t.requires_grad_() for t in (F, B)[: operation.arity])
-            results = operation.outputs(operation.function(*leaves, strategy=strategy))
+            leaves, results = recorded(strategy, operation, (F, B)[: operation.arity])
             (found,) = torch.autograd.grad(results, leaves[:1], results)
         require(not bool(found[1].isfinite().all()), "the result holds finite numbers only")

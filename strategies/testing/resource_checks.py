@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import sys
-import time
+import timeit
 import tracemalloc
 from collections.abc import Iterator
 from typing import Any
@@ -15,14 +15,7 @@ from torch.utils._device import _device_constructors
 
 from strategies import registry
 from strategies.strategy import Strategy
-from strategies.testing.checks import (
-    check,
-    check_each,
-    each,
-    records,
-    require,
-    skip_native,
-)
+from strategies.testing.checks import check, check_each, records, require, skip_native
 from strategies.testing.problems import Problem, problem
 from strategies.testing.spy import TorchSpy, graph_of, tensors_in
 
@@ -31,27 +24,24 @@ _THIN = 3
 _NOT_ITS_OWN = "strategies.operations."
 
 
-@check
-def _no_square_of_the_long_side(strategy: Strategy) -> None:
+def _thin() -> Iterator[Problem]:
+    for operation in records():
+        # The P of lu is m×m by definition.
+        if not operation.square and operation.name == operation.policy_operation:
+            for shape in ((_LONG, _THIN), (_THIN, _LONG)):
+                yield problem(operation.name, shape, torch.float32, operation.arity)
+
+
+@check_each(_thin)
+def _no_square_of_the_long_side(strategy: Strategy, asked: Problem) -> None:
     """A thin matrix is not made into an m×m array; what NumPy allocates is seen, too."""
     skip_native(strategy, "which makes such arrays")
-
-    def examine(asked: Problem) -> None:
-        limit = _LONG**2 // 4
-        peak, (largest, made_by) = min(_peak_of(strategy, asked) for _ in range(3))
-        made = f"makes an array of {largest:,} bytes in {made_by}"
-        require(largest < limit, f"{made}: m×m of the long side, which is {_LONG}")
-        message = f"NumPy and Python allocate {peak:,} bytes, as for m×m of the long side {_LONG}"
-        require(peak < limit, message)
-
-    def cases() -> Iterator[Problem]:
-        for operation in records():
-            # The P of lu is m×m by definition.
-            if not operation.square and operation.name == operation.policy_operation:
-                for shape in ((_LONG, _THIN), (_THIN, _LONG)):
-                    yield problem(operation.name, shape, torch.float32, operation.arity)
-
-    each(cases(), examine)
+    limit = _LONG**2 // 4
+    peak, (largest, made_by) = min(_peak_of(strategy, asked) for _ in range(3))
+    made = f"makes an array of {largest:,} bytes in {made_by}"
+    require(largest < limit, f"{made}: m×m of the long side, which is {_LONG}")
+    message = f"NumPy and Python allocate {peak:,} bytes, as for m×m of the long side {_LONG}"
+    require(peak < limit, message)
 
 
 def _peak_of(strategy: Strategy, asked: Problem) -> tuple[int, tuple[int, str]]:
@@ -154,9 +144,4 @@ def _time(strategy: Strategy) -> str:
 
 
 def _seconds(strategy: Strategy, asked: Problem) -> float:
-    durations = []
-    for _ in range(3):
-        start = time.perf_counter()
-        asked.solved_by(strategy)
-        durations.append(time.perf_counter() - start)
-    return statistics.median(durations)
+    return statistics.median(timeit.repeat(lambda: asked.solved_by(strategy), number=1, repeat=3))

@@ -14,7 +14,7 @@ to the norm only.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -33,7 +33,6 @@ from strategies.testing.checks import (
     check_each,
     check_operations,
     close,
-    each,
     numbered,
     require,
     require_named,
@@ -88,22 +87,26 @@ def _times(tensor: Tensor, degree: int | Tensor, powers: Tensor) -> Tensor:
     return times_power_of_two(tensor, degree * _spread(powers, tensor))
 
 
-def check_scales(problems: Iterable[Problem], strategy: Strategy) -> None:
+def _problems(operation: Operation) -> Iterator[Problem]:
+    of_any: tuple[tuple[int, ...], ...] = (2, 2), (5, 3), (3, 5), (3, 4, 2)
+    shapes = ((2, 2), (20, 20), (3, 3, 3)) if operation.square else of_any
+    for shape, dtype in itertools.product(shapes, DTYPES):
+        yield problem(operation.name, shape, dtype, operation.arity)
+
+
+@check_operations("scales of", _problems)
+def require_scaled_answers(strategy: Strategy, asked: Problem) -> None:
     """Require that scaled problems have scaled answers."""
     skip_native(strategy, "whose intermediate results overflow")
-
-    def examine(asked: Problem) -> None:
-        # Of a batch, the first member is small and the last is large.
-        A = asked.inputs[0]
-        laws = _laws_of(asked.operation, asked.inputs, lambda inputs: (2 * inputs[0], *inputs[1:]))
-        most = max(1, *(int(law.degree.abs().max()) for law in laws))
-        for largest in POWERS[A.dtype.to_real()]:
-            power = min(largest, largest * 3 // 2 // most)
-            for members in ([-1, 0, 1],) if A.ndim > 2 else (-1, 1):
-                powers = power * torch.tensor(members, dtype=torch.float64, device=A.device)
-                _examine_scaled(strategy, asked, laws, powers)
-
-    each(problems, examine)
+    # Of a batch, the first member is small and the last is large.
+    A = asked.inputs[0]
+    laws = _laws_of(asked.operation, asked.inputs, lambda inputs: (2 * inputs[0], *inputs[1:]))
+    most = max(1, *(int(law.degree.abs().max()) for law in laws))
+    for largest in POWERS[A.dtype.to_real()]:
+        power = min(largest, largest * 3 // 2 // most)
+        for members in ([-1, 0, 1],) if A.ndim > 2 else (-1, 1):
+            powers = power * torch.tensor(members, dtype=torch.float64, device=A.device)
+            _examine_scaled(strategy, asked, laws, powers)
 
 
 def _examine_scaled(strategy: Strategy, asked: Problem, laws: list[_Law], powers: Tensor) -> None:
@@ -143,44 +146,33 @@ def _scales_of_factors(strategy: Strategy, asked: Problem) -> None:
         require(ranks[0] == ranks[1], f"the rank of F times 2^{power} is {ranks[0]}")
 
 
-def _problems(operation: Operation) -> Iterator[Problem]:
-    of_any: tuple[tuple[int, ...], ...] = (2, 2), (5, 3), (3, 5), (3, 4, 2)
-    shapes = ((2, 2), (20, 20), (3, 3, 3)) if operation.square else of_any
-    for shape, dtype in itertools.product(shapes, DTYPES):
-        yield problem(operation.name, shape, dtype, operation.arity)
+def graded_problems(operation: Operation) -> Iterator[Problem]:
+    """Problems of diagonal matrices of two rows."""
+    for batch, dtype in itertools.product(((), (3,)), (torch.float64, torch.complex64)):
+        A, *others = _inputs(operation, batch, dtype)
+        diagonal = torch.diag_embed(A.diagonal(dim1=-2, dim2=-1))
+        yield of_inputs(operation, (diagonal, *others), 61)
 
 
-@check_operations("scales of")
-def _check_scales(operation: Operation, strategy: Strategy) -> None:
-    check_scales(_problems(operation), strategy)
+@check_operations("graded diagonals in", graded_problems, lambda operation: not operation.truncates)
+def require_graded_answers(strategy: Strategy, asked: Problem) -> None:
+    """Require that graded problems have graded answers, or are refused.
 
-
-def check_grading(of: Iterable[Operation], strategy: Strategy) -> None:
-    """Require that graded problems have graded answers, or are refused."""
+    Operations that truncate have none: the smaller entry is cut off.
+    """
     skip_native(strategy, "whose intermediate results overflow")
-
-    def examine(asked: Problem) -> None:
-        A = asked.inputs[0]
-        for pair in _EXPONENTS[A.dtype.to_real()]:
-            exponents = torch.tensor(pair, dtype=torch.float64, device=A.device)
-            if asked.operation.domain is not GENERAL:
-                exponents = exponents / 2  # D is there twice, or A is
-            if A.ndim > 2:  # the last of three matrices remains as it is
-                exponents = torch.stack([exponents, exponents.flip(0), 0 * exponents])
-            try:
-                _examine_graded(strategy, asked, exponents)
-            except LinAlgError as refusal:
-                require_named(refusal, strategy)
-                raise NotApplicableError(f"refuses such entries: {refusal}") from None
-
-    cases = itertools.product(of, ((), (3,)), (torch.float64, torch.complex64))
-    each((_graded_problem(*case) for case in cases), examine)
-
-
-def _graded_problem(operation: Operation, batch: tuple[int, ...], dtype: torch.dtype) -> Problem:
-    A, *others = _inputs(operation, batch, dtype)
-    diagonal = torch.diag_embed(A.diagonal(dim1=-2, dim2=-1))
-    return of_inputs(operation, (diagonal, *others), 61)
+    A = asked.inputs[0]
+    for pair in _EXPONENTS[A.dtype.to_real()]:
+        exponents = torch.tensor(pair, dtype=torch.float64, device=A.device)
+        if asked.operation.domain is not GENERAL:
+            exponents = exponents / 2  # D is there twice, or A is
+        if A.ndim > 2:  # the last of three matrices remains as it is
+            exponents = torch.stack([exponents, exponents.flip(0), 0 * exponents])
+        try:
+            _examine_graded(strategy, asked, exponents)
+        except LinAlgError as refusal:
+            require_named(refusal, strategy)
+            raise NotApplicableError(f"refuses such entries: {refusal}") from None
 
 
 def _inputs(operation: Operation, batch: tuple[int, ...], dtype: torch.dtype) -> Tensors:
@@ -232,9 +224,3 @@ def _total(of_columns: list[Tensor], exponents: Tensor) -> Tensor:
     *batch, n = exponents.shape
     spread = [1] * (each_one.ndim - exponents.ndim)
     return (each_one * exponents.reshape(*batch, *spread, n)).sum(-1)
-
-
-@check_operations("graded diagonals in", lambda operation: not operation.truncates)
-def _check_grading(operation: Operation, strategy: Strategy) -> None:
-    """Of operations that need no rank: the smaller entry is none where that is cut off."""
-    check_grading([operation], strategy)

@@ -6,13 +6,14 @@ the sizes are small and large, even and odd, square, nearly square and very long
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import itertools
+from collections.abc import Iterator
 
 import torch
 
 from strategies.operations import Operation
 from strategies.strategy import Strategy
-from strategies.testing.checks import DTYPES, check_operations, each
+from strategies.testing.checks import DTYPES, check_operations
 from strategies.testing.problems import Problem, problem, solved
 
 _SQUARE = (1, 2, 3, 4, 5, 8, 9, 16, 17, 33, 40, 64, 70, 130)
@@ -28,16 +29,11 @@ _BATCHES = ((1,), (1, 1), (2,), (2, 1), (2, 3), (7,), (40,), (300,))
 _IN_BATCHES = ((2, 2), (3, 3), (5, 5), (4, 2), (2, 4), (9, 3))
 
 
-def _shapes(operation: Operation) -> Iterator[tuple[int, int]]:
-    yield from ((n, n) for n in _SQUARE)
-    if not operation.square:
-        for m, n in (*_TALL, _LONG):
-            yield m, n
-            yield n, m
-
-
 def _of_all_sizes(operation: Operation) -> Iterator[Problem]:
-    for i, shape in enumerate(_shapes(operation)):
+    shapes = [(n, n) for n in _SQUARE]
+    if not operation.square:
+        shapes += itertools.chain(*(((m, n), (n, m)) for m, n in (*_TALL, _LONG)))
+    for i, shape in enumerate(shapes):
         for j, dtype in enumerate(DTYPES):
             other = _RIGHT_HAND_SIDES[(i + j) % len(_RIGHT_HAND_SIDES)]
             for k in sorted({1, other}) if operation.arity > 1 else (1,):
@@ -65,42 +61,30 @@ def _in_batches(operation: Operation) -> Iterator[Problem]:
         yield problem(operation.name, of_one, dtype, ks[-1]).expanded(2)
 
 
-def check_answers(problems: Iterable[Problem], strategy: Strategy) -> None:
-    """Require the right results and gradients of every problem."""
-
-    def examine(asked: Problem) -> None:
-        asked.require_answers(*asked.solved_by(strategy))
-
-    each(problems, examine)
+@check_operations("batches of", _in_batches)
+@check_operations("sizes of", _of_all_sizes)
+def require_right(strategy: Strategy, asked: Problem) -> None:
+    """Require the right results and gradients of a problem."""
+    asked.require_answers(*asked.solved_by(strategy))
 
 
-@check_operations("sizes of")
-def _check_sizes(operation: Operation, strategy: Strategy) -> None:
-    check_answers(_of_all_sizes(operation), strategy)
-
-
-@check_operations("batches of")
-def _check_batches(operation: Operation, strategy: Strategy) -> None:
-    check_answers(_in_batches(operation), strategy)
-
-
-@check_operations("large", lambda operation: operation.name == operation.policy_operation)
-def _check_large(operation: Operation, strategy: Strategy) -> None:
+@check_operations("large", _large, lambda operation: operation.name == operation.policy_operation)
+def _check_large(strategy: Strategy, asked: Problem) -> None:
     """Where strategies begin to share the work among threads."""
     torch.set_num_threads(_THREADS)
-    check_answers(_large(operation), strategy)
+    require_right(strategy, asked)
 
 
-@check_operations("vectors in", lambda operation: operation.arity > 1 and operation.takes_vectors)
-def _check_vectors(operation: Operation, strategy: Strategy) -> None:
-    """One right-hand side may be written without its dimension."""
-
-    def examine(asked: Problem) -> None:
-        A, B = asked.inputs
-        column = (asked.cotangents[0].squeeze(-1),)
-        results, gradients = solved(strategy, operation, (A, B.squeeze(-1)), column)
-        columns = (gradients[0], gradients[1].unsqueeze(-1))
-        asked.require_answers((results[0].unsqueeze(-1),), columns, "B a vector: ")
-
+def _of_columns(operation: Operation) -> Iterator[Problem]:
     shapes = ((4, 4), (2, 3, 3)) if operation.square else ((4, 4), (6, 3), (3, 6), (2, 6, 3))
-    each((problem(operation.name, s, d) for s in shapes for d in DTYPES), examine)
+    return itertools.starmap(problem, itertools.product([operation.name], shapes, DTYPES))
+
+
+@check_operations("vectors in", _of_columns, lambda of: of.arity > 1 and of.takes_vectors)
+def _check_vectors(strategy: Strategy, asked: Problem) -> None:
+    """One right-hand side may be written without its dimension."""
+    A, B = asked.inputs
+    column = (asked.cotangents[0].squeeze(-1),)
+    results, gradients = solved(strategy, asked.operation, (A, B.squeeze(-1)), column)
+    columns = (gradients[0], gradients[1].unsqueeze(-1))
+    asked.require_answers((results[0].unsqueeze(-1),), columns, "B a vector: ")

@@ -15,14 +15,7 @@ import torch
 
 from strategies.formulas.domains import GENERAL
 from strategies.strategy import Strategy
-from strategies.testing.checks import (
-    check,
-    check_each,
-    each,
-    numbered,
-    require,
-    skip_native,
-)
+from strategies.testing.checks import check_each, numbered, require, skip_native
 from strategies.testing.problems import (
     SHAPES,
     Problem,
@@ -87,30 +80,26 @@ def _graphs_at_once(strategy: Strategy, asked: Problem) -> None:
         _require_right(one, *graph, f"graph {i} of {len(graphs)} at once: ")
 
 
-@check
-def _no_state(strategy: Strategy) -> None:
+@check_each(lambda: one_each() + one_each(dtype=torch.complex64, batch=2))
+def _no_state(strategy: Strategy, asked: Problem) -> None:
     """What was computed before must not matter, nor what comes after change it.
 
     The inputs that follow one another are chosen to be mistaken: other matrices of the same shape,
     of the same sum, norm, trace, first and last entry, or in the same memory; other right-hand
     sides or cotangents with the same matrix. Nor may writing to what came back matter.
     """
-
-    def examine(asked: Problem) -> None:
-        first = _answers(strategy, asked)
-        kept = _clones(first)
-        for what, other in _mistakable(asked):
-            other.require_answers(*other.solved_by(strategy), f"after the same with {what}: ")
-            _require_same(first, kept, asked.names, f"changed when another one, with {what}, came")
-        # On purpose into tensors of the caller's, which are his to write to.
-        for tensor in first:
-            tensor.zero_()
-        message = "is another once the first answers were overwritten by their owner"
-        _require_same(_answers(strategy, asked), kept, asked.names, message)
-        _require_reread(strategy, asked)
-
     skip_native(strategy, "whose LAPACK gelsy rounds differently from call to call")
-    each(one_each() + one_each(dtype=torch.complex64, batch=2), examine)
+    first = _answers(strategy, asked)
+    kept = _clones(first)
+    for what, other in _mistakable(asked):
+        other.require_answers(*other.solved_by(strategy), f"after the same with {what}: ")
+        _require_same(first, kept, asked.names, f"changed when another one, with {what}, came")
+    # On purpose into tensors of the caller's, which are his to write to.
+    for tensor in first:
+        tensor.zero_()
+    message = "is another once the first answers were overwritten by their owner"
+    _require_same(_answers(strategy, asked), kept, asked.names, message)
+    _require_reread(strategy, asked)
 
 
 def _require_right(asked: Problem, leaves: Tensors, results: Tensors, where: str) -> None:

@@ -17,14 +17,13 @@ from strategies.strategy import Strategy
 from strategies.testing.checks import (
     DTYPES,
     Shaped,
-    check,
     check_each,
     check_operations,
     close,
     device,
-    each,
     numbered,
     require,
+    shaped,
     sized,
     skip_native,
 )
@@ -45,13 +44,15 @@ class _Cut(NamedTuple):
     dtype: torch.dtype
     tolerance: dict[str, Any]
     is_cut: tuple[bool, ...]
+    way: str
 
     def __str__(self) -> str:
         given = ", ".join(
             f"{name}={value.tolist() if isinstance(value, Tensor) else value}"
             for name, value in self.tolerance.items()
         )
-        return f"{sized(self.shape, self.dtype)}, singular values 1 to 0.5 and 1e-6, {given}"
+        size = sized(self.shape, self.dtype)
+        return f"{self.way} of {size}, singular values 1 to 0.5 and 1e-6, {given}"
 
     @property
     def matrix(self) -> Tensor:
@@ -75,7 +76,7 @@ def with_smallest(value: float, shape: tuple[int, ...], dtype: torch.dtype) -> T
     return ((left * singular) @ right.mH).to(dtype)
 
 
-def _cuts() -> Iterator[_Cut]:
+def _cuts(way: str = "factor") -> Iterator[_Cut]:
     """Batches of two, with one bound for both or one for each."""
     below = _SMALL / 1e3
     one_each = torch.tensor([_BETWEEN, below], dtype=torch.float64, device=device())
@@ -83,7 +84,7 @@ def _cuts() -> Iterator[_Cut]:
     for i, shape in enumerate(_SHAPES):
         dtype = (torch.float64, torch.complex128)[i % 2]
         for (bound, is_cut), name in itertools.product(bounds, ("rtol", "atol")):
-            yield _Cut((2, *shape), dtype, {name: bound}, is_cut)
+            yield _Cut((2, *shape), dtype, {name: bound}, is_cut, way)
 
 
 def _require_ranks(strategy: Strategy, compute: Callable[[], Any], case: _Cut) -> Any:
@@ -114,30 +115,30 @@ def _tolerances(strategy: Strategy, case: _Cut) -> None:
             close(inverse.dense()[i], expected, what, loosened=_COARSE)
 
 
-@check_operations("tolerances of", lambda operation: operation.truncates)
-def _check_tolerances(operation: Operation, strategy: Strategy) -> None:
+def _cuts_of(operation: Operation) -> Iterator[_Cut]:
+    """As in torch, where rcond is a number."""
+    for case in _cuts(operation.name):
+        if operation.arity == 1 or isinstance(case.tolerance.get("rtol"), float):
+            yield case
+
+
+@check_operations("tolerances of", _cuts_of, lambda operation: operation.truncates)
+def _check_tolerances(strategy: Strategy, case: _Cut) -> None:
     """Results, gradients and derivatives of those, of operations that take a tolerance."""
     skip_native(strategy, "whose gradients of lstsq know no rcond")
-
-    def examine(case: _Cut) -> None:
-        inputs = (case.matrix, numbered((*case.shape[:-1], 2), case.dtype, 44))[: operation.arity]
-        ((name, bound),) = case.tolerance.items()
-        options = {"rcond" if operation.arity > 1 else name: bound}
-        of_this = partial(_derivatives, strategy, operation, inputs, options)
-        found = _require_ranks(strategy, of_this, case)
-        if found is not None:
-            # Derivatives at a condition number of 10⁶ are for the accuracy class to judge.
-            names = list(found) if any(case.is_cut) else ["the result"]
-            reference = registry.get("svd_truncated_pinv")
-            expected = _derivatives(reference, operation, inputs, options)
-            for what in names:
-                message = f"{operation.name}: {what} against that of svd_truncated_pinv"
-                close(found[what], expected[what], message, loosened=_COARSE)
-
-    def is_taken(case: _Cut) -> bool:  # as in torch, where rcond is a number
-        return operation.arity == 1 or isinstance(case.tolerance.get("rtol"), float)
-
-    each(filter(is_taken, _cuts()), examine)
+    operation = operations.get(case.way)
+    inputs = (case.matrix, numbered((*case.shape[:-1], 2), case.dtype, 44))[: operation.arity]
+    ((name, bound),) = case.tolerance.items()
+    options = {"rcond" if operation.arity > 1 else name: bound}
+    of_this = partial(_derivatives, strategy, operation, inputs, options)
+    found = _require_ranks(strategy, of_this, case)
+    if found is not None:
+        # Derivatives at a condition number of 10⁶ are for the accuracy class to judge.
+        names = list(found) if any(case.is_cut) else ["the result"]
+        expected = _derivatives(registry.get("svd_truncated_pinv"), operation, inputs, options)
+        for what in names:
+            message = f"{what} against that of svd_truncated_pinv"
+            close(found[what], expected[what], message, loosened=_COARSE)
 
 
 def _derivatives(
@@ -175,33 +176,30 @@ def _rank_shown(strategy: Strategy, way: str, F: Tensor) -> int:
     return int((torch.linalg.svdvals(function(F, strategy=strategy)) > 0.5).sum())
 
 
-@check
-def _default_tolerance(strategy: Strategy) -> None:
+@check_each(
+    lambda: shaped(((12, 2), (2, 64), (8, 8), (64, 2)), DTYPES, ("factor", "pinv", "lstsq"))
+)
+def _default_tolerance(strategy: Strategy, case: Shaped) -> None:
     """Without a tolerance max(m, n)·ε counts; with atol alone nothing relative does."""
-
-    def examine(case: Shaped) -> None:
-        bound = max(case.shape) * torch.finfo(case.dtype).eps
-        for value, is_zero in ((bound / 8, True), (bound * 8, False)):
-            where = f"the smallest singular value is {value:.1e}, max(m, n)·ε is {bound:.1e}"
-            try:
-                F = with_smallest(value, case.shape, case.dtype)
-                if strategy.requires_full_rank:
-                    # Triangular factors show the singular values of nothing but a diagonal.
-                    F = torch.zeros_like(F).diagonal_scatter(torch.linalg.svdvals(F).to(F.dtype))
-                    F.diagonal()[-1] = value
-                rank = _rank_shown(strategy, case.what, F)
-            except LinAlgError:
-                require(strategy.requires_full_rank, f"{where}: refused")
-                continue  # even where it should see more: that is a matter of its class
-            due = min(case.shape) - is_zero
-            refuses = is_zero and strategy.requires_full_rank
-            require(not refuses, f"{where}: taken, where LinAlgError is due")
-            require(rank == due, f"{where}: rank {rank}, not {due}")
-
-    shapes = ((12, 2), (2, 64), (8, 8), (64, 2))
-    # PyTorch's lstsq has ranks that change from call to call.
-    ways = ["factor", "pinv", "lstsq"][: 2 if strategy.forward_is_differentiable else 3]
-    each(itertools.starmap(Shaped, itertools.product(shapes, DTYPES, ways)), examine)
+    if case.what == "lstsq":
+        skip_native(strategy, "whose lstsq has ranks that change from call to call")
+    bound = max(case.shape) * torch.finfo(case.dtype).eps
+    for value, is_zero in ((bound / 8, True), (bound * 8, False)):
+        where = f"the smallest singular value is {value:.1e}, max(m, n)·ε is {bound:.1e}"
+        try:
+            F = with_smallest(value, case.shape, case.dtype)
+            if strategy.requires_full_rank:
+                # Triangular factors show the singular values of nothing but a diagonal.
+                F = torch.zeros_like(F).diagonal_scatter(torch.linalg.svdvals(F).to(F.dtype))
+                F.diagonal()[-1] = value
+            rank = _rank_shown(strategy, case.what, F)
+        except LinAlgError:
+            require(strategy.requires_full_rank, f"{where}: refused")
+            continue  # even where it should see more: that is a matter of its class
+        due = min(case.shape) - is_zero
+        refuses = is_zero and strategy.requires_full_rank
+        require(not refuses, f"{where}: taken, where LinAlgError is due")
+        require(rank == due, f"{where}: rank {rank}, not {due}")
 
 
 @check_each(lambda: ("factor", "pinv"))

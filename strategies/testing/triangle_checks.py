@@ -19,10 +19,15 @@ from strategies.factors.pseudo_inverse import Structure
 from strategies.linalg import lu_solve, solve_triangular
 from strategies.operations import Operation
 from strategies.strategy import Strategy
-from strategies.testing.checks import DTYPES, check, close, device, each, numbered, require, sized
+from strategies.testing.checks import DTYPES, check_each, close, device, numbered, require, sized
 from strategies.testing.problems import Problem, of_inputs
-from strategies.testing.scale_checks import POWERS, check_grading, check_scales
-from strategies.testing.size_checks import check_answers
+from strategies.testing.scale_checks import (
+    POWERS,
+    graded_problems,
+    require_graded_answers,
+    require_scaled_answers,
+)
+from strategies.testing.size_checks import require_right
 
 _STRUCTURES = [structure for structure in Structure if structure.is_triangular]
 _COLUMNS = 3
@@ -41,10 +46,6 @@ class _Triangle(NamedTuple):
         times = f", times 2^{self.power}" if self.power else ""
         return f"{self.structure.value} triangle of {sized(self.shape, self.dtype)}{times}"
 
-    @property
-    def packed(self) -> Tensor:
-        return _packed(self.shape, self.dtype)
-
 
 def _packed(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
     """Matrices that are well-conditioned, and so are their triangles."""
@@ -53,31 +54,28 @@ def _packed(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
     return noise + torch.eye(n, dtype=dtype, device=device())
 
 
-@check
-def _triangular_structures(strategy: Strategy) -> None:
+def _triangles() -> Iterator[_Triangle]:
+    shapes = ((4, 4), (1, 1), (70, 70), (2, 3, 5, 5))
+    yield from itertools.starmap(_Triangle, itertools.product(DTYPES, shapes, _STRUCTURES))
+    for dtype, structure in itertools.product(DTYPES, (Structure.LOWER, Structure.UPPER)):
+        for power in POWERS[dtype.to_real()]:
+            yield _Triangle(dtype, (4, 4), structure, -power)
+            yield _Triangle(dtype, (2, 3, 3), structure, power)
+
+
+@check_each(_triangles)
+def _triangular_structures(strategy: Strategy, case: _Triangle) -> None:
     """The other triangle belongs to another factor, as in packed LU."""
-
-    def examine(case: _Triangle) -> None:
-        packed, structure, scale = case.packed, case.structure, 2.0**case.power
-        inverse = strategy.factor(packed * scale, structure, rtol=0.0, atol=0.0)
-        expected = torch.linalg.inv(structure.dense(packed))
-        close(inverse.dense() * scale, expected, "dense() against torch.linalg.inv")
-        require(bool((inverse.rank == packed.shape[-1]).all()), f"rank is {inverse.rank}")
-        for k in (1, _COLUMNS):
-            b = numbered((*packed.shape[:-1], k), packed.dtype, 4)
-            close(inverse.apply(b) * scale, expected @ b, "apply(b) against torch.linalg.inv")
-            adjoint = inverse.apply_adjoint(b) * scale
-            close(adjoint, expected.mH @ b, "apply_adjoint(b) against torch.linalg.inv")
-
-    def cases() -> Iterator[_Triangle]:
-        shapes = ((4, 4), (1, 1), (70, 70), (2, 3, 5, 5))
-        yield from itertools.starmap(_Triangle, itertools.product(DTYPES, shapes, _STRUCTURES))
-        for dtype, structure in itertools.product(DTYPES, (Structure.LOWER, Structure.UPPER)):
-            for power in POWERS[dtype.to_real()]:
-                yield _Triangle(dtype, (4, 4), structure, -power)
-                yield _Triangle(dtype, (2, 3, 3), structure, power)
-
-    each(cases(), examine)
+    packed, scale = _packed(case.shape, case.dtype), 2.0**case.power
+    inverse = strategy.factor(packed * scale, case.structure, rtol=0.0, atol=0.0)
+    expected = torch.linalg.inv(case.structure.dense(packed))
+    close(inverse.dense() * scale, expected, "dense() against torch.linalg.inv")
+    require(bool((inverse.rank == packed.shape[-1]).all()), f"rank is {inverse.rank}")
+    for k in (1, _COLUMNS):
+        b = numbered((*packed.shape[:-1], k), packed.dtype, 4)
+        close(inverse.apply(b) * scale, expected @ b, "apply(b) against torch.linalg.inv")
+        adjoint = inverse.apply_adjoint(b) * scale
+        close(adjoint, expected.mH @ b, "apply_adjoint(b) against torch.linalg.inv")
 
 
 def _operation(name: str, function: Callable[..., Tensor]) -> Operation:
@@ -107,17 +105,21 @@ def _problems(of: list[Operation], shapes: tuple[tuple[int, ...], ...]) -> Itera
         yield of_inputs(operation, (_packed(shape, dtype), B), 6)
 
 
-def _add_checks(name: str, plain: list[Operation], homogeneous: list[Operation]) -> None:
-    check(lambda strategy: check_answers(_problems(plain, _SIZES), strategy), f"sizes of {name}")
-    check(
-        lambda strategy: check_scales(_problems(homogeneous, _SCALED), strategy),
-        f"scales of {name}",
-    )
-
-
 _FACTORS = [_of_factors(adjoint) for adjoint in (False, True)]
 _SCALABLE = [_of_triangle(structure) for structure in (Structure.LOWER, Structure.UPPER)]
 _UNIT = [_of_triangle(structure) for structure in (Structure.UNIT_LOWER, Structure.UNIT_UPPER)]
-_add_checks("lu_solve", _FACTORS, _FACTORS)
-_add_checks("solve_triangular", _SCALABLE + _UNIT, _SCALABLE)
-check(partial(check_grading, _SCALABLE), "graded diagonals in solve_triangular")
+
+for _name, _plain, _homogeneous in (
+    ("lu_solve", _FACTORS, _FACTORS),
+    ("solve_triangular", _SCALABLE + _UNIT, _SCALABLE),
+):
+    check_each(partial(_problems, _plain, _SIZES), f"sizes of {_name}")(require_right)
+    check_each(partial(_problems, _homogeneous, _SCALED), f"scales of {_name}")(
+        require_scaled_answers
+    )
+
+
+check_each(
+    lambda: itertools.chain(*map(graded_problems, _SCALABLE)),
+    "graded diagonals in solve_triangular",
+)(require_graded_answers)
