@@ -14,7 +14,7 @@ to the norm only.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -67,24 +67,50 @@ class _Law(NamedTuple):
         return cls(degree, torch.zeros_like(twice))
 
 
+Scaling = Callable[[Tensor, Tensors], Tensors]
+"""Inputs times 2 to the exponents, (..., k), or their gradients scaled back."""
+
+
 def _laws_of(
-    operation: Operation, inputs: Tensors, scaled: Callable[[Tensors], Tensors]
+    operation: Operation, inputs: Tensors, scaling: Scaling, exponents: Tensor
 ) -> list[_Law]:
-    """How each result behaves as the inputs are scaled by powers of two, here by the first."""
+    """How each result behaves as the inputs are scaled by these exponents."""
     wide = tuple(map(doubled, inputs))
     once, twice = (
         operation.outputs(operation.function(*tensors, strategy="triangular_solve"))
-        for tensors in (wide, scaled(wide))
+        for tensors in (wide, scaling(exponents, wide))
     )
     return [_Law.of(*pair) for pair in zip(once, twice, strict=True)]
 
 
-def _spread(powers: Tensor, over: Tensor) -> Tensor:
-    return powers.reshape(powers.shape + (1,) * (over.ndim - powers.ndim))
+def _total(of_columns: Sequence[_Law], exponents: Tensor) -> _Law:
+    """The sum of the laws that belong to each of k columns, times its exponent."""
+    degrees, shifts = (torch.stack(parts, -1) for parts in zip(*of_columns, strict=True))
+    *batch, k = exponents.shape
+    spread = exponents.reshape(*batch, *[1] * (degrees.ndim - exponents.ndim), k)
+    return _Law((degrees * spread).sum(-1), (shifts * spread).sum(-1))
 
 
-def _times(tensor: Tensor, degree: int | Tensor, powers: Tensor) -> Tensor:
-    return times_power_of_two(tensor, degree * _spread(powers, tensor))
+def _require_scaled(
+    strategy: Strategy, asked: Problem, laws: list[_Law], scaling: Scaling, exponents: Tensor
+) -> None:
+    cotangents = tuple(
+        times_power_of_two(G, -law.degree) for G, law in zip(asked.cotangents, laws, strict=True)
+    )
+    if not all(bool(G.isfinite().all()) for G in cotangents):
+        return  # nor does the dtype hold the result
+    inputs = scaling(exponents, asked.inputs)
+    results, gradients = solved(strategy, asked.operation, inputs, cotangents)
+    asked.shifted([law.shift for law in laws]).require_answers(
+        tuple(times_power_of_two(f, -law.degree) for f, law in zip(results, laws, strict=True)),
+        scaling(exponents, gradients),
+        f"entries times 2 to the {exponents.tolist()}, scaled back: ",
+    )
+
+
+def _all_entries(exponents: Tensor, tensors: Tensors) -> Tensors:
+    A, *others = tensors
+    return times_power_of_two(A, exponents.unsqueeze(-1)), *others
 
 
 def _problems(operation: Operation) -> Iterator[Problem]:
@@ -100,30 +126,15 @@ def require_scaled_answers(strategy: Strategy, asked: Problem) -> None:
     skip_native(strategy, "whose intermediate results overflow")
     # Of a batch, the first member is small and the last is large.
     A = asked.inputs[0]
-    laws = _laws_of(asked.operation, asked.inputs, lambda inputs: (2 * inputs[0], *inputs[1:]))
+    one = torch.ones(1, dtype=torch.float64, device=A.device)
+    laws = _laws_of(asked.operation, asked.inputs, _all_entries, one)
     most = max(1, *(int(law.degree.abs().max()) for law in laws))
     for largest in POWERS[A.dtype.to_real()]:
         power = min(largest, largest * 3 // 2 // most)
-        for members in ([-1, 0, 1],) if A.ndim > 2 else (-1, 1):
-            powers = power * torch.tensor(members, dtype=torch.float64, device=A.device)
-            _examine_scaled(strategy, asked, laws, powers)
-
-
-def _examine_scaled(strategy: Strategy, asked: Problem, laws: list[_Law], powers: Tensor) -> None:
-    A, *others = asked.inputs
-    cotangents = tuple(
-        _times(G, -law.degree, powers) for G, law in zip(asked.cotangents, laws, strict=True)
-    )
-    inputs = (_times(A, 1, powers), *others)
-    results, (of_A, *rest) = solved(strategy, asked.operation, inputs, cotangents)
-    exponents = ", ".join(str(int(p)) for p in powers.reshape(-1))
-    asked.shifted([law.shift * _spread(powers, law.shift) for law in laws]).require_answers(
-        tuple(
-            _times(result, -law.degree, powers) for result, law in zip(results, laws, strict=True)
-        ),
-        (_times(of_A, 1, powers), *rest),
-        f"A times 2 to the {exponents}, scaled back: ",
-    )
+        for members in ([[-1], [0], [1]],) if A.ndim > 2 else ([-1], [1]):
+            exponents = power * torch.tensor(members, dtype=torch.float64, device=A.device)
+            at = [_total([law], exponents) for law in laws]
+            _require_scaled(strategy, asked, at, _all_entries, exponents)
 
 
 @check_each(lambda: _problems(operations.get("lstsq")))
@@ -161,7 +172,8 @@ def require_graded_answers(strategy: Strategy, asked: Problem) -> None:
     Operations that truncate have none: the smaller entry is cut off.
     """
     skip_native(strategy, "whose intermediate results overflow")
-    A = asked.inputs[0]
+    A, scaling = asked.inputs[0], partial(_graded, asked.operation.domain)
+    dense = _inputs(asked.operation, A.shape[:-2], A.dtype)  # which has no zeros
     for pair in _EXPONENTS[A.dtype.to_real()]:
         exponents = torch.tensor(pair, dtype=torch.float64, device=A.device)
         if asked.operation.domain is not GENERAL:
@@ -169,7 +181,10 @@ def require_graded_answers(strategy: Strategy, asked: Problem) -> None:
         if A.ndim > 2:  # the last of three matrices remains as it is
             exponents = torch.stack([exponents, exponents.flip(0), 0 * exponents])
         try:
-            _examine_graded(strategy, asked, exponents)
+            units = torch.eye(2, dtype=exponents.dtype, device=A.device)
+            by_column = (_laws_of(asked.operation, dense, scaling, unit) for unit in units)
+            laws = [_total(of_columns, exponents) for of_columns in zip(*by_column, strict=True)]
+            _require_scaled(strategy, asked, laws, scaling, exponents)
         except LinAlgError as refusal:
             require_named(refusal, strategy)
             raise NotApplicableError(f"refuses such entries: {refusal}") from None
@@ -181,32 +196,6 @@ def _inputs(operation: Operation, batch: tuple[int, ...], dtype: torch.dtype) ->
     return (A, B)[: operation.arity]
 
 
-def _examine_graded(strategy: Strategy, asked: Problem, exponents: Tensor) -> None:
-    operation, A = asked.operation, asked.inputs[0]
-    graded = partial(_graded, operation.domain)
-    dense = _inputs(operation, A.shape[:-2], A.dtype)  # which has no zeros
-    units = torch.eye(2, dtype=exponents.dtype, device=exponents.device)
-    of_columns = zip(
-        *(_laws_of(operation, dense, partial(graded, unit)) for unit in units), strict=True
-    )
-    degrees, shifts = [], []
-    for laws in of_columns:  # of one result, by columns
-        degrees.append(_total([law.degree for law in laws], exponents))
-        shifts.append(_total([law.shift for law in laws], exponents))
-    cotangents = tuple(
-        times_power_of_two(G, -degree) for G, degree in zip(asked.cotangents, degrees, strict=True)
-    )
-    if not all(bool(G.isfinite().all()) for G in cotangents):
-        return  # nor does the dtype hold the result
-    inputs = graded(exponents, asked.inputs)
-    results, gradients = solved(strategy, operation, inputs, cotangents)
-    asked.shifted(shifts).require_answers(
-        tuple(times_power_of_two(f, -degree) for f, degree in zip(results, degrees, strict=True)),
-        graded(exponents, gradients),
-        f"entries times 2 to the {exponents.tolist()}, scaled back: ",
-    )
-
-
 def _graded(domain: Domain, exponents: Tensor, tensors: Tensors) -> Tensors:
     """The inputs, or their gradients scaled back, as described above."""
     A, *others = tensors
@@ -216,11 +205,3 @@ def _graded(domain: Domain, exponents: Tensor, tensors: Tensors) -> Tensors:
     if domain is POSITIVE_DEFINITE:
         return times_power_of_two(A, rows + columns), *others
     return tuple(times_power_of_two(tensor, rows) for tensor in tensors)
-
-
-def _total(of_columns: list[Tensor], exponents: Tensor) -> Tensor:
-    """The sum of what belongs to each column, times its exponent."""
-    each_one = torch.stack(of_columns, -1)
-    *batch, n = exponents.shape
-    spread = [1] * (each_one.ndim - exponents.ndim)
-    return (each_one * exponents.reshape(*batch, *spread, n)).sum(-1)
