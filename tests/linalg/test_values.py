@@ -74,36 +74,6 @@ def test_lu_of_a_product_of_any_rank_is_that_of_torch_up_to_the_rank():
         torch.testing.assert_close((P @ L)[:, :rank], (P_ @ L_)[:, :rank])
 
 
-@pytest.mark.parametrize("left", [True, False])
-@pytest.mark.parametrize(
-    ("A_shape", "B_shape"),
-    [
-        ((3, 3), (3, 2)),
-        ((3, 3), (4, 3, 2)),
-        ((4, 3, 3), (3, 2)),
-        ((4, 1, 3, 3), (5, 3, 2)),
-        ((4, 3, 3), (4, 3, 2)),
-        ((0, 3, 3), (3, 2)),
-        ((0, 0), (4, 0, 2)),
-        ((0, 0), (2, 3, 0, 0)),
-    ],
-)
-def test_solve_broadcasts_as_torch_does(left, A_shape, B_shape):
-    A = torch.randn(A_shape, dtype=torch.float64, requires_grad=True)
-    B = torch.randn(B_shape, dtype=torch.float64)
-    B = (B if left else B.mT.contiguous()).requires_grad_()
-    ours = functools.partial(linalg.solve, left=left, strategy="triangular_solve")
-    require_alike(ours, functools.partial(torch.linalg.solve, left=left), A, B)
-
-
-@pytest.mark.parametrize(
-    ("A_shape", "B_shape"), [((3, 3), (3,)), ((4, 3, 3), (3,)), ((4, 3, 3), (4, 3))]
-)
-def test_solve_takes_vectors_as_torch_does(A_shape, B_shape):
-    A, B = (drawn(*shape).requires_grad_() for shape in (A_shape, B_shape))
-    require_alike(linalg.solve, torch.linalg.solve, A, B)
-
-
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_lstsq_broadcasts_batches_of_size_one_as_torch_does(strategy):
     for A_batch, B_batch in [((3,), (1,)), ((1,), (3,)), ((2, 1), (1, 3)), ((1,), (0,))]:

@@ -126,16 +126,6 @@ def test_of_a_factor_the_other_triangle_is_not_read(strategy, name, entry):
     torch.testing.assert_close(results(filled)[:compared], results(L)[:compared])
 
 
-@pytest.mark.parametrize(
-    ("of_L", "of_B"),
-    [((), (4,)), ((4,), ()), ((4, 1), (5,)), ((0,), ()), ((2,), (2,)), ((1,), (3,))],
-)
-def test_cholesky_solve_broadcasts_as_torch_does(of_L, of_B):
-    L, B = _factor(*of_L, 3, 3).requires_grad_(), drawn(*of_B, 3, 2).requires_grad_()
-    ours = functools.partial(linalg.cholesky_solve, strategy="triangular_solve")
-    require_alike(ours, torch.cholesky_solve, B, L)
-
-
 class _Sizes(TorchDispatchMode):
     """Counts the tensors as large as a matrix that operations of torch make."""
 

@@ -58,17 +58,6 @@ def test_checked_errors_are_torchs(name):
     assert str(found.value) == str(due.value)
 
 
-@pytest.mark.parametrize("left", [True, False])
-@pytest.mark.parametrize("shapes", [((2, 3, 3), (3, 3)), ((3, 3), (2, 3, 3)), ((3, 3), (3,))])
-def test_solve_ex_broadcasts_as_torch_does(left, shapes):
-    A, B = (torch.randn(*shape, dtype=torch.float64) for shape in shapes)
-    if not left and B.ndim == 1:
-        pytest.skip("a vector is a column")
-    torch.testing.assert_close(
-        tuple(linalg.solve_ex(A, B, left=left)), tuple(torch.linalg.solve_ex(A, B, left=left))
-    )
-
-
 @each_name
 @each_dtype
 def test_all_orders_and_modes(name, dtype):
