@@ -4,41 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from comparison import of_torch
+from arguments import ARGUMENTS, ours_and_torchs
 
 import strategies
-from strategies import linalg
 
-_generator = torch.Generator().manual_seed(0)
-A = torch.randn(2, 3, 3, dtype=torch.float64, generator=_generator) + 3 * torch.eye(3)
-B = torch.randn(2, 3, 2, dtype=torch.float64, generator=_generator)
-DEFINITE = A @ A.mT
-FACTOR = torch.linalg.cholesky(DEFINITE)
-LU, PIVOTS = torch.linalg.lu_factor(A)
-
-CALLS = {
-    "cholesky": (DEFINITE,),
-    "cholesky_ex": (DEFINITE,),
-    "cholesky_inverse": (FACTOR,),
-    "cholesky_solve": (B, FACTOR),
-    "det": (A,),
-    "eig": (A,),
-    "inv": (A,),
-    "inv_ex": (A,),
-    "logdet": (DEFINITE,),
-    "lstsq": (A[:, :, :2], B),
-    "lu": (A,),
-    "lu_factor": (A,),
-    "lu_factor_ex": (A,),
-    "lu_solve": (LU, PIVOTS, B),
-    "matrix_power": (A, -2),
-    "pinv": (A[:, :, :2],),
-    "qr": (A,),
-    "slogdet": (A,),
-    "solve": (A, B),
-    "solve_ex": (A, B),
-    "solve_triangular": (A, B),
-}
 STRATEGIES = ["auto", *strategies.available()]
 
 
@@ -48,19 +17,19 @@ def is_float(argument):
 
 def inputs_of(name):
     """The places of those that are differentiated."""
-    return [i for i, each in enumerate(CALLS[name]) if is_float(each)]
+    return [i for i, each in enumerate(ARGUMENTS[name]) if is_float(each)]
 
 
 def gradients(name, strategy, scale=1.0, change=None, order=1):
     """The gradients after a change in place; of a change they are those without, or an error."""
-    function = getattr(linalg, name) if strategy else of_torch(name)
-    options = {"strategy": strategy} if strategy else {}
-    options |= {"upper": True} if name == "solve_triangular" else {}
-    arguments = [each.clone().requires_grad_() if is_float(each) else each for each in CALLS[name]]
+    ours, of_torch = ours_and_torchs(name, strategy=strategy)
+    arguments = [
+        each.clone().requires_grad_() if is_float(each) else each for each in ARGUMENTS[name]
+    ]
     leaves = [*filter(is_float, arguments)]
     # No leaves, which autograd lets nobody change.
     given = [each * scale if is_float(each) else each for each in arguments]
-    result = function(*given, **options)
+    result = (ours if strategy else of_torch)(*given)
     outputs = result if isinstance(result, tuple) else (result,)
     used = [each for each in outputs if each.requires_grad and each.numel()]
     loss = sum((each * 1).abs().square().sum() for each in used)
@@ -75,7 +44,7 @@ def gradients(name, strategy, scale=1.0, change=None, order=1):
 
 
 CASES = [
-    *((name, 1.0, order) for name in CALLS for order in (1, 2)),
+    *((name, 1.0, order) for name in ARGUMENTS for order in (1, 2)),
     ("inv", 2.0**200, 1),
     ("solve", 2.0**200, 1),
 ]
@@ -95,7 +64,7 @@ def test_an_input_that_torch_does_not_need_unchanged_is_not_needed(name, strateg
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", ARGUMENTS)
 def test_a_change_is_refused_or_of_no_effect(name, strategy):
     due = gradients(name, strategy)
     changes = [("input", place) for place in inputs_of(name)]
