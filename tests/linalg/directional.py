@@ -6,7 +6,7 @@ import functools
 
 import torch
 from comparison import drawn
-from fuzz.derivative import DIRECTIONS, Loss, numbers_of, of_numbers
+from fuzz.derivative import DIRECTIONS, Loss, numbers_of, over_numbers
 from operations import function, inputs_of, reference
 from torch import Tensor
 
@@ -24,20 +24,18 @@ def loss_of(operation: Operation, strategy: str | None, dtype: torch.dtype) -> t
     weights = [
         drawn(*each.shape, dtype=each.dtype, seed=i + 1) for i, each in enumerate(call(*inputs))
     ]
-    sizes = [numbers_of(each).numel() for each in inputs]
+    of_vector, x = over_numbers(call, inputs)
     constant = torch.tensor(0.7, dtype=torch.float64)
 
     def loss(numbers: Tensor) -> Tensor:
         total = torch.zeros((), dtype=torch.float64)
-        parts = zip(numbers.split(sizes), inputs, strict=True)
-        outputs = call(*(of_numbers(part, each) for part, each in parts))
-        for output, weight in zip(outputs, weights, strict=True):
+        for output, weight in zip(of_vector(numbers), weights, strict=True):
             linear = torch.real((output * weight).sum())
             # Not by the modulus, which has no derivatives at the zeros of a triangular output.
             total = total + constant * linear + constant * numbers_of(output).square().sum()
         return total + total * total * constant
 
-    return loss, torch.cat([numbers_of(each) for each in inputs])
+    return loss, x
 
 
 @functools.cache

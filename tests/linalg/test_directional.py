@@ -64,7 +64,7 @@ def test_every_composition_is_the_derivative(operation, strategy, word, dtype, b
 @each_operation
 def test_compositions_agree_in_single_precision(operation, dtype, word):
     loss, x = loss_of(operation, "fused", dtype)
-    found, expected = (derivative(loss, each, x, by_vmap=False) for each in (word, "rrr"))
+    found, expected = (derivative(loss, each, x) for each in (word, "rrr"))
     torch.testing.assert_close(found, expected, rtol=1e-2, atol=0, check_dtype=False)
 
 
@@ -97,6 +97,6 @@ def test_the_tangent_of_a_gradient_of_forward_ad(operation, strategy, dtype):
 def test_derivatives_are_mapped_over_points(operation, word):
     loss, x = loss_of(operation, "fused", torch.float64)
     points = torch.stack([x, x + 1e-2 * DIRECTIONS[2][: len(x)]])
-    mapped = torch.func.vmap(lambda y: derivative(loss, word, y, by_vmap=False))(points)
-    separate = [derivative(loss, word, y, by_vmap=False) for y in points]
+    mapped = torch.func.vmap(lambda y: derivative(loss, word, y))(points)
+    separate = [derivative(loss, word, y) for y in points]
     torch.testing.assert_close(mapped, torch.stack(separate))

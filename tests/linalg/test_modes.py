@@ -7,7 +7,7 @@ import functools
 import pytest
 import torch
 from comparison import require_alike
-from fuzz.derivative import numbers_of, of_numbers
+from fuzz.derivative import numbers_of, over_numbers
 from operations import (
     each_dtype,
     each_operation,
@@ -35,16 +35,6 @@ def _setup(operation, strategy: str, dtype, batch=()):
 
 def _loss(function):
     return lambda *inputs: function(*inputs).abs().square().sum()
-
-
-def _over_reals(function, inputs):
-    """The same as a function of real vectors to real vectors, all that torch.func differentiates."""
-
-    def of_vectors(*vectors):
-        pairs = zip(vectors, inputs, strict=True)
-        return numbers_of(function(*(of_numbers(vector, each) for vector, each in pairs)))
-
-    return of_vectors, tuple(map(numbers_of, inputs))
 
 
 @in_mode("vmap")
@@ -98,9 +88,12 @@ def test_mapped_gradients_and_gradients_of_mapped_cotangents_by_auto(operation, 
 @in_mode("torch.func")
 def test_jacobians_in_reverse_and_forward_mode_agree(operation, strategy, dtype, request):
     expect_known_failure(request, operation, strategy)
-    call, inputs = _over_reals(*_setup(operation, strategy, dtype))
-
-    torch.testing.assert_close(torch.func.jacrev(call)(*inputs), torch.func.jacfwd(call)(*inputs))
+    call, x = over_numbers(*_setup(operation, strategy, dtype))
+    reverse, forward = (
+        jacobian(lambda x: numbers_of(call(x)))(x)
+        for jacobian in (torch.func.jacrev, torch.func.jacfwd)
+    )
+    torch.testing.assert_close(reverse, forward)
 
 
 @in_mode("torch.func")
@@ -110,14 +103,9 @@ def test_hessian_is_that_of_reverse_over_reverse(operation, strategy, dtype, req
         reason = "PyTorch has no vmap of the second derivative of a complex det"
         request.applymarker(pytest.mark.xfail(reason=reason))
     call, inputs = _setup(operation, strategy, dtype)
-    vectors, inputs = _over_reals(_loss(call), inputs)
-
-    def loss(*given):
-        return vectors(*given).sum()
-
-    hessian = torch.func.hessian(loss)(*inputs)
-
-    torch.testing.assert_close(hessian, torch.func.jacrev(torch.func.grad(loss))(*inputs))
+    loss, x = over_numbers(_loss(call), inputs)
+    expected = torch.func.jacrev(torch.func.grad(loss))(x)
+    torch.testing.assert_close(torch.func.hessian(loss)(x), expected)
 
 
 @in_mode("torch.func")

@@ -7,6 +7,7 @@ import functools
 import pytest
 import torch
 from comparison import require_alike
+from fuzz.derivative import over_numbers
 from operations import complex_first, function, inputs_of, mode
 from torch.fx.experimental.proxy_tensor import make_fx
 
@@ -70,20 +71,10 @@ def test_make_fx_records_the_gradient(operation, strategy, dtype):
 
 @in_mode("linearize")
 def test_linearize_gives_the_tangent_map(operation, strategy, dtype):
-    call, inputs = over_reals(operation, strategy, dtype)
-    directions = [torch.randn_like(each) for each in inputs]
-    _, tangents = torch.func.linearize(call, *inputs)
-    expected = torch.func.jvp(call, tuple(inputs), tuple(directions))[1]
-    torch.testing.assert_close(tangents(*directions), expected)
-
-
-def over_reals(operation, strategy, dtype):
-    """`linearize` differentiates functions of real tensors."""
-    call, inputs = numbers_of(operation, strategy), at_two_points(operation, dtype)[0]
-    if not dtype.is_complex:
-        return call, inputs
-    parts = [torch.view_as_real(each) for each in inputs]
-    return (lambda *given: call(*map(torch.view_as_complex, given))), parts
+    call, x = over_numbers(numbers_of(operation, strategy), at_two_points(operation, dtype)[0])
+    direction = torch.randn_like(x)
+    _, tangents = torch.func.linearize(call, x)
+    torch.testing.assert_close(tangents(direction), torch.func.jvp(call, (x,), (direction,))[1])
 
 
 @in_mode("functionalize")

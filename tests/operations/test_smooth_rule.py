@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 from comparison import drawn
-from fuzz.derivative import derivative, numbers_of, of_numbers
+from fuzz.derivative import derivative, numbers_of, over_numbers
 
 from strategies import linalg
 from strategies.oracle import grader
@@ -25,12 +25,12 @@ def words(order):
 def derived(name, A, cotangents, word, directions):
     """The derivative of the pairing with cotangents, by a composition of modes along directions."""
 
-    def loss(numbers):
-        outputs = FUNCTIONS[name](of_numbers(numbers, A))
-        return sum((G.conj() * X).real.sum() for G, X in zip(cotangents, outputs, strict=True))
+    def loss(A):
+        pairs = zip(cotangents, FUNCTIONS[name](A), strict=True)
+        return sum((G.conj() * X).real.sum() for G, X in pairs)
 
-    along = [numbers_of(each) for each in directions]
-    return derivative(loss, word, numbers_of(A), by_vmap=False, directions=along)
+    of_numbers, x = over_numbers(loss, [A])
+    return derivative(of_numbers, word, x, directions=[*map(numbers_of, directions)])
 
 
 @words(3)

@@ -7,6 +7,7 @@ mode. All words of one length give the same number.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -32,8 +33,26 @@ def of_numbers(numbers: Tensor, like: Tensor) -> Tensor:
     return torch.view_as_complex(numbers.reshape(*like.shape, 2))
 
 
+def over_numbers(
+    function: Callable[..., Any], inputs: Sequence[Tensor]
+) -> tuple[Callable[[Tensor], Any], Tensor]:
+    """The function of the entries of all inputs as one vector of real numbers, and that vector."""
+    sizes = [numbers_of(each).numel() for each in inputs]
+
+    def of_vector(numbers: Tensor) -> Any:
+        parts = zip(numbers.split(sizes), inputs, strict=True)
+        return function(*(of_numbers(part, each) for part, each in parts))
+
+    return of_vector, torch.cat([numbers_of(each.detach()) for each in inputs])
+
+
 def derivative(
-    loss: Loss, word: str, x: Tensor, *, by_vmap: bool, directions: Sequence[Tensor] = DIRECTIONS
+    loss: Loss,
+    word: str,
+    x: Tensor,
+    *,
+    by_vmap: bool = False,
+    directions: Sequence[Tensor] = DIRECTIONS,
 ) -> Tensor:
     """The derivative at x along as many directions as the word has letters.
 

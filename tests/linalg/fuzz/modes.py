@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from .calls import Call
-from .derivative import derivative, numbers_of, of_numbers
+from .derivative import derivative, numbers_of, over_numbers
 from .operands import FLOATS
 
 
@@ -24,18 +24,16 @@ def directional(
     if not all(map(_is_float, operands)):
         apply(*operands)
         raise TypeError("there is no derivative")
-    sizes = [numbers_of(each).numel() for each in operands]
+    of_vector, x = over_numbers(apply, operands)
 
     def loss(numbers: Tensor) -> Tensor:
-        parts = zip(numbers.split(sizes), operands, strict=True)
-        found = apply(*(of_numbers(part, each) for part, each in parts))
+        found = of_vector(numbers)
         if not isinstance(found, Tensor):
             found = found[1 if call.operation in ("lu", "slogdet") else 0]
         values = numbers_of(found)
         return values.square().sum() + values.sum()
 
-    x = torch.cat([numbers_of(each.detach()) for each in operands])
-    value = derivative(loss, word, x, by_vmap=False)
+    value = derivative(loss, word, x)
     # Beside a one, of whose size the entries are: a derivative that is zero is so to rounding only.
     return torch.stack([value, torch.ones_like(value)])
 
