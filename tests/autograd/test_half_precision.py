@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from torch.utils._pytree import tree_leaves
 
 import strategies
 from strategies import linalg, operations
@@ -43,14 +44,20 @@ def drawn(seed, dtype, name):
     )
 
 
+def computed(record, inputs, cotangents):
+    """Outputs and gradients by "auto"."""
+    leaves = [each.clone().requires_grad_() for each in inputs]
+    outputs = record.outputs(record.function(*leaves))
+    used = [each.to(outputs[0].dtype) for each in cotangents[-len(outputs) :]]
+    return outputs, torch.autograd.grad(outputs, leaves, used)
+
+
 def ratios(seed, dtype, name):
-    """The stability ratios of results and gradients, by "auto"."""
+    """The stability ratios of results and gradients."""
     record, inputs, cotangents = drawn(seed, dtype, name)
     results, gradients = references(name, inputs, cotangents)
-    inputs = [each.requires_grad_() for each in inputs]
-    outputs = record.outputs(record.function(*inputs))
-    cotangents = cotangents[len(cotangents) - len(outputs) :]
-    found = record.defined(torch.autograd.grad(outputs, inputs, cotangents))
+    outputs, found = computed(record, inputs, cotangents)
+    found = record.defined(found)
     pairs = [*zip(results, outputs, strict=False), *zip(gradients, found, strict=True)]
     assert all(each.dtype == dtype for _, each in pairs)
     return [max(exact.ratio(each)) for exact, each in pairs if exact.is_representable]
@@ -77,14 +84,15 @@ def test_so_they_are_in_a_thousand_cases():
 @pytest.mark.parametrize("name", NAMES)
 def test_they_are_those_of_single_precision_rounded_once(name, dtype):
     record, inputs, cotangents = drawn(3, dtype, name)
-    found = []
-    for each in (inputs, [each.float() for each in inputs]):
-        given = [operand.clone().requires_grad_() for operand in each]
-        outputs = record.outputs(record.function(*given))
-        used = [each.to(outputs[0].dtype) for each in cotangents[-len(outputs) :]]
-        # With cotangents alike: those of the rounding are exact.
-        found.append([*outputs, *torch.autograd.grad(outputs, given, used)])
-    for half, single in zip(*found, strict=True):
+    # With cotangents alike: those of the rounding are exact.
+    found = (
+        computed(record, each, cotangents) for each in (inputs, [each.float() for each in inputs])
+    )
+    require_rounded_once(dtype, *map(tree_leaves, found))
+
+
+def require_rounded_once(dtype, found, of_single):
+    for half, single in zip(found, of_single, strict=True):
         assert half.dtype == dtype
         assert torch.equal(half, single.to(dtype))
 
@@ -92,14 +100,14 @@ def test_they_are_those_of_single_precision_rounded_once(name, dtype):
 @pytest.mark.parametrize("dtype", HALF)
 def test_composed_functions_round_once(dtype):
     A = (torch.eye(3) + 0.1 * torch.ones(3, 3)).to(dtype)
-    for half, single in (
-        (linalg.logdet(A), linalg.logdet(A.float())),
-        (linalg.matrix_power(A, -3), linalg.matrix_power(A.float(), -3)),
-        (linalg.tensorinv(A, 1), linalg.tensorinv(A.float(), 1)),
-        (linalg.tensorsolve(A, A[0]), linalg.tensorsolve(A.float(), A[0].float())),
-        (linalg.inv_ex(A).inverse, linalg.inv_ex(A.float()).inverse),
-    ):
-        assert torch.equal(half, single.to(dtype))
+    calls = (
+        linalg.logdet,
+        lambda A: linalg.matrix_power(A, -3),
+        lambda A: linalg.tensorinv(A, 1),
+        lambda A: linalg.tensorsolve(A, A[0]),
+        lambda A: linalg.inv_ex(A).inverse,
+    )
+    require_rounded_once(dtype, *([call(each) for call in calls] for each in (A, A.float())))
 
 
 def test_eigenvalues_have_no_half_precision():
@@ -127,14 +135,12 @@ def test_under_autocast_results_are_of_single_precision_as_those_of_torch(dtype)
 @pytest.mark.parametrize("name", ["lstsq", "pinv"])
 @pytest.mark.parametrize("strategy", ["auto", "qr_pinv", "explicit_inverse"])
 def test_autocast_reaches_no_product(name, strategy):
-    A, B = torch.randn(20, 6), torch.randn(20, 2)
-    function = getattr(linalg, name)
-    arguments = (A, B) if name == "lstsq" else (A,)
+    A, B = torch.randn(20, 6, requires_grad=True), torch.randn(20, 2, requires_grad=True)
+    given = (A, B) if name == "lstsq" else (A,)
     found = []
     for enabled in (True, False):
-        given = [each.clone().requires_grad_() for each in arguments]
         with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
-            output = function(*given, strategy=strategy)
+            output = getattr(linalg, name)(*given, strategy=strategy)
             first = output.solution if name == "lstsq" else output
             found.append([first, *torch.autograd.grad(first.sum(), given)])
     assert all(map(torch.equal, *found))
@@ -143,16 +149,13 @@ def test_autocast_reaches_no_product(name, strategy):
 @pytest.mark.parametrize("name", NAMES)
 def test_autocast_reaches_no_gradient_that_is_differentiated(name):
     record = operations.get(name)
-    A = record.domain.member(torch.randn(5, 5))
+    A, B = record.domain.member(torch.randn(5, 5)).requires_grad_(), torch.ones(5, 2)
     found = []
     for enabled in (True, False):
-        given = [A.clone().requires_grad_(), *[torch.ones(5, 2)] * (record.arity - 1)]
         with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
-            outputs = [
-                each for each in record.outputs(record.function(*given)) if each.requires_grad
-            ]
-            loss = sum(each.abs().square().sum() for each in outputs)
-            found.append(torch.autograd.grad(loss, given[0], create_graph=True)[0])
+            outputs = record.outputs(record.function(*(A, B)[: record.arity]))
+            loss = sum(each.abs().square().sum() for each in outputs if each.requires_grad)
+            found.append(torch.autograd.grad(loss, A, create_graph=True)[0])
     assert torch.equal(*found)
 
 
@@ -180,9 +183,7 @@ def test_a_factor_rounds_results_and_gradients_once(dtype):
         outputs = [f.solve(torch.ones(4, 2, dtype=given.dtype)), f.logdet()]
         cotangents = [each.detach().to(dtype).to(each.dtype) for each in outputs]
         found.append([*outputs, *torch.autograd.grad(outputs, given, cotangents)])
-    for half, single in zip(*found, strict=True):
-        assert half.dtype == dtype
-        assert torch.equal(half, single.to(dtype))
+    require_rounded_once(dtype, *found)
 
 
 def test_a_factor_under_autocast_computes_in_single_precision():
@@ -191,5 +192,4 @@ def test_a_factor_under_autocast_computes_in_single_precision():
         f = strategies.factor(A)
         assert torch.equal(f.solve(b), strategies.factor(A).solve(b))
         assert f.solve(b.bfloat16()).dtype == torch.float32
-    close = torch.testing.assert_close
-    close(f.solve(b), torch.linalg.solve(A, b))
+    torch.testing.assert_close(f.solve(b), torch.linalg.solve(A, b))

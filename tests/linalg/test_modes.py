@@ -20,6 +20,7 @@ from operations import (
 )
 from torch.utils.checkpoint import checkpoint
 
+import strategies
 from strategies import linalg
 
 # One of full rank and one of any: modes are the glue's, and the same for all strategies.
@@ -60,9 +61,24 @@ def test_vmap_of_another_dimension_and_of_some_inputs_only(operation, strategy, 
 def test_per_sample_gradients_by_vmap_of_grad(operation, strategy, dtype):
     call, inputs = _setup(operation, strategy, dtype, (4,))
 
-    mapped = torch.func.vmap(torch.func.grad(_loss(call)))(*inputs)
+    gradient = torch.func.grad(_loss(call))
+    torch.testing.assert_close(torch.func.vmap(gradient)(*inputs), gradient(*inputs))
 
-    torch.testing.assert_close(mapped, torch.func.grad(_loss(call))(*inputs))
+
+@pytest.mark.parametrize("strategy", strategies.available())
+def test_lstsq_decides_on_residuals_under_vmap_where_no_value_can_be_asked_for(strategy):
+    A, b = torch.randn(3, 7, 4, dtype=torch.float64), torch.randn(7, 1, dtype=torch.float64)
+    gradient = torch.func.grad(lambda A: linalg.lstsq(A, b, strategy=strategy).solution.sum())
+    one_by_one = torch.stack([gradient(one) for one in A])
+    torch.testing.assert_close(torch.func.vmap(gradient)(A), one_by_one)
+
+
+def test_lu_factor_refuses_zero_pivots_under_vmap():
+    factor = torch.func.vmap(lambda A: linalg.lu_factor(A, strategy="triangular_solve").LU)
+    good = torch.randn(3, 4, 4, dtype=torch.float64)
+    torch.testing.assert_close(factor(good), torch.linalg.lu_factor(good).LU)
+    with pytest.raises(torch.linalg.LinAlgError, match=r"U\[1,1\] is zero"):
+        factor(torch.zeros(3, 4, 4))
 
 
 @each_dtype
@@ -139,16 +155,14 @@ COMPILED = [
 @pytest.mark.parametrize(("operation", "strategy", "backend"), COMPILED)
 def test_compiled_gradients_are_the_eager_ones(operation, strategy, dtype, backend):
     call, inputs = _setup(operation, strategy, dtype)
-    leaves = [value.requires_grad_() for value in inputs]
     torch.compiler.reset()
 
     def loss(*values: torch.Tensor) -> torch.Tensor:
         return _loss(call)(*(2 * value for value in values))
 
-    compiled = torch.compile(loss, backend=backend, fullgraph=True)(*leaves)
-
-    found, due = (torch.autograd.grad(each, leaves) for each in (compiled, loss(*leaves)))
-    torch.testing.assert_close(found, due, rtol=1e-13, atol=1e-13)
+    compiled = torch.compile(loss, backend=backend, fullgraph=True)
+    leaves = (value.requires_grad_() for value in inputs)
+    require_alike(compiled, loss, *leaves, rtol=1e-13, atol=1e-13)
 
 
 @in_mode("checkpoint")
@@ -167,29 +181,26 @@ def test_every_tensor_that_is_kept_for_the_backward_passes_the_saved_tensor_hook
     operation, strategy, dtype
 ):
     call, inputs = _setup(operation, strategy, dtype)
-    leaves = [value.requires_grad_() for value in inputs]
     packed = []
 
     def pack(tensor: torch.Tensor) -> int:
         packed.append(tensor.detach().clone())
         return len(packed) - 1
 
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda index: packed[index]):
-        loss = _loss(call)(*leaves)
+    def under_hooks(*values: torch.Tensor) -> torch.Tensor:
+        with torch.autograd.graph.saved_tensors_hooks(pack, packed.__getitem__):
+            return call(*values)
 
-    found, due = (torch.autograd.grad(each, leaves) for each in (loss, _loss(call)(*leaves)))
-    torch.testing.assert_close(found, due)
+    require_alike(under_hooks, call, *(value.requires_grad_() for value in inputs))
 
 
 @in_mode("views")
 def test_non_contiguous_and_expanded_inputs(operation, strategy, dtype):
     call, inputs = _setup(operation, strategy, dtype)
     views = [value.mT.contiguous().mT.expand(2, *value.shape) for value in inputs]
-    copies = [view.contiguous() for view in views]
+    gradient = torch.func.grad(_loss(call))
 
-    torch.testing.assert_close(
-        torch.func.grad(_loss(call))(*views), torch.func.grad(_loss(call))(*copies)
-    )
+    torch.testing.assert_close(gradient(*views), gradient(*(view.contiguous() for view in views)))
 
 
 @in_mode("inference")
@@ -203,7 +214,12 @@ def test_inference_mode_and_inputs_that_require_no_gradient(operation, strategy,
     torch.testing.assert_close(value, call(*inputs))
 
 
-@pytest.mark.parametrize("strategy", ["triangular_solve", "qr_pinv", "svd_truncated_pinv"])
+each_of_three = pytest.mark.parametrize(
+    "strategy", ["triangular_solve", "qr_pinv", "svd_truncated_pinv"]
+)
+
+
+@each_of_three
 def test_numpy_takes_what_inference_mode_returns(strategy):
     A = torch.randn(2, 3, dtype=torch.complex128)
     with torch.inference_mode():
@@ -213,7 +229,7 @@ def test_numpy_takes_what_inference_mode_returns(strategy):
     assert value.numpy().shape == (3, 2)
 
 
-@pytest.mark.parametrize("strategy", ["triangular_solve", "qr_pinv", "svd_truncated_pinv"])
+@each_of_three
 @pytest.mark.parametrize("wanted", [0, 1])
 def test_lstsq_gradient_of_one_input_only(strategy, wanted):
     inputs = [torch.randn(5, 3, dtype=torch.float64), torch.randn(5, 2, dtype=torch.float64)]
@@ -262,4 +278,4 @@ def test_reduced_float32_products_do_not_enter_a_gradient(operation, strategy, p
     finally:
         torch.set_float32_matmul_precision(before)
 
-    assert all(torch.equal(a, b) for a, b in zip(gradients, expected, strict=True))
+    assert all(map(torch.equal, gradients, expected))
