@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import torch
@@ -26,7 +25,6 @@ from strategies.testing.checks import (
     device,
     each,
     is_number,
-    name_of,
     numbered,
     records,
     require,
@@ -154,8 +152,8 @@ def _result_dtype(strategy: Strategy, dtype: torch.dtype) -> None:
     require(not wrong, "; ".join(sorted(wrong)))
 
 
-@check
-def _working_precision(strategy: Strategy) -> None:
+@check_each(lambda: (torch.float32, torch.complex64))
+def _working_precision(strategy: Strategy, dtype: torch.dtype) -> None:
     """Single precision is computed in single precision, or a detour through double is declared.
 
     Silently, its times and errors would be compared with those of something else.
@@ -165,29 +163,27 @@ def _working_precision(strategy: Strategy) -> None:
     if strategy.computes_in_double:
         raise NotApplicableError("declares computes_in_double")
     advice = "declare computes_in_double = True if that is meant"
-    for dtype in (torch.float32, torch.complex64):
-        wide: set[str] = set()
-        for case in _cases(dtype):
-            case.inputs()  # drawn in double precision, and kept
-            with TorchSpy(partial(_note_double, wide)), contextlib.suppress(UnsupportedError):
-                backward_of(case, strategy)()
-        found = ", ".join(sorted(wide))
-        require(not wide, f"{name_of(dtype)}: double precision within, in {found}; {advice}")
-        for operation in map(operations.get, operations.measured()):
-            if operation.domain is not GENERAL:
-                continue  # substitution is often more accurate than its condition number says
-            shape = (12, 12) if operation.square else (12, 6)
-            case = Case(operation.name, shape, 0, dtype, device(), log10_cond=3.0)
-            error = ratio_of(case, strategy) * 10**3
-            require(
-                error > 2,
-                f"{case}: the error is {error * unit_roundoff(dtype):.1e}, a mere "
-                f"rounding of the exact gradient: more than single precision was used; {advice}",
-            )
+    wide: set[str] = set()
 
+    def note(operation: str, result: Any) -> None:
+        for tensor in filter(is_number, tensors_in(result)):
+            # Tolerances may be double: they decide a rank, and their rounding enters no result.
+            if tensor.ndim >= 2 and tensor.dtype.to_real() is torch.float64:
+                wide.add(operation)
 
-def _note_double(found: set[str], operation: str, result: Any) -> None:
-    for tensor in filter(is_number, tensors_in(result)):
-        # Tolerances may be double: they decide a rank, and their rounding enters no result.
-        if tensor.ndim >= 2 and tensor.dtype.to_real() is torch.float64:
-            found.add(operation)
+    for case in _cases(dtype):
+        case.inputs()  # drawn in double precision, and kept
+        with TorchSpy(note), contextlib.suppress(UnsupportedError):
+            backward_of(case, strategy)()
+    require(not wide, f"double precision within, in {', '.join(sorted(wide))}; {advice}")
+    for operation in map(operations.get, operations.measured()):
+        if operation.domain is not GENERAL:
+            continue  # substitution is often more accurate than its condition number says
+        shape = (12, 12) if operation.square else (12, 6)
+        case = Case(operation.name, shape, 0, dtype, device(), log10_cond=3.0)
+        error = ratio_of(case, strategy) * 10**3
+        require(
+            error > 2,
+            f"{case}: the error is {error * unit_roundoff(dtype):.1e}, a mere "
+            f"rounding of the exact gradient: more than single precision was used; {advice}",
+        )

@@ -131,33 +131,25 @@ def _check_mixed(strategy: Strategy, case: _Mixed) -> None:
             close(found[i], due, what, least_scale=1e-3)
 
 
-class _Singular(NamedTuple):
-    """A batch of which one matrix has a column of zeros."""
+class _Spoiled(NamedTuple):
+    """Matrices, or a batch of them, and which matrix or entry is spoiled."""
 
+    way: str
     shape: tuple[int, ...]
     dtype: torch.dtype
     where: tuple[int, ...]
-    way: str
 
     def __str__(self) -> str:
-        at = f"matrix {self.where} of the batch" if self.where else "the matrix"
-        return f"{self.way} of {sized(self.shape, self.dtype)}, {at} singular"
-
-    @property
-    def matrix(self) -> Tensor:
-        F = matrices(self.shape, self.dtype, 9)
-        long = F[self.where] if self.shape[-2] >= self.shape[-1] else F[self.where].mT
-        long[:, -1] = 0
-        return F
+        return f"{self.way} of {sized(self.shape, self.dtype)}, spoiled at {self.where}"
 
 
-def _singular_cases(operation: Operation) -> Iterator[_Singular]:
+def _singular_cases(operation: Operation) -> Iterator[_Spoiled]:
     shapes = ((4, 4), (2, 2)) if operation.square else ((4, 4), (6, 3), (3, 6))
     batches: list[tuple[tuple[int, ...], tuple[int, ...]]] = [((), ()), ((2, 2), (1, 0))]
     batches += [((3,), (0,)), ((3,), (2,)), ((40,), (39,))]
     dtypes = torch.float32, torch.complex128
     for shape, (batch, where), dtype in itertools.product(shapes, batches, dtypes):
-        yield _Singular((*batch, *shape), dtype, where, operation.name)
+        yield _Spoiled(operation.name, (*batch, *shape), dtype, where)
 
 
 def _has_singular(operation: Operation) -> bool:
@@ -166,13 +158,16 @@ def _has_singular(operation: Operation) -> bool:
 
 
 @check_operations("singular matrices in", _singular_cases, _has_singular)
-def _check_singular(strategy: Strategy, case: _Singular) -> None:
-    """A matrix without the rank that is needed is refused, wherever in a batch it is."""
+def _check_singular(strategy: Strategy, case: _Spoiled) -> None:
+    """A matrix with a column of zeros is refused, wherever in a batch, where full rank is needed."""
     skip_native(strategy, "which words its own errors")
     operation = operations.get(case.way)
     if not (operation.needs_full_rank or strategy.requires_full_rank):
         raise NotApplicableError("takes matrices of any rank")
-    inputs = case.matrix, numbered((*case.shape[:-1], 2), case.dtype, 10)
+    F = matrices(case.shape, case.dtype, 9)
+    long = F[case.where] if F.shape[-2] >= F.shape[-1] else F[case.where].mT
+    long[:, -1] = 0
+    inputs = F, numbered((*case.shape[:-1], 2), case.dtype, 10)
     try:
         leaves, results = recorded(strategy, operation, inputs[: operation.arity])
         torch.autograd.grad(results, leaves, results)
@@ -193,32 +188,20 @@ def _singular_values(strategy: Strategy, case: Shaped) -> None:
     close(found, torch.linalg.svdvals(F), f"rtol={rtol}: singular_values against svdvals")
 
 
-class _Poisoned(NamedTuple):
-    """Two matrices, one number of the second NaN."""
-
-    way: str
-    shape: tuple[int, int]
-    dtype: torch.dtype
-    where: tuple[int, int]
-
-    def __str__(self) -> str:
-        return f"{self.way} of {sized((2, *self.shape), self.dtype)}, NaN at {(1, *self.where)}"
-
-
-def _poisoned_cases() -> Iterator[_Poisoned]:
+def _poisoned_cases() -> Iterator[_Spoiled]:
     dtypes = torch.float64, torch.complex64
     for (m, n), dtype in itertools.product(((4, 4), (6, 3), (3, 6)), dtypes):
         ways = [record.name for record in records() if m == n or not record.square]
         for way, i, j in itertools.product(("factor", *ways), (0, m - 1), (0, n - 1)):
-            yield _Poisoned(way, (m, n), dtype, (i, j))
+            yield _Spoiled(way, (2, m, n), dtype, (1, i, j))
 
 
 @check_each(_poisoned_cases)
-def _not_a_number(strategy: Strategy, case: _Poisoned) -> None:
+def _not_a_number(strategy: Strategy, case: _Spoiled) -> None:
     """NaN in a matrix never gives numbers that look right: it is refused, or shows."""
     skip_native(strategy, "which may pass NaN to LAPACK")
-    F = matrices((2, *case.shape), case.dtype, 11)
-    F[(1, *case.where)] = torch.nan
+    F = matrices(case.shape, case.dtype, 11)
+    F[case.where] = torch.nan
     with contextlib.suppress(RuntimeError):
         if case.way == "factor":
             found = strategy.factor(F).dense()
@@ -227,7 +210,7 @@ def _not_a_number(strategy: Strategy, case: _Poisoned) -> None:
             F = operation.domain.part(F)
             if bool(F.isfinite().all()):
                 return  # it is not read
-            B = numbered((2, case.shape[0], 2), case.dtype, 12)
+            B = numbered((*case.shape[:-1], 2), case.dtype, 12)
             leaves, results = recorded(strategy, operation, (F, B)[: operation.arity])
             (found,) = torch.autograd.grad(results, leaves[:1], results)
         require(not bool(found[1].isfinite().all()), "the result holds finite numbers only")

@@ -14,7 +14,7 @@ from strategies.kernels.cpu.specs import SPECS, Problem
 from tests.kernels.cpu.few_rows import drawn
 
 SQUARE = ((1, 1), (2, 2), (5, 5), (33, 33))
-ANY = (*SQUARE, (9, 4), (3, 1), (4, 9), (1, 3))
+ANY = (*SQUARE, (9, 4), (3, 1), (4, 9), (1, 3), (40, 3), (6, 9))
 OF_ANY_SHAPE = {
     "factors": ("lu_factor", "lu", "pinv", "lstsq"),
     "packs": ("lu_factor", "pinv"),
@@ -59,8 +59,10 @@ def inputs_of(of, m, n, dtype, columns=2):
 
 
 def cases(of):
-    for (m, n), dtype in itertools.product(SHAPES.get(of, SQUARE), DTYPES):
-        yield inputs_of(of, m, n, dtype)
+    """Of every shape and dtype, with few and many right-hand sides in least squares."""
+    columns = (1, 2, 4, 5, 12) if of[1] == "lstsq" else (2,)
+    for (m, n), dtype, k in itertools.product(SHAPES.get(of, SQUARE), DTYPES, columns):
+        yield inputs_of(of, m, n, dtype, k)
 
 
 def computed(of, inputs, cotangents=torch.randn_like):
