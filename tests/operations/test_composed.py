@@ -1,57 +1,112 @@
-"""Functions made of other operations, beside PyTorch's."""
+"""Functions made of other operations, and those that report singular matrices, beside PyTorch's."""
 
 import functools
 
 import pytest
 import torch
-from comparison import drawn, require_alike
+from comparison import drawn, of_torch, require_alike, with_gradients
+from operations import ALL_DTYPES, each_dtype
 from torch.autograd import gradcheck, gradgradcheck
 
 import strategies
 from strategies import linalg
 
-SQUARE = drawn(2, 3, 3) + 3 * torch.eye(3, dtype=torch.float64)
+SQUARE, RHS = drawn(2, 3, 3) + 3 * torch.eye(3, dtype=torch.float64), drawn(2, 3, 2, seed=1)
 CALLS = {
-    "logdet": (torch.logdet, (SQUARE,)),
-    "logdet of complex": (torch.logdet, (SQUARE * (1 + 0.5j),)),
-    "matrix_power": (torch.linalg.matrix_power, (SQUARE, -3)),
-    "matrix_power above zero": (torch.linalg.matrix_power, (SQUARE, 2)),
-    "tensorinv": (torch.linalg.tensorinv, (drawn(2, 4, 4, 2), 2)),
-    "tensorinv of a matrix": (torch.linalg.tensorinv, (drawn(4, 4), 1)),
-    "tensorsolve": (torch.linalg.tensorsolve, (drawn(2, 3, 6), drawn(2, 3))),
-    "tensorsolve, dims": (
-        torch.linalg.tensorsolve,
-        (drawn(3, 2, 2, 3, 1), drawn(2, 3, 1), (0, 2)),
-    ),
+    "inv_ex": (SQUARE,),
+    "inv_ex of one matrix": (SQUARE[0],),
+    "inv_ex of no matrix": (SQUARE[:0],),
+    "solve_ex": (SQUARE, RHS),
+    "solve_ex of one matrix": (SQUARE[0], RHS[0]),
+    "solve_ex of no matrix": (SQUARE[:0], RHS[:0]),
+    "inverse": (SQUARE.unsqueeze(1),),
+    "pinverse": (SQUARE,),
+    "logdet": (SQUARE,),
+    "matrix_power": (SQUARE, -3),
+    "matrix_power above zero": (SQUARE, 2),
+    "tensorinv": (drawn(2, 4, 4, 2), 2),
+    "tensorinv of a matrix": (drawn(4, 4), 1),
+    "tensorsolve": (drawn(2, 3, 6), drawn(2, 3)),
+    "tensorsolve of dims": (drawn(3, 2, 2, 3, 1, seed=4), drawn(2, 3, 1), (0, 2)),
 }
+each_call = pytest.mark.parametrize("call", CALLS)
+each_strategy = pytest.mark.parametrize("strategy", ["auto", *strategies.available()])
+each_report = pytest.mark.parametrize("name", ["inv_ex", "solve_ex"])
 
 
-def ours(of_torch):
-    return getattr(linalg, of_torch.__name__.removeprefix("linalg_"))
+def arguments_of(call, dtype=torch.float64):
+    """Leaves, and what is no tensor."""
+    phase = 1 + 0.5j if dtype.is_complex else 1
+    return [
+        (a * phase).to(dtype).requires_grad_() if isinstance(a, torch.Tensor) else a
+        for a in CALLS[call]
+    ]
 
 
-@pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize("strategy", ["auto", *strategies.available()])
-def test_values_and_gradients_are_those_of_torch(call, strategy):
-    of_torch, arguments = CALLS[call]
-    leaves = [a.clone().requires_grad_() if isinstance(a, torch.Tensor) else a for a in arguments]
-    require_alike(functools.partial(ours(of_torch), strategy=strategy), of_torch, *leaves)
+@each_call
+@each_strategy
+@pytest.mark.parametrize("dtype", ALL_DTYPES, ids=str)
+def test_values_and_gradients_are_those_of_torch(call, strategy, dtype):
+    name = call.split()[0]
+    ours = functools.partial(getattr(linalg, name), strategy=strategy)
+    require_alike(ours, of_torch(name), *arguments_of(call, dtype))
 
 
-@pytest.mark.parametrize("call", CALLS)
-def test_derivatives_are_right_in_all_modes(call):
-    of_torch, arguments = CALLS[call]
-    tensors = [a.clone().requires_grad_() for a in arguments if isinstance(a, torch.Tensor)]
-    others = [a for a in arguments if not isinstance(a, torch.Tensor)]
+@each_call
+@each_dtype
+def test_derivatives_are_right_in_all_modes(call, dtype):
+    def function(*arguments):
+        found = getattr(linalg, call.split()[0])(*arguments)
+        return found[0] if isinstance(found, tuple) else found
 
-    def function(*tensors):
-        return ours(of_torch)(*tensors, *others)
+    arguments = arguments_of(call, dtype)
+    assert gradcheck(function, arguments, check_forward_ad=True, check_batched_grad=True)
+    assert gradgradcheck(function, arguments, check_fwd_over_rev=True)
 
-    assert gradcheck(function, tensors, check_forward_ad=True, check_batched_grad=True)
-    assert gradgradcheck(function, tensors)
+
+@each_report
+def test_vmap_equals_the_batched_call(name):
+    found, due = (
+        each(*CALLS[name]) for each in (torch.vmap(getattr(linalg, name)), of_torch(name))
+    )
+    torch.testing.assert_close(tuple(found), tuple(due))
+
+
+def singular(name):
+    A, *rest = (each.repeat(2, 1, 1, 1) for each in CALLS[name])
+    A[1, 0, 2] = 0
+    return (A, *rest)
+
+
+@each_report
+@each_strategy
+def test_a_singular_matrix_is_reported_where_torch_reports_it(name, strategy):
+    inputs = [each.requires_grad_() for each in singular(name)]
+    ours = functools.partial(getattr(linalg, name), strategy=strategy)
+    require_alike(ours, of_torch(name), *inputs, equal_nan=True)
+    _, info, *gradients = with_gradients(ours, *inputs)
+    assert info.tolist() == [[0, 0], [3, 0]]
+    assert gradients[0][0].isfinite().all()
+
+
+@each_report
+def test_checked_errors_are_torchs(name):
+    said = []
+    for function in (of_torch(name), getattr(linalg, name)):
+        with pytest.raises(torch.linalg.LinAlgError) as caught:
+            function(*singular(name), check_errors=True)
+        said.append(str(caught.value))
+    assert said[0] == said[1]
 
 
 def test_logarithms_of_negative_and_zero_determinants():
     A = torch.tensor([[[0.0, 1.0], [1.0, 0.0]], [[1.0, 1.0], [1.0, 1.0]]])
     assert linalg.logdet(A).isnan().tolist() == [True, False]
     assert linalg.logdet(A)[1] == -torch.inf
+
+
+@pytest.mark.parametrize("rcond", [1e-15, 1e-2])
+def test_the_tolerance_of_pinverse(rcond):
+    diagonal = torch.diag(torch.tensor([1.0, 1e-3], dtype=torch.float64))
+    found, due = (each(diagonal, rcond) for each in (linalg.pinverse, torch.pinverse))
+    torch.testing.assert_close(found, due)

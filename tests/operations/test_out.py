@@ -1,16 +1,12 @@
-"""`out=`, and the other names of `torch`: what PyTorch does with them."""
+"""`out=`: what PyTorch does with it."""
 
 from __future__ import annotations
-
-import functools
 
 import pytest
 import torch
 from arguments import ARGUMENTS, A, ours_and_torchs
-from comparison import require_alike
 from torch.utils._pytree import tree_leaves, tree_map
 
-import strategies
 from strategies import linalg
 
 each_name = pytest.mark.parametrize("name", [name for name in ARGUMENTS if name != "logdet"])
@@ -65,18 +61,3 @@ def test_what_takes_no_out_in_torch_takes_none():
     for function in (torch.logdet, linalg.logdet):
         with pytest.raises(TypeError):
             function(A, out=torch.empty(()))
-
-
-@pytest.mark.parametrize("strategy", ["auto", *strategies.available()])
-def test_inverse_and_pinverse_are_those_of_torch(strategy):
-    for name in ("inverse", "pinverse"):
-        ours = functools.partial(getattr(linalg, name), strategy=strategy)
-        require_alike(ours, getattr(torch, name), A.clone().requires_grad_())
-
-
-def test_the_tolerance_of_pinverse():
-    diagonal = torch.diag(torch.tensor([1.0, 1e-3], dtype=torch.float64))
-    for rcond in (1e-15, 1e-2):
-        torch.testing.assert_close(
-            linalg.pinverse(diagonal, rcond), torch.pinverse(diagonal, rcond)
-        )
