@@ -4,6 +4,7 @@ import functools
 
 import pytest
 import torch
+from comparison import drawn
 
 from strategies import linalg
 from strategies.kernels import extension
@@ -12,9 +13,7 @@ needs_extension = pytest.mark.skipif(
     extension.load() is None, reason="the fast path was not built: strategies.warmup() does so"
 )
 
-SQUARE = torch.randn(4, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-TALL = torch.randn(6, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-RHS = torch.randn(6, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+SQUARE, TALL, RHS = drawn(4, 4), drawn(6, 4, seed=1), drawn(6, 2, seed=2)
 
 
 def rhs(A):

@@ -50,7 +50,7 @@ def test_sign_and_logarithm_of_a_determinant():
 )
 def test_they_agree_with_torch(name):
     record = operations.get(name)
-    A = torch.randn(4, 4, dtype=torch.complex128, generator=torch.Generator().manual_seed(0))
+    A = torch.randn(4, 4, dtype=torch.complex128)
     A = record.domain.member(A)
     inputs = (A, torch.ones(4, 2, dtype=torch.complex128))[: record.arity]
     expected = record.outputs(record.function(*inputs, strategy="native"))

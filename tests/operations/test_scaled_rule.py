@@ -91,10 +91,9 @@ def test_whether_norms_are_in_safe_range_does_not_depend_on_the_layout():
 @pytest.mark.parametrize("exponent", [-45, 45])
 @pytest.mark.parametrize("batch", [(), (3,)])
 def test_cotangents_far_from_one_scale_the_gradients_to_the_bit(batch, exponent):
-    generator = torch.Generator().manual_seed(0)
-    A = torch.randn(*batch, 4, 4, generator=generator).requires_grad_()
+    A = torch.randn(*batch, 4, 4).requires_grad_()
     X = linalg.inv(A, strategy="triangular_solve")
-    G = torch.randn(X.shape, generator=generator)
+    G = torch.randn(X.shape)
     (expected,) = torch.autograd.grad(X, A, G, retain_graph=True)
     (found,) = torch.autograd.grad(X, A, G * 2.0**exponent)
     assert torch.equal(found, expected * 2.0**exponent)

@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 import torch
+from comparison import drawn
 from torch.utils._pytree import tree_leaves
 
 from strategies import operations
@@ -11,7 +12,6 @@ from strategies.accuracy import gradient
 from strategies.kernels.cpu.library import DTYPES
 from strategies.kernels.cpu.plans import plan
 from strategies.kernels.cpu.specs import SPECS, Problem
-from tests.kernels.cpu.few_rows import drawn
 
 SQUARE = ((1, 1), (2, 2), (5, 5), (33, 33))
 ANY = (*SQUARE, (9, 4), (3, 1), (4, 9), (1, 3), (40, 3), (6, 9))
@@ -54,8 +54,8 @@ def plan_of(of, *inputs):
 
 def inputs_of(of, m, n, dtype, columns=2):
     operation = operations.get(of[1])
-    A = drawn(dtype, m, n, seed=m * 100 + n) + 3 * torch.eye(m, n, dtype=dtype)
-    return (operation.domain.member(A), drawn(dtype, m, columns, seed=1))[: operation.arity]
+    A = drawn(m, n, dtype=dtype, seed=m * 100 + n) + 3 * torch.eye(m, n, dtype=dtype)
+    return (operation.domain.member(A), drawn(m, columns, dtype=dtype, seed=1))[: operation.arity]
 
 
 def cases(of):

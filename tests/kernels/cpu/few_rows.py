@@ -1,17 +1,12 @@
 """Batches of matrices of few rows, and how far kernels are from PyTorch in double precision."""
 
 import torch
-
-
-def drawn(dtype, *shape, seed=0):
-    return torch.randn(shape, dtype=dtype, generator=torch.Generator().manual_seed(seed))
+from comparison import drawn
 
 
 def pivoted(n, dtype, count=40):
     """Matrices that are pivoted in many orders."""
-    generator = torch.Generator().manual_seed(n)
-    A = torch.randn(count, n, n, dtype=dtype, generator=generator)
-    return A + 2 * torch.eye(n, dtype=dtype)[:, torch.randperm(n, generator=generator)]
+    return torch.randn(count, n, n, dtype=dtype) + 2 * torch.eye(n)[:, torch.randperm(n)]
 
 
 def differences(ours, theirs, *inputs, scale=1.0, part=lambda gradient: gradient):
@@ -19,7 +14,7 @@ def differences(ours, theirs, *inputs, scale=1.0, part=lambda gradient: gradient
     inputs = [each.requires_grad_() for each in inputs]
     wide = torch.complex128 if inputs[0].is_complex() else torch.float64
     result, expected = ours(*inputs), theirs(*[each.to(wide) for each in inputs])
-    G = drawn(result.dtype, *result.shape, seed=1) * scale
+    G = drawn(*result.shape, dtype=result.dtype, seed=1) * scale
     *found, last = result, *torch.autograd.grad(result, inputs, G)
     *due, due_last = expected, *torch.autograd.grad(expected, inputs, G.to(wide))
     pairs = zip([*found, part(last)], [*due, part(due_last)], strict=True)

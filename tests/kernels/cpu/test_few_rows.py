@@ -5,19 +5,20 @@ import itertools
 
 import pytest
 import torch
+from comparison import drawn
 
 from strategies.formulas.domains import LOWER_TRIANGULAR, POSITIVE_DEFINITE
 from strategies.kernels.cpu.library import DTYPES
 from strategies.linalg import cholesky, cholesky_inverse, cholesky_solve, inv, solve
 from tests.kernels.cpu.by_plan import plan_of
-from tests.kernels.cpu.few_rows import differences, drawn, pivoted
+from tests.kernels.cpu.few_rows import differences, pivoted
 
 ROWS = pytest.mark.parametrize("n", range(1, 10))
 DTYPE = pytest.mark.parametrize("dtype", DTYPES)
 
 
 def definite(n, dtype):
-    A = drawn(dtype, 40, n, n)
+    A = drawn(40, n, n, dtype=dtype)
     return A @ A.mH + torch.eye(n, dtype=dtype)
 
 
@@ -27,7 +28,7 @@ def of_square(n, dtype):
         A = pivoted(n, dtype, count)
         yield inv, torch.linalg.inv, (A,), {}
         for k in (1, 3):
-            yield solve, torch.linalg.solve, (A, drawn(dtype, count, n, k)), {}
+            yield solve, torch.linalg.solve, (A, drawn(count, n, k, dtype=dtype)), {}
 
 
 def of_definite(n, dtype):
@@ -42,7 +43,7 @@ def of_factors(n, dtype):
     for scale in (1.0, 2.0**25):
         yield cholesky_inverse, torch.cholesky_inverse, (L,), {"scale": scale, "part": part}
     for k, layout in itertools.product((1, 3), (L.contiguous(), L.mT.contiguous().mT)):
-        B = drawn(dtype, 40, n, k)
+        B = drawn(40, n, k, dtype=dtype)
         yield cholesky_solve, torch.cholesky_solve, (B, layout), {"part": part}
 
 
@@ -84,12 +85,12 @@ def test_a_matrix_that_grows_in_the_elimination_is_declined(n, dtype):
 @ROWS
 def test_only_the_lower_triangles_count(n, dtype):
     A = definite(n, dtype)
-    G = drawn(dtype, *A.shape)
+    G = drawn(*A.shape, dtype=dtype)
     plain, other = (
         torch.autograd.grad(cholesky(x, strategy="fused"), x, g)[0]
         for x, g in (
             (A.clone().requires_grad_(), G),
-            ((A + drawn(dtype, n, n).triu(1)).requires_grad_(), G.tril()),
+            ((A + drawn(n, n, dtype=dtype).triu(1)).requires_grad_(), G.tril()),
         )
     )
     assert torch.equal(plain, other)
@@ -100,6 +101,6 @@ def test_only_the_lower_triangles_count(n, dtype):
 def test_a_factor_with_a_zero_on_its_diagonal_has_what_pytorch_has(n, dtype):
     L = torch.linalg.cholesky(definite(n, dtype))
     L[1, -1, -1] = 0
-    found = cholesky_solve(drawn(dtype, 40, n, 1), L, strategy="fused")
+    found = cholesky_solve(drawn(40, n, 1, dtype=dtype), L, strategy="fused")
     assert found[0].isfinite().all()
     assert not found[1].isfinite().all()

@@ -71,7 +71,7 @@ def test_the_gradient_of_a_singular_matrix_is_that_of_its_cofactors(name, dtype,
 
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_the_gradient_of_a_complex_matrix_is_conjugate(n, taken):
-    A = torch.randn(n, n, dtype=torch.complex128, generator=torch.Generator().manual_seed(n))
+    A = torch.randn(n, n, dtype=torch.complex128)
     expected = (2 + 1j) * cofactors(A.tolist()).conj()
     torch.testing.assert_close(gradient(A, 2 + 1j), expected)
     assert all(taken)
@@ -80,7 +80,7 @@ def test_the_gradient_of_a_complex_matrix_is_conjugate(n, taken):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_columns_of_all_lengths_have_a_gradient_with_all_digits(dtype, taken):
     exponents = torch.tensor([-20.0, 0.0, 15.0], dtype=dtype)
-    A = torch.randn(3, 3, dtype=dtype, generator=torch.Generator().manual_seed(0)) * 2**exponents
+    A = torch.randn(3, 3, dtype=dtype) * 2**exponents
     exact = cofactors(A.tolist()).real
     error = (gradient(A) - exact).norm(dim=0) / exact.norm(dim=0)
     assert error.max() < 30 * torch.finfo(dtype).eps

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from comparison import drawn
 
 from strategies.kernels.cpu.library import DTYPES
 from strategies.linalg import lu_factor, qr
@@ -9,13 +10,9 @@ from strategies.linalg import lu_factor, qr
 DTYPE = pytest.mark.parametrize("dtype", DTYPES)
 
 
-def drawn(dtype, *shape):
-    return torch.randn(shape, dtype=dtype, generator=torch.Generator().manual_seed(sum(shape)))
-
-
 @DTYPE
 def test_pivots_are_compared_as_in_lapack(dtype):
-    A = drawn(dtype, 500, 12, 12)
+    A = drawn(500, 12, 12, dtype=dtype)
     expected = torch.linalg.lu_factor_ex(A).pivots
     assert torch.equal(lu_factor(A, strategy="batch_last").pivots, expected)
 
@@ -23,7 +20,7 @@ def test_pivots_are_compared_as_in_lapack(dtype):
 @DTYPE
 def test_columns_whose_squares_overflow_or_vanish(dtype):
     numbers = torch.finfo(dtype)
-    A = drawn(dtype, 13, 7, 3) + 3 * torch.eye(7, 3, dtype=dtype)
+    A = drawn(13, 7, 3, dtype=dtype) + 3 * torch.eye(7, 3, dtype=dtype)
     expected = torch.linalg.qr(A)
     for exponent in (-0.9, -0.6, 0.6, 0.9):
         scale = (numbers.max if exponent > 0 else 1 / numbers.tiny) ** exponent
@@ -34,7 +31,7 @@ def test_columns_whose_squares_overflow_or_vanish(dtype):
 
 @DTYPE
 def test_a_zero_column_is_passed_over(dtype):
-    A = drawn(dtype, 20, 6, 3)
+    A = drawn(20, 6, 3, dtype=dtype)
     A[4, :, 1] = 0
     Q, R = qr(A, strategy="batch_last")
     torch.testing.assert_close(Q @ R, A)

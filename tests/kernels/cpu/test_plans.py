@@ -4,6 +4,7 @@ import functools
 
 import pytest
 import torch
+from comparison import drawn
 from torch.utils._pytree import tree_leaves
 
 from strategies.kernels.cpu.library import DTYPES
@@ -19,7 +20,6 @@ from tests.kernels.cpu.by_plan import (
     plan_of,
     size_of,
 )
-from tests.kernels.cpu.few_rows import drawn
 
 
 @each_plan
@@ -62,7 +62,7 @@ def test_inputs_and_cotangents_may_have_any_strides(of):
 def test_an_expanded_cotangent_is_read_as_its_copy_is(n, axis):
     of = "factors", "inv"
     inputs = inputs_of(of, n, n, torch.float64)
-    expanded = drawn(torch.float64, n).unsqueeze(axis).expand(n, n)
+    expanded = drawn(n).unsqueeze(axis).expand(n, n)
     *_, (found,) = computed(of, inputs, [expanded])
     *_, (expected,) = computed(of, inputs, [expanded.contiguous()])
     torch.testing.assert_close(found, expected)
@@ -104,7 +104,7 @@ def test_a_factor_may_lie_by_rows_or_by_columns(operation):
     for dtype in DTYPES:
         L, *rest = inputs_of(of, 40, 40, dtype)
         by_columns, apart = L.mT.contiguous().mT, torch.stack([L, L], -1)[..., 0]
-        cotangent = drawn(dtype, 40, 2 if rest else 40, seed=1)
+        cotangent = drawn(40, 2 if rest else 40, dtype=dtype, seed=1)
         due, *results = (
             computed(of, (layout, *rest), [cotangent]) for layout in (L, by_columns, apart)
         )
