@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from functools import partial
@@ -22,7 +23,7 @@ from strategies.testing.checks import (
     shaped,
     skip_native,
 )
-from strategies.testing.problems import Layout, Problem, Tensors, copied, matrices, problem, solved
+from strategies.testing.problems import Layout, Problem, copied, matrices, problem, solved
 from strategies.testing.rank_checks import METHODS, least_scale
 
 LAYOUTS: dict[str, Layout] = {
@@ -39,30 +40,14 @@ _PLAIN_SHAPES = {True: ((4, 4), (3, 5, 5)), False: ((5, 3), (3, 5), (3, 4, 4), (
 
 
 class _Laid(NamedTuple):
-    """A problem of which some tensors are laid out in some way."""
+    """A problem of which some tensors, of the inputs and the cotangents, are laid out in some way."""
 
     asked: Problem
     layout: str
-    tensors: tuple[bool, ...]
+    which: range
 
     def __str__(self) -> str:
         return str(self.asked)
-
-    @property
-    def where(self) -> str:
-        asked = self.asked
-        names = [*"AB"[: len(asked.inputs)], *["the cotangent"] * len(asked.cotangents)]
-        laid = [name for name, is_laid in zip(names, self.tensors, strict=True) if is_laid]
-        return f"{' and '.join(dict.fromkeys(laid))} {self.layout}: "
-
-    def in_place(self) -> tuple[Tensors, Tensors]:
-        every = (*self.asked.inputs, *self.asked.cotangents)
-        laid = tuple(
-            LAYOUTS[self.layout](tensor) if is_laid and tensor.ndim >= 2 else tensor
-            for tensor, is_laid in zip(every, self.tensors, strict=True)
-        )
-        arity = self.asked.operation.arity
-        return laid[:arity], laid[arity:]
 
 
 def _problems(
@@ -75,19 +60,23 @@ def _problems(
 
 
 def _laid(operation: Operation) -> Iterator[_Laid]:
+    """Every input alone, the cotangents, and all of them."""
     for asked in _problems(operation, (torch.float64, torch.complex64)):
-        count, arity = operation.arity + len(asked.cotangents), operation.arity
-        for layout in LAYOUTS:
-            for i in range(arity):
-                yield _Laid(asked, layout, tuple(j == i for j in range(count)))
-            yield _Laid(asked, layout, tuple(j >= arity for j in range(count)))
-            yield _Laid(asked, layout, (True,) * count)
+        arity, count = len(asked.inputs), len(asked.inputs + asked.cotangents)
+        which = *(range(i, i + 1) for i in range(arity)), range(arity, count), range(count)
+        yield from itertools.starmap(_Laid, itertools.product([asked], LAYOUTS, which))
 
 
 @check_operations("layouts in", _laid)
 def _check_layouts(strategy: Strategy, case: _Laid) -> None:
-    answers = solved(strategy, case.asked.operation, *case.in_place())
-    case.asked.require_answers(*answers, where=case.where)
+    asked, arity = case.asked, len(case.asked.inputs)
+    tensors = tuple(
+        LAYOUTS[case.layout](tensor) if i in case.which and tensor.ndim >= 2 else tensor
+        for i, tensor in enumerate(asked.inputs + asked.cotangents)
+    )
+    answers = solved(strategy, asked.operation, tensors[:arity], tensors[arity:])
+    names = dict.fromkeys("AB"[i] if i < arity else "the cotangent" for i in case.which)
+    asked.require_answers(*answers, where=f"{' and '.join(names)} {case.layout}: ")
 
 
 @check_operations("expanded tensors in", partial(_problems, dtypes=DTYPES))

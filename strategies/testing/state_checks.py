@@ -180,10 +180,10 @@ def _require_independence(
         start.wait()
         return [run(i) for _ in range(2)]
 
-    with ThreadPoolExecutor(1) as pool:
-        alone = list(pool.map(run, range(len(asked))))
-    with ThreadPoolExecutor(len(asked)) as pool:
-        together = list(pool.map(run_with_others, range(len(asked))))
+    which = range(len(asked))
+    with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(len(asked)) as many:
+        alone = list(one.map(run, which))
+        together = list(many.map(run_with_others, which))
     message = f"has other bits while {len(asked) - 1} other threads compute"
     for own, due, found in zip(asked, alone, together, strict=True):
         for answers in found:
