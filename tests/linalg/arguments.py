@@ -48,3 +48,12 @@ def ours_and_torchs(name, **options):
         functools.partial(getattr(linalg, name), **needed, **options),
         functools.partial(of_torch(name), **needed),
     )
+
+
+def is_float(argument):
+    return isinstance(argument, torch.Tensor) and argument.is_floating_point()
+
+
+def leaves_of(name):
+    """The arguments, all that have a gradient as leaves."""
+    return [each.clone().requires_grad_() if is_float(each) else each for each in ARGUMENTS[name]]

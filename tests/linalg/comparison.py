@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
@@ -45,3 +46,10 @@ def require_alike(
     """Values and gradients of two functions."""
     found, due = (with_gradients(call, *inputs) for call in (ours, theirs))
     torch.testing.assert_close(found, due, **tolerances)
+
+
+def error_of(function: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[type, str]:
+    """The kind and the words of the error that is raised."""
+    with pytest.raises((RuntimeError, TypeError)) as caught:
+        function(*arguments, **options)
+    return caught.type, str(caught.value)

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
-from arguments import ARGUMENTS, ours_and_torchs
+from arguments import ARGUMENTS, is_float, leaves_of, ours_and_torchs
 
 import strategies
 
 STRATEGIES = ["auto", *strategies.available()]
-
-
-def is_float(argument):
-    return isinstance(argument, torch.Tensor) and argument.is_floating_point()
 
 
 def inputs_of(name):
@@ -23,9 +19,7 @@ def inputs_of(name):
 def gradients(name, strategy, scale=1.0, change=None, order=1):
     """The gradients after a change in place; of a change they are those without, or an error."""
     ours, of_torch = ours_and_torchs(name, strategy=strategy)
-    arguments = [
-        each.clone().requires_grad_() if is_float(each) else each for each in ARGUMENTS[name]
-    ]
+    arguments = leaves_of(name)
     leaves = [*filter(is_float, arguments)]
     # No leaves, which autograd lets nobody change.
     given = [each * scale if is_float(each) else each for each in arguments]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from arguments import ARGUMENTS, A, ours_and_torchs
+from arguments import ARGUMENTS, A, leaves_of, ours_and_torchs
 from torch.utils._pytree import tree_leaves, tree_map
 
 from strategies import linalg
@@ -27,17 +27,12 @@ def test_it_is_written_and_returned(name):
         torch.testing.assert_close(given, expected)
 
 
-def requiring_gradients(name):
-    first, *rest = ARGUMENTS[name]
-    return first.clone().requires_grad_(), *rest
-
-
 @each_name
 def test_it_takes_no_gradient_as_in_torch(name):
     said = []
     for function in ours_and_torchs(name):
         try:
-            function(*requiring_gradients(name), out=empty_like(function(*ARGUMENTS[name])))
+            function(*leaves_of(name), out=empty_like(function(*ARGUMENTS[name])))
             said.append("nothing")
         except RuntimeError as error:
             said.append(str(error))
@@ -50,7 +45,7 @@ def test_it_takes_no_gradient_as_in_torch(name):
 @pytest.mark.parametrize("name", [name for name in ARGUMENTS if name != "lstsq"])
 def test_none_is_no_out(name):
     ours, of_torch = ours_and_torchs(name)
-    inputs = requiring_gradients(name)
+    inputs = leaves_of(name)
     found, due = ours(*inputs, out=None), of_torch(*inputs)
     for one, other in zip(*map(tree_leaves, (found, due)), strict=True):
         torch.testing.assert_close(one, other)
