@@ -49,14 +49,18 @@ def test_values_and_gradients_are_those_of_torch(operation, strategy, dtype):
         )
 
 
-DEFICIENT = [(shape, rank) for shape in [(3, 3), (5, 3), (3, 5)] for rank in range(4)]
+def products_of_any_rank():
+    """With their ranks."""
+    shapes = [(3, 3), (5, 3), (3, 5)]
+    for shape, rank, dtype in itertools.product(shapes, range(4), DTYPES):
+        a, b = (torch.randn(size, rank, dtype=dtype) for size in shape)
+        yield a @ b.mT, rank
 
 
 @pytest.mark.parametrize("strategy", ANY_RANK)
 def test_pinv_and_lstsq_of_a_product_of_any_rank_are_those_of_torch(strategy):
-    for (shape, rank), dtype in itertools.product(DEFICIENT, DTYPES):
-        a, b = (torch.randn(size, rank, dtype=dtype) for size in shape)
-        A, B = a @ b.mT, torch.randn(shape[0], 2, dtype=dtype)
+    for A, _ in products_of_any_rank():
+        B = torch.randn(len(A), 2, dtype=A.dtype)
         solution = linalg.lstsq(A, B, strategy=strategy).solution
 
         torch.testing.assert_close(linalg.pinv(A, strategy=strategy), torch.linalg.pinv(A))
@@ -64,9 +68,7 @@ def test_pinv_and_lstsq_of_a_product_of_any_rank_are_those_of_torch(strategy):
 
 
 def test_lu_of_a_product_of_any_rank_is_that_of_torch_up_to_the_rank():
-    for (shape, rank), dtype in itertools.product(DEFICIENT, DTYPES):
-        a, b = (torch.randn(size, rank, dtype=dtype) for size in shape)
-        A = a @ b.mT
+    for A, rank in products_of_any_rank():
         P, L, U = linalg.lu(A, strategy="triangular_solve")
         P_, L_, U_ = torch.linalg.lu(A)
 
@@ -75,29 +77,29 @@ def test_lu_of_a_product_of_any_rank_is_that_of_torch_up_to_the_rank():
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_lstsq_broadcasts_batches_of_size_one_as_torch_does(strategy):
-    for A_batch, B_batch in [((3,), (1,)), ((1,), (3,)), ((2, 1), (1, 3)), ((1,), (0,))]:
-        A = torch.randn(*A_batch, 6, 2, dtype=torch.float64, requires_grad=True)
-        B = torch.randn(*B_batch, 6, 1, dtype=torch.float64, requires_grad=True)
-        count = 1 if 0 in B_batch else 3  # not the singular values, which not all have
-        calls = (
-            functools.partial(linalg.lstsq, strategy=strategy),
-            functools.partial(torch.linalg.lstsq, driver="gelsd"),
-        )
-        require_alike(
-            *(lambda *given, call=call, count=count: call(*given)[:count] for call in calls), A, B
-        )
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize(
-    ("A_shape", "B_shape"),
-    [((5, 3), (5, 2)), ((5, 3), (5,)), ((2, 5, 3), (2, 5)), ((3, 5), (3, 1))],
+    ("A_shape", "B_shape", "count"),
+    [
+        ((5, 3), (5, 2), 3),  # not the singular values, which not all have
+        ((5, 3), (5,), 3),
+        ((2, 5, 3), (2, 5), 3),
+        ((3, 5), (3, 1), 3),
+        ((3, 6, 2), (1, 6, 1), 3),
+        ((1, 6, 2), (3, 6, 1), 3),
+        ((2, 1, 6, 2), (1, 3, 6, 1), 3),
+        ((1, 6, 2), (0, 6, 1), 1),
+    ],
 )
-def test_lstsq_fields_are_those_of_torch(strategy, A_shape, B_shape):
-    A, B = drawn(*A_shape), drawn(*B_shape)
-    found, due = linalg.lstsq(A, B, strategy=strategy), torch.linalg.lstsq(A, B, driver="gelsd")
-    torch.testing.assert_close(found[:3], due[:3])
+def test_lstsq_takes_vectors_and_batches_of_size_one_as_torch_does(
+    strategy, A_shape, B_shape, count
+):
+    ours = functools.partial(linalg.lstsq, strategy=strategy)
+    theirs = functools.partial(torch.linalg.lstsq, driver="gelsd")
+    require_alike(
+        *(lambda *given, call=call: call(*given)[:count] for call in (ours, theirs)),
+        drawn(*A_shape).requires_grad_(),
+        drawn(*B_shape, seed=1).requires_grad_(),
+    )
 
 
 def test_lstsq_singular_values_where_the_strategy_has_them():
