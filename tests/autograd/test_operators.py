@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import subprocess
 import sys
+from collections.abc import Iterable
 
 import pytest
 import torch
+from comparison import require_alike
 from operations import OPERATIONS, function, inputs_of, needs_compiler
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -81,22 +83,14 @@ def loss_of(call):
     return lambda *inputs: loss(call(*inputs))
 
 
-def gradients(loss, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    leaves = [each.detach().clone().requires_grad_() for each in inputs]
-    return torch.autograd.grad(loss(*leaves), leaves)
+def leaves(tensors: Iterable[Tensor]) -> list[Tensor]:
+    return [each.requires_grad_() for each in tensors]
 
 
 @each_kind
 def test_a_graph_without_breaks_has_the_values_and_gradients_of_eager_mode(strategy):
     call = every_call(strategy)
-    inputs = [each.requires_grad_() for each in matrices(2, dtype=torch.complex128)]
-
-    found, expected = compiled(call)(*inputs), call(*inputs)
-
-    torch.testing.assert_close(found, expected)
-    torch.testing.assert_close(
-        torch.autograd.grad(loss(found), inputs), torch.autograd.grad(loss(expected), inputs)
-    )
+    require_alike(compiled(call), call, *leaves(matrices(2, dtype=torch.complex128)))
 
 
 @pytest.mark.slow
@@ -104,14 +98,11 @@ def test_a_graph_without_breaks_has_the_values_and_gradients_of_eager_mode(strat
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
 @pytest.mark.parametrize("strategy", CHOICES)
 def test_the_default_backend_gives_the_gradients_of_eager_mode(operation: Operation, strategy: str):
-    call = function(operation, strategy)
+    loss = loss_of(function(operation, strategy))
     for dtype in (torch.float32, torch.complex64):  # single matrices in double: docs/modes.md
         inputs = inputs_of(operation, (4, 4), (3,), dtype)
         torch.compiler.reset()
-
-        found = gradients(torch.compile(loss_of(call), fullgraph=True), inputs)
-
-        torch.testing.assert_close(found, gradients(loss_of(call), inputs))
+        require_alike(torch.compile(loss, fullgraph=True), loss, *inputs)
 
 
 @each_kind
@@ -143,9 +134,8 @@ def test_fake_and_meta_tensors_have_the_shapes_of_eager_mode(strategy):
         for fake, meta, real in zip(fakes, call(*metas), call(*inputs), strict=True):
             assert fake.shape == meta.shape == real.shape
             assert fake.dtype == meta.dtype == real.dtype
-        assert [each.shape for each in gradients(loss_of(call), metas)] == [
-            each.shape for each in inputs
-        ]
+        gradients = torch.autograd.grad(loss_of(call)(*leaves(metas)), metas)
+        assert [each.shape for each in gradients] == [each.shape for each in inputs]
 
 
 def test_one_graph_serves_matrices_of_all_sizes():
@@ -160,23 +150,22 @@ def test_one_graph_serves_matrices_of_all_sizes():
 
     counted = torch.compile(both, fullgraph=True, backend=counting, dynamic=True)
     for batch, m, n, k in ((4, 6, 3, 2), (2, 7, 4, 3), (9, 8, 5, 3)):
-        inputs = tuple(torch.randn(batch, m, each, dtype=torch.float64) for each in (n, k))
-        torch.testing.assert_close(gradients(counted, inputs), gradients(both, inputs))
+        inputs = (torch.randn(batch, m, each, dtype=torch.float64) for each in (n, k))
+        require_alike(counted, both, *leaves(inputs))
     assert len(graphs) == 1
 
 
 def test_a_marked_dimension_is_not_fixed_by_any_operation():
     of_all = loss_of(every_call("auto"))
     for batch in (3, 4, 7):
-        inputs = [each.requires_grad_() for each in matrices(batch)]
+        inputs = leaves(matrices(batch))
         for each in inputs:
             torch._dynamo.mark_dynamic(each, 0)
-        found = torch.autograd.grad(compiled(of_all)(*inputs), inputs)
-        torch.testing.assert_close(found, torch.autograd.grad(of_all(*inputs), inputs))
+        require_alike(compiled(of_all), of_all, *inputs)
 
 
 def arguments() -> list[object]:
-    A, C, B, D = (each.requires_grad_() for each in matrices(2))
+    A, C, B, D = leaves(matrices(2))
     tolerance = torch.full((2,), 1e-9, dtype=torch.float64)
     X, kept, used = OPERATORS.solve(A, B, "qr_pinv")
     linalg.solve(A, B)  # loads the fast path, which the operators know from then on
@@ -224,10 +213,7 @@ def test_a_matrix_is_refused_at_run_time_in_the_words_of_eager_mode():
 def test_auto_goes_on_to_a_strategy_that_takes_the_matrix_and_back_by_it():
     deficient = torch.randn(6, 2, dtype=torch.float64) @ torch.randn(2, 4, dtype=torch.float64)
     of_pinv = loss_of(linalg.pinv)
-
-    torch.testing.assert_close(
-        gradients(compiled(of_pinv), (deficient,)), gradients(of_pinv, (deficient,))
-    )
+    require_alike(compiled(of_pinv), of_pinv, deficient.requires_grad_())
 
 
 @pytest.mark.parametrize("name", ["qr_pinv", "svd_truncated_pinv"])
@@ -314,7 +300,7 @@ def test_no_grad_and_inference_mode_around_and_inside():
         assert not inverse(A).requires_grad
     with torch.inference_mode():
         torch.testing.assert_close(inverse(A), linalg.inv(A))
-    torch.testing.assert_close(gradients(compiled(half), (A,)), gradients(half, (A,)))
+    require_alike(compiled(half), half, A)
 
 
 def test_permutations_and_pivots_carry_no_gradient():
