@@ -11,8 +11,6 @@ and on the command line `backward-strategies check my_module:MyStrategy`. Needs
 python-flint, for the exact gradients.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 

@@ -1,7 +1,5 @@
 """What a check is: a named function that raises where a strategy does wrong."""
 
-from __future__ import annotations
-
 import contextlib
 import contextvars
 import itertools

@@ -1,7 +1,5 @@
 """How a strategy behaves: what it declares, what it leaves alone, that it is always the same."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """The settings of a process that a library has no business changing."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import os

@@ -5,8 +5,6 @@ complex matrices, single ones and batches are separate checks, so that the repor
 wrong: a forgotten conjugate shows in the complex one only.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from functools import lru_cache, partial

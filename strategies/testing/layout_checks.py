@@ -1,7 +1,5 @@
 """Matrices in strange memory, and next to NaN: the answers stay the same."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What follows from ranks: flags, refusals and singular values, of matrices that differ in rank."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 from collections.abc import Iterator

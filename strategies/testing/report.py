@@ -1,7 +1,5 @@
 """What a conformance check found, for people and for pytest."""
 
-from __future__ import annotations
-
 import enum
 import textwrap
 from dataclasses import dataclass

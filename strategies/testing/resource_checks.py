@@ -1,7 +1,5 @@
 """What a strategy takes to compute: memory, time, and devices nobody asked for."""
 
-from __future__ import annotations
-
 import statistics
 import sys
 import timeit

@@ -1,7 +1,5 @@
 """What a strategy leaves behind: nothing that it holds, and no tensor that is alive."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import gc

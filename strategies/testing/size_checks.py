@@ -4,8 +4,6 @@ Kernels and special cases have thresholds, and each may be wrong on one side of 
 the sizes are small and large, even and odd, square, nearly square and very long.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 

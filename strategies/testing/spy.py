@@ -1,7 +1,5 @@
 """What is seen of a strategy: its calls, the torch operations within, and the graph behind a result."""
 
-from __future__ import annotations
-
 import copy
 import functools
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A strategy remembers nothing: equal calls give equal bits, whatever happens before, after or beside."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import random

@@ -1,7 +1,5 @@
 """What counts as zero: tolerances, in every function that takes one and in their derivatives."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -3,8 +3,6 @@
 Nothing comes between `solve_triangular` or `lu_solve` and the strategy that would scale a matrix.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 from collections.abc import Callable, Iterator

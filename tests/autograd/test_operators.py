@@ -1,7 +1,5 @@
 """Operations where tensors have no values: compiled in one graph, exported, fake and meta."""
 
-from __future__ import annotations
-
 import functools
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Operators under the transforms of torch.func: computed once for all samples and cotangents."""
 
-from __future__ import annotations
-
 import functools
 
 import pytest

@@ -1,7 +1,5 @@
 """The test before an address is taken."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode

@@ -1,7 +1,5 @@
 """Drawn numbers, and the comparisons that many tests make."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -4,8 +4,6 @@ Such a test fills the columns its marker names, in the row of its `operation` an
 numbers of its `dtype`. A report carries that along, from the processes of pytest-xdist too.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from pathlib import Path
 

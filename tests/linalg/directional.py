@@ -1,7 +1,5 @@
 """A nonlinear loss of an operation, and its directional derivatives by central differences."""
 
-from __future__ import annotations
-
 import functools
 
 import torch

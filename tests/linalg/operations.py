@@ -1,7 +1,5 @@
 """The operations under test, each as a function of float tensors only."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Sequence

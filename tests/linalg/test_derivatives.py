@@ -1,7 +1,5 @@
 """Derivatives of every operation by every strategy against finite differences."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

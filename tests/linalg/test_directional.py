@@ -1,7 +1,5 @@
 """All compositions of forward and reverse mode, to third order, of a nonlinear loss."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

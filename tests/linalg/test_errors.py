@@ -1,7 +1,5 @@
 """What bad input gets, for every operation and strategy."""
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -1,7 +1,5 @@
 """Random calls beside torch's own."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Inputs and outputs that a program overwrites between the forward and the backward."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from arguments import ARGUMENTS, is_float, leaves_of, ours_and_torchs

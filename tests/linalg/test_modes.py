@@ -1,7 +1,5 @@
 """Transforms and modes of PyTorch: vmap, torch.func, compile, checkpoint, hooks, inference."""
 
-from __future__ import annotations
-
 import functools
 
 import pytest

@@ -1,7 +1,5 @@
 """The tables of modes say what the tests found, and what is kept is whole and green."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tensors of other types, and zeros that have no memory, in every place of every operation."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from operations import each_dtype, each_operation, function, inputs_of

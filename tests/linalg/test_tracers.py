@@ -1,7 +1,5 @@
 """Tracers: what they record computes the operation, at other inputs too."""
 
-from __future__ import annotations
-
 import functools
 
 import pytest

@@ -1,7 +1,5 @@
 """Values and gradients of every operation by every strategy against `torch.linalg`."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 

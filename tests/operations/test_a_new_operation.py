@@ -1,7 +1,5 @@
 """An operation is added by one record and one formula; everything that goes over operations has it."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 

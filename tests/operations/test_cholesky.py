@@ -1,7 +1,5 @@
 """`cholesky`, `cholesky_ex`, `cholesky_solve` and `cholesky_inverse`: what only they promise."""
 
-from __future__ import annotations
-
 import functools
 import re
 

@@ -1,7 +1,5 @@
 """Functions that take no part in measurements compile in one graph, with the gradients of eager mode."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from arguments import ARGUMENTS, leaves_of, ours_and_torchs

@@ -1,7 +1,5 @@
 """Eigenvalues and eigenvectors: derivatives of losses that are independent of phases, and no others."""
 
-from __future__ import annotations
-
 import functools
 
 import pytest

@@ -1,7 +1,5 @@
 """`out=`: what PyTorch does with it."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from arguments import ARGUMENTS, A, leaves_of, ours_and_torchs

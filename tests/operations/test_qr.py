@@ -1,7 +1,5 @@
 """QR in every mode and shape: gradients against finite differences, and where there are none."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 

@@ -1,7 +1,5 @@
 """What PyTorch refuses is refused in its words, by the functions that take no part in measurements."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from arguments import ours_and_torchs

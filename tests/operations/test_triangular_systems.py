@@ -1,7 +1,5 @@
 """Triangular systems, and systems by LU factors: values, derivatives of all orders, and what is read."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 

@@ -1,7 +1,5 @@
 """Strategies that are right in unusual ways: every check must let them pass."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 

@@ -1,7 +1,5 @@
 """Kernels that do not come to their end: for want of memory, whoever calls them gets no numbers."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

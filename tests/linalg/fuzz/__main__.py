@@ -1,7 +1,5 @@
 """`python -m tests.linalg.fuzz`: the command."""
 
-from __future__ import annotations
-
 import argparse
 import collections
 import faulthandler

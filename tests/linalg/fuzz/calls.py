@@ -1,7 +1,5 @@
 """What a call consists of, and how one is drawn."""
 
-from __future__ import annotations
-
 import dataclasses
 import random
 from dataclasses import dataclass

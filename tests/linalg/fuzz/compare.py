@@ -1,7 +1,5 @@
 """In what two outcomes of a call differ."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ A word of f and r says how a derivative is taken, the outermost mode first: "fr"
 mode. All words of one length give the same number.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The differences from torch that docs/differences.md names, each as a condition on a call."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math

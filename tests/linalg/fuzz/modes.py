@@ -1,7 +1,5 @@
 """Compositions of derivatives, and tracers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The tensors of a call: values, dtype and layout."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a call does: results or an error, gradients, warnings, and what became of its operands."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
