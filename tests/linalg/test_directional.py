@@ -1,11 +1,9 @@
 """All compositions of forward and reverse mode, to third order, of a nonlinear loss."""
 
-import itertools
-
 import pytest
 import torch
 from directional import by_differences, loss_of
-from fuzz.derivative import DIRECTIONS, derivative
+from fuzz.derivative import DIRECTIONS, derivative, words
 from operations import each_operation, mode, pairs
 from torch.autograd import forward_ad
 
@@ -19,8 +17,7 @@ ALSO = {
 
 WORDS = [
     pytest.param(word, marks=pytest.mark.mode(*[word] * (len(word) > 1), *filter(None, [ALSO.get(word)])))
-    for length in (1, 2, 3)
-    for word in map("".join, itertools.product("fr", repeat=length))
+    for word in (*words(1), *words(2), *words(3))
 ]  # fmt: skip
 
 USUAL = ["triangular_solve", "fused"]
@@ -55,7 +52,7 @@ def test_every_composition_is_the_derivative(operation, strategy, word, dtype, b
     require_equal(strategy, found, by_differences(operation.name, dtype, len(word)))
 
 
-@pytest.mark.parametrize("word", ["".join(each) for each in itertools.product("fr", repeat=3)])
+@pytest.mark.parametrize("word", words(3))
 @pytest.mark.parametrize(
     "dtype", [torch.float32, pytest.param(torch.complex64, marks=pytest.mark.slow)], ids=str
 )

@@ -5,6 +5,7 @@ import re
 
 import pytest
 import torch
+from comparison import error_of
 from operations import ANY_RANK, OPERATIONS, STRATEGIES
 
 import strategies
@@ -23,60 +24,45 @@ OF_MATRIX = {
 }
 
 
-def _call(operation, strategy, A: torch.Tensor) -> object:
-    inputs = (A, torch.ones_like(A))[: operation.arity]
-    return operation.function(*inputs, strategy=strategy)
-
-
-def _refused_as_by_torch(operation, strategy, *inputs: object) -> None:
-    with pytest.raises((RuntimeError, TypeError)) as caught:
-        operation.of_torch(*inputs)
-    words = re.match(r"[^,({]*", str(caught.value))[0]
-    with pytest.raises(caught.type, match=re.escape(words)):
-        operation.function(*inputs, strategy=strategy)
-
-
-BAD = {
-    "a vector": torch.ones(3),
-    "integers": torch.ones(3, 3, dtype=torch.int64),
-    "no tensor": [[1.0]],
+SIDES = {
+    "another dtype": torch.ones(3, 1, dtype=torch.float64),
+    "other rows": torch.ones(4, 1),
+    "another batch": torch.ones(2, 2, 4),
     "nothing": None,
+}
+REFUSED = {
+    "a vector": lambda of: (torch.ones(3),) * of.arity,
+    "integers": lambda of: (torch.ones(3, 3, dtype=torch.int64),) * of.arity,
+    "no tensor": lambda of: ([[1.0]],) * of.arity,
+    "nothing": lambda of: (None,) * of.arity,
+    "a factor that is not square": lambda of: (
+        (torch.ones(3, 2), torch.ones(3, 1))[: of.arity] if of.square and of.native else ()
+    ),
+    **{
+        f"{kind} beside {name}": lambda of, A=A, B=B: (A, B) if of.arity == 2 else ()
+        for kind, B in SIDES.items()
+        for name, A in (("a matrix", torch.eye(3)), ("no matrix", torch.empty(0, 3, 3)))
+    },
 }
 
 
 @each_strategy
-@pytest.mark.parametrize("kind", BAD)
-def test_what_is_no_matrix_gets_the_error_of_torch(strategy, kind):
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_does_not_fit_gets_the_error_of_torch(kind, strategy):
     for operation in OPERATIONS:
-        inputs = (BAD[kind],) * operation.arity
-        _refused_as_by_torch(operation, strategy, *inputs)
+        if inputs := REFUSED[kind](operation):
+            error, words = error_of(operation.of_torch, *inputs)
+            with pytest.raises(error, match=re.escape(re.match(r"[^,({]*", words)[0])):
+                operation.function(*inputs, strategy=strategy)
 
 
 @each_strategy
 def test_a_square_operation_names_the_shape_that_is_not(strategy):
     for operation in (each for each in OPERATIONS if each.square and not each.native):
         for batch in ((), (0,)):
+            inputs = (torch.ones(*batch, 3, 2),) * operation.arity
             with pytest.raises(RuntimeError, match=r"square.*3 by 2"):
-                _call(operation, strategy, torch.ones(*batch, 3, 2))
-
-
-@each_strategy
-def test_a_factor_that_is_not_square_gets_the_error_of_torch(strategy):
-    for operation in (each for each in OPERATIONS if each.square and each.native):
-        inputs = torch.ones(3, 2), torch.ones(3, 1)
-        _refused_as_by_torch(operation, strategy, *inputs[: operation.arity])
-
-
-@each_strategy
-@pytest.mark.parametrize(
-    "B",
-    [torch.ones(3, 1, dtype=torch.float64), torch.ones(4, 1), torch.ones(2, 2, 4), None],
-    ids=["another dtype", "other rows", "another batch", "nothing"],
-)
-def test_a_right_hand_side_that_does_not_fit_gets_the_error_of_torch(strategy, B):
-    for operation in (each for each in OPERATIONS if each.arity == 2):
-        for A in (torch.eye(3), torch.empty(0, 3, 3)):
-            _refused_as_by_torch(operation, strategy, A, B)
+                operation.function(*inputs, strategy=strategy)
 
 
 @each_strategy

@@ -1,12 +1,11 @@
 """`det` and `slogdet` of singular, badly scaled and undefined matrices, by every strategy."""
 
 import functools
-import itertools
 
 import pytest
 import torch
 from comparison import drawn
-from fuzz.derivative import derivative, numbers_of, over_numbers
+from fuzz.derivative import derivative, numbers_of, over_numbers, words
 from operations import ALL_DTYPES, complex_first
 
 import strategies
@@ -210,7 +209,7 @@ def test_logabsdet_may_be_overwritten_before_the_backward(strategy):
     assert A.grad.tolist() == [[1.0, 0.0], [0.0, 0.5]]
 
 
-@pytest.mark.parametrize("word", ["".join(each) for each in itertools.product("fr", repeat=3)])
+@pytest.mark.parametrize("word", words(3))
 @pytest.mark.parametrize("rank", [0, 1, 2, 3])
 @complex_first
 def test_third_derivatives_are_those_of_a_polynomial_at_any_rank(rank, dtype, word):

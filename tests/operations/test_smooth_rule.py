@@ -1,11 +1,9 @@
 """Derivatives of LU and Cholesky factors of the second and third order, in all nestings of modes."""
 
-import itertools
-
 import pytest
 import torch
 from comparison import drawn
-from fuzz.derivative import derivative, numbers_of, over_numbers
+from fuzz.derivative import derivative, numbers_of, over_numbers, words
 
 from strategies import linalg
 from strategies.oracle import grader
@@ -16,10 +14,6 @@ FUNCTIONS = {
     "lu_factor": lambda A: (linalg.lu_factor(A).LU,),
     "lu": lambda A: linalg.lu(A)[1:],
 }
-
-
-def words(order):
-    return pytest.mark.parametrize("word", [*map("".join, itertools.product("fr", repeat=order))])
 
 
 def derived(name, A, cotangents, word, directions):
@@ -33,7 +27,7 @@ def derived(name, A, cotangents, word, directions):
     return derivative(of_numbers, word, x, directions=[*map(numbers_of, directions)])
 
 
-@words(3)
+@pytest.mark.parametrize("word", words(3))
 @pytest.mark.parametrize(
     ("name", "shape"),
     [("cholesky", (3, 3)), ("lu_factor", (3, 3)), ("lu", (4, 3)), ("lu_factor", (3, 4))],
@@ -53,7 +47,7 @@ def test_third_derivatives_are_those_by_differences(name, shape, word):
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5 * float(expected.abs() + 1))
 
 
-@words(2)
+@pytest.mark.parametrize("word", words(2))
 @pytest.mark.parametrize("case", ["cholesky/complex/6", "lu_factor/complex/6", "lu/hard/0"])
 def test_second_derivatives_of_ill_conditioned_matrices_keep_their_digits(case, word):
     case = next(each for each in grader.read(CORE)[1] if each["id"] == case)

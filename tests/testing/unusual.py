@@ -15,6 +15,7 @@ from strategies.factors import Dense, Orthogonal, Triangular
 from strategies.factors.pseudo_inverse import Nonsingular, PseudoInverse, Structure, full_rank
 from strategies.formulas.accuracy_classes import SOLVES_NORMAL_EQUATIONS, SOLVES_WITH_LU
 from strategies.strategy import Strategy
+from strategies.testing.problems import doubled
 
 
 def _identity(like):
@@ -156,12 +157,8 @@ class InDouble(QRPinv):
     computes_in_double = True
 
     def inv_backward(self, saved, cotangent):
-        X = _wide(saved.result)
-        return -(X.mH @ _wide(cotangent) @ X.mH).to(cotangent.dtype)
-
-
-def _wide(tensor):
-    return tensor.to(torch.complex128 if tensor.is_complex() else torch.float64)
+        X = doubled(saved.result)
+        return -(X.mH @ doubled(cotangent) @ X.mH).to(cotangent.dtype)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

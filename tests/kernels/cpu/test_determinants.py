@@ -7,6 +7,7 @@ from strategies.kernels.cpu.library import DTYPES
 from strategies.linalg import det, slogdet
 from strategies.measuring.case import Case
 from strategies.measuring.stability import measure_stability
+from strategies.testing.problems import doubled
 from tests.kernels.cpu.few_rows import pivoted
 
 SIZES = pytest.mark.parametrize("n", range(4, 9))
@@ -22,7 +23,7 @@ def gradient(function, A):
 @SIZES
 def test_a_determinant_and_its_gradient(n, dtype):
     A = pivoted(n, dtype, 60)
-    wide = A.to(torch.complex128 if dtype.is_complex else torch.float64)
+    wide = doubled(A)
     eps = torch.finfo(dtype).eps
     due = torch.linalg.det(wide)
     assert ((det(A, strategy="fused") - due).abs() <= 1e3 * eps * due.abs()).all()
@@ -36,7 +37,7 @@ def test_a_determinant_and_its_gradient(n, dtype):
 @pytest.mark.parametrize("n", range(1, 9))
 def test_its_sign_and_logarithm(n, dtype):
     A = pivoted(n, dtype, 60)
-    wide = A.to(torch.complex128 if dtype.is_complex else torch.float64)
+    wide = doubled(A)
     found, due = slogdet(A, strategy="fused"), torch.linalg.slogdet(wide)
     assert (found.sign - due.sign).abs().max() < 1e3 * torch.finfo(dtype).eps
     assert (found.logabsdet - due.logabsdet).abs().max() < 1e3 * torch.finfo(dtype).eps
@@ -51,7 +52,7 @@ def test_the_gradients_of_its_sign_and_logarithm(n, dtype):
         return ((sign * (1 - 0.5j)).real * weights + logabsdet * weights.flip(0)).unsqueeze(-1)
 
     A = pivoted(n, dtype, 60)
-    wide = A.to(torch.complex128 if dtype.is_complex else torch.float64)
+    wide = doubled(A)
     expected = gradient(lambda A: loss(torch.linalg.slogdet, A), wide)
     found = gradient(lambda A: loss(lambda A: slogdet(A, strategy="fused"), A), A)
     errors = torch.linalg.matrix_norm(found - expected) / torch.linalg.matrix_norm(expected)

@@ -4,6 +4,7 @@ A word of f and r says how a derivative is taken, the outermost mode first: "fr"
 mode. All words of one length give the same number.
 """
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,6 +17,11 @@ DIRECTIONS = [
     0.3 * torch.randn(20000, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
     for seed in range(3)
 ]
+
+
+def words(order: int) -> list[str]:
+    """Every composition of that order."""
+    return [*map("".join, itertools.product("fr", repeat=order))]
 
 
 def numbers_of(tensor: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ from strategies.builtin.svd_truncated_pinv import SVDTruncatedPinv
 from strategies.builtin.triangular_solve import TriangularSolve
 from strategies.factors import Dense, PackedLU
 from strategies.strategy import Strategy
+from strategies.testing.problems import doubled
 from zoo.register import Sound, caught_by, spoils
 
 
@@ -59,21 +60,17 @@ class OverwritesItsFactors(SVDTruncatedPinv):
         return gradient
 
 
-def _double(tensor):
-    return tensor.to(torch.complex128 if tensor.is_complex() else torch.float64)
-
-
 @caught_by("result dtype")
 class WidensTheResult(Sound):
     def lu_backward(self, factors, cotangent):
-        packed = PackedLU(_double(factors.LU), factors.inverse_order)
-        return super().lu_backward(packed, _double(cotangent))
+        packed = PackedLU(doubled(factors.LU), factors.inverse_order)
+        return super().lu_backward(packed, doubled(cotangent))
 
 
 @spoils("inv_backward", "working precision")
-def silently_double(_, saved, cotangent):
-    dense = _double(saved.inverse.dense()).mH
-    return (-dense @ _double(cotangent) @ dense).to(cotangent.dtype)
+def silentlydoubled(_, saved, cotangent):
+    dense = doubled(saved.inverse.dense()).mH
+    return (-dense @ doubled(cotangent) @ dense).to(cotangent.dtype)
 
 
 @caught_by("working precision")
