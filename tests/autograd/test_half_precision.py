@@ -18,29 +18,22 @@ SEED = 20261126
 def drawn(seed, dtype, name):
     """Random operands of up to 8 rows, condition numbers up to 1/u, and cotangents, in half precision."""
     record = operations.get(name)
-    generator = torch.Generator().manual_seed(seed)
-
-    def integer(least, most):
-        return int(torch.randint(least, most + 1, (), generator=generator))
-
-    def normal(*shape):
-        return torch.randn(shape, generator=generator)
-
-    m = integer(1, 8)
-    n = m if record.square else integer(1, 8)
+    torch.manual_seed(seed)
+    m, n = torch.randint(1, 9, (2,)).tolist()
+    n = m if record.square else n
     k = min(m, n)
     largest = -math.log10(torch.finfo(dtype).eps)
     if record.needs_full_rank:
         largest /= 2  # of what is rounded to half precision nobody knows otherwise
-    exponents = -largest * torch.rand((), generator=generator) * torch.linspace(0, 1, k)
-    U, V = (torch.linalg.qr(normal(rows, k)).Q for rows in (m, n))
+    exponents = -largest * torch.rand(()) * torch.linspace(0, 1, k)
+    U, V = (torch.linalg.qr(torch.randn(rows, k)).Q for rows in (m, n))
     A = record.domain.member(U * 10**exponents @ V.mT)
-    rhs = [normal(m, integer(1, 3))] * (record.arity - 1)
+    rhs = [torch.randn(m, int(torch.randint(1, 4, ())))] * (record.arity - 1)
     shapes = record.output_shapes(*(tuple(each.shape) for each in (A, *rhs)))
     return (
         record,
         [each.to(dtype) for each in (A, *rhs)],
-        [normal(*each).to(dtype) for each in shapes],
+        [torch.randn(each).to(dtype) for each in shapes],
     )
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from fuzz.outcome import Own
 from operations import each_dtype, each_operation, function, inputs_of
 from torch.autograd import forward_ad
 from torch.testing._internal.two_tensor import TwoTensor
@@ -10,10 +11,6 @@ import strategies
 from strategies import linalg
 
 each_strategy = pytest.mark.parametrize("strategy", ["auto", *strategies.available()])
-
-
-class Own(torch.Tensor):
-    """A subclass that leaves all to `Tensor`."""
 
 
 class Recording(torch.Tensor):
