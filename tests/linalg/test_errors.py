@@ -1,12 +1,13 @@
 """What bad input gets, for every operation and strategy."""
 
+import itertools
 import math
 import re
 
 import pytest
 import torch
 from comparison import error_of
-from operations import ANY_RANK, OPERATIONS, STRATEGIES
+from operations import ALL_DTYPES, ANY_RANK, OPERATIONS, STRATEGIES
 
 import strategies
 from strategies import linalg
@@ -68,11 +69,12 @@ def test_a_square_operation_names_the_shape_that_is_not(strategy):
 @each_strategy
 @pytest.mark.parametrize("name", ["inv", "solve"])
 def test_a_singular_matrix_names_strategy_and_batch_element_as_torch_counts(name, strategy):
-    A = torch.eye(2).repeat(2, 3, 1, 1)
-    A[1, 1] = 0
-
-    with pytest.raises(torch.linalg.LinAlgError, match=rf"linalg\.\w+:.*'{strategy}'.*element 4"):
-        OF_MATRIX[name](A, strategy=strategy)
+    for n, dtype in itertools.product(range(1, 10), ALL_DTYPES):
+        A = torch.eye(n, dtype=dtype).repeat(2, 3, 1, 1)
+        A[1, 1, -1] = 0
+        said = rf"linalg\.\w+:.*'{strategy}'.*element 4"
+        with pytest.raises(torch.linalg.LinAlgError, match=said):
+            OF_MATRIX[name](A, strategy=strategy)
 
 
 @pytest.mark.parametrize("strategy", FULL_RANK_ONLY)

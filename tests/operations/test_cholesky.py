@@ -1,12 +1,13 @@
 """`cholesky`, `cholesky_ex`, `cholesky_solve` and `cholesky_inverse`: what only they promise."""
 
 import functools
+import itertools
 import re
 
 import pytest
 import torch
 from comparison import drawn, error_of, require_alike
-from operations import each_dtype
+from operations import ALL_DTYPES, each_dtype
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import strategies
@@ -27,11 +28,12 @@ def _factor(*shape: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
 
 @each_strategy
 def test_what_is_not_positive_definite_is_refused_in_the_words_of_torch(strategy):
-    A = torch.eye(3).repeat(2, 2, 1, 1)
-    A[1, 0, 2, 2] = -1
-    for matrix in (A, A[1, 0], torch.zeros(3, 3), torch.full((2, 2), torch.nan)):
-        due = error_of(torch.linalg.cholesky, matrix)
-        assert error_of(linalg.cholesky, matrix, strategy=strategy) == due
+    for n, dtype in itertools.product(range(1, 10), ALL_DTYPES):
+        A = torch.eye(n, dtype=dtype).repeat(2, 2, 1, 1)
+        A[1, 0, -1, -1] = -1
+        for matrix in (A, A[1, 0], 0 * A[0, 0], torch.nan * A[0, 0]):
+            due = error_of(torch.linalg.cholesky, matrix)
+            assert error_of(linalg.cholesky, matrix, strategy=strategy) == due
     _, due = error_of(torch.linalg.cholesky_ex, A, check_errors=True)
     # PyTorch names its function there, too.
     _, found = error_of(linalg.cholesky_ex, A, check_errors=True, strategy=strategy)
