@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import pytest
 import torch
 from comparison import require_alike
-from operations import OPERATIONS, function, inputs_of, needs_compiler
+from operations import OPERATIONS, compiled, function, inputs_of, needs_compiler
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.library import opcheck
@@ -27,15 +27,6 @@ each_kind = pytest.mark.parametrize(
     [pytest.param(x, marks=[] if x in KINDS else pytest.mark.slow) for x in CHOICES],
 )
 OPERATORS = torch.ops.backward_strategies
-
-
-@pytest.fixture(autouse=True)
-def nothing_compiled_before():
-    torch.compiler.reset()
-
-
-def compiled(function):
-    return torch.compile(function, fullgraph=True, backend="aot_eager")
 
 
 def matrices(*batch: int, dtype=torch.float64) -> tuple[Tensor, ...]:
@@ -155,11 +146,12 @@ def test_one_graph_serves_matrices_of_all_sizes():
 
 def test_a_marked_dimension_is_not_fixed_by_any_operation():
     of_all = loss_of(every_call("auto"))
+    call = compiled(of_all)
     for batch in (3, 4, 7):
         inputs = leaves(matrices(batch))
         for each in inputs:
             torch._dynamo.mark_dynamic(each, 0)
-        require_alike(compiled(of_all), of_all, *inputs)
+        require_alike(call, of_all, *inputs)
 
 
 def arguments() -> list[object]:

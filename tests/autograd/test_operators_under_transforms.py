@@ -4,6 +4,7 @@ import functools
 
 import pytest
 import torch
+from operations import compiled
 from torch import Tensor
 
 from strategies import linalg
@@ -101,11 +102,6 @@ def test_jacobians_of_as_many_matrices_as_there_are_cotangents(name, size):
         for each in (linalg, torch.linalg)
     )
     torch.testing.assert_close(found, due)
-
-
-def compiled(function):
-    torch.compiler.reset()
-    return torch.compile(function, fullgraph=True, backend="aot_eager")
 
 
 @pytest.mark.parametrize(

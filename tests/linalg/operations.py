@@ -33,6 +33,12 @@ needs_compiler = pytest.mark.skipif(
 )
 
 
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function in one graph, whatever was compiled before."""
+    torch.compiler.reset()
+    return torch.compile(function, fullgraph=True, backend="aot_eager")
+
+
 def function(operation: Operation, strategy: str) -> Callable[..., tuple[Tensor, ...]]:
     """The differentiable outputs by a strategy, of what the operation reads of a matrix."""
     return lambda A, *rest: operation.outputs(

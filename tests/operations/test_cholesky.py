@@ -8,12 +8,11 @@ import pytest
 import torch
 from comparison import drawn, error_of, require_alike
 from operations import ALL_DTYPES, each_dtype
-from torch.utils._python_dispatch import TorchDispatchMode
 
 import strategies
 from strategies import linalg
 from strategies.formulas.domains import LOWER_TRIANGULAR, POSITIVE_DEFINITE
-from strategies.testing.spy import tensors_in
+from strategies.testing.spy import TorchSpy, tensors_in
 
 each_strategy = pytest.mark.parametrize("strategy", strategies.available())
 
@@ -120,29 +119,20 @@ def test_of_a_factor_the_other_triangle_is_not_read(strategy, name, entry):
     torch.testing.assert_close(results(filled)[:compared], results(L)[:compared])
 
 
-class _Sizes(TorchDispatchMode):
-    """Counts the tensors as large as a matrix that operations of torch make."""
-
-    def __init__(self, size: int) -> None:
-        super().__init__()
-        self.size, self.found = size, set()
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        result = func(*args, **(kwargs or {}))
-        for tensor in tensors_in(result):
-            if tensor.untyped_storage().nbytes() >= self.size:
-                self.found.add(tensor.untyped_storage().data_ptr())
-        return result
-
-
 def test_the_backward_of_a_solution_makes_no_matrix_but_the_gradient():
     L, B = _factor(600, 600).mT.contiguous().mT.requires_grad_(), drawn(600, 1)
     X = linalg.cholesky_solve(B, L, strategy="triangular_solve")
+    made = set()
 
-    with _Sizes(L.untyped_storage().nbytes()) as sizes:
+    def note(_, result):
+        storages = (each.untyped_storage() for each in tensors_in(result))
+        made.update(each.data_ptr() for each in storages if each.nbytes() >= 8 * L.numel())
+
+    with TorchSpy(note):
         (gradient,) = torch.autograd.grad(X.sum(), L)
 
-    assert sizes.found <= {L.data_ptr(), gradient.data_ptr()}
+    assert gradient.data_ptr() in made
+    assert made <= {L.data_ptr(), gradient.data_ptr()}
 
 
 def test_log_determinant_and_solution_share_one_factorization():

@@ -4,6 +4,7 @@ import pytest
 import torch
 from arguments import ARGUMENTS, leaves_of, ours_and_torchs
 from comparison import require_alike
+from operations import compiled
 
 from strategies import operations
 
@@ -12,11 +13,6 @@ CASES = [
     ("lu_solve", {"adjoint": True}),
     *(("qr", {"mode": mode}) for mode in ("complete", "r")),
 ]
-
-
-def compiled(function):
-    torch.compiler.reset()
-    return torch.compile(function, fullgraph=True, backend="aot_eager")
 
 
 @pytest.mark.parametrize("strategy", ["auto", "explicit_inverse"])

@@ -10,7 +10,6 @@ from comparison import drawn
 from strategies.formulas.domains import LOWER_TRIANGULAR, POSITIVE_DEFINITE
 from strategies.kernels.cpu.library import DTYPES
 from strategies.linalg import cholesky, cholesky_inverse, cholesky_solve, inv, solve
-from tests.kernels.cpu.by_plan import plan_of
 from tests.kernels.cpu.few_rows import differences, pivoted
 
 ROWS = pytest.mark.parametrize("n", range(1, 10))
@@ -55,20 +54,6 @@ def test_results_and_gradients_are_those_of_pytorch(calls, n, dtype):
         by_plan = functools.partial(ours, strategy="fused")
         found = differences(by_plan, theirs, *(each.detach() for each in inputs), **options)
         assert max(found) < 1e4 * torch.finfo(dtype).eps, (ours, options)
-
-
-@DTYPE
-@pytest.mark.parametrize("n", [7, 8])
-def test_a_matrix_that_grows_in_the_elimination_is_declined(n, dtype):
-    """Wilkinson's, whose last column doubles at every step, from far down the batch."""
-    A = torch.eye(n, dtype=dtype).repeat(5, 1, 1)
-    for operation, inputs in (("inv", (A,)), ("solve", (A, torch.ones(5, n, 1, dtype=dtype)))):
-        found = plan_of(("factors", operation), *inputs)
-        A[3] = torch.eye(n, dtype=dtype)
-        assert found.forward(inputs) is not None
-        A[3] += torch.full((n, n), -1.0, dtype=dtype).tril(-1)
-        A[3, :, -1] = 1
-        assert (found.forward(inputs) is None) == (n == 8)
 
 
 @DTYPE

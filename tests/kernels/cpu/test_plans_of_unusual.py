@@ -66,12 +66,18 @@ def test_a_matrix_far_from_one_scales_results_to_the_bit(holds, operation, power
         assert torch.equal(result, expected * 2.0**-power)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [7, 8, 60])
 @pytest.mark.parametrize("operation", ["inv", "solve", "pinv"])
-def test_growth_is_declined(operation):
-    A = torch.eye(60, dtype=torch.float64) - torch.ones(60, 60, dtype=torch.float64).tril(-1)
-    A[:, -1] = 1  # its last column doubles in every step
-    rest = (torch.ones(60, 1, dtype=torch.float64),) if operation == "solve" else ()
-    assert plan_of(("factors", operation), A, *rest).forward((A, *rest)) is None
+def test_growth_is_declined(operation, n, dtype):
+    """Of Wilkinson's matrix, whose last column doubles at every step, from far down the batch."""
+    A = torch.eye(n, dtype=dtype).repeat(5, 1, 1)
+    inputs = (A, torch.ones(5, n, 1, dtype=dtype)) if operation == "solve" else (A,)
+    found = plan_of(("factors", operation), *inputs)
+    assert found.forward(inputs) is not None
+    A[3] -= torch.ones(n, n, dtype=dtype).tril(-1)
+    A[3, :, -1] = 1
+    assert (found.forward(inputs) is None) == (n > 7)
 
 
 def test_columns_that_are_small_beside_others_keep_their_digits():
