@@ -58,6 +58,11 @@ def inputs_of(of, m, n, dtype, columns=2):
     return (operation.domain.member(A), drawn(m, columns, dtype=dtype, seed=1))[: operation.arity]
 
 
+def pivoted(n, dtype, count=40):
+    """Matrices that are pivoted in many orders."""
+    return torch.randn(count, n, n, dtype=dtype) + 2 * torch.eye(n)[:, torch.randperm(n)]
+
+
 def cases(of):
     """Of every shape and dtype, with few and many right-hand sides in least squares."""
     columns = (1, 2, 4, 5, 12) if of[1] == "lstsq" else (2,)

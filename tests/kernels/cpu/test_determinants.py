@@ -8,7 +8,7 @@ from strategies.linalg import det, slogdet
 from strategies.measuring.case import Case
 from strategies.measuring.stability import measure_stability
 from strategies.testing.problems import doubled
-from tests.kernels.cpu.few_rows import pivoted
+from tests.kernels.cpu.by_plan import pivoted
 
 SIZES = pytest.mark.parametrize("n", range(4, 9))
 DTYPE = pytest.mark.parametrize("dtype", DTYPES)

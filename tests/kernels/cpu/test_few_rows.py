@@ -10,10 +10,22 @@ from comparison import drawn
 from strategies.formulas.domains import LOWER_TRIANGULAR, POSITIVE_DEFINITE
 from strategies.kernels.cpu.library import DTYPES
 from strategies.linalg import cholesky, cholesky_inverse, cholesky_solve, inv, solve
-from tests.kernels.cpu.few_rows import differences, pivoted
+from strategies.testing.problems import doubled
+from tests.kernels.cpu.by_plan import pivoted
 
 ROWS = pytest.mark.parametrize("n", range(1, 10))
 DTYPE = pytest.mark.parametrize("dtype", DTYPES)
+
+
+def differences(ours, theirs, *inputs, scale=1.0, part=lambda gradient: gradient):
+    """Of outputs and gradients, over the norms of PyTorch's; a part of the last gradient may count."""
+    inputs = [each.requires_grad_() for each in inputs]
+    result, expected = ours(*inputs), theirs(*map(doubled, inputs))
+    G = drawn(*result.shape, dtype=result.dtype, seed=1) * scale
+    *found, last = result, *torch.autograd.grad(result, inputs, G)
+    *due, due_last = expected, *torch.autograd.grad(expected, inputs, doubled(G))
+    pairs = zip([*found, part(last)], [*due, part(due_last)], strict=True)
+    return [((x - y).norm() / y.norm()).item() for x, y in pairs]
 
 
 def definite(n, dtype):
