@@ -29,9 +29,7 @@ def _gradient_of(returned, dtype=torch.float64):
 
 
 @pytest.mark.parametrize(
-    "returned",
-    [lambda G: G.mT, lambda G: G.mT[:]],
-    ids=["a view", "a view of a view"],
+    "returned", [lambda G: G.mT, lambda G: G.mT[:]], ids=["a view", "a view of a view"]
 )
 def test_a_gradient_shares_no_memory_with_what_was_given(returned):
     gradient, cotangent = _gradient_of(returned)

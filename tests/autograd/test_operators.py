@@ -23,8 +23,7 @@ CHOICES = ["auto", *strategies.available()]
 # factors that show a rank take ways of their own there, and other strategies one of these.
 KINDS = ("auto", "native", "fused", "triangular_solve", "svd_truncated_pinv")
 each_kind = pytest.mark.parametrize(
-    "strategy",
-    [pytest.param(x, marks=[] if x in KINDS else pytest.mark.slow) for x in CHOICES],
+    "strategy", [pytest.param(x, marks=[] if x in KINDS else pytest.mark.slow) for x in CHOICES]
 )
 OPERATORS = torch.ops.backward_strategies
 

@@ -1,15 +1,9 @@
 """Derivatives of numbers and matrices of balls against rational arithmetic and known identities."""
 
 import pytest
-from flint import acb, arb, arb_mat, ctx
+from flint import acb, arb, arb_mat
 
 from strategies.exact.dual import Dual, adjugate
-
-
-@pytest.fixture(autouse=True)
-def _exactly():
-    with ctx.workprec(256):
-        yield
 
 
 @pytest.mark.parametrize(("entries", "expected"), [([2, 4, 3, 6], [6, -4, -3, 2]), ([5], [1])])

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from flint import ctx
 
 from strategies import operations
 from strategies.exact.balls import adjoint
@@ -12,12 +11,6 @@ from strategies.oracle.draws import candidates
 from strategies.oracle.truth import result_of
 
 POWER = -53
-
-
-@pytest.fixture(autouse=True)
-def _exactly():
-    with ctx.workprec(512):
-        yield
 
 
 def test_scalars_and_vectors_are_matrices():

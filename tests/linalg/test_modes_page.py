@@ -55,11 +55,7 @@ def test_what_was_saved_is_loaded(tmp_path):
 
 @pytest.mark.parametrize(
     ("outcomes", "entry"),
-    [
-        ({"passed"}, "✓"),
-        ({"passed", "failed"}, "✗"),
-        ({"passed", "no compiler"}, "(1)"),
-    ],
+    [({"passed"}, "✓"), ({"passed", "failed"}, "✗"), ({"passed", "no compiler"}, "(1)")],
 )
 def test_an_entry_is_as_good_as_the_worst_of_its_tests(outcomes, entry):
     text = tables({cell: {"passed"} for cell in CELLS} | {ONE: outcomes})

@@ -32,9 +32,7 @@ inverse_with(
 inverse_with("rows_in_the_wrong_order", "dense", dense=lambda F: _of.dense(F).flip(-2))
 inverse_with("transposed", "dense", dense=lambda F: _of.dense(F).mT)
 inverse_with(
-    "gram_without_conjugation",
-    "apply_gram",
-    apply_gram=lambda F, x: F.dense() @ (F.dense().mT @ x),
+    "gram_without_conjugation", "apply_gram", apply_gram=lambda F, x: F.dense() @ (F.dense().mT @ x)
 )
 inverse_with(
     "nothing_outside_the_range",
@@ -54,10 +52,7 @@ inverse_with(
 )
 inverse_with("rank_off_by_one", "rank and flags", rank=property(lambda F: F.ranks + 1))
 inverse_with(
-    "hides_its_tensors",
-    "tensors and rebuilt",
-    tensors=lambda _: iter(()),
-    rebuilt=lambda F, *_: F,
+    "hides_its_tensors", "tensors and rebuilt", tensors=lambda _: iter(()), rebuilt=lambda F, *_: F
 )
 inverse_with(
     "claims_a_stable_gram",
