@@ -214,14 +214,9 @@ def is_number(tensor: Tensor) -> bool:
     return tensor.is_floating_point() or tensor.is_complex()
 
 
-def name_of(dtype: torch.dtype) -> str:
-    """As "float32"."""
-    return str(dtype).removeprefix("torch.")
-
-
 def sized(shape: Iterable[int], dtype: torch.dtype) -> str:
     """As "6x4 float64"."""
-    return f"{'x'.join(map(str, shape))} {name_of(dtype)}"
+    return f"{'x'.join(map(str, shape))} {str(dtype).removeprefix('torch.')}"
 
 
 def numbered(shape: tuple[int, ...], dtype: torch.dtype, seed: int) -> Tensor:

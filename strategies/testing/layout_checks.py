@@ -11,7 +11,6 @@ import torch
 from strategies.operations import Operation
 from strategies.strategy import Strategy
 from strategies.testing.checks import (
-    DTYPES,
     Shaped,
     check_each,
     check_operations,
@@ -21,7 +20,7 @@ from strategies.testing.checks import (
     shaped,
     skip_native,
 )
-from strategies.testing.problems import Layout, Problem, copied, matrices, problem, solved
+from strategies.testing.problems import Layout, Problem, copied, matrices, problems, solved
 from strategies.testing.rank_checks import METHODS, least_scale
 
 LAYOUTS: dict[str, Layout] = {
@@ -34,7 +33,12 @@ LAYOUTS: dict[str, Layout] = {
     "with the batch innermost": lambda t: t.movedim(0, -1).contiguous().movedim(-1, 0),
 }
 
-_PLAIN_SHAPES = {True: ((4, 4), (3, 5, 5)), False: ((5, 3), (3, 5), (3, 4, 4), (3, 6, 3))}
+_problems = partial(
+    problems, square=((4, 4), (3, 5, 5)), other=((5, 3), (3, 5), (3, 4, 4), (3, 6, 3))
+)
+_batches = partial(
+    problems, square=((3, 4, 4), (3, 5, 5)), other=((3, 5, 3), (3, 3, 5), (3, 4, 4), (3, 6, 3))
+)
 
 
 class _Laid(NamedTuple):
@@ -48,18 +52,9 @@ class _Laid(NamedTuple):
         return str(self.asked)
 
 
-def _problems(
-    operation: Operation, dtypes: tuple[torch.dtype, ...], batch: int | None = None
-) -> Iterator[Problem]:
-    for shape in _PLAIN_SHAPES[operation.square]:
-        of_batch = shape if batch is None else (batch, *shape[-2:])
-        for dtype in dtypes:
-            yield problem(operation.name, of_batch, dtype, operation.arity)
-
-
 def _laid(operation: Operation) -> Iterator[_Laid]:
     """Every input alone, the cotangents, and all of them."""
-    for asked in _problems(operation, (torch.float64, torch.complex64)):
+    for asked in _problems(operation, dtypes=(torch.float64, torch.complex64)):
         arity, count = len(asked.inputs), len(asked.inputs + asked.cotangents)
         which = *(range(i, i + 1) for i in range(arity)), range(arity, count), range(count)
         yield from itertools.starmap(_Laid, itertools.product([asked], LAYOUTS, which))
@@ -77,7 +72,7 @@ def _check_layouts(strategy: Strategy, case: _Laid) -> None:
     asked.require_answers(*answers, where=f"{' and '.join(names)} {case.layout}: ")
 
 
-@check_operations("expanded tensors in", partial(_problems, dtypes=DTYPES))
+@check_operations("expanded tensors in", _problems)
 def _check_expanded(strategy: Strategy, asked: Problem) -> None:
     """Tensors whose strides are zero, as that of the cotangent after `.sum().backward()`."""
     batch = asked.expanded(3)
@@ -93,7 +88,7 @@ def _check_expanded(strategy: Strategy, asked: Problem) -> None:
         close(found, expected, what)
 
 
-@check_operations("NaN beside others in", partial(_problems, dtypes=DTYPES, batch=3))
+@check_operations("NaN beside others in", _batches)
 def _check_nan(strategy: Strategy, asked: Problem) -> None:
     """NaN in one member of a batch reaches its own answers, and no others."""
     skip_native(strategy, "which may pass NaN to LAPACK")

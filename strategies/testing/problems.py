@@ -9,8 +9,9 @@ has one choice only, which rounding does not change.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -19,7 +20,7 @@ from torch import Tensor
 from strategies import operations, registry
 from strategies.operations import Operation
 from strategies.strategy import Strategy
-from strategies.testing.checks import close, device, numbered, records, sized
+from strategies.testing.checks import DTYPES, close, device, numbered, records, sized
 
 Tensors = tuple[Tensor, ...]
 Layout = Callable[[Tensor], Tensor]
@@ -150,6 +151,17 @@ def _problem(
     A = record.domain.member(matrices(shape, dtype, 100 * seed))
     B = numbered((*shape[:-1], k), dtype, 100 * seed + 2)
     return of_inputs(record, (A, B)[: record.arity], 100 * seed + 3)
+
+
+def problems(
+    operation: Operation,
+    square: Iterable[tuple[int, ...]],
+    other: Iterable[tuple[int, ...]],
+    dtypes: Iterable[torch.dtype] = DTYPES,
+) -> Iterator[Problem]:
+    """One of every shape and dtype; of square shapes where the operation takes no others."""
+    for shape, dtype in itertools.product(square if operation.square else other, dtypes):
+        yield problem(operation.name, shape, dtype, operation.arity)
 
 
 def one_each(seed: int = 0, dtype: torch.dtype = torch.float64, batch: int = 0) -> list[Problem]:

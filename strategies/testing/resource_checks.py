@@ -14,7 +14,7 @@ from torch.utils._device import _device_constructors
 from strategies import registry
 from strategies.strategy import Strategy
 from strategies.testing.checks import check, check_each, records, require, skip_native
-from strategies.testing.problems import Problem, problem
+from strategies.testing.problems import Problem, problem, problems
 from strategies.testing.spy import TorchSpy, graph_of, tensors_in
 
 _LONG = 2000
@@ -93,8 +93,7 @@ class _Placed(TorchFunctionMode):
 
 def _problems() -> Iterator[Problem]:
     for operation in records():
-        for shape in ((5, 5),) if operation.square else ((5, 5), (6, 3), (3, 6)):
-            yield problem(operation.name, shape, torch.float64, operation.arity)
+        yield from problems(operation, [(5, 5)], [(5, 5), (6, 3), (3, 6)], [torch.float64])
 
 
 @check_each(_problems)

@@ -28,7 +28,6 @@ from strategies.formulas.powers_of_two import times_power_of_two
 from strategies.operations import Operation
 from strategies.strategy import Strategy
 from strategies.testing.checks import (
-    DTYPES,
     NotApplicableError,
     check_each,
     check_operations,
@@ -38,7 +37,7 @@ from strategies.testing.checks import (
     require_named,
     skip_native,
 )
-from strategies.testing.problems import Problem, Tensors, doubled, of_inputs, problem, solved
+from strategies.testing.problems import Problem, Tensors, doubled, of_inputs, problems, solved
 
 POWERS = {torch.float64: (100, 600), torch.float32: (12, 60)}
 """Of two: the square of the larger number over- or underflows, half as much again does not."""
@@ -113,11 +112,11 @@ def _all_entries(exponents: Tensor, tensors: Tensors) -> Tensors:
     return times_power_of_two(A, exponents.unsqueeze(-1)), *others
 
 
-def _problems(operation: Operation) -> Iterator[Problem]:
-    of_any: tuple[tuple[int, ...], ...] = (2, 2), (5, 3), (3, 5), (3, 4, 2)
-    shapes = ((2, 2), (20, 20), (3, 3, 3)) if operation.square else of_any
-    for shape, dtype in itertools.product(shapes, DTYPES):
-        yield problem(operation.name, shape, dtype, operation.arity)
+_problems = partial(
+    problems,
+    square=((2, 2), (20, 20), (3, 3, 3)),
+    other=((2, 2), (5, 3), (3, 5), (3, 4, 2)),
+)
 
 
 @check_operations("scales of", _problems)
