@@ -7,7 +7,7 @@ import re
 import pytest
 import torch
 from comparison import drawn, error_of, require_alike
-from operations import ALL_DTYPES, each_dtype
+from operations import ALL_DTYPES, STRATEGIES, each_dtype
 
 import strategies
 from strategies import linalg
@@ -76,7 +76,7 @@ def test_upper_factors_are_those_of_torch(strategy, dtype):
 
 
 @each_dtype
-@pytest.mark.parametrize("strategy", [name for name in strategies.available() if name != "native"])
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_the_gradient_of_a_matrix_is_hermitian_and_that_of_a_factor_is_pytorchs(strategy, dtype):
     A, L = (f(2, 5, 5, dtype=dtype).requires_grad_() for f in (_positive_definite, _factor))
     B, G = drawn(2, 5, 2, dtype=dtype), drawn(2, 5, 5, dtype=dtype)

@@ -6,17 +6,13 @@ import pytest
 import torch
 from comparison import drawn
 from fuzz.derivative import derivative, numbers_of, over_numbers, words
-from operations import ALL_DTYPES, DTYPES, complex_first
+from operations import ALL_DTYPES, DTYPES, STRATEGIES, complex_first
 
-import strategies
 from strategies import linalg
 from strategies.accuracy import gallery
 from strategies.accuracy.stability import LIMIT, references
 
-OWN = [
-    name for name in strategies.available() if not strategies.get(name).forward_is_differentiable
-]
-each_strategy = pytest.mark.parametrize("strategy", OWN)
+each_strategy = pytest.mark.parametrize("strategy", STRATEGIES)
 
 GRADED = [[1e10, 0.0, 0.0], [0.0, 1e-10, 1e-10], [0.0, 1e-10, 1e-10]]
 

@@ -5,12 +5,9 @@ import functools
 import pytest
 import torch
 from comparison import drawn, require_alike, require_derivatives
-from operations import ALL_DTYPES, each_dtype
+from operations import ALL_DTYPES, STRATEGIES, each_dtype
 
-import strategies
 from strategies import linalg
-
-OURS = [name for name in strategies.available() if name != "native"]
 
 
 def invariants(call):
@@ -36,7 +33,7 @@ def test_derivatives_of_both_orders_in_both_modes(strategy, dtype):
         require_derivatives(by(strategy), (drawn(*shape, dtype=dtype).requires_grad_(),))
 
 
-@pytest.mark.parametrize("strategy", OURS)
+@pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("dtype", ALL_DTYPES, ids=str)
 def test_values_and_gradients_are_those_of_torch(strategy, dtype):
     A = drawn(2, 5, 5, dtype=dtype).requires_grad_()
@@ -45,7 +42,7 @@ def test_values_and_gradients_are_those_of_torch(strategy, dtype):
     require_alike(by(strategy), invariants(torch.linalg.eig), A, **tolerances)
 
 
-@pytest.mark.parametrize("strategy", OURS)
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_loss_of_phases_is_refused_in_torchs_words(strategy):
     A = drawn(3, 3, dtype=torch.complex128).requires_grad_()
     messages = []
@@ -56,7 +53,7 @@ def test_a_loss_of_phases_is_refused_in_torchs_words(strategy):
     assert messages[0] == messages[1]
 
 
-@pytest.mark.parametrize("strategy", OURS)
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_defective_matrix_is_refused_in_the_backward(strategy):
     A = torch.tensor([[1.0, 1.0], [0.0, 1.0]], dtype=torch.float64, requires_grad=True)
     values = linalg.eig(A, strategy=strategy).eigenvalues
