@@ -18,6 +18,7 @@ ANY = (*SQUARE, (9, 4), (3, 1), (4, 9), (1, 3), (40, 3), (6, 9))
 OF_ANY_SHAPE = {
     "factors": ("lu_factor", "lu", "pinv", "lstsq"),
     "packs": ("lu_factor", "pinv"),
+    "cod": ("pinv", "lstsq"),
     "svd": ("pinv", "lstsq"),
 }
 SHAPES = {(holds, name): ANY for holds, names in OF_ANY_SHAPE.items() for name in names}

@@ -17,6 +17,7 @@ from tests.kernels.cpu.by_plan import (
     each_plan,
     each_plan_that_scales,
     inputs_of,
+    layout,
     plan_of,
     size_of,
 )
@@ -46,7 +47,7 @@ def test_what_is_not_usual_is_declined(of):
         A, *rest = usual
         no_column, undefined = A.clone(), A.clone()
         no_column[:, 3], undefined[2, 1] = 0, torch.nan
-        of_factors = () if of[0] == "svd" else (no_column,)
+        of_factors = (no_column,) if of[0] in ("factors", "packs") else ()
         not_finite = () if of[1] in PASS_ON else (undefined, A * torch.inf)
         for unusual in (*of_factors, torch.zeros_like(A), *not_finite):
             assert plan_of(of, unusual, *rest).forward((unusual, *rest)) is None
@@ -159,9 +160,10 @@ def test_nearly_deficient_matrices_are_declined(holds):
             assert found.forward((A, B)) is None
 
 
+@pytest.mark.parametrize("holds", ["cod", "svd"])
 @pytest.mark.parametrize("operation", SPECS["svd"])
-def test_matrices_of_any_rank_have_exact_gradients_by_an_svd(operation):
-    of = "svd", operation
+def test_matrices_of_any_rank_have_exact_gradients(holds, operation):
+    of = holds, operation
     for ((m, n), rank), dtype in itertools.product(
         (((9, 6), 4), ((6, 6), 3), ((6, 9), 5), ((4, 4), 1)), DTYPES
     ):
@@ -176,6 +178,29 @@ def test_matrices_of_any_rank_have_exact_gradients_by_an_svd(operation):
         if operation == "lstsq":
             assert outputs[1].numel() == 0
             assert int(outputs[2]) == rank
+
+
+@pytest.mark.parametrize(("m", "n", "rank"), [(9, 6, 4), (12, 12, 5), (6, 9, 3)])
+def test_a_cod_finds_the_columns_that_span_the_range(m, n, rank):
+    independent = drawn(m, rank)
+    A = torch.cat((independent[:, :1].expand(-1, n - rank), independent), 1)
+    B = torch.ones(m, 2, dtype=torch.float64)
+    (found,), _ = plan_of(("cod", "pinv"), A).forward((A,))
+    torch.testing.assert_close(found, torch.linalg.pinv(A))
+    (X, _, found_rank, _), _ = plan_of(("cod", "lstsq"), A, B).forward((A, B))
+    torch.testing.assert_close(X, torch.linalg.pinv(A) @ B)
+    assert int(found_rank) == rank
+
+
+@pytest.mark.parametrize("at", [1e-9, 1.2e-15, 1e-16], ids=["kept", "near", "dropped"])
+@pytest.mark.parametrize("rtol", [1e-6, 1e-15])
+def test_a_cod_declines_where_the_rank_is_not_certain(at, rtol):
+    U, V = (torch.linalg.qr(drawn(n, 6))[0] for n in (9, 6))
+    A = U * torch.tensor([1, 1, 0.5, 0.25, 0.1, at], dtype=torch.float64) @ V.mT
+    found = plan("cod", "pinv", torch.float64, layout(A), tolerances=(0.0, rtol)).forward((A,))
+    # What is dropped is to be noise, and what is kept well above the tolerance.
+    is_kept, is_noise = at > 10 * rtol, at < rtol and at < 2e-15
+    assert (found is not None) == (is_kept or is_noise)
 
 
 @pytest.mark.parametrize("operation", SPECS["svd"])
