@@ -12,6 +12,6 @@ def test_all_parts_run(operation):
         call()
 
 
-def test_a_case_without_a_lane_is_refused():
+def test_a_case_without_a_fast_path_is_refused():
     with pytest.raises(ValueError, match="does not take pinv 6x4 rank=2"):
         parts(Case("pinv", (6, 4), rank=2))

@@ -33,7 +33,7 @@ def test_without_a_compiler_nothing_is_said(monkeypatch, caplog):
     assert not caplog.text
 
 
-def test_a_machine_without_a_compiler_keeps_the_lane_in_python(monkeypatch, caplog):
+def test_a_machine_without_a_compiler_keeps_the_fast_path_in_python(monkeypatch, caplog):
     monkeypatch.setattr(extension, "_BUILD", "raise RuntimeError('no compiler here')")
     assert not extension.warmup()
     assert "stays in Python" in caplog.text
@@ -61,7 +61,7 @@ def test_where_torch_has_another_team_of_threads_there_is_none(monkeypatch):
     assert extension.load() is None
 
 
-def test_a_forked_process_takes_the_lane_in_one_thread():
+def test_a_forked_process_takes_the_fast_path_in_one_thread():
     code = """
 import os, torch, strategies
 from strategies import linalg
