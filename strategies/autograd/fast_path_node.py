@@ -59,8 +59,9 @@ class FoundPlan(NamedTuple):
 
     @property
     def has_second_backward(self) -> bool:
-        """Whether the gradient is differentiated by `FastPath.second_backward`, as on the CPU."""
-        return self.fast_path.second_backward is not None and isinstance(self.plan, Plan)
+        """Whether `FastPath.second_backward` differentiates the gradient: on the CPU, at full rank."""
+        is_usual = isinstance(self.plan, Plan) and not self.plan.any_rank
+        return is_usual and self.fast_path.second_backward is not None
 
 
 class Computed(NamedTuple):

@@ -121,16 +121,17 @@ def lu_solve(
         >>> lu_solve(*torch.linalg.lu_factor(torch.tensor([[2.0]])), torch.tensor([[4.0]]))
         tensor([[2.]])
     """
-    is_small = isinstance(LU, Tensor) and LU.numel() < _LARGE
+    is_tensor = isinstance(LU, Tensor)
+    native = elimination.lu_solve if is_tensor and LU.ndim > 3 else torch.linalg.lu_solve
     if (
         is_forward_alone(strategy, LU, B)
-        or is_left_to_torch(strategy, "lu_solve", is_small)
+        or is_left_to_torch(strategy, "lu_solve", is_tensor and LU.numel() < _LARGE)
         or not _fit(LU, pivots, B, left)
     ):
-        return elimination.lu_solve(LU, pivots, B, left=left, adjoint=adjoint)
+        return native(LU, pivots, B, left=left, adjoint=adjoint)
     chosen, *_ = choose(strategy, "lu_solve", LU, B)
     if chosen.forward_is_differentiable:
-        return elimination.lu_solve(LU, pivots, B, left=left, adjoint=adjoint)
+        return native(LU, pivots, B, left=left, adjoint=adjoint)
     if not left:  # X A = B where Aᴴ Xᴴ = Bᴴ
         B, adjoint = B.mH, not adjoint
     rule = _LUSolve(adjoint)

@@ -209,11 +209,13 @@ def _tangents(computed: Computed, tangents: Gradients) -> Tensors:
 def _second_backward(
     computed: Computed, _: Gradients, cotangents: Gradients, directions: Gradients
 ) -> SecondGradients | None:
-    if len(computed.factors) != 2:
-        return None
-    Q, R = (each.mT for each in computed.factors)
-    core, G, direction = Triangular(R, Structure.UPPER), only(cotangents), only(directions)
+    X, G, direction = computed.outputs[0], only(cotangents), only(directions)
     zeros = torch.zeros_like(G)  # for A⁺, which the gradient does not read
+    if not computed.factors:
+        of_G = -X @ direction @ X
+        return (-(of_G.mH @ G) @ X.mH - X.mH @ (G @ of_G.mH),), (zeros,), (of_G,)
+    Q, R = (each.mT for each in computed.factors)
+    core = Triangular(R, Structure.UPPER)
     if direction.shape[-2] < direction.shape[-1]:  # the factors are those of Aᵀ
         of_A, of_G = formula.second_backward(Q, core, G.mT, direction.mT)
         return (of_A.mT,), (zeros,), (of_G.mT,)

@@ -62,7 +62,7 @@ class Plan:
         written: positions of the outputs that the kernel of the forward writes.
         keeps: what is allocated for what is kept, if anything is: one vector of bytes.
         offsets: in it, of its parts.
-        rank: as in `KernelSpec`, and columns, which is the full rank.
+        rank: as in `KernelSpec`, as is any_rank, and columns, which is the full rank.
         forward_launch: reads inputs, and writes the outputs that are written and what is kept.
         cotangents: positions of the outputs whose cotangents `backward` takes.
         optional: positions of those of which one may be missing.
@@ -86,7 +86,7 @@ class Plan:
     ) -> None:
         self._spec = spec = spec.batched(batch)
         self._batch, self._problem = batch, problem
-        self.rank, self.columns = spec.rank, problem.n
+        self.rank, self.any_rank, self.columns = spec.rank, spec.any_rank, problem.n
         self.outputs = [*spec.outputs, *[INFO.batched(batch)] * reports]
         self.arity, outputs = len(views), len(spec.outputs)
         self.cotangents = tuple(spec.cotangents)

@@ -104,6 +104,7 @@ class KernelSpec:
         is_transposed: whether kernels see the transpose of A and its gradient, and of the cotangent.
         by_columns: whether kernels write the gradient of the matrix that they see by columns.
         rank: position of an output, and of one that is empty unless the first is n everywhere; if any.
+        any_rank: whether A may be deficient.
     """
 
     forward: str
@@ -118,6 +119,7 @@ class KernelSpec:
     is_transposed: bool = False
     by_columns: bool = False
     rank: tuple[int, int] | None = None
+    any_rank: bool = False
 
     def batched(self, batch: tuple[int, ...]) -> KernelSpec:
         """The same of a batch of matrices."""
@@ -291,7 +293,8 @@ def _pinv_of_any_rank(by: str, p: Problem) -> KernelSpec | None:
     kept = [*_bases(large, small, p.dtype), core, number(torch.int64)]
     flops = (_any_rank_flops(by, p) + 2 * large * small**2, 10.0 * large * small**2)
     names = f"pinv_{by}", f"pinv_{by}_backward"
-    return KernelSpec(*names, [result], kept, [2, 3, 4, 5], flops, is_transposed=is_wide)
+    outputs, reads = [result], [2, 3, 4, 5]
+    return KernelSpec(*names, outputs, kept, reads, flops, is_transposed=is_wide, any_rank=True)
 
 
 def _lstsq_of_any_rank(by: str, p: Problem) -> KernelSpec | None:
@@ -312,6 +315,7 @@ def _lstsq_of_any_rank(by: str, p: Problem) -> KernelSpec | None:
         [0, 1],
         optional=[1],
         rank=(2, 1) if is_tall else None,
+        any_rank=True,
     )
 
 
