@@ -68,7 +68,16 @@ class Orthogonal(PseudoInverse):
     def null_complement(self, x: Tensor) -> Tensor:
         if self.full_column_rank or self.right is None:
             return torch.zeros_like(x)
-        return x - self.right @ (self.right.mH @ x)
+        return self._of_deficient(x - self.right @ (self.right.mH @ x))
+
+    def range_complement(self, b: Tensor) -> Tensor:
+        found = super().range_complement(b)
+        return found if self.full_row_rank else self._of_deficient(found)
+
+    def _of_deficient(self, complement: Tensor) -> Tensor:
+        """Zero, and not roundoff, for those matrices of a batch that leave nothing out."""
+        is_full = self.ranks == complement.shape[-2]
+        return complement.masked_fill(is_full[..., None, None], 0) if is_full.ndim else complement
 
     def dense(self) -> Tensor:
         return self.solve(self.left.mH)

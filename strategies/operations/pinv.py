@@ -237,7 +237,7 @@ _fast_path = FastPath(
 
 def _workspace(m: int, n: int, _: int) -> tuple[int, int]:
     k = min(m, n)
-    return (0, 0) if m == n else (k * (m + n + 1), 1)
+    return (0, 0) if m == n else (k * (m + n + k), 1)
 
 
 OPERATORS["pinv"].use(_fast_path, [None, None, None, None, False], workspace=_workspace)
