@@ -14,6 +14,7 @@ X and Y are triangular factors of the scaled matrix, PᵀB = L diag(s) Yᴴ. Whe
 a pivot before the last is zero, they are singular vectors: slower, and stable whatever the matrix.
 """
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -91,23 +92,23 @@ class Diagonalized(NamedTuple):
         )
 
 
-def diagonalize(A: Tensor) -> Diagonalized:
+def diagonalize(A: Tensor, most: float = math.inf) -> Diagonalized:
     """Factor a batch of matrices, (b, n, n), of whatever rank and scale.
 
-    One with entries that are not finite stands for itself alone.
+    One with entries that are not finite stands for itself alone. No entry of Y⁻¹ is larger than `most`,
+    which a small pivot before the last makes them.
     """
     matrix, rows, columns = equilibrate(A)
     LU, pivots, _ = lu_factor_ex(matrix)
     _, notes, order = determinant(matrix, LU, pivots)
-    useless = notes[..., 2] == FACTORS_ARE_USELESS
-    if not bool(useless.any()):
-        return Diagonalized._make((*_by_elimination(LU, pivots, order), rows, columns))
-    # Zeros for the others, since NaN would not converge.
-    parts = _by_singular_vectors(matrix.masked_fill(~useless[:, None, None], 0), LU)
-    if not bool(useless.all()):
-        others = _by_elimination(LU, pivots, order)
+    parts = _by_elimination(LU, pivots, order)
+    _, _, right, *_ = parts
+    useless = (notes[..., 2] == FACTORS_ARE_USELESS) | (right.abs() > most).flatten(1).any(-1)
+    if bool(useless.any()):
+        # Zeros for the others, since NaN would not converge.
+        others = _by_singular_vectors(matrix.masked_fill(~useless[:, None, None], 0), LU)
         parts = tuple(
-            torch.where(useless.view(-1, *[1] * (part.ndim - 1)), part, other)
+            torch.where(useless.view(-1, *[1] * (part.ndim - 1)), other, part)
             for part, other in zip(parts, others, strict=True)
         )
     return Diagonalized._make((*parts, rows, columns))

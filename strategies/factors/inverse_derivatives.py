@@ -31,6 +31,9 @@ from strategies.formulas.smooth_det import is_nearly_of_rank_one
 _MOST_LOST = 32
 """Of the norm of a result beside the terms or factors that it is made of."""
 
+_MOST_GROWTH = 2**10
+"""Of entries of a factor, by which products of them lose digits that the adjugate itself does not."""
+
 
 def derivative_of_inverse(A: Tensor, X: Tensor, direction: Tensor) -> Tensor:
     """The derivative of A⁻ᴴ, `X`, along a direction, all (..., n, n).
@@ -110,7 +113,7 @@ def _adjugate_by_values(A: Tensor, direction: Tensor) -> Tensor:
 
 def _decomposed(A: Tensor, direction: Tensor) -> tuple[Diagonalized, Tensor, Tensor]:
     """L diag(s) Rᴴ and P, of A and C with rows and columns scaled, and the powers of two of the entries."""
-    factors = diagonalize(A)
+    factors = diagonalize(A, _MOST_GROWTH)
     powers = factors.rows.unsqueeze(-1) + factors.columns.unsqueeze(-2)
     P = factors.left.mH @ times_power_of_two(direction, -powers) @ factors.right.mH
     return factors, P, powers

@@ -5,6 +5,7 @@ from fractions import Fraction
 import pytest
 import torch
 
+from strategies import linalg
 from strategies.factors.inverse_derivatives import derivative_of_adjugate, derivative_of_inverse
 
 close = torch.testing.assert_close
@@ -58,6 +59,20 @@ def test_that_of_an_adjugate_is_that_of_the_polynomial(rank, batch, dtype):
     A, direction = left @ right.mT, matrices(*batch, 4, 4, dtype=dtype, seed=2)[0]
     expected = torch.func.jvp(adjugate_adjoint, (A,), (direction,))[1]
     close(found(A, direction), expected, rtol=1e-10, atol=1e-10)
+
+
+def test_a_small_pivot_before_the_last_costs_no_digits():
+    singular = [[-2, 11, -7, -2], [13, 1, 2, -13], [3, -9, 6, 0], [-19, 12, -11, 6]]
+    halves = [[0, 3, 3, 1], [-1, 3, -3, 3], [2, -1, -1, -2], [1, 3, -3, 1]]
+    A, change = (torch.tensor(each, dtype=torch.float64) for each in (singular, halves))
+    A = (A + change * 2.0**-29).requires_grad_()
+    direction = torch.tensor(
+        [[-2, 2, 3, -2], [-8, -8, 0, 7], [-8, -7, -3, 7], [6, -2, 1, 3]], dtype=torch.float64
+    )
+    (adjoint,) = torch.autograd.grad(linalg.det(A), A, create_graph=True)
+    (second,) = torch.autograd.grad(adjoint, A, direction)
+    expected = torch.func.jvp(adjugate_adjoint, (A.detach(),), (direction,))[1]
+    close(second, expected, rtol=1e-11, atol=1e-11)
 
 
 def exact_adjugate(A):
