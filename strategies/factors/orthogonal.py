@@ -76,8 +76,10 @@ class Orthogonal(PseudoInverse):
 
     def _of_deficient(self, complement: Tensor) -> Tensor:
         """Zero, and not roundoff, for those matrices of a batch that leave nothing out."""
+        if not self.ranks.ndim:
+            return complement
         is_full = self.ranks == complement.shape[-2]
-        return complement.masked_fill(is_full[..., None, None], 0) if is_full.ndim else complement
+        return complement.masked_fill(is_full[..., None, None], 0)
 
     def dense(self) -> Tensor:
         return self.solve(self.left.mH)
