@@ -146,10 +146,10 @@ struct Cod {
     std::iota(order, order + F.n, 0);
     // Without pivots T would not be graded as columns are, and lose the digits of small ones.
     Int r = has_alike_columns(R) ? count_rows(noise) : 0;
-    const bool has_pivots = !is_certain(kept, i, r);
+    const bool has_pivots = !write_core(kept, i, r);
     if (has_pivots) {
       r = reflect_pivoted(noise);
-      if (!is_certain(kept, i, r)) return 0;
+      if (!write_core(kept, i, r)) return 0;
     }
     const auto V = right.columns(0, r), span = (has_pivots ? left : F).columns(0, r);
     lapack::form_basis(V, scales_of_right, work, length);
@@ -189,7 +189,7 @@ struct Cod {
   }
 
   // Write C and what V is made of, from so many rows of R; whether no singular value that is kept should be dropped.
-  bool is_certain(Batch<T> kept, Int i, Int r) const {
+  bool write_core(Batch<T> kept, Int i, Int r) const {
     if (r == 0) return false;
     const auto V = right.columns(0, r), T_inverse = inverse.part(0, r, 0, r);
     const auto rows = inner.part(0, r, 0, F.n);  // of R, its columns in their first order

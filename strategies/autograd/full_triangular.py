@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from strategies.autograd.levels import forward_mode, without_tangents
 from strategies.autograd.nodes import is_opaque
-from strategies.autograd.rule import Gradients, Tensors
-from strategies.autograd.transforms import AtOneLevel, at_all_levels
+from strategies.autograd.quadratic import pull, push
 from strategies.factors import Triangular
 from strategies.factors.pseudo_inverse import Structure
 from strategies.formulas.differential import finite_differential
+from strategies.formulas.quadratic import BilinearEquation
 
 __all__ = ["FullTriangular"]
 
@@ -32,47 +31,37 @@ class FullTriangular(Triangular):
     """
 
     def solve(self, c: Tensor) -> Tensor:
-        return _solved(self.factor, self.structure, c, adjoint=False)
+        return push(_System(self.structure), self.factor, c)
 
     def solve_adjoint(self, x: Tensor) -> Tensor:
-        return _solved(self.factor, self.structure, x, adjoint=True)
+        return pull(_System(self.structure), self.factor, x)
 
 
-def _solved(F: Tensor, structure: Structure, rhs: Tensor, *, adjoint: bool) -> Tensor:
-    if any(map(is_opaque, (F, rhs))):
-        triangle = F.triu() if structure.is_upper else F.tril()
-        full = triangle + finite_differential(F - triangle)
-        return torch.linalg.solve(full.mH if adjoint else full, rhs)
+@dataclass(frozen=True)
+class _System(BilinearEquation):
+    """F X = B, with such an F."""
 
-    def outputs(F: Tensor, rhs: Tensor) -> Tensors:
-        inverse = Triangular(F, structure)
-        return (inverse.solve_adjoint(rhs) if adjoint else inverse.solve(rhs),)
+    structure: Structure
 
-    return at_all_levels(_Substitution, (structure, adjoint), outputs, (F, rhs))[0]
+    def push(self, Y: Tensor, tangent: Tensor) -> Tensor:
+        if any(map(is_opaque, (Y, tangent))):
+            return torch.linalg.solve(self._full(Y), tangent)
+        return Triangular(Y, self.structure).solve(tangent)
 
+    def pull(self, Y: Tensor, cotangent: Tensor) -> Tensor:
+        if any(map(is_opaque, (Y, cotangent))):
+            return torch.linalg.solve(self._full(Y).mH, cotangent)
+        return Triangular(Y, self.structure).solve_adjoint(cotangent)
 
-class _Substitution(AtOneLevel):
-    """X = F⁻¹B, or F⁻ᴴB."""
+    def second(self, tangent: Tensor, other: Tensor) -> Tensor:
+        return tangent @ other
 
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensors) -> None:
-        _, (ctx.structure, ctx.adjoint), F, _ = inputs
-        ctx.save_for_backward(F, *output)
-        ctx.save_for_forward(F, *output)
+    def second_adjoint(self, tangent: Tensor, gradient: Tensor) -> Tensor:
+        return tangent.mH @ gradient
 
-    @staticmethod
-    def backward(ctx: Any, cotangent: Tensor) -> Gradients:
-        F, X = ctx.saved_tensors
-        of_rhs = _solved(F, ctx.structure, cotangent, adjoint=not ctx.adjoint)
-        left, right = (X, of_rhs) if ctx.adjoint else (of_rhs, X)
-        return None, None, -left @ right.mH, of_rhs
+    def first_adjoint(self, other: Tensor, gradient: Tensor) -> Tensor:
+        return gradient @ other.mH
 
-    @staticmethod
-    def jvp(ctx: Any, _: None, __: None, of_F: Tensor | None, moved: Tensor | None) -> Tensors:
-        with forward_mode(on=True):
-            F, X = without_tangents(ctx.saved_tensors)
-            if of_F is not None:
-                made_up_for = -(of_F.mH if ctx.adjoint else of_F) @ X
-                moved = made_up_for if moved is None else made_up_for + moved
-            assert moved is not None
-            return (_solved(F, ctx.structure, moved, adjoint=ctx.adjoint),)
+    def _full(self, F: Tensor) -> Tensor:
+        triangle = F.triu() if self.structure.is_upper else F.tril()
+        return triangle + finite_differential(F - triangle)

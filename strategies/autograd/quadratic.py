@@ -10,22 +10,22 @@ from strategies.autograd.levels import forward_mode, without_tangents
 from strategies.autograd.nodes import is_opaque
 from strategies.autograd.rule import Gradients, Tensors
 from strategies.autograd.transforms import AtOneLevel, at_all_levels
-from strategies.formulas.quadratic import QuadraticEquation
+from strategies.formulas.quadratic import BilinearEquation
 
 __all__ = ["pull", "push"]
 
 
-def push(equation: QuadraticEquation, Y: Tensor, tangent: Tensor) -> Tensor:
+def push(equation: BilinearEquation, Y: Tensor, tangent: Tensor) -> Tensor:
     """The tangent of Y from that of A, differentiable in both."""
     return _mapped(equation, Y, tangent, pulls=False)
 
 
-def pull(equation: QuadraticEquation, Y: Tensor, cotangent: Tensor) -> Tensor:
+def pull(equation: BilinearEquation, Y: Tensor, cotangent: Tensor) -> Tensor:
     """The gradient of A from that of Y, differentiable in both."""
     return _mapped(equation, Y, cotangent, pulls=True)
 
 
-def _mapped(equation: QuadraticEquation, Y: Tensor, argument: Tensor, *, pulls: bool) -> Tensor:
+def _mapped(equation: BilinearEquation, Y: Tensor, argument: Tensor, *, pulls: bool) -> Tensor:
     compute = equation.pull if pulls else equation.push
     if any(map(is_opaque, (Y, argument))):
         return compute(Y, argument)
@@ -50,7 +50,7 @@ class _Map(AtOneLevel):
         Y, output = ctx.saved_tensors
         adjoint = _mapped(ctx.equation, Y, cotangent, pulls=not ctx.pulls)
         tangent, gradient = (adjoint, output) if ctx.pulls else (output, adjoint)
-        return None, None, -ctx.equation.second_adjoint(tangent, gradient), adjoint
+        return None, None, -ctx.equation.first_adjoint(tangent, gradient), adjoint
 
     @staticmethod
     def jvp(ctx: Any, _: None, __: None, of_Y: Tensor | None, moved: Tensor | None) -> Tensors:

@@ -11,6 +11,8 @@ Along dY' the equation changes by F''(dY, dY') beside F'(Y), which dY and Ā hav
 So nothing that has been rounded meets an inverse but by `push` and `pull`, at any order. Written over the
 factors and their inverses instead, second derivatives have products as U⁻¹ dU, where the condition of A
 meets itself. `strategies.autograd.quadratic` differentiates so.
+
+F'' is symmetric. What is needed is less: push and pull that invert X ↦ B(Y, X), which is linear in Y, too.
 """
 
 from __future__ import annotations
@@ -19,24 +21,35 @@ from abc import ABC, abstractmethod
 
 from torch import Tensor
 
-__all__ = ["QuadraticEquation"]
+__all__ = ["BilinearEquation", "QuadraticEquation"]
 
 
-class QuadraticEquation(ABC):
-    """F(Y) = A of matrices, (..., m, n) both."""
+class BilinearEquation(ABC):
+    """B(Y, X) = T, to be solved for X."""
 
     @abstractmethod
     def push(self, Y: Tensor, tangent: Tensor) -> Tensor:
-        """The tangent dY from dA."""
+        """X from T: of a quadratic equation dY from dA, B being F''."""
 
     @abstractmethod
     def pull(self, Y: Tensor, cotangent: Tensor) -> Tensor:
-        """The gradient Ā from Ȳ."""
+        """The gradient of T from that of X: Ā from Ȳ."""
 
     @abstractmethod
     def second(self, tangent: Tensor, other: Tensor) -> Tensor:
-        """F''(dY, dY'), in differentiable calls."""
+        """B(dY, X), in differentiable calls."""
 
     @abstractmethod
     def second_adjoint(self, tangent: Tensor, gradient: Tensor) -> Tensor:
-        """F''(dY, ·)ᴴ Ā, likewise."""
+        """B(dY, ·)ᴴ Ā, likewise."""
+
+    @abstractmethod
+    def first_adjoint(self, other: Tensor, gradient: Tensor) -> Tensor:
+        """B(·, X)ᴴ Ā, likewise."""
+
+
+class QuadraticEquation(BilinearEquation):
+    """F(Y) = A of matrices, (..., m, n) both."""
+
+    def first_adjoint(self, other: Tensor, gradient: Tensor) -> Tensor:
+        return self.second_adjoint(other, gradient)

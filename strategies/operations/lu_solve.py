@@ -83,7 +83,7 @@ def _traced_lu_solve(
     strategy: StrategyChoice = "auto",
 ) -> Tensor:
     if not _fit(LU, pivots, B, left):
-        return elimination.lu_solve(LU, pivots, B, left=left, adjoint=adjoint)
+        return torch.linalg.lu_solve(LU, pivots, B, left=left, adjoint=adjoint)
     return _LU_SOLVE(LU, B, pivots, left, adjoint, name_of(strategy))[0]
 
 
@@ -157,7 +157,7 @@ def _eagerly(
 
 
 def _fake(LU: Tensor, B: Tensor, pivots: Tensor, left: bool, adjoint: bool) -> Tensors:
-    X = elimination.lu_solve(LU, pivots, B, left=left, adjoint=adjoint)
+    X = torch.linalg.lu_solve(LU, pivots, B, left=left, adjoint=adjoint)
     return (B.new_empty(X.shape),)
 
 

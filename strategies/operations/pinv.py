@@ -212,14 +212,14 @@ def _second_backward(
     X, G, direction = computed.outputs[0], only(cotangents), only(directions)
     zeros = torch.zeros_like(G)  # for A⁺, which the gradient does not read
     if not computed.factors:
-        of_G = -X @ direction @ X
+        of_G = formula.jvp(DenseInverse(X), computed.inputs[0], direction)
         return (-(of_G.mH @ G) @ X.mH - X.mH @ (G @ of_G.mH),), (zeros,), (of_G,)
     Q, R = (each.mT for each in computed.factors)
     core = Triangular(R, Structure.UPPER)
-    if direction.shape[-2] < direction.shape[-1]:  # the factors are those of Aᵀ
-        of_A, of_G = formula.second_backward(Q, core, G.mT, direction.mT)
-        return (of_A.mT,), (zeros,), (of_G.mT,)
-    of_A, of_G = formula.second_backward(Q, core, G, direction)
+    if is_wide := G.shape[-2] > G.shape[-1]:  # the factors are those of Aᵀ
+        G, direction = G.mT, direction.mT
+    found = formula.second_backward(Q, core, G, direction)
+    of_A, of_G = (each.mT for each in found) if is_wide else found
     return (of_A,), (zeros,), (of_G,)
 
 

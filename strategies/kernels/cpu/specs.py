@@ -56,6 +56,9 @@ _MOST_ENTRIES_OF_QR, _TALL = 2**18, 4
 _MOST_WORK_OF_COMPLEX_QR = 2**13
 """m n² of complex square matrices, up to which packs are faster than the operations of torch."""
 
+_MOST_COLUMNS_OF_COD = 512
+"""Of a matrix, or rows of a wide one, up to which pivots are found without blocks."""
+
 _MOST_WORK_OF_MANY = 2**14
 """N² k up to which triangles have kernels for more right-hand sides than an eighth of the rows."""
 
@@ -262,10 +265,6 @@ def _bases(m: int, n: int, dtype: torch.dtype) -> list[TensorSpec]:
     """U and Vᴴ of A = U C Vᴴ by columns."""
     k = min(m, n)
     return [rows(k, m, dtype), rows(n, k, dtype)]
-
-
-_MOST_COLUMNS_OF_COD = 512
-"""Of a matrix, or rows of a wide one, up to which pivots are found without blocks."""
 
 
 def _core(by: str, p: Problem) -> TensorSpec | None:
