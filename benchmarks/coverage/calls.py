@@ -75,6 +75,7 @@ _hermitian = _of(change=lambda A: A + A.mT)
 _scaled = _of(change=lambda A: A * 1e-60)
 _with_nan = _of(change=_put_nan)
 _definite = _of(change=_make_definite)
+_lu = _of(change=lambda A: torch.linalg.lu_factor(A).LU)
 _factor = _of(change=lambda A: torch.linalg.cholesky(_make_definite(A)))
 _triangular = _of(change=lambda A: torch.linalg.cholesky(_make_definite(A)).mT.contiguous())
 
@@ -111,15 +112,6 @@ def _many_for_one(size: Size) -> tuple[Tensor, ...]:
 
 def _one_for_many(size: Size) -> tuple[Tensor, ...]:
     return _randn(*size.batch, 8, size.n, size.n), _randn(*size.batch, 1, size.n, 2)
-
-
-def _packed(size: Size) -> tuple[Tensor, ...]:
-    return torch.linalg.lu_factor(_matrix(size)).LU, _matrix(size)[..., :2]
-
-
-def _packed_from_the_right(size: Size) -> tuple[Tensor, ...]:
-    LU, B = _packed(size)
-    return LU, B.mT.contiguous()
 
 
 def _lu_solve(**options: bool) -> Callable[..., Any]:
@@ -184,9 +176,10 @@ CALLS: Mapping[str, Call] = {
     "lu_factor_ex": Call(_simply("lu_factor_ex", 0), _one),
     "lu": Call(_simply("lu", slice(1, None)), _one),
     "lu tall": Call(_simply("lu", slice(1, None)), _tall),
-    "lu_solve": Call(_lu_solve(), _packed),
-    "lu_solve adjoint": Call(_lu_solve(adjoint=True), _packed),
-    "lu_solve from the right": Call(_lu_solve(left=False), _packed_from_the_right),
+    "lu_solve": Call(_lu_solve(), _with(_lu, 2)),
+    "lu_solve k=32": Call(_lu_solve(), _with(_lu, 32)),
+    "lu_solve adjoint": Call(_lu_solve(adjoint=True), _with(_lu, 2)),
+    "lu_solve from the right": Call(_lu_solve(left=False), _with(_lu, 2, left=False)),
     "pinv": Call(_simply("pinv"), _one),
     "pinv tall": Call(_simply("pinv"), _tall),
     "pinv wide": Call(_simply("pinv"), _wide),
@@ -199,6 +192,7 @@ CALLS: Mapping[str, Call] = {
     "pinverse": Call(_simply("pinverse"), _tall),
     "lstsq": Call(_simply("lstsq", 0), _with(_one, 2)),
     "lstsq tall": Call(_simply("lstsq", 0), _with(_tall, 2)),
+    "lstsq tall, k=32": Call(_simply("lstsq", 0), _with(_tall, 32)),
     "lstsq tall vector": Call(
         lambda call, A, b: call("lstsq", A, b[..., None])[0], _with(_tall, None)
     ),
@@ -213,6 +207,9 @@ CALLS: Mapping[str, Call] = {
     "cholesky upper": Call(_simply("cholesky", upper=True), _definite),
     "cholesky_ex": Call(_simply("cholesky_ex", 0), _definite),
     "cholesky_solve": Call(lambda call, L, B: call("cholesky_solve", B, L), _with(_factor, 2)),
+    "cholesky_solve k=32": Call(
+        lambda call, L, B: call("cholesky_solve", B, L), _with(_factor, 32)
+    ),
     "cholesky_solve upper": Call(
         lambda call, U, B: call("cholesky_solve", B, U, upper=True), _with(_triangular, 2)
     ),

@@ -99,6 +99,12 @@ struct Columns {
   BS_INLINE View<T> t() const { return {data, n, m, ld, 1}; }
 };
 
+// Rows that lie one after the other, as the columns of the transpose.
+template <class T>
+BS_INLINE Columns<T> as_columns(View<T> rows) {
+  return {rows.data, rows.n, rows.m, rows.down};
+}
+
 template <class T, int M, int N>
 struct Local {
   T entries[M * N];

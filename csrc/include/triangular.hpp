@@ -48,7 +48,34 @@ BS_INLINE void substitute(const M& A, R&& X) {
 // Right-hand sides up to which a product with them is written out; BLAS is faster with more.
 constexpr Int FEW_RIGHT_HAND_SIDES = 4;
 
-// Entries of the right-hand sides up to which this is faster than to call BLAS.
+// X ← op(A)⁻¹X of rows that lie one after the other: from those that follow, multiples are subtracted.
+template <Triangle KIND, class T>
+void substitute_rows(View<T> A, View<T> X) {
+  constexpr int op = KIND & 12;
+  constexpr bool is_transposed = op == Adjoint || op == Transpose, conjugates = op == Adjoint || op == Conjugate;
+  constexpr bool is_downward = bool(KIND & Upper) == is_transposed;  // the first unknown is found first
+  const auto factors = is_transposed ? A.t() : A;
+  const Int n = X.m;
+  const auto row = [&](Int i) { return X.data + i * X.down; };
+  for (Int step = 0; step < n; ++step) {
+    const Int k = is_downward ? step : n - 1 - step;
+    if (!(KIND & UnitDiagonal)) {
+      const T pivot = conj_if<conjugates>(A(k, k));
+      for (Int j = 0; j < X.n; ++j) row(k)[j] /= pivot;
+    }
+    for (Int i = is_downward ? k + 1 : 0; i < (is_downward ? n : k); ++i)
+      subtract_multiple(row(i), row(k), conj_if<conjugates>(factors(i, k)), X.n);
+  }
+}
+
+// Whether `substitute_rows` is faster than BLAS and than substitution by columns, which are copied.
+template <class T>
+bool is_for_rows(View<T> X) {
+  const Int n = X.m, k = X.n, most = k > FEW_RIGHT_HAND_SIDES ? 32 : 16;
+  return k > 1 && X.along == 1 && X.down >= k && (n <= most || 2 * k >= n) && double(n) * double(n) * double(k) < 2e5;
+}
+
+// Entries of the right-hand sides up to which substitution is faster than to call BLAS.
 constexpr Int MOST_OF_SUBSTITUTION = 32;
 
 // A triangle whose columns, or whose rows, lie one after the other: the transpose is of the other kind.

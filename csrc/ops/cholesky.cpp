@@ -164,13 +164,35 @@ BS_INLINE bool is_usual(const Local<T, N, N>& F) {
   return has_no_zero && safe_squares(F) >= 0;
 }
 
+// Of many right-hand sides, row after row, half = L⁻¹X and X ← L⁻ᴴL⁻¹X.
+template <class T>
+void solve_rows(View<T> L, View<T> half, View<T> X) {
+  substitute_rows<Lower>(L, X);
+  copy(half, X);
+  substitute_rows<Lower | Adjoint>(L, X);
+}
+
+template <class T>
+bool is_for_solve_rows(View<T> X) {
+  return X.n > FEW_RIGHT_HAND_SIDES && is_for_rows(X);
+}
+
 // X = L⁻ᴴL⁻¹B by columns, and L⁻¹B row after row.
 template <int N, class T>
 void cholesky_solve(Task task, Arena& arena) {
   const auto L = task.argument<T>(0), B = task.argument<T>(1), result = task.argument<T>(2), half = task.argument<T>(3);
   const Factors<T> factors(arena, L);
   auto Y = scratch<T, N, 0>(arena, half.m, half.n);
+  const bool by_rows = is_for_solve_rows(half[0]);
+  const auto rows = arena.columns<T>(half.n, half.m);
   task.each(arena, [&](Int i) BS_LAMBDA {
+    if (by_rows) {
+      copy(rows, B[i].t());
+      if (!is_usual(factors[i]) || safe_squares(rows) < 0) return false;
+      solve_rows(L[i], half[i], rows.t());
+      copy(result.columns(i), rows.t());
+      return true;
+    }
     if constexpr (N > 0) {
       Local<T, N, N> F{};
       copy_lower(F, L[i]);
@@ -202,7 +224,26 @@ void cholesky_solve_backward(Task task, Arena& arena) {
   const Factors<T> factors(arena, L);
   auto W = scratch<T, N, 0>(arena, n, k), of_cotangent = scratch<T, N, 0>(arena, n, k);
   auto cotangent_rows = arena.columns<T>(k, n);
+  const bool by_rows = is_for_solve_rows(half[0]);
+  const auto rows = arena.columns<T>(k, n), solution_rows = arena.columns<T>(k, n);
   task.each(arena, [&](Int i) BS_LAMBDA {
+    if (by_rows) {
+      const double power = copy_normalized(rows, G[i].t());
+      if (power == 0) return false;
+      solve_rows(L[i], cotangent_rows.t(), rows.t());
+      copy(rhs_result[i], rows.t());
+      copy(solution_rows, X.columns(i).t());
+      const auto t = result.columns(i), half_rows = half.columns(i);
+      for (Int r = 0; r < n; ++r) {
+        for (Int c = 0; c < n; ++c) {
+          t(c, r) = -dot<true>(half_rows.column(c), rows.column(r), k) -
+                    dot<true>(cotangent_rows.column(c), solution_rows.column(r), k);
+        }
+      }
+      multiply_by(rhs_result[i], power);
+      multiply_by(result[i], power);
+      return true;
+    }
     const double power = copy_normalized(W, G[i]);
     if (power == 0) return false;
     if constexpr (N > 0) {

@@ -11,37 +11,51 @@ namespace {
 template <bool BY_PRODUCTS, class T>
 bool is_for_blas(Int n, Int k) {
   const double work = double(n) * double(n) * double(k);
-  return work >= (BY_PRODUCTS && !is_complex<T> ? 2e3 : k > FEW_RIGHT_HAND_SIDES ? 1e4 : 1e6);
+  return work >= (is_complex<T> ? 4e3 : BY_PRODUCTS ? 2e3 : k > FEW_RIGHT_HAND_SIDES ? 1e4 : 1e6);
 }
 
-// `substitute` of columns, by BLAS where that is faster.
-template <Triangle KIND, class T>
-void substitute_columns(Columns<T> A, Columns<T> X) {
-  constexpr int op = KIND & 12;
-  constexpr bool by_products = op == Transpose || op == Adjoint;
-  // BLAS takes no columns that overlap, as those of an expanded matrix do.
-  if (!is_for_blas<by_products, T>(X.m, X.n) || A.ld < A.m) return substitute<KIND>(A, X);
-  constexpr bool conjugates_alone = op == Conjugate;
+// X ← op(A)⁻¹X; if `BY_ROWS`, the columns given are those of Xᵀ.
+template <Triangle KIND, bool BY_ROWS, class T>
+void substitute_by_blas(Columns<T> A, Columns<T> X) {
+  constexpr int op = (KIND & 12) / Adjoint;
+  constexpr bool conjugates_alone = op == (BY_ROWS ? Adjoint : Conjugate) / Adjoint;
   constexpr char uplo = KIND & Upper ? 'U' : 'L', diagonal = KIND & UnitDiagonal ? 'U' : 'N';
-  constexpr char how[] = {'L', uplo, "NCTN"[op / Adjoint], diagonal};
+  constexpr char how[] = {BY_ROWS ? 'R' : 'L', uplo, (BY_ROWS ? "TNNC" : "NCTN")[op], diagonal};
   if (conjugates_alone) conjugate(X);
   lapack::solve_triangle(how, A, X);
   if (conjugates_alone) conjugate(X);
 }
 
-// X ← A⁻¹X or A⁻ᴴX of a triangle with any strides: by columns, or by rows as the transpose of the other triangle.
-template <Triangle KIND, class T>
+// Likewise; of columns by substitution, where that is faster.
+template <Triangle KIND, bool BY_ROWS, class T>
+void substitute_columns(Columns<T> A, Columns<T> X) {
+  constexpr int op = KIND & 12;
+  constexpr bool by_products = op == Transpose || op == Adjoint;
+  // BLAS takes no columns that overlap, as those of an expanded matrix do.
+  if (BY_ROWS || (is_for_blas<by_products, T>(X.m, X.n) && A.ld >= A.m)) substitute_by_blas<KIND, BY_ROWS>(A, X);
+  else substitute<KIND>(A, X);
+}
+
+// Likewise for a triangle with any strides: by columns, or by rows as the transpose of the other triangle.
+template <Triangle KIND, bool BY_ROWS, class T>
 void substitute_anyhow(View<T> A, Columns<T> copied, Columns<T> X) {
   constexpr Triangle other = Triangle((KIND & (Upper | UnitDiagonal)) ^ Upper);
   constexpr bool is_adjoint = (KIND & Conjugate) == Adjoint;
   if (A.along == 1) {
     constexpr Triangle by_rows = is_adjoint ? other | Conjugate : other | Transpose;
-    substitute_columns<by_rows>(Columns<T>{A.data, A.n, A.m, A.down}, X);
+    substitute_columns<by_rows, BY_ROWS>(as_columns(A), X);
     return;
   }
   Columns<T> F{A.data, A.m, A.n, A.along};
   if (A.down != 1) copy(copied, A), F = copied;
-  substitute_columns<KIND>(F, X);
+  substitute_columns<KIND, BY_ROWS>(F, X);
+}
+
+// Whether BLAS is faster with rows, as they lie, than with columns.
+template <class T>
+bool is_for_blas_by_rows(View<T> A, View<T> X) {
+  const bool overlap = (A.along == 1 && A.down < A.n) || (A.down == 1 && A.along < A.m);
+  return X.n > FEW_RIGHT_HAND_SIDES && X.n >= X.m && X.along == 1 && X.down >= X.n && !overlap;
 }
 
 template <class T>
@@ -49,31 +63,46 @@ Columns<T> scratch_for(Arena& arena, Batch<T> A) {
   return A.along == 1 || A.down == 1 ? Columns<T>{nullptr, 0, 0, 0} : arena.columns<T>(A.m, A.n);
 }
 
+// X ← A⁻¹B or A⁻ᴴB; where X is returned: by rows as it lies, or else by columns in the memory given.
+template <Triangle KIND, class T>
+View<T> substituted(View<T> A, Columns<T> copied, View<T> B, View<T> X, Columns<T> by_columns) {
+  const bool is_small = is_for_rows(X);
+  if (is_small || is_for_blas_by_rows(A, X)) {
+    copy(X, B);
+    if (is_small) substitute_rows<KIND>(A, X);
+    else substitute_anyhow<KIND, true>(A, copied, as_columns(X));
+    return X;
+  }
+  const auto Y = X.n == 1 ? Columns<T>{X.data, X.m, 1, X.m} : by_columns;
+  copy(Y, B);
+  substitute_anyhow<KIND, false>(A, copied, Y);
+  if (X.n != 1) copy(X, Y);
+  return Y.view();
+}
+
 template <Triangle KIND, class T>
 void solve_triangular(Task task, Arena& arena) {
   const auto A = task.argument<T>(0), B = task.argument<T>(1), X = task.argument<T>(2);
   const auto copied = scratch_for(arena, A);
-  const bool is_single = X.n == 1;  // and lies as a column, too
-  const auto scratch = arena.columns<T>(is_single ? 0 : X.m, X.n);
+  const auto by_columns = arena.columns<T>(X.n == 1 ? 0 : X.m, X.n);
   task.each(arena, [&](Int i) {
-    const auto Y = is_single ? Columns<T>{X.vector(i), X.m, 1, X.m} : scratch;
-    copy(Y, B[i]);
-    substitute_anyhow<KIND>(A[i], copied, Y);
-    if (!is_single) copy(X[i], Y);
+    substituted<KIND>(A[i], copied, B[i], X[i], by_columns);
     return true;
   });
 }
 
 // The triangle of −Y Xᴴ, row after row, among zeros.
 template <Triangle KIND, class T>
-void write_gradient(T* result, View<T> X, Columns<T> Y) {
+void write_gradient(T* result, View<T> X, View<T> Y) {
   constexpr bool is_upper = KIND & Upper, is_unit = KIND & UnitDiagonal;
   const Int n = X.m, k = X.n;
   const auto first = [&](Int r) { return is_upper ? r + is_unit : 0; };
   const auto last = [&](Int r) { return is_upper ? n : r + 1 - is_unit; };
   if (k > FEW_RIGHT_HAND_SIDES && is_for_blas<false, T>(n, k) && X.along == 1 && X.down >= k) {
-    // Its transpose by columns: (Xᵀ)ᴴYᵀ, where Xᵀ is what lies by columns.
-    lapack::multiply("CT", -1, false, Columns<T>{result, n, n, n}, Columns<T>{X.data, k, n, X.down}, Y);
+    // Its transpose by columns: (Xᵀ)ᴴYᵀ, where Xᵀ is what lies by columns, and Y or Yᵀ.
+    const bool has_columns = Y.down == 1;
+    const auto of_Y = has_columns ? as_columns(Y.t()) : as_columns(Y);
+    lapack::multiply(has_columns ? "CT" : "CN", -1, false, Columns<T>{result, n, n, n}, as_columns(X), of_Y);
     for (Int r = 0; r < n; ++r) {
       std::fill(result + r * n, result + r * n + first(r), T(0));
       std::fill(result + r * n + last(r), result + r * n + n, T(0));
@@ -83,6 +112,10 @@ void write_gradient(T* result, View<T> X, Columns<T> Y) {
   for (Int r = 0; r < n; ++r) {
     T* row = result + r * n;
     std::fill_n(row, n, T(0));
+    if (k > FEW_RIGHT_HAND_SIDES && X.along == 1 && Y.along == 1) {
+      for (Int c = first(r); c < last(r); ++c) row[c] = -dot<true>(X.data + c * X.down, Y.data + r * Y.down, k);
+      continue;
+    }
     for (Int q = 0; q < k; ++q) {
       const T y = -Y(r, q);
       for (Int c = first(r); c < last(r); ++c) row[c] += y * conj(X(c, q));
@@ -94,15 +127,56 @@ template <Triangle KIND, class T>
 void solve_triangular_backward(Task task, Arena& arena) {
   const auto A = task.argument<T>(0), X = task.argument<T>(1), G = task.argument<T>(2);
   const auto result = task.argument<T>(3), rhs_result = task.argument<T>(4);
-  const Int n = X.m, k = X.n;
   const auto copied = scratch_for(arena, A);
-  const auto scratch = arena.columns<T>(k == 1 ? 0 : n, k);
+  const auto by_columns = arena.columns<T>(X.n == 1 ? 0 : X.m, X.n);
   task.each(arena, [&](Int i) {
-    const auto Y = k == 1 ? Columns<T>{rhs_result.vector(i), n, 1, n} : scratch;
-    copy(Y, G[i]);
-    substitute_anyhow<KIND | Adjoint>(A[i], copied, Y);
-    if (k > 1) copy(rhs_result[i], Y);
+    const auto Y = substituted<KIND | Adjoint>(A[i], copied, G[i], rhs_result[i], by_columns);
     write_gradient<KIND>(result.vector(i), X[i], Y);
+    return true;
+  });
+}
+
+// Of X = A⁻¹B or A⁻ᴴB, from packed factors of A = P L U; row i of A is row order[i] of L U. As
+// strategies/formulas/lu_solve.py derives: −tril₋₁(l rᴴ) − triu(u vᴴ), and B̄.
+template <bool ADJOINT, class T>
+void lu_solve_backward(Task task, Arena& arena) {
+  const auto LU = task.argument<T>(0), B = task.argument<T>(2), X = task.argument<T>(3), G = task.argument<T>(4);
+  const auto gradient = task.argument<T>(5), rhs_gradient = task.argument<T>(6);
+  const auto orders = task.argument<const Int>(1);
+  const Int n = X.m, k = X.n;
+  const auto scratch = [&] { return arena.columns<T>(k, n).t(); };
+  const auto l = scratch(), r = scratch(), u = scratch(), v = scratch();
+  task.each(arena, [&](Int i) {
+    const Int* order = orders.vector(i);
+    const auto unpermute = [&](View<T> target, View<T> source) {
+      for (Int row = 0; row < n; ++row) copy(target.rows(order[row], order[row] + 1), source.rows(row, row + 1));
+    };
+    if (ADJOINT) {
+      unpermute(r, G[i]);
+      substitute_rows<Lower | UnitDiagonal>(LU[i], r);
+      copy(v, r);
+      substitute_rows<Upper>(LU[i], v);
+      copy(rhs_gradient[i], v);
+      unpermute(l, X[i]);
+      copy(u, B[i]);
+      substitute_rows<Upper | Adjoint>(LU[i], u);
+    } else {
+      copy(u, G[i]);
+      substitute_rows<Upper | Adjoint>(LU[i], u);
+      copy(l, u);
+      substitute_rows<Lower | UnitDiagonal | Adjoint>(LU[i], l);
+      for (Int row = 0; row < n; ++row) copy(rhs_gradient[i].rows(row, row + 1), l.rows(order[row], order[row] + 1));
+      unpermute(r, B[i]);
+      substitute_rows<Lower | UnitDiagonal>(LU[i], r);
+      copy(v, X[i]);
+    }
+    const auto result = gradient[i];
+    for (Int row = 0; row < n; ++row) {
+      for (Int c = 0; c < n; ++c) {
+        const auto &right = c < row ? r : v, &left = c < row ? l : u;
+        result(row, c) = -dot<true>(right.data + c * k, left.data + row * k, k);
+      }
+    }
     return true;
   });
 }
@@ -115,4 +189,6 @@ void solve_triangular_backward(Task task, Arena& arena) {
 
 BS_DEFINE_FAMILY(
     triangular, BS_TRIANGLE("solve_lower", Lower), BS_TRIANGLE("solve_upper", Upper),
-    BS_TRIANGLE("solve_unit_lower", Lower | UnitDiagonal), BS_TRIANGLE("solve_unit_upper", Upper | UnitDiagonal))
+    BS_TRIANGLE("solve_unit_lower", Lower | UnitDiagonal), BS_TRIANGLE("solve_unit_upper", Upper | UnitDiagonal),
+    BS_NAMED("lu_solve_backward", lu_solve_backward<false, T>),
+    BS_NAMED("lu_solve_adjoint_backward", lu_solve_backward<true, T>))

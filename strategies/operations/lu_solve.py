@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from strategies import policy
 from strategies.autograd.choice import StrategyChoice, choose, is_left_to_torch, name_of
 from strategies.autograd.nodes import is_forward_alone, run
 from strategies.autograd.operators import Operator
@@ -26,6 +28,12 @@ RECORDS = ()
 
 _LARGE = 2**14
 """Entries of all matrices together, from which O(n²k) operations are faster than few calls, as measured."""
+
+
+def _backward(strategy: Strategy, LU: Tensor, *given: Tensor, **options: Any) -> Gradients:
+    lower = strategy.factor_triangular(LU, Structure.UNIT_LOWER)
+    upper = strategy.factor_triangular(LU, Structure.UPPER)
+    return formula.backward(lower, upper, LU, *given, **options)
 
 
 @dataclass(frozen=True)
@@ -50,19 +58,15 @@ class _LUSolve(Rule):
     def backward(
         self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
     ) -> Gradients:
-        LU, B = saved.inputs
-        X, order = saved.outputs
-        return formula.backward(
-            strategy.factor_triangular(LU, Structure.UNIT_LOWER),
-            strategy.factor_triangular(LU, Structure.UPPER),
-            LU,
-            order,
-            B,
-            X,
-            *cotangents,
+        (LU, B), (X, order) = saved.inputs, saved.outputs
+        gradients: Gradients = strategy.own(
+            "lu_solve_backward",
+            _backward,
+            *(LU, order, B, X, *cotangents),
             adjoint=self.adjoint,
             need_factors=needed[0],
         )
+        return gradients
 
     def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
         X, order = at.outputs
@@ -129,6 +133,8 @@ def lu_solve(
         or not _fit(LU, pivots, B, left)
     ):
         return native(LU, pivots, B, left=left, adjoint=adjoint)
+    if strategy == "auto" and not policy.covers("lu_solve"):
+        strategy = "fused"
     chosen, *_ = choose(strategy, "lu_solve", LU, B)
     if chosen.forward_is_differentiable:
         return native(LU, pivots, B, left=left, adjoint=adjoint)

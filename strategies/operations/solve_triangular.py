@@ -142,19 +142,12 @@ def solve_triangular(
         >>> solve_triangular(torch.tensor([[2.0]]), torch.tensor([[4.0]]), upper=True)
         tensor([[2.]])
     """
-    fast_path = _FAST_PATHS[bool(upper) == bool(left), bool(unitriangular)]
-    is_batch_in_one_thread = (
-        strategy == "auto" and isinstance(A, Tensor) and A.ndim > 2 and torch.get_num_threads() == 1
-    )
-    # Views take longer than a kernel gains in a forward alone, and so does a batch in one thread.
-    if (not left or is_batch_in_one_thread) and is_forward_alone(strategy, A, B):
+    if is_forward_alone(strategy, A, B) and not _gains_alone(A, B, left):
         return torch.linalg.solve_triangular(
             A, B, upper=upper, left=left, unitriangular=unitriangular
         )
-    is_for_blas = (
-        is_batch_in_one_thread and fit(A, B, left) and A.shape[-1] < 64 and B.shape[-1] > 4
-    )
-    if left and not is_for_blas and (outputs := fast_path(strategy, A, B)) is not None:
+    fast_path = _FAST_PATHS[bool(upper) == bool(left), bool(unitriangular)]
+    if left and (outputs := fast_path(strategy, A, B)) is not None:
         return outputs[0]
     if not left and fit(A, B, left) and (outputs := fast_path(strategy, A.mT, B.mT)) is not None:
         return outputs[0].mT
@@ -167,6 +160,18 @@ def solve_triangular(
             (X,) = _general(upper, unitriangular, candidates, A, B)
             return X if left else X.mT
     return torch.linalg.solve_triangular(A, B, upper=upper, left=left, unitriangular=unitriangular)
+
+
+def _gains_alone(A: object, B: object, left: bool) -> bool:
+    """Whether a kernel is faster than BLAS in a forward alone, as measured."""
+    if not (isinstance(A, Tensor) and isinstance(B, Tensor) and A.ndim > 1 and B.ndim > 1):
+        return False
+    n, k, is_batch = A.shape[-1], B.shape[-1 if left else -2], A.ndim > 2
+    if k > 4:
+        return (left or is_batch) and (n <= 32 or k >= n)
+    if is_batch and torch.get_num_threads() == 1:
+        return k > 1 and n <= 16
+    return left  # else views take longer than a kernel gains
 
 
 def _general(

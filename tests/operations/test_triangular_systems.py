@@ -71,7 +71,8 @@ BATCHES = [
     ((0, 0), (0, 2)),
     ((3, 3), (3, 0)),
 ]
-LARGE = [((40, 40), (40, 3)), ((150, 150), (150, 6)), ((300, 300), (300, 2))]
+MANY = [((8, 8), (8, 40)), ((2, 3, 17, 17), (2, 3, 17, 6)), ((32, 32), (32, 33))]
+LARGE = [((70, 70), (70, 71)), ((40, 40), (40, 3)), ((150, 150), (150, 6)), ((300, 300), (300, 2))]
 
 
 @each_option()
@@ -79,7 +80,7 @@ LARGE = [((40, 40), (40, 3)), ((150, 150), (150, 6)), ((300, 300), (300, 2))]
 @pytest.mark.parametrize("dtype", ALL_DTYPES, ids=str)
 def test_values_and_gradients_are_those_of_torch(strategy, name, options, dtype):
     tolerances = dict.fromkeys(("rtol", "atol"), torch.finfo(dtype).eps ** 0.5)
-    for shapes in BATCHES + LARGE * (name == "solve_triangular"):
+    for shapes in BATCHES + MANY + LARGE * (name == "solve_triangular"):
         inputs = inputs_of(name, options, *shapes, dtype)
         call = call_by(strategy, name, options)
         require_alike(call, call_of_torch(name, options), *inputs, **tolerances)

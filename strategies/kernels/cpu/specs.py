@@ -59,9 +59,6 @@ _MOST_WORK_OF_COMPLEX_QR = 2**13
 _MOST_COLUMNS_OF_COD = 512
 """Of a matrix, or rows of a wide one, up to which pivots are found without blocks."""
 
-_MOST_WORK_OF_MANY = 2**14
-"""N² k up to which triangles have kernels for more right-hand sides than an eighth of the rows."""
-
 
 class Problem(NamedTuple):
     """What a spec has to know of the inputs: each A is m×n, and B, if there is one, m×k."""
@@ -234,7 +231,7 @@ def _cholesky_inverse(p: Problem) -> KernelSpec:
 def _triangular(name: str) -> Callable[[Problem], KernelSpec | None]:
     def spec(p: Problem) -> KernelSpec | None:
         work = p.n**2 * p.k
-        if p.is_vector or (p.k > p.n / 8 and work > _MOST_WORK_OF_MANY):
+        if p.is_vector:
             return None
         flops = (1.0 * work, 2.0 * work)
         return KernelSpec(name, f"{name}_backward", [p.like_rhs(p.n)], [], [0, 2], flops)
