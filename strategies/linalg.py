@@ -5,8 +5,6 @@ Names, signatures and return fields are those of `torch.linalg`, plus `strategy=
 of the records in `strategies.operations`; all others are torch.linalg's own functions.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -24,8 +24,6 @@ from strategies.builtin.triangular_solve import TriangularSolve
 from strategies.errors import StrategyNotFoundError, message_of
 from strategies.strategy import Strategy
 
-__all__ = ["ENTRY_POINT_GROUP", "available", "built_in", "distinct", "get", "made"]
-
 ENTRY_POINT_GROUP = "backward_strategies"
 
 _NOT_CODE = ("name", "summary", "accuracy", "_abc_impl")

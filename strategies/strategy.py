@@ -24,8 +24,6 @@ from strategies.factors import Triangular
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.formulas.accuracy_classes import AccuracyClass
 
-__all__ = ["Saved", "Strategy", "Tolerance", "normalize_tolerance", "rank_threshold"]
-
 Tolerance = float | Tensor | None
 
 

@@ -4,8 +4,6 @@ It is built against the PyTorch at hand, in half a minute; no call waits for tha
 Python does the same.
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import hashlib
@@ -27,8 +25,6 @@ import torch
 
 from strategies.files import cache_directory, write_bytes
 from strategies.kernels.cpu import library, threads
-
-__all__ = ["NAME", "folder", "is_missing", "load", "warmup"]
 
 NAME = "fast_path"
 

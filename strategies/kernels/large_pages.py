@@ -1,7 +1,5 @@
 """Memory for results that are larger than a cache."""
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import mmap
@@ -9,8 +7,6 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor
-
-__all__ = ["LARGE", "on_large_pages", "uninitialized"]
 
 LARGE = 2**22
 """Bytes from which on NumPy asks for large pages, too."""

@@ -5,23 +5,12 @@ forward mode makes, wrappers of transforms, subclasses without storage, fake and
 of conjugate and negative views are others.
 """
 
-from __future__ import annotations
-
 import functools
 import operator
 from typing import Any
 
 import torch
 from torch import Tensor
-
-__all__ = [
-    "address",
-    "is_addressable",
-    "is_materializable",
-    "materialized",
-    "with_memory",
-    "without_entries",
-]
 
 _C: Any = torch._C
 

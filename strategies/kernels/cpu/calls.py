@@ -5,8 +5,6 @@ instead. Factors named by columns are given transposed and contiguous, so that t
 """
 
 # ruff: noqa: ARG005 - a kernel is declared with all that it reads
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
@@ -19,28 +17,6 @@ from strategies.kernels.cpu import task
 from strategies.kernels.cpu.library import DTYPES, is_available, kernel
 from strategies.kernels.large_pages import uninitialized
 from strategies.kernels.memory import is_materializable, materialized
-
-__all__ = [
-    "Call",
-    "by_rows",
-    "cholesky_backward",
-    "determinant",
-    "has_grown",
-    "inv_backward",
-    "inverse_order",
-    "last_may_be_roundoff",
-    "lstsq_backward",
-    "lu_backward",
-    "lu_solve_adjoint_backward",
-    "lu_solve_backward",
-    "may_be_deficient",
-    "pinv_backward",
-    "reverse_cholesky",
-    "reverse_lu",
-    "smallest_of_product",
-    "smallest_of_triangle",
-    "solve_backward",
-]
 
 _GROUP_BYTES = 2**15
 """A group gets more matrices up to this size, which the first-level cache holds."""

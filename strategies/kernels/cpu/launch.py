@@ -1,7 +1,5 @@
 """A kernel on tensors of given sizes and strides: nothing is left to be found out but addresses."""
 
-from __future__ import annotations
-
 import ctypes
 import math
 from array import array
@@ -13,8 +11,6 @@ from strategies.kernels.cpu.library import kernel
 from strategies.kernels.cpu.specs import Problem
 from strategies.kernels.cpu.task import ARGUMENT_WORDS, HEADER_WORDS, header, in_packs, run
 from strategies.kernels.memory import address
-
-__all__ = ["Launch", "Layout"]
 
 Layout = tuple[tuple[int, ...], tuple[int, ...]]
 """Sizes and strides of a tensor; for a kernel, always of three dimensions."""

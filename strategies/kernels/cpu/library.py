@@ -5,8 +5,6 @@ whose addresses it is given. Without a compiler the package is installed without
 PyTorch do what kernels would do.
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import itertools
@@ -16,18 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-
-__all__ = [
-    "DTYPES",
-    "INTERFACE_VERSION",
-    "Kernel",
-    "is_available",
-    "kernel",
-    "missing",
-    "names",
-    "native_file",
-    "path",
-]
 
 DTYPES = torch.float32, torch.float64, torch.complex64, torch.complex128
 """Of the matrices that kernels are compiled for, in the order of `bs_dtype`."""

@@ -8,8 +8,6 @@ A kernel declines an input for which it is not stable: one that is nearly defici
 the elimination, or has a norm that is far from one. What it computed is not used then.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math
@@ -22,8 +20,6 @@ from strategies.kernels.cpu.launch import Launch, Layout
 from strategies.kernels.cpu.library import DTYPES, is_available
 from strategies.kernels.cpu.specs import SPECS, TRIANGULAR, KernelSpec, Problem
 from strategies.kernels.cpu.tensor_specs import INFO, TensorSpec, columns, rows, vector
-
-__all__ = ["Plan", "is_sequence", "plan"]
 
 Tensors = tuple[Tensor, ...]
 

@@ -12,8 +12,6 @@ import torch
 
 from strategies.kernels.cpu.tensor_specs import TensorSpec, columns, number, rows, vector
 
-__all__ = ["SPECS", "TRIANGULAR", "KernelSpec", "Problem"]
-
 TRIANGULAR = "solve_lower", "solve_upper", "solve_unit_lower", "solve_unit_upper"
 """What `solve_triangular` stands for."""
 

@@ -5,8 +5,6 @@ whose result is as large as the matrix reads or writes it once more.
 """
 
 # ruff: noqa: ARG005 - a kernel is declared with all that it reads
-from __future__ import annotations
-
 import math
 
 import torch

@@ -14,8 +14,6 @@ from torch import Tensor
 
 from strategies.kernels.large_pages import LARGE, on_large_pages
 
-__all__ = ["INFO", "TensorSpec", "columns", "number", "rows", "vector"]
-
 _LINE = 64
 """Bytes of a line of the cache, where vectors may begin."""
 

@@ -1,7 +1,5 @@
 """Run a kernel in as many threads as PyTorch uses."""
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import os

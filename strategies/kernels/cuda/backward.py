@@ -1,7 +1,5 @@
 """Triton programs of backwards, which wait for nothing: each reads its inputs and writes its results."""
 
-from __future__ import annotations
-
 import triton.language as tl
 
 from strategies.kernels.cuda.blocks import (
@@ -15,8 +13,6 @@ from strategies.kernels.cuda.blocks import (
     store_columns,
     times,
 )
-
-__all__ = ["cholesky", "det", "inv", "lu", "solve"]
 
 
 @program

@@ -6,22 +6,8 @@ of another's row is gathered, or read again from memory, where the threads of a 
 Arrays are contiguous: the matrices one after the other, row by row.
 """
 
-from __future__ import annotations
-
 import triton
 import triton.language as tl
-
-__all__ = [
-    "block",
-    "from_row",
-    "load_columns",
-    "load_entries",
-    "load_rows",
-    "normalize",
-    "program",
-    "store_columns",
-    "times",
-]
 
 program = triton.jit(do_not_specialize=["count"])
 """Makes a program of a function; it is compiled for each size of the matrices and dtype."""

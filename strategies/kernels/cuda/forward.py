@@ -5,14 +5,10 @@ what `strategies.kernels.cpu.plans` raises one for: a pivot that is zero or may 
 that is far from one, what is not finite. Nothing that was computed is used then.
 """
 
-from __future__ import annotations
-
 import triton
 import triton.language as tl
 
 from strategies.kernels.cuda.blocks import block, from_row, load_columns, program, store_columns
-
-__all__ = ["cholesky", "det", "inv", "lu", "solve"]
 
 
 @triton.jit

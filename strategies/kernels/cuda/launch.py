@@ -1,7 +1,5 @@
 """Launch a Triton program over a batch."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 from collections.abc import Sequence
@@ -12,8 +10,6 @@ import triton
 from torch import Tensor
 
 from strategies.kernels.cuda import backward, forward
-
-__all__ = ["launch"]
 
 _ROWS = 128
 """Of matrices in a program: one for each thread of four warps."""

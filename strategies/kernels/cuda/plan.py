@@ -4,8 +4,6 @@ A plan is for inputs of given shapes, as `strategies.kernels.cpu.plans.Plan` is 
 for the flag that its program raises where a matrix is no usual one; a backward waits for nothing.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib.util
 import math
@@ -20,8 +18,6 @@ import torch
 from torch import Tensor
 
 from strategies.kernels.memory import materialized
-
-__all__ = ["Plan", "plan"]
 
 Tensors = tuple[Tensor, ...]
 
