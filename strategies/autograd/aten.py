@@ -5,14 +5,10 @@ path has plans. Those are operators whose outputs are no more than what the fast
 `aten::linalg_det`, and not `aten::_linalg_det`, which returns LU, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from strategies.autograd.fast_path import FastPath, Tensors
-
-__all__ = ["AtenCalls"]
 
 
 class AtenCalls:

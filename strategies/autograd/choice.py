@@ -1,7 +1,5 @@
 """From what the caller wrote as `strategy=` to the strategies to try."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import TypeVar
@@ -13,18 +11,6 @@ from strategies import policy, registry
 from strategies.errors import LinAlgError, UnsupportedError
 from strategies.policy.schema import PolicyKey
 from strategies.strategy import Strategy
-
-__all__ = [
-    "StrategyChoice",
-    "are_matrices",
-    "are_of_kind",
-    "choose",
-    "first_that_can",
-    "is_captured",
-    "is_left_to_torch",
-    "name_of",
-    "policy_key",
-]
 
 StrategyChoice = str | Strategy
 _DTYPES = torch.float32, torch.float64, torch.complex64, torch.complex128

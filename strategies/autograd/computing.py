@@ -1,10 +1,6 @@
 """Whether a strategy computes now, in this thread."""
 
-from __future__ import annotations
-
 import threading
-
-__all__ = ["computing", "is_computing"]
 
 
 class _Depth(threading.local):

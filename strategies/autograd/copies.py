@@ -1,10 +1,6 @@
 """Copies that autograd needs of tensors that are, or share memory with, others."""
 
-from __future__ import annotations
-
 from torch import Tensor
-
-__all__ = ["with_own_memory", "with_own_tangent"]
 
 
 def with_own_tangent(result: Tensor, given: set[int]) -> Tensor:

@@ -1,7 +1,5 @@
 """The fast path in C++ (`strategies.kernels.extension`), where it is there: what it is told, and asked."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -14,8 +12,6 @@ from strategies.kernels import extension
 from strategies.kernels.cpu import task, threads
 from strategies.policy.schema import Policy
 from strategies.strategy import Strategy
-
-__all__ = ["aten_operator", "fast_path", "is_ordinary", "module", "serve", "used_by_plan"]
 
 Definition = tuple[Callable[..., tuple[Any, ...]], int, int]
 """A fast path: the plans of a choice and inputs, how many inputs, and how many tolerances at most."""

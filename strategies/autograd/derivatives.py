@@ -1,7 +1,5 @@
 """Derivatives of functions in eager mode, inside of operators below what autograd sees of them."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 from collections.abc import Callable, Iterator, Sequence
@@ -13,8 +11,6 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from strategies.autograd.rule import Gradients, Tensors
-
-__all__ = ["derivative", "eager_mode", "pulled_back"]
 
 Function = Callable[..., Tensors]
 

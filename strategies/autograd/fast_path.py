@@ -14,8 +14,6 @@ On the CPU, where there is the fast path in C++ (`strategies.kernels.extension`)
 time of a small call goes to Python.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable
@@ -42,8 +40,6 @@ from strategies.kernels.cpu.plans import is_sequence, plan
 from strategies.kernels.cuda import plan as cuda
 from strategies.policy.schema import Policy
 from strategies.strategy import Strategy
-
-__all__ = ["Explicit", "FastPath", "SecondBackward", "SecondGradients", "Tangents"]
 
 Tensors = tuple[Tensor, ...]
 Gradients = tuple[Tensor | None, ...]

@@ -22,16 +22,6 @@ from strategies.strategy import Strategy
 if TYPE_CHECKING:
     from strategies.autograd.fast_path import FastPath
 
-__all__ = [
-    "Computed",
-    "FoundPlan",
-    "apply",
-    "differentiated",
-    "is_constant",
-    "is_plain",
-    "is_readable",
-]
-
 Tensors = tuple[Tensor, ...]
 Gradients = tuple[Tensor | None, ...]
 

@@ -1,7 +1,5 @@
 """Substitution with one triangle of a matrix, differentiated as a solve with all of it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch
@@ -13,8 +11,6 @@ from strategies.factors import Triangular
 from strategies.factors.pseudo_inverse import Structure
 from strategies.formulas.differential import finite_differential
 from strategies.formulas.quadratic import BilinearEquation
-
-__all__ = ["FullTriangular"]
 
 
 class FullTriangular(Triangular):

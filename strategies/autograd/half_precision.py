@@ -4,16 +4,12 @@ LAPACK has neither float16 nor bfloat16. Inputs are converted exactly, results r
 so are gradients, by the derivative of the conversion.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.compiler import is_compiling
-
-__all__ = ["HALF", "in_single_precision", "is_autocast", "is_concerned"]
 
 HALF = torch.float16, torch.bfloat16
 

@@ -1,15 +1,11 @@
 """Levels of forward mode, which nest."""
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager
 
 from torch import Tensor
 from torch.autograd import forward_ad
 
 from strategies.kernels import extension
-
-__all__ = ["forward_mode", "tangent_of", "with_tangent", "without_tangents"]
 
 
 def forward_mode(*, on: bool) -> AbstractContextManager[None]:

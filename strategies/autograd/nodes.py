@@ -9,8 +9,6 @@
 `vmap` moves the mapped dimension to the front of every tensor and calls the batched code.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Sequence
@@ -32,15 +30,6 @@ from strategies.errors import LinAlgError
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.kernels.memory import with_memory, without_entries
 from strategies.strategy import Saved, Strategy
-
-__all__ = [
-    "is_batched_gradient",
-    "is_differentiated",
-    "is_forward_alone",
-    "is_opaque",
-    "is_transformed",
-    "run",
-]
 
 
 def run(rule: Rule, strategy: Strategy, *inputs: Tensor) -> Tensors:

@@ -29,8 +29,6 @@ from strategies.autograd.rule import Tensors
 from strategies.kernels.memory import is_addressable, materialized
 from strategies.strategy import Strategy
 
-__all__ = ["OPERATORS", "Operator"]
-
 _DERIVATIVES = (
     ("backward",),
     ("forward",),

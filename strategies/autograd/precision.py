@@ -1,14 +1,10 @@
 """Full single precision for the products inside a gradient, whatever the caller allows elsewhere."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from typing import Any
 
 import torch
-
-__all__ = ["full_precision"]
 
 _NOTHING_TO_DO = contextlib.nullcontext()
 

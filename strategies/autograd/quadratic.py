@@ -1,7 +1,5 @@
 """The derivatives to all orders of `strategies.formulas.quadratic`, in every mode."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor
@@ -11,8 +9,6 @@ from strategies.autograd.nodes import is_opaque
 from strategies.autograd.rule import Gradients, Tensors
 from strategies.autograd.transforms import AtOneLevel, at_all_levels
 from strategies.formulas.quadratic import BilinearEquation
-
-__all__ = ["pull", "push"]
 
 
 def push(equation: BilinearEquation, Y: Tensor, tangent: Tensor) -> Tensor:

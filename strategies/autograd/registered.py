@@ -24,8 +24,6 @@ from strategies.autograd.tracing import is_traced
 from strategies.autograd.transforms import AtOneLevel, Dims, at_all_levels, batch_first
 from strategies.kernels.memory import with_memory
 
-__all__ = ["Registered"]
-
 _LIBRARY = torch.library.Library("backward_strategies", "FRAGMENT")
 
 _TAGS = (

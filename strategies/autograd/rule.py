@@ -20,8 +20,6 @@ from strategies.strategy import Saved, Strategy
 if TYPE_CHECKING:
     from strategies.autograd.fast_path_node import Computed
 
-__all__ = ["Gradients", "Rule", "Tensors", "only", "saved_without_inverse"]
-
 Tensors = tuple[Tensor, ...]
 Gradients = tuple[Tensor | None, ...]
 

@@ -1,7 +1,5 @@
 """Whether a call is one to be computed by a function, or one of an operator."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 
@@ -9,8 +7,6 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 from torch.nn import Parameter
-
-__all__ = ["has_no_values", "is_differentiated_once", "is_traced", "special"]
 
 _C: Any = torch._C
 

@@ -5,8 +5,6 @@ own way takes any structure of arguments apart at every level, which costs more 
 The interpreters of the transforms are not public.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -18,8 +16,6 @@ from torch.autograd import forward_ad
 
 from strategies.autograd.levels import forward_mode, tangent_of, with_tangent
 from strategies.kernels.memory import with_memory
-
-__all__ = ["AtOneLevel", "Dims", "at_all_levels", "batch_first", "with_tangents"]
 
 Tensors = tuple[Tensor, ...]
 Tangents = tuple[Tensor | None, ...]

@@ -16,8 +16,6 @@ where A is singular, there is nothing to divide. Then, with A = L diag(s) Rᴴ a
 where qᵢⱼ is the product of all of s but the i-th and the j-th: no division, at any rank.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

@@ -5,8 +5,6 @@ the class `FULL` stays below a constant times what rounding explains (`strategie
 Any other class raises that limit by a factor that is computed from A.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ that counts, is the amplification of most operations. To first order, none of th
 amplification · u exceeds about 1/100.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 

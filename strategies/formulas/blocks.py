@@ -4,11 +4,7 @@ A slice of all is an alias, for which `torch.autograd.grad(is_grads_batched=True
 backward of `Tensor.narrow` copies.
 """
 
-from __future__ import annotations
-
 from torch import Tensor
-
-__all__ = ["first_columns", "first_rows", "leading_block"]
 
 
 def first_rows(matrix: Tensor, k: int) -> Tensor:

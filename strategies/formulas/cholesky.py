@@ -25,8 +25,6 @@ Both are, as in PyTorch, the gradients of functions of L Lᴴ for any L, at one 
 diagonal. So they have entries there, too, where neither function reads L.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch
@@ -36,20 +34,6 @@ from strategies.factors.nonsingular import Triangular
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.formulas.domains import hermitian_part
 from strategies.formulas.quadratic import QuadraticEquation
-
-__all__ = [
-    "Equation",
-    "Factor",
-    "backward",
-    "inverse_backward",
-    "inverse_jvp",
-    "inverse_second_backward",
-    "jvp",
-    "solve",
-    "solve_backward",
-    "solve_jvp",
-    "solve_second_backward",
-]
 
 Factor = Callable[[Tensor, Structure], PseudoInverse]
 

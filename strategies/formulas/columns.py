@@ -1,10 +1,6 @@
 """Products whose columns lie one after the other in memory."""
 
-from __future__ import annotations
-
 from torch import Tensor
-
-__all__ = ["product_by_columns"]
 
 
 def product_by_columns(left: Tensor, right: Tensor) -> Tensor:

@@ -9,22 +9,11 @@ logarithm and s = exp(i θ) turns with its imaginary part (Giles 2008, section 2
 The adjugate is a polynomial in A and finite where A⁻¹ is not: `strategies.factors.diagonalized`.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 
 from strategies.factors.pseudo_inverse import Structure
 from strategies.formulas.lu import Factor, permute_rows
-
-__all__ = [
-    "cofactors",
-    "cofactors_along",
-    "inverse_adjoint",
-    "permutation_sign",
-    "slogdet_scale",
-    "slogdet_tangents",
-]
 
 
 def permutation_sign(LU: Tensor, pivots: Tensor) -> Tensor:

@@ -4,8 +4,6 @@ from torch import Tensor
 
 from strategies.formulas.sums import add
 
-__all__ = ["differential", "finite_differential"]
-
 
 def differential(matrix: Tensor) -> Tensor:
     """Zero, with the derivatives of a matrix.

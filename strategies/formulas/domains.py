@@ -5,15 +5,11 @@ singular values. Derivatives exist along the domain only: `Domain.part`, the pro
 span, keeps finite differences in it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-
-__all__ = ["GENERAL", "LOWER_TRIANGULAR", "POSITIVE_DEFINITE", "Domain", "hermitian_part"]
 
 
 @dataclass(frozen=True)

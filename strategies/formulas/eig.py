@@ -11,12 +11,8 @@ With P = V⁻¹dA V and E_ij = λ_j − λ_i off the diagonal
 The phase of each eigenvector is arbitrary: only a loss with Im diag(VᴴV̄) = 0 is one of the eigenvectors.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
-
-__all__ = ["column_products", "jvp", "right_factor"]
 
 
 def column_products(V: Tensor, other: Tensor) -> Tensor:

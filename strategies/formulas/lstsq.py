@@ -13,16 +13,12 @@ O(mnk) from the factors that the forward already has.
 At full column rank Z is A (AᴴA)⁺ G, too: where w is accurate enough, one product, A [w X], gives it.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import solve
 from strategies.formulas.columns import product_by_columns
-
-__all__ = ["backward", "jvp", "outer_factors"]
 
 
 def backward(

@@ -21,8 +21,6 @@ same functions of A₁₁, A₂₁, A₁₂, and the formula above holds for the
 that are zero in the trailing block. So one code path serves batches of mixed rank.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch
@@ -34,19 +32,6 @@ from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.formulas.blocks import first_columns, first_rows, leading_block
 from strategies.formulas.quadratic import QuadraticEquation
 from strategies.formulas.sums import add
-
-__all__ = [
-    "Equation",
-    "Factor",
-    "backward",
-    "extend",
-    "jvp",
-    "mask_trailing",
-    "packed",
-    "permute_rows",
-    "second_adjoint",
-    "unpacked",
-]
 
 Factor = Callable[[Tensor, Structure], PseudoInverse]
 

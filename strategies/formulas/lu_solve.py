@@ -13,8 +13,6 @@ sides, O(n²k), and every entry of the gradient is written once. P, L and U, and
 would be n×n arrays and O(n³).
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 
@@ -23,8 +21,6 @@ from strategies.factors.pivots import order_of
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.formulas.lu import permute_rows
 from strategies.formulas.triangles import packed_product
-
-__all__ = ["backward", "explicit_backward", "jvp"]
 
 
 def _unpermute_rows(matrix: Tensor, order: Tensor) -> Tensor:

@@ -16,16 +16,12 @@ are out of the range of Q, the gradients of Ā with respect to A and G are
     (Q (SᴴK + K Sᴴ − H'V' − (H'V')ᴴ) − V' (K + Kᴴ) − H'ᴴ (S + Sᴴ)) R⁻ᴴ,    R⁻¹ (V'ᴴ − S Qᴴ).
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas.columns import product_by_columns
 from strategies.formulas.solve import inv_backward
-
-__all__ = ["backward", "jvp", "second_backward"]
 
 
 def backward(inverse: PseudoInverse, matrix: Tensor, cotangent: Tensor) -> Tensor:

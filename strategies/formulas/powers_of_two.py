@@ -1,15 +1,11 @@
 """Scaling by powers of two, which rounds nothing, and products that leave the range of the dtype."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
-
-__all__ = ["Equilibrated", "equilibrate", "product", "split", "times_power_of_two"]
 
 _IN_RANGE = 64
 """Mantissas, of one half to √2, whose product is in range."""

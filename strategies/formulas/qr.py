@@ -29,23 +29,12 @@ V T = (E₁ − Q₁) V₁⁻ᴴ and, with Q₁ = [Q₁₁; Q₂₁] and V₂V�
 Q₁₁ − I is singular where a column needs no reflection, since it is zero below the diagonal. R jumps there.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 
 from strategies.factors import Triangular
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas.blocks import first_columns, first_rows
-
-__all__ = [
-    "backward",
-    "complement_backward",
-    "complement_jvp",
-    "explicit_backward",
-    "jvp",
-    "second_backward",
-]
 
 _BLOCK = 128
 

@@ -15,13 +15,9 @@ meets itself. `strategies.autograd.quadratic` differentiates so.
 F'' is symmetric. What is needed is less: push and pull that invert X ↦ B(Y, X), which is linear in Y, too.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 
 from torch import Tensor
-
-__all__ = ["BilinearEquation", "QuadraticEquation"]
 
 
 class BilinearEquation(ABC):

@@ -34,8 +34,6 @@ from strategies.factors.pseudo_inverse import Structure
 from strategies.formulas.blocks import first_columns
 from strategies.formulas.powers_of_two import equilibrate, product, times_power_of_two
 
-__all__ = ["det_gradient", "inverse", "is_nearly_of_rank_one"]
-
 _MOST_NEGLIGIBLE = 8
 """With more negligible singular values a determinant and its derivatives up to this order are zero."""
 

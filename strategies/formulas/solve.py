@@ -6,13 +6,9 @@ The inverse is the solution for B = I, whose gradient −A⁻ᴴ G A⁻ᴴ has A
 own output.
 """
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from strategies.factors.pseudo_inverse import PseudoInverse
-
-__all__ = ["backward", "inv_backward", "inv_jvp", "rhs_tangent"]
 
 
 def backward(

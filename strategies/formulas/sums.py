@@ -4,13 +4,9 @@ There PyTorch adds, multiplies or divides a tensor with a tangent and one withou
 of a kernel in Python that only finds the shape: a hundred times the cost of a small sum.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 from torch.autograd import forward_ad
-
-__all__ = ["add"]
 
 
 def add(one: Tensor, other: Tensor) -> Tensor:

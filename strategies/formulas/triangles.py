@@ -4,12 +4,8 @@ The gradient of a triangular matrix, or of packed LU factors, is the triangle of
 multiply first and cut off then takes three arrays of n×n numbers and twice the arithmetic.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
-
-__all__ = ["Product", "packed_product", "triangle_of_product"]
 
 Product = tuple[Tensor, Tensor]
 

@@ -4,8 +4,6 @@ An operation is added by such a module and its formula. What goes over operation
 figures and tests alike, asks `names`, `measured` and `get`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import difflib
 import functools

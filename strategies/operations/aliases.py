@@ -3,8 +3,6 @@
 `torch.det`, `torch.slogdet`, `torch.logdet` and `torch.matrix_power` have the names that they have here.
 """
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from strategies.autograd.choice import StrategyChoice

@@ -1,7 +1,5 @@
 """`cholesky` and `cholesky_ex`, of Hermitian positive definite matrices."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Sequence

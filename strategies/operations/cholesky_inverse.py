@@ -1,7 +1,5 @@
 """`cholesky_inverse`: inverses of positive definite matrices, from their Cholesky factor."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 Calls that PyTorch refuses are left to it, whose errors say why.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

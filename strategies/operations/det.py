@@ -1,7 +1,5 @@
 """`det` and `slogdet`, through LU."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """The rules of `det` and `slogdet`, through LU, and by other factors where elimination is not accurate."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,8 +23,6 @@ from strategies.formulas import smooth_det
 from strategies.formulas.lu import permute_rows
 from strategies.formulas.powers_of_two import split, times_power_of_two
 from strategies.strategy import Saved, Strategy
-
-__all__ = ["Det", "Slogdet"]
 
 
 def _backward(strategy: Strategy, factors: PackedLU, scale: Tensor) -> Tensor:

@@ -1,7 +1,5 @@
 """`eig`, eigenvalues and eigenvectors of general matrices."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -6,12 +6,8 @@ the CPU rests on: steps of 4× in size, of 2× for square matrices, and of some 
 its cells a policy takes means over the nearest ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-
-__all__ = ["GRIDS", "LSTSQ", "LU", "PINV", "SOLVE", "SQUARE", "Block", "Blocks", "Cells"]
 
 GRIDS = ("tiny", "quick", "cpu", "full")
 

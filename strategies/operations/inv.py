@@ -1,7 +1,5 @@
 """`inv`, the inverse of square matrices."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,15 +4,11 @@ Of others the gradient would compute the operation again. Under torch.func the f
 it does wherever values can be read (`strategies.operations.traceable`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from torch import Tensor
 
 from strategies.autograd.choice import are_matrices, are_of_kind
-
-__all__ = ["KEPT"]
 
 
 def _are_alike(A: Tensor, B: Tensor) -> bool:

@@ -1,15 +1,11 @@
 """The factors that kernels keep for the backward, as a `PseudoInverse`."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 
 from strategies.factors import LUFactors, Orthogonal, Triangular
 from strategies.factors.orthogonal import truncated
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure, full_rank
-
-__all__ = ["of_any_rank", "of_lu", "of_qr"]
 
 
 def of_lu(LU: Tensor, pivots: Tensor) -> PseudoInverse:

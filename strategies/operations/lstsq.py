@@ -1,7 +1,5 @@
 """`lstsq`, least squares of any rank."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

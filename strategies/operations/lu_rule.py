@@ -1,7 +1,5 @@
 """The rule of LU: what is computed, and its derivatives, at any rank that roundoff does not leave open."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,8 +22,6 @@ from strategies.operations.scaled_rule import (
     times_power_of_two,
 )
 from strategies.strategy import Saved, Strategy
-
-__all__ = ["EQUATION", "LUFactor"]
 
 _ZERO_PIVOT = (
     "U[{0},{0}] is zero and using it on lu_solve would result in a division by zero. If you still want "

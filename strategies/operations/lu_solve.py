@@ -1,7 +1,5 @@
 """`lu_solve`, square systems by LU factors that are there already."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

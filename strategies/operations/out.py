@@ -3,8 +3,6 @@
 A strategy is a way to differentiate, so with `out=` there is nothing for it to do.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -13,8 +11,6 @@ from typing import Any, ParamSpec, TypeVar, cast
 import torch
 
 from strategies.autograd.half_precision import in_single_precision, is_concerned
-
-__all__ = ["takes_out", "written"]
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")

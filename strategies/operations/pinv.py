@@ -1,7 +1,5 @@
 """`pinv`, the Moore–Penrose pseudo-inverse."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`qr`, of matrices of full rank: square, tall and wide, with the whole basis too."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast

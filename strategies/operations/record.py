@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from strategies.exact.balls import Matrix
     from strategies.exact.problem import Problem
 
-__all__ = ["Operation", "Shape", "exact"]
-
 Shape = tuple[int, ...]
 
 

@@ -1,23 +1,8 @@
 """Named results of operations."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple, TypeVar
 
 from torch import Tensor
-
-__all__ = [
-    "CholeskyExResult",
-    "EigResult",
-    "InvExResult",
-    "LUFactorExResult",
-    "LUFactorResult",
-    "LUResult",
-    "LstsqResult",
-    "QRResult",
-    "SlogdetResult",
-    "SolveExResult",
-]
 
 Result = TypeVar("Result", bound=type[tuple[Any, ...]])
 

@@ -1,15 +1,11 @@
 """Batches of right-hand sides beside batches of matrices, as PyTorch broadcasts them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 
 from torch import Tensor
 
 from strategies.autograd.choice import are_matrices, are_of_kind
-
-__all__ = ["alike", "broadcast_batch", "fit", "fit_rows", "folded", "for_each_matrix", "is_vector"]
 
 
 def fit(A: Tensor, B: Tensor, left: bool) -> bool:

@@ -6,8 +6,6 @@ earlier: the gradient of least squares holds G / A² beside B. Inputs that are f
 brought there first, each matrix of a batch by itself.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from abc import abstractmethod
@@ -26,18 +24,6 @@ from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import powers_of_two
 from strategies.kernels.memory import is_addressable
 from strategies.strategy import Saved, Strategy
-
-__all__ = [
-    "ScaledRule",
-    "are_in_safe_range",
-    "exponents",
-    "in_safe_range",
-    "is_in_safe_range",
-    "largest_entries",
-    "normalize",
-    "times_power_of_two",
-    "with_normalized_cotangents",
-]
 
 _MODERATE = {
     torch.float32: 2.0**21,

@@ -1,7 +1,5 @@
 """`solve`, square systems."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`solve_triangular`, systems with a triangular matrix."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass

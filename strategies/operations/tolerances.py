@@ -1,7 +1,5 @@
 """Tolerances of a rank as the fast path takes them: two numbers."""
 
-from __future__ import annotations
-
 import math
 
 import torch
@@ -9,8 +7,6 @@ from torch import Tensor
 
 from strategies.factors.preconditioned import values_of
 from strategies.strategy import Tolerance
-
-__all__ = ["as_numbers"]
 
 
 def as_numbers(A: Tensor, atol: Tolerance, rtol: Tolerance) -> tuple[float, ...] | None:

@@ -6,8 +6,6 @@ operator where that keeps for the gradient what the operation has computed; wher
 the function.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, cast
@@ -20,8 +18,6 @@ from strategies.autograd.half_precision import in_single_precision, is_concerned
 from strategies.autograd.tracing import has_no_values, is_differentiated_once, is_traced, special
 from strategies.operations.kept import KEPT
 from strategies.operations.out import written
-
-__all__ = ["EAGER", "traceable_by"]
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")

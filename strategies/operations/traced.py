@@ -4,8 +4,6 @@ Each does by shapes what the function of its name does by values. Calls that are
 to PyTorch, whose errors say why.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import NoneType
 from typing import ParamSpec, TypeVar
@@ -27,8 +25,6 @@ from strategies.operations.right_hand_sides import fit, fit_rows, is_vector
 from strategies.operations.traceable import EAGER, traceable_by
 from strategies.policy import BASELINE
 from strategies.strategy import Strategy, Tolerance
-
-__all__ = ["refuse_gradients_of", "traceable"]
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")

@@ -1,7 +1,5 @@
 """What stands for the Cholesky family where tensors have no values: see `strategies.operations.traced`."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 
@@ -11,8 +9,6 @@ from strategies.autograd.rule import Tensors
 from strategies.operations.results import CholeskyExResult
 from strategies.operations.traceable import EAGER
 from strategies.strategy import Strategy
-
-__all__ = ["cholesky", "cholesky_ex", "cholesky_inverse", "cholesky_solve"]
 
 
 def cholesky(A: Tensor, *, upper: bool = False, strategy: StrategyChoice = "auto") -> Tensor:
