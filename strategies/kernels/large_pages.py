@@ -13,12 +13,7 @@ LARGE = 2**22
 
 
 def uninitialized(like: Tensor, *shape: int) -> Tensor:
-    """A tensor of that shape, by rows, with the dtype and device of another, `on_large_pages`.
-
-    Example:
-        >>> uninitialized(torch.ones(2), 3, 3).shape
-        torch.Size([3, 3])
-    """
+    """A tensor of that shape, by rows, with the dtype and device of another, `on_large_pages`."""
     return on_large_pages(torch.empty(shape, dtype=like.dtype, device=like.device))
 
 
@@ -27,10 +22,6 @@ def on_large_pages(tensor: Tensor) -> Tensor:
 
     Linux is asked to back large ones on the CPU by large pages. Touching 32 MB for the first time then
     takes a quarter of the time, which is most of what writing a gradient of low rank takes.
-
-    Example:
-        >>> on_large_pages(torch.empty(2)).shape
-        torch.Size([2])
     """
     advise = _madvise() if tensor.is_cpu and tensor.nbytes >= LARGE else None
     if advise is not None:

@@ -30,22 +30,12 @@ _PENDING = _keys("Conjugate", "Negative", "ZeroTensor")
 
 
 def is_addressable(tensor: Tensor) -> bool:
-    """Whether the numbers of a tensor on a CPU or CUDA device are at its address, as its strides say.
-
-    Example:
-        >>> is_addressable(torch.ones(2)), is_addressable(torch.ones(2).to_sparse())
-        (True, False)
-    """
+    """Whether the numbers of a tensor on a CPU or CUDA device are at its address, as its strides say."""
     return not _C._dispatch_keys(tensor).raw_repr() & _OTHER
 
 
 def is_materializable(tensor: Tensor) -> bool:
-    """Whether `materialized` makes it addressable.
-
-    Example:
-        >>> is_materializable(torch.ones(2, dtype=torch.cfloat).conj())
-        True
-    """
+    """Whether `materialized` makes it addressable."""
     return not _C._dispatch_keys(tensor).raw_repr() & _OTHER & ~_PENDING
 
 
@@ -54,10 +44,6 @@ def materialized(tensor: Tensor) -> Tensor:
 
     Raises:
         ValueError: it has no memory: it is a wrapper, or its storage was freed.
-
-    Example:
-        >>> materialized(torch._efficientzerotensor(2))
-        tensor([0., 0.])
     """
     if not is_addressable(tensor):
         tensor = with_memory(tensor.resolve_conj().resolve_neg())
@@ -87,10 +73,5 @@ def address(tensor: Tensor) -> int:
 
 
 def without_entries(tensor: Tensor) -> Tensor:
-    """A tensor of that shape, dtype and device with a single entry, which means nothing.
-
-    Example:
-        >>> without_entries(torch.ones(2, 3)).shape
-        torch.Size([2, 3])
-    """
+    """A tensor of that shape, dtype and device with a single entry, which means nothing."""
     return tensor.detach().new_empty(()).expand(tensor.shape)

@@ -34,11 +34,6 @@ class Call:
         flops: floating-point operations for one real matrix, leading terms.
         suits: whether the kernel can take such tensors, and is the fastest way for them.
         batch: the batch dimensions. Every tensor begins with them, or there is only one matrix.
-
-    Example:
-        >>> order = torch.empty(2, dtype=torch.int64)
-        >>> inverse_order(torch.tensor([2, 2], dtype=torch.int32), order), order
-        ((), tensor([1, 0]))
     """
 
     name: str

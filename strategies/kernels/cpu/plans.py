@@ -246,10 +246,6 @@ def plan(
         tolerances: atol and rtol, where a rank is decided; by default 0 and max(m, n) ε.
         not_saved: as in `Plan`.
         reports: as in `Plan`.
-
-    Example:
-        >>> plan("factors", "inv", torch.float64, ((2, 3), (3, 1))) is None
-        True
     """
     *batch, m, n = inputs[0][0]
     rhs = inputs[1][0] if len(inputs) > 1 else (*batch, m, 0)

@@ -53,19 +53,7 @@ def supports(matrix: Tensor, rhs: Tensor) -> bool:
 
 
 def gram_product(matrix: Tensor, w: Tensor) -> Tensor:
-    """AᴴA w in one pass over A.
-
-    Args:
-        matrix: A, (..., m, n), contiguous, with m, n ≥ 1.
-        w: (..., n, k), with k ≥ 1.
-
-    Returns:
-        (..., n, k).
-
-    Example:
-        >>> gram_product(torch.tensor([[3.0], [4.0]]), torch.tensor([[2.0]]))
-        tensor([[50.]])
-    """
+    """AᴴA w, (..., n, k), in one pass over A, (..., m, n), contiguous; neither is empty."""
     m, n = matrix.shape[-2:]
     *batch, _, k = w.shape
     parts = math.ceil(m / _ROWS)
@@ -77,23 +65,9 @@ def gram_product(matrix: Tensor, w: Tensor) -> Tensor:
 def lstsq_gradients(
     w: Tensor, matrix: Tensor, rhs: Tensor, solution: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The gradients of tall least squares of full rank: see `formulas.lstsq`.
+    """Ā, (..., m, n), and B̄, (..., m, k), of tall least squares of full rank: see `formulas.lstsq`.
 
-    Args:
-        w: (AᴴA)⁻¹ G, (..., n, k).
-        matrix: A, (..., m, n), contiguous.
-        rhs: B, (..., m, k), with k ≥ 1.
-        solution: X, (..., n, k).
-
-    Returns:
-        Ā, (..., m, n), and B̄, (..., m, k).
-
-    Example:
-        >>> A, B = torch.tensor([[1.0], [0.0]]), torch.tensor([[2.0], [3.0]])
-        >>> lstsq_gradients(torch.ones(1, 1), A, B, torch.tensor([[2.0]]))
-        (tensor([[-2.],
-                [ 3.]]), tensor([[1.],
-                [0.]]))
+    From w = (AᴴA)⁻¹ G, (..., n, k), A, contiguous, B, with k ≥ 1, and X, (..., n, k).
     """
     n, k = w.shape[-2:]
     columns = torch.cat((w, solution), dim=-1).mT.contiguous().view(-1, n)

@@ -143,8 +143,9 @@ def test_results_of_a_batch_are_laid_out_as_those_of_torch(of):
     assert [gradient.shape for gradient in gradients] == [each.shape for each in inputs]
 
 
-def test_batches_that_are_no_sequence_of_matrices_have_no_plan():
-    assert plan_of(("factors", "inv"), torch.ones(3, 2, 4, 4).transpose(0, 1)) is None
+@pytest.mark.parametrize("A", [torch.ones(3, 2, 4, 4).transpose(0, 1), torch.ones(2, 3)])
+def test_batches_that_are_no_sequence_of_matrices_and_others_than_square_ones_have_no_plan(A):
+    assert plan_of(("factors", "inv"), A) is None
 
 
 def test_cotangents_that_are_no_sequence_of_matrices_are_copied():
