@@ -14,7 +14,7 @@ from strategies.cli.common import console, notes
 from strategies.selection.text import table
 from strategies.sweeps import collect as collecting
 from strategies.sweeps import config, slurm
-from strategies.sweeps.cells import Task
+from strategies.sweeps.cells import SweepCell
 from strategies.sweeps.config import Sweep
 from strategies.sweeps.folder import Folder, State
 from strategies.sweeps.plan import ClassPlan, plans, survey
@@ -104,9 +104,9 @@ def cancel(sweep: SweepFile) -> None:
 
 def _work_here(sweep: Sweep, plan: ClassPlan) -> None:
     """In a process of its own: the number of threads and their cores are those of a process."""
-    tasks = [*itertools.chain(*plan.chunks)]
+    cells = [*itertools.chain(*plan.chunks)]
     process = multiprocessing.get_context("spawn").Process(
-        target=_work, args=(sweep, plan.machines, tasks)
+        target=_work, args=(sweep, plan.machines, cells)
     )
     process.start()
     try:
@@ -116,11 +116,11 @@ def _work_here(sweep: Sweep, plan: ClassPlan) -> None:
         raise
 
 
-def _work(sweep: Sweep, machines: str, tasks: list[Task]) -> None:
+def _work(sweep: Sweep, machines: str, cells: list[SweepCell]) -> None:
     from strategies.sweeps.worker import work  # workers need Unix; a command line does not
 
     try:
-        work(Folder(sweep), machines, tasks)
+        work(Folder(sweep), machines, cells)
     except ValueError as error:
         raise SystemExit(f"error: {error}") from error
 

@@ -12,7 +12,7 @@ import torch
 
 from strategies import operations, registry
 from strategies.errors import message_of
-from strategies.measuring import Case, Cell, Machine, Objective, describe, measure
+from strategies.measuring import Case, Objective, Run, describe, measure
 from strategies.measuring.noise import with_load_and_noise
 
 _DIE_WITH_PARENT = 1
@@ -26,25 +26,16 @@ class Raised:
     reason: str
 
 
-@dataclass(frozen=True)
-class Measured:
-    """A cell, and where and of which strategies it was measured."""
-
-    machine: Machine
-    strategies: tuple[str, ...]
-    cell: Cell
-
-
 def measure_case(
     pipe: Connection, case: Case, objectives: Sequence[Objective], budget: float, threads: int
 ) -> None:
-    """Measures a case with all strategies, paired; sends the name of what has its turn."""
+    """Measures a case with all strategies, paired; sends the name of what has its turn, then a run."""
     _obey_the_worker(threads)
     try:
         names = registry.distinct(operations.get(case.operation).stem)
         machine = with_load_and_noise(describe())
         cell = measure(case, names, objectives=objectives, budget=budget, begins=pipe.send)
-        pipe.send(Measured(machine, names, cell))
+        pipe.send(Run("grid", machine, {"strategies": [*names]}, (cell,)))
     except BaseException as error:
         pipe.send(Raised(message_of(error)))
         raise

@@ -1,8 +1,9 @@
 """The cells of a sweep: what a class of machines is to measure."""
 
 import hashlib
+import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from strategies.integration import recording
@@ -15,11 +16,15 @@ CUDA = "cuda:0"
 
 @dataclass(frozen=True)
 class SweepCell:
-    """A case that a class measures; without objectives, errors and memory are all that is measured."""
+    """A case that a class measures; without objectives, errors and memory are all that is measured.
+
+    After `timeout` seconds it hangs.
+    """
 
     machines: str
     case: Case
     objectives: tuple[Objective, ...]
+    timeout: float = field(default=math.inf, compare=False)
 
     @property
     def key(self) -> str:
@@ -32,14 +37,6 @@ class SweepCell:
         text = str(self.case)
         digest = hashlib.blake2b(text.encode(), digest_size=2).hexdigest()
         return re.sub(r"[^\w.]+", "-", text) + "." + digest
-
-
-@dataclass(frozen=True)
-class Task:
-    """A cell to measure, and the seconds after which it hangs."""
-
-    cell: SweepCell
-    timeout: float
 
 
 def cells_of(sweep: Sweep, machines: str) -> list[SweepCell]:

@@ -4,9 +4,9 @@ import heapq
 import itertools
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from strategies.sweeps.cells import SweepCell, Task, cells_of
+from strategies.sweeps.cells import SweepCell, cells_of
 from strategies.sweeps.config import Sweep
 from strategies.sweeps.estimates import Estimates
 from strategies.sweeps.folder import Folder, Known, State
@@ -27,7 +27,7 @@ class ClassPlan:
     """
 
     machines: str
-    chunks: tuple[tuple[Task, ...], ...]
+    chunks: tuple[tuple[SweepCell, ...], ...]
     seconds: tuple[float, ...]
     measured: int
 
@@ -35,7 +35,7 @@ class ClassPlan:
     def limits(self) -> list[int]:
         """Minutes that each job needs at most: twice what is expected, and for one cell that hangs."""
         return [
-            math.ceil((2 * seconds + max(task.timeout for task in chunk) + _MARGIN) / 60)
+            math.ceil((2 * seconds + max(cell.timeout for cell in chunk) + _MARGIN) / 60)
             for chunk, seconds in zip(self.chunks, self.seconds, strict=True)
         ]
 
@@ -70,14 +70,14 @@ def _plan(
     sweep: Sweep, machines: str, missing: Sequence[SweepCell], estimates: Estimates
 ) -> ClassPlan:
     seconds = [estimates.seconds(cell) for cell in missing]
-    tasks = [
-        Task(cell, sweep.timeout or max(_SHORTEST_TIMEOUT, _TIMEOUT * each))
+    cells = [
+        replace(cell, timeout=sweep.timeout or max(_SHORTEST_TIMEOUT, _TIMEOUT * each))
         for cell, each in zip(missing, seconds, strict=True)
     ]
     chunks = pack(seconds, 60 * sweep.chunk_minutes)
     return ClassPlan(
         machines,
-        tuple(tuple(tasks[index] for index in chunk) for chunk in chunks),
+        tuple(tuple(cells[index] for index in chunk) for chunk in chunks),
         tuple(math.fsum(seconds[index] for index in chunk) for chunk in chunks),
         sum(map(estimates.is_measured, missing)),
     )

@@ -16,6 +16,9 @@ from typing import Any, Self
 _CONTEXT = multiprocessing.get_context("forkserver")
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR2)
 
+_PRELOADED = ["strategies.sweeps.cell", "torch.fx.experimental.symbolic_shapes", "flint"]
+"""All that takes time to import; of these autograd imports the second at the first gradient."""
+
 
 class Stop:
     """Within its `with` block, signals that ask to stop are noted, and only this process hears them.
@@ -27,7 +30,7 @@ class Stop:
 
     def __enter__(self) -> Self:
         self._before = {each: signal.signal(each, signal.SIG_IGN) for each in _STOPS}
-        _CONTEXT.set_forkserver_preload(["strategies.sweeps.forkserver"])
+        _CONTEXT.set_forkserver_preload(_PRELOADED)
         forkserver.ensure_running()  # it inherits that they are ignored
         for each in _STOPS:
             signal.signal(each, self._note)

@@ -16,7 +16,7 @@ import msgspec
 
 from strategies.files import json_text, write_text
 from strategies.sweeps.attempts import this_process
-from strategies.sweeps.cells import Task
+from strategies.sweeps.cells import SweepCell
 from strategies.sweeps.config import MachineClass, Sweep
 from strategies.sweeps.folder import Folder
 from strategies.sweeps.plan import ClassPlan
@@ -40,11 +40,11 @@ class Jobs(msgspec.Struct, frozen=True):
     tasks: tuple[tuple[str, ...], ...]
 
 
-def run_job(sweep: Sweep, machines: str, tasks: Sequence[Task]) -> None:
+def run_job(sweep: Sweep, machines: str, cells: Sequence[SweepCell]) -> None:
     """Works until all is done or the job has to end; if its time is up, it is queued once more."""
     from strategies.sweeps.worker import work  # workers need Unix; a command line does not
 
-    if work(Folder(sweep), machines, tasks) == signal.SIGUSR2:
+    if work(Folder(sweep), machines, cells) == signal.SIGUSR2:
         _slurm("scontrol", "requeue", this_process().job)
 
 
@@ -65,7 +65,7 @@ def submit(folder: Folder, plan: ClassPlan) -> list[Jobs]:
         except (RuntimeError, subprocess.CalledProcessError) as error:
             raise SlurmError(f"class {machines} cannot be submitted: {error}") from error
         number = jobs[0].job_id.partition("_")[0]
-        keys = tuple(tuple(task.cell.key for task in chunk) for chunk in chunks)
+        keys = tuple(tuple(cell.key for cell in chunk) for chunk in chunks)
         submitted.append(Jobs(number, machines, keys))
         path = folder.path / "jobs" / f"{number}.json"
         write_text(path, json_text(submitted[-1]), parents=True)

@@ -10,8 +10,8 @@ import msgspec
 from strategies.measuring import Machine, Run, store
 from strategies.sweeps import attempts
 from strategies.sweeps.attempts import Try
-from strategies.sweeps.cell import Measured, Raised, measure_case, report_machine
-from strategies.sweeps.cells import SweepCell, Task, arguments
+from strategies.sweeps.cell import Raised, measure_case, report_machine
+from strategies.sweeps.cells import SweepCell, arguments
 from strategies.sweeps.config import MachineClass
 from strategies.sweeps.folder import Folder, State
 from strategies.sweeps.processes import Child, Stop
@@ -19,7 +19,7 @@ from strategies.sweeps.processes import Child, Stop
 _COUNTS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
-def work(folder: Folder, machines: str, tasks: Sequence[Task]) -> int | None:
+def work(folder: Folder, machines: str, cells: Sequence[SweepCell]) -> int | None:
     """Measures what is missing of these cells, each in a process of its own on pinned cores.
 
     What another worker is at, and what has failed often enough, is left out. Returns the signal that ended
@@ -27,11 +27,11 @@ def work(folder: Folder, machines: str, tasks: Sequence[Task]) -> int | None:
     """
     with Stop() as stop:
         machine = _admitted(folder, machines)
-        for count, task in enumerate(tasks, 1):
-            where = f"{count} of {len(tasks)}: {task.cell.case}"
-            while not stop.signal and (attempt := _begin(folder, task.cell)):
+        for count, cell in enumerate(cells, 1):
+            where = f"{count} of {len(cells)}: {cell.case}"
+            while not stop.signal and (attempt := _begin(folder, cell)):
                 try:
-                    said = _tried(folder, machine, task, attempt, stop)
+                    said = _tried(folder, machine, cell, attempt, stop)
                 finally:
                     attempt.release()
                 if said:
@@ -107,23 +107,22 @@ def _begin(folder: Folder, cell: SweepCell) -> Try | None:
     return attempt
 
 
-def _tried(folder: Folder, machine: Machine, task: Task, attempt: Try, stop: Stop) -> str:
+def _tried(folder: Folder, machine: Machine, cell: SweepCell, attempt: Try, stop: Stop) -> str:
     """Runs a cell's process once, keeps what comes of it, and says so."""
-    cell = task.cell
     with Child(
         measure_case, cell.case, cell.objectives, folder.sweep.budget, machine.threads
     ) as child:
-        ended = _watch(child, attempt, stop, task.timeout)
+        ended = _watch(child, attempt, stop, cell.timeout)
         if isinstance(ended, str):
             attempt.fail(machine, ended)
             return f"try {attempt.number} failed: {ended}"
         if ended is None or not attempt.is_mine():
             return ""
-        store.write(folder.result(cell), _run(folder, cell.machines, ended, child.seconds))
+        store.write(folder.result(cell), _kept(folder, cell.machines, ended, child.seconds))
         return f"{child.seconds:.1f} s"
 
 
-def _watch(child: Child, attempt: Try, stop: Stop, timeout: float) -> Measured | str | None:
+def _watch(child: Child, attempt: Try, stop: Stop, timeout: float) -> Run | str | None:
     """What a cell's process measures, or why it fails; None where it has to stop."""
     doing = ""
     for message in child.messages():
@@ -132,7 +131,7 @@ def _watch(child: Child, attempt: Try, stop: Stop, timeout: float) -> Measured |
                 doing = f", in {message}"
             case Raised():
                 return f"raised {message.reason}{doing}"
-            case Measured():
+            case Run():
                 return message
         if stop.signal or not attempt.is_mine():
             return None
@@ -141,9 +140,9 @@ def _watch(child: Child, attempt: Try, stop: Stop, timeout: float) -> Measured |
     return child.ending() + doing
 
 
-def _run(folder: Folder, machines: str, measured: Measured, seconds: float) -> Run:
-    """What is kept of a cell: a run like any other, by the name of its class."""
+def _kept(folder: Folder, machines: str, run: Run, seconds: float) -> Run:
+    """What is kept of a cell: the run by the name of its class, and where it was made."""
     where = {"node": attempts.this_process().node, "seconds": round(seconds, 2)}
-    means = arguments(folder.sweep, machines) | {"strategies": list(measured.strategies)}
-    machine = msgspec.structs.replace(measured.machine, name=machines)
-    return Run("grid", machine, means | where, (measured.cell,))
+    machine = msgspec.structs.replace(run.machine, name=machines)
+    means = arguments(folder.sweep, machines) | run.arguments | where
+    return msgspec.structs.replace(run, machine=machine, arguments=means)

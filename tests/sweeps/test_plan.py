@@ -74,14 +74,14 @@ def test_chunks_of_the_full_grid_take_what_was_asked_for(folder):
     longest = max(Estimates([], 1.0).seconds(cell) for cell in cells)
     assert all(10 * 60 <= seconds <= max(30 * 60, longest) for seconds in planned.seconds)
     for chunk, seconds, limit in zip(planned.chunks, planned.seconds, planned.limits, strict=True):
-        assert 60 * limit >= seconds + max(task.timeout for task in chunk)
+        assert 60 * limit >= seconds + max(cell.timeout for cell in chunk)
 
 
 def test_a_cell_that_is_in_a_job_is_not_planned_again(folder):
     here = folder()
     first, *others = cells_of(here.sweep, "epyc")
     planned, _ = plans(here, {"epyc": {cell.key for cell in others}})
-    assert [task.cell for chunk in planned.chunks for task in chunk] == [first]
+    assert [cell for chunk in planned.chunks for cell in chunk] == [first]
 
 
 def test_what_was_measured_is_believed_and_corrects_the_rest():
