@@ -2,7 +2,6 @@
 
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -136,13 +135,6 @@ class Case:
         m, n = self.shape
         values = {**vars(self), "m": m, "n": n, "dtype": self.dtype_name}
         return {name: values[name] for name in _COLUMNS}
-
-    @classmethod
-    def from_columns(cls, columns: Mapping[str, Any]) -> Self:
-        """The case of these columns. Others are ignored, missing ones have their default."""
-        found = {name: columns[name] for name in _COLUMNS if columns.get(name) is not None}
-        shape, dtype = (found.pop("m"), found.pop("n")), _dtype(found.pop("dtype", "float64"))
-        return cls(**found, shape=shape, dtype=dtype)
 
     @property
     def dtype_name(self) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from strategies import operations
-from strategies.measuring import Case, Run
+from strategies.measuring import DTYPES, Case, Run
 from strategies.policy import BASELINE, schema
 from strategies.policy.schema import Cell, Default, Part, Point, Policy, PolicyKey, rounded
 from strategies.policy.validators import Validators
@@ -109,9 +109,9 @@ def position_of(case: Case) -> Point:
 def by_case(policy: Policy) -> dict[Case, Cell]:
     """Every cell of a policy."""
     return {
-        Case.from_columns(
-            {"operation": operation, "dtype": dtype, "device": device}
-            | {name: getattr(cell, name) for name in ("m", "n", "rhs", "batch", "rank")}
+        Case(
+            *(operation, (cell.m, cell.n), cell.batch, DTYPES[dtype], device, cell.rhs),
+            rank=cell.rank,
         ): cell
         for operation, entry in policy.operations.items()
         for device, by_dtype in entry.cells.items()

@@ -19,15 +19,13 @@ from strategies.measuring.case import DTYPES, Case
         (Case("det", (3, 3), log10_cond=0.1 + 0.2), f"det 3x3 cond=1e{0.1 + 0.2} float64 cpu"),
     ],
 )
-def test_a_case_is_a_line_of_text_or_a_row_of_columns(case, text):
+def test_a_case_is_a_line_of_text(case, text):
     assert str(case) == text
     assert Case.parse(text) == case
-    assert Case.from_columns(case.columns()) == case
 
 
-def test_what_a_text_or_a_row_leaves_out_has_its_default():
-    row = {"operation": "solve", "m": 4, "n": 4, "x": 1}
-    assert Case.parse("solve 4x4") == Case.from_columns(row) == Case("solve", (4, 4))
+def test_what_a_text_leaves_out_has_its_default():
+    assert Case.parse("solve 4x4") == Case("solve", (4, 4))
 
 
 def test_sizes_are_without_dtype_and_device():
