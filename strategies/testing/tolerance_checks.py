@@ -5,10 +5,12 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from strategies import operations, registry
+from strategies.accuracy.spectra import Request, with_singular_values
 from strategies.errors import LinAlgError
 from strategies.operations import Operation
 from strategies.strategy import Strategy
@@ -64,14 +66,11 @@ class _Cut(NamedTuple):
 
 def with_smallest(value: float, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
     """Matrices with singular values from 1 to 1/2, the smallest replaced."""
-    wide, k = torch.complex128 if dtype.is_complex else torch.float64, min(shape[-2:])
-    left, right = (
-        torch.linalg.qr(numbered((*shape[:-2], side, k), wide, 40 + i)).Q
-        for i, side in enumerate(shape[-2:])
-    )
-    singular = torch.linspace(1, 0.5, k, dtype=torch.float64, device=device())
+    *batch, m, n = shape
+    singular = np.linspace(1, 0.5, min(m, n))
     singular[-1] = value
-    return ((left * singular) @ right.mH).to(dtype)
+    drawn = with_singular_values(Request((m, n), dtype, tuple(batch), 40), singular)
+    return torch.from_numpy(drawn).to(device(), dtype)
 
 
 def _cuts(way: str = "factor") -> Iterator[_Cut]:
