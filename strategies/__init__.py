@@ -19,12 +19,7 @@ from strategies.explanation import explain
 from strategies.factorization.choice import factor
 from strategies.factorization.factor import Factor
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
-from strategies.integration.installation import (
-    install,
-    install_if_asked,
-    is_installed,
-    uninstall,
-)
+from strategies.integration.installation import install, install_if_asked, is_installed, uninstall
 from strategies.integration.recording import record
 from strategies.integration.replacement import (
     is_replaced,
@@ -39,29 +34,9 @@ from strategies.strategy import Saved, Strategy
 
 __version__ = importlib.metadata.version("backward-strategies")
 
-__all__ = [
-    "Factor",
-    "PseudoInverse",
-    "Saved",
-    "Strategy",
-    "StrategyNotFoundError",
-    "Structure",
-    "UnsupportedError",
-    "available",
-    "explain",
-    "factor",
-    "get",
-    "install",
-    "is_installed",
-    "is_replaced",
-    "linalg",
-    "load_ipython_extension",
-    "record",
-    "replace_torch",
-    "uninstall",
-    "unload_ipython_extension",
-    "use",
-    "warmup",
-]
+__all__ = ["Factor", "PseudoInverse", "Saved", "Strategy", "StrategyNotFoundError", "Structure"]
+__all__ += ["UnsupportedError", "available", "explain", "factor", "get", "install", "is_installed"]
+__all__ += ["is_replaced", "linalg", "load_ipython_extension", "record", "replace_torch"]
+__all__ += ["uninstall", "unload_ipython_extension", "use", "warmup"]
 
 install_if_asked()

@@ -3,11 +3,7 @@
 It is a package of its own, so that programs which do not ask for it import no more than this file.
 """
 
-from __future__ import annotations
-
 import os
-
-__all__ = ["VARIABLE", "is_asked_for", "load"]
 
 VARIABLE = "BACKWARD_STRATEGIES_INSTALL"
 

@@ -3,14 +3,7 @@
 from strategies.measuring.case import DTYPES, Case
 from strategies.measuring.machine import Machine, describe
 from strategies.measuring.measure import TIMED, measure
-from strategies.measuring.measurement import (
-    Cell,
-    Measurement,
-    Objective,
-    Stability,
-    Status,
-    Timing,
-)
+from strategies.measuring.measurement import Cell, Measurement, Objective, Stability, Status, Timing
 from strategies.measuring.memory import peak_bytes
 from strategies.measuring.noise import with_load_and_noise
 from strategies.measuring.store import Run, Writer

@@ -13,23 +13,10 @@ python-flint, for the exact gradients.
 
 import importlib
 import inspect
+import pkgutil
 
 from strategies.errors import UnsupportedError, message_of
 from strategies.strategy import Strategy
-from strategies.testing import (  # noqa: F401 - they add checks
-    conduct_checks,
-    factor_checks,
-    gradient_checks,
-    layout_checks,
-    rank_checks,
-    resource_checks,
-    retention_checks,
-    scale_checks,
-    size_checks,
-    state_checks,
-    tolerance_checks,
-    triangle_checks,
-)
 from strategies.testing.checks import Check, NotApplicableError, Violation, added, advice_in, on
 from strategies.testing.global_state import preserved
 from strategies.testing.report import ConformanceError, Outcome, Report, Status
@@ -43,6 +30,10 @@ __all__ = [
     "checks",
     "outcome_of",
 ]
+
+for _module in pkgutil.iter_modules(__path__):
+    if _module.name.endswith("_checks"):  # it adds checks
+        importlib.import_module(f"{__name__}.{_module.name}")
 
 
 def checks() -> tuple[Check, ...]:
