@@ -46,8 +46,7 @@ class _Head(msgspec.Struct):
 def read(path: Path, kind: type[Content], format_name: str, version: int) -> Content:
     """The content of a JSON file whose fields "format" and "version" say these, as a msgspec type.
 
-    Raises:
-        UnusableFileError: it cannot be read, is damaged, of another format or of another version.
+    UnusableFileError if it cannot be read, is damaged, of another format or of another version.
     """
     data = unpacked(path)
     try:
@@ -70,11 +69,7 @@ def read(path: Path, kind: type[Content], format_name: str, version: int) -> Con
 
 
 def unpacked(path: Path) -> bytes:
-    """The bytes of a file, or those that were packed in it.
-
-    Raises:
-        UnusableFileError: it cannot be read or unpacked.
-    """
+    """The bytes of a file, or those that were packed in it; UnusableFileError if there are none."""
     try:
         data = path.read_bytes()
         return gzip.decompress(data) if data.startswith(_GZIP) else data
@@ -100,8 +95,7 @@ def says(path: Path, format_name: str) -> bool:
 def write_text(path: Path, text: str, *, parents: bool = False) -> None:
     """Writes a file as `write_bytes` does, packed if its name ends in .gz, and makes its folder if wanted.
 
-    Raises:
-        UnusableFileError: it cannot be written.
+    UnusableFileError if it cannot be written.
     """
     content = text.encode()
     try:
@@ -113,11 +107,7 @@ def write_text(path: Path, text: str, *, parents: bool = False) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Writes a file in one step; a failed attempt leaves neither a part nor a draft behind.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Writes a file in one step; one that ends in OSError leaves neither part nor draft behind."""
     handle, name = tempfile.mkstemp(DRAFT, f".{path.name}.", path.parent)
     draft = Path(name)
     try:
@@ -154,10 +144,8 @@ def _text(value: Any, depth: int) -> str:
 def cache_directory() -> Path:
     """Where what takes long to compute is kept.
 
-    That is $BACKWARD_STRATEGIES_CACHE, or this project's folder in the user's cache.
-
-    Raises:
-        RuntimeError: neither is set and the user has no home directory.
+    That is $BACKWARD_STRATEGIES_CACHE, or this project's folder in the user's cache; RuntimeError if the
+    user has no home directory to have one in.
     """
     if chosen := os.environ.get("BACKWARD_STRATEGIES_CACHE"):
         return Path(chosen)

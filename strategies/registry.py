@@ -108,9 +108,8 @@ def get(name: str) -> Strategy:
 def made(kind: object) -> Strategy:
     """An instance of a strategy class, with what tables and messages need of it.
 
-    Raises:
-        TypeError: it is no such class, cannot be made without arguments, or lacks a name, a summary
-            or `requires_full_rank`.
+    TypeError if it is no such class, cannot be made without arguments, or lacks a name, a summary or
+    `requires_full_rank`.
     """
     if not (isinstance(kind, type) and issubclass(kind, Strategy)):
         raise TypeError(f"not a subclass of strategies.Strategy: {kind!r}")

@@ -10,11 +10,7 @@ from strategies.exact.lu import enclosed_inverses
 
 
 def cholesky(a: Matrix) -> tuple[Matrix, Matrix]:
-    """Return L and L⁻¹ of A = L Lᴴ.
-
-    Raises:
-        ValueError: the matrix is certainly not positive definite.
-    """
+    """Return L and L⁻¹ of A = L Lᴴ; ValueError if A is certainly not positive definite."""
     a = lower(a) + adjoint(strictly_lower(a))
     unit_inverse, upper_inverse = enclosed_inverses(a)
     inverse = _root(diagonal(lower(upper_inverse))) * unit_inverse

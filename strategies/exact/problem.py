@@ -34,7 +34,6 @@ class Problem:
 
     @property
     def matrix(self) -> Array:
-        """A."""
         return self.inputs[0]
 
     @property
@@ -81,7 +80,6 @@ class StoredFactors(Problem):
 
     @property
     def operands(self) -> list[Matrix]:
-        """A and the cotangents as ball matrices."""
         packed, order = self.matrix, self.order
         lower = np.tril(packed, -1)[:, : self.rank]
         np.fill_diagonal(lower, 1)
@@ -123,7 +121,6 @@ class Perturbed(Problem):
 
     @property
     def operands(self) -> list[Matrix]:
-        """Inputs and cotangents as ball matrices."""
         rng = np.random.default_rng(self.seed)
         pairs = zip(super().operands, (*self.inputs, *self.cotangents), strict=True)
         moved = [

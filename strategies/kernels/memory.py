@@ -42,8 +42,7 @@ def is_materializable(tensor: Tensor) -> bool:
 def materialized(tensor: Tensor) -> Tensor:
     """The tensor with a pending conjugate or sign applied, and with memory for zeros that have none.
 
-    Raises:
-        ValueError: it has no memory: it is a wrapper, or its storage was freed.
+    ValueError if it has no memory: it is a wrapper, or its storage was freed.
     """
     if not is_addressable(tensor):
         tensor = with_memory(tensor.resolve_conj().resolve_neg())
@@ -61,11 +60,7 @@ def with_memory(tensor: Tensor) -> Tensor:
 
 
 def address(tensor: Tensor) -> int:
-    """Where the numbers of a tensor are.
-
-    Raises:
-        ValueError: there are none: it is a wrapper, a view that is pending, or its storage was freed.
-    """
+    """Where its numbers are; ValueError for a wrapper, a view that is pending, or freed storage."""
     found = tensor.data_ptr() if is_addressable(tensor) else 0
     if not found and tensor.numel():
         raise ValueError(f"a {type(tensor).__name__} of shape {tuple(tensor.shape)} has no memory")

@@ -46,10 +46,8 @@ class Timing(msgspec.Struct, frozen=True, array_like=True):
     The strategies of a cell share a unit: the first of them that took part in the rounds. The seconds are
     the median over the rounds of the ratio to the unit in the same round, times the median of the unit,
     with a 95 % confidence interval from `low` to `high`; `halves` are the same over the odd and over the
-    even pairs of rounds alone, so that one half can choose and the other judge.
-
-    Raises:
-        ValueError: the median is outside its interval.
+    even pairs of rounds alone, so that one half can choose and the other judge. ValueError if the median is
+    outside its interval.
     """
 
     seconds: Amount

@@ -146,10 +146,8 @@ class JudgedCell:
 def judge(runs: Sequence[Run], criteria: Criteria = ANY) -> list[JudgedCell]:
     """Judges every strategy in every timed case, by the newest measurement of each machine.
 
-    Of the runs those of kinds "grid" and "stability" count.
-
-    Raises:
-        ValueError: no case was timed as the objective asks.
+    Of the runs those of kinds "grid" and "stability" count. ValueError if no case was timed as the
+    objective asks.
     """
     stability = evidence(runs)
     runs = [run for run in runs if run.kind == "grid"]

@@ -128,8 +128,7 @@ def require(condition: bool, message: str) -> None:
 def each(cases: Iterable[Case], examine: Callable[[Case], object]) -> None:
     """Examine every case that the strategy takes; whatever goes wrong is told with its case.
 
-    Raises:
-        NotApplicableError: the strategy declines all of them.
+    NotApplicableError if the strategy declines all of them.
     """
     declined, taken = "there is no such case", False
     for case in cases:

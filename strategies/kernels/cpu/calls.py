@@ -55,8 +55,7 @@ class Call:
     def __call__(self, *tensors: Tensor) -> Any:
         """The results, as `allocate` makes them; NotImplemented if the kernel does not take the tensors.
 
-        Raises:
-            MemoryError: there is no memory for its scratch.
+        MemoryError if there is none for its scratch.
         """
         if not self.supports(*tensors):
             return NotImplemented

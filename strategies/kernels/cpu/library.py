@@ -39,8 +39,7 @@ _log = logging.getLogger("strategies")
 def kernel(name: str, dtype: torch.dtype, rows: int = 0) -> Kernel:
     """A kernel for matrices of a dtype: one compiled for that number of rows, if there is such a one.
 
-    Raises:
-        LookupError: there is none of that name, or no library.
+    LookupError if there is none of that name, or no library.
     """
     if (library := _library()) is None:
         raise LookupError(missing())
