@@ -42,10 +42,7 @@ from strategies.testing.problems import Problem, Tensors, doubled, of_inputs, pr
 POWERS = {torch.float64: (100, 600), torch.float32: (12, 60)}
 """Of two: the square of the larger number over- or underflows, half as much again does not."""
 
-_EXPONENTS = {
-    torch.float64: ((-160, -930), (-900, -60)),
-    torch.float32: ((-16, -112), (-100, -10)),
-}
+_EXPONENTS = {torch.float64: ((-160, -930), (-900, -60)), torch.float32: ((-16, -112), (-100, -10))}
 """Of two entries. The product of the first pair underflows, and its reciprocal, the cotangent of a
 determinant, overflows; that of the second does neither."""
 
@@ -113,9 +110,7 @@ def _all_entries(exponents: Tensor, tensors: Tensors) -> Tensors:
 
 
 _problems = partial(
-    problems,
-    square=((2, 2), (20, 20), (3, 3, 3)),
-    other=((2, 2), (5, 3), (3, 5), (3, 4, 2)),
+    problems, square=((2, 2), (20, 20), (3, 3, 3)), other=((2, 2), (5, 3), (3, 5), (3, 4, 2))
 )
 
 

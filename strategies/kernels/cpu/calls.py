@@ -134,10 +134,7 @@ The notes are int64, (..., 3): the exponent, the number of negligible pivots, an
 
 may_be_deficient = Call(
     "may_be_deficient",
-    lambda LU, pivots: (
-        _empty(torch.bool, *LU.shape[:-2]),
-        _empty(torch.int64, *LU.shape[:-1]),
-    ),
+    lambda LU, pivots: (_empty(torch.bool, *LU.shape[:-2]), _empty(torch.int64, *LU.shape[:-1])),
     flops=lambda LU, _: min(LU.shape[-2:]) ** 2 + LU.shape[-2],
 )
 """Whether some pivot may be roundoff or is not finite, (...), and `inverse_order`."""
