@@ -5,7 +5,6 @@ import resource
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
 import torch
@@ -19,17 +18,13 @@ _DIE_WITH_PARENT = 1
 """PR_SET_PDEATHSIG of <sys/prctl.h>."""
 
 
-@dataclass(frozen=True)
-class Raised:
-    """An error that no strategy may raise."""
-
-    reason: str
-
-
 def measure_case(
     pipe: Connection, case: Case, objectives: Sequence[Objective], budget: float, threads: int
 ) -> None:
-    """Measures a case with all strategies, paired; sends the name of what has its turn, then a run."""
+    """Measures a case with all strategies, paired; sends the name of what has its turn, then a run.
+
+    Of an error that no strategy may raise it sends the message.
+    """
     _obey_the_worker(threads)
     try:
         names = registry.distinct(operations.get(case.operation).stem)
@@ -37,7 +32,7 @@ def measure_case(
         cell = measure(case, names, objectives=objectives, budget=budget, begins=pipe.send)
         pipe.send(Run("grid", machine, {"strategies": [*names]}, (cell,)))
     except BaseException as error:
-        pipe.send(Raised(message_of(error)))
+        pipe.send(RuntimeError(message_of(error)))  # which can be sent, whatever the error is
         raise
 
 

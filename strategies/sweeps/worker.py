@@ -10,7 +10,7 @@ import msgspec
 from strategies.measuring import Machine, Run, store
 from strategies.sweeps import attempts
 from strategies.sweeps.attempts import Try
-from strategies.sweeps.cell import Raised, measure_case, report_machine
+from strategies.sweeps.cell import measure_case, report_machine
 from strategies.sweeps.cells import SweepCell, arguments
 from strategies.sweeps.config import MachineClass
 from strategies.sweeps.folder import Folder, State
@@ -129,8 +129,8 @@ def _watch(child: Child, attempt: Try, stop: Stop, timeout: float) -> Run | str 
         match message:
             case str():
                 doing = f", in {message}"
-            case Raised():
-                return f"raised {message.reason}{doing}"
+            case RuntimeError():
+                return f"raised {message}{doing}"
             case Run():
                 return message
         if stop.signal or not attempt.is_mine():
