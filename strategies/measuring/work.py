@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from strategies.kernels.cpu import watchers
+from strategies.kernels.cpu.task import watchers
 
 
 class Work(NamedTuple):

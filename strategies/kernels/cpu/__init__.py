@@ -1,5 +1,1 @@
 """Kernels for the CPU: one compiled call for an operation on small matrices, or one for a step."""
-
-from strategies.kernels.cpu.task import watchers
-
-__all__ = ["watchers"]

@@ -3,8 +3,9 @@
 import pytest
 import torch
 
-from strategies.kernels.cpu import calls, watchers
+from strategies.kernels.cpu import calls
 from strategies.kernels.cpu.library import DTYPES
+from strategies.kernels.cpu.task import watchers
 
 
 def inverses(*shape, dtype=torch.float64):
