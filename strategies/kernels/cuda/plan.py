@@ -9,10 +9,9 @@ import importlib.util
 import math
 import os
 import shutil
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -28,14 +27,17 @@ OLDEST = (8, 0)
 """The compute capability of a device."""
 
 
-@dataclass(frozen=True)
-class Plan(ABC):
-    """How to compute an operation of inputs of given shapes.
+@dataclass(frozen=True, kw_only=True)
+class Programs:
+    """What the two programs of an operation read and write, said by functions of a plan.
 
     Attributes:
-        batch: the batch dimensions.
-        m, n: rows and columns of A.
-        rhs: sizes of B but for the batch; a vector has one.
+        name: of both.
+        written: by that of the forward: as a rule the outputs, then what is kept.
+        outcome: outputs and what is kept, of what is written, where it is not as a rule.
+        read: by that of the backward, of the cotangent, saved outputs and what is kept.
+        sides: of the matrices, as the programs name them.
+        numbers: what else that of the forward takes.
         arity: how many inputs there are.
         saved: positions of the outputs that `backward` is given.
         constant: positions of the outputs that are not differentiable.
@@ -43,12 +45,29 @@ class Plan(ABC):
         optional, ignored: as in `strategies.kernels.cpu.plans.Plan`; none are.
     """
 
-    arity: ClassVar[int] = 1
-    saved: ClassVar[tuple[int, ...]] = (0,)
-    constant: ClassVar[tuple[int, ...]] = ()
-    cotangents: ClassVar[tuple[int, ...]] = (0,)
-    optional: ClassVar[tuple[int, ...]] = ()
-    ignored: ClassVar[tuple[int, ...]] = ()
+    name: str
+    written: Callable[[Any], Tensors]
+    outcome: Callable[..., tuple[Tensors, Tensors]] | None = None
+    read: Callable[..., Tensors]
+    sides: Callable[[Any], tuple[int, ...]] = lambda plan: (plan.n,)
+    numbers: Callable[[Any], tuple[float, ...]] = lambda _: ()
+    arity: int = 1
+    saved: tuple[int, ...] = (0,)
+    constant: tuple[int, ...] = ()
+    cotangents: tuple[int, ...] = (0,)
+    optional: tuple[int, ...] = ()
+    ignored: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan(Programs):
+    """How to compute an operation of inputs of given shapes.
+
+    Attributes:
+        batch: the batch dimensions.
+        m, n: rows and columns of A.
+        rhs: sizes of B but for the batch; a vector has one.
+    """
 
     device: torch.device
     dtype: torch.dtype
@@ -57,172 +76,93 @@ class Plan(ABC):
     n: int
     rhs: tuple[int, ...]
 
-    @abstractmethod
     def forward(self, inputs: Tensors) -> tuple[Tensors, Tensors] | None:
-        """Outputs and what is kept; None if the inputs are not a usual case."""
+        """Outputs and what is kept; None if the program found that the inputs are not a usual case."""
+        written, flag = self.written(self), torch.zeros((), dtype=torch.int32, device=self.device)
+        self._launch("forward", inputs, (*written, flag), self.numbers(self))
+        if flag.item():
+            return None
+        if self.outcome is not None:
+            return self.outcome(*written)
+        return written[: len(self.saved)], written[len(self.saved) :]
 
-    @abstractmethod
     def backward(self, saved: Sequence[Tensor], cotangents: Sequence[Tensor]) -> list[Tensor]:
         """The gradients of the inputs, from these, those outputs that `saved` names, and what is kept."""
+        gradients = [self.empty(self.m, self.n), self.empty(*self.rhs)][: self.arity]
+        self._launch("backward", self.read(*cotangents, *saved[self.arity :]), gradients)
+        return gradients
 
     def zeros(self, _output: int) -> Tensor:
         """The cotangent of an output that has none."""
-        return self._empty().zero_()
+        return self.empty().zero_()
 
-    def _empty(self, *sides: int, dtype: torch.dtype | None = None) -> Tensor:
+    def empty(self, *sides: int, dtype: torch.dtype | None = None) -> Tensor:
         size = (*self.batch, *sides)
         return torch.empty(size, dtype=dtype or self.dtype, device=self.device)
 
-    def _integers(self, count: int) -> Tensor:
-        return self._empty(count, dtype=torch.int32)
-
-    def _is_usual(
-        self,
-        program: str,
-        inputs: Sequence[Tensor],
-        results: Sequence[Tensor],
-        sides: tuple[int, ...],
-        *numbers: float,
-    ) -> bool:
-        """Whether a program of a forward found nothing unusual."""
-        flag = torch.zeros((), dtype=torch.int32, device=self.device)
-        self._launch(f"forward.{program}", inputs, [*results, flag], sides, *numbers)
-        return not flag.item()
+    def integers(self, count: int) -> Tensor:
+        return self.empty(count, dtype=torch.int32)
 
     def _launch(
         self,
-        program: str,
+        direction: str,
         read: Sequence[Tensor],
         written: Sequence[Tensor],
-        sides: tuple[int, ...],
-        *numbers: float,
+        numbers: Sequence[float] = (),
     ) -> None:
         # Triton is optional, and takes a second to import.
         from strategies.kernels.cuda.launch import launch
 
-        contiguous = [materialized(each).contiguous() for each in read]
-        launch(program, [*contiguous, *written], math.prod(self.batch), sides, numbers)
+        tensors = [*(materialized(each).contiguous() for each in read), *written]
+        program, count = f"{direction}.{self.name}", math.prod(self.batch)
+        launch(program, tensors, count, self.sides(self), numbers)
 
 
-class _LU(Plan):
-    saved = (0, 1)
-    constant = (1,)
+_LU = Programs(
+    name="lu",
+    written=lambda p: (p.empty(p.m, p.n), p.integers(min(p.m, p.n)), p.integers(p.m)),
+    read=lambda cotangent, LU, _pivots, positions: (LU, positions, cotangent),
+    sides=lambda p: (p.m, p.n),
+    # As in `some_pivot_may_be_roundoff` of `csrc/include/roundoff.hpp`.
+    numbers=lambda p: (max(1.0, math.sqrt(abs(p.m - p.n) + 1) / 2),),
+    saved=(0, 1),
+    constant=(1,),
+)
+_SOLVE = Programs(
+    name="solve",
+    written=lambda p: (p.empty(*p.rhs), p.empty(p.n, p.n), p.integers(p.n)),
+    read=lambda cotangent, X, LU, orders: (LU, orders, X, cotangent),
+    sides=lambda p: (p.n, math.prod(p.rhs[1:])),
+    arity=2,
+)
+_INV = Programs(
+    name="inv",
+    written=lambda p: (p.empty(p.n, p.n),),
+    read=lambda cotangent, result: (result, cotangent),
+)
+_DET = Programs(
+    name="det",
+    written=lambda p: (p.empty(), p.empty(), p.empty(p.n, p.n), p.integers(p.n)),
+    outcome=lambda det, _logarithm, *factors: ((det,), factors),
+    read=lambda cotangent, det, LU, orders: (LU, orders, cotangent * det),
+    # How far from one the numbers may be, which are multiplied with a cotangent.
+    numbers=lambda p: (2.0**52 if p.dtype == torch.float32 else 2.0**120,),
+)
 
-    def forward(self, inputs: Tensors) -> tuple[Tensors, Tensors] | None:
-        m, n = self.m, self.n
-        tensors = [self._empty(m, n), self._integers(min(m, n)), self._integers(m)]
-        # As in `some_pivot_may_be_roundoff` of `csrc/include/roundoff.hpp`.
-        safety = max(1.0, math.sqrt(abs(m - n) + 1) / 2)
-        if not self._is_usual("lu", inputs, tensors, (m, n), safety):
-            return None
-        LU, pivots, positions = tensors
-        return (LU, pivots), (positions,)
-
-    def backward(self, saved: Sequence[Tensor], cotangents: Sequence[Tensor]) -> list[Tensor]:
-        _, LU, _, positions = saved
-        gradient = self._empty(self.m, self.n)
-        read = LU, positions, *cotangents
-        self._launch("backward.lu", read, [gradient], (self.m, self.n))
-        return [gradient]
-
-
-class _Solve(Plan):
-    arity = 2
-
-    def forward(self, inputs: Tensors) -> tuple[Tensors, Tensors] | None:
-        n = self.n
-        X, LU, orders = self._empty(*self.rhs), self._empty(n, n), self._integers(n)
-        if not self._is_usual("solve", inputs, [X, LU, orders], self._sides):
-            return None
-        return (X,), (LU, orders)
-
-    def backward(self, saved: Sequence[Tensor], cotangents: Sequence[Tensor]) -> list[Tensor]:
-        *_, X, LU, orders = saved
-        gradients = [self._empty(self.n, self.n), self._empty(*self.rhs)]
-        read = LU, orders, X, *cotangents
-        self._launch("backward.solve", read, gradients, self._sides)
-        return gradients
-
-    @property
-    def _sides(self) -> tuple[int, int]:
-        return self.n, math.prod(self.rhs[1:])
-
-
-class _ByResult(Plan):
-    """The backward reads the result alone.
-
-    Attributes:
-        program: the name of both programs.
-    """
-
-    program: ClassVar[str]
-
-    def forward(self, inputs: Tensors) -> tuple[Tensors, Tensors] | None:
-        result = self._empty(self.n, self.n)
-        is_usual = self._is_usual(self.program, inputs, [result], (self.n,))
-        return ((result,), ()) if is_usual else None
-
-    def backward(self, saved: Sequence[Tensor], cotangents: Sequence[Tensor]) -> list[Tensor]:
-        gradient = self._empty(self.n, self.n)
-        read = saved[-1], *cotangents
-        self._launch(f"backward.{self.program}", read, [gradient], (self.n,))
-        return [gradient]
-
-
-class _Inv(_ByResult):
-    program = "inv"
-
-
-class _Cholesky(_ByResult):
-    program = "cholesky"
-
-
-class _Det(Plan):
-    # Of numbers that are multiplied with a cotangent.
-    _far: ClassVar[Mapping[torch.dtype, float]] = {torch.float32: 2.0**52, torch.float64: 2.0**120}
-
-    def forward(self, inputs: Tensors) -> tuple[Tensors, Tensors] | None:
-        result, logarithm = self._empty(), self._empty()
-        LU, orders = self._empty(self.n, self.n), self._integers(self.n)
-        results = [result, logarithm, LU, orders]
-        if not self._is_usual("det", inputs, results, (self.n,), self._far[self.dtype]):
-            return None
-        return self._outputs(result, logarithm), (LU, orders)
-
-    def _outputs(self, result: Tensor, _logarithm: Tensor) -> Tensors:
-        return (result,)
-
-    def backward(self, saved: Sequence[Tensor], cotangents: Sequence[Tensor]) -> list[Tensor]:
-        _, det, LU, orders = saved
-        return [self._multiple(cotangents[0] * det, LU, orders)]
-
-    def _multiple(self, scale: Tensor, LU: Tensor, orders: Tensor) -> Tensor:
-        """So many times A⁻ᵀ."""
-        gradient = self._empty(self.n, self.n)
-        self._launch("backward.det", (LU, orders, scale), [gradient], (self.n,))
-        return gradient
-
-
-class _Slogdet(_Det):
-    _far = dict.fromkeys(_Det._far, 2.0**120)
-    constant = (0,)
-    cotangents = (1,)
-
-    def _outputs(self, result: Tensor, logarithm: Tensor) -> Tensors:
-        return result.sign(), logarithm
-
-    def backward(self, saved: Sequence[Tensor], cotangents: Sequence[Tensor]) -> list[Tensor]:
-        *_, LU, orders = saved
-        return [self._multiple(cotangents[0], LU, orders)]
-
-
-_PLANS: dict[str, type[Plan]] = {
+_PROGRAMS = {
     "lu_factor": _LU,
-    "solve": _Solve,
-    "inv": _Inv,
-    "det": _Det,
-    "slogdet": _Slogdet,
-    "cholesky": _Cholesky,
+    "solve": _SOLVE,
+    "inv": _INV,
+    "cholesky": replace(_INV, name="cholesky"),
+    "det": _DET,
+    "slogdet": replace(
+        _DET,
+        outcome=lambda det, logarithm, *factors: ((det.sign(), logarithm), factors),
+        read=lambda cotangent, _sign, LU, orders: (LU, orders, cotangent),
+        numbers=lambda _: (2.0**120,),
+        constant=(0,),
+        cotangents=(1,),
+    ),
 }
 
 
@@ -233,7 +173,7 @@ def plan(
     *batch, m, n = inputs[0]
     rhs = tuple(inputs[1][len(batch) :]) if len(inputs) > 1 else (m,)
     if not (
-        operation in _PLANS
+        operation in _PROGRAMS
         and dtype in (torch.float32, torch.float64)
         and all(0 < side <= LARGEST for side in (m, n, *rhs))
         and math.prod(batch) > 0
@@ -243,7 +183,8 @@ def plan(
         and _runs_on(device)
     ):
         return None
-    return _PLANS[operation](device, dtype, tuple(batch), m, n, rhs)
+    of = vars(_PROGRAMS[operation])
+    return Plan(**of, device=device, dtype=dtype, batch=tuple(batch), m=m, n=n, rhs=rhs)
 
 
 @functools.cache
