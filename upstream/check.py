@@ -1,7 +1,5 @@
 """`python -m upstream.check NAME`: all that a reviewer of one patch wants to see, in some minutes."""
 
-from __future__ import annotations
-
 import statistics
 import warnings
 from collections.abc import Callable, Iterator

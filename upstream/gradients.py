@@ -1,7 +1,5 @@
 """The check of a derivative, in the orders and modes in which PyTorch's tests check theirs."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -12,8 +10,6 @@ from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 
 from upstream.patch import Gradient
-
-__all__ = ["check_gradients", "is_patched"]
 
 
 def check_gradients(case: Gradient) -> None:

@@ -1,14 +1,10 @@
 """What the cases of several patches are made of."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeVar
 
 import torch
 from torch import Tensor
-
-__all__ = ["deficient", "random", "relative_error"]
 
 Result = TypeVar("Result")
 

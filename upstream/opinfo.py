@@ -1,7 +1,5 @@
 """The samples by which PyTorch tests the derivatives of its operations."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,8 +11,6 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from upstream.patch import Gradient
-
-__all__ = ["gradients"]
 
 _DTYPES = torch.float64, torch.complex128
 

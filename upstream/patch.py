@@ -1,7 +1,5 @@
 """A patch: its cases, and its derivative in the place of PyTorch's own."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import importlib
@@ -13,8 +11,6 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 from torch.utils.cpp_extension import load
-
-__all__ = ["NAMES", "Cases", "Gradient", "Sample", "Timed", "cases", "enabled"]
 
 _ROOT = Path(__file__).parent
 

@@ -1,7 +1,5 @@
 """Stability ratios of PyTorch's derivative and of a patch, in the same cases drawn to be hard."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator
 
@@ -13,8 +11,6 @@ from strategies.measuring.measurement import WORST_RATIO, Measurement
 from strategies.measuring.stability import Tensors, judged_cells
 from strategies.selection.draws import hard_cases
 from upstream.patch import enabled
-
-__all__ = ["certified_ratios"]
 
 
 def certified_ratios(

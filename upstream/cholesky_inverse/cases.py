@@ -1,7 +1,5 @@
 """Cases of the derivatives of the inverse from a Cholesky factor."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -12,8 +10,6 @@ from strategies.measuring.work import work_of
 from upstream.inputs import random, relative_error
 from upstream.patch import Cases, Gradient, Sample, Timed
 from upstream.stability import certified_ratios
-
-__all__ = ["CASES"]
 
 
 def _inverse(*, upper: bool) -> Callable[[Tensor], Tensor]:

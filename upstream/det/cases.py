@@ -1,7 +1,5 @@
 """Cases of the gradient of a determinant at singular matrices."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from functools import partial
@@ -12,8 +10,6 @@ from torch import Tensor
 from upstream.inputs import random, relative_error
 from upstream.patch import Cases, Gradient, Sample, Timed
 from upstream.stability import certified_ratios
-
-__all__ = ["CASES"]
 
 
 def _matrix(rows: list[list[float]]) -> Tensor:

@@ -1,7 +1,5 @@
 """Cases of the gradient of LU factors by products of rank k."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -13,8 +11,6 @@ from strategies.formulas.amplification import unit_roundoff
 from strategies.measuring.work import work_of
 from upstream.inputs import random
 from upstream.patch import Cases, Gradient, Sample, Timed, enabled
-
-__all__ = ["CASES"]
 
 
 def _solve(pivots: Tensor, *, left: bool = True, adjoint: bool = False) -> Callable[..., Tensor]:

@@ -1,7 +1,5 @@
 """Cases of the gradient of a pseudoinverse without m×m products."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 
@@ -11,8 +9,6 @@ from strategies.measuring.work import work_of
 from upstream.inputs import deficient, random, relative_error
 from upstream.patch import Cases, Gradient, Sample, Timed
 from upstream.stability import certified_ratios
-
-__all__ = ["CASES"]
 
 
 def _square() -> float:
