@@ -5,12 +5,10 @@ compared with the product that it stands for. The matrices have exact ranks and 
 κ ≤ 10. u is the unit roundoff.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor
@@ -64,7 +62,7 @@ class _Factored(NamedTuple):
         return numbered((*self.dense.shape[:-1], self.columns), self.F.dtype, 2)
 
     @property
-    def adjoint(self) -> _Factored:
+    def adjoint(self) -> Self:
         return self._replace(
             what=f"the adjoint of {self.what}",
             F=self.F.mH,

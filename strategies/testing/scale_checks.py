@@ -11,12 +11,10 @@ is a triangular factor. The matrices are diagonal since orthogonal factors of ot
 to the norm only.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor
@@ -54,7 +52,7 @@ class _Law(NamedTuple):
     shift: Tensor
 
     @classmethod
-    def of(cls, once: Tensor, twice: Tensor) -> _Law:
+    def of(cls, once: Tensor, twice: Tensor) -> Self:
         ratio = (twice / once).abs().nan_to_num(nan=1.0)
         degree = (2 * ratio.log2()).round().nan_to_num(neginf=0.0) / 2
         is_shifted = ((once * degree.exp2() - twice).abs() > 1e-9 * twice.abs()).any()

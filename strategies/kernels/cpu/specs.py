@@ -1,12 +1,10 @@
 """Which two kernels do an operation on small matrices, and what passes between them."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import torch
 
@@ -119,7 +117,7 @@ class KernelSpec:
     rank: tuple[int, int] | None = None
     any_rank: bool = False
 
-    def batched(self, batch: tuple[int, ...]) -> KernelSpec:
+    def batched(self, batch: tuple[int, ...]) -> Self:
         """The same of a batch of matrices."""
         outputs, kept = ([t.batched(batch) for t in specs] for specs in (self.outputs, self.kept))
         return dataclasses.replace(self, outputs=outputs, kept=kept)

@@ -1,13 +1,11 @@
 """Tensors that plans allocate, as kernels see them."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math
 import operator
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor
@@ -27,7 +25,7 @@ class TensorSpec(NamedTuple):
     extents: tuple[int, int, int]
     is_zero: bool = False
 
-    def batched(self, batch: tuple[int, ...]) -> TensorSpec:
+    def batched(self, batch: tuple[int, ...]) -> Self:
         """As many of it; what is empty is so for all matrices together."""
         if self.is_empty or not batch:
             return self
