@@ -34,9 +34,29 @@ from strategies.strategy import Saved, Strategy
 
 __version__ = importlib.metadata.version("backward-strategies")
 
-__all__ = ["Factor", "PseudoInverse", "Saved", "Strategy", "StrategyNotFoundError", "Structure"]
-__all__ += ["UnsupportedError", "available", "explain", "factor", "get", "install", "is_installed"]
-__all__ += ["is_replaced", "linalg", "load_ipython_extension", "record", "replace_torch"]
-__all__ += ["uninstall", "unload_ipython_extension", "use", "warmup"]
+__all__ = [
+    "Factor",
+    "PseudoInverse",
+    "Saved",
+    "Strategy",
+    "StrategyNotFoundError",
+    "Structure",
+    "UnsupportedError",
+    "available",
+    "explain",
+    "factor",
+    "get",
+    "install",
+    "is_installed",
+    "is_replaced",
+    "linalg",
+    "load_ipython_extension",
+    "record",
+    "replace_torch",
+    "uninstall",
+    "unload_ipython_extension",
+    "use",
+    "warmup",
+]
 
 install_if_asked()
