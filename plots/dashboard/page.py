@@ -2,6 +2,7 @@
 
 import ast
 import itertools
+import json
 import shutil
 from collections.abc import Collection, Mapping, Sequence
 from html import escape
@@ -17,6 +18,8 @@ from plots import rows
 from plots.dashboard.offline import ASSETS
 from plots.figures import draw_all, figures
 from plots.machines import scaling
+from plots.style import look
+from strategies import registry
 from strategies.measuring import Case
 from strategies.measuring.grid_cases import case_of
 from strategies.measuring.measurement import Measurement, Objective
@@ -107,6 +110,7 @@ def _body(folder: Path, runs: Sequence[Run], graphs: Graphs) -> str:
         filters=" ".join(_filter(name, {case[name] for case in every}) for name in FILTERS),
         headings="".join(f"<th><button>{name}</button></th>" for name in COLUMNS),
         lines="\n".join(lines),
+        colours=escape(json.dumps({name: look(name)["color"] for name in registry.available()})),
         figures="\n".join(_picture(name) for name, problem in drawn if problem is None),
         runs="\n".join(f"<li>{escape(line)}</li>" for line in provenance),
     )

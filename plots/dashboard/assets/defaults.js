@@ -66,6 +66,18 @@ $(document).ready(function () {
         $('#defaults-display').toggle(page === 'defaults');
     });
 
+    /* asv has seven colours for all curves. A strategy has that of the figures. */
+    const colours = $('#defaults-display').data('colours');
+    $.plot.plugins.push({
+        name: 'colours',
+        init(plot) {
+            plot.hooks.processDatapoints.push((_, series) => {
+                const [, name] = /strategy-([^;]+)/.exec(series.label) ?? [];
+                series.color = colours[name] ?? series.color;
+            });
+        },
+    });
+
     /* asv would first show all against the commit, on a linear axis. The address is replaced by that
        of a view by size or condition number, on a logarithmic one. */
     function firstView(name) {

@@ -15,6 +15,8 @@ import pytest
 
 import strategies
 from benchmarks.suites import suites_of
+from plots import style
+from strategies import registry
 from strategies.cli.common import DEFAULT_RESULTS
 
 ROOT = Path(__file__).parents[3]
@@ -191,6 +193,18 @@ def test_a_graph_is_first_seen_by_size_on_a_logarithmic_axis(see, browser):
     assert has_ink(browser)
     see("#main-graph .flot-base", page="#pinv.Conditioning.track_gradient_error")
     assert "x-axis=log10_cond" in browser.current_url
+
+
+def test_strategies_have_the_colours_of_the_figures(see):
+    from selenium.webdriver.support.color import Color
+
+    see("#main-graph .legend td", page="#pinv.Single.time_backward")
+    names = [label.text.rpartition("-")[2] for label in see("#main-graph .legendLabel")]
+    boxes = see("#main-graph .legendColorBox div div")
+    shown = (box.value_of_css_property("border-top-color") for box in boxes)
+    colours = [Color.from_string(each).hex for each in shown]
+    assert names == list(registry.built_in())
+    assert colours == [style.look(name)["color"] for name in names]
 
 
 def test_the_pages_of_asv_work_and_its_list_can_be_sorted(see):
