@@ -24,7 +24,7 @@ from strategies.measuring.measurement import Cell, Objective
 from strategies.measuring.store import Run
 from strategies.policy.schema import LIMIT, Evidence
 from strategies.selection.stability import Stabilities, evidence
-from strategies.selection.text import number, provenance
+from strategies.selection.text import TOO_NOISY, number, provenance
 from strategies.selection.verdicts import RESOLUTION, JudgedCell, judge, machines
 
 PART, TABLES = "inverse or solve", "inverse or solve: tables"
@@ -87,8 +87,9 @@ def main(
 
 def parts(runs: Sequence[Run]) -> dict[str, str]:
     """The answer in a few lines, and its tables; ValueError if no case was timed."""
+    every = judge(runs)
     # What a busy machine measured would count like anything else in a median.
-    cells = [cell for cell in judge(runs) if not cell.is_busy]
+    cells = [cell for cell in every if not cell.is_busy]
     stability = evidence(runs)
     compared = _compared(cells, lambda case: case.operation)
     inverse = {name: _evidence(stability, name, INVERSE) for name in compared}
@@ -108,7 +109,7 @@ def parts(runs: Sequence[Run]) -> dict[str, str]:
         "alone: medians over single matrices whose shorter side is n, and over batches. **Bold**: the "
         f"inverse is faster. (Parentheses): it may not be used. {'; '.join(provenance(where))}."
     )
-    answer = [_default(cells), "\n".join(f"- {line}" for line in lines)]
+    answer = [_default(every), "\n".join(f"- {line}" for line in lines)]
     if not cells:
         answer = ["All cases were measured while the machine was busy, and answer nothing."]
     tables = [
@@ -140,11 +141,14 @@ def _medians(cells: Sequence[Cell], objective: Objective) -> list[float]:
 
 
 def _default(cells: Sequence[JudgedCell]) -> str:
-    count = sum(cell.chosen is not None and cell.chosen.strategy == Fused.name for cell in cells)
+    """How often compiled kernels are the strategy to use, counted as `recommend` counts."""
+    sure = [cell.chosen for cell in cells if cell.chosen and not cell.is_too_noisy]
+    count = sum(chosen.strategy == Fused.name for chosen in sure)
+    noisy = sum(cell.is_too_noisy for cell in cells)
     return (
-        f"The default is `{Fused.name}`, compiled kernels, in {count} of {len(cells)} cases. They solve "
-        "with their factors, and form an inverse where that is the result or the gradient. "
-        "Between inverse and solves in PyTorch's operations:"
+        f"The default is `{Fused.name}`, compiled kernels, in {count} of {len(cells)} cases ({noisy} "
+        f"are {TOO_NOISY}). They solve with their factors, and form an inverse where that is the result or "
+        "the gradient. Between inverse and solves in PyTorch's operations:"
     )
 
 

@@ -62,7 +62,7 @@ SAID = {
     ),
     "how often compiled kernels are the default": (
         [cell("inv 8x8", 1.0, 1.0, fused=0.1), cell("inv 9x9", 1.0, 1.0, fused=9.0)],
-        ["`fused`, compiled kernels, in 1 of 2 cases"],
+        ["`fused`, compiled kernels, in 1 of 2 cases (0 are too noisy to tell)"],
     ),
     "right-hand sides in lines of their own": (
         [cell(f"solve {size} k={k}", k, 0.5) for size in SIZES for k in (1, 4)],
