@@ -16,7 +16,10 @@ def draw(rows: pd.DataFrame) -> Figure:
     if len(dtypes) > 1:
         rows = rows.assign(operation=rows["operation"] + ", " + rows["dtype"])
     title = f"Error against condition number, {', '.join(dtypes)}"
-    note = "u: unit roundoff. A line that ends: beyond it the strategy refuses the matrix"
+    note = (
+        "u: unit roundoff. Above 1, the grey line, no digit is right. A line that ends: beyond it the "
+        "strategy refuses the matrix"
+    )
     return style.figure(rows, _panel, title, note, ylabel=style.ERROR)
 
 

@@ -14,7 +14,9 @@ def draw(rows: pd.DataFrame) -> Figure:
     rows = style.usual(rows, "errors at κ = 10 were not measured for several sizes")
     title = f"Error against size at κ = 10, {rows['dtype'].iloc[0]}"
     note = "size: ∛(m·n·min(m, n)), which is n if m = n. u: unit roundoff"
-    return style.figure(rows, _panel, title, note, ylabel=style.ERROR)
+    figure = style.figure(rows, _panel, title, note, ylabel=style.ERROR, share="y")
+    style.widen(figure.axes[0].yaxis)
+    return figure
 
 
 def _panel(ax: Axes, rows: pd.DataFrame) -> None:

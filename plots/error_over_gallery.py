@@ -25,6 +25,6 @@ def draw(rows: pd.DataFrame) -> Figure:
     title = f"Error over the gallery, {rows['dtype'].iloc[0]}"
     note = (
         "κ: condition number; u: unit roundoff; limit: LAPACK's own tests pass below it. "
-        "A marker is missing where the strategy refuses the matrix"
+        "No marker: the strategy refuses the matrix, or it was not tried"
     )
     return style.figure(rows, panel, title, note, height=lambda _: 1.4 + 0.34 * len(matrices))

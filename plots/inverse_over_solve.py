@@ -36,10 +36,11 @@ def draw(rows: pd.DataFrame) -> Figure:
     title = f"Time of the inverse over time of solves, {style.setting(rows)}"
     note = (
         f"{INVERSE} over {SOLVE}; below the line the inverse is faster. Medians over the single matrices "
-        f"of full rank whose shorter side is n. Red: its errors in hard cases exceed {LIMIT:.0f} times "
-        "what rounding the inputs explains, so it may not be used."
+        "of full rank whose shorter side is n. Red: its errors in hard cases reach so many times what "
+        f"rounding the inputs explains; above {LIMIT:.0f} it may not be used"
     )
-    figure = style.figure(rows, _panel, title, note, ylabel="inverse / solve", height=lambda _: 3.0)
+    ylabel = "time, inverse / solve"
+    figure = style.figure(rows, _panel, title, note, ylabel=ylabel, height=lambda _: 3.0, share="y")
     figure.axes[0].set_yscale("log", base=2)
     style.in_units(figure.axes[0].yaxis, times)
     return figure
@@ -51,9 +52,9 @@ def _panel(ax: Axes, rows: pd.DataFrame) -> None:
         ratios = (by_case[INVERSE] / by_case[SOLVE]).groupby("n").median()
         ax.plot(ratios.index, ratios, label=label, **LOOKS[column])
     ax.axhline(1, **style.GUIDE)
-    ax.set(xlabel="n")
     style.powers_of_two(ax)
+    ax.set(xlabel="shorter side n", xlim=(rows["n"].min() / 1.2, 1.2 * rows["n"].max()))
     worst = rows["worst"].iloc[0]
     if worst > LIMIT:
         ax.set_facecolor(UNSTABLE)
-        ax.text(0.03, 0.04, f"unstable: {worst:.0e}", transform=ax.transAxes, color="#9e1b32")
+        ax.set_title(f"{ax.get_title()}, unstable: {worst:.0e}", color="#9e1b32")

@@ -21,8 +21,8 @@ def draw(rows: pd.DataFrame) -> Figure:
     rows = style.usual(rows, problem).drop_duplicates(["operation", "m", "n", "strategy"])
     title = f"Memory of one backward, tall matrices, {style.setting(rows)}"
     note = "two m × m: the arrays that PyTorch's own pinv and lstsq make; m × n: the matrix itself"
-    figure = style.figure(rows, _panel, title, note, ylabel="peak above the graph")
-    style.widen(figure.axes[0])
+    figure = style.figure(rows, _panel, title, note, ylabel="peak above the graph", share="y")
+    style.widen(figure.axes[0].yaxis)
     return figure
 
 

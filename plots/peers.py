@@ -33,7 +33,7 @@ def _panel(ax: Axes, rows: pd.DataFrame) -> None:
     cells = [cell for _, cell in rows.groupby("case", sort=False)]
     for line, cell in enumerate(cells):
         for place, (_, row) in enumerate(cell[cell["strategy"].ne(BASELINE)].iterrows()):
-            look, at = style.look(row["strategy"]), line + 0.14 * (place - (len(cell) - 2) / 2)
+            look, at = style.look(row["strategy"]), line + 0.24 * (place - (len(cell) - 2) / 2)
             ax.plot([row[f"{column}_low"], row[f"{column}_high"]], [at, at], color=look["color"])
             ax.plot(row[column], at, ls="", ms=10, label=row["strategy"], **look)
     ax.axvline(1, label=BASELINE, **style.GUIDE)

@@ -29,7 +29,7 @@ def draw(rows: pd.DataFrame) -> Figure:
         "times the fastest's time of forward and backward. What it lacks of 100 % it cannot do, or not "
         "accurately"
     )
-    title, ylabel = "Regret of keeping one strategy", "share of cases"
+    title, ylabel = "Regret of one strategy for all cases", "share of cases"
     figure = style.figure(rows, _panel, title, note, ylabel=ylabel)
     furthest = np.clip(rows["ratio"].max(), 2, FURTHEST)
     figure.axes[0].set(xlim=(0.96, 1.1 * furthest), ylim=(-0.03, 1.03))
@@ -43,6 +43,6 @@ def _panel(ax: Axes, rows: pd.DataFrame) -> None:
         shares = np.arange(len(ratios) + 1) / count
         x, y = [1.0, *ratios, 1e3 * ratios.max()], [*shares, shares[-1]]
         ax.step(x, y, where="post", markevery=0.07, label=name, **style.look(name))
-    ax.set(title=f"{ax.get_title()}, {count} cases", xlabel="time over the fastest's")
+    ax.set(title=f"{ax.get_title()}, {count} cases", xlabel="time over that of the fastest")
     style.powers_of_two(ax, "{x:g}×")
     ax.yaxis.set_major_formatter("{x:.0%}")

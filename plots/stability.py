@@ -31,14 +31,15 @@ def draw(rows: pd.DataFrame) -> Figure:
             _line(ax, line, rows.loc[rows["strategy"].eq(name), "stability"].dropna())
         ax.axvline(LIMIT, label=f"limit, {LIMIT:g}", **style.GUIDE)
         ax.set(xscale="log", xlabel="stability ratio", xlim=(ENDS[0] / 2, ENDS[1] * 2))
-        ax.set_xticks([1, 1e4, 1e8, 1e12, 1e16], ["1", "10⁴", "10⁸", "10¹²", "≥ 10¹⁶"])
+        ax.set_xticks([ENDS[0], 1e4, 1e8, 1e12, ENDS[1]], ["≤ 0.1", "10⁴", "10⁸", "10¹²", "≥ 10¹⁶"])
         ax.set_yticks(range(len(shown)), [LIBRARIES[name] for name in shown])
         ax.set_ylim(len(shown) - 0.4, -0.6)
         ax.grid(visible=False, axis="y")
 
     note = (
         "A dot: the larger ratio of result and gradient in a case; above 1, rounding the inputs does not "
-        "explain the error. At the right: cases above the limit, of those that the library did not refuse"
+        "explain the error. At the right: the share of cases above the limit, of those that were not "
+        "refused. Libraries have samples of different sizes: compare the shares"
     )
     title = "How stable results and gradients are in hard cases"
     return style.figure(rows, panel, title, note, height=lambda _: 3.2)
@@ -51,6 +52,7 @@ def _line(ax: Axes, line: int, ratios: pd.Series) -> None:
     heights = line + 0.62 * (np.arange(len(ratios)) * 0.618034 % 1 - 0.5)
     colours = np.where(is_unstable, UNSTABLE, STABLE)
     ax.scatter(ratios, heights, s=14, c=colours, alpha=0.6, linewidths=0, rasterized=True)
-    said = f"{is_unstable.sum()} of {len(ratios)}" if len(ratios) else ""
+    share = f"{is_unstable.mean():.1%}" if is_unstable.any() else "none"
+    said = f"{share} of {len(ratios)}" if len(ratios) else ""
     colour, at = UNSTABLE if is_unstable.any() else "#505050", ax.get_yaxis_transform()
     ax.text(1.01, line, said, transform=at, va="center", fontsize=11, color=colour)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
+from matplotlib.axis import Axis, XAxis, YAxis
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
@@ -86,12 +86,12 @@ def figure(
     ylabel: str = "",
     width: float = 4.6,
     height: Callable[[pd.DataFrame], float] = lambda _: 3.9,
-    share: bool = True,
+    share: str = "xy",
 ) -> Figure:
     """A panel, with sizes in inches, for every value of the column `by`, drawn by `panel`.
 
     Above them are the title and a legend of all labels, below them how to read the figure and the
-    runs it is from. With `share`, all panels are on the same scales.
+    runs it is from. All panels have the axes named by `share` in common.
     """
     groups = list(rows.groupby(by, sort=False))
     columns = min(3, int(14 // width), len(groups))
@@ -99,7 +99,11 @@ def figure(
     heights = [max(heights[start : start + columns]) for start in range(0, len(groups), columns)]
     made = Figure(figsize=(max(width * columns, 7.5), sum(heights)), layout="constrained")
     axes = made.subplots(
-        *(len(heights), columns), sharex=share, sharey=share, squeeze=False, height_ratios=heights
+        *(len(heights), columns),
+        sharex="x" in share,
+        sharey="y" in share,
+        squeeze=False,
+        height_ratios=heights,
     ).ravel()
     for unused in axes[len(groups) :]:
         unused.remove()
@@ -109,19 +113,22 @@ def figure(
         panel(ax, group)
     for ax in axes[::columns]:
         ax.set_ylabel(ylabel)
-    _surround(made, title, [note, *text.provenance(rows["measured_on"])])
+    surround(made, title, [note, *text.provenance(rows["measured_on"])])
     return made
 
 
-def _surround(figure: Figure, title: str, below: Sequence[str]) -> None:
-    """Adds title and legend above the panels and paragraphs below, and makes room for both."""
+def surround(figure: Figure, title: str, below: Sequence[str]) -> None:
+    """Adds title and legend above the panels and paragraphs below, and makes room for both.
+
+    The legend has strategies in the registry's order, then all else as it was drawn.
+    """
     width, height = figure.get_size_inches()
     entries = {
         label: handle
         for ax in figure.axes
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
     }
-    labels = in_order(entries)
+    labels = sorted(entries, key=lambda label: simplicity(label)[0])
     columns = max(1, min(int(width // 2.5), len(labels)))
     legend = figure.legend([entries[label] for label in labels], labels, ncols=columns, title=title)
     legend.set(loc="outside upper left", alignment="left")
@@ -150,6 +157,7 @@ def errors(ax: Axes, rows: pd.DataFrame, x: str, xlabel: str) -> None:
     if rows["error"].max() > 1:
         ax.axhline(1, **GUIDE)
     ax.set(xscale="log", yscale="log", xlabel=xlabel)
+    ax.yaxis.set_minor_formatter(NullFormatter())
 
 
 def tiles(
@@ -180,9 +188,9 @@ def in_units(axis: Axis, in_words: Callable[[float], str]) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def widen(ax: Axes) -> None:
+def widen(*axes: XAxis | YAxis) -> None:
     """Widens logarithmic axes to two decades: small differences do not look large."""
-    for axis, set_limits in ((ax.xaxis, ax.set_xlim), (ax.yaxis, ax.set_ylim)):
+    for axis in axes:
         low, high = axis.get_view_interval()
         excess = max(100 * low / high, 1.0) ** 0.5
-        set_limits(low / excess, high * excess)
+        axis.axes.set(**{f"{axis.axis_name}lim": (low / excess, high * excess)})

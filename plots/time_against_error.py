@@ -17,7 +17,7 @@ def draw(rows: pd.DataFrame) -> Figure:
     rows = rows[rows["case"].isin(rows.loc[work.groupby(rows["operation"]).idxmax(), "case"])]
     title = f"Time against error, largest case of each operation, {style.setting(rows)}"
     note = "Pareto front: no other strategy is both faster and more accurate"
-    return style.figure(rows, _panel, title, note, ylabel="forward and backward", share=False)
+    return style.figure(rows, _panel, title, note, ylabel="time, forward and backward", share="")
 
 
 def _panel(ax: Axes, rows: pd.DataFrame) -> None:
@@ -27,5 +27,5 @@ def _panel(ax: Axes, rows: pd.DataFrame) -> None:
     style.curves(ax, rows, "error", "seconds", ls="")
     ax.set(xscale="log", yscale="log", xlabel=style.ERROR)
     ax.set_title(f"{ax.get_title()} {rows['sizes'].iloc[0]}")
-    style.widen(ax)
+    style.widen(ax.xaxis, ax.yaxis)
     style.in_units(ax.yaxis, seconds)

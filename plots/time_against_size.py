@@ -26,7 +26,7 @@ def draw(rows: pd.DataFrame) -> Figure:
         "size: ∛(m·n·min(m, n)), which is n if m = n; other shapes are the small markers. "
         "Best rate: size³ multiplications at the rate of the panel's fastest point"
     )
-    return style.figure(rows, _panel, title, note, ylabel="forward and backward")
+    return style.figure(rows, _panel, title, note, ylabel="time, forward and backward")
 
 
 def _panel(ax: Axes, rows: pd.DataFrame) -> None:

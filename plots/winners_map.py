@@ -19,7 +19,7 @@ def draw(rows: pd.DataFrame) -> Figure:
     other = ties.groupby("case")["strategy"].first()
     rows = rows[rows["chosen"]].join(other.rename("other"), on="case")
     rows = style.usual(rows, "no case has an eligible strategy", ["machine", "device"])
-    return style.figure(
+    figure = style.figure(
         rows,
         _panel,
         f"What to use, on {rows['device'].iloc[0]}",
@@ -27,8 +27,17 @@ def draw(rows: pd.DataFrame) -> Figure:
         f"Hatching: in the colour of the fastest that is as good. {DOUBT}: {TOO_NOISY}",
         width=max(1.8 + 0.9 * rows["dtype"].nunique(), 3.6),
         height=lambda rows: 1.0 + 0.38 * rows["sizes"].nunique(),
-        share=False,
+        share="",
     )
+    for ax in figure.axes:  # tiles beside each other are of one height
+        beside = [each for each in figure.axes if _row(each) == _row(ax)]
+        ax.set_ylim(max(each.get_ylim()[0] for each in beside), -0.5)
+    return figure
+
+
+def _row(ax: Axes) -> int:
+    place = ax.get_subplotspec()
+    return place.rowspan.start if place else 0
 
 
 def _panel(ax: Axes, rows: pd.DataFrame) -> None:
@@ -43,4 +52,5 @@ def _panel(ax: Axes, rows: pd.DataFrame) -> None:
         if use["speedup"] > 0:
             said = doubtful(times(use["speedup"]), use["too_noisy"])
             text.set(text=said, bbox=badge, fontsize=12)
-    ax.set_aspect(0.42, anchor="N")
+    ax.tick_params(length=0, labeltop=True, labelbottom=False)
+    ax.spines[:].set_visible(False)

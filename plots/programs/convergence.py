@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 from benchmarks.programs import named
 from benchmarks.training.results import Result
@@ -38,7 +39,7 @@ def draw(results: Sequence[Result]) -> Figure:
         ylabel="loss",
         width=7.5,
         height=lambda _: 4.4,
-        share=False,
+        share="",
     )
 
 
@@ -47,3 +48,5 @@ def _panel(ax: Axes, rows: pd.DataFrame) -> None:
         losses = [math.nan if loss is None else loss for loss in row["loss"]]
         ax.plot(losses, label=row["way"], **LOOK[row["way"]])
     ax.set(xlabel="step", yscale="log")
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    style.in_units(ax.yaxis, "{:g}".format)
