@@ -24,7 +24,7 @@ class Fused(TriangularSolve):
     LAPACK of torch, compute few rows themselves, and matrices of a batch side by side where that is
     faster. Where `pinv` or `lstsq` find the rank deficient, it is the decomposition of `qr_pinv`, or where
     that is not certain of the rank a truncated SVD, if rows and columns are of like length. On CUDA real
-    matrices of up to 8×8 are done by one program each way (`strategies.kernels.cuda`).
+    matrices of up to 8×8 are done by one kernel each way (`strategies.kernels.cuda`).
 
     What a kernel declines and all rarer modes are done as in `triangular_solve`, but for gradients of
     batches; what that refuses, for its rank or for growth in the elimination, as in `qr_pinv`, and on the

@@ -1,1 +1,1 @@
-"""Compiled code for the operations on small matrices: loops for the CPU, Triton programs for CUDA."""
+"""Compiled code for the operations on small matrices: loops for the CPU, Triton kernels for CUDA."""

@@ -1,1 +1,1 @@
-"""Programs for CUDA, in Triton: batches of small real matrices, one launch a forward or a backward."""
+"""Kernels for CUDA, in Triton: batches of small real matrices, one launch a forward or a backward."""

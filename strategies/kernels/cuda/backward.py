@@ -1,21 +1,21 @@
-"""Triton programs of backwards, which wait for nothing: each reads its inputs and writes its results."""
+"""Triton kernels of backwards, which wait for nothing: each reads its inputs and writes its results."""
 
 import triton.language as tl
 
 from strategies.kernels.cuda.blocks import (
     block,
     from_row,
+    kernel,
     load_columns,
     load_entries,
     load_rows,
     normalize,
-    program,
     store_columns,
     times,
 )
 
 
-@program
+@kernel
 def lu(
     LU, positions, cotangent, result,
     count, m: tl.constexpr, n: tl.constexpr, M: tl.constexpr, B: tl.constexpr,
@@ -50,7 +50,7 @@ def lu(
     store_columns(result, times(S, power, n), matrices, rows, there, m, n)
 
 
-@program
+@kernel
 def solve(
     LU, orders, solution, cotangent, result, rhs_result,
     count, n: tl.constexpr, k: tl.constexpr, M: tl.constexpr, B: tl.constexpr,
@@ -87,7 +87,7 @@ def solve(
     store_columns(result, gradient, matrices, row_of_A, there, n, n)
 
 
-@program
+@kernel
 def inv(
     inverse, cotangent, result, count, n: tl.constexpr, M: tl.constexpr, B: tl.constexpr,
 ):  # fmt: skip
@@ -110,7 +110,7 @@ def inv(
     store_columns(result, gradient, matrices, rows, there, n, n)
 
 
-@program
+@kernel
 def det(
     LU, orders, scale, result,
     count, n: tl.constexpr, M: tl.constexpr, B: tl.constexpr,
@@ -135,7 +135,7 @@ def det(
         tl.store(result + first + columns, x, there)
 
 
-@program
+@kernel
 def cholesky(
     factor, cotangent, result,
     count, n: tl.constexpr, M: tl.constexpr, B: tl.constexpr,

@@ -1,4 +1,4 @@
-"""What Triton programs share: a few whole matrices in registers, a row of each in a thread.
+"""What Triton kernels share: a few whole matrices in registers, a row of each in a thread.
 
 A matrix is a tuple of its columns, each a block (matrices, rows) of one number a thread. Rows are padded
 to a power of two; columns are as many as there are, and loops over them are unrolled. What a thread needs
@@ -9,8 +9,8 @@ Arrays are contiguous: the matrices one after the other, row by row.
 import triton
 import triton.language as tl
 
-program = triton.jit(do_not_specialize=["count"])
-"""Makes a program of a function; it is compiled for each size of the matrices and dtype."""
+kernel = triton.jit(do_not_specialize=["count"])
+"""Makes a kernel of a function; it is compiled for each size of the matrices and dtype."""
 
 
 @triton.jit

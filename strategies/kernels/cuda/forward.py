@@ -1,4 +1,4 @@
-"""Triton programs of forwards: factors, results and a flag where a matrix is no usual one.
+"""Triton kernels of forwards: factors, results and a flag where a matrix is no usual one.
 
 Elimination leaves rows where they are, and keeps the position that each has in L U. A flag is raised for
 what `strategies.kernels.cpu.plans` raises one for: a pivot that is zero or may be roundoff, growth, a norm
@@ -8,7 +8,7 @@ that is far from one, what is not finite. Nothing that was computed is used then
 import triton
 import triton.language as tl
 
-from strategies.kernels.cuda.blocks import block, from_row, load_columns, program, store_columns
+from strategies.kernels.cuda.blocks import block, from_row, kernel, load_columns, store_columns
 
 
 @triton.jit
@@ -202,7 +202,7 @@ def _solve(F, position, order, Y, n: tl.constexpr, k: tl.constexpr):
     return Y
 
 
-@program
+@kernel
 def lu(
     A, LU, pivots, positions, flag, safety,
     count, m: tl.constexpr, n: tl.constexpr, M: tl.constexpr, B: tl.constexpr,
@@ -224,7 +224,7 @@ def lu(
     _raise(flag, is_usual & is_clear, matrices, count)
 
 
-@program
+@kernel
 def solve(
     A, right_sides, result, LU, orders, flag,
     count, n: tl.constexpr, k: tl.constexpr, M: tl.constexpr, B: tl.constexpr,
@@ -243,7 +243,7 @@ def solve(
     _raise(flag, ~_is_any(~is_usual), matrices, count)
 
 
-@program
+@kernel
 def inv(
     A, result, flag,
     count, n: tl.constexpr, M: tl.constexpr, B: tl.constexpr,
@@ -261,7 +261,7 @@ def inv(
     _raise(flag, ~_is_any(~is_usual), matrices, count)
 
 
-@program
+@kernel
 def det(
     A, result, logarithm, LU, orders, flag, far,
     count, n: tl.constexpr, M: tl.constexpr, B: tl.constexpr,
@@ -305,7 +305,7 @@ def det(
     _raise(flag, ~_is_any(~is_easy), matrices, count)
 
 
-@program
+@kernel
 def cholesky(
     A, result, flag,
     count, n: tl.constexpr, M: tl.constexpr, B: tl.constexpr,

@@ -1,4 +1,4 @@
-"""Launch a Triton program over a batch."""
+"""Launch a Triton kernel over a batch."""
 
 import contextlib
 import functools
@@ -16,31 +16,31 @@ _ROWS = 128
 
 
 def launch(
-    program: str,
+    kernel: str,
     tensors: Sequence[Tensor],
     count: int,
     sides: tuple[int, ...],
     numbers: Sequence[float] = (),
 ) -> None:
-    """Launch a program on the current stream of the device of the tensors.
+    """Launch a kernel on the current stream of the device of the tensors.
 
     Args:
-        program: as "forward.lu".
+        kernel: as "forward.lu".
         tensors: that it reads and writes, contiguous.
         count: of matrices.
-        sides: of the matrices, as the program names them after `count`; first their rows.
+        sides: of the matrices, as the kernel names them after `count`; first their rows.
         numbers: what else it takes after the tensors.
     """
-    run, rows, matrices = _made(program, sides)
+    run, rows, matrices = _made(kernel, sides)
     grid = (-(-count // matrices),)
     with _on(tensors[0].device):
         run[grid](*tensors, *numbers, count, *sides, rows, matrices)
 
 
 @functools.cache
-def _made(program: str, sides: tuple[int, ...]) -> tuple[Any, int, int]:
-    """The program, padded rows of a matrix, and matrices that are done together."""
-    module, _, name = program.partition(".")
+def _made(kernel: str, sides: tuple[int, ...]) -> tuple[Any, int, int]:
+    """The kernel, padded rows of a matrix, and matrices that are done together."""
+    module, _, name = kernel.partition(".")
     rows = triton.next_power_of_2(sides[0])
     return vars({"forward": forward, "backward": backward}[module])[name], rows, _ROWS // rows
 

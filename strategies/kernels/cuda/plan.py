@@ -1,7 +1,7 @@
 """The whole forward of a batch of small matrices on a CUDA device in one launch, its backward in another.
 
 A plan is for inputs of given shapes, as `strategies.kernels.cpu.plans.Plan` is on the CPU. A forward waits
-for the flag that its program raises where a matrix is no usual one; a backward waits for nothing.
+for the flag that its kernel raises where a matrix is no usual one; a backward waits for nothing.
 """
 
 import functools
@@ -21,22 +21,22 @@ from strategies.kernels.memory import materialized
 Tensors = tuple[Tensor, ...]
 
 LARGEST = 8
-"""Rows and columns of a matrix. Programs for larger ones take most of a minute to compile."""
+"""Rows and columns of a matrix. Kernels for larger ones take most of a minute to compile."""
 
 OLDEST = (8, 0)
 """The compute capability of a device."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Programs:
-    """What the two programs of an operation read and write, said by functions of a plan.
+class Kernels:
+    """What the two kernels of an operation read and write, said by functions of a plan.
 
     Attributes:
         name: of both.
         written: by that of the forward: as a rule the outputs, then what is kept.
         outcome: outputs and what is kept, of what is written, where it is not as a rule.
         read: by that of the backward, of the cotangent, saved outputs and what is kept.
-        sides: of the matrices, as the programs name them.
+        sides: of the matrices, as the kernels name them.
         numbers: what else that of the forward takes.
         arity: how many inputs there are.
         saved: positions of the outputs that `backward` is given.
@@ -60,7 +60,7 @@ class Programs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan(Programs):
+class Plan(Kernels):
     """How to compute an operation of inputs of given shapes.
 
     Attributes:
@@ -77,7 +77,7 @@ class Plan(Programs):
     rhs: tuple[int, ...]
 
     def forward(self, inputs: Tensors) -> tuple[Tensors, Tensors] | None:
-        """Outputs and what is kept; None if the program found that the inputs are not a usual case."""
+        """Outputs and what is kept; None if the kernel found that the inputs are not a usual case."""
         written, flag = self.written(self), torch.zeros((), dtype=torch.int32, device=self.device)
         self._launch("forward", inputs, (*written, flag), self.numbers(self))
         if flag.item():
@@ -114,11 +114,11 @@ class Plan(Programs):
         from strategies.kernels.cuda.launch import launch
 
         tensors = [*(materialized(each).contiguous() for each in read), *written]
-        program, count = f"{direction}.{self.name}", math.prod(self.batch)
-        launch(program, tensors, count, self.sides(self), numbers)
+        kernel, count = f"{direction}.{self.name}", math.prod(self.batch)
+        launch(kernel, tensors, count, self.sides(self), numbers)
 
 
-_LU = Programs(
+_LU = Kernels(
     name="lu",
     written=lambda p: (p.empty(p.m, p.n), p.integers(min(p.m, p.n)), p.integers(p.m)),
     read=lambda cotangent, LU, _pivots, positions: (LU, positions, cotangent),
@@ -128,19 +128,19 @@ _LU = Programs(
     saved=(0, 1),
     constant=(1,),
 )
-_SOLVE = Programs(
+_SOLVE = Kernels(
     name="solve",
     written=lambda p: (p.empty(*p.rhs), p.empty(p.n, p.n), p.integers(p.n)),
     read=lambda cotangent, X, LU, orders: (LU, orders, X, cotangent),
     sides=lambda p: (p.n, math.prod(p.rhs[1:])),
     arity=2,
 )
-_INV = Programs(
+_INV = Kernels(
     name="inv",
     written=lambda p: (p.empty(p.n, p.n),),
     read=lambda cotangent, result: (result, cotangent),
 )
-_DET = Programs(
+_DET = Kernels(
     name="det",
     written=lambda p: (p.empty(), p.empty(), p.empty(p.n, p.n), p.integers(p.n)),
     outcome=lambda det, _logarithm, *factors: ((det,), factors),
@@ -169,7 +169,7 @@ _PROGRAMS = {
 def plan(
     operation: str, device: torch.device, dtype: torch.dtype, *inputs: Sequence[int]
 ) -> Plan | None:
-    """How to compute an operation of such shapes on a CUDA device, if there are programs for it."""
+    """How to compute an operation of such shapes on a CUDA device, if there are kernels for it."""
     *batch, m, n = inputs[0]
     rhs = tuple(inputs[1][len(batch) :]) if len(inputs) > 1 else (m,)
     if not (

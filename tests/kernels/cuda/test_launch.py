@@ -1,4 +1,4 @@
-"""Every program compiles for GPUs, without one."""
+"""Every kernel compiles for GPUs, without one."""
 
 import os
 import subprocess
@@ -20,17 +20,17 @@ architecture, size = sys.argv[1:]
 target = GPUTarget("cuda", int(architecture), 32)
 names = "lu", "solve", "inv", "det", "cholesky"
 for module, name in itertools.product((forward, backward), names):
-    program = vars(module).get(name)
-    for dtype in ("*fp32", "*fp64") if program else ():
+    kernel = vars(module).get(name)
+    for dtype in ("*fp32", "*fp64") if kernel else ():
         signature = {
             parameter.name: "constexpr" if parameter.is_constexpr
             else "*i32" if parameter.name in OF_INTEGERS
             else SCALARS.get(parameter.name, dtype)
-            for parameter in program.params
+            for parameter in kernel.params
         }
-        constants = [each.name for each in program.params if each.is_constexpr]
+        constants = [each.name for each in kernel.params if each.is_constexpr]
         sizes = {constant: {"B": 32}.get(constant, int(size)) for constant in constants}
-        assert compile(ASTSource(program, signature, sizes), target).asm["cubin"]
+        assert compile(ASTSource(kernel, signature, sizes), target).asm["cubin"]
 """
 
 
@@ -38,7 +38,7 @@ for module, name in itertools.product((forward, backward), names):
     ("architecture", "size"),
     [("80", "2"), *(pytest.param(each, "4", marks=pytest.mark.slow) for each in ("80", "90"))],
 )
-def test_every_program_compiles(architecture, size):
+def test_every_kernel_compiles(architecture, size):
     environment = {**os.environ, "TRITON_INTERPRET": "0", "TRITON_DEFAULT_FP_FUSION": "1"}
     command = [sys.executable, "-c", COMPILE, architecture, size]
     subprocess.run(command, env=environment, check=True)

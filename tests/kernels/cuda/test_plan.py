@@ -148,7 +148,7 @@ def test_pivots_that_may_be_roundoff_are_told_from_small_ones(dtype):
         assert (computed("lu_factor", (A.expand(3, 6, 6),))[1] is not None) is is_usual
 
 
-def test_there_is_no_plan_for_what_no_program_takes():
+def test_there_is_no_plan_for_what_no_kernel_takes():
     square = (3, 4, 4)
     assert plan("inv", DEVICE, torch.float32, square) is not None
     assert plan("inv", DEVICE, torch.complex64, square) is None
