@@ -70,7 +70,8 @@ def _difference(result: Result) -> str:
 
 def _speed(found: tuple[float, float, float]) -> str:
     value, low, high = found
-    return f"{value:.2f}× ({low:.2f} to {high:.2f})"
+    # The interval is on a line of its own in a narrow column.
+    return f"{value:.2f}× ({low:.2f}\u00a0to\u00a0{high:.2f})"
 
 
 def regret_table(results: Sequence[Result]) -> str:
