@@ -120,6 +120,7 @@ class Function:
     def __init__(self, name: str, owner: Any, ours: Callable[..., Any]) -> None:
         self.name, self.owner, self.ours = name, owner, ours
         self.original: Callable[..., Any] = getattr(owner, name)
+        self._op = self.original  # whose schemas torch.fx reads
         self.is_inherited = name not in vars(owner)
         parameters = inspect.signature(ours).parameters.values()
         self.positional = sum(each.kind is each.POSITIONAL_OR_KEYWORD for each in parameters)

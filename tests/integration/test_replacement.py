@@ -13,6 +13,7 @@ import pytest
 import torch
 from replaceable import A, called, there
 from torch.fx import symbolic_trace
+from torch.fx.operator_schemas import normalize_function
 from torch.overrides import TorchFunctionMode
 from torch.testing import assert_close
 from torch.utils.checkpoint import checkpoint
@@ -298,6 +299,15 @@ def test_programs_that_were_scripted_or_traced_by_symbols_run(replaced):
     assert_close(scripted(A), inverse_and_det(A))
     assert_close(symbolic_trace(inverse_and_det)(A), inverse_and_det(A))
     assert not is_ours(scripted)  # what it calls is of C++
+
+
+def test_fx_names_the_arguments_of_what_is_replaced(replaced):
+    inv = torch.linalg.inv
+    found, due = (
+        normalize_function(function, (A,), normalize_to_only_use_kwargs=True)
+        for function in (inv, inv.original)
+    )
+    assert found.kwargs == due.kwargs == {"A": A}
 
 
 def inverse_and_det(matrix):
