@@ -25,7 +25,7 @@ from strategies.autograd.derivatives import pulled_back
 from strategies.autograd.levels import forward_mode, without_tangents
 from strategies.autograd.precision import full_precision
 from strategies.autograd.rule import Gradients, Rule, Tensors, saved_without_inverse
-from strategies.autograd.transforms import AtOneLevel, at_all_levels
+from strategies.autograd.transforms import AtOneLevel, at_all_levels, without_ended_levels
 from strategies.errors import LinAlgError
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.kernels.memory import with_memory, without_entries
@@ -44,7 +44,7 @@ def run(rule: Rule, strategy: Strategy, *inputs: Tensor) -> Tensors:
     if is_transformed():
         outputs = at_all_levels(_Primal, call, call.outputs, inputs)
     elif torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs):
-        outputs = _Eager.apply(call, *inputs)
+        outputs = _Eager.apply(call, *map(without_ended_levels, inputs))
     else:
         outputs = call.forward(inputs)
     return outputs[: call.number_of_outputs]
@@ -288,8 +288,7 @@ class _Cotangent(AtOneLevel):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Tensor) -> Gradients:
-        # `torch.func.vjp` takes no wrappers of a level that has ended meanwhile; a view is none.
-        saved = tuple(tensor.view_as(tensor) for tensor in ctx.saved_tensors)
+        saved = tuple(map(without_ended_levels, ctx.saved_tensors))
         function, arguments = _Cotangent._explicit(ctx, saved)
         with _InOperation(f"the second backward of {ctx.call.rule.name}", arguments[0]):
             gradients: Gradients

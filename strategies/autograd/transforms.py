@@ -64,11 +64,11 @@ def at_all_levels(
         over_batch: maps; by default the mapped dimension is the first of the batch of all tensors and
             outputs.
     """
+    tensors = [without_ended_levels(each) for each in tensors]
     if not torch._C._are_functorch_transforms_active():
         return _at_base(function, call, compute, tensors)
     transform = _Transform()
     level = transform.level
-    tensors = [_functorch.unwrap_if_dead(each) for each in tensors]
 
     def below(*unwrapped: Tensor) -> Tensors:
         with transform:
@@ -149,7 +149,7 @@ def with_tangents(
     if transform.kind != _JVP:
         return None
     level, unwrap, wrap = transform.level, _functorch._unwrap_for_grad, _functorch._wrap_for_grad
-    primals = tuple([unwrap(_functorch.unwrap_if_dead(each), level) for each in inputs])
+    primals = tuple([unwrap(without_ended_levels(each), level) for each in inputs])
     below = tuple([None if each is None else unwrap(each, level) for each in tangents])
     with transform:
         if (found := compute(primals, below)) is None:
@@ -195,6 +195,20 @@ def _duals(outputs: Sequence[Tensor], tangents: Sequence[Tensor]) -> Tensors:
     """Outputs, of which the first have tangents."""
     pairs = zip(outputs, tangents, strict=False)
     return *(with_tangent(*pair) for pair in pairs), *outputs[len(tangents) :]
+
+
+def without_ended_levels(tensor: Tensor) -> Tensor:
+    """What wrappers of ended levels hold, as where a program calls what `torch.func.vjp` has returned.
+
+    Example:
+        >>> left = []
+        >>> gradient = torch.func.grad(lambda x: left.append(x) or x)(torch.tensor(3.0))
+        >>> without_ended_levels(left[0])
+        tensor(3.)
+    """
+    while (wrapped := _functorch.unwrap_if_dead(tensor)) is not tensor:
+        tensor = wrapped
+    return tensor
 
 
 def batch_first(pairs: Iterable[tuple[Tensor, int | None]], size: int) -> list[Tensor]:

@@ -5,6 +5,7 @@ import functools
 import pytest
 import torch
 from comparison import require_alike
+from torch.autograd import gradcheck
 
 import strategies
 from strategies import linalg
@@ -109,3 +110,25 @@ def test_a_second_gradient_of_some_inputs_and_a_third_of_all():
 
     found = derivatives(lambda A, B: linalg.solve(A, B, strategy="triangular_solve"))
     torch.testing.assert_close(found, derivatives(torch.linalg.solve))
+
+
+def test_gradients_go_through_all_levels_that_have_ended():
+    """What an inner transform leaves behind, used when the outer one has ended, too."""
+    A = torch.tensor([[2.0, 1.0], [0.5, 3.0]], dtype=torch.float64, requires_grad=True)
+
+    def inverse(A):
+        return linalg.inv(A, strategy="triangular_solve")
+
+    def left_behind(A):
+        left = []
+
+        def leaving(A):
+            result, pullback = torch.func.vjp(inverse, A)
+            left.extend((A, pullback))
+            return result
+
+        torch.func.vjp(lambda A: torch.func.vjp(leaving, A)[0], A)
+        return left
+
+    assert gradcheck(lambda A: inverse(left_behind(A)[0]), A)
+    assert gradcheck(lambda A: left_behind(A)[1](torch.ones_like(A)), A)
