@@ -2,9 +2,10 @@
 
 import contextlib
 import functools
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -71,7 +72,7 @@ def pulled_back(
     cotangents: Gradients,
     needed: Sequence[bool],
 ) -> Gradients:
-    """The gradients of a function, outside of transforms; `torch.func.vjp` costs more for each call.
+    """The gradients of a function; outside of transforms by autograd, since `torch.func.vjp` costs more.
 
     Args:
         function: of tensors, in differentiable calls.
@@ -84,6 +85,8 @@ def pulled_back(
         >>> pulled_back(lambda x, y: (x * y,), (x, y), (cotangent,), [False, True])
         (None, tensor(3.))
     """
+    if torch._C._are_functorch_transforms_active():
+        return _pulled_back_by_vjp(function, arguments, cotangents, needed[: len(arguments)])
     has_graph = torch.is_grad_enabled()
     pairs = list(zip(arguments, needed, strict=False))
     with torch.enable_grad():
@@ -111,6 +114,22 @@ def pulled_back(
         )
     found = iter(gradients)
     return tuple(next(found) if need else None for _, need in pairs)
+
+
+def _pulled_back_by_vjp(
+    function: Function, arguments: Tensors, cotangents: Gradients, needed: Sequence[bool]
+) -> Gradients:
+    """Under transforms, where no graph of autograd can begin."""
+    is_given = [each is not None for each in cotangents]
+    if not any(is_given):
+        return (None,) * len(needed)
+
+    def of_given(*values: Tensor) -> Tensors:
+        return tuple(itertools.compress(function(*values), is_given))
+
+    used = cast(Tensors, tuple(itertools.compress(cotangents, is_given)))
+    found = iter(_pullback(of_given, needed)(*arguments, *used))
+    return tuple(next(found) if need else None for need in needed)
 
 
 def _gradients(function: Function, operands: Sequence[Tensor], needed: Sequence[bool]) -> Tensors:

@@ -16,6 +16,7 @@ from operations import (
     needs_compiler,
     pairs,
 )
+from torch.autograd import gradcheck
 from torch.utils.checkpoint import checkpoint
 
 import strategies
@@ -97,6 +98,33 @@ def test_mapped_gradients_and_gradients_of_mapped_cotangents_by_auto(operation, 
     for derivative in (of_mapped_cotangents, mapped):
         for _ in range(2):  # a second call finds what the first has planned
             torch.testing.assert_close(derivative(by_auto), derivative(by_name))
+
+
+@each_dtype
+@each_operation
+def test_mapped_cotangents_of_a_result_that_was_not_mapped(operation, dtype):
+    call, (A, *rest) = _setup(operation, "auto", dtype)
+    result = call(A.requires_grad_(), *rest)
+    cotangents = torch.randn(3, *result.shape, dtype=result.dtype)
+
+    def gradient(cotangent):
+        return torch.autograd.grad(result, A, cotangent, retain_graph=True)[0]
+
+    expected = torch.stack([*map(gradient, cotangents)])
+    torch.testing.assert_close(torch.func.vmap(gradient)(cotangents), expected)
+
+
+@pytest.mark.parametrize("strategy", ["auto", "triangular_solve"])
+@each_operation
+def test_a_pullback_has_derivatives_by_autograd_after_its_transform(operation, strategy):
+    call, inputs = _setup(operation, strategy, torch.float64)
+    cotangent = torch.randn_like(call(*inputs))
+
+    def pulled_back(*given):
+        return torch.func.vjp(call, *given[:-1])[1](given[-1])
+
+    given = [each.requires_grad_() for each in (*inputs, cotangent)]
+    assert gradcheck(pulled_back, given, fast_mode=True)
 
 
 @in_mode("torch.func")
