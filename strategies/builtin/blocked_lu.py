@@ -59,8 +59,7 @@ class BlockedLU(TriangularSolve):
         if not (calls.reverse_cholesky.supports(L, cotangent) and L.numel()):
             of_L, bar = (each.flatten(0, -3) if len(batch) > 1 else each for each in (L, cotangent))
             return blocked_cholesky.reverse(of_L, bar, _width(n, L.device)).view(L.shape)
-        if L.stride(-2) != 1 or L.stride(-1) < n:
-            L = L.mT.contiguous().mT
+        L = _by_columns(L)
         if batch and math.prod(batch) < torch.get_num_threads():
             pairs = zip(L.reshape(-1, n, n), cotangent.reshape(-1, n, n), strict=True)
             return torch.stack([calls.reverse_cholesky(*pair) for pair in pairs]).view(L.shape)
@@ -82,10 +81,8 @@ def _width(columns: int, device: torch.device) -> int:
 
 def _call_kernel(LU: Tensor, inverse_order: Tensor, bar: Tensor) -> None:
     """Share the matrices of a batch among the threads, or the blocks of each where there are few."""
-    *batch, m, _ = LU.shape
-    if LU.stride(-2) != 1 or LU.stride(-1) < m:
-        LU = LU.mT.contiguous().mT
-    arguments = (LU.conj(), inverse_order, bar)
+    *batch, _, _ = LU.shape
+    arguments = (_by_columns(LU).conj(), inverse_order, bar)
     count = math.prod(batch)
     if batch and count < torch.get_num_threads():
         flat = (t.reshape(count, *t.shape[len(batch) :]) for t in arguments)
@@ -93,6 +90,14 @@ def _call_kernel(LU: Tensor, inverse_order: Tensor, bar: Tensor) -> None:
             calls.reverse_lu(LU_conj, order, bar_of_one)
     else:
         calls.reverse_lu(*arguments)
+
+
+def _by_columns(factors: Tensor) -> Tensor:
+    """The factors with their columns one after the other, in a batch of which one dimension is a view."""
+    columns = factors.mT
+    is_flat = columns.ndim <= 3 or columns.is_contiguous()
+    is_by_columns = columns.stride(-1) == 1 and columns.stride(-2) >= columns.shape[-1]
+    return factors if is_flat and is_by_columns else columns.contiguous().mT
 
 
 def _reverse(LU: Tensor, bar: Tensor) -> None:

@@ -38,6 +38,16 @@ def test_the_kernels_agree_with_the_formula(name, dtype):
 
 
 @each_dtype
+def test_factors_may_be_repeated_in_memory_as_under_vmap(dtype):
+    L, _, _ = drawn((2, 5, 5), dtype)
+    cotangents = torch.randn(3, 2, 5, 5, dtype=dtype)
+    by_columns = L.mT.contiguous().mT.expand(3, *L.shape)
+    found = strategies.get("blocked_lu").cholesky_backward(by_columns, cotangents)
+    for gradient, cotangent in zip(found, cotangents, strict=True):
+        require_close(gradient, formula.backward(Triangular, L, cotangent))
+
+
+@each_dtype
 def test_so_do_the_operations_of_torch_where_there_is_no_kernel(dtype):
     for shape in SHAPES:
         if len(shape) < 4:

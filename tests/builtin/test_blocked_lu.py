@@ -60,6 +60,15 @@ def test_batches_give_the_gradients_of_their_matrices():
             _require_close(gradient[i], reverse(PackedLU(LU[i], order[i]), cotangent[i]))
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128], ids=str)
+def test_factors_may_be_repeated_in_memory_as_under_vmap(dtype):
+    factors, _ = _problem(2, 60, 50, dtype=dtype)
+    cotangents = torch.randn(3, 2, 60, 50, dtype=dtype)
+    gradients = reverse(PackedLU(*[each.expand(3, *each.shape) for each in factors]), cotangents)
+    for gradient, cotangent in zip(gradients, cotangents, strict=True):
+        _require_close(gradient, _expected(factors, cotangent))
+
+
 def test_fewer_matrices_than_threads_take_turns():
     problem = _problem(3, 100, 100)
     expected = reverse(*problem)
