@@ -80,9 +80,14 @@ class Computed(NamedTuple):
         plan = self.found.plan
         return plan.parts(*self.kept) if isinstance(plan, Plan) and self.kept else ()
 
-    def factored(self) -> PseudoInverse:
-        """The pseudo-inverse of the first input by the first strategy that takes its rank."""
+    def factored(self, of: Tensor | None = None) -> PseudoInverse:
+        """The pseudo-inverse of the first input by the first strategy that takes its rank.
+
+        Args:
+            of: the matrices of the batch that are meant, bool (...); by default all.
+        """
         A, (atol, rtol) = self.inputs[0], self.found.tolerances or (None, None)
+        A = A if of is None else A[of]
         return first_that_can(
             self.found.candidates, lambda strategy: strategy.factor(A, atol=atol, rtol=rtol)
         )

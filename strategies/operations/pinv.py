@@ -197,10 +197,17 @@ def _tangents(computed: Computed, tangents: Gradients) -> Tensors:
         return (formula.jvp(computed.factored(), A, tangent),)
     if not factors:
         return (formula.jvp(DenseInverse(pinv), A, tangent),)
-    of_factors = of_any_rank if len(factors) > 2 else of_qr
-    if is_wide:  # the factors are those of Aᵀ
-        return (formula.jvp(of_factors(*factors), A.mT, tangent.mT).mT,)
-    return (formula.jvp(of_factors(*factors), A, tangent),)
+    is_of_any_rank = len(factors) > 2
+    inverse = (of_any_rank if is_of_any_rank else of_qr)(*factors)
+    # The factors of wide A are those of Aᵀ.
+    given = (A.mT, tangent.mT) if is_wide else (A, tangent)
+    result = formula.jvp(inverse, *given)
+    result = result.mT if is_wide else result
+    if is_of_any_rank and bool((full := factors[-1] == min(A.shape[-2:])).any()):
+        # A basis of rows is made of columns of A of whatever lengths, which R alone keeps apart.
+        of_full = computed.factored(full)
+        result[full] = formula.jvp(of_full, A[full], tangent[full])
+    return (result,)
 
 
 @in_safe_range
