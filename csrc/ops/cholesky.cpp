@@ -172,27 +172,60 @@ void solve_rows(View<T> L, View<T> half, View<T> X) {
   substitute_rows<Lower | Adjoint>(L, X);
 }
 
+template <int N, class T>
+bool has_many(View<T> right_hand_sides) {
+  return (N == 0 || right_hand_sides.n > FEW_RIGHT_HAND_SIDES) && is_for_rows(right_hand_sides);
+}
+
+// `cholesky_solve` of many right-hand sides.
 template <class T>
-bool is_for_solve_rows(View<T> X) {
-  return X.n > FEW_RIGHT_HAND_SIDES && is_for_rows(X);
+void cholesky_solve_many(Task task, Arena& arena) {
+  const auto L = task.argument<T>(0), B = task.argument<T>(1), result = task.argument<T>(2), half = task.argument<T>(3);
+  const Factors<T> factors(arena, L);
+  const auto rows = arena.columns<T>(half.n, half.m);
+  task.each(arena, [&](Int i) {
+    copy(rows, B[i].t());
+    if (!is_usual(factors[i]) || safe_squares(rows) < 0) return false;
+    solve_rows(L[i], half[i], rows.t());
+    copy(result.columns(i), rows.t());
+    return true;
+  });
+}
+
+// Its gradients, as `cholesky_solve_backward` has them.
+template <class T>
+void cholesky_solve_many_backward(Task task, Arena& arena) {
+  const auto L = task.argument<T>(0), X = task.argument<T>(1), half = task.argument<T>(2), G = task.argument<T>(3);
+  const auto result = task.argument<T>(4), rhs_result = task.argument<T>(5);
+  const Int n = half.m, k = half.n;
+  const auto rows = arena.columns<T>(k, n), of_cotangent = arena.columns<T>(k, n), solution = arena.columns<T>(k, n);
+  task.each(arena, [&](Int i) {
+    const double power = copy_normalized(rows, G[i].t());
+    if (power == 0) return false;
+    solve_rows(L[i], of_cotangent.t(), rows.t());
+    copy(rhs_result[i], rows.t());
+    copy(solution, X.columns(i).t());
+    const auto t = result.columns(i), of_B = half.columns(i);
+    for (Int r = 0; r < n; ++r) {
+      for (Int c = 0; c < n; ++c) {
+        t(c, r) = -dot<true>(of_B.column(c), rows.column(r), k) -
+                  dot<true>(of_cotangent.column(c), solution.column(r), k);
+      }
+    }
+    multiply_by(rhs_result[i], power);
+    multiply_by(result[i], power);
+    return true;
+  });
 }
 
 // X = L⁻ᴴL⁻¹B by columns, and L⁻¹B row after row.
 template <int N, class T>
 void cholesky_solve(Task task, Arena& arena) {
   const auto L = task.argument<T>(0), B = task.argument<T>(1), result = task.argument<T>(2), half = task.argument<T>(3);
+  if (has_many<N>(half[0])) return cholesky_solve_many<T>(task, arena);
   const Factors<T> factors(arena, L);
   auto Y = scratch<T, N, 0>(arena, half.m, half.n);
-  const bool by_rows = is_for_solve_rows(half[0]);
-  const auto rows = arena.columns<T>(half.n, half.m);
   task.each(arena, [&](Int i) BS_LAMBDA {
-    if (by_rows) {
-      copy(rows, B[i].t());
-      if (!is_usual(factors[i]) || safe_squares(rows) < 0) return false;
-      solve_rows(L[i], half[i], rows.t());
-      copy(result.columns(i), rows.t());
-      return true;
-    }
     if constexpr (N > 0) {
       Local<T, N, N> F{};
       copy_lower(F, L[i]);
@@ -220,30 +253,12 @@ template <int N, class T>
 void cholesky_solve_backward(Task task, Arena& arena) {
   const auto L = task.argument<T>(0), X = task.argument<T>(1), half = task.argument<T>(2), G = task.argument<T>(3);
   const auto result = task.argument<T>(4), rhs_result = task.argument<T>(5);
+  if (has_many<N>(half[0])) return cholesky_solve_many_backward<T>(task, arena);
   const Int n = half.m, k = half.n;
   const Factors<T> factors(arena, L);
   auto W = scratch<T, N, 0>(arena, n, k), of_cotangent = scratch<T, N, 0>(arena, n, k);
   auto cotangent_rows = arena.columns<T>(k, n);
-  const bool by_rows = is_for_solve_rows(half[0]);
-  const auto rows = arena.columns<T>(k, n), solution_rows = arena.columns<T>(k, n);
   task.each(arena, [&](Int i) BS_LAMBDA {
-    if (by_rows) {
-      const double power = copy_normalized(rows, G[i].t());
-      if (power == 0) return false;
-      solve_rows(L[i], cotangent_rows.t(), rows.t());
-      copy(rhs_result[i], rows.t());
-      copy(solution_rows, X.columns(i).t());
-      const auto t = result.columns(i), half_rows = half.columns(i);
-      for (Int r = 0; r < n; ++r) {
-        for (Int c = 0; c < n; ++c) {
-          t(c, r) = -dot<true>(half_rows.column(c), rows.column(r), k) -
-                    dot<true>(cotangent_rows.column(c), solution_rows.column(r), k);
-        }
-      }
-      multiply_by(rhs_result[i], power);
-      multiply_by(result[i], power);
-      return true;
-    }
     const double power = copy_normalized(W, G[i]);
     if (power == 0) return false;
     if constexpr (N > 0) {
