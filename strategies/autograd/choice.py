@@ -55,6 +55,17 @@ def choose(
     return policy.candidates(*policy_key(operation, A, *rhs), any_rank=any_rank)
 
 
+def kernels_of(strategy: Strategy) -> tuple[str, ...]:
+    """The kernels that a strategy's own class names; a subclass may compute in another way.
+
+    Example:
+        >>> kernels_of(registry.get("triangular_solve"))
+        ()
+    """
+    named: tuple[str, ...] = vars(type(strategy)).get("fused", ())
+    return named
+
+
 def is_captured(A: Tensor) -> bool:
     """Whether a CUDA graph is captured, in which no strategy but PyTorch's own may look at values.
 

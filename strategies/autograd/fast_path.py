@@ -26,7 +26,7 @@ from torch.autograd import forward_ad
 
 from strategies import policy
 from strategies.autograd import cpp
-from strategies.autograd.choice import StrategyChoice, is_captured
+from strategies.autograd.choice import StrategyChoice, is_captured, kernels_of
 from strategies.autograd.fast_path_node import (
     Computed,
     FoundPlan,
@@ -278,8 +278,7 @@ def _find(
         device.type,
     )
     candidates = policy.ranked(chosen, key, any_rank=fast_path.any_rank)
-    # A subclass may compute in another way.
-    held = vars(type(candidates[0])).get("fused", ())
+    held = kernels_of(candidates[0])
     if device.type == "cuda":
         sizes = [size for size, *_ in inputs]
         is_usual = "factors" in held and not (tolerances or fast_path.reports)

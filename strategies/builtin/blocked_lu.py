@@ -94,10 +94,9 @@ def _call_kernel(LU: Tensor, inverse_order: Tensor, bar: Tensor) -> None:
 
 def _by_columns(factors: Tensor) -> Tensor:
     """The factors with their columns one after the other, in a batch of which one dimension is a view."""
-    columns = factors.mT
-    is_flat = columns.ndim <= 3 or columns.is_contiguous()
-    is_by_columns = columns.stride(-1) == 1 and columns.stride(-2) >= columns.shape[-1]
-    return factors if is_flat and is_by_columns else columns.contiguous().mT
+    is_flat = factors.ndim <= 3 or factors.mT.is_contiguous()
+    is_by_columns = factors.stride(-2) == 1 and factors.stride(-1) >= factors.shape[-2]
+    return factors if is_flat and is_by_columns else factors.mT.contiguous().mT
 
 
 def _reverse(LU: Tensor, bar: Tensor) -> None:

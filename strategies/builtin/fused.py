@@ -90,12 +90,6 @@ class Fused(TriangularSolve):
                 return calls.solve_backward(saved.result, LU.mT, pivots, cotangent)
         return NotImplemented
 
-    def lu_solve_backward(
-        self, LU: Tensor, *tensors: Tensor, adjoint: bool, need_factors: bool
-    ) -> tuple[Tensor | None, Tensor]:
-        call = calls.lu_solve_adjoint_backward if adjoint else calls.lu_solve_backward
-        return call(LU, *tensors) if need_factors else NotImplemented
-
     def pinv_backward(self, saved: Saved, cotangent: Tensor) -> Tensor:
         m, n = saved.matrix.shape[-2:]
         if m < n:

@@ -2,13 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import cast
 
 import torch
 from torch import Tensor
 
 from strategies import policy
-from strategies.autograd.choice import StrategyChoice, choose, is_left_to_torch, name_of
+from strategies.autograd.choice import (
+    StrategyChoice,
+    choose,
+    is_left_to_torch,
+    kernels_of,
+    name_of,
+)
 from strategies.autograd.nodes import is_forward_alone, run
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Gradients, Rule, Tensors
@@ -16,6 +22,7 @@ from strategies.factors import elimination
 from strategies.factors.pivots import inverse_order
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.formulas import lu_solve as formula
+from strategies.kernels.cpu import calls
 from strategies.operations.right_hand_sides import fit, for_each_matrix
 from strategies.operations.traceable import EAGER, traceable_by
 from strategies.strategy import Saved, Strategy
@@ -26,12 +33,6 @@ RECORDS = ()
 
 _LARGE = 2**14
 """Entries of all matrices together, from which O(n²k) operations are faster than few calls, as measured."""
-
-
-def _backward(strategy: Strategy, LU: Tensor, *given: Tensor, **options: Any) -> Gradients:
-    lower = strategy.factor_triangular(LU, Structure.UNIT_LOWER)
-    upper = strategy.factor_triangular(LU, Structure.UPPER)
-    return formula.backward(lower, upper, LU, *given, **options)
 
 
 @dataclass(frozen=True)
@@ -57,14 +58,16 @@ class _LUSolve(Rule):
         self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
     ) -> Gradients:
         (LU, B), (X, order) = saved.inputs, saved.outputs
-        gradients: Gradients = strategy.own(
-            "lu_solve_backward",
-            _backward,
-            *(LU, order, B, X, *cotangents),
-            adjoint=self.adjoint,
-            need_factors=needed[0],
+        tensors = LU, order, B, X, *cotangents
+        if needed[0] and "factors" in kernels_of(strategy):
+            by_kernel = calls.lu_solve_adjoint_backward if self.adjoint else calls.lu_solve_backward
+            if (found := by_kernel(*tensors)) is not NotImplemented:
+                return cast(Gradients, found)
+        lower = strategy.factor_triangular(LU, Structure.UNIT_LOWER)
+        upper = strategy.factor_triangular(LU, Structure.UPPER)
+        return formula.backward(
+            lower, upper, *tensors, adjoint=self.adjoint, need_factors=needed[0]
         )
-        return gradients
 
     def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
         X, order = at.outputs
