@@ -140,9 +140,9 @@ def solve_triangular(
         >>> solve_triangular(torch.tensor([[2.0]]), torch.tensor([[4.0]]), upper=True)
         tensor([[2.]])
     """
-    is_matrix = isinstance(A, Tensor) and A.ndim == 2
+    is_small_matrix = isinstance(A, Tensor) and A.ndim == 2 and A.shape[-1] <= 32
     if (
-        not (left and is_matrix)
+        not (left and is_small_matrix)
         and is_forward_alone(strategy, A, B)
         and not _gains_alone(A, B, left)
     ):
@@ -166,13 +166,15 @@ def solve_triangular(
 
 
 def _gains_alone(A: object, B: object, left: bool) -> bool:
-    """Whether a kernel is faster than BLAS in a forward alone of a batch, as measured."""
-    if not (isinstance(A, Tensor) and isinstance(B, Tensor) and A.ndim > 2 and B.ndim > 1):
-        return False  # views of one matrix take longer than a kernel gains
-    n, k = A.shape[-1], B.shape[-1 if left else -2]
+    """Whether a kernel is faster than BLAS in a forward alone, as measured."""
+    if not (isinstance(A, Tensor) and isinstance(B, Tensor) and A.ndim > 1 and B.ndim > 1):
+        return False
+    n, k, is_batch = A.shape[-1], B.shape[-1 if left else -2], A.ndim > 2
     if k > 4:
-        return n <= 32 or k >= n
-    return left if torch.get_num_threads() > 1 else k > 1 and n <= 16
+        return (left or is_batch) and (n <= 32 or k >= n)
+    if is_batch and torch.get_num_threads() == 1:
+        return k > 1 and n <= 16
+    return left  # else views take longer than a kernel gains
 
 
 def _general(
