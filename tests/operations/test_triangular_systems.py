@@ -86,6 +86,14 @@ def test_values_and_gradients_are_those_of_torch(strategy, name, options, dtype)
         require_alike(call, call_of_torch(name, options), *inputs, **tolerances)
 
 
+@each_option()
+@each_strategy
+def test_a_batch_in_another_order(strategy, name, options):
+    inputs = inputs_of(name, options, (2, 3, 5, 5), (2, 3, 5, 4))
+    swapped = [each.detach().transpose(0, 1).requires_grad_(each.requires_grad) for each in inputs]
+    require_alike(call_by(strategy, name, options), call_of_torch(name, options), *swapped)
+
+
 @each_option("lu_solve")
 @pytest.mark.parametrize("size", [127, 129, 300])
 @pytest.mark.parametrize("batch", [(), (2,)])

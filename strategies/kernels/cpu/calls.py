@@ -71,7 +71,9 @@ class Call:
         # Kept in a list until the kernel returns, which has their addresses only.
         arguments = [*map(materialized, read), *written]
         if len(batch) > 1:
-            arguments = [t.reshape(count, *t.shape[len(batch) :]) for t in arguments]
+            flat = [t.reshape(count, *t.shape[len(batch) :]) for t in arguments[: len(read)]]
+            # A copy of a result would be written in its place.
+            arguments = [*flat, *(t.view(count, *t.shape[len(batch) :]) for t in written)]
         dtype = next((t.dtype for t in arguments if t.dtype in DTYPES), torch.float64)
         flops = count * self.flops(*read) * (4 if dtype.is_complex else 1)
         group = self._group_size(arguments[0], count)
@@ -245,7 +247,7 @@ def _lu_solve_backward(name: str) -> Call:
     """The gradients of packed LU and of B, from LU, `inverse_order`, B, X and the cotangent of X."""
     return Call(
         name,
-        lambda LU, order, B, *_: (torch.empty_like(LU), by_rows(B)),
+        lambda LU, order, B, *_: (by_rows(LU.mT).mT, by_rows(B)),
         flops=lambda LU, order, B, *_: 5 * LU.shape[-1] ** 2 * B.shape[-1],
         suits=lambda LU, order, B, *_: (
             B.numel() > 0
