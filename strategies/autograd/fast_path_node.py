@@ -50,8 +50,13 @@ class FoundPlan(NamedTuple):
     @property
     def has_second_backward(self) -> bool:
         """Whether `FastPath.second_backward` differentiates the gradient: on the CPU, at full rank."""
-        is_usual = isinstance(self.plan, Plan) and not self.plan.any_rank
+        is_usual = isinstance(self.plan, Plan) and not self.is_of_any_rank
         return is_usual and self.fast_path.second_backward is not None
+
+    @property
+    def is_of_any_rank(self) -> bool:
+        """Whether the kernels take deficient matrices."""
+        return isinstance(self.plan, Plan) and self.plan.any_rank
 
 
 class Computed(NamedTuple):

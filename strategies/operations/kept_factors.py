@@ -1,8 +1,11 @@
 """The factors that kernels keep for the backward, as a `PseudoInverse`."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
+from strategies.autograd.fast_path_node import Computed
 from strategies.factors import LUFactors, Orthogonal, Triangular
 from strategies.factors.orthogonal import truncated
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure, full_rank
@@ -48,3 +51,25 @@ def of_any_rank(U: Tensor, Vh: Tensor, core: Tensor, rank: Tensor) -> PseudoInve
         full_column_rank=bool((rank == n).all()),
         full_row_rank=bool((rank == m).all()),
     )
+
+
+def with_full_ranks(
+    tangents: Tensor,
+    computed: Computed,
+    rank: Tensor,
+    jvp: Callable[[PseudoInverse, Tensor], Tensor],
+) -> Tensor:
+    """Tangents by `of_any_rank`, with those of matrices of full rank by factors without a basis of rows.
+
+    Such a basis mixes columns of unlike length, which R alone keeps apart.
+
+    Args:
+        tangents: (..., n, k); overwritten.
+        computed: from what.
+        rank: of each matrix, (...).
+        jvp: the tangents of some matrices, from their pseudo-inverse and which they are, bool (...).
+    """
+    full = rank == min(computed.inputs[0].shape[-2:])
+    if bool(full.any()):
+        tangents[full] = jvp(computed.factored(full), full)
+    return tangents

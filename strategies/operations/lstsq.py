@@ -26,7 +26,7 @@ from strategies.formulas import lstsq as formula
 from strategies.formulas.amplification import lstsq_amplification
 from strategies.formulas.solve import rhs_tangent
 from strategies.operations import grids
-from strategies.operations.kept_factors import of_any_rank, of_lu, of_qr
+from strategies.operations.kept_factors import of_any_rank, of_lu, of_qr, with_full_ranks
 from strategies.operations.pinv import pinv
 from strategies.operations.record import Operation, Shape, exact
 from strategies.operations.results import LstsqResult
@@ -221,6 +221,13 @@ def _tangents(computed: Computed, tangents: Gradients) -> Tensors:
         rhs, X = rhs.unsqueeze(-1), X.unsqueeze(-1)
         of_rhs = None if of_rhs is None else of_rhs.unsqueeze(-1)
     of_X = formula.jvp(_kept_inverse(computed), A, rhs, X, of_A, of_rhs)
+    if computed.kept is not None and computed.found.is_of_any_rank:
+
+        def jvp(inverse: PseudoInverse, some: Tensor) -> Tensor:
+            tangents = (None if each is None else each[some] for each in (of_A, of_rhs))
+            return formula.jvp(inverse, A[some], rhs[some], inverse.apply(rhs[some]), *tangents)
+
+        of_X = with_full_ranks(of_X, computed, computed.outputs[2], jvp)
     # Residuals are orthogonal to A, so that a change of X is none of theirs.
     change = rhs_tangent(X, of_A, of_rhs)
     of_residuals = 2 * ((rhs - A @ X).conj() * change).real.sum(-2)

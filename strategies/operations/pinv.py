@@ -22,7 +22,7 @@ from strategies.formulas import pinv as formula
 from strategies.formulas.differential import finite_differential
 from strategies.formulas.sums import add
 from strategies.operations import grids
-from strategies.operations.kept_factors import of_any_rank, of_qr
+from strategies.operations.kept_factors import of_any_rank, of_qr, with_full_ranks
 from strategies.operations.record import Operation, Shape, exact
 from strategies.operations.scaled_rule import (
     ScaledRule,
@@ -197,17 +197,19 @@ def _tangents(computed: Computed, tangents: Gradients) -> Tensors:
         return (formula.jvp(computed.factored(), A, tangent),)
     if not factors:
         return (formula.jvp(DenseInverse(pinv), A, tangent),)
-    is_of_any_rank = len(factors) > 2
+    is_of_any_rank = computed.found.is_of_any_rank
     inverse = (of_any_rank if is_of_any_rank else of_qr)(*factors)
     # The factors of wide A are those of Aᵀ.
     given = (A.mT, tangent.mT) if is_wide else (A, tangent)
     result = formula.jvp(inverse, *given)
     result = result.mT if is_wide else result
-    if is_of_any_rank and bool((full := factors[-1] == min(A.shape[-2:])).any()):
-        # A basis of rows is made of columns of A of whatever lengths, which R alone keeps apart.
-        of_full = computed.factored(full)
-        result[full] = formula.jvp(of_full, A[full], tangent[full])
-    return (result,)
+    if not is_of_any_rank:
+        return (result,)
+
+    def jvp(inverse: PseudoInverse, some: Tensor) -> Tensor:
+        return formula.jvp(inverse, A[some], tangent[some])
+
+    return (with_full_ranks(result, computed, factors[-1], jvp),)
 
 
 @in_safe_range
