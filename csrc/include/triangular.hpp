@@ -72,7 +72,7 @@ void substitute_rows(View<T> A, View<T> X) {
 template <class T>
 bool is_for_rows(View<T> X) {
   const Int n = X.m, k = X.n, most = k > FEW_RIGHT_HAND_SIDES ? 32 : 16;
-  return k > 1 && X.along == 1 && X.down >= k && (n <= most || 2 * k >= n) && double(n) * double(n) * double(k) < 2e5;
+  return k > 1 && X.t().has_packed_columns() && (n <= most || 2 * k >= n) && double(n) * double(n) * double(k) < 2e5;
 }
 
 // Entries of the right-hand sides up to which substitution is faster than to call BLAS.

@@ -54,8 +54,9 @@ void substitute_anyhow(View<T> A, Columns<T> copied, Columns<T> X) {
 // Whether BLAS is faster with rows, as they lie, than with columns.
 template <class T>
 bool is_for_blas_by_rows(View<T> A, View<T> X) {
-  const bool overlap = (A.along == 1 && A.down < A.n) || (A.down == 1 && A.along < A.m);
-  return X.n > FEW_RIGHT_HAND_SIDES && X.n >= X.m && X.along == 1 && X.down >= X.n && !overlap;
+  const auto F = A.along == 1 ? A.t() : A;
+  const bool is_packed_or_copied = F.has_packed_columns() || F.down != 1;
+  return X.n > FEW_RIGHT_HAND_SIDES && X.n >= X.m && X.t().has_packed_columns() && is_packed_or_copied;
 }
 
 template <class T>
@@ -98,7 +99,7 @@ void write_gradient(T* result, View<T> X, View<T> Y) {
   const Int n = X.m, k = X.n;
   const auto first = [&](Int r) { return is_upper ? r + is_unit : 0; };
   const auto last = [&](Int r) { return is_upper ? n : r + 1 - is_unit; };
-  if (k > FEW_RIGHT_HAND_SIDES && is_for_blas<false, T>(n, k) && X.along == 1 && X.down >= k) {
+  if (k > FEW_RIGHT_HAND_SIDES && is_for_blas<false, T>(n, k) && X.t().has_packed_columns()) {
     // Its transpose by columns: (Xᵀ)ᴴYᵀ, where Xᵀ is what lies by columns, and Y or Yᵀ.
     const bool has_columns = Y.down == 1;
     const auto of_Y = has_columns ? as_columns(Y.t()) : as_columns(Y);

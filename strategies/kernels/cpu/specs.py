@@ -55,8 +55,8 @@ _MOST_WORK_OF_COMPLEX_QR = 2**13
 _MOST_COLUMNS_OF_COD = 512
 """Of a matrix, or rows of a wide one, up to which pivots are found without blocks."""
 
-_MOST_ROWS_OF_MANY, _MOST_WORK_OF_MANY = 32, 2**18
-"""N, or n² k, up to which triangles have kernels for k right-hand sides between n / 8 and n.
+_MOST_WORK_OF_MANY = 2**18
+"""N² k up to which triangles have kernels for k right-hand sides between n / 8 and n.
 
 BLAS has threads for those beyond, and kernels copy them to columns.
 """
@@ -233,8 +233,7 @@ def _cholesky_inverse(p: Problem) -> KernelSpec:
 def _triangular(name: str) -> Callable[[Problem], KernelSpec | None]:
     def spec(p: Problem) -> KernelSpec | None:
         work = p.n**2 * p.k
-        is_for_blas = p.n > _MOST_ROWS_OF_MANY and work > _MOST_WORK_OF_MANY
-        if p.is_vector or (is_for_blas and p.n / 8 < p.k < p.n):
+        if p.is_vector or (p.n / 8 < p.k < p.n and work > _MOST_WORK_OF_MANY):
             return None
         flops = (1.0 * work, 2.0 * work)
         return KernelSpec(name, f"{name}_backward", [p.like_rhs(p.n)], [], [0, 2], flops)
