@@ -5,6 +5,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 from plots import style
 from plots.inverse_or_solve import INVERSE, SOLVE
@@ -41,8 +42,12 @@ def draw(rows: pd.DataFrame) -> Figure:
     )
     ylabel = "time, inverse / solve"
     figure = style.figure(rows, _panel, title, note, ylabel=ylabel, height=lambda _: 3.0, share="y")
-    figure.axes[0].set_yscale("log", base=2)
-    style.in_units(figure.axes[0].yaxis, times)
+    ax = figure.axes[0]
+    ax.set_yscale("log", base=2)
+    low, high = ax.get_ylim()
+    if high < 4 * low:  # which may hold one power of two
+        ax.yaxis.set_major_locator(LogLocator(base=2, subs=(1, 1.5)))
+    style.in_units(ax.yaxis, times)
     return figure
 
 
