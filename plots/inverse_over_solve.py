@@ -58,7 +58,10 @@ def _panel(ax: Axes, rows: pd.DataFrame) -> None:
         ax.plot(ratios.index, ratios, label=label, **LOOKS[column])
     ax.axhline(1, **style.GUIDE)
     style.powers_of_two(ax)
-    ax.set(xlabel="shorter side n", xlim=(rows["n"].min() / 1.2, 1.2 * rows["n"].max()))
+    sizes = rows["n"].unique()
+    ax.set(xlabel="shorter side n", xlim=(sizes.min() / 1.2, 1.2 * sizes.max()))
+    if len(sizes) < 3:  # between which there may be no power of two
+        ax.set_xticks(sizes)
     worst = rows["worst"].iloc[0]
     if worst > LIMIT:
         ax.set_facecolor(UNSTABLE)
