@@ -12,21 +12,24 @@ inline int (*set_blas_threads)(int) = nullptr;  // of the calling thread; return
 
 // Floating-point operations from which on BLAS may use all threads. Threads that finish together wait for one
 // whose core does something else, as long as the scheduler lets that have it: some milliseconds.
-// Factorizations wait many times.
-constexpr double PRODUCT_WORTH_THREADS = 2e6, FACTORIZATION_WORTH_THREADS = 2e7;
+// Factorizations and their reverses wait many times, and a second thread gains the least in Cholesky's.
+constexpr double PRODUCT_WORTH_THREADS = 2e6, FACTORIZATION_WORTH_THREADS = 2e7, CHOLESKY_WORTH_THREADS = 1e8;
 
 namespace lapack {
 
-template <class F>
-BS_INLINE void in_threads_for(double flops, double worth, F&& body) {
-  if (!set_blas_threads || flops >= worth) {
-    body();
-    return;
+// Keeps BLAS to one thread, as long as it lives, if so many operations are not worth more.
+class ThreadLimit {
+  int before = -1;
+
+ public:
+  ThreadLimit(double flops, double worth) {
+    if (set_blas_threads && flops < worth) before = set_blas_threads(1);
   }
-  const int before = set_blas_threads(1);
-  body();
-  set_blas_threads(before);
-}
+  ThreadLimit(const ThreadLimit&) = delete;
+  ~ThreadLimit() {
+    if (before >= 0) set_blas_threads(before);
+  }
+};
 
 template <class T>
 constexpr int dtype = is_complex<T> * 2 + is_double<T>;
@@ -51,9 +54,8 @@ template <class T>
 void multiply(const char* ops, int factor, double keeps, Columns<T> C, Columns<T> A, Columns<T> B) {
   const Int inner = ops[0] == 'N' ? A.n : A.m, a = leading(A), b = leading(B), c = leading(C);
   const T alpha(factor), beta(static_cast<Real<T>>(keeps));
-  in_threads_for(2.0 * double(C.m) * double(C.n) * double(inner), PRODUCT_WORTH_THREADS, [&]() BS_LAMBDA {
-    call<T>(BS_GEMM, ops, ops + 1, &C.m, &C.n, &inner, &alpha, A.data, &a, B.data, &b, &beta, C.data, &c);
-  });
+  const ThreadLimit limit(2.0 * double(C.m) * double(C.n) * double(inner), PRODUCT_WORTH_THREADS);
+  call<T>(BS_GEMM, ops, ops + 1, &C.m, &C.n, &inner, &alpha, A.data, &a, B.data, &b, &beta, C.data, &c);
 }
 
 // B ← A⁻¹B or B A⁻¹, by side, triangle, transpose and diagonal as BLAS is told: "LLNN" of a lower triangle.
@@ -61,9 +63,8 @@ template <class T>
 void solve_triangle(const char* how, Columns<T> A, Columns<T> B) {
   const Int a = leading(A), b = leading(B);
   const T one(1);
-  in_threads_for(double(A.n) * double(B.m) * double(B.n), PRODUCT_WORTH_THREADS, [&]() BS_LAMBDA {
-    call<T>(BS_TRSM, how, how + 1, how + 2, how + 3, &B.m, &B.n, &one, A.data, &a, B.data, &b);
-  });
+  const ThreadLimit limit(double(A.n) * double(B.m) * double(B.n), PRODUCT_WORTH_THREADS);
+  call<T>(BS_TRSM, how, how + 1, how + 2, how + 3, &B.m, &B.n, &one, A.data, &a, B.data, &b);
 }
 
 // A = P L U in place with LAPACK's pivots; whether no pivot is zero.
@@ -71,9 +72,8 @@ template <class T>
 bool eliminate(Columns<T> A, std::int32_t* pivots) {
   const Int a = leading(A), k = std::min(A.m, A.n);
   Int info = 0;
-  in_threads_for(double(A.m) * double(A.n) * double(k), FACTORIZATION_WORTH_THREADS, [&]() BS_LAMBDA {
-    call<T>(BS_GETRF, &A.m, &A.n, A.data, &a, pivots, &info);
-  });
+  const ThreadLimit limit(double(A.m) * double(A.n) * double(k), FACTORIZATION_WORTH_THREADS);
+  call<T>(BS_GETRF, &A.m, &A.n, A.data, &a, pivots, &info);
   return is_zero(info);
 }
 
@@ -82,6 +82,7 @@ template <class T>
 void solve_eliminated(const char* op, Columns<T> LU, const std::int32_t* pivots, Columns<T> B) {
   const Int a = leading(LU), b = leading(B);
   Int info = 0;
+  const ThreadLimit limit(2.0 * double(LU.m) * double(B.m) * double(B.n), PRODUCT_WORTH_THREADS);
   call<T>(BS_GETRS, op, &B.m, &B.n, LU.data, &a, pivots, B.data, &b, &info);
 }
 
@@ -90,9 +91,8 @@ template <class T>
 bool factor_positive_definite(Columns<T> A) {
   const Int a = leading(A);
   Int info = 0;
-  in_threads_for(double(A.m) * double(A.m) * double(A.m) / 2, FACTORIZATION_WORTH_THREADS, [&]() BS_LAMBDA {
-    call<T>(BS_POTRF, "L", &A.m, A.data, &a, &info);
-  });
+  const ThreadLimit limit(double(A.m) * double(A.m) * double(A.m) / 2, CHOLESKY_WORTH_THREADS);
+  call<T>(BS_POTRF, "L", &A.m, A.data, &a, &info);
   return is_zero(info);
 }
 
