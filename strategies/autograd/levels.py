@@ -23,14 +23,6 @@ def forward_mode(*, on: bool) -> AbstractContextManager[None]:
     return switch
 
 
-def without_tangents(tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """Copies without the tangents of the innermost level, for a forward rule of that level.
-
-    The tangents of other levels stay. Views would find the tangents of their bases.
-    """
-    return tuple(forward_ad.unpack_dual(tensor, level=0).primal.clone() for tensor in tensors)
-
-
 def tangent_of(tensor: Tensor) -> Tensor | None:
     """The tangent of the innermost level, if there is one.
 

@@ -22,10 +22,16 @@ from strategies.autograd.choice import StrategyChoice
 from strategies.autograd.computing import computing
 from strategies.autograd.copies import with_own_memory, with_own_tangent
 from strategies.autograd.derivatives import pulled_back
-from strategies.autograd.levels import forward_mode, without_tangents
+from strategies.autograd.levels import forward_mode
 from strategies.autograd.precision import full_precision
 from strategies.autograd.rule import Gradients, Rule, Tensors, saved_without_inverse
-from strategies.autograd.transforms import AtOneLevel, at_all_levels, without_ended_levels
+from strategies.autograd.transforms import (
+    AtOneLevel,
+    at_all_levels,
+    forward_rule,
+    without_ended_levels,
+    without_tangents,
+)
 from strategies.errors import LinAlgError
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.kernels.memory import with_memory, without_entries
@@ -206,11 +212,14 @@ class _Primal(AtOneLevel):
     @staticmethod
     def jvp(ctx: Any, _: None, __: None, *tangents: Tensor | None) -> Gradients:
         call: _Call = ctx.call
-        with forward_mode(on=True):
-            inputs, outputs = call.split(without_tangents(ctx.saved_tensors))
-            at = saved_without_inverse(inputs, outputs)
-            results = call.rule.jvp(call.strategy, at, tangents[: len(inputs)])
-        others = len(ctx.saved_tensors) - len(inputs) - len(results)
+
+        def compute(saved: Tensors, tangents: Gradients) -> Tensors:
+            at = saved_without_inverse(*call.split(saved))
+            return call.rule.jvp(call.strategy, at, tangents)
+
+        arity = call.rule.arity
+        results = forward_rule(compute, ctx.saved_tensors, tangents[:arity])
+        others = len(ctx.saved_tensors) - arity - len(results)
         return (*results, *[None] * others)
 
 
@@ -273,6 +282,7 @@ class _Cotangent(AtOneLevel):
         _, (ctx.call, ctx.needed), *tensors = inputs
         ctx.save_for_backward(*tensors)
         ctx.save_for_forward(*tensors)
+        ctx.set_materialize_grads(False)
 
     @staticmethod
     def _explicit(ctx: Any, saved: Tensors) -> tuple[Callable[..., Tensors], Tensors]:
@@ -287,15 +297,11 @@ class _Cotangent(AtOneLevel):
         return needed_gradients, (*cotangents, *rest)
 
     @staticmethod
-    def backward(ctx: Any, *cotangents: Tensor) -> Gradients:
+    def backward(ctx: Any, *cotangents: Tensor | None) -> Gradients:
         saved = tuple(map(without_ended_levels, ctx.saved_tensors))
         function, arguments = _Cotangent._explicit(ctx, saved)
         with _InOperation(f"the second backward of {ctx.call.rule.name}", arguments[0]):
-            gradients: Gradients
-            if is_transformed() or any(map(is_opaque, cotangents)):
-                gradients = torch.func.vjp(function, *arguments)[1](cotangents)
-            else:
-                gradients = pulled_back(function, arguments, cotangents, ctx.needs_input_grad[2:])
+            gradients = pulled_back(function, arguments, cotangents, ctx.needs_input_grad[2:])
         others = len(ctx.saved_tensors) - len(gradients)
         return (None, None, *gradients, *[None] * others)
 
@@ -306,7 +312,10 @@ class _Cotangent(AtOneLevel):
             function, arguments = _Cotangent._explicit(ctx, saved)
             pairs = zip(arguments, tangents, strict=False)
             results = function(
-                *(p if t is None else forward_ad.make_dual(p, with_memory(t)) for p, t in pairs)
+                *(
+                    p if t is None else forward_ad.make_dual(p.contiguous(), with_memory(t))
+                    for p, t in pairs
+                )
             )
             return tuple(
                 torch.zeros_like(p) if t is None else t

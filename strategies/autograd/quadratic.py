@@ -4,10 +4,9 @@ from typing import Any
 
 from torch import Tensor
 
-from strategies.autograd.levels import forward_mode, without_tangents
 from strategies.autograd.nodes import is_opaque
 from strategies.autograd.rule import Gradients, Tensors
-from strategies.autograd.transforms import AtOneLevel, at_all_levels
+from strategies.autograd.transforms import AtOneLevel, at_all_levels, forward_rule
 from strategies.formulas.quadratic import BilinearEquation
 
 
@@ -50,12 +49,16 @@ class _Map(AtOneLevel):
 
     @staticmethod
     def jvp(ctx: Any, _: None, __: None, of_Y: Tensor | None, moved: Tensor | None) -> Tensors:
-        equation = ctx.equation
-        with forward_mode(on=True):
-            Y, output = without_tangents(ctx.saved_tensors)
+        equation, pulls = ctx.equation, ctx.pulls
+
+        def compute(saved: Tensors, tangents: Gradients) -> Tensors:
+            Y, output = saved
+            of_Y, moved = tangents
             if of_Y is not None:
-                second = equation.second_adjoint if ctx.pulls else equation.second
+                second = equation.second_adjoint if pulls else equation.second
                 made_up_for = -second(of_Y, output)
                 moved = made_up_for if moved is None else made_up_for + moved
             assert moved is not None
-            return (_mapped(equation, Y, moved, pulls=ctx.pulls),)
+            return (_mapped(equation, Y, moved, pulls=pulls),)
+
+        return forward_rule(compute, ctx.saved_tensors, (of_Y, moved))

@@ -18,10 +18,16 @@ from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 from torch.compiler import is_compiling
 
-from strategies.autograd.levels import forward_mode, without_tangents
+from strategies.autograd.levels import forward_mode
 from strategies.autograd.rule import Gradients, Tensors
 from strategies.autograd.tracing import is_traced
-from strategies.autograd.transforms import AtOneLevel, Dims, at_all_levels, batch_first
+from strategies.autograd.transforms import (
+    AtOneLevel,
+    Dims,
+    at_all_levels,
+    batch_first,
+    without_tangents,
+)
 from strategies.kernels.memory import with_memory
 
 _LIBRARY = torch.library.Library("backward_strategies", "FRAGMENT")

@@ -18,7 +18,7 @@ from strategies.autograd.levels import forward_mode, tangent_of, with_tangent
 from strategies.kernels.memory import with_memory
 
 Tensors = tuple[Tensor, ...]
-Tangents = tuple[Tensor | None, ...]
+Gradients = tuple[Tensor | None, ...]
 Dims = Sequence[int | None]
 
 OverBatch = Callable[
@@ -125,7 +125,8 @@ def _over_batch(
 
 
 def with_tangents(
-    compute: Callable[[Tensors, Tangents], tuple[Tensors, Tensors] | None], inputs: Sequence[Tensor]
+    compute: Callable[[Tensors, Gradients], tuple[Tensors, Tensors] | None],
+    inputs: Sequence[Tensor],
 ) -> Tensors | None:
     """Outputs of what is computed below the level around, which is one of forward mode.
 
@@ -156,6 +157,40 @@ def with_tangents(
             return None
         outputs, of_outputs = found[0], _laid_out(*found)
     return _duals(*([wrap(each, level) for each in some] for some in (outputs, of_outputs)))
+
+
+def forward_rule(
+    compute: Callable[[Tensors, Gradients], Tensors], saved: Tensors, tangents: Gradients
+) -> Tensors:
+    """What `compute` makes of saved tensors and tangents, in the forward rule of the level around.
+
+    Nothing of that has tangents of that level, so that under torch.func it is computed at the level below.
+    """
+    if not torch._C._are_functorch_transforms_active() or (transform := _Transform()).kind != _JVP:
+        with forward_mode(on=True):
+            return compute(without_tangents(saved), tangents)
+    level, unwrap = transform.level, _functorch._unwrap_for_grad
+    below = tuple([unwrap(each, level) for each in saved])
+    moved = tuple([None if each is None else unwrap(each, level) for each in tangents])
+    with forward_mode(on=True), transform:
+        found = compute(below, moved)
+    return tuple([_functorch._wrap_for_grad(each, level) for each in found])
+
+
+def without_tangents(tensors: Tensors) -> Tensors:
+    """The tensors without the tangents of the innermost level, for a forward rule of that level.
+
+    The tangents of other levels stay.
+    """
+    if torch._C._are_functorch_transforms_active() and (transform := _Transform()).kind == _JVP:
+        level, unwrap, wrap = (
+            transform.level,
+            _functorch._unwrap_for_grad,
+            _functorch._wrap_for_grad,
+        )
+        return tuple([wrap(unwrap(each, level), level) for each in tensors])
+    # Copies: views would find the tangents of their bases.
+    return tuple(forward_ad.unpack_dual(each, level=0).primal.clone() for each in tensors)
 
 
 class _Transform:
