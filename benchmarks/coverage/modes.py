@@ -13,7 +13,7 @@ Timed = Callable[[], object]
 _MAPPED = 8
 """Samples over which vmap maps."""
 
-_MOST_ROWS = {"jacrev": 4, "hessian": 4}
+_MOST_ROWS = {"jacrev": 4, "jacfwd": 4, "hessian": 4}
 """Whose results have rows to the fourth power as entries."""
 
 
@@ -71,6 +71,12 @@ def _jvp(call: Call, functions: Functions, size: Size) -> Timed:
     return lambda: torch.func.jvp(lambda *given: call.outputs(functions, *given), inputs, tangents)
 
 
+def _vmap(call: Call, functions: Functions, size: Size) -> Timed:
+    inputs = call.inputs(Size(size.n, (_MAPPED, *size.batch)))
+    mapped = torch.func.vmap(lambda *given: call.outputs(functions, *given))
+    return lambda: mapped(*inputs)
+
+
 def _vmap_of_grad(call: Call, functions: Functions, size: Size) -> Timed:
     inputs = call.inputs(Size(size.n, (_MAPPED, *size.batch)))
     everything = tuple(range(len(inputs)))
@@ -78,10 +84,13 @@ def _vmap_of_grad(call: Call, functions: Functions, size: Size) -> Timed:
     return lambda: mapped(*inputs)
 
 
-def _jacrev(call: Call, functions: Functions, size: Size) -> Timed:
-    inputs = call.inputs(size)
-    jacobian = torch.func.jacrev(lambda *given: call.outputs(functions, *given)[0])
-    return lambda: jacobian(*inputs)
+def _jacobian(transform: Callable[..., Any]) -> Callable[[Call, Functions, Size], Timed]:
+    def timed(call: Call, functions: Functions, size: Size) -> Timed:
+        inputs = call.inputs(size)
+        jacobian = transform(lambda *given: call.outputs(functions, *given)[0])
+        return lambda: jacobian(*inputs)
+
+    return timed
 
 
 def _hessian(call: Call, functions: Functions, size: Size) -> Timed:
@@ -109,8 +118,10 @@ MODES: Mapping[str, Callable[[Call, Functions, Size], Timed]] = {
     "no_grad": _no_grad,
     "double backward": _double_backward,
     "jvp": _jvp,
+    "vmap": _vmap,
     "vmap(grad)": _vmap_of_grad,
-    "jacrev": _jacrev,
+    "jacrev": _jacobian(torch.func.jacrev),
+    "jacfwd": _jacobian(torch.func.jacfwd),
     "hessian": _hessian,
     "compiled forward": _compiled_forward,
     "compiled": _compiled,

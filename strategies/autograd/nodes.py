@@ -48,7 +48,7 @@ def run(rule: Rule, strategy: Strategy, *inputs: Tensor) -> Tensors:
     call = _Call(rule, strategy)
     outputs: Tensors
     if is_transformed():
-        outputs = at_all_levels(_Primal, call, call.outputs, inputs)
+        outputs = at_all_levels(_Primal, call, call.outputs, inputs, rule.over_batch)
     elif torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs):
         outputs = _Eager.apply(call, *map(without_ended_levels, inputs))
     else:

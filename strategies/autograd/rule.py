@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 from torch import Tensor
 
+from strategies.autograd.transforms import over_equal_batches
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.kernels.memory import without_entries
 from strategies.strategy import Saved, Strategy
@@ -43,6 +44,8 @@ class Rule(ABC):
     differentiable: ClassVar[int] = 1
     unread: ClassVar[tuple[int, ...]] = ()
     unread_inputs: ClassVar[tuple[int, ...]] = ()
+    over_batch = staticmethod(over_equal_batches)
+    """Maps the operation, of which inputs are in batches alike by default."""
 
     @abstractmethod
     def forward(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse | None]:

@@ -6,7 +6,7 @@ The interpreters of the transforms are not public.
 """
 
 import contextlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -75,7 +75,7 @@ def at_all_levels(
             return at_all_levels(function, call, compute, unwrapped, over_batch)
 
     if transform.kind == _VMAP:
-        over_batch = over_batch or _over_batch
+        over_batch = over_batch or over_equal_batches
         return _mapped(over_batch, below, transform.interpreter.batchSize(), level, tensors)
 
     def at_this_level(*wrapped: Tensor) -> Tensors:
@@ -101,6 +101,34 @@ def _at_base(
     return found
 
 
+def is_vmap_innermost() -> bool:
+    """Whether there are transforms, of which the innermost is a `vmap`."""
+    return torch._C._are_functorch_transforms_active() and _Transform().kind == _VMAP
+
+
+def at_vmap_level(
+    compute: Callable[..., Tensors], tensors: Sequence[Tensor], over_batch: OverBatch
+) -> Tensors:
+    """What is computed one level below the innermost transform, which is a `vmap`."""
+    transform = _Transform()
+
+    def below(*unwrapped: Tensor) -> Tensors:
+        with transform:
+            return compute(*unwrapped)
+
+    tensors = [without_ended_levels(each) for each in tensors]
+    return _mapped(over_batch, below, transform.interpreter.batchSize(), transform.level, tensors)
+
+
+@contextlib.contextmanager
+def below_all_levels() -> Iterator[None]:
+    """Computes below all transforms what none of them maps or differentiates."""
+    with contextlib.ExitStack() as stack:
+        while torch._C._are_functorch_transforms_active():
+            stack.enter_context(_Transform())
+        yield
+
+
 def _mapped(
     over_batch: OverBatch,
     below: Callable[..., Tensors],
@@ -117,10 +145,11 @@ def _mapped(
     )
 
 
-def _over_batch(
-    below: Callable[..., Tensors], size: int, tensors: Sequence[Tensor], dims: Dims
+def over_equal_batches(
+    compute: Callable[..., Tensors], size: int, tensors: Sequence[Tensor], dims: Dims
 ) -> tuple[Sequence[Tensor], Dims]:
-    outputs = below(*batch_first(zip(tensors, dims, strict=True), size))
+    """`vmap` of what takes tensors in batches alike, as `OverBatch`."""
+    outputs = compute(*batch_first(zip(tensors, dims, strict=True), size))
     return outputs, [0] * len(outputs)
 
 
@@ -221,7 +250,9 @@ class _Transform:
 def _laid_out(outputs: Sequence[Tensor], tangents: Sequence[Tensor]) -> list[Tensor]:
     """Tangents in the layout of the outputs: forward mode copies others, level by level."""
     return [
-        each if each.stride() == output.stride() else torch.empty_like(output).copy_(each)
+        each
+        if each.stride() == output.stride()
+        else each.new_empty_strided(output.shape, output.stride()).copy_(each)
         for output, each in zip(outputs, tangents, strict=False)
     ]
 
@@ -230,6 +261,13 @@ def _duals(outputs: Sequence[Tensor], tangents: Sequence[Tensor]) -> Tensors:
     """Outputs, of which the first have tangents."""
     pairs = zip(outputs, tangents, strict=False)
     return *(with_tangent(*pair) for pair in pairs), *outputs[len(tangents) :]
+
+
+is_wrapped: Callable[[Tensor], bool] = _functorch.is_functorch_wrapped_tensor
+"""Whether a transform maps or differentiates a tensor."""
+
+is_mapped: Callable[[Tensor], bool] = _functorch.is_batchedtensor
+"""Whether the innermost transform of a tensor is a `vmap`."""
 
 
 def without_ended_levels(tensor: Tensor) -> Tensor:

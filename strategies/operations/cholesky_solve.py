@@ -21,7 +21,7 @@ from strategies.formulas.amplification import squared_condition_number
 from strategies.formulas.domains import LOWER_TRIANGULAR
 from strategies.operations import grids, traced_cholesky
 from strategies.operations.record import Operation, exact
-from strategies.operations.right_hand_sides import alike, fit
+from strategies.operations.right_hand_sides import alike, fit, over_columns
 from strategies.operations.scaled_rule import ScaledRule, in_safe_range, with_normalized_cotangents
 from strategies.operations.traceable import traceable_by
 from strategies.strategy import Saved, Strategy
@@ -50,6 +50,7 @@ class _CholeskySolve(ScaledRule):
     name = "cholesky_solve"
     arity = 2
     degrees = (-2, 1)
+    over_batch = staticmethod(over_columns)
 
     def read(self, inputs: Tensors) -> Tensors:
         return (inputs[0].tril(), *inputs[1:])

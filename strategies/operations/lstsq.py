@@ -30,7 +30,7 @@ from strategies.operations.kept_factors import of_any_rank, of_lu, of_qr, with_f
 from strategies.operations.pinv import pinv
 from strategies.operations.record import Operation, Shape, exact
 from strategies.operations.results import LstsqResult
-from strategies.operations.right_hand_sides import fit_rows
+from strategies.operations.right_hand_sides import fit_rows, over_columns
 from strategies.operations.scaled_rule import (
     ScaledRule,
     times_power_of_two,
@@ -69,6 +69,7 @@ class _Lstsq(ScaledRule):
     name = "lstsq"
     arity = 2
     degrees = (-1, 1)
+    over_batch = staticmethod(over_columns)
     refuses_nan = True
 
     rcond: Tolerance = None

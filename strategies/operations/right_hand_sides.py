@@ -1,11 +1,13 @@
 """Batches of right-hand sides beside batches of matrices, as PyTorch broadcasts them."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from torch import Tensor
 
 from strategies.autograd.choice import are_matrices, are_of_kind
+from strategies.autograd.rule import Tensors
+from strategies.autograd.transforms import Dims, over_equal_batches
 
 
 def fit(A: Tensor, B: Tensor, left: bool) -> bool:
@@ -118,6 +120,21 @@ def folded(A: Tensor, B: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
         return X.reshape([sizes[i] for i in order]).permute([*map(order.index, range(count + 2))])
 
     return columns.reshape(*own, n, math.prod(batch[i] for i in repeated) * k), restored
+
+
+def over_columns(
+    compute: Callable[..., Tensors], size: int, tensors: Sequence[Tensor], dims: Dims
+) -> tuple[Sequence[Tensor], Dims]:
+    """`vmap` of solutions: where it does not map the matrix, what it maps are more right-hand sides.
+
+    As `strategies.autograd.transforms.OverBatch`.
+    """
+    if dims[0] is not None:
+        return over_equal_batches(compute, size, tensors, dims)
+    (A, B), (_, dim) = tensors, dims
+    columns, restored = folded(A, B.movedim(dim or 0, 0))
+    X, *others = compute(A, columns)
+    return (restored(X), *others), (0, *[None] * len(others))
 
 
 def for_each_matrix(

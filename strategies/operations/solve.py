@@ -20,7 +20,13 @@ from strategies.formulas import solve as formula
 from strategies.operations import grids
 from strategies.operations.kept_factors import of_lu
 from strategies.operations.record import Operation, exact
-from strategies.operations.right_hand_sides import alike, fit, for_each_matrix, is_vector
+from strategies.operations.right_hand_sides import (
+    alike,
+    fit,
+    for_each_matrix,
+    is_vector,
+    over_columns,
+)
 from strategies.operations.scaled_rule import ScaledRule, with_normalized_cotangents
 from strategies.operations.traced import traceable
 from strategies.strategy import Saved, Strategy
@@ -48,6 +54,7 @@ class _Solve(ScaledRule):
     name = "solve"
     arity = 2
     degrees = (-1, 1)
+    over_batch = staticmethod(over_columns)
     unread_inputs = (1,)
 
     def compute(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:

@@ -18,6 +18,7 @@ from strategies.autograd.half_precision import in_single_precision, is_concerned
 from strategies.autograd.tracing import has_no_values, is_differentiated_once, is_traced, special
 from strategies.operations.kept import KEPT
 from strategies.operations.out import written
+from strategies.operations.vmapped import vmapped
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -56,6 +57,8 @@ def traceable_by(
                 return handle_torch_function(by_values_or_shapes, found, *arguments, **options)
             if is_traced() or (found and any(map(has_no_values, found))):
                 return traced(*arguments, **options)
+            if (mapped := vmapped(by_values_or_shapes, arguments, options)) is not None:
+                return cast(Result, mapped)
             is_auto = options.get("strategy", "auto") == "auto"
             if (
                 is_auto

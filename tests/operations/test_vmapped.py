@@ -1,0 +1,84 @@
+"""`vmap` of functions over samples of some of the arguments, beside one sample after the other."""
+
+import itertools
+
+import pytest
+import torch
+from torch import Tensor
+from torch.autograd.functional import jacobian
+
+from strategies import linalg
+
+SAMPLES = 3
+
+CALLS = {
+    "inv": (linalg.inv, (4, 4)),
+    "inv_ex": (lambda A: linalg.inv_ex(A).inverse, (4, 4)),
+    "lu": (lambda A: linalg.lu(A).U, (4, 4)),
+    "pinv": (linalg.pinv, (6, 4)),
+    "solve": (linalg.solve, (4, 4), (4, 2)),
+    "solve a vector": (linalg.solve, (4, 4), (4,)),
+    "solve from the right": (lambda A, B: linalg.solve(A, B, left=False), (4, 4), (2, 4)),
+    "solve_ex": (lambda A, B: linalg.solve_ex(A, B).result, (4, 4), (4, 2)),
+    "cholesky_solve": (lambda L, B: linalg.cholesky_solve(B, L), (4, 4), (4, 2)),
+    "lstsq": (lambda A, B: linalg.lstsq(A, B).solution, (6, 4), (6, 2)),
+    "lstsq of a vector": (lambda A, b: linalg.lstsq(A, b).solution, (6, 4), (6,)),
+    "residuals of lstsq": (lambda A, B: linalg.lstsq(A, B).residuals, (6, 4), (6, 2)),
+}
+CASES = [
+    (name, dims)
+    for name, (_, *sizes) in CALLS.items()
+    for dims in itertools.product((0, -1, None), repeat=len(sizes))
+    if dims.count(None) < len(sizes)
+]
+
+
+def _inputs(
+    name: str, dims: tuple[int | None, ...], *batch: int
+) -> tuple[list[Tensor], list[tuple[Tensor, ...]]]:
+    """What is given to `vmap`, and each sample of it."""
+    torch.manual_seed(0)
+    given, samples = [], []
+    for size, dim in zip(CALLS[name][1:], dims, strict=True):
+        every = torch.randn(SAMPLES, *batch, *size, dtype=torch.float64)
+        every[..., : min(size[:2]), 0] += 2
+        each = every if dim is not None else every[:1].expand_as(every)
+        given.append(every[0] if dim is None else every.movedim(0, dim))
+        samples.append(each)
+    return given, list(zip(*samples, strict=True))
+
+
+@pytest.mark.parametrize("batch", [(), (2,)], ids=["matrix", "batch"])
+@pytest.mark.parametrize(("name", "dims"), CASES, ids=str)
+def test_samples_are_a_batch(name, dims, batch):
+    function = CALLS[name][0]
+    given, samples = _inputs(name, dims, *batch)
+    found = torch.vmap(function, in_dims=dims)(*given)
+    torch.testing.assert_close(found, torch.stack([function(*each) for each in samples]))
+
+
+@pytest.mark.parametrize(("name", "dims"), CASES, ids=str)
+def test_gradients_of_samples_reach_what_is_given(name, dims):
+    function = CALLS[name][0]
+    given, samples = _inputs(name, dims)
+    leaves = [each.clone().requires_grad_() for each in given]
+    torch.vmap(function, in_dims=dims)(*leaves).sin().sum().backward()
+    for i, (leaf, dim) in enumerate(zip(leaves, dims, strict=True)):
+        gradients = torch.stack(
+            [torch.func.grad(lambda *x: function(*x).sin().sum(), i)(*each) for each in samples]
+        )
+        expected = gradients.sum(0) if dim is None else gradients.movedim(0, dim)
+        torch.testing.assert_close(leaf.grad, expected)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_tangents_of_one_matrix_are_right_hand_sides(name):
+    function, *sizes = CALLS[name]
+    given, _ = _inputs(name, (None,) * len(sizes))
+    found = torch.func.jacfwd(function, tuple(range(len(sizes))))(*given)
+    torch.testing.assert_close(found, jacobian(function, tuple(given)))
+
+
+def test_info_of_one_matrix_is_that_of_all_samples():
+    A, B = torch.zeros(2, 2), torch.ones(5, 2, 1)
+    assert torch.vmap(linalg.solve_ex, in_dims=(None, 0))(A, B).info.tolist() == [1] * 5
