@@ -44,7 +44,7 @@ def vmapped(
     if not is_vmap_innermost() or not count or not all(map(_is_tensor, matrices)):
         return None
     name, first, last = function.__name__, matrices[0], matrices[-1]
-    is_vector = name in _OF_VECTORS and last.ndim == first.ndim - 1
+    is_vector = name in _OF_VECTORS and last.shape == first.shape[:-1]
     if is_vector:
         matrices[-1] = last.unsqueeze(-1)
     if {each.ndim for each in matrices} != {max(first.ndim, 2)} or any(

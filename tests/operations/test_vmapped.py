@@ -82,3 +82,10 @@ def test_tangents_of_one_matrix_are_right_hand_sides(name):
 def test_info_of_one_matrix_is_that_of_all_samples():
     A, B = torch.zeros(2, 2), torch.ones(5, 2, 1)
     assert torch.vmap(linalg.solve_ex, in_dims=(None, 0))(A, B).info.tolist() == [1] * 5
+
+
+def test_a_matrix_of_right_hand_sides_for_a_batch_is_no_vector():
+    torch.manual_seed(0)
+    A, B = torch.randn(5, 2, 2), torch.randn(3, 2, 4)
+    found = torch.vmap(linalg.solve, in_dims=(None, 0))(A, B)
+    torch.testing.assert_close(found, torch.stack([torch.linalg.solve(A, each) for each in B]))
