@@ -44,23 +44,19 @@ def cells_of(sweep: Sweep, machines: str) -> list[SweepCell]:
 
     Of a workload, those whose device is what the class has; ValueError says that there are none.
     """
-    device = CUDA if sweep.classes[machines].gpu else "cpu"
-    if sweep.workload is None:
+    device, workload = CUDA if sweep.classes[machines].gpu else "cpu", sweep.workload
+    if workload is None:
         timed = grid_cases.timed(sweep.grid, [device])
         judged = grid_cases.judged(sweep.grid, [device])
     else:
-        cases = recording.read(sweep.workload).cases()
-        timed = [case for case in cases if case.device[:4] == device[:4]]
-        judged = []
+        cases = recording.read(workload).cases()
+        timed, judged = [case for case in cases if case.device[:4] == device[:4]], []
     if not timed:
-        raise ValueError(
-            f"class {machines}: {sweep.workload} has no calls for its device, {device}"
-        )
+        raise ValueError(f"class {machines}: {workload} has no calls for its device, {device}")
     clocked = TIMED if sweep.objective == "both" else (Objective(sweep.objective),)
-    objectives = dict.fromkeys(judged, ()) | dict.fromkeys(timed, clocked)
-    return [
-        SweepCell(machines, case, objectives[case]) for case in dict.fromkeys([*timed, *judged])
-    ]
+    objectives: dict[Case, tuple[Objective, ...]] = dict.fromkeys([*timed, *judged], ())
+    objectives |= dict.fromkeys(timed, clocked)
+    return [SweepCell(machines, case, of) for case, of in objectives.items()]
 
 
 def arguments(sweep: Sweep, machines: str) -> dict[str, Any]:

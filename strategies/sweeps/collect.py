@@ -69,7 +69,10 @@ def _written(folder: Folder, machines: str, cells: Iterable[tuple[SweepCell, Kno
     for cell, known in cells:
         run = _failed(folder, cell, known) if known.state is State.FAILED else known.run
         if run:
-            groups.setdefault(_fingerprint(run.machine), []).append(run)
+            # All that times depend on, but for when and how busy the machine was.
+            what = msgspec.structs.replace(run.machine, started_at="", load=None, noise=None)
+            fingerprint = hashlib.blake2b(msgspec.json.encode(what), digest_size=4).hexdigest()
+            groups.setdefault(fingerprint, []).append(run)
     paths = []
     for fingerprint, runs in groups.items():
         path = folder.path / "results" / f"{machines}-{fingerprint}.json"
@@ -100,9 +103,3 @@ def _observed(first: Machine, machines: Sequence[Machine]) -> Machine:
         known = [value for each in machines if (value := getattr(each, name)) is not None]
         seen[name] = round(statistics.median(known), 3) if known else None
     return msgspec.structs.replace(first, **seen)
-
-
-def _fingerprint(machine: Machine) -> str:
-    """All that times depend on, but for when and how busy the machine was."""
-    what = msgspec.structs.replace(machine, started_at="", load=None, noise=None)
-    return hashlib.blake2b(msgspec.json.encode(what), digest_size=4).hexdigest()

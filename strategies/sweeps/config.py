@@ -61,9 +61,8 @@ def read(path: Path) -> Sweep:
     """The sweep that a TOML file describes, with paths relative to its folder; UnusableFileError else."""
     here = path.resolve().parent
     try:
-        sweep = msgspec.toml.decode(
-            path.read_bytes(), type=Sweep, dec_hook=lambda _, name: Path(here, name)
-        )
+        content = path.read_bytes()
+        sweep = msgspec.toml.decode(content, type=Sweep, dec_hook=lambda _, name: here / name)
     except OSError as error:
         raise UnusableFileError(path, f"cannot be read ({error.strerror})") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -71,15 +70,13 @@ def read(path: Path) -> Sweep:
     if (not sweep.grid) == (sweep.workload is None):
         raise UnusableFileError(path, "needs one of grid and workload")
     if sweep.grid and sweep.grid not in GRIDS:
-        raise UnusableFileError(
-            path, f"no grid is named {sweep.grid!r}; there is {', '.join(GRIDS)}"
-        )
+        problem = f"no grid is named {sweep.grid!r}; there is {', '.join(GRIDS)}"
+        raise UnusableFileError(path, problem)
     for name, machines in sweep.classes.items():
         for pattern in (machines.cpu, machines.gpu):
             try:
                 re.compile(pattern)
             except re.error as error:
-                raise UnusableFileError(
-                    path, f"class {name}: {pattern!r} is no regular expression ({error})"
-                ) from error
+                problem = f"class {name}: {pattern!r} is no regular expression ({error})"
+                raise UnusableFileError(path, problem) from error
     return sweep

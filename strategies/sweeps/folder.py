@@ -76,16 +76,12 @@ class Folder:
         before = read(path, _Begun, FORMAT, VERSION).classes if path.exists() else {}
         for name in before.keys() & now.keys():
             for what, value in now[name].items():
-                if before[name].get(what) != value:
-                    raise UnusableFileError(
-                        path,
-                        f"class {name} was begun with {what} {before[name].get(what)}, not {value}: "
-                        "give another name or another out",
-                    )
-        if before.keys() >= now.keys():
-            return
-        head = {"format": FORMAT, "version": VERSION, "classes": before | now}
-        write_text(path, json_text(head), parents=True)
+                if (old := before[name].get(what)) != value:
+                    problem = f"class {name} was begun with {what} {old}, not {value}"
+                    raise UnusableFileError(path, f"{problem}: give another name or another out")
+        if not before.keys() >= now.keys():
+            head = {"format": FORMAT, "version": VERSION, "classes": before | now}
+            write_text(path, json_text(head), parents=True)
 
     def result(self, cell: SweepCell) -> Path:
         return self.path / "cells" / cell.machines / f"{cell.key}.json"

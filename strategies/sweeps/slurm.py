@@ -17,7 +17,7 @@ import msgspec
 from strategies.files import json_text, write_text
 from strategies.sweeps.attempts import this_process
 from strategies.sweeps.cells import SweepCell
-from strategies.sweeps.config import MachineClass, Sweep
+from strategies.sweeps.config import Sweep
 from strategies.sweeps.folder import Folder
 from strategies.sweeps.plan import ClassPlan
 
@@ -96,12 +96,9 @@ def cancel(folder: Folder) -> list[str]:
 
 def _parameters(folder: Folder, machines: str, limit: int) -> dict[str, Any]:
     """What submitit is told: a whole node, one process, the class's own wishes."""
-    chosen: MachineClass = folder.sweep.classes[machines]
-    wishes = {
-        name: getattr(chosen, name)
-        for name in ("partition", "constraint", "gres", "account", "qos")
-        if getattr(chosen, name)
-    }
+    chosen = folder.sweep.classes[machines]
+    options = ("partition", "constraint", "gres", "account", "qos")
+    wishes = {name: wish for name in options if (wish := getattr(chosen, name))}
     if refused := [refusal.node for refusal in folder.refusals(machines)]:
         wishes["exclude"] = ",".join(refused)
     return wishes | {

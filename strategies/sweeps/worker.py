@@ -80,14 +80,12 @@ def spread(processors: Sequence[int], cores: Iterable[str], threads: int) -> lis
         [0, 2, 1]
     """
     if len(processors) < threads:
-        raise ValueError(
-            f"{threads} threads need as many processors; {len(processors)} may be used"
-        )
-    seen: dict[str, int] = {}
+        allowed = len(processors)
+        raise ValueError(f"{threads} threads need as many processors; {allowed} may be used")
+    first: dict[str, int] = {}
     for processor, core in zip(processors, cores, strict=True):
-        seen.setdefault(core, processor)
-    first = list(seen.values())
-    return [*first, *(each for each in processors if each not in first)][:threads]
+        first.setdefault(core, processor)
+    return list(dict.fromkeys((*first.values(), *processors)))[:threads]
 
 
 def _core(processor: int) -> str:
@@ -109,16 +107,19 @@ def _begin(folder: Folder, cell: SweepCell) -> Try | None:
 
 def _tried(folder: Folder, machine: Machine, cell: SweepCell, attempt: Try, stop: Stop) -> str:
     """Runs a cell's process once, keeps what comes of it, and says so."""
-    with Child(
-        measure_case, cell.case, cell.objectives, folder.sweep.budget, machine.threads
-    ) as child:
+    budget = folder.sweep.budget
+    with Child(measure_case, cell.case, cell.objectives, budget, machine.threads) as child:
         ended = _watch(child, attempt, stop, cell.timeout)
         if isinstance(ended, str):
             attempt.fail(machine, ended)
             return f"try {attempt.number} failed: {ended}"
         if ended is None or not attempt.is_mine():
             return ""
-        store.write(folder.result(cell), _kept(folder, cell.machines, ended, child.seconds))
+        where = {"node": attempts.this_process().node, "seconds": round(child.seconds, 2)}
+        means = arguments(folder.sweep, cell.machines) | ended.arguments | where
+        named = msgspec.structs.replace(ended.machine, name=cell.machines)
+        kept = msgspec.structs.replace(ended, machine=named, arguments=means)
+        store.write(folder.result(cell), kept)
         return f"{child.seconds:.1f} s"
 
 
@@ -138,11 +139,3 @@ def _watch(child: Child, attempt: Try, stop: Stop, timeout: float) -> Run | str 
         if child.seconds > timeout:
             return f"took more than {timeout:.0f} s{doing}"
     return child.ending() + doing
-
-
-def _kept(folder: Folder, machines: str, run: Run, seconds: float) -> Run:
-    """What is kept of a cell: the run by the name of its class, and where it was made."""
-    where = {"node": attempts.this_process().node, "seconds": round(seconds, 2)}
-    machine = msgspec.structs.replace(run.machine, name=machines)
-    means = arguments(folder.sweep, machines) | run.arguments | where
-    return msgspec.structs.replace(run, machine=machine, arguments=means)

@@ -79,24 +79,17 @@ def check_strategy(strategy: Strategy | type[Strategy], device: str = "cpu") -> 
 def outcome_of(check: Check, strategy: Strategy) -> Outcome:
     """Run one check of `checks()`; global state that the strategy changed is set back."""
     try:
-        with preserved():
-            note = check.run(strategy)
+        try:
+            with preserved():
+                note = check.run(strategy)
+        except UnsupportedError as refusal:  # it may decline, if it says who takes the case
+            raise NotApplicableError(advice_in(refusal)) from refusal
         return Outcome(check.name, Status.PASSED, note or "")
     except NotApplicableError as reason:
         return Outcome(check.name, Status.NOT_APPLICABLE, str(reason))
-    except UnsupportedError as refusal:
-        return _declined(check, refusal)
     except Violation as violation:
         return Outcome(check.name, Status.FAILED, str(violation))
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - SystemExit too: whatever is raised is a finding
         return Outcome(check.name, Status.FAILED, message_of(error))
-
-
-def _declined(check: Check, refusal: UnsupportedError) -> Outcome:
-    """A strategy may decline, if it says who does it."""
-    try:
-        return Outcome(check.name, Status.NOT_APPLICABLE, advice_in(refusal))
-    except Violation as violation:
-        return Outcome(check.name, Status.FAILED, str(violation))

@@ -150,18 +150,15 @@ def each(cases: Iterable[Case], examine: Callable[[Case], object]) -> None:
 def advice_in(refusal: UnsupportedError) -> str:
     """What the refusal says: a strategy may decline a case if it names who takes it."""
     named_ones = re.findall("'([^']+)'", str(refusal))
-    require(
-        any(name in registry.available() for name in named_ones),
-        f"UnsupportedError must name, in quotes, a strategy that can; it says: {refusal}",
-    )
+    message = f"UnsupportedError must name, in quotes, a strategy that can; it says: {refusal}"
+    require(any(name in registry.available() for name in named_ones), message)
     return str(refusal)
 
 
 def require_named(refusal: Exception, strategy: Strategy) -> None:
     """Require that a refusal says who refuses: the strategy, or one that it delegates to."""
-    names = (strategy.name, *registry.available())
-    message = f"refused, but not in the name of '{strategy.name}': {refusal}"
-    require(any(f"'{name}'" in str(refusal) for name in names), message)
+    is_named = any(f"'{name}'" in str(refusal) for name in (strategy.name, *registry.available()))
+    require(is_named, f"refused, but not in the name of '{strategy.name}': {refusal}")
 
 
 def skip_native(strategy: Strategy, reason: str) -> None:

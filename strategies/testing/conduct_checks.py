@@ -51,22 +51,16 @@ def _apply(inverse: PseudoInverse, like: Tensor, observe: Observer) -> None:
 
 def _computed(strategy: Strategy, cases: Iterator[Case]) -> None:
     """Have the strategy compute the gradients of the cases that it takes."""
-
-    def compute(case: Case) -> None:
-        backward_of(case, strategy)()
-
     with contextlib.suppress(NotApplicableError):
-        each(cases, compute)
+        each(cases, lambda case: backward_of(case, strategy)())
 
 
 @check
 def _declaration(strategy: Strategy) -> None:
     """What tables and messages show, and that every own method belongs to an operation."""
     name = strategy.name
-    require(
-        isinstance(name, str) and name.isidentifier(),
-        f"name must be an identifier, as on a command line, and is {name!r}",
-    )
+    is_identifier = isinstance(name, str) and name.isidentifier()
+    require(is_identifier, f"name must be an identifier, as on a command line, and is {name!r}")
     if name in registry.available():
         known = type(registry.get(name))
         places = {(kind.__module__, kind.__qualname__) for kind in (known, type(strategy))}
@@ -79,10 +73,8 @@ def _declaration(strategy: Strategy) -> None:
         require(isinstance(value, bool), f"{flag} must be True or False and is {value!r}")
     stems = sorted({operation.stem for operation in records()})
     for method in filter(is_own_method, dir(strategy)):
-        require(
-            method.rpartition("_")[0] in stems,
-            f"{method} belongs to no operation; the known ones are {', '.join(stems)}",
-        )
+        message = f"{method} belongs to no operation; the known ones are {', '.join(stems)}"
+        require(method.rpartition("_")[0] in stems, message)
     for stem, accuracy_class in strategy.accuracy.items():
         require(
             stem in stems and isinstance(accuracy_class, AccuracyClass),
@@ -90,10 +82,8 @@ def _declaration(strategy: Strategy) -> None:
             f"and maps {stem!r} to {accuracy_class!r}",
         )
     inverse = strategy.factor(torch.eye(2, device=device()))
-    require(
-        isinstance(inverse, PseudoInverse),
-        f"{type(strategy).__name__}.factor returns {type(inverse).__name__}, not a PseudoInverse",
-    )
+    what = f"{type(strategy).__name__}.factor returns {type(inverse).__name__}"
+    require(isinstance(inverse, PseudoInverse), f"{what}, not a PseudoInverse")
 
 
 @check

@@ -243,7 +243,5 @@ def _check_empty(strategy: Strategy, case: Shaped) -> None:
     cotangents = tuple(map(torch.ones_like, outputs))
     values = torch.autograd.grad(outputs, leaves, cotangents, materialize_grads=True)
     for value, leaf in zip(values, leaves, strict=True):
-        require(
-            value.shape == leaf.shape and not value.any(),
-            f"the gradient is not zeros of shape {tuple(leaf.shape)}",
-        )
+        is_zero = value.shape == leaf.shape and not value.any()
+        require(is_zero, f"the gradient is not zeros of shape {tuple(leaf.shape)}")

@@ -22,8 +22,6 @@ class Outcome:
     """One check of one strategy.
 
     Attributes:
-        check: the name of the check.
-        status: how it ended.
         detail: what was wrong, why it is not applicable, or a note; empty where there is none.
     """
 
