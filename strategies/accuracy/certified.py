@@ -67,10 +67,8 @@ class Certified:
     def gradients(self) -> tuple[Tensor, ...]:
         """The gradients rounded to float64 or complex128, infinite beyond, on the CPU."""
         with np.errstate(over="ignore"):
-            return tuple(
-                torch.from_numpy(times_power_of_two(part.high, part.exponent))
-                for part in self.parts
-            )
+            arrays = [times_power_of_two(part.high, part.exponent) for part in self.parts]
+        return tuple(map(torch.from_numpy, arrays))
 
     def relative_errors(self, computed: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """Those of `ScaledPair`, a tensor for each input; ValueError if a number or shape differs."""

@@ -70,8 +70,7 @@ def with_exact_rank(request: Request, rank: int) -> Built:
     left, right = integer_factors(request, rng, rank)
     row_scale = 2.0 ** rng.integers(-1, 2, (*request.batch, m, 1))
     column_scale = 2.0 ** rng.integers(-1, 2, (*request.batch, 1, n))
-    matrix: Array = row_scale * (left @ right) * column_scale
-    matrix = with_shuffled_rows(rng, matrix)
+    matrix = with_shuffled_rows(rng, row_scale * (left @ right) * column_scale)
     return matrix, rank, measured_condition(matrix, rank)
 
 

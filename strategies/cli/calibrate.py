@@ -80,10 +80,8 @@ def calibrate(
         for target in targets:
             _draft(target, program).unlink(missing_ok=True)
     policy.refresh()
-    told = ", ".join(
-        f"{counted(cells_of(part), 'cell')} ({target})"
-        for part, target in zip(parts, targets, strict=True)
-    )
+    pairs = zip(parts, targets, strict=True)
+    told = ", ".join(f"{counted(cells_of(part), 'cell')} ({target})" for part, target in pairs)
     console.print(f'{told} are in {calibration.location()}. "auto" follows them here.')
 
 
@@ -107,18 +105,14 @@ def _calibrated(
         return part, adapt(shipped, part.over(old) if old else part)
 
     with _resumable(target, program) as writer, countdown(seconds, notes) as begins:
+        share = seconds * STABILITY_SHARE
         cells = calibrating.measured(
-            plan,
-            writer,
-            seconds * (1 - STABILITY_SHARE),
-            begins=lambda what: begins(f"{target}: {what}"),
+            plan, writer, seconds - share, begins=lambda what: begins(f"{target}: {what}")
         )
         _, after = found({})
         used = calibrating.used(after, target.device, {cell.case.operation for cell in cells})
         dtypes = list(dict.fromkeys(cell.case.dtype_name for cell in cells))
-        stability = calibrating.checked(
-            used, devices[-1], dtypes, seconds * STABILITY_SHARE, begins=begins
-        )
+        stability = calibrating.checked(used, devices[-1], dtypes, share, begins=begins)
     part, after = found(stability)
     changes = list(calibrating.changes(cells, before, after))
     if program is None:

@@ -54,15 +54,13 @@ def measure_grid(
     """
     if operation not in (None, *operations.measured()):
         raise ValueError(f"--operation {operation}: there is {', '.join(operations.measured())}")
-    source = grid if workload is None else str(workload)
-    found: Sequence[Iterable[Case]] = (
-        (grid_cases.timed(grid), grid_cases.judged(grid))
-        if workload is None
-        else (recording.read(workload).cases(), ())
-    )
-    timed, judged = (
-        [case for case in cases if operation in (None, case.operation)] for cases in found
-    )
+    if workload is None:
+        source, timed, judged = grid, grid_cases.timed(grid), grid_cases.judged(grid)
+    else:
+        source, timed, judged = str(workload), list(recording.read(workload).cases()), []
+    if operation:
+        timed = [case for case in timed if case.operation == operation]
+        judged = [case for case in judged if case.operation == operation]
     arguments = {"grid": source, "objective": str(objective), "budget": budget}
     arguments |= {"operation": operation} if operation else {}
     arguments["strategies"] = list(strategies.available())
@@ -76,10 +74,9 @@ def measure_grid(
             names = registry.distinct(operations.get(case.operation).stem)
             objectives = clocked if case in to_time else ()
             writer.append(measure(case, names, objectives=objectives, budget=budget))
-    contended = sum((cell.contention or 1.0) >= BUSY for cell in writer.cells)
-    console.print(
-        f"{len(writer.cells)} cells in {out}, {contended} of them measured beside other work"
-    )
+    cells = writer.cells
+    contended = sum((cell.contention or 1.0) >= BUSY for cell in cells)
+    console.print(f"{len(cells)} cells in {out}, {contended} of them measured beside other work")
     console.print(f"before: {quietness([here])}; after: {quietness([with_load_and_noise(here)])}")
 
 

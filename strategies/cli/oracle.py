@@ -92,16 +92,13 @@ def _table(found: Report) -> Table:
     for column in ("worst in", "fails first in"):
         lines.add_column(column)
     for entry in found.entries:
+        ratio = "" if entry.worst is None else "∞" if entry.worst >= 1e99 else f"{entry.worst:.1g}"
         lines.add_row(
             entry.operation,
             Text(entry.quantity, style=_STYLES.get(entry.verdict, "dim")),
             *(str(count or "") for count in entry.counts.values()),
-            _ratio(entry.worst),
+            ratio,
             entry.worst_case,
             entry.smallest,
         )
     return lines
-
-
-def _ratio(worst: float | None) -> str:
-    return "" if worst is None else "∞" if worst >= 1e99 else f"{worst:.1g}"

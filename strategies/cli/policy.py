@@ -8,12 +8,11 @@ import typer
 from rich.table import Table
 
 from strategies import files
-from strategies import policy as policies_in_force
 from strategies.cli import common
 from strategies.cli.common import DEFAULT_RESULTS, console
 from strategies.files import UnusableFileError, json_text, write_text
 from strategies.measuring import Case, Objective, store
-from strategies.policy import BASELINE, calibration, schema, validators
+from strategies.policy import BASELINE, active, calibration, resolve_for_machine, schema, validators
 from strategies.policy.calibration import Calibration, counted
 from strategies.policy.schema import Cell, Part, Policy
 from strategies.selection import policies
@@ -58,7 +57,7 @@ def show(file: Annotated[Path | None, typer.Argument(metavar="[FILE]")] = None) 
     """Show what "auto" follows, and why; or what a file says, and the single default of operations."""
     path = file or calibration.location()
     if file is None:
-        _, source = policies_in_force.active()
+        _, source = active()
         threads = counted(torch.get_num_threads(), "thread")
         console.print(f'"auto" follows {source}, with {threads}.')
         if not path.exists():
@@ -148,11 +147,8 @@ def import_(file: PolicyFile) -> None:
 
 def defaults_table(policy: Policy) -> Table:
     """The strategy of every operation to keep if only one may be kept."""
-    lines = table(
-        "If only one may be kept",
-        ("operation", "matrices", "use"),
-        ("worst regret", "mean regret", "not covered"),
-    )
+    left, right = ("operation", "matrices", "use"), ("worst regret", "mean regret", "not covered")
+    lines = table("If only one may be kept", left, right)
     for operation, entry in policy.operations.items():
         for matrices, default in (("full rank", entry.full_rank), ("any rank", entry.any_rank)):
             if default is not None:
@@ -189,9 +185,8 @@ def _tell_parts(path: Path, found: Calibration) -> None:
 
 def _tell_others(policy: Policy) -> None:
     """The other machines that a policy knows, and which of all answers here."""
-    lines = table(
-        "Other machines", ("machine", "processor", "device"), ("threads", "torch", "cells")
-    )
+    left, right = ("machine", "processor", "device"), ("threads", "torch", "cells")
+    lines = table("Other machines", left, right)
     for part in policy.others:
         found = part.validators
         model, version = found.gpu or found.cpu, found.torch
@@ -200,9 +195,7 @@ def _tell_others(policy: Policy) -> None:
     console.print(lines)
     for device in sorted({"cpu", *(part.device for part in policy.others)}):
         threads = torch.get_num_threads()
-        _, source = policies_in_force.resolve_for_machine(
-            policy, "the nearest machine", device, threads
-        )
+        _, source = resolve_for_machine(policy, "the nearest machine", device, threads)
         console.print(f"Here, {device}, {counted(threads, 'thread')}: {source}", soft_wrap=True)
 
 

@@ -47,7 +47,9 @@ def _run(command: Sequence[str]) -> None:
         case ["-c", code, *arguments]:
             sys.argv = ["-c", *arguments]
             _put_on_path("")
-            _keep_lines(code)
+            if sys.version_info >= (3, 13):  # its tracebacks show lines of `-c CODE`
+                lines = [f"{line}\n" for line in code.splitlines()]
+                linecache.cache["<string>"] = (len(code), None, lines, "<string>")
             exec(_compiled(code, "<string>"), names)  # noqa: S102 - as asked
         case ["-", *_]:
             sys.argv = [*command]
@@ -87,13 +89,6 @@ def _put_on_path(folder: str, *, always: bool = False) -> None:
         sys.path[0] = folder
     elif always:
         sys.path.insert(0, folder)
-
-
-def _keep_lines(code: str) -> None:
-    """Lets tracebacks show lines of `-c CODE`, as those of Python do from 3.13 on."""
-    if sys.version_info >= (3, 13):
-        lines = [f"{line}\n" for line in code.splitlines()]
-        linecache.cache["<string>"] = (len(code), None, lines, "<string>")
 
 
 def _caught(call: Callable[[], object]) -> BaseException | None:

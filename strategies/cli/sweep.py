@@ -65,10 +65,8 @@ def submit(sweep: SweepFile) -> None:
     folder.begin()
     for each in plans(folder, slurm.live(folder)):
         for jobs in slurm.submit(folder, each) if each.chunks else ():
-            cells = sum(map(len, jobs.tasks))
-            console.print(
-                f"{each.machines}: {cells} cells in {len(jobs.tasks)} jobs, array {jobs.number}"
-            )
+            cells, count = sum(map(len, jobs.tasks)), len(jobs.tasks)
+            console.print(f"{each.machines}: {cells} cells in {count} jobs, array {jobs.number}")
 
 
 @app.command()
@@ -90,9 +88,8 @@ def collect(sweep: SweepFile) -> None:
         notes.print(f"to be measured again: {damage}", soft_wrap=True)
     for cell, reason in found.failed:
         console.print(f"failed: {cell.machines}: {cell.case}: {reason}", soft_wrap=True)
-    console.print(
-        f"{found.measured} cells measured, {len(found.failed)} failed, {found.remaining} remain"
-    )
+    failed = len(found.failed)
+    console.print(f"{found.measured} cells measured, {failed} failed, {found.remaining} remain")
 
 
 @app.command()
@@ -105,9 +102,8 @@ def cancel(sweep: SweepFile) -> None:
 def _work_here(sweep: Sweep, plan: ClassPlan) -> None:
     """In a process of its own: the number of threads and their cores are those of a process."""
     cells = [*itertools.chain(*plan.chunks)]
-    process = multiprocessing.get_context("spawn").Process(
-        target=_work, args=(sweep, plan.machines, cells)
-    )
+    spawn = multiprocessing.get_context("spawn")
+    process = spawn.Process(target=_work, args=(sweep, plan.machines, cells))
     process.start()
     try:
         process.join()
@@ -142,10 +138,8 @@ def _tell(folder: Folder) -> None:
                 attention.append(f"failed: {machines}: {cell.case}: {known.past.reason}")
             if known.damage:
                 attention.append(f"to be measured again: {known.damage}")
-        attention += [
-            f"refused: {refusal.node} is not of {machines}: {refusal.problem}"
-            for refusal in folder.refusals(machines)
-        ]
+        refusals = folder.refusals(machines)
+        attention += [f"refused: {of.node} is not of {machines}: {of.problem}" for of in refusals]
         lines.add_row(machines, *(str(counts[each]) for each in states))
     console.print(lines)
     for line in attention:

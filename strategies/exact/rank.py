@@ -22,13 +22,12 @@ _PRIMES = 2**31 - 19, 2**31 - 99
 
 def rank_profile(array: NDArray[Any]) -> Profile:
     """Find a profile of a finite m×n float array, real or complex."""
-    return max((_profile(array, prime) for prime in _PRIMES), key=lambda profile: len(profile[0]))
-
-
-def _profile(array: NDArray[Any], prime: int) -> Profile:
-    image = _image(array, prime)
-    columns = _pivot_columns(image, prime)
-    return _pivot_columns(image[:, columns].T, prime), columns
+    found = []
+    for prime in _PRIMES:
+        image = _image(array, prime)
+        columns = _pivot_columns(image, prime)
+        found.append((_pivot_columns(image[:, columns].T, prime), columns))
+    return max(found, key=lambda profile: len(profile[0]))
 
 
 def _image(array: NDArray[Any], prime: int) -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ from torch import Generator, Tensor
 
 from strategies import operations
 from strategies.accuracy import gallery
-from strategies.measuring.rhs_and_cotangents import COTANGENTS, RIGHT_SIDES
+from strategies.measuring.rhs_and_cotangents import COTANGENTS, RIGHT_SIDES, normal
 
 if TYPE_CHECKING:
     from strategies.measuring.case import Case
@@ -37,12 +37,8 @@ def draw(case: Case) -> tuple[Tensor, ...]:
     record = operations.get(case.operation)
     drawn = [record.domain.member(matrix.to(dtype))]
     if record.arity == 2:
-        if case.right_side is None:
-            size = *_lead(case), case.shape[0], case.rhs
-            drawn.append(torch.randn(size, dtype=dtype, generator=generator))
-        else:
-            side = RIGHT_SIDES[case.right_side]
-            drawn.append(side(drawn[0].to(case.dtype).to(dtype), case.rhs, generator))
+        side = normal if case.right_side is None else RIGHT_SIDES[case.right_side]
+        drawn.append(side(drawn[0].to(case.dtype).to(dtype), case.rhs, generator))
     return tuple(_rounded(a, case).to(case.device).requires_grad_() for a in drawn)
 
 

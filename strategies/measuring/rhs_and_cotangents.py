@@ -13,7 +13,8 @@ Side = Callable[[Tensor, int, Generator], Tensor]
 """From A, (..., m, n), a number of columns k and random numbers to a side, (..., m, k)."""
 
 
-def _normal(A: Tensor, columns: int, generator: Generator) -> Tensor:
+def normal(A: Tensor, columns: int, generator: Generator) -> Tensor:
+    """Standard normal numbers, which are not hard."""
     return torch.randn(*A.shape[:-1], columns, dtype=A.dtype, generator=generator)
 
 
@@ -25,13 +26,13 @@ def _image(A: Tensor, columns: int, generator: Generator) -> Tensor:
 
 def _near_image(A: Tensor, columns: int, generator: Generator) -> Tensor:
     """The same with a residual of a millionth."""
-    image, other = _image(A, columns, generator), _normal(A, columns, generator)
+    image, other = _image(A, columns, generator), normal(A, columns, generator)
     return image + 1e-6 * _norm(image) / _norm(other) * other
 
 
 def _complement(A: Tensor, columns: int, generator: Generator) -> Tensor:
     """Orthogonal to the range of A, or random where there is nothing but the range."""
-    side = _normal(A, columns, generator)
+    side = normal(A, columns, generator)
     if A.shape[-2] <= A.shape[-1]:
         return side
     Q = torch.linalg.qr(A).Q
@@ -40,7 +41,7 @@ def _complement(A: Tensor, columns: int, generator: Generator) -> Tensor:
 
 def _gram(A: Tensor, columns: int, generator: Generator) -> Tensor:
     """A Aᴴ W with W random, along the largest singular vectors."""
-    return A @ (A.mH @ _normal(A, columns, generator))
+    return A @ (A.mH @ normal(A, columns, generator))
 
 
 def _singular_vector(which: int) -> Side:
@@ -63,7 +64,7 @@ def _graded(A: Tensor, columns: int, generator: Generator) -> Tensor:
     """Rows of sizes from 1 down to 1e-8, in random order."""
     sizes = torch.logspace(0, -8, A.shape[-2], dtype=torch.float64)
     shuffled = sizes[torch.randperm(len(sizes), generator=generator)]
-    return _normal(A, columns, generator) * shuffled.unsqueeze(-1)
+    return normal(A, columns, generator) * shuffled.unsqueeze(-1)
 
 
 def _norm(side: Tensor) -> Tensor:

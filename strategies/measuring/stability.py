@@ -9,7 +9,7 @@ from torch import Tensor
 
 from strategies import operations
 from strategies.accuracy.certified import as_array
-from strategies.accuracy.stability import PERTURBATIONS, Exact, Ratio, references
+from strategies.accuracy.stability import PERTURBATIONS, Exact, references
 from strategies.measuring import measurement
 from strategies.measuring.case import Case
 from strategies.measuring.measurement import WORST_RATIO, Cell, Measurement, Stability
@@ -46,10 +46,8 @@ def measure_stability(
         >>> cell.get("qr_pinv").stability.worst < 10
         True
     """
-    judged: dict[str, Computation] = {
-        **{name: functools.partial(_computed, name=name) for name in names},
-        **others,
-    }
+    judged: dict[str, Computation]
+    judged = {name: functools.partial(_computed, name=name) for name in names} | {**others}
 
     def measured(perturbations: int) -> Cell:
         exact = _references(case, perturbations)
@@ -104,21 +102,22 @@ def _measured(
     case: Case, name: str, compute: Computation, exact: list[tuple[list[Exact], list[Exact]]]
 ) -> Measurement:
     try:
-        results, gradients = compute(case)
-        again = compute(case)
+        one, again = compute(case), compute(case)
     except RuntimeError as error:
         return measurement.without_result(name, error, refuses=True)
-    if not all(map(_same_bits, (*results, *gradients), (*again[0], *again[1]))):
+    if _bits(one) != _bits(again):
         stability = Stability(*[WORST_RATIO] * 4)
         return Measurement(name, stability=stability, note="identical calls give different results")
-    found = [
-        _worst(
-            [each.ratio(computed[index]) for each, computed in zip(part[i], side, strict=False)]
+    worst: list[float] = []
+    for i, side in enumerate(one):
+        ratios = [
+            each.ratio(computed[index])
             for index, part in zip(_checked(case), exact, strict=True)
-        )
-        for i, side in enumerate((results, gradients))
-    ]
-    return Measurement(name, stability=Stability(*found[0], *found[1]))
+            for each, computed in zip(part[i], side, strict=False)
+        ]
+        largest = (max((ratio[j] for ratio in ratios), default=0.0) for j in range(2))
+        worst += [min(value, WORST_RATIO) for value in largest]
+    return Measurement(name, stability=Stability(*worst))
 
 
 def _computed(case: Case, name: str) -> tuple[Tensors, Tensors]:
@@ -128,12 +127,5 @@ def _computed(case: Case, name: str) -> tuple[Tensors, Tensors]:
     return tuple(output.detach() for output in outputs), record.defined(gradients)
 
 
-def _same_bits(one: Tensor, other: Tensor) -> bool:
-    return as_array(one).tobytes() == as_array(other).tobytes()
-
-
-def _worst(ratios: Iterable[list[Ratio]]) -> tuple[float, float]:
-    flat = [ratio for of_matrix in ratios for ratio in of_matrix]
-    largest = (max((ratio[i] for ratio in flat), default=0.0) for i in range(2))
-    normwise, columnwise = (min(value, WORST_RATIO) for value in largest)
-    return normwise, columnwise
+def _bits(found: tuple[Tensors, Tensors]) -> list[bytes]:
+    return [as_array(each).tobytes() for side in found for each in side]

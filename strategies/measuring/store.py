@@ -76,9 +76,8 @@ def load(folder: Path, kind: Kind | None = None) -> list[Run]:
     wanted = [run for run in runs if kind in (None, run.kind)]
     if not wanted:
         what = f"results of kind {kind}" if kind else "results"
-        raise UnusableFileError(
-            folder, f"holds no {what}; `backward-strategies measure` measures some"
-        )
+        problem = f"holds no {what}; `backward-strategies measure` measures some"
+        raise UnusableFileError(folder, problem)
     return sorted(wanted, key=lambda run: (run.machine.started_at, run.path))
 
 
@@ -92,7 +91,12 @@ def newest_cells(
         for cell in run.cells
         if counts(cell)
     }
-    return sorted(newest.values(), key=lambda found: (_order(found[1].case), found[0].name))
+
+    def order(found: tuple[Machine, Cell]) -> tuple[Any, ...]:
+        machine, cell = found  # by its columns; what is not given comes first
+        return *((value is not None, value) for value in cell.case.columns().values()), machine.name
+
+    return sorted(newest.values(), key=order)
 
 
 class Writer:
@@ -136,9 +140,7 @@ def save(path: Path, kind: Kind, cells: Iterable[Cell]) -> None:
 def _run(path: Path, name: str) -> Run:
     stored = read(path, _StoredRun, FORMAT, VERSION)
     try:
-        cells = tuple(
-            Cell(Case.parse(cell.case), cell.strategies, cell.contention) for cell in stored.cells
-        )
+        cells = tuple(Cell(Case.parse(c.case), c.strategies, c.contention) for c in stored.cells)
     except ValueError as error:
         raise UnusableFileError(path, f"is damaged: {error}") from error
     return Run(stored.kind, stored.machine, stored.arguments, cells, name)
@@ -168,8 +170,3 @@ def _resumed(path: Path, run: Run) -> Run:
             how = f"was measured with {name} {old}, not {new}: move it, or give another file"
             raise UnusableFileError(path, how)
     return kept
-
-
-def _order(case: Case) -> tuple[Any, ...]:
-    """Sorts cases by their columns, and what is not given first."""
-    return tuple((value is not None, value) for value in case.columns().values())

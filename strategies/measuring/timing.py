@@ -36,15 +36,13 @@ def interleaved(
     """
     screened = {name: _shortest(sample) for name, sample in samplers.items()}
     limit = HOPELESS * min(screened.values(), default=0.0)
-    seconds: dict[str, list[float]] = {
-        name: [] for name, shortest in screened.items() if shortest <= limit
-    }
-    deadline = timer() + budget
-    order, shuffled = list(seconds), random.Random(0)  # noqa: S311 - no secret
-    done = 0
-    while order and (done < _FEWEST or (done < max_rounds and timer() < deadline)):
-        shuffled.shuffle(order)
-        for name in order:
+    running = [name for name, shortest in screened.items() if shortest <= limit]
+    seconds: dict[str, list[float]] = {name: [] for name in running}
+    deadline, done = timer() + budget, 0
+    shuffled = random.Random(0)  # noqa: S311 - no secret
+    while running and (done < _FEWEST or (done < max_rounds and timer() < deadline)):
+        shuffled.shuffle(running)
+        for name in running:
             seconds[name].append(samplers[name]())
         done += 1
     return timings(screened, seconds)

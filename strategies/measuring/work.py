@@ -7,7 +7,7 @@ where it multiplies and adds. A complex operation counts as four real ones.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from torch import Tensor
@@ -51,9 +51,7 @@ class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def add_flops(self, flops: float) -> None:
         self.flops += flops
 
-    def __torch_dispatch__(
-        self, func: Any, types: Sequence[type], args: Any = (), kwargs: Any = None
-    ) -> Any:
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         self.calls += 1
         formula = _FORMULAS.get(func.overloadpacket.__name__.rstrip("_"))
         if formula is not None:

@@ -142,10 +142,8 @@ def _judged(draw: Draw) -> CaseRecord | None:
         return None
     if "vjp" not in found:
         return None
-    likes = {
-        **dict.fromkeys(("value", "jvp"), draw.cotangents),
-        **dict.fromkeys(("vjp", "hvp"), draw.inputs),
-    }
+    x, y = draw.inputs, draw.cotangents
+    likes = {"value": y, "jvp": y, "vjp": x, "hvp": x}
     return CaseRecord(
         id=draw.name,
         operation=draw.operation,

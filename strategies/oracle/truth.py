@@ -77,9 +77,8 @@ def _of_matrix(drawn: Draw, index: int) -> dict[str, list[Exact]]:
     is_full = rank == min(inputs[0].shape)
     found = {"vjp": with_allowances(at, still, record.exact, dtype)}
     if is_full or not record.pivoted:
-        keeps_rank = record.truncates
         found["value"] = with_allowances(at, still, result, dtype)
-        forward = along(result, keeps_rank=keeps_rank)
+        forward = along(result, keeps_rank=record.truncates)
         found["jvp"] = with_allowances(directed, moved, forward, dtype)
     if is_full or not (record.pivoted or record.truncates):
         second = along(record.exact, keeps_rank=False)
@@ -89,14 +88,9 @@ def _of_matrix(drawn: Draw, index: int) -> dict[str, list[Exact]]:
 
 def _matrices(drawn: Draw, index: int) -> Sequence[tuple[Any, ...]]:
     """Inputs, cotangents and tangents of one matrix, in double precision."""
+    at = (index, ...) if drawn.kind == "batched" else ...
     groups = drawn.inputs, drawn.cotangents, drawn.tangents
-    return [
-        tuple(
-            each.astype(np.result_type(each, np.float64))
-            for each in ([array[index] for array in group] if drawn.kind == "batched" else group)
-        )
-        for group in groups
-    ]
+    return [tuple(a[at].astype(np.result_type(a, np.float64)) for a in group) for group in groups]
 
 
 def _can_be_judged(parts: list[Exact] | None) -> bool:

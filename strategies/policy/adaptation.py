@@ -33,16 +33,12 @@ def adapt(shipped: Policy, part: Part) -> Policy:
     for name in part.cells.keys() | part.stability.keys():
         entry = operations.get(name, OperationPolicy(cells={}))
         known = entry.cells.get(part.device, {})
-        adapted = {
-            dtype: tuple(
-                cell
-                for deficient in (False, True)
-                for cell in adapt_cells(
-                    schema.answering(known, dtype, deficient), schema.of_rank(measured, deficient)
-                )
-            )
-            for dtype, measured in part.cells.get(name, {}).items()
-        }
+        adapted: dict[str, tuple[Cell, ...]] = {}
+        for dtype, measured in part.cells.get(name, {}).items():
+            for deficient in (False, True):
+                here = schema.of_rank(measured, deficient)
+                cells = adapt_cells(schema.answering(known, dtype, deficient), here)
+                adapted[dtype] = (*adapted.get(dtype, ()), *cells)
         # Of the stability here counts what is worse than shipped, or all that there is.
         judged = {
             strategy: found
@@ -70,11 +66,8 @@ def adapt_cells(shipped: Sequence[Cell], measured: Sequence[Cell]) -> list[Cell]
 def _change(shipped: Sequence[Cell], measured: Cell) -> Costs:
     """The logarithm of time here over time shipped, without what all strategies share."""
     before = schema.interpolated(shipped, measured.position)
-    changes = {
-        name: math.log(time) - before[name]
-        for name, time in measured.times.items()
-        if name in before
-    }
+    known = [name for name in measured.times if name in before]
+    changes = {name: math.log(measured.times[name]) - before[name] for name in known}
     shared = statistics.fmean(changes.values()) if changes else 0.0
     return {name: change - shared for name, change in changes.items()}
 
@@ -82,9 +75,7 @@ def _change(shipped: Sequence[Cell], measured: Cell) -> Costs:
 def _corrected(cell: Cell, changes: Sequence[tuple[Point, Costs]]) -> Cell:
     costs = {}
     for name, time in cell.times.items():
-        known = [
-            (math.dist(place, cell.position) ** -2, of[name]) for place, of in changes if name in of
-        ]
+        known = [(math.dist(at, cell.position) ** -2, of[name]) for at, of in changes if name in of]
         whole = sum(weight for weight, _ in known) + REACH**-2
         costs[name] = math.log(time) + sum(weight * change for weight, change in known) / whole
     use = min(costs, key=costs.__getitem__)

@@ -12,6 +12,7 @@ import functools
 import heapq
 import itertools
 import math
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -226,10 +227,8 @@ class Policy(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
 def answering(by_dtype: Mapping[str, Sequence[Cell]], dtype: str, deficient: bool) -> list[Cell]:
     """The cells of a kind of rank that answer for a dtype: its own, or the next dtype's that has some."""
-    candidates = (
-        of_rank(by_dtype.get(name, ()), deficient) for name in DTYPES_IN_ORDER.get(dtype, ())
-    )
-    return next(filter(None, candidates), [])
+    names = DTYPES_IN_ORDER.get(dtype, ())
+    return next(filter(None, (of_rank(by_dtype.get(name, ()), deficient) for name in names)), [])
 
 
 def of_rank(cells: Iterable[Cell], deficient: bool) -> list[Cell]:
@@ -263,10 +262,7 @@ def interpolated(cells: Iterable[Cell], asked: Point) -> dict[str, float]:
         near, distances = [near[distances.index(0.0)]], [1.0]
     weights = [distance**-2 for distance in distances]
     return {
-        name: sum(
-            weight * math.log(cell.times[name]) for weight, cell in zip(weights, near, strict=True)
-        )
-        / sum(weights)
+        name: statistics.fmean([math.log(cell.times[name]) for cell in near], weights)
         for name in (near[0].names if near else ())
         if all(name in cell.times for cell in near)
     }

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.random import Generator, default_rng
 
 from strategies import operations
 from strategies.accuracy import gallery
@@ -33,7 +34,7 @@ def draw_cases(count: int, device: str, seed: int) -> list[Case]:
     operation that takes any rank has deficient rank instead. Cases too large to be measured in
     seconds are drawn again. Fewer cases of the same seed are the first of more.
     """
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     names = sorted(operations.measured())
     cases: list[Case] = []
     while len(cases) < count:
@@ -44,7 +45,7 @@ def draw_cases(count: int, device: str, seed: int) -> list[Case]:
     return cases
 
 
-def _draw(rng: np.random.Generator, operation: operations.Operation, device: str) -> Case:
+def _draw(rng: Generator, operation: operations.Operation, device: str) -> Case:
     m = _log_uniform(rng, _SIDES)
     n = m if operation.square or rng.random() < 0.3 else _log_uniform(rng, _SIDES)
     if operation.truncates:
@@ -73,7 +74,7 @@ def hard_cases(
     left, every matrix of the gallery, exact deficiency; hard right-hand sides and cotangents; half scaled
     by a power of two that the result allows. Operations, all by default, and dtypes are taken alternately.
     """
-    rng = np.random.default_rng([seed, 1])
+    rng = default_rng([seed, 1])
     kinds = [(name, DTYPES[dtype]) for dtype in dtypes for name in names or operations.names()]
     for matrix in itertools.cycle([*gallery.names(), *["random", "deficient", "random"] * 6]):
         for name, dtype in kinds:
@@ -85,7 +86,7 @@ def hard_cases(
 
 
 def _draw_hard(
-    rng: np.random.Generator,
+    rng: Generator,
     operation: operations.Operation,
     dtype: torch.dtype,
     device: str,
@@ -124,9 +125,7 @@ def _draw_hard(
     return replace(case, scale=scale)
 
 
-def _hard_matrix(
-    rng: np.random.Generator, dtype: torch.dtype, most: int, matrix: str
-) -> dict[str, Any]:
+def _hard_matrix(rng: Generator, dtype: torch.dtype, most: int, matrix: str) -> dict[str, Any]:
     if matrix == "deficient":
         return {"rank": int(rng.integers(0, most + 1))}
     if matrix == "random":
@@ -135,11 +134,11 @@ def _hard_matrix(
     return {"matrix": matrix}
 
 
-def _maybe(rng: np.random.Generator, names: Iterable[str]) -> str | None:
+def _maybe(rng: Generator, names: Iterable[str]) -> str | None:
     return str(rng.choice(list(names))) if rng.random() < 0.75 else None
 
 
-def _scale(rng: np.random.Generator, case: Case, condition: float) -> int:
+def _scale(rng: Generator, case: Case, condition: float) -> int:
     """A power of two up to which the gradient, of the order of κ²/scale, stays in range.
 
     That of a determinant is of the order of scale^(n−1).
@@ -156,6 +155,6 @@ def _returns_matrix(operation: operations.Operation) -> bool:
     return len(operation.output_shapes(*[(1, 1)] * operation.arity)[0]) == 2
 
 
-def _log_uniform(rng: np.random.Generator, ends: tuple[int, int]) -> int:
+def _log_uniform(rng: Generator, ends: tuple[int, int]) -> int:
     low, high = np.log(ends)
     return round(math.exp(rng.uniform(low, high)))

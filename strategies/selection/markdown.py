@@ -65,9 +65,8 @@ def _tables(lines: Sequence[_Line]) -> Iterator[str]:
     for machine, dtype, device in sorted(set(map(kind, lines))):
         shown = [line for line in lines if kind(line) == (machine, dtype, device)]
         names = {name for _, _, entries in shown for name in entries}
-        columns = sorted(
-            names, key=lambda name: (name not in (BASELINE, _OUR_BEST), simplicity(name))
-        )
+        first = BASELINE, _OUR_BEST
+        columns = sorted(names, key=lambda name: (name not in first, simplicity(name)))
         rows = [["operation", "matrix", *columns], ["---", "---", *["--:"] * len(columns)]]
         for _, case, entries in sorted(shown, key=lambda line: importance(line[1])):
             words = (entries.get(name, NOTHING) for name in columns)
@@ -113,9 +112,8 @@ def _libraries(cell: Cell) -> dict[str, str]:
         cost = cell.costs(objective).get(BASELINE)
         names = [each.strategy for each in cell if each.strategy != BASELINE]
         speeds = {name: cell.speedup(BASELINE, name, objective)[0] for name in names}
-        best = max(
-            (speeds[name] for name in names if name in ours and speeds[name] > 0), default=math.nan
-        )
+        of_ours = (speed for name, speed in speeds.items() if name in ours and speed > 0)
+        best = max(of_ours, default=math.nan)
         texts = {BASELINE: seconds(cost.seconds if cost else None), _OUR_BEST: times(best)}
         texts |= {name: times(speeds[name]) for name in names if name not in ours}
         for name, text in texts.items():

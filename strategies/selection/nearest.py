@@ -24,11 +24,8 @@ def matching(cells: Sequence[JudgedCell], **columns: str | None) -> list[JudgedC
 def nearest_cells(cells: Sequence[JudgedCell], asked: Case) -> list[JudgedCell]:
     """The cells of a case's operation and kind of rank that a policy would ask, nearest first."""
     deficient = asked.rank is not None
-    found = [
-        cell
-        for cell in matching(cells, operation=asked.operation)
-        if (cell.case.rank is not None) == deficient
-    ]
+    of_operation = matching(cells, operation=asked.operation)
+    found = [cell for cell in of_operation if (cell.case.rank is not None) == deficient]
     if not found:
         kind = "rank-deficient" if deficient else "full-rank"
         raise ValueError(f"no {kind} matrix was measured for {asked.operation}")

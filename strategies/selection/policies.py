@@ -109,14 +109,11 @@ def position_of(case: Case) -> Point:
 def by_case(policy: Policy) -> dict[Case, Cell]:
     """Every cell of a policy."""
     return {
-        Case(
-            *(operation, (cell.m, cell.n), cell.batch, DTYPES[dtype], device, cell.rhs),
-            rank=cell.rank,
-        ): cell
+        Case(operation, (c.m, c.n), c.batch, DTYPES[dtype], device, c.rhs, rank=c.rank): c
         for operation, entry in policy.operations.items()
         for device, by_dtype in entry.cells.items()
         for dtype, cells in by_dtype.items()
-        for cell in cells
+        for c in cells
     }
 
 
@@ -142,12 +139,8 @@ class Difference:
 
 def differences(old: Policy, new: Policy) -> list[Difference]:
     """The cells that two policies share, side by side, also those that agree."""
-    others = by_case(new)
-    return [
-        Difference(case, cell, others[case])
-        for case, cell in by_case(old).items()
-        if case in others
-    ]
+    before, after = by_case(old), by_case(new)
+    return [Difference(case, before[case], after[case]) for case in before if case in after]
 
 
 def _grouped(

@@ -93,10 +93,8 @@ def in_words(cells: Sequence[JudgedCell]) -> list[str]:
         where.setdefault(cell.case.operation, []).append(cell.case.sizes)
     lines = []
     for name, where in sorted(by_strategy.items(), key=lambda found: -_count(found[1])):
-        operations = (f"{each} ({_span(sizes)})" for each, sizes in where.items())
-        lines.append(
-            f"Use {name} in {_count(where)} of {len(cells)} cases: {', '.join(operations)}."
-        )
+        used_for = ", ".join(f"{each} ({_span(sizes)})" for each, sizes in where.items())
+        lines.append(f"Use {name} in {_count(where)} of {len(cells)} cases: {used_for}.")
     ties, noisy = sum(bool(cell.ties) for cell, _ in sure), len(chosen) - len(sure)
     lines.append(
         f"{len(sure) - ties} of {len(cells)} cases are clear, in {ties} another strategy is as good, "

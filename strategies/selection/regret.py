@@ -175,11 +175,8 @@ def _summary(choice: str, scores: Sequence[Score]) -> Summary:
 def _score_one(cell: Cell, policy: Policy) -> Iterator[Score]:
     case, criteria = cell.case, criteria_of(policy)
     judged = judge_cell(Machine(""), cell, criteria, evidence_in(policy, case))
-    timings = {
-        each.strategy: cost
-        for each in judged.judged
-        if each.is_eligible and (cost := each.measurement.cost(criteria.objective))
-    }
+    costs = cell.costs(criteria.objective)
+    timings = {each.strategy: costs[each.strategy] for each in judged.judged if each.is_eligible}
     if not timings:
         return
     regret = regrets(timings)

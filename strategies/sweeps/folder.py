@@ -115,10 +115,8 @@ class Folder:
 
     def refusals(self, machines: str) -> Sequence[Refusal]:
         """The nodes that were refused for what the class still says."""
-        found = [
-            msgspec.json.decode(path.read_bytes(), type=Refusal)
-            for path in sorted(self._refused(machines).glob("*.json"))
-        ]
+        paths = sorted(self._refused(machines).glob("*.json"))
+        found = [msgspec.json.decode(path.read_bytes(), type=Refusal) for path in paths]
         return [each for each in found if each.expected == self._expected(machines)]
 
     def _expected(self, machines: str) -> str:

@@ -216,10 +216,10 @@ def _tensors_and_rebuilt(case: _Factored) -> None:
         dense = blank.dense()
     except LinAlgError:
         return  # it factors again, and LAPACK takes no NaN
-    require(
-        bool(dense.isnan().all()),
-        "rebuilt over NaN, dense() still has numbers: they come from a tensor that tensors() lacks",
+    message = (
+        "rebuilt over NaN, dense() still has numbers: they come from a tensor that tensors() lacks"
     )
+    require(bool(dense.isnan().all()), message)
 
 
 _LARGER = (

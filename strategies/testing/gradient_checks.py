@@ -148,9 +148,8 @@ def _check_class_at_size(strategy: Strategy, case: Case) -> None:
 
     def ratio() -> float:
         found = operation.defined(backward_of(case, strategy)())
-        errors = (
-            float(norm(doubled(a) - b) / norm(b)) for a, b in zip(found, expected, strict=True)
-        )
+        pairs = zip(found, expected, strict=True)
+        errors = (float(norm(doubled(a) - b) / norm(b)) for a, b in pairs)
         return max(measures.error_ratio(e, amplification, case.dtype) for e in errors)
 
     judge(strategy, operation.name, inputs[0], ratio)

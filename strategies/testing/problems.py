@@ -70,10 +70,8 @@ class Problem:
 
     def shifted(self, shifts: Sequence[Tensor]) -> Problem:
         """The same problem with numbers added to the results."""
-        results = tuple(
-            r + shift.to(r.dtype) for r, shift in zip(self.results, shifts, strict=True)
-        )
-        return replace(self, results=results)
+        pairs = zip(self.results, shifts, strict=True)
+        return replace(self, results=tuple(r + shift.to(r.dtype) for r, shift in pairs))
 
     def solved_by(self, strategy: Strategy) -> tuple[Tensors, Tensors]:
         """Results and gradients by a strategy, which is given copies."""
@@ -167,19 +165,14 @@ def problems(
 def one_each(seed: int = 0, dtype: torch.dtype = torch.float64, batch: int = 0) -> list[Problem]:
     """One problem an operation; other seeds have other numbers in the same shapes."""
     lead = (batch,) if batch else ()
-    return [
-        problem(record.name, (*lead, *SHAPES[record.square]), dtype, record.arity, seed)
-        for record in records()
-    ]
+    return [problem(r.name, (*lead, *SHAPES[r.square]), dtype, r.arity, seed) for r in records()]
 
 
 def of_inputs(record: Operation, inputs: Tensors, seed: int) -> Problem:
     """The problem of an operation at these inputs."""
     dtype = inputs[0].dtype
     outputs = record.outputs(record.function(*inputs, strategy="triangular_solve"))
-    cotangents = tuple(
-        numbered(tuple(out.shape), out.dtype, seed + i) for i, out in enumerate(outputs)
-    )
+    cotangents = tuple(numbered(tuple(f.shape), f.dtype, seed + i) for i, f in enumerate(outputs))
     wide = (tuple(map(doubled, tensors)) for tensors in (inputs, cotangents))
     results, gradients = solved(registry.get("triangular_solve"), record, *wide)
     narrow = (

@@ -32,9 +32,8 @@ def _nothing_held(strategy: Strategy) -> None:
             _compute(strategy, 2)
         left = count()
     after = dict(_held(strategy))
-    changed = sorted(
-        name for name in before.keys() | after.keys() if before.get(name) != after.get(name)
-    )
+    names = before.keys() | after.keys()
+    changed = sorted(name for name in names if before.get(name) != after.get(name))
     require(not changed, f"after other calls in known shapes, changed: {', '.join(changed)}")
     require(left < _CALLS, f"{_CALLS} calls of each operation leave {left} tensors behind")
 

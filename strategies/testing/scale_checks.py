@@ -88,9 +88,8 @@ def _total(of_columns: Sequence[_Law], exponents: Tensor) -> _Law:
 def _require_scaled(
     strategy: Strategy, asked: Problem, laws: list[_Law], scaling: Scaling, exponents: Tensor
 ) -> None:
-    cotangents = tuple(
-        times_power_of_two(G, -law.degree) for G, law in zip(asked.cotangents, laws, strict=True)
-    )
+    pairs = zip(asked.cotangents, laws, strict=True)
+    cotangents = tuple(times_power_of_two(G, -law.degree) for G, law in pairs)
     if not all(bool(G.isfinite().all()) for G in cotangents):
         return  # nor does the dtype hold the result
     inputs = scaling(exponents, asked.inputs)

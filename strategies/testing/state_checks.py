@@ -125,9 +125,7 @@ def _mistakable(asked: Problem) -> list[tuple[str, Problem]]:
     if others:
         cases.append(("another B", (A, numbered(tuple(others[0].shape), A.dtype, 52))))
     cases.append(("another cotangent", asked.inputs))
-    return [
-        (what, of_inputs(asked.operation, inputs, 53 + i)) for i, (what, inputs) in enumerate(cases)
-    ]
+    return [(what, of_inputs(asked.operation, x, 53 + i)) for i, (what, x) in enumerate(cases)]
 
 
 def _require_reread(strategy: Strategy, asked: Problem) -> None:
