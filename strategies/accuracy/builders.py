@@ -124,8 +124,7 @@ def _repeated_singular_values(request: Request) -> Built:
     After xLATMS, modes 1 and 2.
     """
     values = np.where(np.arange(request.k) < (request.k + 1) // 2, 1, 0.125)
-    matrix = spectra.with_singular_values(request, values)
-    return matrix, request.k, 8.0 if request.k > 1 else 1.0
+    return spectra.with_singular_values(request, values), request.k, 8.0 if request.k > 1 else 1.0
 
 
 def _repeated_columns(request: Request) -> Built:

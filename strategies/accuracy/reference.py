@@ -83,8 +83,7 @@ def lu_gradient_at_factors(
     there. Its distance from a computed gradient is what the backward pass itself added, free
     of the error of the factorization. Of L and U the first `rank` columns and rows count.
     """
-    record = operations.get("lu_factor")
-    return _certified(record, (LU,), (cotangent,), rank, pivots, stored=True)
+    return _certified(operations.get("lu_factor"), (LU,), (cotangent,), rank, pivots, stored=True)
 
 
 def checked(

@@ -44,8 +44,7 @@ def build(
 
     Where that policy is followed, the machine that is nearest answers.
     """
-    criteria = Criteria(objective, accuracy, memory)
-    policy = policies.build(store.load(results), criteria, base)
+    policy = policies.build(store.load(results), Criteria(objective, accuracy, memory), base)
     write_text(out, json_text(policy))
     beside = [f"{part.machine['name']} ({part.device})" for part in policy.others]
     others = f"; beside it {', '.join(beside)}" if beside else ""
@@ -173,8 +172,8 @@ def _next(cell: Cell) -> str:
 
 def _tell_parts(path: Path, found: Calibration) -> None:
     """Every part of a calibration, and why it does not hold here."""
-    columns = "processor", "device", "here"
-    lines = table("Calibrated", columns, ("threads", "cells"), wraps=["here"])
+    left, right = ("processor", "device", "here"), ("threads", "cells")
+    lines = table("Calibrated", left, right, wraps=["here"])
     for part in found.parts:
         here = "; ".join(_differences(part)) or "yes"
         name = part.validators.gpu or part.validators.cpu

@@ -138,8 +138,7 @@ def _wrong_table(wrong: list[Score]) -> Table:
     lines = table(title, columns, ("regret", "at least"), wraps=["case"])
     for each in wrong:
         least = "-" if math.isinf(each.regret) else f"{each.regret_low:.2f}×"
-        figures = _regret(each.regret), least
-        lines.add_row(str(each.case), each.strategy, each.severity, *figures)
+        lines.add_row(str(each.case), each.strategy, each.severity, _regret(each.regret), least)
     return lines
 
 

@@ -71,8 +71,7 @@ def judged_first(
     kept = writer.cells[:count]
     for cell in kept:
         if writer.path and cell.case not in itertools.islice(drawn, MOST_LEFT_OUT):
-            problem = f"is not of this draw: {cell.case} is not in it"
-            raise UnusableFileError(writer.path, problem)
+            raise UnusableFileError(writer.path, f"is not of this draw: {cell.case} is not in it")
     yield from kept
     missing = count - len(kept)
     with progress(missing, notes) as begin:

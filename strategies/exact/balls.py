@@ -57,8 +57,7 @@ def adjoint(a: Matrix) -> Matrix:
 def select(a: Matrix, rows: Sequence[int], columns: Sequence[int]) -> Matrix:
     """Return the submatrix of these rows and columns."""
     table = a.tolist()
-    entries = [table[i][j] for i in rows for j in columns]
-    return type(a)(len(rows), len(columns), entries)
+    return type(a)(len(rows), len(columns), [table[i][j] for i in rows for j in columns])
 
 
 def blocks(a: Matrix, size: int) -> tuple[Matrix, Matrix, Matrix, Matrix]:
@@ -85,8 +84,7 @@ def join(a: Matrix, b: Matrix, c: Matrix, d: Matrix) -> Matrix:
 @linear
 def strictly_lower(a: Matrix) -> Matrix:
     """Keep what is below the diagonal."""
-    table = a.tolist()
-    entries = [x if j < i else 0 for i, row in enumerate(table) for j, x in enumerate(row)]
+    entries = [x if j < i else 0 for i, row in enumerate(a.tolist()) for j, x in enumerate(row)]
     return type(a)(a.nrows(), a.ncols(), entries)
 
 

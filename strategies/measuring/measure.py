@@ -48,8 +48,7 @@ def measure(
     runnable, found = prepare(case, names, begins)
     for name, backward in runnable.items():
         error = gradient_error(case, backward())
-        memory = peak_bytes(backward, case.device)
-        found[name] = Measurement(name, error=error, peak_bytes=memory)
+        found[name] = Measurement(name, error=error, peak_bytes=peak_bytes(backward, case.device))
     found |= {name: Measurement(name) for name in others}
     beside = []
     for objective in objectives:

@@ -130,8 +130,7 @@ def cotangent(source: Source, matrix: Array, shape: tuple[int, ...]) -> tuple[st
         side[source.between(0, shape[0] - 1), source.between(0, shape[1] - 1)] = 1
         return "G one entry", side
     if which == 2 and len(shape) == 2 and shape[0] == matrix.shape[1]:
-        adjoint = matrix.conj().T
-        return "G = AᴴAW", product(adjoint, matrix, source.integers(*shape, most=4))
+        return "G = AᴴAW", product(matrix.conj().T, matrix, source.integers(*shape, most=4))
     return "G random", source.integers(*shape) / 4
 
 

@@ -36,8 +36,7 @@ class Entry(msgspec.Struct, kw_only=True, frozen=True):
     @property
     def verdict(self) -> str:
         """Wrong before unstable before right; where no answer is, refuses before missing."""
-        order = (WRONG, UNSTABLE, RIGHT, *VERDICTS[3:])
-        return next(name for name in order if self.counts[name])
+        return next(name for name in (WRONG, UNSTABLE, RIGHT, *VERDICTS[3:]) if self.counts[name])
 
 
 class Report(msgspec.Struct, kw_only=True, frozen=True):

@@ -114,8 +114,7 @@ def part(
     found: dict[str, dict[str, list[PolicyCell]]] = {}
     for cell in cells:
         if (entry := decided(cell, known)) is not None:
-            operation = operations.get(cell.case.operation).policy_operation
-            by_dtype = found.setdefault(operation, {})
+            by_dtype = found.setdefault(operations.get(cell.case.operation).policy_operation, {})
             by_dtype.setdefault(cell.case.dtype_name, []).append(entry)
     return Part(
         validators=here(device),

@@ -86,11 +86,7 @@ def hard_cases(
 
 
 def _draw_hard(
-    rng: Generator,
-    operation: operations.Operation,
-    dtype: torch.dtype,
-    device: str,
-    matrix: str,
+    rng: Generator, operation: operations.Operation, dtype: torch.dtype, device: str, matrix: str
 ) -> Case | None:
     sides = (1, 100) if rng.random() < 1 / 8 else (1, 40)
     m, n = _log_uniform(rng, sides), _log_uniform(rng, sides)
@@ -129,8 +125,7 @@ def _hard_matrix(rng: Generator, dtype: torch.dtype, most: int, matrix: str) -> 
     if matrix == "deficient":
         return {"rank": int(rng.integers(0, most + 1))}
     if matrix == "random":
-        digits = -math.log10(unit_roundoff(dtype))
-        return {"log10_cond": round(rng.uniform(0.3, digits), 3)}
+        return {"log10_cond": round(rng.uniform(0.3, -math.log10(unit_roundoff(dtype))), 3)}
     return {"matrix": matrix}
 
 

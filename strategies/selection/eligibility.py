@@ -6,13 +6,12 @@ hand. Nothing is eligible for want of a better one.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import msgspec
 
 from strategies.measuring.measurement import WORST_ERROR, Cell, Measurement, Objective, Status
-from strategies.policy.schema import Evidence
-from strategies.selection.stability import why_unstable
+from strategies.selection.stability import Known, why_unstable
 
 
 class Criteria(msgspec.Struct, frozen=True):
@@ -37,9 +36,7 @@ ANY = Criteria()
 """What is asked where nothing else is said."""
 
 
-def why_ineligible(
-    cell: Cell, stability: Mapping[str, Evidence], criteria: Criteria
-) -> dict[str, str]:
+def why_ineligible(cell: Cell, stability: Known, criteria: Criteria) -> dict[str, str]:
     """Of every strategy of a cell the reason in words, empty where it may be used."""
     return {
         each.strategy: next(_reasons(each, criteria), why_unstable(each.strategy, stability))

@@ -64,8 +64,7 @@ def overview(
 def ranking(cell: JudgedCell, objective: Objective) -> Table:
     """One line a strategy: everything the verdict on one case rests on."""
     objectives = _measured_objectives([cell])
-    times = map(_heading, objectives)
-    figures = ["× best", "interval", "× native", *times, "error", "memory"]
+    figures = ["× best", "interval", "× native", *map(_heading, objectives), "error", "memory"]
     lines = table(str(cell.case), ["strategy"], figures)
     lines.add_column("verdict")
     for each in cell.judged:

@@ -15,6 +15,10 @@ Stabilities = dict[str, dict[str, Evidence]]
 its formula, and neither in the precision nor in the machine."""
 
 
+Known = Mapping[str, Evidence]
+"""What is known of the strategies of one operation, by name."""
+
+
 def summary(cells: Iterable[Cell]) -> Stabilities:
     """What these cells say, of every strategy that ran in them."""
     found: Stabilities = {}
@@ -41,13 +45,13 @@ def evidence(runs: Sequence[Run]) -> Stabilities:
     return {**_shipped(), **measured}
 
 
-def evidence_in(known: Policy, case: Case) -> Mapping[str, Evidence]:
+def evidence_in(known: Policy, case: Case) -> Known:
     """What a policy says of a case's operation."""
     entry = known.operations.get(operations.get(case.operation).policy_operation)
     return entry.stability if entry else {}
 
 
-def why_unstable(strategy: str, known: Mapping[str, Evidence]) -> str:
+def why_unstable(strategy: str, known: Known) -> str:
     """Why a strategy may not be used, by the evidence; empty where it may."""
     found = known.get(strategy)
     if found is None:

@@ -6,7 +6,7 @@ tie goes to the simplest.
 
 import math
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
@@ -16,9 +16,8 @@ from strategies.measuring import Case, Cell, Machine, Measurement, Objective, St
 from strategies.measuring.noise import BUSY, VERY_NOISY
 from strategies.measuring.store import Run, newest_cells
 from strategies.policy import BASELINE
-from strategies.policy.schema import Evidence
 from strategies.selection.eligibility import ANY, Criteria, why_ineligible
-from strategies.selection.stability import evidence
+from strategies.selection.stability import Known, evidence
 
 RESOLUTION = 1.05
 """Ratios within this of 1 are a tie: timings of one machine repeat no better, whatever the interval
@@ -186,11 +185,7 @@ def _with_outliers(judged: list[JudgedCell], objective: Objective) -> list[Judge
 
 
 def judge_cell(
-    machine: Machine,
-    cell: Cell,
-    criteria: Criteria,
-    stability: Mapping[str, Evidence],
-    source: str = "",
+    machine: Machine, cell: Cell, criteria: Criteria, stability: Known, source: str = ""
 ) -> JudgedCell:
     """Judges every strategy in one case, by what is known of its operation's stability."""
     reasons = why_ineligible(cell, stability, criteria)

@@ -110,8 +110,7 @@ class Folder:
     def refuse(self, machines: str, node: str, problem: str) -> None:
         """Keeps that a node is not of a class, and why."""
         path = self._refused(machines) / f"{node}.json"
-        refusal = Refusal(node, self._expected(machines), problem)
-        write_text(path, json_text(refusal), parents=True)
+        write_text(path, json_text(Refusal(node, self._expected(machines), problem)), parents=True)
 
     def refusals(self, machines: str) -> Sequence[Refusal]:
         """The nodes that were refused for what the class still says."""

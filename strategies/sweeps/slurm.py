@@ -67,8 +67,7 @@ def submit(folder: Folder, plan: ClassPlan) -> list[Jobs]:
         number = jobs[0].job_id.partition("_")[0]
         keys = tuple(tuple(cell.key for cell in chunk) for chunk in chunks)
         submitted.append(Jobs(number, machines, keys))
-        path = folder.path / "jobs" / f"{number}.json"
-        write_text(path, json_text(submitted[-1]), parents=True)
+        write_text(folder.path / "jobs" / f"{number}.json", json_text(submitted[-1]), parents=True)
     return submitted
 
 

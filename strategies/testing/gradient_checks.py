@@ -72,16 +72,10 @@ def _known(case: Case) -> tuple[Certified, Tensor]:
     return exact, measures.amplification(case.operation, *problem, rank=case.known_rank)
 
 
-def _case(
-    operation: Operation,
-    shape: tuple[int, int],
-    dtype: torch.dtype,
-    batch: int = 0,
-    rhs: int = 0,
-    **more: Any,
-) -> Case:
+def _case(operation: Operation, shape: tuple[int, int], dtype: torch.dtype, **more: Any) -> Case:
     # By default two right-hand sides, or the one that stands for none.
-    return Case(operation.name, shape, batch, dtype, device(), rhs=rhs or operation.arity, **more)
+    more = {"rhs": operation.arity, **more}
+    return Case(operation.name, shape, dtype=dtype, device=device(), **more)
 
 
 def _cases(operation: Operation, *dtypes: torch.dtype, **more: Any) -> Iterator[Case]:

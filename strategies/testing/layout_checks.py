@@ -82,8 +82,7 @@ def _check_expanded(strategy: Strategy, asked: Problem) -> None:
     answers = partial(solved, strategy, asked.operation, asked.inputs)
     plain, expanded = answers(ones)[1], answers(scalar)[1]
     for name, found, expected in zip("AB", expanded, plain, strict=False):
-        what = f"the gradient of {name} by a number expanded to ones, and by ones"
-        close(found, expected, what)
+        close(found, expected, f"the gradient of {name} by a number expanded to ones, and by ones")
 
 
 @check_operations("NaN beside others in", _batches)

@@ -23,6 +23,7 @@ from strategies.strategy import Strategy
 from strategies.testing.checks import DTYPES, close, device, numbered, records, sized
 
 Tensors = tuple[Tensor, ...]
+Shape = tuple[int, ...]
 Layout = Callable[[Tensor], Tensor]
 
 SHAPES = {True: (5, 5), False: (6, 4)}
@@ -121,7 +122,7 @@ def copied(tensor: Tensor) -> Tensor:
     return copy.conj() if tensor.is_conj() else copy
 
 
-def matrices(shape: tuple[int, ...], dtype: torch.dtype, seed: int = 0) -> Tensor:
+def matrices(shape: Shape, dtype: torch.dtype, seed: int = 0) -> Tensor:
     """Well-conditioned matrices of full rank, (..., m, n); those of a batch differ."""
     m, n = shape[-2:]
     noise = numbered(shape, dtype, seed) * (_NOISE / math.sqrt(max(m, n, 1)))
@@ -131,11 +132,7 @@ def matrices(shape: tuple[int, ...], dtype: torch.dtype, seed: int = 0) -> Tenso
 
 
 def problem(
-    operation: str,
-    shape: tuple[int, ...],
-    dtype: torch.dtype = torch.float64,
-    k: int = 1,
-    seed: int = 0,
+    operation: str, shape: Shape, dtype: torch.dtype = torch.float64, k: int = 1, seed: int = 0
 ) -> Problem:
     """The problem of an operation at matrices of that shape, (..., m, n), and k right-hand sides."""
     return _problem(operation, shape, dtype, k, seed, device())
@@ -143,7 +140,7 @@ def problem(
 
 @functools.lru_cache(maxsize=4096)
 def _problem(
-    operation: str, shape: tuple[int, ...], dtype: torch.dtype, k: int, seed: int, _: str
+    operation: str, shape: Shape, dtype: torch.dtype, k: int, seed: int, _: str
 ) -> Problem:
     record = operations.get(operation)
     A = record.domain.member(matrices(shape, dtype, 100 * seed))
@@ -153,8 +150,8 @@ def _problem(
 
 def problems(
     operation: Operation,
-    square: Iterable[tuple[int, ...]],
-    other: Iterable[tuple[int, ...]],
+    square: Iterable[Shape],
+    other: Iterable[Shape],
     dtypes: Iterable[torch.dtype] = DTYPES,
 ) -> Iterator[Problem]:
     """One of every shape and dtype; of square shapes where the operation takes no others."""

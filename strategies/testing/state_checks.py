@@ -1,12 +1,12 @@
 """A strategy remembers nothing: equal calls give equal bits, whatever happens before, after or beside."""
 
-import contextlib
 import functools
 import random
 import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -14,15 +14,7 @@ import torch
 from strategies.formulas.domains import GENERAL
 from strategies.strategy import Strategy
 from strategies.testing.checks import check_each, numbered, require, skip_native
-from strategies.testing.problems import (
-    SHAPES,
-    Problem,
-    Tensors,
-    of_inputs,
-    one_each,
-    problem,
-    recorded,
-)
+from strategies.testing.problems import Problem, Tensors, of_inputs, one_each, problem, recorded
 from strategies.testing.spy import TorchSpy
 
 _CALLS = 30
@@ -162,9 +154,7 @@ def _yielding(seed: int) -> TorchSpy:
 
 
 def _require_independence(
-    strategy: Strategy,
-    asked: Sequence[Problem],
-    mode: Callable[[int], contextlib.AbstractContextManager[Any]],
+    strategy: Strategy, asked: Sequence[Problem], mode: Callable[[int], AbstractContextManager[Any]]
 ) -> None:
     start = threading.Barrier(len(asked))
 
@@ -193,9 +183,8 @@ def _threads(strategy: Strategy, first: Problem) -> None:
     The serial run is in a thread as well, since threads may have settings of their own.
     """
     skip_native(strategy, "whose LAPACK gelsy rounds differently from call to call")
-    operation = first.operation
-    shape = SHAPES[operation.square]
+    operation, shape = first.operation, tuple(first.inputs[0].shape)
     asked = [problem(operation.name, shape, k=operation.arity, seed=s) for s in range(_THREADS)]
     # Where torch's operations are seen, a strategy may compute in another way: it is asked twice.
-    for mode in (lambda _: contextlib.nullcontext(), _yielding):
+    for mode in (lambda _: nullcontext(), _yielding):
         _require_independence(strategy, asked, mode)

@@ -17,14 +17,9 @@ from strategies.factors.pseudo_inverse import Structure
 from strategies.linalg import lu_solve, solve_triangular
 from strategies.operations import Operation
 from strategies.strategy import Strategy
+from strategies.testing import scale_checks
 from strategies.testing.checks import DTYPES, check_each, close, device, numbered, require, sized
 from strategies.testing.problems import Problem, of_inputs
-from strategies.testing.scale_checks import (
-    POWERS,
-    graded_problems,
-    require_graded_answers,
-    require_scaled_answers,
-)
 from strategies.testing.size_checks import require_right
 
 _STRUCTURES = [structure for structure in Structure if structure.is_triangular]
@@ -56,7 +51,7 @@ def _triangles() -> Iterator[_Triangle]:
     shapes = ((4, 4), (1, 1), (70, 70), (2, 3, 5, 5))
     yield from itertools.starmap(_Triangle, itertools.product(DTYPES, shapes, _STRUCTURES))
     for dtype, structure in itertools.product(DTYPES, (Structure.LOWER, Structure.UPPER)):
-        for power in POWERS[dtype.to_real()]:
+        for power in scale_checks.POWERS[dtype.to_real()]:
             yield _Triangle(dtype, (4, 4), structure, -power)
             yield _Triangle(dtype, (2, 3, 3), structure, power)
 
@@ -113,11 +108,11 @@ for _name, _plain, _homogeneous in (
 ):
     check_each(partial(_problems, _plain, _SIZES), f"sizes of {_name}")(require_right)
     check_each(partial(_problems, _homogeneous, _SCALED), f"scales of {_name}")(
-        require_scaled_answers
+        scale_checks.require_scaled_answers
     )
 
 
 check_each(
-    lambda: itertools.chain(*map(graded_problems, _SCALABLE)),
+    lambda: itertools.chain(*map(scale_checks.graded_problems, _SCALABLE)),
     "graded diagonals in solve_triangular",
-)(require_graded_answers)
+)(scale_checks.require_graded_answers)

@@ -42,8 +42,7 @@ def vjp(operation: str, inputs: Arrays, cotangents: Arrays) -> Any:
 def jvp(operation: str, inputs: Arrays, tangents: Arrays) -> Any:
     function = _function(operation, inputs)
     # A function of several inputs changes by the sum of what each alone does.
-    pairs = enumerate(tangents)
-    return [sum(make_jvp(function, i)(*inputs)(tangent)[1] for i, tangent in pairs)]
+    return [sum(make_jvp(function, i)(*inputs)(tangent)[1] for i, tangent in enumerate(tangents))]
 
 
 def hvp(operation: str, inputs: Arrays, cotangents: Arrays, tangents: Arrays) -> Any:

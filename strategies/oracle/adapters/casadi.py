@@ -46,8 +46,7 @@ def jvp(operation: str, inputs: Arrays, tangents: Arrays) -> Any:
 
 def hvp(operation: str, inputs: Arrays, cotangents: Arrays, tangents: Arrays) -> Any:
     x, result = _prepared(operation, inputs)
-    bars = _bars(x, result, cotangents)
-    return [_evaluated(x, _moved(x, bar, tangents), inputs) for bar in bars]
+    return [_evaluated(x, _moved(x, bar, tangents), inputs) for bar in _bars(x, result, cotangents)]
 
 
 def _bars(x: list[Any], result: Any, cotangents: Arrays) -> list[Any]:
