@@ -194,37 +194,33 @@ def _powers(request: Request, size: int, stream: int, root: int = 2) -> Array:
 BUILDERS: dict[str, Builder] = {
     "diagonal": _diagonal,
     "upper_triangular": _upper_triangular,
-    "lower_triangular": lambda request: _adjoint_of(_upper_triangular, request),
+    "lower_triangular": lambda r: _adjoint_of(_upper_triangular, r),
     # Nothing should go wrong.
-    "random_condition_2": lambda request: with_condition(request, 2.0),
+    "random_condition_2": lambda r: with_condition(r, 2.0),
     # Singular at the first pivot, at the last, and from half way on.
-    "first_column_zero": lambda request: _with_zeros(request, columns=slice(1)),
-    "last_column_zero": lambda request: _with_zeros(request, columns=slice(-1, None)),
-    "last_half_columns_zero": lambda request: _with_zeros(
-        request, columns=slice((request.shape[1] + 1) // 2, None)
-    ),
+    "first_column_zero": lambda r: _with_zeros(r, columns=slice(1)),
+    "last_column_zero": lambda r: _with_zeros(r, columns=slice(-1, None)),
+    "last_half_columns_zero": lambda r: _with_zeros(r, columns=slice((r.shape[1] + 1) // 2, None)),
     # AᴴA is as ill conditioned as the dtype can bear; then A itself.
-    "random_condition_root": lambda request: with_condition(
-        request, math.sqrt(0.1 / request.roundoff)
-    ),
-    "random_condition_max": lambda request: with_condition(request, 0.1 / request.roundoff),
+    "random_condition_root": lambda r: with_condition(r, math.sqrt(0.1 / r.roundoff)),
+    "random_condition_max": lambda r: with_condition(r, 0.1 / r.roundoff),
     # The inverse is representable, the square of neither.
-    "near_underflow": lambda request: _near_an_end_of_the_range(request, 1),
-    "near_overflow": lambda request: _near_an_end_of_the_range(request, -1),
-    "graded_rows": lambda request: _adjoint_of(_graded_columns, request),
+    "near_underflow": lambda r: _near_an_end_of_the_range(r, 1),
+    "near_overflow": lambda r: _near_an_end_of_the_range(r, -1),
+    "graded_rows": lambda r: _adjoint_of(_graded_columns, r),
     "graded_columns": _graded_columns,
     "kahan": _kahan,
     "wilkinson_growth": _wilkinson_growth,
     "one_tiny_singular_value": _one_tiny_singular_value,
     "repeated_singular_values": _repeated_singular_values,
     # As by `gallery.random_with_rank`.
-    "half_rank": lambda request: spectra.with_exact_rank(request, (request.k + 1) // 2),
+    "half_rank": lambda r: spectra.with_exact_rank(r, (r.k + 1) // 2),
     # Pseudoinverse and gradients are zero.
-    "zero": lambda request: (np.zeros((*request.batch, *request.shape)), 0, 1.0),
+    "zero": lambda r: (np.zeros((*r.batch, *r.shape)), 0, 1.0),
     # Deficient as programs meet it, and badly scaled: these defeat a rank decision or a scaling, as
     # products of Gaussian factors do not. Those of deficient rank are exact: copies, zeros, small integers.
     "repeated_columns": _repeated_columns,
-    "zero_row": lambda request: _with_zeros(request, rows=slice(1)),
+    "zero_row": lambda r: _with_zeros(r, rows=slice(1)),
     "laplacian": _laplacian,
     "parallel_factors": _parallel_factors,
     "nearly_constant": _nearly_constant,

@@ -57,11 +57,9 @@ class Problem:
 
     def explain_singularity(self) -> None:
         """Raise ValueError if a division by zero is due to the matrix, not to the precision."""
-        actual = len(rank_profile(self.matrix)[0])
-        if actual != self.rank:
-            raise ValueError(
-                f"the matrix has rank {actual}, not {self.rank}: see the argument rank"
-            )
+        rank = len(rank_profile(self.matrix)[0])
+        if rank != self.rank:
+            raise ValueError(f"the matrix has rank {rank}, not {self.rank}: see the argument rank")
         if self.order is not None:
             leading = self.matrix[self.order[: self.rank], : self.rank]
             if len(rank_profile(leading)[0]) < self.rank:

@@ -118,9 +118,8 @@ class Measurement(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def without_result(name: str, error: BaseException, *, refuses: bool) -> Measurement:
     """A strategy that refused a case or failed in it, with the first line of its error."""
-    status = Status.NOT_APPLICABLE if refuses else Status.FAILED
     note = next(iter(str(error).splitlines()), type(error).__name__)[:200]
-    return Measurement(name, status, note=note)
+    return Measurement(name, Status.NOT_APPLICABLE if refuses else Status.FAILED, note=note)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from strategies.measuring.case import Case
 from strategies.measuring.clock import Sampler, median_interval, sampler
 from strategies.measuring.measure import prepare
 from strategies.measuring.measurement import Cell
-from strategies.measuring.timing import over
+from strategies.measuring.timing import Rounds, over
 from strategies.measuring.workload import forward_backward_of
 
 CLOSE = 1.05
@@ -22,9 +22,6 @@ _OUT = 1.3
 
 _SCREENING, _FEWEST, _MOST = 3, 6, 24
 """Rounds. Six are the fewest in which an interval of 95 % confidence is one."""
-
-Rounds = Mapping[str, Sequence[float]]
-"""By name, the seconds of every round so far."""
 
 
 def race(case: Case, names: Sequence[str], *, budget: float = 1.0) -> Cell:

@@ -25,7 +25,6 @@ Kind = Literal[
     "grid", "peers", "draw", "baseline", "work", "stability", "peer_stability", "calibration"
 ]
 
-
 _MAY_DIFFER = {"started_at", "load", "noise"}
 """What is another one in every run, also where that resumes a file."""
 

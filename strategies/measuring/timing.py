@@ -20,6 +20,9 @@ _SCREENING_SAMPLES = 3
 _SCREENING_SECONDS = 1.0
 """Beyond these, two samples do: one of them may be what another program interrupted."""
 
+Rounds = Mapping[str, Sequence[float]]
+"""By name, the seconds of every round so far."""
+
 
 def interleaved(
     samplers: Mapping[str, Sampler],
@@ -48,9 +51,7 @@ def interleaved(
     return timings(screened, seconds)
 
 
-def timings(
-    screened: Mapping[str, float], seconds: Mapping[str, Sequence[float]]
-) -> dict[str, Timing]:
+def timings(screened: Mapping[str, float], seconds: Rounds) -> dict[str, Timing]:
     """What the rounds say, such that quotients of two timings are paired ratios.
 
     The first of those that took part in the rounds, four at least, is the unit of all. The others

@@ -169,9 +169,7 @@ def domain_part(operation: str) -> Callable[[Matrix], Matrix] | None:
     """
     if operation == "cholesky":
         return lambda matrix: (matrix + matrix.conj().swapaxes(-1, -2)) / 2
-    if operation in ("cholesky_solve", "cholesky_inverse"):
-        return _real_diagonal
-    return None
+    return _real_diagonal if operation in ("cholesky_solve", "cholesky_inverse") else None
 
 
 def _real_diagonal(matrix: Matrix) -> Matrix:
@@ -187,7 +185,6 @@ def _compared(
     """Stability ratio and relative error of each matrix."""
     numbers = [_mantissa(each) for each in certified["numbers"].split()]
     divisors = [_mantissa(each) for each in certified["divisors"]]
-    shape = certified["shape"]
     size = len(numbers) // len(divisors) if divisors else 0
     for index, (divisor, power) in enumerate(divisors):
         own = numbers[index * size : (index + 1) * size]
@@ -199,7 +196,7 @@ def _compared(
         with np.errstate(all="ignore"):
             computed = np.ldexp(values[index * size : (index + 1) * size], -exponent)
             if part is not None:
-                computed = flat(part(_shaped(computed, shape[-2:])))
+                computed = flat(part(_shaped(computed, certified["shape"][-2:])))
             error = float(np.linalg.norm(computed - np.array(high) - np.array(low)))
         norm = float(np.linalg.norm(high))
         allowed = math.ldexp(float(divisor), power - exponent)

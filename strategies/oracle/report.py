@@ -1,13 +1,12 @@
 """What the judgements of a library amount to: for each operation and quantity the worst, and what fails."""
 
 import math
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from strategies.oracle import grader
-from strategies.oracle.grader import RIGHT, UNSTABLE, VERDICTS, WRONG, Judgement
+from strategies.oracle.grader import RIGHT, UNSTABLE, VERDICTS, WRONG, Case, Judgement
 
 _LARGEST = 1e99  # stands for an infinite ratio, which JSON has not
 
@@ -72,9 +71,7 @@ def report(of: Path, answers: Path) -> Report:
     return Report(library=library, seed=header["seed"], cases=header["cases"], entries=entries)
 
 
-def _entry(
-    operation: str, quantity: str, own: Sequence[Judgement], cases: Mapping[str, grader.Case]
-) -> Entry:
+def _entry(operation: str, quantity: str, own: list[Judgement], cases: dict[str, Case]) -> Entry:
     def size(judgement: Judgement) -> tuple[int, float]:
         case = cases[judgement.id]
         return sum(math.prod(each["shape"]) for each in case["inputs"]), max(case["conditions"])

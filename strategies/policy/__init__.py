@@ -166,14 +166,11 @@ def _here(chosen: Followed, device: str, threads: int) -> Followed:
 
 
 def _calibrated(device: str, threads: int) -> tuple[Policy, str]:
-
     def far_from_here(part: Part) -> float:
         return calibration.factor(part.threads, threads)
 
-    shipped, part = _shipped(), min(_parts(device), key=far_from_here, default=None)
-    if part is None and not shipped[0].others:
-        return shipped
-    policy, far, source = _nearest(*shipped, device, threads)
+    part = min(_parts(device), key=far_from_here, default=None)
+    policy, far, source = _nearest(*_shipped(), device, threads)
     if part is None or (device == "cpu" and far < far_from_here(part)):
         return policy, source
     of = f"the calibration {calibration.location()} ({counted(part.threads, 'thread')})"

@@ -22,9 +22,7 @@ _Line = tuple[Machine, Case, Mapping[str, str]]
 """What a table says of a case, by strategies or libraries."""
 
 
-def update(
-    path: Path, judged: Sequence[JudgedCell], runs: Sequence[Run], objective: Objective
-) -> None:
+def update(path: Path, judged: list[JudgedCell], runs: list[Run], objective: Objective) -> None:
     """Replaces what a page holds between two markers by tables of the verdicts.
 
     The first marker is `<!-- recommendation: CASES -->`, where CASES is "all" or cases separated by

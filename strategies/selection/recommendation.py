@@ -24,9 +24,7 @@ _COLOURS = {
 }
 
 
-def overview(
-    cells: Sequence[JudgedCell], objective: Objective, title: str = "What to use"
-) -> Table:
+def overview(cells: list[JudgedCell], objective: Objective, title: str = "What to use") -> Table:
     """One line a case: the strategy to use, what cannot be told from it, and what it is worth.
 
     A dtype or device that all cases share stands in the title.

@@ -66,9 +66,7 @@ def plans(folder: Folder, queued: Mapping[str, Collection[str]] = {}) -> list[Cl
     return found
 
 
-def _plan(
-    sweep: Sweep, machines: str, missing: Sequence[SweepCell], estimates: Estimates
-) -> ClassPlan:
+def _plan(sweep: Sweep, machines: str, missing: list[SweepCell], estimates: Estimates) -> ClassPlan:
     seconds = [estimates.seconds(cell) for cell in missing]
     cells = [
         replace(cell, timeout=sweep.timeout or max(_SHORTEST_TIMEOUT, _TIMEOUT * each))

@@ -13,6 +13,7 @@ import numpy as np
 jax.config.update("jax_enable_x64", True)
 
 Arrays = Sequence[np.ndarray[Any, Any]]
+Function = Callable[..., tuple[Any, ...]]
 
 
 def _lstsq(A: Any, B: Any) -> tuple[Any]:
@@ -22,7 +23,7 @@ def _lstsq(A: Any, B: Any) -> tuple[Any]:
     return ((jax.vmap(solve) if A.ndim == 3 else solve)(A, B),)
 
 
-FUNCTIONS: dict[str, Callable[..., tuple[Any, ...]]] = {
+FUNCTIONS: dict[str, Function] = {
     "cholesky": lambda A: (jnp.linalg.cholesky(A),),
     "cholesky_solve": lambda L, B: (jax.scipy.linalg.cho_solve((L, True), B),),
     "det": lambda A: (jnp.linalg.det(A),),
@@ -38,12 +39,10 @@ FUNCTIONS: dict[str, Callable[..., tuple[Any, ...]]] = {
 """The differentiable outputs of every operation."""
 
 
-def derivatives(
-    known: Mapping[str, Callable[..., tuple[Any, ...]]],
-) -> dict[str, Callable[..., Any]]:
+def derivatives(known: Mapping[str, Function]) -> dict[str, Callable[..., Any]]:
     """The functions of an adapter."""
 
-    def function(operation: str) -> Callable[..., tuple[Any, ...]]:
+    def function(operation: str) -> Function:
         if operation not in known:
             raise NotImplementedError
         return known[operation]
