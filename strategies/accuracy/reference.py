@@ -108,10 +108,8 @@ def checked(
     left_out = [matrix.new_zeros(shape) for shape in expected[: len(expected) - len(cotangents)]]
     shapes = [tuple(cotangent.shape) for cotangent in (*left_out, *cotangents)]
     if shapes != expected or not cotangents:
-        raise ValueError(
-            f"the cotangents of {record.name} must have shapes {expected}, "
-            f"got {[tuple(cotangent.shape) for cotangent in cotangents]}"
-        )
+        problem = f"the cotangents of {record.name} must have shapes {expected}"
+        raise ValueError(f"{problem}, got {[tuple(cotangent.shape) for cotangent in cotangents]}")
     for tensor in (*inputs, *cotangents):
         if tensor.dtype not in (matrix.dtype, matrix.dtype.to_real()) or not (
             tensor.is_floating_point() or tensor.is_complex()

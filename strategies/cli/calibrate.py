@@ -198,6 +198,5 @@ def _resumable(target: Target, program: Workload | None) -> Iterator[Writer]:
     try:
         yield writer
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(
-            f"{len(writer.cells)} cells are kept; the same command goes on from there"
-        ) from None
+        kept = f"{len(writer.cells)} cells are kept"
+        raise KeyboardInterrupt(f"{kept}; the same command goes on from there") from None

@@ -33,10 +33,8 @@ def tell_changes(place: str, found: Sequence[Change]) -> None:
     for each in sorted(changed, key=lambda each: -each.gain)[:MOST_NAMED]:
         lines.add_row(str(each.case), each.before, each.after, f"{each.gain:.2f}×")
     console.print(lines)
-    console.print(
-        f"In {len(changed)} of {len(found)} measured cells another strategy is used, and is "
-        f"{mean_gain(changed):.2f} times as fast, as a geometric mean."
-    )
+    where = f"In {len(changed)} of {len(found)} measured cells another strategy is used"
+    console.print(f"{where}, and is {mean_gain(changed):.2f} times as fast, as a geometric mean.")
 
 
 def tell_program(place: str, program: Workload, found: Sequence[Change], after: Policy) -> None:
@@ -94,9 +92,8 @@ def tell_stability(found: Stabilities) -> None:
         return
     judged = sum(each.judged for each in evidence.values())
     worst = max((each.worst for each in evidence.values()), default=0.0)
-    console.print(
-        f"Stability, checked here on {judged} hard cases: ratios up to {worst:.2g}, limit {LIMIT:.0f}."
-    )
+    ratios = f"ratios up to {worst:.2g}, limit {LIMIT:.0f}"
+    console.print(f"Stability, checked here on {judged} hard cases: {ratios}.")
 
 
 def _kind(change: Change) -> tuple[str, str]:

@@ -92,7 +92,5 @@ def resumable(writer: Writer, cases: Sequence[Case]) -> Iterator[Iterable[Case]]
         if writer.path is None:
             raise
         known = {cell.case for cell in writer.cells}
-        raise KeyboardInterrupt(
-            f"{sum(case in known for case in cases)} of {len(cases)} cells are in {writer.path}; "
-            "the same command resumes the run"
-        ) from None
+        done = f"{sum(case in known for case in cases)} of {len(cases)} cells are in {writer.path}"
+        raise KeyboardInterrupt(f"{done}; the same command resumes the run") from None

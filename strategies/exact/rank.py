@@ -44,7 +44,4 @@ def _image(array: NDArray[Any], prime: int) -> NDArray[np.int64]:
 def _pivot_columns(image: NDArray[np.int64], prime: int) -> list[int]:
     rows, columns = image.shape
     reduced, rank = nmod_mat(rows, columns, image.ravel().tolist(), prime).rref()
-    return [
-        next(column for column in range(row, columns) if int(reduced[row, column]))
-        for row in range(rank)
-    ]
+    return [next(j for j in range(i, columns) if int(reduced[i, j])) for i in range(rank)]

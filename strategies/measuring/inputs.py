@@ -91,8 +91,7 @@ def _with_condition(case: Case, dtype: torch.dtype, generator: Generator) -> Ten
         for side in case.shape
     )
     half = (1.0 if case.log10_cond is None else case.log10_cond) / 2
-    matrix: Tensor = (left * torch.logspace(half, -half, rank, dtype=torch.float64)) @ right.mH
-    return matrix
+    return (left * torch.logspace(half, -half, rank, dtype=torch.float64)) @ right.mH
 
 
 def _with_rank(case: Case, rank: int, dtype: torch.dtype, generator: Generator) -> Tensor:

@@ -82,9 +82,5 @@ COTANGENTS: Mapping[str, Side] = {
 }
 """The cotangents by name, as right-hand sides of Aᴴ: that of X = A⁺B has the rows of Aᴴ."""
 
-RIGHT_SIDES: Mapping[str, Side] = {
-    **COTANGENTS,
-    "near_image": _near_image,
-    "complement": _complement,
-}
+RIGHT_SIDES = {**COTANGENTS, "near_image": _near_image, "complement": _complement}
 """The right-hand sides by name."""

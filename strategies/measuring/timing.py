@@ -70,10 +70,8 @@ def over(unit: Sequence[float], took: Sequence[float]) -> Timing:
     size = statistics.median(unit)
     scaled = [size * a / b for a, b in zip(took, unit, strict=True)]
     low, high = median_interval(sorted(scaled))
-    even, odd = (
-        statistics.median(s for index, s in enumerate(scaled) if index // 2 % 2 == which)
-        for which in (0, 1)
-    )
+    halves = ([s for i, s in enumerate(scaled) if i // 2 % 2 == which] for which in (0, 1))
+    even, odd = map(statistics.median, halves)
     return Timing(statistics.median(scaled), low, high, (even, odd))
 
 

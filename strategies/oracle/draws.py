@@ -92,11 +92,9 @@ def draw(operation: str, kind: str, number: int, seed: tuple[int, int]) -> Draw 
         arrays = [np.stack(each) for each in zip(*groups, strict=True)]
         return tuple(_typed(each if is_batch else each[0], source.digits) for each in arrays)
 
+    names = "inputs", "cotangents", "tangents"
     with np.errstate(over="ignore"):
-        groups = {
-            group: stacked(*(vars(part)[group] for part in found))
-            for group in ("inputs", "cotangents", "tangents")
-        }
+        groups = {name: stacked(*(vars(part)[name] for part in found)) for name in names}
     if not all(np.isfinite(each).all() for arrays in groups.values() for each in arrays):
         return None
     return Draw(

@@ -37,19 +37,17 @@ def adapt(shipped: Policy, part: Part) -> Policy:
         for dtype, measured in part.cells.get(name, {}).items():
             for deficient in (False, True):
                 here = schema.of_rank(measured, deficient)
-                cells = adapt_cells(schema.answering(known, dtype, deficient), here)
-                adapted[dtype] = (*adapted.get(dtype, ()), *cells)
+                corrected = adapt_cells(schema.answering(known, dtype, deficient), here)
+                adapted[dtype] = (*adapted.get(dtype, ()), *corrected)
         # Of the stability here counts what is worse than shipped, or all that there is.
         judged = {
             strategy: found
             for strategy, found in part.stability.get(name, {}).items()
             if strategy not in entry.stability or not found.is_stable
         }
-        operations[name] = msgspec.structs.replace(
-            entry,
-            cells={**entry.cells, part.device: {**known, **adapted}},
-            stability={**entry.stability, **judged},
-        )
+        cells = {**entry.cells, part.device: {**known, **adapted}}
+        stability = {**entry.stability, **judged}
+        operations[name] = msgspec.structs.replace(entry, cells=cells, stability=stability)
     return msgspec.structs.replace(
         shipped, operations=operations, provenance=(part.machine, *shipped.provenance), others=()
     )

@@ -44,11 +44,9 @@ def update(path: Path, judged: list[JudgedCell], runs: list[Run], objective: Obj
     ]
     peers = newest_cells([run for run in runs if run.kind == "peers"])
     libraries = [(machine, cell.case, _libraries(cell)) for machine, cell in peers]
-    tables = [
-        table
-        for lines in (verdicts, libraries)
-        for table in _tables([line for line in lines if wanted is None or line[1] in wanted])
-    ]
+    tables: list[str] = []
+    for lines in (verdicts, libraries):
+        tables += _tables([line for line in lines if wanted is None or line[1] in wanted])
     text = "\n\n".join(tables)
     write_text(path, f"{page[: begin.end()]}\n{text}\n{page[end.start() :]}")
 

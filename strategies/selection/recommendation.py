@@ -124,10 +124,8 @@ def _legend(shown: Iterable[tuple[JudgedCell, str]], objective: Objective) -> st
     """What the mark of doubt says, if a ratio has it."""
     if not any(cell.over_native(name, objective).is_too_noisy for cell, name in shown):
         return None
-    return (
-        f"{text.DOUBT} {TOO_NOISY}: the ends of the ratio's interval are a factor of {NOISY:.0f} apart, "
-        "or the machine was busy"
-    )
+    wide = f"the ends of the ratio's interval are a factor of {NOISY:.0f} apart"
+    return f"{text.DOUBT} {TOO_NOISY}: {wide}, or the machine was busy"
 
 
 def _heading(objective: Objective) -> str:

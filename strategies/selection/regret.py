@@ -101,10 +101,7 @@ def regrets(timings: Mapping[str, Timing]) -> dict[str, float]:
     one, other = (min(timings.values(), key=lambda each: each.halves[half]) for half in (1, 0))
     best = one.halves[0] * other.halves[1]
     # A choice can look better than the best by noise alone.
-    return {
-        name: max(1.0, math.sqrt(math.prod(timing.halves) / best))
-        for name, timing in timings.items()
-    }
+    return {name: max(1.0, math.sqrt(math.prod(t.halves) / best)) for name, t in timings.items()}
 
 
 def summaries(scores: Iterable[Score]) -> list[Summary]:
@@ -159,13 +156,12 @@ def quantile(ordered: Sequence[float], share: float) -> float:
 def _summary(choice: str, scores: Sequence[Score]) -> Summary:
     ordered = sorted(each.regret for each in scores)
     speeds = [each.over_native[0] for each in scores if not math.isnan(each.over_native[0])]
-    median, p95 = (quantile(ordered, share) for share in (0.5, 0.95))
     return Summary(
         choice=choice,
         cases=len(ordered),
-        median=median,
+        median=quantile(ordered, 0.5),
         mean=statistics.geometric_mean(ordered),
-        p95=p95,
+        p95=quantile(ordered, 0.95),
         worst=ordered[-1],
         eligible=sum(map(math.isfinite, ordered)) / len(ordered),
         over_native=statistics.geometric_mean(speeds) if speeds else math.nan,

@@ -156,10 +156,8 @@ def judge(runs: Sequence[Run], criteria: Criteria = ANY) -> list[JudgedCell]:
         known = stability.get(operations.get(cell.case.operation).policy_operation, {})
         judged.append(judge_cell(machine, cell, criteria, known, sources[id(machine)]))
     if not judged:
-        raise ValueError(
-            f"the results hold no case in which {criteria.objective} was measured; "
-            "`backward-strategies measure` measures some"
-        )
+        problem = f"the results hold no case in which {criteria.objective} was measured"
+        raise ValueError(f"{problem}; `backward-strategies measure` measures some")
     return _with_outliers(judged, criteria.objective)
 
 

@@ -47,13 +47,10 @@ def collect(folder: Folder) -> Collected:
             break
         files = tuple(_written(folder, machines, cells) for machines, cells in surveyed.items())
         seen = ended
-        surveyed = {
-            machines: [
-                (cell, known if known.state is State.MEASURED else folder.known(cell))
-                for cell, known in cells
-            ]
-            for machines, cells in surveyed.items()
-        }
+        for cells in surveyed.values():
+            for i, (cell, known) in enumerate(cells):
+                if known.state is not State.MEASURED:
+                    cells[i] = cell, folder.known(cell)
     return Collected(
         tuple(path for paths in files for path in paths),
         sum(known.state is State.MEASURED for _, known in found),

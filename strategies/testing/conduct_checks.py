@@ -76,11 +76,9 @@ def _declaration(strategy: Strategy) -> None:
         message = f"{method} belongs to no operation; the known ones are {', '.join(stems)}"
         require(method.rpartition("_")[0] in stems, message)
     for stem, accuracy_class in strategy.accuracy.items():
-        require(
-            stem in stems and isinstance(accuracy_class, AccuracyClass),
-            f"accuracy must map some of {', '.join(stems)} to an AccuracyClass, "
-            f"and maps {stem!r} to {accuracy_class!r}",
-        )
+        is_class = stem in stems and isinstance(accuracy_class, AccuracyClass)
+        due = f"accuracy must map some of {', '.join(stems)} to an AccuracyClass"
+        require(is_class, f"{due}, and maps {stem!r} to {accuracy_class!r}")
     inverse = strategy.factor(torch.eye(2, device=device()))
     what = f"{type(strategy).__name__}.factor returns {type(inverse).__name__}"
     require(isinstance(inverse, PseudoInverse), f"{what}, not a PseudoInverse")
@@ -170,8 +168,5 @@ def _working_precision(strategy: Strategy, dtype: torch.dtype) -> None:
         shape = (12, 12) if operation.square else (12, 6)
         case = Case(operation.name, shape, 0, dtype, device(), log10_cond=3.0)
         error = ratio_of(case, strategy) * 10**3
-        require(
-            error > 2,
-            f"{case}: the error is {error * unit_roundoff(dtype):.1e}, a mere "
-            f"rounding of the exact gradient: more than single precision was used; {advice}",
-        )
+        found = f"the error is {error * unit_roundoff(dtype):.1e}, a mere rounding of the exact gradient"
+        require(error > 2, f"{case}: {found}: more than single precision was used; {advice}")

@@ -74,15 +74,12 @@ class _Factored(NamedTuple):
 @functools.cache
 def _specimens() -> list[gallery.Specimen]:
     """Tall, wide and square, full rank and deficient, every dtype, two batch dimensions or none."""
-    kinds = itertools.product(DTYPES, ((6, 3), (3, 6), (4, 4)), ((), (1,), (2, 3)))
-    return [
-        specimen
-        for dtype, shape, batch in kinds
-        for specimen in (
-            gallery.random_with_condition(shape, dtype, 0.5, batch),
-            gallery.random_with_rank(shape, dtype, 2, batch),
-        )
-    ]
+    found = []
+    shapes, batches = ((6, 3), (3, 6), (4, 4)), ((), (1,), (2, 3))
+    for dtype, shape, batch in itertools.product(DTYPES, shapes, batches):
+        found.append(gallery.random_with_condition(shape, dtype, 0.5, batch))
+        found.append(gallery.random_with_rank(shape, dtype, 2, batch))
+    return found
 
 
 def _factored(strategy: Strategy) -> Iterator[_Factored]:
@@ -188,10 +185,9 @@ for _name in _IDENTITIES:
 def _rank_and_flags(case: _Factored) -> None:
     m, n = case.F.shape[-2:]
     rank, true_rank = case.inverse.rank, case.true_rank
-    require(
-        rank.shape == case.F.shape[:-2] and rank.dtype == torch.int64,
-        f"rank is {rank.dtype} of shape {tuple(rank.shape)}, not int64 of the batch shape",
-    )
+    is_of_batch = rank.shape == case.F.shape[:-2] and rank.dtype == torch.int64
+    message = f"rank is {rank.dtype} of shape {tuple(rank.shape)}, not int64 of the batch shape"
+    require(is_of_batch, message)
     require(bool((rank == true_rank).all()), f"rank is {rank.tolist()}, not {true_rank}")
     flags = (case.inverse.full_column_rank, case.inverse.full_row_rank)
     expected = (true_rank == n, true_rank == m)
@@ -258,8 +254,5 @@ def _stable_gram(strategy: Strategy) -> None:
         expected = inverse.apply_adjoint(x)
         error = float(torch.linalg.matrix_norm(F @ inverse.apply_gram(x) - expected))
         limit = 1e-8 * float(torch.linalg.matrix_norm(expected))
-        require(
-            error <= limit,
-            f"{what} {sized(F.shape, F.dtype)}: F @ apply_gram(x) against apply_adjoint(x) is off by "
-            f"{error:.1e} at κ = 1e6, not {limit:.0e}",
-        )
+        both = f"{what} {sized(F.shape, F.dtype)}: F @ apply_gram(x) against apply_adjoint(x)"
+        require(error <= limit, f"{both} is off by {error:.1e} at κ = 1e6, not {limit:.0e}")

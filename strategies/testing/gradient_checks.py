@@ -55,11 +55,9 @@ def ratio_of(case: Case, strategy: Strategy) -> float:
     exact, amplification = _known(case)
     computed = backward_of(case, strategy)()
     for found, tensor in zip(computed, case.inputs(), strict=True):
-        require(
-            found.dtype == tensor.dtype and found.shape == tensor.shape,
-            f"a gradient is {found.dtype} of shape {tuple(found.shape)}, "
-            f"its input {tensor.dtype} of shape {tuple(tensor.shape)}",
-        )
+        is_alike = found.dtype == tensor.dtype and found.shape == tensor.shape
+        what = f"a gradient is {found.dtype} of shape {tuple(found.shape)}"
+        require(is_alike, f"{what}, its input {tensor.dtype} of shape {tuple(tensor.shape)}")
     errors = exact.relative_errors(operations.get(case.operation).defined(computed))
     return max(measures.error_ratio(error, amplification, case.dtype) for error in errors)
 
@@ -86,11 +84,8 @@ def _cases(operation: Operation, *dtypes: torch.dtype, **more: Any) -> Iterator[
 
 def _require_exact(strategy: Strategy, case: Case) -> None:
     ratio, limit = ratio_of(case, strategy), measures.PASS_BELOW
-    require(
-        ratio < limit,
-        f"the gradient against the exact one: the error is {ratio:.1e} times what rounding "
-        f"explains, the limit {limit:g}",
-    )
+    found = f"the error is {ratio:.1e} times what rounding explains, the limit {limit:g}"
+    require(ratio < limit, f"the gradient against the exact one: {found}")
 
 
 def _of_batches(
