@@ -10,6 +10,25 @@ from strategies.measuring.store import Run, Writer
 from strategies.measuring.work import work_of
 from strategies.measuring.workload import backward_of, forward, forward_backward_of
 
-__all__ = ["DTYPES", "TIMED", "Case", "Cell", "Machine", "Measurement", "Objective", "Run"]
-__all__ += ["Stability", "Status", "Timing", "Writer", "backward_of", "describe", "forward"]
-__all__ += ["forward_backward_of", "measure", "peak_bytes", "with_load_and_noise", "work_of"]
+__all__ = [
+    "DTYPES",
+    "TIMED",
+    "Case",
+    "Cell",
+    "Machine",
+    "Measurement",
+    "Objective",
+    "Run",
+    "Stability",
+    "Status",
+    "Timing",
+    "Writer",
+    "backward_of",
+    "describe",
+    "forward",
+    "forward_backward_of",
+    "measure",
+    "peak_bytes",
+    "with_load_and_noise",
+    "work_of",
+]

@@ -21,8 +21,15 @@ from strategies.testing.checks import Check, NotApplicableError, Violation, adde
 from strategies.testing.global_state import preserved
 from strategies.testing.report import ConformanceError, Outcome, Report, Status
 
-__all__ = ["ConformanceError", "Outcome", "Report", "Status"]
-__all__ += ["check_strategy", "checks", "outcome_of"]
+__all__ = [
+    "ConformanceError",
+    "Outcome",
+    "Report",
+    "Status",
+    "check_strategy",
+    "checks",
+    "outcome_of",
+]
 
 for _module in pkgutil.iter_modules(__path__):
     if _module.name.endswith("_checks"):  # it adds checks
