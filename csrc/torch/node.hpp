@@ -53,6 +53,8 @@ struct FastPath : torch::autograd::Function<FastPath> {
   static variable_list backward(AutogradContext* context, const variable_list& cotangents) {
     const auto capsule = context->saved_data["plan"].toCapsule();
     const auto& plan = static_cast<const Plan&>(*capsule);
+    const auto is_given = [](const Tensor& cotangent) { return cotangent.defined(); };
+    if (std::none_of(cotangents.begin(), cotangents.end(), is_given)) { return variable_list(2 + plan.arity); }
     const auto saved = context->get_saved_variables();
     variable_list gradients;
     const bool is_recorded = at::GradMode::is_enabled();

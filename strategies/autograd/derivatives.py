@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
+from strategies.autograd.levels import tangent_of
 from strategies.autograd.rule import Gradients, Tensors
 
 Function = Callable[..., Tensors]
@@ -94,7 +95,7 @@ def pulled_back(
         values = tuple(
             each.view_as(each)
             if has_graph and each.requires_grad
-            else each.detach().requires_grad_(need)
+            else _constant(each).requires_grad_(need)
             for each, need in pairs
         )
         outputs = function(*values)
@@ -114,6 +115,12 @@ def pulled_back(
         )
     found = iter(gradients)
     return tuple(next(found) if need else None for _, need in pairs)
+
+
+def _constant(tensor: Tensor) -> Tensor:
+    """The tensor without its graph, but with its tangent."""
+    tangent = None if forward_ad._current_level < 0 else tangent_of(tensor)
+    return tensor.detach() if tangent is None else forward_ad.make_dual(tensor.detach(), tangent)
 
 
 def _pulled_back_by_vjp(

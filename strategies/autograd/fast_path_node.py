@@ -154,6 +154,8 @@ class _FastPathNode(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Tensor | None) -> tuple[Tensor | None, ...]:
+        if all(each is None for each in cotangents):
+            return (None,) * len(ctx.needs_input_grad)
         found, saved = ctx.found, ctx.saved_tensors
         gradients: Sequence[Tensor | None] | None = None
         is_recorded = torch.is_grad_enabled()

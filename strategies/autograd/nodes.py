@@ -247,6 +247,8 @@ class _Eager(torch.autograd.Function):
 def _backward(ctx: Any, cotangents: Gradients, first: int) -> Gradients:
     """The gradients of what follows the first argument, the inputs from position `first` on."""
     needed = ctx.needs_input_grad[first:]
+    if all(each is None for each in cotangents):
+        return (None,) * (1 + len(needed))
     arity = ctx.call.rule.arity
     constants = [None] * (len(needed) - arity)
     return (None, *_gradients(ctx, cotangents, tuple(needed[:arity])), *constants)

@@ -237,6 +237,8 @@ class _Function(AtOneLevel):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Tensor | None) -> Gradients:
+        if all(each is None for each in cotangents):
+            return (None,) * len(ctx.needs_input_grad)
         operands, rest, outputs = _saved(ctx, ctx.saved_tensors)
         needed = ctx.needs_input_grad[2 : 2 + len(operands)]
         count = ctx.call.operator.differentiable

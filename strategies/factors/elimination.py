@@ -9,11 +9,13 @@ in one thread, so they are not touched: of 1 to 128 rows and columns, and of up 
 none was wrong in 2 to 16 threads; the smallest wrong ones had 8184 entries.
 
 `lu_solve` finds the next matrix of a batch by the stride of the last batch dimension, which tells nothing
-where that has one entry, and other dimensions more.
+where that has one entry, and other dimensions more. `vmap` adds such dimensions.
 """
 
 import torch
 from torch import Tensor
+
+from strategies.kernels.memory import is_addressable
 
 _SAFE_SIZE = 128
 _SAFE_ENTRIES = 4096
@@ -48,7 +50,7 @@ def lu_solve(
         >>> lu_solve(LU[:, None], pivots[:, None], torch.ones(2, 1, 1, 1)).flatten()
         tensor([0.5000, 0.2500])
     """
-    if LU.ndim > 3 and LU.shape[-3] == 1:
+    if not is_addressable(LU) or (LU.ndim > 3 and LU.shape[-3] == 1):
         LU = LU.contiguous()  # row after row, which PyTorch copies
         pivots = pivots.clone(memory_format=torch.contiguous_format)
     result: Tensor = torch.linalg.lu_solve(LU, pivots, B, left=left, adjoint=adjoint)

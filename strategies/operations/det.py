@@ -10,11 +10,11 @@ from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.nodes import run
 from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Tensors, only
-from strategies.autograd.transforms import is_wrapped
 from strategies.factors import LUFactors
 from strategies.factors.inverse_derivatives import derivative_of_adjugate, derivative_of_inverse
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import det as formula
+from strategies.kernels.memory import is_addressable
 from strategies.operations import grids
 from strategies.operations.det_rules import Det, Slogdet
 from strategies.operations.kept_factors import of_lu
@@ -161,7 +161,7 @@ def _det_tangents(computed: Computed, tangents: Gradients) -> Tensors | None:
     # As for slogdet. The factors, which are exact for a matrix nearby, make both of det A tr(A⁻¹ dA).
     moved = det * inverse.apply(tangent).diagonal(dim1=-2, dim2=-1).sum(-1)
     is_finite = moved.isfinite()
-    if not is_wrapped(moved) and bool(is_finite.all()):
+    if is_addressable(moved) and bool(is_finite.all()):
         return (moved,)
     if (gradient := computed.gradient_of(0)) is None:
         return None

@@ -5,7 +5,7 @@ import functools
 import pytest
 import torch
 from comparison import require_alike
-from torch.autograd import gradcheck, gradgradcheck
+from torch.autograd import forward_ad, gradcheck, gradgradcheck
 
 from strategies.linalg import inv, lstsq, lu, pinv, qr, solve
 from tests.autograd.plain_calls import (
@@ -39,6 +39,24 @@ def test_second_derivatives_do_not_depend_on_whether_there_are_third_ones(
         for is_kept in (False, True)
     )
     torch.testing.assert_close(found, expected.detach())
+
+
+@each_operation_with_tangents
+def test_tangents_of_second_derivatives_do_not_depend_on_whether_there_are_third_ones(
+    operation, language
+):
+    found = []
+    for is_kept in (False, True):
+        with forward_ad.dual_level():
+            leaf = matrix(operation).requires_grad_()
+            A = forward_ad.make_dual(
+                leaf, torch.linspace(-1, 1, leaf.numel()).view_as(leaf).double()
+            )
+            loss = CALLS[operation](A, strategy="fused").pow(3).sum()
+            (gradient,) = torch.autograd.grad(loss, A, create_graph=True)
+            (second,) = torch.autograd.grad(gradient.sin().sum(), A, create_graph=is_kept)
+            found.append(forward_ad.unpack_dual(second).tangent.detach())
+    torch.testing.assert_close(*found)
 
 
 @each_operation_with_tangents  # as in PyTorch, not of qr
@@ -151,6 +169,25 @@ def test_one_of_two_inputs_may_need_no_gradient(which, language):
     inputs = [SQUARE.clone(), RHS[:4].clone()]
     inputs[which].requires_grad_()
     require_alike(functools.partial(solve, strategy="fused"), torch.linalg.solve, *inputs)
+
+
+class _Constant(torch.autograd.Function):
+    """The identity, without a gradient."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, cotangent):
+        return None
+
+
+@pytest.mark.parametrize("strategy", ["fused", "triangular_solve"])
+def test_without_any_cotangent_there_is_no_gradient(strategy, language):
+    A = SQUARE.clone().requires_grad_()
+    _Constant.apply(inv(A, strategy=strategy)).sum().backward()
+    assert A.grad is None
 
 
 def test_outputs_without_a_cotangent_count_as_zero(taken):

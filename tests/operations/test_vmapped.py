@@ -89,3 +89,18 @@ def test_a_matrix_of_right_hand_sides_for_a_batch_is_no_vector():
     A, B = torch.randn(5, 2, 2), torch.randn(3, 2, 4)
     found = torch.vmap(linalg.solve, in_dims=(None, 0))(A, B)
     torch.testing.assert_close(found, torch.stack([torch.linalg.solve(A, each) for each in B]))
+
+
+def test_factors_by_columns_are_those_of_each_sample():
+    LU, pivots, B = torch.eye(3).add(1).triu().T, torch.arange(1, 4).int(), torch.ones(2, 3, 1)
+    found = torch.vmap(lambda scale: linalg.lu_solve(LU.T.contiguous().T * scale, pivots, B))(
+        torch.tensor([1.0, 2.0])
+    )
+    expected = [torch.linalg.lu_solve(LU.contiguous() * scale, pivots, B) for scale in (1, 2)]
+    torch.testing.assert_close(found, torch.stack(expected))
+
+
+def test_a_vectorized_jacobian_of_det_in_forward_mode_is_that_in_reverse_mode():
+    A = torch.tensor([[2.0, 0.5], [0.3, 1.5]])
+    found = jacobian(linalg.det, A, strategy="forward-mode", vectorize=True)
+    torch.testing.assert_close(found, jacobian(linalg.det, A))
