@@ -34,6 +34,7 @@ _DERIVATIVES = (
     ("forward",),
     ("backward", "backward"),
     ("backward", "forward"),
+    ("forward", "backward"),
 )
 
 
@@ -165,9 +166,11 @@ class Operator(Registered):
         return *self.laid_out(self.shaped(*arguments[:-1])), kept, used
 
     def laid_out(self, outputs: Sequence[Tensor]) -> Tensors:
-        """The outputs by rows or by columns."""
+        """The outputs by rows or by columns, with strides that tell that of one column, too."""
         return tuple(
-            each.mT.contiguous().mT if i in self._by_columns and each.ndim > 1 else each
+            each.mT.clone(memory_format=torch.contiguous_format).mT
+            if i in self._by_columns and each.ndim > 1
+            else each
             for i, each in enumerate(outputs)
         )
 

@@ -10,6 +10,7 @@ from operations import complex_first, function, inputs_of, mode
 from torch.fx.experimental.proxy_tensor import make_fx
 
 import strategies
+from strategies import linalg
 
 in_mode = functools.partial(mode, usual=["triangular_solve", "fused"], dtypes=complex_first)
 
@@ -73,6 +74,23 @@ def test_linearize_gives_the_tangent_map(operation, strategy, dtype):
     direction = torch.randn_like(x)
     _, tangents = torch.func.linearize(call, x)
     torch.testing.assert_close(tangents(direction), torch.func.jvp(call, (x,), (direction,))[1])
+
+
+@in_mode("linearize")
+def test_a_linearized_function_has_a_transpose(operation, strategy, dtype):
+    call, x = over_numbers(numbers_of(operation, strategy), at_two_points(operation, dtype)[0])
+    result, tangents = torch.func.linearize(call, x)
+    direction = torch.zeros_like(x).requires_grad_()
+    cotangent = torch.randn_like(result)
+    (found,) = torch.autograd.grad(tangents(direction), direction, cotangent)
+    torch.testing.assert_close(found, torch.func.vjp(call, x)[1](cotangent)[0])
+
+
+@pytest.mark.parametrize("function", [linalg.solve, lambda L, B: linalg.cholesky_solve(B, L)])
+def test_one_right_hand_side_is_a_constant_of_a_linearized_function(function):
+    L, B = torch.tensor([[2.0, 0.0], [1.0, 3.0]]), torch.ones(2, 1)
+    tangents = torch.func.linearize(lambda L: function(L, B), L)[1](L)
+    torch.testing.assert_close(tangents, torch.func.jvp(lambda L: function(L, B), (L,), (L,))[1])
 
 
 @in_mode("functionalize")
