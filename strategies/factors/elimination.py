@@ -50,11 +50,18 @@ def lu_solve(
         >>> lu_solve(LU[:, None], pivots[:, None], torch.ones(2, 1, 1, 1)).flatten()
         tensor([0.5000, 0.2500])
     """
-    if not is_addressable(LU) or (LU.ndim > 3 and LU.shape[-3] == 1):
+    if _may_be_misread(LU, B):
         LU = LU.contiguous()  # row after row, which PyTorch copies
         pivots = pivots.clone(memory_format=torch.contiguous_format)
     result: Tensor = torch.linalg.lu_solve(LU, pivots, B, left=left, adjoint=adjoint)
     return result
+
+
+def _may_be_misread(LU: Tensor, B: Tensor) -> bool:
+    if is_addressable(LU):
+        return LU.ndim > 3 and LU.shape[-3] == 1
+    levels = torch._C._functorch.get_interpreter_stack()
+    return LU.ndim != B.ndim or levels is None or len(levels) > 1
 
 
 def _may_go_wrong(A: Tensor) -> bool:

@@ -21,7 +21,7 @@ from strategies.formulas.amplification import squared_condition_number
 from strategies.formulas.domains import LOWER_TRIANGULAR
 from strategies.operations import grids, traced_cholesky
 from strategies.operations.record import Operation, exact
-from strategies.operations.right_hand_sides import alike, fit, over_columns
+from strategies.operations.right_hand_sides import fit, folded, for_each_matrix, over_columns
 from strategies.operations.scaled_rule import ScaledRule, in_safe_range, with_normalized_cotangents
 from strategies.operations.traceable import traceable_by
 from strategies.strategy import Saved, Strategy
@@ -103,8 +103,9 @@ def cholesky_solve(
         tensor([[2.]])
     """
     if fit(L, B, left=True):
-        factor, rhs, restored = alike(L.mH.resolve_conj() if upper else L, B)
-        if (outputs := _fast_path(strategy, factor, rhs)) is not None:
+        columns, restored = folded(L, B)
+        factor = L.mH.resolve_conj() if upper else L
+        if (outputs := _fast_path(strategy, factor, columns)) is not None:
             return restored(outputs[0])
     (chosen,) = choose(strategy, "cholesky_solve", L, B, square=True)
     return _solve(chosen, L, B, upper)
@@ -146,9 +147,8 @@ ATEN = (AtenCalls("cholesky_solve", _fast_path, [False], inputs=(1, 0)),)
 def _solve(chosen: Strategy, L: Tensor, B: Tensor, upper: bool) -> Tensor:
     if chosen.forward_is_differentiable or not (B.ndim > 1 and B.shape[-2] == L.shape[-1]):
         return torch.cholesky_solve(B, L, upper=upper)
-    batch = torch.broadcast_shapes(L.shape[:-2], B.shape[:-2])
-    factor, rhs = (each.expand(*batch, *each.shape[-2:]) for each in (L, B))
-    return run(_CholeskySolve(), chosen, factor.mH if upper else factor, rhs)[0]
+    factor = L.mH if upper else L
+    return for_each_matrix(lambda L, B: run(_CholeskySolve(), chosen, L, B)[0], factor, B)
 
 
 def _matrix_first(L: Tensor, B: Tensor, *, strategy: StrategyChoice = "auto") -> Tensor:

@@ -70,28 +70,6 @@ def is_vector(A: Tensor, B: Tensor) -> bool:
     return B.ndim == 1 or B.shape == A.shape[:-1]
 
 
-def alike(A: Tensor, B: Tensor) -> tuple[Tensor, Tensor, Callable[[Tensor], Tensor]]:
-    """The same systems in batches alike, and what makes of their solutions those that were asked for.
-
-    One matrix with a batch of right-hand sides, (..., n, k), has all their columns at once.
-
-    Example:
-        >>> import torch
-        >>> A, columns, restored = alike(torch.eye(2), torch.ones(5, 2, 3))
-        >>> columns.shape, restored(columns).shape
-        (torch.Size([2, 15]), torch.Size([5, 2, 3]))
-    """
-    if A.shape[:-2] == B.shape[:-2]:
-        return A, B, lambda X: X
-    n, k = B.shape[-2:]
-    if math.prod(A.shape[:-2]) != 1:
-        batch = broadcast_batch(A, B)
-        return A.expand(*batch, n, n), B.expand(*batch, n, k), lambda X: X
-    columns = B.movedim(-2, 0).reshape(n, math.prod(B.shape[:-2]) * k)
-    sizes = (n, *(1,) * (A.ndim - B.ndim), *B.shape[:-2], k)
-    return A.reshape(n, n), columns, lambda X: X.reshape(sizes).movedim(0, -2)
-
-
 def folded(A: Tensor, B: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
     """Right-hand sides in the batch of A, and what makes of their solutions those that were asked for.
 
@@ -107,6 +85,11 @@ def folded(A: Tensor, B: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
     if own == B.shape[:-2]:
         return B, lambda X: X
     batch = broadcast_batch(A, B)
+    if own == batch:
+        return B.expand(*batch, n, k), lambda X: X
+    if math.prod(own) == 1:  # the same with less to work out
+        columns = B.movedim(-2, 0).reshape(*own, n, math.prod(batch) * k)
+        return columns, lambda X: X.reshape(X.shape[-2], *batch, k).movedim(0, -2)
     count = len(batch)
     of_A = (1,) * (count - len(own)) + tuple(own)
     kept, repeated = (
@@ -149,9 +132,5 @@ def for_each_matrix(
         >>> for_each_matrix(torch.linalg.solve, torch.eye(2), torch.ones(5, 2, 3)).shape
         torch.Size([5, 2, 3])
     """
-    A, B, restored = alike(A, B)
-    others = (
-        each.reshape(A.shape[:-1]) if A.ndim == 2 else each.expand(A.shape[:-1])
-        for each in of_matrix
-    )
-    return restored(solve(A, B, *others))
+    columns, restored = folded(A, B)
+    return restored(solve(A, columns, *of_matrix))

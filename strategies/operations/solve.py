@@ -21,8 +21,8 @@ from strategies.operations import grids
 from strategies.operations.kept_factors import of_lu
 from strategies.operations.record import Operation, exact
 from strategies.operations.right_hand_sides import (
-    alike,
     fit,
+    folded,
     for_each_matrix,
     is_vector,
     over_columns,
@@ -126,8 +126,8 @@ def _by_fast_path(strategy: StrategyChoice, A: Tensor, B: Tensor, left: bool) ->
         return None if X is None else X.mT
     if A.shape[:-2] == B.shape[:-2]:
         return None
-    A, B, restored = alike(A, B)
-    outputs = _fast_path(strategy, A, B)
+    columns, restored = folded(A, B)
+    outputs = _fast_path(strategy, A, columns)
     return None if outputs is None else restored(outputs[0])
 
 

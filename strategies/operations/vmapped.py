@@ -41,7 +41,9 @@ def vmapped(
     """The outputs, if the innermost transform is a `vmap` whose samples are a batch for the function."""
     count = _MATRICES.get(function.__name__, 0)
     matrices, rest = list(arguments[:count]), arguments[count:]
-    if not is_vmap_innermost() or not count or not all(map(_is_tensor, matrices)):
+    if not (is_vmap_innermost() and count and len(matrices) == count):
+        return None
+    if not all(map(_is_tensor, matrices)):
         return None
     name, first, last = function.__name__, matrices[0], matrices[-1]
     is_vector = name in _OF_VECTORS and last.shape == first.shape[:-1]

@@ -8,7 +8,7 @@ import torch
 from comparison import drawn, of_torch, require_alike
 
 from strategies import linalg
-from strategies.operations.right_hand_sides import alike
+from strategies.operations.right_hand_sides import folded
 
 COLUMNS = [
     ((3, 3), (3, 2)),
@@ -53,7 +53,13 @@ def test_solutions_and_gradients_are_broadcast_as_those_of_torch(name, shapes, s
 
 
 def test_one_matrix_has_all_columns_at_once():
-    for batch in ((), (1,)):
-        A, columns, restored = alike(torch.eye(4).expand(*batch, 4, 4), torch.ones(8, 4, 2))
-        assert (A.shape, columns.shape) == ((4, 4), (4, 16))
-        assert restored(columns).shape == (8, 4, 2)
+    for batch in ((), (1,), (1, 1)):
+        columns, restored = folded(torch.eye(4).expand(*batch, 4, 4), torch.ones(8, 4, 2))
+        assert columns.shape == (*batch, 4, 16)
+        assert restored(columns).shape == (*batch[1:], 8, 4, 2)
+
+
+def test_one_matrix_of_each_sample_has_all_columns_at_once():
+    columns, restored = folded(torch.ones(5, 1, 4, 4), torch.ones(5, 8, 4, 2))
+    assert columns.shape == (5, 1, 4, 16)
+    assert restored(columns).shape == (5, 8, 4, 2)
