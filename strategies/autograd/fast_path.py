@@ -14,7 +14,6 @@ On the CPU, where there is the fast path in C++ (`strategies.kernels.extension`)
 time of a small call goes to Python.
 """
 
-import contextlib
 import functools
 import math
 from collections.abc import Callable
@@ -36,7 +35,7 @@ from strategies.autograd.fast_path_node import (
     is_plain,
     is_readable,
 )
-from strategies.autograd.transforms import below_all_levels, is_wrapped, with_tangents
+from strategies.autograd.transforms import below_levels, with_tangents
 from strategies.kernels.cpu.plans import is_sequence, plan
 from strategies.kernels.cuda import plan as cuda
 from strategies.policy.schema import Policy
@@ -191,8 +190,9 @@ class FastPath:
             # The backward of a graph may be differentiated in forward mode.
             if torch.is_grad_enabled() and any(each.requires_grad for each in (*primals, *moved)):
                 return None
-            with contextlib.nullcontext() if any(map(is_wrapped, primals)) else below_all_levels():
-                computed = self._compute(choice, below) or self._by_general(choice, below)
+            computed = below_levels(
+                lambda: self._compute(choice, below) or self._by_general(choice, below), primals
+            )
             if computed is None:
                 return None
             if not moved:

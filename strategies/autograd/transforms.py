@@ -6,8 +6,8 @@ The interpreters of the transforms are not public.
 """
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -20,6 +20,7 @@ from strategies.kernels.memory import with_memory
 Tensors = tuple[Tensor, ...]
 Gradients = tuple[Tensor | None, ...]
 Dims = Sequence[int | None]
+Result = TypeVar("Result")
 
 OverBatch = Callable[
     [Callable[..., Tensors], int, Sequence[Tensor], Dims], tuple[Sequence[Tensor], Dims]
@@ -47,12 +48,20 @@ class AtOneLevel(torch.autograd.function._SingleLevelFunction):
         return below(*tensors)
 
 
+def over_equal_batches(
+    compute: Callable[..., Tensors], size: int, tensors: Sequence[Tensor], dims: Dims
+) -> tuple[Sequence[Tensor], Dims]:
+    """`vmap` of what takes tensors in batches alike, as `OverBatch`."""
+    outputs = compute(*batch_first(zip(tensors, dims, strict=True), size))
+    return outputs, [0] * len(outputs)
+
+
 def at_all_levels(
     function: Any,
     call: Any,
     compute: Callable[..., Tensors],
     tensors: Sequence[Tensor],
-    over_batch: OverBatch | None = None,
+    over_batch: OverBatch = over_equal_batches,
 ) -> Tensors:
     """The outputs of a function, differentiable and mapped at every level of the transforms in force.
 
@@ -60,7 +69,7 @@ def at_all_levels(
         function: a subclass of `AtOneLevel`.
         call: its second argument, which is no tensor.
         compute: takes the tensors; what the function does where there are no transforms.
-        tensors: if `over_batch` is not given, in batches alike.
+        tensors: by default in batches alike.
         over_batch: maps; by default the mapped dimension is the first of the batch of all tensors and
             outputs.
     """
@@ -75,8 +84,7 @@ def at_all_levels(
             return at_all_levels(function, call, compute, unwrapped, over_batch)
 
     if transform.kind == _VMAP:
-        over_batch = over_batch or over_equal_batches
-        return _mapped(over_batch, below, transform.interpreter.batchSize(), level, tensors)
+        return _mapped(transform, below, tensors, over_batch)
 
     def at_this_level(*wrapped: Tensor) -> Tensors:
         unwrapped = [_functorch._unwrap_for_grad(each, level) for each in wrapped]
@@ -117,25 +125,26 @@ def at_vmap_level(
             return compute(*unwrapped)
 
     tensors = [without_ended_levels(each) for each in tensors]
-    return _mapped(over_batch, below, transform.interpreter.batchSize(), transform.level, tensors)
+    return _mapped(transform, below, tensors, over_batch)
 
 
-@contextlib.contextmanager
-def below_all_levels() -> Iterator[None]:
-    """Computes below all transforms what none of them maps or differentiates."""
-    with contextlib.ExitStack() as stack:
-        while torch._C._are_functorch_transforms_active():
-            stack.enter_context(_Transform())
-        yield
+def below_levels(compute: Callable[[], Result], tensors: Sequence[Tensor]) -> Result:
+    """What is computed below all transforms, unless one of them maps or differentiates a tensor."""
+    if not torch._C._are_functorch_transforms_active() or any(
+        map(_functorch.is_functorch_wrapped_tensor, tensors)
+    ):
+        return compute()
+    with _Transform():
+        return below_levels(compute, tensors)
 
 
 def _mapped(
-    over_batch: OverBatch,
+    transform: "_Transform",
     below: Callable[..., Tensors],
-    size: int,
-    level: int,
     tensors: Sequence[Tensor],
+    over_batch: OverBatch,
 ) -> Tensors:
+    level, size = transform.level, transform.interpreter.batchSize()
     values, dims = zip(*(_functorch._unwrap_batched(each, level) for each in tensors), strict=True)
     if all(dim is None for dim in dims):
         return below(*tensors)
@@ -143,14 +152,6 @@ def _mapped(
     return tuple(
         each if dim is None else _functorch._add_batch_dim(each, dim, level) for each, dim in pairs
     )
-
-
-def over_equal_batches(
-    compute: Callable[..., Tensors], size: int, tensors: Sequence[Tensor], dims: Dims
-) -> tuple[Sequence[Tensor], Dims]:
-    """`vmap` of what takes tensors in batches alike, as `OverBatch`."""
-    outputs = compute(*batch_first(zip(tensors, dims, strict=True), size))
-    return outputs, [0] * len(outputs)
 
 
 def with_tangents(
@@ -212,12 +213,8 @@ def without_tangents(tensors: Tensors) -> Tensors:
     The tangents of other levels stay.
     """
     if torch._C._are_functorch_transforms_active() and (transform := _Transform()).kind == _JVP:
-        level, unwrap, wrap = (
-            transform.level,
-            _functorch._unwrap_for_grad,
-            _functorch._wrap_for_grad,
-        )
-        return tuple([wrap(unwrap(each, level), level) for each in tensors])
+        level, wrap = transform.level, _functorch._wrap_for_grad
+        return tuple([wrap(_functorch._unwrap_for_grad(each, level), level) for each in tensors])
     # Copies: views would find the tangents of their bases.
     return tuple(forward_ad.unpack_dual(each, level=0).primal.clone() for each in tensors)
 
@@ -262,9 +259,6 @@ def _duals(outputs: Sequence[Tensor], tangents: Sequence[Tensor]) -> Tensors:
     pairs = zip(outputs, tangents, strict=False)
     return *(with_tangent(*pair) for pair in pairs), *outputs[len(tangents) :]
 
-
-is_wrapped: Callable[[Tensor], bool] = _functorch.is_functorch_wrapped_tensor
-"""Whether a transform maps or differentiates a tensor."""
 
 is_mapped: Callable[[Tensor], bool] = _functorch.is_batchedtensor
 """Whether the innermost transform of a tensor is a `vmap`."""

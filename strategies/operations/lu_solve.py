@@ -23,7 +23,6 @@ from strategies.factors.pivots import inverse_order
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.formulas import lu_solve as formula
 from strategies.kernels.cpu import calls
-from strategies.kernels.memory import is_addressable
 from strategies.operations.right_hand_sides import fit, for_each_matrix
 from strategies.operations.traceable import EAGER, traceable_by
 from strategies.strategy import Saved, Strategy
@@ -128,9 +127,7 @@ def lu_solve(
         tensor([[2.]])
     """
     is_tensor = isinstance(LU, Tensor)
-    native = torch.linalg.lu_solve
-    if is_tensor and (LU.ndim > 3 or not is_addressable(LU)):
-        native = elimination.lu_solve
+    native = elimination.lu_solve if is_tensor else torch.linalg.lu_solve
     if (
         is_forward_alone(strategy, LU, B)
         or is_left_to_torch(strategy, "lu_solve", is_tensor and LU.numel() < _LARGE)
