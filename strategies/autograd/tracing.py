@@ -90,3 +90,18 @@ def has_no_values(tensor: Tensor) -> bool:
         True
     """
     return tensor.is_meta or bool(_C._dispatch_keys(tensor).has(_C.DispatchKey.Python))
+
+
+def is_batched(value: object) -> bool:
+    """Whether it is a tensor with a value for each sample of a `vmap`, whatever transforms are within.
+
+    Example:
+        >>> found = []
+        >>> _ = torch.vmap(lambda x: found.append(is_batched(x)) or x)(torch.ones(2))
+        >>> found, is_batched(torch.ones(2))
+        ([True], False)
+    """
+    if not (isinstance(value, Tensor) and _C._functorch.is_functorch_wrapped_tensor(value)):
+        return False
+    is_last = _C._functorch.is_batchedtensor(value)
+    return is_last or is_batched(_C._functorch.get_unwrapped(value))

@@ -138,15 +138,14 @@ def pinv(
         if chosen.forward_is_differentiable:
             return torch.linalg.pinv(A, atol=atol, rtol=rtol, hermitian=True)
         A = _mirrored(A)
+    refuse_gradients_of(atol=atol, rtol=rtol)
     if are_matrices(A) and (numbers := as_numbers(A, atol, rtol)) is not None:
-        refuse_gradients_of(atol=atol, rtol=rtol)
         outputs = _fast_path(strategy, A, *numbers)
         if outputs is not None:
             return outputs[0]
     candidates = choose(strategy, "pinv", A, any_rank=True)
     if candidates[0].forward_is_differentiable:
         return torch.linalg.pinv(A, atol=atol, rtol=rtol)
-    refuse_gradients_of(atol=atol, rtol=rtol)
     atol, rtol = normalize_tolerance(atol), normalize_tolerance(rtol)
     if A.numel() == 0:
         atol = rtol = None  # of whatever shape, as in torch

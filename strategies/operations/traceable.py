@@ -15,7 +15,13 @@ from torch.overrides import handle_torch_function, has_torch_function
 
 from strategies.autograd.cpp import is_ordinary
 from strategies.autograd.half_precision import in_single_precision, is_concerned
-from strategies.autograd.tracing import has_no_values, is_differentiated_once, is_traced, special
+from strategies.autograd.tracing import (
+    has_no_values,
+    is_batched,
+    is_differentiated_once,
+    is_traced,
+    special,
+)
 from strategies.operations.kept import KEPT
 from strategies.operations.out import written
 from strategies.operations.vmapped import vmapped
@@ -59,6 +65,8 @@ def traceable_by(
                 return traced(*arguments, **options)
             if (mapped := vmapped(by_values_or_shapes, arguments, options)) is not None:
                 return cast(Result, mapped)
+            if any(map(is_batched, options.values())):
+                return traced(*arguments, **options)
             is_auto = options.get("strategy", "auto") == "auto"
             if (
                 is_auto

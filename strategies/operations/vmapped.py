@@ -49,20 +49,25 @@ def vmapped(
     is_vector = name in _OF_VECTORS and last.shape == first.shape[:-1]
     if is_vector:
         matrices[-1] = last.unsqueeze(-1)
-    if {each.ndim for each in matrices} != {max(first.ndim, 2)} or any(
-        map(_is_tensor, (*rest, *options.values()))
-    ):
+    tolerances = {key: each for key, each in options.items() if isinstance(each, Tensor)}
+    is_usual = not (any(map(_is_tensor, rest)) or (tolerances and name != "pinv"))
+    if not is_usual or {each.ndim for each in matrices} != {max(first.ndim, 2)}:
         return None
     if name == "lstsq" and not is_mapped(first):  # whose broadcast batches are factored each
         return None
+    if tolerances:  # which are broadcast with the batch
+        batch = max(first.ndim - 2, *(each.ndim for each in tolerances.values()))
+        matrices = [each[(None,) * (batch + 2 - each.ndim)] for each in matrices]
+        tolerances = {key: each[(None,) * (batch - each.ndim)] for key, each in tolerances.items()}
     found: Any = None
 
     def compute(*batches: Tensor) -> Tensors:
         nonlocal found
-        found = function(*batches, *rest, **options)
+        of_batches = dict(zip(tolerances, batches[count:], strict=True))
+        found = function(*batches[:count], *rest, **(options | of_batches))
         return (found,) if isinstance(found, Tensor) else tuple(found)
 
-    outputs = at_vmap_level(compute, matrices, _over_first_dimension)
+    outputs = at_vmap_level(compute, [*matrices, *tolerances.values()], _over_first_dimension)
     if is_vector:
         outputs = outputs[0].squeeze(-1), *outputs[1:]
     return outputs[0] if isinstance(found, Tensor) else found._make(outputs)

@@ -104,3 +104,25 @@ def test_a_vectorized_jacobian_of_det_in_forward_mode_is_that_in_reverse_mode():
     A = torch.tensor([[2.0, 0.5], [0.3, 1.5]])
     found = jacobian(linalg.det, A, strategy="forward-mode", vectorize=True)
     torch.testing.assert_close(found, jacobian(linalg.det, A))
+
+
+MATRICES = torch.diag_embed(torch.tensor([[1.0, 0.1], [2.0, 0.3], [1.0, 0.4]]))
+TOLERANCES = torch.tensor([[0.01, 0.2], [0.5, 0.05], [0.3, 0.6]])
+
+
+@pytest.mark.parametrize("dims", [(0, 0), (None, 0), (0, None)], ids=str)
+@pytest.mark.parametrize("name", ["atol", "rtol"])
+@pytest.mark.parametrize(
+    "derivative",
+    [lambda f: f, torch.func.jacrev, torch.func.jacfwd, torch.func.hessian],
+    ids=["result", "jacrev", "jacfwd", "hessian"],
+)
+def test_samples_have_tolerances_of_their_own(derivative, name, dims):
+    function = derivative(lambda A, tolerance: linalg.pinv(A, **{name: tolerance}))
+    given = [x if dim == 0 else x[0] for x, dim in zip((MATRICES, TOLERANCES), dims, strict=True)]
+    found = torch.vmap(function, in_dims=dims)(*given)
+    samples = [
+        function(*(x if dim is None else x[i] for x, dim in zip(given, dims, strict=True)))
+        for i in range(SAMPLES)
+    ]
+    torch.testing.assert_close(found, torch.stack(samples))
