@@ -25,6 +25,7 @@ from strategies.autograd.derivatives import pulled_back
 from strategies.autograd.levels import forward_mode
 from strategies.autograd.precision import full_precision
 from strategies.autograd.rule import Gradients, Rule, Tensors, saved_without_inverse
+from strategies.autograd.tracing import below_transforms, is_mapped_alone
 from strategies.autograd.transforms import (
     AtOneLevel,
     at_all_levels,
@@ -58,10 +59,12 @@ def run(rule: Rule, strategy: Strategy, *inputs: Tensor) -> Tensors:
 
 def is_differentiated(*inputs: object) -> bool:
     """Whether derivatives of what is computed from these tensors may be asked for."""
-    return is_transformed() or (
-        torch.is_grad_enabled()
-        and any(isinstance(each, Tensor) and each.requires_grad for each in inputs)
-    )
+    tensors = [each for each in inputs if isinstance(each, Tensor)]
+    if is_transformed():
+        if not is_mapped_alone():
+            return True
+        tensors = list(map(below_transforms, tensors))
+    return torch.is_grad_enabled() and any(each.requires_grad for each in tensors)
 
 
 def is_forward_alone(choice: StrategyChoice, *inputs: object) -> bool:

@@ -36,6 +36,18 @@ def is_traced() -> bool:
     )
 
 
+def is_mapped_alone() -> bool:
+    """Whether the transforms in force are one `vmap` or more of torch.func, and no other.
+
+    Example:
+        >>> torch.vmap(lambda x: x * is_mapped_alone())(torch.ones(2))
+        tensor([1., 1.])
+    """
+    levels = _C._functorch.get_interpreter_stack() or ()
+    is_vmap = all(each.key() == _TYPE.Vmap for each in levels)
+    return bool(levels) and is_vmap and forward_ad._current_level < 0
+
+
 def is_differentiated_once(tensors: Iterable[object]) -> bool:
     """Whether the transforms of torch.func in force are one of reverse mode and any number of `vmap`.
 
@@ -53,11 +65,18 @@ def is_differentiated_once(tensors: Iterable[object]) -> bool:
     kinds = [each.key() for each in _C._functorch.get_interpreter_stack()]
     if kinds.count(_TYPE.Grad) != 1 or len(kinds) != 1 + kinds.count(_TYPE.Vmap):
         return False
-    return not any(isinstance(each, Tensor) and _below(each).requires_grad for each in tensors)
+    return not any(
+        isinstance(each, Tensor) and below_transforms(each).requires_grad for each in tensors
+    )
 
 
-def _below(tensor: Tensor) -> Tensor:
-    """What a tensor is below all transforms."""
+def below_transforms(tensor: Tensor) -> Tensor:
+    """The tensor that is left of one below all transforms.
+
+    Example:
+        >>> torch.vmap(lambda x: x * below_transforms(x).shape[0])(torch.ones(3))
+        tensor([3., 3., 3.])
+    """
     while _C._functorch.is_functorch_wrapped_tensor(tensor):
         tensor = _C._functorch.get_unwrapped(tensor)
     return tensor

@@ -76,7 +76,7 @@ def at_all_levels(
     tensors = [without_ended_levels(each) for each in tensors]
     if not torch._C._are_functorch_transforms_active():
         return _at_base(function, call, compute, tensors)
-    transform = _Transform()
+    transform = Transform()
     level = transform.level
 
     def below(*unwrapped: Tensor) -> Tensors:
@@ -109,23 +109,26 @@ def _at_base(
     return found
 
 
-def is_vmap_innermost() -> bool:
-    """Whether there are transforms, of which the innermost is a `vmap`."""
-    return torch._C._are_functorch_transforms_active() and _Transform().kind == _VMAP
+def innermost_vmap() -> "Transform | None":
+    """The innermost transform, if there are some and it is a `vmap`."""
+    if not torch._C._are_functorch_transforms_active() or (transform := Transform()).kind != _VMAP:
+        return None
+    return transform
 
 
 def at_vmap_level(
-    compute: Callable[..., Tensors], tensors: Sequence[Tensor], over_batch: OverBatch
+    transform: "Transform",
+    compute: Callable[..., Tensors],
+    tensors: Sequence[Tensor],
+    over_batch: OverBatch,
 ) -> Tensors:
-    """What is computed one level below the innermost transform, which is a `vmap`."""
-    transform = _Transform()
+    """What is computed one level below the innermost transform, which is this `vmap`."""
 
     def below(*unwrapped: Tensor) -> Tensors:
         with transform:
             return compute(*unwrapped)
 
-    tensors = [without_ended_levels(each) for each in tensors]
-    return _mapped(transform, below, tensors, over_batch)
+    return _mapped(transform, below, [without_ended_levels(each) for each in tensors], over_batch)
 
 
 def below_levels(compute: Callable[[], Result], tensors: Sequence[Tensor]) -> Result:
@@ -134,12 +137,12 @@ def below_levels(compute: Callable[[], Result], tensors: Sequence[Tensor]) -> Re
         map(_functorch.is_functorch_wrapped_tensor, tensors)
     ):
         return compute()
-    with _Transform():
+    with Transform():
         return below_levels(compute, tensors)
 
 
 def _mapped(
-    transform: "_Transform",
+    transform: "Transform",
     below: Callable[..., Tensors],
     tensors: Sequence[Tensor],
     over_batch: OverBatch,
@@ -176,7 +179,7 @@ def with_tangents(
         primals = tuple([forward_ad.unpack_dual(each).primal for each in inputs])
         found = compute(primals, tuple(tangents))
         return None if found is None else _duals(*found)
-    transform = _Transform()
+    transform = Transform()
     if transform.kind != _JVP:
         return None
     level, unwrap, wrap = transform.level, _functorch._unwrap_for_grad, _functorch._wrap_for_grad
@@ -196,7 +199,7 @@ def forward_rule(
 
     Nothing of that has tangents of that level, so that under torch.func it is computed at the level below.
     """
-    if not torch._C._are_functorch_transforms_active() or (transform := _Transform()).kind != _JVP:
+    if not torch._C._are_functorch_transforms_active() or (transform := Transform()).kind != _JVP:
         with forward_mode(on=True):
             return compute(without_tangents(saved), tangents)
     level, unwrap = transform.level, _functorch._unwrap_for_grad
@@ -212,14 +215,14 @@ def without_tangents(tensors: Tensors) -> Tensors:
 
     The tangents of other levels stay.
     """
-    if torch._C._are_functorch_transforms_active() and (transform := _Transform()).kind == _JVP:
+    if torch._C._are_functorch_transforms_active() and (transform := Transform()).kind == _JVP:
         level, wrap = transform.level, _functorch._wrap_for_grad
         return tuple([wrap(_functorch._unwrap_for_grad(each, level), level) for each in tensors])
     # Copies: views would find the tangents of their bases.
     return tuple(forward_ad.unpack_dual(each, level=0).primal.clone() for each in tensors)
 
 
-class _Transform:
+class Transform:
     """The innermost transform; within `with`, what is called is called below it.
 
     It does what PyTorch's `FuncTorchInterpreter` does, in a fifth of the time.
@@ -231,17 +234,19 @@ class _Transform:
         self.interpreter = _INTERPRETERS[self.kind](self._layer)
 
     def __enter__(self) -> None:
-        self._mode: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
+        self._mode: contextlib.AbstractContextManager[Any] | None = None
         if self.kind == _GRAD and not self.interpreter.prevGradMode():
             self._mode = torch.no_grad()
         elif self.kind == _JVP and not self.interpreter.prevFwdGradMode():
             self._mode = forward_mode(on=False)
-        self._mode.__enter__()
+        if self._mode is not None:
+            self._mode.__enter__()
         self._popped = _functorch.pop_dynamic_layer_stack()
 
     def __exit__(self, *error: object) -> None:
         _functorch.push_dynamic_layer_stack(self._popped)
-        self._mode.__exit__(None, None, None)
+        if self._mode is not None:
+            self._mode.__exit__(None, None, None)
 
 
 def _laid_out(outputs: Sequence[Tensor], tangents: Sequence[Tensor]) -> list[Tensor]:

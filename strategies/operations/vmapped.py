@@ -9,8 +9,8 @@ from strategies.autograd.rule import Tensors
 from strategies.autograd.transforms import (
     Dims,
     at_vmap_level,
+    innermost_vmap,
     is_mapped,
-    is_vmap_innermost,
 )
 
 _OF_A_MATRIX = (
@@ -25,6 +25,7 @@ _OF_A_MATRIX = (
     "lu_factor",
     "lu_factor_ex",
     "pinv",
+    "qr",
     "slogdet",
 )
 _OF_VECTORS = "lstsq", "solve", "solve_ex"
@@ -39,26 +40,28 @@ def vmapped(
     function: Callable[..., Any], arguments: Sequence[Any], options: dict[str, Any]
 ) -> Any | None:
     """The outputs, if the innermost transform is a `vmap` whose samples are a batch for the function."""
-    count = _MATRICES.get(function.__name__, 0)
-    matrices, rest = list(arguments[:count]), arguments[count:]
-    if not (is_vmap_innermost() and count and len(matrices) == count):
+    name = function.__name__
+    count = _MATRICES.get(name, 0)
+    tensors, rest = list(arguments[:count]), arguments[count:]
+    if not count or len(tensors) < count or (transform := innermost_vmap()) is None:
         return None
-    if not all(map(_is_tensor, matrices)):
+    if not all(map(_is_tensor, tensors)) or any(map(_is_tensor, rest)):
         return None
-    name, first, last = function.__name__, matrices[0], matrices[-1]
+    first, last = tensors[0], tensors[-1]
     is_vector = name in _OF_VECTORS and last.shape == first.shape[:-1]
     if is_vector:
-        matrices[-1] = last.unsqueeze(-1)
+        tensors[-1] = last = last.unsqueeze(-1)
     tolerances = {key: each for key, each in options.items() if isinstance(each, Tensor)}
-    is_usual = not (any(map(_is_tensor, rest)) or (tolerances and name != "pinv"))
-    if not is_usual or {each.ndim for each in matrices} != {max(first.ndim, 2)}:
+    if not 2 <= first.ndim == last.ndim or (tolerances and name != "pinv"):
+        return None
+    if name == "qr" and (rest or options):  # of modes which PyTorch alone computes
         return None
     if name == "lstsq" and not is_mapped(first):  # whose broadcast batches are factored each
         return None
     if tolerances:  # which are broadcast with the batch
         batch = max(first.ndim - 2, *(each.ndim for each in tolerances.values()))
-        matrices = [each[(None,) * (batch + 2 - each.ndim)] for each in matrices]
-        tolerances = {key: each[(None,) * (batch - each.ndim)] for key, each in tolerances.items()}
+        tensors = [first[(None,) * (batch + 2 - first.ndim)]]
+        tensors += [each[(None,) * (batch - each.ndim)] for each in tolerances.values()]
     found: Any = None
 
     def compute(*batches: Tensor) -> Tensors:
@@ -67,7 +70,7 @@ def vmapped(
         found = function(*batches[:count], *rest, **(options | of_batches))
         return (found,) if isinstance(found, Tensor) else tuple(found)
 
-    outputs = at_vmap_level(compute, [*matrices, *tolerances.values()], _over_first_dimension)
+    outputs = at_vmap_level(transform, compute, tensors, _over_first_dimension)
     if is_vector:
         outputs = outputs[0].squeeze(-1), *outputs[1:]
     return outputs[0] if isinstance(found, Tensor) else found._make(outputs)
@@ -82,13 +85,10 @@ def _over_first_dimension(
 ) -> tuple[Sequence[Tensor], Dims]:
     """What is not mapped is one for all samples, and so is what is computed of that alone."""
     moved = [
-        each.unsqueeze(0) if dim is None else each.movedim(dim, 0)
+        each.unsqueeze(0) if dim is None else each.movedim(dim, 0) if dim else each
         for each, dim in zip(tensors, dims, strict=True)
     ]
     outputs = compute(*moved)
-    are_mapped = [each.shape[0] == size for each in outputs]
-    found = [
-        each if is_one else each.squeeze(0)
-        for each, is_one in zip(outputs, are_mapped, strict=True)
-    ]
-    return found, [0 if is_one else None for is_one in are_mapped]
+    new_dims = [0 if each.shape[0] == size else None for each in outputs]
+    pairs = zip(outputs, new_dims, strict=True)
+    return [each.squeeze(0) if dim is None else each for each, dim in pairs], new_dims
