@@ -174,9 +174,9 @@ def _by_fast_path(
 ) -> Sequence[Tensor] | None:
     if not (upper and are_matrices(A)):
         return fast_path(strategy, A)
-    # The lower triangle of Aᴴ is the upper one of A.
-    outputs = fast_path(strategy, A.mH.resolve_conj())
-    return None if outputs is None else (outputs[0].mH, *outputs[1:])
+    # The lower triangle of Aᵀ is the upper one of A.
+    outputs = fast_path(strategy, A.mT)
+    return None if outputs is None else (outputs[0].mT, *outputs[1:])
 
 
 def _general(candidates: tuple[Strategy, ...], A: Tensor) -> Tensors:
@@ -220,8 +220,8 @@ ATEN = (
 
 
 def _factor(chosen: Strategy, A: Tensor, upper: bool, check_errors: bool) -> Tensors:
-    L, info = run(_Cholesky(check_errors), chosen, A.mH if upper else A)
-    return (L.mH if upper else L), info
+    L, info = run(_Cholesky(check_errors), chosen, A.mT if upper else A)
+    return (L.mT if upper else L), info
 
 
 RECORDS = (

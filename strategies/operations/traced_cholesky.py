@@ -30,8 +30,8 @@ def cholesky_ex(
         return CholeskyExResult(
             *torch.linalg.cholesky_ex(A, upper=upper, check_errors=check_errors)
         )
-    L, info = _CHOLESKY_EX(A.mH if upper else A, check_errors, name_of(strategy))
-    return CholeskyExResult(L.mH if upper else L, info)
+    L, info = _CHOLESKY_EX(A.mT if upper else A, check_errors, name_of(strategy))
+    return CholeskyExResult(L.mT if upper else L, info)
 
 
 def _cholesky_ex_eagerly(A: Tensor, check_errors: bool, strategy: Strategy) -> Tensors:

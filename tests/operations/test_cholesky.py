@@ -66,6 +66,7 @@ def test_upper_factors_are_those_of_torch(strategy, dtype):
     for ours, theirs, inputs, options in pairs:
         found, due = ours(*inputs, **options, strategy=strategy), theirs(*inputs, **options)
         torch.testing.assert_close(found, due)
+        assert not found.is_conj()
         G = drawn(*due.shape, dtype=dtype)
         gradients = [torch.autograd.grad(each, inputs, G)[-1] for each in (found, due)]
         part = POSITIVE_DEFINITE.part if inputs[-1] is A else torch.triu
