@@ -1,29 +1,25 @@
 // QR factorizations by reflectors of packs of matrices. Reflectors and their signs are LAPACK's (geqrf).
 #pragma once
 
-#include <tuple>
-
 #include "pack.hpp"
 
 namespace bs {
 
 namespace detail {
 
-// Of one matrix of a pack, from the diagonal on: the norm of a column, and whether something is below. Squares that
-// may overflow, or lose digits below the smallest number, are scaled.
+// Divide column j of one matrix of a pack, from the diagonal on, by a power of two that brings its norm near one; that
+// power, which is one for a column that is zero or not finite.
 template <class P>
-std::pair<Real<Scalar<P>>, bool> norm_of_lane(Columns<P> F, Int j, int w) {
+Real<Scalar<P>> normalize_lane(Columns<P> F, Int j, int w) {
   using R = Real<Scalar<P>>;
-  R largest = modulus(lane(F(j, j), w));
-  bool has_below = false;
-  for (Int i = j + 1; i < F.m; ++i) {
-    const R size = modulus(lane(F(i, j), w));
-    largest = std::max(largest, size), has_below |= size != 0;
-  }
-  if (!(largest > 0)) return {0, has_below};
-  R total = 0;
-  for (Int i = j; i < F.m; ++i) total += squared_modulus(times_real(lane(F(i, j), w), 1 / largest));
-  return {largest * std::sqrt(total), has_below};
+  R largest = 0;
+  for (Int i = j; i < F.m; ++i) largest = std::max(largest, modulus(lane(F(i, j), w)));
+  if (!(largest > 0 && largest <= std::numeric_limits<R>::max())) return 1;
+  int exponent;
+  std::frexp(largest, &exponent);
+  const R power = std::ldexp(R(1), exponent - 1);
+  for (Int i = j; i < F.m; ++i) set_lane(F(i, j), w, lane(F(i, j), w) / Scalar<P>(power));
+  return power;
 }
 
 }  // namespace detail
@@ -47,21 +43,22 @@ BS_INLINE P make_reflector(Columns<P> F, Int j) {
   norm = below + squared_modulus(F(j, j));
   P divisor, scale;
   for (int w = 0; w < width_of<P>; ++w) {
-    R of_matrix = lane(norm, w);
-    bool has_below = lane(below, w) != 0;
-    if (of_matrix > limits::max() || of_matrix < limits::min() / limits::epsilon()) {
-      std::tie(of_matrix, has_below) = detail::norm_of_lane(F, j, w);
-    } else {
-      of_matrix = std::sqrt(of_matrix);
+    R of_matrix = lane(norm, w), power = 1;
+    bool has_below = j + 1 < F.m;
+    if (of_matrix > limits::max() || (has_below ? lane(below, w) : of_matrix) < limits::min() / limits::epsilon()) {
+      has_below = false;  // some squares may overflow, or lose digits below the smallest number
+      for (Int i = j + 1; i < F.m; ++i) has_below |= lane(F(i, j), w) != S(0);
+      power = detail::normalize_lane(F, j, w), of_matrix = 0;
+      for (Int i = j; i < F.m; ++i) of_matrix += squared_modulus(lane(F(i, j), w));
     }
     const S head = lane(F(j, j), w);
-    if (!has_below && imag(head) == 0) {
-      set_lane(scale, w, S(0)), set_lane(divisor, w, S(1));
-      continue;
+    S beta(-std::copysign(std::sqrt(of_matrix), real(head)));
+    if (has_below || imag(head) != 0) {
+      set_lane(scale, w, (beta - head) / beta), set_lane(divisor, w, head - beta);
+    } else {
+      set_lane(scale, w, S(0)), set_lane(divisor, w, S(1)), beta = head;
     }
-    const S beta(-std::copysign(of_matrix, real(head)));
-    set_lane(scale, w, (beta - head) / beta), set_lane(divisor, w, head - beta);
-    set_lane(F(j, j), w, beta);
+    set_lane(F(j, j), w, times_real(beta, power));
   }
   const P reciprocal = P(1) / divisor;
   for (Int i = j + 1; i < F.m; ++i) F(i, j) *= reciprocal;

@@ -30,6 +30,22 @@ def test_columns_whose_squares_overflow_or_vanish(dtype):
 
 
 @DTYPE
+def test_columns_of_subnormal_numbers(dtype):
+    scale = torch.finfo(dtype).tiny / 8
+    A = drawn(13, 7, 3, dtype=dtype) * scale
+    Q, R = qr(A, strategy="batch_last")
+    torch.testing.assert_close(Q.mH @ Q, torch.eye(3, dtype=dtype).expand(13, 3, 3))
+    torch.testing.assert_close(Q @ R, A, rtol=0, atol=1e-4 * scale)
+
+
+@DTYPE
+def test_a_diagonal_changes_sign_for_the_smallest_entry_below(dtype):
+    A = torch.eye(4, 3, dtype=dtype).repeat(13, 1, 1)
+    A[:, 3] = torch.finfo(dtype).tiny ** 0.6
+    torch.testing.assert_close(qr(A, strategy="batch_last"), torch.linalg.qr(A))
+
+
+@DTYPE
 def test_a_zero_column_is_passed_over(dtype):
     A = drawn(20, 6, 3, dtype=dtype)
     A[4, :, 1] = 0
