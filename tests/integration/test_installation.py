@@ -121,6 +121,11 @@ def test_every_kind_of_triangular_system(left, unit, upper):
     assert_close([found, *found_gradients], [due, *gradients])
 
 
+def test_one_matrix_of_right_hand_sides_for_a_batch_of_factors_is_no_batch_of_vectors(installed):
+    L, B = triangle(torch.float64, 5), rhs(torch.float64, columns=5)
+    assert_close(torch.cholesky_solve(B, L), torch.stack([torch.cholesky_solve(B, X) for X in L]))
+
+
 @pytest.mark.parametrize("batch", [(), (4,)], ids=["vector", "vectors"])
 @pytest.mark.parametrize("name", ["solve", "lstsq"])
 def test_right_hand_sides_may_be_vectors(name, batch):

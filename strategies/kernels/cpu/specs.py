@@ -217,7 +217,9 @@ def _cholesky(p: Problem) -> KernelSpec:
     return KernelSpec(*p.kernels("cholesky"), [columns(p.n, p.n, p.dtype)], [], [1], flops)
 
 
-def _cholesky_solve(p: Problem) -> KernelSpec:
+def _cholesky_solve(p: Problem) -> KernelSpec | None:
+    if p.is_vector:  # as PyTorch has none, whose right-hand sides are broadcast
+        return None
     flops = (2.0 * p.n**2 * p.k, 6.0 * p.n**2 * p.k)
     kept = [rows(p.n, p.k, p.dtype)]
     names = "cholesky_solve", "cholesky_solve_backward"
