@@ -68,6 +68,7 @@ class Operator(Registered):
         measured_as: the operation by whose measurements "auto" goes.
         any_rank: "auto" ends with a strategy that takes any rank.
         by_columns: positions of outputs that lie by columns; others lie by rows.
+        takes_vectors: whether right-hand sides may be vectors.
 
     Example:
         >>> torch.ops.backward_strategies.inv(torch.tensor([[4.0]]), "qr_pinv")[0]
@@ -87,7 +88,9 @@ class Operator(Registered):
         measured_as: str = "",
         any_rank: bool = False,
         by_columns: Sequence[int] = (),
+        takes_vectors: bool = False,
     ) -> None:
+        self.takes_vectors = takes_vectors
         self.arity, self.differentiable, self.outputs = len(inputs), differentiable, outputs
         self.eagerly, self.shaped = compute, fake
         self._measured_as, self._any_rank = measured_as or name, any_rank
@@ -107,7 +110,6 @@ class Operator(Registered):
         *,
         taken: Sequence[int] = (),
         workspace: Workspace | None = None,
-        takes_vectors: bool = False,
     ) -> None:
         """Let the fast path in C++ compute the operator and its gradient on the CPU.
 
@@ -116,13 +118,12 @@ class Operator(Registered):
             usual: the options for which it does; an ellipsis stands for any.
             taken: positions of its outputs that are those of the operator; by default all, in order.
             workspace: what is kept for the backward.
-            takes_vectors: whether right-hand sides may be vectors.
         """
         self._workspace = workspace or _no_workspace
         backward = self.derivatives["backward",]
         fast_path.serve(
             self._name,
-            (self.arity, self.differentiable, takes_vectors),
+            (self.arity, self.differentiable, self.takes_vectors),
             list(usual),
             list(taken or range(self.outputs)),
             list(self._by_columns),
@@ -212,7 +213,7 @@ class _Derivative(Registered):
         self, operation: Operator, name: str, options: str, kinds: tuple[str, ...]
     ) -> None:
         self._operation, self._kinds = operation, kinds
-        self.arity = operation.arity
+        self.arity, self.takes_vectors = operation.arity, operation.takes_vectors
         self.saves = operation.outputs + 1 if kinds == ("backward",) else 0
         saved = [f"Tensor saved_{i}" for i in range(self.saves)]
         flags = [f"bool[] needed_{i}" for i in range(len(kinds))]

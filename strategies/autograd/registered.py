@@ -51,11 +51,13 @@ class Registered(ABC):
         differentiable: how many of the outputs, from the first, carry gradients; None: all.
         saves: how many of the other arguments, from the first, are what another operator returned for
             the same operands.
+        takes_vectors: whether right-hand sides of one dimension less than the matrices are vectors.
     """
 
     arity: int
     differentiable: int | None = None
     saves: int = 0
+    takes_vectors: bool = False
 
     def __init__(self, name: str, parameters: Sequence[str], returned: str) -> None:
         _LIBRARY.define(f"{name}({', '.join(filter(None, parameters))}) -> {returned}", tags=_TAGS)
@@ -147,6 +149,17 @@ class Registered(ABC):
         """The dimensions over which outputs are mapped."""
         return [0] * len(outputs)
 
+    def are_alike(self, operands: Sequence[Tensor], dims: Sequence[int | None]) -> bool:
+        """Whether a matrix and a right-hand side are in batches alike, and so with a dimension more."""
+        shapes = [
+            each.shape if dim is None else each.shape[:dim] + each.shape[dim + 1 :]
+            for each, dim in zip(operands, dims, strict=False)
+        ]
+        return all(
+            len(each) == len(shapes[0]) or (self.takes_vectors and each == shapes[0][:-1])
+            for each in shapes
+        )
+
     def _returned(self, outputs: Iterable[Any]) -> Any:
         return list(outputs) if self.differentiable is None else tuple(outputs)
 
@@ -203,7 +216,7 @@ class _Call:
         dims_of_operands, dims_of_rest = self.arguments(dims)
         saves, arity = operator.saves, operator.arity
         has_batches = any(isinstance(each, Tensor) and each.ndim for each in rest[saves:])
-        if has_batches or not _are_alike(operands[:arity], dims_of_operands):
+        if has_batches or not operator.are_alike(operands[:arity], dims_of_operands):
             calls = [compute(*_at(i, tensors, dims)) for i in range(size)]
             stacked = [torch.stack(each) for each in zip(*calls, strict=True)]
             return stacked, [0] * len(stacked)
@@ -274,15 +287,6 @@ def _is_last_level(tensors: Sequence[Tensor]) -> bool:
     stack = torch._C._functorch.get_interpreter_stack() or ()
     is_recorded = torch.is_grad_enabled() and any(each.requires_grad for each in tensors)
     return len(stack) == 1 and not (is_recorded or is_traced())
-
-
-def _are_alike(operands: Sequence[Tensor], dims: Sequence[int | None]) -> bool:
-    """Whether a matrix and a right-hand side are in batches alike, and so with a dimension more."""
-    shapes = [
-        each.shape if dim is None else each.shape[:dim] + each.shape[dim + 1 :]
-        for each, dim in zip(operands, dims, strict=False)
-    ]
-    return all(len(each) == len(shapes[0]) or each == shapes[0][:-1] for each in shapes)
 
 
 def _at(index: int, values: Sequence[Any], dims: Sequence[Any]) -> list[Any]:

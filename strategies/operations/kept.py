@@ -23,7 +23,7 @@ KEPT: dict[str, Callable[..., bool]] = {
     "lstsq": lambda A, B, rcond=None, *, driver=None, **_: (
         _are_alike(A, B) and rcond is None and driver is None
     ),
-    "cholesky_solve": lambda B, L, *_, **__: _are_alike(L, B),
+    "cholesky_solve": lambda B, L, *_, **__: _are_alike(L, B) and B.ndim == L.ndim,
     "pinv": lambda A, *, atol=None, rtol=None, hermitian=False, **_: (
         are_matrices(A) and atol is None and rtol is None and not hermitian
     ),

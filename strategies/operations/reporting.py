@@ -155,6 +155,7 @@ _SOLVE_EX = Operator(
     outputs=2,
     measured_as="solve",
     any_rank=True,
+    takes_vectors=True,
 )
 _INV_EX.use(INV_EX_FAST_PATH, [...])
-_SOLVE_EX.use(SOLVE_EX_FAST_PATH, [True, ...], workspace=solve_workspace, takes_vectors=True)
+_SOLVE_EX.use(SOLVE_EX_FAST_PATH, [True, ...], workspace=solve_workspace)

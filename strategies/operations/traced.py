@@ -81,6 +81,7 @@ _SOLVE = Operator(
     lambda A, B, strategy: (EAGER["solve"](A, B, strategy=strategy),),
     lambda A, B: (B.new_empty(torch.linalg.solve(A, B).shape),),
     any_rank=True,
+    takes_vectors=True,
 )
 
 
@@ -306,4 +307,5 @@ _LSTSQ = Operator(
     _fake_lstsq,
     outputs=2,
     any_rank=True,
+    takes_vectors=True,
 )

@@ -1,5 +1,6 @@
 """`vmap` of functions over samples of some of the arguments, beside one sample after the other."""
 
+import functools
 import itertools
 
 import pytest
@@ -89,6 +90,23 @@ def test_a_matrix_of_right_hand_sides_for_a_batch_is_no_vector():
     A, B = torch.randn(5, 2, 2), torch.randn(3, 2, 4)
     found = torch.vmap(linalg.solve, in_dims=(None, 0))(A, B)
     torch.testing.assert_close(found, torch.stack([torch.linalg.solve(A, each) for each in B]))
+
+
+@pytest.mark.parametrize("name", ["cholesky_solve", "solve_triangular"])
+def test_where_no_right_hand_side_is_a_vector_none_is_taken_for_one(name):
+    torch.manual_seed(0)
+    L, B = torch.randn(3, 3, 3, 3).tril() + 3 * torch.eye(3), torch.randn(3, 3, 3)
+
+    def solution(of, L, B):
+        is_triangular = name == "solve_triangular"
+        return of.solve_triangular(L, B, upper=False) if is_triangular else of.cholesky_solve(B, L)
+
+    ours = functools.partial(solution, linalg)
+    theirs = functools.partial(solution, torch.linalg if name == "solve_triangular" else torch)
+    gradients = [torch.func.grad(lambda L, B, X=X: X(L, B).sin().sum(), 1) for X in (ours, theirs)]
+    for function, of_torch in ((ours, theirs), gradients):
+        for mapped in (torch.vmap(function), torch.func.functionalize(torch.vmap(function))):
+            torch.testing.assert_close(mapped(L, B), torch.stack([*map(of_torch, L, B)]))
 
 
 def test_factors_by_columns_are_those_of_each_sample():
