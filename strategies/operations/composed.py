@@ -92,7 +92,7 @@ def tensorinv(A: Tensor, ind: int = 2, *, strategy: StrategyChoice = "auto") -> 
 
     Raises:
         torch.linalg.LinAlgError: A is singular.
-        RuntimeError: the products of sizes differ, or `ind` is not positive.
+        RuntimeError: the products of sizes differ, or `ind` is no number of dimensions of A.
 
     Example:
         >>> tensorinv(torch.eye(6).reshape(2, 3, 6)).shape
@@ -101,7 +101,7 @@ def tensorinv(A: Tensor, ind: int = 2, *, strategy: StrategyChoice = "auto") -> 
     rows, columns = A.shape[: max(ind, 0)], A.shape[max(ind, 0) :]
     size = math.prod(rows)
     matrix = A.reshape(size, -1) if size else A
-    if ind <= 0 or not are_matrices(matrix) or size != math.prod(columns):
+    if not (0 < ind <= A.ndim and are_matrices(matrix) and size == math.prod(columns)):
         return torch.linalg.tensorinv(A, ind)
     return inv(matrix, strategy=strategy).reshape(*columns, *rows)
 
