@@ -5,6 +5,7 @@ equal files, as `gzip -n FILE` does.
 """
 
 import contextlib
+import errno
 import gzip
 import os
 import tempfile
@@ -93,15 +94,31 @@ def says(path: Path, format_name: str) -> bool:
 
 
 def write_text(path: Path, text: str, *, parents: bool = False) -> None:
-    """Writes a file as `write_bytes` does, packed if its name ends in .gz, and makes its folder if wanted.
+    """Writes a text as `write` does, packed if the file's name ends in .gz."""
+    content = text.encode()
+    packed = gzip.compress(content, mtime=0) if path.suffix == ".gz" else content
+    write(path, packed, parents=parents)
+
+
+def write(path: Path, content: bytes, *, parents: bool = False) -> None:
+    """Writes a file as `write_bytes` does, and makes its folder if wanted.
 
     UnusableFileError if it cannot be written.
     """
-    content = text.encode()
     try:
         if parents:
             path.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
+        write_bytes(path, content)
+    except OSError as error:
+        raise UnusableFileError(path, f"cannot be written ({error.strerror})") from error
+
+
+def require_writable(path: Path) -> None:
+    """UnusableFileError if a file cannot be written there, which is better known before long work."""
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        tempfile.TemporaryFile(dir=path.parent).close()
     except OSError as error:
         raise UnusableFileError(path, f"cannot be written ({error.strerror})") from error
 

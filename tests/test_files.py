@@ -14,6 +14,7 @@ from strategies.files import (
     configuration_directory,
     json_text,
     read,
+    require_writable,
     says,
     write_text,
 )
@@ -73,6 +74,11 @@ def test_a_file_that_is_missing_or_cannot_be_written_is_named(tmp_path):
         read(nowhere, Note, "note", 1)
     with pytest.raises(UnusableFileError, match=r"note\.json: cannot be written"):
         write_text(nowhere, "")
+    for path in (nowhere, tmp_path):
+        with pytest.raises(UnusableFileError, match="cannot be written"):
+            require_writable(path)
+    require_writable(tmp_path / "note.json")
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_fits_a_line_is_on_one():

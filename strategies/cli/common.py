@@ -13,6 +13,7 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 import strategies
+from strategies import files
 from strategies.kernels import extension
 from strategies.measuring.measurement import Objective
 
@@ -46,9 +47,16 @@ Operation = Annotated[str | None, typer.Option(help="A name of torch.linalg.")]
 Seed = Annotated[int, typer.Option(min=0, help="Determines the cases.")]
 
 
-def file_option(text: str, *names: str) -> Any:
+def file_option(text: str, *names: str, **options: Any) -> Any:
     """An option that names a file."""
-    return typer.Option(*names, metavar="FILE", help=text)
+    return typer.Option(*names, metavar="FILE", help=text, **options)
+
+
+def writable(path: Path | None) -> Path | None:
+    """A file that is written when the work is done; UnusableFileError at once if it cannot be."""
+    if path is not None:
+        files.require_writable(path)
+    return path
 
 
 def build_fast_path() -> None:

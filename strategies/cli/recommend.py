@@ -11,7 +11,7 @@ import typer
 
 from strategies import operations, policy, registry
 from strategies.cli import common
-from strategies.cli.common import DEFAULT_RESULTS, console, file_option, notes
+from strategies.cli.common import DEFAULT_RESULTS, console, file_option, notes, writable
 from strategies.cli.policy import defaults_table
 from strategies.cli.progress import progress
 from strategies.cli.stability import judged_first
@@ -26,6 +26,8 @@ from strategies.selection.policies import policy_key
 from strategies.selection.stability import evidence_in, summary
 from strategies.selection.text import provenance, quietness
 from strategies.selection.verdicts import JudgedCell, judge, judge_cell, machines
+
+_MEASURE = f"`backward-strategies measure {DEFAULT_RESULTS}/mine.json`"
 
 HARD_CASES = 60
 """How many show whether a strategy is stable of which the shipped policy knows nothing."""
@@ -47,7 +49,7 @@ def recommend(
         bool, typer.Option("--measure", help="Measure the case now, instead of looking it up.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, not tables.")] = False,
-    out: Annotated[Path | None, file_option("Write JSON there too.")] = None,
+    out: Annotated[Path | None, file_option("Write JSON there too.", callback=writable)] = None,
     into: Annotated[
         Path | None,
         file_option("Put a Markdown table between its markers there too.", "--markdown"),
@@ -63,7 +65,11 @@ def recommend(
     if measure_now:
         runs, judged = _measured_now(asked, criteria)
     elif results == DEFAULT_RESULTS and not results.exists():
-        _tell_shipped(asked, as_json)
+        if into or criteria != Criteria():
+            wanted = "--markdown, --accuracy, --memory and --objective need results"
+            raise ValueError(f"{wanted}; {_MEASURE} measures this machine")
+        only = operations.get(operation).policy_operation if operation else None
+        _tell_shipped(only, asked, as_json, out)
         return
     else:
         runs = store.load(results)
@@ -128,7 +134,9 @@ def _stability(asked: Case, names: Sequence[str]) -> dict[str, Evidence]:
     return known
 
 
-def _tell_shipped(asked: Case | None, as_json: bool) -> None:
+def _tell_shipped(
+    operation: str | None, asked: Case | None, as_json: bool, out: Path | None
+) -> None:
     """What "auto" uses where nothing was measured on this machine."""
     device = asked.device if asked else "cpu"
     found, source = read(policy.SHIPPED), "the shipped policy"
@@ -138,15 +146,17 @@ def _tell_shipped(asked: Case | None, as_json: bool) -> None:
     if asked is not None:
         ranked = shipped.ranking(policy_key(asked), deficient=asked.rank is not None)
         content["asked"] = asked.columns() | {"ranking": ranked}
+    if out is not None:
+        write_text(out, json_text(content))
     if as_json:
         print(json_text(content), end="")
         return
     console.print(
-        f"There are no results in {DEFAULT_RESULTS}; `backward-strategies measure {DEFAULT_RESULTS}/"
-        f"mine.json` measures this machine. Until then {source} answers."
+        f"There are no results in {DEFAULT_RESULTS}; {_MEASURE} measures this machine. Until then "
+        f"{source} answers."
     )
     if asked is None:
-        console.print(defaults_table(shipped))
+        console.print(defaults_table(shipped, operation))
     else:
         said = ", then ".join(ranked) or "it was not measured there either"
         console.print(f"For {asked}: {said}.")

@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 import strategies
-from strategies.cli.common import P, file_option, notes, reports_errors
+from strategies.cli.common import P, file_option, notes, reports_errors, writable
 from strategies.cli.program import execute
 from strategies.integration import replacement
 from strategies.integration.recording import Recording
@@ -102,7 +102,9 @@ def record(
     program: Program,
     module: AsModule = False,
     code: AsCode = False,
-    out: Annotated[Path | None, file_option("Where to keep it, for measure --workload.")] = None,
+    out: Annotated[
+        Path | None, file_option("Where to keep it, for measure --workload.", callback=writable)
+    ] = None,
 ) -> None:
     """Run a program and say which calls it makes that strategies.linalg has, and how long they take.
 

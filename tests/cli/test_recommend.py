@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -83,6 +84,22 @@ def test_without_results_the_shipped_policy_answers(invoke, nothing_measured):
         assert "measured on epyc · AMD EPYC" in result.stdout
     asked = invoke("recommend", "--operation", "inv", "--shape", "9x9", "--json")
     assert json.loads(asked.stdout)["asked"]["ranking"]
+    alone = invoke("recommend", "--operation", "lu", "--out", "shipped.json").stdout
+    assert "lu_factor" in alone
+    assert "pinv" not in alone
+    assert json.loads(Path("shipped.json").read_text())["provenance"]
+
+
+@pytest.mark.parametrize(
+    "option", [("--accuracy", "1e-6"), ("--markdown", "x.md"), ("--objective", "backward")]
+)
+def test_without_results_what_needs_them_is_refused(fails, nothing_measured, option):
+    fails(["recommend", *option], f"{option[0]}", "need results; `backward-strategies measure")
+
+
+def test_a_file_that_cannot_be_written_is_told_before_anything_is_measured(fails, tmp_path):
+    out = tmp_path / "none" / "r.json"
+    fails(["recommend", *INV, "--measure", "--out", out], "r.json: cannot be written")
 
 
 def test_a_folder_that_was_asked_for_has_to_be_there(invoke, fails, nothing_measured):

@@ -87,9 +87,12 @@ def test_a_missing_file_leaves_what_was_kept(main, fails, tmp_path):
     assert kept.read_text() == "another"
 
 
-def test_a_file_that_cannot_be_written_is_one_line(main, program, tmp_path):
-    result = main("record", "--out", tmp_path / "none" / "file.json", program(), code=2)
-    assert result.stderr.splitlines()[-1].startswith("error: ")
+def test_a_file_that_cannot_be_written_is_one_line_before_the_program(
+    main, fails, program, tmp_path
+):
+    end = f"open({str(tmp_path / 'ran')!r}, 'w')"
+    fails(["record", "--out", tmp_path / "none" / "file.json", program(end)], "none", by=main)
+    assert not (tmp_path / "ran").exists()
 
 
 def test_its_calls_can_be_measured(main, invoke, program, tmp_path):
