@@ -20,6 +20,7 @@ from strategies.cli.regret import regret
 from strategies.cli.run import CONTEXT, call, record, run
 from strategies.cli.stability import stability
 from strategies.explanation import explain_key
+from strategies.kernels import extension
 from strategies.kernels.cpu import library
 from strategies.measuring.case import Case
 from strategies.selection.policies import policy_key
@@ -47,6 +48,8 @@ def list_strategies() -> None:
 def warmup() -> None:
     """Build the fast path in C++ for the PyTorch at hand, if it is not there."""
     common.build_fast_path()
+    if not extension.is_missing() and (module := extension.load()) is not None:
+        console.print(f"the fast path is in {module.__file__}", soft_wrap=True)
     if (reason := library.missing()) != "":
         console.print(f"there are no compiled kernels, {reason}")
 
@@ -78,6 +81,7 @@ app = typer.Typer(
     cls=common.ReportingGroup,
     help="Backward passes of linear algebra: which strategy to use, on which evidence.",
     no_args_is_help=True,
+    rich_markup_mode="markdown",  # a paragraph of a docstring is one, however its lines are broken
     pretty_exceptions_enable=False,
 )
 app.command("list")(list_strategies)

@@ -12,6 +12,7 @@ import importlib.util
 import logging
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -23,12 +24,19 @@ from typing import Any, cast
 
 import torch
 
-from strategies.files import cache_directory, write_bytes
+from strategies import files
+from strategies.files import cache_directory
 from strategies.kernels.cpu import library, threads
 
 NAME = "fast_path"
 
 _FILE = NAME + importlib.machinery.EXTENSION_SUFFIXES[-1]
+
+_WHY = re.compile(r"error: |not found")
+"""In the line of a failed build that says what is wrong; the last says that it failed."""
+
+_DIGEST = hashlib.sha256().digest_size
+"""Bytes at the end of the file, which the loader does not read."""
 
 _BUILD = """
 import sys
@@ -48,7 +56,7 @@ def load() -> ModuleType | None:
     """
     if (file := _file()) is None:
         return None
-    if not file.is_file():
+    if not _is_whole(file):
         if shutil.which(os.environ.get("CXX", "c++")) is not None:
             _log.warning(
                 "strategies: the fast path in C++ is not built, without which calls on small matrices take "
@@ -58,7 +66,7 @@ def load() -> ModuleType | None:
     try:
         module = _imported(file)
     except ImportError as error:
-        _log.warning("strategies: %s cannot be loaded: %s", file, error)
+        _log.warning("strategies: the fast path in C++ cannot be loaded: %s", error)
         return None
     module.set_team(ctypes.cast(cast("Any", threads.team()), ctypes.c_void_p).value)
     # A forked process has none of its parent's threads, and OpenMP would wait for them.
@@ -68,7 +76,7 @@ def load() -> ModuleType | None:
 
 def is_missing() -> bool:
     """Whether `warmup` has something to build."""
-    return (file := _file()) is not None and not file.is_file()
+    return (file := _file()) is not None and not _is_whole(file)
 
 
 def warmup() -> bool:
@@ -79,8 +87,11 @@ def warmup() -> bool:
 
     Returns:
         Whether there is one now that was not before.
+
+    Raises:
+        UnusableFileError: it cannot be written there.
     """
-    if (file := _file()) is None or (file.is_file() and load() is not None):
+    if (file := _file()) is None or (_is_whole(file) and load() is not None):
         return False
     # Ninja comes with the package, and PATH has its folder only where the environment is activated.
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), sysconfig.get_path("scripts")])
@@ -90,13 +101,14 @@ def warmup() -> bool:
             command, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
         )
         if done.returncode:
-            reason = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+            said = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+            reason = next((line for line in said if _WHY.search(line)), said[-1])
             _log.warning(
                 "strategies: the fast path stays in Python, as C++ cannot be built: %s", reason
             )
             return False
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(file, (Path(scratch) / _FILE).read_bytes())
+        built = (Path(scratch) / _FILE).read_bytes()
+        files.write(file, built + hashlib.sha256(built).digest(), parents=True)
     load.cache_clear()
     return load() is not None
 
@@ -118,6 +130,15 @@ def _file() -> Path | None:
 
 def _source() -> Path | None:
     return library.native_file(f"torch/{NAME}.cpp")
+
+
+def _is_whole(file: Path) -> bool:
+    """Whether a built file is there as it was written: one that is cut off would end the process."""
+    try:
+        content = file.read_bytes()
+    except OSError:
+        return False
+    return hashlib.sha256(content[:-_DIGEST]).digest() == content[-_DIGEST:]
 
 
 @functools.cache

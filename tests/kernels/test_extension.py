@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from strategies.files import UnusableFileError
 from strategies.kernels import extension
 from strategies.kernels.cpu import threads
 
@@ -44,7 +45,7 @@ def test_a_machine_without_a_compiler_keeps_the_fast_path_in_python(monkeypatch,
 def test_the_ninja_of_an_environment_that_is_not_activated_is_found(monkeypatch, tmp_path, caplog):
     monkeypatch.setenv("PATH", str(tmp_path))  # which has neither Ninja nor a compiler
     assert not extension.warmup()
-    assert "ninja: build stopped" in caplog.text
+    assert "c++: not found" in caplog.text  # says Ninja
 
 
 def test_a_file_that_is_no_module_counts_as_missing(monkeypatch, caplog):
@@ -52,6 +53,24 @@ def test_a_file_that_is_no_module_counts_as_missing(monkeypatch, caplog):
     monkeypatch.setattr(extension, "_BUILD", leave_a_text)
     assert not extension.warmup()
     assert "cannot be loaded" in caplog.text
+    assert not extension.is_missing()
+
+
+def test_a_file_that_is_cut_off_counts_as_missing(caplog):
+    path = extension._file()
+    path.parent.mkdir(parents=True)
+    path.write_bytes(extension._source().read_bytes()[:1000])
+    assert extension.is_missing()
+    assert extension.load() is None
+    assert "is not built" in caplog.text
+
+
+def test_a_cache_that_cannot_be_written_is_named(monkeypatch, tmp_path):
+    (tmp_path / "cache").write_text("no folder")
+    leave_a_text = f"import sys; open(sys.argv[3] + '/{extension._FILE}', 'w').write('x')"
+    monkeypatch.setattr(extension, "_BUILD", leave_a_text)
+    with pytest.raises(UnusableFileError, match="cannot be written"):
+        extension.warmup()
 
 
 def test_where_torch_has_another_team_of_threads_there_is_none(monkeypatch):
