@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from strategies.cli.common import Seed, console, file_option, notes
+from strategies.cli.common import Seed, console, file_option, notes, writable
 from strategies.cli.progress import progress
 from strategies.files import json_text, write_text
 from strategies.oracle.asking import CORE, ask
@@ -27,7 +27,10 @@ _STYLES = {RIGHT: "green", UNSTABLE: "yellow", WRONG: "bold red", REFUSES: "dim"
 @app.command()
 def write(
     out: Annotated[
-        Path, typer.Argument(metavar="FILE", help="As JSON Lines; a name in .gz packs it.")
+        Path,
+        typer.Argument(
+            metavar="FILE", help="As JSON Lines; a name in .gz packs it.", callback=writable
+        ),
     ],
     cases: Annotated[int, typer.Option(min=1, help="Of each operation and kind.")] = 9,
     seed: Seed = 0,
@@ -59,7 +62,8 @@ def grade(
         str, typer.Option(metavar="PATH", help="An interpreter that has the library and NumPy.")
     ] = sys.executable,
     out: Annotated[
-        Path | None, file_option("Where to keep the report, as JSON or .json.gz.")
+        Path | None,
+        file_option("Where to keep the report, as JSON or .json.gz.", callback=writable),
     ] = None,
 ) -> None:
     """Ask a library for the derivatives of a set, and judge its answers by their stability ratios.
@@ -88,9 +92,10 @@ def schema() -> None:
 def _table(found: Report) -> Table:
     title = f"{found.library} by {found.cases} cases of each operation and kind, seed {found.seed}"
     columns = "right", "unstable", "wrong", "refused", "missing", "worst"
+    cases = "worst in", "fails first in"
     lines = table(title, ("operation", "derivative"), columns)
-    for column in ("worst in", "fails first in"):
-        lines.add_column(column)
+    for column in cases:
+        lines.add_column(column, overflow="fold")
     for entry in found.entries:
         ratio = "" if entry.worst is None else "∞" if entry.worst >= 1e99 else f"{entry.worst:.1g}"
         lines.add_row(

@@ -37,7 +37,10 @@ def ask(library: str, of: Path, answers: Path, *, python: str = sys.executable) 
     _, cases = grader.read(of)
     command = [python, grader.__file__, "ask", str(of), str(adapter(library)), str(answers)]
     for _ in range(_MOST_DEATHS):
-        done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
+        try:
+            done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
+        except OSError as error:
+            raise ValueError(f"{python} cannot be run: {error.strerror}") from error
         if done.returncode == 0:
             return
         last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]

@@ -30,6 +30,7 @@ import json
 import math
 import runpy
 import sys
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -80,9 +81,13 @@ class Judgement(NamedTuple):
 
 
 def read(path: str | Path) -> tuple[dict[str, Any], list[Case]]:
-    """The header and the cases of a set."""
-    header, *cases = map(json.loads, lines(path))
-    if header.get("format") != "gradient-oracle" or header["version"] != 1:
+    """The header and the cases of a set; ValueError if the file is none."""
+    try:
+        header, *cases = map(json.loads, lines(path))
+        is_set = (header["format"], header["version"]) == ("gradient-oracle", 1)
+    except (OSError, EOFError, LookupError, TypeError, ValueError, zlib.error) as error:
+        raise ValueError(f"{path} cannot be read as an oracle set: {error}") from error
+    if not is_set:
         raise ValueError(f"{path} is no oracle set of version 1")
     return header, cases
 

@@ -96,7 +96,7 @@ def table(
         pad_edge=False,
     )
     for name in left:
-        found.add_column(name, no_wrap=name not in wraps)
+        found.add_column(name, no_wrap=name not in wraps, overflow="fold")
     for name in right:
         found.add_column(name, justify="right", no_wrap=True)
     return found

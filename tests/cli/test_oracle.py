@@ -34,8 +34,17 @@ def test_the_exit_code_says_whether_a_library_fails(sign, code, verdict, few, tm
     assert "inv" in done.output
 
 
-def test_an_unknown_library_is_one_line(fails):
+def test_what_cannot_be_asked_is_one_line(fails, tmp_path):
     fails(["oracle", "grade", "nothing"], "no adapter nothing")
+    grade = ["oracle", "grade", "pytorch"]
+    fails([*grade, "--python", "/no/python"], "/no/python cannot be run: No such file")
+    bad = tmp_path / "bad.jsonl"
+    fails([*grade, "--set", bad], "bad.jsonl cannot be read as an oracle set")
+    for content in ("", "{", "[1]", "{}", "\x1f\x8b"):
+        bad.write_bytes(content.encode("latin-1"))
+        fails([*grade, "--set", bad], "bad.jsonl cannot be read as an oracle set")
+    for command in ([*grade, "--out"], ["oracle", "write"]):
+        fails([*command, tmp_path / "none" / "x.json"], "x.json: cannot be written")
 
 
 def test_the_schema_is_json(invoke):
