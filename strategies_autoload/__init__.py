@@ -4,6 +4,7 @@ It is a package of its own, so that programs which do not ask for it import no m
 """
 
 import os
+import warnings
 
 VARIABLE = "BACKWARD_STRATEGIES_INSTALL"
 
@@ -24,6 +25,8 @@ def load() -> None:
     Example:
         >>> load()
     """
+    if (value := os.environ.get(VARIABLE, "")) not in ("", "0", "1"):
+        warnings.warn(f"{VARIABLE}={value} is ignored; 1 installs operators", stacklevel=2)
     if is_asked_for():
         # What imports PyTorch may be that package itself, which then installs them at its own end.
         import strategies  # noqa: F401

@@ -47,6 +47,12 @@ def test_nothing_is_imported_where_nobody_asks(output):
     assert done.stdout.split() == ["LinalgInvExBackward0", "False"]
 
 
+def test_another_value_is_told(output):
+    done = output(PROGRAM, BACKWARD_STRATEGIES_INSTALL="yes")
+    assert "False" in done.stdout
+    assert "BACKWARD_STRATEGIES_INSTALL=yes is ignored; 1 installs operators" in done.stderr
+
+
 def test_where_it_is_impossible_a_warning_says_so(output, tmp_path):
     empty = {"BACKWARD_STRATEGIES_CACHE": str(tmp_path / "empty")}
     done = output(PROGRAM, BACKWARD_STRATEGIES_INSTALL="1", **empty)

@@ -82,7 +82,9 @@ def calibrate(
     policy.refresh()
     pairs = zip(parts, targets, strict=True)
     told = ", ".join(f"{counted(cells_of(part), 'cell')} ({target})" for part, target in pairs)
-    console.print(f'{told} are in {calibration.location()}. "auto" follows them here.')
+    console.print(
+        f'{calibration.location()} has {told}, which "auto" follows here.', soft_wrap=True
+    )
 
 
 def _calibrated(

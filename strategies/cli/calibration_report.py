@@ -43,7 +43,7 @@ def tell_program(place: str, program: Workload, found: Sequence[Change], after: 
     lines = table(
         f"What the program gains ({place})",
         ("where", "call", "before", "now"),
-        ("count", "torch", "before", "now", "× torch", "stability, torch", "now"),
+        ("count", "torch", "before", "now", "× torch", "stability,\ntorch", "now"),
         wraps=("where", "call"),
     )
     sums = [0.0, 0.0, 0.0]

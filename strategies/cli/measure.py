@@ -89,8 +89,14 @@ def resumable(writer: Writer, cases: Sequence[Case]) -> Iterator[Iterable[Case]]
         with progress(len(missing), notes) as begin:
             yield (begin(str(case)) or case for case in missing)
     except KeyboardInterrupt:
-        if writer.path is None:
-            raise
         known = {cell.case for cell in writer.cells}
-        done = f"{sum(case in known for case in cases)} of {len(cases)} cells are in {writer.path}"
-        raise KeyboardInterrupt(f"{done}; the same command resumes the run") from None
+        done = sum(case in known for case in cases)
+        raise how_to_resume(writer, done, len(cases)) from None
+
+
+def how_to_resume(writer: Writer, done: int, count: int) -> KeyboardInterrupt:
+    """Ctrl-C that says what is kept, if anything is."""
+    if writer.path is None:
+        return KeyboardInterrupt()
+    kept = f"{done} of {count} cells are in {writer.path}"
+    return KeyboardInterrupt(f"{kept}; the same command resumes the run")

@@ -52,7 +52,7 @@ def build(
 
 
 @app.command()
-def show(file: Annotated[Path | None, typer.Argument(metavar="[FILE]")] = None) -> None:
+def show(file: Annotated[Path | None, typer.Argument(metavar="FILE")] = None) -> None:
     """Show what "auto" follows, and why; or what a file says, and the single default of operations."""
     path = file or calibration.location()
     if file is None:
@@ -63,7 +63,7 @@ def show(file: Annotated[Path | None, typer.Argument(metavar="[FILE]")] = None) 
             console.print(f"Nothing was calibrated: there is no {path}.")
             return
     if file is None or files.says(path, calibration.FORMAT):
-        _tell_parts(path, calibration.read(path))
+        _tell_parts(path, calibration.read(path) if file else calibration.known())
         return
     policy = schema.read(path)
     console.print(defaults_table(policy))
@@ -122,7 +122,10 @@ def clear() -> None:
 @app.command()
 def export(out: PolicyFile) -> None:
     """Write what was calibrated to a file, for machines of the same kind."""
-    found = calibration.read(calibration.location())
+    found = calibration.known()
+    if not found.parts:
+        wanted = "`backward-strategies calibrate` measures this machine"
+        raise ValueError(f"nothing was calibrated: there is no {calibration.location()}; {wanted}")
     calibration.save(out, found)
     console.print(f"{counted(len(found.parts), 'part')} written to {out}")
 
@@ -144,11 +147,13 @@ def import_(file: PolicyFile) -> None:
     console.print(f"{counted(len(fitting), 'part')} imported into {path}{others}")
 
 
-def defaults_table(policy: Policy) -> Table:
-    """The strategy of every operation to keep if only one may be kept."""
+def defaults_table(policy: Policy, only: str | None = None) -> Table:
+    """The strategy of every operation, or of one, to keep if only one may be kept."""
     left, right = ("operation", "matrices", "use"), ("worst regret", "mean regret", "not covered")
     lines = table("If only one may be kept", left, right)
     for operation, entry in policy.operations.items():
+        if only not in (None, operation):
+            continue
         for matrices, default in (("full rank", entry.full_rank), ("any rank", entry.any_rank)):
             if default is not None:
                 regrets = f"{default.worst_regret:.2f}×", f"{default.mean_regret:.2f}×"

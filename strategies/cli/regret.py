@@ -137,7 +137,7 @@ def _wrong_table(wrong: list[Score]) -> Table:
     title, columns = "Where the policy chose wrongly", ("case", "chose", "severity")
     lines = table(title, columns, ("regret", "at least"), wraps=["case"])
     for each in wrong:
-        least = "-" if math.isinf(each.regret) else f"{each.regret_low:.2f}×"
+        least = "-" if math.isinf(each.regret) else f"{max(each.regret_low, 1.0):.2f}×"
         lines.add_row(str(each.case), each.strategy, each.severity, _regret(each.regret), least)
     return lines
 

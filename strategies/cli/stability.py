@@ -12,6 +12,7 @@ from rich.table import Table
 from strategies import operations, registry
 from strategies.cli import common
 from strategies.cli.common import console, file_option, notes
+from strategies.cli.measure import how_to_resume
 from strategies.cli.progress import progress
 from strategies.files import UnusableFileError
 from strategies.measuring import DTYPES, Case, Cell, describe, store
@@ -74,11 +75,14 @@ def judged_first(
             raise UnusableFileError(writer.path, f"is not of this draw: {cell.case} is not in it")
     yield from kept
     missing = count - len(kept)
-    with progress(missing, notes) as begin:
-        for cell in itertools.islice(judged_cells(drawn, names), missing):
-            begin(str(cell.case))
-            writer.append(cell)
-            yield cell
+    try:
+        with progress(missing, notes) as begin:
+            for cell in itertools.islice(judged_cells(drawn, names), missing):
+                begin(str(cell.case))
+                writer.append(cell)
+                yield cell
+    except KeyboardInterrupt:
+        raise how_to_resume(writer, len(writer.cells), count) from None
 
 
 def _table(cells: Sequence[Cell], seed: int) -> Table:

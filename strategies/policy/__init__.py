@@ -232,4 +232,5 @@ def _nearest(policy: Policy, source: str, device: str, threads: int) -> tuple[Po
 
 
 def _warn(message: str) -> None:
-    warnings.warn(message, RuntimeWarning, stacklevel=2)
+    # Of no line: the user's is far up the stack, and one of this package says nothing to the user.
+    warnings.warn_explicit(message, RuntimeWarning, "strategies", 0, __name__)

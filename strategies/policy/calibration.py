@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from strategies import files
+from strategies.files import UnusableFileError
 from strategies.policy.schema import Part, require_dtypes
 from strategies.policy.validators import Validators
 
@@ -58,9 +59,13 @@ def read(path: Path) -> Calibration:
 
 
 def known() -> Calibration:
-    """What the user's file holds, if there is one; UnusableFileError as by `read`."""
+    """What the user's file holds, if there is one; UnusableFileError as by `read`, with a remedy."""
     path = location()
-    return read(path) if path.exists() else Calibration()
+    try:
+        return read(path) if path.exists() else Calibration()
+    except UnusableFileError as error:
+        problem = f"{error.problem}; `backward-strategies policy clear` deletes it"
+        raise UnusableFileError(path, problem) from error
 
 
 def save(path: Path, calibration: Calibration) -> None:

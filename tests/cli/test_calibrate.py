@@ -60,7 +60,7 @@ def test_auto_follows_what_was_measured(invoke, configuration, asked):
     result = invoke("calibrate")
     assert {case for case, _ in asked} == set(CASES[:3])
     assert "What has changed (cpu, 1 thread)" in result.stdout
-    assert "3 cells (cpu, 1 thread) are in" in result.stdout
+    assert "has 3 cells (cpu, 1 thread), which" in result.stdout
     assert active().startswith(f"the calibration {configuration / 'policy.json'} (1 thread)")
     assert first("inv", 8) != "fused"
     assert [path.name for path in configuration.iterdir() if path.suffix == ".json"] == [
@@ -175,7 +175,7 @@ def test_a_damaged_policy_is_named_and_kept(invoke, fails, configuration):
     configuration.mkdir()
     path = configuration / "policy.json"
     path.write_text("{")
-    fails(["calibrate"], "policy.json", "not valid JSON")
+    fails(["calibrate"], "policy.json", "not valid JSON", "policy clear` deletes it")
     assert path.read_text() == "{"
 
 

@@ -98,7 +98,7 @@ def test_where_nothing_was_calibrated_it_says_so(invoke, fails, configuration, t
     assert '"auto" follows the shipped policy' in shown
     assert "Nothing was calibrated" in shown
     assert "nothing was calibrated" in invoke("policy", "clear").stdout
-    fails(["policy", "export", tmp_path / "out.json"], "policy.json", "cannot be read")
+    fails(["policy", "export", tmp_path / "out.json"], "nothing was calibrated", "policy.json")
 
 
 def test_what_was_exported_is_imported_on_a_machine_of_the_same_kind(invoke, calibrated, tmp_path):

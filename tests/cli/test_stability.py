@@ -36,6 +36,16 @@ def test_it_goes_on_where_it_stopped(invoke, tmp_path):
     assert len({cell["case"] for cell in cells}) == 4
 
 
+def test_ctrl_c_says_how_to_resume(invoke, tmp_path, monkeypatch):
+    def stops(cells, names):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("strategies.cli.stability.judged_cells", stops)
+    kept = tmp_path / "hard.json"
+    said = invoke("stability", "--cases", 2, "--out", kept, code=130).stderr
+    assert f"0 of 2 cells are in {kept}; the same command resumes the run" in said
+
+
 def test_an_unstable_auto_is_an_error(invoke):
     hard = "--operation", "lstsq", "--dtype", "float64", "--cases", 25
     with use("native"):
