@@ -16,10 +16,8 @@ def draw(rows: pd.DataFrame) -> Figure:
     if len(dtypes) > 1:
         rows = rows.assign(operation=rows["operation"] + ", " + rows["dtype"])
     title = f"Error against condition number, {', '.join(dtypes)}"
-    note = (
-        "u: unit roundoff. Above 1, the grey line, no digit is right. A line that ends: beyond it the "
-        "strategy refuses the matrix"
-    )
+    one = "Above 1, the grey line, no digit is right. " if rows["error"].max() > 1 else ""
+    note = f"u: unit roundoff. {one}A line that ends: beyond it the strategy refuses the matrix"
     return style.figure(rows, _panel, title, note, ylabel=style.ERROR)
 
 

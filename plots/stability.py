@@ -23,7 +23,7 @@ def draw(rows: pd.DataFrame) -> Figure:
     """A panel an operation, a line a library, a dot a case, and how many are above the limit."""
     rows = rows[rows["shows"].eq("stability") & rows["strategy"].isin(LIBRARIES)]
     problem = "no hard case was judged (backward-strategies stability --out FILE)"
-    rows = style.usual(rows, problem, ["machine", "device"])
+    rows = style.usual(rows, problem, ["device"])
     shown = [name for name in LIBRARIES if rows["strategy"].eq(name).any()]
 
     def panel(ax: Axes, rows: pd.DataFrame) -> None:

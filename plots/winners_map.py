@@ -49,6 +49,7 @@ def _panel(ax: Axes, rows: pd.DataFrame) -> None:
             colour = style.look(use["other"])["color"]
             hatched = {"fill": False, "hatch": "//", "lw": 0, "edgecolor": colour}
             ax.add_patch(Rectangle(tile.get_xy(), 1, 1, **hatched))
+            ax.add_patch(Rectangle((-9, -9), 1, 1, facecolor=colour, label=use["other"]))
         if use["speedup"] > 0:
             said = doubtful(times(use["speedup"]), use["too_noisy"])
             text.set(text=said, bbox=badge, fontsize=12)

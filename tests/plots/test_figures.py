@@ -73,3 +73,15 @@ def test_only_one_machine_and_dtype_is_drawn(rows, texts):
     other = rows.assign(machine="another", dtype="float32").head(5)
     figure = figures()["speedup_heatmap"](pd.concat([rows, other]))
     assert any("float64 on cpu" in text for text in texts(figure))
+
+
+def test_hard_cases_of_every_machine_are_drawn(rows, texts):
+    hard = rows[rows["shows"].eq("stability")]
+    elsewhere = hard[hard["operation"].eq("pinv")].assign(machine="another", operation="cholesky")
+    assert {"solve", "cholesky"} <= set(texts(figures()["stability"](pd.concat([rows, elsewhere]))))
+
+
+def test_a_strategy_that_only_ties_is_in_the_legend(rows, texts):
+    rows.loc[rows["strategy"].eq("triangular_solve"), "verdict"] = "tie"
+    rows = rows.assign(chosen=rows["strategy"].eq("explicit_inverse"))
+    assert "triangular_solve" in texts(figures()["winners_map"](rows))
