@@ -137,10 +137,10 @@ def _strategies() -> dict[str, Strategy]:
             raise
         # SystemExit too: one broken plug-in must not disable the others.
         except BaseException as error:  # noqa: BLE001
-            warnings.warn(
-                f"strategy plug-in {str(point.name)!r} ({point.value}) is left out: {message_of(error)}",
-                stacklevel=2,
-            )
+            what = f"strategy plug-in {str(point.name)!r} ({point.value})"
+            told = f"{what} is left out: {message_of(error)}"
+            # Of no line: whichever call came first asks for the strategies.
+            warnings.warn_explicit(told, UserWarning, "strategies", 0, __name__)
     return found
 
 

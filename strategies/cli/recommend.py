@@ -95,7 +95,8 @@ def recommend(
     else:
         _print_rankings(judged, asked, objective)
     _print_provenance(machines(judged))
-    console.print(f"in {', '.join(sorted({cell.source for cell in judged}))}", style="dim")
+    sources = ", ".join(sorted({cell.source for cell in judged}))
+    console.print(sources if measure_now else f"in {sources}", style="dim")
 
 
 def _asked(
