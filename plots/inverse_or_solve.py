@@ -109,7 +109,8 @@ def parts(runs: Sequence[Run]) -> dict[str, str]:
         "alone: medians over single matrices whose shorter side is n, and over batches. **Bold**: the "
         f"inverse is faster. (Parentheses): it may not be used. {'; '.join(provenance(where))}."
     )
-    answer = [_default(every), "\n".join(f"- {line}" for line in lines)]
+    rules = "\n".join(f"- {line}" for line in lines)
+    answer = ["Among PyTorch's own operations:", rules, _default(every)]
     if not cells:
         answer = ["All cases were measured while the machine was busy, and answer nothing."]
     tables = [
@@ -148,7 +149,7 @@ def _default(cells: Sequence[JudgedCell]) -> str:
     return (
         f"The default is `{Fused.name}`, compiled kernels, in {count} of {len(cells)} cases ({noisy} "
         f"are {TOO_NOISY}). They solve with their factors, and form an inverse where that is the result or "
-        "the gradient. Between inverse and solves in PyTorch's operations:"
+        "the gradient."
     )
 
 
@@ -162,13 +163,13 @@ def _rules(compared: Mapping[str, Comparison], inverse: Mapping[str, Evidence]) 
     if solved:
         small, large = map(_span, zip(*solved.values(), strict=True))
         yield (
-            f"**Solve** in {_names(solved)}, for one backward per forward: with the inverse, both together "
-            f"take {small} times as long for single matrices with n < {SIDE}, and {large} times for "
-            "larger n."
+            f"**Solve** in {_names(solved)}, for one backward per forward: by the inverse, forward and "
+            f"backward take {small} times as long for single matrices with n < {SIDE}, and {large} times "
+            "for larger n."
         )
     if formed:
         share = _span(itertools.chain(*formed.values()))
-        yield f"**Form it** where it is the result, in {_names(formed)}: {share} of the time."
+        yield f"**Form it** where it is the result, in {_names(formed)}: that takes {share} of the time."
     if reused:
         share = _span(itertools.chain(*reused.values()))
         yield (

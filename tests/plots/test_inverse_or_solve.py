@@ -37,14 +37,14 @@ SAID = {
         of_sizes("det", 2.0, 3.0),
         [
             "- **Solve** in `det`, for one backward per forward: ",
-            "both together take 2 times as long for single matrices with n < 128",
+            "forward and backward take 2 times as long for single matrices with n < 128",
             "| `det` | 2 / 3 | 2 / 3 | 2 / 3 | stable |",
         ],
     ),
     "form it where it takes less": (
         of_sizes("inv", 0.5, 0.25),
         [
-            "- **Form it** where it is the result, in `inv`: 0.5 of the time.",
+            "- **Form it** where it is the result, in `inv`: that takes 0.5 of the time.",
             "| `inv` | **0.5** / **0.25** |",
         ],
     ),
