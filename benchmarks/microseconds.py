@@ -11,6 +11,7 @@ from torch import Tensor
 
 from strategies import operations
 from strategies.autograd import fast_path
+from strategies.builtin.fused import Fused
 from strategies.cli.common import console, reports_errors
 from strategies.kernels import extension
 from strategies.kernels.cpu.plans import plan
@@ -19,10 +20,17 @@ from strategies.measuring.clock import sampler
 from strategies.measuring.timing import interleaved
 from strategies.measuring.workload import backward_of
 from strategies.policy import BASELINE
+from strategies.policy.calibration import counted
 from strategies.selection.text import table
 
-GENERAL = "batch_last"
-"""What computes on the generic path what `fused` does on the fast path."""
+
+class Generic(Fused):
+    """`fused` by the generic path: a subclass has no kernels but its own."""
+
+    name = "generic"
+
+
+GENERAL = Generic()
 
 
 @reports_errors
@@ -40,8 +48,9 @@ def main(
         samplers = {name: sampler(call) for name, call in parts(case).items()}
         timings = interleaved(samplers, budget=budget, max_rounds=400)
     language = "C++" if is_compiled else "Python"
-    title = f"{case}, {torch.get_num_threads()} threads, the fast path in {language}"
-    shown = table(title, ["part"], ["µs"])
+    threads = counted(torch.get_num_threads(), "thread")
+    console.print(f"{case}, {threads}, the fast path in {language}")
+    shown = table("", ["part"], ["µs"])
     for name in samplers:
         shown.add_row(name, f"{timings[name].seconds * 1e6:.1f}")
     console.print(shown)

@@ -8,6 +8,7 @@ from strategies.cli.common import console
 from strategies.measuring import Case, forward_backward_of, measure
 from strategies.measuring.clock import sampler
 from strategies.measuring.measurement import Objective
+from strategies.policy.calibration import counted
 from strategies.selection.text import table
 
 QR = "triangular_solve"
@@ -25,7 +26,8 @@ COMPARISONS = [
 
 def main() -> None:
     """Prints a row a comparison: forward and backward together, in the same rounds."""
-    title = f"forward + backward, {torch.get_num_threads()} threads, torch {torch.__version__}"
+    threads = counted(torch.get_num_threads(), "thread")
+    title = f"forward + backward, {threads}, torch {torch.__version__}"
     columns = ("speed-up", "95 % interval")
     shown = table(title, ["case", "left out", "against"], columns)
     both = Objective.FORWARD_BACKWARD
