@@ -103,7 +103,6 @@ def _table(found: Report) -> Table:
             Text(entry.quantity, style=_STYLES.get(entry.verdict, "dim")),
             *(str(count or "") for count in entry.counts.values()),
             ratio,
-            entry.worst_case,
-            entry.smallest,
+            *((case or "").partition("/")[2] for case in (entry.worst_case, entry.smallest)),
         )
     return lines

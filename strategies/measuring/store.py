@@ -163,7 +163,7 @@ def _resumed(path: Path, run: Run) -> Run:
         {"kind": each.kind, **msgspec.structs.asdict(each.machine), **each.arguments}
         for each in (kept, run)
     )
-    for name in sorted((before.keys() | now.keys()) - _MAY_DIFFER):
+    for name in ("kind", *sorted((before.keys() | now.keys()) - _MAY_DIFFER)):
         old, new = before.get(name), now.get(name)
         if old != new:
             how = f"was measured with {name} {old}, not {new}: move it, or give another file"

@@ -32,6 +32,7 @@ def test_the_exit_code_says_whether_a_library_fails(sign, code, verdict, few, tm
     entry = next(e for e in found.entries if (e.operation, e.quantity) == ("inv", "value"))
     assert entry.verdict == verdict
     assert "inv" in done.output
+    assert "…" not in done.output
 
 
 def test_what_cannot_be_asked_is_one_line(fails, tmp_path):
