@@ -90,6 +90,10 @@ def warmup() -> bool:
 
     Raises:
         UnusableFileError: it cannot be written there.
+
+    Example:
+        >>> import strategies
+        >>> is_built_now = strategies.warmup()
     """
     if (file := _file()) is None or (_is_whole(file) and load() is not None):
         return False

@@ -68,7 +68,7 @@ def cholesky_inverse(
     L is read; the gradient is that of (L Lᴴ)⁻¹ for a full matrix L, and has entries in both triangles.
 
     Args:
-        L: (..., n, n), lower triangular with A = L Lᴴ.
+        L: (..., n, n), lower triangular with A = L Lᴴ, of a dtype as in `pinv`.
         upper: L is upper triangular and A = Lᴴ L.
         strategy: a name from `strategies.available()`, a `Strategy`, or "auto".
 

@@ -87,7 +87,7 @@ def cholesky_solve(
     is read; the gradient is that of (L Lᴴ)⁻¹B for a full matrix L, and has entries in both triangles.
 
     Args:
-        B: (..., n, k).
+        B: (..., n, k), of a dtype as in `pinv`.
         L: (..., n, n), lower triangular with A = L Lᴴ; batches are broadcast.
         upper: L is upper triangular and A = Lᴴ L.
         strategy: a name from `strategies.available()`, a `Strategy`, or "auto".

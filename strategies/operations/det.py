@@ -34,7 +34,7 @@ def det(A: Tensor, *, strategy: StrategyChoice = "auto") -> Tensor:
     As `torch.linalg.det`; all derivatives are finite and right at singular matrices, too.
 
     Args:
-        A: (..., n, n).
+        A: (..., n, n), of a dtype as in `pinv`.
         strategy: a name from `strategies.available()`, a `Strategy`, or "auto".
 
     Returns:
@@ -69,7 +69,7 @@ def slogdet(A: Tensor, *, strategy: StrategyChoice = "auto") -> SlogdetResult:
     As `torch.linalg.slogdet`.
 
     Args:
-        A: (..., n, n).
+        A: (..., n, n), of a dtype as in `pinv`.
         strategy: a name from `strategies.available()`, a `Strategy`, or "auto".
 
     Returns:

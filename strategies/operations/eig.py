@@ -91,7 +91,7 @@ def eig(A: Tensor, *, strategy: StrategyChoice = "auto") -> EigResult:
     has to be independent of the phases. There is a gradient where the eigenvalues are distinct.
 
     Args:
-        A: (..., n, n).
+        A: (..., n, n), of a dtype as in `pinv`.
         strategy: how V⁻ᴴ is applied in the backward: a name from `strategies.available()`, a
             `Strategy`, or "auto".
 

@@ -63,7 +63,7 @@ def inv(A: Tensor, *, strategy: StrategyChoice = "auto") -> Tensor:
     As `torch.linalg.inv`.
 
     Args:
-        A: (..., n, n).
+        A: (..., n, n), of a dtype as in `pinv`.
         strategy: a name from `strategies.available()`, a `Strategy`, or "auto".
 
     Returns:

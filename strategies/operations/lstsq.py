@@ -135,7 +135,7 @@ def lstsq(
     them; `residuals` where m > n and every A has full rank, and they are differentiable.
 
     Args:
-        A: (..., m, n).
+        A: (..., m, n), of a dtype as in `pinv`.
         B: (..., m, k), in a batch of as many dimensions, each of the same size or 1; or (..., m) with
             the batch shape of A.
         rcond: singular values up to rcond·σ₁ count as zero; None: max(m, n)·ε.

@@ -138,6 +138,8 @@ def lu_factor_ex(
 ) -> LUFactorExResult:
     """`lu_factor` that reports a zero pivot in `info` (its 1-based position; 0 is none).
 
+    As `torch.linalg.lu_factor_ex`.
+
     Args:
         A: as in `lu_factor`.
         pivot: as in `lu_factor`.
@@ -150,6 +152,7 @@ def lu_factor_ex(
     Raises:
         torch.linalg.LinAlgError: a pivot is exactly zero and `check_errors` is set; or, in the
             backward, the rank is not determined.
+        RuntimeError: as in `lu_factor`.
 
     Example:
         >>> lu_factor_ex(torch.zeros(1, 1), strategy="triangular_solve").info

@@ -108,7 +108,7 @@ def lu_solve(
     its only n×n array.
 
     Args:
-        LU: as `lu_factor` returns it, (..., n, n).
+        LU: as `lu_factor` returns it, (..., n, n), of a dtype as in `pinv`.
         pivots: likewise, int32 (..., n).
         B: (..., n, k), or (..., k, n) where `left` is False; batch dimensions are broadcast.
         left: on which side of X the matrix stands.

@@ -142,7 +142,7 @@ def qr(A: Tensor, mode: str = "reduced", *, strategy: StrategyChoice = "auto") -
     gradient unless a column needs no reflection, as of a triangular A.
 
     Args:
-        A: (..., m, n).
+        A: (..., m, n), of a dtype as in `pinv`.
         mode: "reduced", "complete", or "r" for R alone.
         strategy: how R is inverted in the backward: a name from `strategies.available()`, a
             `Strategy`, or "auto".

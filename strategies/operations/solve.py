@@ -93,7 +93,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, strategy: StrategyChoice =
     one-dimensional, or has one dimension less than A and the shape A.shape[:-1].
 
     Args:
-        A: (..., n, n).
+        A: (..., n, n), of a dtype as in `pinv`.
         B: (..., n, k), (..., n) or (n,); (..., k, n) where `left` is False.
         left: on which side of X the matrix stands.
         strategy: a name from `strategies.available()`, a `Strategy`, or "auto".

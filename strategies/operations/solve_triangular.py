@@ -122,7 +122,7 @@ def solve_triangular(
     As `torch.linalg.solve_triangular`: the other triangle is not read, and its gradient is zero.
 
     Args:
-        A: (..., n, n).
+        A: (..., n, n), of a dtype as in `pinv`.
         B: (..., n, k), or (..., k, n) where `left` is False; batch dimensions are broadcast.
         upper: which triangle.
         left: on which side of X the matrix stands.

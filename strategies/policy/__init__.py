@@ -112,6 +112,7 @@ def use(choice: str | Path | Strategy | Policy) -> Iterator[None]:
     Raises:
         StrategyNotFoundError: no strategy has that name.
         UnusableFileError: the file cannot be read, or is no policy of this version.
+        TypeError: it is neither.
 
     Example:
         >>> import torch, strategies
@@ -140,13 +141,17 @@ def _ranked(policy: Policy, key: PolicyKey, any_rank: bool) -> tuple[Strategy, .
     return first, next(takes_any_rank, fallback)
 
 
-def _resolve(choice: str | Path | Strategy | Policy) -> Policy | Strategy:
+def _resolve(choice: object) -> Policy | Strategy:
     if isinstance(choice, Strategy | Policy):
         return choice
     if choice == SHIPPED_NAME:
         return read(SHIPPED)
-    if isinstance(choice, Path) or choice.endswith(".json"):
+    if isinstance(choice, Path) or (isinstance(choice, str) and choice.endswith(".json")):
         return read(Path(choice))
+    if not isinstance(choice, str):
+        raise TypeError(
+            f"use takes a name, a policy file or a Strategy, not {type(choice).__name__}"
+        )
     return registry.get(choice)
 
 

@@ -59,6 +59,8 @@ def test_a_strategy_can_stand_for_auto_by_its_name_and_by_itself():
 def test_a_file_that_is_no_policy_is_refused_where_it_is_named(tmp_path):
     with pytest.raises(UnusableFileError, match="nowhere"), policies.use(tmp_path / "nowhere.json"):
         pass
+    with pytest.raises(TypeError, match="not int"), policies.use(5):
+        pass
 
 
 @pytest.mark.parametrize("bad", ["nowhere.json", "no_such_strategy"])
