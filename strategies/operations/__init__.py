@@ -52,7 +52,9 @@ def get(name: str) -> Operation:
         return _records()[name]
     except KeyError:
         close = difflib.get_close_matches(name, names()) or names()
-        raise ValueError(f"no operation is named {name!r}; there is {', '.join(close)}") from None
+        raise ValueError(
+            f"no measured operation is named {name!r}; there is {', '.join(close)}"
+        ) from None
 
 
 @contextlib.contextmanager

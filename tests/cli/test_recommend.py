@@ -109,7 +109,7 @@ def test_a_folder_that_was_asked_for_has_to_be_there(invoke, fails, nothing_meas
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--operation", "qr"], "no operation is named 'qr'"),
+        (["--operation", "qr"], "no measured operation is named 'qr'"),
         (["--operation", "pinv", "--shape", "big"], "'pinv big' is no case"),
         (["--operation", "inv", "--shape", "4x5"], "square"),
         (["--shape", "4x4"], "--shape needs --operation"),

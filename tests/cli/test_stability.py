@@ -55,7 +55,7 @@ def test_an_unstable_auto_is_an_error(invoke):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--operation", "qr"], "no operation is named 'qr'"),
+        (["--operation", "qr"], "no measured operation is named 'qr'"),
         (["--dtype", "float16"], "--dtype float16: there is float32"),
         (["--device", "xyz", "--cases", "1"], "unknown device 'xyz'"),
         (["--strategy", "qr_pin"], "no strategy is named 'qr_pin'"),

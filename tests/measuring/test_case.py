@@ -42,7 +42,7 @@ def test_sizes_are_without_dtype_and_device():
         ("inv -1x-1", "is no case"),
         ("inv 1.5x2", "is no case"),
         ("inv 2x2x2x2", "is no case"),
-        ("qr 3x3", "no operation is named 'qr'"),
+        ("qr 3x3", "no measured operation is named 'qr'"),
         ("inv 0x0", "counted from 1"),
         ("lstsq 4x4 k=0", "counted from 1"),
         ("pinv 1000000000x1000000000", "no machine holds"),
