@@ -172,16 +172,16 @@ def with_tangents(
         None where the level is another, or `compute` has no outputs; outside of torch.func also where no
         input has a tangent.
     """
+    transform = Transform() if torch._C._are_functorch_transforms_active() else None
+    if transform is not None and transform.kind != _JVP:
+        return None
     tangents = [None if each is None else with_memory(each) for each in map(tangent_of, inputs)]
-    if not torch._C._are_functorch_transforms_active():
+    if transform is None:
         if all(each is None for each in tangents):
             return None
         primals = tuple([forward_ad.unpack_dual(each).primal for each in inputs])
         found = compute(primals, tuple(tangents))
         return None if found is None else _duals(*found)
-    transform = Transform()
-    if transform.kind != _JVP:
-        return None
     level, unwrap, wrap = transform.level, _functorch._unwrap_for_grad, _functorch._wrap_for_grad
     primals = tuple([unwrap(without_ended_levels(each), level) for each in inputs])
     below = tuple([None if each is None else unwrap(each, level) for each in tangents])
