@@ -29,6 +29,8 @@ def module() -> Any:
     return loaded
 
 
+extension.FORGET.append(module.cache_clear)
+
 _served: list[tuple[Definition, tuple[Any, ...]]] = []
 
 

@@ -36,6 +36,7 @@ from strategies.autograd.fast_path_node import (
     is_readable,
 )
 from strategies.autograd.transforms import below_levels, with_tangents
+from strategies.kernels import extension
 from strategies.kernels.cpu.plans import is_sequence, plan
 from strategies.kernels.cuda import plan as cuda
 from strategies.policy.schema import Policy
@@ -219,6 +220,9 @@ class FastPath:
 def _compiled(fast_path: FastPath) -> Callable[..., Tensors | None] | None:
     """`FastPath.__call__` in C++, if that is there."""
     return cpp.fast_path(_definition(fast_path))
+
+
+extension.FORGET.append(_compiled.cache_clear)
 
 
 def _definition(fast_path: FastPath) -> cpp.Definition:

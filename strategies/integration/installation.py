@@ -21,6 +21,7 @@ from strategies.autograd.computing import is_computing
 from strategies.autograd.cpp import aten_operator
 from strategies.errors import UnsupportedError
 from strategies.integration.scope import Scope, selected
+from strategies.kernels import extension
 from strategies_autoload import VARIABLE, is_asked_for
 
 _installations: list[Scope] = []
@@ -139,3 +140,6 @@ def _operators(name: str) -> list[Any]:
         for overload, calls in _calls().items()
         if overload.partition(".")[0] == name
     ]
+
+
+extension.FORGET.append(_operators.cache_clear)

@@ -11,6 +11,7 @@ from strategies.kernels import extension
 from strategies.kernels.cpu import threads
 
 ENVIRONMENT = dict(os.environ)
+BUILT = extension._file()
 
 
 @pytest.fixture(autouse=True)
@@ -96,3 +97,23 @@ os._exit(os.waitstatus_to_exitcode(os.wait()[1]))
 """
     command = [sys.executable, "-c", code]
     assert subprocess.run(command, env=ENVIRONMENT, timeout=120, check=False).returncode == 0
+
+
+@pytest.mark.skipif(extension.is_missing(), reason="nothing was built: strategies.warmup() does so")
+def test_a_process_that_began_without_one_takes_what_it_has_built(tmp_path):
+    with_copy = (
+        f"import shutil, sys; shutil.copy({str(BUILT)!r}, sys.argv[3] + '/{extension._FILE}')"
+    )
+    code = f"""
+import torch, strategies
+from strategies.kernels import extension
+A = torch.eye(3)
+strategies.linalg.inv(A)
+extension._BUILD = {with_copy!r}
+assert strategies.warmup()
+with strategies.install(["linalg_inv"]):
+    torch.linalg.inv(A)
+"""
+    environment = ENVIRONMENT | {"BACKWARD_STRATEGIES_CACHE": str(tmp_path)}
+    command = [sys.executable, "-c", code]
+    assert subprocess.run(command, env=environment, timeout=120, check=False).returncode == 0
