@@ -3,11 +3,11 @@
 
 #pragma once
 
-#include <torch/csrc/jit/python/pybind_utils.h>
 #include <torch/library.h>
 
 #include <array>
 
+#include "record.hpp"
 #include "plan_cache.hpp"
 
 namespace backward_strategies {
@@ -63,32 +63,11 @@ struct OperatorSpec {
   size_t arity, differentiable;
   bool takes_vectors;
   UsualOptions usual;
-  Positions returned;    // which outputs of the fast path are those of the operator
-  Positions by_columns;  // which of these lie by columns
-  py::object workspace;  // how many bytes the forward returns as kept, by the shapes of the inputs
-  // In Python: the kernels, and what records them for autograd.
-  py::object forward, backward, recorded, recorded_backward;
+  Positions returned;            // which outputs of the fast path are those of the operator
+  Positions by_columns;          // which of these lie by columns
+  py::object workspace;          // how many bytes the forward returns as kept, by the shapes of the inputs
+  py::object forward, backward;  // the kernels in Python
 };
-
-using Stack = torch::jit::Stack;
-
-inline void call_python(const py::object& function, const c10::OperatorHandle& op, Stack* stack) {
-  const auto& schema = op.schema();
-  const auto arguments = torch::jit::pop(*stack, schema.arguments().size());
-  py::gil_scoped_acquire lock;
-  try {
-    py::tuple given(arguments.size());
-    for (size_t i = 0; i < arguments.size(); ++i) { given[i] = torch::jit::toPyObject(arguments[i]); }
-    const py::object found = function(*given);
-    const auto& returns = schema.returns();
-    if (returns.size() == 1) {
-      stack->push_back(torch::jit::toIValue(found, returns[0].type()));
-      return;
-    }
-    size_t i = 0;
-    for (const auto& each : found) { stack->push_back(torch::jit::toIValue(each, returns[i++].type())); }
-  } catch (py::error_already_set& error) { Plan::raise(error); }
-}
 
 inline Tensor laid_out(const Tensor& tensor, bool by_columns) {
   return by_columns ? tensor.mT().contiguous().mT() : tensor.contiguous();
@@ -258,34 +237,6 @@ struct OperatorBackward : c10::OperatorKernel {
   }
 };
 
-// Where autograd records nothing, what is below it; else what records, in Python.
-struct OperatorRecord : c10::OperatorKernel {
-  const py::object& recorded;
-  explicit OperatorRecord(const py::object& function) : recorded(function) {}
-
-  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, Stack* stack) {
-    if (is_plain() && !needs_record(torch::jit::last(*stack, op.schema().arguments().size()))) {
-      const at::AutoDispatchBelowADInplaceOrView below;
-      op.callBoxed(stack);
-    } else {
-      call_python(recorded, op, stack);
-    }
-  }
-
- private:
-  static bool needs_record(at::ArrayRef<c10::IValue> arguments) {
-    const auto needs = [](const Tensor& tensor) {
-      return (at::GradMode::is_enabled() && tensor.requires_grad()) || !is_readable(tensor);
-    };
-    return std::any_of(arguments.begin(), arguments.end(), [&](const auto& argument) {
-      if (argument.isTensor()) { return needs(argument.toTensor()); }
-      if (!argument.isTensorList()) { return false; }
-      const auto tensors = argument.toTensorVector();
-      return std::any_of(tensors.begin(), tensors.end(), needs);
-    });
-  }
-};
-
 // Kernels of an operator and of its gradient. They live as long as the process: the dispatcher, which holds them, ends
 // after the interpreter.
 inline void add_operator(
@@ -303,16 +254,19 @@ inline void add_operator(
       std::move(by_columns),
       std::move(workspace),
       in_python[0],
-      in_python[1],
-      in_python[2],
-      in_python[3]};
+      in_python[1]};
+  const auto [arity, differentiable, _] = counts;
+  const auto gradient = name + "_backward", qualified = "backward_strategies::" + gradient;
+  const auto* record = new RecordSpec{qualified, arity, 0, differentiable, in_python[2]};
+  const auto* of_gradient = new RecordSpec{qualified + "_backward", arity, spec->returned.size() + 1, 0, in_python[3]};
   const auto add = [&](const std::string& of, c10::DispatchKey key, auto kernel) {
     library->impl(of.c_str(), torch::dispatch(key, torch::CppFunction::makeFromBoxedFunctor(std::move(kernel))));
   };
-  add(name, c10::DispatchKey::CPU, std::make_unique<OperatorForward>(spec));
-  add(name + "_backward", c10::DispatchKey::CPU, std::make_unique<OperatorBackward>(spec));
-  add(name, c10::DispatchKey::AutogradCPU, std::make_unique<OperatorRecord>(spec->recorded));
-  add(name + "_backward", c10::DispatchKey::AutogradCPU, std::make_unique<OperatorRecord>(spec->recorded_backward));
+  using Key = c10::DispatchKey;
+  add(name, Key::CPU, std::make_unique<OperatorForward>(spec));
+  add(gradient, Key::CPU, std::make_unique<OperatorBackward>(spec));
+  add(name, Key::AutogradCPU, std::make_unique<OperatorRecord>(record));
+  add(gradient, Key::AutogradCPU, std::make_unique<OperatorRecord>(of_gradient));
 }
 
 }  // namespace backward_strategies

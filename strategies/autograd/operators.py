@@ -132,7 +132,7 @@ class Operator(Registered):
         )
 
     def __call__(self, *arguments: Any) -> Tensors:
-        return tuple(self.apply(*self.split(arguments))[: self.outputs])
+        return tuple(self.call(*self.split(arguments))[: self.outputs])
 
     def kept_bytes(self, A: Tensor, B: Tensor | None = None) -> int:
         """How large the workspace is: on a CPU alone there is one."""
@@ -192,7 +192,7 @@ class Operator(Registered):
         *options, _ = rest
         *saved, used = outputs
         saved = saved if kind == "backward" else []
-        return self.derivatives[kind,].apply(operands, (*saved, *options, used, list(needed)))
+        return self.derivatives[kind,].call(operands, (*saved, *options, used, list(needed)))
 
     def dims(self, outputs: Sequence[Tensor]) -> list[int | None]:
         # What is kept is of all matrices together, and so is the strategy.
@@ -279,7 +279,7 @@ class _Derivative(Registered):
                 f"{' of '.join(reversed(kinds))} has no operator: in a compiled function there are second "
                 "derivatives, of which the first is a backward; eager mode has all orders"
             )
-        return self._operation.derivatives[kinds].apply(
+        return self._operation.derivatives[kinds].call(
             operands, (*rest[self.saves :], list(needed))
         )
 

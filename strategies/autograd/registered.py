@@ -6,6 +6,7 @@ forward mode is silently zero. So the autograd function is our own here.
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,6 @@ from torch import Tensor
 from torch._compile import _disable_dynamo
 from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
-from torch.compiler import is_compiling
 
 from strategies.autograd.levels import forward_mode
 from strategies.autograd.rule import Gradients, Tensors
@@ -24,8 +24,8 @@ from strategies.autograd.tracing import is_traced
 from strategies.autograd.transforms import (
     AtOneLevel,
     Dims,
-    at_all_levels,
     batch_first,
+    below_vmap,
     without_tangents,
 )
 from strategies.kernels.memory import with_memory
@@ -65,7 +65,7 @@ class Registered(ABC):
         _LIBRARY.impl(name, self._with_autograd, "Autograd")
         qualified = f"{_LIBRARY.ns}::{name}"
         torch.library.register_fake(qualified, self.fake, lib=_LIBRARY)
-        torch.library.register_vmap(qualified, self._mapped, lib=_LIBRARY)
+        _LIBRARY.impl(name, self._mapped, "FuncTorchBatched")
         self.operator = getattr(getattr(torch.ops, _LIBRARY.ns), name).default
 
     @abstractmethod
@@ -107,25 +107,9 @@ class Registered(ABC):
     def _uncompiled(self, *arguments: Any) -> Sequence[Tensor]:
         return self.compute(*arguments)
 
-    def apply(self, operands: Sequence[Tensor], rest: Sequence[Any]) -> Sequence[Tensor]:
-        """The operator, differentiable and mapped at every level.
-
-        Where no tracer sees it, the transforms of torch.func are gone through without the dispatcher, which
-        comes back to Python at each, and takes more time for that than for a small matrix.
-        """
-        if (
-            is_compiling()
-            or not torch._C._are_functorch_transforms_active()
-            or forward_ad._current_level >= 0
-            or is_traced()
-        ):
-            return self.call(operands, rest)
-        call, tensors = _Call.of(self, operands, rest)
-        return at_all_levels(_Function, call, call.below_autograd, tensors, call.over_batch)
-
     def _with_autograd(self, *arguments: Any) -> Any:
         operands, rest = self.split(arguments)
-        call, tensors = _Call.of(self, operands, rest)
+        call, tensors = Call.of(self, operands, rest)
         is_recorded = torch.is_grad_enabled() and any(each.requires_grad for each in operands)
         is_transformed = torch._C._are_functorch_transforms_active()
         if not (is_recorded or is_transformed or forward_ad._current_level >= 0):
@@ -136,14 +120,39 @@ class Registered(ABC):
                 outputs = _apply(call.next_level, call, *tensors)
         return self._returned(outputs)
 
-    def _mapped(self, info: Any, in_dims: Sequence[Any], *arguments: Any) -> Any:
-        operands, rest = self.split(arguments)
-        dims, dims_of_rest = self.split(in_dims)
-        call, tensors = _Call.of(self, operands, rest)
-        pairs = zip(rest, dims_of_rest, strict=True)
-        of_tensors = [*dims, *(dim for each, dim in pairs if isinstance(each, Tensor))]
-        outputs, out_dims = call.over_batch(call.dispatched, info.batch_size, tensors, of_tensors)
-        return self._returned(outputs), self._returned(out_dims)
+    def _mapped(self, *arguments: Any) -> Any:
+        call, tensors = Call.of(self, *self.split(arguments))
+        over_batch = functools.partial(self.over_batch, call)
+        return self._returned(below_vmap(call.dispatched, tensors, over_batch))
+
+    def over_batch(
+        self,
+        call: Call,
+        compute: Callable[..., Tensors],
+        size: int,
+        tensors: Sequence[Tensor],
+        dims: Dims,
+    ) -> tuple[Sequence[Tensor], Dims]:
+        """The operator over one more dimension: of the batch, or one call after the other.
+
+        The latter where that batch would be broadcast with another: of a vector for many matrices, of
+        tolerances, or of the strategies that calls one after the other have used.
+        """
+        saves, arity, count = self.saves, self.arity, call.count
+        has_batches = any(each.ndim for each in tensors[count + saves :])
+        if has_batches or not self.are_alike(tensors[:arity], dims):
+            calls = [compute(*_at(i, tensors, dims)) for i in range(size)]
+            stacked = [torch.stack(each) for each in zip(*calls, strict=True)]
+            return stacked, [0] * len(stacked)
+        moved = batch_first(zip(tensors[:count], dims, strict=False), size)
+        dims_of_inputs = *dims[:arity], *dims[count : count + saves]
+        if saves and all(dim is None for dim in dims_of_inputs) and _is_last_level(tensors):
+            moved[:arity] = tensors[:arity]
+        # What is saved belongs to these matrices only if it was computed where they were mapped, too.
+        pairs = zip(tensors[count:], dims[count:], strict=True)
+        others = [each.movedim(dim, 0) if dim else each for each, dim in pairs]
+        outputs = compute(*moved, *others)
+        return outputs, self.dims(outputs)
 
     def dims(self, outputs: Sequence[Tensor]) -> list[int | None]:
         """The dimensions over which outputs are mapped."""
@@ -165,7 +174,7 @@ class Registered(ABC):
 
 
 @dataclass(frozen=True)
-class _Call:
+class Call:
     """One call of an operator: what it takes besides tensors, and where tensors belong."""
 
     operator: Registered
@@ -176,7 +185,7 @@ class _Call:
     @classmethod
     def of(
         cls, operator: Registered, operands: Sequence[Tensor], rest: Sequence[Any]
-    ) -> tuple[_Call, list[Tensor]]:
+    ) -> tuple[Call, list[Tensor]]:
         """The call, and the tensors: the operands, and those of the rest."""
         is_tensor = tuple([isinstance(each, Tensor) for each in rest])
         pairs = list(zip(rest, is_tensor, strict=True))
@@ -202,35 +211,6 @@ class _Call:
         """For the levels below, for which the one around is what calls."""
         with torch.enable_grad(), forward_mode(on=True):
             return self.below_autograd(*tensors)
-
-    def over_batch(
-        self, compute: Callable[..., Tensors], size: int, tensors: Sequence[Tensor], dims: Dims
-    ) -> tuple[Sequence[Tensor], Dims]:
-        """The operator over one more dimension: of the batch, or one call after the other.
-
-        The latter where that batch would be broadcast with another: of a vector for many matrices, of
-        tolerances, or of the strategies that calls one after the other have used.
-        """
-        operator = self.operator
-        operands, rest = self.arguments(tensors)
-        dims_of_operands, dims_of_rest = self.arguments(dims)
-        saves, arity = operator.saves, operator.arity
-        has_batches = any(isinstance(each, Tensor) and each.ndim for each in rest[saves:])
-        if has_batches or not operator.are_alike(operands[:arity], dims_of_operands):
-            calls = [compute(*_at(i, tensors, dims)) for i in range(size)]
-            stacked = [torch.stack(each) for each in zip(*calls, strict=True)]
-            return stacked, [0] * len(stacked)
-        moved = batch_first(zip(operands, dims_of_operands, strict=True), size)
-        are_inputs_mapped = any(
-            isinstance(each, int) for each in (*dims_of_operands[:arity], *dims_of_rest[:saves])
-        )
-        if saves and not are_inputs_mapped and _is_last_level(tensors):
-            moved[:arity] = operands[:arity]
-        # What is saved belongs to these matrices only if it was computed where they were mapped, too.
-        pairs = zip(tensors[self.count :], dims[self.count :], strict=True)
-        others = [each.movedim(dim, 0) if dim else each for each, dim in pairs]
-        outputs = compute(*moved, *others)
-        return outputs, operator.dims(outputs)
 
 
 class _Function(AtOneLevel):
@@ -289,6 +269,6 @@ def _is_last_level(tensors: Sequence[Tensor]) -> bool:
     return len(stack) == 1 and not (is_recorded or is_traced())
 
 
-def _at(index: int, values: Sequence[Any], dims: Sequence[Any]) -> list[Any]:
+def _at(index: int, values: Sequence[Tensor], dims: Dims) -> list[Tensor]:
     pairs = zip(values, dims, strict=True)
-    return [value.select(dim, index) if isinstance(dim, int) else value for value, dim in pairs]
+    return [value if dim is None else value.select(dim, index) for value, dim in pairs]

@@ -35,6 +35,8 @@ _INTERPRETERS = {
     _VMAP: _functorch.CVmapInterpreterPtr,
 }
 
+_BATCHED = torch._C.DispatchKeySet(torch._C.DispatchKey.FuncTorchBatched)
+
 
 class AtOneLevel(torch.autograd.function._SingleLevelFunction):
     """A function at one level of differentiation.
@@ -129,6 +131,14 @@ def at_vmap_level(
             return compute(*unwrapped)
 
     return _mapped(transform, below, [without_ended_levels(each) for each in tensors], over_batch)
+
+
+def below_vmap(
+    compute: Callable[..., Tensors], tensors: Sequence[Tensor], over_batch: OverBatch
+) -> Tensors:
+    """What is computed one level below a `vmap`, whose kernel of an operator the dispatcher has called."""
+    with torch._C._ExcludeDispatchKeyGuard(_BATCHED):
+        return _mapped(Transform(), compute, tensors, over_batch)
 
 
 def below_levels(compute: Callable[[], Result], tensors: Sequence[Tensor]) -> Result:

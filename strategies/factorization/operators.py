@@ -10,7 +10,7 @@ So derivatives of any order, in any mode, take no other factorization than the o
 """
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -21,8 +21,9 @@ from strategies.autograd.derivatives import eager_mode
 from strategies.autograd.levels import forward_mode
 from strategies.autograd.nodes import is_batched_gradient
 from strategies.autograd.precision import full_precision
-from strategies.autograd.registered import Registered
+from strategies.autograd.registered import Call, Registered
 from strategies.autograd.rule import Tensors
+from strategies.autograd.transforms import Dims, batch_first
 from strategies.factorization.kinds import KINDS, Form
 from strategies.factors.dense import WithMatrix
 from strategies.factors.pseudo_inverse import PseudoInverse
@@ -213,17 +214,23 @@ class _Application(_OfFactor):
             found.append(hermitian_part(of_matrix) if is_hermitian else of_matrix)
         return [*found, of_rhs] if needed[1] else found
 
-    def _mapped(self, info: Any, in_dims: Sequence[Any], *arguments: Any) -> Any:
+    def over_batch(
+        self,
+        call: Call,
+        compute: Callable[..., Tensors],
+        size: int,
+        tensors: Sequence[Tensor],
+        dims: Dims,
+    ) -> tuple[Sequence[Tensor], Dims]:
         """Right-hand sides of one matrix are columns."""
-        operands, rest = self.split(arguments)
-        dims, _ = self.split(in_dims)
         if any(dim is not None for i, dim in enumerate(dims) if i != 1):
-            return super()._mapped(info, in_dims, *arguments)
-        B, k = operands[1].movedim(dims[1], -2), operands[1].movedim(dims[1], 0).shape[-1]
-        columns = B.reshape(*B.shape[:-2], info.batch_size * k)
-        (X,) = self.call([operands[0], columns, *operands[2:]], rest)
-        X = X.reshape(*X.shape[:-1], info.batch_size, k).movedim(-2, 0)
-        return self._returned([X]), self._returned([0])
+            return super().over_batch(call, compute, size, tensors, dims)
+        A, B, *held = tensors
+        (B,) = batch_first([(B, dims[1])], size)
+        k = B.shape[-1]
+        columns = B.movedim(0, -2).reshape(*B.shape[1:-1], size * k)
+        (X,) = compute(A, columns, *held)
+        return [X.reshape(*X.shape[:-1], size, k).movedim(-2, 0)], [0]
 
 
 class _Determinant(_OfFactor):

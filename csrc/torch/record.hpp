@@ -1,0 +1,152 @@
+// What autograd records of an operator and of its gradient, at every level of torch.func: `_Function` of
+// `strategies.autograd.registered` without Python.
+
+#pragma once
+
+#include <torch/csrc/autograd/functions/utils.h>
+#include <torch/csrc/autograd/saved_variable.h>
+#include <torch/csrc/jit/python/pybind_utils.h>
+
+#include "plan.hpp"
+
+namespace backward_strategies {
+
+using Stack = torch::jit::Stack;
+
+inline void call_python(const py::object& function, const c10::OperatorHandle& op, Stack* stack) {
+  const auto& schema = op.schema();
+  const auto arguments = torch::jit::pop(*stack, schema.arguments().size());
+  py::gil_scoped_acquire lock;
+  try {
+    py::tuple given(arguments.size());
+    for (size_t i = 0; i < arguments.size(); ++i) { given[i] = torch::jit::toPyObject(arguments[i]); }
+    const py::object found = function(*given);
+    const auto& returns = schema.returns();
+    if (returns.size() == 1) {
+      stack->push_back(torch::jit::toIValue(found, returns[0].type()));
+      return;
+    }
+    size_t i = 0;
+    for (const auto& each : found) { stack->push_back(torch::jit::toIValue(each, returns[i++].type())); }
+  } catch (py::error_already_set& error) { Plan::raise(error); }
+}
+
+// What autograd records of an operator, or of one that is the gradient of another.
+struct RecordSpec {
+  std::string gradient;  // the name of the operator that is its gradient
+  size_t arity;          // how many inputs the operation has
+  // Of a gradient, how many arguments are what the other operator has returned. They follow its operands, which are one
+  // list of inputs and cotangents.
+  size_t saves;
+  size_t differentiable;  // how many outputs are; of a gradient, all
+  py::object recorded;    // what records it in forward mode, in Python
+
+  variable_list operands(at::ArrayRef<c10::IValue> arguments) const {
+    if (saves) { return arguments[0].toTensorVector(); }
+    return tensors(arguments.slice(0, arity));
+  }
+  Stack rest(at::ArrayRef<c10::IValue> arguments) const { return arguments.slice(saves ? 1 : arity).vec(); }
+  static variable_list tensors(at::ArrayRef<c10::IValue> values) {
+    variable_list result;
+    for (const auto& each : values) { result.push_back(each.toTensor()); }
+    return result;
+  }
+};
+
+// A node of autograd: torch.func has one at each level, but no `torch::autograd::Function`.
+struct OperatorNode : torch::autograd::Node {
+  using Saved = std::vector<torch::autograd::SavedVariable>;
+  const RecordSpec* spec;
+  Saved operands, outputs, others;  // tensors among the rest of the arguments
+  Stack rest;
+
+  void save(const variable_list& given, Stack more, const variable_list& returned) {
+    for (const auto& each : given) { operands.emplace_back(each, false); }
+    for (size_t i = 0; i < returned.size(); ++i) { outputs.emplace_back(returned[i], /*is_output=*/i < num_inputs()); }
+    for (auto& each : more) {
+      if (each.isTensor()) { others.emplace_back(std::exchange(each, Tensor()).toTensor(), false); }
+    }
+    rest = std::move(more);
+  }
+
+  void release_variables() override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (auto* list : {&operands, &outputs, &others}) {
+      for (auto& each : *list) { each.reset_data(); }
+    }
+  }
+
+  variable_list apply(variable_list&& cotangents) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    variable_list gradients(operands.size());
+    const auto is_given = [](const Tensor& cotangent) { return cotangent.defined(); };
+    if (std::none_of(cotangents.begin(), cotangents.end(), is_given)) { return gradients; }
+    variable_list given, returned;
+    for (const auto& each : operands) { given.push_back(each.unpack()); }
+    for (const auto& each : outputs) { returned.push_back(each.unpack(getptr())); }
+    Stack more = rest;
+    for (size_t i = 0, next = 0; i < more.size(); ++i) {
+      if (more[i].isTensor()) { more[i] = others[next++].unpack(); }
+    }
+    for (size_t i = 0; i < cotangents.size(); ++i) {
+      given.push_back(cotangents[i].defined() ? cotangents[i] : at::zeros_like(returned[i]));
+    }
+    Stack stack{given};
+    if (spec->saves) {
+      stack.insert(stack.end(), more.begin() + spec->saves, more.end());
+    } else {
+      stack.insert(stack.end(), returned.begin(), returned.end() - 1);
+      stack.insert(stack.end(), more.begin(), more.end() - 1);  // not the strategy: the last output says what was used
+      stack.emplace_back(returned.back());
+    }
+    c10::List<bool> needed;
+    for (size_t i = 0; i < operands.size(); ++i) { needed.push_back(task_should_compute_output(i)); }
+    stack.emplace_back(needed);
+    c10::Dispatcher::singleton().findSchemaOrThrow(spec->gradient.c_str(), "").callBoxed(&stack);
+    const auto found = stack.back().toTensorVector();
+    for (size_t i = 0, next = 0; i < operands.size(); ++i) {
+      if (needed[i]) { gradients[i] = found[next++]; }
+    }
+    return gradients;
+  }
+};
+
+// Nodes of older releases of PyTorch are held by shared pointers.
+template <typename Node>
+auto new_node() {
+  if constexpr (std::is_base_of_v<c10::intrusive_ptr_target, Node>) {
+    return c10::make_intrusive<Node>();
+  } else {
+    return std::make_shared<Node>();
+  }
+}
+
+// Where autograd records nothing, what is below it; else a node, in forward mode that of Python.
+struct OperatorRecord : c10::OperatorKernel {
+  const RecordSpec* spec;
+  explicit OperatorRecord(const RecordSpec* of) : spec(of) {}
+
+  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, Stack* stack) {
+    const auto given = torch::jit::last(*stack, op.schema().arguments().size()).vec();
+    const auto operands = spec->operands(given);
+    const auto any = [&](const auto& is) { return std::any_of(operands.begin(), operands.end(), is); };
+    if (any([](const Tensor& each) { return each._fw_grad(0).defined(); })) {
+      return call_python(spec->recorded, op, stack);
+    }
+    {
+      const at::AutoDispatchBelowADInplaceOrView below;
+      op.callBoxed(stack);
+    }
+    if (!at::GradMode::is_enabled() || !any([](const Tensor& each) { return each.requires_grad(); })) { return; }
+    const auto outputs = spec->saves ? stack->back().toTensorVector()
+                                     : spec->tensors(torch::jit::last(*stack, op.schema().returns().size()));
+    auto node = new_node<OperatorNode>();
+    node->spec = spec;
+    node->set_next_edges(torch::autograd::collect_next_edges(operands));
+    const auto end = spec->saves ? outputs.end() : outputs.begin() + spec->differentiable;
+    torch::autograd::set_history(variable_list(outputs.begin(), end), node);
+    node->save(operands, spec->rest(given), outputs);
+  }
+};
+
+}  // namespace backward_strategies
