@@ -29,6 +29,7 @@ def as_numbers(A: Tensor, atol: Tolerance, rtol: Tolerance) -> tuple[float, ...]
 
 def _is_number(tolerance: Tolerance) -> bool:
     if isinstance(tolerance, Tensor):
-        value = values_of(tolerance) if tolerance.is_cpu and tolerance.ndim == 0 else None
+        is_one = tolerance.is_cpu and tolerance.ndim == 0 and not tolerance.is_complex()
+        value = values_of(tolerance) if is_one else None
         return value is not None and math.isfinite(value)
     return tolerance is None or math.isfinite(tolerance)

@@ -45,3 +45,10 @@ REFUSED = {
 def test_what_torch_refuses_is_refused_in_its_words(name, inputs, strategy):
     ours, of_torch = ours_and_torchs(name, strategy=strategy)
     assert error_of(ours, *inputs) == error_of(of_torch, *inputs)
+
+
+@pytest.mark.parametrize("tolerance", ["atol", "rtol"])
+def test_complex_tolerances_are_refused_in_its_words(tolerance):
+    options = {tolerance: torch.tensor(0j)}
+    ours, of_torch = ours_and_torchs("pinv")
+    assert error_of(ours, EYE, **options) == error_of(of_torch, EYE, **options)
