@@ -7,8 +7,8 @@
 
 #include <array>
 
-#include "record.hpp"
 #include "plan_cache.hpp"
+#include "record.hpp"
 
 namespace backward_strategies {
 

@@ -29,7 +29,7 @@ def module() -> Any:
     return loaded
 
 
-extension.FORGET.append(module.cache_clear)
+extension.DEPENDENT_CACHES.append(module)
 
 _served: list[tuple[Definition, tuple[Any, ...]]] = []
 

@@ -222,7 +222,7 @@ def _compiled(fast_path: FastPath) -> Callable[..., Tensors | None] | None:
     return cpp.fast_path(_definition(fast_path))
 
 
-extension.FORGET.append(_compiled.cache_clear)
+extension.DEPENDENT_CACHES.append(_compiled)
 
 
 def _definition(fast_path: FastPath) -> cpp.Definition:

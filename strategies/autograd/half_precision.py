@@ -13,7 +13,8 @@ from torch.compiler import is_compiling
 
 HALF = torch.float16, torch.bfloat16
 
-_TOLERANCES = "atol", "rtol", "rcond"
+TOLERANCES = "atol", "rtol", "rcond"
+"""Options that are no operands, though they may be tensors."""
 
 
 def is_autocast(tensor: Tensor) -> bool:
@@ -48,7 +49,7 @@ def is_concerned(arguments: Sequence[Any], options: Mapping[str, Any]) -> bool:
 
 
 def _operands(arguments: Sequence[Any], options: Mapping[str, Any]) -> list[Tensor]:
-    named = [value for name, value in options.items() if name not in _TOLERANCES]
+    named = [value for name, value in options.items() if name not in TOLERANCES]
     return [
         each
         for each in (*arguments, *named)

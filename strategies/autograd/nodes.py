@@ -59,12 +59,13 @@ def run(rule: Rule, strategy: Strategy, *inputs: Tensor) -> Tensors:
 
 def is_differentiated(*inputs: object) -> bool:
     """Whether derivatives of what is computed from these tensors may be asked for."""
-    tensors = [each for each in inputs if isinstance(each, Tensor)]
     if is_transformed():
         if not is_mapped_alone():
             return True
-        tensors = list(map(below_transforms, tensors))
-    return torch.is_grad_enabled() and any(each.requires_grad for each in tensors)
+        inputs = tuple(below_transforms(each) for each in inputs if isinstance(each, Tensor))
+    return torch.is_grad_enabled() and any(
+        isinstance(each, Tensor) and each.requires_grad for each in inputs
+    )
 
 
 def is_forward_alone(choice: StrategyChoice, *inputs: object) -> bool:

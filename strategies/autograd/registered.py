@@ -6,7 +6,6 @@ forward mode is silently zero. So the autograd function is our own here.
 
 from __future__ import annotations
 
-import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -122,16 +121,14 @@ class Registered(ABC):
 
     def _mapped(self, *arguments: Any) -> Any:
         call, tensors = Call.of(self, *self.split(arguments))
-        over_batch = functools.partial(self.over_batch, call)
+
+        def over_batch(_: object, *mapped: Any) -> tuple[Sequence[Tensor], Dims]:
+            return self.over_batch(call, *mapped)
+
         return self._returned(below_vmap(call.dispatched, tensors, over_batch))
 
     def over_batch(
-        self,
-        call: Call,
-        compute: Callable[..., Tensors],
-        size: int,
-        tensors: Sequence[Tensor],
-        dims: Dims,
+        self, call: Call, size: int, tensors: Sequence[Tensor], dims: Dims
     ) -> tuple[Sequence[Tensor], Dims]:
         """The operator over one more dimension: of the batch, or one call after the other.
 
@@ -141,7 +138,7 @@ class Registered(ABC):
         saves, arity, count = self.saves, self.arity, call.count
         has_batches = any(each.ndim for each in tensors[count + saves :])
         if has_batches or not self.are_alike(tensors[:arity], dims):
-            calls = [compute(*_at(i, tensors, dims)) for i in range(size)]
+            calls = [call.dispatched(*_at(i, tensors, dims)) for i in range(size)]
             stacked = [torch.stack(each) for each in zip(*calls, strict=True)]
             return stacked, [0] * len(stacked)
         moved = batch_first(zip(tensors[:count], dims, strict=False), size)
@@ -151,7 +148,7 @@ class Registered(ABC):
         # What is saved belongs to these matrices only if it was computed where they were mapped, too.
         pairs = zip(tensors[count:], dims[count:], strict=True)
         others = [each.movedim(dim, 0) if dim else each for each, dim in pairs]
-        outputs = compute(*moved, *others)
+        outputs = call.dispatched(*moved, *others)
         return outputs, self.dims(outputs)
 
     def dims(self, outputs: Sequence[Tensor]) -> list[int | None]:

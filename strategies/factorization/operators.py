@@ -10,7 +10,7 @@ So derivatives of any order, in any mode, take no other factorization than the o
 """
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -215,21 +215,16 @@ class _Application(_OfFactor):
         return [*found, of_rhs] if needed[1] else found
 
     def over_batch(
-        self,
-        call: Call,
-        compute: Callable[..., Tensors],
-        size: int,
-        tensors: Sequence[Tensor],
-        dims: Dims,
+        self, call: Call, size: int, tensors: Sequence[Tensor], dims: Dims
     ) -> tuple[Sequence[Tensor], Dims]:
         """Right-hand sides of one matrix are columns."""
         if any(dim is not None for i, dim in enumerate(dims) if i != 1):
-            return super().over_batch(call, compute, size, tensors, dims)
+            return super().over_batch(call, size, tensors, dims)
         A, B, *held = tensors
         (B,) = batch_first([(B, dims[1])], size)
         k = B.shape[-1]
         columns = B.movedim(0, -2).reshape(*B.shape[1:-1], size * k)
-        (X,) = compute(A, columns, *held)
+        (X,) = call.dispatched(A, columns, *held)
         return [X.reshape(*X.shape[:-1], size, k).movedim(-2, 0)], [0]
 
 

@@ -142,4 +142,4 @@ def _operators(name: str) -> list[Any]:
     ]
 
 
-extension.FORGET.append(_operators.cache_clear)
+extension.DEPENDENT_CACHES.append(_operators)

@@ -18,7 +18,6 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
@@ -48,8 +47,8 @@ load(name, source, extra_cflags=["-O2"], build_directory=folder)
 
 _log = logging.getLogger("strategies")
 
-FORGET: list[Callable[[], None]] = []
-"""What clears the caches that know of no module, once `warmup` has built one."""
+DEPENDENT_CACHES: list[Any] = []
+"""Cached functions of the module, to be cleared once `warmup` has built it."""
 
 
 @functools.cache
@@ -117,8 +116,8 @@ def warmup() -> bool:
             return False
         built = (Path(scratch) / _FILE).read_bytes()
         files.write(file, built + hashlib.sha256(built).digest(), parents=True)
-    for forget in (load.cache_clear, *FORGET):
-        forget()
+    for cached in (load, *DEPENDENT_CACHES):
+        cached.cache_clear()
     return load() is not None
 
 

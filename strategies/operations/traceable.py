@@ -14,7 +14,7 @@ from torch.compiler import is_compiling
 from torch.overrides import handle_torch_function, has_torch_function
 
 from strategies.autograd.cpp import is_ordinary
-from strategies.autograd.half_precision import in_single_precision, is_concerned
+from strategies.autograd.half_precision import TOLERANCES, in_single_precision, is_concerned
 from strategies.autograd.tracing import (
     has_no_values,
     is_batched,
@@ -65,7 +65,7 @@ def traceable_by(
                 return traced(*arguments, **options)
             if (mapped := vmapped(by_values_or_shapes, arguments, options)) is not None:
                 return cast(Result, mapped)
-            if any(map(is_batched, options.values())):
+            if any(is_batched(options.get(name)) for name in TOLERANCES):
                 return traced(*arguments, **options)
             is_auto = options.get("strategy", "auto") == "auto"
             if (

@@ -11,6 +11,8 @@ from torch.autograd.functional import jacobian
 from strategies import linalg
 
 SAMPLES = 3
+MATRICES = torch.diag_embed(torch.tensor([[1.0, 0.1], [2.0, 0.3], [1.0, 0.4]]))
+TOLERANCES = torch.tensor([[0.01, 0.2], [0.5, 0.05], [0.3, 0.6]])
 
 CALLS = {
     "inv": (linalg.inv, (4, 4)),
@@ -124,10 +126,6 @@ def test_a_vectorized_jacobian_of_det_in_forward_mode_is_that_in_reverse_mode():
     torch.testing.assert_close(found, jacobian(linalg.det, A))
 
 
-MATRICES = torch.diag_embed(torch.tensor([[1.0, 0.1], [2.0, 0.3], [1.0, 0.4]]))
-TOLERANCES = torch.tensor([[0.01, 0.2], [0.5, 0.05], [0.3, 0.6]])
-
-
 @pytest.mark.parametrize("dims", [(0, 0), (None, 0), (0, None)], ids=str)
 @pytest.mark.parametrize("name", ["atol", "rtol"])
 @pytest.mark.parametrize(
@@ -144,3 +142,21 @@ def test_samples_have_tolerances_of_their_own(derivative, name, dims):
         for i in range(SAMPLES)
     ]
     torch.testing.assert_close(found, torch.stack(samples))
+
+
+@pytest.mark.parametrize(
+    ("function", "of_torch"),
+    [
+        (lambda A: linalg.inv(A=A), torch.linalg.inv),
+        (lambda A: linalg.solve(A, B=A.mT), lambda A: torch.linalg.solve(A, A.mT)),
+    ],
+    ids=["inv", "solve"],
+)
+def test_inputs_may_be_named_at_the_third_order(function, of_torch):
+    def third(function):
+        derivative = torch.func.grad(lambda A: function(A).sin().sum())
+        for _ in range(2):
+            derivative = torch.func.grad(lambda A, of=derivative: of(A).sin().sum())
+        return torch.vmap(derivative)(MATRICES.double())
+
+    torch.testing.assert_close(third(function), third(of_torch))
