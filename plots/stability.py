@@ -39,7 +39,8 @@ def draw(rows: pd.DataFrame) -> Figure:
     note = (
         "A dot: the larger ratio of result and gradient in a case; above 1, rounding the inputs does not "
         "explain the error. At the right: the share of cases above the limit, of those that were not "
-        "refused. Libraries have samples of different sizes: compare the shares"
+        "refused. Libraries have samples of different sizes: compare the shares. A row "
+        "without one was not judged"
     )
     title = "How stable results and gradients are in hard cases"
     return style.figure(rows, panel, title, note, height=lambda _: 3.2)
