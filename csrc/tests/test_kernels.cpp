@@ -91,6 +91,8 @@ const Kernel kernels[] = {
     {"inverse_order", Any, "lu_factor", "pivots.P:s >order.I=m"},
     {"may_be_deficient", Any, "lu_factor", "LU':mn pivots.P:s >found.B: >order.I=m"},
     {"last_may_be_roundoff", Any, "lu_factor", "LU':mn >found.B:"},
+    {"derivative_of_inverse", Square, "lu_factor", "LU=nn pivots.P=n C:nn >result:nn >trace: >right.B:"},
+    {"derivative_of_adjugate", Square, "lu_factor", "LU=nn pivots.P=n C:nn det: >result:nn >trace: >right.B:"},
     {"cholesky", Square, "", "S:nn >L=nn"},
     {"cholesky_backward", Square, "cholesky", "L=nn G:nn >gradient=nn"},
     {"cholesky_across", Square, "", "S:nn >L:nn"},

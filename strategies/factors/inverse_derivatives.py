@@ -1,104 +1,103 @@
 """The derivatives of the inverse and of the adjugate, which hold the second ones of log det and det.
 
-With X = A⁻ᴴ, or X = adj(A)ᴴ and τ = tr(adj(A) C), that of X along C is
-
-    −X Cᴴ X,    (conj(τ) X − X Cᴴ X) / conj(det A),
-
-by products. Where the smallest singular value is far below all others, X is nearly of rank one, the terms
-of the latter are nearly alike, and errors of X that neither result is sensitive to are multiplied by C;
-where A is singular, there is nothing to divide. Then, with A = L diag(s) Rᴴ as in
-`strategies.factors.diagonalized` and P = L⁻¹ C R⁻ᴴ, they are
+With A = L diag(s) Rᴴ, P = L⁻¹ C R⁻ᴴ, and qᵢⱼ the product of all of s but the i-th and the j-th, those of
+A⁻ᴴ and of adj(A)ᴴ along C are
 
     −L⁻ᴴ (P / s sᵀ)ᴴ R⁻¹,    conj(det L det Rᴴ) L⁻ᴴ Zᴴ R⁻¹,
 
-    Zᵢⱼ = −Pᵢⱼ qᵢⱼ for i ≠ j,    Zᵢᵢ = Σₖ Pₖₖ qᵢₖ over k ≠ i,
+    Zᵢⱼ = −Pᵢⱼ qᵢⱼ for i ≠ j,    Zᵢᵢ = Σₖ Pₖₖ qᵢₖ over k ≠ i.
 
-where qᵢⱼ is the product of all of s but the i-th and the j-th: no division, at any rank.
+Only L and R, which are well-conditioned, have been applied to what is divided by s. In −X Cᴴ X, with
+X = A⁻ᴴ, errors of X would be multiplied by C, to which the result of a nearly singular A is not sensitive.
+
+L and diag(s) Rᴴ are the packed factors if no entry of R⁻¹ is large and qᵢⱼ = det A / (sᵢ sⱼ) is in range;
+else factors of the scaled matrix, or singular vectors (`strategies.factors.diagonalized`), and no product
+is a quotient.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.linalg import matrix_norm
 
 from strategies.factors.diagonalized import Diagonalized, diagonalize
 from strategies.formulas.powers_of_two import product, split, times_power_of_two
-from strategies.formulas.smooth_det import is_nearly_of_rank_one
-
-_MOST_LOST = 32
-"""Of the norm of a result beside the terms or factors that it is made of."""
+from strategies.kernels.cpu import calls
 
 _MOST_GROWTH = 2**10
-"""Of entries of a factor, by which products of them lose digits that the adjugate itself does not."""
+"""Of entries of a factor, by which products of them lose digits that the adjugate itself does not.
+
+Known to `csrc/ops/lu.cpp`, too."""
 
 
-def derivative_of_inverse(A: Tensor, X: Tensor, direction: Tensor) -> Tensor:
-    """The derivative of A⁻ᴴ, `X`, along a direction, all (..., n, n).
+class Factors(NamedTuple):
+    """A = P L U, as kernels keep it.
+
+    Attributes:
+        LU: by columns, the transpose of the packed factors, (..., n, n).
+        pivots: of LAPACK, int32 (..., n).
+    """
+
+    LU: Tensor
+    pivots: Tensor
+
+
+def derivative_of_inverse(A: Tensor, factors: Factors, direction: Tensor) -> tuple[Tensor, Tensor]:
+    """The derivative of A⁻ᴴ along C, all (..., n, n), and tr(A⁻¹C), (...).
+
+    NaN for a matrix with entries that are not finite.
 
     Example:
         >>> A, C = torch.tensor([[2.0]]), torch.tensor([[1.0]])
-        >>> derivative_of_inverse(A, torch.tensor([[0.5]]), C)
-        tensor([[-0.2500]])
+        >>> derivative_of_inverse(A, Factors(A, torch.tensor([1], dtype=torch.int32)), C)
+        (tensor([[-0.2500]]), tensor(0.5000))
     """
-    largest = X.abs().amax((-2, -1), keepdim=True)
-    near = X / largest
-    between = near @ (direction.mH @ near)
-    # If X is of rank one, the norm of the product is that of C over n, about, for a generic direction.
-    most = _MOST_LOST * A.shape[-1] / 2
-    is_right = matrix_norm(near).square() * matrix_norm(direction) <= most * matrix_norm(between)
-    result = -between * largest * largest
-    return _corrected(_inverse_by_values, is_right, result, A, direction)
+    found = calls.derivative_of_inverse(*factors, direction)
+    return _corrected(_inverse_by_values, found, A, direction)
 
 
-def derivative_of_adjugate(A: Tensor, det: Tensor, X: Tensor, direction: Tensor) -> Tensor:
-    """The derivative of adj(A)ᴴ, `X`, along a direction, all (..., n, n); det A is (...).
+def derivative_of_adjugate(
+    A: Tensor, factors: Factors, det: Tensor, direction: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The derivative of adj(A)ᴴ along C, all (..., n, n), and tr(adj(A) C), given det A, (...).
 
     NaN for a matrix with entries that are not finite.
 
     Example:
         >>> A, C = torch.diag(torch.tensor([2.0, 3.0])), torch.diag(torch.tensor([1.0, 0.0]))
-        >>> derivative_of_adjugate(A, torch.tensor(6.0), torch.diag(torch.tensor([3.0, 2.0])), C)
-        tensor([[0., 0.],
-                [0., 1.]])
+        >>> factors = Factors(A, torch.tensor([1, 2], dtype=torch.int32))
+        >>> derivative_of_adjugate(A, factors, torch.tensor(6.0), C)
+        (tensor([[0., 0.],
+                [0., 1.]]), tensor(3.))
     """
-    largest = X.abs().amax((-2, -1), keepdim=True)
-    near = X / largest
-    trace = (near.conj() * direction).sum((-2, -1), keepdim=True)
-    outer = trace.conj() * near
-    difference = outer - near @ (direction.mH @ near)
-    scaled = det / largest[..., 0, 0]
-    result = difference * (largest / scaled.conj()[..., None, None])
-    # tr(adj(A) A) is n det A, unless both are roundoff.
-    total = A.shape[-1] * scaled
-    is_roundoff = _MOST_LOST * ((near.conj() * A).sum((-2, -1)) - total).abs() > total.abs()
-    is_right = matrix_norm(outer) <= _MOST_LOST * matrix_norm(difference)
-    is_right &= ~(is_nearly_of_rank_one(near, _MOST_LOST * 2**0.5) | is_roundoff)
-    return _corrected(_adjugate_by_values, is_right, result, A, direction)
+    found = calls.derivative_of_adjugate(*factors, direction, det)
+    return _corrected(_adjugate_by_values, found, A, direction)
 
 
 def _corrected(
-    by_values: Callable[[Tensor, Tensor], Tensor],
-    is_right: Tensor,
-    result: Tensor,
+    by_values: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]],
+    found: tuple[Tensor, Tensor, Tensor],
     A: Tensor,
     direction: Tensor,
-) -> Tensor:
-    """The result, with that by s where it is not right, or not finite."""
-    is_right = is_right & result.isfinite().all(-1).all(-1)
+) -> tuple[Tensor, Tensor]:
+    """Results, with those put in that are not right."""
+    result, trace, is_right = found
     if not bool(is_right.all()):
-        result[~is_right] = by_values(A[~is_right], direction[~is_right])
-    return result
+        hard = ~is_right
+        result[hard], trace[hard] = by_values(A[hard], direction[hard])
+    return result, trace
 
 
-def _inverse_by_values(A: Tensor, direction: Tensor) -> Tensor:
+def _inverse_by_values(A: Tensor, direction: Tensor) -> tuple[Tensor, Tensor]:
     factors, P, powers = _decomposed(A, direction)
     S = factors.values
     middle = P / (S.unsqueeze(-1) * S.unsqueeze(-2))
-    return times_power_of_two(-factors.left @ middle.mH @ factors.right, -powers)
+    result = times_power_of_two(-factors.left @ middle.mH @ factors.right, -powers)
+    return result, _trace(factors.inverse_adjoint(torch.ones_like(factors.phase)), direction)
 
 
-def _adjugate_by_values(A: Tensor, direction: Tensor) -> Tensor:
+def _adjugate_by_values(A: Tensor, direction: Tensor) -> tuple[Tensor, Tensor]:
     factors, P, powers = _decomposed(A, direction)
     products, exponents = _products_of_all_but_two(factors.values)
     # The diagonal of the products is zero.
@@ -106,7 +105,12 @@ def _adjugate_by_values(A: Tensor, direction: Tensor) -> Tensor:
     Z = (Z - P * products) * factors.phase[..., None, None]
     total = factors.rows.sum(-1) + factors.columns.sum(-1) + exponents
     result = factors.left @ Z.mH @ factors.right
-    return times_power_of_two(result, total[..., None, None] - powers)
+    result = times_power_of_two(result, total[..., None, None] - powers)
+    return result, _trace(factors.adjugate_adjoint(torch.ones_like(factors.phase)), direction)
+
+
+def _trace(adjoint: Tensor, direction: Tensor) -> Tensor:
+    return (adjoint.conj() * direction).sum((-2, -1))
 
 
 def _decomposed(A: Tensor, direction: Tensor) -> tuple[Diagonalized, Tensor, Tensor]:

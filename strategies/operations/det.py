@@ -11,7 +11,11 @@ from strategies.autograd.nodes import run
 from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Tensors, only
 from strategies.factors import LUFactors
-from strategies.factors.inverse_derivatives import derivative_of_adjugate, derivative_of_inverse
+from strategies.factors.inverse_derivatives import (
+    Factors,
+    derivative_of_adjugate,
+    derivative_of_inverse,
+)
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import det as formula
 from strategies.kernels.memory import is_addressable
@@ -120,13 +124,14 @@ def _second_backward_of_det(
     computed: Computed, _: Gradients, cotangents: Gradients, directions: Gradients
 ) -> SecondGradients | None:
     A, det, direction = computed.inputs[0], computed.outputs[0], only(directions)
-    if not is_in_safe_range(direction) or (adjoint := computed.gradient_of(0)) is None:
+    if not is_in_safe_range(direction):
         return None
     if A.shape[-1] <= 3:
         of_adjoint = formula.cofactors_along(A, direction).conj()
+        of_cotangent = (formula.cofactors(A) * direction).sum((-2, -1))
     else:
-        of_adjoint = derivative_of_adjugate(A, det, adjoint, direction)
-    of_cotangent = (adjoint.conj() * direction).sum((-2, -1))
+        factors = Factors(*computed.factors[:2])
+        of_adjoint, of_cotangent = derivative_of_adjugate(A, factors, det, direction)
     of_A = only(cotangents)[..., None, None] * of_adjoint
     return (of_A,), (torch.zeros_like(det),), (of_cotangent,)
 
@@ -135,15 +140,15 @@ def _second_backward_of_slogdet(
     computed: Computed, _: Gradients, cotangents: Gradients, directions: Gradients
 ) -> SecondGradients | None:
     A, sign, direction = computed.inputs[0], computed.outputs[0], only(directions)
-    if not is_in_safe_range(direction) or (adjoint := computed.gradient_of(1)) is None:
+    if not is_in_safe_range(direction):
         return None
     # That of a real sign is not read.
     of_sign = sign if cotangents[0] is None else cotangents[0]
-    trace = (adjoint.conj() * direction).sum((-2, -1))
     scale = formula.slogdet_scale(sign, of_sign, only(cotangents[1:]))
-    of_A = scale[..., None, None] * derivative_of_inverse(A, adjoint, direction)
+    of_adjoint, trace = derivative_of_inverse(A, Factors(*computed.factors), direction)
     of_output = formula.slogdet_tangents(-of_sign, trace)[0]
-    return (of_A,), (of_output, None), formula.slogdet_tangents(sign, trace)
+    tangents = formula.slogdet_tangents(sign, trace)
+    return (scale[..., None, None] * of_adjoint,), (of_output, None), tangents
 
 
 def _det_tangents(computed: Computed, tangents: Gradients) -> Tensors | None:

@@ -6,7 +6,12 @@ import pytest
 import torch
 
 from strategies import linalg
-from strategies.factors.inverse_derivatives import derivative_of_adjugate, derivative_of_inverse
+from strategies.factors.inverse_derivatives import (
+    Factors,
+    derivative_of_adjugate,
+    derivative_of_inverse,
+)
+from strategies.formulas.det import permutation_sign
 
 close = torch.testing.assert_close
 DTYPES = pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
@@ -39,16 +44,26 @@ def adjugate_adjoint(A):
     return torch.stack(rows, -2).conj()
 
 
+def factors(A):
+    LU, pivots = torch.linalg.lu_factor_ex(A)[:2]
+    return Factors(LU.mT.contiguous(), pivots)
+
+
+def computed_det(A):
+    LU, pivots = torch.linalg.lu_factor_ex(A)[:2]
+    return permutation_sign(LU, pivots) * LU.diagonal(dim1=-2, dim2=-1).prod(-1)
+
+
 def found(A, direction):
-    return derivative_of_adjugate(A, expansion(A), adjugate_adjoint(A), direction)
+    return derivative_of_adjugate(A, factors(A), computed_det(A), direction)[0]
 
 
 @DTYPES
 @pytest.mark.parametrize("shape", [(1, 1), (4, 4), (3, 5, 5), (0, 4, 4)])
 def test_that_of_an_inverse_is_that_of_forward_mode(shape, dtype):
     A, direction = matrices(*shape, dtype=dtype)
-    X, expected = torch.func.jvp(lambda A: torch.linalg.inv(A).mH, (A,), (direction,))
-    close(derivative_of_inverse(A, X, direction), expected)
+    _, expected = torch.func.jvp(lambda A: torch.linalg.inv(A).mH, (A,), (direction,))
+    close(derivative_of_inverse(A, factors(A), direction)[0], expected)
 
 
 @DTYPES
@@ -59,6 +74,17 @@ def test_that_of_an_adjugate_is_that_of_the_polynomial(rank, batch, dtype):
     A, direction = left @ right.mT, matrices(*batch, 4, 4, dtype=dtype, seed=2)[0]
     expected = torch.func.jvp(adjugate_adjoint, (A,), (direction,))[1]
     close(found(A, direction), expected, rtol=1e-10, atol=1e-10)
+
+
+@DTYPES
+@pytest.mark.parametrize("rank", range(1, 5))
+def test_the_traces_are_derivatives_of_the_determinant(rank, dtype):
+    left, right = matrices(2, 4, rank, dtype=dtype)
+    A, direction = left @ right.mT, matrices(2, 4, 4, dtype=dtype, seed=2)[0]
+    det, of_det = torch.func.jvp(expansion, (A,), (direction,))
+    close(derivative_of_adjugate(A, factors(A), computed_det(A), direction)[1], of_det)
+    if rank == 4:
+        close(derivative_of_inverse(A, factors(A), direction)[1], of_det / det)
 
 
 def test_a_small_pivot_before_the_last_costs_no_digits():
@@ -103,10 +129,8 @@ def test_no_digits_are_lost_where_one_singular_value_is_alone(smallest):
         [float((a - b) / 2) for a, b in zip(*rows, strict=True)]
         for rows in zip(ahead, behind, strict=True)
     ]
-    inverse = torch.linalg.inv(A)
-    det = torch.linalg.det(A)
     close(
-        derivative_of_adjugate(A, det, det * inverse.mT, direction),
+        found(A, direction),
         torch.tensor(expected, dtype=A.dtype),
         rtol=1e-13,
         atol=1e-14,
@@ -117,15 +141,16 @@ def test_no_digits_are_lost_where_one_singular_value_is_alone(smallest):
 def test_a_far_scale_costs_no_digits(power):
     A, direction = matrices(4, 4)
     A[:, 3] = A[:, 0] + 2.0**-30 * A[:, 3]
-    X = torch.linalg.inv(A).mT
-    scaled = derivative_of_inverse(A * 2.0**power, X * 2.0**-power, direction)
-    close(scaled * 2.0 ** (2 * power), derivative_of_inverse(A, X, direction), rtol=1e-13, atol=0)
+    found, scaled = (
+        derivative_of_inverse(each, factors(each), direction)[0] for each in (A, A * 2.0**power)
+    )
+    close(scaled * 2.0 ** (2 * power), found, rtol=1e-13, atol=0)
 
 
 def test_a_matrix_that_is_not_finite_leaves_the_others_alone():
     A, direction = matrices(3, 4, 4)
     A[1, 2, 0] = torch.nan
-    for function in (found, lambda A, C: derivative_of_inverse(A, torch.linalg.inv(A).mT, C)):
+    for function in (found, lambda A, C: derivative_of_inverse(A, factors(A), C)[0]):
         result = function(A, direction)
         assert result[1].isnan().all()
         close(result[[0, 2]], function(A[[0, 2]], direction[[0, 2]]))

@@ -165,6 +165,28 @@ has_grown = Call(
 )
 """Whether a column of U, by columns, is too long beside that of A, (..., n, n): bool, (...)."""
 
+
+def _derivative(name: str) -> Call:
+    return Call(
+        name,
+        lambda LU, pivots, direction, *_: (
+            by_rows(direction),
+            _empty(direction.dtype, *direction.shape[:-2]),
+            _empty(torch.bool, *direction.shape[:-2]),
+        ),
+        suits=lambda *_: True,
+        flops=lambda LU, *_: 6 * LU.shape[-1] ** 3,
+    )
+
+
+derivative_of_inverse, derivative_of_adjugate = map(
+    _derivative, ("derivative_of_inverse", "derivative_of_adjugate")
+)
+"""The derivative along C, (..., n, n), tr(A⁻¹C) or tr(adj(A) C), and whether both are right, bool (...).
+
+They take LU by columns, pivots, C and, for the adjugate, det A.
+"""
+
 reverse_lu = Call("reverse_lu", lambda *_: (), flops=reverse_flops)
 """Overwrites the cotangent of packed factors by the gradient of A, (..., m, n), contiguous.
 
