@@ -237,7 +237,9 @@ def _compiled(function: Function, arguments: tuple[Any, ...], options: dict[str,
 
 
 class _Tracing:
-    is_inside = False
+    def __init__(self) -> None:
+        # Of the object: Dynamo guards that one of the class alone is not there.
+        self.is_inside = False
 
 
 _tracing = _Tracing()

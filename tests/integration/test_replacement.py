@@ -341,6 +341,15 @@ def of_parts(found):
     return next(part for part in parts if part.requires_grad).sum().real
 
 
+def test_the_first_call_of_a_process_may_be_a_compiled_one():
+    code = (
+        "import torch, strategies; strategies.replace_torch(); A, B = torch.eye(2), torch.ones(2, 1);"
+        "call = lambda: torch.linalg.solve_triangular(A, B, upper=True);"
+        "print(torch.compile(call, fullgraph=True, backend='eager')().flatten().tolist())"
+    )
+    assert printed(code) == "[1.0, 1.0]"
+
+
 # Under one of its names each.
 @pytest.mark.parametrize("function", {each.name: each for each in FUNCTIONS}.values(), ids=str)
 def test_a_compiled_call_is_replaced_in_one_graph(function):
