@@ -93,6 +93,13 @@ def _jacobian(transform: Callable[..., Any]) -> Callable[[Call, Functions, Size]
     return timed
 
 
+def _hvp(call: Call, functions: Functions, size: Size) -> Timed:
+    inputs = call.inputs(size)
+    tangents = tuple(map(torch.ones_like, inputs))
+    gradient = torch.func.grad(_loss(call, functions), tuple(range(len(inputs))))
+    return lambda: torch.func.jvp(gradient, inputs, tangents)
+
+
 def _hessian(call: Call, functions: Functions, size: Size) -> Timed:
     inputs = call.inputs(size)
     hessian = torch.func.hessian(_loss(call, functions))
@@ -122,6 +129,7 @@ MODES: Mapping[str, Callable[[Call, Functions, Size], Timed]] = {
     "vmap(grad)": _vmap_of_grad,
     "jacrev": _jacobian(torch.func.jacrev),
     "jacfwd": _jacobian(torch.func.jacfwd),
+    "hvp": _hvp,
     "hessian": _hessian,
     "compiled forward": _compiled_forward,
     "compiled": _compiled,

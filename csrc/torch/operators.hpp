@@ -257,8 +257,10 @@ inline void add_operator(
       in_python[1]};
   const auto [arity, differentiable, _] = counts;
   const auto gradient = name + "_backward", qualified = "backward_strategies::" + gradient;
-  const auto* record = new RecordSpec{qualified, arity, 0, differentiable, in_python[2]};
-  const auto* of_gradient = new RecordSpec{qualified + "_backward", arity, spec->returned.size() + 1, 0, in_python[3]};
+  const auto* record = new RecordSpec{
+      qualified, "backward_strategies::" + name + "_forward", arity, 0, differentiable, in_python[2]};
+  const auto* of_gradient = new RecordSpec{
+      qualified + "_backward", qualified + "_forward", arity, spec->returned.size() + 1, 0, in_python[3]};
   const auto add = [&](const std::string& of, c10::DispatchKey key, auto kernel) {
     library->impl(of.c_str(), torch::dispatch(key, torch::CppFunction::makeFromBoxedFunctor(std::move(kernel))));
   };

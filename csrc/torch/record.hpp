@@ -33,13 +33,13 @@ inline void call_python(const py::object& function, const c10::OperatorHandle& o
 
 // What autograd records of an operator, or of one that is the gradient of another.
 struct RecordSpec {
-  std::string gradient;  // the name of the operator that is its gradient
-  size_t arity;          // how many inputs the operation has
+  std::string gradient, tangents;  // the names of the operators that are its derivatives
+  size_t arity;                    // how many inputs the operation has
   // Of a gradient, how many arguments are what the other operator has returned. They follow its operands, which are one
   // list of inputs and cotangents.
   size_t saves;
   size_t differentiable;  // how many outputs are; of a gradient, all
-  py::object recorded;    // what records it in forward mode, in Python
+  py::object recorded;    // what records it in forward mode outside of torch.func, in Python
 
   variable_list operands(at::ArrayRef<c10::IValue> arguments) const {
     if (saves) { return arguments[0].toTensorVector(); }
@@ -121,7 +121,8 @@ auto new_node() {
   }
 }
 
-// Where autograd records nothing, what is below it; else a node, in forward mode that of Python.
+// Where autograd records nothing, what is below it; else a node, or tangents. Those of torch.func alone: a level of
+// that has no graph besides.
 struct OperatorRecord : c10::OperatorKernel {
   const RecordSpec* spec;
   explicit OperatorRecord(const RecordSpec* of) : spec(of) {}
@@ -130,22 +131,63 @@ struct OperatorRecord : c10::OperatorKernel {
     const auto given = torch::jit::last(*stack, op.schema().arguments().size()).vec();
     const auto operands = spec->operands(given);
     const auto any = [&](const auto& is) { return std::any_of(operands.begin(), operands.end(), is); };
+    const bool has_graph = at::GradMode::is_enabled() && any([](const Tensor& each) { return each.requires_grad(); });
     if (any([](const Tensor& each) { return each._fw_grad(0).defined(); })) {
-      return call_python(spec->recorded, op, stack);
+      const bool is_level = std::all_of(operands.begin(), operands.end(), is_of_level) && !has_graph;
+      return is_level ? in_forward_mode(op, stack, operands, given) : call_python(spec->recorded, op, stack);
     }
     {
       const at::AutoDispatchBelowADInplaceOrView below;
       op.callBoxed(stack);
     }
-    if (!at::GradMode::is_enabled() || !any([](const Tensor& each) { return each.requires_grad(); })) { return; }
-    const auto outputs = spec->saves ? stack->back().toTensorVector()
-                                     : spec->tensors(torch::jit::last(*stack, op.schema().returns().size()));
+    if (!has_graph) { return; }
+    const auto outputs = outputs_of(op, *stack);
     auto node = new_node<OperatorNode>();
     node->spec = spec;
     node->set_next_edges(torch::autograd::collect_next_edges(operands));
     const auto end = spec->saves ? outputs.end() : outputs.begin() + spec->differentiable;
     torch::autograd::set_history(variable_list(outputs.begin(), end), node);
     node->save(operands, spec->rest(given), outputs);
+  }
+
+ private:
+  // Whether it is a tensor of a level of torch.func that differentiates, with a tangent of that or none.
+  static bool is_of_level(const Tensor& tensor) {
+    const auto& tangent = tensor._fw_grad(0);
+    return tensor.key_set().has(c10::DispatchKey::FuncTorchGradWrapper) &&
+           !(tangent.defined() && tangent._is_zerotensor());
+  }
+
+  variable_list outputs_of(const c10::OperatorHandle& op, const Stack& stack) const {
+    return spec->saves ? stack.back().toTensorVector()
+                       : spec->tensors(torch::jit::last(stack, op.schema().returns().size()));
+  }
+
+  // The outputs and their tangents, both by operators that see nothing of this level.
+  void in_forward_mode(
+      const c10::OperatorHandle& op, Stack* stack, variable_list operands, at::ArrayRef<c10::IValue> given) const {
+    const at::AutoGradMode with_graphs(true);
+    const at::AutoFwGradMode with_tangents(true);
+    const at::AutoDispatchBelowADInplaceOrView below;
+    op.callBoxed(stack);
+    const auto outputs = outputs_of(op, *stack);
+    c10::List<bool> needed;
+    for (size_t i = 0, count = operands.size(); i < count; ++i) {
+      const Tensor tangent = operands[i]._fw_grad(0);
+      needed.push_back(tangent.defined());
+      if (tangent.defined()) { operands.push_back(tangent); }
+    }
+    Stack more{operands};
+    if (spec->saves) {
+      more.insert(more.end(), given.begin() + 1 + spec->saves, given.end());
+    } else {
+      more.insert(more.end(), given.begin() + spec->arity, given.end() - 1);  // not the strategy, as in a node
+      more.emplace_back(outputs.back());
+    }
+    more.emplace_back(needed);
+    c10::Dispatcher::singleton().findSchemaOrThrow(spec->tangents.c_str(), "").callBoxed(&more);
+    const auto tangents = more.back().toTensorVector();
+    for (size_t i = 0; i < tangents.size(); ++i) { outputs[i]._set_fw_grad(tangents[i], 0, /*is_inplace_op=*/false); }
   }
 };
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from strategies.autograd.levels import tangent_of
+from strategies.autograd.levels import forward_mode, tangent_of
 from strategies.autograd.rule import Gradients, Tensors
 
 Function = Callable[..., Tensors]
@@ -45,26 +45,132 @@ def derivative(
     function: Function,
     operands: Sequence[Tensor],
     flags: Sequence[Sequence[bool]],
+    *,
+    symmetric: bool = True,
 ) -> Tensors:
-    """The derivative of a function, "backward" or "forward", or of its derivative, and so on.
+    """The derivative of a function, "backward" or "forward", or that of its derivative.
 
     Args:
-        kinds: of the derivatives, the first of them that of the function.
+        kinds: of the derivatives, the first of them that of the function; of two, one is "backward".
         function: of tensors, in eager mode.
         operands: of the function, and cotangents or tangents for one derivative after the other.
         flags: for each derivative, which operands have gradients, or are given tangents.
+        symmetric: whether second derivatives are, as those of formulas for a truncated rank are not.
 
     Example:
         >>> at, cotangent = torch.tensor(3.0), torch.tensor(1.0)
         >>> derivative(["backward"], lambda x: (x**2,), [at, cotangent], [[True]])
         (tensor(6.),)
     """
-    if tuple(kinds) == ("backward",):
-        return _gradients(function, operands, *flags)
-    for kind, needed in zip(kinds, flags, strict=True):
-        function = {"backward": _pullback, "forward": _pushforward}[kind](function, needed)
     # Forward mode writes tangents in the layout of the values, which expanded ones have no room for.
-    return function(*(each.detach().contiguous() for each in operands))
+    values = [each.detach().contiguous() for each in operands]
+    count = len(flags[0])
+    inputs, given = values[:count], values[count:]
+    if tuple(kinds) == ("forward",):
+        with _level():
+            return _tangents(function(*_duals(inputs, flags[0], given)))
+    for each in inputs:
+        each.requires_grad_()
+    if tuple(kinds) == ("backward",):
+        return _gradients(function(*inputs), _chosen(inputs, *flags), given)
+    if symmetric or "forward" not in kinds:
+        return _second_derivative(kinds, inputs, function(*inputs), given, *flags)
+    with _level():
+        return _second_by_forward_mode(kinds, function, inputs, given, *flags)
+
+
+def _second_derivative(
+    kinds: Sequence[str],
+    inputs: Sequence[Tensor],
+    outputs: Sequence[Tensor],
+    given: Sequence[Tensor],
+    flags: Sequence[bool],
+    more: Sequence[bool],
+) -> Tensors:
+    """By the gradients G of ⟨c, f⟩, of which second derivatives are symmetric, and gradients of a sum.
+
+    So along inputs Ȧ and cotangents ċ the derivative of G is the gradient of ⟨G, Ȧ⟩ + ⟨f, ċ⟩; and the
+    gradient of ⟨c, f' Ȧ⟩ is that of ⟨G, Ȧ⟩ and, by Ȧ, G.
+    """
+    arity = len(inputs)
+    if kinds[0] == "forward":
+        tangents, cotangents = given[: sum(flags)], given[sum(flags) :]
+        gradients = _gradients(outputs, _chosen(inputs, flags), cotangents, create_graph=True)
+        of_inputs = _gradients(gradients, _chosen(inputs, more[:arity]), tangents)
+        return *of_inputs, *_chosen(gradients, more[arity:])
+    cotangents, directions = given[: len(more) - arity], given[len(more) - arity :]
+    if kinds[1] == "backward":
+        for each in cotangents:
+            each.requires_grad_()
+        gradients = _gradients(outputs, _chosen(inputs, flags), cotangents, create_graph=True)
+        return _gradients(gradients, _chosen([*inputs, *cotangents], more), directions)
+    moved = _chosen(inputs, more[:arity])
+    gradients = _gradients(outputs, moved, cotangents, create_graph=True)
+    terms = *gradients, *_chosen(outputs, more[arity:])
+    return _gradients(terms, _chosen(inputs, flags), directions)
+
+
+def _second_by_forward_mode(
+    kinds: Sequence[str],
+    function: Function,
+    inputs: Sequence[Tensor],
+    given: Sequence[Tensor],
+    flags: Sequence[bool],
+    more: Sequence[bool],
+) -> Tensors:
+    arity = len(inputs)
+    if kinds[0] == "forward":
+        tangents = [each.requires_grad_() for each in given[: sum(flags)]]
+        moved = _tangents(function(*_duals(inputs, flags, tangents)))
+        return _gradients(moved, _chosen([*inputs, *tangents], more), given[len(tangents) :])
+    count = len(more) - arity
+    duals = _duals([*inputs, *given[:count]], more, given[count:])
+    gradients = _gradients(function(*duals[:arity]), _chosen(inputs, flags), duals[arity:])
+    return _tangents(gradients)
+
+
+def _chosen(values: Sequence[Tensor], flags: Sequence[bool]) -> Tensors:
+    return tuple(itertools.compress(values, flags))
+
+
+def _level() -> contextlib.AbstractContextManager[Any]:
+    """A level of forward mode: that around, if there is one, since there can be no other."""
+    has_level = forward_ad._current_level >= 0
+    return forward_mode(on=True) if has_level else forward_ad.dual_level()
+
+
+def _duals(
+    values: Sequence[Tensor], flags: Sequence[bool], tangents: Sequence[Tensor]
+) -> list[Tensor]:
+    """The values, those that are flagged with tangents."""
+    each_tangent = iter(tangents)
+    return [
+        forward_ad.make_dual(value, next(each_tangent)) if flag else value
+        for value, flag in zip(values, flags, strict=True)
+    ]
+
+
+def _tangents(outputs: Sequence[Tensor]) -> Tensors:
+    pairs = map(forward_ad.unpack_dual, outputs)
+    return tuple(torch.zeros_like(p) if t is None else t for p, t in pairs)
+
+
+def _gradients(
+    outputs: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    cotangents: Sequence[Tensor],
+    *,
+    create_graph: bool = False,
+) -> Tensors:
+    """By autograd, which costs less than transforms of torch.func do; zeros where nothing depends."""
+    pairs = zip(outputs, cotangents, strict=True)
+    recorded = [pair for pair in pairs if pair[0].requires_grad]
+    if not (recorded and inputs):
+        return tuple(map(torch.zeros_like, inputs))
+    some, of_some = zip(*recorded, strict=True)
+    return torch.autograd.grad(
+        some, inputs, of_some, create_graph=create_graph, materialize_grads=True
+    )
 
 
 def pulled_back(
@@ -139,17 +245,6 @@ def _pulled_back_by_vjp(
     return tuple(next(found) if need else None for need in needed)
 
 
-def _gradients(function: Function, operands: Sequence[Tensor], needed: Sequence[bool]) -> Tensors:
-    """By autograd, which costs less than transforms of torch.func do."""
-    count = len(needed)
-    pairs = zip(operands[:count], needed, strict=True)
-    inputs = [operand.detach().requires_grad_(need) for operand, need in pairs]
-    found = zip(function(*inputs), operands[count:], strict=True)
-    outputs, cotangents = zip(*(pair for pair in found if pair[0].requires_grad), strict=True)
-    wanted = [each for each in inputs if each.requires_grad]
-    return torch.autograd.grad(outputs, wanted, cotangents, materialize_grads=True)
-
-
 def _pullback(function: Function, needed: Sequence[bool]) -> Function:
     def pulled_back(*operands: Tensor) -> Tensors:
         some, values, cotangents = _of_some(function, needed, operands)
@@ -157,24 +252,6 @@ def _pullback(function: Function, needed: Sequence[bool]) -> Function:
         return gradients
 
     return pulled_back
-
-
-def _pushforward(function: Function, needed: Sequence[bool]) -> Function:
-    def pushed_forward(*operands: Tensor) -> Tensors:
-        some, values, tangents = _of_some(function, needed, operands)
-        if forward_ad._current_level < 0:
-            results: Tensors = torch.func.jvp(some, values, tangents)[1]
-            return results
-
-        # A level of `forward_ad`, in which `torch.func.jvp` does not nest: the transpose of the pullback,
-        # which is linear, is the same.
-        vjp: Any = torch.func.vjp
-        outputs, pullback = vjp(some, *values)
-        (transposed,) = vjp(pullback, tuple(map(torch.zeros_like, outputs)))[1](tangents)
-        found: Tensors = transposed
-        return found
-
-    return pushed_forward
 
 
 def _of_some(

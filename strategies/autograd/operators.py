@@ -236,7 +236,9 @@ class _Derivative(Registered):
             return tuple(outputs[: self._operation.differentiable])
 
         with eager_mode(grad=True):
-            found = _apart(derivative(self._kinds, outputs_of, operands, flags), operands)
+            truncates = any(isinstance(each, float | Tensor) for each in options)
+            derived = derivative(self._kinds, outputs_of, operands, flags, symmetric=not truncates)
+            found = _apart(derived, operands)
             # Forward mode has tangents in the layout of what they are tangents of.
             return list(self._operation.laid_out(found) if self._kinds == ("forward",) else found)
 

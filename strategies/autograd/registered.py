@@ -17,7 +17,7 @@ from torch._compile import _disable_dynamo
 from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 
-from strategies.autograd.levels import forward_mode
+from strategies.autograd.levels import forward_mode, tangent_of
 from strategies.autograd.rule import Gradients, Tensors
 from strategies.autograd.tracing import is_traced
 from strategies.autograd.transforms import (
@@ -110,8 +110,10 @@ class Registered(ABC):
         operands, rest = self.split(arguments)
         call, tensors = Call.of(self, operands, rest)
         is_recorded = torch.is_grad_enabled() and any(each.requires_grad for each in operands)
-        is_transformed = torch._C._are_functorch_transforms_active()
-        if not (is_recorded or is_transformed or forward_ad._current_level >= 0):
+        has_tangents = forward_ad._current_level >= 0 and any(
+            tangent_of(each) is not None for each in operands
+        )
+        if not (is_recorded or has_tangents or torch._C._are_functorch_transforms_active()):
             outputs = call.below_autograd(*tensors)
         else:
             # The dispatcher has come to one level of those of torch.func, and goes on to the next.

@@ -48,26 +48,31 @@ def is_mapped_alone() -> bool:
     return bool(levels) and is_vmap and forward_ad._current_level < 0
 
 
-def is_differentiated_once(tensors: Iterable[object]) -> bool:
-    """Whether the transforms of torch.func in force are one of reverse mode and any number of `vmap`.
+def orders_by_operators(tensors: Iterable[object]) -> int:
+    """How many levels of torch.func differentiate, if operators keep what that needs; else none.
 
-    Operators have the derivatives of first order alone that keep what the forward has computed.
+    That is one of reverse mode, with any number of `vmap`; or one of forward mode around it, with none:
+    operators would compute derivatives of second order for each sample anew.
 
     Args:
         tensors: what is given; where autograd records one below the transforms, there may be more orders.
 
     Example:
-        >>> torch.func.grad(lambda x: x * is_differentiated_once([x]))(torch.tensor(3.0))
+        >>> torch.func.grad(lambda x: x * orders_by_operators([x]))(torch.tensor(3.0))
         tensor(1.)
     """
-    if not _C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
-        return False
+    if not _C._are_functorch_transforms_active():
+        return 0
     kinds = [each.key() for each in _C._functorch.get_interpreter_stack()]
-    if kinds.count(_TYPE.Grad) != 1 or len(kinds) != 1 + kinds.count(_TYPE.Vmap):
-        return False
-    return not any(
+    if kinds != [_TYPE.Jvp, _TYPE.Grad]:
+        kinds = [each for each in kinds if each != _TYPE.Vmap]
+        if kinds != [_TYPE.Grad]:
+            return 0
+    is_last = not any(
         isinstance(each, Tensor) and below_transforms(each).requires_grad for each in tensors
     )
+    orders = len(kinds)
+    return orders if is_last and forward_ad._current_level < orders - 1 else 0
 
 
 def below_transforms(tensor: Tensor) -> Tensor:

@@ -33,3 +33,6 @@ KEPT: dict[str, Callable[..., bool]] = {
     **dict.fromkeys(("eig", "lu_solve", "solve_triangular"), lambda *_, **__: False),
 }
 """By function; others' operators keep it of all calls."""
+
+MOST_ORDERS = {"qr": 1}
+"""Up to which order derivatives under torch.func are faster by operators, where not all are."""

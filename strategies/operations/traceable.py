@@ -1,7 +1,7 @@
 """What a call of a function becomes: the function, or what stands for it where values are not to be read.
 
 A compiler, a tracer and a subclass that defines what operators do are shown one operator; a subclass that
-defines what functions do, the public function. So is one level of reverse mode of torch.func shown an
+defines what functions do, the public function. Levels of torch.func that differentiate are shown an
 operator where that keeps for the gradient what the operation has computed; where it would compute it again,
 the function.
 """
@@ -18,11 +18,11 @@ from strategies.autograd.half_precision import TOLERANCES, in_single_precision, 
 from strategies.autograd.tracing import (
     has_no_values,
     is_batched,
-    is_differentiated_once,
     is_traced,
+    orders_by_operators,
     special,
 )
-from strategies.operations.kept import KEPT
+from strategies.operations.kept import KEPT, MOST_ORDERS
 from strategies.operations.out import written
 from strategies.operations.vmapped import vmapped
 
@@ -42,6 +42,7 @@ def traceable_by(
     def decorated(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
         EAGER[function.__name__] = function
         is_kept = KEPT.get(function.__name__, lambda *_, **__: True)
+        most_orders = MOST_ORDERS.get(function.__name__, 2)
 
         @functools.wraps(function)
         def by_values_or_shapes(
@@ -70,7 +71,7 @@ def traceable_by(
             is_auto = options.get("strategy", "auto") == "auto"
             if (
                 is_auto
-                and is_differentiated_once((*arguments, *options.values()))
+                and 0 < orders_by_operators((*arguments, *options.values())) <= most_orders
                 and is_kept(*arguments, **options)
             ):
                 return traced(*arguments, **options)

@@ -93,6 +93,45 @@ def test_a_jacobian_is_of_one_matrix_and_many_cotangents():
     assert [each.shape for each in operands] == [(3, 3), (9, 3, 3)]
 
 
+OF_SECOND_ORDER = {
+    "inv": lambda functions, A, B: functions.inv(A),
+    "solve": lambda functions, A, B: functions.solve(A, B),
+    "det": lambda functions, A, B: functions.det(A),
+    "slogdet": lambda functions, A, B: torch.stack(tuple(functions.slogdet(A))),
+    "pinv": lambda functions, A, B: functions.pinv(A[..., :2]),
+    "lstsq": lambda functions, A, B: functions.lstsq(A[..., :2], B).solution,
+    "lu_factor_ex": lambda functions, A, B: functions.lu_factor(A).LU,
+    "cholesky_ex": lambda functions, A, B: functions.cholesky(A @ A.mH),
+}
+
+
+def along(transform, call, functions, A, B):
+    """The derivative of gradients along B, of both inputs or the first."""
+    gradient = torch.func.grad(
+        lambda A, B: call(functions, A, B).abs().square().sin().sum(), argnums=(0, 1)
+    )
+    if transform == "both":
+        return torch.func.jvp(gradient, (A, B), (B.sin(), A.cos()))
+    if transform == "reverse":
+        return torch.func.vjp(gradient, A, B)[1]((B, A))
+    return torch.func.jvp(lambda A: gradient(A, B), (A,), (B,))
+
+
+@pytest.mark.parametrize(("name", "call"), OF_SECOND_ORDER.items())
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+@pytest.mark.parametrize("batch", [(), (2,)])
+@pytest.mark.parametrize("transform", ["both", "first", "reverse"])
+def test_second_derivatives_of_both_inputs(transform, batch, dtype, name, call):
+    A = torch.randn(*batch, 3, 3, dtype=dtype) + 3 * torch.eye(3, dtype=dtype)
+    B = torch.randn(*batch, 3, 3, dtype=dtype)
+    with Recorded() as recorded:
+        found = along(transform, call, linalg, A, B)
+    torch.testing.assert_close(found, along(transform, call, torch.linalg, A, B))
+    is_by_operators = transform != "reverse"
+    for kind in ("forward", "backward_forward"):
+        assert recorded.count(f"{name}_{kind}") == is_by_operators
+
+
 @pytest.mark.parametrize("size", [2, 9])
 @pytest.mark.parametrize("name", ["inv", "det", "pinv"])
 def test_jacobians_of_as_many_matrices_as_there_are_cotangents(name, size):
