@@ -5,7 +5,7 @@ import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -62,16 +62,19 @@ def derivative(
         >>> derivative(["backward"], lambda x: (x**2,), [at, cotangent], [[True]])
         (tensor(6.),)
     """
+    is_first_gradient = tuple(kinds) == ("backward",)
     # Forward mode writes tangents in the layout of the values, which expanded ones have no room for.
-    values = [each.detach().contiguous() for each in operands]
+    values = [
+        each.detach() if is_first_gradient else each.detach().contiguous() for each in operands
+    ]
     count = len(flags[0])
     inputs, given = values[:count], values[count:]
     if tuple(kinds) == ("forward",):
         with _level():
             return _tangents(function(*_duals(inputs, flags[0], given)))
-    for each in inputs:
-        each.requires_grad_()
-    if tuple(kinds) == ("backward",):
+    for each, *needed in zip(inputs, *flags, strict=False):
+        each.requires_grad_(any(needed))
+    if is_first_gradient:
         return _gradients(function(*inputs), _chosen(inputs, *flags), given)
     if symmetric or "forward" not in kinds:
         return _second_derivative(kinds, inputs, function(*inputs), given, *flags)
@@ -237,34 +240,13 @@ def _pulled_back_by_vjp(
     if not any(is_given):
         return (None,) * len(needed)
 
-    def of_given(*values: Tensor) -> Tensors:
-        return tuple(itertools.compress(function(*values), is_given))
-
-    used = cast(Tensors, tuple(itertools.compress(cotangents, is_given)))
-    found = iter(_pullback(of_given, needed)(*arguments, *used))
-    return tuple(next(found) if need else None for need in needed)
-
-
-def _pullback(function: Function, needed: Sequence[bool]) -> Function:
-    def pulled_back(*operands: Tensor) -> Tensors:
-        some, values, cotangents = _of_some(function, needed, operands)
-        gradients: Tensors = torch.func.vjp(some, *values)[1](cotangents)
-        return gradients
-
-    return pulled_back
-
-
-def _of_some(
-    function: Function, needed: Sequence[bool], operands: Tensors
-) -> tuple[Function, Tensors, Tensors]:
-    """A function as one of those operands that are flagged, these, and what else was given."""
-    count = len(needed)
-    flagged = [i for i, need in enumerate(needed) if need]
-
     def of_flagged(*values: Tensor) -> Tensors:
-        arguments = list(operands[:count])
-        for i, value in zip(flagged, values, strict=True):
-            arguments[i] = value
-        return tuple(function(*arguments))
+        flagged = iter(values)
+        every = [
+            next(flagged) if need else each for each, need in zip(arguments, needed, strict=True)
+        ]
+        return tuple(itertools.compress(function(*every), is_given))
 
-    return of_flagged, tuple(operands[i] for i in flagged), operands[count:]
+    used = tuple(itertools.compress(cotangents, is_given))
+    found = iter(torch.func.vjp(of_flagged, *_chosen(arguments, needed))[1](used))
+    return tuple(next(found) if need else None for need in needed)
