@@ -168,6 +168,22 @@ BS_INLINE void solve_adjoint_small(const F& LU, const PivotOf<Entry<M>>* pivots,
   swap_rows<false>(X, pivots);
 }
 
+// body(first, last) of the columns of a triangle, some at a time, so that hardly a zero beside it is multiplied.
+template <class F>
+BS_INLINE void each_block(Int n, F&& body) {
+  constexpr Int most = 48;
+  for (Int first = 0; first < n; first += most) body(first, std::min(first + most, n));
+}
+
+// X ← L⁻¹X of the identity, of which only the lower triangle is computed.
+template <class T>
+void invert_lower(Columns<T> LU, Columns<T> X) {
+  const Int n = LU.n;
+  each_block(n, [&](Int first, Int last) {
+    lapack::solve_triangle("LLNU", LU.part(first, n, first, n), X.part(first, n, first, last));
+  });
+}
+
 // X = A⁻¹ from what `eliminate` has left: U⁻¹ L⁻¹ Pᵀ. Of L⁻¹ only the lower triangle is computed.
 template <class F, class M>
 BS_INLINE void write_inverse(const F& LU, const PivotOf<Entry<M>>* pivots, M& X) {
@@ -176,11 +192,7 @@ BS_INLINE void write_inverse(const F& LU, const PivotOf<Entry<M>>* pivots, M& X)
   fill_with_identity(X);
   if constexpr (std::is_same_v<M, Columns<T>> && !is_pack<T>) {
     if (n > MOST_SMALL) {
-      constexpr Int block = 48;
-      for (Int first = 0; first < n; first += block) {
-        lapack::solve_triangle(
-            "LLNU", LU.part(first, n, first, n), X.part(first, n, first, std::min(first + block, n)));
-      }
+      invert_lower(LU, X);
       lapack::solve_triangle("LUNN", LU, X);
       swap_columns(X, pivots);
       return;

@@ -260,13 +260,6 @@ void last_may_be_roundoff(Task task, Arena& arena) {
 // Entries of R⁻¹ up to which products with it lose no digits that the result has.
 constexpr double MOST_GROWTH = 1024;
 
-// body(first, last) of the columns of a triangle, some at a time, so that hardly a zero beside it is multiplied.
-template <class F>
-BS_INLINE void each_block(Int n, F&& body) {
-  constexpr Int most = 48;
-  for (Int first = 0; first < n; first += most) body(first, std::min(first + most, n));
-}
-
 // V = L⁻¹ and W = R⁻ᴴ of packed factors L diag(s) Rᴴ; whether no entry of W is large.
 template <class T>
 bool invert_triangles(Columns<T> LU, Columns<T> V, Columns<T> W) {
@@ -274,16 +267,15 @@ bool invert_triangles(Columns<T> LU, Columns<T> V, Columns<T> W) {
   fill_with_identity(V);
   fill_with_zeros(W);
   for (Int i = 0; i < n; ++i) W(i, i) = LU(i, i);
-  each_block(n, [&](Int first, Int last) {
-    const auto below = V.part(first, n, first, last), above = W.part(0, last, first, last);
-    if (n <= MOST_SMALL) {
-      substitute<Lower | UnitDiagonal>(LU, below);
-      substitute<Upper>(LU, above);
-    } else {
-      lapack::solve_triangle("LLNU", LU.part(first, n, first, n), below);
-      lapack::solve_triangle("LUNN", LU.part(0, last, 0, last), above);
-    }
-  });
+  if (n <= MOST_SMALL) {
+    substitute<Lower | UnitDiagonal>(LU, V);
+    substitute<Upper>(LU, W);
+  } else {
+    invert_lower(LU, V);
+    each_block(n, [&](Int first, Int last) {
+      lapack::solve_triangle("LUNN", LU.part(0, last, 0, last), W.part(0, last, first, last));
+    });
+  }
   bool is_small = true;
   each_entry(W, [&](Int i, Int j) { is_small &= modulus(W(i, j)) <= MOST_GROWTH; });
   return is_small;

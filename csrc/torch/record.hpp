@@ -46,6 +46,15 @@ struct RecordSpec {
     return tensors(arguments.slice(0, arity));
   }
   Stack rest(at::ArrayRef<c10::IValue> arguments) const { return arguments.slice(saves ? 1 : arity).vec(); }
+  // What a derivative is given of these: not what was saved, nor the strategy, since the last output says what was
+  // used.
+  Stack options(const Stack& rest) const {
+    return saves ? Stack(rest.begin() + saves, rest.end()) : Stack(rest.begin(), rest.end() - 1);
+  }
+  static variable_list derivative(const std::string& name, Stack stack) {
+    c10::Dispatcher::singleton().findSchemaOrThrow(name.c_str(), "").callBoxed(&stack);
+    return stack.back().toTensorVector();
+  }
   static variable_list tensors(at::ArrayRef<c10::IValue> values) {
     variable_list result;
     for (const auto& each : values) { result.push_back(each.toTensor()); }
@@ -92,18 +101,13 @@ struct OperatorNode : torch::autograd::Node {
       given.push_back(cotangents[i].defined() ? cotangents[i] : at::zeros_like(returned[i]));
     }
     Stack stack{given};
-    if (spec->saves) {
-      stack.insert(stack.end(), more.begin() + spec->saves, more.end());
-    } else {
-      stack.insert(stack.end(), returned.begin(), returned.end() - 1);
-      stack.insert(stack.end(), more.begin(), more.end() - 1);  // not the strategy: the last output says what was used
-      stack.emplace_back(returned.back());
-    }
+    if (!spec->saves) { stack.insert(stack.end(), returned.begin(), returned.end() - 1); }
+    for (auto& each : spec->options(more)) { stack.push_back(std::move(each)); }
+    if (!spec->saves) { stack.emplace_back(returned.back()); }
     c10::List<bool> needed;
     for (size_t i = 0; i < operands.size(); ++i) { needed.push_back(task_should_compute_output(i)); }
     stack.emplace_back(needed);
-    c10::Dispatcher::singleton().findSchemaOrThrow(spec->gradient.c_str(), "").callBoxed(&stack);
-    const auto found = stack.back().toTensorVector();
+    const auto found = spec->derivative(spec->gradient, std::move(stack));
     for (size_t i = 0, next = 0; i < operands.size(); ++i) {
       if (needed[i]) { gradients[i] = found[next++]; }
     }
@@ -178,15 +182,10 @@ struct OperatorRecord : c10::OperatorKernel {
       if (tangent.defined()) { operands.push_back(tangent); }
     }
     Stack more{operands};
-    if (spec->saves) {
-      more.insert(more.end(), given.begin() + 1 + spec->saves, given.end());
-    } else {
-      more.insert(more.end(), given.begin() + spec->arity, given.end() - 1);  // not the strategy, as in a node
-      more.emplace_back(outputs.back());
-    }
+    for (auto& each : spec->options(spec->rest(given))) { more.push_back(std::move(each)); }
+    if (!spec->saves) { more.emplace_back(outputs.back()); }
     more.emplace_back(needed);
-    c10::Dispatcher::singleton().findSchemaOrThrow(spec->tangents.c_str(), "").callBoxed(&more);
-    const auto tangents = more.back().toTensorVector();
+    const auto tangents = spec->derivative(spec->tangents, std::move(more));
     for (size_t i = 0; i < tangents.size(); ++i) { outputs[i]._set_fw_grad(tangents[i], 0, /*is_inplace_op=*/false); }
   }
 };

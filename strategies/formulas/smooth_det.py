@@ -69,11 +69,11 @@ def det_gradient(A: Tensor, corank: int, cotangent: Tensor) -> Tensor:
     return times_power_of_two(gradient, (total + exponent)[..., None, None] - powers)
 
 
-def is_nearly_of_rank_one(inverse: Tensor, ratio: float = 10) -> Tensor:
-    """Whether the smallest singular value of A is alone, so many times below the next, bool (...).
+def is_nearly_of_rank_one(inverse: Tensor) -> Tensor:
+    """Whether the smallest singular value of A is alone, ten times below the next, bool (...).
 
-    With s the singular values of A⁻¹, Σ s⁴ / (Σ s²)² is one if there is only one, and about 1 − 2 / ratio²
-    with a second.
+    With s the singular values of A⁻¹, Σ s⁴ / (Σ s²)² is one if there is only one, and about 1 − 2 / r² with
+    a second, r times below.
 
     Example:
         >>> is_nearly_of_rank_one(torch.diag(torch.tensor([1.0, 50.0])))
@@ -81,9 +81,8 @@ def is_nearly_of_rank_one(inverse: Tensor, ratio: float = 10) -> Tensor:
     """
     near = inverse / inverse.abs().amax((-2, -1), keepdim=True)
     squares = torch.linalg.matrix_norm(near).square()
-    return ~(
-        torch.linalg.matrix_norm(near.mH @ near).square() < (1 - 2 / ratio**2) * squares.square()
-    )
+    fourth_powers = torch.linalg.matrix_norm(near.mH @ near).square()
+    return ~(fourth_powers < (1 - 2 / 10**2) * squares.square())
 
 
 def _identity_where(chosen: Tensor, matrices: Tensor) -> Tensor:
