@@ -1,7 +1,7 @@
 // Systems with a triangular matrix. Of A X = B: B̄ = A⁻ᴴG, and Ā is the triangle of −B̄ Xᴴ, without
 // the diagonal where that is one and not read.
+#include "../include/pack.hpp"
 #include "../include/task.hpp"
-#include "../include/triangular.hpp"
 #include "table.hpp"
 
 namespace bs {
@@ -64,6 +64,12 @@ Columns<T> scratch_for(Arena& arena, Batch<T> A) {
   return A.along == 1 || A.down == 1 ? Columns<T>{nullptr, 0, 0, 0} : arena.columns<T>(A.m, A.n);
 }
 
+// For X by columns, where it does not lie so.
+template <class T>
+Columns<T> columns_for(Arena& arena, Batch<T> X) {
+  return arena.columns<T>(X.n == 1 ? 0 : X.m, X.n);
+}
+
 // X ← A⁻¹B or A⁻ᴴB; where X is returned: by rows as it lies, or else by columns in the memory given.
 template <Triangle KIND, class T>
 View<T> substituted(View<T> A, Columns<T> copied, View<T> B, View<T> X, Columns<T> by_columns) {
@@ -84,8 +90,7 @@ View<T> substituted(View<T> A, Columns<T> copied, View<T> B, View<T> X, Columns<
 template <Triangle KIND, class T>
 void solve_triangular(Task task, Arena& arena) {
   const auto A = task.argument<T>(0), B = task.argument<T>(1), X = task.argument<T>(2);
-  const auto copied = scratch_for(arena, A);
-  const auto by_columns = arena.columns<T>(X.n == 1 ? 0 : X.m, X.n);
+  const auto copied = scratch_for(arena, A), by_columns = columns_for(arena, X);
   task.each(arena, [&](Int i) {
     substituted<KIND>(A[i], copied, B[i], X[i], by_columns);
     return true;
@@ -128,8 +133,7 @@ template <Triangle KIND, class T>
 void solve_triangular_backward(Task task, Arena& arena) {
   const auto A = task.argument<T>(0), X = task.argument<T>(1), G = task.argument<T>(2);
   const auto result = task.argument<T>(3), rhs_result = task.argument<T>(4);
-  const auto copied = scratch_for(arena, A);
-  const auto by_columns = arena.columns<T>(X.n == 1 ? 0 : X.m, X.n);
+  const auto copied = scratch_for(arena, A), by_columns = columns_for(arena, X);
   task.each(arena, [&](Int i) {
     const auto Y = substituted<KIND | Adjoint>(A[i], copied, G[i], rhs_result[i], by_columns);
     write_gradient<KIND>(result.vector(i), X[i], Y);
@@ -137,46 +141,101 @@ void solve_triangular_backward(Task task, Arena& arena) {
   });
 }
 
-// Of X = A⁻¹B or A⁻ᴴB, from packed factors of A = P L U; row i of A is row order[i] of L U. As
-// strategies/formulas/lu_solve.py derives: −tril₋₁(l rᴴ) − triu(u vᴴ), and B̄.
+// Whether these are row swaps of LAPACK, one after the other.
+inline bool are_swaps(View<Pivot> pivots) {
+  const auto is_row = [&](Pivot pivot) { return 0 < pivot && pivot <= pivots.m; };
+  return pivots.down == 1 && std::all_of(pivots.data, pivots.data + pivots.m, is_row);
+}
+
+// The triangles of A or Aᴴ in the order of substitution.
+template <bool ADJOINT>
+constexpr Triangle half_of = ADJOINT ? Upper | Adjoint : Lower | UnitDiagonal;
+template <bool ADJOINT>
+constexpr Triangle rest_of = ADJOINT ? Lower | UnitDiagonal | Adjoint : Upper;
+
+// X = A⁻¹B or A⁻ᴴB from packed factors of A = P L U, by way of Y = L⁻¹PᵀB or T = U⁻ᴴB.
+template <bool ADJOINT, class T>
+void lu_solve(Task task, Arena& arena) {
+  const auto LU = task.argument<T>(0), B = task.argument<T>(1), X = task.argument<T>(3), half = task.argument<T>(4);
+  const auto pivots = task.argument<Pivot>(2);
+  const auto copied = scratch_for(arena, LU), by_columns = columns_for(arena, X);
+  task.each(arena, [&](Int i) {
+    if (!are_swaps(pivots[i])) return false;
+    auto Y = half[i], Z = X[i];
+    copy(Y, B[i]);
+    if (!ADJOINT) swap_rows<true>(Y, pivots.vector(i));
+    const auto solved = substituted<half_of<ADJOINT>>(LU[i], copied, Y, Y, by_columns);
+    substituted<rest_of<ADJOINT>>(LU[i], copied, solved, Z, by_columns);
+    if (ADJOINT) swap_rows<false>(Z, pivots.vector(i));
+    return true;
+  });
+}
+
+template <bool ADJOINT, class T>
+void lu_solve_across(Task task, Arena& arena) {
+  using P = Packed<T>;
+  const auto LU = task.argument<T>(0), B = task.argument<T>(1), X = task.argument<T>(3), half = task.argument<T>(4);
+  const auto pivots = task.argument<Pivot>(2);
+  auto F = arena.columns<P>(X.m, X.m), Y = arena.columns<P>(X.m, X.n);
+  auto* of_pack = arena.take<PivotOf<P>>(X.m);
+  each_pack<T>(task, arena, [&](Int first, Int last) {
+    for (Int i = first; i < last; ++i) {
+      if (!are_swaps(pivots[i])) return false;
+    }
+    gather(F, LU, first, last);
+    gather(Y, B, first, last);
+    gather_pivots<P>(of_pack, pivots, first, last);
+    if (!ADJOINT) swap_rows<true>(Y, of_pack);
+    substitute<half_of<ADJOINT>>(F, Y);
+    scatter(Y, half, first, last);
+    substitute<rest_of<ADJOINT>>(F, Y);
+    if (ADJOINT) swap_rows<false>(Y, of_pack);
+    scatter(Y, X, first, last);
+    return true;
+  });
+}
+
+// −tril₋₁(l rᴴ) − triu(u vᴴ), column after column, of rows that lie one after the other.
+template <class T>
+void write_packed(T* result, View<T> l, View<T> r, View<T> u, View<T> v) {
+  const Int n = u.m, k = u.n;
+  for (Int c = 0; c < n; ++c) {
+    T* column = result + c * n;
+    const auto write = [&](View<T> left, View<T> right, Int row, Int last) {
+      const T* factors = right.data + c * k;
+      if (k == 1) {
+        for (; row < last; ++row) column[row] = -left.data[row] * conj(*factors);
+      } else {
+        for (; row < last; ++row) column[row] = -dot<true>(factors, left.data + row * k, k);
+      }
+    };
+    write(u, v, 0, c + 1);
+    write(l, r, c + 1, n);
+  }
+}
+
+// Its gradients, as strategies/formulas/lu_solve.py derives them.
 template <bool ADJOINT, class T>
 void lu_solve_backward(Task task, Arena& arena) {
-  const auto LU = task.argument<T>(0), B = task.argument<T>(2), X = task.argument<T>(3), G = task.argument<T>(4);
+  const auto LU = task.argument<T>(0), X = task.argument<T>(2), half = task.argument<T>(3), G = task.argument<T>(4);
   const auto gradient = task.argument<T>(5), rhs_gradient = task.argument<T>(6);
-  const auto orders = task.argument<const Int>(1);
-  const Int n = X.m, k = X.n;
-  const auto scratch = [&] { return arena.columns<T>(k, n).t(); };
-  const auto l = scratch(), r = scratch(), u = scratch(), v = scratch();
+  const auto pivots = task.argument<Pivot>(1);
+  const auto copied = scratch_for(arena, LU), by_columns = columns_for(arena, X);
+  auto V = arena.columns<T>(X.n, X.m).t(), Z = arena.columns<T>(X.n, ADJOINT ? X.m : 0).t();
   task.each(arena, [&](Int i) {
-    const Int* order = orders.vector(i);
-    const auto unpermute = [&](View<T> target, View<T> source) {
-      for (Int row = 0; row < n; ++row) copy(target.rows(order[row], order[row] + 1), source.rows(row, row + 1));
-    };
+    const Pivot* swaps = pivots.vector(i);
+    auto W = rhs_gradient[i];
     if (ADJOINT) {
-      unpermute(r, G[i]);
-      substitute_rows<Lower | UnitDiagonal>(LU[i], r);
-      copy(v, r);
-      substitute_rows<Upper>(LU[i], v);
-      copy(rhs_gradient[i], v);
-      unpermute(l, X[i]);
-      copy(u, B[i]);
-      substitute_rows<Upper | Adjoint>(LU[i], u);
+      copy(V, G[i]), copy(Z, X[i]);
+      swap_rows<true>(V, swaps), swap_rows<true>(Z, swaps);
+      const auto solved = substituted<Lower | UnitDiagonal>(LU[i], copied, V, V, by_columns);
+      substituted<Upper>(LU[i], copied, solved, W, by_columns);
+      write_packed(gradient.vector(i), Z, V, half[i], W);
     } else {
-      copy(u, G[i]);
-      substitute_rows<Upper | Adjoint>(LU[i], u);
-      copy(l, u);
-      substitute_rows<Lower | UnitDiagonal | Adjoint>(LU[i], l);
-      for (Int row = 0; row < n; ++row) copy(rhs_gradient[i].rows(row, row + 1), l.rows(order[row], order[row] + 1));
-      unpermute(r, B[i]);
-      substitute_rows<Lower | UnitDiagonal>(LU[i], r);
-      copy(v, X[i]);
-    }
-    const auto result = gradient[i];
-    for (Int row = 0; row < n; ++row) {
-      for (Int c = 0; c < n; ++c) {
-        const auto &right = c < row ? r : v, &left = c < row ? l : u;
-        result(row, c) = -dot<true>(right.data + c * k, left.data + row * k, k);
-      }
+      const auto solved = substituted<Upper | Adjoint>(LU[i], copied, G[i], V, by_columns);
+      substituted<Lower | UnitDiagonal | Adjoint>(LU[i], copied, solved, W, by_columns);
+      write_packed(gradient.vector(i), W, half[i], V, X[i]);
+      swap_rows<false>(W, swaps);
     }
     return true;
   });
@@ -191,5 +250,7 @@ void lu_solve_backward(Task task, Arena& arena) {
 BS_DEFINE_FAMILY(
     triangular, BS_TRIANGLE("solve_lower", Lower), BS_TRIANGLE("solve_upper", Upper),
     BS_TRIANGLE("solve_unit_lower", Lower | UnitDiagonal), BS_TRIANGLE("solve_unit_upper", Upper | UnitDiagonal),
-    BS_NAMED("lu_solve_backward", lu_solve_backward<false, T>),
+    BS_NAMED("lu_solve_across", lu_solve_across<false, T>),
+    BS_NAMED("lu_solve_adjoint_across", lu_solve_across<true, T>), BS_NAMED("lu_solve", lu_solve<false, T>),
+    BS_NAMED("lu_solve_backward", lu_solve_backward<false, T>), BS_NAMED("lu_solve_adjoint", lu_solve<true, T>),
     BS_NAMED("lu_solve_adjoint_backward", lu_solve_backward<true, T>))

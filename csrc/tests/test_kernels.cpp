@@ -138,8 +138,13 @@ const Kernel kernels[] = {
     {"solve_unit_lower_backward", Square, "solve_unit_lower", "S:nn X:nk G:nk >gradient=nn >of_B=nk"},
     {"solve_unit_upper", Square, "", "S:nn B:nk >X=nk"},
     {"solve_unit_upper_backward", Square, "solve_unit_upper", "S:nn X:nk G:nk >gradient=nn >of_B=nk"},
-    {"lu_solve_backward", Square, "lu_factor", "LU':nn order.I=n B:nk X:nk G:nk >gradient:nn >of_B=nk"},
-    {"lu_solve_adjoint_backward", Square, "lu_factor", "LU':nn order.I=n B:nk X:nk G:nk >gradient:nn >of_B=nk"},
+    {"lu_solve", Square, "lu_factor", "LU':nn B:nk pivots.P:n >X=nk >half=nk"},
+    {"lu_solve_across", Square, "lu_factor", "LU':nn B:nk pivots.P:n >X=nk >half=nk"},
+    {"lu_solve_backward", Square, "lu_solve", "LU:nn pivots.P=n X=nk half=nk G:nk >gradient=nn >of_B=nk"},
+    {"lu_solve_adjoint", Square, "lu_factor", "LU':nn B:nk pivots.P:n >X=nk >half=nk"},
+    {"lu_solve_adjoint_across", Square, "lu_factor", "LU':nn B:nk pivots.P:n >X=nk >half=nk"},
+    {"lu_solve_adjoint_backward", Square, "lu_solve_adjoint",
+     "LU:nn pivots.P=n X=nk half=nk G:nk >gradient=nn >of_B=nk"},
 };
 
 // What the entries of an array are like: of all its matrices, or of one. Regular ones are well-conditioned.

@@ -18,6 +18,7 @@
 #include <ATen/ops/linalg_lu_ops.h>
 #include <ATen/ops/linalg_lu_factor_ops.h>
 #include <ATen/ops/linalg_lu_factor_ex_ops.h>
+#include <ATen/ops/linalg_lu_solve_ops.h>
 #include <ATen/ops/linalg_pinv_ops.h>
 #include <ATen/ops/linalg_qr_ops.h>
 #include <ATen/ops/linalg_slogdet_ops.h>
@@ -207,8 +208,8 @@ inline AtenOperator* aten_operator(const std::string& name, const py::list& call
   using namespace at::_ops;
   static const auto known = kernels<
       cholesky_inverse, cholesky_solve, linalg_cholesky, linalg_cholesky_ex, linalg_det, linalg_inv, linalg_inv_ex,
-      linalg_lstsq, linalg_lu, linalg_lu_factor, linalg_lu_factor_ex, linalg_pinv_atol_rtol_tensor, linalg_qr,
-      linalg_slogdet, linalg_solve, linalg_solve_ex, linalg_solve_triangular>();
+      linalg_lstsq, linalg_lu, linalg_lu_factor, linalg_lu_factor_ex, linalg_lu_solve, linalg_pinv_atol_rtol_tensor,
+      linalg_qr, linalg_slogdet, linalg_solve, linalg_solve_ex, linalg_solve_triangular>();
   auto* made = new AtenOperator{"aten::" + name, known.at("aten::" + name), {}, std::move(is_computing), {}};
   for (const auto& each : calls) { made->calls.emplace_back(each); }
   return made;

@@ -66,8 +66,9 @@ struct FastPath : torch::autograd::Function<FastPath> {
       for (size_t i = 0; i < plan.arity; ++i) { needed.push_back(context->needs_input_grad(i)); }
       gradients = by_generic_path(plan, saved, cotangents, needed, gradients);
     }
-    // Neither the plan nor what was computed is a variable.
+    // Neither the plan nor what was computed is a variable, and pivots have no gradient.
     gradients.insert(gradients.begin(), 2, Tensor());
+    gradients.resize(2 + plan.arity);
     return gradients;
   }
 

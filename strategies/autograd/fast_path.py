@@ -115,7 +115,7 @@ class FastPath:
 
         Args:
             choice: the strategy, as the caller wrote it.
-            given: A, and B; then atol and rtol, if they are not the defaults.
+            given: A, and B, and LAPACK's pivots; then atol and rtol, if they are not the defaults.
         """
         if (in_cpp := _compiled(self)) is not None:
             outputs = in_cpp(choice, *given)
@@ -269,7 +269,8 @@ def _find(
 ) -> tuple[FoundPlan, ...]:
     """The plans for inputs of such sizes, strides and dtypes."""
     (size, _, dtype), *rest = inputs
-    if len(size) < 2 or any(other[2] != dtype for other in rest):
+    kinds = (dtype, dtype, torch.int32)  # of A, B, and LAPACK's pivots
+    if len(size) < 2 or any(own != kind for (_, _, own), kind in zip(inputs, kinds, strict=False)):
         return ()
     *batch, m, n = size
     columns = rest[0][0][-1] if rest and len(rest[0][0]) == len(size) else 1

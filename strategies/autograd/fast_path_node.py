@@ -164,7 +164,8 @@ class _FastPathNode(torch.autograd.Function):
         if gradients is None or is_recorded:
             needed = ctx.needs_input_grad[1:]
             gradients = differentiated(found, saved, cotangents, needed, gradients or ())
-        return (None, *gradients)
+        of_pivots = [None] * (found.plan.arity - len(gradients))
+        return (None, *gradients, *of_pivots)
 
 
 # `Function.apply` would look for transforms again, and for wrappers that they have left behind.

@@ -82,7 +82,7 @@ def explicit_backward(
     return gradient, permute_rows(W, inverse_order)
 
 
-def jvp(
+def rhs_tangent(
     LU: Tensor,
     X: Tensor,
     inverse_order: Tensor,
@@ -91,21 +91,24 @@ def jvp(
     *,
     adjoint: bool,
 ) -> Tensor:
-    """The tangent of X, A⁻¹(dB − dA X) or A⁻ᴴ(dB − dAᴴX), in differentiable calls; None is zero."""
-    lower, upper = _triangles(LU)
-    order = order_of(inverse_order)
+    """The dB − dA X, or dB − dAᴴX, of which the tangent of X is the solution; None is zero."""
     rhs = torch.zeros_like(X) if rhs_tangent is None else rhs_tangent
-    if factors_tangent is not None:
-        L, dL, U, dU = LU.tril(-1), factors_tangent.tril(-1), LU.triu(), factors_tangent.triu()
-        if adjoint:
-            Z = permute_rows(X, order)
-            rhs = rhs - U.mH @ (dL.mH @ Z) - dU.mH @ (Z + L.mH @ Z)
-        else:
-            dUX = dU @ X
-            rhs = rhs - permute_rows(dL @ (U @ X) + dUX + L @ dUX, inverse_order)
+    if factors_tangent is None:
+        return rhs
+    L, dL, U, dU = LU.tril(-1), factors_tangent.tril(-1), LU.triu(), factors_tangent.triu()
+    if adjoint:
+        Z = permute_rows(X, order_of(inverse_order))
+        return rhs - U.mH @ (dL.mH @ Z) - dU.mH @ (Z + L.mH @ Z)
+    dUX = dU @ X
+    return rhs - permute_rows(dL @ (U @ X) + dUX + L @ dUX, inverse_order)
+
+
+def solution(LU: Tensor, inverse_order: Tensor, rhs: Tensor, *, adjoint: bool) -> Tensor:
+    """A⁻¹ or A⁻ᴴ times right-hand sides, in differentiable calls."""
+    lower, upper = _triangles(LU)
     if adjoint:
         return permute_rows(lower.apply_adjoint(upper.apply_adjoint(rhs)), inverse_order)
-    return upper.apply(lower.apply(permute_rows(rhs, order)))
+    return upper.apply(lower.apply(permute_rows(rhs, order_of(inverse_order))))
 
 
 def _triangles(LU: Tensor) -> tuple[PseudoInverse, PseudoInverse]:

@@ -1,5 +1,6 @@
 """`lu_solve`, square systems by LU factors that are there already."""
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -8,13 +9,10 @@ import torch
 from torch import Tensor
 
 from strategies import policy
-from strategies.autograd.choice import (
-    StrategyChoice,
-    choose,
-    is_left_to_torch,
-    kernels_of,
-    name_of,
-)
+from strategies.autograd.aten import AtenCalls
+from strategies.autograd.choice import StrategyChoice, choose, is_left_to_torch, name_of
+from strategies.autograd.fast_path import FastPath
+from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.nodes import is_forward_alone, run
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Gradients, Rule, Tensors
@@ -22,8 +20,7 @@ from strategies.factors import elimination
 from strategies.factors.pivots import inverse_order
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.formulas import lu_solve as formula
-from strategies.kernels.cpu import calls
-from strategies.operations.right_hand_sides import fit, for_each_matrix
+from strategies.operations.right_hand_sides import fit, for_each_matrix, has_rows
 from strategies.operations.traceable import EAGER, traceable_by
 from strategies.strategy import Saved, Strategy
 
@@ -33,6 +30,9 @@ RECORDS = ()
 
 _LARGE = 2**14
 """Entries of all matrices together, from which O(n²k) operations are faster than few calls, as measured."""
+
+_MOST_WORK_ALONE = 1e5
+"""N² k of one matrix up to which a forward alone is faster by the kernel than by LAPACK, as measured."""
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,6 @@ class _LUSolve(Rule):
     ) -> Gradients:
         (LU, B), (X, order) = saved.inputs, saved.outputs
         tensors = LU, order, B, X, *cotangents
-        if needed[0] and "factors" in kernels_of(strategy):
-            by_kernel = calls.lu_solve_adjoint_backward if self.adjoint else calls.lu_solve_backward
-            if (found := by_kernel(*tensors)) is not NotImplemented:
-                return cast(Gradients, found)
         lower = strategy.factor_triangular(LU, Structure.UNIT_LOWER)
         upper = strategy.factor_triangular(LU, Structure.UPPER)
         return formula.backward(
@@ -75,7 +71,73 @@ class _LUSolve(Rule):
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
         X, order = at.outputs
-        return (formula.jvp(at.matrix, X, order, *tangents, adjoint=self.adjoint),)
+        change = formula.rhs_tangent(at.matrix, X, order, *tangents, adjoint=self.adjoint)
+        return (formula.solution(at.matrix, order, change, adjoint=self.adjoint),)
+
+    def explicit_of_inputs(
+        self, _: Strategy, inputs: Gradients, outputs: Tensors, cotangents: Tensors
+    ) -> Tensors:
+        """As `FastPath` takes the explicit gradient."""
+        LU, order = _factors(*inputs)
+        of_inputs = formula.explicit_backward(
+            LU, outputs[0], order, *cotangents, adjoint=self.adjoint
+        )
+        return cast(Tensors, (*of_inputs, None))
+
+    def tangents(self, computed: Computed, tangents: Gradients) -> Tensors:
+        """As `FastPath` takes them."""
+        LU, order = _factors(*computed.inputs)
+        change = formula.rhs_tangent(
+            LU, computed.outputs[0], order, *tangents[:2], adjoint=self.adjoint
+        )
+        outputs = _FAST_PATHS[self.adjoint](computed.strategy, LU, change, computed.inputs[2])
+        return outputs or (formula.solution(LU, order, change, adjoint=self.adjoint),)
+
+
+def _factors(LU: Tensor | None, _: Tensor | None, pivots: Tensor | None) -> Tensors:
+    """Packed factors and the inverse of the order of rows, of inputs of the fast path."""
+    LU, pivots = cast(Tensors, (LU, pivots))
+    return LU, inverse_order(pivots.contiguous(), LU.shape[-1])
+
+
+def _general(
+    adjoint: bool, candidates: tuple[Strategy, ...], LU: Tensor, B: Tensor, pivots: Tensor
+) -> Tensors:
+    return (run(_LUSolve(adjoint), candidates[0], LU, B, pivots)[0],)
+
+
+_FAST_PATHS = {
+    adjoint: FastPath(
+        "lu_solve_adjoint" if adjoint else "lu_solve",
+        functools.partial(_general, adjoint),
+        policy_operation="lu_solve",
+        otherwise="fused",
+        explicit=_LUSolve(adjoint).explicit_of_inputs,
+        tangents=_LUSolve(adjoint).tangents,
+        unread=(1,),
+        arity=3,
+    )
+    for adjoint in (False, True)
+}
+
+ATEN = tuple(
+    AtenCalls("linalg_lu_solve", fast_path, [True, adjoint], inputs=(0, 2, 1), by_columns=(0,))
+    for adjoint, fast_path in _FAST_PATHS.items()
+)
+
+
+def _by_fast_path(
+    strategy: StrategyChoice, LU: Tensor, pivots: Tensor, B: Tensor, left: bool, adjoint: bool
+) -> Tensor | None:
+    if left:
+        outputs = _FAST_PATHS[adjoint](strategy, LU, B, pivots)
+        return None if outputs is None else outputs[0]
+    if not has_rows(B):
+        return None
+    # X A = B where Aᴴ Xᴴ = Bᴴ
+    of_rows = B.mH.resolve_conj()
+    X = _by_fast_path(strategy, LU, pivots, of_rows, True, not adjoint)
+    return None if X is None else X.mH.resolve_conj()
 
 
 def _traced_lu_solve(
@@ -126,7 +188,13 @@ def lu_solve(
         >>> lu_solve(*torch.linalg.lu_factor(torch.tensor([[2.0]])), torch.tensor([[4.0]]))
         tensor([[2.]])
     """
-    is_tensor = isinstance(LU, Tensor)
+    is_tensor = isinstance(LU, Tensor) and isinstance(B, Tensor)
+    is_for_lapack = is_tensor and LU.ndim == 2 and LU.shape[-1] * B.numel() > _MOST_WORK_ALONE
+    if (
+        not (is_for_lapack and is_forward_alone(strategy, LU, B))
+        and (X := _by_fast_path(strategy, LU, pivots, B, left, bool(adjoint))) is not None
+    ):
+        return X
     native = elimination.lu_solve if is_tensor else torch.linalg.lu_solve
     if (
         is_forward_alone(strategy, LU, B)

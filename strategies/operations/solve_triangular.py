@@ -17,7 +17,7 @@ from strategies.autograd.rule import Gradients, Rule, Tensors
 from strategies.factors.pseudo_inverse import Structure
 from strategies.formulas.solve import rhs_tangent
 from strategies.formulas.triangles import triangle_of_product
-from strategies.operations.right_hand_sides import fit, for_each_matrix
+from strategies.operations.right_hand_sides import fit, for_each_matrix, has_rows
 from strategies.operations.scaled_rule import with_normalized_cotangents
 from strategies.operations.traceable import EAGER, traceable_by
 from strategies.strategy import Saved, Strategy
@@ -141,19 +141,17 @@ def solve_triangular(
         tensor([[2.]])
     """
     is_small_matrix = isinstance(A, Tensor) and A.ndim == 2 and A.shape[-1] <= 32
-    if (
-        not (left and is_small_matrix)
-        and is_forward_alone(strategy, A, B)
-        and not _gains_alone(A, B, left)
-    ):
+    if not is_small_matrix and is_forward_alone(strategy, A, B) and not _gains_alone(A, B, left):
         return torch.linalg.solve_triangular(
             A, B, upper=upper, left=left, unitriangular=unitriangular
         )
     fast_path = _FAST_PATHS[bool(upper) == bool(left), bool(unitriangular)]
     if left and (outputs := fast_path(strategy, A, B)) is not None:
         return outputs[0]
-    if not left and fit(A, B, left) and (outputs := fast_path(strategy, A.mT, B.mT)) is not None:
-        return outputs[0].mT
+    if not left and has_rows(A) and has_rows(B):
+        outputs = fast_path(strategy, A.mT, B.mT)
+        if outputs is not None:
+            return outputs[0].mT
     is_small = isinstance(A, Tensor) and A.ndim > 1 and A.shape[-1] < _LARGE
     if not is_left_to_torch(strategy, "solve_triangular", is_small) and fit(A, B, left):
         candidates = choose(strategy, "solve_triangular", A, B)

@@ -3,8 +3,8 @@
 It is what `use` names, or the environment variable `BACKWARD_STRATEGIES_USE`, or the shipped policy, by
 the time of forward and backward together. The user's calibration corrects that, unless it is of another
 machine, or of numbers of threads that are further from the present one than the shipped policy is.
-Operations that no policy knows, as `lu_solve` and `eig`, are PyTorch's own for small matrices
-(`strategies.autograd.choice.is_left_to_torch`), but for those that have a fast path, as `qr`.
+Operations that no policy knows, as `eig`, are PyTorch's own for small matrices
+(`strategies.autograd.choice.is_left_to_torch`), but for those that have a fast path, as `lu_solve`.
 
 The files (`strategies.policy.schema`) are read at the first "auto", not at import; one that cannot be used
 is skipped with a warning. Of several machines that a policy knows the nearest answers

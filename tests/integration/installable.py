@@ -43,6 +43,7 @@ INPUTS = {
     "linalg_cholesky": (matrices,),
     "linalg_cholesky_ex": (matrices,),
     "linalg_lstsq": (tall, rhs),
+    "linalg_lu_solve": (general, rhs),
     "linalg_pinv.atol_rtol_tensor": (tall,),
     "linalg_qr": (tall,),
     "linalg_solve": (general, rhs),
@@ -50,6 +51,7 @@ INPUTS = {
     "linalg_solve_triangular": (triangle, rhs),
 }
 """What operators take that do not take a general square matrix alone."""
+SWAPS = torch.tensor([3, 2, 5, 4, 5], dtype=torch.int32)
 OPTIONS = {"linalg_solve_triangular": {"upper": False}}
 
 
@@ -61,6 +63,8 @@ def outputs(overload, *given):
     """Of functions that read a triangle, of Hermitian and of triangular matrices alone."""
     pairs = zip(given, INPUTS.get(overload, (general,)), strict=True)
     given = [DOMAINS.get(kind, GENERAL).part(each) for each, kind in pairs]
+    if overload == "linalg_lu_solve":  # any square matrix is one of packed factors
+        given.insert(1, SWAPS.expand(given[0].shape[:-1]).contiguous())
     found = called(overload)(*given, **OPTIONS.get(overload, {}))
     return list(found) if isinstance(found, tuple | list) else [found]
 

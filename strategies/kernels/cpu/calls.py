@@ -263,24 +263,3 @@ lstsq_backward = Call(
 )
 """Ā, (..., m, n), and B̄, (..., m, k), of tall A = Q R, from A, B, X, the transpose of R, the cotangent, and
 that of the squared residuals, (..., k) or (..., 0)."""
-
-
-def _lu_solve_backward(name: str) -> Call:
-    """The gradients of packed LU and of B, from LU, `inverse_order`, B, X and the cotangent of X."""
-    return Call(
-        name,
-        lambda LU, order, B, *_: (by_rows(LU.mT).mT, by_rows(B)),
-        flops=lambda LU, order, B, *_: 5 * LU.shape[-1] ** 2 * B.shape[-1],
-        suits=lambda LU, order, B, *_: (
-            B.numel() > 0
-            and LU.shape[-1] <= _MOST_ROWS
-            and LU.shape[-1] ** 2 * B.shape[-1] < _MOST_WORK
-        ),
-    )
-
-
-# Limits, as measured, of substitution by rows.
-_MOST_ROWS, _MOST_WORK = 32, 2e5
-
-lu_solve_backward = _lu_solve_backward("lu_solve_backward")
-lu_solve_adjoint_backward = _lu_solve_backward("lu_solve_adjoint_backward")

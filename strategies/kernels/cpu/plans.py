@@ -18,7 +18,7 @@ from torch import Tensor
 
 from strategies.kernels.cpu.launch import Launch, Layout
 from strategies.kernels.cpu.library import DTYPES, is_available
-from strategies.kernels.cpu.specs import SPECS, TRIANGULAR, KernelSpec, Problem
+from strategies.kernels.cpu.specs import BY_LU, SPECS, TRIANGULAR, KernelSpec, Problem
 from strategies.kernels.cpu.tensor_specs import INFO, TensorSpec, columns, rows, vector
 
 Tensors = tuple[Tensor, ...]
@@ -38,6 +38,7 @@ _OF_SQUARE = {
     "cholesky_solve",
     "cholesky_inverse",
     *TRIANGULAR,
+    *BY_LU,
 }
 
 
@@ -242,7 +243,7 @@ def plan(
         holds: what the strategy holds, as in `SPECS`.
         operation: which.
         dtype: of the inputs.
-        inputs: their sizes and strides.
+        inputs: their sizes and strides: of A, and of B, and of LAPACK's pivots.
         tolerances: atol and rtol, where a rank is decided; by default 0 and max(m, n) ε.
         not_saved: as in `Plan`.
         reports: as in `Plan`.
@@ -263,6 +264,7 @@ def plan(
         and len(rest) <= 2
         and (len(inputs) == 1 or 0 < problem.k <= _MOST_ENTRIES // m)
         and not (is_square and m != n)
+        and (len(inputs) < 3 or inputs[2][0] == (*batch, m))
     ):
         return None
     spec = SPECS[holds][operation](problem)

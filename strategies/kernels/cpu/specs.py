@@ -13,6 +13,9 @@ from strategies.kernels.cpu.tensor_specs import TensorSpec, columns, number, row
 TRIANGULAR = "solve_lower", "solve_upper", "solve_unit_lower", "solve_unit_upper"
 """What `solve_triangular` stands for."""
 
+BY_LU = "lu_solve", "lu_solve_adjoint"
+"""What `lu_solve` stands for."""
+
 _MINORS = 3
 """Rows up to which the gradient of a determinant is by minors."""
 
@@ -30,6 +33,7 @@ _ACROSS = {
     "slogdet_backward": (25, 4096),
     "lu_factor": (1, 4096),
     "lu_factor_backward": (1, 4096),
+    **dict.fromkeys(BY_LU, (1, 4096)),
     "cholesky": (25, 4096),
     "cholesky_backward": (25, 2304),
     "pinv": (1, 1152),
@@ -60,6 +64,13 @@ _MOST_WORK_OF_MANY = 2**18
 
 BLAS has threads for those beyond, and kernels copy them to columns.
 """
+
+
+_MOST_WORK_OF_LU_SOLVE = 3e5
+"""N² k up to which packed factors have kernels for k right-hand sides beyond n / 4; BLAS is faster then."""
+
+_MOST_COLUMNS_OF_PACKS, _MOST_ROWS_OF_VECTORS = 8, 24
+"""Right-hand sides of packed factors for packs, and rows, where there is one."""
 
 
 class Problem(NamedTuple):
@@ -243,6 +254,20 @@ def _triangular(name: str) -> Callable[[Problem], KernelSpec | None]:
     return spec
 
 
+def _lu_solve(name: str) -> Callable[[Problem], KernelSpec | None]:
+    def spec(p: Problem) -> KernelSpec | None:
+        work = p.n**2 * p.k
+        if p.is_vector or (4 * p.k > p.n and work > _MOST_WORK_OF_LU_SOLVE):
+            return None
+        half = [rows(p.n, p.k, p.dtype)]
+        flops = (2.0 * work, 4.0 * work)
+        is_for_packs = p.k <= _MOST_COLUMNS_OF_PACKS and (p.k > 1 or p.n <= _MOST_ROWS_OF_VECTORS)
+        names = p.kernel(name) if is_for_packs else name, f"{name}_backward"
+        return KernelSpec(*names, [p.like_rhs(p.n)], half, [0, 2, 3, 4], flops, by_columns=True)
+
+    return spec
+
+
 def _qr(p: Problem) -> KernelSpec | None:
     if p.m < p.n:
         return None
@@ -335,6 +360,7 @@ _BY_FACTORS: Specs = {
     "cholesky_inverse": _cholesky_inverse,
     "qr": _qr,
     **{name: _triangular(name) for name in TRIANGULAR},
+    **{name: _lu_solve(name) for name in BY_LU},
 }
 
 
