@@ -46,10 +46,14 @@ struct RecordSpec {
     return tensors(arguments.slice(0, arity));
   }
   Stack rest(at::ArrayRef<c10::IValue> arguments) const { return arguments.slice(saves ? 1 : arity).vec(); }
-  // What a derivative is given of these: not what was saved, nor the strategy, since the last output says what was
-  // used.
-  Stack options(const Stack& rest) const {
-    return saves ? Stack(rest.begin() + saves, rest.end()) : Stack(rest.begin(), rest.end() - 1);
+  // What a derivative is given of these, after what the operator has returned: all of a derivative's; of others not the
+  // strategy, since the last output says what was used.
+  void append(Stack& stack, const variable_list& returned, Stack rest) const {
+    if (!saves) {
+      stack.insert(stack.end(), returned.begin(), returned.end() - 1);
+      rest.back() = returned.back();
+    }
+    std::move(rest.begin(), rest.end(), std::back_inserter(stack));
   }
   static variable_list derivative(const std::string& name, Stack stack) {
     c10::Dispatcher::singleton().findSchemaOrThrow(name.c_str(), "").callBoxed(&stack);
@@ -101,9 +105,7 @@ struct OperatorNode : torch::autograd::Node {
       given.push_back(cotangents[i].defined() ? cotangents[i] : at::zeros_like(returned[i]));
     }
     Stack stack{given};
-    if (!spec->saves) { stack.insert(stack.end(), returned.begin(), returned.end() - 1); }
-    for (auto& each : spec->options(more)) { stack.push_back(std::move(each)); }
-    if (!spec->saves) { stack.emplace_back(returned.back()); }
+    spec->append(stack, returned, std::move(more));
     c10::List<bool> needed;
     for (size_t i = 0; i < operands.size(); ++i) { needed.push_back(task_should_compute_output(i)); }
     stack.emplace_back(needed);
@@ -182,8 +184,7 @@ struct OperatorRecord : c10::OperatorKernel {
       if (tangent.defined()) { operands.push_back(tangent); }
     }
     Stack more{operands};
-    for (auto& each : spec->options(spec->rest(given))) { more.push_back(std::move(each)); }
-    if (!spec->saves) { more.emplace_back(outputs.back()); }
+    spec->append(more, outputs, spec->rest(given));
     more.emplace_back(needed);
     const auto tangents = spec->derivative(spec->tangents, std::move(more));
     for (size_t i = 0; i < tangents.size(); ++i) { outputs[i]._set_fw_grad(tangents[i], 0, /*is_inplace_op=*/false); }

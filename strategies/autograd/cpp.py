@@ -11,7 +11,6 @@ from strategies import policy
 from strategies.kernels import extension
 from strategies.kernels.cpu import task, threads
 from strategies.policy.schema import Policy
-from strategies.strategy import Strategy
 
 Definition = tuple[Callable[..., tuple[Any, ...]], int, int]
 """A fast path: the plans of a choice and inputs, how many inputs, and how many tolerances at most."""
@@ -70,7 +69,6 @@ def is_ordinary(arguments: tuple[Any, ...], options: dict[str, Any]) -> bool:
     return (loaded := module()) is not None and loaded.is_ordinary(arguments, options)
 
 
-def used_by_plan(number: int) -> Strategy | None:
-    """The strategy of the plan by which an operator was computed, unless the plan is forgotten."""
-    found = None if (loaded := module()) is None else loaded.used(number)
-    return None if found is None else found.candidates[0]
+def used_plan(number: int) -> Any:
+    """The plan by which an operator was computed, `FoundPlan`, unless it is forgotten."""
+    return None if (loaded := module()) is None else loaded.used(number)

@@ -62,9 +62,7 @@ SecondGradients = tuple[Gradients, Gradients, Gradients]
 SecondBackward = Callable[[Computed, Gradients, Gradients, Gradients], SecondGradients | None]
 """Gradients of gradients, from these, from cotangents of outputs, and from cotangents of the gradients.
 
-None where it has none. A cotangent is None if it has no effect, or may be missing. For an output that the
-gradient does not depend on, zeros are better than None: PyTorch adds what comes next to them in place. Its
-own zeros without memory, as the second derivative of a modulus has, it adds by way of a kernel in Python.
+None where it has none. A cotangent is None if it has no effect, or may be missing.
 """
 
 

@@ -273,23 +273,57 @@ class _GradientNode(torch.autograd.Function):
         count = len(tensors) - len(found.plan.outputs)
         if all(each is None for each in directions):
             return None, *[None] * len(needed)
-        second = _second_gradients(found, tensors[:count], gradients, tensors[count:], directions)
-        if second is not None:
-            return None, *(g if need else None for g, need in zip(second, needed, strict=True))
-        places = [i for i, need in enumerate(needed) if need]
-
-        def explicit(*arguments: Tensor) -> Tensors:
-            at = dict(enumerate(tensors)) | dict(zip(places, arguments, strict=True))
-            every = tuple(at.values())
-            found_gradients = _explicit_gradients(found, every[:count], every[count:], ctx.needed)
-            return cast(Tensors, tuple(found_gradients))
-
-        some = tuple(tensors[i] for i in places)
-        in_turn = iter(pulled_back(explicit, some, directions, [True] * len(places)))
-        return None, *(next(in_turn) if need else None for need in needed)
+        of_tensors = second_gradients(
+            found, tensors[:count], gradients, tensors[count:], directions, needed, ctx.needed
+        )
+        # PyTorch adds what comes next to zeros in place. Its own zeros without memory, as the second
+        # derivative of a modulus has, it adds by way of a kernel in Python.
+        filled = range(found.plan.arity, found.plan.arity + len(found.plan.saved))
+        return None, *(
+            torch.zeros_like(tensors[i]) if need and each is None and i in filled else each
+            for i, (each, need) in enumerate(zip(of_tensors, needed, strict=True))
+        )
 
 
-def _second_gradients(
+def second_gradients(
+    found: FoundPlan,
+    saved: Gradients,
+    gradients: Gradients,
+    cotangents: Gradients,
+    directions: Gradients,
+    needed: Sequence[bool],
+    of_gradients: Sequence[bool],
+) -> Gradients:
+    """The gradients of gradients, by what is saved, outputs among that, and by cotangents.
+
+    By `FastPath.second_backward`, or else by those of the explicit gradient.
+
+    Args:
+        found: the plan.
+        saved: the inputs, None for one that is not read, outputs, and what is kept.
+        gradients: of the inputs.
+        cotangents: of the outputs.
+        directions: the cotangents of the gradients.
+        needed: what to give gradients of; others are None.
+        of_gradients: which gradients there are.
+    """
+    second = _by_second_backward(found, saved, gradients, cotangents, directions)
+    if second is not None:
+        return tuple(each if need else None for each, need in zip(second, needed, strict=True))
+    tensors = dict(enumerate((*saved, *cotangents)))
+    places = [i for i, need in enumerate(needed) if need]
+
+    def explicit(*arguments: Tensor) -> Tensors:
+        every = tuple((tensors | dict(zip(places, arguments, strict=True))).values())
+        inputs, given = every[: len(saved)], every[len(saved) :]
+        return cast(Tensors, tuple(_explicit_gradients(found, inputs, given, of_gradients)))
+
+    some = tuple(cast(Tensor, tensors[i]) for i in places)
+    in_turn = iter(pulled_back(explicit, some, directions, [True] * len(places)))
+    return tuple(next(in_turn) if need else None for need in needed)
+
+
+def _by_second_backward(
     found: FoundPlan,
     saved: Gradients,
     gradients: Gradients,
@@ -300,7 +334,7 @@ def _second_gradients(
     plan, second_backward = found.plan, found.fast_path.second_backward
     given = [each for each in directions if each is not None]
     is_usual = is_plain() and not torch.is_grad_enabled() and all(map(is_readable, given))
-    if second_backward is None or not is_usual:
+    if second_backward is None or found.is_of_any_rank or not is_usual:
         return None
     inputs, kept = saved[: plan.arity], saved[plan.arity + len(plan.saved) :]
     required = set(plan.cotangents) - set(plan.optional)

@@ -20,10 +20,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from strategies.autograd import plan_derivatives
 from strategies.autograd.choice import choose, first_that_can
-from strategies.autograd.cpp import used_by_plan
+from strategies.autograd.cpp import used_plan
 from strategies.autograd.derivatives import derivative, eager_mode
 from strategies.autograd.fast_path import FastPath
+from strategies.autograd.fast_path_node import FoundPlan
 from strategies.autograd.registered import Registered
 from strategies.autograd.rule import Tensors
 from strategies.kernels.memory import is_addressable, materialized
@@ -120,12 +122,13 @@ class Operator(Registered):
             workspace: what is kept for the backward.
         """
         self._workspace = workspace or _no_workspace
+        self.taken = list(taken or range(self.outputs))
         backward = self.derivatives["backward",]
         fast_path.serve(
             self._name,
             (self.arity, self.differentiable, self.takes_vectors),
             list(usual),
-            list(taken or range(self.outputs)),
+            self.taken,
             list(self._by_columns),
             self.kept_bytes,
             (self.compute, backward.compute, self._with_autograd, backward._with_autograd),
@@ -191,7 +194,6 @@ class Operator(Registered):
     ) -> Sequence[Tensor]:
         *options, _ = rest
         *saved, used = outputs
-        saved = saved if kind == "backward" else []
         return self.derivatives[kind,].call(operands, (*saved, *options, used, list(needed)))
 
     def dims(self, outputs: Sequence[Tensor]) -> list[int | None]:
@@ -205,8 +207,8 @@ class _Derivative(Registered):
     Its operands are those of what it is the derivative of and, backward, the cotangents of what that
     returns; forward, the tangents of those that are flagged. It returns, backward, gradients of those
     that are flagged; forward, the tangents of what the other returns. Flags of lower orders come first.
-    The gradient of an operation is also given its outputs and what it has kept. There may be many of each
-    of its cotangents, over a first dimension, where no level of differentiation is left.
+    All are also given the outputs of the operation and what that has kept. There may be many of each
+    cotangent of the gradient, over a first dimension, where no level of differentiation is left.
     """
 
     def __init__(
@@ -214,7 +216,7 @@ class _Derivative(Registered):
     ) -> None:
         self._operation, self._kinds = operation, kinds
         self.arity, self.takes_vectors = operation.arity, operation.takes_vectors
-        self.saves = operation.outputs + 1 if kinds == ("backward",) else 0
+        self.saves, self.takes_many = operation.outputs + 1, kinds == ("backward",)
         saved = [f"Tensor saved_{i}" for i in range(self.saves)]
         flags = [f"bool[] needed_{i}" for i in range(len(kinds))]
         super().__init__(
@@ -225,7 +227,14 @@ class _Derivative(Registered):
 
     def compute(self, *arguments: Any) -> Sequence[Tensor]:
         operands, options, used, flags = self._parts(arguments)
-        strategy = self._strategy(int(used), operands)
+        saved = arguments[1 : 1 + self.saves]
+        found = used_plan(int(used))
+        if found is not None and not self.takes_many:
+            with eager_mode(grad=False):
+                of_kept = self._by_plan(found, operands, saved, options, used, flags)
+            if of_kept is not None:
+                return self._apart(of_kept, operands)
+        strategy = self._strategy(int(used), found, operands)
         if self._are_many(operands, options):
             size = len(operands[self.arity])
             inputs = [each.expand(size, *each.shape) for each in operands[: self.arity]]
@@ -238,13 +247,40 @@ class _Derivative(Registered):
         with eager_mode(grad=True):
             truncates = any(isinstance(each, float | Tensor) for each in options)
             derived = derivative(self._kinds, outputs_of, operands, flags, symmetric=not truncates)
-            found = _apart(derived, operands)
-            # Forward mode has tangents in the layout of what they are tangents of.
-            return list(self._operation.laid_out(found) if self._kinds == ("forward",) else found)
+            return self._apart(derived, operands)
+
+    def _by_plan(
+        self,
+        found: FoundPlan,
+        operands: Sequence[Tensor],
+        saved: Sequence[Tensor],
+        options: Sequence[Any],
+        used: Tensor,
+        flags: Sequence[Sequence[bool]],
+    ) -> Tensors | None:
+        """From what the operation has kept, where that is of these matrices."""
+        operation, arity = self._operation, self.arity
+        inputs, given = tuple(operands[:arity]), operands[arity:]
+        computed = plan_derivatives.recalled(found, inputs, operation.taken, saved)
+        if computed is None:
+            return None
+        places = operation.taken[: operation.differentiable]
+        gradient, all_inputs = operation.derivatives["backward",], [True] * arity
+
+        def pull(cotangents: Sequence[Tensor]) -> Sequence[Tensor]:
+            rest = *saved, *options, used, all_inputs
+            return gradient.call([*inputs, *cotangents], rest)
+
+        return plan_derivatives.derivative(self._kinds, computed, places, pull, given, flags)
+
+    def _apart(self, derived: Sequence[Tensor], operands: Sequence[Tensor]) -> list[Tensor]:
+        found = _apart(derived, operands)
+        # Forward mode has tangents in the layout of what they are tangents of.
+        return list(self._operation.laid_out(found) if self._kinds == ("forward",) else found)
 
     def _are_many(self, operands: Sequence[Tensor], options: Sequence[Any]) -> bool:
         """Whether there are more cotangents than outputs of these inputs."""
-        if self._kinds != ("backward",):
+        if not self.takes_many:
             return False
         output, *_ = self._operation.shaped(*operands[: self.arity], *options)
         return operands[self.arity].ndim > output.ndim
@@ -281,9 +317,7 @@ class _Derivative(Registered):
                 f"{' of '.join(reversed(kinds))} has no operator: in a compiled function there are second "
                 "derivatives, of which the first is a backward; eager mode has all orders"
             )
-        return self._operation.derivatives[kinds].call(
-            operands, (*rest[self.saves :], list(needed))
-        )
+        return self._operation.derivatives[kinds].call(operands, (*rest, list(needed)))
 
     def _parts(
         self, arguments: Sequence[Any]
@@ -292,11 +326,13 @@ class _Derivative(Registered):
         *options, used = rest[self.saves : -len(self._kinds)]
         return operands, options, used, rest[-len(self._kinds) :]
 
-    def _strategy(self, used: int, operands: Sequence[Tensor]) -> Strategy:
-        """That which computed the operation: by its number here, or that of a plan."""
+    def _strategy(self, used: int, found: FoundPlan | None, operands: Sequence[Tensor]) -> Strategy:
+        """That which computed the operation: by its number, or that of the plan."""
         if used >= 0:
             return _USED[used]
-        return used_by_plan(used) or self._operation.candidates("auto", operands)[0]
+        # The plan may be forgotten.
+        candidates = found.candidates if found else self._operation.candidates("auto", operands)
+        return candidates[0]
 
 
 def _apart(outputs: Sequence[Tensor], given: Sequence[Tensor]) -> Tensors:

@@ -50,12 +50,14 @@ class Registered(ABC):
         differentiable: how many of the outputs, from the first, carry gradients; None: all.
         saves: how many of the other arguments, from the first, are what another operator returned for
             the same operands.
+        takes_many: whether there may be many of what follows the inputs, over a first dimension.
         takes_vectors: whether right-hand sides of one dimension less than the matrices are vectors.
     """
 
     arity: int
     differentiable: int | None = None
     saves: int = 0
+    takes_many: bool = False
     takes_vectors: bool = False
 
     def __init__(self, name: str, parameters: Sequence[str], returned: str) -> None:
@@ -145,7 +147,11 @@ class Registered(ABC):
             return stacked, [0] * len(stacked)
         moved = batch_first(zip(tensors[:count], dims, strict=False), size)
         dims_of_inputs = *dims[:arity], *dims[count : count + saves]
-        if saves and all(dim is None for dim in dims_of_inputs) and _is_last_level(tensors):
+        if (
+            self.takes_many
+            and all(dim is None for dim in dims_of_inputs)
+            and _is_last_level(tensors)
+        ):
             moved[:arity] = tensors[:arity]
         # What is saved belongs to these matrices only if it was computed where they were mapped, too.
         pairs = zip(tensors[count:], dims[count:], strict=True)

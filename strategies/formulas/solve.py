@@ -37,6 +37,14 @@ def inv_backward(inverse: PseudoInverse, cotangent: Tensor) -> Tensor:
     return -inverse.apply_adjoint(inverse.apply(cotangent.mH).mH)
 
 
+def inv_second_backward(
+    inverse: Tensor, cotangent: Tensor, direction: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The gradients of ⟨−A⁻ᴴ G A⁻ᴴ, D⟩ by A⁻¹ and by G, for the direction D, all (..., n, n)."""
+    left, right = inverse @ direction, direction @ inverse
+    return -(cotangent @ right.mH + left.mH @ cotangent), -(left @ inverse)
+
+
 def inv_jvp(inverse: Tensor, tangent: Tensor) -> Tensor:
     """The tangent of A⁻¹, −A⁻¹ dA A⁻¹, all (..., n, n)."""
     return -(inverse @ tangent @ inverse)

@@ -24,11 +24,11 @@ from strategies.operations.record import Operation, exact
 from strategies.operations.results import CholeskyExResult
 from strategies.operations.scaled_rule import (
     are_in_safe_range,
-    in_safe_range,
     is_in_safe_range,
     normalize,
     times_power_of_two,
     with_normalized_cotangents,
+    with_normalized_directions,
 )
 from strategies.operations.traceable import traceable_by
 from strategies.strategy import Saved, Strategy
@@ -188,7 +188,7 @@ def _explicit(_: Strategy, __: Gradients, outputs: Tensors, cotangents: Tensors)
     return (pull(_EQUATION, outputs[0], cotangents[0]),)
 
 
-@in_safe_range
+@with_normalized_directions
 def _second_backward(
     computed: Computed, gradients: Gradients, cotangents: Gradients, directions: Gradients
 ) -> SecondGradients:

@@ -21,7 +21,11 @@ from strategies.formulas.amplification import squared_condition_number
 from strategies.formulas.domains import LOWER_TRIANGULAR
 from strategies.operations import grids, traced_cholesky
 from strategies.operations.record import Operation, exact
-from strategies.operations.scaled_rule import ScaledRule, in_safe_range, with_normalized_cotangents
+from strategies.operations.scaled_rule import (
+    ScaledRule,
+    with_normalized_cotangents,
+    with_normalized_directions,
+)
 from strategies.operations.traceable import traceable_by
 from strategies.strategy import Saved, Strategy
 
@@ -98,7 +102,7 @@ def _tangents(computed: Computed, tangents: Gradients) -> Tensors:
     return (formula.inverse_jvp(Triangular(L, Structure.LOWER), result, only(tangents)),)
 
 
-@in_safe_range
+@with_normalized_directions
 def _second_backward(
     computed: Computed, gradients: Gradients, cotangents: Gradients, directions: Gradients
 ) -> SecondGradients:
@@ -110,7 +114,7 @@ def _second_backward(
         only(cotangents),
         only(directions),
     )
-    return (of_L,), (torch.zeros_like(result),), (of_cotangent,)
+    return (of_L,), (None,), (of_cotangent,)
 
 
 _fast_path = FastPath(

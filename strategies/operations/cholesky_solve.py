@@ -22,7 +22,11 @@ from strategies.formulas.domains import LOWER_TRIANGULAR
 from strategies.operations import grids, traced_cholesky
 from strategies.operations.record import Operation, exact
 from strategies.operations.right_hand_sides import fit, folded, for_each_matrix, over_columns
-from strategies.operations.scaled_rule import ScaledRule, in_safe_range, with_normalized_cotangents
+from strategies.operations.scaled_rule import (
+    ScaledRule,
+    with_normalized_cotangents,
+    with_normalized_directions,
+)
 from strategies.operations.traceable import traceable_by
 from strategies.strategy import Saved, Strategy
 
@@ -120,7 +124,7 @@ def _tangents(computed: Computed, tangents: Gradients) -> Tensors:
     return (formula.solve_jvp(Triangular, L, B, X, *tangents),)
 
 
-@in_safe_range
+@with_normalized_directions
 def _second_backward(
     computed: Computed, _: Gradients, cotangents: Gradients, directions: Gradients
 ) -> SecondGradients:
@@ -128,7 +132,7 @@ def _second_backward(
     of_L, of_B, of_G = formula.solve_second_backward(
         Triangular(L, Structure.LOWER), B, X, only(cotangents), *directions
     )
-    return (of_L, of_B), (torch.zeros_like(X),), (of_G,)
+    return (of_L, of_B), (None,), (of_G,)
 
 
 _fast_path = FastPath(

@@ -133,7 +133,7 @@ def _second_backward_of_det(
         factors = Factors(*computed.factors[:2])
         of_adjoint, of_cotangent = derivative_of_adjugate(A, factors, det, direction)
     of_A = only(cotangents)[..., None, None] * of_adjoint
-    return (of_A,), (torch.zeros_like(det),), (of_cotangent,)
+    return (of_A,), (None,), (of_cotangent,)
 
 
 def _second_backward_of_slogdet(

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, choose, first_that_can
-from strategies.autograd.fast_path import FastPath
+from strategies.autograd.fast_path import FastPath, SecondGradients
+from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.nodes import run
 from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Tensors, only
@@ -18,7 +19,11 @@ from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import solve as formula
 from strategies.operations import grids
 from strategies.operations.record import Operation, exact
-from strategies.operations.scaled_rule import ScaledRule, with_normalized_cotangents
+from strategies.operations.scaled_rule import (
+    ScaledRule,
+    with_normalized_cotangents,
+    with_normalized_directions,
+)
 from strategies.operations.traced import traceable
 from strategies.strategy import Saved, Strategy
 
@@ -94,6 +99,16 @@ def _inv(chosen: Strategy, A: Tensor) -> Tensor:
     return run(_Inv(), chosen, A)[0]
 
 
+@with_normalized_directions
+def _second_backward(
+    computed: Computed, _: Gradients, cotangents: Gradients, directions: Gradients
+) -> SecondGradients:
+    of_inverse, of_cotangent = formula.inv_second_backward(
+        computed.outputs[0], only(cotangents[:1]), only(directions)
+    )
+    return (None,), (of_inverse,), (of_cotangent, *cotangents[1:])
+
+
 _fast_path = FastPath(
     "inv",
     _general,
@@ -104,7 +119,9 @@ _fast_path = FastPath(
     unread=(0,),
 )
 INV_EX_FAST_PATH = dataclasses.replace(_fast_path, reports=True)
-OPERATORS["inv"].use(_fast_path)
+# In eager mode autograd differentiates the explicit gradient as fast.
+OF_OPERATORS = dataclasses.replace(_fast_path, second_backward=_second_backward)
+OPERATORS["inv"].use(OF_OPERATORS)
 
 ATEN = (
     AtenCalls("linalg_inv", _fast_path),

@@ -25,7 +25,7 @@ from strategies.operations import grids
 from strategies.operations.lu_rule import EQUATION, LUFactor
 from strategies.operations.record import Operation, Shape, exact
 from strategies.operations.results import LUFactorExResult, LUFactorResult, LUResult
-from strategies.operations.scaled_rule import in_safe_range, with_normalized_cotangents
+from strategies.operations.scaled_rule import with_normalized_cotangents, with_normalized_directions
 from strategies.operations.traced import traceable
 from strategies.strategy import Strategy
 
@@ -99,7 +99,7 @@ def _in_pivoted_order(computed: Computed, matrices: Gradients) -> Tensor:
     return formula.permute_rows(only(matrices), order_of(inverse))
 
 
-@in_safe_range
+@with_normalized_directions
 def _second_backward_of_lu_factor(
     computed: Computed, gradients: Gradients, cotangents: Gradients, directions: Gradients
 ) -> SecondGradients:
@@ -223,7 +223,7 @@ def _explicit_lu(_: Strategy, __: Gradients, outputs: Tensors, cotangents: Tenso
     return (formula.permute_rows(rows, P.real.argmax(-1)),)
 
 
-@in_safe_range
+@with_normalized_directions
 def _second_backward_of_lu(
     computed: Computed, gradients: Gradients, _: Gradients, directions: Gradients
 ) -> SecondGradients:

@@ -26,9 +26,9 @@ from strategies.operations.kept_factors import of_any_rank, of_qr, with_full_ran
 from strategies.operations.record import Operation, Shape, exact
 from strategies.operations.scaled_rule import (
     ScaledRule,
-    in_safe_range,
     times_power_of_two,
     with_normalized_cotangents,
+    with_normalized_directions,
 )
 from strategies.operations.tolerances import as_numbers
 from strategies.operations.traced import refuse_gradients_of, traceable
@@ -212,22 +212,21 @@ def _tangents(computed: Computed, tangents: Gradients) -> Tensors:
     return (with_full_ranks(result, computed, factors[-1], jvp),)
 
 
-@in_safe_range
+@with_normalized_directions
 def _second_backward(
     computed: Computed, _: Gradients, cotangents: Gradients, directions: Gradients
 ) -> SecondGradients | None:
     X, G, direction = computed.outputs[0], only(cotangents), only(directions)
-    zeros = torch.zeros_like(G)  # for A⁺, which the gradient does not read
     if not computed.factors:
         of_G = formula.jvp(DenseInverse(X), computed.inputs[0], direction)
-        return (-(of_G.mH @ G) @ X.mH - X.mH @ (G @ of_G.mH),), (zeros,), (of_G,)
+        return (-(of_G.mH @ G) @ X.mH - X.mH @ (G @ of_G.mH),), (None,), (of_G,)
     Q, R = (each.mT for each in computed.factors)
     core = Triangular(R, Structure.UPPER)
     if is_wide := G.shape[-2] > G.shape[-1]:  # the factors are those of Aᵀ
         G, direction = G.mT, direction.mT
     found = formula.second_backward(Q, core, G, direction)
     of_A, of_G = (each.mT for each in found) if is_wide else found
-    return (of_A,), (zeros,), (of_G,)
+    return (of_A,), (None,), (of_G,)
 
 
 _fast_path = FastPath(

@@ -28,7 +28,7 @@ from strategies.factors.rank_guards import noise_level
 from strategies.formulas import qr as formula
 from strategies.formulas.blocks import first_columns, first_rows
 from strategies.operations.results import QRResult
-from strategies.operations.scaled_rule import in_safe_range, with_normalized_cotangents
+from strategies.operations.scaled_rule import with_normalized_cotangents, with_normalized_directions
 from strategies.operations.traceable import EAGER, traceable_by
 from strategies.strategy import Saved, Strategy
 
@@ -190,7 +190,7 @@ def _explicit(
     return _QR("reduced").explicit(strategy, inputs, outputs, cotangents)
 
 
-@in_safe_range
+@with_normalized_directions
 def _second_backward(
     computed: Computed, gradients: Gradients, cotangents: Gradients, directions: Gradients
 ) -> SecondGradients:

@@ -246,7 +246,7 @@ def with_normalized_cotangents(explicit: Explicit) -> Explicit:
     ) -> Tensors:
         if not all(map(is_addressable, cotangents)) or all(map(is_in_safe_range, cotangents)):
             return explicit(strategy, inputs, outputs, cotangents, *tolerances)
-        power = functools.reduce(torch.maximum, map(exponents, cotangents))
+        power = _largest_exponents(cotangents)
         near = tuple(times_power_of_two(each, -power) for each in cotangents)
         found = explicit(strategy, inputs, outputs, near, *tolerances)
         return tuple(times_power_of_two(each, power) for each in found)
@@ -254,19 +254,43 @@ def with_normalized_cotangents(explicit: Explicit) -> Explicit:
     return gradients
 
 
-def in_safe_range(second_backward: SecondBackward) -> SecondBackward:
-    """The second backward of cotangents none of which is far from one; None of others."""
+def with_normalized_directions(second_backward: SecondBackward) -> SecondBackward:
+    """A second backward, linear in cotangents and in directions, for those that are far from one."""
 
     @functools.wraps(second_backward)
     def found(
         computed: Computed, gradients: Gradients, cotangents: Gradients, directions: Gradients
     ) -> SecondGradients | None:
         given = [each for each in (*cotangents, *directions) if each is not None]
-        if not all(map(is_in_safe_range, given)):
+        if all(map(is_in_safe_range, given)):
+            return second_backward(computed, gradients, cotangents, directions)
+        of_cotangents, of_directions = (
+            _largest_exponents(cotangents),
+            _largest_exponents(directions),
+        )
+        second = second_backward(
+            computed,
+            _times(gradients, -of_cotangents),
+            _times(cotangents, -of_cotangents),
+            _times(directions, -of_directions),
+        )
+        if second is None:
             return None
-        return second_backward(computed, gradients, cotangents, directions)
+        powers = (of_cotangents + of_directions,) * 2 + (of_directions,)
+        by_inputs, by_outputs, by_cotangents = map(_times, second, powers)
+        return by_inputs, by_outputs, by_cotangents
 
     return found
+
+
+def _largest_exponents(matrices: Gradients) -> Tensor:
+    return functools.reduce(
+        torch.maximum, [exponents(each) for each in matrices if each is not None]
+    )
+
+
+def _times(matrices: Gradients, powers: Tensor) -> Gradients:
+    return tuple(None if each is None else times_power_of_two(each, powers) for each in matrices)
 
 
 def _finite(matrices: Tensor) -> Tensor:

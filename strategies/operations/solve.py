@@ -10,15 +10,15 @@ from torch import Tensor
 
 from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, choose, first_that_can
-from strategies.autograd.fast_path import FastPath
+from strategies.autograd.fast_path import FastPath, SecondGradients
 from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.nodes import is_opaque, run
 from strategies.autograd.operators import OPERATORS
-from strategies.autograd.rule import Gradients, Tensors
+from strategies.autograd.rule import Gradients, Tensors, only
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import solve as formula
 from strategies.operations import grids
-from strategies.operations.kept_factors import of_lu
+from strategies.operations.lu_solve import lu_solve
 from strategies.operations.record import Operation, exact
 from strategies.operations.right_hand_sides import (
     fit,
@@ -27,15 +27,15 @@ from strategies.operations.right_hand_sides import (
     is_vector,
     over_columns,
 )
-from strategies.operations.scaled_rule import ScaledRule, with_normalized_cotangents
+from strategies.operations.scaled_rule import (
+    ScaledRule,
+    with_normalized_cotangents,
+    with_normalized_directions,
+)
 from strategies.operations.traced import traceable
 from strategies.strategy import Saved, Strategy
 
 __all__ = ["solve"]
-
-
-_FEW_ROWS = 32
-"""To factor so many rows again takes less than to hand their factors to LAPACK through PyTorch."""
 
 
 def _forward(strategy: Strategy, matrix: Tensor, rhs: Tensor) -> tuple[Tensor, PseudoInverse]:
@@ -153,15 +153,52 @@ def _tangents(computed: Computed, tangents: Gradients) -> Tensors:
     are_vectors = X.ndim < A.ndim
     if are_vectors:
         X, of_rhs = X.unsqueeze(-1), None if of_rhs is None else of_rhs.unsqueeze(-1)
-    change = formula.rhs_tangent(X, of_matrix, of_rhs)
-    found = _fast_path(computed.strategy, A, change) if A.shape[-1] <= _FEW_ROWS else None
-    if found is not None:
-        (of_X,) = found
-    elif factors := computed.factors:
-        of_X = of_lu(*factors).solve(change)
-    else:
-        of_X = _solution(computed.strategy, A, change)
+    of_X = _solved(computed, formula.rhs_tangent(X, of_matrix, of_rhs))
     return (of_X.squeeze(-1) if are_vectors else of_X,)
+
+
+def _solved(computed: Computed, rhs: Tensor) -> Tensor:
+    """A⁻¹ times columns, by the factors that were kept, if they were."""
+    if factors := computed.factors:
+        LU, pivots = factors
+        return lu_solve(LU.mT, pivots, rhs)
+    return _solution(computed.strategy, computed.inputs[0], rhs)
+
+
+def _second_backward(
+    computed: Computed, gradients: Gradients, cotangents: Gradients, directions: Gradients
+) -> SecondGradients | None:
+    if computed.outputs[0].ndim == computed.inputs[0].ndim:
+        return _second_by_columns(computed, gradients, cotangents, directions)
+    columns = computed._replace(outputs=(computed.outputs[0].unsqueeze(-1),))
+    second = _second_by_columns(
+        columns,
+        (gradients[0], *map(_as_column, gradients[1:])),
+        tuple(map(_as_column, cotangents)),
+        (directions[0], _as_column(directions[1])),
+    )
+    if second is None:
+        return None
+    of_inputs, *others = second
+    of_X, of_cotangents = (
+        tuple(None if each is None else each.squeeze(-1) for each in some) for some in others
+    )
+    return of_inputs, of_X, of_cotangents
+
+
+def _as_column(vectors: Tensor | None) -> Tensor | None:
+    return None if vectors is None else vectors.unsqueeze(-1)
+
+
+@with_normalized_directions
+def _second_by_columns(
+    computed: Computed, gradients: Gradients, cotangents: Gradients, directions: Gradients
+) -> SecondGradients:
+    X, rhs_gradient, (of_A, of_B) = computed.outputs[0], only(gradients[1:]), directions
+    of_cotangent = _solved(computed, formula.rhs_tangent(X, of_A, of_B))
+    of_X = None if of_A is None else -of_A.mH @ rhs_gradient
+    of_A = -rhs_gradient @ of_cotangent.mH
+    return (of_A, None), (of_X,), (of_cotangent, *cotangents[1:])
 
 
 _fast_path = FastPath(
@@ -171,6 +208,7 @@ _fast_path = FastPath(
     any_rank=True,
     explicit=_explicit,
     tangents=_tangents,
+    second_backward=_second_backward,
     unread=(1,),
     arity=2,
 )

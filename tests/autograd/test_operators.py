@@ -159,6 +159,8 @@ def arguments() -> list[object]:
     X, kept, used = OPERATORS.solve(A, B, "qr_pinv")
     linalg.solve(A, B)  # loads the fast path, which the operators know from then on
     by_plan = OPERATORS.solve(A, B, "fused")
+    constants = C.detach(), D.detach()
+    of_lstsq = OPERATORS.lstsq(*constants, None, None, "qr_pinv")
     calls = {
         "inv": (A, "auto"),
         "solve": (A, B, "qr_pinv"),
@@ -170,7 +172,12 @@ def arguments() -> list[object]:
         "solve_backward": ([A, B, B], X, kept, used, [True, True]),
         "solve_backward by plan": ([A, B, B], *by_plan, [True, True]),
         "pinv_backward": ([C, C.mT], C.mT, kept, None, None, 1e-9, None, False, used, [True]),
-        "lstsq_forward": ([C.detach(), D.detach(), C.detach()], None, None, used, [True, False]),
+        "lstsq_forward": (
+            [*constants, constants[0]],
+            *of_lstsq[:-1],
+            *(None, None, of_lstsq[-1]),
+            [True, False],
+        ),
     }
     return [pytest.param(name, call, id=name) for name, call in calls.items()]
 
@@ -361,6 +368,30 @@ def test_a_gradient_is_computed_from_what_the_forward_has_kept(name, call):
         operands, needed = [*inputs, *cotangents], [True] * len(inputs)
         found = gradient(operands, *outputs, what, *options, by, needed)
         torch.testing.assert_close(found, list(due))
+
+
+@needs_extension
+@pytest.mark.parametrize(("name", "call"), served().items())
+def test_other_derivatives_from_what_was_kept_are_those_of_a_new_computation(name, call):
+    linalg.inv(torch.eye(2), strategy="fused")  # loads the fast path
+    *outputs, kept, used = getattr(OPERATORS, name)(*call)
+    inputs = [each for each in call if isinstance(each, Tensor)]
+    options, forgotten = call[len(inputs) : -1], torch.tensor(-(10**12))
+    count = 2 if name in ("slogdet", "qr") else 1
+    tangents, cotangents = ([*map(torch.randn_like, of)] for of in (inputs, outputs[:count]))
+    of_inputs, of_cotangents = [True] * len(inputs), [True] * count
+    for kinds, more, flags in (
+        ("forward", tangents, []),
+        ("backward_backward", [*cotangents, *tangents], [of_inputs + of_cotangents]),
+        ("backward_forward", [*cotangents, *tangents, *cotangents], [of_inputs + of_cotangents]),
+        ("forward_backward", [*tangents, *cotangents], [2 * of_inputs]),
+    ):
+        derivative = getattr(OPERATORS, f"{name}_{kinds}")
+        found, due = (
+            derivative([*inputs, *more], *outputs, kept, *options, by, of_inputs, *flags)
+            for by in (used, forgotten)
+        )
+        torch.testing.assert_close(found, due)
 
 
 def test_vectors_from_the_right_are_refused_as_in_eager_mode():
