@@ -37,11 +37,18 @@ void qr(Task task, Arena& arena) {
   const auto A = task.argument<T>(0), Q = task.argument<T>(1), R = task.argument<T>(2);
   Reflectors<T> reflectors(task, arena, A.m);
   task.each(arena, [&](Int i) {
-    const auto F = Q.columns(i);
-    copy(F, A[i].t());
-    reflectors.reflect(F);
-    copy_upper(R.columns(i), F);
-    reflectors.form_basis(F);
+    const auto basis = Q.columns(i), upper = R.columns(i);
+    if (const Int k = basis.n; k < upper.n) {
+      copy(upper, A[i].t());
+      reflectors.reflect(upper);
+      copy(basis, upper.columns(0, k));
+      for (Int c = 0; c < k; ++c) std::fill(upper.column(c) + c + 1, upper.column(c) + k, T(0));
+    } else {
+      copy(basis, A[i].t());
+      reflectors.reflect(basis);
+      copy_upper(upper, basis);
+    }
+    reflectors.form_basis(basis);
     return true;
   });
 }
@@ -99,18 +106,24 @@ template <class T>
 void qr_backward(Task task, Arena& arena) {
   const auto Q = task.argument<T>(0), R = task.argument<T>(1), of_Q = task.argument<T>(2), of_R = task.argument<T>(3);
   const auto result = task.argument<T>(4);
-  const Int n = Q.m, m = Q.n;
-  auto H = arena.columns<T>(n, n), W = arena.columns<T>(n, n), N = arena.columns<T>(n, n);
+  const Int k = Q.m, m = Q.n, n = R.m;
+  auto H = arena.columns<T>(k, k), W = arena.columns<T>(k, k), N = arena.columns<T>(k, k);
+  const auto of_tail = arena.columns<T>(k, n - k);  // R̄₂
   task.each(arena, [&](Int i) {
-    const auto G = result.columns(i), basis = Q.columns(i), upper = R.columns(i);
+    const auto G = result.columns(i).columns(0, k), basis = Q.columns(i), upper = R.columns(i).columns(0, k);
     copy(G, of_Q[i].t());
     copy_upper(H, of_R[i]);
     if (!is_independent(upper)) return false;
     lapack::multiply("CN", 1, 0, W, basis, G);
+    if (n > k) {
+      copy(of_tail, of_R[i].t().rows(k, n).t());
+      lapack::multiply("NC", 1, 1, W, R.columns(i).columns(k, n), of_tail);
+      lapack::multiply("NN", 1, 0, result.columns(i).columns(k, n), basis, of_tail);
+    }
     copy(N, W);
     lapack::multiply("NC", -1, 1, N, H, upper);
-    add_middle(W, N, m > n);
-    lapack::multiply("NN", 1, m > n, G, basis, W);
+    add_middle(W, N, m > k);
+    lapack::multiply("NN", 1, m > k, G, basis, W);
     lapack::solve_triangle("RUCN", upper, G);
     return true;
   });

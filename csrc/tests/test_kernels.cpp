@@ -104,6 +104,8 @@ const Kernel kernels[] = {
     {"cholesky_inverse_backward", Square, "cholesky_inverse", "L:nn X=nn G:nn >gradient=nn"},
     {"qr", Tall, "", "A:nm >Q=nm >R=nn"},
     {"qr_backward", Tall, "qr", "Q=nm R=nn of_Q:nm of_R:nn >gradient=nm"},
+    {"qr", Wide, "", "A:nm >Q=mm >R=nm"},
+    {"qr_backward", Wide, "qr", "Q=mm R=nm of_Q:mm of_R:mn >gradient=nm"},
     {"qr_across", Tall, "", "A:mn >Q:nm >R:nn"},
     {"qr_backward_across", Tall, "qr", "Q:nm R:nn of_Q:mn of_R:nn >gradient:mn"},
     {"pinv", Tall, "", "A:mn >X=nm >Q=nm >R=nn"},

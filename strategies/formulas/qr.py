@@ -14,9 +14,11 @@ For square and tall matrices see Walter & Lehmann, "Algorithmic differentiation 
 with application in optimum experimental design" (2010); for wide and complex ones Roberts & Roberts, "QR
 and LQ decomposition matrix backpropagation algorithms" (arXiv 2009.10071, 2020).
 
-**Second derivatives** of square and tall A: paired with G, where V = G R⁻¹, S = QᴴV and T = triu₁(S + Sᴴ)
+**Second derivatives** of square and tall A: paired with D, where V = D R⁻¹, S = QᴴV and T = triu₁(S + Sᴴ)
 with the real diagonal of S, the gradients of Ā with respect to Q and R are V M − Q̄ Tᴴ and
-triu(Tᴴ R̄ − Vᴴ Ā), and those with respect to Q̄ and R̄ the tangents along G, V − Q T and T R.
+triu(Tᴴ R̄ − Vᴴ Ā), and those with respect to Q̄ and R̄ the tangents along D, V − Q T and T R. Of wide A,
+Ā₁ is that of square A₁ with Q̄ + Q R₂R̄₂ᴴ for Q̄, and Ā₂ = Q R̄₂: to the gradient with respect to Q are added
+(V − Q T) R̄₂R₂ᴴ + D₂R̄₂ᴴ, and those with respect to R₂ and R̄₂ are (S − T) R̄₂ and (S − T)ᴴR₂ + QᴴD₂.
 
 **All m columns** of the orthogonal factor of a tall A are a function of A, too: a product of reflectors is
 I − V T Vᴴ (Schreiber & Van Loan 1989), with V unit lower trapezoidal and T upper triangular, which
@@ -120,12 +122,18 @@ def explicit_backward(
 
 def _mirrored(N: Tensor) -> Tensor:
     """The Hermitian matrix of the upper triangle, with the real part of the diagonal."""
-    strict = N.triu(1)
-    return strict + strict.mH + _real_diagonal(N)
+    return _with_real_diagonal(N.triu() + N.triu(1).mH)
 
 
-def _real_diagonal(N: Tensor) -> Tensor:
-    return torch.diag_embed(N.diagonal(dim1=-2, dim2=-1).real)
+def _with_real_diagonal(matrix: Tensor) -> Tensor:
+    if not matrix.is_complex():
+        return matrix
+    return matrix - _imaginary_diagonal(matrix)
+
+
+def _imaginary_diagonal(matrix: Tensor) -> Tensor:
+    imaginary = matrix.diagonal(dim1=-2, dim2=-1).imag
+    return torch.diag_embed(torch.complex(torch.zeros_like(imaginary), imaginary))
 
 
 def second_backward(
@@ -137,14 +145,25 @@ def second_backward(
     R_bar: Tensor,
     direction: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The gradients of Ā, paired with a direction, with respect to Q, R, Q̄ and R̄; m ≥ n."""
+    """The gradients of Ā, paired with a direction, with respect to Q, R, Q̄ and R̄."""
+    k = Q.shape[-1]
+    others = R.shape[-1] - k
     R_bar = R_bar.triu()
-    V = inverse.apply_adjoint(direction.mH).mH
+    R1, R1_bar, G1, D1 = (first_columns(each, k) for each in (R, R_bar, gradient, direction))
+    R2, R2_bar, D2 = (each.narrow(-1, k, others) for each in (R, R_bar, direction))
+    V = inverse.apply_adjoint(D1.mH).mH
     S = Q.mH @ V
-    T = S.triu(1) + S.tril(-1).mH + _real_diagonal(S)
-    M = _mirrored(R_bar @ R.mH - Q.mH @ Q_bar)
-    of_R = T.mH @ R_bar - V.mH @ gradient
-    return V @ M - Q_bar @ T.mH, of_R.triu(), V - Q @ T, T @ R
+    T = _with_real_diagonal(S.triu() + S.tril(-1).mH)
+    if others:
+        Q_bar = Q_bar + Q @ (R2 @ R2_bar.mH)
+    M = _mirrored(R1_bar @ R1.mH - Q.mH @ Q_bar)
+    of_Q, of_R = V @ M - Q_bar @ T.mH, (T.mH @ R1_bar - V.mH @ G1).triu()
+    of_Q_bar, of_R_bar = V - Q @ T, T @ R1
+    if others:
+        of_Q = of_Q + of_Q_bar @ (R2_bar @ R2.mH) + D2 @ R2_bar.mH
+        of_R = torch.cat([of_R, (S - T) @ R2_bar], dim=-1)
+        of_R_bar = torch.cat([of_R_bar, (S - T).mH @ R2 + Q.mH @ D2], dim=-1)
+    return of_Q, of_R, of_Q_bar, of_R_bar
 
 
 def jvp(inverse: PseudoInverse, Q: Tensor, R: Tensor, tangent: Tensor) -> tuple[Tensor, Tensor]:
@@ -155,8 +174,7 @@ def jvp(inverse: PseudoInverse, Q: Tensor, R: Tensor, tangent: Tensor) -> tuple[
     lower = X.tril(-1)
     skew = lower - lower.mH
     if X.is_complex():
-        imaginary = X.diagonal(dim1=-2, dim2=-1).imag
-        skew = skew + torch.diag_embed(torch.complex(torch.zeros_like(imaginary), imaginary))
+        skew = skew + _imaginary_diagonal(X)
     R_tangent = (Q.mH @ tangent - skew @ R).triu()
     Q_tangent = Q @ skew
     if m > k:

@@ -186,7 +186,8 @@ def _general(candidates: tuple[Strategy, ...], A: Tensor, mode: str = "reduced")
 def _explicit(
     strategy: Strategy, inputs: Gradients, outputs: Tensors, cotangents: Tensors
 ) -> Tensors:
-    _refuse_dependent_columns(outputs[1].detach(), strategy.name)
+    R = outputs[1].detach()
+    _refuse_dependent_columns(first_columns(R, R.shape[-2]), strategy.name)
     return _QR("reduced").explicit(strategy, inputs, outputs, cotangents)
 
 
@@ -197,7 +198,9 @@ def _second_backward(
     Q, R = computed.outputs
     Q_bar, R_bar = cast(Tensors, cotangents)
     of_Q, of_R, *of_cotangents = formula.second_backward(
-        Triangular(R, Structure.UPPER), Q, R, only(gradients), Q_bar, R_bar, only(directions)
+        Triangular(first_columns(R, Q.shape[-1]), Structure.UPPER),
+        *(Q, R, only(gradients)),
+        *(Q_bar, R_bar, only(directions)),
     )
     return (None,), (of_Q, of_R), (*of_cotangents,)
 

@@ -50,6 +50,8 @@ _ACROSS = {
 Of complex matrices they are from the smallest on.
 """
 
+_MOST_ENTRIES_OF_WIDE_QR = 2**17
+
 _MOST_ENTRIES_OF_QR, _TALL = 2**18, 4
 """Of a matrix that has fewer rows than so many times its columns."""
 
@@ -270,7 +272,7 @@ def _lu_solve(name: str) -> Callable[[Problem], KernelSpec | None]:
 
 def _qr(p: Problem) -> KernelSpec | None:
     if p.m < p.n:
-        return None
+        return _wide_qr(p)
     outputs = [columns(p.m, p.n, p.dtype), columns(p.n, p.n, p.dtype)]
     work = p.m * p.n**2
     flops = (4.0 * work - 4 / 3 * p.n**3, 5.0 * work + 2 * p.n**3)
@@ -285,6 +287,16 @@ def _qr(p: Problem) -> KernelSpec | None:
     is_transposed = not all(name.endswith("_across") for name in names)
     names = ("qr", "qr_backward") if is_transposed else names
     return KernelSpec(*names, outputs, [], [1, 2], flops, [0, 1], is_transposed=is_transposed)
+
+
+def _wide_qr(p: Problem) -> KernelSpec | None:
+    # Of a complex matrix LAPACK may leave the last diagonal entry complex.
+    if p.dtype.is_complex or p.m * p.n > _MOST_ENTRIES_OF_WIDE_QR:
+        return None
+    outputs = [columns(p.m, p.m, p.dtype), columns(p.m, p.n, p.dtype)]
+    work = p.m**2 * p.n
+    flops = (2.0 * work + 2 / 3 * p.m**3, 4.0 * work + 5 * p.m**3)
+    return KernelSpec("qr", "qr_backward", outputs, [], [1, 2], flops, [0, 1], is_transposed=True)
 
 
 def _bases(m: int, n: int, dtype: torch.dtype) -> list[TensorSpec]:
