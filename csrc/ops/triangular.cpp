@@ -223,6 +223,7 @@ void lu_solve_backward(Task task, Arena& arena) {
   const auto copied = scratch_for(arena, LU), by_columns = columns_for(arena, X);
   auto V = arena.columns<T>(X.n, X.m).t(), Z = arena.columns<T>(X.n, ADJOINT ? X.m : 0).t();
   task.each(arena, [&](Int i) {
+    if (!are_swaps(pivots[i])) return false;
     const Pivot* swaps = pivots.vector(i);
     auto W = rhs_gradient[i];
     if (ADJOINT) {

@@ -91,7 +91,7 @@ def rhs_tangent(
     *,
     adjoint: bool,
 ) -> Tensor:
-    """The dB − dA X, or dB − dAᴴX, of which the tangent of X is the solution; None is zero."""
+    """The right-hand sides dB − dA X, or dB − dAᴴX, whose solution is the tangent of X; None is zero."""
     rhs = torch.zeros_like(X) if rhs_tangent is None else rhs_tangent
     if factors_tangent is None:
         return rhs
