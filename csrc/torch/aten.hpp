@@ -44,7 +44,7 @@ struct AtenCalls {
   explicit AtenCalls(const py::handle& calls)
       : cache(PlanCache::of(calls.attr("compiled"))),
         inputs(field<Positions>(calls, "inputs")),
-        usual(usual_options(calls.attr("usual"))),
+        usual(calls.attr("usual")),
         takes_tolerances(field<bool>(calls, "takes_tolerances")),
         is_transposed(field<bool>(calls, "is_transposed")),
         returned(field<std::vector<std::optional<size_t>>>(calls, "returned")),
@@ -56,7 +56,7 @@ struct AtenCalls {
     const auto& matrix = arguments[inputs[0]].toTensor();
     if (matrix.dim() < 2) { return false; }
     const auto batch = matrix.sizes().slice(0, matrix.dim() - 2);
-    return are_usual(usual, arguments.slice(inputs.size())) && std::all_of(inputs.begin(), inputs.end(), [&](size_t i) {
+    return usual.hold(arguments.slice(inputs.size())) && std::all_of(inputs.begin(), inputs.end(), [&](size_t i) {
              const auto& input = arguments[i].toTensor();
              return input.numel() > 0 && input.dim() <= matrix.dim() && input.sizes().size() > batch.size() &&
                     input.sizes().slice(0, batch.size()) == batch;

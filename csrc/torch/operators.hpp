@@ -33,30 +33,45 @@ struct UsedPlans {
 
 inline UsedPlans used_plans;
 
-// The options for which there are plans; nothing stands for any.
-using UsualOptions = std::vector<std::optional<c10::IValue>>;
+// The options for which there are plans.
+struct UsualOptions {
+  std::vector<std::optional<c10::IValue>> values;  // nothing stands for any
+  Positions tolerances;                            // that relative to the largest singular value is the last
 
-inline UsualOptions usual_options(const py::handle& options) {
-  UsualOptions result;
-  for (const auto& each : options) {
-    if (each.ptr() == Py_Ellipsis) {
-      result.emplace_back();
-    } else {
-      result.push_back(
-          each.is_none()                  ? c10::IValue()
-          : py::isinstance<py::str>(each) ? c10::IValue(each.cast<std::string>())
-                                          : c10::IValue(each.cast<bool>()));
+  explicit UsualOptions(const py::handle& options) {
+    for (const auto& each : options) {
+      if (each.is(py::type::of(py::float_()))) { tolerances.push_back(values.size()); }
+      if (each.ptr() == Py_Ellipsis || py::isinstance<py::type>(each)) {
+        values.emplace_back();
+      } else {
+        values.push_back(
+            each.is_none()                  ? c10::IValue()
+            : py::isinstance<py::str>(each) ? c10::IValue(each.cast<std::string>())
+                                            : c10::IValue(each.cast<bool>()));
+      }
     }
   }
-  return result;
-}
 
-inline bool are_usual(const UsualOptions& usual, at::ArrayRef<c10::IValue> options) {
-  for (size_t i = 0; i < usual.size(); ++i) {
-    if (usual[i] && !(*usual[i] == options[i])) { return false; }
+  bool hold(at::ArrayRef<c10::IValue> options) const {
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (values[i] && !(*values[i] == options[i])) { return false; }
+    }
+    return true;
   }
-  return true;
-}
+
+  // Atol and rtol; empty where there is neither, nothing where they are no two numbers.
+  std::optional<std::vector<double>> tolerances_in(at::ArrayRef<c10::IValue> options) const {
+    const auto is_none = [&](size_t i) { return options[i].isNone(); };
+    if (std::all_of(tolerances.begin(), tolerances.end(), is_none)) { return std::vector<double>(); }
+    std::vector<double> result(2 - tolerances.size());
+    for (const auto i : tolerances) {
+      if (is_none(i) && i == tolerances.back()) { return std::nullopt; }
+      result.push_back(is_none(i) ? 0.0 : options[i].toDouble());
+      if (!(std::isfinite(result.back()) && result.back() >= 0)) { return std::nullopt; }
+    }
+    return result;
+  }
+};
 
 struct OperatorSpec {
   PlanCache* cache;
@@ -99,11 +114,13 @@ struct OperatorForward : c10::OperatorKernel {
     const auto options = arguments.slice(spec->arity, arguments.size() - spec->arity - 1);
     py::gil_scoped_acquire lock;
     try {
-      if (PyList_GET_SIZE(watchers) != 0 || !are_usual(spec->usual, options)) { return std::nullopt; }
+      if (PyList_GET_SIZE(watchers) != 0 || !spec->usual.hold(options)) { return std::nullopt; }
+      const auto tolerances = spec->usual.tolerances_in(options);
+      if (!tolerances) { return std::nullopt; }
       const py::str choice(arguments.back().toStringRef());
       const auto chosen = spec->cache->followed(choice.ptr());
       const Tensor workspace = at::detail::empty_cpu({bytes_for(inputs)}, at::kByte);
-      for (const auto& plan : spec->cache->known(chosen, inputs, {})) {
+      for (const auto& plan : spec->cache->known(chosen, inputs, *tolerances)) {
         if (plan->copies || plan->bytes() > workspace.numel() || !has_all_saved(*plan)) { return std::nullopt; }
         plan->clear_gaps(workspace);
         if (auto computed = plan->compute(inputs, workspace)) {
@@ -249,7 +266,7 @@ inline void add_operator(
       counts[0],
       counts[1],
       counts[2] != 0,
-      usual_options(usual),
+      UsualOptions(usual),
       std::move(returned),
       std::move(by_columns),
       std::move(workspace),

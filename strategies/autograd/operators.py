@@ -117,7 +117,8 @@ class Operator(Registered):
 
         Args:
             fast_path: of the operation.
-            usual: the options for which it does; an ellipsis stands for any.
+            usual: the options for which it does; an ellipsis stands for any, `float` for a tolerance or
+                None: atol, if there are two, and rtol.
             taken: positions of its outputs that are those of the operator; by default all, in order.
             workspace: what is kept for the backward.
         """

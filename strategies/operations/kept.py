@@ -21,11 +21,13 @@ KEPT: dict[str, Callable[..., bool]] = {
     "solve": lambda A, B, **_: _are_alike(A, B),
     "solve_ex": lambda A, B, *, left=True, **_: left and _are_alike(A, B),
     "lstsq": lambda A, B, rcond=None, *, driver=None, **_: (
-        _are_alike(A, B) and rcond is None and driver is None
+        _are_alike(A, B) and not isinstance(rcond, Tensor) and driver is None
     ),
     "cholesky_solve": lambda B, L, *_, **__: _are_alike(L, B) and B.ndim == L.ndim,
     "pinv": lambda A, *, atol=None, rtol=None, hermitian=False, **_: (
-        are_matrices(A) and atol is None and rtol is None and not hermitian
+        are_matrices(A)
+        and not any(isinstance(each, Tensor) for each in (atol, rtol))
+        and not hermitian
     ),
     "qr": lambda A, mode="reduced", **_: (
         mode == "reduced" and are_matrices(A) and A.shape[-2] >= A.shape[-1]

@@ -246,7 +246,7 @@ def _workspace(m: int, n: int, _: int) -> tuple[int, int]:
     return (0, 0) if m == n else (k * (m + n + k), 1)
 
 
-OPERATORS["pinv"].use(_fast_path, [None, None, None, None, False], workspace=_workspace)
+OPERATORS["pinv"].use(_fast_path, [float, None, float, None, False], workspace=_workspace)
 ATEN = (
     AtenCalls(
         "linalg_pinv.atol_rtol_tensor",

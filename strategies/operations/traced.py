@@ -193,6 +193,8 @@ def _pinv(
     if not (are_tolerances and are_matrices(A, square=hermitian)):
         return torch.linalg.pinv(A, atol=atol, rtol=rtol, hermitian=hermitian)
     refuse_gradients_of(atol=atol, rtol=rtol)
+    if rtol is None and isinstance(atol, float) and atol > 0:
+        rtol = 0.0  # the default beside atol
     tolerances = (part for tolerance in (atol, rtol) for part in _number_or_tensor(tolerance))
     return _PINV(A, *tolerances, hermitian, name_of(strategy))[0]
 
