@@ -335,9 +335,12 @@ std::pair<Int, bool> run(bs_kernel kernel, Arrays& arrays, Int group, Int thread
   return result;
 }
 
-const Kernel* find(const char* name, Int rows) {
+const Kernel* find(const char* name, const Sizes& sizes) {
   for (const Kernel& kernel : kernels) {
-    if (std::strcmp(kernel.name, name) == 0 && kernel.least <= rows && rows <= kernel.most) return &kernel;
+    const bool fits = kernel.shape != (sizes.m < sizes.n ? Tall : Wide);
+    if (std::strcmp(kernel.name, name) == 0 && fits && kernel.least <= sizes.m && sizes.m <= kernel.most) {
+      return &kernel;
+    }
   }
   return nullptr;
 }
@@ -345,7 +348,7 @@ const Kernel* find(const char* name, Int rows) {
 // The arguments of a kernel with regular values, and what its feeder has found.
 Arrays feed(const Kernel& kernel, const Sizes& sizes, int dtype) {
   Arrays arrays = arguments_of(kernel, sizes, dtype), found;
-  if (const Kernel* feeder = find(kernel.feeder, sizes.m)) {
+  if (const Kernel* feeder = find(kernel.feeder, sizes)) {
     found = feed(*feeder, sizes, dtype);
     for (auto& array : found) {
       while (!array.choose_strides()) {}

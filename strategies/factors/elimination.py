@@ -50,18 +50,23 @@ def lu_solve(
         >>> lu_solve(LU[:, None], pivots[:, None], torch.ones(2, 1, 1, 1)).flatten()
         tensor([0.5000, 0.2500])
     """
-    if _may_be_misread(LU, B):
+    if _may_be_misread(LU, pivots, B):
         LU = LU.contiguous()  # row after row, which PyTorch copies
         pivots = pivots.clone(memory_format=torch.contiguous_format)
     result: Tensor = torch.linalg.lu_solve(LU, pivots, B, left=left, adjoint=adjoint)
     return result
 
 
-def _may_be_misread(LU: Tensor, B: Tensor) -> bool:
-    if is_addressable(LU):
+def _may_be_misread(LU: Tensor, pivots: Tensor, B: Tensor) -> bool:
+    factors = LU, pivots
+    if all(map(is_addressable, factors)):
         return LU.ndim > 3 and LU.shape[-3] == 1
-    levels = torch._C._functorch.get_interpreter_stack()
-    return LU.ndim != B.ndim or levels is None or len(levels) > 1
+    functorch = torch._C._functorch
+    levels = functorch.get_interpreter_stack()
+    if LU.ndim != B.ndim or levels is None or len(levels) > 1:
+        return True
+    # `vmap` hands on pivots as they lie, however far apart those of one matrix are.
+    return any(functorch.maybe_get_bdim(each) != 0 for each in factors)
 
 
 def _may_go_wrong(A: Tensor) -> bool:

@@ -40,3 +40,17 @@ def test_a_batch_dimension_of_one_matrix_may_have_any_stride(batch, adjoint):
         for order in (swaps, turned):
             X = lu_solve(shaped, order, B, adjoint=adjoint)
             torch.testing.assert_close((A.mH if adjoint else A) @ X, B)
+
+
+@pytest.mark.parametrize("of_pivots", [None, 0, 1])
+@pytest.mark.parametrize("of_LU", [None, 0, 1, 2])
+def test_vmap_may_map_any_dimension_of_factors_and_pivots(of_LU, of_pivots):
+    A, B = torch.randn(4, 4, dtype=torch.float64), torch.randn(4, 2, dtype=torch.float64)
+    LU, pivots = torch.linalg.lu_factor(A)
+
+    def repeated(each, dim):
+        return each if dim is None else torch.stack([each] * 9, dim)
+
+    mapped = torch.vmap(lu_solve, (of_LU, of_pivots, 0))
+    X = mapped(repeated(LU, of_LU), repeated(pivots, of_pivots), repeated(B, 0))
+    torch.testing.assert_close(A @ X, repeated(B, 0))
