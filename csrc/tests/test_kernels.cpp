@@ -467,7 +467,7 @@ int main(int count, char** words) {
   }
   const bool only_batches = count > 2 && std::strcmp(words[2], "batches") == 0;
   const std::string dtypes = count > 3 ? words[3] : "0123", start = count > 4 ? words[4] : "";
-  for (int i = 0; const char* name = bs_name(i); ++i) check(find(name, 1) || find(name, 4), name);
+  for (int i = 0; const char* name = bs_name(i); ++i) check(find(name, {1, 1, 1, 1}) || find(name, {4, 4, 1, 1}), name);
   int tested = 0;
   for (const Kernel& kernel : kernels) {
     if (std::string(kernel.name).compare(0, start.size(), start) != 0) continue;
