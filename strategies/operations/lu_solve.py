@@ -78,6 +78,7 @@ class _LUSolve(Rule):
         self, _: Strategy, inputs: Gradients, outputs: Tensors, cotangents: Tensors
     ) -> Tensors:
         """As `FastPath` takes the explicit gradient."""
+        _refuse_other_rows(cast(Tensor, inputs[2]))
         LU, order = _factors(*inputs)
         of_inputs = formula.explicit_backward(
             LU, outputs[0], order, *cotangents, adjoint=self.adjoint
@@ -92,6 +93,12 @@ class _LUSolve(Rule):
         )
         outputs = _FAST_PATHS[self.adjoint](computed.strategy, LU, change, computed.inputs[2])
         return outputs or (formula.solution(LU, order, change, adjoint=self.adjoint),)
+
+
+def _refuse_other_rows(pivots: Tensor) -> None:
+    """Pivots may have changed since the forward, which autograd does not always see."""
+    if not bool(((pivots > 0) & (pivots <= pivots.shape[-1])).all()):
+        raise RuntimeError("the backward of lu_solve: pivots must be from 1 to the rows of LU")
 
 
 def _factors(LU: Tensor | None, _: Tensor | None, pivots: Tensor | None) -> Tensors:
@@ -132,12 +139,11 @@ def _by_fast_path(
     if left:
         outputs = _FAST_PATHS[adjoint](strategy, LU, B, pivots)
         return None if outputs is None else outputs[0]
-    if not has_rows(B):
+    if not has_rows(B) or B.is_complex():  # of whose adjoint views no kernel knows
         return None
-    # X A = B where Aᴴ Xᴴ = Bᴴ
-    of_rows = B.mH.resolve_conj()
-    X = _by_fast_path(strategy, LU, pivots, of_rows, True, not adjoint)
-    return None if X is None else X.mH.resolve_conj()
+    # X A = B where Aᵀ Xᵀ = Bᵀ
+    X = _by_fast_path(strategy, LU, pivots, B.mT, True, not adjoint)
+    return None if X is None else X.mT
 
 
 def _traced_lu_solve(

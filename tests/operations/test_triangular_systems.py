@@ -162,6 +162,29 @@ def test_pivots_beyond_the_matrix_are_refused_as_by_torch(pivot):
         linalg.lu_solve(LU, pivots, B)
 
 
+@pytest.mark.parametrize("pivot", [-(2**30), 0, 6, 2**30])
+@pytest.mark.parametrize("adjoint", [False, True])
+def test_pivots_that_have_changed_unseen_are_refused(pivot, adjoint):
+    LU, pivots, B = inputs_of("lu_solve", {}, (3, 3), (3, 2))
+    X = linalg.lu_solve(LU, pivots, B, adjoint=adjoint)
+    pivots.numpy()[1] = pivot
+    with pytest.raises(RuntimeError, match="pivots must be from 1 to the rows of LU"):
+        X.sum().backward()
+
+
+@each_option("lu_solve")
+@each_dtype
+def test_jacobians_by_mapped_tangents(name, options, dtype):
+    *A, B = inputs_of(name, options, (3, 3), (3, 2), dtype)
+    found, due = (
+        torch.autograd.functional.jacobian(
+            functools.partial(call, *A), B, vectorize=True, strategy="forward-mode"
+        )
+        for call in (call_by("auto", name, options), call_of_torch(name, options))
+    )
+    torch.testing.assert_close(found, due)
+
+
 @each_option()
 def test_right_hand_sides_may_be_overwritten(name, options):
     *A, B = inputs_of(name, options, (3, 3), (3, 2))
