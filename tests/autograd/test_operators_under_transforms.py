@@ -175,3 +175,18 @@ def test_vmap_of_what_would_be_broadcast_inside_a_compiled_function(name):
     }[name]
     one_by_one = torch.stack([call(each) for each in mapped])
     torch.testing.assert_close(compiled(torch.func.vmap(call))(mapped), one_by_one)
+
+
+@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize("tolerance", ["rtol", "atol"])
+def test_second_derivatives_at_a_rank_that_a_tolerance_truncates(tolerance, n):
+    U, V = (torch.linalg.qr(each).Q for each in system(2)[0][:, :n, :n])
+    A = U @ torch.diag(torch.tensor([1, 1e-2, 8e-3], dtype=U.dtype)[:n]) @ V
+    direction = torch.ones_like(A).triu()
+
+    def product(strategy):
+        truncated = functools.partial(linalg.pinv, **{tolerance: 0.1}, strategy=strategy)
+        gradient = torch.func.grad(lambda A: truncated(A).sin().square().sum())
+        return torch.func.jvp(gradient, (A,), (direction,))[1]
+
+    torch.testing.assert_close(product("auto"), product("svd_truncated_pinv"))
