@@ -50,23 +50,24 @@ def lu_solve(
         >>> lu_solve(LU[:, None], pivots[:, None], torch.ones(2, 1, 1, 1)).flatten()
         tensor([0.5000, 0.2500])
     """
-    if _may_be_misread(LU, pivots, B):
+    may_be_misread = _may_be_misread(LU, B)
+    if may_be_misread:
         LU = LU.contiguous()  # row after row, which PyTorch copies
+    # `vmap` hands on pivots as they lie, however far apart those of one matrix are.
+    if may_be_misread or torch._C._functorch.maybe_get_bdim(pivots) > 0:
         pivots = pivots.clone(memory_format=torch.contiguous_format)
     result: Tensor = torch.linalg.lu_solve(LU, pivots, B, left=left, adjoint=adjoint)
     return result
 
 
-def _may_be_misread(LU: Tensor, pivots: Tensor, B: Tensor) -> bool:
-    factors = LU, pivots
-    if all(map(is_addressable, factors)):
-        return LU.ndim > 3 and LU.shape[-3] == 1
+def _may_be_misread(LU: Tensor, B: Tensor) -> bool:
+    has_one_matrix = LU.ndim > 2 and LU.shape[-3] == 1
+    if is_addressable(LU):
+        return LU.ndim > 3 and has_one_matrix
     functorch = torch._C._functorch
     levels = functorch.get_interpreter_stack()
-    if LU.ndim != B.ndim or levels is None or len(levels) > 1:
-        return True
-    # `vmap` hands on pivots as they lie, however far apart those of one matrix are.
-    return any(functorch.maybe_get_bdim(each) != 0 for each in factors)
+    is_unusual = LU.ndim != B.ndim or levels is None or len(levels) > 1
+    return is_unusual or has_one_matrix or functorch.maybe_get_bdim(LU) > 0
 
 
 def _may_go_wrong(A: Tensor) -> bool:
