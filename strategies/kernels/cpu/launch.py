@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from strategies.kernels.cpu.library import kernel
-from strategies.kernels.cpu.specs import Problem
+from strategies.kernels.cpu.problem import Problem
 from strategies.kernels.cpu.task import ARGUMENT_WORDS, HEADER_WORDS, header, in_packs, run
 from strategies.kernels.memory import address
 

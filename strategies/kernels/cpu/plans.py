@@ -18,7 +18,8 @@ from torch import Tensor
 
 from strategies.kernels.cpu.launch import Launch, Layout
 from strategies.kernels.cpu.library import DTYPES, is_available
-from strategies.kernels.cpu.specs import BY_LU, SPECS, TRIANGULAR, KernelSpec, Problem
+from strategies.kernels.cpu.problem import BY_LU, TRIANGULAR, KernelSpec, Problem
+from strategies.kernels.cpu.specs import SPECS
 from strategies.kernels.cpu.tensor_specs import INFO, TensorSpec, columns, rows, vector
 
 Tensors = tuple[Tensor, ...]

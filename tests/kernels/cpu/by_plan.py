@@ -11,7 +11,8 @@ from strategies import operations
 from strategies.accuracy import gradient
 from strategies.kernels.cpu.library import DTYPES
 from strategies.kernels.cpu.plans import plan
-from strategies.kernels.cpu.specs import SPECS, Problem
+from strategies.kernels.cpu.problem import Problem
+from strategies.kernels.cpu.specs import SPECS
 
 SQUARE = ((1, 1), (2, 2), (5, 5), (33, 33))
 ANY = (*SQUARE, (9, 4), (3, 1), (4, 9), (1, 3), (40, 3), (6, 9))
