@@ -164,8 +164,7 @@ class _FastPathNode(torch.autograd.Function):
         if gradients is None or is_recorded:
             needed = ctx.needs_input_grad[1:]
             gradients = differentiated(found, saved, cotangents, needed, gradients or ())
-        of_pivots = [None] * (found.plan.arity - len(gradients))
-        return (None, *gradients, *of_pivots)
+        return (None, *gradients, *[None] * (found.plan.arity - len(gradients)))  # of pivots
 
 
 # `Function.apply` would look for transforms again, and for wrappers that they have left behind.
@@ -270,14 +269,13 @@ class _GradientNode(torch.autograd.Function):
     def backward(ctx: Any, *directions: Tensor | None) -> Gradients:
         found, needed, kept = ctx.found, ctx.needs_input_grad[1:], ctx.saved_tensors
         tensors, gradients = kept[: len(needed)], kept[len(needed) :]
-        count = len(tensors) - len(found.plan.outputs)
         if all(each is None for each in directions):
             return None, *[None] * len(needed)
+        count = len(tensors) - len(found.plan.outputs)
         of_tensors = second_gradients(
             found, tensors[:count], gradients, tensors[count:], directions, needed, ctx.needed
         )
-        # PyTorch adds what comes next to zeros in place. Its own zeros without memory, as the second
-        # derivative of a modulus has, it adds by way of a kernel in Python.
+        # To zeros PyTorch adds in place; to its own without memory, as of a modulus, in Python.
         filled = range(found.plan.arity, found.plan.arity + len(found.plan.saved))
         return None, *(
             torch.zeros_like(tensors[i]) if need and each is None and i in filled else each
@@ -296,10 +294,8 @@ def second_gradients(
 ) -> Gradients:
     """The gradients of gradients, by what is saved, outputs among that, and by cotangents.
 
-    By `FastPath.second_backward`, or else by those of the explicit gradient.
-
     Args:
-        found: the plan.
+        found: the plan, of whose operation there is a second backward, or else the explicit gradient.
         saved: the inputs, None for one that is not read, outputs, and what is kept.
         gradients: of the inputs.
         cotangents: of the outputs.

@@ -228,11 +228,20 @@ class _Derivative(Registered):
 
     def compute(self, *arguments: Any) -> Sequence[Tensor]:
         operands, options, used, flags = self._parts(arguments)
-        saved = arguments[1 : 1 + self.saves]
         found = used_plan(int(used))
         if found is not None and not self.takes_many:
+            operation, saved = self._operation, arguments[1 : 1 + self.saves]
+            gradient, rest = operation.derivatives["backward",], (*saved, *options, used)
+
+            def pull(cotangents: Sequence[Tensor]) -> Sequence[Tensor]:
+                needed = [True] * self.arity
+                return gradient.call([*operands[: self.arity], *cotangents], (*rest, needed))
+
+            outputs = operation.taken, operation.differentiable
             with eager_mode(grad=False):
-                of_kept = self._by_plan(found, operands, saved, options, used, flags)
+                of_kept = plan_derivatives.derivative(
+                    self._kinds, found, operands, flags, outputs, saved, pull
+                )
             if of_kept is not None:
                 return self._apart(of_kept, operands)
         strategy = self._strategy(int(used), found, operands)
@@ -249,30 +258,6 @@ class _Derivative(Registered):
             truncates = any(isinstance(each, float | Tensor) for each in options)
             derived = derivative(self._kinds, outputs_of, operands, flags, symmetric=not truncates)
             return self._apart(derived, operands)
-
-    def _by_plan(
-        self,
-        found: FoundPlan,
-        operands: Sequence[Tensor],
-        saved: Sequence[Tensor],
-        options: Sequence[Any],
-        used: Tensor,
-        flags: Sequence[Sequence[bool]],
-    ) -> Tensors | None:
-        """From what the operation has kept, where that is of these matrices."""
-        operation, arity = self._operation, self.arity
-        inputs, given = tuple(operands[:arity]), operands[arity:]
-        computed = plan_derivatives.recalled(found, inputs, operation.taken, saved)
-        if computed is None:
-            return None
-        places = operation.taken[: operation.differentiable]
-        gradient, all_inputs = operation.derivatives["backward",], [True] * arity
-
-        def pull(cotangents: Sequence[Tensor]) -> Sequence[Tensor]:
-            rest = *saved, *options, used, all_inputs
-            return gradient.call([*inputs, *cotangents], rest)
-
-        return plan_derivatives.derivative(self._kinds, computed, places, pull, given, flags)
 
     def _apart(self, derived: Sequence[Tensor], operands: Sequence[Tensor]) -> list[Tensor]:
         found = _apart(derived, operands)

@@ -26,57 +26,35 @@ Pull = Callable[[Sequence[Tensor]], Sequence[Tensor]]
 """The gradients of all inputs, from cotangents of the differentiable outputs of the operator."""
 
 
-def recalled(
-    found: FoundPlan, inputs: Tensors, taken: Sequence[int], saved: Sequence[Tensor]
-) -> Computed | None:
-    """What a plan has computed, of what an operator has returned; None if that is not of these inputs.
-
-    Outputs that the operator does not return are empty.
-
-    Args:
-        found: the plan.
-        inputs: of the operator.
-        taken: which outputs of the plan those of the operator are.
-        saved: these, and the workspace.
-    """
-    plan = found.plan
-    *outputs, workspace = saved
-    # Second derivatives by formulas for a rank that a tolerance truncates are not symmetric.
-    if not isinstance(plan, Plan) or (found.is_of_any_rank and found.tolerances):
-        return None
-    size = plan.keeps[0].bytes if plan.keeps else 0
-    # Of mapped inputs there are more matrices than the plan is for.
-    pairs = zip(inputs, plan.saved_strides, strict=False)
-    if workspace.numel() < size or any(each.ndim != len(own) for each, own in pairs):
-        return None
-    of_place, missing = dict(zip(taken, outputs, strict=True)), inputs[0].new_empty(0)
-    every = tuple([of_place.get(i, missing) for i in range(len(plan.outputs))])
-    return Computed(found, inputs, every, (workspace[:size],) if size else ())
-
-
 def derivative(
     kinds: Sequence[str],
-    computed: Computed,
-    places: Sequence[int],
-    pull: Pull,
-    given: Sequence[Tensor],
+    found: FoundPlan,
+    operands: Sequence[Tensor],
     flags: Sequence[Sequence[bool]],
+    returned: tuple[Sequence[int], int | None],
+    saved: Sequence[Tensor],
+    pull: Pull,
 ) -> Tensors | None:
     """As `strategies.autograd.derivatives.derivative`; None where it has to be computed in that way.
 
     Args:
         kinds: as there; not the gradient of the operation alone.
-        computed: `recalled`.
-        places: of the operator's differentiable outputs among those of the plan.
-        pull: the gradient of the operator.
-        given: the operands after the inputs: cotangents or tangents, for one derivative after the other.
+        found: the plan.
+        operands: as there.
         flags: as there.
+        returned: which outputs of the plan those of the operator are, and how many have derivatives.
+        saved: the outputs of the operator, and the workspace.
+        pull: the gradient of the operator.
     """
-    arity, of_first = len(computed.inputs), flags[0]
+    taken, differentiable = returned
+    arity, of_first, places = found.plan.arity, flags[0], taken[:differentiable]
+    inputs, given = tuple(operands[:arity]), operands[arity:]
+    if (computed := _recalled(found, inputs, taken, saved)) is None:
+        return None
     if tuple(kinds) == ("forward",):
-        tangents_of = computed.found.fast_path.tangents
+        tangents_of = found.fast_path.tangents
         tangents = tangents_of and tangents_of(computed, _spread(given, of_first))
-        return tangents[: len(places)] if tangents else None
+        return tangents[:differentiable] if tangents else None
     of_second = flags[1]
     further: Gradients = ()
     if kinds[0] == "forward":
@@ -93,6 +71,28 @@ def derivative(
     if kinds[1] == "forward":
         return tuple(compress(of_inputs, of_first))
     return tuple(compress((*of_inputs, *of_cotangents), of_second))
+
+
+def _recalled(
+    found: FoundPlan, inputs: Tensors, taken: Sequence[int], saved: Sequence[Tensor]
+) -> Computed | None:
+    """What the plan has computed; None if that is not of these inputs, or not for second derivatives.
+
+    Outputs that the operator does not return are empty.
+    """
+    plan = found.plan
+    *outputs, workspace = saved
+    # Second derivatives by formulas for a rank that a tolerance truncates are not symmetric.
+    if not isinstance(plan, Plan) or (found.is_of_any_rank and found.tolerances):
+        return None
+    size = plan.keeps[0].bytes if plan.keeps else 0
+    # Of mapped inputs there are more matrices than the plan is for.
+    pairs = zip(inputs, plan.saved_strides, strict=False)
+    if workspace.numel() < size or any(each.ndim != len(own) for each, own in pairs):
+        return None
+    of_place, missing = dict(zip(taken, outputs, strict=True)), inputs[0].new_empty(0)
+    every = tuple([of_place.get(i, missing) for i in range(len(plan.outputs))])
+    return Computed(found, inputs, every, (workspace[:size],) if size else ())
 
 
 def _derivatives_of_gradient(

@@ -152,7 +152,7 @@ def _tangents(computed: Computed, tangents: Gradients) -> Tensors:
     (A, _), X, (of_matrix, of_rhs) = computed.inputs, computed.outputs[0], tangents
     are_vectors = X.ndim < A.ndim
     if are_vectors:
-        X, of_rhs = X.unsqueeze(-1), None if of_rhs is None else of_rhs.unsqueeze(-1)
+        X, of_rhs = X.unsqueeze(-1), _as_column(of_rhs)
     of_X = _solved(computed, formula.rhs_tangent(X, of_matrix, of_rhs))
     return (of_X.squeeze(-1) if are_vectors else of_X,)
 

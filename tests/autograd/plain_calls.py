@@ -5,6 +5,7 @@ import functools
 import pytest
 import torch
 from comparison import drawn
+from torch import Tensor
 
 from strategies import linalg
 from strategies.kernels import extension
@@ -90,3 +91,10 @@ def both(call, A, strategy="fused"):
     A = A.detach().requires_grad_()
     result = call(A, strategy=strategy)
     return result, torch.autograd.grad(result.sum().abs(), A)[0]
+
+
+def matrices(*batch: int, dtype=torch.float64) -> tuple[Tensor, ...]:
+    """Square A, tall C, and right-hand sides of both."""
+    A = torch.randn(*batch, 3, 3, dtype=dtype) + 3 * torch.eye(3, dtype=dtype)
+    sizes = (5, 3), (3, 2), (5, 2)
+    return A, *(torch.randn(*batch, m, n, dtype=dtype) for m, n in sizes)

@@ -16,7 +16,7 @@ from torch.library import opcheck
 import strategies
 from strategies import linalg
 from strategies.operations import Operation
-from tests.autograd.plain_calls import needs_extension
+from tests.autograd.plain_calls import matrices
 
 CHOICES = ["auto", *strategies.available()]
 # A graph holds an operator and the name of a strategy: PyTorch's own formulas, a plan in C++, factors, and
@@ -26,13 +26,6 @@ each_kind = pytest.mark.parametrize(
     "strategy", [pytest.param(x, marks=[] if x in KINDS else pytest.mark.slow) for x in CHOICES]
 )
 OPERATORS = torch.ops.backward_strategies
-
-
-def matrices(*batch: int, dtype=torch.float64) -> tuple[Tensor, ...]:
-    """Square A, tall C, and right-hand sides of both."""
-    A = torch.randn(*batch, 3, 3, dtype=dtype) + 3 * torch.eye(3, dtype=dtype)
-    sizes = (5, 3), (3, 2), (5, 2)
-    return A, *(torch.randn(*batch, m, n, dtype=dtype) for m, n in sizes)
 
 
 def every_call(strategy) -> object:
@@ -325,79 +318,6 @@ print(program.module()(2 * torch.eye(3, dtype=torch.float64)).diagonal().tolist(
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split("\n")[0] == "[0.5, 0.5, 0.5]"
-
-
-def served() -> dict[str, tuple[object, ...]]:
-    """Calls of operators that the fast path in C++ computes."""
-    A, C, B, D = matrices(2)
-    S = A @ A.mH + torch.eye(A.shape[-1], dtype=A.dtype)
-    L = torch.linalg.cholesky(S)
-    return {
-        "inv": (A, "fused"),
-        "inv_ex": (A, False, "fused"),
-        "solve": (A, B, "fused"),
-        "solve_ex": (A, B, True, False, "fused"),
-        "det": (A, "fused"),
-        "slogdet": (A, "fused"),
-        "lu_factor_ex": (C, True, False, "fused"),
-        "pinv": (C, None, None, None, None, False, "fused"),
-        "pinv by tolerances": (C, 1e-6, None, 1e-9, None, False, "fused"),
-        "pinv by rtol": (C, None, None, 1e-9, None, False, "fused"),
-        "lstsq": (C, D, None, None, "fused"),
-        "lstsq by rcond": (C, D, 1e-9, None, "fused"),
-        "cholesky_ex": (S, False, "fused"),
-        "cholesky_solve": (L, B, "fused"),
-        "cholesky_inverse": (L, "fused"),
-        "qr": (C, "reduced", "fused"),
-    }
-
-
-@needs_extension
-@pytest.mark.parametrize(("name", "call"), served().items())
-def test_a_gradient_is_computed_from_what_the_forward_has_kept(name, call):
-    linalg.inv(torch.eye(2), strategy="fused")  # loads the fast path
-    name, _, _ = name.partition(" by ")
-    operator, gradient = getattr(OPERATORS, name), getattr(OPERATORS, f"{name}_backward")
-    *outputs, kept, used = operator(*call)
-    assert used < 0  # the number of a plan
-    inputs = [each for each in call if isinstance(each, Tensor)]
-    options = call[len(inputs) : -1]
-    leaves = [each.clone().requires_grad_() for each in inputs]
-    of_leaves = operator(*leaves, *options, "triangular_solve")
-    differentiable = [each for each in of_leaves[:-2] if each.requires_grad]
-    cotangents = [torch.randn_like(each) for each in differentiable]
-    due = torch.autograd.grad(differentiable, leaves, cotangents)
-    forgotten = torch.tensor(-(10**12))
-    for what, by in ((kept, used), (kept[:0], used), (kept, forgotten)):
-        operands, needed = [*inputs, *cotangents], [True] * len(inputs)
-        found = gradient(operands, *outputs, what, *options, by, needed)
-        torch.testing.assert_close(found, list(due))
-
-
-@needs_extension
-@pytest.mark.parametrize(("name", "call"), served().items())
-def test_other_derivatives_from_what_was_kept_are_those_of_a_new_computation(name, call):
-    linalg.inv(torch.eye(2), strategy="fused")  # loads the fast path
-    name, _, _ = name.partition(" by ")
-    *outputs, kept, used = getattr(OPERATORS, name)(*call)
-    assert used < 0
-    inputs = [each for each in call if isinstance(each, Tensor)]
-    options, forgotten = call[len(inputs) : -1], torch.tensor(-(10**12))
-    count = 2 if name in ("slogdet", "qr") else 1
-    tangents, cotangents = ([*map(torch.randn_like, of)] for of in (inputs, outputs[:count]))
-    of_inputs, of_cotangents = [True] * len(inputs), [True] * count
-    for kinds, more, flags in (
-        ("forward", tangents, []),
-        ("backward_backward", [*cotangents, *tangents], [of_inputs + of_cotangents]),
-        ("backward_forward", [*cotangents, *tangents, *cotangents], [of_inputs + of_cotangents]),
-        ("forward_backward", [*tangents, *cotangents], [2 * of_inputs]),
-    ):
-        derivative = getattr(OPERATORS, f"{name}_{kinds}")
-        found, due = (
-            derivative([*inputs, *more], *outputs, kept, *options, by, of_inputs, *flags)
-            for by in (used, forgotten)
-        )
-        torch.testing.assert_close(found, due)
 
 
 def test_vectors_from_the_right_are_refused_as_in_eager_mode():

@@ -1,0 +1,83 @@
+"""Derivatives of operators from what the fast path in C++ has kept."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from strategies import linalg
+from tests.autograd.plain_calls import matrices, needs_extension
+
+OPERATORS = torch.ops.backward_strategies
+
+
+def served() -> dict[str, tuple[object, ...]]:
+    """Calls of operators that the fast path in C++ computes."""
+    A, C, B, D = matrices(2)
+    S = A @ A.mH + torch.eye(A.shape[-1], dtype=A.dtype)
+    L = torch.linalg.cholesky(S)
+    return {
+        "inv": (A, "fused"),
+        "inv_ex": (A, False, "fused"),
+        "solve": (A, B, "fused"),
+        "solve_ex": (A, B, True, False, "fused"),
+        "det": (A, "fused"),
+        "slogdet": (A, "fused"),
+        "lu_factor_ex": (C, True, False, "fused"),
+        "pinv": (C, None, None, None, None, False, "fused"),
+        "pinv by tolerances": (C, 1e-6, None, 1e-9, None, False, "fused"),
+        "pinv by rtol": (C, None, None, 1e-9, None, False, "fused"),
+        "lstsq": (C, D, None, None, "fused"),
+        "lstsq by rcond": (C, D, 1e-9, None, "fused"),
+        "cholesky_ex": (S, False, "fused"),
+        "cholesky_solve": (L, B, "fused"),
+        "cholesky_inverse": (L, "fused"),
+        "qr": (C, "reduced", "fused"),
+    }
+
+
+@needs_extension
+@pytest.mark.parametrize(("name", "call"), served().items())
+def test_a_gradient_is_computed_from_what_the_forward_has_kept(name, call):
+    linalg.inv(torch.eye(2), strategy="fused")  # loads the fast path
+    name, _, _ = name.partition(" by ")
+    operator, gradient = getattr(OPERATORS, name), getattr(OPERATORS, f"{name}_backward")
+    *outputs, kept, used = operator(*call)
+    assert used < 0  # the number of a plan
+    inputs = [each for each in call if isinstance(each, Tensor)]
+    options = call[len(inputs) : -1]
+    leaves = [each.clone().requires_grad_() for each in inputs]
+    of_leaves = operator(*leaves, *options, "triangular_solve")
+    differentiable = [each for each in of_leaves[:-2] if each.requires_grad]
+    cotangents = [torch.randn_like(each) for each in differentiable]
+    due = torch.autograd.grad(differentiable, leaves, cotangents)
+    forgotten = torch.tensor(-(10**12))
+    for what, by in ((kept, used), (kept[:0], used), (kept, forgotten)):
+        operands, needed = [*inputs, *cotangents], [True] * len(inputs)
+        found = gradient(operands, *outputs, what, *options, by, needed)
+        torch.testing.assert_close(found, list(due))
+
+
+@needs_extension
+@pytest.mark.parametrize(("name", "call"), served().items())
+def test_other_derivatives_from_what_was_kept_are_those_of_a_new_computation(name, call):
+    linalg.inv(torch.eye(2), strategy="fused")  # loads the fast path
+    name, _, _ = name.partition(" by ")
+    *outputs, kept, used = getattr(OPERATORS, name)(*call)
+    assert used < 0
+    inputs = [each for each in call if isinstance(each, Tensor)]
+    options, forgotten = call[len(inputs) : -1], torch.tensor(-(10**12))
+    count = 2 if name in ("slogdet", "qr") else 1
+    tangents, cotangents = ([*map(torch.randn_like, of)] for of in (inputs, outputs[:count]))
+    of_inputs, of_cotangents = [True] * len(inputs), [True] * count
+    for kinds, more, flags in (
+        ("forward", tangents, []),
+        ("backward_backward", [*cotangents, *tangents], [of_inputs + of_cotangents]),
+        ("backward_forward", [*cotangents, *tangents, *cotangents], [of_inputs + of_cotangents]),
+        ("forward_backward", [*tangents, *cotangents], [2 * of_inputs]),
+    ):
+        derivative = getattr(OPERATORS, f"{name}_{kinds}")
+        found, due = (
+            derivative([*inputs, *more], *outputs, kept, *options, by, of_inputs, *flags)
+            for by in (used, forgotten)
+        )
+        torch.testing.assert_close(found, due)
