@@ -3,9 +3,11 @@
 
 #pragma once
 
+#include <ATen/ExpandUtils.h>
 #include <torch/library.h>
 
 #include <array>
+#include <tuple>
 
 #include "plan_cache.hpp"
 #include "record.hpp"
@@ -172,7 +174,7 @@ struct OperatorBackward : c10::OperatorKernel {
 
  private:
   // Operands; the outputs and what was kept; options; what was used; which gradients are needed. The cotangents may be
-  // many of each output, over a first dimension, and so are the gradients then.
+  // many of each output, over first dimensions, and so are the gradients then.
   std::optional<variable_list> by_plan(at::ArrayRef<c10::IValue> arguments) const {
     const auto operands = arguments[0].toTensorVector();
     const size_t outputs = spec->returned.size();
@@ -205,7 +207,7 @@ struct OperatorBackward : c10::OperatorKernel {
       saved[i] = at::empty_strided(saved[i].sizes(), due, saved[i].options()).copy_(saved[i]);
     }
     const auto needed = arguments.back().toBoolList();
-    std::optional<int64_t> many;
+    Words sizes;
     for (const auto i : plan->cotangents) {
       const size_t place = position_of(i);
       if (place >= spec->differentiable) {
@@ -216,24 +218,42 @@ struct OperatorBackward : c10::OperatorKernel {
       const at::IntArrayRef due(plan->outputs[i].size);
       if (!is_readable(cotangent) || cotangent.dim() < static_cast<int64_t>(due.size())) { return std::nullopt; }
       const size_t more = cotangent.dim() - due.size();
-      if (more > 1 || cotangent.sizes().slice(more) != due) { return std::nullopt; }
-      const auto count = more ? std::optional(cotangent.size(0)) : std::nullopt;
-      if (!cotangents.empty() && count != many) { return std::nullopt; }
-      many = count;
+      if (cotangent.sizes().slice(more) != due) { return std::nullopt; }
+      const auto together = at::infer_size(sizes, cotangent.sizes().slice(0, more));
+      sizes.assign(together.begin(), together.end());
       cotangents.push_back(cotangent);
     }
-    if (!many) { return gradients_of(*plan, saved, cotangents, needed); }
-    if (*many == 0) { return std::nullopt; }
+    return sizes.empty() ? gradients_of(*plan, saved, cotangents, needed)
+                         : of_many(*plan, saved, std::move(cotangents), needed, sizes);
+  }
+
+  // The gradients of many cotangents, over first dimensions of these sizes.
+  std::optional<variable_list> of_many(
+      const Plan& plan, const variable_list& saved, variable_list cotangents, const c10::List<bool>& needed,
+      const Words& sizes) const {
+    const int64_t many = c10::multiply_integers(sizes);
+    if (many == 0) { return std::nullopt; }
+    for (size_t i = 0; i < cotangents.size(); ++i) {
+      if (!cotangents[i].defined()) { continue; }
+      Words all(sizes);
+      const auto& due = plan.outputs[plan.cotangents[i]].size;
+      all.insert(all.end(), due.begin(), due.end());
+      cotangents[i] = cotangents[i].expand(all).flatten(0, sizes.size() - 1);
+    }
     std::vector<variable_list> found(std::count(needed.begin(), needed.end(), true));
-    for (int64_t at = 0; at < *many; ++at) {
+    for (int64_t at = 0; at < many; ++at) {
       variable_list one;
       for (const auto& each : cotangents) { one.push_back(each.defined() ? each.select(0, at) : each); }
-      const auto gradients = gradients_of(*plan, saved, one, needed);
+      const auto gradients = gradients_of(plan, saved, one, needed);
       if (!gradients) { return std::nullopt; }
       for (size_t i = 0; i < found.size(); ++i) { found[i].push_back((*gradients)[i]); }
     }
     variable_list results;
-    for (const auto& each : found) { results.push_back(at::stack(each)); }
+    for (const auto& each : found) {
+      Words all(sizes);
+      all.insert(all.end(), each[0].sizes().begin(), each[0].sizes().end());
+      results.push_back(at::stack(each).view(all));
+    }
     return results;
   }
 
@@ -254,38 +274,37 @@ struct OperatorBackward : c10::OperatorKernel {
   }
 };
 
-// Kernels of an operator and of its gradient. They live as long as the process: the dispatcher, which holds them, ends
-// after the interpreter.
+// Kernels of an operator, of its gradient, and what autograd records of these and of other derivatives. They live as
+// long as the process: the dispatcher, which holds them, ends after the interpreter.
 inline void add_operator(
     const std::string& name, const py::object& fast_path, std::array<size_t, 3> counts, const py::object& usual,
-    Positions returned, Positions by_columns, py::object workspace, std::array<py::object, 4> in_python) {
+    Positions returned, Positions by_columns, py::object workspace, std::array<py::object, 2> in_python,
+    const std::vector<std::tuple<std::string, std::string, std::string, py::object>>& records) {
   static auto* library = new torch::Library(
       torch::Library::IMPL, "backward_strategies", std::nullopt, __FILE__, __LINE__);
+  const auto [arity, differentiable, takes_vectors] = counts;
   const auto* spec = new OperatorSpec{
       PlanCache::of(fast_path),
-      counts[0],
-      counts[1],
-      counts[2] != 0,
+      arity,
+      differentiable,
+      takes_vectors != 0,
       UsualOptions(usual),
       std::move(returned),
       std::move(by_columns),
       std::move(workspace),
       in_python[0],
       in_python[1]};
-  const auto [arity, differentiable, _] = counts;
-  const auto gradient = name + "_backward", qualified = "backward_strategies::" + gradient;
-  const auto* record = new RecordSpec{
-      qualified, "backward_strategies::" + name + "_forward", arity, 0, differentiable, in_python[2]};
-  const auto* of_gradient = new RecordSpec{
-      qualified + "_backward", qualified + "_forward", arity, spec->returned.size() + 1, 0, in_python[3]};
   const auto add = [&](const std::string& of, c10::DispatchKey key, auto kernel) {
     library->impl(of.c_str(), torch::dispatch(key, torch::CppFunction::makeFromBoxedFunctor(std::move(kernel))));
   };
   using Key = c10::DispatchKey;
   add(name, Key::CPU, std::make_unique<OperatorForward>(spec));
-  add(gradient, Key::CPU, std::make_unique<OperatorBackward>(spec));
-  add(name, Key::AutogradCPU, std::make_unique<OperatorRecord>(record));
-  add(gradient, Key::AutogradCPU, std::make_unique<OperatorRecord>(of_gradient));
+  add(name + "_backward", Key::CPU, std::make_unique<OperatorBackward>(spec));
+  for (const auto& [of, gradient, tangents, recorded] : records) {
+    const auto* record = of == name ? new RecordSpec{gradient, tangents, arity, 0, differentiable, recorded}
+                                    : new RecordSpec{gradient, tangents, arity, spec->returned.size() + 1, 0, recorded};
+    add(of, Key::AutogradCPU, std::make_unique<OperatorRecord>(record));
+  }
 }
 
 }  // namespace backward_strategies

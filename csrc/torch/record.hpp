@@ -31,15 +31,15 @@ inline void call_python(const py::object& function, const c10::OperatorHandle& o
   } catch (py::error_already_set& error) { Plan::raise(error); }
 }
 
-// What autograd records of an operator, or of one that is the gradient of another.
+// What autograd records of an operator, or of one that is a derivative of another.
 struct RecordSpec {
-  std::string gradient, tangents;  // the names of the operators that are its derivatives
+  std::string gradient, tangents;  // the names of the operators that are its derivatives; empty where there is none
   size_t arity;                    // how many inputs the operation has
-  // Of a gradient, how many arguments are what the other operator has returned. They follow its operands, which are one
-  // list of inputs and cotangents.
+  // Of a derivative, how many arguments are what the other operator has returned. They follow its operands, which are
+  // one list of inputs, and cotangents or tangents.
   size_t saves;
-  size_t differentiable;  // how many outputs are; of a gradient, all
-  py::object recorded;    // what records it in forward mode outside of torch.func, in Python
+  size_t differentiable;  // how many outputs are; of a derivative, all
+  py::object recorded;    // what records it in Python: in forward mode outside of torch.func, and what is refused
 
   variable_list operands(at::ArrayRef<c10::IValue> arguments) const {
     if (saves) { return arguments[0].toTensorVector(); }
@@ -140,8 +140,10 @@ struct OperatorRecord : c10::OperatorKernel {
     const bool has_graph = at::GradMode::is_enabled() && any([](const Tensor& each) { return each.requires_grad(); });
     if (any([](const Tensor& each) { return each._fw_grad(0).defined(); })) {
       const bool is_level = std::all_of(operands.begin(), operands.end(), is_of_level) && !has_graph;
-      return is_level ? in_forward_mode(op, stack, operands, given) : call_python(spec->recorded, op, stack);
+      const bool is_usual = is_level && !spec->tangents.empty();
+      return is_usual ? in_forward_mode(op, stack, operands, given) : call_python(spec->recorded, op, stack);
     }
+    if (has_graph && spec->gradient.empty()) { return call_python(spec->recorded, op, stack); }
     {
       const at::AutoDispatchBelowADInplaceOrView below;
       op.callBoxed(stack);

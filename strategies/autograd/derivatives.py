@@ -45,8 +45,6 @@ def derivative(
     function: Function,
     operands: Sequence[Tensor],
     flags: Sequence[Sequence[bool]],
-    *,
-    symmetric: bool = True,
 ) -> Tensors:
     """The derivative of a function, "backward" or "forward", or that of its derivative.
 
@@ -55,7 +53,6 @@ def derivative(
         function: of tensors, in eager mode.
         operands: of the function, and cotangents or tangents for one derivative after the other.
         flags: for each derivative, which operands have gradients, or are given tangents.
-        symmetric: whether second derivatives are, as those of formulas for a truncated rank are not.
 
     Example:
         >>> at, cotangent = torch.tensor(3.0), torch.tensor(1.0)
@@ -70,19 +67,19 @@ def derivative(
     count = len(flags[0])
     inputs, given = values[:count], values[count:]
     if tuple(kinds) == ("forward",):
-        with _level():
-            return _tangents(function(*_duals(inputs, flags[0], given)))
+        with forward_level():
+            return tangents_of(function(*_duals(inputs, flags[0], given)))
     for each, *needed in zip(inputs, *flags, strict=False):
         each.requires_grad_(any(needed))
     if is_first_gradient:
         return _gradients(function(*inputs), _chosen(inputs, *flags), given)
-    if symmetric or "forward" not in kinds:
-        return _second_derivative(kinds, inputs, function(*inputs), given, *flags)
-    with _level():
-        return _second_by_forward_mode(kinds, function, inputs, given, *flags)
+    if kinds[1] == "forward":
+        with forward_level():
+            return _tangents_of_gradients(function, inputs, given, *flags)
+    return _gradients_of_derivative(kinds, inputs, function(*inputs), given, *flags)
 
 
-def _second_derivative(
+def _gradients_of_derivative(
     kinds: Sequence[str],
     inputs: Sequence[Tensor],
     outputs: Sequence[Tensor],
@@ -90,11 +87,7 @@ def _second_derivative(
     flags: Sequence[bool],
     more: Sequence[bool],
 ) -> Tensors:
-    """By the gradients G of ⟨c, f⟩, of which second derivatives are symmetric, and gradients of a sum.
-
-    So along inputs Ȧ and cotangents ċ the derivative of G is the gradient of ⟨G, Ȧ⟩ + ⟨f, ċ⟩; and the
-    gradient of ⟨c, f' Ȧ⟩ is that of ⟨G, Ȧ⟩ and, by Ȧ, G.
-    """
+    """By the gradients G of ⟨c, f⟩: the gradient of ⟨c, f' Ȧ⟩ is that of ⟨G, Ȧ⟩ and, by Ȧ, G."""
     arity = len(inputs)
     if kinds[0] == "forward":
         tangents, cotangents = given[: sum(flags)], given[sum(flags) :]
@@ -102,19 +95,13 @@ def _second_derivative(
         of_inputs = _gradients(gradients, _chosen(inputs, more[:arity]), tangents)
         return *of_inputs, *_chosen(gradients, more[arity:])
     cotangents, directions = given[: len(more) - arity], given[len(more) - arity :]
-    if kinds[1] == "backward":
-        for each in cotangents:
-            each.requires_grad_()
-        gradients = _gradients(outputs, _chosen(inputs, flags), cotangents, create_graph=True)
-        return _gradients(gradients, _chosen([*inputs, *cotangents], more), directions)
-    moved = _chosen(inputs, more[:arity])
-    gradients = _gradients(outputs, moved, cotangents, create_graph=True)
-    terms = *gradients, *_chosen(outputs, more[arity:])
-    return _gradients(terms, _chosen(inputs, flags), directions)
+    for each in cotangents:
+        each.requires_grad_()
+    gradients = _gradients(outputs, _chosen(inputs, flags), cotangents, create_graph=True)
+    return _gradients(gradients, _chosen([*inputs, *cotangents], more), directions)
 
 
-def _second_by_forward_mode(
-    kinds: Sequence[str],
+def _tangents_of_gradients(
     function: Function,
     inputs: Sequence[Tensor],
     given: Sequence[Tensor],
@@ -122,21 +109,17 @@ def _second_by_forward_mode(
     more: Sequence[bool],
 ) -> Tensors:
     arity = len(inputs)
-    if kinds[0] == "forward":
-        tangents = [each.requires_grad_() for each in given[: sum(flags)]]
-        moved = _tangents(function(*_duals(inputs, flags, tangents)))
-        return _gradients(moved, _chosen([*inputs, *tangents], more), given[len(tangents) :])
     count = len(more) - arity
     duals = _duals([*inputs, *given[:count]], more, given[count:])
     gradients = _gradients(function(*duals[:arity]), _chosen(inputs, flags), duals[arity:])
-    return _tangents(gradients)
+    return tangents_of(gradients)
 
 
 def _chosen(values: Sequence[Tensor], flags: Sequence[bool]) -> Tensors:
     return tuple(itertools.compress(values, flags))
 
 
-def _level() -> contextlib.AbstractContextManager[Any]:
+def forward_level() -> contextlib.AbstractContextManager[Any]:
     """A level of forward mode: that around, if there is one, since there can be no other."""
     has_level = forward_ad._current_level >= 0
     return forward_mode(on=True) if has_level else forward_ad.dual_level()
@@ -153,7 +136,8 @@ def _duals(
     ]
 
 
-def _tangents(outputs: Sequence[Tensor]) -> Tensors:
+def tangents_of(outputs: Sequence[Tensor]) -> Tensors:
+    """The tangents of the innermost level, zeros where there are none."""
     pairs = map(forward_ad.unpack_dual, outputs)
     return tuple(torch.zeros_like(p) if t is None else t for p, t in pairs)
 

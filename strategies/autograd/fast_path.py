@@ -126,8 +126,8 @@ class FastPath:
         if torch.is_grad_enabled():
             for tensor in computed.inputs:
                 if tensor.requires_grad:
-                    found, inputs, *rest = computed
-                    return apply((found, *rest), *inputs)
+                    found, inputs, outputs, kept, _ = computed
+                    return apply((found, outputs, kept), *inputs)
         return computed.outputs
 
     @property
@@ -142,7 +142,7 @@ class FastPath:
         if (in_cpp := _compiled(self)) is not None:
             found = cpp.module().computed(in_cpp, choice, *given)
             if found is not None:
-                return Computed._make(found)
+                return Computed(*found)
             if not any(map(_is_on_cuda, given)):
                 return None
         inputs, tolerances = _split(given)

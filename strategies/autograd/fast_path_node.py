@@ -68,12 +68,30 @@ class Computed(NamedTuple):
         outputs: of the operation.
         kept: what the backward reads beside these; None where the plan declined, and the generic path
             has computed the outputs.
+        repeats: the sizes of first dimensions of inputs, outputs and factors over which they are the same.
     """
 
     found: FoundPlan
     inputs: Tensors
     outputs: Tensors
     kept: Tensors | None
+    repeats: tuple[int, ...] = ()
+
+    @classmethod
+    def of_saved(cls, found: FoundPlan, saved: Gradients) -> Computed:
+        """The same from `saved`; None for outputs that are not among that, up to the last that is."""
+        plan = found.plan
+        inputs, kept = saved[: plan.arity], saved[plan.arity + len(plan.saved) :]
+        of_place = dict(zip(plan.saved, saved[plan.arity :], strict=False))
+        outputs = tuple(map(of_place.get, range(max(plan.saved, default=-1) + 1)))
+        return cls(found, cast(Tensors, inputs), cast(Tensors, outputs), cast(Tensors, kept))
+
+    @property
+    def saved(self) -> Gradients:
+        """What autograd keeps: the inputs, None for one that is not read, outputs, and what is kept."""
+        plan, unread = self.found.plan, self.found.fast_path.unread
+        read = (None if i in unread else each for i, each in enumerate(self.inputs))
+        return *read, *[self.outputs[i] for i in plan.saved], *(self.kept or ())
 
     @property
     def strategy(self) -> Strategy:
@@ -83,7 +101,13 @@ class Computed(NamedTuple):
     def factors(self) -> Tensors:
         """The parts of what is kept, as the kernel on the CPU has written them; none of other plans."""
         plan = self.found.plan
-        return plan.parts(*self.kept) if isinstance(plan, Plan) and self.kept else ()
+        parts = plan.parts(*self.kept) if isinstance(plan, Plan) and self.kept else ()
+        return _repeated(parts, self.repeats) if self.repeats else parts
+
+    def repeated(self, sizes: Sequence[int]) -> Computed:
+        """The same for each of many derivatives, over first dimensions of these sizes."""
+        inputs, outputs = _repeated(self.inputs, sizes), _repeated(self.outputs, sizes)
+        return self._replace(inputs=inputs, outputs=outputs, repeats=tuple(sizes))
 
     def factored(self, of: Tensor | None = None) -> PseudoInverse:
         """The pseudo-inverse of the first input by the first strategy that takes its rank.
@@ -102,9 +126,14 @@ class Computed(NamedTuple):
         plan = self.found.plan
         cotangents = [plan.zeros(i).fill_(i == output) for i in plan.cotangents]
         assert self.kept is not None
-        saved = *self.inputs, *[self.outputs[i] for i in plan.saved], *self.kept
-        gradients = plan.backward(saved, cotangents)
+        first = (0,) * len(self.repeats)
+        tensors = *self.inputs, *[self.outputs[i] for i in plan.saved]
+        gradients = plan.backward((*(each[first] for each in tensors), *self.kept), cotangents)
         return None if gradients is None else gradients[0]
+
+
+def _repeated(tensors: Sequence[Tensor], sizes: Sequence[int]) -> Tensors:
+    return tuple([each.expand(*sizes, *each.shape) for each in tensors])
 
 
 def is_plain() -> bool:
@@ -144,11 +173,9 @@ class _FastPathNode(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, given: tuple[FoundPlan, Tensors, Tensors], *inputs: Tensor) -> Tensors:
         ctx.found, outputs, kept = given
-        plan, unread = ctx.found.plan, ctx.found.fast_path.unread
-        read = [None if i in unread else each for i, each in enumerate(inputs)]
-        ctx.save_for_backward(*read, *[outputs[i] for i in plan.saved], *kept)
-        if plan.constant:
-            ctx.mark_non_differentiable(*[outputs[i] for i in plan.constant])
+        ctx.save_for_backward(*Computed(ctx.found, inputs, outputs, kept).saved)
+        if constant := ctx.found.plan.constant:
+            ctx.mark_non_differentiable(*[outputs[i] for i in constant])
         ctx.set_materialize_grads(False)
         return outputs
 
@@ -210,7 +237,7 @@ def differentiated(
         of_needed: Gradients = _GradientNode.apply((found, needed, computed), *saved, *cotangents)
         return of_needed
     if fast_path.explicit is not None and (torch.is_grad_enabled() or fast_path.unread):
-        return _explicit_gradients(found, saved, cotangents, needed)
+        return explicit_gradients(found, saved, cotangents, needed)
 
     def general(*inputs: Tensor) -> Tensors:
         return fast_path.general(found.candidates, *inputs, *found.tolerances)
@@ -218,13 +245,13 @@ def differentiated(
     return pulled_back(general, cast(Tensors, saved[:arity]), cotangents, needed)
 
 
-def _explicit_gradients(
+def explicit_gradients(
     found: FoundPlan, saved: Gradients, cotangents: Gradients, needed: Sequence[bool]
 ) -> list[Tensor | None]:
     """By the explicit gradient, of the inputs that it reads and of the saved outputs."""
     explicit, plan = found.fast_path.explicit, found.plan
     assert explicit is not None
-    inputs, outputs = saved[: plan.arity], _saved_outputs(plan, saved)
+    _, inputs, outputs, *_ = Computed.of_saved(found, saved)
     used = tuple(
         plan.zeros(i) if (cotangent := cotangents[i]) is None else with_memory(cotangent)
         for i in plan.cotangents
@@ -237,12 +264,6 @@ def _explicit_gradients(
             lambda strategy: explicit(strategy, inputs, outputs, used, *found.tolerances),
         )
     return [each if need else None for each, need in zip(found_gradients, needed, strict=True)]
-
-
-def _saved_outputs(plan: Plan | cuda.Plan, saved: Gradients) -> Tensors:
-    """The outputs up to the last that is saved; None for one that is not."""
-    of_outputs = dict(zip(plan.saved, saved[plan.arity :], strict=False))
-    return cast(Tensors, tuple(of_outputs.get(i) for i in range(max(plan.saved) + 1)))
 
 
 class _GradientNode(torch.autograd.Function):
@@ -272,8 +293,9 @@ class _GradientNode(torch.autograd.Function):
         if all(each is None for each in directions):
             return None, *[None] * len(needed)
         count = len(tensors) - len(found.plan.outputs)
+        computed = Computed.of_saved(found, tensors[:count])
         of_tensors = second_gradients(
-            found, tensors[:count], gradients, tensors[count:], directions, needed, ctx.needed
+            computed, gradients, tensors[count:], directions, needed, ctx.needed
         )
         # To zeros PyTorch adds in place; to its own without memory, as of a modulus, in Python.
         filled = range(found.plan.arity, found.plan.arity + len(found.plan.saved))
@@ -284,8 +306,7 @@ class _GradientNode(torch.autograd.Function):
 
 
 def second_gradients(
-    found: FoundPlan,
-    saved: Gradients,
+    computed: Computed,
     gradients: Gradients,
     cotangents: Gradients,
     directions: Gradients,
@@ -295,24 +316,25 @@ def second_gradients(
     """The gradients of gradients, by what is saved, outputs among that, and by cotangents.
 
     Args:
-        found: the plan, of whose operation there is a second backward, or else the explicit gradient.
-        saved: the inputs, None for one that is not read, outputs, and what is kept.
+        computed: by a plan, of whose operation there is a second backward, or else the explicit gradient.
         gradients: of the inputs.
         cotangents: of the outputs.
         directions: the cotangents of the gradients.
         needed: what to give gradients of; others are None.
         of_gradients: which gradients there are.
     """
-    second = _by_second_backward(found, saved, gradients, cotangents, directions)
+    second = _by_second_backward(computed, gradients, cotangents, directions)
     if second is not None:
         return tuple(each if need else None for each, need in zip(second, needed, strict=True))
+    saved = computed.saved
     tensors = dict(enumerate((*saved, *cotangents)))
     places = [i for i, need in enumerate(needed) if need]
 
     def explicit(*arguments: Tensor) -> Tensors:
         every = tuple((tensors | dict(zip(places, arguments, strict=True))).values())
-        inputs, given = every[: len(saved)], every[len(saved) :]
-        return cast(Tensors, tuple(_explicit_gradients(found, inputs, given, of_gradients)))
+        of_saved, given = every[: len(saved)], every[len(saved) :]
+        found = explicit_gradients(computed.found, of_saved, given, of_gradients)
+        return cast(Tensors, tuple(found))
 
     some = tuple(cast(Tensor, tensors[i]) for i in places)
     in_turn = iter(pulled_back(explicit, some, directions, [True] * len(places)))
@@ -320,26 +342,18 @@ def second_gradients(
 
 
 def _by_second_backward(
-    found: FoundPlan,
-    saved: Gradients,
-    gradients: Gradients,
-    cotangents: Gradients,
-    directions: Gradients,
+    computed: Computed, gradients: Gradients, cotangents: Gradients, directions: Gradients
 ) -> Gradients | None:
     """Those of what is saved and of cotangents by `FastPath.second_backward`, where it has them."""
-    plan, second_backward = found.plan, found.fast_path.second_backward
+    plan, second_backward = computed.found.plan, computed.found.fast_path.second_backward
     given = [each for each in directions if each is not None]
     is_usual = is_plain() and not torch.is_grad_enabled() and all(map(is_readable, given))
-    if second_backward is None or found.is_of_any_rank or not is_usual:
+    if second_backward is None or computed.found.is_of_any_rank or not is_usual:
         return None
-    inputs, kept = saved[: plan.arity], saved[plan.arity + len(plan.saved) :]
     required = set(plan.cotangents) - set(plan.optional)
     cotangents = tuple(
         plan.zeros(i) if each is None and i in required else each
         for i, each in enumerate(cotangents)
-    )
-    computed = Computed(
-        found, cast(Tensors, inputs), _saved_outputs(plan, saved), cast(Tensors, kept)
     )
     with full_precision(given[0].device, given[0].dtype):
         second = second_backward(computed, gradients, cotangents, directions)
@@ -347,4 +361,4 @@ def _by_second_backward(
         return None
     of_inputs, of_outputs, of_cotangents = second
     of_saved = [of_outputs[i] for i in plan.saved]
-    return *of_inputs, *of_saved, *[None] * len(kept), *of_cotangents
+    return *of_inputs, *of_saved, *[None] * len(computed.kept or ()), *of_cotangents

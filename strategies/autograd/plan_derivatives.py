@@ -3,21 +3,25 @@
 They are those of `strategies.autograd.derivatives` without the operation computed again. With G, the
 gradient of ⟨c, f(A)⟩, and D that of a second derivative: ⟨G, D⟩ has partial gradients by A, by the outputs,
 which `FastPath.second_backward` and the explicit gradient read, and by c. What those by outputs are
-pulled back to is added. As second derivatives are symmetric, the sum is the derivative of G along D, too.
+pulled back to is added. As second derivatives are symmetric, the sum is the derivative of G along D, too;
+but not at a deficient rank, which A + εD may leave. There, and where an operation has no second backward,
+that is the tangent of the explicit gradient.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import compress
-from typing import cast
+from itertools import compress, zip_longest
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
+from strategies.autograd.derivatives import forward_level, tangents_of
 from strategies.autograd.fast_path_node import (
     Computed,
     FoundPlan,
     Gradients,
     Tensors,
+    explicit_gradients,
     second_gradients,
 )
 from strategies.kernels.cpu.plans import Plan
@@ -28,33 +32,30 @@ Pull = Callable[[Sequence[Tensor]], Sequence[Tensor]]
 
 def derivative(
     kinds: Sequence[str],
-    found: FoundPlan,
+    computed: Computed,
     operands: Sequence[Tensor],
     flags: Sequence[Sequence[bool]],
-    returned: tuple[Sequence[int], int | None],
-    saved: Sequence[Tensor],
+    places: Sequence[int],
+    gradients: Callable[[], Sequence[Tensor]],
     pull: Pull,
 ) -> Tensors | None:
     """As `strategies.autograd.derivatives.derivative`; None where it has to be computed in that way.
 
     Args:
         kinds: as there; not the gradient of the operation alone.
-        found: the plan.
+        computed: the operation.
         operands: as there.
         flags: as there.
-        returned: which outputs of the plan those of the operator are, and how many have derivatives.
-        saved: the outputs of the operator, and the workspace.
-        pull: the gradient of the operator.
+        places: which outputs of the plan the differentiable ones of the operator are.
+        gradients: of all inputs, from the cotangents among the operands.
+        pull: the same from others.
     """
-    taken, differentiable = returned
-    arity, of_first, places = found.plan.arity, flags[0], taken[:differentiable]
-    inputs, given = tuple(operands[:arity]), operands[arity:]
-    if (computed := _recalled(found, inputs, taken, saved)) is None:
-        return None
+    arity, of_first = len(computed.inputs), flags[0]
+    given = operands[arity:]
     if tuple(kinds) == ("forward",):
-        tangents_of = found.fast_path.tangents
-        tangents = tangents_of and tangents_of(computed, _spread(given, of_first))
-        return tangents[:differentiable] if tangents else None
+        own = computed.found.fast_path.tangents
+        tangents = own and own(computed, _spread(given, of_first))
+        return tangents[: len(places)] if tangents else None
     of_second = flags[1]
     further: Gradients = ()
     if kinds[0] == "forward":
@@ -63,27 +64,31 @@ def derivative(
         cotangents, moved = given[: len(places)], given[len(places) :]
         spread = _spread(moved, of_second if kinds[1] == "forward" else of_first)
         directions, further = spread[:arity], spread[arity:]
-    gradients, of_inputs, of_cotangents = _derivatives_of_gradient(
-        computed, places, pull, cotangents, directions, further
+        if kinds[1] == "forward" and not computed.found.has_second_backward:
+            return _tangents_of_gradient(
+                computed, places, cotangents, directions, further, of_first
+            )
+    found = gradients()
+    of_inputs, of_cotangents = _derivatives_of_gradient(
+        computed, places, found, pull, cotangents, directions, further
     )
     if kinds[0] == "forward":
-        return tuple(compress((*of_inputs, *compress(gradients, of_first)), of_second))
+        return tuple(compress((*of_inputs, *compress(found, of_first)), of_second))
     if kinds[1] == "forward":
         return tuple(compress(of_inputs, of_first))
     return tuple(compress((*of_inputs, *of_cotangents), of_second))
 
 
-def _recalled(
+def recalled(
     found: FoundPlan, inputs: Tensors, taken: Sequence[int], saved: Sequence[Tensor]
 ) -> Computed | None:
-    """What the plan has computed; None if that is not of these inputs, or not for second derivatives.
+    """What the plan has computed; None if that is not of these inputs.
 
     Outputs that the operator does not return are empty.
     """
     plan = found.plan
     *outputs, workspace = saved
-    # Second derivatives by formulas for a rank that a tolerance truncates are not symmetric.
-    if not isinstance(plan, Plan) or (found.is_of_any_rank and found.tolerances):
+    if not isinstance(plan, Plan):
         return None
     size = plan.keeps[0].bytes if plan.keeps else 0
     # Of mapped inputs there are more matrices than the plan is for.
@@ -95,30 +100,59 @@ def _recalled(
     return Computed(found, inputs, every, (workspace[:size],) if size else ())
 
 
+def _tangents_of_gradient(
+    computed: Computed,
+    places: Sequence[int],
+    cotangents: Sequence[Tensor],
+    directions: Gradients,
+    further: Gradients,
+    needed: Sequence[bool],
+) -> Tensors | None:
+    """The tangents of the explicit gradient along directions and further ones of c; None if it has none."""
+    found, inputs = computed.found, computed.inputs
+    if found.fast_path.explicit is None or found.fast_path.tangents is None:
+        return None
+    of_outputs: Tensors | None = ()
+    if any(each is not None for each in directions):
+        of_outputs = found.fast_path.tangents(computed, directions)
+    if of_outputs is None:
+        return None
+    with forward_level():
+        moved = computed._replace(
+            inputs=_duals(inputs, directions), outputs=_duals(computed.outputs, of_outputs)
+        )
+        of_place = dict(zip(places, _duals(cotangents, further), strict=True))
+        given = tuple(map(of_place.get, range(len(computed.outputs))))
+        gradients = explicit_gradients(found, moved.saved, given, needed)
+        return tangents_of([each for each in gradients if each is not None])
+
+
+def _duals(tensors: Sequence[Tensor], tangents: Gradients) -> Tensors:
+    """The tensors, the first of them with tangents; those in their layout, which expanded ones have not."""
+    return tuple(
+        each if moved is None else forward_ad.make_dual(each.contiguous(), moved)
+        for each, moved in zip_longest(tensors, tangents)
+    )
+
+
 def _derivatives_of_gradient(
     computed: Computed,
     places: Sequence[int],
+    gradients: Sequence[Tensor],
     pull: Pull,
     cotangents: Sequence[Tensor],
     directions: Gradients,
     further: Gradients,
-) -> tuple[Sequence[Tensor], Tensors, Tensors]:
-    """G, its derivative along directions and further ones of c, and the gradient of ⟨G, D⟩ by c."""
-    found, inputs, kept = computed.found, computed.inputs, computed.kept or ()
-    plan = cast(Plan, found.plan)
-    arity, count = len(inputs), len(plan.outputs)
-    read = [None if i in found.fast_path.unread else each for i, each in enumerate(inputs)]
-    saved = *read, *[computed.outputs[i] for i in plan.saved], *kept
+) -> tuple[Tensors, Tensors]:
+    """The derivative of G along directions and further ones of c, and the gradient of ⟨G, D⟩ by c."""
+    plan, saved, arity = computed.found.plan, computed.saved, len(computed.inputs)
     of_place = dict(zip(places, cotangents, strict=True))
-    given = tuple([of_place.get(i) for i in range(count)])
-    gradients = pull(cotangents)
-    second: Gradients = (None,) * (len(saved) + count)
+    given = tuple(map(of_place.get, range(len(computed.outputs))))
+    second: Gradients = (None,) * (len(saved) + len(given))
     is_moved = [each is not None for each in directions]
     if any(is_moved):
         needed = [_is_differentiable(each) for each in (*saved, *given)]
-        second = second_gradients(
-            found, saved, tuple(gradients), given, directions, needed, is_moved
-        )
+        second = second_gradients(computed, tuple(gradients), given, directions, needed, is_moved)
     of_outputs = dict(zip(plan.saved, second[arity:], strict=False))
     through = [
         _sum(of_outputs.get(i), each)
@@ -128,7 +162,7 @@ def _derivatives_of_gradient(
     if any(each is not None for each in through):
         of_inputs = [*map(_sum, of_inputs, pull(_filled(through, cotangents)))]
     of_cotangents = [second[len(saved) + i] for i in places]
-    return gradients, _filled(of_inputs, inputs), _filled(of_cotangents, cotangents)
+    return _filled(of_inputs, computed.inputs), _filled(of_cotangents, cotangents)
 
 
 def _is_differentiable(tensor: Tensor | None) -> bool:

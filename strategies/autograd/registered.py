@@ -23,7 +23,6 @@ from strategies.autograd.tracing import is_traced
 from strategies.autograd.transforms import (
     AtOneLevel,
     Dims,
-    batch_first,
     below_vmap,
     without_tangents,
 )
@@ -50,14 +49,12 @@ class Registered(ABC):
         differentiable: how many of the outputs, from the first, carry gradients; None: all.
         saves: how many of the other arguments, from the first, are what another operator returned for
             the same operands.
-        takes_many: whether there may be many of what follows the inputs, over a first dimension.
         takes_vectors: whether right-hand sides of one dimension less than the matrices are vectors.
     """
 
     arity: int
     differentiable: int | None = None
     saves: int = 0
-    takes_many: bool = False
     takes_vectors: bool = False
 
     def __init__(self, name: str, parameters: Sequence[str], returned: str) -> None:
@@ -145,19 +142,29 @@ class Registered(ABC):
             calls = [call.dispatched(*_at(i, tensors, dims)) for i in range(size)]
             stacked = [torch.stack(each) for each in zip(*calls, strict=True)]
             return stacked, [0] * len(stacked)
-        moved = batch_first(zip(tensors[:count], dims, strict=False), size)
-        dims_of_inputs = *dims[:arity], *dims[count : count + saves]
-        if (
-            self.takes_many
-            and all(dim is None for dim in dims_of_inputs)
-            and _is_last_level(tensors)
-        ):
-            moved[:arity] = tensors[:arity]
-        # What is saved belongs to these matrices only if it was computed where they were mapped, too.
-        pairs = zip(tensors[count:], dims[count:], strict=True)
+        depths = self.depths(call, tensors, dims)
+        are_mapped = any(dim is not None for dim in (*dims[:arity], *dims[count : count + saves]))
+        if depths is None or are_mapped:
+            places = depths or [0] * count
+            # What is saved belongs to these matrices only if it was computed where they were mapped, too.
+            ends = [*places, *[0] * (saves - 1)]
+            place = max(places)
+            moved = [_with_dim(*each, size) for each in zip(tensors, dims, ends, strict=False)]
+        else:
+            place = 0
+            ends = [max(depths) - depth for depth in depths]
+            moved = [_leading(*each) for each in zip(tensors, dims, ends, strict=False)]
+        pairs = zip(tensors[len(moved) :], dims[len(moved) :], strict=True)
         others = [each.movedim(dim, 0) if dim else each for each, dim in pairs]
         outputs = call.dispatched(*moved, *others)
-        return outputs, self.dims(outputs)
+        return outputs, [None if dim is None else place for dim in self.dims(outputs)]
+
+    def depths(self, call: Call, tensors: Sequence[Tensor], dims: Dims) -> Sequence[int] | None:
+        """How many dimensions of each operand are before those of the inputs' batch.
+
+        None where inputs have to have all dimensions that other operands have.
+        """
+        return None
 
     def dims(self, outputs: Sequence[Tensor]) -> list[int | None]:
         """The dimensions over which outputs are mapped."""
@@ -267,11 +274,24 @@ def _saved(ctx: Any, tensors: Tensors) -> tuple[list[Tensor], list[Any], Tensors
     return operands, rest, tensors[ctx.number_of_tensors :]
 
 
-def _is_last_level(tensors: Sequence[Tensor]) -> bool:
-    """Whether nothing differentiates or maps what is computed below the level around."""
+def is_recorded_below(tensors: Sequence[Tensor]) -> bool:
+    """Whether reverse mode, or a tracer, sees what is computed below the level around."""
     stack = torch._C._functorch.get_interpreter_stack() or ()
     is_recorded = torch.is_grad_enabled() and any(each.requires_grad for each in tensors)
-    return len(stack) == 1 and not (is_recorded or is_traced())
+    grad = torch._C._functorch.TransformType.Grad
+    return is_recorded or is_traced() or any(each.key() == grad for each in stack)
+
+
+def _with_dim(tensor: Tensor, dim: int | None, place: int, size: int) -> Tensor:
+    """The tensor with its mapped dimension, of a size, at a place."""
+    if dim is None:
+        return tensor.unsqueeze(place).expand(*tensor.shape[:place], size, *tensor.shape[place:])
+    return tensor.movedim(dim, place)
+
+
+def _leading(tensor: Tensor, dim: int | None, more: int) -> Tensor:
+    """The tensor with its mapped dimension, if it has one, as the first, before so many of one entry."""
+    return tensor if dim is None else tensor.movedim(dim, 0)[(slice(None), *[None] * more)]
 
 
 def _at(index: int, values: Sequence[Tensor], dims: Dims) -> list[Tensor]:

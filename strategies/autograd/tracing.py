@@ -51,8 +51,7 @@ def is_mapped_alone() -> bool:
 def orders_by_operators(tensors: Iterable[object]) -> int:
     """How many levels of torch.func differentiate, if operators keep what that needs; else none.
 
-    That is one of reverse mode, with any number of `vmap`; or one of forward mode around it, with none:
-    operators would compute derivatives of second order for each sample anew.
+    That is one of reverse mode, or one of forward mode around it, with any number of `vmap`.
 
     Args:
         tensors: what is given; where autograd records one below the transforms, there may be more orders.
@@ -63,11 +62,10 @@ def orders_by_operators(tensors: Iterable[object]) -> int:
     """
     if not _C._are_functorch_transforms_active():
         return 0
-    kinds = [each.key() for each in _C._functorch.get_interpreter_stack()]
-    if kinds != [_TYPE.Jvp, _TYPE.Grad]:
-        kinds = [each for each in kinds if each != _TYPE.Vmap]
-        if kinds != [_TYPE.Grad]:
-            return 0
+    levels = _C._functorch.get_interpreter_stack()
+    kinds = [kind for each in levels if (kind := each.key()) != _TYPE.Vmap]
+    if kinds not in ([_TYPE.Grad], [_TYPE.Jvp, _TYPE.Grad]):
+        return 0
     is_last = not any(
         isinstance(each, Tensor) and below_transforms(each).requires_grad for each in tensors
     )

@@ -20,7 +20,7 @@ def system(*batch: int) -> tuple[Tensor, Tensor]:
 
 
 def loss_of(function):
-    return lambda *inputs: function(*inputs).square().sum()
+    return lambda *inputs: function(*inputs).sin().square().sum()
 
 
 @pytest.mark.parametrize("strategy", ["fused", "qr_pinv"])
@@ -30,9 +30,9 @@ def test_a_gradient_is_mapped_over_cotangents_alone(is_expanded, count, strategy
     A = system()[0]
     cotangents = torch.randn(count, 3, 3, dtype=A.dtype)
     X, *saved = OPERATORS.inv(A, strategy)
-    given = [A.expand(count, 3, 3) if is_expanded else A, cotangents]
+    of_many = [each.expand(count, 3, 3) if is_expanded else each for each in (A, X)]
     for _ in range(2):  # a second call finds what the first has planned
-        (found,) = OPERATORS.inv_backward(given, X, *saved, [True])
+        (found,) = OPERATORS.inv_backward([of_many[0], cotangents], of_many[1], *saved, [True])
         torch.testing.assert_close(found, -X.mT @ cotangents @ X.mT)
 
 
@@ -132,6 +132,60 @@ def test_second_derivatives_of_both_inputs(transform, batch, dtype, name, call):
         assert recorded.count(f"{name}_{kind}") == is_by_operators
 
 
+func = torch.func
+MAPPED = {
+    "Hessian": lambda vmap, f, A, B: func.hessian(loss_of(f), (0, 1))(A, B),
+    "Hessians": lambda vmap, f, A, B: vmap(func.hessian(loss_of(f)), (1, 1))(
+        torch.stack([A, 1.1 * A], 1), torch.stack([B, B], 1)
+    ),
+    "Hessian of one for many": lambda vmap, f, A, B: vmap(func.hessian(loss_of(f), 1), (None, 0))(
+        A, torch.stack([B, 2 * B])
+    ),
+    "products along many": lambda vmap, f, A, B: vmap(
+        lambda dA, dB: func.jvp(func.grad(loss_of(f), (0, 1)), (A, B), (dA, dB))[1][0], (0, 0)
+    )(torch.stack([A.sin(), A.cos()]), torch.stack([B.cos(), B])),
+    "derivative of Jacobian": lambda vmap, f, A, B: func.jacfwd(func.jacrev(f))(A, B),
+    "Jacobians of Jacobians": lambda vmap, f, A, B: vmap(func.jacrev(func.jacrev(f)), (0, 0))(
+        torch.stack([A, 1.1 * A]), torch.stack([B, B])
+    ),
+    "Jacobians, mapped twice": lambda vmap, f, A, B: vmap(
+        lambda s: vmap(lambda t: func.jacrev(f)(s * t * A, B), (0,))(torch.ones(2) + 0.1), (0,)
+    )(torch.tensor([1.0, 1.1, 0.9])),
+}
+
+
+def one_by_one(function, in_dims):
+    """`vmap` as a loop, as PyTorch's of `solve` and `det` reads other matrices' pivots in Hessians."""
+
+    def stacked(*inputs):
+        count = inputs[-1].shape[in_dims[-1]]
+        every = [
+            [each] * count if dim is None else each.unbind(dim)
+            for each, dim in zip(inputs, in_dims, strict=True)
+        ]
+        return torch.stack([*map(function, *every)])
+
+    return stacked
+
+
+@pytest.mark.parametrize("call", OF_SECOND_ORDER.values(), ids=OF_SECOND_ORDER)
+@pytest.mark.parametrize("batch", [(), (2,)], ids=["one", "batch"])
+@pytest.mark.parametrize("mapped", MAPPED.values(), ids=MAPPED)
+def test_second_derivatives_over_directions_and_cotangents(mapped, batch, call):
+    A, B = system(*batch)[0], system(*batch)[0]
+    found = mapped(torch.vmap, functools.partial(call, linalg), A, B)
+    due = mapped(one_by_one, functools.partial(call, torch.linalg), A, B)
+    torch.testing.assert_close(found, due)
+
+
+@pytest.mark.parametrize(("name", "call"), OF_SECOND_ORDER.items())
+def test_a_hessian_is_of_one_matrix(name, call):
+    A, B = system()[0], system()[0]
+    with Recorded() as recorded:
+        func.hessian(lambda A: call(linalg, A, B).sin().sum())(A)
+    assert recorded.count(name) == 1
+
+
 @pytest.mark.parametrize("size", [2, 9])
 @pytest.mark.parametrize("name", ["inv", "det", "pinv"])
 def test_jacobians_of_as_many_matrices_as_there_are_cotangents(name, size):
@@ -190,3 +244,30 @@ def test_second_derivatives_at_a_rank_that_a_tolerance_truncates(tolerance, n):
         return torch.func.jvp(gradient, (A,), (direction,))[1]
 
     torch.testing.assert_close(product("auto"), product("svd_truncated_pinv"))
+
+
+@pytest.mark.parametrize("strategy", ["auto", "fused", "svd_truncated_pinv"])
+@pytest.mark.parametrize("name", ["pinv", "lstsq"])
+@pytest.mark.parametrize("shape", [(4, 4), (5, 3), (3, 5)])
+def test_second_derivatives_at_a_deficient_rank(shape, name, strategy):
+    m, n = shape
+    U, dU = torch.randn(2, m, 2, dtype=torch.float64)
+    V, dV = torch.randn(2, 2, n, dtype=torch.float64)
+    B = torch.randn(m, 2, dtype=torch.float64)
+
+    def loss(A):
+        if name == "pinv":
+            return linalg.pinv(A, strategy=strategy).sin().sum()
+        return linalg.lstsq(A, B, strategy=strategy).solution.sin().sum()
+
+    def gradient(t):  # along a curve of matrices of rank two
+        return func.grad(loss)((U + t * dU) @ (V + t * dV))
+
+    tangent = dU @ V + U @ dV
+    found = func.jvp(func.grad(loss), (U @ V,), (tangent,))[1]
+    (mapped,) = torch.vmap(lambda D: func.jvp(func.grad(loss), (U @ V,), (D,))[1])(tangent[None])
+    differences = (
+        8 * (gradient(1e-3) - gradient(-1e-3)) - gradient(2e-3) + gradient(-2e-3)
+    ) / 12e-3
+    torch.testing.assert_close(found, differences, rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(mapped, found)

@@ -1,0 +1,228 @@
+"""The operators that are derivatives of an operation, or of its derivatives."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import torch
+from torch import Tensor
+
+from strategies.autograd import plan_derivatives
+from strategies.autograd.copies import apart
+from strategies.autograd.cpp import used_plan
+from strategies.autograd.derivatives import derivative, eager_mode
+from strategies.autograd.fast_path_node import FoundPlan
+from strategies.autograd.registered import Call, Registered, is_recorded_below
+from strategies.autograd.rule import Tensors
+from strategies.autograd.transforms import Dims
+from strategies.strategy import Strategy
+
+if TYPE_CHECKING:
+    from strategies.autograd.operators import Operator
+
+KINDS: tuple[tuple[str, ...], ...] = (
+    ("backward",),
+    ("forward",),
+    ("backward", "backward"),
+    ("backward", "forward"),
+    ("forward", "backward"),
+)
+
+_OF_MANY = ("backward",), ("forward",), ("backward", "forward")
+"""Those of which each cotangent and each tangent may be many, over first dimensions."""
+
+Value = TypeVar("Value")
+
+
+class Derivative(Registered):
+    """The operator that is a derivative of an operation, or of a derivative.
+
+    Its operands are those of what it is the derivative of and, backward, the cotangents of what that
+    returns; forward, the tangents of those that are flagged. It returns, backward, gradients of those
+    that are flagged; forward, the tangents of what the other returns. Flags of lower orders come first.
+    All are also given the outputs of the operation and what that has kept. There may be many cotangents
+    and tangents for the same inputs, over first dimensions, which are broadcast, where no level of reverse
+    mode is left: that would add up over them.
+    """
+
+    def __init__(
+        self, operation: Operator, name: str, options: str, kinds: tuple[str, ...]
+    ) -> None:
+        self._operation, self._kinds = operation, kinds
+        self.arity, self.takes_vectors = operation.arity, operation.takes_vectors
+        self.saves = operation.outputs + 1
+        saved = [f"Tensor saved_{i}" for i in range(self.saves)]
+        flags = [f"bool[] needed_{i}" for i in range(len(kinds))]
+        super().__init__(
+            "_".join((name, *kinds)),
+            ("Tensor[] operands", *saved, options, "Tensor used", *flags),
+            "Tensor[]",
+        )
+
+    def compute(self, *arguments: Any) -> Sequence[Tensor]:
+        operands, options, used, flags = self._parts(arguments)
+        saved: Sequence[Tensor] = arguments[1 : 1 + self.saves]
+        found = used_plan(int(used))
+        outputs = saved[: self._operation.differentiable]
+        like = self._like(operands[: self.arity], outputs, flags)
+        sizes = _sizes_before(operands, like) if self._kinds in _OF_MANY else ()
+        with eager_mode(grad=False):
+            if found is not None and self._kinds != ("backward",):
+                of_kept = self._by_plan(found, arguments, like, sizes)
+                if of_kept is not None:
+                    return self._apart(of_kept, operands)
+            # Of mapped inputs there are more matrices than the plan is for.
+            is_of_more = found is not None and operands[0].ndim > len(found.plan.saved_strides[0])
+            if sizes or is_of_more:
+                operands = [each.contiguous() for each in _expanded(operands, like, sizes)]
+                if found is None:
+                    saved = [*_expanded(saved[:-1], saved, sizes), saved[-1]]
+                else:
+                    rest = *options, found.candidates[0].name
+                    *saved, used = self._operation.call(operands[: self.arity], rest)
+                return self.call(operands, (*saved, *options, used, *flags))
+        strategy = self._strategy(int(used), found, operands)
+
+        def outputs_of(*inputs: Tensor) -> Tensors:
+            outputs = self._operation.eagerly(*inputs, *options, strategy)
+            return tuple(outputs[: self._operation.differentiable])
+
+        with eager_mode(grad=True):
+            return self._apart(derivative(self._kinds, outputs_of, operands, flags), operands)
+
+    def _by_plan(
+        self,
+        found: FoundPlan,
+        arguments: Sequence[Any],
+        like: Sequence[Tensor],
+        sizes: Sequence[int],
+    ) -> Tensors | None:
+        """From what the plan has kept; None where that is not of these inputs."""
+        operands, options, used, flags = self._parts(arguments)
+        operation, arity, saved = self._operation, self.arity, arguments[1 : 1 + self.saves]
+        inputs, places = tuple(operands[:arity]), operation.taken[: operation.differentiable]
+        computed = plan_derivatives.recalled(found, inputs, operation.taken, saved)
+        if computed is None:
+            return None
+        if sizes:
+            computed = computed.repeated(sizes)
+        gradient, needed = operation.derivatives["backward",], [True] * arity
+
+        def pull(cotangents: Sequence[Tensor]) -> Sequence[Tensor]:
+            return gradient.call([*inputs, *cotangents], (*saved, *options, used, needed))
+
+        def gradients() -> Sequence[Tensor]:
+            first = arity if self._kinds[0] == "backward" else len(operands) - len(places)
+            found = pull(operands[first : first + len(places)])
+            return _expanded(found, inputs, sizes)
+
+        every = _expanded(operands, like, sizes)
+        return plan_derivatives.derivative(
+            self._kinds, computed, every, flags, places, gradients, pull
+        )
+
+    def _apart(self, derived: Sequence[Tensor], operands: Sequence[Tensor]) -> list[Tensor]:
+        found = apart(derived, operands)
+        # Forward mode has tangents in the layout of what they are tangents of.
+        return list(self._operation.laid_out(found) if self._kinds == ("forward",) else found)
+
+    def _like(
+        self, inputs: Sequence[Value], outputs: Sequence[Value], flags: Sequence[Sequence[bool]]
+    ) -> list[Value]:
+        """For each operand that input, or differentiable output, of the operation that it is like."""
+        every = [*inputs, *outputs] if self._kinds[0] == "backward" else [*inputs]
+        if self._kinds == ("backward",):
+            return every
+        return [*every, *itertools.compress(every, flags[-1])]
+
+    def depths(self, call: Call, tensors: Sequence[Tensor], dims: Dims) -> list[int] | None:
+        if self._kinds not in _OF_MANY or is_recorded_below(tensors):
+            return None
+        sizes = [each.ndim - (dim is not None) for each, dim in zip(tensors, dims, strict=True)]
+        outputs = sizes[call.count :][: self._operation.differentiable]
+        like = self._like(sizes[: self.arity], outputs, call.rest[-len(self._kinds) :])
+        return [each - of for each, of in zip(sizes, like, strict=False)]
+
+    def fake(self, *arguments: Any) -> Sequence[Tensor]:
+        operands, options, _, flags = self._parts(arguments)
+        *_, kind = self._kinds
+        if kind == "backward":
+            pairs = zip(operands, flags[-1], strict=False)
+            return [operand.new_empty(operand.shape) for operand, need in pairs if need]
+        if len(self._kinds) > 1:  # the tangents of gradients
+            pairs = zip(operands, flags[0], strict=False)
+            return [operand.new_empty(operand.shape) for operand, need in pairs if need]
+        outputs = self._operation.shaped(*operands[: self._operation.arity], *options)
+        return list(self._operation.laid_out(outputs[: self._operation.differentiable]))
+
+    def split(self, arguments: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+        return arguments[0], arguments[1:]
+
+    def call(self, operands: Sequence[Tensor], rest: Sequence[Any]) -> Sequence[Tensor]:
+        return self.operator(list(operands), *rest)
+
+    def derive(
+        self,
+        kind: str,
+        operands: Sequence[Tensor],
+        rest: Sequence[Any],
+        outputs: Sequence[Tensor],
+        needed: Sequence[bool],
+    ) -> Sequence[Tensor]:
+        kinds = *self._kinds, kind
+        if kinds not in self._operation.derivatives:
+            raise NotImplementedError(
+                f"{' of '.join(reversed(kinds))} has no operator: in a compiled function there are second "
+                "derivatives, of which the first is a backward; eager mode has all orders"
+            )
+        return self._operation.derivatives[kinds].call(operands, (*rest, list(needed)))
+
+    def _parts(
+        self, arguments: Sequence[Any]
+    ) -> tuple[Sequence[Tensor], Sequence[Any], Tensor, Sequence[Sequence[bool]]]:
+        operands, rest = self.split(arguments)
+        *options, used = rest[self.saves : -len(self._kinds)]
+        return operands, options, used, rest[-len(self._kinds) :]
+
+    def _strategy(self, used: int, found: FoundPlan | None, operands: Sequence[Tensor]) -> Strategy:
+        """That which computed the operation: by its number, or that of the plan."""
+        if used >= 0:
+            return _USED[used]
+        # The plan may be forgotten.
+        candidates = found.candidates if found else self._operation.candidates("auto", operands)
+        return candidates[0]
+
+
+def _sizes_before(operands: Sequence[Tensor], like: Sequence[Tensor]) -> tuple[int, ...]:
+    """The sizes of dimensions before those that operands have by what they are like."""
+    pairs = zip(operands, like, strict=True)
+    before = [each.shape[: each.ndim - of.ndim] for each, of in pairs]
+    return torch.broadcast_shapes(*before) if any(before) else ()
+
+
+def _expanded(
+    operands: Sequence[Tensor], like: Sequence[Tensor], sizes: Sequence[int]
+) -> Sequence[Tensor]:
+    """The operands with all of those dimensions."""
+    if not sizes:
+        return operands
+    return [each.expand(*sizes, *of.shape) for each, of in zip(operands, like, strict=False)]
+
+
+_USED: list[Strategy] = []
+"""The strategies that operators have used, by the number that stands for each in a graph."""
+
+
+def number_of(strategy: Strategy) -> int:
+    """The number that stands for a strategy in a graph.
+
+    Example:
+        >>> from strategies import registry
+        >>> number_of(registry.get("qr_pinv")) == number_of(registry.get("qr_pinv"))
+        True
+    """
+    if strategy not in _USED:
+        _USED.append(strategy)
+    return _USED.index(strategy)
