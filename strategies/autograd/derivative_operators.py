@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import torch
+import numpy as np
 from torch import Tensor
 
 from strategies.autograd import plan_derivatives
@@ -198,8 +198,8 @@ class Derivative(Registered):
 def _sizes_before(operands: Sequence[Tensor], like: Sequence[Tensor]) -> tuple[int, ...]:
     """The sizes of dimensions before those that operands have by what they are like."""
     pairs = zip(operands, like, strict=True)
-    before = [each.shape[: each.ndim - of.ndim] for each, of in pairs]
-    return torch.broadcast_shapes(*before) if any(before) else ()
+    # PyTorch's `broadcast_shapes` takes longer than the derivative of a small matrix.
+    return np.broadcast_shapes(*(each.shape[: each.ndim - of.ndim] for each, of in pairs))
 
 
 def _expanded(

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -303,7 +304,7 @@ def _lstsq(
 def _lstsq_broadcast(chosen: Strategy, A: Tensor, B: Tensor, rcond: float | None) -> LstsqResult:
     # What is known of A is not repeated, as in torch.
     own = tuple(map(slice, A.shape[:-2]))
-    batch = torch.broadcast_shapes(A.shape[:-2], B.shape[:-2])
+    batch = np.broadcast_shapes(A.shape[:-2], B.shape[:-2])
     A, B = (each.expand(*batch, *each.shape[-2:]) for each in (A, B))
     X, residuals, rank, values = _lstsq(chosen, A, B, rcond, None)
     return LstsqResult(X, residuals, rank[own], values[own] if values.ndim > 1 else values)

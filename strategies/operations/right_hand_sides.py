@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 
+import numpy as np
 from torch import Tensor
 
 from strategies.autograd.choice import are_matrices, are_of_kind
@@ -56,20 +57,6 @@ def _have_batches_that_fit(A: Tensor, B: Tensor) -> bool:
     return all(one == other or 1 in (one, other) for one, other in pairs)
 
 
-def broadcast_batch(A: Tensor, B: Tensor) -> tuple[int, ...]:
-    """The batch of two matrices whose batches fit; `torch.broadcast_shapes` takes as long as to solve.
-
-    Example:
-        >>> import torch
-        >>> broadcast_batch(torch.ones(2, 1, 3, 3), torch.ones(5, 3, 1))
-        (2, 5)
-    """
-    one, other = sorted((A.shape[:-2], B.shape[:-2]), key=len)
-    start = len(other) - len(one)
-    pairs = zip(one, other[start:], strict=True)
-    return *other[:start], *(size if own == 1 else own for own, size in pairs)
-
-
 def is_vector(A: Tensor, B: Tensor) -> bool:
     """Whether B is a vector, or a batch of vectors, beside A.
 
@@ -95,7 +82,7 @@ def folded(A: Tensor, B: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
     own, (n, k) = A.shape[:-2], B.shape[-2:]
     if own == B.shape[:-2]:
         return B, lambda X: X
-    batch = broadcast_batch(A, B)
+    batch = np.broadcast_shapes(own, B.shape[:-2])  # of torch it takes as long as to solve
     if own == batch:
         return B.expand(*batch, n, k), lambda X: X
     if math.prod(own) == 1:  # the same with less to work out
