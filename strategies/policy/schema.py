@@ -220,9 +220,7 @@ class Policy(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         operation, *sizes, dtype, device = key
         known = self.operations.get(operation)
         by_dtype = known.cells.get(device.partition(":")[0], {}) if known else {}
-        asked = position(*sizes)
-        near = closest(answering(by_dtype, dtype, deficient), asked)
-        return near[:1] if near and near[0].position == asked else near
+        return closest(answering(by_dtype, dtype, deficient), position(*sizes))
 
 
 def answering(by_dtype: Mapping[str, Sequence[Cell]], dtype: str, deficient: bool) -> list[Cell]:
@@ -239,10 +237,9 @@ def of_rank(cells: Iterable[Cell], deficient: bool) -> list[Cell]:
 def ranking(near: Sequence[Cell], asked: Point) -> tuple[str, ...]:
     """The strategies for a case, the best first, by what the cells nearest to it say of them.
 
-    Those that are not eligible in all of them come last. A case that was measured is answered by its
-    cell alone.
+    Those that are not eligible in all of them come last.
     """
-    nearest = min(near, key=lambda cell: math.dist(cell.position, asked))
+    nearest, *_ = closest(near, asked)
     if nearest.position == asked:
         return nearest.names
     costs = interpolated(near, asked)
@@ -257,10 +254,7 @@ def interpolated(cells: Iterable[Cell], asked: Point) -> dict[str, float]:
     strategies that are eligible in all of these cells. The times of a cell are those of its own case.
     """
     near = closest(cells, asked)
-    distances = [math.dist(cell.position, asked) for cell in near]
-    if 0.0 in distances:
-        near, distances = [near[distances.index(0.0)]], [1.0]
-    weights = [distance**-2 for distance in distances]
+    weights = [(math.dist(cell.position, asked) or 1.0) ** -2 for cell in near]
     return {
         name: statistics.fmean([math.log(cell.times[name]) for cell in near], weights)
         for name in (near[0].names if near else ())
@@ -269,8 +263,9 @@ def interpolated(cells: Iterable[Cell], asked: Point) -> dict[str, float]:
 
 
 def closest(cells: Iterable[Cell], asked: Point) -> list[Cell]:
-    """The cells that answer for a case, the nearest first."""
-    return heapq.nsmallest(NEIGHBOURS, cells, key=lambda cell: math.dist(cell.position, asked))
+    """The cells that answer for a case, the nearest first; a case that was measured has its own alone."""
+    near = heapq.nsmallest(NEIGHBOURS, cells, key=lambda cell: math.dist(cell.position, asked))
+    return near[:1] if near and near[0].position == asked else near
 
 
 def read(path: Path) -> Policy:
