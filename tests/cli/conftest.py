@@ -80,6 +80,12 @@ def fails(invoke):
 
 
 @pytest.fixture
+def kept(tmp_path):
+    """A file in which a command keeps what it finds; there is none yet."""
+    return tmp_path / "kept.json"
+
+
+@pytest.fixture
 def results():
     """Kept results of a whole grid."""
     return Path(__file__).parents[2] / "results" / "epyc-2cores" / "grid"

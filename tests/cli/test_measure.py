@@ -27,32 +27,30 @@ def asked(monkeypatch):
     return asked
 
 
-def test_all_cells_are_measured_and_kept(invoke, tmp_path, asked):
-    path = tmp_path / "run.json"
-    invoke("measure", path)
+def test_all_cells_are_measured_and_kept(invoke, kept, asked):
+    invoke("measure", kept)
     both = (Objective.BACKWARD, Objective.FORWARD_BACKWARD)
     assert asked == [(TIMED[0], both), (TIMED[1], both), (JUDGED[0], ())]
-    (run,) = store.load(path, "grid")
+    (run,) = store.load(kept, "grid")
     assert [cell.case for cell in run.cells] == [*TIMED, *JUDGED]
     assert run.arguments["grid"] == "quick"
 
 
-def test_a_machine_may_be_named_and_says_how_busy_it_is(invoke, tmp_path):
-    path = tmp_path / "run.json"
-    invoke("measure", path, "--machine", "lathe")
-    (run,) = store.load(path)
+def test_a_machine_may_be_named_and_says_how_busy_it_is(invoke, kept):
+    invoke("measure", kept, "--machine", "lathe")
+    (run,) = store.load(kept)
     assert run.machine.name == "lathe"
     assert run.machine.noise >= 1
     assert run.machine.load >= 0
 
 
-def test_one_objective_or_one_operation_may_be_asked_for(invoke, tmp_path, asked):
-    invoke("measure", tmp_path / "run.json", "--objective", "backward", "--operation", "det")
+def test_one_objective_or_one_operation_may_be_asked_for(invoke, kept, asked):
+    invoke("measure", kept, "--objective", "backward", "--operation", "det")
     assert asked == [(TIMED[1], (Objective.BACKWARD,))]
 
 
-def test_an_interrupted_run_is_resumed(invoke, tmp_path, asked, monkeypatch):
-    path, measure = tmp_path / "run.json", module.measure
+def test_an_interrupted_run_is_resumed(invoke, kept, asked, monkeypatch):
+    measure = module.measure
 
     def interrupted(case, *arguments, **options):
         if case == TIMED[1] and len(asked) == 1:
@@ -61,30 +59,28 @@ def test_an_interrupted_run_is_resumed(invoke, tmp_path, asked, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(module, "measure", interrupted)
-        result = invoke("measure", path, code=130)
+        result = invoke("measure", kept, code=130)
     assert "1 of 3 cells are in" in " ".join(result.stderr.split())
-    invoke("measure", path)
+    invoke("measure", kept)
     assert [case for case, _ in asked] == [*TIMED, *JUDGED]
 
 
-def test_a_file_in_another_order_is_completed_by_what_it_lacks(invoke, tmp_path, asked):
-    path = tmp_path / "run.json"
-    invoke("measure", path)
-    content = json.loads(path.read_text())
+def test_a_file_in_another_order_is_completed_by_what_it_lacks(invoke, kept, asked):
+    invoke("measure", kept)
+    content = json.loads(kept.read_text())
     _, second, third = content["cells"]
-    path.write_text(json.dumps({**content, "cells": [third, second]}))
+    kept.write_text(json.dumps({**content, "cells": [third, second]}))
     asked.clear()
-    invoke("measure", path)
+    invoke("measure", kept)
     assert [case for case, _ in asked] == [TIMED[0]]
-    (run,) = store.load(path, "grid")
+    (run,) = store.load(kept, "grid")
     assert [cell.case for cell in run.cells] == [*JUDGED, TIMED[1], TIMED[0]]
 
 
-def test_what_cannot_be_run_is_one_line(invoke, fails, tmp_path):
-    path = tmp_path / "run.json"
-    fails(["measure", path, "--operation", "qr"], "--operation qr: there is cholesky")
+def test_what_cannot_be_run_is_one_line(invoke, fails, kept):
+    fails(["measure", kept, "--operation", "qr"], "--operation qr: there is cholesky")
     for endless in ("nan", "inf"):
-        invoke("measure", path, "--budget", endless, code=2)
-    assert not path.exists()
-    invoke("measure", path)
-    fails(["measure", path, "--budget", "3"], "budget 1.0, not 3.0")
+        invoke("measure", kept, "--budget", endless, code=2)
+    assert not kept.exists()
+    invoke("measure", kept)
+    fails(["measure", kept, "--budget", "3"], "budget 1.0, not 3.0")

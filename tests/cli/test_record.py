@@ -28,8 +28,8 @@ def program(tmp_path):
     return program
 
 
-def test_the_table_and_the_file_say_what_was_called(main, program, tmp_path):
-    path, kept = program(), tmp_path / "workload.json"
+def test_the_table_and_the_file_say_what_was_called(main, program, kept):
+    path = program()
     result = main("record", "--out", kept, path, "--lr", 1)
     assert result.stdout == "done\n"
     assert "torch.linalg.inv 3x3 float32 cpu      5" in result.stderr
@@ -42,11 +42,11 @@ def test_the_table_and_the_file_say_what_was_called(main, program, tmp_path):
 
 
 @pytest.mark.parametrize("form", ["-m", "-c"])
-def test_a_module_and_code_are_recorded_as_such(main, program, tmp_path, monkeypatch, form):
+def test_a_module_and_code_are_recorded_as_such(main, program, kept, monkeypatch, form):
     monkeypatch.chdir(program().parent)
     what = "program" if form == "-m" else PROGRAM.format(end="")
-    main("record", "--out", "workload.json", form, what, "--lr")
-    workload = read("workload.json")
+    main("record", "--out", kept, form, what, "--lr")
+    workload = read(kept)
     assert workload.program == (form, what, "--lr")
     assert workload.calls[0].count == 5
 
@@ -60,9 +60,8 @@ def test_a_module_and_code_are_recorded_as_such(main, program, tmp_path, monkeyp
     ],
 )
 def test_a_program_that_ends_early_is_reported_after_what_it_says(
-    main, program, tmp_path, end, code, told
+    main, program, kept, end, code, told
 ):
-    kept = tmp_path / "workload.json"
     result = main("record", "--out", kept, program(end), code=code)
     places = [result.stderr.index(said) for said in [*told, "torch.linalg.inv 3x3", "kept in"]]
     assert places == sorted(places)
@@ -70,18 +69,16 @@ def test_a_program_that_ends_early_is_reported_after_what_it_says(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there, Ctrl-C is no signal")
-def test_ctrl_c_ends_it_as_it_ends_python(program, python, tmp_path):
+def test_ctrl_c_ends_it_as_it_ends_python(program, python, kept):
     handled = "signal.signal(signal.SIGINT, signal.default_int_handler)"  # a shell may ignore it
     path = program(f"{handled}\nos.kill(os.getpid(), signal.SIGINT)")
-    kept = tmp_path / "workload.json"
     ours, of_python = python("-m", "strategies", "record", "--out", kept, path), python(path)
     assert ours.returncode == of_python.returncode == -signal.SIGINT
     assert ours.stderr.startswith(of_python.stderr)
     assert read(kept).calls[0].count == 5
 
 
-def test_a_missing_file_leaves_what_was_kept(main, fails, tmp_path):
-    kept = tmp_path / "workload.json"
+def test_a_missing_file_leaves_what_was_kept(main, fails, tmp_path, kept):
     kept.write_text("another")
     fails(["record", "--out", kept, tmp_path / "none.py"], "there is no file", by=main)
     assert kept.read_text() == "another"
@@ -95,8 +92,8 @@ def test_a_file_that_cannot_be_written_is_one_line_before_the_program(
     assert not (tmp_path / "ran").exists()
 
 
-def test_its_calls_can_be_measured(main, invoke, program, tmp_path):
-    kept, measured = tmp_path / "workload.json", tmp_path / "measured.json"
+def test_its_calls_can_be_measured(main, invoke, program, tmp_path, kept):
+    measured = tmp_path / "measured.json"
     main("record", "--out", kept, program())
     invoke("measure", measured, "--workload", kept, "--budget", 0)
     (cell,) = json.loads(measured.read_text())["cells"]

@@ -21,8 +21,7 @@ def measured(monkeypatch):
     return cases
 
 
-def test_kept_measurements_score_a_policy_without_measuring(invoke, tmp_path, measured):
-    kept = tmp_path / "draw.json"
+def test_kept_measurements_score_a_policy_without_measuring(invoke, kept, measured):
     result = invoke("regret", policy.SHIPPED, "--cases", 2, "--scores", kept)
     assert "Regret over 2 drawn cases" in result.stdout
     assert "times as fast as native" in result.stdout
@@ -35,25 +34,23 @@ def test_kept_measurements_score_a_policy_without_measuring(invoke, tmp_path, me
     assert len(measured) == 3
 
 
-def test_an_interrupted_run_says_what_it_has_kept(invoke, tmp_path, measured, monkeypatch):
+def test_an_interrupted_run_says_what_it_has_kept(invoke, kept, measured, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    kept = tmp_path / "draw.json"
     invoke("regret", policy.SHIPPED, "--cases", 1, "--scores", kept)
     monkeypatch.setattr("strategies.cli.regret.measure", interrupt)
     result = invoke("regret", policy.SHIPPED, "--cases", 3, "--scores", kept, code=130)
     assert "interrupted: 1 of 3 cells are in" in result.stderr
 
 
-def test_measurements_of_another_draw_or_objective_are_refused(invoke, fails, tmp_path, measured):
-    kept = tmp_path / "draw.json"
+def test_measurements_of_another_draw_or_objective_are_refused(invoke, fails, kept, measured):
     draw = "--cases", 2, "--scores", kept
     invoke("regret", policy.SHIPPED, *draw)
-    fails(["regret", policy.SHIPPED, "--seed", 1, *draw], "draw.json", "is not of this draw")
-    fails(["regret", policy.BY_BACKWARD, *draw], "draw.json", "backward")
+    fails(["regret", policy.SHIPPED, "--seed", 1, *draw], kept.name, "is not of this draw")
+    fails(["regret", policy.BY_BACKWARD, *draw], kept.name, "backward")
     kept.write_text('{"format": "something else"}')
-    fails(["regret", policy.SHIPPED, "--scores", kept], "draw.json")
+    fails(["regret", policy.SHIPPED, "--scores", kept], kept.name)
     assert kept.read_text() == '{"format": "something else"}'
 
 
