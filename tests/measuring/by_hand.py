@@ -3,8 +3,9 @@
 from strategies.measuring import Case, Cell, Machine, Measurement, Objective, Run, Stability, Timing
 from strategies.policy import validators
 from strategies.policy.schema import Cell as PolicyCell
-from strategies.policy.schema import OperationPolicy, Part, Policy
+from strategies.policy.schema import Evidence, OperationPolicy, Part, Policy
 
+STABLE, UNSTABLE = Evidence(1, 0, 1.0, "inv 2x2"), Evidence(1, 0, 1e9, "inv 2x2")
 MACHINE = Machine("here", cpu="a processor", started_at="2026-11-20T10:00:00+00:00")
 
 

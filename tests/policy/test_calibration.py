@@ -6,16 +6,15 @@ import threading
 
 import msgspec
 import pytest
-from by_hand import part_of, policy_cell
+from by_hand import STABLE, part_of, policy_cell
 
 from strategies import files
 from strategies.policy import calibration, validators
 from strategies.policy.calibration import Calibration
-from strategies.policy.schema import Evidence
 
 HERE = validators.here()
 ELSEWHERE = msgspec.structs.replace(HERE, cpu="another", torch="1.0")
-
+JUDGED = {"inv": {"fused": STABLE}}
 
 cell = functools.partial(policy_cell, use="fused")
 
@@ -26,22 +25,20 @@ def part(*cells, operation="inv", dtype="float64", **others):
 
 def test_a_file_says_what_was_written(tmp_path):
     path = tmp_path / "new" / "policy.json"
-    judged = {"inv": {"fused": Evidence(3, 0, 1.5, "inv 2x2")}}
-    calibration.save(path, Calibration(parts=(part(cell(8)), part(threads=2, stability=judged))))
+    calibration.save(path, Calibration(parts=(part(cell(8)), part(threads=2, stability=JUDGED))))
     one, two = calibration.read(path).parts
     assert one.cells == {"inv": {"float64": (cell(8),)}}
-    assert (two.threads, two.stability) == (2, judged)
+    assert (two.threads, two.stability) == (2, JUDGED)
 
 
 def test_a_part_replaces_what_it_has_measured_anew_and_keeps_the_rest():
-    judged = {"inv": {"fused": Evidence(3, 0, 1.5, "inv 2x2")}}
-    mine = part(cell(8), cell(16), stability=judged)
+    mine = part(cell(8), cell(16), stability=JUDGED)
     old = Calibration(parts=(mine, part(cell(8), validators=ELSEWHERE)))
     again = part(cell(8, use="qr_pinv"))
     mine, others = old.having([again, part(cell(4), operation="det")]).parts
     assert mine.cells["inv"]["float64"] == (cell(8, use="qr_pinv"), cell(16))
     assert mine.cells["det"]["float64"] == (cell(4),)
-    assert mine.stability == judged
+    assert mine.stability == JUDGED
     assert others.validators == ELSEWHERE
 
 

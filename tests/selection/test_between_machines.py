@@ -1,10 +1,9 @@
 import math
 
 import pytest
-from by_hand import cell_of, run_of, took
+from by_hand import STABLE, UNSTABLE, cell_of, run_of, took
 
 from strategies.measuring import Machine, Objective, Status
-from strategies.policy.schema import Evidence
 from strategies.selection import between_machines as module
 from strategies.selection.between_machines import Against
 from strategies.selection.eligibility import ANY
@@ -12,8 +11,6 @@ from strategies.selection.verdicts import judge, judge_cell
 
 HERE = Machine("here", threads=2, torch="2.13.0")
 THERE = Machine("there", threads=1, torch="2.13.1", gpu="a card")
-STABLE = Evidence(1, 0, 1.0, "inv 2x2")
-UNSTABLE = Evidence(1, 0, 1e9, "inv 2x2")
 
 
 def judged(*measurements, native=STABLE):

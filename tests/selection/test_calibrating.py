@@ -3,14 +3,13 @@
 import functools
 
 import pytest
-from by_hand import cell, cell_of, policy_cell, policy_of, took
+from by_hand import STABLE, UNSTABLE, cell, cell_of, policy_cell, policy_of, took
 
 from strategies.measuring import Case, Machine, Measurement, Status, Timing, store
-from strategies.policy.schema import Evidence, Policy
+from strategies.policy.schema import Policy
 from strategies.selection import calibrating
 from strategies.selection.planning import Plan
 
-STABLE, UNSTABLE = Evidence(300, 0, 1.0, "inv 2x2"), Evidence(300, 0, 1e9, "inv 2x2")
 SHIPPED = policy_of(
     inv=[policy_cell(8, a=1.0, b=2.0), policy_cell(64, a=1.0, b=1.1)],
     stability={"a": STABLE, "b": STABLE, "native": UNSTABLE},

@@ -2,32 +2,25 @@
 
 import numpy as np
 import pytest
-from by_hand import policy_cell
+from by_hand import STABLE, UNSTABLE, policy_cell, policy_of
 
 from strategies.measuring.case import Case
-from strategies.policy.schema import Evidence, OperationPolicy, Policy
 from strategies.selection import planning
 from strategies.selection.planning import Plan
-
-STABLE = Evidence(300, 0, 1.0, "inv 2x2")
 
 
 def cell_of(case, **times):
     return policy_cell(*case.shape, case.rhs, case.batch, case.rank, **times)
 
 
-def policy_of(times, unstable=()):
-    """What `times` says of cases, in the grouping of a policy."""
+def shipped(times, unstable=()):
+    """A policy that says this of cases."""
     names = ("native", "triangular_solve", "explicit_inverse", "qr_pinv", "fused")
-    stability = {
-        name: Evidence(300, 0, 1e9, "inv 2x2") if name in unstable else STABLE for name in names
-    }
-    found = {}
+    stability = dict.fromkeys(names, STABLE) | dict.fromkeys(unstable, UNSTABLE)
+    cells = {}
     for case, of in times.items():
-        entry = OperationPolicy(cells={"cpu": {}}, stability=stability)
-        by_dtype = found.setdefault(case.operation, entry).cells["cpu"]
-        by_dtype.setdefault(case.dtype_name, []).append(cell_of(case, **of))
-    return Policy(operations=found)
+        cells.setdefault(case.operation, []).append(cell_of(case, **of))
+    return policy_of(stability=stability, **cells)
 
 
 def inv(size, dtype="float64"):
@@ -42,7 +35,7 @@ def all_of(plan):
     found = []
     while (case := plan.next()) is not None:
         found.append(case)
-        cells = plan.shipped.operations[case.operation].cells["cpu"][case.dtype_name]
+        cells = plan.shipped.operations[case.operation].cells["cpu"]["float64"]
         plan.add(case, next(cell for cell in cells if cell.m == case.shape[0]))
     return found
 
@@ -54,7 +47,7 @@ def test_every_operation_and_dtype_comes_first_and_in_turn():
         for dtype in ("float64", "float32")
         for size in (2, 4, 8, 16, 32, 64, 128)
     ]
-    asked = all_of(Plan(cases, policy_of(dict.fromkeys(cases, CLEAR))))
+    asked = all_of(Plan(cases, shipped(dict.fromkeys(cases, CLEAR))))
     first = {(case.operation, case.dtype_name) for case in asked[:4]}
     assert len(first) == 4
     of_one = [case for case in asked if (case.operation, case.dtype_name) == ("inv", "float64")]
@@ -63,13 +56,13 @@ def test_every_operation_and_dtype_comes_first_and_in_turn():
 
 def test_where_all_is_clear_it_ends_with_the_cover():
     cases = [inv(2**i) for i in range(1, 10)]
-    assert len(all_of(Plan(cases, policy_of(dict.fromkeys(cases, CLEAR))))) == planning.COVER
+    assert len(all_of(Plan(cases, shipped(dict.fromkeys(cases, CLEAR))))) == planning.COVER
 
 
 def test_where_strategies_cross_it_goes_on():
     cases = [inv(2**i) for i in range(1, 10)]
     crossing = {case: (CLOSE if case.shape[0] in (16, 32, 64) else CLEAR) for case in cases}
-    asked = all_of(Plan(cases, policy_of(crossing)))
+    asked = all_of(Plan(cases, shipped(crossing)))
     assert {case.shape[0] for case in asked} >= {16, 32, 64}
     assert len(asked) < len(cases)
 
@@ -77,7 +70,7 @@ def test_where_strategies_cross_it_goes_on():
 def test_what_contradicts_the_policy_near_by_is_a_reason_to_go_on():
     cases = [inv(2**i) for i in range(1, 10)]
     times = {"fused": 1.0, "triangular_solve": 1.8}
-    plan = Plan(cases, policy_of(dict.fromkeys(cases, times)))
+    plan = Plan(cases, shipped(dict.fromkeys(cases, times)))
     for _ in range(planning.COVER):
         case = plan.next()
         plan.add(case, cell_of(case, fused=1.0, triangular_solve=1.05))
@@ -86,18 +79,18 @@ def test_what_contradicts_the_policy_near_by_is_a_reason_to_go_on():
 
 def test_only_stable_strategies_that_may_win_are_measured():
     times = {"fused": 1.2, "triangular_solve": 1.0, "qr_pinv": 3.0, "explicit_inverse": 40.0}
-    plan = Plan([inv(8)], policy_of({inv(8): times}, unstable=["qr_pinv", "native"]))
+    plan = Plan([inv(8)], shipped({inv(8): times}, unstable=["qr_pinv", "native"]))
     assert plan.contenders(inv(8)) == ["triangular_solve", "fused"]
 
 
 def test_what_is_clearly_the_fastest_is_measured_beside_the_next():
-    assert Plan([inv(8)], policy_of({inv(8): CLEAR})).contenders(inv(8)) == ["fused", "qr_pinv"]
+    assert Plan([inv(8)], shipped({inv(8): CLEAR})).contenders(inv(8)) == ["fused", "qr_pinv"]
 
 
 def test_the_shipped_choice_is_measured_even_where_it_does_badly():
     cases = [inv(2**i) for i in range(1, 8)]
     times = {"triangular_solve": 1.0, "fused": 1.1, "explicit_inverse": 1.2}
-    plan = Plan(cases, policy_of(dict.fromkeys(cases, times)))
+    plan = Plan(cases, shipped(dict.fromkeys(cases, times)))
     for _ in range(planning.COVER):
         case = plan.next()
         plan.add(case, cell_of(case, fused=1.0, explicit_inverse=1.1, triangular_solve=9.0))
@@ -106,14 +99,14 @@ def test_the_shipped_choice_is_measured_even_where_it_does_badly():
 
 def test_where_nothing_was_shipped_all_stable_strategies_are_measured():
     case = Case.parse("inv 8x8 cuda")
-    plan = Plan([case], policy_of({inv(8): CLEAR}, unstable=["native"]))
+    plan = Plan([case], shipped({inv(8): CLEAR}, unstable=["native"]))
     assert {"triangular_solve", "explicit_inverse"} <= set(plan.contenders(plan.next()))
     assert "native" not in plan.contenders(case)
 
 
 def test_the_cases_of_a_program_are_all_measured_with_native_for_comparison():
     cases = [inv(8), inv(8, "complex64"), Case.parse("det 3x3")]
-    plan = Plan(cases, policy_of({inv(8): CLEAR}), all_of_them=True)
+    plan = Plan(cases, shipped({inv(8): CLEAR}), all_of_them=True)
     asked = []
     while (case := plan.next()) is not None:
         asked.append(case)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from by_hand import cell
+from by_hand import STABLE, UNSTABLE, cell
 
 from plots import figures, rows
 from plots.machines import scaling
@@ -16,7 +16,6 @@ from strategies import operations, registry
 from strategies.measuring import store
 from strategies.measuring.machine import Machine
 from strategies.measuring.store import Run
-from strategies.policy.schema import Evidence
 from strategies.selection import stability
 
 HERE = Machine("here", "abacus", threads=2, torch="2.13.0", started_at="2023-11-14")
@@ -41,8 +40,8 @@ def grid(machine, native, fused, qr_pinv):
 @pytest.fixture(autouse=True)
 def native(monkeypatch):
     """The evidence of native, which is unstable; all others are stable."""
-    known = dict.fromkeys(registry.available(), Evidence(1, 0, 1.0, "inv 2x2"))
-    known["native"] = Evidence(1, 0, 1e9, "inv 2x2")
+    known = dict.fromkeys(registry.available(), STABLE)
+    known["native"] = UNSTABLE
     monkeypatch.setattr(stability, "_shipped", lambda: dict.fromkeys(operations.names(), known))
     return known
 
