@@ -78,12 +78,11 @@ def explain_key(key: PolicyKey) -> Explanation:
     in_order = tuple(strategy.name for strategy in tried)
     if not isinstance(chosen, Policy):
         return Explanation(key, in_order, source)
-    known = chosen.operations.get(record.policy_operation)
     names = (f"{run['name']}: {run.get('cpu', '')}" for run in chosen.provenance)
     return Explanation(
         *(key, in_order, source),
         cells=tuple(chosen.nearest(asked)),
-        stability=known.stability if known else {},
+        stability=chosen.of(record.policy_operation).stability,
         objective=str(chosen.criteria.get("objective", "")),
         machines=tuple(dict.fromkeys(names)),
     )

@@ -27,7 +27,8 @@ def _image(A: Tensor, columns: int, generator: Generator) -> Tensor:
 def _near_image(A: Tensor, columns: int, generator: Generator) -> Tensor:
     """The same with a residual of a millionth."""
     image, other = _image(A, columns, generator), normal(A, columns, generator)
-    return image + 1e-6 * _norm(image) / _norm(other) * other
+    size, its_size = (torch.linalg.matrix_norm(side, keepdim=True) for side in (image, other))
+    return image + 1e-6 * size / its_size * other
 
 
 def _complement(A: Tensor, columns: int, generator: Generator) -> Tensor:
@@ -65,10 +66,6 @@ def _graded(A: Tensor, columns: int, generator: Generator) -> Tensor:
     sizes = torch.logspace(0, -8, A.shape[-2], dtype=torch.float64)
     shuffled = sizes[torch.randperm(len(sizes), generator=generator)]
     return normal(A, columns, generator) * shuffled.unsqueeze(-1)
-
-
-def _norm(side: Tensor) -> Tensor:
-    return torch.linalg.matrix_norm(side, keepdim=True)
 
 
 COTANGENTS: Mapping[str, Side] = {

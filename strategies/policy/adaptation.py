@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from strategies.policy import schema
-from strategies.policy.schema import Cell, OperationPolicy, Part, Point, Policy, rounded
+from strategies.policy.schema import Cell, Part, Point, Policy, rounded
 
 REACH = 6.0
 """Factors of two in size from which a measurement weighs as much as what was shipped."""
@@ -31,7 +31,7 @@ def adapt(shipped: Policy, part: Part) -> Policy:
     """
     operations = dict(shipped.operations)
     for name in part.cells.keys() | part.stability.keys():
-        entry = operations.get(name, OperationPolicy(cells={}))
+        entry = shipped.of(name)
         known = entry.cells.get(part.device, {})
         adapted: dict[str, tuple[Cell, ...]] = {}
         for dtype, measured in part.cells.get(name, {}).items():

@@ -199,15 +199,17 @@ class Policy(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     operations: dict[str, OperationPolicy]
     others: tuple[Part, ...] = ()
 
+    def of(self, operation: str) -> OperationPolicy:
+        """What it says of an operation: nothing, if it does not know it."""
+        return self.operations.get(operation, OperationPolicy(cells={}))
+
     def ranking(self, key: PolicyKey, *, deficient: bool = False) -> tuple[str, ...]:
         """The names of the strategies for a `PolicyKey`, the best first, whether installed or not.
 
         They are stable, if stability was judged. Matrices that are known to be rank-deficient have
         cells of their own.
         """
-        known = self.operations.get(key[0])
-        if known is None:
-            return ()
+        known = self.of(key[0])
         if cells := self.nearest(key, deficient=deficient):
             names = ranking(cells, position(*key[1:5]))
         else:
@@ -218,8 +220,7 @@ class Policy(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     def nearest(self, key: PolicyKey, *, deficient: bool = False) -> list[Cell]:
         """The measured cells that answer a `PolicyKey`, the nearest first: one, if that is the case."""
         operation, *sizes, dtype, device = key
-        known = self.operations.get(operation)
-        by_dtype = known.cells.get(device.partition(":")[0], {}) if known else {}
+        by_dtype = self.of(operation).cells.get(device.partition(":")[0], {})
         return closest(answering(by_dtype, dtype, deficient), position(*sizes))
 
 

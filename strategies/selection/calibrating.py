@@ -130,8 +130,7 @@ def used(policy: Policy, device: str, among: Iterable[str]) -> dict[str, Sequenc
     """By operation, the strategies that the cells of a policy use, from simple to elaborate."""
     found: dict[str, Sequence[str]] = {}
     for name in among:
-        entry = policy.operations.get(operations.get(name).policy_operation)
-        by_dtype = entry.cells.get(device, {}) if entry else {}
+        by_dtype = policy.of(operations.get(name).policy_operation).cells.get(device, {})
         names = {cell.use for cells in by_dtype.values() for cell in cells}
         if names:
             found[name] = sorted(names, key=simplicity)

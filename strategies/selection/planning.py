@@ -142,8 +142,8 @@ def shipped_costs(shipped: Policy, case: Case) -> Costs:
 
 
 def _begun(shipped: Policy, case: Case) -> list[Cell]:
-    entry = shipped.operations.get(operations.get(case.operation).policy_operation)
-    by_dtype = entry.cells.get(case.device_kind, {}) if entry else {}
+    known = shipped.of(operations.get(case.operation).policy_operation)
+    by_dtype = known.cells.get(case.device_kind, {})
     return answering(by_dtype, case.dtype_name, case.rank is not None)
 
 

@@ -177,8 +177,8 @@ def _score_one(cell: Cell, policy: Policy) -> Iterator[Score]:
         return
     regret = regrets(timings)
     fastest = min(regret, key=regret.__getitem__)
-    known = policy.operations.get(operations.get(case.operation).policy_operation)
-    default = known and (known.full_rank if case.rank is None else known.any_rank)
+    known = policy.of(operations.get(case.operation).policy_operation)
+    default = known.full_rank if case.rank is None else known.any_rank
     choices = {
         POLICY: choice_in(cell, policy),
         SINGLE_DEFAULT: default.strategy if default else BASELINE,

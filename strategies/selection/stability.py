@@ -47,8 +47,7 @@ def evidence(runs: Sequence[Run]) -> Stabilities:
 
 def evidence_in(known: Policy, case: Case) -> Known:
     """What a policy says of a case's operation."""
-    entry = known.operations.get(operations.get(case.operation).policy_operation)
-    return entry.stability if entry else {}
+    return known.of(operations.get(case.operation).policy_operation).stability
 
 
 def why_unstable(strategy: str, known: Known) -> str:
