@@ -52,26 +52,24 @@ def regret(
     if other and regrets.criteria_of(other).objective is not objective:
         raise ValueError(f"{against} is not by {objective}, as {policy} is")
     cells = _measured(cases, seed, device, objective, scores)
-    scored = regrets.score(cells, judged)
-    summaries = regrets.summaries(scored)
-    mean = next(each.over_native for each in summaries if each.choice == POLICY)
+    compared = scored = regrets.score(cells, judged)
+    ours = regrets.of_policy(scored)
     if against and other:
-        beside = regrets.summaries(regrets.score(cells, other))
-        found = next(each for each in beside if each.choice == POLICY)
-        names = {POLICY: f"{POLICY} {policy}"}
-        named = [replace(each, choice=names.get(each.choice, each.choice)) for each in summaries]
-        summaries = regrets.in_order([*named, replace(found, choice=f"{POLICY} {against}")])
-    console.print(_summary_table(summaries, seed))
-    speeds = [each.over_native[0] for each in regrets.of_policy(scored)]
-    both = len(speeds) - sum(map(math.isnan, speeds))
-    slower = regrets.slower_than_native(scored)
+        theirs = regrets.of_policy(regrets.score(cells, other))
+        compared = [each for each in scored if each.choice != POLICY]
+        for name, of in ((policy, ours), (against, theirs)):
+            compared += [replace(each, choice=f"{POLICY} {name}") for each in of]
+    console.print(_summary_table(regrets.summaries(compared), seed))
+    (summary,) = regrets.summaries(ours)
+    both = sum(not math.isnan(each.over_native[0]) for each in ours)
+    slower = regrets.slower_than_native(ours)
     console.print(
-        f"The policy is {mean:.2f} times as fast as native, as a geometric mean over the {both} "
-        f"cases where both ran, and slower by more than {SLOWER}× in {len(slower)}."
+        f"The policy is {summary.over_native:.2f} times as fast as native, as a geometric mean over the "
+        f"{both} cases where both ran, and slower by more than {SLOWER}× in {len(slower)}."
     )
     if slower:
         console.print(_slower_table(slower))
-    if wrong := regrets.wrong_choices(scored):
+    if wrong := regrets.wrong_choices(ours):
         console.print(_wrong_table(wrong))
 
 

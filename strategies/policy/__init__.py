@@ -160,7 +160,17 @@ def by_default(device: str, threads: int) -> Followed:
     """What holds outside of `use`."""
     if (chosen := _from_environment()) is not None:
         return _here(chosen, device, threads)
-    return _calibrated(device.partition(":")[0], threads)
+
+    def far_from_here(part: Part) -> float:
+        return calibration.factor(part.threads, threads)
+
+    kind = device.partition(":")[0]
+    part = min(_parts(kind), key=far_from_here, default=None)
+    policy, far, source = _nearest(*_shipped(), kind, threads)
+    if part is None or (kind == "cpu" and far < far_from_here(part)):
+        return policy, source
+    of = f"the calibration {calibration.location()} ({counted(part.threads, 'thread')})"
+    return adapt(policy, part), f"{of}, over {source}"
 
 
 def _here(chosen: Followed, device: str, threads: int) -> Followed:
@@ -168,18 +178,6 @@ def _here(chosen: Followed, device: str, threads: int) -> Followed:
     if isinstance(choice, Policy) and choice.others:
         return resolve_for_machine(choice, source, device, threads)
     return chosen
-
-
-def _calibrated(device: str, threads: int) -> tuple[Policy, str]:
-    def far_from_here(part: Part) -> float:
-        return calibration.factor(part.threads, threads)
-
-    part = min(_parts(device), key=far_from_here, default=None)
-    policy, far, source = _nearest(*_shipped(), device, threads)
-    if part is None or (device == "cpu" and far < far_from_here(part)):
-        return policy, source
-    of = f"the calibration {calibration.location()} ({counted(part.threads, 'thread')})"
-    return adapt(policy, part), f"{of}, over {source}"
 
 
 @functools.cache

@@ -109,11 +109,7 @@ def summaries(scores: Iterable[Score]) -> list[Summary]:
     by_choice: dict[str, list[Score]] = {}
     for each in scores:
         by_choice.setdefault(each.choice, []).append(each)
-    return in_order(_summary(choice, of) for choice, of in by_choice.items())
-
-
-def in_order(found: Iterable[Summary]) -> list[Summary]:
-    """The best first."""
+    found = (_summary(choice, of) for choice, of in by_choice.items())
     return sorted(found, key=lambda summary: (summary.p95, summary.median))
 
 

@@ -7,13 +7,13 @@ import sys
 import filelock
 import pytest
 import torch
-from by_hand import timing
+from by_hand import took
 
 from strategies import policy
 from strategies.cli import calibrate as module
 from strategies.integration import recording
 from strategies.integration.workload import Call, Workload
-from strategies.measuring import Case, Cell, Measurement
+from strategies.measuring import Case, Cell
 from strategies.policy import calibration
 from strategies.policy.schema import Evidence
 from strategies.selection import calibrating
@@ -38,9 +38,8 @@ def asked(monkeypatch):
 
     def race(case, names, *, budget):
         asked.append((case, torch.get_num_threads()))
-        took = {"fused": 3.0, "native": 2.0}
-        found = (Measurement(n, forward_backward=timing(took.get(n, 1.0))) for n in names)
-        return Cell(case, tuple(found))
+        times = {"fused": 3.0, "native": 2.0}
+        return Cell(case, tuple(took(name, times.get(name, 1.0)) for name in names))
 
     monkeypatch.setattr(calibrating, "race", race)
     return asked

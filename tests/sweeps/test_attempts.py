@@ -1,7 +1,6 @@
 """Who has a cell, without a lock."""
 
 import os
-import platform
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -80,16 +79,15 @@ def test_three_that_vanish_are_enough(stem):
     assert attempts.past(stem).reason == f"3 jobs ended while it ran, on {', '.join([ME.node] * 3)}"
 
 
-def test_an_earlier_life_of_the_same_job_is_dead_at_once(stem):
-    attempts.begin(stem, msgspec.structs.replace(ELSEWHERE, job=ME.job))
-    again = msgspec.structs.replace(ELSEWHERE, job=ME.job, life="1")
+@pytest.mark.parametrize(
+    "dead",
+    [{"host": "another"}, {"pid": 2**22 + 1, "job": ""}],
+    ids=["an earlier life of the same job", "a process of this host that is gone"],
+)
+def test_who_cannot_live_is_dead_at_once(stem, dead):
+    attempts.begin(stem, msgspec.structs.replace(ME, **dead))
+    again = msgspec.structs.replace(ME, life="1")
     assert attempts.begin(stem, again).number == 2
-
-
-def test_a_process_of_this_host_that_is_gone_is_dead_at_once(stem):
-    gone = msgspec.structs.replace(ME, pid=2**22 + 1, host=platform.node(), job="")
-    attempts.begin(stem, gone)
-    assert attempts.begin(stem, ME).number == 2
 
 
 def test_a_file_of_which_nothing_arrived_counts_as_a_try(stem):
