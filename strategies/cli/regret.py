@@ -53,6 +53,8 @@ def regret(
         raise ValueError(f"{against} is not by {objective}, as {policy} is")
     cells = _measured(cases, seed, device, objective, scores)
     compared = scored = regrets.score(cells, judged)
+    if not scored:
+        raise ValueError(f"no strategy is eligible by {policy} in any of the drawn cases")
     ours = regrets.of_policy(scored)
     if against and other:
         theirs = regrets.of_policy(regrets.score(cells, other))

@@ -1,3 +1,4 @@
+import msgspec
 import pytest
 from by_hand import took
 
@@ -54,10 +55,15 @@ def test_measurements_of_another_draw_or_objective_are_refused(invoke, fails, ke
     assert kept.read_text() == '{"format": "something else"}'
 
 
-def test_what_cannot_be_scored_is_one_line(invoke, fails, tmp_path):
-    empty = tmp_path / "empty.json"
-    empty.write_text(json_text(Policy(operations={})))
-    fails(["regret", empty], "holds no cells")
+def test_what_cannot_be_scored_is_one_line(invoke, fails, tmp_path, kept, measured):
+    path = tmp_path / "policy.json"
+    path.write_text(json_text(Policy(operations={})))
+    fails(["regret", path], "holds no cells")
+    shipped = policy.read(policy.SHIPPED)
+    strict = msgspec.structs.replace(shipped, criteria={**shipped.criteria, "accuracy": 1e-20})
+    path.write_text(json_text(strict))
+    invoke("regret", policy.SHIPPED, "--cases", 1, "--scores", kept)
+    fails(["regret", path, "--cases", 1, "--scores", kept], "no strategy is eligible")
     for device in ("xyz", "meta", "tpu"):
         fails(["regret", policy.SHIPPED, "--cases", 1, "--device", device], device)
 
