@@ -1,12 +1,11 @@
 import json
 from pathlib import Path
 
-import msgspec
 import pytest
 from by_hand import took
 
 import strategies
-from strategies.measuring import Cell, store
+from strategies.measuring import Cell
 
 INV = "--operation", "inv", "--shape", "4x4"
 
@@ -129,14 +128,3 @@ def test_what_it_cannot_do_is_one_line(invoke, fails, results, arguments, said):
 def test_a_damaged_result_is_named(fails, tmp_path):
     (tmp_path / "x.json").write_text("[[[")
     fails(["recommend", "--results", tmp_path], "x.json")
-
-
-def test_an_objective_that_was_not_measured_is_named(invoke, fails, results, tmp_path):
-    (run,) = store.load(results / "all.json.gz")
-    cells = [
-        Cell(cell.case, tuple(msgspec.structs.replace(each, backward=None) for each in cell))
-        for cell in run.cells[:2]
-    ]
-    store.save(tmp_path / "some.json", "grid", cells)
-    asked = ["recommend", "--results", tmp_path, "--objective", "backward"]
-    fails(asked, "no case in which backward was measured")
