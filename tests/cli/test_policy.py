@@ -2,12 +2,12 @@ import json
 
 import msgspec
 import pytest
+from by_hand import part_using
 
 from strategies import policy as policies
 from strategies.measuring import store
 from strategies.policy import calibration, validators
 from strategies.policy.calibration import Calibration
-from strategies.policy.schema import Cell, Part
 
 
 @pytest.fixture
@@ -75,13 +75,9 @@ def test_a_place_that_cannot_be_written_is_named(invoke, fails, results, tmp_pat
 @pytest.fixture
 def calibrated(configuration):
     """A part of this machine and one of another, in the user's file."""
-    here = validators.here()
-    elsewhere = msgspec.structs.replace(here, cpu="another processor")
-    cell = Cell(8, 8, 1, 0, None, "qr_pinv", (), {"qr_pinv": 1.0, "fused": 9.0})
-    made = {"device": "cpu", "threads": 1, "machine": {"name": "made by hand"}}
-    cells = {"inv": {"float64": (cell,)}}
-    parts = [Part(validators=where, cells=cells, **made) for where in (here, elsewhere)]
-    calibration.save(calibration.location(), Calibration(parts=tuple(parts)))
+    elsewhere = msgspec.structs.replace(validators.here(), cpu="another processor")
+    parts = part_using("qr_pinv"), part_using("qr_pinv", validators=elsewhere)
+    calibration.save(calibration.location(), Calibration(parts=parts))
     return parts
 
 
@@ -115,7 +111,7 @@ def test_what_was_exported_is_imported_on_a_machine_of_the_same_kind(invoke, cal
 
 def test_a_foreign_calibration_is_refused_with_the_reasons(invoke, fails, calibrated, tmp_path):
     foreign = tmp_path / "foreign.json"
-    calibration.save(foreign, Calibration(parts=tuple(calibrated[1:])))
+    calibration.save(foreign, Calibration(parts=calibrated[1:]))
     invoke("policy", "clear")
     fails(["policy", "import", foreign], "foreign.json", "not another processor")
     assert not calibration.location().exists()

@@ -63,3 +63,8 @@ def part_of(cells, **others):
     """A part of a calibration, of this machine and one thread unless others are named."""
     here = {"validators": validators.here(), "device": "cpu", "threads": 1, "machine": {}}
     return Part(**here | others, cells=cells)
+
+
+def part_using(strategy, **others):
+    """A part that knows what to use for the inverse of an 8×8 matrix, and nothing else."""
+    return part_of({"inv": {"float64": (policy_cell(8, use=strategy),)}}, **others)

@@ -1,6 +1,6 @@
 import msgspec
 import pytest
-from by_hand import part_of, policy_cell, policy_of, ranking_of
+from by_hand import part_using, policy_cell, policy_of, ranking_of
 
 from strategies.policy import nearest_machine as module
 from strategies.policy.nearest_machine import GPU, PROCESSOR, TORCH, distance, nearest
@@ -44,9 +44,7 @@ def test_on_a_gpu_its_model_and_torch_count_alone():
 
 
 def part(use, device="cpu", **differing):
-    cells = {"inv": {"float64": (policy_cell(8, **{use: 1.0}, native=3.0),)}}
-    machine = LIKE_HERE | {"name": f"of {use}"} | differing
-    return part_of(cells, device=device, machine=machine)
+    return part_using(use, device=device, machine=LIKE_HERE | {"name": f"of {use}"} | differing)
 
 
 def policy(*others):

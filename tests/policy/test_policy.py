@@ -7,7 +7,7 @@ import warnings
 import msgspec
 import pytest
 import torch
-from by_hand import part_of, policy_cell, policy_of
+from by_hand import part_using, policy_cell, policy_of
 
 from strategies import policy as policies
 from strategies import registry
@@ -15,6 +15,8 @@ from strategies.files import UnusableFileError, json_text
 from strategies.policy import calibration, validators
 from strategies.policy.calibration import Calibration
 from strategies.policy.schema import Default, Policy
+
+HERE = validators.here()
 
 
 def names(operation, *, any_rank=False, device="cpu"):
@@ -89,12 +91,10 @@ def test_a_shipped_policy_that_is_damaged_is_done_without(
         assert names("inv") == ["triangular_solve"]
 
 
-def calibrated(*threads, use="qr_pinv", **differing):
-    """Writes a calibration of the inverse of 8×8 matrices for these numbers of threads."""
-    where = msgspec.structs.replace(validators.here(), **differing)
-    cells = {"inv": {"float64": (policy_cell(8, **{use: 1.0}, fused=9.0),)}}
-    parts = tuple(part_of(cells, validators=where, threads=count) for count in threads)
-    calibration.save(calibration.location(), Calibration(parts=parts))
+def calibrated(where=HERE, **threads):
+    """Writes a calibration in which each strategy is used with a number of threads."""
+    parts = (part_using(use, validators=where, threads=n) for use, n in threads.items())
+    calibration.save(calibration.location(), Calibration(parts=tuple(parts)))
 
 
 def first():
@@ -104,7 +104,7 @@ def first():
 def test_a_calibration_goes_before_the_shipped_policy_and_what_is_named_before_both(
     configuration, monkeypatch
 ):
-    calibrated(1)
+    calibrated(qr_pinv=1)
     assert first() == "qr_pinv"
     assert policies.active()[1].startswith(f"the calibration {configuration / 'policy.json'}")
     for choice, expected in (("shipped", "fused"), ("explicit_inverse", "explicit_inverse")):
@@ -122,7 +122,7 @@ def test_a_calibration_goes_before_the_shipped_policy_and_what_is_named_before_b
 def test_one_of_another_machine_is_told_once_and_the_shipped_policy_answers(
     configuration, differing
 ):
-    calibrated(1, 2, **differing)
+    calibrated(msgspec.structs.replace(HERE, **differing), qr_pinv=1, batch_last=2)
     ((_, its),) = differing.items()
     with pytest.warns(RuntimeWarning, match=f"calibrated elsewhere: here is .*not {its}") as caught:
         assert first() == "fused"
@@ -156,14 +156,9 @@ def shipped_here(monkeypatch, tmp_path):
     """Ships a policy, measured on this machine, of the inverse of 8×8 matrices by numbers of threads."""
 
     def ships(**others):
-        where = validators.here()
-        machine = {"cpu": where.cpu, "instruction_set": where.instruction_set, "torch": where.torch}
+        machine = {"cpu": HERE.cpu, "instruction_set": HERE.instruction_set, "torch": HERE.torch}
         parts = [
-            part_of(
-                {"inv": {"float64": (policy_cell(8, use=use),)}},
-                threads=count,
-                machine={**machine, "name": use, "threads": count},
-            )
+            part_using(use, threads=count, machine={**machine, "name": use, "threads": count})
             for use, count in others.items()
         ]
         known = msgspec.structs.replace(
@@ -206,7 +201,7 @@ def test_of_several_machines_the_nearest_answers_and_a_change_is_seen(
 
 def test_a_calibration_is_over_the_machine_that_is_nearest(configuration, shipped_here):
     shipped_here(qr_pinv=8, batch_last=1)
-    calibrated(4, use="explicit_inverse")
+    calibrated(explicit_inverse=4)
     assert firsts(1, 2, 4, 8) == ["batch_last", "fused", "explicit_inverse", "qr_pinv"]
     with threads(4):
         assert "(4 threads), over the shipped policy (the first, 2" in policies.active()[1]
@@ -214,11 +209,7 @@ def test_a_calibration_is_over_the_machine_that_is_nearest(configuration, shippe
 
 def test_the_nearest_number_of_threads_answers_and_a_change_is_seen(configuration, shipped_here):
     shipped_here()
-    calibrated(8, use="explicit_inverse")
-    (eight,) = calibration.read(calibration.location()).parts
-    calibrated(1, use="qr_pinv")
-    (one,) = calibration.read(calibration.location()).parts
-    calibration.save(calibration.location(), Calibration(parts=(one, eight)))
+    calibrated(qr_pinv=1, explicit_inverse=8)
     assert firsts(1, 16, 8, 4, 1) == ["qr_pinv", *["explicit_inverse"] * 3, "qr_pinv"]
     # What is shipped was measured with two threads, and is the nearest to two.
     assert firsts(2) == ["fused"]
@@ -232,7 +223,7 @@ print(first.name, policy.active()[1])
 
 
 def test_all_processes_of_a_job_follow_the_same_file(configuration):
-    calibrated(1)
+    calibrated(qr_pinv=1)
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     ranks = [
         subprocess.Popen(
