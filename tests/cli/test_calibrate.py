@@ -1,8 +1,6 @@
 """`backward-strategies calibrate`, in which nothing is measured; and once for some seconds, in earnest."""
 
 import json
-import subprocess
-import sys
 
 import filelock
 import pytest
@@ -179,14 +177,10 @@ def test_a_damaged_policy_is_named_and_kept(invoke, fails, configuration):
 
 
 @pytest.mark.slow
-def test_in_earnest_for_some_seconds(configuration):
-    def output(*arguments):
-        command = [sys.executable, "-m", "strategies", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-    said = output("calibrate", "--minutes", "0.05", "--force")
-    assert "Stability, checked here" in said
+def test_in_earnest_for_some_seconds(configuration, python):
+    said = python("-m", "strategies", "calibrate", "--minutes", "0.05", "--force")
+    assert "Stability, checked here" in said.stdout, said.stderr
     (part,) = calibration.read(calibration.location()).parts
     assert part.cells
-    assert '"auto" follows the calibration' in output("policy", "show")
+    assert '"auto" follows the calibration' in python("-m", "strategies", "policy", "show").stdout
     assert json.loads(calibration.location().read_text())["version"] == calibration.VERSION

@@ -1,8 +1,6 @@
 """The command, and its shortest subcommands."""
 
 import importlib.metadata
-import subprocess
-import sys
 
 import pytest
 import torch
@@ -27,9 +25,8 @@ def test_all_commands_are_listed_whatever_is_installed(invoke):
     assert [name for name in COMMANDS if f" {name} " not in shown] == []
 
 
-def test_the_package_runs_as_a_module_and_says_its_version():
-    command = [sys.executable, "-m", "strategies", "--version"]
-    said = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+def test_the_package_runs_as_a_module_and_says_its_version(python):
+    said = python("-m", "strategies", "--version").stdout
     assert said.strip() == importlib.metadata.version("backward-strategies")
 
 

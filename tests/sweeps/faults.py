@@ -4,6 +4,9 @@ With it comes a clock that says the same on every machine: times on shared cores
 sweeps of one machine should lead to one policy.
 """
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 from strategies.integration.workload import Call, Workload
@@ -67,6 +70,21 @@ REASONS = (
     "took more than",
     "raised TypeError: not for seven, in faulty",
 )
+
+
+def install(site: Path, package) -> None:
+    """Puts the strategy in a folder for PYTHONPATH, by the fixture `package`."""
+    package(site, "backward_strategies", "faulty = faulty:Faulty")
+    (site / "faulty.py").write_text(MODULE)
+
+
+def begin(*arguments) -> subprocess.Popen:
+    """A command of the package."""
+    # Else, where a shell has started the tests in the background, children ignore Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    command = [sys.executable, "-m", "strategies", *map(str, arguments)]
+    said = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    return subprocess.Popen(command, start_new_session=True, **said)
 
 
 def save_workload(path: Path, cases: list[str]) -> None:

@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import faults
 import pytest
@@ -59,8 +57,7 @@ def cluster():
 @pytest.fixture
 def write(tmp_path, monkeypatch, package):
     """Writes a sweep with a faulty plug-in, and returns its file."""
-    package(tmp_path / "site", "backward_strategies", "faulty = faulty:Faulty")
-    (tmp_path / "site" / "faulty.py").write_text(faults.MODULE)
+    faults.install(tmp_path / "site", package)
     faults.save_workload(tmp_path / "workload.json", CASES)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
@@ -75,13 +72,8 @@ def write(tmp_path, monkeypatch, package):
     return write
 
 
-def begin(*arguments):
-    command = [sys.executable, "-m", "strategies", *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-
-
 def invoke(*arguments):
-    process = begin(*arguments)
+    process = faults.begin(*arguments)
     said, _ = process.communicate(timeout=400)
     assert process.returncode == 0, said
     return said
@@ -119,7 +111,7 @@ def cancel_on(cluster, node):
 def test_nothing_is_lost_and_nothing_counted_twice_whatever_goes_wrong(cluster, write, tmp_path):
     sweep, here = write("sweep.toml", "swept"), write("here.toml", "here")
     folder = Folder(config.read(sweep))
-    at_home = begin("sweep", "local", here)
+    at_home = faults.begin("sweep", "local", here)
 
     said = invoke("sweep", "submit", sweep)
     assert said.count("64 cells in") == 2
@@ -134,7 +126,7 @@ def test_nothing_is_lost_and_nothing_counted_twice_whatever_goes_wrong(cluster, 
         cancel_on(cluster, "n3")
         again = invoke("sweep", "submit", sweep)
 
-    collectors = [begin("sweep", "collect", sweep) for _ in range(2)]
+    collectors = [faults.begin("sweep", "collect", sweep) for _ in range(2)]
     for each in collectors:
         said, _ = each.communicate(timeout=100)
         assert each.returncode == 0, said

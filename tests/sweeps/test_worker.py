@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
 
 import faults
@@ -29,8 +27,7 @@ cpu = "."
 @pytest.fixture
 def sweep(tmp_path, monkeypatch, package):
     """Makes a sweep of cases, with a plug-in that has faults, and returns what runs it."""
-    package(tmp_path / "site", "backward_strategies", "faulty = faulty:Faulty")
-    (tmp_path / "site" / "faulty.py").write_text(faults.MODULE)
+    faults.install(tmp_path / "site", package)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"), os.pathsep)
 
     def made(*cases, text=SWEEP):
@@ -42,12 +39,7 @@ def sweep(tmp_path, monkeypatch, package):
 
 
 def begin(folder):
-    # Else, where a shell has started the tests in the background, children ignore Ctrl-C.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    file = folder.path.parent / "sweep.toml"
-    command = [sys.executable, "-m", "strategies", "sweep", "local", file]
-    said = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    return subprocess.Popen(command, start_new_session=True, **said)
+    return faults.begin("sweep", "local", folder.path.parent / "sweep.toml")
 
 
 def run(folder):
