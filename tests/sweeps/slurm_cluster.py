@@ -9,6 +9,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
@@ -96,9 +97,10 @@ class Cluster:
     def lose(self, node: str) -> None:
         """Cuts a node's power: everything that runs there is gone at once."""
         log = str(self.base / f"{node}.log")
-        doomed = [pid for pid in processes("slurmd", "slurmstepd") if log in open_files(pid)]
-        for pid in doomed:
-            doomed += children(pid)  # which grows while it is gone through
+        daemons = [pid for pid, _, name in processes() if name in ("slurmd", "slurmstepd")]
+        doomed = [pid for pid in daemons if log in open_files(pid)]
+        for pid in doomed:  # which grows while it is gone through
+            doomed += [child for child, parent, _ in processes() if parent == pid]
         for pid in doomed:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -172,14 +174,13 @@ class Cluster:
             os.kill(pid, signal.SIGKILL)
 
 
-def processes(*names: str) -> list[int]:
-    """The ids of the processes of these programs."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/comm"):
+def processes() -> Iterator[tuple[int, int, str]]:
+    """Of every process its number, that of its parent, and the name of its program."""
+    for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
-            if path.read_text().strip() in names:
-                found.append(int(path.parent.name))
-    return found
+            # After the name, which may hold anything: state, parent.
+            named, _, rest = path.read_text().rpartition(")")
+            yield int(path.parent.name), int(rest.split()[1]), named.partition("(")[2]
 
 
 def open_files(pid: int) -> set[str]:
@@ -188,16 +189,6 @@ def open_files(pid: int) -> set[str]:
         for link in Path(f"/proc/{pid}/fd").iterdir():
             with contextlib.suppress(OSError):
                 found.add(str(link.readlink()))
-    return found
-
-
-def children(pid: int) -> list[int]:
-    found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            # After the name, which may hold anything: state, parent.
-            if int(path.read_text().rpartition(")")[2].split()[1]) == pid:
-                found.append(int(path.parent.name))
     return found
 
 
