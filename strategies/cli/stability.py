@@ -44,14 +44,12 @@ def stability(
     A stability ratio is an error over what rounding the inputs explains. The exit code is 1 if "auto"
     has one above the limit.
     """
-    if operation is not None:
-        operations.get(operation)
     if dtype not in (None, *DTYPES):
         raise ValueError(f"--dtype {dtype}: there is {', '.join(DTYPES)}")
     judged = strategy or [*registry.available(), AUTO]
     for name in {*judged} - {AUTO}:
         registry.get(name)
-    names = [operation] if operation else operations.names()
+    names = [operations.get(operation).name] if operation else operations.names()
     drawn = hard_cases(device, seed, names, [dtype] if dtype else tuple(DTYPES))
     arguments = {"seed": seed, "operations": list(names), "dtype": dtype, "device": device}
     arguments |= {"strategies": [*judged]}

@@ -18,11 +18,7 @@ DOUBT = "?"
 
 TOO_NOISY = "too noisy to tell"
 
-OBJECTIVES = {
-    Objective.FORWARD_BACKWARD: "forward + backward",
-    Objective.BACKWARD: "backward",
-    Objective.MEMORY: "memory",
-}
+OBJECTIVES = {each: each.replace("_", " + ") for each in Objective}
 
 
 def seconds(value: float | None) -> str:
