@@ -17,26 +17,22 @@ setup = ["module load python"]
 """
 
 
-@pytest.fixture
-def read(tmp_path):
-    def read(text):
-        (tmp_path / "sweep.toml").write_text(text)
-        return config.read(tmp_path / "sweep.toml")
-
-    return read
+def read(tmp_path, text):
+    (tmp_path / "sweep.toml").write_text(text)
+    return config.read(tmp_path / "sweep.toml")
 
 
-def test_paths_are_relative_to_the_file(read, tmp_path, monkeypatch):
+def test_paths_are_relative_to_the_file(tmp_path, monkeypatch):
     monkeypatch.chdir("/")
-    sweep = read(GOOD)
+    sweep = read(tmp_path, GOOD)
     assert sweep.out == tmp_path / "swept"
     assert sweep.workload is None
-    other = read(GOOD.replace("grid", "workload"))
+    other = read(tmp_path, GOOD.replace("grid", "workload"))
     assert (other.grid, other.workload) == ("", tmp_path / "cpu")
 
 
-def test_a_class_says_what_slurm_is_asked_for(read):
-    machines = read(GOOD).classes["epyc-2"]
+def test_a_class_says_what_slurm_is_asked_for(tmp_path):
+    machines = read(tmp_path, GOOD).classes["epyc-2"]
     assert (machines.threads, machines.partition, machines.constraint) == (2, "cpu", "")
     assert machines.setup == ("module load python",)
 
@@ -58,10 +54,10 @@ def test_a_class_says_what_slurm_is_asked_for(read):
         ('out = "swept"', "", "missing required field `out`"),
     ],
 )
-def test_what_makes_no_sense_is_refused_in_one_line(read, tmp_path, old, new, said):
+def test_what_makes_no_sense_is_refused_in_one_line(tmp_path, old, new, said):
     assert old in GOOD
     with pytest.raises(UnusableFileError) as error:
-        read(GOOD.replace(old, new))
+        read(tmp_path, GOOD.replace(old, new))
     assert str(error.value).startswith(str(tmp_path / "sweep.toml"))
     assert said in str(error.value)
     assert "\n" not in str(error.value)
