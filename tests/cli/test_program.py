@@ -34,15 +34,10 @@ def same(python):
     return same
 
 
-@pytest.fixture
-def write(tmp_path):
+def write(folder, text, name="program.py"):
     """Writes a file, and returns the name that a command line in its folder has for it."""
-
-    def write(text, name="program.py"):
-        (tmp_path / name).write_text(text, encoding="utf-8")
-        return name
-
-    return write
+    (folder / name).write_text(text, encoding="utf-8")
+    return name
 
 
 FAILING = {
@@ -63,13 +58,13 @@ FAILING = {
 
 
 @pytest.mark.parametrize("text", FAILING.values(), ids=FAILING.keys())
-def test_an_exception_is_told_as_by_python(same, write, text):
-    assert same(write(text)).stderr
+def test_an_exception_is_told_as_by_python(same, tmp_path, text):
+    assert same(write(tmp_path, text)).stderr
 
 
 @pytest.mark.parametrize("code", ["", "None", "0", "3", "True", "'a message'", "(1, 2)", "-1"])
-def test_an_exit_code_is_passed_on(same, write, code):
-    same(write(f"import sys\nsys.exit({code})"))
+def test_an_exit_code_is_passed_on(same, tmp_path, code):
+    same(write(tmp_path, f"import sys\nsys.exit({code})"))
 
 
 HOOKS = {
@@ -81,8 +76,8 @@ HOOKS = {
 
 
 @pytest.mark.parametrize("hook", HOOKS.values(), ids=HOOKS.keys())
-def test_an_excepthook_is_called(same, write, hook):
-    same(write(f"import sys\nsys.excepthook = {hook}\n1 / 0"))
+def test_an_excepthook_is_called(same, tmp_path, hook):
+    same(write(tmp_path, f"import sys\nsys.excepthook = {hook}\n1 / 0"))
 
 
 INTERRUPTED = """
@@ -97,15 +92,15 @@ os.kill(os.getpid(), signal.SIGINT)
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there, Ctrl-C is no signal")
 @pytest.mark.parametrize("form", [["program.py"], ["-m", "program"], ["-c", INTERRUPTED]])
-def test_ctrl_c_ends_it_by_the_signal(same, write, tmp_path, form):
-    write(INTERRUPTED)
+def test_ctrl_c_ends_it_by_the_signal(same, tmp_path, form):
+    write(tmp_path, INTERRUPTED)
     assert same(*form).returncode == -signal.SIGINT
     assert (tmp_path / "log").read_text() == "not flushed"
 
 
-def test_ctrl_c_that_the_program_handles_is_its_own(same, write):
+def test_ctrl_c_that_the_program_handles_is_its_own(same, tmp_path):
     text = f"try:\n    {INTERRUPTED.strip().splitlines()[0]}\n    raise KeyboardInterrupt\n"
-    assert same(write(text + "except KeyboardInterrupt:\n    exit(4)")).returncode == 4
+    assert same(write(tmp_path, text + "except KeyboardInterrupt:\n    exit(4)")).returncode == 4
 
 
 STATE = """
@@ -117,11 +112,11 @@ for name, value in sorted(globals().items()):
 
 
 @pytest.fixture
-def files(write, tmp_path):
+def files(tmp_path):
     """What a command line can name."""
     (tmp_path / "folder").mkdir()
-    write(STATE)
-    write(STATE, "folder/__main__.py")
+    write(tmp_path, STATE)
+    write(tmp_path, STATE, "folder/__main__.py")
     (tmp_path / "link.py").symlink_to(tmp_path / "folder" / "__main__.py")
     with zipfile.ZipFile(tmp_path / "archive.zip", "w") as archive:
         archive.writestr("__main__.py", STATE)
@@ -157,14 +152,14 @@ def test_no_folder_is_put_on_the_path_that_python_does_not_put_there(same, form)
 
 
 @pytest.mark.parametrize("form", [["-c", FAILING["plain"]], ["-"], ["-m", "program"]])
-def test_every_form_shows_its_frames(same, write, form):
-    write(FAILING["plain"])
+def test_every_form_shows_its_frames(same, tmp_path, form):
+    write(tmp_path, FAILING["plain"])
     same(*form, stdin=FAILING["plain"])
 
 
 @pytest.mark.parametrize("form", [["-c", "f("], ["-"], ["-m", "program"]])
-def test_every_form_shows_where_syntax_is_wrong(same, write, form):
-    write("f(")
+def test_every_form_shows_where_syntax_is_wrong(same, tmp_path, form):
+    write(tmp_path, "f(")
     same(*form, stdin="f(")
 
 
@@ -185,10 +180,10 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("form", [["program.py"], ["-m", "program"]])
-def test_its_classes_are_pickled_and_its_functions_found_by_other_processes(same, write, form):
-    write(PROCESSES)
+def test_its_classes_are_pickled_and_its_functions_found_by_other_processes(same, tmp_path, form):
+    write(tmp_path, PROCESSES)
     assert same(*form).stdout == "True\n[2, 4]\n"
 
 
-def test_it_has_the_future_of_no_other_module(same, write):
-    same(write("def f(x: int): pass\nprint(f.__annotations__)"))
+def test_it_has_the_future_of_no_other_module(same, tmp_path):
+    same(write(tmp_path, "def f(x: int): pass\nprint(f.__annotations__)"))
