@@ -19,17 +19,13 @@ print("done")
 """
 
 
-@pytest.fixture
-def program(tmp_path):
-    def program(end=""):
-        (tmp_path / "program.py").write_text(PROGRAM.format(end=end))
-        return tmp_path / "program.py"
-
-    return program
+def program(folder, end=""):
+    (folder / "program.py").write_text(PROGRAM.format(end=end))
+    return folder / "program.py"
 
 
-def test_the_table_and_the_file_say_what_was_called(main, program, kept):
-    path = program()
+def test_the_table_and_the_file_say_what_was_called(main, tmp_path, kept):
+    path = program(tmp_path)
     result = main("record", "--out", kept, path, "--lr", 1)
     assert result.stdout == "done\n"
     assert "torch.linalg.inv 3x3 float32 cpu      5" in result.stderr
@@ -42,8 +38,8 @@ def test_the_table_and_the_file_say_what_was_called(main, program, kept):
 
 
 @pytest.mark.parametrize("form", ["-m", "-c"])
-def test_a_module_and_code_are_recorded_as_such(main, program, kept, monkeypatch, form):
-    monkeypatch.chdir(program().parent)
+def test_a_module_and_code_are_recorded_as_such(main, tmp_path, kept, monkeypatch, form):
+    monkeypatch.chdir(program(tmp_path).parent)
     what = "program" if form == "-m" else PROGRAM.format(end="")
     main("record", "--out", kept, form, what, "--lr")
     workload = read(kept)
@@ -60,18 +56,18 @@ def test_a_module_and_code_are_recorded_as_such(main, program, kept, monkeypatch
     ],
 )
 def test_a_program_that_ends_early_is_reported_after_what_it_says(
-    main, program, kept, end, code, told
+    main, tmp_path, kept, end, code, told
 ):
-    result = main("record", "--out", kept, program(end), code=code)
+    result = main("record", "--out", kept, program(tmp_path, end), code=code)
     places = [result.stderr.index(said) for said in [*told, "torch.linalg.inv 3x3", "kept in"]]
     assert places == sorted(places)
     assert read(kept).calls[0].count == 5
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there, Ctrl-C is no signal")
-def test_ctrl_c_ends_it_as_it_ends_python(program, python, kept):
+def test_ctrl_c_ends_it_as_it_ends_python(tmp_path, python, kept):
     handled = "signal.signal(signal.SIGINT, signal.default_int_handler)"  # a shell may ignore it
-    path = program(f"{handled}\nos.kill(os.getpid(), signal.SIGINT)")
+    path = program(tmp_path, f"{handled}\nos.kill(os.getpid(), signal.SIGINT)")
     ours, of_python = python("-m", "strategies", "record", "--out", kept, path), python(path)
     assert ours.returncode == of_python.returncode == -signal.SIGINT
     assert ours.stderr.startswith(of_python.stderr)
@@ -84,17 +80,16 @@ def test_a_missing_file_leaves_what_was_kept(main, fails, tmp_path, kept):
     assert kept.read_text() == "another"
 
 
-def test_a_file_that_cannot_be_written_is_one_line_before_the_program(
-    main, fails, program, tmp_path
-):
+def test_a_file_that_cannot_be_written_is_one_line_before_the_program(main, fails, tmp_path):
     end = f"open({str(tmp_path / 'ran')!r}, 'w')"
-    fails(["record", "--out", tmp_path / "none" / "file.json", program(end)], "none", by=main)
+    out = tmp_path / "none" / "file.json"
+    fails(["record", "--out", out, program(tmp_path, end)], "none", by=main)
     assert not (tmp_path / "ran").exists()
 
 
-def test_its_calls_can_be_measured(main, invoke, program, tmp_path, kept):
+def test_its_calls_can_be_measured(main, invoke, tmp_path, kept):
     measured = tmp_path / "measured.json"
-    main("record", "--out", kept, program())
+    main("record", "--out", kept, program(tmp_path))
     invoke("measure", measured, "--workload", kept, "--budget", 0)
     (cell,) = json.loads(measured.read_text())["cells"]
     assert cell["case"] == "inv 3x3 float32 cpu"
