@@ -16,6 +16,8 @@ from strategies.policy import calibration, validators
 from strategies.policy.calibration import Calibration
 from strategies.policy.schema import Default, Policy
 
+pytestmark = pytest.mark.usefixtures("configuration")
+
 HERE = validators.here()
 
 
@@ -66,9 +68,7 @@ def test_a_file_that_is_no_policy_is_refused_where_it_is_named(tmp_path):
 
 
 @pytest.mark.parametrize("bad", ["nowhere.json", "no_such_strategy"])
-def test_a_bad_variable_is_told_once_and_the_shipped_policy_answers(
-    configuration, monkeypatch, bad
-):
+def test_a_bad_variable_is_told_once_and_the_shipped_policy_answers(monkeypatch, bad):
     monkeypatch.setenv("BACKWARD_STRATEGIES_USE", bad)
     with pytest.warns(RuntimeWarning, match=f"BACKWARD_STRATEGIES_USE={bad}: ") as caught:
         first = names("pinv")
@@ -80,9 +80,7 @@ def test_a_bad_variable_is_told_once_and_the_shipped_policy_answers(
 
 
 @pytest.mark.parametrize("content", [None, "{"])
-def test_a_shipped_policy_that_is_damaged_is_done_without(
-    configuration, monkeypatch, tmp_path, content
-):
+def test_a_shipped_policy_that_is_damaged_is_done_without(monkeypatch, tmp_path, content):
     shipped = tmp_path / "policy.json"
     if content is not None:
         shipped.write_text(content)
@@ -119,9 +117,7 @@ def test_a_calibration_goes_before_the_shipped_policy_and_what_is_named_before_b
 @pytest.mark.parametrize(
     "differing", [{"cpu": "another"}, {"torch": "1.0"}, {"instruction_set": "AVX1"}]
 )
-def test_one_of_another_machine_is_told_once_and_the_shipped_policy_answers(
-    configuration, differing
-):
+def test_one_of_another_machine_is_told_once_and_the_shipped_policy_answers(differing):
     calibrated(msgspec.structs.replace(HERE, **differing), qr_pinv=1, batch_last=2)
     ((_, its),) = differing.items()
     with pytest.warns(RuntimeWarning, match=f"calibrated elsewhere: here is .*not {its}") as caught:
@@ -151,27 +147,22 @@ def threads(count):
         torch.set_num_threads(before)
 
 
-@pytest.fixture
-def shipped_here(monkeypatch, tmp_path):
+def ship(monkeypatch, tmp_path, **threads):
     """Ships a policy, measured on this machine, of the inverse of 8×8 matrices by numbers of threads."""
-
-    def ships(**others):
-        machine = {"cpu": HERE.cpu, "instruction_set": HERE.instruction_set, "torch": HERE.torch}
-        parts = [
-            part_using(use, threads=count, machine={**machine, "name": use, "threads": count})
-            for use, count in others.items()
-        ]
-        known = msgspec.structs.replace(
-            policy_of(inv=[policy_cell(8, use="fused")]),
-            provenance=({**machine, "name": "the first", "threads": 2},),
-            others=tuple(parts),
-        )
-        path = tmp_path / "shipped.json"
-        path.write_text(json_text(known))
-        monkeypatch.setattr(policies, "SHIPPED", path)
-        policies.refresh()
-
-    return ships
+    machine = {"cpu": HERE.cpu, "instruction_set": HERE.instruction_set, "torch": HERE.torch}
+    parts = (
+        part_using(use, threads=count, machine={**machine, "name": use, "threads": count})
+        for use, count in threads.items()
+    )
+    known = msgspec.structs.replace(
+        policy_of(inv=[policy_cell(8, use="fused")]),
+        provenance=({**machine, "name": "the first", "threads": 2},),
+        others=tuple(parts),
+    )
+    path = tmp_path / "shipped.json"
+    path.write_text(json_text(known))
+    monkeypatch.setattr(policies, "SHIPPED", path)
+    policies.refresh()
 
 
 def firsts(*counts):
@@ -182,10 +173,8 @@ def firsts(*counts):
     return found
 
 
-def test_of_several_machines_the_nearest_answers_and_a_change_is_seen(
-    configuration, shipped_here, monkeypatch
-):
-    shipped_here(qr_pinv=1, batch_last=16)
+def test_of_several_machines_the_nearest_answers_and_a_change_is_seen(monkeypatch, tmp_path):
+    ship(monkeypatch, tmp_path, qr_pinv=1, batch_last=16)
     expected = ["qr_pinv", "fused", "batch_last"]
     assert firsts(1, 2, 16) == expected
     with policies.use("shipped"):
@@ -199,16 +188,16 @@ def test_of_several_machines_the_nearest_answers_and_a_change_is_seen(
     assert firsts(1, 2, 16) == expected
 
 
-def test_a_calibration_is_over_the_machine_that_is_nearest(configuration, shipped_here):
-    shipped_here(qr_pinv=8, batch_last=1)
+def test_a_calibration_is_over_the_machine_that_is_nearest(monkeypatch, tmp_path):
+    ship(monkeypatch, tmp_path, qr_pinv=8, batch_last=1)
     calibrated(explicit_inverse=4)
     assert firsts(1, 2, 4, 8) == ["batch_last", "fused", "explicit_inverse", "qr_pinv"]
     with threads(4):
         assert "(4 threads), over the shipped policy (the first, 2" in policies.active()[1]
 
 
-def test_the_nearest_number_of_threads_answers_and_a_change_is_seen(configuration, shipped_here):
-    shipped_here()
+def test_the_nearest_number_of_threads_answers_and_a_change_is_seen(monkeypatch, tmp_path):
+    ship(monkeypatch, tmp_path)
     calibrated(qr_pinv=1, explicit_inverse=8)
     assert firsts(1, 16, 8, 4, 1) == ["qr_pinv", *["explicit_inverse"] * 3, "qr_pinv"]
     # What is shipped was measured with two threads, and is the nearest to two.
@@ -222,7 +211,7 @@ print(first.name, policy.active()[1])
 """
 
 
-def test_all_processes_of_a_job_follow_the_same_file(configuration):
+def test_all_processes_of_a_job_follow_the_same_file():
     calibrated(qr_pinv=1)
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     ranks = [
