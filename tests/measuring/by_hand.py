@@ -45,10 +45,11 @@ def policy_cell(m, n=None, rhs=1, batch=0, rank=None, use=None, **times):
     return PolicyCell(m, n or m, rhs, batch, rank, use, (), times or {use: 1.0})
 
 
-def policy_of(*, stability=(), **cells):
+def policy_of(*, stability=(), full_rank=None, **cells):
     """A policy that knows cells of operations, in double precision on the CPU."""
+    known = {"stability": dict(stability), "full_rank": full_rank}
     operations = {
-        name: OperationPolicy(cells={"cpu": {"float64": tuple(of)}}, stability=dict(stability))
+        name: OperationPolicy(cells={"cpu": {"float64": tuple(of)}}, **known)
         for name, of in cells.items()
     }
     return Policy(operations=operations)

@@ -14,7 +14,7 @@ from strategies import registry
 from strategies.files import UnusableFileError, json_text
 from strategies.policy import calibration, validators
 from strategies.policy.calibration import Calibration
-from strategies.policy.schema import Default, Policy
+from strategies.policy.schema import Default
 
 pytestmark = pytest.mark.usefixtures("configuration")
 
@@ -26,30 +26,25 @@ def names(operation, *, any_rank=False, device="cpu"):
     return [strategy.name for strategy in found]
 
 
-def made_of(*cells, default=None):
-    entry = policy_of(pinv=cells).operations["pinv"]
-    return Policy(operations={"pinv": msgspec.structs.replace(entry, full_rank=default)})
-
-
 def test_where_the_best_is_not_installed_the_next_best_is_used():
     known = policy_cell(8, somebody_elses=1, native=3)
     default = Default("somebody_elses", ("native",), 1.0, 1.0, 1, 0)
-    with policies.use(made_of(known, default=default)):
+    with policies.use(policy_of(pinv=[known], full_rank=default)):
         assert names("pinv") == names("pinv", device="cuda") == ["native"]
 
 
 def test_what_refuses_a_rank_is_followed_by_the_best_that_takes_any():
     full = policy_cell(8, triangular_solve=1, native=3)
     deficient = policy_cell(8, rank=2, svd_truncated_pinv=1)
-    with policies.use(made_of(full, deficient)):
+    with policies.use(policy_of(pinv=[full, deficient])):
         assert names("pinv") == ["triangular_solve"]
         assert names("pinv", any_rank=True) == ["triangular_solve", "svd_truncated_pinv"]
-    with policies.use(made_of(full)):
+    with policies.use(policy_of(pinv=[full])):
         assert names("pinv", any_rank=True) == ["triangular_solve", "qr_pinv"]
 
 
 def test_what_was_never_measured_gets_the_simplest_stable_strategy():
-    with policies.use(made_of()):
+    with policies.use(policy_of(pinv=[])):
         assert names("det") == ["triangular_solve"]
         assert names("lstsq", any_rank=True) == ["qr_pinv"]
 

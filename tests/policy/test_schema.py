@@ -1,23 +1,18 @@
-import msgspec
 import pytest
 from by_hand import policy_cell as cell
 from by_hand import policy_of, ranking_of
 
 from strategies.files import UnusableFileError, json_text
-from strategies.policy.schema import Default, Policy, position, ranking, read
+from strategies.policy.schema import Default, position, ranking, read
 
-
-@pytest.fixture
-def policy():
-    square = (
-        cell(4, 4, batch=1000, native=1, qr_pinv=4),
-        cell(64, 64, native=1, qr_pinv=2),
-        cell(64, 64, rank=3, svd_truncated_pinv=1),
-        cell(1024, 1024, native=8, qr_pinv=1),
-    )
-    default = Default("triangular_solve", ("qr_pinv",), 2.0, 1.5, 3, 0)
-    entry = policy_of(pinv=square).operations["pinv"]
-    return Policy(operations={"pinv": msgspec.structs.replace(entry, full_rank=default)})
+CELLS = (
+    cell(4, 4, batch=1000, native=1, qr_pinv=4),
+    cell(64, 64, native=1, qr_pinv=2),
+    cell(64, 64, rank=3, svd_truncated_pinv=1),
+    cell(1024, 1024, native=8, qr_pinv=1),
+)
+DEFAULT = Default("triangular_solve", ("qr_pinv",), 2.0, 1.5, 3, 0)
+POLICY = policy_of(pinv=CELLS, full_rank=DEFAULT)
 
 
 def test_a_measured_case_is_answered_by_its_cell():
@@ -41,8 +36,8 @@ def test_a_measured_case_is_answered_by_its_cell():
         (1024, {"device": "cuda:0"}, "triangular_solve"),
     ],
 )
-def test_what_was_not_measured_is_answered_by_what_was(policy, n, asked, best):
-    assert ranking_of(policy, "pinv", n, n, **asked)[0] == best
+def test_what_was_not_measured_is_answered_by_what_was(n, asked, best):
+    assert ranking_of(POLICY, "pinv", n, n, **asked)[0] == best
 
 
 def test_a_strategy_that_is_good_all_around_beats_the_winner_of_the_nearest_cell():
@@ -62,14 +57,14 @@ def test_what_is_ineligible_nearby_comes_last():
     assert ranking([only, far], position(9, 9)) == ("explicit_inverse",)
 
 
-def test_an_answer_is_of_one_kind_and_none_of_what_was_never_measured(policy):
-    assert ranking_of(policy, "pinv", 64, 64, deficient=True) == ("svd_truncated_pinv",)
-    assert ranking_of(policy, "pinv", 9, 9, device="cuda:0") == ("triangular_solve", "qr_pinv")
-    assert ranking_of(policy, "det", 8, 8) == ()
+def test_an_answer_is_of_one_kind_and_none_of_what_was_never_measured():
+    assert ranking_of(POLICY, "pinv", 64, 64, deficient=True) == ("svd_truncated_pinv",)
+    assert ranking_of(POLICY, "pinv", 9, 9, device="cuda:0") == ("triangular_solve", "qr_pinv")
+    assert ranking_of(POLICY, "det", 8, 8) == ()
 
 
-def test_a_file_with_an_unknown_dtype_is_named(policy, tmp_path):
+def test_a_file_with_an_unknown_dtype_is_named(tmp_path):
     path = tmp_path / "policy.json"
-    path.write_text(json_text(policy).replace("float64", "float99"))
+    path.write_text(json_text(POLICY).replace("float64", "float99"))
     with pytest.raises(UnusableFileError, match=r"policy\.json: is damaged: no dtype is 'float99'"):
         read(path)

@@ -76,20 +76,18 @@ def test_what_differs_is_said_and_what_is_not_known_does_not_count():
     assert module.differing(HERE, HERE) == "nothing that is known"
 
 
-@pytest.fixture
-def runs():
-    """Two machines on which each other's choice is slower, in one of two cases."""
-    native = took("native", 1)
-    same = cell_of(native, took("fused", 0.5), took("qr_pinv", 0.9), case="inv 8x8")
-    return [
-        run_of(cell_of(native, took("fused", 0.5), took("qr_pinv", 0.25)), same, machine=HERE),
-        run_of(cell_of(native, took("fused", 0.5), took("qr_pinv", 4.0)), same, machine=THERE),
-    ]
+# On each of these machines the other one's choice is slower, in one of two cases.
+NATIVE, FUSED = took("native", 1), took("fused", 0.5)
+SAME = cell_of(NATIVE, FUSED, took("qr_pinv", 0.9), case="inv 8x8")
+RUNS = [
+    run_of(cell_of(NATIVE, FUSED, took("qr_pinv", 0.25)), SAME, machine=HERE),
+    run_of(cell_of(NATIVE, FUSED, took("qr_pinv", 4.0)), SAME, machine=THERE),
+]
 
 
-def test_a_policy_is_judged_by_the_times_of_every_machine(runs):
-    places = module.by_machine(judge(runs))
-    found = {(c.policy_of, c.measured_on): c for c in module.carried(runs, places, ANY)}
+def test_a_policy_is_judged_by_the_times_of_every_machine():
+    places = module.by_machine(judge(RUNS))
+    found = {(c.policy_of, c.measured_on): c for c in module.carried(RUNS, places, ANY)}
     assert len(found) == 4
     for (policy_of, measured_on), worst in {
         ("here", "here"): 1,
@@ -106,11 +104,11 @@ def test_a_policy_is_judged_by_the_times_of_every_machine(runs):
     assert not found["there", "here"].slower
 
 
-def test_draws_are_judged_by_the_policy_of_their_own_machine(runs):
+def test_draws_are_judged_by_the_policy_of_their_own_machine():
     cell = cell_of(took("fused", 3), took("qr_pinv", 1), case="pinv 63x8")
-    places = module.by_machine(judge(runs))
-    assert module.drawn(runs, places, ANY) == []
-    (found,) = module.drawn([*runs, run_of(cell, kind="draw", machine=THERE)], places, ANY)
+    places = module.by_machine(judge(RUNS))
+    assert module.drawn(RUNS, places, ANY) == []
+    (found,) = module.drawn([*RUNS, run_of(cell, kind="draw", machine=THERE)], places, ANY)
     assert (found.policy_of, found.measured_on) == ("there", "there")
     assert found.summary.worst == pytest.approx(3)
 

@@ -9,23 +9,25 @@ from strategies.policy import schema
 from strategies.selection import policies
 from strategies.selection.eligibility import Criteria
 
+NATIVE, REFUSED = took("native", 1), took("triangular_solve", status=Status.NOT_APPLICABLE)
+RUN = run_of(
+    cell_of(NATIVE, took("triangular_solve", 0.25), took("qr_pinv", 0.5)),
+    cell_of(NATIVE, took("triangular_solve", 2.5), took("qr_pinv", 1.1), case="pinv 8x8"),
+    cell_of(NATIVE, took("qr_pinv", 1 / 3), REFUSED, case="pinv 64x8 rank=2"),
+)
+
+# Another machine, which has a GPU, in two of three cases.
+ELSEWHERE = run_of(
+    cell_of(NATIVE, took("triangular_solve", 0.1), took("qr_pinv", 0.2)),
+    cell_of(took("native", 9), took("qr_pinv", 1), case="inv 8x8"),
+    cell_of(NATIVE, took("qr_pinv", 0.9), case="pinv 64x8 cuda"),
+    machine=Machine("there", cpu="lathe", gpu="a card, another", threads=8, torch="2.9.0"),
+)
+
 
 @pytest.fixture
-def runs():
-    native = took("native", 1)
-    refused = took("triangular_solve", status=Status.NOT_APPLICABLE)
-    return [
-        run_of(
-            cell_of(native, took("triangular_solve", 0.25), took("qr_pinv", 0.5)),
-            cell_of(native, took("triangular_solve", 2.5), took("qr_pinv", 1.1), case="pinv 8x8"),
-            cell_of(native, took("qr_pinv", 1 / 3), refused, case="pinv 64x8 rank=2"),
-        )
-    ]
-
-
-@pytest.fixture
-def policy(runs):
-    return policies.build(runs, Criteria())
+def policy():
+    return policies.build([RUN], Criteria())
 
 
 def test_a_cell_holds_the_choice_and_the_times_of_all_that_are_eligible(policy):
@@ -75,26 +77,20 @@ def test_a_damaged_policy_is_named_with_what_is_wrong(policy, tmp_path, old, new
     assert str(caught.value).startswith(f"{path}: {said}")
 
 
-def test_results_of_two_machines_are_refused(runs):
-    (run,) = runs
-    with pytest.raises(ValueError, match="several machines"):
-        policies.build([run, run_of(*run.cells, machine=Machine("there"))], Criteria())
+@pytest.mark.parametrize(
+    ("base", "said"),
+    [
+        (None, r"results of several machines \(here, there\): name the one"),
+        ("nowhere", "no results of a machine nowhere: there is here, there"),
+    ],
+)
+def test_of_several_machines_one_that_has_results_is_to_be_named(base, said):
+    with pytest.raises(ValueError, match=said):
+        policies.build([RUN, ELSEWHERE], Criteria(), base)
 
 
-@pytest.fixture
-def elsewhere():
-    """The results of another machine, which has a GPU, in two of three cases."""
-    machine = Machine("there", cpu="lathe", gpu="a card, another", threads=8, torch="2.9.0")
-    return run_of(
-        cell_of(took("native", 1), took("triangular_solve", 0.1), took("qr_pinv", 0.2)),
-        cell_of(took("native", 9), took("qr_pinv", 1), case="inv 8x8"),
-        cell_of(took("native", 1), took("qr_pinv", 0.9), case="pinv 64x8 cuda"),
-        machine=machine,
-    )
-
-
-def test_a_policy_of_one_machine_keeps_what_others_say_by_device(runs, policy, elsewhere):
-    built = policies.build([elsewhere, *runs], Criteria(), "here")
+def test_a_policy_of_one_machine_keeps_what_others_say_by_device(policy):
+    built = policies.build([ELSEWHERE, RUN], Criteria(), "here")
     assert policies.by_case(built) == policies.by_case(policy)
     assert {machine["name"] for machine in built.provenance} == {"here"}
     on_cpu, on_gpu = built.others
@@ -107,17 +103,12 @@ def test_a_policy_of_one_machine_keeps_what_others_say_by_device(runs, policy, e
     assert on_cpu.stability.keys() == {"inv"}
 
 
-def test_of_other_machines_what_is_far_from_the_fastest_is_left_out(runs):
+def test_of_other_machines_what_is_far_from_the_fastest_is_left_out():
     slow = took("triangular_solve", 9), took("native", 10)
     there = run_of(cell_of(took("qr_pinv", 1), *slow), machine=Machine("there"))
-    (part,) = policies.build([*runs, there], Criteria(), "here").others
+    (part,) = policies.build([RUN, there], Criteria(), "here").others
     ((cell,),) = (part.cells["pinv"]["float64"],)
     assert cell.times == {"qr_pinv": 1, "native": 10}
-
-
-def test_a_machine_without_results_cannot_be_the_first(runs, elsewhere):
-    with pytest.raises(ValueError, match="no results of a machine nowhere: there is here, there"):
-        policies.build([*runs, elsewhere], Criteria(), "nowhere")
 
 
 def test_the_evidence_of_stability_goes_with_it():
