@@ -10,24 +10,20 @@ import math
 import time
 from collections.abc import Callable, Iterator
 
+from rich import progress as bars
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 PLAIN_EVERY = 30.0
 """Seconds between two lines in a log."""
 
+Clock = Callable[[], float]
+Begin = Callable[[str], None]
+"""To be called with each step's name as it begins."""
+
 
 @contextlib.contextmanager
-def progress(
-    total: int, console: Console, clock: Callable[[], float] = time.monotonic
-) -> Iterator[Callable[[str], None]]:
-    """Shows how far a sequence of steps is; to be called with each step's name as it begins."""
+def progress(total: int, console: Console, clock: Clock = time.monotonic) -> Iterator[Begin]:
+    """Shows how far a sequence of steps is."""
     if not console.is_terminal:
         steps = itertools.count()
 
@@ -40,10 +36,11 @@ def progress(
 
         yield _lines(console, clock, line)
         return
-    columns = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), "left", TimeRemainingColumn()
+    so_far = bars.BarColumn(), bars.MofNCompleteColumn(), bars.TimeElapsedColumn()
+    columns = "{task.description}", *so_far, "left", bars.TimeRemainingColumn()
     # Steps may take minutes; rich would forget their speed after thirty seconds.
-    with Progress(
-        "{task.description}", *columns, console=console, transient=True, speed_estimate_period=3600
+    with bars.Progress(
+        *columns, console=console, transient=True, speed_estimate_period=3600
     ) as bar:
         task = bar.add_task("", total=total)
         yield lambda name: bar.update(
@@ -52,23 +49,19 @@ def progress(
 
 
 @contextlib.contextmanager
-def countdown(
-    seconds: float, console: Console, clock: Callable[[], float] = time.monotonic
-) -> Iterator[Callable[[str], None]]:
-    """Shows how much of a given time is over; to be called with each step's name as it begins."""
+def countdown(seconds: float, console: Console, clock: Clock = time.monotonic) -> Iterator[Begin]:
+    """Shows how much of a given time is over."""
     if not console.is_terminal:
         yield _lines(console, clock, lambda over: f"{over:.0f} of {seconds:.0f} s")
         return
     started = clock()
-    columns = BarColumn(), TimeElapsedColumn(), f"of {seconds:.0f} s"
-    with Progress("{task.description}", *columns, console=console, transient=True) as bar:
+    columns = bars.BarColumn(), bars.TimeElapsedColumn(), f"of {seconds:.0f} s"
+    with bars.Progress("{task.description}", *columns, console=console, transient=True) as bar:
         task = bar.add_task("", total=seconds)
         yield lambda name: bar.update(task, description=name, completed=clock() - started)
 
 
-def _lines(
-    console: Console, clock: Callable[[], float], line: Callable[[float], str]
-) -> Callable[[str], None]:
+def _lines(console: Console, clock: Clock, line: Callable[[float], str]) -> Begin:
     """A line for the first step, and then for the step that begins when it is time for a line."""
     started, printed = clock(), -math.inf
 
