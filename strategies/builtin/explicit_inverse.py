@@ -111,8 +111,5 @@ class _NormalEquations(PseudoInverse):
     def apply_adjoint(self, x: Tensor) -> Tensor:
         return self.inverse.mH @ x
 
-    def null_complement(self, x: Tensor) -> Tensor:
-        return torch.zeros_like(x)
-
     def dense(self) -> Tensor:
         return self.inverse

@@ -149,8 +149,5 @@ class Reflected(PseudoInverse):
         found = super().apply_gram(x)
         return found + super().apply_gram(x - product(found))
 
-    def null_complement(self, x: Tensor) -> Tensor:
-        return torch.zeros_like(x)
-
     def dense(self) -> Tensor:
         return self.solve(self.basis().mH)

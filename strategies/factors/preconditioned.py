@@ -71,9 +71,6 @@ class Preconditioned(PseudoInverse):
     def solve_adjoint(self, x: Tensor) -> Tensor:
         return self.gram_inverse @ (self.core.mH @ x)
 
-    def null_complement(self, x: Tensor) -> Tensor:
-        return torch.zeros_like(x)
-
     def dense(self) -> Tensor:
         return self.solve(self.gram_inverse @ self.near_basis.mH)
 

@@ -125,9 +125,14 @@ class PseudoInverse(ABC):
     def solve_adjoint(self, x: Tensor) -> Tensor:
         """F⁺ᴴ into range coordinates: (..., n, k) -> (..., r, k)."""
 
-    @abstractmethod
     def null_complement(self, x: Tensor) -> Tensor:
-        """(I − F⁺F) x, the part of x in the null space of F: (..., n, k) -> (..., n, k)."""
+        """(I − F⁺F) x, the part of x in the null space of F: (..., n, k) -> (..., n, k).
+
+        Forms that are not always of full column rank have their own.
+        """
+        if not self.full_column_rank:
+            raise NotImplementedError(f"{type(self).__name__} has no null_complement of its own")
+        return torch.zeros_like(x)
 
     def apply(self, b: Tensor) -> Tensor:
         """F⁺ b: (..., m, k) -> (..., n, k)."""
@@ -209,9 +214,6 @@ class Nonsingular(PseudoInverse):
 
     def from_range(self, c: Tensor) -> Tensor:
         return c
-
-    def null_complement(self, x: Tensor) -> Tensor:
-        return torch.zeros_like(x)
 
 
 def full_rank(matrix: Tensor) -> Tensor:
