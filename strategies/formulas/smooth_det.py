@@ -127,11 +127,8 @@ class _Split(NamedTuple):
         T, regular = self.Q.mH @ _columns(B, self.order), self.core.factor.shape[-1]
         left = self.core.apply_adjoint(first_columns(T, regular).mH).mH
         right = T[..., regular:]
-        above, below = (
-            (..., slice(None, regular), slice(None)),
-            (..., slice(regular, None), slice(None)),
-        )
-        return left[above], right[above], left[below], right[below]
+        above = left[..., :regular, :], right[..., :regular, :]
+        return *above, left[..., regular:, :], right[..., regular:, :]
 
     def gradient(self, of_T: Tensor) -> Tensor:
         """That of B from that of T."""

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from strategies.kernels.cpu.launch import Launch, Layout
 from strategies.kernels.cpu.library import DTYPES, is_available
-from strategies.kernels.cpu.problem import BY_LU, TRIANGULAR, KernelSpec, Problem
+from strategies.kernels.cpu.problem import KernelSpec, Problem
 from strategies.kernels.cpu.specs import SPECS
 from strategies.kernels.cpu.tensor_specs import INFO, TensorSpec, columns, rows, vector
 
@@ -30,17 +30,8 @@ _MOST_ENTRIES = 2**22
 _MOST_LAUNCHES = 64
 """Of a backward, each for cotangents of other strides, that are kept."""
 
-_OF_SQUARE = {
-    "inv",
-    "solve",
-    "det",
-    "slogdet",
-    "cholesky",
-    "cholesky_solve",
-    "cholesky_inverse",
-    *TRIANGULAR,
-    *BY_LU,
-}
+_OF_ANY_SHAPE = "lu_factor", "lu", "pinv", "lstsq", "qr"
+"""What takes matrices that are not square, too."""
 
 
 class Plan:
@@ -252,7 +243,6 @@ def plan(
     *batch, m, n = inputs[0][0]
     rhs = inputs[1][0] if len(inputs) > 1 else (*batch, m, 0)
     rest = rhs[len(batch) :]
-    is_square = operation in _OF_SQUARE
     k = rest[1] if len(rest) > 1 else 1
     problem = Problem(m, n, k, len(rest) == 1, dtype, math.prod(batch))
     if not (
@@ -264,7 +254,7 @@ def plan(
         and rhs[: len(batch) + 1] == (*batch, m)
         and len(rest) <= 2
         and (len(inputs) == 1 or 0 < problem.k <= _MOST_ENTRIES // m)
-        and not (is_square and m != n)
+        and (m == n or operation in _OF_ANY_SHAPE)
         and (len(inputs) < 3 or inputs[2][0] == (*batch, m))
     ):
         return None

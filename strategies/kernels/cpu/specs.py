@@ -141,29 +141,23 @@ def _cholesky_inverse(p: Problem) -> KernelSpec:
     return KernelSpec(*names, [columns(p.n, p.n, p.dtype)], [], [0, 1], flops)
 
 
-def _triangular(name: str) -> Callable[[Problem], KernelSpec | None]:
-    def spec(p: Problem) -> KernelSpec | None:
-        work = p.n**2 * p.k
-        if p.is_vector or (p.n / 8 < p.k < p.n and work > _MOST_WORK_OF_MANY):
-            return None
-        flops = (1.0 * work, 2.0 * work)
-        return KernelSpec(name, f"{name}_backward", [p.like_rhs(p.n)], [], [0, 2], flops)
-
-    return spec
+def _triangular(name: str, p: Problem) -> KernelSpec | None:
+    work = p.n**2 * p.k
+    if p.is_vector or (p.n / 8 < p.k < p.n and work > _MOST_WORK_OF_MANY):
+        return None
+    flops = (1.0 * work, 2.0 * work)
+    return KernelSpec(name, f"{name}_backward", [p.like_rhs(p.n)], [], [0, 2], flops)
 
 
-def _lu_solve(name: str) -> Callable[[Problem], KernelSpec | None]:
-    def spec(p: Problem) -> KernelSpec | None:
-        work = p.n**2 * p.k
-        if p.is_vector or (4 * p.k > p.n and work > _MOST_WORK_OF_LU_SOLVE):
-            return None
-        half = [rows(p.n, p.k, p.dtype)]
-        flops = (2.0 * work, 4.0 * work)
-        is_for_packs = p.k <= _MOST_COLUMNS_OF_PACKS and (p.k > 1 or p.n <= _MOST_ROWS_OF_VECTORS)
-        names = p.kernel(name) if is_for_packs else name, f"{name}_backward"
-        return KernelSpec(*names, [p.like_rhs(p.n)], half, [0, 2, 3, 4], flops, by_columns=True)
-
-    return spec
+def _lu_solve(name: str, p: Problem) -> KernelSpec | None:
+    work = p.n**2 * p.k
+    if p.is_vector or (4 * p.k > p.n and work > _MOST_WORK_OF_LU_SOLVE):
+        return None
+    half = [rows(p.n, p.k, p.dtype)]
+    flops = (2.0 * work, 4.0 * work)
+    is_for_packs = p.k <= _MOST_COLUMNS_OF_PACKS and (p.k > 1 or p.n <= _MOST_ROWS_OF_VECTORS)
+    names = p.kernel(name) if is_for_packs else name, f"{name}_backward"
+    return KernelSpec(*names, [p.like_rhs(p.n)], half, [0, 2, 3, 4], flops, by_columns=True)
 
 
 def _qr(p: Problem) -> KernelSpec | None:
@@ -252,7 +246,8 @@ def _lstsq_of_any_rank(by: str, p: Problem) -> KernelSpec | None:
     )
 
 
-Specs = dict[str, Callable[[Problem], KernelSpec | None]]
+Spec = Callable[[Problem], KernelSpec | None]
+Specs = dict[str, Spec]
 
 _BY_FACTORS: Specs = {
     "inv": _inv,
@@ -267,27 +262,21 @@ _BY_FACTORS: Specs = {
     "cholesky_solve": _cholesky_solve,
     "cholesky_inverse": _cholesky_inverse,
     "qr": _qr,
-    **{name: _triangular(name) for name in TRIANGULAR},
-    **{name: _lu_solve(name) for name in BY_LU},
+    **{name: functools.partial(_triangular, name) for name in TRIANGULAR},
+    **{name: functools.partial(_lu_solve, name) for name in BY_LU},
 }
 
 
-def _across(
-    build: Callable[[Problem], KernelSpec | None],
-) -> Callable[[Problem], KernelSpec | None]:
+def _across(build: Spec, p: Problem) -> KernelSpec | None:
     """The same by packs alone; None where there are none for both directions."""
-
-    def spec(p: Problem) -> KernelSpec | None:
-        built = build(p._replace(always_across=True))
-        both = built and (built.forward, built.backward)
-        return built if both and all(name.endswith("_across") for name in both) else None
-
-    return spec
+    built = build(p._replace(always_across=True))
+    both = built and (built.forward, built.backward)
+    return built if both and all(name.endswith("_across") for name in both) else None
 
 
 SPECS: dict[str, Specs] = {
     "factors": _BY_FACTORS,
-    "packs": {name: _across(build) for name, build in _BY_FACTORS.items()},
+    "packs": {name: functools.partial(_across, build) for name, build in _BY_FACTORS.items()},
     **{
         by: {
             "pinv": functools.partial(_pinv_of_any_rank, by),
