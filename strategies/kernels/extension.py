@@ -161,8 +161,7 @@ def _fingerprint(source: Path) -> str:
 
 def _imported(file: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(NAME, file)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{file} is no module")
+    assert spec is not None and spec.loader is not None  # noqa: PT018 - of a file with such a name
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
