@@ -24,9 +24,6 @@ from strategies.integration.scope import Scope, selected
 from strategies.kernels import extension
 from strategies_autoload import VARIABLE, is_asked_for
 
-_installations: list[Scope] = []
-"""Those that are in force."""
-
 _registered: set[str] = set()
 
 
@@ -34,10 +31,6 @@ class Installation(Scope):
     """What `install` has done."""
 
     _noun, _in_force = "installation", Counter()
-
-    def __init__(self, names: Iterable[str]) -> None:
-        super().__init__(names)
-        _installations.append(self)
 
     def _write(self) -> None:
         """Registers kernels, or takes them back."""
@@ -47,11 +40,6 @@ class Installation(Scope):
                 _registered.symmetric_difference_update({name})
                 for operator in _operators(name):
                     (operator.install if is_held else operator.uninstall)()
-
-    def undo(self) -> None:
-        super().undo()
-        if self in _installations:
-            _installations.remove(self)
 
 
 def install(operators: Iterable[str] | None = None) -> Installation:
@@ -98,8 +86,7 @@ def uninstall() -> None:
         >>> is_installed()
         False
     """
-    for each in [*_installations]:
-        each.undo()
+    Installation.undo_all()
 
 
 def is_installed(operator: str | None = None) -> bool:

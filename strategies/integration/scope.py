@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from typing import ClassVar, Self
 
 _lock = threading.Lock()
+_scopes: list["Scope"] = []
+"""Those that are in force, of all kinds."""
 
 
 class Scope:
@@ -16,8 +18,9 @@ class Scope:
     """How many scopes there are of each name."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        self.names, self._is_undone = tuple(names), False
+        self.names = tuple(names)
         with _lock:
+            _scopes.append(self)
             self._in_force.update(self.names)
             self._write()
 
@@ -33,10 +36,16 @@ class Scope:
     def undo(self) -> None:
         """Gives back to PyTorch what no other scope still holds."""
         with _lock:
-            if not self._is_undone:
-                self._is_undone = True
+            if self in _scopes:
+                _scopes.remove(self)
                 self._in_force.subtract(self.names)
                 self._write()
+
+    @classmethod
+    def undo_all(cls) -> None:
+        """Undoes those of this kind that are in force."""
+        for scope in [each for each in _scopes if isinstance(each, cls)]:
+            scope.undo()
 
     def __enter__(self) -> Self:
         return self
@@ -45,7 +54,7 @@ class Scope:
         self.undo()
 
     def __repr__(self) -> str:
-        state = "undone" if self._is_undone else "in force"
+        state = "in force" if self in _scopes else "undone"
         return f"<{self._noun} of {', '.join(self.names)}: {state}>"
 
 
