@@ -1,14 +1,13 @@
 """`import torch` alone installs the operators, where the environment asks for it."""
 
 import os
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
 from strategies.kernels import extension
+from tests.process import run_python
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = """
@@ -26,10 +25,8 @@ def output(tmp_path, package):
     package(tmp_path, "torch.backends", f"{name} = {target}")
 
     def run(code, **variables):
-        paths = os.pathsep.join([str(tmp_path), str(ROOT)])
-        environment = {**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1", **variables}
-        command = [sys.executable, "-c", code]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        path = os.pathsep.join([str(tmp_path), str(ROOT)])
+        return run_python(code, PYTHONPATH=path, OMP_NUM_THREADS="1", **variables)
 
     return run
 

@@ -2,11 +2,10 @@
 
 import ast
 import graphlib
-import subprocess
-import sys
 from pathlib import Path
 
 import strategies
+from tests.process import run_python
 
 ROOT = Path(strategies.__file__).parent
 
@@ -61,5 +60,4 @@ assert policy._shipped.cache_info().currsize == 0
 strategies.linalg.inv(torch.eye(2))
 assert policy._shipped.cache_info().currsize == 1
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == []
+    assert run_python(code).stdout.split() == []

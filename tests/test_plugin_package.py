@@ -2,11 +2,11 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.process import run_python
 
 ROOT = Path(__file__).parents[1]
 
@@ -49,16 +49,9 @@ def seen(tmp_path_factory, package):
     site = tmp_path_factory.mktemp("site")
     (site / "lent_strategy.py").write_text(MODULE)
     package(site, "backward_strategies", "lent = lent_strategy:Lent")
-    variables = {
-        "PYTHONPATH": str(site),
-        "BACKWARD_STRATEGIES_GRID": "tiny",
-        "OMP_NUM_THREADS": "1",
-    }
-    command = [sys.executable, "-c", SCRIPT]
-    options = {"cwd": ROOT, "env": os.environ | variables, "capture_output": True, "text": True}
-    done = subprocess.run(command, check=False, timeout=120, **options)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    path = os.pathsep.join([str(site), str(ROOT)])
+    options = {"BACKWARD_STRATEGIES_GRID": "tiny", "OMP_NUM_THREADS": "1"}
+    return json.loads(run_python(SCRIPT, PYTHONPATH=path, **options).stdout)
 
 
 def test_it_is_available_and_last(seen):

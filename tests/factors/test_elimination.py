@@ -1,12 +1,10 @@
 """Batches that PyTorch 2.13 factors wrongly, or never, and factors with which it solves wrongly."""
 
-import subprocess
-import sys
-
 import pytest
 import torch
 
 from strategies.factors.elimination import lu_solve
+from tests.process import run_python
 
 PROGRAM = """
 import torch
@@ -24,7 +22,7 @@ for shape in ((2, 300, 300), (3, 2, 200, 200), (2, 100, 300), (2, 300, 140), (2,
 
 @pytest.mark.timeout(200)
 def test_large_matrices_of_a_batch_are_factored_right():
-    subprocess.run([sys.executable, "-c", PROGRAM], check=True, timeout=150)
+    run_python(PROGRAM, timeout=150)
 
 
 @pytest.mark.parametrize("adjoint", [False, True])

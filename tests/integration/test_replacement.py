@@ -4,8 +4,6 @@ import copy
 import functools
 import pickle
 import re
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -23,6 +21,7 @@ from strategies import linalg
 from strategies.errors import LinAlgError
 from strategies.integration import replacement
 from strategies.testing.spy import graph_of
+from tests.process import run_python
 
 FUNCTIONS = replacement.functions()
 
@@ -39,11 +38,6 @@ def is_ours(call):
     found = call(A.clone().requires_grad_())  # which alone keeps the nodes in PyTorch 2.9
     ours = re.compile("FastPath|_EagerBackward|_PrimalBackward")
     return any(ours.search(node.name()) for node in graph_of(found))
-
-
-def printed(code):
-    """What another process prints."""
-    return subprocess.check_output([sys.executable, "-c", code], text=True).strip()
 
 
 @pytest.fixture
@@ -258,7 +252,7 @@ def test_a_pickle_is_torchs_own_function_in_a_process_that_replaces_nothing(repl
 import pickle, torch
 inv = pickle.load(open({str(kept)!r}, "rb"))
 print(inv(torch.eye(2, requires_grad=True)).grad_fn.name())"""
-    assert printed(code) == "LinalgInvExBackward0"
+    assert run_python(code).stdout == "LinalgInvExBackward0\n"
 
 
 class Seen(TorchFunctionMode):
@@ -347,7 +341,7 @@ def test_the_first_call_of_a_process_may_be_a_compiled_one():
         "call = lambda: torch.linalg.solve_triangular(A, B, upper=True);"
         "print(torch.compile(call, fullgraph=True, backend='eager')().flatten().tolist())"
     )
-    assert printed(code) == "[1.0, 1.0]"
+    assert run_python(code).stdout == "[1.0, 1.0]\n"
 
 
 # Under one of its names each.
@@ -373,7 +367,7 @@ with strategies.replace_torch():
     call(A)
 call(A).sum().backward()
 print(A.grad.sum().item())"""
-    assert float(printed(code)) == 4.0
+    assert float(run_python(code).stdout) == 4.0
 
 
 def test_a_compiled_function_is_compiled_anew_when_that_changes():

@@ -1,17 +1,14 @@
 """The fast path in C++: built once, found again, and left out where it cannot be."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 
-from strategies.files import UnusableFileError
+from strategies.files import UnusableFileError, cache_directory
 from strategies.kernels import extension
 from strategies.kernels.cpu import threads
+from tests.process import run_python
 
-ENVIRONMENT = dict(os.environ)
-BUILT = extension._file()
+BUILT, CACHE = extension._file(), cache_directory()
+LEAVE_A_TEXT = f"import sys; open(sys.argv[3] + '/{extension._FILE}', 'w').write('x')"
 
 
 @pytest.fixture(autouse=True)
@@ -50,8 +47,7 @@ def test_the_ninja_of_an_environment_that_is_not_activated_is_found(monkeypatch,
 
 
 def test_a_file_that_is_no_module_counts_as_missing(monkeypatch, caplog):
-    leave_a_text = f"import sys; open(sys.argv[3] + '/{extension._FILE}', 'w').write('x')"
-    monkeypatch.setattr(extension, "_BUILD", leave_a_text)
+    monkeypatch.setattr(extension, "_BUILD", LEAVE_A_TEXT)
     assert not extension.warmup()
     assert "cannot be loaded" in caplog.text
     assert not extension.is_missing()
@@ -68,8 +64,7 @@ def test_a_file_that_is_cut_off_counts_as_missing(caplog):
 
 def test_a_cache_that_cannot_be_written_is_named(monkeypatch, tmp_path):
     (tmp_path / "cache").write_text("no folder")
-    leave_a_text = f"import sys; open(sys.argv[3] + '/{extension._FILE}', 'w').write('x')"
-    monkeypatch.setattr(extension, "_BUILD", leave_a_text)
+    monkeypatch.setattr(extension, "_BUILD", LEAVE_A_TEXT)
     with pytest.raises(UnusableFileError, match="cannot be written"):
         extension.warmup()
 
@@ -95,8 +90,7 @@ if os.fork() == 0:
     os._exit(not (gradient() == due).all())
 os._exit(os.waitstatus_to_exitcode(os.wait()[1]))
 """
-    command = [sys.executable, "-c", code]
-    assert subprocess.run(command, env=ENVIRONMENT, timeout=120, check=False).returncode == 0
+    run_python(code, BACKWARD_STRATEGIES_CACHE=str(CACHE))
 
 
 @pytest.mark.skipif(extension.is_missing(), reason="nothing was built: strategies.warmup() does so")
@@ -114,6 +108,4 @@ assert strategies.warmup()
 with strategies.install(["linalg_inv"]):
     torch.linalg.inv(A)
 """
-    environment = ENVIRONMENT | {"BACKWARD_STRATEGIES_CACHE": str(tmp_path)}
-    command = [sys.executable, "-c", code]
-    assert subprocess.run(command, env=environment, timeout=120, check=False).returncode == 0
+    run_python(code, BACKWARD_STRATEGIES_CACHE=str(tmp_path))

@@ -1,13 +1,10 @@
 """Finding, loading and asking the library of kernels."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 import torch
 
 from strategies.kernels.cpu import library
+from tests.process import run_python
 
 USES_TORCH = """
 import torch
@@ -20,16 +17,6 @@ for strategy in available():
               lambda: linalg.lstsq(A, A, strategy=strategy)[0]):
         assert torch.autograd.grad(f().sum(), A)[0].isfinite().all()
 """
-
-
-def run(code, **environment):
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def test_every_kernel_is_there_for_every_dtype():
@@ -60,21 +47,19 @@ G = torch.randn_like(X)
 (found,) = torch.autograd.grad(X, A, G)
 torch.testing.assert_close(found, -X.mH @ G @ X.mH)
 """
-    done = run(code, ATEN_CPU_CAPABILITY="default")
-    assert done.returncode == 0, done.stderr
+    done = run_python(code, ATEN_CPU_CAPABILITY="default")
     assert done.stdout.startswith("kernels_generic.")
 
 
 def test_without_a_library_operations_of_torch_are_used_and_it_is_said_once():
     hide = "from strategies.kernels.cpu import library; library.FOLDER = 'nowhere'\n"
-    done = run(hide + USES_TORCH)
-    assert done.returncode == 0, done.stderr
+    done = run_python(hide + USES_TORCH)
     assert done.stderr.count("there are no compiled kernels") == 1
     assert "C++ compiler" in done.stderr
 
 
 def test_a_library_of_another_version_is_not_used():
     hide = "from strategies.kernels.cpu import library; library.INTERFACE_VERSION = 0\n"
-    done = run(hide + "print(library.is_available())")
+    done = run_python(hide + "print(library.is_available())")
     assert done.stdout.strip() == "False"
     assert f"is of version {library.INTERFACE_VERSION}, not 0" in done.stderr

@@ -1,10 +1,8 @@
 """Every kernel compiles for GPUs, without one."""
 
-import os
-import subprocess
-import sys
-
 import pytest
+
+from tests.process import run_python
 
 pytest.importorskip("triton")
 
@@ -39,6 +37,5 @@ for module, name in itertools.product((forward, backward), names):
     [("80", "2"), *(pytest.param(each, "4", marks=pytest.mark.slow) for each in ("80", "90"))],
 )
 def test_every_kernel_compiles(architecture, size):
-    environment = {**os.environ, "TRITON_INTERPRET": "0", "TRITON_DEFAULT_FP_FUSION": "1"}
-    command = [sys.executable, "-c", COMPILE, architecture, size]
-    subprocess.run(command, env=environment, check=True)
+    fused = {"TRITON_INTERPRET": "0", "TRITON_DEFAULT_FP_FUSION": "1"}
+    run_python(COMPILE, architecture, size, timeout=290, **fused)

@@ -1,0 +1,19 @@
+"""Programs in processes of their own."""
+
+import os
+import subprocess
+import sys
+
+
+def run_python(code, *arguments, timeout=240, **environment):
+    """What has become of a program that ends well; `environment` is added to that of the tests."""
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done
