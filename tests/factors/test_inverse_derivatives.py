@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 import torch
 
@@ -12,6 +13,7 @@ from strategies.factors.inverse_derivatives import (
     derivative_of_inverse,
 )
 from strategies.formulas.det import permutation_sign
+from tests.factors.cofactors import cofactors, determinant
 
 close = torch.testing.assert_close
 DTYPES = pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
@@ -22,26 +24,12 @@ def matrices(*shape, dtype=torch.float64, seed=1):
     return torch.randn(2, *shape, dtype=dtype, generator=generator)
 
 
-def minor(A, i, j):
-    rows, columns = ([k for k in range(A.shape[-1]) if k != other] for other in (i, j))
-    return A[..., rows, :][..., columns]
-
-
-def expansion(A):
-    """The determinant by Laplace's expansion, a polynomial."""
-    if A.shape[-1] == 1:
-        return A[..., 0, 0]
-    terms = [(-1) ** j * A[..., 0, j] * expansion(minor(A, 0, j)) for j in range(A.shape[-1])]
-    return torch.stack(terms).sum(0)
+def entries(A):
+    return [[*row.unbind(-1)] for row in A.unbind(-2)]
 
 
 def adjugate_adjoint(A):
-    n = A.shape[-1]
-    rows = [
-        torch.stack([(-1) ** (i + j) * expansion(minor(A, i, j)) for j in range(n)], -1)
-        for i in range(n)
-    ]
-    return torch.stack(rows, -2).conj()
+    return torch.stack([torch.stack(row, -1) for row in cofactors(entries(A))], -2).conj()
 
 
 def factors(A):
@@ -81,7 +69,7 @@ def test_that_of_an_adjugate_is_that_of_the_polynomial(rank, batch, dtype):
 def test_the_traces_are_derivatives_of_the_determinant(rank, dtype):
     left, right = matrices(2, 4, rank, dtype=dtype)
     A, direction = left @ right.mT, matrices(2, 4, 4, dtype=dtype, seed=2)[0]
-    det, of_det = torch.func.jvp(expansion, (A,), (direction,))
+    det, of_det = torch.func.jvp(lambda A: determinant(entries(A)), (A,), (direction,))
     close(derivative_of_adjugate(A, factors(A), computed_det(A), direction)[1], of_det)
     if rank == 4:
         close(derivative_of_inverse(A, factors(A), direction)[1], of_det / det)
@@ -101,17 +89,6 @@ def test_a_small_pivot_before_the_last_costs_no_digits():
     close(second, expected, rtol=1e-11, atol=1e-11)
 
 
-def exact_adjugate(A):
-    return [
-        [
-            (-1) ** (i + j) * (m[0][0] * m[1][1] - m[0][1] * m[1][0])
-            for j in range(3)
-            for m in [[[A[r][c] for c in range(3) if c != j] for r in range(3) if r != i]]
-        ]
-        for i in range(3)
-    ]
-
-
 @pytest.mark.parametrize("smallest", [1e-3, 1e-6, 1e-9, 1e-12])
 def test_no_digits_are_lost_where_one_singular_value_is_alone(smallest):
     U, V = torch.linalg.qr(matrices(3, 3))[0]
@@ -119,22 +96,12 @@ def test_no_digits_are_lost_where_one_singular_value_is_alone(smallest):
     direction = matrices(3, 3, seed=3)[0]
 
     def at(sign):
-        pairs = zip(A.flatten().tolist(), direction.flatten().tolist(), strict=True)
-        entries = [Fraction(a) + sign * Fraction(c) for a, c in pairs]
-        return exact_adjugate([entries[:3], entries[3:6], entries[6:]])
+        exact = np.vectorize(Fraction, otypes=[object])
+        return np.array(cofactors((exact(A) + sign * exact(direction)).tolist()))
 
     # Quadratic in A, so that the difference is exact.
-    ahead, behind = at(1), at(-1)
-    expected = [
-        [float((a - b) / 2) for a, b in zip(*rows, strict=True)]
-        for rows in zip(ahead, behind, strict=True)
-    ]
-    close(
-        found(A, direction),
-        torch.tensor(expected, dtype=A.dtype),
-        rtol=1e-13,
-        atol=1e-14,
-    )
+    expected = torch.from_numpy(((at(1) - at(-1)) / 2).astype(float))
+    close(found(A, direction), expected, rtol=1e-13, atol=1e-14)
 
 
 @pytest.mark.parametrize("power", [-300, -60, 60, 300])
