@@ -6,10 +6,11 @@ import itertools
 import pytest
 import torch
 from comparison import drawn
+from torch.utils._pytree import tree_leaves
 
 from strategies.formulas.domains import LOWER_TRIANGULAR, POSITIVE_DEFINITE
 from strategies.kernels.cpu.library import DTYPES
-from strategies.linalg import cholesky, cholesky_inverse, cholesky_solve, inv, solve
+from strategies.linalg import cholesky, cholesky_inverse, cholesky_solve, det, inv, slogdet, solve
 from strategies.testing.problems import doubled
 from tests.kernels.cpu.by_plan import pivoted
 
@@ -18,14 +19,18 @@ DTYPE = pytest.mark.parametrize("dtype", DTYPES)
 
 
 def differences(ours, theirs, *inputs, scale=1.0, part=lambda gradient: gradient):
-    """Of outputs and gradients, over the norms of PyTorch's; a part of the last gradient may count."""
+    """Of outputs and gradients, the largest over the norms of PyTorch's for a matrix of the batch.
+
+    A part of the last gradient may count.
+    """
     inputs = [each.requires_grad_() for each in inputs]
     result, expected = ours(*inputs), theirs(*map(doubled, inputs))
     G = drawn(*result.shape, dtype=result.dtype, seed=1) * scale
     *found, last = result, *torch.autograd.grad(result, inputs, G)
     *due, due_last = expected, *torch.autograd.grad(expected, inputs, doubled(G))
     pairs = zip([*found, part(last)], [*due, part(due_last)], strict=True)
-    return [((x - y).norm() / y.norm()).item() for x, y in pairs]
+    norms = [[each.flatten(1).norm(dim=1) for each in (x - y, y)] for x, y in pairs]
+    return [(error / size).max().item() for error, size in norms]
 
 
 def definite(n, dtype):
@@ -40,6 +45,18 @@ def of_square(n, dtype):
         yield inv, torch.linalg.inv, (A,), {}
         for k in (1, 3):
             yield solve, torch.linalg.solve, (A, drawn(count, n, k, dtype=dtype)), {}
+
+
+def of_determinants(n, dtype):
+    A = pivoted(n, dtype, 60)
+    for ours, theirs in ((det, torch.linalg.det), (slogdet, torch.linalg.slogdet)):
+        yield functools.partial(stacked, ours), functools.partial(stacked, theirs), (A,), {}
+
+
+def stacked(function, A, **options):
+    """Its results for each matrix as one vector."""
+    found = function(A, **options)
+    return torch.stack([each.to(A.dtype) for each in tree_leaves(found)], -1)
 
 
 def of_definite(n, dtype):
@@ -60,12 +77,14 @@ def of_factors(n, dtype):
 
 @DTYPE
 @ROWS
-@pytest.mark.parametrize("calls", [of_square, of_definite, of_factors])
+@pytest.mark.parametrize("calls", [of_square, of_determinants, of_definite, of_factors])
 def test_results_and_gradients_are_those_of_pytorch(calls, n, dtype):
     for ours, theirs, inputs, options in calls(n, dtype):
         by_plan = functools.partial(ours, strategy="fused")
         found = differences(by_plan, theirs, *(each.detach() for each in inputs), **options)
-        assert max(found) < 1e4 * torch.finfo(dtype).eps, (ours, options)
+        result, *gradients = found
+        assert result < 1e3 * torch.finfo(dtype).eps, (ours, options)
+        assert max(gradients) < 1e4 * torch.finfo(dtype).eps, (ours, options)
 
 
 @DTYPE

@@ -20,30 +20,21 @@ def factors():
 
 
 @pytest.fixture
-def _three_threads():
+def due(factors):
+    """What one thread computes; then there are three."""
+    found = inv_backward(*factors)
     torch.set_num_threads(3)
-    yield
+    yield found
     torch.set_num_threads(1)
 
 
-def _in_one_thread(factors):
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        return inv_backward(*factors)
-    finally:
-        torch.set_num_threads(before)
+def test_threads_share_the_batch_and_leave_no_matrix_out(factors, due):
+    assert torch.equal(inv_backward(*factors), due)
 
 
-@pytest.mark.usefixtures("_three_threads")
-def test_threads_share_the_batch_and_leave_no_matrix_out(factors):
-    assert torch.equal(inv_backward(*factors), _in_one_thread(factors))
-
-
-@pytest.mark.usefixtures("_three_threads")
-def test_without_the_openmp_of_torch_other_threads_share_the_batch(factors, monkeypatch):
+def test_without_the_openmp_of_torch_other_threads_share_the_batch(factors, due, monkeypatch):
     monkeypatch.setattr(threads, "team", lambda: None)
-    assert torch.equal(inv_backward(*factors), _in_one_thread(factors))
+    assert torch.equal(inv_backward(*factors), due)
 
 
 def _in_a_child(factors, queue):
@@ -52,16 +43,15 @@ def _in_a_child(factors, queue):
     )  # not a sum: torch's own threads do not survive
 
 
-@pytest.mark.usefixtures("_three_threads")
-def test_a_forked_process_has_threads_of_its_own(factors):
-    here = inv_backward(*factors)
+def test_a_forked_process_has_threads_of_its_own(factors, due):
+    inv_backward(*factors)  # starts those of this process
     context = multiprocessing.get_context("fork")
     queue = context.SimpleQueue()
     child = context.Process(target=_in_a_child, args=(factors, queue))
     child.start()
     child.join(timeout=60)
     assert child.exitcode == 0
-    assert queue.get() == here[::50, 0, 0].tolist()
+    assert queue.get() == due[::50, 0, 0].tolist()
 
 
 def test_one_thread_starts_no_other(factors, monkeypatch):
@@ -71,8 +61,7 @@ def test_one_thread_starts_no_other(factors, monkeypatch):
     inv_backward(*factors)
 
 
-@pytest.mark.usefixtures("_three_threads")
-def test_a_change_of_the_number_of_threads_counts_at_the_next_call(factors, monkeypatch):
+def test_a_change_of_the_number_of_threads_counts_at_the_next_call(factors, due, monkeypatch):
     asked = []
 
     def team(kernel, block, count, _flags):
@@ -86,12 +75,10 @@ def test_a_change_of_the_number_of_threads_counts_at_the_next_call(factors, monk
     assert asked == [3, 2]
 
 
-@pytest.mark.usefixtures("_three_threads")
-def test_several_threads_of_python_may_call_at_once(factors):
-    here = inv_backward(*factors)
+def test_several_threads_of_python_may_call_at_once(factors, due):
     with ThreadPoolExecutor(4) as pool:
         results = list(pool.map(lambda _: inv_backward(*factors), range(40)))
-    assert all(torch.equal(result, here) for result in results)
+    assert all(torch.equal(result, due) for result in results)
 
 
 WORKERS = """
