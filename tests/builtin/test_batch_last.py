@@ -12,7 +12,6 @@ def first(result):
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.complex128])
-@pytest.mark.parametrize("batch", [(), (3,), (130,), (2, 3)])
 @pytest.mark.parametrize(
     ("name", "m", "n"),
     [
@@ -21,9 +20,9 @@ def first(result):
         ("qr", 6, 4),
     ],
 )
-def test_gradients_are_those_of_triangular_solve(name, m, n, batch, dtype):
-    A = (drawn(*batch, m, n, dtype=dtype) + 8 * torch.eye(m, n, dtype=dtype)).requires_grad_()
-    B = drawn(*batch, m, 2, dtype=dtype).requires_grad_()
+def test_gradients_of_many_matrices_are_those_of_triangular_solve(name, m, n, dtype):
+    A = (drawn(130, m, n, dtype=dtype) + 8 * torch.eye(m, n, dtype=dtype)).requires_grad_()
+    B = drawn(130, m, 2, dtype=dtype).requires_grad_()
     inputs = (A, B) if name in ("solve", "lstsq") else (A,)
 
     def gradients(strategy):

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from comparison import drawn
 
 from strategies import registry
 from strategies.factors import PackedLU, Triangular
@@ -26,8 +27,7 @@ def _way(request, monkeypatch):
 
 def _problem(*shape, dtype=torch.float64):
     """Factors and a cotangent."""
-    generator = torch.Generator().manual_seed(0)
-    A, cotangent = (torch.randn(*shape, dtype=dtype, generator=generator) for _ in range(2))
+    A, cotangent = drawn(2, *shape, dtype=dtype)
     LU, pivots = torch.linalg.lu_factor(A)
     return PackedLU(LU, inverse_order(pivots, shape[-2])), cotangent
 

@@ -1,6 +1,7 @@
 """Factors and what they are compared with: the same functions of the matrix by torch.linalg."""
 
 import torch
+from comparison import drawn
 
 import strategies
 from strategies.formulas.domains import hermitian_part
@@ -12,20 +13,18 @@ SHAPES = {"lu": (4, 4), "spd": (4, 4), "qr": (5, 3), "svd": (3, 5)}
 
 def matrix(kind, dtype=torch.float64, batch=(), shape=None, seed=0):
     """One that has a factor of the kind."""
-    generator = torch.Generator().manual_seed(seed)
     m, n = shape or SHAPES[kind]
-    A = torch.randn(*batch, m, n, dtype=dtype, generator=generator)
+    A = drawn(*batch, m, n, dtype=dtype, seed=seed)
     if kind == "spd":
         return A @ A.mH + torch.eye(n, dtype=dtype)
     if kind == "svd":
-        return A[..., :2] @ torch.randn(*batch, 2, n, dtype=dtype, generator=generator)
+        return A[..., :2] @ drawn(*batch, 2, n, dtype=dtype, seed=seed + 3)
     return A
 
 
 def columns(A, k=2, adjoint=False, seed=1):
-    generator = torch.Generator().manual_seed(seed)
     rows = A.shape[-1 if adjoint else -2]
-    return torch.randn(*A.shape[:-2], rows, k, dtype=A.dtype, generator=generator)
+    return drawn(*A.shape[:-2], rows, k, dtype=A.dtype, seed=seed)
 
 
 def member(kind, A):

@@ -2,10 +2,12 @@
 
 import pytest
 import torch
+from comparison import drawn
 from torch.autograd import forward_ad, gradcheck, gradgradcheck
 
 import strategies
 from tests.factorization.cases import CASES, DTYPES, SHAPES, of_factor, of_torch, operands
+from tests.factors.cofactors import adjugate, determinant, entries
 
 close = torch.testing.assert_close
 
@@ -14,8 +16,7 @@ def along(kind, A):
     """What finite differences may move at the rank that the kind has, and the matrix that is made of it."""
     if kind != "svd":
         return (A,), lambda A: A
-    generator = torch.Generator().manual_seed(5)
-    left, right = (torch.randn(m, 2, dtype=A.dtype, generator=generator) for m in A.shape)
+    left, right = (drawn(m, 2, dtype=A.dtype, seed=5 + i) for i, m in enumerate(A.shape))
     return (left, right), lambda left, right: left @ right.mT
 
 
@@ -54,7 +55,7 @@ def test_derivatives_of_two_orders_are_those_of_finite_differences(kind, use, dt
 def test_transforms_nest(kind, use, order):
     A, B, C = operands(kind)
     A, B, C = A[:2, :2], B[:2, :1], C[:2, :1]
-    # Products of three numbers in the place of torch.linalg, whose derivatives PyTorch has wrong here.
+    # Products of entries in the place of torch.linalg, whose derivatives PyTorch has wrong here.
     functions = [of_factor(kind, use), by_cramer(kind, use)]
     for name in order.split():
         functions = map(getattr(torch.func, name), functions)
@@ -66,9 +67,8 @@ def by_cramer(kind, use):
     def function(A, B, C):
         if kind == "spd":
             A = (A + A.mT) / 2
-        a, b, c, d = A[0, 0], A[0, 1], A[1, 0], A[1, 1]
-        det = a * d - b * c
-        inverse = torch.stack((torch.stack((d, -b)), torch.stack((-c, a)))) / det
+        det = determinant(entries(A))
+        inverse = adjugate(A) / det
         found = {
             "adjoint": inverse.mT @ C,
             "det": det,

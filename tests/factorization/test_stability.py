@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from comparison import drawn
 
 import strategies
 from strategies import operations
@@ -39,10 +40,9 @@ def ratio(kind, operation, name, seed):
         return None  # of no such shape
     is_full = specimen.rank == min(SHAPES[kind])
     A = specimen.matrix
-    generator = torch.Generator().manual_seed(seed)
-    rhs = [torch.randn(len(A), 2, dtype=A.dtype, generator=generator)] * (record.arity - 1)
+    rhs = [drawn(len(A), 2, seed=seed)] * (record.arity - 1)
     shapes = record.output_shapes(*(tuple(each.shape) for each in (A, *rhs)))
-    cotangents = [torch.randn(each, dtype=A.dtype, generator=generator) for each in shapes]
+    cotangents = [drawn(*each, seed=seed + 1 + i) for i, each in enumerate(shapes)]
     inputs = [each.clone().requires_grad_() for each in (A, *rhs)]
     try:
         f = strategies.factor(inputs[0], kind)

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from comparison import drawn
 
 from strategies.accuracy import gallery
 from strategies.factors.determinant import FACTORS_ARE_USELESS, NOT_FINITE, determinant
@@ -45,9 +46,8 @@ def test_loops_and_library_calls_find_the_same(monkeypatch):
 
 
 def test_well_conditioned_matrices_have_nothing_noted_whatever_their_grading():
-    generator = torch.Generator().manual_seed(0)
     for dtype in DTYPES:
-        A = torch.randn(500, 6, 6, generator=generator, dtype=dtype)
+        A = drawn(500, 6, 6, dtype=dtype)
         graded = A * 2.0 ** -torch.arange(0, 24, 4)
         assert not determinant_of(A).notes.any()
         assert not determinant_of(graded).notes[..., 1:].any()
@@ -65,7 +65,7 @@ def test_factors_are_useless_with_a_zero_pivot_or_after_growth():
 
 
 def test_pivots_that_are_roundoff_are_counted_and_no_hazard():
-    E = torch.randn(3, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    E = drawn(3, 3)
     for size in (1e-11, 1e-15):
         assert determinant_of(torch.ones_like(E) + size * E).notes.tolist() == [0, 2, 0]
 

@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
+from comparison import drawn
 
 from strategies import linalg
 from strategies.factors.inverse_derivatives import (
@@ -13,23 +14,10 @@ from strategies.factors.inverse_derivatives import (
     derivative_of_inverse,
 )
 from strategies.formulas.det import permutation_sign
-from tests.factors.cofactors import cofactors, determinant
+from tests.factors.cofactors import adjugate, cofactors, determinant, entries
 
 close = torch.testing.assert_close
 DTYPES = pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
-
-
-def matrices(*shape, dtype=torch.float64, seed=1):
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randn(2, *shape, dtype=dtype, generator=generator)
-
-
-def entries(A):
-    return [[*row.unbind(-1)] for row in A.unbind(-2)]
-
-
-def adjugate_adjoint(A):
-    return torch.stack([torch.stack(row, -1) for row in cofactors(entries(A))], -2).conj()
 
 
 def factors(A):
@@ -49,7 +37,7 @@ def found(A, direction):
 @DTYPES
 @pytest.mark.parametrize("shape", [(1, 1), (4, 4), (3, 5, 5), (0, 4, 4)])
 def test_that_of_an_inverse_is_that_of_forward_mode(shape, dtype):
-    A, direction = matrices(*shape, dtype=dtype)
+    A, direction = drawn(2, *shape, dtype=dtype)
     _, expected = torch.func.jvp(lambda A: torch.linalg.inv(A).mH, (A,), (direction,))
     close(derivative_of_inverse(A, factors(A), direction)[0], expected)
 
@@ -58,17 +46,17 @@ def test_that_of_an_inverse_is_that_of_forward_mode(shape, dtype):
 @pytest.mark.parametrize("rank", range(5))
 @pytest.mark.parametrize("batch", [(), (3,)])
 def test_that_of_an_adjugate_is_that_of_the_polynomial(rank, batch, dtype):
-    left, right = matrices(*batch, 4, rank, dtype=dtype)
-    A, direction = left @ right.mT, matrices(*batch, 4, 4, dtype=dtype, seed=2)[0]
-    expected = torch.func.jvp(adjugate_adjoint, (A,), (direction,))[1]
+    left, right = drawn(2, *batch, 4, rank, dtype=dtype)
+    A, direction = left @ right.mT, drawn(*batch, 4, 4, dtype=dtype, seed=2)
+    expected = torch.func.jvp(lambda A: adjugate(A).mH, (A,), (direction,))[1]
     close(found(A, direction), expected, rtol=1e-10, atol=1e-10)
 
 
 @DTYPES
 @pytest.mark.parametrize("rank", range(1, 5))
 def test_the_traces_are_derivatives_of_the_determinant(rank, dtype):
-    left, right = matrices(2, 4, rank, dtype=dtype)
-    A, direction = left @ right.mT, matrices(2, 4, 4, dtype=dtype, seed=2)[0]
+    left, right = drawn(2, 2, 4, rank, dtype=dtype)
+    A, direction = left @ right.mT, drawn(2, 4, 4, dtype=dtype, seed=2)
     det, of_det = torch.func.jvp(lambda A: determinant(entries(A)), (A,), (direction,))
     close(derivative_of_adjugate(A, factors(A), computed_det(A), direction)[1], of_det)
     if rank == 4:
@@ -85,15 +73,15 @@ def test_a_small_pivot_before_the_last_costs_no_digits():
     )
     (adjoint,) = torch.autograd.grad(linalg.det(A), A, create_graph=True)
     (second,) = torch.autograd.grad(adjoint, A, direction)
-    expected = torch.func.jvp(adjugate_adjoint, (A.detach(),), (direction,))[1]
+    expected = torch.func.jvp(lambda A: adjugate(A).mH, (A.detach(),), (direction,))[1]
     close(second, expected, rtol=1e-11, atol=1e-11)
 
 
 @pytest.mark.parametrize("smallest", [1e-3, 1e-6, 1e-9, 1e-12])
 def test_no_digits_are_lost_where_one_singular_value_is_alone(smallest):
-    U, V = torch.linalg.qr(matrices(3, 3))[0]
+    U, V = torch.linalg.qr(drawn(2, 3, 3))[0]
     A = U @ torch.diag(torch.tensor([1, 0.5, smallest], dtype=U.dtype)) @ V
-    direction = matrices(3, 3, seed=3)[0]
+    direction = drawn(3, 3, seed=3)
 
     def at(sign):
         exact = np.vectorize(Fraction, otypes=[object])
@@ -106,7 +94,7 @@ def test_no_digits_are_lost_where_one_singular_value_is_alone(smallest):
 
 @pytest.mark.parametrize("power", [-300, -60, 60, 300])
 def test_a_far_scale_costs_no_digits(power):
-    A, direction = matrices(4, 4)
+    A, direction = drawn(2, 4, 4)
     A[:, 3] = A[:, 0] + 2.0**-30 * A[:, 3]
     found, scaled = (
         derivative_of_inverse(each, factors(each), direction)[0] for each in (A, A * 2.0**power)
@@ -115,7 +103,7 @@ def test_a_far_scale_costs_no_digits(power):
 
 
 def test_a_matrix_that_is_not_finite_leaves_the_others_alone():
-    A, direction = matrices(3, 4, 4)
+    A, direction = drawn(2, 3, 4, 4)
     A[1, 2, 0] = torch.nan
     for function in (found, lambda A, C: derivative_of_inverse(A, factors(A), C)[0]):
         result = function(A, direction)

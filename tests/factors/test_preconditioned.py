@@ -2,25 +2,22 @@
 
 import pytest
 import torch
+from comparison import drawn
 from torch.autograd import gradgradcheck
 from torch.func import jacfwd, jacrev
 
 from strategies.linalg import lstsq, pinv
+from tests.factors.cofactors import adjugate, determinant, entries
 
 close = torch.testing.assert_close
 SHAPES = [(4, 2), (2, 4), (3, 3), (2, 3, 2)]
 
 
-def matrix(*shape, dtype=torch.float64):
-    generator = torch.Generator().manual_seed(1)
-    return torch.randn(*shape, dtype=dtype, generator=generator)
-
-
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_second_derivatives_are_those_of_finite_differences(shape, dtype):
-    A = matrix(*shape, dtype=dtype).requires_grad_()
-    B = matrix(*shape[:-1], 2, dtype=dtype).requires_grad_()
+    A = drawn(*shape, dtype=dtype).requires_grad_()
+    B = drawn(*shape[:-1], 2, dtype=dtype).requires_grad_()
     options = {"check_fwd_over_rev": True, "check_rev_over_rev": True}
     assert gradgradcheck(pinv, A, **options)
     assert gradgradcheck(lambda A, B: lstsq(A, B).solution, (A, B), **options)
@@ -38,12 +35,11 @@ NESTED = {
 @pytest.mark.parametrize("mode", NESTED)
 @pytest.mark.parametrize("shape", [(3, 2), (2, 3)])
 def test_modes_nest(shape, mode):
-    A, B = matrix(*shape), matrix(shape[0], 1)
+    A, B = drawn(*shape), drawn(shape[0], 1)
 
     def by_normal_equations(A):
         gram = A @ A.mT if shape[0] < shape[1] else A.mT @ A
-        (a, b), (c, d) = gram
-        inverse = torch.stack([d, -b, -c, a]).view(2, 2) / (a * d - b * c)
+        inverse = adjugate(gram) / determinant(entries(gram))
         return A.mT @ inverse if shape[0] < shape[1] else inverse @ A.mT
 
     close(NESTED[mode](pinv)(A), NESTED[mode](by_normal_equations)(A))
@@ -52,13 +48,13 @@ def test_modes_nest(shape, mode):
 
 
 def test_hessians_are_mapped():
-    A = matrix(3, 4, 2)
+    A = drawn(3, 4, 2)
     hessian = torch.func.hessian(lambda A: pinv(A).sum())
     close(torch.func.vmap(hessian)(A), torch.stack([hessian(each) for each in A]))
 
 
 def test_a_matrix_of_lower_rank_takes_others_of_its_batch_along():
-    A, G, along = matrix(2, 4, 2), matrix(2, 2, 4), matrix(2, 4, 2)
+    A, G, along = drawn(2, 4, 2), drawn(2, 2, 4), drawn(2, 4, 2)
     A[1, :, 1] = A[1, :, 0]
     along[1, :, 1] = along[1, :, 0]  # keeps the rank
 
