@@ -12,6 +12,7 @@ import strategies
 from strategies import factor
 from strategies.accuracy import gallery
 from strategies.errors import LinAlgError, StrategyNotFoundError, UnsupportedError
+from strategies.testing.spy import TorchSpy
 from tests.factorization.cases import CASES, SHAPES, columns, matrix, operands, uses
 
 close = torch.testing.assert_close
@@ -98,15 +99,11 @@ def test_all_uses_are_pulled_back_at_once(kind):
         loss = sum(f.solve(i * B).sin().sum() + f.slogdet().logabsdet for i in range(count))
         found = []
 
-        class Large(torch.utils._python_dispatch.TorchDispatchMode):
-            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-                result = func(*args, **(kwargs or {}))
-                is_large = isinstance(result, torch.Tensor) and result.numel() == n * n
-                if is_large and type(result) is torch.Tensor and "transpose" not in str(func):
-                    found.append(func)
-                return result
+        def note(name, result):
+            if type(result) is torch.Tensor and result.numel() == n * n and "transpose" not in name:
+                found.append(name)
 
-        with Large():
+        with TorchSpy(note):
             loss.backward()
         return len(found)
 
