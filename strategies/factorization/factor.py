@@ -116,9 +116,8 @@ class Factor:
         self._check()
         if is_autocast(self._matrix) and isinstance(B, Tensor) and B.dtype in HALF:
             B = B.to(self.dtype)
-        rows = self.shape[-1 if adjoint else -2]
         like = self._matrix.mT if adjoint else self._matrix
-        self._check_rhs(B, rows, like)
+        self._check_rhs(B, like)
         are_vectors = is_vector(like, B)
         columns, restored = folded(like, B.unsqueeze(-1) if are_vectors else B)
         X = restored(self._apply(columns.to(self._matrix.dtype), adjoint))
@@ -216,7 +215,7 @@ class Factor:
                 f"{self._given._version}, and was factored at {self._version}; factor it again, or a copy"
             )
 
-    def _check_rhs(self, B: Tensor, rows: int, like: Tensor) -> None:
+    def _check_rhs(self, B: Tensor, like: Tensor) -> None:
         if not isinstance(B, Tensor):
             raise TypeError(f"right-hand sides are a tensor, not {type(B).__name__}")
         if B.dtype != self.dtype or B.device != self._matrix.device:
@@ -224,6 +223,7 @@ class Factor:
                 f"right-hand sides of {B.dtype} on {B.device} do not go with {self!r} on "
                 f"{self._matrix.device}"
             )
+        rows = like.shape[-2]
         if B.ndim == 0 or B.shape[-1 if is_vector(like, B) else -2] != rows:
             raise RuntimeError(
                 f"right-hand sides of shape {tuple(B.shape)} do not have {rows} rows"

@@ -6,6 +6,7 @@ import pytest
 import torch
 from comparison import drawn
 
+from strategies.accuracy import gallery
 from strategies.kernels.cpu.library import DTYPES
 from strategies.kernels.cpu.plans import plan
 from strategies.kernels.cpu.specs import SPECS
@@ -76,8 +77,7 @@ def test_growth_is_declined(operation, n, dtype):
     inputs = (A, torch.ones(5, n, 1, dtype=dtype)) if operation == "solve" else (A,)
     found = plan_of(("factors", operation), *inputs)
     assert found.forward(inputs) is not None
-    A[3] -= torch.ones(n, n, dtype=dtype).tril(-1)
-    A[3, :, -1] = 1
+    A[3] = gallery.make("wilkinson_growth", (n, n), dtype).matrix
     assert (found.forward(inputs) is None) == (n > 7)
 
 
@@ -218,13 +218,14 @@ def test_rows_or_columns_of_unlike_length_are_declined_by_an_svd(operation):
             assert plan_of(of, each, *rest).forward((each, *rest)) is None
 
 
-def test_there_are_no_plans_for_what_is_no_small_matrix():
+def test_there_are_no_plans_for_what_is_no_small_matrix_and_no_sequence_of_them():
     double, matrix, batch = torch.float64, ((4, 4), (4, 1)), ((2, 4, 4), (16, 4, 1))
     assert plan("factors", "inv", double, ((2, 3), (3, 1))) is None
     assert plan("factors", "inv", torch.float16, matrix) is None
     assert plan("factors", "inv", double, ((0, 0), (1, 1))) is None
     assert plan("factors", "inv", double, ((2100, 2100), (2100, 1))) is None
     assert plan("factors", "inv", double, ((0, 4, 4), (16, 4, 1))) is None
+    assert plan("factors", "inv", double, ((2, 3, 4, 4), (16, 32, 4, 1))) is None
     assert plan("factors", "solve", double, matrix, ((3, 1), (1, 1))) is None
     assert plan("factors", "solve", double, batch, ((4, 1), (1, 1))) is None
     assert plan("factors", "matrix_exp", double, matrix) is None

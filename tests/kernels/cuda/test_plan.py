@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from strategies import policy
+from strategies.accuracy import gallery
 from strategies.autograd.fast_path_node import FoundPlan, apply
 from strategies.kernels.cuda.plan import plan
 from strategies.operations import cholesky, det, inv, lu
@@ -41,14 +42,18 @@ def computed(operation, inputs):
     return found, found.forward(tuple(each.to(DEVICE) for each in inputs))
 
 
+def pulled_back(found, inputs, outputs, kept, cotangent):
+    saved = [*(each.to(DEVICE) for each in inputs), *(outputs[i] for i in found.saved), *kept]
+    return found.backward(saved, (cotangent.to(DEVICE),))
+
+
 def agrees(operation, inputs):
     leaves = [each.clone().requires_grad_() for each in inputs]
     found, (outputs, kept) = computed(operation, inputs)
     expected = OPERATIONS[operation](*leaves)
     (which,) = found.cotangents
     cotangent = torch.randn_like(outputs[which], device="cpu")
-    saved = [*(each.to(DEVICE) for each in inputs), *(outputs[i] for i in found.saved), *kept]
-    gradients = found.backward(saved, (cotangent.to(DEVICE),))
+    gradients = pulled_back(found, inputs, outputs, kept, cotangent)
     of_torch = torch.autograd.grad(expected[which], leaves, cotangent)
     tolerance = 1e4 * torch.finfo(inputs[0].dtype).eps
     pairs = [*zip(outputs, expected, strict=False), *zip(gradients, of_torch, strict=True)]
@@ -95,11 +100,11 @@ def test_cotangents_of_any_size(operation, factor):
     """Of single precision, whose squares would leave the range."""
     inputs = operands(operation, (3, 5, 5), torch.float32)
     found, (outputs, kept) = computed(operation, inputs)
-    saved = [*(each.to(DEVICE) for each in inputs), *(outputs[i] for i in found.saved), *kept]
     (which,) = found.cotangents
     cotangent = torch.randn_like(outputs[which])
-    gradients = found.backward(saved, (cotangent,))
-    scaled = found.backward(saved, (cotangent * factor,))
+    gradients, scaled = (
+        pulled_back(found, inputs, outputs, kept, each) for each in (cotangent, cotangent * factor)
+    )
     for one, other in zip(gradients, scaled, strict=True):
         torch.testing.assert_close(other / factor, one)
 
@@ -122,18 +127,11 @@ def test_one_unusual_matrix_is_told(operation, kind):
     assert computed(operation, inputs)[1] is None
 
 
-def growing(n):
-    """Wilkinson's matrix, of which elements double in every step of the elimination."""
-    A = torch.eye(n, dtype=torch.float64) - torch.ones(n, n, dtype=torch.float64).tril(-1)
-    A[:, -1] = 1
-    return A
-
-
 @pytest.mark.parametrize("operation", ["inv", "solve", "det"])
 def test_growth_is_told(operation):
     inputs = operands(operation, (8, 8), torch.float64)
     assert computed(operation, inputs)[1] is not None
-    inputs[0][:] = growing(8)
+    inputs[0][:] = gallery.make("wilkinson_growth", (8, 8), torch.float64).matrix
     assert computed(operation, inputs)[1] is None
 
 
