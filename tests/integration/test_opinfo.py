@@ -6,8 +6,10 @@ from unittest import mock
 
 import pytest
 import torch
+from comparison import drawn
 from torch.autograd import gradcheck, gradgradcheck
 from torch.testing import assert_close
+from torch.utils._pytree import tree_leaves
 
 import strategies
 from strategies import operations
@@ -96,13 +98,8 @@ def test_derivatives_of_both_orders(op, dtype, order, told, chosen):
 
 def gradient(function, *given):
     """That of one combination of the outputs, differentiable."""
-    outputs = function(*given)
-    outputs = outputs if isinstance(outputs, tuple | list) else (outputs,)
-    outputs = [output for output in outputs if output.requires_grad]
-    random = torch.Generator().manual_seed(0)
-    cotangents = [
-        torch.randn(output.shape, dtype=output.dtype, generator=random) for output in outputs
-    ]
+    outputs = [each for each in tree_leaves(function(*given)) if each.requires_grad]
+    cotangents = [drawn(*each.shape, dtype=each.dtype, seed=i) for i, each in enumerate(outputs)]
     # In PyTorch 2.9 the determinant of an empty matrix does not depend on it.
     gradients = torch.autograd.grad(
         outputs, given, cotangents, create_graph=True, materialize_grads=True
@@ -138,16 +135,12 @@ def detached(sample):
     return [each.detach() if isinstance(each, torch.Tensor) else each for each in arguments(sample)]
 
 
-def listed(result):
-    return [result] if isinstance(result, torch.Tensor) else [*result]
-
-
 def check_out(op, sample):
     given = detached(sample)
     due = op.op(*given, **sample.kwargs)
-    out = [*map(torch.empty_like, listed(due))]
+    out = [*map(torch.empty_like, tree_leaves(due))]
     op.op(*given, **sample.kwargs, out=out[0] if isinstance(due, torch.Tensor) else tuple(out))
-    assert_close(out, listed(due))
+    assert_close(out, tree_leaves(due))
 
 
 def check_vmap(op, sample):
@@ -155,9 +148,9 @@ def check_vmap(op, sample):
     axes = tuple(0 if isinstance(each, torch.Tensor) else None for each in given)
     pairs = zip(given, axes, strict=True)
     twice = [each if axis is None else torch.stack([each, each]) for each, axis in pairs]
-    due = [torch.stack([each, each]) for each in listed(op.op(*given, **sample.kwargs))]
+    due = [torch.stack([each, each]) for each in tree_leaves(op.op(*given, **sample.kwargs))]
     found = torch.vmap(lambda *each: op.op(*each, **sample.kwargs), axes)(*twice)
-    assert_close(listed(found), due)
+    assert_close(tree_leaves(found), due)
 
 
 CHECKS = {
