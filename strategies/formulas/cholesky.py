@@ -118,22 +118,20 @@ def solve_second_backward(
 
 
 def solve_jvp(
-    factor: Factor,
-    L: Tensor,
-    rhs: Tensor,
+    inverse: PseudoInverse,
+    halfway: Tensor,
     solution: Tensor,
     factor_tangent: Tensor | None,
     rhs_tangent: Tensor | None,
 ) -> Tensor:
     """The tangent of X = (L Lᴴ)⁻¹ B, L⁻ᴴ (L⁻¹ (dB − dL L⁻¹B) − dLᴴ X); None stands for zero.
 
-    Not by Lᴴ X, which is L⁻¹B, too, but has the error of X.
+    Given L⁻¹ and L⁻¹B, which Lᴴ X is, too, but with the error of X.
     """
-    inverse = factor(L, Structure.LOWER)
     if factor_tangent is None:
         assert rhs_tangent is not None
         return solve(inverse, rhs_tangent)
-    rest = -factor_tangent @ inverse.apply(rhs)
+    rest = -factor_tangent @ halfway
     if rhs_tangent is not None:
         rest = rest + rhs_tangent
     return inverse.apply_adjoint(inverse.apply(rest) - factor_tangent.mH @ solution)

@@ -78,7 +78,8 @@ class _CholeskySolve(ScaledRule):
         return left @ right.mH, rhs_gradient
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
-        return (formula.solve_jvp(FullTriangular, at.matrix, at.rhs, at.result, *tangents),)
+        inverse = FullTriangular(at.matrix, Structure.LOWER)
+        return (formula.solve_jvp(inverse, inverse.apply(at.rhs), at.result, *tangents),)
 
 
 @traceable_by(traced_cholesky.cholesky_solve)
@@ -120,8 +121,10 @@ def _general(candidates: tuple[Strategy, ...], L: Tensor, B: Tensor) -> Tensors:
 
 
 def _tangents(computed: Computed, tangents: Gradients) -> Tensors:
-    (L, B), (X,) = computed.inputs, computed.outputs
-    return (formula.solve_jvp(Triangular, L, B, X, *tangents),)
+    (L, B), (X,), factors = computed.inputs, computed.outputs, computed.factors
+    inverse = Triangular(L, Structure.LOWER)
+    halfway = factors[0] if factors else inverse.apply(B)
+    return (formula.solve_jvp(inverse, halfway, X, *tangents),)
 
 
 @with_normalized_directions
