@@ -68,7 +68,7 @@ def _det(a):
     return total
 
 
-def forward(operation, order=None, is_complex=False):
+def forward(operation, order, is_complex):
     """The results of an operation as a function of its inputs; of LU, of rows in this order."""
     return {
         "cholesky": _cholesky,
