@@ -1,7 +1,6 @@
 import multiprocessing
 import os
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,20 +13,20 @@ from strategies.accuracy.certified import ScaledPair
 KEY = "a" * 64
 
 
-def _result(value: float = 1.0, size: int = 1) -> Certified:
+def _result(value=1.0, size=1):
     matrix = np.full((size, size), value)
     pair = ScaledPair(matrix, 2.0**-60 * matrix, np.array(3, np.int32))
     return Certified((pair, pair), 2.0**-104, 256)
 
 
-def _assert_same(first: Certified, second: Certified) -> None:
+def _assert_same(first, second):
     assert (first.radius, first.bits) == (second.radius, second.bits)
     for a, b in zip(first.parts, second.parts, strict=True):
         for one, other in ((a.high, b.high), (a.low, b.low), (a.exponent, b.exponent)):
             np.testing.assert_array_equal(one, other, strict=True)
 
 
-def test_returns_what_was_stored_and_nothing_before(tmp_path: Path) -> None:
+def test_returns_what_was_stored_and_nothing_before(tmp_path):
     cache = Cache(tmp_path / "made when it is written to")
     assert cache.load(KEY) is None
     cache.store(KEY, _result())
@@ -37,14 +36,14 @@ def test_returns_what_was_stored_and_nothing_before(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"not a zip file", b"PK\x03\x04 cut short"])
-def test_damaged_file_is_a_miss_and_removed(tmp_path: Path, content: bytes) -> None:
+def test_damaged_file_is_a_miss_and_removed(tmp_path, content):
     path = tmp_path / f"{KEY}.npz"
     path.write_bytes(content)
     assert Cache(tmp_path).load(KEY) is None
     assert not path.exists()
 
 
-def test_least_recently_used_goes_first(tmp_path: Path) -> None:
+def test_least_recently_used_goes_first(tmp_path):
     cache = Cache(tmp_path)
     keys = [letter * 64 for letter in "abcd"]
     for age, key in enumerate(keys[:3]):
@@ -56,7 +55,7 @@ def test_least_recently_used_goes_first(tmp_path: Path) -> None:
     assert [cache.load(key) is not None for key in keys] == [True, False, True, True]
 
 
-def test_abandoned_temporary_files_go(tmp_path: Path) -> None:
+def test_abandoned_temporary_files_go(tmp_path):
     for name in ("old.tmp", "fresh.tmp"):
         (tmp_path / name).touch()
     os.utime(tmp_path / "old.tmp", (0, 0))
@@ -64,13 +63,13 @@ def test_abandoned_temporary_files_go(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.glob("*.tmp")] == ["fresh.tmp"]
 
 
-def test_a_folder_that_cannot_be_made_costs_only_a_warning(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_costs_only_a_warning(tmp_path):
     (tmp_path / "file").touch()
     with pytest.warns(UserWarning, match="not cached"):
         Cache(tmp_path / "file" / "below").store(KEY, _result())
 
 
-def test_every_bit_counts_in_the_fingerprint() -> None:
+def test_every_bit_counts_in_the_fingerprint():
     zero = np.zeros((2, 3))
     arrays = zero, -zero, zero.reshape(3, 2), zero.astype(np.float32), zero.astype(np.int64)
     found = [fingerprint("pinv", 2, [array]) for array in arrays]
@@ -78,7 +77,7 @@ def test_every_bit_counts_in_the_fingerprint() -> None:
     assert len(set(found)) == len(found)
 
 
-def test_gradient_uses_it() -> None:
+def test_gradient_uses_it():
     matrix, cotangent = torch.eye(32), torch.ones(32, 32)
     first = gradient("inv", (matrix,), (cotangent,))
     (path,) = Cache().directory.glob("*.npz")
@@ -88,7 +87,7 @@ def test_gradient_uses_it() -> None:
     _assert_same(gradient("inv", (matrix,), (cotangent,)), first)
 
 
-def _write_and_read(directory: Path, writer: int) -> None:
+def _write_and_read(directory, writer):
     warnings.simplefilter("error")
     cache = Cache(directory, limit=20_000)
     for turn in range(60):
@@ -98,7 +97,7 @@ def _write_and_read(directory: Path, writer: int) -> None:
         assert found is None or (found.parts[0].high == other).all()
 
 
-def test_concurrent_writers_never_show_half_a_file(tmp_path: Path) -> None:
+def test_concurrent_writers_never_show_half_a_file(tmp_path):
     context = multiprocessing.get_context("fork")
     writers = [context.Process(target=_write_and_read, args=(tmp_path, i)) for i in range(2)]
     for writer in writers:

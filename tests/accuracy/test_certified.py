@@ -10,7 +10,7 @@ LAZY_NEGATIVE = torch.tensor([[1 + 2j]]).conj().imag
 """−2, negated where it is read."""
 
 
-def _certified(matrix: object, low: float = 0.0, exponent: object = 0) -> Certified:
+def _certified(matrix, low=0.0, exponent=0):
     high = np.array(matrix)
     pair = ScaledPair(high, np.full_like(high, low), np.array(exponent, np.int32))
     return Certified((pair,), 0.0, 256)
@@ -33,21 +33,21 @@ ERRORS = {
 
 
 @pytest.mark.parametrize(("exact", "computed", "error"), ERRORS.values(), ids=ERRORS)
-def test_the_error(exact: Certified, computed: object, error: float) -> None:
+def test_the_error(exact, computed, error):
     assert exact.relative_error((torch.as_tensor(computed),)) == error
 
 
-def test_the_negative_is_lazy_and_the_gradient_beyond_a_double_infinite() -> None:
+def test_the_negative_is_lazy_and_the_gradient_beyond_a_double_infinite():
     assert LAZY_NEGATIVE.is_neg()
     assert _certified([[1.0]], exponent=3000).gradients[0].item() == math.inf
 
 
-def test_a_complex_overflow_is_infinite_in_the_part_that_overflows() -> None:
+def test_a_complex_overflow_is_infinite_in_the_part_that_overflows():
     with np.errstate(over="ignore"):
         beyond = times_power_of_two(np.array([[1.0 + 2.0j, 0.5j]]), np.array(1023, np.int32))
     assert beyond.tolist() == [[complex(2.0**1023, math.inf), complex(0.0, 2.0**1022)]]
 
 
-def test_another_shape_is_refused() -> None:
+def test_another_shape_is_refused():
     with pytest.raises(ValueError, match=r"\(2, 1\).*\(1, 2\)"):
         _certified(np.ones((1, 2))).relative_error((torch.ones(2, 1),))

@@ -7,7 +7,7 @@ from strategies.exact.problem import Problem, StoredFactors
 from strategies.formulas.domains import GENERAL
 
 
-def _random_problem(record: operations.Operation, seed: int) -> Problem:
+def _random_problem(record, seed):
     rng = np.random.default_rng(seed)
     m, n = (int(size) for size in rng.integers(1, 9, 2))
     n = m if record.square else n
@@ -15,7 +15,7 @@ def _random_problem(record: operations.Operation, seed: int) -> Problem:
 
     spread = 20 if record.domain is GENERAL else 2  # what is rounded stays positive definite
 
-    def draw(*shape: int) -> np.ndarray:
+    def draw(*shape):
         values = rng.standard_normal(shape) * 2.0 ** rng.integers(-spread, spread, shape)
         if np.issubdtype(dtype, np.complexfloating):
             values = values + 1j * rng.standard_normal(shape)
@@ -33,7 +33,7 @@ def _random_problem(record: operations.Operation, seed: int) -> Problem:
     )
 
 
-def test_right_to_its_certificate_at_double_the_precision() -> None:
+def test_right_to_its_certificate_at_double_the_precision():
     for record in map(operations.get, operations.names()):
         for seed in range(24):
             problem = _random_problem(record, seed)

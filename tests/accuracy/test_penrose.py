@@ -6,7 +6,7 @@ from strategies.accuracy.penrose import penrose_residuals
 from strategies.formulas.amplification import unit_roundoff
 
 
-def test_small_for_the_pseudoinverse() -> None:
+def test_small_for_the_pseudoinverse():
     for dtype in (torch.float32, torch.float64, torch.complex64, torch.complex128):
         for shape in ((7, 4), (4, 7), (5, 5)):
             a = gallery.random_with_rank(shape, dtype, 3, (2,))
@@ -18,21 +18,21 @@ def test_small_for_the_pseudoinverse() -> None:
 
 
 @pytest.mark.parametrize("scale", [2.0**-900, 2.0**900])
-def test_ends_of_the_range(scale: float) -> None:
+def test_ends_of_the_range(scale):
     a = gallery.random_with_rank((6, 4), torch.float64, 4).matrix
     residuals = penrose_residuals(a * scale, torch.linalg.pinv(a) / scale)
     assert all(residual < 1e-14 for residual in residuals.values())
 
 
 @pytest.mark.parametrize("factor", [2.0, -1.0])
-def test_a_multiple_breaks_the_first_two(factor: float) -> None:
+def test_a_multiple_breaks_the_first_two(factor):
     a = gallery.random_with_rank((6, 4), torch.float64, 4).matrix
     residuals = penrose_residuals(a, factor * torch.linalg.pinv(a))
     assert [bool(residual > 1e-3) for residual in residuals.values()] == [True, True, False, False]
 
 
 @pytest.mark.parametrize("side", ["range", "corange"])
-def test_symmetry_catches_a_generalized_inverse(side: str) -> None:
+def test_symmetry_catches_a_generalized_inverse(side):
     """A⁺ + N with N vanishing on one side is a {1, 2} inverse, but AX or XA is not Hermitian."""
     a = gallery.random_with_rank((6, 4), torch.float64, 2).matrix
     x = torch.linalg.pinv(a, rtol=1e-9)
@@ -44,5 +44,5 @@ def test_symmetry_catches_a_generalized_inverse(side: str) -> None:
     assert [bool(residual > 1e-3) for residual in residuals.values()] == expected
 
 
-def test_zero_for_zero() -> None:
+def test_zero_for_zero():
     assert not any(penrose_residuals(torch.zeros(3, 2), torch.zeros(2, 3)).values())

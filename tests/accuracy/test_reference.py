@@ -1,11 +1,9 @@
 import itertools
 import sys
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
 from strategies import operations
 from strategies.accuracy import gallery, gradient, lu_gradient_at_factors
@@ -16,12 +14,12 @@ ONES = torch.ones(3, 3)
 IN_PLACE = torch.tensor([1, 2], dtype=torch.int32)
 
 
-def _randn(*size: int, dtype: torch.dtype = torch.float64, seed: int = 0) -> Tensor:
+def _randn(*size, dtype=torch.float64, seed=0):
     return torch.randn(size, dtype=dtype, generator=torch.Generator().manual_seed(seed))
 
 
 @pytest.mark.parametrize("operation", operations.names())
-def test_agrees_with_autograd(operation: str) -> None:
+def test_agrees_with_autograd(operation):
     record = operations.get(operation)
     for m, n in SHAPES[:1] if record.square else SHAPES:
         for batch in ((), (2, 2)):
@@ -36,11 +34,11 @@ def test_agrees_with_autograd(operation: str) -> None:
                 assert exact.relative_error(computed) < 1e-11
 
 
-def _factors(shape: tuple[int, int], rank: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+def _factors(shape, rank, dtype):
     """Of integers, so that their product is exact."""
     generator = torch.Generator().manual_seed(rank)
 
-    def integers(*size: int) -> Tensor:
+    def integers(*size):
         values = torch.randint(-3, 4, size, generator=generator).to(dtype)
         if dtype.is_complex:
             values = values + 1j * torch.randint(-3, 4, size, generator=generator)
@@ -49,7 +47,7 @@ def _factors(shape: tuple[int, int], rank: int, dtype: torch.dtype) -> tuple[Ten
     return integers(shape[0], rank), integers(rank, shape[1])
 
 
-def _canonical_lu(a: Tensor, rank: int, order: Tensor) -> Tensor:
+def _canonical_lu(a, rank, order):
     """Eliminate `rank` columns without looking for pivots; the rest of the factors is zero."""
     rest, packed = a[order], torch.zeros_like(a)
     for i in range(rank):
@@ -60,7 +58,7 @@ def _canonical_lu(a: Tensor, rank: int, order: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize("operation", ["pinv", "lstsq", "lu_factor"])
-def test_deficient_rank_agrees_with_differences_of_the_factors(operation: str) -> None:
+def test_deficient_rank_agrees_with_differences_of_the_factors(operation):
     rank, step = 2, 1e-5
     for shape in SHAPES:
         for dtype in (torch.float64, torch.complex128):
@@ -71,7 +69,7 @@ def test_deficient_rank_agrees_with_differences_of_the_factors(operation: str) -
             permutation = torch.lu_unpack(packed, torch.cat([pivots[:rank], stays[rank:]]))[0]
             order = permutation.real.argmax(0)
 
-            def value(matrix: Tensor, order: Tensor = order, b: Tensor = b) -> Tensor:
+            def value(matrix, order=order, b=b):
                 if operation == "lu_factor":
                     return _canonical_lu(matrix, rank, order)
                 inverse = torch.linalg.pinv(matrix, rtol=1e-9)
@@ -89,7 +87,7 @@ def test_deficient_rank_agrees_with_differences_of_the_factors(operation: str) -
                 torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
 
 
-def test_det_at_corank_one_is_the_matrix_of_cofactors() -> None:
+def test_det_at_corank_one_is_the_matrix_of_cofactors():
     for dtype in (torch.float64, torch.complex128):
         for size in (1, 2, 4):
             a = torch.zeros(1, 1, dtype=dtype)
@@ -113,12 +111,12 @@ def test_det_at_corank_one_is_the_matrix_of_cofactors() -> None:
     ],
 )
 def test_rank_zero_and_a_determinant_at_corank_two_have_no_gradient(
-    operation: str, matrix: Tensor, cotangent: Tensor, rank: int
-) -> None:
+    operation, matrix, cotangent, rank
+):
     assert not gradient(operation, (matrix,), (cotangent,), rank=rank).gradients[0].any()
 
 
-def test_factors_that_are_exact_give_the_gradient_at_the_matrix() -> None:
+def test_factors_that_are_exact_give_the_gradient_at_the_matrix():
     for m, n in SHAPES:
         for dtype in DTYPES:
             generator, k = torch.Generator().manual_seed(0), min(m, n)
@@ -133,20 +131,20 @@ def test_factors_that_are_exact_give_the_gradient_at_the_matrix() -> None:
             assert at_factors.relative_error(at_matrix.gradients) < 1e-15
 
 
-def test_singular_stored_factors_are_refused() -> None:
+def test_singular_stored_factors_are_refused():
     packed = torch.tensor([[1.0, 2.0], [3.0, 0.0]])
     with pytest.raises(ValueError, match="zero on its diagonal"):
         lu_gradient_at_factors(packed, IN_PLACE, torch.ones(2, 2))
 
 
-def test_precision_is_doubled_until_it_suffices() -> None:
+def test_precision_is_doubled_until_it_suffices():
     matrix = gallery.make("random_condition_max", (16, 16), torch.float64).matrix
     exact = gradient("pinv", (matrix,), (torch.ones_like(matrix),))
     assert exact.bits == 512
     assert exact.radius < 2.0**-73
 
 
-def test_pivots_of_the_tested_factorization_are_followed() -> None:
+def test_pivots_of_the_tested_factorization_are_followed():
     matrix, cotangent = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.ones(2, 2)
     exact = gradient("lu_factor", (matrix,), (cotangent,), pivots=IN_PLACE)
     packed = lu_gradient_at_factors(torch.tensor([[1.0, 2.0], [3.0, -2.0]]), IN_PLACE, cotangent)
@@ -154,14 +152,14 @@ def test_pivots_of_the_tested_factorization_are_followed() -> None:
     assert exact.relative_error(gradient("lu_factor", (matrix,), (cotangent,)).gradients) > 0.1
 
 
-def test_cotangents_left_out_count_as_zero() -> None:
+def test_cotangents_left_out_count_as_zero():
     matrix = _randn(3, 3)
     for operation, last in (("slogdet", torch.ones(()).double()), ("lu", torch.ones_like(matrix))):
         both = gradient(operation, (matrix,), (torch.zeros_like(last), last))
         assert both.relative_error(gradient(operation, (matrix,), (last,)).gradients) < 1e-15
 
 
-def test_condition_beyond_the_dtype_is_no_obstacle() -> None:
+def test_condition_beyond_the_dtype_is_no_obstacle():
     matrix = torch.tensor([[1.0, 1.0], [1.0, 1.0 + 2.0**-52]], dtype=torch.float64)
     exact = gradient("inv", (matrix,), (torch.eye(2, dtype=torch.float64),))
     inverse = 2.0**52 * torch.tensor([[1.0 + 2.0**-52, -1.0], [-1.0, 1.0]], dtype=torch.float64)
@@ -169,7 +167,7 @@ def test_condition_beyond_the_dtype_is_no_obstacle() -> None:
 
 
 @pytest.mark.parametrize("scale", [2.0**-1000, 2.0**1000])
-def test_gradients_out_of_range_are_still_known(scale: float) -> None:
+def test_gradients_out_of_range_are_still_known(scale):
     matrix = torch.eye(2, dtype=torch.float64) * scale
     exact = gradient("inv", (matrix,), (torch.eye(2, dtype=torch.float64),))
     part = exact.parts[0]
@@ -178,14 +176,14 @@ def test_gradients_out_of_range_are_still_known(scale: float) -> None:
 
 @pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0), (0, 3, 2)])
 @pytest.mark.parametrize("operation", ["lu_factor", "pinv"])
-def test_empty_matrices_and_batches(operation: str, shape: tuple[int, ...]) -> None:
+def test_empty_matrices_and_batches(operation, shape):
     matrix = torch.ones(shape)
     exact = gradient(operation, (matrix,), (matrix if operation == "lu_factor" else matrix.mT,))
     assert exact.gradients[0].shape == shape
     assert exact.relative_error((matrix,)) == 0
 
 
-def test_vector_right_hand_side_keeps_its_shape() -> None:
+def test_vector_right_hand_side_keeps_its_shape():
     matrix, rhs = torch.eye(3).expand(2, 3, 3), torch.ones(2, 3)
     exact = gradient("solve", (matrix, rhs), (torch.ones(2, 3),))
     assert [g.shape for g in exact.gradients] == [(2, 3, 3), (2, 3)]
@@ -207,9 +205,7 @@ def test_vector_right_hand_side_keeps_its_shape() -> None:
         ("inv", (torch.ones(2),), (torch.ones(2),), "two dimensions"),
     ],
 )
-def test_what_does_not_fit_is_refused(
-    operation: str, inputs: tuple[Tensor, ...], cotangents: tuple[Tensor, ...], message: str
-) -> None:
+def test_what_does_not_fit_is_refused(operation, inputs, cotangents, message):
     with pytest.raises(ValueError, match=message):
         gradient(operation, inputs, cotangents)
 
@@ -232,13 +228,13 @@ HIDDEN = torch.tensor([[1.0, 0, 1], [0, 1, 2.0**-130], [1, 2.0**-130, 1]], dtype
     ],
 )
 def test_another_rank_and_pivots_that_there_are_not_are_refused(
-    operation: str, matrix: Tensor, message: str, options: dict[str, Any]
-) -> None:
+    operation, matrix, message, options
+):
     with pytest.raises(ValueError, match=message):
         gradient(operation, (matrix,), (torch.ones_like(matrix),), **options)
 
 
-def test_missing_flint_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_flint_is_named(monkeypatch):
     loaded = [name for name in sys.modules if name.startswith("strategies.exact")]
     for name in [*loaded, "strategies.accuracy.evaluation"]:
         monkeypatch.delitem(sys.modules, name, raising=False)

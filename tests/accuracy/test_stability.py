@@ -93,7 +93,7 @@ def test_a_real_slogdet_has_one_cotangent():
         [[0, 0], [0, 0]],
     ],
 )
-def test_a_determinant_may_stay_zero_under_perturbations(matrix) -> None:
+def test_a_determinant_may_stay_zero_under_perturbations(matrix):
     A = torch.tensor(matrix, dtype=torch.float64)
     rank = int(torch.linalg.matrix_rank(A, rtol=0, atol=1e-20))
     (result,), (gradient,) = references("det", (A,), (torch.tensor(1.0).double(),), rank=rank)

@@ -18,6 +18,6 @@ PROFILES = {
 
 
 @pytest.mark.parametrize("kind", PROFILES)
-def test_a_profile_is_of_the_first_independent_rows_and_columns(kind: str) -> None:
+def test_a_profile_is_of_the_first_independent_rows_and_columns(kind):
     matrix, profile = PROFILES[kind]
     assert rank_profile(np.array(matrix)) == profile
