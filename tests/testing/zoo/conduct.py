@@ -27,13 +27,6 @@ class ExcusesAnUnknownOperation(TriangularSolve):
     accuracy = {"lstq": TriangularSolve.accuracy["inv"]}  # noqa: RUF012 - never written to
 
 
-@spoils("inv_backward", "determinism")
-def dithers(gradient, *_):
-    random = torch.Generator().manual_seed(int(np.random.default_rng().integers(2**62)))
-    noise = torch.randn(gradient.shape, dtype=gradient.dtype, generator=random)
-    return gradient * (1 + 4 * torch.finfo(gradient.dtype).eps * noise)
-
-
 @caught_by("inputs kept")
 class OverwritesTheCotangent(Sound):
     def lu_backward(self, factors, cotangent):

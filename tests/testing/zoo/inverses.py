@@ -6,7 +6,7 @@ import torch
 
 from strategies.builtin.svd_truncated_pinv import SVDTruncatedPinv
 from strategies.builtin.triangular_solve import TriangularSolve
-from strategies.factors import LUFactors, Orthogonal
+from strategies.factors import Orthogonal
 from zoo.register import caught_by, spoils
 
 
@@ -86,15 +86,3 @@ class DoesNotRefuse(SVDTruncatedPinv):
 @caught_by("rank-deficient pinv")
 class RefusesWhatItClaims(TriangularSolve):
     requires_full_rank = False
-
-
-@caught_by("singular matrices in inv")
-class InfiniteInverse(TriangularSolve):
-    def factor_square(self, matrix):
-        return LUFactors(*torch.linalg.lu_factor_ex(matrix)[:2])
-
-
-@caught_by("not a number")
-class HidesNaN(TriangularSolve):
-    def factor_tall(self, matrix, *, rtol, atol):
-        return super().factor_tall(matrix.nan_to_num(), rtol=rtol, atol=atol)

@@ -8,12 +8,6 @@ from strategies.formulas import solve
 from zoo.register import Sound, caught_by, spoils
 
 
-@caught_by("sizes of solve")
-class SolvesWithTheTranspose(Sound):
-    def solve_forward(self, matrix, rhs):
-        return super().solve_forward(matrix.mT, rhs)
-
-
 @spoils("pinv_forward", "batches of pinv")
 def side_by_side_in_the_wrong_order(found, matrix, **_):
     result, inverse = found
@@ -58,12 +52,6 @@ class SignWrong(Sound):
     def solve_backward(self, saved, cotangent, *, need_matrix=True):
         matrix, rhs = super().solve_backward(saved, cotangent)
         return -matrix, rhs
-
-
-@spoils("solve_backward", "gradient of B alone in solve")
-def b_reads_a(gradients, *_, need_matrix=True):
-    matrix, rhs = gradients
-    return matrix, (rhs if need_matrix else torch.zeros_like(rhs))
 
 
 @spoils("solve_backward", "gradient of B alone in solve")
