@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 
+import numpy as np
 import torch
 from zoo.register import Sound
 
@@ -78,30 +79,28 @@ class NormalEquations(TriangularSolve):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _CompletelyPivoted(Nonsingular):
+    """P A Q = L U, with L and U in one matrix."""
+
     matrix: torch.Tensor
-    L: torch.Tensor
-    U: torch.Tensor
-    rows: torch.Tensor
-    columns: torch.Tensor
+    LU: torch.Tensor
+    P: torch.Tensor
+    Q: torch.Tensor
 
     @property
     def rank(self):
-        return full_rank(self.L)
+        return full_rank(self.LU)
 
     def solve(self, c):
-        c = c.gather(-2, self.rows.unsqueeze(-1).expand(c.shape))
-        c = torch.linalg.solve_triangular(self.L, c, upper=False, unitriangular=True)
-        c = torch.linalg.solve_triangular(self.U, c, upper=True)
-        return torch.empty_like(c).scatter_(-2, self.columns.unsqueeze(-1).expand(c.shape), c)
+        c = torch.linalg.solve_triangular(self.LU, self.P @ c, upper=False, unitriangular=True)
+        return self.Q @ torch.linalg.solve_triangular(self.LU, c, upper=True)
 
     def solve_adjoint(self, x):
-        x = x.gather(-2, self.columns.unsqueeze(-1).expand(x.shape))
-        x = torch.linalg.solve_triangular(self.U.mH, x, upper=False)
-        x = torch.linalg.solve_triangular(self.L.mH, x, upper=True, unitriangular=True)
-        return torch.empty_like(x).scatter_(-2, self.rows.unsqueeze(-1).expand(x.shape), x)
+        x = torch.linalg.solve_triangular(self.LU.mH, self.Q.mH @ x, upper=False)
+        x = torch.linalg.solve_triangular(self.LU.mH, x, upper=True, unitriangular=True)
+        return self.P.mH @ x
 
     def dense(self):
-        return self.solve(_identity(self.L).expand(self.L.shape))
+        return self.solve(_identity(self.LU).expand(self.LU.shape))
 
 
 class CompletePivoting(QROfTheAdjoint):
@@ -118,26 +117,22 @@ class CompletePivoting(QROfTheAdjoint):
         return inverse.apply(rhs), inverse
 
     def _factored(self, matrix):
-        n, batch = matrix.shape[-1], matrix.shape[:-2]
-        A = matrix.reshape(matrix.shape[:-2].numel(), n, n).clone()
-        each = torch.arange(A.shape[0], device=A.device)
-        rows, columns = (each.new_empty(A.shape[0], n) for _ in "rc")
-        rows[:] = columns[:] = torch.arange(n, device=A.device)
-        for j in range(n):
-            at = A[:, j:, j:].abs().nan_to_num(nan=torch.inf).flatten(1).argmax(1)
-            r, c = j + at // (n - j), j + at % (n - j)
-            for order, i, dim in ((rows, r, 1), (columns, c, 2)):
-                order[each, j], order[each, i] = order[each, i], order[each, j].clone()
-                if dim == 1:
-                    A[each, j], A[each, i] = A[each, i], A[each, j].clone()
-                else:
-                    A[each, :, j], A[each, :, i] = A[each, :, i], A[each, :, j].clone()
-            raise_if_singular((A[:, j, j] == 0).reshape(batch), self.name, "it has no inverse")
-            A[:, j + 1 :, j] /= A[:, j, j, None]
-            A[:, j + 1 :, j + 1 :] -= A[:, j + 1 :, j, None] * A[:, j, None, j + 1 :]
-        order = rows.reshape(*batch, n), columns.reshape(*batch, n)
-        packed = A.reshape(matrix.shape)
-        return _CompletelyPivoted(matrix, packed, packed, *order)
+        n = matrix.shape[-1]
+        P, Q = (_identity(matrix).expand(matrix.shape).clone() for _ in "PQ")
+        LU = matrix.clone()
+        for index in np.ndindex(matrix.shape[:-2]):
+            A, rows, columns = LU[index], P[index], Q[index]
+            for j in range(n):
+                at = int(A[j:, j:].abs().nan_to_num(nan=torch.inf).argmax())
+                r, c = j + at // (n - j), j + at % (n - j)
+                for swapped in (A, rows):
+                    swapped[[j, r]] = swapped[[r, j]]
+                for swapped in (A, columns):
+                    swapped[:, [j, c]] = swapped[:, [c, j]]
+                raise_if_singular(A[j, j] == 0, self.name, "it has no inverse")
+                A[j + 1 :, j] /= A[j, j]
+                A[j + 1 :, j + 1 :] -= torch.outer(A[j + 1 :, j], A[j, j + 1 :])
+        return _CompletelyPivoted(matrix, LU, P, Q)
 
 
 class AlwaysNotImplemented(TriangularSolve):
