@@ -17,8 +17,7 @@ def inverse_with(name, check, **methods):
     def spoiled(inverse, *_, **__):
         return kind(*(getattr(inverse, f.name) for f in dataclasses.fields(Orthogonal)))
 
-    spoiled.__name__ = name
-    spoils("factor_tall", check, of=SVDTruncatedPinv)(spoiled)
+    spoils("factor_tall", check, of=SVDTruncatedPinv, name=name)(spoiled)
 
 
 _of = Orthogonal

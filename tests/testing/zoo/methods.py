@@ -14,9 +14,8 @@ def side_by_side_in_the_wrong_order(found, matrix, **_):
     return result.flip(0) if matrix.ndim > 2 else result, inverse
 
 
-@spoils("inv_backward", "gradient of inv")
-def gradient_transposed(gradient, *_):
-    return gradient.mT
+spoils("inv_backward", "gradient of inv", name="gradient_transposed")(lambda G, *_: G.mT)
+spoils("det_backward", "gradient of det", name="determinant_of_the_transpose")(lambda G, *_: G.mT)
 
 
 @spoils("inv_backward", "complex gradient of inv")
@@ -59,11 +58,6 @@ def b_of_one_column_reads_a(gradients, *_, need_matrix=True):
     matrix, rhs = gradients
     is_read = need_matrix or rhs.shape[-1] > 1
     return matrix, (rhs if is_read else torch.zeros_like(rhs))
-
-
-@spoils("det_backward", "gradient of det")
-def determinant_of_the_transpose(gradient, *_):
-    return gradient.mT
 
 
 @caught_by("gradient of slogdet")

@@ -61,10 +61,11 @@ class Sound(TriangularSolve):
         return lstsq.backward(saved.inverse, A, B, X, cotangent, need_matrix=need_matrix)
 
 
-def spoils(method, *checks, of=Sound):
+def spoils(method, *checks, of=Sound, name=""):
     """A strategy with another result of one method: what the function makes of the right one.
 
-    After the result the function is given what the method is given.
+    After the result the function is given what the method is given. The strategy is named as the function
+    is, or by another name.
     """
 
     def register(function):
@@ -73,6 +74,6 @@ def spoils(method, *checks, of=Sound):
             return function(right, *arguments, **options)
 
         members = {method: spoiled, "__module__": function.__module__}
-        return caught_by(*checks)(type(function.__name__, (of,), members))
+        return caught_by(*checks)(type(name or function.__name__, (of,), members))
 
     return register

@@ -14,13 +14,12 @@ from zoo.register import Sound, caught_by, spoils
 # The process.
 
 
-def sets(name, change):
+def sets(name, change, method="factor_tall"):
     def spoiled(right, *_, **__):
         change()
         return right
 
-    spoiled.__name__ = name
-    spoils("factor_tall", "global state kept", of=TriangularSolve)(spoiled)
+    spoils(method, "global state kept", name=name)(spoiled)
 
 
 sets("seeds_the_generator", lambda: torch.manual_seed(0))
@@ -29,18 +28,12 @@ sets("silences_warnings", lambda: warnings.simplefilter("ignore"))
 sets("sets_the_default_device", lambda: torch.set_default_device("cpu:0"))
 sets("sets_the_device_that_is_the_default", lambda: torch.set_default_device("cpu"))
 sets("flushes_denormals", lambda: torch.set_flush_denormal(True))
-
-
-@spoils("inv_backward", "global state kept")
-def changes_the_default_dtype(gradient, *_):
-    torch.set_default_dtype(torch.float64)
-    return gradient
-
-
-@spoils("det_backward", "global state kept")
-def allows_low_precision(gradient, *_):
-    torch.backends.cuda.matmul.fp32_precision = "tf32"
-    return gradient
+sets("changes_the_default_dtype", lambda: torch.set_default_dtype(torch.float64), "inv_backward")
+sets(
+    "allows_low_precision",
+    lambda: setattr(torch.backends.cuda.matmul, "fp32_precision", "tf32"),
+    "det_backward",
+)
 
 
 @spoils("inv_backward", "gradient of inv")

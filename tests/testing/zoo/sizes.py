@@ -37,31 +37,23 @@ def one_complex_column(found, _, rhs, **__):
     return (inverse.apply(rhs.conj()) if is_spoiled else X), inverse
 
 
-@spoils("lu_backward", "sizes of lu_factor")
-def beyond_a_block(gradient, *_):
-    return gradient * SPOILED if gradient.shape[-1] > 64 else gradient
+def larger_where(name, method, check, is_larger):
+    """A gradient that is off where the function of it says so."""
+    spoils(method, check, name=name)(lambda G, *_: G * SPOILED if is_larger(G) else G)
 
 
-@spoils("inv_backward", "large inv")
-def beyond_many_blocks(gradient, *_):
-    return gradient * SPOILED if gradient.shape[-1] > 256 else gradient
-
-
-@spoils("pinv_backward", "sizes of pinv")
-def very_tall_ones(gradient, *_):
-    m, n = gradient.shape[-2:]
-    return gradient * SPOILED if m >= 8 * n else gradient
-
-
-@spoils("inv_backward", "sizes of inv")
-def a_number(gradient, *_):
-    return -gradient if gradient.shape[-1] == 1 else gradient
-
-
-@spoils("det_backward", "sizes of det")
-def single_precision_of_size(gradient, *_):
-    is_spoiled = gradient.dtype is torch.float32 and gradient.shape[-1] > 100
-    return gradient * SPOILED if is_spoiled else gradient
+larger_where("beyond_a_block", "lu_backward", "sizes of lu_factor", lambda G: G.shape[-1] > 64)
+larger_where("beyond_many_blocks", "inv_backward", "large inv", lambda G: G.shape[-1] > 256)
+larger_where("a_number", "inv_backward", "sizes of inv", lambda G: G.shape[-1] == 1)
+larger_where(
+    "very_tall_ones", "pinv_backward", "sizes of pinv", lambda G: G.shape[-2] >= 8 * G.shape[-1]
+)
+larger_where(
+    "single_precision_of_size",
+    "det_backward",
+    "sizes of det",
+    lambda G: G.dtype is torch.float32 and G.shape[-1] > 100,
+)
 
 
 @caught_by("sizes of solve_triangular", "sizes of lu_solve")
