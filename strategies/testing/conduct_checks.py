@@ -1,19 +1,17 @@
 """How a strategy behaves: what it declares, what it leaves alone, that it is always the same."""
 
 import contextlib
-from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from strategies import operations, registry
-from strategies.errors import UnsupportedError
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.formulas.accuracy_classes import AccuracyClass
 from strategies.formulas.amplification import unit_roundoff
 from strategies.formulas.domains import GENERAL
-from strategies.measuring import Case, backward_of
+from strategies.measuring import Case
 from strategies.strategy import Strategy
 from strategies.testing.checks import (
     DTYPES,
@@ -29,15 +27,9 @@ from strategies.testing.checks import (
 )
 from strategies.testing.global_state import changed, snapshot
 from strategies.testing.gradient_checks import ratio_of
+from strategies.testing.problems import Problem, one_each
 from strategies.testing.rank_checks import METHODS
 from strategies.testing.spy import Observer, TorchSpy, is_own_method, spy_on, tensors_in
-
-
-def _cases(*dtypes: torch.dtype) -> Iterator[Case]:
-    for dtype in dtypes:
-        for operation in records():
-            shape = (5, 5) if operation.square else (6, 4)
-            yield Case(operation.name, shape, 0, dtype, device())
 
 
 def _apply(inverse: PseudoInverse, like: Tensor, observe: Observer) -> None:
@@ -49,10 +41,10 @@ def _apply(inverse: PseudoInverse, like: Tensor, observe: Observer) -> None:
         observe(f"{method}({of})", [before], [given], getattr(inverse, method)(given))
 
 
-def _computed(strategy: Strategy, cases: Iterator[Case]) -> None:
-    """Have the strategy compute the gradients of the cases that it takes."""
+def _compute(strategy: Strategy, problems: list[Problem]) -> None:
+    """Have the strategy compute the gradients that it does not refuse."""
     with contextlib.suppress(NotApplicableError):
-        each(cases, lambda case: backward_of(case, strategy)())
+        each(problems, lambda asked: asked.solved_by(strategy))
 
 
 @check
@@ -95,7 +87,7 @@ def _inputs_kept(strategy: Strategy) -> None:
 
     guarded = spy_on(strategy, compare)
     for dtype in (torch.float64, torch.complex64):
-        _computed(guarded, _cases(dtype))
+        _compute(guarded, one_each(dtype=dtype))
         for shape in ((4, 4), (6, 4)):
             matrix = numbered(shape, dtype, 11)
             _apply(guarded.factor(matrix.clone()), matrix, compare)
@@ -108,13 +100,13 @@ def _same_bits(a: Tensor, b: Tensor) -> bool:
     return bool(((a == b) | ((a != a) & (b != b))).all())
 
 
-@check_each(lambda: _cases(torch.float32, torch.complex128))
-def _global_state_kept(strategy: Strategy, case: Case) -> None:
+@check_each(lambda: one_each(dtype=torch.float32) + one_each(dtype=torch.complex128))
+def _global_state_kept(strategy: Strategy, asked: Problem) -> None:
     """Neither the generators nor any setting of the process is touched."""
     before = snapshot()
-    if case.operation == "pinv":
-        strategy.factor(numbered(case.shape, case.dtype, 19)).dense()
-    backward_of(case, strategy)()
+    if asked.operation.name == "pinv":
+        strategy.factor(asked.inputs[0].clone()).dense()
+    asked.solved_by(strategy)
     differences = changed(before)
     require(not differences, f"changed in the process: {', '.join(differences)}")
 
@@ -130,7 +122,7 @@ def _result_dtype(strategy: Strategy, dtype: torch.dtype) -> None:
                 if tensor.dtype not in (dtype, dtype.to_real()):
                     wrong.add(f"{name}: result {i} is {tensor.dtype}")
 
-    _computed(spy_on(strategy, note), _cases(dtype))
+    _compute(spy_on(strategy, note), one_each(dtype=dtype))
     matrix = numbered((6, 4), dtype, 20)
     inverse = strategy.factor(matrix.clone())
     note("dense()", [], [], inverse.dense())
@@ -157,10 +149,9 @@ def _working_precision(strategy: Strategy, dtype: torch.dtype) -> None:
             if tensor.ndim >= 2 and tensor.dtype.to_real() is torch.float64:
                 wide.add(operation)
 
-    for case in _cases(dtype):
-        case.inputs()  # drawn in double precision, and kept
-        with TorchSpy(note), contextlib.suppress(UnsupportedError):
-            backward_of(case, strategy)()
+    problems = one_each(dtype=dtype)  # computed in double precision
+    with TorchSpy(note):
+        _compute(strategy, problems)
     require(not wide, f"double precision within, in {', '.join(sorted(wide))}; {advice}")
     for operation in map(operations.get, operations.measured()):
         if operation.domain is not GENERAL:
