@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from strategies import operations, registry
-from strategies.errors import UnsupportedError, message_of
+from strategies.errors import LinAlgError, UnsupportedError, message_of
 from strategies.formulas.amplification import unit_roundoff
 from strategies.operations import Operation
 from strategies.strategy import Strategy
@@ -159,6 +159,16 @@ def require_named(refusal: Exception, strategy: Strategy) -> None:
     """Require that a refusal says who refuses: the strategy, or one that it delegates to."""
     is_named = any(f"'{name}'" in str(refusal) for name in (strategy.name, *registry.available()))
     require(is_named, f"refused, but not in the name of '{strategy.name}': {refusal}")
+
+
+def require_refusal(strategy: Strategy, compute: Callable[[], object]) -> None:
+    """Require that what has no result raises LinAlgError, in the name of who refuses."""
+    try:
+        compute()
+    except LinAlgError as refusal:
+        require_named(refusal, strategy)
+    else:
+        raise Violation("gave a result where LinAlgError is due")
 
 
 def skip_native(strategy: Strategy, reason: str) -> None:

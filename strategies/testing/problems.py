@@ -11,8 +11,9 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from copy import deepcopy
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -69,11 +70,6 @@ class Problem:
         every = (self.inputs, self.cotangents, self.results, self.gradients)
         return Problem(self.operation, *(tuple(map(function, tensors)) for tensors in every))
 
-    def shifted(self, shifts: Sequence[Tensor]) -> Problem:
-        """The same problem with numbers added to the results."""
-        pairs = zip(self.results, shifts, strict=True)
-        return replace(self, results=tuple(r + shift.to(r.dtype) for r, shift in pairs))
-
     def solved_by(self, strategy: Strategy) -> tuple[Tensors, Tensors]:
         """Results and gradients by a strategy, which is given copies."""
         return solved(strategy, self.operation, self.inputs, self.cotangents)
@@ -110,14 +106,9 @@ def recorded(strategy: Strategy, operation: Operation, inputs: Tensors) -> tuple
 def copied(tensor: Tensor) -> Tensor:
     """A detached copy with the same strides, the same lazy conjugation and the same offset."""
     tensor = tensor.detach()
-    if tensor.numel() == 0:
-        return tensor.clone()
     plain = tensor.conj() if tensor.is_conj() else tensor
     plain = torch._neg_view(plain) if plain.is_neg() else plain
-    steps = zip(plain.shape, plain.stride(), strict=True)
-    offset, extent = plain.storage_offset(), 1 + sum((size - 1) * step for size, step in steps)
-    held = plain.as_strided((offset + extent,), (1,), 0).clone()
-    copy = held.as_strided(plain.shape, plain.stride(), offset)
+    copy = deepcopy(plain)  # which alone would resolve what is lazy
     copy = torch._neg_view(copy) if tensor.is_neg() else copy
     return copy.conj() if tensor.is_conj() else copy
 

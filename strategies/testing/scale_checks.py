@@ -13,6 +13,7 @@ to the norm only.
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, Self
 
@@ -94,7 +95,9 @@ def _require_scaled(
         return  # nor does the dtype hold the result
     inputs = scaling(exponents, asked.inputs)
     results, gradients = solved(strategy, asked.operation, inputs, cotangents)
-    asked.shifted([law.shift for law in laws]).require_answers(
+    pairs = zip(asked.results, laws, strict=True)
+    shifted = tuple(f + law.shift.to(f.dtype) for f, law in pairs)
+    replace(asked, results=shifted).require_answers(
         tuple(times_power_of_two(f, -law.degree) for f, law in zip(results, laws, strict=True)),
         scaling(exponents, gradients),
         f"entries times 2 to the {exponents.tolist()}, scaled back: ",
