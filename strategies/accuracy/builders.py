@@ -66,10 +66,8 @@ def _graded_columns(request: Request) -> Built:
     orthonormal = spectra.with_singular_values(request, np.ones(request.k))
     depth = math.floor(-math.log2(request.roundoff) / 2)
     steps = np.round(np.linspace(0, depth, n)) if n > 1 else np.zeros(n)
-    matrix = orthonormal * 2.0**-steps
-    if m >= n:
-        return matrix, request.k, 2.0**depth if request.k > 1 else 1.0
-    return matrix, request.k, spectra.measured_condition(matrix, request.k)
+    condition = 2.0**depth if request.k > 1 else 1.0
+    return orthonormal * 2.0**-steps, request.k, condition if m >= n else None
 
 
 def _kahan(request: Request) -> Built:
@@ -100,7 +98,7 @@ def _wilkinson_growth(request: Request) -> Built:
         raise ValueError(f"growth 2^{k - 1} exceeds the range of {request.dtype}")
     square = np.eye(k) - np.tril(np.ones((k, k)), -1)
     square[:, k - 1 :] = 1
-    return _phased(request, square), k, spectra.measured_condition(square, k)
+    return _phased(request, square), k, None
 
 
 def _phased(request: Request, square: NDArray[np.float64]) -> Array:
@@ -133,9 +131,7 @@ def _repeated_columns(request: Request) -> Built:
     half = -(-n // 2)
     columns, _, _ = with_condition(replace(request, shape=(m, half)), 2.0)
     columns = columns.astype(str(request.dtype).removeprefix("torch."))
-    matrix = np.concatenate([columns, columns[..., : n - half]], axis=-1)
-    rank = min(m, half)
-    return matrix, rank, spectra.measured_condition(matrix, rank)
+    return np.concatenate([columns, columns[..., : n - half]], axis=-1), min(m, half), None
 
 
 def _laplacian(request: Request) -> Built:
@@ -143,8 +139,7 @@ def _laplacian(request: Request) -> Built:
     k = request.k
     square = 2 * np.eye(k) - np.eye(k, k=1) - np.eye(k, k=-1)
     square[:1, :1] = square[k - 1 :, k - 1 :] = float(k > 1)
-    matrix, rank = spectra.in_corner(request, square), max(k - 1, 0)
-    return matrix, rank, spectra.measured_condition(matrix, rank)
+    return spectra.in_corner(request, square), max(k - 1, 0), None
 
 
 def _parallel_factors(request: Request) -> Built:
@@ -156,8 +151,7 @@ def _parallel_factors(request: Request) -> Built:
     left, right = spectra.integer_factors(request, rng, rank)
     if rank > 1:
         left[..., 1] += 2.0 ** math.floor(-math.log2(request.roundoff) * 0.4) * left[..., 0]
-    matrix = spectra.with_shuffled_rows(rng, left @ right)
-    return matrix, rank, spectra.measured_condition(matrix, rank)
+    return spectra.with_shuffled_rows(rng, left @ right), rank, None
 
 
 def _nearly_constant(request: Request) -> Built:
@@ -165,23 +159,20 @@ def _nearly_constant(request: Request) -> Built:
     m, n = request.shape
     size = 2.0 ** (math.ceil(math.log2(max(m, n, 1))) + 8) * request.roundoff
     noise = request.random(5).standard_normal((*request.batch, m, n))
-    matrix = 1 + size * (np.eye(m, n) + noise / 8)
-    return matrix, request.k, spectra.measured_condition(matrix, request.k)
+    return 1 + size * (np.eye(m, n) + noise / 8), request.k, None
 
 
 def _shuffled_rows(request: Request) -> Built:
     """κ = 2, then the rows scaled by powers of two from 1 to about √u, in random order."""
     matrix, rank, _ = with_condition(request, 2.0)
-    matrix = _powers(request, request.shape[0], 6)[..., :, None] * matrix
-    return matrix, rank, spectra.measured_condition(matrix, rank)
+    return _powers(request, request.shape[0], 6)[..., :, None] * matrix, rank, None
 
 
 def _shuffled_rows_and_columns(request: Request) -> Built:
     """Both rows and columns scaled so, each to about the fourth root of u."""
     matrix, rank, _ = with_condition(request, 2.0)
     rows, columns = (_powers(request, size, 7 + i, 4) for i, size in enumerate(request.shape))
-    matrix = rows[..., :, None] * matrix * columns[..., None, :]
-    return matrix, rank, spectra.measured_condition(matrix, rank)
+    return rows[..., :, None] * matrix * columns[..., None, :], rank, None
 
 
 def _powers(request: Request, size: int, stream: int, root: int = 2) -> Array:

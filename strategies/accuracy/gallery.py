@@ -100,6 +100,8 @@ def random_with_rank(
     return _specimen(request, *spectra.with_exact_rank(request, rank))
 
 
-def _specimen(request: Request, matrix: Array, rank: int, condition: float) -> Specimen:
+def _specimen(request: Request, matrix: Array, rank: int, condition: float | None) -> Specimen:
+    if condition is None:
+        condition = spectra.measured_condition(matrix, rank)
     tensor = torch.from_numpy(np.ascontiguousarray(matrix)).to(request.dtype)
     return Specimen(tensor, rank, condition)
