@@ -6,7 +6,7 @@ import torch
 
 from strategies import operations
 from strategies.exact.balls import adjoint
-from strategies.exact.problem import Perturbed, Problem, StoredFactors, along
+from strategies.exact.problem import Perturbed, Problem, along
 from strategies.oracle.draws import candidates
 from strategies.oracle.truth import result_of
 
@@ -29,15 +29,6 @@ def test_profile_only_at_deficient_rank():
     assert profile == ([1], [1])
     with pytest.raises(ValueError, match="rank 1, not 0"):
         _ = Problem((np.diag([0.0, 1.0]),), (), 0).profile
-
-
-def test_stored_factors_stand_for_their_product():
-    packed = np.array([[2.0, 3.0], [0.5, 4.0], [0.25, 1.0]])
-    lower = np.array([[1.0, 0.0], [0.5, 1.0], [0.25, 1.0]])
-    order = np.array([2, 0, 1])
-    (product,) = StoredFactors((packed,), (), 2, order).operands
-    entries = np.array([float(entry) for entry in product.entries()]).reshape(3, 2)
-    np.testing.assert_array_equal(entries[order], lower @ np.triu(packed)[:2])
 
 
 def moved(problem, **options):
