@@ -1,6 +1,5 @@
 """One matrix, its exact gradients: the precision is raised until the certificate holds."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,7 @@ from numpy.typing import NDArray
 from strategies.accuracy.certified import Certified, ScaledPair
 from strategies.exact import balls
 from strategies.exact.balls import Matrix, UnresolvedError, radius_bound
-from strategies.exact.problem import Problem
-
-Exact = Callable[[Problem], tuple[Matrix, ...]]
+from strategies.exact.problem import Formula, Problem
 
 _PRECISIONS = [2**power for power in range(8, 15)]
 _HEADROOM = 2.0**-20
@@ -20,7 +17,7 @@ _HEADROOM = 2.0**-20
 _REPRESENTATION = 2.0**-104
 
 
-def certify(problem: Problem, exact: Exact) -> Certified:
+def certify(problem: Problem, exact: Formula) -> Certified:
     """Evaluate at 256 bits, 512 bits, ... until the proven radius is small enough.
 
     No input is empty; vectors come back as matrices of one column. ValueError if the rank is not the
@@ -37,7 +34,7 @@ def certify(problem: Problem, exact: Exact) -> Certified:
     raise ArithmeticError(f"{_PRECISIONS[-1]} bits do not certify the gradient")
 
 
-def evaluate(problem: Problem, exact: Exact, bits: int) -> Certified:
+def evaluate(problem: Problem, exact: Formula, bits: int) -> Certified:
     """Evaluate the gradients once, at this precision, whatever their radius."""
     with ctx.workprec(bits):
         parts, radii = zip(*(_split(gradient) for gradient in exact(problem)), strict=True)

@@ -27,7 +27,7 @@ rank the perturbations keep the rank, except those of det, which is smooth there
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -43,7 +43,7 @@ from strategies.autograd.half_precision import HALF
 from strategies.formulas.amplification import unit_roundoff
 
 if TYPE_CHECKING:
-    from strategies.exact.problem import Perturbed, Problem
+    from strategies.exact.problem import Formula, Perturbed, Problem
     from strategies.operations import Operation
 
 LIMIT = 100.0
@@ -53,8 +53,6 @@ _ENOUGH_BITS = 1024  # tell the determinant of any perturbed matrix of moderate 
 
 PERTURBATIONS = 4
 """How many random perturbations of the inputs a reference tries, if not told otherwise."""
-
-Formula = Callable[["Problem"], tuple[Any, ...]]
 
 
 class Ratio(NamedTuple):

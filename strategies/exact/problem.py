@@ -14,6 +14,9 @@ from strategies.exact.rank import Profile, rank_profile
 
 Array = NDArray[Any]
 
+Formula = Callable[[Any], tuple[Matrix, ...]]
+"""From a problem to results or gradients."""
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -191,9 +194,7 @@ class Directed:
         return getattr(self.problem, name)
 
 
-def along(
-    formula: Callable[[Any], tuple[Matrix, ...]], *, keeps_rank: bool
-) -> Callable[[Problem], tuple[Matrix, ...]]:
+def along(formula: Formula, *, keeps_rank: bool) -> Formula:
     """Return the formula of the derivatives, of a result or of gradients; it takes what `Directed` does."""
 
     def derivative(problem: Problem) -> tuple[Matrix, ...]:

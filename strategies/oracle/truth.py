@@ -1,6 +1,6 @@
 """What is certified of a drawn case: value, VJP, JVP and Hessian–vector product, with allowances."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +10,10 @@ from flint import ctx
 
 from strategies import operations
 from strategies.accuracy.stability import LIMIT, Exact, perturbed, with_allowances
-from strategies.exact.balls import Matrix, exact, norm_bound
+from strategies.exact.balls import exact, norm_bound
 from strategies.exact.lu import lu_factor_result, lu_result
 from strategies.exact.pinv import exact_pinv
-from strategies.exact.problem import Problem, along
+from strategies.exact.problem import Formula, Problem, along
 from strategies.operations import Operation
 from strategies.oracle.draws import Draw
 from strategies.oracle.grader import QUANTITIES
@@ -23,8 +23,6 @@ PERTURBATIONS = 16
 
 _MOST_ALLOWED = 0.1 / LIMIT
 """Of the norm: with a larger divisor, an error in the first digit would be right."""
-
-Formula = Callable[[Problem], tuple[Matrix, ...]]
 
 
 def truth(drawn: Draw) -> dict[str, list[list[Exact]]]:

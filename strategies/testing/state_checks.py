@@ -273,15 +273,9 @@ def _digest(value: Any, depth: int = 0) -> object:
         items = value.items() if isinstance(value, dict) else value
         return type(value).__name__, tuple(_digest(item, depth + 1) for item in list(items))
     if isinstance(value, types.FunctionType):
-        contents = (cell.cell_contents for cell in value.__closure__ or () if _is_filled(cell))
+        filled = (cell for cell in value.__closure__ or () if cell != types.CellType())
+        contents = [cell.cell_contents for cell in filled]
         return id(value), _digest([*contents, value.__defaults__, vars(value)], depth + 1)
     if type(value).__module__.split(".")[0] in _FOREIGN:
         return id(value)
     return id(value), _digest(getattr(value, "__dict__", None), depth + 1)
-
-
-def _is_filled(cell: types.CellType) -> bool:
-    try:
-        return cell.cell_contents is not None
-    except ValueError:
-        return False
