@@ -5,7 +5,7 @@ Nothing comes between `solve_triangular` or `lu_solve` and the strategy that wou
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -71,14 +71,10 @@ def _triangular_structures(strategy: Strategy, case: _Triangle) -> None:
         close(adjoint, expected.mH @ b, "apply_adjoint(b) against torch.linalg.inv")
 
 
-def _operation(name: str, function: Callable[..., Tensor]) -> Operation:
-    """One that has no record of its own, of A and B."""
-    return dataclasses.replace(operations.get("solve"), name=name, function=function)
-
-
 def _of_triangle(structure: Structure) -> Operation:
     function = partial(solve_triangular, upper=structure.is_upper, unitriangular=structure.is_unit)
-    return _operation(f"solve_triangular ({structure.value})", function)
+    name = f"solve_triangular ({structure.value})"
+    return dataclasses.replace(operations.get("solve"), name=name, function=function)
 
 
 def _of_factors(adjoint: bool) -> Operation:
@@ -89,7 +85,8 @@ def _of_factors(adjoint: bool) -> Operation:
         LU, pivots = (each.to(A.device) for each in torch.linalg.lu_factor(A.cpu()))
         return lu_solve(LU, pivots, B, adjoint=adjoint, strategy=strategy)
 
-    return _operation("lu_solve (adjoint)" if adjoint else "lu_solve", function)
+    name = "lu_solve (adjoint)" if adjoint else "lu_solve"
+    return dataclasses.replace(operations.get("solve"), name=name, function=function)
 
 
 def _problems(of: list[Operation], shapes: tuple[tuple[int, ...], ...]) -> Iterator[Problem]:

@@ -46,13 +46,6 @@ def range_term_forgotten(_, saved, cotangent):
     return -saved.inverse.apply_adjoint(saved.inverse.apply(cotangent.mH).mH)
 
 
-@caught_by("gradient of solve")
-class SignWrong(Sound):
-    def solve_backward(self, saved, cotangent, *, need_matrix=True):
-        matrix, rhs = super().solve_backward(saved, cotangent)
-        return -matrix, rhs
-
-
 @spoils("solve_backward", "gradient of B alone in solve")
 def b_of_one_column_reads_a(gradients, *_, need_matrix=True):
     matrix, rhs = gradients
