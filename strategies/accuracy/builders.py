@@ -80,9 +80,7 @@ def _kahan(request: Request) -> Built:
     k, angle = request.k, 1.2
     unit = np.eye(k) - math.cos(angle) * np.triu(np.ones((k, k)), 1)
     triangle = math.sin(angle) ** np.arange(k)[:, None] * unit
-    inverse = torch.linalg.solve_triangular(
-        torch.from_numpy(triangle), torch.eye(k, dtype=torch.float64), upper=True
-    ).numpy()
+    inverse = np.linalg.inv(triangle)
     condition = np.linalg.norm(triangle, 2) * np.linalg.norm(inverse, 2) if k else 1.0
     return _phased(request, triangle), k, float(condition)
 

@@ -1,4 +1,4 @@
-"""Operations in mpmath by elimination, minors and normal equations: nothing that knows a derivative."""
+"""Operations in mpmath, of LU by elimination: nothing that knows a derivative."""
 
 import mpmath
 
@@ -36,45 +36,19 @@ def _lower(a):
     return mpmath.matrix(entries)
 
 
-def _cholesky(a):
-    """From Aᴴ = A and the lower triangle of A: square roots of Schur complements."""
-    n = a.rows
-    rest, L = a.copy(), mpmath.matrix(n, n)
-    for k in range(n):
-        root = mpmath.sqrt(mpmath.re(rest[k, k]))
-        for i in range(k, n):
-            L[i, k] = rest[i, k] / root
-        for i in range(k, n):
-            for j in range(k, n):
-                rest[i, j] -= L[i, k] * mpmath.conj(L[j, k])
-    return (L,)
-
-
 def _slogdet(a, is_complex):
-    det = _det(a)
+    det = mpmath.det(a)
     logarithm = mpmath.matrix([[mpmath.log(abs(det))]])
     return (mpmath.matrix([[det / abs(det)]]), logarithm) if is_complex else (logarithm,)
-
-
-def _det(a):
-    """By minors."""
-    if a.rows == 1:
-        return a[0, 0]
-    total = mpmath.mpf(0)
-    for j in range(a.cols):
-        columns = [i for i in range(a.cols) if i != j]
-        minor = mpmath.matrix([[a[i, c] for c in columns] for i in range(1, a.rows)])
-        total += (-1) ** j * a[0, j] * _det(minor)
-    return total
 
 
 def forward(operation, order, is_complex):
     """The results of an operation as a function of its inputs; of LU, of rows in this order."""
     return {
-        "cholesky": _cholesky,
+        "cholesky": lambda A: (mpmath.cholesky(A),),
         "cholesky_inverse": lambda L: (mpmath.inverse(_lower(L) * _lower(L).H),),
         "cholesky_solve": lambda L, B: (mpmath.inverse(_lower(L) * _lower(L).H) * B,),
-        "det": lambda A: (mpmath.matrix([[_det(A)]]),),
+        "det": lambda A: (mpmath.matrix([[mpmath.det(A)]]),),
         "slogdet": lambda A: _slogdet(A, is_complex),
         "inv": lambda A: (mpmath.inverse(A),),
         "lstsq": lambda A, B: (_pinv(A) * B,),
