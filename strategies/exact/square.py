@@ -67,11 +67,6 @@ def solve_result(problem: Problem) -> tuple[Matrix, ...]:
     return (a.inv() * b,)
 
 
-def inv_result(problem: Problem) -> tuple[Matrix, ...]:
-    """Return A⁻¹."""
-    return (problem.operands[0].inv(),)
-
-
 def det_result(problem: Problem) -> tuple[Matrix, ...]:
     """Return det A as a 1×1 matrix."""
     a = problem.operands[0]

@@ -174,14 +174,9 @@ def domain_part(operation: str) -> Callable[[Matrix], Matrix] | None:
     """
     if operation == "cholesky":
         return lambda matrix: (matrix + matrix.conj().swapaxes(-1, -2)) / 2
-    return _real_diagonal if operation in ("cholesky_solve", "cholesky_inverse") else None
-
-
-def _real_diagonal(matrix: Matrix) -> Matrix:
-    lower = np.tril(matrix)
-    index = np.arange(matrix.shape[-1])
-    lower[..., index, index] = lower[..., index, index].real
-    return lower
+    if operation in ("cholesky_solve", "cholesky_inverse"):
+        return lambda matrix: np.tril(matrix, -1) + np.triu(np.tril(matrix)).real
+    return None
 
 
 def _compared(
