@@ -24,7 +24,15 @@ def _held(record):
     return mpmath.matrix(rows)
 
 
-def _check(case):
+def _is_smooth(case):
+    """Whether it is one matrix, of full rank or for det: mpmath has no pseudoinverse of others here."""
+    is_full = case["ranks"] == [min(case["inputs"][0]["shape"][-2:])]
+    return case["kind"] != "batched" and (is_full or case["operation"] == "det")
+
+
+@pytest.mark.parametrize("case", [*filter(_is_smooth, read(CORE)[1])], ids=lambda case: case["id"])
+@mpmath.workdps(3 * DIGITS)
+def test_agrees_with_mpmath(case):
     """Value and JVP in all entries, VJP and Hessian–vector product along the tangents."""
     groups = [[*map(_held, case[name])] for name in ("inputs", "cotangents", "tangents")]
     inputs, cotangents, tangents = groups
@@ -51,15 +59,3 @@ def _check(case):
                 for a, b in zip(results[quantity], tangents, strict=True)
             )
             assert abs(found - exact) <= mpmath.mpf(2) ** -60 * size
-
-
-def _is_smooth(case):
-    """Whether it is one matrix, of full rank or for det: mpmath has no pseudoinverse of others here."""
-    is_full = case["ranks"] == [min(case["inputs"][0]["shape"][-2:])]
-    return case["kind"] != "batched" and (is_full or case["operation"] == "det")
-
-
-@pytest.mark.parametrize("case", [*filter(_is_smooth, read(CORE)[1])], ids=lambda case: case["id"])
-def test_agrees_with_mpmath(case):
-    with mpmath.workdps(3 * DIGITS):
-        _check(case)
