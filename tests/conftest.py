@@ -9,9 +9,6 @@ from importlib.metadata import EntryPoint
 import pytest
 import torch
 
-# Scripts, which run when they are imported; test_programs.py runs them.
-collect_ignore = ["programs"]
-
 # What "auto" is does not depend on who runs the tests.
 os.environ["BACKWARD_STRATEGIES_CONFIG"] = os.devnull
 
