@@ -2,7 +2,7 @@
 
 import statistics
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated
 
 import torch
@@ -12,9 +12,8 @@ from torch.utils.benchmark import Compare, Timer
 from strategies.cli.common import console, reports_errors
 from strategies.measuring.measurement import WORST_RATIO
 from strategies.policy.schema import LIMIT
-from upstream import opinfo
 from upstream.gradients import check_gradients, is_patched
-from upstream.patch import NAMES, Cases, Gradient, Timed, cases, enabled
+from upstream.patch import NAMES, Gradient, Timed, cases, enabled
 
 _ROUNDS = 7
 """Of timing, PyTorch and the patch in turns."""
@@ -37,19 +36,18 @@ def main(
     torch.set_num_threads(1)
     with enabled(name):
         pass  # it is compiled
-    checked = cases(name)
-    failures = [*_samples(name, checked), *_gradients(name, checked)]
-    _times(name, checked)
-    failures += _stability(checked, seed, count)
+    failures = [*_samples(name), *derivatives(name), *derivatives_of_samples(name)]
+    _times(name)
+    failures += _stability(name, seed, count)
     for failure in failures:
         console.print(f"FAILED {failure}")
     console.print("failed" if failures else "passed")
     raise typer.Exit(bool(failures))
 
 
-def _samples(name: str, checked: Cases) -> Iterator[str]:
+def _samples(name: str) -> Iterator[str]:
     console.print("\nSamples: a figure, PyTorch's and the patch's, and its limit")
-    for label, figure, limit in checked.samples():
+    for label, figure, limit in cases(name).samples():
         before = figure()
         with enabled(name):
             after = figure()
@@ -61,22 +59,30 @@ def _samples(name: str, checked: Cases) -> Iterator[str]:
             yield f"sample {label}: the patch is above the limit"
 
 
-def _gradients(name: str, checked: Cases) -> Iterator[str]:
-    for source, drawn in (
-        ("cases", checked.gradients()),
-        ("PyTorch's samples", opinfo.gradients(checked.opinfo)),
-    ):
-        passed = 0
-        for case in drawn:
-            with enabled(name):
-                error = _error(case) if is_patched(case) else "the derivative is PyTorch's"
-            if not error:
-                passed += 1
-            else:
-                yield f"{case.label}: {error} (PyTorch: {_error(case) or 'passes'})"
-        console.print(f"\nGradients of three orders, {source}: {passed} passed")
-        if not passed:
-            yield f"{source}: no gradient was checked"
+def derivatives(name: str) -> Iterator[str]:
+    """What is wrong with the derivatives of a patch in its cases, a line each."""
+    return _gradients(name, "cases", cases(name).gradients())
+
+
+def derivatives_of_samples(name: str) -> Iterator[str]:
+    """The same in the samples by which PyTorch tests its own."""
+    from upstream import opinfo
+
+    return _gradients(name, "PyTorch's samples", opinfo.gradients(cases(name).OPINFO))
+
+
+def _gradients(name: str, source: str, drawn: Iterable[Gradient]) -> Iterator[str]:
+    passed = 0
+    for case in drawn:
+        with enabled(name):
+            error = _error(case) if is_patched(case) else "the derivative is PyTorch's"
+        if not error:
+            passed += 1
+        else:
+            yield f"{case.label}: {error} (PyTorch: {_error(case) or 'passes'})"
+    console.print(f"\nGradients of three orders, {source}: {passed} passed")
+    if not passed:
+        yield f"{source}: no gradient was checked"
 
 
 def _error(case: Gradient) -> str:
@@ -90,9 +96,9 @@ def _error(case: Gradient) -> str:
     return ""
 
 
-def _times(name: str, checked: Cases) -> None:
+def _times(name: str) -> None:
     measured = []
-    for timed in checked.timed():
+    for timed in cases(name).timed():
         backward = _backward(timed)
         with enabled(name):
             patched = _backward(timed)
@@ -119,9 +125,9 @@ def _backward(timed: Timed) -> Callable[[], object]:
     return lambda: torch.autograd.grad(output, timed.inputs, cotangent, retain_graph=True)
 
 
-def _stability(checked: Cases, seed: int, count: int) -> Iterator[str]:
+def _stability(name: str, seed: int, count: int) -> Iterator[str]:
     console.print(f"Stability ratios, limit {LIMIT:.0f}, seed {seed}: median, worst, above")
-    pairs = list(checked.stability(seed, count))
+    pairs = list(cases(name).stability(seed, count))
     for by, ratios in zip(("PyTorch", "patch"), zip(*pairs, strict=True), strict=True):
         above = sum(not ratio <= LIMIT for ratio in ratios)
         worst = "∞" if max(ratios) >= WORST_RATIO else f"{max(ratios):.2g}"

@@ -6,6 +6,8 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
+from strategies.measuring.work import work_of
+
 Result = TypeVar("Result")
 
 
@@ -18,6 +20,19 @@ def random(*shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
 def deficient(function: Callable[..., Result]) -> Callable[..., Result]:
     """The function of A = C D as one of C and D, along which the rank is kept."""
     return lambda C, D, *others: function(C @ D, *others)
+
+
+def operations(
+    function: Callable[..., Tensor], unit: float, A: Tensor, *others: Tensor
+) -> Callable[[], float]:
+    """What counts the floating-point operations of the gradient of A, in a unit."""
+
+    def counted() -> float:
+        output = function(A, *others)
+        backward = work_of(lambda: torch.autograd.grad(output, A, torch.ones_like(output)))
+        return backward.flops / unit
+
+    return counted
 
 
 def relative_error(computed: Tensor, exact: Tensor) -> float:

@@ -4,8 +4,8 @@ import contextlib
 import functools
 import importlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import torch
@@ -42,28 +42,14 @@ class Timed(NamedTuple):
     inputs: tuple[Tensor, ...]
 
 
-@dataclass(frozen=True)
-class Cases:
-    """What a patch is checked by.
+def cases(name: str) -> ModuleType:
+    """The module of what a patch is checked by.
 
-    Attributes:
-        opinfo: names in PyTorch's list of operations.
-        samples: figures that the patch mends.
-        gradients: functions to be differentiated twice.
-        timed: backwards to be timed.
-        stability: pairs of stability ratios, PyTorch's and the patch's, from a seed and a number of cases.
+    It has `OPINFO`, names in PyTorch's list of operations; `samples()`, figures that the patch mends;
+    `gradients()`, functions to be differentiated twice; `timed()`, backwards to be timed; and
+    `stability(seed, count)`, of so many cases the pairs of stability ratios, PyTorch's and the patch's.
     """
-
-    opinfo: tuple[str, ...]
-    samples: Callable[[], Iterator[Sample]]
-    gradients: Callable[[], Iterator[Gradient]]
-    timed: Callable[[], Iterator[Timed]]
-    stability: Callable[[int, int], Iterator[tuple[float, float]]]
-
-
-def cases(name: str) -> Cases:
-    """The cases of a patch."""
-    return importlib.import_module(f"upstream.{name}.cases").CASES
+    return importlib.import_module(f"upstream.{name}.cases")
 
 
 @contextlib.contextmanager

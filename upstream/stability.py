@@ -14,7 +14,7 @@ from upstream.patch import enabled
 
 
 def certified_ratios(
-    patch: str, operation: str, function: Callable[..., Tensor], seed: int, count: int
+    name: str, function: Callable[..., Tensor], seed: int, count: int
 ) -> Iterator[tuple[float, float]]:
     """The largest ratio of a gradient, by PyTorch and by a patch, in each case.
 
@@ -22,8 +22,7 @@ def certified_ratios(
     PyTorch's in both. Where there is no gradient it is `WORST_RATIO`.
 
     Args:
-        patch: its name.
-        operation: as `strategies.operations` names it.
+        name: of the patch, and of the operation in `strategies.operations`.
         function: PyTorch's.
         seed: determines the cases.
         count: of the cases.
@@ -35,10 +34,10 @@ def certified_ratios(
         return (output.detach(),), torch.autograd.grad(output, inputs, case.cotangents((output,)))
 
     def patched(case: Case) -> tuple[Tensors, Tensors]:
-        with enabled(patch):
+        with enabled(name):
             return computed(case)
 
-    drawn = hard_cases("cpu", seed, (operation,))
+    drawn = hard_cases("cpu", seed, (name,))
     cells = judged_cells(drawn, (), {"PyTorch": computed, "patch": patched})
     for pytorch, of_patch in itertools.islice(cells, count):
         yield _ratio(pytorch), _ratio(of_patch)

@@ -6,10 +6,11 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from strategies.measuring.work import work_of
-from upstream.inputs import random
-from upstream.patch import Cases, Gradient, Sample, Timed
+from upstream.inputs import operations, random
+from upstream.patch import Gradient, Sample, Timed
 from upstream.stability import certified_ratios
+
+OPINFO = ("linalg.cholesky", "linalg.cholesky_ex")
 
 
 def _positive(*shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
@@ -22,18 +23,13 @@ def _hermitian(A: Tensor, *, upper: bool = False) -> Tensor:
     return torch.linalg.cholesky((A + A.mH) / 2, upper=upper)
 
 
-def _samples() -> Iterator[Sample]:
-    def operations(n: int) -> float:
-        """Floating-point operations of the backward over n³."""
-        A = _positive(n, n)
-        L = torch.linalg.cholesky(A)
-        return work_of(lambda: torch.autograd.grad(L, A, torch.ones_like(L))).flops / n**3
-
+def samples() -> Iterator[Sample]:
     for n in (512, 1024):
-        yield Sample(f"operations over n³, n = {n}", partial(operations, n), 2.0)
+        counted = operations(torch.linalg.cholesky, n**3, _positive(n, n))
+        yield Sample(f"operations over n³, n = {n}", counted, 2.0)
 
 
-def _gradients() -> Iterator[Gradient]:
+def gradients() -> Iterator[Gradient]:
     # Beyond 128 there are halves, of 129 unequal ones, of 260 halves of halves.
     for shape in ((0, 0), (5, 5), (2, 0, 0), (0, 3, 3), (2, 3, 4, 4), (129, 129), (2, 260, 260)):
         for dtype in (torch.float64, torch.complex128):
@@ -43,15 +39,9 @@ def _gradients() -> Iterator[Gradient]:
                 yield Gradient(label, function, (_positive(*shape, dtype=dtype),))
 
 
-def _timed() -> Iterator[Timed]:
+def timed() -> Iterator[Timed]:
     for shape in ((16, 16), (128, 128), (512, 512), (1024, 1024), (64, 256, 256)):
         yield Timed("x".join(map(str, shape)), torch.linalg.cholesky, (_positive(*shape),))
 
 
-CASES = Cases(
-    opinfo=("linalg.cholesky", "linalg.cholesky_ex"),
-    samples=_samples,
-    gradients=_gradients,
-    timed=_timed,
-    stability=partial(certified_ratios, "cholesky", "cholesky", torch.linalg.cholesky),
-)
+stability = partial(certified_ratios, "cholesky", torch.linalg.cholesky)

@@ -6,10 +6,11 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from strategies.measuring.work import work_of
-from upstream.inputs import random, relative_error
-from upstream.patch import Cases, Gradient, Sample, Timed
+from upstream.inputs import operations, random, relative_error
+from upstream.patch import Gradient, Sample, Timed
 from upstream.stability import certified_ratios
+
+OPINFO = ("cholesky_inverse",)
 
 
 def _inverse(*, upper: bool) -> Callable[[Tensor], Tensor]:
@@ -58,20 +59,14 @@ def _tangent() -> float:
     return relative_error(tangent.sum(), (exact * direction).sum())
 
 
-def _operations(n: int) -> float:
-    """Floating-point operations of the backward over n³."""
-    L = _factor(n, n)
-    X = torch.cholesky_inverse(L)
-    return work_of(lambda: torch.autograd.grad(X, L, torch.ones_like(X))).flops / n**3
-
-
-def _samples() -> Iterator[Sample]:
+def samples() -> Iterator[Sample]:
     yield Sample("[[2, 0], [1, 2]]: error", _gradient, 1e-12)
     yield Sample("[[2, 0], [1, 2]]: error in forward mode", _tangent, 1e-12)
-    yield Sample("n = 512: operations over n³", partial(_operations, 512), 4.0)
+    counted = operations(torch.cholesky_inverse, 512**3, _factor(512, 512))
+    yield Sample("n = 512: operations over n³", counted, 4.0)
 
 
-def _gradients() -> Iterator[Gradient]:
+def gradients() -> Iterator[Gradient]:
     for dtype in (torch.float64, torch.complex128):
         for upper in (False, True):
             for shape in ((0, 0), (1, 1), (5, 5), (2, 3, 3), (0, 3, 3)):
@@ -79,15 +74,9 @@ def _gradients() -> Iterator[Gradient]:
                 yield Gradient(label, _inverse(upper=upper), (_factor(*shape, dtype=dtype),))
 
 
-def _timed() -> Iterator[Timed]:
+def timed() -> Iterator[Timed]:
     for shape in ((16, 16), (128, 128), (512, 512), (256, 8, 8)):
         yield Timed("x".join(map(str, shape)), torch.cholesky_inverse, (_factor(*shape),))
 
 
-CASES = Cases(
-    opinfo=("cholesky_inverse",),
-    samples=_samples,
-    gradients=_gradients,
-    timed=_timed,
-    stability=partial(certified_ratios, "cholesky_inverse", "cholesky_inverse", _of_triangle),
-)
+stability = partial(certified_ratios, "cholesky_inverse", _of_triangle)

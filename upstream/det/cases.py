@@ -8,8 +8,10 @@ import torch
 from torch import Tensor
 
 from upstream.inputs import random, relative_error
-from upstream.patch import Cases, Gradient, Sample, Timed
+from upstream.patch import Gradient, Sample, Timed
 from upstream.stability import certified_ratios
+
+OPINFO = ("linalg.det",)
 
 
 def _matrix(rows: list[list[float]]) -> Tensor:
@@ -38,7 +40,7 @@ def _tangent(A: Tensor, direction: Tensor, exact: float) -> float:
     return abs(float(tangent) / exact - 1)
 
 
-def _samples() -> Iterator[Sample]:
+def samples() -> Iterator[Sample]:
     singular = _matrix([[2, 4], [3, 6]])
     adjugate = _matrix([[6, -3], [-4, 2]]).detach()
     direction = _matrix([[1, 2], [-1, 3]]).detach()
@@ -59,7 +61,7 @@ def _of_rank(rank: int, *shape: int, dtype: torch.dtype) -> Tensor:
     return (left @ right.mH).detach().requires_grad_()
 
 
-def _gradients() -> Iterator[Gradient]:
+def gradients() -> Iterator[Gradient]:
     for dtype in (torch.float64, torch.complex128):
         for shape in ((0, 0), (1, 1), (2, 2), (3, 3), (6, 6), (2, 3, 3), (0, 3, 3)):
             A = random(*shape, dtype=dtype)
@@ -73,15 +75,9 @@ def _gradients() -> Iterator[Gradient]:
         yield Gradient(f"equal singular values {dtype}", torch.linalg.det, (equal,))
 
 
-def _timed() -> Iterator[Timed]:
+def timed() -> Iterator[Timed]:
     for shape in ((4, 4), (32, 32), (256, 256), (256, 8, 8)):
         yield Timed("x".join(map(str, shape)), torch.linalg.det, (random(*shape),))
 
 
-CASES = Cases(
-    opinfo=("linalg.det",),
-    samples=_samples,
-    gradients=_gradients,
-    timed=_timed,
-    stability=partial(certified_ratios, "det", "det", torch.linalg.det),
-)
+stability = partial(certified_ratios, "det", torch.linalg.det)

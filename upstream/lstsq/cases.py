@@ -6,10 +6,11 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from strategies.measuring.work import work_of
-from upstream.inputs import deficient, random, relative_error
-from upstream.patch import Cases, Gradient, Sample, Timed
+from upstream.inputs import deficient, operations, random, relative_error
+from upstream.patch import Gradient, Sample, Timed
 from upstream.stability import certified_ratios
+
+OPINFO = ("linalg.lstsq",)
 
 
 def _solution(driver: str) -> Callable[[Tensor, Tensor], Tensor]:
@@ -33,23 +34,16 @@ def _consistent() -> float:
     return relative_error(gradient, exact)
 
 
-def _operations(m: int, n: int) -> float:
-    """Floating-point operations of the backward over those of a QR with its basis."""
-    A, B = random(m, n), random(m, 1)
-    # Of the other drivers the patch reads the rank, for which the mode that counts has no data.
-    X = _solution("gels")(A, B)
-    work = work_of(lambda: torch.autograd.grad(X, A, torch.ones_like(X)))
-    return work.flops / (4 * max(m, n) * min(m, n) ** 2)
-
-
-def _samples() -> Iterator[Sample]:
+def samples() -> Iterator[Sample]:
     yield Sample("consistent 3x2, κ = 3e6: error", _consistent, 1e-8)
     for m, n in ((4096, 32), (32, 2048)):
-        label = f"{m}x{n}, k = 1: operations over those of a QR"
-        yield Sample(label, partial(_operations, m, n), 2.0)
+        of_qr = 4 * max(m, n) * min(m, n) ** 2  # with its basis
+        # Of the other drivers the patch reads the rank, for which the mode that counts has no data.
+        counted = operations(_solution("gels"), of_qr, random(m, n), random(m, 1))
+        yield Sample(f"{m}x{n}, k = 1: operations over those of a QR", counted, 2.0)
 
 
-def _gradients() -> Iterator[Gradient]:
+def gradients() -> Iterator[Gradient]:
     for dtype in (torch.float64, torch.complex128):
         for driver in ("gels", "gelsy"):
             for batch in ((), (2,)):
@@ -74,17 +68,11 @@ def _gradients() -> Iterator[Gradient]:
             yield Gradient(f"rank 2, {m}x{n} {dtype}", solution, (*factors, B))
 
 
-def _timed() -> Iterator[Timed]:
+def timed() -> Iterator[Timed]:
     for m, n, k in ((2048, 32, 1), (32, 2048, 1), (512, 64, 8), (256, 256, 16)):
         yield Timed(f"{m}x{n}, k = {k}", _solution("gelsy"), (random(m, n), random(m, k)))
     yield Timed("64 of 64x8, k = 1", _solution("gelsy"), (random(64, 64, 8), random(64, 64, 1)))
 
 
-CASES = Cases(
-    opinfo=("linalg.lstsq",),
-    samples=_samples,
-    gradients=_gradients,
-    timed=_timed,
-    # The default driver, gelsy, reads stale pivots in 2.13: solutions of equal calls differ.
-    stability=partial(certified_ratios, "lstsq", "lstsq", _solution("gelsd")),
-)
+# The default driver, gelsy, reads stale pivots in 2.13: solutions of equal calls differ.
+stability = partial(certified_ratios, "lstsq", _solution("gelsd"))

@@ -1,5 +1,6 @@
 """Cases of the gradient of LU factors by products of rank k."""
 
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -8,9 +9,16 @@ import torch
 from torch import Tensor
 
 from strategies.formulas.amplification import unit_roundoff
-from strategies.measuring.work import work_of
-from upstream.inputs import random
-from upstream.patch import Cases, Gradient, Sample, Timed, enabled
+from upstream.inputs import operations, random
+from upstream.patch import Gradient, Sample, Timed, enabled
+
+OPINFO = ("linalg.lu_solve", "lu_solve")
+
+_SHAPES = (
+    *(((5, 5), (5, 2)), ((5, 5), (5, 4)), ((2, 4, 4), (2, 4, 1)), ((4, 4), (3, 4, 2))),
+    ((0, 3, 3), (0, 3, 2)),
+)
+"""Of the factors and of the right-hand sides."""
 
 
 def _solve(pivots: Tensor, *, left: bool = True, adjoint: bool = False) -> Callable[..., Tensor]:
@@ -23,53 +31,34 @@ def _factored(*shape: int, dtype: torch.dtype = torch.float64) -> tuple[Tensor, 
     return LU.requires_grad_(), pivots
 
 
-def _operations(n: int) -> float:
-    """Floating-point operations of the backward over n², with one right-hand side."""
-    LU, pivots = _factored(n, n)
-    X = _solve(pivots)(LU, random(n, 1))
-    return work_of(lambda: torch.autograd.grad(X, LU, torch.ones_like(X))).flops / n**2
+def samples() -> Iterator[Sample]:
+    LU, pivots = _factored(512, 512)
+    counted = operations(_solve(pivots), 512**2, LU, random(512, 1))
+    yield Sample("n = 512, k = 1: operations over n²", counted, 20.0)
 
 
-def _samples() -> Iterator[Sample]:
-    yield Sample("n = 512, k = 1: operations over n²", partial(_operations, 512), 20.0)
+def gradients() -> Iterator[Gradient]:
+    for dtype, adjoint, left, (shape, of_B) in itertools.product(
+        (torch.float64, torch.complex128), (False, True), (False, True), _SHAPES
+    ):
+        LU, pivots = _factored(*shape, dtype=dtype)
+        B = random(*of_B, dtype=dtype).detach()
+        B = (B if left else B.mT.contiguous()).requires_grad_()
+        label = f"{shape} {of_B} {dtype} left={left} adjoint={adjoint}"
+        yield Gradient(label, _solve(pivots, left=left, adjoint=adjoint), (LU, B))
 
 
-def _gradients() -> Iterator[Gradient]:
-    for dtype in (torch.float64, torch.complex128):
-        for adjoint in (False, True):
-            for left in (False, True):
-                for shape, of_B in (
-                    ((5, 5), (5, 2)),
-                    ((5, 5), (5, 4)),
-                    ((2, 4, 4), (2, 4, 1)),
-                    ((4, 4), (3, 4, 2)),
-                    ((0, 3, 3), (0, 3, 2)),
-                ):
-                    LU, pivots = _factored(*shape, dtype=dtype)
-                    B = random(*of_B, dtype=dtype).detach()
-                    B = (B if left else B.mT.contiguous()).requires_grad_()
-                    yield Gradient(
-                        f"{shape} {of_B} {dtype} left={left} adjoint={adjoint}",
-                        _solve(pivots, left=left, adjoint=adjoint),
-                        (LU, B),
-                    )
-
-
-def _timed() -> Iterator[Timed]:
+def timed() -> Iterator[Timed]:
     for n, k in ((16, 1), (128, 1), (512, 1), (512, 16), (512, 512)):
         LU, pivots = _factored(n, n)
-        yield Timed(f"{n}x{n}, k = {k}", partial(_of_factors, pivots, random(n, k).detach()), (LU,))
+        solve = partial(_solve(pivots), B=random(n, k).detach())
+        yield Timed(f"{n}x{n}, k = {k}", solve, (LU,))
     LU, pivots = _factored(256, 32, 32)
-    yield Timed(
-        "256 of 32x32, k = 1", partial(_of_factors, pivots, random(256, 32, 1).detach()), (LU,)
-    )
+    solve = partial(_solve(pivots), B=random(256, 32, 1).detach())
+    yield Timed("256 of 32x32, k = 1", solve, (LU,))
 
 
-def _of_factors(pivots: Tensor, B: Tensor, LU: Tensor) -> Tensor:
-    return torch.linalg.lu_solve(LU, pivots, B)
-
-
-def _stability(seed: int, count: int) -> Iterator[tuple[float, float]]:
+def stability(seed: int, count: int) -> Iterator[tuple[float, float]]:
     """Ratios in single precision, for which PyTorch's formula in double precision is exact.
 
     The ratio is that of `strategies.accuracy.stability`, at factors that are the input.
@@ -86,10 +75,8 @@ def _stability(seed: int, count: int) -> Iterator[tuple[float, float]]:
 
     u = unit_roundoff(torch.float32)
     for _ in range(count):
-        n, digits = (
-            int(torch.randint(2, 60, (), generator=generator)),
-            drawn(1).abs().clamp(max=2) * 2,
-        )
+        n = int(torch.randint(2, 60, (), generator=generator))
+        digits = drawn(1).abs().clamp(max=2) * 2
         U, _, V = torch.linalg.svd(drawn(n, n))
         A = U @ torch.diag(10 ** (-digits * torch.linspace(0, 1, n))) @ V
         LU, pivots = torch.linalg.lu_factor(A.float())
@@ -110,12 +97,3 @@ def _stability(seed: int, count: int) -> Iterator[tuple[float, float]]:
 def _ratio(error: Tensor, allowed: float) -> float:
     ratio = float(error.norm()) / allowed
     return ratio if math.isfinite(ratio) else math.inf
-
-
-CASES = Cases(
-    opinfo=("linalg.lu_solve", "lu_solve"),
-    samples=_samples,
-    gradients=_gradients,
-    timed=_timed,
-    stability=_stability,
-)
