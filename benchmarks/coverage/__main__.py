@@ -12,7 +12,7 @@ import typer
 
 from benchmarks.coverage import tables
 from benchmarks.coverage.calls import CALLS, SIZES, Size
-from benchmarks.coverage.modes import MODES, applies
+from benchmarks.coverage.modes import MODES, applies, timed
 from benchmarks.coverage.results import Coverage, Ratio, Row, save
 from strategies import linalg
 from strategies.cli.common import console, notes, reports_errors
@@ -55,7 +55,7 @@ def ratio(place: Place, budget: float) -> Ratio:
         torch.manual_seed(0)
         torch.compiler.reset()
         try:
-            run = MODES[place.mode](CALLS[place.call], functions, place.size)
+            run = timed(place.mode, CALLS[place.call], functions, place.size)
             run()
         except RuntimeError as error:
             if name == _NATIVE:
@@ -64,8 +64,7 @@ def ratio(place: Place, budget: float) -> Ratio:
         made[name] = sampler(run)
     timings = interleaved(made, budget=budget, max_rounds=24)
     # The unit is PyTorch, so that the interval of "auto" is that of the ratio.
-    native, auto = timings[_NATIVE], timings[_AUTO]
-    return Ratio(*(native.seconds / each for each in (auto.seconds, auto.high, auto.low)))
+    return Ratio(*timings[_NATIVE].over(timings[_AUTO]))
 
 
 def _matching(texts: list[str] | None, known: Iterable[str], kind: str) -> list[str]:

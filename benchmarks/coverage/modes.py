@@ -1,140 +1,115 @@
 """The modes of differentiation in which calls are timed."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.func import grad, hessian, jacfwd, jacrev, jvp, vmap
 
 from benchmarks.coverage.calls import Call, Functions, Size
 
 Timed = Callable[[], object]
-
-_MAPPED = 8
-"""Samples over which vmap maps."""
+Inputs = tuple[Tensor, ...]
+Function = Callable[..., Any]
 
 _MOST_ROWS = {"jacrev": 4, "jacfwd": 4, "hessian": 4}
 """Whose results have rows to the fourth power as entries."""
 
 
-def _leaves(call: Call, size: Size) -> tuple[Tensor, ...]:
-    return tuple(each.requires_grad_() for each in call.inputs(size))
+def _outputs(call: Call, functions: Functions) -> Function:
+    return lambda *inputs: call.outputs(functions, *inputs)
 
 
-def _cotangents(outputs: tuple[Tensor, ...]) -> list[Tensor]:
-    return [torch.ones_like(each) for each in outputs]
+def _first(call: Call, functions: Functions) -> Function:
+    return lambda *inputs: call.outputs(functions, *inputs)[0]
 
 
-def _differentiable(outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+def _loss(call: Call, functions: Functions) -> Function:
+    return lambda *inputs: sum(
+        each.abs().square().sum() for each in call.outputs(functions, *inputs)
+    )
+
+
+def _leaves(inputs: Inputs) -> Inputs:
+    return tuple(each.requires_grad_() for each in inputs)
+
+
+def _ones(tensors: Inputs) -> Inputs:
+    return tuple(map(torch.ones_like, tensors))
+
+
+def _differentiable(outputs: Inputs) -> Inputs:
     return tuple(each for each in outputs if each.requires_grad)
 
 
-def _loss(call: Call, functions: Functions) -> Callable[..., Tensor]:
-    def loss(*inputs: Tensor) -> Tensor:
-        outputs = call.outputs(functions, *inputs)
-        total: Any = sum(each.abs().square().sum() for each in outputs)
-        return total
-
-    return loss
+def _gradient(loss: Function, inputs: Inputs) -> Function:
+    return grad(loss, tuple(range(len(inputs))))
 
 
-def _no_grad(call: Call, functions: Functions, size: Size) -> Timed:
-    inputs = call.inputs(size)
-    return torch.no_grad()(lambda: call.outputs(functions, *inputs))
+def _eager(outputs: Function, inputs: Inputs) -> Timed:
+    leaves = _leaves(inputs)
+    cotangents = _ones(_differentiable(outputs(*leaves)))
+    return lambda: torch.autograd.grad(_differentiable(outputs(*leaves)), leaves, cotangents)
 
 
-def _eager(call: Call, functions: Functions, size: Size) -> Timed:
-    inputs = _leaves(call, size)
-    cotangents = _cotangents(_differentiable(call.outputs(functions, *inputs)))
+def _double_backward(loss: Function, inputs: Inputs) -> Timed:
+    leaves = _leaves(inputs)
 
     def run() -> object:
-        outputs = _differentiable(call.outputs(functions, *inputs))
-        return torch.autograd.grad(outputs, inputs, cotangents)
+        gradients = torch.autograd.grad(loss(*leaves), leaves, create_graph=True)
+        return torch.autograd.grad(gradients, leaves, _ones(gradients))
 
     return run
 
 
-def _double_backward(call: Call, functions: Functions, size: Size) -> Timed:
-    inputs = _leaves(call, size)
-    loss = _loss(call, functions)
-
-    def run() -> object:
-        gradients = torch.autograd.grad(loss(*inputs), inputs, create_graph=True)
-        return torch.autograd.grad(gradients, inputs, _cotangents(gradients))
-
-    return run
+def _compiled(loss: Function, inputs: Inputs) -> Timed:
+    leaves, compiled = _leaves(inputs), torch.compile(loss, fullgraph=True, dynamic=False)
+    return lambda: torch.autograd.grad(compiled(*leaves), leaves)
 
 
-def _jvp(call: Call, functions: Functions, size: Size) -> Timed:
-    inputs = call.inputs(size)
-    tangents = tuple(map(torch.ones_like, inputs))
-    return lambda: torch.func.jvp(lambda *given: call.outputs(functions, *given), inputs, tangents)
-
-
-def _vmap(call: Call, functions: Functions, size: Size) -> Timed:
-    inputs = call.inputs(Size(size.n, (_MAPPED, *size.batch)))
-    mapped = torch.func.vmap(lambda *given: call.outputs(functions, *given))
-    return lambda: mapped(*inputs)
-
-
-def _vmap_of_grad(call: Call, functions: Functions, size: Size) -> Timed:
-    inputs = call.inputs(Size(size.n, (_MAPPED, *size.batch)))
-    everything = tuple(range(len(inputs)))
-    mapped = torch.func.vmap(torch.func.grad(_loss(call, functions), everything))
-    return lambda: mapped(*inputs)
-
-
-def _jacobian(transform: Callable[..., Any]) -> Callable[[Call, Functions, Size], Timed]:
-    def timed(call: Call, functions: Functions, size: Size) -> Timed:
-        inputs = call.inputs(size)
-        jacobian = transform(lambda *given: call.outputs(functions, *given)[0])
-        return lambda: jacobian(*inputs)
-
-    return timed
-
-
-def _hvp(call: Call, functions: Functions, size: Size) -> Timed:
-    inputs = call.inputs(size)
-    tangents = tuple(map(torch.ones_like, inputs))
-    gradient = torch.func.grad(_loss(call, functions), tuple(range(len(inputs))))
-    return lambda: torch.func.jvp(gradient, inputs, tangents)
-
-
-def _hessian(call: Call, functions: Functions, size: Size) -> Timed:
-    inputs = call.inputs(size)
-    hessian = torch.func.hessian(_loss(call, functions))
-    return lambda: hessian(*inputs)
-
-
-def _compiled_forward(call: Call, functions: Functions, size: Size) -> Timed:
-    inputs = call.inputs(size)
-    compiled = torch.compile(
-        lambda *given: call.outputs(functions, *given), fullgraph=True, dynamic=False
-    )
+def _compiled_forward(outputs: Function, inputs: Inputs) -> Timed:
+    compiled = torch.compile(outputs, fullgraph=True, dynamic=False)
     return torch.no_grad()(lambda: compiled(*inputs))
 
 
-def _compiled(call: Call, functions: Functions, size: Size) -> Timed:
-    inputs = _leaves(call, size)
-    compiled = torch.compile(_loss(call, functions), fullgraph=True, dynamic=False)
-    return lambda: torch.autograd.grad(compiled(*inputs), inputs)
+class Mode(NamedTuple):
+    """How a call is timed.
+
+    Args:
+        function: of the inputs, which is made of a call and `Functions`.
+        timed: what is timed, from that function and inputs.
+        samples: over which vmap maps; none where it does not.
+    """
+
+    function: Callable[[Call, Functions], Function]
+    timed: Callable[[Function, Inputs], Timed]
+    samples: tuple[int, ...] = ()
 
 
-MODES: Mapping[str, Callable[[Call, Functions, Size], Timed]] = {
-    "eager": _eager,
-    "no_grad": _no_grad,
-    "double backward": _double_backward,
-    "jvp": _jvp,
-    "vmap": _vmap,
-    "vmap(grad)": _vmap_of_grad,
-    "jacrev": _jacobian(torch.func.jacrev),
-    "jacfwd": _jacobian(torch.func.jacfwd),
-    "hvp": _hvp,
-    "hessian": _hessian,
-    "compiled forward": _compiled_forward,
-    "compiled": _compiled,
+MODES: Mapping[str, Mode] = {
+    "eager": Mode(_outputs, _eager),
+    "no_grad": Mode(_outputs, lambda f, x: torch.no_grad()(lambda: f(*x))),
+    "double backward": Mode(_loss, _double_backward),
+    "jvp": Mode(_outputs, lambda f, x: partial(jvp, f, x, _ones(x))),
+    "vmap": Mode(_outputs, lambda f, x: partial(vmap(f), *x), (8,)),
+    "vmap(grad)": Mode(_loss, lambda f, x: partial(vmap(_gradient(f, x)), *x), (8,)),
+    "jacrev": Mode(_first, lambda f, x: partial(jacrev(f), *x)),
+    "jacfwd": Mode(_first, lambda f, x: partial(jacfwd(f), *x)),
+    "hvp": Mode(_loss, lambda f, x: partial(jvp, _gradient(f, x), x, _ones(x))),
+    "hessian": Mode(_loss, lambda f, x: partial(hessian(f), *x)),
+    "compiled forward": Mode(_outputs, _compiled_forward),
+    "compiled": Mode(_loss, _compiled),
 }
-"""By name: what is timed of a call at a size. Where not said, forward and backward together."""
+"""By name. Where not said, forward and backward are timed together."""
+
+
+def timed(mode: str, call: Call, functions: Functions, size: Size) -> Timed:
+    """What is timed of a call in a mode at a size."""
+    chosen = MODES[mode]
+    inputs = call.inputs(Size(size.n, (*chosen.samples, *size.batch)))
+    return chosen.timed(chosen.function(call, functions), inputs)
 
 
 def applies(mode: str, call: Call, size: Size) -> bool:
