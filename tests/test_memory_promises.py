@@ -54,20 +54,22 @@ def test_very_thin_matrices_fit(operation, shape, limit, strategy):
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex128], ids=str)
+@pytest.mark.parametrize("strategy", ["auto", "triangular_solve"])
 @pytest.mark.parametrize(
     "solve",
     [
-        lambda LU, B, pivots: linalg.lu_solve(LU, pivots, B),
-        lambda LU, B, _: linalg.solve_triangular(LU, B, upper=True),
+        lambda LU, B, pivots, **by: linalg.lu_solve(LU, pivots, B, **by),
+        lambda LU, B, _, **by: linalg.solve_triangular(LU, B, upper=True, **by),
+        lambda LU, B, _, **by: linalg.cholesky_solve(B, LU, **by),
     ],
-    ids=["lu_solve", "solve_triangular"],
+    ids=["lu_solve", "solve_triangular", "cholesky_solve"],
 )
-def test_solves_by_triangles_make_nothing_square_but_the_gradient(solve, dtype):
+def test_solves_by_triangles_make_nothing_square_but_the_gradient(solve, strategy, dtype):
     A = torch.randn(1024, 1024, dtype=dtype) + 100 * torch.eye(1024)
     LU, pivots = torch.linalg.lu_factor(A)
     B = torch.randn(1024, 1, dtype=dtype)
     leaves = LU.requires_grad_(), B.requires_grad_()
-    X = solve(*leaves, pivots)
+    X = solve(*leaves, pivots, strategy=strategy)
     cotangent = torch.randn_like(X)
     peak = peak_bytes(lambda: torch.autograd.grad(X, leaves, cotangent, retain_graph=True))
     assert peak <= 1.1 * A.nbytes

@@ -105,15 +105,6 @@ def test_logarithms_of_negative_and_zero_determinants():
     assert linalg.logdet(A)[1] == -torch.inf
 
 
-@pytest.mark.parametrize("shape", [(), (1,), (1, 1)], ids=str)
-def test_tensorinv_refuses_more_rows_than_there_are_dimensions(shape):
-    found, due = (
-        error_of(each.tensorinv, torch.ones(shape), len(shape) + 1)
-        for each in (linalg, torch.linalg)
-    )
-    assert found == due
-
-
 @pytest.mark.parametrize("rcond", [1e-15, 1e-2])
 def test_the_tolerance_of_pinverse(rcond):
     diagonal = torch.diag(torch.tensor([1.0, 1e-3], dtype=torch.float64))

@@ -9,13 +9,18 @@ EYE, INTEGERS = torch.eye(2), torch.eye(2).long()
 BATCH, PIVOTS = EYE.expand(2, 2, 2), torch.ones(2).int()
 NO_SQUARES = [torch.ones(2, 3), torch.ones(3), torch.ones(2, 2).long()]
 REFUSED = {
+    "solve": [(EYE.half(), torch.ones(2, 1))],
     "eig": [(A,) for A in NO_SQUARES],
     "inv_ex": [(A,) for A in NO_SQUARES],
     "solve_ex": [(A, A) for A in NO_SQUARES],
     "qr": [(torch.ones(3),), (torch.ones(2, 2).int(),), (EYE, "full")],
     "logdet": [(torch.ones(2, 3),)],
     "matrix_power": [(torch.ones(2, 3), -1)],
-    "tensorinv": [(torch.ones(2, 3, 5), 1), (torch.ones(2, 2), 0), (torch.ones(2, 2), 3)],
+    "tensorinv": [
+        *((torch.ones(2, 3, 5), 1), (torch.ones(2, 2), 0), (torch.ones(2, 2), 3)),
+        # More rows than there are dimensions.
+        *((torch.ones([1] * count), count + 1) for count in range(3)),
+    ],
     "tensorsolve": [
         (torch.ones(2, 3, 5), torch.ones(2, 3)),
         (torch.ones(2, 2), torch.ones(2, dtype=torch.float64)),
@@ -26,8 +31,14 @@ REFUSED = {
         (EYE, torch.ones(2)),
         (BATCH, torch.ones(3, 2, 1)),
         (INTEGERS, torch.ones(2, 1).long()),
+        *((BATCH, B) for B in (torch.tensor(1.0), torch.ones(2), [1.0])),
     ],
     "lu_solve": [
+        # Pivots beyond the matrix.
+        *(
+            (BATCH, torch.tensor([[1, 2], [1, pivot]]).int(), torch.ones(2, 2, 1))
+            for pivot in (-3, 0, 4)
+        ),
         (torch.ones(2, 3), PIVOTS, torch.ones(2, 1)),
         (EYE, PIVOTS.long(), torch.ones(2, 1)),
         (EYE, torch.ones(3).int(), torch.ones(2, 1)),
