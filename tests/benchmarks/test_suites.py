@@ -1,6 +1,5 @@
 """Every method of every suite runs on the tiny grid; asv finds all suites, and nothing else."""
 
-import dataclasses
 import itertools
 import json
 import math
@@ -65,17 +64,6 @@ def test_what_is_too_much_for_native_has_no_speedup():
     suite = suites.suites_of("pinv", "full")["pinv.Single"]()
     suite.case = Case("pinv", (200_000, 4))
     assert math.isnan(suite.track_speedup_over_native("triangular_solve"))
-
-
-def test_the_suites_of_a_new_operation_are_made_from_its_record():
-    record = dataclasses.replace(
-        operations.get("inv"), name="toy", stem="inv", policy_operation="toy"
-    )
-    with operations.registered(record):
-        suite = suites.suites_of("toy", "tiny")["toy.Single"]()
-        suite.setup("native", "8x8", 0, "float64", "cpu")
-        assert suite.case.operation == "toy"
-        assert suite.track_peak_memory() > 0
 
 
 def test_asv_finds_every_suite_and_nothing_else_without_computing():

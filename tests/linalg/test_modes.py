@@ -102,8 +102,10 @@ def test_mapped_gradients_and_gradients_of_mapped_cotangents_by_auto(operation, 
 
 @each_dtype
 @each_operation
-def test_mapped_cotangents_of_a_result_that_was_not_mapped(operation, dtype):
-    call, (A, *rest) = _setup(operation, "auto", dtype)
+@pytest.mark.parametrize("strategy", ["auto", "blocked_lu"])
+def test_mapped_cotangents_of_a_result_that_was_not_mapped(operation, strategy, dtype):
+    """As `is_grads_batched` has it."""
+    call, (A, *rest) = _setup(operation, strategy, dtype)
     result = call(A.requires_grad_(), *rest)
     cotangents = torch.randn(3, *result.shape, dtype=result.dtype)
 
@@ -277,17 +279,6 @@ def test_lu_gradient_of_one_factor_only(factor):
         lambda A: torch.linalg.lu(A)[factor],
         A,
     )
-
-
-def test_one_backward_for_many_cotangents():
-    A = torch.randn(4, 3, dtype=torch.float64, requires_grad=True)
-    LU = linalg.lu_factor(A, strategy="blocked_lu").LU
-    cotangents = torch.randn(5, 4, 3, dtype=torch.float64)
-
-    (batched,) = torch.autograd.grad(LU, A, cotangents, retain_graph=True, is_grads_batched=True)
-
-    separate = [torch.autograd.grad(LU, A, c, retain_graph=True)[0] for c in cotangents]
-    torch.testing.assert_close(batched, torch.stack(separate))
 
 
 @pytest.mark.parametrize("precision", ["high", "medium"])

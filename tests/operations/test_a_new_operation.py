@@ -116,7 +116,9 @@ def test_asv_gets_suites():
     suite = made[f"{NAME}.Single"]()
     case = [values[0] for values in suite.params]
     suite.setup(*case)
+    assert suite.case.operation == NAME
     assert suite.track_gradient_error(*case) < 1e-10
+    assert suite.track_peak_memory(*case) > 0
 
 
 def test_the_command_line_measures_judges_and_shows_it(tmp_path):

@@ -39,6 +39,10 @@ class Seen:
         return self.deviation.where in fields
 
     @property
+    def is_of_gradient(self) -> bool:
+        return self.deviation.where.startswith("gradient")
+
+    @property
     def is_refused(self) -> bool:
         """Whether we raise LinAlgError."""
         return isinstance(self.ours.error, LinAlgError)
@@ -104,11 +108,6 @@ def _not_finite(seen: Seen) -> bool:
     return seen.is_of("pinv", "lstsq", "solve", "inv") and is_told and not seen.is_finite
 
 
-def _gradient_not_finite(seen: Seen) -> bool:
-    is_of_gradient = seen.deviation.where.startswith("gradient") and seen.is_in("finite")
-    return is_of_gradient and not seen.is_finite
-
-
 def _mixed_tolerances(seen: Seen) -> bool:
     kinds = {isinstance(each, Tensor) for each in seen.call.given("atol", "rtol")}
     return seen.is_of("pinv") and isinstance(seen.theirs.error, TypeError) and len(kinds) > 1
@@ -120,7 +119,7 @@ def _stale_pivots(seen: Seen) -> bool:
         return False
     if 0 in seen.call.operands[1].value().shape:
         return False  # which gelsd does not take
-    if seen.deviation.where.startswith("gradient"):
+    if seen.is_of_gradient:
         return "solution" in _unlike_gelsd(seen.call, seen.theirs)
     return not _unlike_gelsd(seen.call, seen.ours)
 
@@ -135,14 +134,6 @@ def _unlike_gelsd(call: Call, outcome_of_it: Outcome) -> set[str]:
     }
 
 
-def _singular_slogdet(seen: Seen) -> bool:
-    return (
-        seen.is_of("slogdet")
-        and seen.is_deficient
-        and (seen.is_refused or seen.is_in("gradient", "finite"))
-    )
-
-
 def _vmap(seen: Seen) -> bool:
     return seen.call.mode == "vmap" and (
         (seen.is_in("warning") and not seen.ours.warned)
@@ -154,14 +145,6 @@ def _vmap(seen: Seen) -> bool:
             and seen.is_in("shape")
             and len(seen.call.operands[1].shape) < seen.A.ndim
         )
-    )
-
-
-def _not_hermitian(seen: Seen) -> bool:
-    return (
-        bool(seen.call.options.get("hermitian"))
-        and seen.is_in("gradient")
-        and not torch.equal(seen.A, seen.A.mH)
     )
 
 
@@ -220,11 +203,6 @@ def _higher_order(seen: Seen) -> bool:
     return is_wrong or (seen.call.strategy == "native" and seen.is_in("gradient", "finite"))
 
 
-def _zeros_without_memory(seen: Seen) -> bool:
-    is_of_zeros = seen.call.mode in ("zero cotangent", "zero tangent")
-    return is_of_zeros and seen.ours.error is None and isinstance(seen.theirs.error, RuntimeError)
-
-
 def _tracer(seen: Seen) -> bool:
     """The tracer warns, or its interpreter has a class of its own for what a strategy refuses."""
     if seen.call.mode not in TRACERS:
@@ -235,21 +213,25 @@ def _tracer(seen: Seen) -> bool:
     return seen.is_in("warning") or is_refused or is_by_shapes or _FORWARD in str(seen.ours.error)
 
 
-def _beyond_rank(seen: Seen) -> bool:
-    """A third derivative of pinv or lstsq along directions in which a deficient rank grows."""
-    is_third = seen.call.mode in WORDS and len(seen.call.mode) == 3
-    return is_third and seen.is_of("pinv", "lstsq") and seen.is_in("gradient") and seen.is_deficient
-
-
 DIFFERENCES: dict[str, Condition] = {
     "LU of deficient matrices": _lu_of_deficient,
     "det of singular matrices": lambda seen: (
         seen.is_of("det") and seen.is_deficient and seen.is_in("gradient", "finite")
     ),
-    "slogdet of singular matrices": _singular_slogdet,
-    "hermitian=True of others": _not_hermitian,
+    "slogdet of singular matrices": lambda seen: (
+        seen.is_of("slogdet")
+        and seen.is_deficient
+        and (seen.is_refused or seen.is_in("gradient", "finite"))
+    ),
+    "hermitian=True of others": lambda seen: (
+        bool(seen.call.options.get("hermitian"))
+        and seen.is_in("gradient")
+        and not torch.equal(seen.A, seen.A.mH)
+    ),
     "NaN and Inf in pinv, lstsq, solve and inv": _not_finite,
-    "gradients at NaN and Inf": _gradient_not_finite,
+    "gradients at NaN and Inf": lambda seen: (
+        seen.is_of_gradient and seen.is_in("finite") and not seen.is_finite
+    ),
     "strategies of full rank": _refused_rank,
     "ends of the exponent range": _overflow,
     "singular up to rounding": _singular_by_roundoff,
@@ -273,9 +255,20 @@ DIFFERENCES: dict[str, Condition] = {
     "in-place changes": _in_place,
     "vmap": _vmap,
     "derivatives of higher order": _higher_order,
-    "third derivatives at deficient rank": _beyond_rank,
+    # Along directions in which the rank grows.
+    "third derivatives at deficient rank": lambda seen: (
+        seen.call.mode in WORDS
+        and len(seen.call.mode) == 3
+        and seen.is_of("pinv", "lstsq")
+        and seen.is_in("gradient")
+        and seen.is_deficient
+    ),
     "tracers": _tracer,
-    "zeros without memory": _zeros_without_memory,
+    "zeros without memory": lambda seen: (
+        seen.call.mode in ("zero cotangent", "zero tangent")
+        and seen.ours.error is None
+        and isinstance(seen.theirs.error, RuntimeError)
+    ),
     "half precision": lambda seen: (
         seen.theirs.error is not None
         and any(each.base.dtype in LOW_PRECISION for each in seen.call.tensors)

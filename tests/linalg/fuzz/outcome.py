@@ -187,6 +187,4 @@ def _direction(call: Call, value: Tensor, number: int) -> Tensor:
 
 
 def _same_bits(one: Tensor, other: Tensor) -> bool:
-    return torch.equal(one.nan_to_num(7.0), other.nan_to_num(7.0)) and torch.equal(
-        one.isnan(), other.isnan()
-    )
+    return torch.allclose(one, other, rtol=0, atol=0, equal_nan=True)
