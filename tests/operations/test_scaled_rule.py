@@ -7,6 +7,7 @@ import strategies
 from strategies import linalg
 from strategies.accuracy.stability import references
 from strategies.operations.scaled_rule import is_in_safe_range, times_power_of_two
+from strategies.testing.global_state import preserved
 
 STABLE = ("triangular_solve", "qr_pinv", "batch_last")
 
@@ -86,10 +87,8 @@ def test_a_cotangent_with_nan_reaches_no_other_matrix(strategy):
     A = (torch.randn(3, 5, 5) + 4 * torch.eye(5)).requires_grad_()
     cotangent = torch.randn(3, 5, 5)
     cotangent[1] = torch.nan
-    torch.use_deterministic_algorithms(True)
-    try:
+    with preserved():
+        torch.use_deterministic_algorithms(True)
         result = strategies.linalg.inv(A, strategy=strategy)
         (gradient,) = torch.autograd.grad(result, A, cotangent)
-    finally:
-        torch.use_deterministic_algorithms(False)
     assert gradient[::2].isfinite().all()

@@ -40,7 +40,6 @@ def _inputs(
     name: str, dims: tuple[int | None, ...], *batch: int
 ) -> tuple[list[Tensor], list[tuple[Tensor, ...]]]:
     """What is given to `vmap`, and each sample of it."""
-    torch.manual_seed(0)
     given, samples = [], []
     for size, dim in zip(CALLS[name][1:], dims, strict=True):
         every = torch.randn(SAMPLES, *batch, *size, dtype=torch.float64)
@@ -88,7 +87,6 @@ def test_info_of_one_matrix_is_that_of_all_samples():
 
 
 def test_a_matrix_of_right_hand_sides_for_a_batch_is_no_vector():
-    torch.manual_seed(0)
     A, B = torch.randn(5, 2, 2), torch.randn(3, 2, 4)
     found = torch.vmap(linalg.solve, in_dims=(None, 0))(A, B)
     torch.testing.assert_close(found, torch.stack([torch.linalg.solve(A, each) for each in B]))
@@ -96,7 +94,6 @@ def test_a_matrix_of_right_hand_sides_for_a_batch_is_no_vector():
 
 @pytest.mark.parametrize("name", ["cholesky_solve", "solve_triangular"])
 def test_where_no_right_hand_side_is_a_vector_none_is_taken_for_one(name):
-    torch.manual_seed(0)
     L, B = torch.randn(3, 3, 3, 3).tril() + 3 * torch.eye(3), torch.randn(3, 3, 3)
 
     def solution(of, L, B):
