@@ -94,8 +94,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 def save(result: Result, path: Path) -> None:
     """Writes a file; UnusableFileError if it cannot be written."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    files.write_text(path, files.json_text(result))
+    files.write_text(path, files.json_text(result), parents=True)
 
 
 def load(folder: Path) -> list[Result]:

@@ -36,13 +36,12 @@ class _Study(msgspec.Struct, frozen=True, kw_only=True):
 
 def save(path: Path, tables: Mapping[str, pd.DataFrame]) -> None:
     """Writes the tables by their names, with three digits of what is no count."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     columns = {
         name: {str(column): [*map(_plain, table[column])] for column in table if column in _KEPT}
         for name, table in tables.items()
     }
     content = _Study(machine=machine.describe(), tables=columns)
-    files.write_text(path, msgspec.json.encode(content).decode())
+    files.write_text(path, msgspec.json.encode(content).decode(), parents=True)
 
 
 def load(path: Path) -> dict[str, pd.DataFrame]:

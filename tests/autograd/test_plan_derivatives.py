@@ -8,6 +8,8 @@ from strategies import linalg
 from tests.autograd.plain_calls import matrices, needs_extension
 
 OPERATORS = torch.ops.backward_strategies
+FORGOTTEN = torch.tensor(-(10**12))
+"""The number of no plan."""
 
 
 def served() -> dict[str, tuple[object, ...]]:
@@ -35,37 +37,36 @@ def served() -> dict[str, tuple[object, ...]]:
     }
 
 
-@needs_extension
-@pytest.mark.parametrize(("name", "call"), served().items())
-def test_a_gradient_is_computed_from_what_the_forward_has_kept(name, call):
+@pytest.fixture(params=served().items(), ids=lambda each: each[0])
+def computed(request):
+    """An operator's name, its inputs and options, the outputs, and what was kept of them by which plan."""
     linalg.inv(torch.eye(2), strategy="fused")  # loads the fast path
+    name, call = request.param
     name, _, _ = name.partition(" by ")
-    operator, gradient = getattr(OPERATORS, name), getattr(OPERATORS, f"{name}_backward")
-    *outputs, kept, used = operator(*call)
+    *outputs, kept, used = getattr(OPERATORS, name)(*call)
     assert used < 0  # the number of a plan
     inputs = [each for each in call if isinstance(each, Tensor)]
-    options = call[len(inputs) : -1]
+    return name, inputs, call[len(inputs) : -1], outputs, kept, used
+
+
+@needs_extension
+def test_a_gradient_is_computed_from_what_the_forward_has_kept(computed):
+    name, inputs, options, outputs, kept, used = computed
+    operator, gradient = getattr(OPERATORS, name), getattr(OPERATORS, f"{name}_backward")
     leaves = [each.clone().requires_grad_() for each in inputs]
     of_leaves = operator(*leaves, *options, "triangular_solve")
     differentiable = [each for each in of_leaves[:-2] if each.requires_grad]
     cotangents = [torch.randn_like(each) for each in differentiable]
     due = torch.autograd.grad(differentiable, leaves, cotangents)
-    forgotten = torch.tensor(-(10**12))
-    for what, by in ((kept, used), (kept[:0], used), (kept, forgotten)):
+    for what, by in ((kept, used), (kept[:0], used), (kept, FORGOTTEN)):
         operands, needed = [*inputs, *cotangents], [True] * len(inputs)
         found = gradient(operands, *outputs, what, *options, by, needed)
         torch.testing.assert_close(found, list(due))
 
 
 @needs_extension
-@pytest.mark.parametrize(("name", "call"), served().items())
-def test_other_derivatives_from_what_was_kept_are_those_of_a_new_computation(name, call):
-    linalg.inv(torch.eye(2), strategy="fused")  # loads the fast path
-    name, _, _ = name.partition(" by ")
-    *outputs, kept, used = getattr(OPERATORS, name)(*call)
-    assert used < 0
-    inputs = [each for each in call if isinstance(each, Tensor)]
-    options, forgotten = call[len(inputs) : -1], torch.tensor(-(10**12))
+def test_other_derivatives_from_what_was_kept_are_those_of_a_new_computation(computed):
+    name, inputs, options, outputs, kept, used = computed
     count = 2 if name in ("slogdet", "qr") else 1
     tangents, cotangents = ([*map(torch.randn_like, of)] for of in (inputs, outputs[:count]))
     of_inputs, of_cotangents = [True] * len(inputs), [True] * count
@@ -78,6 +79,6 @@ def test_other_derivatives_from_what_was_kept_are_those_of_a_new_computation(nam
         derivative = getattr(OPERATORS, f"{name}_{kinds}")
         found, due = (
             derivative([*inputs, *more], *outputs, kept, *options, by, of_inputs, *flags)
-            for by in (used, forgotten)
+            for by in (used, FORGOTTEN)
         )
         torch.testing.assert_close(found, due)

@@ -20,9 +20,10 @@ import pytest
 import torch
 
 import strategies
+from strategies import files
 from strategies.integration import replacement
 from tests.clients import suite
-from tests.clients.report import Report, save
+from tests.clients.report import Report
 
 ours: Counter[str] = Counter()
 refusals: Counter[str] = Counter()
@@ -111,4 +112,4 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
             refusals=dict(refusals.most_common()),
             seconds=time.perf_counter() - began,
         )
-        save(found, Path(os.environ[suite.REPORT]))
+        files.write_text(Path(os.environ[suite.REPORT]), files.json_text(found))

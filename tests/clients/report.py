@@ -42,11 +42,6 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         return sorted(by_torch.that("failed") & self.that("passed"))
 
 
-def save(report: Report, path: Path) -> None:
-    """Writes a file; UnusableFileError if it cannot be written."""
-    files.write_text(path, files.json_text(report))
-
-
 def load(path: Path) -> Report:
     """What a file holds; UnusableFileError if it is missing, damaged, foreign or of another version."""
     return files.read(path, Report, FORMAT, VERSION)

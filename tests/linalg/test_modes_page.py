@@ -14,6 +14,7 @@ CELLS = [
     Cell(*key) for key in itertools.product(operations.names(), registry.built_in(), MODES, NUMBERS)
 ]
 ONE = CELLS[0]
+PASSED = {cell: {"passed"} for cell in CELLS}
 
 
 def table(text: str, operation: str) -> list[list[str]]:
@@ -40,7 +41,7 @@ def test_no_kept_cell_failed_or_was_left_out():
 def test_a_page_says_the_release_and_has_the_tables(tmp_path):
     page, kept = tmp_path / "page.md", tmp_path / "modes.json.gz"
     page.write_text("<!-- modes: begin -->\n<!-- modes: end -->\n")
-    save({cell: {"passed"} for cell in CELLS}, kept)
+    save(PASSED, kept)
     main(page, kept)
     assert f"This is the run of PyTorch {torch.__version__}." in page.read_text()
     assert len(table(page.read_text(), "inv")) == 1 + len(registry.built_in())
@@ -58,13 +59,11 @@ def test_what_was_saved_is_loaded(tmp_path):
     [({"passed"}, "✓"), ({"passed", "failed"}, "✗"), ({"passed", "no compiler"}, "(1)")],
 )
 def test_an_entry_is_as_good_as_the_worst_of_its_tests(outcomes, entry):
-    text = tables({cell: {"passed"} for cell in CELLS} | {ONE: outcomes})
-
-    assert table(text, ONE.operation)[1][1].split()[0] == entry
+    assert table(tables(PASSED | {ONE: outcomes}), ONE.operation)[1][1].split()[0] == entry
 
 
 def test_what_was_not_run_and_why_is_said_once_below():
-    others = {cell: {"passed"} for cell in CELLS if cell != ONE}
+    others = {cell: found for cell, found in PASSED.items() if cell != ONE}
     skipped = others | {ONE: {"passed", "no compiler"}, CELLS[2]: {"no compiler"}}
 
     assert tables(skipped).endswith("\n\n(1) real: no compiler")

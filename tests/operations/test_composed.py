@@ -1,10 +1,9 @@
 """Functions made of other operations, and those that report singular matrices, beside PyTorch's."""
 
-import functools
-
 import pytest
 import torch
-from comparison import drawn, error_of, of_torch, require_alike, with_gradients
+from arguments import ours_and_torchs
+from comparison import drawn, error_of, require_alike, with_gradients
 from operations import ALL_DTYPES, each_dtype
 from torch.autograd import gradcheck, gradgradcheck
 
@@ -47,9 +46,8 @@ def arguments_of(call, dtype=torch.float64):
 @each_strategy
 @pytest.mark.parametrize("dtype", ALL_DTYPES, ids=str)
 def test_values_and_gradients_are_those_of_torch(call, strategy, dtype):
-    name = call.split()[0]
-    ours = functools.partial(getattr(linalg, name), strategy=strategy)
-    require_alike(ours, of_torch(name), *arguments_of(call, dtype))
+    calls = ours_and_torchs(call.split()[0], strategy=strategy)
+    require_alike(*calls, *arguments_of(call, dtype))
 
 
 @each_call
@@ -66,9 +64,8 @@ def test_derivatives_are_right_in_all_modes(call, dtype):
 
 @each_report
 def test_vmap_equals_the_batched_call(name):
-    found, due = (
-        each(*CALLS[name]) for each in (torch.vmap(getattr(linalg, name)), of_torch(name))
-    )
+    ours, of_torch = ours_and_torchs(name)
+    found, due = torch.vmap(ours)(*CALLS[name]), of_torch(*CALLS[name])
     torch.testing.assert_close(tuple(found), tuple(due))
 
 
@@ -82,8 +79,8 @@ def singular(name):
 @each_strategy
 def test_a_singular_matrix_is_reported_where_torch_reports_it(name, strategy):
     inputs = [each.requires_grad_() for each in singular(name)]
-    ours = functools.partial(getattr(linalg, name), strategy=strategy)
-    require_alike(ours, of_torch(name), *inputs, equal_nan=True)
+    ours, of_torch = ours_and_torchs(name, strategy=strategy)
+    require_alike(ours, of_torch, *inputs, equal_nan=True)
     _, info, *gradients = with_gradients(ours, *inputs)
     assert info.tolist() == [[0, 0], [3, 0]]
     assert gradients[0][0].isfinite().all()
@@ -92,8 +89,7 @@ def test_a_singular_matrix_is_reported_where_torch_reports_it(name, strategy):
 @each_report
 def test_checked_errors_are_torchs(name):
     found, due = (
-        error_of(function, *singular(name), check_errors=True)
-        for function in (getattr(linalg, name), of_torch(name))
+        error_of(function, *singular(name), check_errors=True) for function in ours_and_torchs(name)
     )
     assert found == due
     assert found[0] is torch.linalg.LinAlgError
