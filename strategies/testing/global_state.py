@@ -55,7 +55,7 @@ _SETTINGS: dict[str, _Setting] = {
     ),
     "the number of threads": _Setting(torch.get_num_threads, torch.set_num_threads),
     "deterministic algorithms": _Setting(
-        torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms
+        torch.get_deterministic_debug_mode, torch.set_deterministic_debug_mode
     ),
     "float32 precision of CPU products": _attribute(
         _torch.backends.mkldnn.matmul, "fp32_precision"
