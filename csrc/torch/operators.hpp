@@ -208,20 +208,19 @@ struct OperatorBackward : c10::OperatorKernel {
     }
     const auto needed = arguments.back().toBoolList();
     Words sizes;
-    for (const auto i : plan->cotangents) {
-      const size_t place = position_of(i);
-      if (place >= spec->differentiable) {
-        cotangents.emplace_back();  // an optional one
-        continue;
-      }
+    for (size_t place = 0; place < spec->differentiable; ++place) {
       const auto& cotangent = operands[spec->arity + place];
-      const at::IntArrayRef due(plan->outputs[i].size);
+      const at::IntArrayRef due(plan->outputs[spec->returned[place]].size);
       if (!is_readable(cotangent) || cotangent.dim() < static_cast<int64_t>(due.size())) { return std::nullopt; }
       const size_t more = cotangent.dim() - due.size();
       if (cotangent.sizes().slice(more) != due) { return std::nullopt; }
       const auto together = at::infer_size(sizes, cotangent.sizes().slice(0, more));
       sizes.assign(together.begin(), together.end());
-      cotangents.push_back(cotangent);
+    }
+    for (const auto i : plan->cotangents) {
+      const size_t place = position_of(i);
+      // That of an output that the operator does not return is an optional one.
+      cotangents.push_back(place < spec->differentiable ? operands[spec->arity + place] : Tensor());
     }
     return sizes.empty() ? gradients_of(*plan, saved, cotangents, needed)
                          : of_many(*plan, saved, std::move(cotangents), needed, sizes);

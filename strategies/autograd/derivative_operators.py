@@ -14,8 +14,9 @@ from strategies.autograd.copies import apart
 from strategies.autograd.cpp import used_plan
 from strategies.autograd.derivatives import derivative, eager_mode
 from strategies.autograd.fast_path_node import FoundPlan
-from strategies.autograd.registered import Call, Registered, is_recorded_below
+from strategies.autograd.registered import Call, Registered
 from strategies.autograd.rule import Tensors
+from strategies.autograd.tracing import is_recorded_below
 from strategies.autograd.transforms import Dims
 from strategies.strategy import Strategy
 

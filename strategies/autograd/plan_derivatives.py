@@ -4,8 +4,7 @@ They are those of `strategies.autograd.derivatives` without the operation comput
 gradient of ⟨c, f(A)⟩, and D that of a second derivative: ⟨G, D⟩ has partial gradients by A, by the outputs,
 which `FastPath.second_backward` and the explicit gradient read, and by c. What those by outputs are
 pulled back to is added. As second derivatives are symmetric, the sum is the derivative of G along D, too;
-but not at a deficient rank, which A + εD may leave. There, and where an operation has no second backward,
-that is the tangent of the explicit gradient.
+but not at a deficient rank, which A + εD may leave. There that is the tangent of the explicit gradient.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -64,7 +63,7 @@ def derivative(
         cotangents, moved = given[: len(places)], given[len(places) :]
         spread = _spread(moved, of_second if kinds[1] == "forward" else of_first)
         directions, further = spread[:arity], spread[arity:]
-        if kinds[1] == "forward" and not computed.found.has_second_backward:
+        if kinds[1] == "forward" and computed.found.is_of_any_rank:
             return _tangents_of_gradient(
                 computed, places, cotangents, directions, further, of_first
             )

@@ -19,7 +19,6 @@ from torch.autograd import forward_ad
 
 from strategies.autograd.levels import forward_mode, tangent_of
 from strategies.autograd.rule import Gradients, Tensors
-from strategies.autograd.tracing import is_traced
 from strategies.autograd.transforms import (
     AtOneLevel,
     Dims,
@@ -272,14 +271,6 @@ def _saved(ctx: Any, tensors: Tensors) -> tuple[list[Tensor], list[Any], Tensors
     """Operands, the rest of the arguments and the outputs among the saved tensors."""
     operands, rest = ctx.call.arguments(tensors[: ctx.number_of_tensors])
     return operands, rest, tensors[ctx.number_of_tensors :]
-
-
-def is_recorded_below(tensors: Sequence[Tensor]) -> bool:
-    """Whether reverse mode, or a tracer, sees what is computed below the level around."""
-    stack = torch._C._functorch.get_interpreter_stack() or ()
-    is_recorded = torch.is_grad_enabled() and any(each.requires_grad for each in tensors)
-    grad = torch._C._functorch.TransformType.Grad
-    return is_recorded or is_traced() or any(each.key() == grad for each in stack)
 
 
 def _with_dim(tensor: Tensor, dim: int | None, place: int, size: int) -> Tensor:

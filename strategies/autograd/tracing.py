@@ -29,11 +29,34 @@ def is_traced() -> bool:
         >>> is_traced()
         False
     """
+    return _has_tracing_mode() or (
+        _C._are_functorch_transforms_active() and _TYPE.Functionalize in _levels()
+    )
+
+
+def _has_tracing_mode() -> bool:
     return bool(
         _C._is_tracing()
         or (_C._len_torch_dispatch_stack() and any(map(_C._get_dispatch_mode, _TRACING_MODES)))
-        or (_C._are_functorch_transforms_active() and _is_functionalized())
     )
+
+
+def _levels() -> list[Any]:
+    """The kinds of the transforms in force, the outermost first."""
+    return [each.key() for each in _C._functorch.get_interpreter_stack() or ()]
+
+
+def is_recorded_below(tensors: Iterable[Tensor]) -> bool:
+    """Whether reverse mode, or a tracer, sees what is computed of tensors below the level around.
+
+    Example:
+        >>> is_recorded_below([torch.ones(2)]), is_recorded_below([torch.ones(2, requires_grad=True)])
+        (False, True)
+    """
+    levels = _levels()
+    is_recorded = torch.is_grad_enabled() and any(each.requires_grad for each in tensors)
+    is_seen = _TYPE.Grad in levels or _TYPE.Functionalize in levels
+    return is_recorded or is_seen or _has_tracing_mode()
 
 
 def is_mapped_alone() -> bool:
@@ -43,8 +66,8 @@ def is_mapped_alone() -> bool:
         >>> torch.vmap(lambda x: x * is_mapped_alone())(torch.ones(2))
         tensor([1., 1.])
     """
-    levels = _C._functorch.get_interpreter_stack() or ()
-    is_vmap = all(each.key() == _TYPE.Vmap for each in levels)
+    levels = _levels()
+    is_vmap = all(each == _TYPE.Vmap for each in levels)
     return bool(levels) and is_vmap and forward_ad._current_level < 0
 
 
@@ -62,8 +85,7 @@ def orders_by_operators(tensors: Iterable[object]) -> int:
     """
     if not _C._are_functorch_transforms_active():
         return 0
-    levels = _C._functorch.get_interpreter_stack()
-    kinds = [kind for each in levels if (kind := each.key()) != _TYPE.Vmap]
+    kinds = [each for each in _levels() if each != _TYPE.Vmap]
     if kinds not in ([_TYPE.Grad], [_TYPE.Jvp, _TYPE.Grad]):
         return 0
     is_last = not any(
@@ -83,11 +105,6 @@ def below_transforms(tensor: Tensor) -> Tensor:
     while _C._functorch.is_functorch_wrapped_tensor(tensor):
         tensor = _C._functorch.get_unwrapped(tensor)
     return tensor
-
-
-def _is_functionalized() -> bool:
-    stack = _C._functorch.get_interpreter_stack() or ()
-    return any(each.key() == _TYPE.Functionalize for each in stack)
 
 
 def special(values: Iterable[object]) -> list[Tensor]:

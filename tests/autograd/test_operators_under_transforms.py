@@ -93,6 +93,21 @@ def test_a_jacobian_is_of_one_matrix_and_many_cotangents():
     assert [each.shape for each in operands] == [(3, 3), (9, 3, 3)]
 
 
+@pytest.mark.parametrize("is_complex", [False, True])
+@pytest.mark.parametrize("part", [0, 1])
+def test_a_jacobian_of_one_output_of_two(part, is_complex):
+    def output(A, by):
+        found = by.slogdet(torch.complex(A, A.mT) if is_complex else A)[part]
+        return torch.stack([found.real, found.abs()])
+
+    A = system()[0]
+    found, due = (
+        torch.func.jacrev(functools.partial(output, by=functions))(A)
+        for functions in (linalg, torch.linalg)
+    )
+    torch.testing.assert_close(found, due)
+
+
 OF_SECOND_ORDER = {
     "inv": lambda functions, A, B: functions.inv(A),
     "solve": lambda functions, A, B: functions.solve(A, B),
