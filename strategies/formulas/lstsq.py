@@ -89,6 +89,44 @@ def jvp(
     return result
 
 
+def second_backward(
+    inverse: PseudoInverse,
+    matrix: Tensor,
+    rhs: Tensor,
+    solution: Tensor,
+    cotangent: Tensor,
+    of_matrix: Tensor | None,
+    of_rhs: Tensor | None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of A, B and G from those of the gradients of A and B, at full rank; None is zero.
+
+    As second derivatives are symmetric, they are the tangents of Ā, B̄ and X along these. Z is (Aᴴ)⁺ G,
+    whose tangent is that of a solution, too, and so are those of w and A⁺ᴴ X.
+    """
+    of_adjoint = None if of_matrix is None else of_matrix.mH
+    adjoint, of_X = inverse.adjoint, jvp(inverse, matrix, rhs, solution, of_matrix, of_rhs)
+
+    def tangent_of_adjoint(b: Tensor, x: Tensor, of_b: Tensor | None) -> Tensor:
+        if of_adjoint is of_b is None:
+            return torch.zeros_like(x)
+        return jvp(adjoint, matrix.mH, b, x, of_adjoint, of_b)
+
+    Z = inverse.apply_adjoint(cotangent)
+    of_Z = tangent_of_adjoint(cotangent, Z, None)
+    left, right = [-of_Z, -Z], [solution, of_X]
+    if not inverse.full_row_rank:
+        w = inverse.apply(Z)
+        left.append(solve.rhs_tangent(solution, of_matrix, of_rhs) - matrix @ of_X)
+        left.append(_residual(inverse, matrix, rhs, solution))
+        right += w, jvp(inverse, matrix, Z, w, of_matrix, of_Z)
+    if not inverse.full_column_rank:
+        Y = inverse.apply_adjoint(solution)
+        of_null = -matrix.mH @ of_Z if of_adjoint is None else -of_adjoint @ Z - matrix.mH @ of_Z
+        left += tangent_of_adjoint(solution, Y, of_X), Y
+        right += inverse.null_complement(cotangent), of_null
+    return torch.cat(left, -1) @ torch.cat(right, -1).mH, of_Z, of_X
+
+
 def _residual(inverse: PseudoInverse, matrix: Tensor, rhs: Tensor, solution: Tensor) -> Tensor:
     """R, orthogonal to A to roundoff of R.
 

@@ -8,35 +8,21 @@ import torch
 from torch import Tensor
 
 from strategies.autograd.aten import AtenCalls
-from strategies.autograd.choice import (
-    StrategyChoice,
-    are_matrices,
-    choose,
-    first_that_can,
-)
+from strategies.autograd.choice import StrategyChoice, are_matrices, choose, first_that_can
 from strategies.autograd.fast_path import FastPath
-from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.nodes import run
 from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Tensors
 from strategies.errors import UnsupportedError
-from strategies.factors import Dense
-from strategies.factors.preconditioned import Preconditioned, fullness
+from strategies.factors.preconditioned import fullness
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import lstsq as formula
 from strategies.formulas.amplification import lstsq_amplification
-from strategies.formulas.solve import rhs_tangent
-from strategies.operations import grids
-from strategies.operations.kept_factors import of_any_rank, of_lu, of_qr, with_full_ranks
-from strategies.operations.pinv import pinv
+from strategies.operations import grids, lstsq_derivatives
 from strategies.operations.record import Operation, Shape, exact
 from strategies.operations.results import LstsqResult
 from strategies.operations.right_hand_sides import fit_rows, over_columns
-from strategies.operations.scaled_rule import (
-    ScaledRule,
-    times_power_of_two,
-    with_normalized_cotangents,
-)
+from strategies.operations.scaled_rule import ScaledRule, times_power_of_two
 from strategies.operations.tolerances import as_numbers
 from strategies.operations.traced import traceable
 from strategies.policy import BASELINE
@@ -103,16 +89,8 @@ class _Lstsq(ScaledRule):
 
     def _inverse(self, strategy: Strategy, at: Saved) -> PseudoInverse:
         *_, full = at.outputs
-        return _smooth_inverse(strategy, at.matrix, self.rcond, are_full=bool(full.shape[-1]))
-
-
-def _smooth_inverse(
-    strategy: Strategy, A: Tensor, rcond: Tolerance, *, are_full: bool
-) -> PseudoInverse:
-    """A⁺ as a differentiable function of A."""
-    if are_full:
-        return Preconditioned.of(A)
-    return Dense.of_any_rank(A, pinv(A, rtol=rcond, strategy=strategy))
+        are_full = bool(full.shape[-1])
+        return lstsq_derivatives.smooth_inverse(strategy, at.matrix, self.rcond, are_full=are_full)
 
 
 def _singular_values(inverse: PseudoInverse, like: Tensor) -> Tensor:
@@ -178,89 +156,14 @@ def _general(
     return first_that_can(candidates, lambda chosen: _lstsq(chosen, A, B, rcond, None))
 
 
-def _explicit(
-    strategy: Strategy,
-    inputs: Gradients,
-    outputs: Tensors,
-    cotangents: Tensors,
-    *tolerances: float,
-) -> Tensors:
-    (A, B), (X, *others), (G, *of_residuals) = inputs, outputs, cotangents
-    assert A is not None
-    assert B is not None
-    as_rows = (each.unsqueeze(-2) for each in of_residuals)
-    if B.ndim == A.ndim:
-        return _explicit_by_columns(strategy, inputs, outputs, (G, *as_rows), *tolerances)
-    B, X, G = (each.unsqueeze(-1) for each in (B, X, G))
-    of_A, of_B = _explicit_by_columns(strategy, (A, B), (X, *others), (G, *as_rows), *tolerances)
-    return of_A, of_B.squeeze(-1)
-
-
-@with_normalized_cotangents
-def _explicit_by_columns(
-    strategy: Strategy,
-    inputs: Tensors,
-    outputs: Tensors,
-    cotangents: Tensors,
-    _atol: float = 0.0,
-    rcond: float | None = None,
-) -> Tensors:
-    (A, B), (X, _, rank, *_), (G, *of_residuals) = inputs, outputs, cotangents
-    are_full = bool((rank == min(A.shape[-2:])).all())
-    inverse = _smooth_inverse(strategy, A, rcond, are_full=are_full)
-    of_A, of_B = formula.backward(inverse, A, B, X, G)
-    assert of_A is not None
-    if of_residuals and are_full and A.shape[-2] > A.shape[-1]:
-        change = 2 * (B - A @ X) * of_residuals[0]
-        of_A, of_B = of_A - change @ X.mH, of_B + change
-    return of_A, of_B
-
-
-def _tangents(computed: Computed, tangents: Gradients) -> Tensors:
-    (A, rhs), (of_A, of_rhs) = computed.inputs, tangents
-    X, residuals = computed.outputs[:2]
-    if is_vector := rhs.ndim < A.ndim:
-        rhs, X = rhs.unsqueeze(-1), X.unsqueeze(-1)
-        of_rhs = None if of_rhs is None else of_rhs.unsqueeze(-1)
-    of_X = formula.jvp(_kept_inverse(computed), A, rhs, X, of_A, of_rhs)
-    if computed.kept is not None and computed.found.is_of_any_rank:
-
-        def jvp(inverse: PseudoInverse, some: Tensor) -> Tensor:
-            tangents = (None if each is None else each[some] for each in (of_A, of_rhs))
-            return formula.jvp(inverse, A[some], rhs[some], inverse.apply(rhs[some]), *tangents)
-
-        of_X = with_full_ranks(of_X, computed, computed.outputs[2], jvp)
-    # Residuals are orthogonal to A, so that a change of X is none of theirs.
-    change = rhs_tangent(X, of_A, of_rhs)
-    of_residuals = 2 * ((rhs - A @ X).conj() * change).real.sum(-2)
-    return of_X.squeeze(-1) if is_vector else of_X, of_residuals if residuals.numel() else residuals
-
-
-def _kept_inverse(computed: Computed) -> PseudoInverse:
-    (A, _), (_, _, rank, values), factors = computed.inputs, computed.outputs, computed.factors
-    if computed.kept is None:
-        return computed.factored()
-    if values.numel():
-        U, Vh = factors
-        return of_any_rank(U, Vh, values, rank)
-    if len(factors) > 2:
-        core, U, Vh = factors
-        return of_any_rank(U, Vh, core, rank)
-    if A.shape[-2] == A.shape[-1]:
-        return of_lu(*factors)
-    if A.shape[-2] < A.shape[-1]:
-        return of_qr(*factors).adjoint
-    # R alone, which is not enough for a right-hand side that is mostly out of the range of A.
-    return computed.factored()
-
-
 _fast_path = FastPath(
     "lstsq",
     _general,
     policy_operation="lstsq",
     any_rank=True,
-    explicit=_explicit,
-    tangents=_tangents,
+    explicit=lstsq_derivatives.explicit,
+    tangents=lstsq_derivatives.tangents,
+    second_backward=lstsq_derivatives.second_backward,
     unread_outputs=(1, 3),
     arity=2,
     takes_tolerances=True,
