@@ -138,13 +138,16 @@ class Derivative(Registered):
             return every
         return [*every, *itertools.compress(every, flags[-1])]
 
-    def depths(self, call: Call, tensors: Sequence[Tensor], dims: Dims) -> list[int] | None:
-        if self._kinds not in _OF_MANY or is_recorded_below(tensors):
-            return None
+    def depths(self, call: Call, tensors: Sequence[Tensor], dims: Dims) -> list[int]:
+        if self._kinds not in _OF_MANY:
+            return super().depths(call, tensors, dims)
         sizes = [each.ndim - (dim is not None) for each, dim in zip(tensors, dims, strict=True)]
         outputs = sizes[call.count :][: self._operation.differentiable]
         like = self._like(sizes[: self.arity], outputs, call.rest[-len(self._kinds) :])
         return [each - of for each, of in zip(sizes, like, strict=False)]
+
+    def takes_many(self, tensors: Sequence[Tensor]) -> bool:
+        return self._kinds in _OF_MANY and not is_recorded_below(tensors)
 
     def fake(self, *arguments: Any) -> Sequence[Tensor]:
         operands, options, _, flags = self._parts(arguments)

@@ -3,7 +3,7 @@
 import contextlib
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -68,7 +68,7 @@ def derivative(
     inputs, given = values[:count], values[count:]
     if tuple(kinds) == ("forward",):
         with forward_level():
-            return tangents_of(function(*_duals(inputs, flags[0], given)))
+            return tangents_of(function(*duals(inputs, spread(given, flags[0]))))
     for each, *needed in zip(inputs, *flags, strict=False):
         each.requires_grad_(any(needed))
     if is_first_gradient:
@@ -110,8 +110,8 @@ def _tangents_of_gradients(
 ) -> Tensors:
     arity = len(inputs)
     count = len(more) - arity
-    duals = _duals([*inputs, *given[:count]], more, given[count:])
-    gradients = _gradients(function(*duals[:arity]), _chosen(inputs, flags), duals[arity:])
+    moved = duals([*inputs, *given[:count]], spread(given[count:], more))
+    gradients = _gradients(function(*moved[:arity]), _chosen(inputs, flags), moved[arity:])
     return tangents_of(gradients)
 
 
@@ -125,15 +125,29 @@ def forward_level() -> contextlib.AbstractContextManager[Any]:
     return forward_mode(on=True) if has_level else forward_ad.dual_level()
 
 
-def _duals(
-    values: Sequence[Tensor], flags: Sequence[bool], tangents: Sequence[Tensor]
-) -> list[Tensor]:
-    """The values, those that are flagged with tangents."""
-    each_tangent = iter(tangents)
-    return [
-        forward_ad.make_dual(value, next(each_tangent)) if flag else value
-        for value, flag in zip(values, flags, strict=True)
-    ]
+def spread(tensors: Iterable[Tensor], flags: Sequence[bool]) -> Gradients:
+    """The tensors where the flags are; None elsewhere.
+
+    Example:
+        >>> spread([torch.tensor(3.0)], [False, True])
+        (None, tensor(3.))
+    """
+    in_turn = iter(tensors)
+    return tuple([next(in_turn) if flag else None for flag in flags])
+
+
+def duals(values: Sequence[Tensor], tangents: Gradients) -> Tensors:
+    """The values with tangents, where they have one, in a layout that has room for those.
+
+    Example:
+        >>> with forward_ad.dual_level():
+        ...     tangents_of(duals([torch.tensor(3.0)], [torch.tensor(1.0)]))
+        (tensor(1.),)
+    """
+    return tuple(
+        value if tangent is None else forward_ad.make_dual(value.contiguous(), tangent)
+        for value, tangent in itertools.zip_longest(values, tangents)
+    )
 
 
 def tangents_of(outputs: Sequence[Tensor]) -> Tensors:

@@ -8,13 +8,12 @@ but not at a deficient rank, which A + εD may leave. There that is the tangent 
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import compress, zip_longest
+from itertools import compress
 
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad
 
-from strategies.autograd.derivatives import forward_level, tangents_of
+from strategies.autograd.derivatives import duals, forward_level, spread, tangents_of
 from strategies.autograd.fast_path_node import (
     Computed,
     FoundPlan,
@@ -53,16 +52,16 @@ def derivative(
     given = operands[arity:]
     if tuple(kinds) == ("forward",):
         own = computed.found.fast_path.tangents
-        tangents = own and own(computed, _spread(given, of_first))
+        tangents = own and own(computed, spread(given, of_first))
         return tangents[: len(places)] if tangents else None
     of_second = flags[1]
     further: Gradients = ()
     if kinds[0] == "forward":
-        directions, cotangents = _spread(given, of_first), given[sum(of_first) :]
+        directions, cotangents = spread(given, of_first), given[sum(of_first) :]
     else:
         cotangents, moved = given[: len(places)], given[len(places) :]
-        spread = _spread(moved, of_second if kinds[1] == "forward" else of_first)
-        directions, further = spread[:arity], spread[arity:]
+        every = spread(moved, of_second if kinds[1] == "forward" else of_first)
+        directions, further = every[:arity], every[arity:]
         if kinds[1] == "forward" and computed.found.is_of_any_rank:
             return _tangents_of_gradient(
                 computed, places, cotangents, directions, further, of_first
@@ -118,20 +117,12 @@ def _tangents_of_gradient(
         return None
     with forward_level():
         moved = computed._replace(
-            inputs=_duals(inputs, directions), outputs=_duals(computed.outputs, of_outputs)
+            inputs=duals(inputs, directions), outputs=duals(computed.outputs, of_outputs)
         )
-        of_place = dict(zip(places, _duals(cotangents, further), strict=True))
+        of_place = dict(zip(places, duals(cotangents, further), strict=True))
         given = tuple(map(of_place.get, range(len(computed.outputs))))
         gradients = explicit_gradients(found, moved.saved, given, needed)
         return tangents_of([each for each in gradients if each is not None])
-
-
-def _duals(tensors: Sequence[Tensor], tangents: Gradients) -> Tensors:
-    """The tensors, the first of them with tangents; those in their layout, which expanded ones have not."""
-    return tuple(
-        each if moved is None else forward_ad.make_dual(each.contiguous(), moved)
-        for each, moved in zip_longest(tensors, tangents)
-    )
 
 
 def _derivatives_of_gradient(
@@ -167,12 +158,6 @@ def _derivatives_of_gradient(
 def _is_differentiable(tensor: Tensor | None) -> bool:
     """Whether it is a number's tensor: not what is kept, nor a rank."""
     return tensor is not None and (tensor.is_floating_point() or tensor.is_complex())
-
-
-def _spread(tensors: Iterable[Tensor], flags: Sequence[bool]) -> Gradients:
-    """The tensors where the flags are; None elsewhere."""
-    in_turn = iter(tensors)
-    return tuple([next(in_turn) if flag else None for flag in flags])
 
 
 def _sum(one: Tensor | None, other: Tensor | None) -> Tensor | None:

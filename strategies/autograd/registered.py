@@ -143,27 +143,27 @@ class Registered(ABC):
             return stacked, [0] * len(stacked)
         depths = self.depths(call, tensors, dims)
         are_mapped = any(dim is not None for dim in (*dims[:arity], *dims[count : count + saves]))
-        if depths is None or are_mapped:
-            places = depths or [0] * count
+        if are_mapped or not self.takes_many(tensors):
             # What is saved belongs to these matrices only if it was computed where they were mapped, too.
-            ends = [*places, *[0] * (saves - 1)]
-            place = max(places)
-            moved = [_with_dim(*each, size) for each in zip(tensors, dims, ends, strict=False)]
+            places = [*depths, *[0] * (saves - 1)]
+            place = max(depths)
+            moved = [_with_dim(*each, size) for each in zip(tensors, dims, places, strict=False)]
         else:
+            missing = [max(depths) - depth for depth in depths]
             place = 0
-            ends = [max(depths) - depth for depth in depths]
-            moved = [_leading(*each) for each in zip(tensors, dims, ends, strict=False)]
+            moved = [_leading(*each) for each in zip(tensors, dims, missing, strict=False)]
         pairs = zip(tensors[len(moved) :], dims[len(moved) :], strict=True)
         others = [each.movedim(dim, 0) if dim else each for each, dim in pairs]
         outputs = call.dispatched(*moved, *others)
         return outputs, [None if dim is None else place for dim in self.dims(outputs)]
 
-    def depths(self, call: Call, tensors: Sequence[Tensor], dims: Dims) -> Sequence[int] | None:
-        """How many dimensions of each operand are before those of the inputs' batch.
+    def depths(self, call: Call, tensors: Sequence[Tensor], dims: Dims) -> list[int]:
+        """How many dimensions of each operand are before those of the inputs' batch."""
+        return [0] * call.count
 
-        None where inputs have to have all dimensions that other operands have.
-        """
-        return None
+    def takes_many(self, tensors: Sequence[Tensor]) -> bool:
+        """Whether operands may have a dimension that the inputs have not, before those of their batch."""
+        return False
 
     def dims(self, outputs: Sequence[Tensor]) -> list[int | None]:
         """The dimensions over which outputs are mapped."""
