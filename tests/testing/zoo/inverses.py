@@ -85,3 +85,9 @@ class DoesNotRefuse(SVDTruncatedPinv):
 @caught_by("rank-deficient pinv")
 class RefusesWhatItClaims(TriangularSolve):
     requires_full_rank = False
+
+
+@caught_by("not a number")
+class HidesNaN(TriangularSolve):
+    def factor_tall(self, matrix, *, rtol, atol):
+        return super().factor_tall(matrix.nan_to_num(), rtol=rtol, atol=atol)
