@@ -46,14 +46,17 @@ struct RecordSpec {
     return tensors(arguments.slice(0, arity));
   }
   Stack rest(at::ArrayRef<c10::IValue> arguments) const { return arguments.slice(saves ? 1 : arity).vec(); }
-  // What a derivative is given of these, after what the operator has returned: all of a derivative's; of others not the
-  // strategy, since the last output says what was used.
-  void append(Stack& stack, const variable_list& returned, Stack rest) const {
+  // The arguments of a derivative but the last, which are flags. What a derivative has returned is among the operands;
+  // what others have follows them. Of the rest, the last output of those stands for the strategy.
+  Stack arguments(variable_list operands, const variable_list& returned, Stack rest) const {
+    if (saves) { operands.insert(operands.end(), returned.begin(), returned.end()); }
+    Stack stack{operands};
     if (!saves) {
       stack.insert(stack.end(), returned.begin(), returned.end() - 1);
       rest.back() = returned.back();
     }
     std::move(rest.begin(), rest.end(), std::back_inserter(stack));
+    return stack;
   }
   static variable_list derivative(const std::string& name, Stack stack) {
     c10::Dispatcher::singleton().findSchemaOrThrow(name.c_str(), "").callBoxed(&stack);
@@ -104,8 +107,7 @@ struct OperatorNode : torch::autograd::Node {
     for (size_t i = 0; i < cotangents.size(); ++i) {
       given.push_back(cotangents[i].defined() ? cotangents[i] : at::zeros_like(returned[i]));
     }
-    Stack stack{given};
-    spec->append(stack, returned, std::move(more));
+    Stack stack = spec->arguments(std::move(given), returned, std::move(more));
     c10::List<bool> needed;
     for (size_t i = 0; i < operands.size(); ++i) { needed.push_back(task_should_compute_output(i)); }
     stack.emplace_back(needed);
@@ -185,8 +187,7 @@ struct OperatorRecord : c10::OperatorKernel {
       needed.push_back(tangent.defined());
       if (tangent.defined()) { operands.push_back(tangent); }
     }
-    Stack more{operands};
-    spec->append(more, outputs, spec->rest(given));
+    Stack more = spec->arguments(std::move(operands), outputs, spec->rest(given));
     more.emplace_back(needed);
     const auto tangents = spec->derivative(spec->tangents, std::move(more));
     for (size_t i = 0; i < tangents.size(); ++i) { outputs[i]._set_fw_grad(tangents[i], 0, /*is_inplace_op=*/false); }

@@ -43,9 +43,10 @@ class Derivative(Registered):
     Its operands are those of what it is the derivative of and, backward, the cotangents of what that
     returns; forward, the tangents of those that are flagged. It returns, backward, gradients of those
     that are flagged; forward, the tangents of what the other returns. Flags of lower orders come first.
-    All are also given the outputs of the operation and what that has kept. There may be many cotangents
-    and tangents for the same inputs, over first dimensions, which are broadcast, where no level of reverse
-    mode is left: that would add up over them.
+    All are also given the outputs of the operation and what that has kept; a second derivative is given
+    what the first has returned, as its last operands. There may be many cotangents and tangents for the
+    same inputs, over first dimensions, which are broadcast, where no level of reverse mode is left: that
+    would add up over them.
     """
 
     def __init__(
@@ -85,6 +86,7 @@ class Derivative(Registered):
                     *saved, used = self._operation.call(operands[: self.arity], rest)
                 return self.call(operands, (*saved, *options, used, *flags))
         strategy = self._strategy(int(used), found, operands)
+        operands, _ = self._split_returned(operands, flags)
 
         def outputs_of(*inputs: Tensor) -> Tensors:
             outputs = self._operation.eagerly(*inputs, *options, strategy)
@@ -114,12 +116,16 @@ class Derivative(Registered):
         def pull(cotangents: Sequence[Tensor]) -> Sequence[Tensor]:
             return gradient.call([*inputs, *cotangents], (*saved, *options, used, needed))
 
-        def gradients() -> Sequence[Tensor]:
-            first = arity if self._kinds[0] == "backward" else len(operands) - len(places)
-            found = pull(operands[first : first + len(places)])
-            return _expanded(found, inputs, sizes)
+        own, returned = self._split_returned(operands, flags)
+        is_of_gradient = self._kinds[0] == "backward"
 
-        every = _expanded(operands, like, sizes)
+        def gradients() -> Sequence[Tensor]:
+            if is_of_gradient and all(flags[0]):
+                return _expanded(returned, inputs, sizes)
+            first = arity if is_of_gradient else len(own) - len(places)
+            return _expanded(pull(own[first : first + len(places)]), inputs, sizes)
+
+        every = _expanded(own, like, sizes)
         return plan_derivatives.derivative(
             self._kinds, computed, every, flags, places, gradients, pull
         )
@@ -136,7 +142,18 @@ class Derivative(Registered):
         every = [*inputs, *outputs] if self._kinds[0] == "backward" else [*inputs]
         if self._kinds == ("backward",):
             return every
-        return [*every, *itertools.compress(every, flags[-1])]
+        like = [*every, *itertools.compress(every, flags[-1])]
+        return [*like, *itertools.compress(inputs, flags[0])] if len(flags) > 1 else like
+
+    def _split_returned(
+        self, operands: Sequence[Tensor], flags: Sequence[Sequence[bool]]
+    ) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
+        """The operands before those which the first derivative, if this is the second, has returned."""
+        if len(flags) == 1:
+            return operands, []
+        of_first = self._operation.differentiable if self._kinds[0] == "forward" else sum(flags[0])
+        count = len(operands) - of_first
+        return operands[:count], operands[count:]
 
     def depths(self, call: Call, tensors: Sequence[Tensor], dims: Dims) -> list[int]:
         if self._kinds not in _OF_MANY:
@@ -181,7 +198,7 @@ class Derivative(Registered):
                 f"{' of '.join(reversed(kinds))} has no operator: in a compiled function there are second "
                 "derivatives, of which the first is a backward; eager mode has all orders"
             )
-        return self._operation.derivatives[kinds].call(operands, (*rest, list(needed)))
+        return self._operation.derivatives[kinds].call([*operands, *outputs], (*rest, list(needed)))
 
     def _parts(
         self, arguments: Sequence[Any]

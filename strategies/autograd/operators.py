@@ -66,6 +66,8 @@ class Operator(Registered):
         tensor([[0.2500]])
     """
 
+    differentiable: int
+
     def __init__(
         self,
         name: str,

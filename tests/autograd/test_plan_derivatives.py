@@ -69,16 +69,30 @@ def test_other_derivatives_from_what_was_kept_are_those_of_a_new_computation(com
     name, inputs, options, outputs, kept, used = computed
     count = 2 if name in ("slogdet", "qr") else 1
     tangents, cotangents = ([*map(torch.randn_like, of)] for of in (inputs, outputs[:count]))
-    of_inputs, of_cotangents = [True] * len(inputs), [True] * count
-    for kinds, more, flags in (
-        ("forward", tangents, []),
-        ("backward_backward", [*cotangents, *tangents], [of_inputs + of_cotangents]),
-        ("backward_forward", [*cotangents, *tangents, *cotangents], [of_inputs + of_cotangents]),
-        ("forward_backward", [*tangents, *cotangents], [2 * of_inputs]),
-    ):
+    of_inputs, of_cotangents, of_none = [True] * len(inputs), [True] * count, [False] * count
+    of_first = [i == 0 for i in range(len(inputs))]
+
+    def derived(kinds: str, more: list[Tensor], *flags: list[bool], by: Tensor = FORGOTTEN):
         derivative = getattr(OPERATORS, f"{name}_{kinds}")
-        found, due = (
-            derivative([*inputs, *more], *outputs, kept, *options, by, of_inputs, *flags)
-            for by in (used, FORGOTTEN)
-        )
+        return derivative([*inputs, *more], *outputs, kept, *options, by, *flags)
+
+    gradients = derived("backward", cotangents, of_inputs)
+    moved = derived("forward", tangents, of_inputs)
+    of_all = of_inputs + of_cotangents
+    for kinds, more, flags in (
+        ("forward", tangents, [of_inputs]),
+        ("backward_backward", [*cotangents, *tangents, *gradients], [of_inputs, of_all]),
+        (
+            "backward_forward",
+            [*cotangents, *tangents, *cotangents, *gradients],
+            [of_inputs, of_all],
+        ),
+        (
+            "backward_forward",
+            [*cotangents, *tangents, *gradients[:1]],
+            [of_first, of_inputs + of_none],
+        ),
+        ("forward_backward", [*tangents, *cotangents, *moved], [of_inputs, 2 * of_inputs]),
+    ):
+        found, due = (derived(kinds, more, *flags, by=number) for number in (used, FORGOTTEN))
         torch.testing.assert_close(found, due)
