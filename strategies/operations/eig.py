@@ -110,12 +110,12 @@ def eig(A: Tensor, *, strategy: StrategyChoice = "auto") -> EigResult:
     """
     is_small = isinstance(A, Tensor) and A.ndim > 1 and A.shape[-1] < _LARGE
     if not (
-        is_forward_alone(strategy, A) or is_left_to_torch(strategy, "eig", is_small)
+        is_left_to_torch(strategy, "eig", is_small) or is_forward_alone(strategy, A)
     ) and are_matrices(A, square=True):
         chosen, *_ = choose(strategy, "eig", A)
         if not chosen.forward_is_differentiable:
-            return EigResult(*run(_Eig(), chosen, A))
-    return EigResult(*torch.linalg.eig(A))
+            return EigResult._make(run(_Eig(), chosen, A))
+    return EigResult._make(torch.linalg.eig(A))
 
 
 def _fake(A: Tensor) -> Tensors:

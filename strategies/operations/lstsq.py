@@ -137,7 +137,7 @@ def lstsq(
         [[2.0]]
     """
     if driver is not None and strategy in ("auto", BASELINE):
-        return LstsqResult(*torch.linalg.lstsq(A, B, rcond=rcond, driver=driver))
+        return LstsqResult._make(torch.linalg.lstsq(A, B, rcond=rcond, driver=driver))
     if driver is None and are_matrices(A) and (numbers := as_numbers(A, None, rcond)) is not None:
         outputs = _fast_path(strategy, A, B, *numbers)
         if outputs is not None:
@@ -183,7 +183,7 @@ def _lstsq(
     chosen: Strategy, A: Tensor, B: Tensor, rcond: float | None, driver: str | None
 ) -> LstsqResult:
     if chosen.forward_is_differentiable or not fit_rows(A, B):
-        return LstsqResult(*torch.linalg.lstsq(A, B, rcond=rcond, driver=driver))
+        return LstsqResult._make(torch.linalg.lstsq(A, B, rcond=rcond, driver=driver))
     if driver is not None:
         raise UnsupportedError(
             f"linalg.lstsq: strategy '{chosen.name}' has no LAPACK drivers; "

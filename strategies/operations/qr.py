@@ -175,7 +175,7 @@ def qr(A: Tensor, mode: str = "reduced", *, strategy: StrategyChoice = "auto") -
                 return QRResult(*_general(candidates, A, mode))
             if is_differentiated(A):
                 return QRResult(A.new_empty(0), _general(candidates, A)[1])
-    return QRResult(*torch.linalg.qr(A, mode))
+    return QRResult._make(torch.linalg.qr(A, mode))
 
 
 def _general(candidates: tuple[Strategy, ...], A: Tensor, mode: str = "reduced") -> Tensors:

@@ -32,7 +32,7 @@ def _traced_inv_ex(
     A: Tensor, *, check_errors: bool = False, strategy: StrategyChoice = "auto"
 ) -> InvExResult:
     if not are_matrices(A, square=True):
-        return InvExResult(*torch.linalg.inv_ex(A, check_errors=check_errors))
+        return InvExResult._make(torch.linalg.inv_ex(A, check_errors=check_errors))
     return InvExResult(*_INV_EX(A, check_errors, name_of(strategy)))
 
 
@@ -68,7 +68,7 @@ def inv_ex(
             return InvExResult(INV_EX_FAST_PATH.general(candidates, A)[0], _none(A))
         except LinAlgError:
             pass
-    return InvExResult(*torch.linalg.inv_ex(A, check_errors=check_errors))
+    return InvExResult._make(torch.linalg.inv_ex(A, check_errors=check_errors))
 
 
 def _traced_solve_ex(
@@ -80,7 +80,7 @@ def _traced_solve_ex(
     strategy: StrategyChoice = "auto",
 ) -> SolveExResult:
     if not (are_matrices(A, square=True) and are_of_kind(A, B)):
-        return SolveExResult(*torch.linalg.solve_ex(A, B, left=left, check_errors=check_errors))
+        return SolveExResult._make(torch.linalg.solve_ex(A, B, left=left, check_errors=check_errors))
     return SolveExResult(*_SOLVE_EX(A, B, left, check_errors, name_of(strategy)))
 
 
@@ -123,7 +123,7 @@ def solve_ex(
             return SolveExResult(solve(A, B, left=left, strategy=strategy), _none(A))
         except LinAlgError:
             pass
-    return SolveExResult(*torch.linalg.solve_ex(A, B, left=left, check_errors=check_errors))
+    return SolveExResult._make(torch.linalg.solve_ex(A, B, left=left, check_errors=check_errors))
 
 
 def _none(A: Tensor) -> Tensor:

@@ -82,7 +82,8 @@ def folded(A: Tensor, B: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
     own, (n, k) = A.shape[:-2], B.shape[-2:]
     if own == B.shape[:-2]:
         return B, lambda X: X
-    batch = np.broadcast_shapes(own, B.shape[:-2])  # of torch it takes as long as to solve
+    # In torch it takes as long as to solve.
+    batch = np.broadcast_shapes(own, B.shape[:-2]) if own else B.shape[:-2]
     if own == batch:
         return B.expand(*batch, n, k), lambda X: X
     if math.prod(own) == 1:  # the same with less to work out
