@@ -7,16 +7,22 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from strategies.autograd import plan_derivatives
 from strategies.autograd.copies import apart
 from strategies.autograd.cpp import used_plan
-from strategies.autograd.derivatives import derivative, eager_mode
+from strategies.autograd.derivatives import (
+    Function,
+    composed_derivative,
+    derivative,
+    eager_mode,
+)
 from strategies.autograd.fast_path_node import FoundPlan
 from strategies.autograd.registered import Call, Registered
 from strategies.autograd.rule import Tensors
-from strategies.autograd.tracing import is_recorded_below
+from strategies.autograd.tracing import is_recorded_below, is_traced
 from strategies.autograd.transforms import Dims
 from strategies.strategy import Strategy
 
@@ -85,15 +91,21 @@ class Derivative(Registered):
                     rest = *options, found.candidates[0].name
                     *saved, used = self._operation.call(operands[: self.arity], rest)
                 return self.call(operands, (*saved, *options, used, *flags))
-        strategy = self._strategy(int(used), found, operands)
         operands, _ = self._split_returned(operands, flags)
-
-        def outputs_of(*inputs: Tensor) -> Tensors:
-            outputs = self._operation.eagerly(*inputs, *options, strategy)
-            return tuple(outputs[: self._operation.differentiable])
-
+        function = self._function(arguments)
         with eager_mode(grad=True):
-            return self._apart(derivative(self._kinds, outputs_of, operands, flags), operands)
+            return self._apart(derivative(self._kinds, function, operands, flags), operands)
+
+    def _function(self, arguments: Sequence[Any]) -> Function:
+        """The differentiable outputs of the operation as a function of its inputs, in eager mode."""
+        operands, options, used, _ = self._parts(arguments)
+        strategy = self._strategy(int(used), used_plan(int(used)), operands)
+
+        def outputs(*inputs: Tensor) -> Tensors:
+            found = self._operation.eagerly(*inputs, *options, strategy)
+            return tuple(found[: self._operation.differentiable])
+
+        return outputs
 
     def _by_plan(
         self,
@@ -149,7 +161,7 @@ class Derivative(Registered):
         self, operands: Sequence[Tensor], flags: Sequence[Sequence[bool]]
     ) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
         """The operands before those which the first derivative, if this is the second, has returned."""
-        if len(flags) == 1:
+        if len(self._kinds) == 1:
             return operands, []
         of_first = self._operation.differentiable if self._kinds[0] == "forward" else sum(flags[0])
         count = len(operands) - of_first
@@ -193,12 +205,35 @@ class Derivative(Registered):
         needed: Sequence[bool],
     ) -> Sequence[Tensor]:
         kinds = *self._kinds, kind
-        if kinds not in self._operation.derivatives:
+        if kinds in self._operation.derivatives:
+            operator = self._operation.derivatives[kinds]
+            return operator.call([*operands, *outputs], (*rest, list(needed)))
+        if torch._C._are_functorch_transforms_active() or is_traced():
             raise NotImplementedError(
                 f"{' of '.join(reversed(kinds))} has no operator: in a compiled function there are second "
                 "derivatives, of which the first is a backward; eager mode has all orders"
             )
-        return self._operation.derivatives[kinds].call([*operands, *outputs], (*rest, list(needed)))
+        return self._composed(kind, operands, rest, needed)
+
+    def _composed(
+        self, kind: str, operands: Sequence[Tensor], rest: Sequence[Any], needed: Sequence[bool]
+    ) -> Sequence[Tensor]:
+        """A third derivative, from the operation as a function; as `derive`."""
+        flags = rest[-len(self._kinds) :]
+        every, given = operands[: len(needed)], operands[len(needed) :]
+        own, returned = self._split_returned(every, flags)
+        # What the first derivative has returned is a function of the others.
+        of_own = needed[: len(own)]
+        if kind == "forward":
+            given = given[: sum(of_own)]
+        every_flag = [*flags, of_own]
+        function = self._function((operands, *rest))
+        with eager_mode(grad=torch.is_grad_enabled()):
+            found = composed_derivative((*self._kinds, kind), function, every_flag)(*own, *given)
+        if kind == "forward":
+            return found
+        constants = itertools.compress(returned, needed[len(own) :])
+        return *found, *map(torch.zeros_like, constants)
 
     def _parts(
         self, arguments: Sequence[Any]

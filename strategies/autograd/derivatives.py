@@ -79,6 +79,47 @@ def derivative(
     return _gradients_of_derivative(kinds, inputs, function(*inputs), given, *flags)
 
 
+def composed_derivative(
+    kinds: Sequence[str], function: Function, flags: Sequence[Sequence[bool]]
+) -> Function:
+    """`derivative` as a function of the operands, which autograd can differentiate to any order.
+
+    Example:
+        >>> cube = composed_derivative(["backward"], lambda x: (x**3,), [[True]])
+        >>> cube(torch.tensor(2.0), torch.tensor(1.0))
+        (tensor(12.),)
+    """
+    for kind, needed in zip(kinds, flags, strict=True):
+        function = _composed(kind, function, needed)
+    return function
+
+
+def _composed(kind: str, function: Function, needed: Sequence[bool]) -> Function:
+    def derived(*operands: Tensor) -> Tensors:
+        # Forward mode writes tangents in the layout of the values, which expanded ones have no room for.
+        inputs = [each.contiguous() for each in operands[: len(needed)]]
+        given, some = operands[len(needed) :], _chosen(inputs, needed)
+        of_needed = _of_chosen(function, inputs, needed)
+        derivatives: Tensors = (
+            torch.func.vjp(of_needed, *some)[1](given)
+            if kind == "backward"
+            else torch.func.jvp(of_needed, some, given)[1]
+        )
+        return derivatives
+
+    return derived
+
+
+def _of_chosen(function: Function, arguments: Sequence[Tensor], flags: Sequence[bool]) -> Function:
+    """The function of those arguments that are flagged; the others are as given."""
+
+    def of_chosen(*chosen: Tensor) -> Tensors:
+        in_turn, pairs = iter(chosen), zip(arguments, flags, strict=True)
+        return function(*[next(in_turn) if flag else each for each, flag in pairs])
+
+    return of_chosen
+
+
 def _gradients_of_derivative(
     kinds: Sequence[str],
     inputs: Sequence[Tensor],
@@ -238,13 +279,11 @@ def _pulled_back_by_vjp(
     if not any(is_given):
         return (None,) * len(needed)
 
-    def of_flagged(*values: Tensor) -> Tensors:
-        flagged = iter(values)
-        every = [
-            next(flagged) if need else each for each, need in zip(arguments, needed, strict=True)
-        ]
-        return tuple(itertools.compress(function(*every), is_given))
+    of_needed = _of_chosen(function, arguments, needed)
+
+    def given_outputs(*values: Tensor) -> Tensors:
+        return tuple(itertools.compress(of_needed(*values), is_given))
 
     used = tuple(itertools.compress(cotangents, is_given))
-    found = iter(torch.func.vjp(of_flagged, *_chosen(arguments, needed))[1](used))
+    found = iter(torch.func.vjp(given_outputs, *_chosen(arguments, needed))[1](used))
     return tuple(next(found) if need else None for need in needed)

@@ -12,6 +12,14 @@ _C: Any = torch._C
 
 _TYPE = _C._functorch.TransformType
 
+_BY_OPERATORS = (
+    [_TYPE.Grad],
+    [_TYPE.Jvp, _TYPE.Grad],
+    [_TYPE.Grad, _TYPE.Jvp],
+    [_TYPE.Grad, _TYPE.Grad],
+)
+"""Levels that differentiate, the outermost first, of which there are operators that are the derivatives."""
+
 _PLAIN = Tensor, Parameter
 
 _TRACING_MODES = tuple(
@@ -72,12 +80,12 @@ def is_mapped_alone() -> bool:
 
 
 def orders_by_operators(tensors: Iterable[object]) -> int:
-    """How many levels of torch.func differentiate, if operators keep what that needs; else none.
+    """Of how many orders derivatives are that torch.func asks for, if operators have them; else none.
 
-    That is one of reverse mode, or one of forward mode around it, with any number of `vmap`.
+    That is one of reverse mode, or two of which one is, with any number of `vmap`.
 
     Args:
-        tensors: what is given; where autograd records one below the transforms, there may be more orders.
+        tensors: what is given; where autograd records one below the transforms, that is one order more.
 
     Example:
         >>> torch.func.grad(lambda x: x * orders_by_operators([x]))(torch.tensor(3.0))
@@ -86,13 +94,11 @@ def orders_by_operators(tensors: Iterable[object]) -> int:
     if not _C._are_functorch_transforms_active():
         return 0
     kinds = [each for each in _levels() if each != _TYPE.Vmap]
-    if kinds not in ([_TYPE.Grad], [_TYPE.Jvp, _TYPE.Grad]):
+    if not kinds or forward_ad._current_level >= kinds.count(_TYPE.Jvp):
         return 0
-    is_last = not any(
-        isinstance(each, Tensor) and below_transforms(each).requires_grad for each in tensors
-    )
-    orders = len(kinds)
-    return orders if is_last and forward_ad._current_level < orders - 1 else 0
+    if any(isinstance(each, Tensor) and below_transforms(each).requires_grad for each in tensors):
+        kinds.insert(0, _TYPE.Grad)
+    return len(kinds) if kinds in _BY_OPERATORS else 0
 
 
 def below_transforms(tensor: Tensor) -> Tensor:

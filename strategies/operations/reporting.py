@@ -80,7 +80,9 @@ def _traced_solve_ex(
     strategy: StrategyChoice = "auto",
 ) -> SolveExResult:
     if not (are_matrices(A, square=True) and are_of_kind(A, B)):
-        return SolveExResult._make(torch.linalg.solve_ex(A, B, left=left, check_errors=check_errors))
+        return SolveExResult._make(
+            torch.linalg.solve_ex(A, B, left=left, check_errors=check_errors)
+        )
     return SolveExResult(*_SOLVE_EX(A, B, left, check_errors, name_of(strategy)))
 
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from strategies import linalg
 from tests.autograd.recorded import Recorded
 
+func = torch.func
 OPERATORS = torch.ops.backward_strategies
 
 
@@ -50,8 +51,8 @@ WITHOUT_OPERATOR = {
 @pytest.mark.parametrize(
     "transform",
     [
-        lambda call: torch.func.vmap(torch.func.grad(loss_of(call))),
-        lambda call: torch.func.jacrev(lambda A, B: call(A[0], B[0])),
+        lambda call: func.vmap(func.grad(loss_of(call))),
+        lambda call: func.jacrev(lambda A, B: call(A[0], B[0])),
     ],
     ids=["vmap(grad)", "jacrev"],
 )
@@ -79,7 +80,7 @@ def test_what_has_no_fast_path_is_computed_once_for_all_samples_and_cotangents(
 def test_what_reports_is_computed_once_by_an_operator(name, call):
     A, B = system(8)
     with Recorded() as recorded:
-        torch.func.vmap(torch.func.grad(loss_of(call)))(A, B)
+        func.vmap(func.grad(loss_of(call)))(A, B)
     assert recorded.count(name) == recorded.count(f"{name}_backward") == 1
     assert not recorded.count("linalg_lu_factor_ex")
 
@@ -87,8 +88,8 @@ def test_what_reports_is_computed_once_by_an_operator(name, call):
 def test_a_jacobian_is_of_one_matrix_and_many_cotangents():
     A = system()[0]
     with Recorded() as recorded:
-        found = torch.func.jacrev(linalg.inv)(A)
-    torch.testing.assert_close(found, torch.func.jacrev(torch.linalg.inv)(A))
+        found = func.jacrev(linalg.inv)(A)
+    torch.testing.assert_close(found, func.jacrev(torch.linalg.inv)(A))
     (operands,) = (arguments[0] for name, arguments in recorded.calls if name == "inv_backward")
     assert [each.shape for each in operands] == [(3, 3), (9, 3, 3)]
 
@@ -102,7 +103,7 @@ def test_a_jacobian_of_one_output_of_two(part, is_complex):
 
     A = system()[0]
     found, due = (
-        torch.func.jacrev(functools.partial(output, by=functions))(A)
+        func.jacrev(functools.partial(output, by=functions))(A)
         for functions in (linalg, torch.linalg)
     )
     torch.testing.assert_close(found, due)
@@ -120,34 +121,102 @@ OF_SECOND_ORDER = {
 }
 
 
-def along(transform, call, functions, A, B):
-    """The derivative of gradients along B, of both inputs or the first."""
-    gradient = torch.func.grad(
-        lambda A, B: call(functions, A, B).abs().square().sin().sum(), argnums=(0, 1)
-    )
-    if transform == "both":
-        return torch.func.jvp(gradient, (A, B), (B.sin(), A.cos()))
-    if transform == "reverse":
-        return torch.func.vjp(gradient, A, B)[1]((B, A))
-    return torch.func.jvp(lambda A: gradient(A, B), (A,), (B,))
+def products(kinds, call, functions, A, B):
+    """The products of the Hessian with B, of both inputs or the first alone."""
+    inputs, directions = ((A, B), (B.sin(), A.cos())) if kinds[0] == "both" else ((A,), (B,))
+    places = tuple(range(len(inputs)))
+
+    def loss(*some):
+        return call(functions, *(*some, B)[:2]).abs().square().sin().sum()
+
+    def along(*some):
+        pairs = zip(func.grad(loss, places)(*some), directions, strict=True)
+        return sum((each.conj() * direction).sum().real for each, direction in pairs)
+
+    return {
+        "backward_forward": lambda: func.jvp(func.grad(loss, places), inputs, directions)[1],
+        "backward_backward": lambda: func.grad(along, places)(*inputs),
+        "forward_backward": lambda: func.grad(
+            lambda *some: func.jvp(loss, some, directions)[1], places
+        )(*inputs),
+    }[kinds[1]]()
 
 
 @pytest.mark.parametrize(("name", "call"), OF_SECOND_ORDER.items())
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
 @pytest.mark.parametrize("batch", [(), (2,)])
-@pytest.mark.parametrize("transform", ["both", "first", "reverse"])
-def test_second_derivatives_of_both_inputs(transform, batch, dtype, name, call):
+@pytest.mark.parametrize("kind", ["backward_forward", "backward_backward", "forward_backward"])
+@pytest.mark.parametrize("inputs", ["both", "first"])
+def test_second_derivatives_are_by_operators(inputs, kind, batch, dtype, name, call):
     A = torch.randn(*batch, 3, 3, dtype=dtype) + 3 * torch.eye(3, dtype=dtype)
     B = torch.randn(*batch, 3, 3, dtype=dtype)
     with Recorded() as recorded:
-        found = along(transform, call, linalg, A, B)
-    torch.testing.assert_close(found, along(transform, call, torch.linalg, A, B))
-    is_by_operators = transform != "reverse"
-    for kind in ("forward", "backward_forward"):
-        assert recorded.count(f"{name}_{kind}") == is_by_operators
+        found = products((inputs, kind), call, linalg, A, B)
+    # Not of PyTorch's tangents, whose gradients are other ones (docs/upstream.md).
+    due = products((inputs, "backward_forward"), call, torch.linalg, A, B)
+    torch.testing.assert_close(found, due)
+    assert recorded.count(f"{name}_{kind}") == recorded.count(name) == 1
 
 
-func = torch.func
+PRODUCTS = {
+    "forward over reverse": lambda loss, A, D: func.jvp(func.grad(loss), (A,), (D,))[1],
+    "reverse over reverse": lambda loss, A, D: func.grad(lambda A: (func.grad(loss)(A) * D).sum())(
+        A
+    ),
+    "reverse over forward": lambda loss, A, D: func.grad(lambda A: func.jvp(loss, (A,), (D,))[1])(
+        A
+    ),
+}
+
+
+def product_in_eager_mode(loss, A, D):
+    leaf = A.clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(loss(leaf), leaf, create_graph=True)
+    return torch.autograd.grad((gradient * D).sum(), leaf, create_graph=True)[0]
+
+
+@pytest.mark.parametrize("call", OF_SECOND_ORDER.values(), ids=OF_SECOND_ORDER)
+@pytest.mark.parametrize("product", PRODUCTS.values(), ids=PRODUCTS)
+def test_third_derivatives_by_what_a_loss_closes_over(product, call):
+    (A, B), D = system(), torch.randn(3, 3, dtype=torch.float64)
+
+    def derivatives(product, functions):
+        scale = torch.tensor(1.5, dtype=torch.float64, requires_grad=True)
+        found = product(lambda A: (scale**2 * call(functions, A, B)).sin().sum(), A, D)
+        (first,) = torch.autograd.grad(found.square().sum(), scale, create_graph=True)
+        return first, torch.autograd.grad(first, scale)[0]
+
+    due = derivatives(product_in_eager_mode, torch.linalg)
+    torch.testing.assert_close(derivatives(product, linalg), due)
+
+
+AROUND = {
+    "grad": lambda loss, A, D: (func.grad(loss)(A) * D).sum(),
+    "jvp": lambda loss, A, D: func.jvp(loss, (A,), (D,))[1],
+    "jacfwd": lambda loss, A, D: (func.jacfwd(loss)(A) * D).sum(),
+}
+
+
+@pytest.mark.parametrize("call", OF_SECOND_ORDER.values(), ids=OF_SECOND_ORDER)
+@pytest.mark.parametrize("transform", AROUND.values(), ids=AROUND)
+def test_eager_mode_differentiates_transforms_to_third_order(transform, call):
+    (A, B), D = system(), torch.randn(3, 3, dtype=torch.float64)
+
+    def in_eager_mode(loss, A, D):
+        return (torch.autograd.grad(loss(A), A, create_graph=True)[0] * D).sum()
+
+    def gradients(transform, functions):
+        leaf = A.clone().requires_grad_()
+        value = transform(loss_of(lambda A: call(functions, A, B)), leaf, D)
+        for _ in range(2):
+            (gradient,) = torch.autograd.grad(value, leaf, create_graph=True)
+            value = gradient.square().sum()
+            yield gradient
+
+    due = [*gradients(in_eager_mode, torch.linalg)]
+    torch.testing.assert_close([*gradients(transform, linalg)], due)
+
+
 MAPPED = {
     "Hessian": lambda vmap, f, A, B: func.hessian(loss_of(f), (0, 1))(A, B),
     "Hessians": lambda vmap, f, A, B: vmap(func.hessian(loss_of(f)), (1, 1))(
@@ -205,24 +274,21 @@ def test_a_hessian_is_of_one_matrix(name, call):
 @pytest.mark.parametrize("name", ["inv", "det", "pinv"])
 def test_jacobians_of_as_many_matrices_as_there_are_cotangents(name, size):
     A = system(size)[0]
-    found, due = (
-        torch.func.vmap(torch.func.jacrev(getattr(each, name)))(A)
-        for each in (linalg, torch.linalg)
-    )
+    found, due = (func.vmap(func.jacrev(getattr(each, name)))(A) for each in (linalg, torch.linalg))
     torch.testing.assert_close(found, due)
 
 
 @pytest.mark.parametrize(
     "transform",
     [
-        lambda f: torch.func.grad(loss_of(f)),
-        torch.func.jacrev,
-        torch.func.jacfwd,
-        lambda f: torch.func.hessian(loss_of(f)),
-        lambda f: torch.func.grad(lambda A, B: torch.func.grad(loss_of(f))(A, B).sum()),
-        lambda f: lambda A, B: torch.func.jvp(f, (A, B), (B, A))[1],
-        lambda f: torch.func.vmap(f, in_dims=(0, None)),
-        lambda f: torch.func.vmap(torch.func.grad(loss_of(f)), in_dims=(None, 0)),
+        lambda f: func.grad(loss_of(f)),
+        func.jacrev,
+        func.jacfwd,
+        lambda f: func.hessian(loss_of(f)),
+        lambda f: func.grad(lambda A, B: func.grad(loss_of(f))(A, B).sum()),
+        lambda f: lambda A, B: func.jvp(f, (A, B), (B, A))[1],
+        lambda f: func.vmap(f, in_dims=(0, None)),
+        lambda f: func.vmap(func.grad(loss_of(f)), in_dims=(None, 0)),
     ],
     ids=["grad", "jacrev", "jacfwd", "hessian", "grad-grad", "jvp", "vmap", "vmap-grad"],
 )
@@ -240,10 +306,10 @@ def test_vmap_of_what_would_be_broadcast_inside_a_compiled_function(name):
         "pinv": lambda C: linalg.pinv(
             C, rtol=torch.tensor([0.0, 0.9, 2.0]), strategy="svd_truncated_pinv"
         ),
-        "gradient of det": torch.func.grad(lambda C: linalg.det(C[:3], strategy="qr_pinv")),
+        "gradient of det": func.grad(lambda C: linalg.det(C[:3], strategy="qr_pinv")),
     }[name]
     one_by_one = torch.stack([call(each) for each in mapped])
-    torch.testing.assert_close(compiled(torch.func.vmap(call))(mapped), one_by_one)
+    torch.testing.assert_close(compiled(func.vmap(call))(mapped), one_by_one)
 
 
 @pytest.mark.parametrize("n", [2, 3])
@@ -255,8 +321,8 @@ def test_second_derivatives_at_a_rank_that_a_tolerance_truncates(tolerance, n):
 
     def product(strategy):
         truncated = functools.partial(linalg.pinv, **{tolerance: 0.1}, strategy=strategy)
-        gradient = torch.func.grad(lambda A: truncated(A).sin().square().sum())
-        return torch.func.jvp(gradient, (A,), (direction,))[1]
+        gradient = func.grad(lambda A: truncated(A).sin().square().sum())
+        return func.jvp(gradient, (A,), (direction,))[1]
 
     torch.testing.assert_close(product("auto"), product("svd_truncated_pinv"))
 
