@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.func import grad, hessian, jacfwd, jacrev, jvp, vmap
+from torch.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 
 from benchmarks.coverage.calls import Call, Functions, Size
 
@@ -64,6 +64,11 @@ def _double_backward(loss: Function, inputs: Inputs) -> Timed:
     return run
 
 
+def _gradient_of_gradient(loss: Function, inputs: Inputs) -> Timed:
+    gradient, along = _gradient(loss, inputs), _ones(inputs)
+    return lambda: vjp(gradient, *inputs)[1](along)
+
+
 def _compiled(loss: Function, inputs: Inputs) -> Timed:
     leaves, compiled = _leaves(inputs), torch.compile(loss, fullgraph=True, dynamic=False)
     return lambda: torch.autograd.grad(compiled(*leaves), leaves)
@@ -98,6 +103,7 @@ MODES: Mapping[str, Mode] = {
     "jacrev": Mode(_first, lambda f, x: partial(jacrev(f), *x)),
     "jacfwd": Mode(_first, lambda f, x: partial(jacfwd(f), *x)),
     "hvp": Mode(_loss, lambda f, x: partial(jvp, _gradient(f, x), x, _ones(x))),
+    "vhp": Mode(_loss, _gradient_of_gradient),
     "hessian": Mode(_loss, lambda f, x: partial(hessian(f), *x)),
     "compiled forward": Mode(_outputs, _compiled_forward),
     "compiled": Mode(_loss, _compiled),

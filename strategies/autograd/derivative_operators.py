@@ -254,8 +254,9 @@ class Derivative(Registered):
 def _sizes_before(operands: Sequence[Tensor], like: Sequence[Tensor]) -> tuple[int, ...]:
     """The sizes of dimensions before those that operands have by what they are like."""
     pairs = zip(operands, like, strict=True)
+    sizes = [each.shape[: each.ndim - of.ndim] for each, of in pairs if each.ndim > of.ndim]
     # PyTorch's `broadcast_shapes` takes longer than the derivative of a small matrix.
-    return np.broadcast_shapes(*(each.shape[: each.ndim - of.ndim] for each, of in pairs))
+    return np.broadcast_shapes(*sizes) if sizes else ()
 
 
 def _expanded(

@@ -24,6 +24,8 @@ from strategies.autograd.fast_path_node import (
 )
 from strategies.kernels.cpu.plans import Plan
 
+_MISSING = torch.empty(0, device="cpu")
+
 Pull = Callable[[Sequence[Tensor]], Sequence[Tensor]]
 """The gradients of all inputs, from cotangents of the differentiable outputs of the operator."""
 
@@ -93,9 +95,10 @@ def recalled(
     pairs = zip(inputs, plan.saved_strides, strict=False)
     if workspace.numel() < size or any(each.ndim != len(own) for each, own in pairs):
         return None
-    of_place, missing = dict(zip(taken, outputs, strict=True)), inputs[0].new_empty(0)
-    every = tuple([of_place.get(i, missing) for i in range(len(plan.outputs))])
-    return Computed(found, inputs, every, (workspace[:size],) if size else ())
+    every: list[Tensor] = [_MISSING] * len(plan.outputs)
+    for i, output in zip(taken, outputs, strict=True):
+        every[i] = output
+    return Computed(found, inputs, tuple(every), (workspace[:size],) if size else ())
 
 
 def _tangents_of_gradient(
