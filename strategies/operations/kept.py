@@ -9,6 +9,7 @@ from collections.abc import Callable
 from torch import Tensor
 
 from strategies.autograd.choice import are_matrices, are_of_kind
+from strategies.operations.right_hand_sides import fit
 
 
 def _are_alike(A: Tensor, B: Tensor) -> bool:
@@ -18,12 +19,12 @@ def _are_alike(A: Tensor, B: Tensor) -> bool:
 
 
 KEPT: dict[str, Callable[..., bool]] = {
-    "solve": lambda A, B, **_: _are_alike(A, B),
+    "solve": lambda A, B, *, left=True, **_: _are_alike(A, B) or fit(A, B, left),
     "solve_ex": lambda A, B, *, left=True, **_: left and _are_alike(A, B),
     "lstsq": lambda A, B, rcond=None, *, driver=None, **_: (
         _are_alike(A, B) and not isinstance(rcond, Tensor) and driver is None
     ),
-    "cholesky_solve": lambda B, L, *_, **__: _are_alike(L, B) and B.ndim == L.ndim,
+    "cholesky_solve": lambda B, L, *_, **__: fit(L, B, left=True),
     "pinv": lambda A, *, atol=None, rtol=None, hermitian=False, **_: (
         are_matrices(A)
         and not any(isinstance(each, Tensor) for each in (atol, rtol))

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Sequence
 
-import numpy as np
 from torch import Tensor
 
 from strategies.autograd.choice import are_matrices, are_of_kind
@@ -82,8 +81,7 @@ def folded(A: Tensor, B: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
     own, (n, k) = A.shape[:-2], B.shape[-2:]
     if own == B.shape[:-2]:
         return B, lambda X: X
-    # In torch it takes as long as to solve.
-    batch = np.broadcast_shapes(own, B.shape[:-2]) if own else B.shape[:-2]
+    batch = _broadcast(own, B.shape[:-2])
     if own == batch:
         return B.expand(*batch, n, k), lambda X: X
     if math.prod(own) == 1:  # the same with less to work out
@@ -91,9 +89,8 @@ def folded(A: Tensor, B: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
         return columns, lambda X: X.reshape(X.shape[-2], *batch, k).movedim(0, -2)
     count = len(batch)
     of_A = (1,) * (count - len(own)) + tuple(own)
-    kept, repeated = (
-        [i for i in range(count) if (of_A[i] == 1) is is_one] for is_one in (False, True)
-    )
+    kept = [i for i in range(count) if of_A[i] != 1]
+    repeated = [i for i in range(count) if of_A[i] == 1]
     order = [*kept, count, *repeated, count + 1]
     columns = B.expand(*batch, n, k).permute(order)
 
@@ -101,7 +98,14 @@ def folded(A: Tensor, B: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
         sizes = (*batch, X.shape[-2], k)
         return X.reshape([sizes[i] for i in order]).permute([*map(order.index, range(count + 2))])
 
-    return columns.reshape(*own, n, math.prod(batch[i] for i in repeated) * k), restored
+    return columns.reshape(*own, n, math.prod([batch[i] for i in repeated]) * k), restored
+
+
+def _broadcast(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
+    """The shape of batches that can be broadcast. PyTorch takes as long for it as to solve."""
+    missing = len(one) - len(other)
+    one, other = [*(1,) * -missing, *one], [*(1,) * missing, *other]
+    return tuple([b if a == 1 else a for a, b in zip(one, other, strict=True)])
 
 
 def over_columns(

@@ -21,7 +21,7 @@ from strategies.operations.results import (
     LUResult,
     SlogdetResult,
 )
-from strategies.operations.right_hand_sides import fit, fit_rows, is_vector
+from strategies.operations.right_hand_sides import fit, fit_rows, folded, is_vector
 from strategies.operations.traceable import EAGER, traceable_by
 from strategies.policy import BASELINE
 from strategies.strategy import Strategy, Tolerance
@@ -67,11 +67,14 @@ _INV = Operator(
 def _solve(A: Tensor, B: Tensor, *, left: bool = True, strategy: StrategyChoice = "auto") -> Tensor:
     if not (are_matrices(A, square=True) and are_of_kind(A, B)):
         return torch.linalg.solve(A, B, left=left)
-    if left:
-        return _SOLVE(A, B, name_of(strategy))[0]
-    if not fit(A, B, left) or is_vector(A, B):
+    if is_vector(A, B) or not fit(A, B, left):
+        if left:
+            return _SOLVE(A, B, name_of(strategy))[0]
         return torch.linalg.solve(A, B, left=False)
-    return _solve(A.mT, B.mT, strategy=strategy).mT
+    if not left:
+        return _solve(A.mT, B.mT, strategy=strategy).mT
+    columns, restored = folded(A, B)
+    return restored(_SOLVE(A, columns, name_of(strategy))[0])
 
 
 _SOLVE = Operator(

@@ -3,10 +3,11 @@
 import torch
 from torch import Tensor
 
-from strategies.autograd.choice import StrategyChoice, are_matrices, are_of_kind, name_of
+from strategies.autograd.choice import StrategyChoice, are_matrices, name_of
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Tensors
 from strategies.operations.results import CholeskyExResult
+from strategies.operations.right_hand_sides import fit, folded
 from strategies.operations.traceable import EAGER
 from strategies.strategy import Strategy
 
@@ -54,9 +55,10 @@ def cholesky_solve(
     B: Tensor, L: Tensor, upper: bool = False, *, strategy: StrategyChoice = "auto"
 ) -> Tensor:
     """`strategies.linalg.cholesky_solve` by shapes."""
-    if not (are_matrices(L, square=True) and are_of_kind(L, B) and B.ndim > 1):
+    if not fit(L, B, left=True):
         return torch.cholesky_solve(B, L, upper=upper)
-    return _CHOLESKY_SOLVE(L.mH if upper else L, B, name_of(strategy))[0]
+    columns, restored = folded(L, B)
+    return restored(_CHOLESKY_SOLVE(L.mH if upper else L, columns, name_of(strategy))[0])
 
 
 _CHOLESKY_SOLVE = Operator(

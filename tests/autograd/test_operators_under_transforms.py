@@ -85,6 +85,33 @@ def test_what_reports_is_computed_once_by_an_operator(name, call):
     assert not recorded.count("linalg_lu_factor_ex")
 
 
+@pytest.mark.parametrize(
+    "batches",
+    [((), (5,)), ((), (0,)), ((1,), (5,)), ((5,), ()), ((3, 1), (5,)), ((2, 1, 5), (3, 1))],
+    ids=str,
+)
+@pytest.mark.parametrize(
+    ("name", "call"),
+    {
+        "solve": lambda solve, _, A, B: solve(A, B),
+        "solve from the right": lambda solve, _, A, B: solve(A.mT, B.mT, left=False),
+        "cholesky_solve": lambda _, cholesky_solve, A, B: cholesky_solve(B, A.tril()),
+    }.items(),
+)
+def test_broadcast_right_hand_sides_are_columns_of_an_operator(name, call, batches):
+    of_A, of_B = batches
+    A, B = system(*of_A)[0], system(*of_B)[1]
+    function = functools.partial(call, linalg.solve, linalg.cholesky_solve)
+    expected = functools.partial(call, torch.linalg.solve, torch.cholesky_solve)
+    with Recorded() as recorded:
+        found = func.grad(loss_of(function), (0, 1))(A, B)
+    torch.testing.assert_close(found, func.grad(loss_of(expected), (0, 1))(A, B))
+    torch.testing.assert_close(compiled(function)(A, B), expected(A, B))
+    operator, _, _ = name.partition(" ")
+    (operands,) = (arguments for called, arguments in recorded.calls if called == operator)
+    assert operands[0].shape[:-2] == operands[1].shape[:-2] == A.shape[:-2]
+
+
 def test_a_jacobian_is_of_one_matrix_and_many_cotangents():
     A = system()[0]
     with Recorded() as recorded:
