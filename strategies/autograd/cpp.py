@@ -1,6 +1,5 @@
 """The fast path in C++ (`strategies.kernels.extension`), where it is there: what it is told, and asked."""
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -10,13 +9,14 @@ from torch.nn import Parameter
 from strategies import policy
 from strategies.kernels import extension
 from strategies.kernels.cpu import task, threads
+from strategies.kernels.once import once
 from strategies.policy.schema import Policy
 
 Definition = tuple[Callable[..., tuple[Any, ...]], int, int]
 """A fast path: the plans of a choice and inputs, how many inputs, and how many tolerances at most."""
 
 
-@functools.cache
+@once
 def module() -> Any:
     """The extension, with what it reads of Python's; None where there is none."""
     if (loaded := extension.load()) is not None:

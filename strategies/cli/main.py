@@ -46,12 +46,18 @@ def list_strategies() -> None:
 
 
 def warmup() -> None:
-    """Build the fast path in C++ for the PyTorch at hand, if it is not there."""
+    """Build the fast path in C++ for the PyTorch at hand, if it is not there.
+
+    The exit code is 1 if it is not there then.
+    """
     common.build_fast_path()
-    if not extension.is_missing() and (module := extension.load()) is not None:
+    module = None if extension.is_missing() else extension.load()
+    if module is not None:
         console.print(f"the fast path is in {module.__file__}", soft_wrap=True)
     if (reason := library.missing()) != "":
         console.print(f"there are no compiled kernels, {reason}")
+    if module is None or reason:
+        raise typer.Exit(1)
 
 
 def explain(

@@ -4,6 +4,7 @@ It is built against the PyTorch at hand, in half a minute; no call waits for tha
 Python does the same.
 """
 
+import contextlib
 import ctypes
 import functools
 import hashlib
@@ -14,6 +15,7 @@ import os
 import platform
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -27,6 +29,7 @@ import torch
 from strategies import files
 from strategies.files import cache_directory
 from strategies.kernels.cpu import library, threads
+from strategies.kernels.once import once
 
 NAME = "fast_path"
 
@@ -51,7 +54,7 @@ DEPENDENT_CACHES: list[Any] = []
 """Cached functions of the module, to be cleared once `warmup` has built it."""
 
 
-@functools.cache
+@once
 def load() -> ModuleType | None:
     """The module that was built for this version of torch and Python, if there is one.
 
@@ -100,18 +103,12 @@ def warmup() -> bool:
     """
     if (file := _file()) is None or (_is_whole(file) and load() is not None):
         return False
-    # Ninja comes with the package, and PATH has its folder only where the environment is activated.
-    path = os.pathsep.join([os.environ.get("PATH", os.defpath), sysconfig.get_path("scripts")])
+    # Folders are made once there is something to keep.
+    files.require_writable(next(each for each in file.parents if each.exists()) / file.name)
     with tempfile.TemporaryDirectory() as scratch:
-        command = [sys.executable, "-c", _BUILD, NAME, str(_source()), scratch]
-        done = subprocess.run(
-            command, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
-        )
-        if done.returncode:
-            said = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-            reason = next((line for line in said if _WHY.search(line)), said[-1])
+        if (problem := _build(scratch)) is not None:
             _log.warning(
-                "strategies: the fast path stays in Python, as C++ cannot be built: %s", reason
+                "strategies: the fast path stays in Python, as C++ cannot be built: %s", problem
             )
             return False
         built = (Path(scratch) / _FILE).read_bytes()
@@ -119,6 +116,32 @@ def warmup() -> bool:
     for cached in (load, *DEPENDENT_CACHES):
         cached.cache_clear()
     return load() is not None
+
+
+def _build(scratch: str) -> str | None:
+    """Build the module in a folder; what is wrong if it cannot be built."""
+    # Ninja comes with the package, and PATH has its folder only where the environment is activated.
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), sysconfig.get_path("scripts")])
+    command = [sys.executable, "-c", _BUILD, NAME, str(_source()), scratch]
+    with subprocess.Popen(
+        command,
+        env={**os.environ, "PATH": path},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            _, stderr = process.communicate()
+        except BaseException:
+            # Compilers are processes of Ninja, which is one of this process.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+    if not process.returncode:
+        return None
+    said = stderr.strip().splitlines() or [f"exit status {process.returncode}"]
+    return next((line for line in said if _WHY.search(line)), said[-1])
 
 
 def folder(cache: Path) -> Path:

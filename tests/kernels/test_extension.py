@@ -1,5 +1,10 @@
 """The fast path in C++: built once, found again, and left out where it cannot be."""
 
+import os
+import signal
+import threading
+import time
+
 import pytest
 
 from strategies.files import UnusableFileError, cache_directory
@@ -109,3 +114,43 @@ with strategies.install(["linalg_inv"]):
     torch.linalg.inv(A)
 """
     run_python(code, BACKWARD_STRATEGIES_CACHE=str(tmp_path))
+
+
+@pytest.mark.skipif(extension.is_missing(), reason="nothing was built: strategies.warmup() does so")
+def test_threads_whose_first_calls_coincide_load_it_once():
+    code = """
+import threading, torch
+from strategies import linalg
+barrier = threading.Barrier(8)
+def call():
+    A = torch.eye(3, requires_grad=True)
+    barrier.wait()
+    linalg.pinv(A).sum().backward()
+threads = [threading.Thread(target=call) for _ in range(8)]
+for each in threads: each.start()
+for each in threads: each.join()
+"""
+    assert not run_python(code, BACKWARD_STRATEGIES_CACHE=str(CACHE)).stderr
+
+
+def test_a_build_that_is_interrupted_leaves_no_process_behind(monkeypatch, tmp_path):
+    # As Ninja and its compilers, a process of the process.
+    build = "import subprocess, sys; subprocess.run(['sleep', '60'])"
+    monkeypatch.setattr(extension, "_BUILD", build)
+    killed, kill = [], os.killpg
+    monkeypatch.setattr(os, "killpg", lambda *group: (killed.append(group), kill(*group)))
+    timer = threading.Timer(1, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        extension.warmup()
+    ((group, _),) = killed
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        try:
+            kill(group, 0)
+        except ProcessLookupError:
+            break
+        time.sleep(0.1)
+    else:
+        pytest.fail("a process is left")
+    assert not extension._file().exists()
