@@ -1,9 +1,12 @@
 """What the subcommands share: their common options, and how errors are told."""
 
+import contextlib
 import functools
 import os
+import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, ParamSpec, TypeVar
 
@@ -89,8 +92,22 @@ def reports_errors(command: Callable[P, R]) -> Callable[P, R]:
     return wrapped
 
 
+@contextlib.contextmanager
+def terminable() -> Iterator[None]:
+    """Within, SIGTERM raises SystemExit, which leaves no process and no temporary file behind."""
+    if threading.current_thread() is not threading.main_thread():  # which alone hears signals
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 class ReportingGroup(TyperGroup):
     """Commands whose errors are told as by `reports_errors`."""
 
     def invoke(self, ctx: Any) -> Any:
-        return reports_errors(super().invoke)(ctx)
+        with terminable():
+            return reports_errors(super().invoke)(ctx)

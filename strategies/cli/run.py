@@ -15,7 +15,14 @@ from typing import Annotated
 import typer
 
 import strategies
-from strategies.cli.common import P, file_option, notes, reports_errors, writable
+from strategies.cli.common import (
+    P,
+    file_option,
+    notes,
+    reports_errors,
+    terminable,
+    writable,
+)
 from strategies.cli.program import execute
 from strategies.integration import replacement
 from strategies.integration.recording import Recording
@@ -111,11 +118,11 @@ def record(
     The table comes last, on stderr. Options come before the program's name.
     """
     command = command_line(program, is_module=module, is_code=code)
-    with strategies.record() as recording:
+    with terminable(), strategies.record() as recording:
         recording.program = tuple(command)
         try:
             execute(command)
-        finally:  # also of a program that exits or fails
+        finally:  # also of a program that exits, fails or is terminated
             recording.end()
             notes.print(str(recording), soft_wrap=True)
             if out is not None:

@@ -43,19 +43,24 @@ def run_here(
 ) -> None:
     """Measure on this machine, one cell at a time, what is missing.
 
-    The same command resumes an interrupted run. A class that this machine is not of is refused.
+    The same command resumes an interrupted run. A class that this machine is not of is refused. The exit
+    code is 1 if all are.
     """
     folder = Folder(config.read(sweep))
     if unknown := set(only or ()) - folder.sweep.classes.keys():
         raise ValueError(f"no class is named {', '.join(sorted(unknown))}")
     folder.begin()
     try:
-        for each in plans(folder):
-            if each.chunks and (not only or each.machines in only):
-                _work_here(folder.sweep, each)
+        codes = [
+            _work_here(folder.sweep, each)
+            for each in plans(folder)
+            if each.chunks and (not only or each.machines in only)
+        ]
     except KeyboardInterrupt:
         raise KeyboardInterrupt("the same command resumes the sweep") from None
     _tell(folder)
+    if codes and all(codes):
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -99,17 +104,18 @@ def cancel(sweep: SweepFile) -> None:
     console.print(f"cancelled: {', '.join(numbers)}" if numbers else "no job waits or runs")
 
 
-def _work_here(sweep: Sweep, plan: ClassPlan) -> None:
-    """In a process of its own: the number of threads and their cores are those of a process."""
+def _work_here(sweep: Sweep, plan: ClassPlan) -> int:
+    """In a process of its own, as threads and their cores are those of a process; its exit code."""
     cells = [*itertools.chain(*plan.chunks)]
     spawn = multiprocessing.get_context("spawn")
     process = spawn.Process(target=_work, args=(sweep, plan.machines, cells))
     process.start()
     try:
         process.join()
-    except KeyboardInterrupt:
-        process.join()  # it has heard it, too
-        raise
+    finally:
+        process.terminate()  # if it is at work still: it ends the cell
+        process.join()
+    return process.exitcode or 0
 
 
 def _work(sweep: Sweep, machines: str, cells: list[SweepCell]) -> None:

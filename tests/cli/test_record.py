@@ -74,6 +74,13 @@ def test_ctrl_c_ends_it_as_it_ends_python(tmp_path, python, kept):
     assert read(kept).calls[0].count == 5
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there, no program hears SIGTERM")
+def test_a_terminated_program_is_reported(tmp_path, python, kept):
+    path = program(tmp_path, "os.kill(os.getpid(), signal.SIGTERM)")
+    assert python("-m", "strategies", "record", "--out", kept, path).returncode == 143
+    assert read(kept).calls[0].count == 5
+
+
 def test_a_missing_file_leaves_what_was_kept(main, fails, tmp_path, kept):
     kept.write_text("another")
     fails(["record", "--out", kept, tmp_path / "none.py"], "there is no file", by=main)
