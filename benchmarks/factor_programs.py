@@ -5,13 +5,13 @@ a factor is used for, and steps of all, beside the same by torch, in pairs and b
 """
 
 import itertools
-import sys
 import time
 import timeit
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import torch
+import typer
 from torch import Tensor
 
 import strategies
@@ -79,7 +79,7 @@ def _pairs_of_programs(size: str) -> Iterator[tuple[str, Step, Step]]:
         yield name, named(name).step(size), named(name).step(size, algebra=algebra)
 
 
-def main(size: str, pairs: int = 10) -> None:
+def main(size: Annotated[str, typer.Argument()] = "small", pairs: int = 10) -> None:
     """Prints the median of paired ratios, and their range."""
     torch.set_num_threads(1)  # else threads that wait for work are counted as busy
     uses = itertools.chain.from_iterable(map(_pairs_of_uses, _ROWS))
@@ -93,4 +93,4 @@ def main(size: str, pairs: int = 10) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "small")
+    typer.run(main)

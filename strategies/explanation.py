@@ -7,6 +7,7 @@ from torch import Tensor
 
 from strategies import operations, policy
 from strategies.autograd.choice import policy_key
+from strategies.kernels.cpu import library
 from strategies.policy.schema import LIMIT, Cell, Evidence, Policy, PolicyKey
 
 
@@ -38,6 +39,8 @@ class Explanation:
         lines = [f'{operation} of {_sizes(*sizes)}, {dtype}, {device}: "auto" is {first}']
         lines += [f"  if that refuses the input: {name}" for name in then]
         lines.append(f"  by {self.source}")
+        if (reason := library.missing()) and self.key[-1] == "cpu":
+            lines.append(f"  there are no compiled kernels, {reason}: times may be others")
         lines += [f"  fastest by {self.objective} where measured:"] if self.cells else []
         lines += [f"    {_in_words(cell)}" for cell in self.cells]
         if not self.cells and self.objective:

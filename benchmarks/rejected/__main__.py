@@ -1,6 +1,7 @@
 """`python -m benchmarks.rejected`: what was left out, against what it would have replaced."""
 
 import torch
+import typer
 
 from benchmarks.rejected.cholesky_qr2 import CholeskyQR2
 from benchmarks.rejected.newton_schulz import NewtonSchulz
@@ -41,4 +42,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

@@ -135,10 +135,10 @@ def _targets(devices: str, threads: str) -> list[Target]:
     for kind in kinds:
         if kind not in there:
             raise ValueError(f"--devices {devices}: there is {', '.join(there)}")
-    counts = []
+    counts, most = [], os.cpu_count() or 1
     for count in threads.split(","):
-        if count != "all" and not (count.isdecimal() and 1 <= int(count) <= 4096):
-            raise ValueError(f"--threads {threads}: give numbers from 1, or all")
+        if count != "all" and not (count.isdecimal() and 1 <= int(count) <= most):
+            raise ValueError(f"--threads {threads}: give numbers from 1 to {most}, or all")
         counts.append(torch.get_num_threads() if count == "all" else int(count))
     return [
         Target(kind, count)

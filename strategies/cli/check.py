@@ -43,13 +43,16 @@ def check(
         raise typer.Exit(1)
 
 
+_MISSING = object()
+
+
 def _instance(target: str) -> Strategy:
     module, colon, name = target.partition(":")
     if not colon:
         raise ValueError(f"{target!r} is not of the form module:Class")
     sys.path.insert(0, str(Path.cwd()))
     try:
-        kind = getattr(importlib.import_module(module), name, None)
+        kind = getattr(importlib.import_module(module), name, _MISSING)
         if isinstance(kind, type) and issubclass(kind, Strategy):
             return registry.made(kind)
     except KeyboardInterrupt:
@@ -60,4 +63,6 @@ def _instance(target: str) -> Strategy:
             raise  # there is no such module
         notes.print(f"{target}: cannot be checked: {message_of(error)}", soft_wrap=True)
         raise typer.Exit(1) from error
+    if kind is _MISSING:
+        raise LookupError(f"there is no {name} in {module}")
     raise LookupError(f"{name} in {module} is not a subclass of strategies.Strategy")

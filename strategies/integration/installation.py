@@ -22,6 +22,7 @@ from strategies.autograd.cpp import aten_operator
 from strategies.errors import UnsupportedError
 from strategies.integration.scope import Scope, selected
 from strategies.kernels import extension
+from strategies.kernels.cpu import library
 from strategies_autoload import VARIABLE, is_asked_for
 
 _registered: set[str] = set()
@@ -71,6 +72,8 @@ def install(operators: Iterable[str] | None = None) -> Installation:
     """
     names = selected("operator", operators, {name.partition(".")[0] for name in _calls()})
     if any(None in _operators(name) for name in names):
+        if reason := library.missing():
+            raise UnsupportedError(f"install needs compiled kernels, and there are none, {reason}")
         raise UnsupportedError(
             "install needs the fast path in C++, which was not built for this PyTorch: `backward-"
             "strategies warmup` or strategies.warmup() builds it; strategies.replace_torch() does without"

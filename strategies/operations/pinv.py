@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -64,7 +63,7 @@ class _Pinv(ScaledRule):
         if self.atol is None:
             return self
         atol = torch.as_tensor(self.atol, dtype=torch.float64, device=exponents.device)
-        shape = np.broadcast_shapes(atol.shape, exponents.shape)
+        shape = torch.broadcast_shapes(atol.shape, exponents.shape)
         scaled = times_power_of_two(atol.expand(shape)[..., None, None], exponents)
         return dataclasses.replace(self, atol=scaled[..., 0, 0])
 
@@ -152,7 +151,7 @@ def pinv(
     if A.numel() == 0:
         atol = rtol = None  # of whatever shape, as in torch
     if shapes := [each.shape for each in (atol, rtol) if isinstance(each, Tensor)]:
-        A = A.expand(*np.broadcast_shapes(A.shape[:-2], *shapes), *A.shape[-2:])
+        A = A.expand(*torch.broadcast_shapes(A.shape[:-2], *shapes), *A.shape[-2:])
     return first_that_can(candidates, lambda chosen: _pinv(chosen, A, atol, rtol))
 
 

@@ -1,6 +1,7 @@
 """`backward-strategies calibrate`, in which nothing is measured; and once for some seconds, in earnest."""
 
 import json
+import os
 
 import filelock
 import pytest
@@ -157,7 +158,8 @@ def test_a_program_is_measured_case_by_case(invoke, tmp_path, asked):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--threads", "0"], "--threads 0: give numbers from 1, or all"),
+        (["--threads", "0"], f"--threads 0: give numbers from 1 to {os.cpu_count()}, or all"),
+        (["--threads", "4096"], "--threads 4096: give numbers"),
         (["--threads", "some"], "--threads some"),
         (["--devices", "tpu"], "--devices tpu: there is cpu"),
         (["--workload", "nowhere.json"], "nowhere.json"),
