@@ -144,8 +144,11 @@ def _tell_shipped(
     shipped, source = policy.resolve_for_machine(found, source, device, torch.get_num_threads())
     content: dict[str, Any] = {"provenance": shipped.provenance, "cells": []}
     ranked: tuple[str, ...] = ()
+    is_near = False
     if asked is not None:
-        ranked = shipped.ranking(policy_key(asked), deficient=asked.rank is not None)
+        key, is_deficient = policy_key(asked), asked.rank is not None
+        ranked = shipped.ranking(key, deficient=is_deficient)
+        is_near = bool(shipped.nearest(key, deficient=is_deficient))
         content["asked"] = asked.columns() | {"ranking": ranked}
     if out is not None:
         write_text(out, json_text(content))
@@ -160,7 +163,8 @@ def _tell_shipped(
         console.print(defaults_table(shipped, operation))
     else:
         said = ", then ".join(ranked) or "it was not measured there either"
-        console.print(f"For {asked}: {said}.")
+        first = f"For {asked}" if is_near or not ranked else f"Nothing near {asked} was measured"
+        console.print(f"{first}: {said}.")
     _print_provenance(msgspec.convert(run, Machine) for run in shipped.provenance)
 
 
@@ -168,9 +172,11 @@ def _print_rankings(cells: list[JudgedCell], asked: Case, objective: Objective) 
     console.print(recommendation.ranking(cells[0], objective))
     distance = nearest.distance(cells[0].case, asked)
     if distance > 0:
+        factor = f"{2**distance:.2g}"
+        away = "of about that size" if factor == "1" else f"a factor of {factor} away"
         console.print(
-            f"{asked.sizes} itself was not measured. This is the nearest case, a factor of "
-            f"{2**distance:.2g} away; --measure measures yours."
+            f"{asked.sizes} itself was not measured. This is the nearest case, {away}; --measure "
+            "measures yours."
         )
         if names := ", then ".join(nearest.answer(cells, asked)):
             count = len(cells) - 1
