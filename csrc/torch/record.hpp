@@ -76,9 +76,11 @@ struct OperatorNode : torch::autograd::Node {
   Saved operands, outputs, others;  // tensors among the rest of the arguments
   Stack rest;
 
-  void save(const variable_list& given, Stack more, const variable_list& returned) {
+  void save(const variable_list& given, Stack more, const variable_list& returned, bool are_copies) {
     for (const auto& each : given) { operands.emplace_back(each, false); }
-    for (size_t i = 0; i < returned.size(); ++i) { outputs.emplace_back(returned[i], /*is_output=*/i < num_inputs()); }
+    for (size_t i = 0; i < returned.size(); ++i) {
+      outputs.emplace_back(returned[i], /*is_output=*/!are_copies && i < num_inputs());
+    }
     for (auto& each : more) {
       if (each.isTensor()) { others.emplace_back(std::exchange(each, Tensor()).toTensor(), false); }
     }
@@ -146,9 +148,13 @@ struct OperatorRecord : c10::OperatorKernel {
       return is_usual ? in_forward_mode(op, stack, operands, given) : call_python(spec->recorded, op, stack);
     }
     if (has_graph && spec->gradient.empty()) { return call_python(spec->recorded, op, stack); }
+    variable_list copies;  // as the caller may write into derivatives
     {
       const at::AutoDispatchBelowADInplaceOrView below;
       op.callBoxed(stack);
+      if (has_graph && spec->saves) {
+        for (const auto& each : outputs_of(op, *stack)) { copies.push_back(each.clone()); }
+      }
     }
     if (!has_graph) { return; }
     const auto outputs = outputs_of(op, *stack);
@@ -157,7 +163,7 @@ struct OperatorRecord : c10::OperatorKernel {
     node->set_next_edges(torch::autograd::collect_next_edges(operands));
     const auto end = spec->saves ? outputs.end() : outputs.begin() + spec->differentiable;
     torch::autograd::set_history(variable_list(outputs.begin(), end), node);
-    node->save(operands, spec->rest(given), outputs);
+    node->save(operands, spec->rest(given), spec->saves ? copies : outputs, spec->saves != 0);
   }
 
  private:

@@ -213,27 +213,25 @@ class Derivative(Registered):
                 f"{' of '.join(reversed(kinds))} has no operator: in a compiled function there are second "
                 "derivatives, of which the first is a backward; eager mode has all orders"
             )
-        return self._composed(kind, operands, rest, needed)
+        return self._third_derivative(kind, operands, rest, needed)
 
-    def _composed(
+    def _third_derivative(
         self, kind: str, operands: Sequence[Tensor], rest: Sequence[Any], needed: Sequence[bool]
     ) -> Sequence[Tensor]:
-        """A third derivative, from the operation as a function; as `derive`."""
+        """As `derive`, from the operation as a function: there are operators of two orders."""
         flags = rest[-len(self._kinds) :]
         every, given = operands[: len(needed)], operands[len(needed) :]
         own, returned = self._split_returned(every, flags)
-        # What the first derivative has returned is a function of the others.
-        of_own = needed[: len(own)]
+        of_own, of_returned = needed[: len(own)], needed[len(own) :]
         if kind == "forward":
             given = given[: sum(of_own)]
-        every_flag = [*flags, of_own]
-        function = self._function((operands, *rest))
+        kinds, function = (*self._kinds, kind), self._function((operands, *rest))
         with eager_mode(grad=torch.is_grad_enabled()):
-            found = composed_derivative((*self._kinds, kind), function, every_flag)(*own, *given)
+            found = composed_derivative(kinds, function, [*flags, of_own])(*own, *given)
         if kind == "forward":
             return found
-        constants = itertools.compress(returned, needed[len(own) :])
-        return *found, *map(torch.zeros_like, constants)
+        # What the first derivative has returned is a function of the others.
+        return *found, *map(torch.zeros_like, itertools.compress(returned, of_returned))
 
     def _parts(
         self, arguments: Sequence[Any]

@@ -233,7 +233,9 @@ class _Function(AtOneLevel):
         differentiable = ctx.call.operator.differentiable
         if differentiable is not None:
             ctx.mark_non_differentiable(*output[differentiable:])
-        ctx.save_for_backward(*tensors, *output)
+        # The caller may write into derivatives.
+        kept = [each.detach().clone() for each in output] if differentiable is None else output
+        ctx.save_for_backward(*tensors, *kept)
         ctx.save_for_forward(*tensors, *output)
         ctx.number_of_tensors = len(tensors)
         # Else what is kept besides is given a cotangent of zeros.

@@ -244,6 +244,32 @@ def test_eager_mode_differentiates_transforms_to_third_order(transform, call):
     torch.testing.assert_close([*gradients(transform, linalg)], due)
 
 
+WRITTEN = {
+    "gradient": lambda loss, A, D: func.grad(loss)(A),
+    "tangent": lambda loss, A, D: func.jvp(loss, (A,), (D,))[1][None],
+    "gradients of samples": lambda loss, A, D: func.vmap(func.grad(loss))(torch.stack([A, 2 * A])),
+}
+
+
+@pytest.mark.parametrize("is_eager", [True, False])
+@pytest.mark.parametrize("call", OF_SECOND_ORDER.values(), ids=OF_SECOND_ORDER)
+@pytest.mark.parametrize("transform", WRITTEN.values(), ids=WRITTEN)
+def test_derivatives_may_be_written_into(transform, call, is_eager):
+    (A, B), D = system(), torch.randn(3, 3, dtype=torch.float64)
+
+    def value(A, is_in_place):
+        found = transform(loss_of(lambda A: call(linalg, A, B)), A, D)
+        return (found.mul_(2) if is_in_place else 2 * found).sin().sum()
+
+    def gradient(is_in_place):
+        if not is_eager:
+            return func.grad(value)(A, is_in_place)
+        leaf = A.clone().requires_grad_()
+        return torch.autograd.grad(value(leaf, is_in_place), leaf)[0]
+
+    torch.testing.assert_close(gradient(is_in_place=True), gradient(is_in_place=False))
+
+
 MAPPED = {
     "Hessian": lambda vmap, f, A, B: func.hessian(loss_of(f), (0, 1))(A, B),
     "Hessians": lambda vmap, f, A, B: vmap(func.hessian(loss_of(f)), (1, 1))(
