@@ -134,9 +134,11 @@ def _build(scratch: str) -> str | None:
         try:
             _, stderr = process.communicate()
         except BaseException:
-            # Compilers are processes of Ninja, which is one of this process.
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            if sys.platform == "win32":
+                process.kill()
+            else:  # compilers, too, which are processes of Ninja, one of this process
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
             raise
     if not process.returncode:
         return None
