@@ -233,8 +233,9 @@ class _Function(AtOneLevel):
         differentiable = ctx.call.operator.differentiable
         if differentiable is not None:
             ctx.mark_non_differentiable(*output[differentiable:])
-        # The caller may write into derivatives.
-        kept = [each.detach().clone() for each in output] if differentiable is None else output
+        # The caller may write into derivatives. The next one takes them, as they are now, for constants.
+        is_derivative = ctx.call.operator.saves > 0
+        kept = [each.detach().clone() for each in output] if is_derivative else output
         ctx.save_for_backward(*tensors, *kept)
         ctx.save_for_forward(*tensors, *output)
         ctx.number_of_tensors = len(tensors)
