@@ -82,7 +82,8 @@ def is_mapped_alone() -> bool:
 def orders_by_operators(tensors: Iterable[object]) -> int:
     """Of how many orders derivatives are that torch.func asks for, if operators have them; else none.
 
-    That is one of reverse mode, or two of which one is, with any number of `vmap`.
+    That is one of reverse mode, or two of which one is, with any number of `vmap`; but if the outer of two is
+    reverse mode, with none inside of it.
 
     Args:
         tensors: what is given; where autograd records one below the transforms, that is one order more.
@@ -93,11 +94,17 @@ def orders_by_operators(tensors: Iterable[object]) -> int:
     """
     if not _C._are_functorch_transforms_active():
         return 0
-    kinds = [each for each in _levels() if each != _TYPE.Vmap]
-    if not kinds or forward_ad._current_level >= kinds.count(_TYPE.Jvp):
+    levels = _levels()
+    are_all_vmap = all(each == _TYPE.Vmap for each in levels)
+    if are_all_vmap or forward_ad._current_level >= levels.count(_TYPE.Jvp):
         return 0
     if any(isinstance(each, Tensor) and below_transforms(each).requires_grad for each in tensors):
-        kinds.insert(0, _TYPE.Grad)
+        levels.insert(0, _TYPE.Grad)
+    kinds = [each for each in levels if each != _TYPE.Vmap]
+    # Of many directions and cotangents, reverse mode would have a matrix for each pair.
+    has_vmap_inside = _TYPE.Vmap in levels[levels.index(kinds[0]) :]
+    if len(kinds) > 1 and kinds[0] == _TYPE.Grad and has_vmap_inside:
+        return 0
     return len(kinds) if kinds in _BY_OPERATORS else 0
 
 

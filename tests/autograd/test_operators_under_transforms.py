@@ -185,6 +185,12 @@ def test_second_derivatives_are_by_operators(inputs, kind, batch, dtype, name, c
     assert recorded.count(f"{name}_{kind}") == recorded.count(name) == 1
 
 
+def test_no_operator_has_a_matrix_for_each_direction_and_cotangent():
+    with Recorded() as recorded:
+        func.jacrev(func.jacfwd(linalg.inv))(system()[0])
+    assert not recorded.count("inv_forward_backward")
+
+
 PRODUCTS = {
     "forward over reverse": lambda loss, A, D: func.jvp(func.grad(loss), (A,), (D,))[1],
     "reverse over reverse": lambda loss, A, D: func.grad(lambda A: (func.grad(loss)(A) * D).sum())(
