@@ -82,8 +82,8 @@ def is_mapped_alone() -> bool:
 def orders_by_operators(tensors: Iterable[object]) -> int:
     """Of how many orders derivatives are that torch.func asks for, if operators have them; else none.
 
-    That is one of reverse mode, or two of which one is, with any number of `vmap`; but if the outer of two is
-    reverse mode, with none inside of it.
+    That is one of reverse mode, or two of which one is, with any number of `vmap`; but with none inside of
+    reverse mode that is the outer of two.
 
     Args:
         tensors: what is given; where autograd records one below the transforms, that is one order more.
