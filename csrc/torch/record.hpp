@@ -76,11 +76,11 @@ struct OperatorNode : torch::autograd::Node {
   Saved operands, outputs, others;  // tensors among the rest of the arguments
   Stack rest;
 
-  void save(const variable_list& given, Stack more, const variable_list& returned, bool are_copies) {
+  // The outputs, or of a derivative copies of them.
+  void save(const variable_list& given, Stack more, const variable_list& returned) {
     for (const auto& each : given) { operands.emplace_back(each, false); }
-    for (size_t i = 0; i < returned.size(); ++i) {
-      outputs.emplace_back(returned[i], /*is_output=*/!are_copies && i < num_inputs());
-    }
+    const size_t recorded = spec->saves ? 0 : num_inputs();
+    for (size_t i = 0; i < returned.size(); ++i) { outputs.emplace_back(returned[i], /*is_output=*/i < recorded); }
     for (auto& each : more) {
       if (each.isTensor()) { others.emplace_back(std::exchange(each, Tensor()).toTensor(), false); }
     }
@@ -163,7 +163,7 @@ struct OperatorRecord : c10::OperatorKernel {
     node->set_next_edges(torch::autograd::collect_next_edges(operands));
     const auto end = spec->saves ? outputs.end() : outputs.begin() + spec->differentiable;
     torch::autograd::set_history(variable_list(outputs.begin(), end), node);
-    node->save(operands, spec->rest(given), spec->saves ? copies : outputs, spec->saves != 0);
+    node->save(operands, spec->rest(given), spec->saves ? copies : outputs);
   }
 
  private:

@@ -99,7 +99,7 @@ class Derivative(Registered):
     def _function(self, arguments: Sequence[Any]) -> Function:
         """The differentiable outputs of the operation as a function of its inputs, in eager mode."""
         operands, options, used, _ = self._parts(arguments)
-        strategy = self._strategy(int(used), used_plan(int(used)), operands)
+        strategy = self._strategy(int(used), operands)
 
         def outputs(*inputs: Tensor) -> Tensors:
             found = self._operation.eagerly(*inputs, *options, strategy)
@@ -240,11 +240,11 @@ class Derivative(Registered):
         *options, used = rest[self.saves : -len(self._kinds)]
         return operands, options, used, rest[-len(self._kinds) :]
 
-    def _strategy(self, used: int, found: FoundPlan | None, operands: Sequence[Tensor]) -> Strategy:
+    def _strategy(self, used: int, operands: Sequence[Tensor]) -> Strategy:
         """That which computed the operation: by its number, or that of the plan."""
         if used >= 0:
             return _USED[used]
-        # The plan may be forgotten.
+        found: FoundPlan | None = used_plan(used)  # which may be forgotten
         candidates = found.candidates if found else self._operation.candidates("auto", operands)
         return candidates[0]
 

@@ -43,16 +43,13 @@ def check(
         raise typer.Exit(1)
 
 
-_MISSING = object()
-
-
 def _instance(target: str) -> Strategy:
     module, colon, name = target.partition(":")
     if not colon:
         raise ValueError(f"{target!r} is not of the form module:Class")
     sys.path.insert(0, str(Path.cwd()))
     try:
-        kind = getattr(importlib.import_module(module), name, _MISSING)
+        kind = getattr(importlib.import_module(module), name, None)
         if isinstance(kind, type) and issubclass(kind, Strategy):
             return registry.made(kind)
     except KeyboardInterrupt:
@@ -63,6 +60,6 @@ def _instance(target: str) -> Strategy:
             raise  # there is no such module
         notes.print(f"{target}: cannot be checked: {message_of(error)}", soft_wrap=True)
         raise typer.Exit(1) from error
-    if kind is _MISSING:
+    if kind is None:
         raise LookupError(f"there is no {name} in {module}")
     raise LookupError(f"{name} in {module} is not a subclass of strategies.Strategy")
