@@ -2,7 +2,7 @@
 #pragma once
 
 #include "lapack.hpp"
-#include "scale.hpp"
+#include "roundoff.hpp"
 #include "triangular.hpp"
 
 namespace bs {
@@ -19,6 +19,10 @@ constexpr double growth_limit(Int n) { return 32.0 + double(n) / 8; }
 
 // Columns of U up to here stay within the limit: they double, or grow 1 + √2 fold.
 constexpr Int NEVER_GROW = 4;
+
+// The square of a pivot over n Σ |a|² beyond which it is not asked whether it is roundoff.
+template <class T>
+constexpr double MOST_DOUBTFUL = 1024.0 * epsilon<T> * epsilon<T>;
 
 // The pivots of one matrix, or of those in a pack.
 template <class T>
@@ -70,10 +74,13 @@ BS_INLINE bool eliminate(M& F, PivotOf<Entry<M>>* pivots) {
   return is_regular;
 }
 
-// The same by LAPACK, where that is faster.
+// The same, by LAPACK where that is faster.
 template <class T>
-bool eliminate_columns(Columns<T> F, Pivot* pivots) {
-  return std::max(F.m, F.n) <= MOST_SMALL ? eliminate(F, pivots) : lapack::eliminate(F, pivots);
+BS_COLD bool eliminate_columns(Columns<T> F, PivotOf<T>* pivots) {
+  if constexpr (!is_pack<T>) {
+    if (std::max(F.m, F.n) > MOST_SMALL) return lapack::eliminate(F, pivots);
+  }
+  return eliminate(F, pivots);
 }
 
 // Σ |x|² down to row `last` of a column, of each matrix.
@@ -90,7 +97,25 @@ BS_INLINE void add_squares(const M& F, Int column, B last, double* squares) {
   }
 }
 
-// Eliminate in place; Σ |a|² of each matrix, and whether norms are near one, no pivot is zero and no column of U is
+// Whether some pivot of one of the matrices may be roundoff: zero in another order of additions.
+template <class M>
+BS_COLD bool some_lane_is_doubtful(M F) {
+  using T = Scalar<Entry<M>>;
+  const Int n = F.width();
+  Arena arena;
+  RoundoffScratch<T> s(arena, n);
+  const auto factors = arena.columns<T>(n, n);
+  if (!arena.is_ok()) return true;
+  for (int w = 0; w < width_of<Entry<M>>; ++w) {
+    for (Int j = 0; j < n; ++j) {
+      for (Int i = 0; i < n; ++i) factors(i, j) = lane(F(i, j), w);
+    }
+    if (some_pivot_is_doubtful(factors, 1.0, s)) return true;
+  }
+  return false;
+}
+
+// Eliminate in place; Σ |a|² of each matrix, and whether norms are near one, no pivot may be zero and no column of U is
 // too long. Of the scratch there is a number for each column of each matrix.
 template <class M>
 BS_INLINE bool factor(M& F, PivotOf<Entry<M>>* pivots, double* before, double* squares) {
@@ -107,11 +132,15 @@ BS_INLINE bool factor(M& F, PivotOf<Entry<M>>* pivots, double* before, double* s
     is_usual &= 1 / MOST_SQUARES_OF_MATRIX<T> < squares[w] && squares[w] < MOST_SQUARES_OF_MATRIX<T>;
   }
   if (!is_usual) return false;
-  if constexpr (std::is_same_v<M, Columns<T>> && !is_pack<T>) {
+  if constexpr (std::is_same_v<M, Columns<T>>) {
     if (!eliminate_columns(F, pivots)) return false;
   } else {
     if (!eliminate(F, pivots)) return false;
   }
+  Real<T> smallest = modulus(F(0, 0));
+  loop(n, [&](auto k) BS_LAMBDA { smallest = where_greater(smallest, modulus(F(k, k)), modulus(F(k, k)), smallest); });
+  bool is_clear = true;
+  for (int w = 0; w < width; ++w) is_clear &= square(lane(smallest, w)) > MOST_DOUBTFUL<T> * n * squares[w];
   const double limit = growth_limit(n) * growth_limit(n);
   double after[width];
   loop(n, [&](auto j) BS_LAMBDA {
@@ -119,7 +148,7 @@ BS_INLINE bool factor(M& F, PivotOf<Entry<M>>* pivots, double* before, double* s
     add_squares(F, j, next(j), after);
     for (int w = 0; w < width; ++w) is_usual &= after[w] <= limit * before[j * width + w];
   });
-  return is_usual;
+  return is_usual && (is_clear || !some_lane_is_doubtful(F));
 }
 
 template <class T>
@@ -184,20 +213,26 @@ void invert_lower(Columns<T> LU, Columns<T> X) {
   });
 }
 
+// X ← X Pᵀ.
+template <class M>
+BS_INLINE void swap_columns(M& X, const PivotOf<Entry<M>>* pivots) {
+  const auto n = X.width();
+  for (Int k = n - 1; k >= 0; --k) {
+    for (int w = 0; w < width_of<Entry<M>>; ++w) {
+      Int other;
+      if constexpr (is_pack<Entry<M>>) other = pivots[k][w] - 1;
+      else other = pivots[k] - 1;
+      for (Int i = 0; other != k && i < X.height(); ++i) exchange(X(i, k), X(i, other), w);
+    }
+  }
+}
+
 // X = A⁻¹ from what `eliminate` has left: U⁻¹ L⁻¹ Pᵀ. Of L⁻¹ only the lower triangle is computed.
 template <class F, class M>
-BS_INLINE void write_inverse(const F& LU, const PivotOf<Entry<M>>* pivots, M& X) {
+BS_INLINE void invert_small(const F& LU, const PivotOf<Entry<M>>* pivots, M& X) {
   using T = Entry<M>;
   const auto n = LU.width();
   fill_with_identity(X);
-  if constexpr (std::is_same_v<M, Columns<T>> && !is_pack<T>) {
-    if (n > MOST_SMALL) {
-      invert_lower(LU, X);
-      lapack::solve_triangle("LUNN", LU, X);
-      swap_columns(X, pivots);
-      return;
-    }
-  }
   loop(n, [&](auto j) BS_LAMBDA {
     loop(j, n, [&](auto k) BS_LAMBDA {
       const T factor = X(k, j);
@@ -214,18 +249,19 @@ BS_INLINE void write_inverse(const F& LU, const PivotOf<Entry<M>>* pivots, M& X)
   swap_columns(X, pivots);
 }
 
-// X ← X Pᵀ.
-template <class M>
-BS_INLINE void swap_columns(M& X, const PivotOf<Entry<M>>* pivots) {
-  const auto n = X.width();
-  for (Int k = n - 1; k >= 0; --k) {
-    for (int w = 0; w < width_of<Entry<M>>; ++w) {
-      Int other;
-      if constexpr (is_pack<Entry<M>>) other = pivots[k][w] - 1;
-      else other = pivots[k] - 1;
-      for (Int i = 0; other != k && i < X.height(); ++i) exchange(X(i, k), X(i, other), w);
+// The same, by LAPACK where that is faster.
+template <class T>
+BS_COLD void invert_columns(Columns<T> LU, const PivotOf<T>* pivots, Columns<T> X) {
+  if constexpr (!is_pack<T>) {
+    if (LU.n > MOST_SMALL) {
+      fill_with_identity(X);
+      invert_lower(LU, X);
+      lapack::solve_triangle("LUNN", LU, X);
+      swap_columns(X, pivots);
+      return;
     }
   }
+  invert_small(LU, pivots, X);
 }
 
 // Where the swaps move each row: the inverse of the order that they make.

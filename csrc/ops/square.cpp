@@ -30,10 +30,10 @@ struct Inverse {
     copy(F, A);
     if (!factor(F, pivots.get(), before.get(), &squares)) return write_undefined(A, result, pivots.get());
     if constexpr (N > 0) {
-      write_inverse(F, pivots.get(), X);
+      invert_small(F, pivots.get(), X);
       copy(result, X);
     } else {
-      write_inverse(F, pivots.get(), result);
+      invert_columns(F, pivots.get(), result);
     }
     return true;
   }
@@ -74,7 +74,7 @@ void inv_across(Task task, Arena& arena) {
         double squares[width_of<P>];
         gather(F, A, first, last);
         if (!factor(F, pivots, before, squares)) return false;
-        write_inverse(F, pivots, X);
+        invert_columns(F, pivots, X);
         scatter(X, result, first, last);
         return !CHECKS_RANK || are_of_full_rank(threshold, X, n, squares);
       },
@@ -357,7 +357,7 @@ BS_INLINE void determinants_across(Task task, Arena& arena, Batch<T> A, Batch<T>
       [&](Int first, Int last) BS_LAMBDA {
         gather(factors, A, first, last);
         const Real<P> least_row = write_largest(factors, largest);
-        if (!eliminate(factors, of_pack)) return false;
+        if (!eliminate_columns(factors, of_pack)) return false;
         scatter(factors, LU.t(), first, last);
         scatter_pivots<P>(of_pack, pivots, first, last);
         const bool is_easy = is_clearly_easy(factors, largest, least_row, FAR<T>);
@@ -408,10 +408,10 @@ BS_INLINE void write_multiple_of_adjoint_inverse(T scale, Columns<T> LU, const P
   if constexpr (N > 0) {
     Local<T, N, N> F, X;
     copy(F, LU);
-    write_inverse(F, pivots, X);
+    invert_small(F, pivots, X);
     each_entry(X, [&](auto i, auto j) BS_LAMBDA { result(i, j) = scale * conj(X(i, j)); });
   } else {
-    write_inverse(LU, pivots, result);
+    invert_columns(LU, pivots, result);
     each_entry(result, [&](auto i, auto j) BS_LAMBDA { result(i, j) = scale * conj(result(i, j)); });
   }
 }
@@ -464,7 +464,7 @@ void adjoint_inverses_across(
   each_pack<T>(task, arena, [&](Int first, Int last) {
     gather(factors, LU.t(), first, last);
     gather_pivots<P>(of_pack, pivots, first, last);
-    write_inverse(factors, of_pack, X);
+    invert_columns(factors, of_pack, X);
     P scales;
     for (int w = 0; w < width_of<P>; ++w) set_lane(scales, w, scale(std::min(first + w, last - 1)));
     each_entry(X, [&](auto i, auto j) { X(i, j) = scales * conj(X(i, j)); });

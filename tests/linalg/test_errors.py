@@ -77,6 +77,25 @@ def test_a_singular_matrix_names_strategy_and_batch_element_as_torch_counts(name
             OF_MATRIX[name](A, strategy=strategy)
 
 
+@pytest.mark.parametrize("n", [2, 3, 4, 6, 8, 9, 20])
+@pytest.mark.parametrize("dtype", ALL_DTYPES)
+@pytest.mark.parametrize("name", ["inv", "solve"])
+def test_a_singular_matrix_is_refused_where_torch_eliminates_to_zero(name, dtype, n):
+    refused = 0
+    for matrix in torch.randint(-3, 4, (60, n, n)).to(dtype):
+        matrix[:, -1] = matrix[:, :-1].sum(1)  # its last pivot is zero or roundoff
+        refusals = []
+        for module in (linalg, torch.linalg):
+            try:
+                getattr(module, name)(matrix, *[matrix] * (name == "solve"))
+                refusals.append(False)
+            except torch.linalg.LinAlgError:
+                refusals.append(True)
+        assert refusals[0] is refusals[1], matrix
+        refused += refusals[0]
+    assert refused or n > 8
+
+
 @pytest.mark.parametrize("strategy", FULL_RANK_ONLY)
 @pytest.mark.parametrize("name", ["pinv", "lstsq"])
 def test_rank_deficient_input_names_strategies_that_take_it(name, strategy):
