@@ -98,7 +98,8 @@ struct Plan : torch::CustomClassHolder {
   // Bytes of what is kept.
   int64_t bytes() const { return keeps.empty() ? 0 : keeps[0].size[0]; }
 
-  // Zeros between what is kept and after it, so that equal calls keep equal bytes.
+  // Zeros between what is kept and after it, so that equal calls keep equal bytes, unless the matrices are so large
+  // that to touch memory that nobody reads would take long.
   void clear_gaps(const Tensor& workspace) const {
     constexpr int64_t line = 64;  // parts begin there
     auto* base = static_cast<char*>(workspace.mutable_data_ptr());
@@ -106,7 +107,7 @@ struct Plan : torch::CustomClassHolder {
       if (offset > 0) { std::memset(base + offset - line, 0, line); }
     }
     const int64_t end = std::max<int64_t>(bytes() - line, 0);
-    std::memset(base + end, 0, workspace.numel() - end);
+    std::memset(base + end, 0, std::min<int64_t>(workspace.numel() - end, 1 << 16));
   }
 
   // `Plan.forward`; called with the interpreter's lock. What is kept may be in memory that is given.

@@ -35,6 +35,9 @@ Workspace = Callable[[int, int, int], tuple[int, int]]
 _PADDING = 512
 """Bytes of a workspace for its parts to begin at lines of the cache."""
 
+_CLEARED = 2**16
+"""Bytes of an empty workspace that are set to zero, so that equal small calls return equal bytes."""
+
 OPERATORS: dict[str, Operator] = {}
 """By name."""
 
@@ -150,7 +153,8 @@ class Operator(Registered):
     def compute(self, *arguments: Any) -> Sequence[Tensor]:
         """The outputs, an empty workspace, and the strategy: "auto" may be another in the backward."""
         inputs, (*options, name) = self.split(arguments)
-        kept = inputs[0].new_zeros(self.kept_bytes(*inputs), dtype=torch.uint8)
+        kept = inputs[0].new_empty(self.kept_bytes(*inputs), dtype=torch.uint8)
+        kept[:_CLEARED].zero_()
 
         def run(strategy: Strategy) -> Tensors:
             outputs = self.laid_out(apart(self.eagerly(*inputs, *options, strategy), inputs))

@@ -57,13 +57,14 @@ def jvp(inverse: PseudoInverse, matrix: Tensor, tangent: Tensor) -> Tensor:
     m, n = matrix.shape[-2:]
     if m < n:
         return jvp(inverse.adjoint, matrix.mH, tangent.mH).mH
-    # −A⁺ E A⁺ = −((E A⁺)ᴴ through A⁺ᴴ)ᴴ would need m×m; A⁺E is n×n.
-    pinv = inverse.dense()
-    result = -inverse.apply(tangent) @ pinv
+    pinv, in_range = inverse.dense(), inverse.to_range(tangent)
+    change = -in_range @ pinv
     if not inverse.full_row_rank:
-        result = result + inverse.apply_gram(inverse.range_complement(tangent).mH)
+        change = change + inverse.solve_adjoint(inverse.range_complement(tangent).mH)
+    result = inverse.solve(change)
     if not inverse.full_column_rank:
-        result = result + inverse.null_complement(tangent.mH @ pinv.mH) @ pinv
+        # Eᴴ A⁺ᴴ A⁺, as Eᴴ from_range(y) is to_range(E)ᴴ y.
+        result = result + inverse.null_complement(in_range.mH) @ inverse.solve_adjoint(pinv)
     return result
 
 

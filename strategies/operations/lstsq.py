@@ -171,7 +171,8 @@ _fast_path = FastPath(
 
 
 def _workspace(m: int, n: int, _: int) -> tuple[int, int]:
-    return (m * n + m * m, 0) if m < n else (n * n, n)
+    k = min(m, n)
+    return k * (m + n + k), k
 
 
 OPERATORS["lstsq"].use(_fast_path, [float, None], taken=(0, 2), workspace=_workspace)

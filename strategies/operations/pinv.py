@@ -243,7 +243,7 @@ _fast_path = FastPath(
 
 def _workspace(m: int, n: int, _: int) -> tuple[int, int]:
     k = min(m, n)
-    return (0, 0) if m == n else (k * (m + n + k), 1)
+    return k * (m + n + k), 1
 
 
 OPERATORS["pinv"].use(_fast_path, [float, None, float, None, False], workspace=_workspace)

@@ -17,6 +17,8 @@ def served() -> dict[str, tuple[object, ...]]:
     A, C, B, D = matrices(2)
     S = A @ A.mH + torch.eye(A.shape[-1], dtype=A.dtype)
     L = torch.linalg.cholesky(S)
+    of_rank_one = A[..., :1] @ A[..., :1, :]
+    tall = of_rank_one.repeat(1, 20, 1)
     return {
         "inv": (A, "fused"),
         "inv_ex": (A, False, "fused"),
@@ -28,7 +30,9 @@ def served() -> dict[str, tuple[object, ...]]:
         "pinv": (C, None, None, None, None, False, "fused"),
         "pinv by tolerances": (C, 1e-6, None, 1e-9, None, False, "fused"),
         "pinv by rtol": (C, None, None, 1e-9, None, False, "fused"),
+        "pinv by rank 1": (of_rank_one, None, None, None, None, False, "fused"),
         "lstsq": (C, D, None, None, "fused"),
+        "lstsq by rank 1": (tall, tall.sin(), None, None, "fused"),
         "lstsq by rcond": (C, D, 1e-9, None, "fused"),
         "cholesky_ex": (S, False, "fused"),
         "cholesky_solve": (L, B, "fused"),
@@ -54,7 +58,7 @@ def test_a_gradient_is_computed_from_what_the_forward_has_kept(computed):
     name, inputs, options, outputs, kept, used = computed
     operator, gradient = getattr(OPERATORS, name), getattr(OPERATORS, f"{name}_backward")
     leaves = [each.clone().requires_grad_() for each in inputs]
-    of_leaves = operator(*leaves, *options, "triangular_solve")
+    of_leaves = operator(*leaves, *options, "qr_pinv")
     differentiable = [each for each in of_leaves[:-2] if each.requires_grad]
     cotangents = [torch.randn_like(each) for each in differentiable]
     due = torch.autograd.grad(differentiable, leaves, cotangents)
