@@ -106,6 +106,16 @@ def _with(
     return inputs
 
 
+def _far(inputs: Callable[[Size], tuple[Tensor, ...]]) -> Callable[[Size], tuple[Tensor, ...]]:
+    """The same in single precision, the last of them 10⁸ times as large."""
+
+    def far(size: Size) -> tuple[Tensor, ...]:
+        *others, last = (each.float() for each in inputs(size))
+        return *others, last * 1e8
+
+    return far
+
+
 def _many_for_one(size: Size) -> tuple[Tensor, ...]:
     return _randn(*size.batch, 1, size.n, size.n), _randn(*size.batch, 8, size.n, 2)
 
@@ -145,6 +155,7 @@ CALLS: Mapping[str, Call] = {
     "inv": Call(_simply("inv"), _one),
     "inv complex": Call(_simply("inv"), _complex),
     "inv scaled": Call(_simply("inv"), _scaled),
+    "inv of large float32": Call(_simply("inv"), _far(_one)),
     "inv with NaN": Call(_simply("inv"), _with_nan),
     "inv of transpose": Call(lambda call, A: call("inv", A.mT), _one),
     "inv_ex": Call(_simply("inv_ex", 0), _one),
@@ -156,6 +167,7 @@ CALLS: Mapping[str, Call] = {
     "solve k=32": Call(_simply("solve"), _with(_one, 32)),
     "solve complex": Call(_simply("solve"), _with(_complex, 2)),
     "solve scaled": Call(_simply("solve"), _with(_scaled, 2)),
+    "solve, large float32 B": Call(_simply("solve"), _far(_with(_one, 2))),
     "solve from the right": Call(_simply("solve", left=False), _with(_one, 2, left=False)),
     "solve of transpose": Call(lambda call, A, B: call("solve", A.mT, B), _with(_one, 2)),
     "solve, 8 for one matrix": Call(_simply("solve"), _many_for_one),
@@ -198,6 +210,7 @@ CALLS: Mapping[str, Call] = {
     ),
     "lstsq wide": Call(_simply("lstsq", 0), _with(_wide, 2)),
     "lstsq rcond": Call(_simply("lstsq", 0, rcond=1e-12), _with(_tall, 2)),
+    "lstsq tall, large float32 B": Call(_simply("lstsq", 0), _far(_with(_tall, 2))),
     "lstsq, solution and residuals": Call(_simply("lstsq", slice(2)), _with(_tall, 2)),
     "lstsq gelsd": Call(_simply("lstsq", 0, driver="gelsd"), _with(_tall, 2)),
     "lstsq tall of rank n/2": Call(
@@ -205,8 +218,12 @@ CALLS: Mapping[str, Call] = {
     ),
     "cholesky": Call(_simply("cholesky"), _definite),
     "cholesky upper": Call(_simply("cholesky", upper=True), _definite),
+    "cholesky of large float32": Call(_simply("cholesky"), _far(_definite)),
     "cholesky_ex": Call(_simply("cholesky_ex", 0), _definite),
     "cholesky_solve": Call(lambda call, L, B: call("cholesky_solve", B, L), _with(_factor, 2)),
+    "cholesky_solve, large float32 B": Call(
+        lambda call, L, B: call("cholesky_solve", B, L), _far(_with(_factor, 2))
+    ),
     "cholesky_solve k=32": Call(
         lambda call, L, B: call("cholesky_solve", B, L), _with(_factor, 32)
     ),

@@ -128,9 +128,7 @@ BS_INLINE bool factor(M& F, PivotOf<Entry<M>>* pivots, double* before, double* s
     for (int w = 0; w < width; ++w) squares[w] += before[j * width + w];
   });
   bool is_usual = true;
-  for (int w = 0; w < width; ++w) {
-    is_usual &= 1 / MOST_SQUARES_OF_MATRIX<T> < squares[w] && squares[w] < MOST_SQUARES_OF_MATRIX<T>;
-  }
+  for (int w = 0; w < width; ++w) { is_usual &= RANGE_OF_MATRIX<T>.holds(squares[w]); }
   if (!is_usual) return false;
   if constexpr (std::is_same_v<M, Columns<T>>) {
     if (!eliminate_columns(F, pivots)) return false;

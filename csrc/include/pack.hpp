@@ -84,10 +84,10 @@ void add_squares_of_lanes(Columns<P> F, double* squares) {
 
 // `safe_squares` of each matrix is not negative.
 template <class P>
-bool are_in_safe_range(Columns<P> F, double* squares, double most = MOST_SQUARES<P>) {
+bool are_in_safe_range(Columns<P> F, double* squares, Range range = RANGE<P>) {
   add_squares_of_lanes(F, squares);
   bool result = true;
-  for (int w = 0; w < width_of<P>; ++w) result &= 1 / most < squares[w] && squares[w] < most;
+  for (int w = 0; w < width_of<P>; ++w) result &= range.holds(squares[w]);
   return result;
 }
 
@@ -100,16 +100,6 @@ struct LaneOf {
   BS_INLINE Int height() const { return packs.m; }
   BS_INLINE Int width() const { return packs.n; }
 };
-
-// The same where zero is near enough.
-template <class P>
-bool are_in_safe_range_or_zero(Columns<P> F) {
-  double squares[width_of<P>];
-  if (are_in_safe_range(F, squares)) return true;
-  bool result = true;
-  for (int w = 0; w < width_of<P>; ++w) result &= safe_squares(LaneOf<P>{F, w}, squares[w]) >= 0;
-  return result;
-}
 
 // Whether matrices of m rows, of such sums of squares, are of full rank for certain, by their pseudoinverses.
 template <class P>
@@ -145,6 +135,27 @@ void multiply_lanes_by(Columns<P> F, const double* powers) {
   bool is_one = true;
   for (int w = 0; w < width_of<P>; ++w) factor.set(w, Real<Scalar<P>>(powers[w])), is_one &= powers[w] == 1;
   if (!is_one) each_entry(F, [&](auto i, auto j) BS_LAMBDA { F(i, j) = times_real(F(i, j), factor); });
+}
+
+// `normalize_beside` in each lane; false, too, where a power is out of the range of `multiply_lanes_by`.
+template <class P, class... M>
+BS_COLD bool normalize_lanes_beside(Columns<P> F, double* powers, M... others) {
+  constexpr int width = width_of<P>, most = std::numeric_limits<Real<Scalar<P>>>::max_exponent - 3;
+  if (!normalize_lanes(F, powers)) return false;
+  double squares[width] = {}, reciprocals[width];
+  const auto add = [&](const auto& other) {
+    double of_other[width];
+    add_squares_of_lanes(other, of_other);
+    for (int w = 0; w < width; ++w) squares[w] += of_other[w];
+  };
+  (add(others), ...);
+  for (int w = 0; w < width; ++w) {
+    const double power = power_beside(squares[w], LaneOf<P>{others, w}...);
+    if (power == 0 || std::abs(std::ilogb(powers[w] * power)) > most) return false;
+    reciprocals[w] = 1 / power, powers[w] *= power;
+  }
+  multiply_lanes_by(F, reciprocals);
+  return true;
 }
 
 }  // namespace bs

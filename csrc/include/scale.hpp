@@ -6,13 +6,19 @@
 
 namespace bs {
 
-// Squared norms from one over this to this: between them nothing in an operation overflows or underflows. B G / A²
-// takes most of the exponents then, and leaves the rest to κ².
+// Squared norms between which nothing in an operation overflows or underflows. B G / A² takes most of the exponents
+// then, and leaves the rest to κ²; it is large for small A alone.
+struct Range {
+  double least, most;
+  bool holds(double squares) const { return least < squares && squares < most; }
+};
 template <class T>
-constexpr double MOST_SQUARES = is_double<T> ? 0x1p340 : 0x1p42;  // of right-hand sides and cotangents
+constexpr Range RANGE = is_double<T> ? Range{0x1p-340, 0x1p340} : Range{0x1p-42, 0x1p42};  // of B and cotangents
 template <class T>
-constexpr double MOST_SQUARES_OF_MATRIX = is_double<T> ? 0x1p600 : 0x1p60;
+constexpr Range RANGE_OF_MATRIX = is_double<T> ? Range{0x1p-600, 0x1p600} : Range{0x1p-60, 0x1p80};
 constexpr int MOST_EXPONENT_DOUBLE = 900, MOST_EXPONENT_SINGLE = 100;
+template <class T>
+constexpr int MOST_EXPONENT_OF_SOLUTIONS = is_double<T> ? 450 : 60;  // beside which there are gradients
 
 // Σ |x|² of contiguous numbers, in double precision.
 template <class T>
@@ -44,8 +50,8 @@ BS_COLD bool is_zero(M matrix) {
 
 // The sum of squares that is given, or −1 where the norm is far from one; one of zero is near enough.
 template <class M>
-BS_INLINE double safe_squares(const M& matrix, double squares, double most = MOST_SQUARES<Entry<M>>) {
-  if (1 / most < squares && squares < most) return squares;
+BS_INLINE double safe_squares(const M& matrix, double squares, Range range = RANGE<Entry<M>>) {
+  if (range.holds(squares)) return squares;
   return squares == 0 && is_zero(matrix) ? 0 : -1;
 }
 template <class M>
@@ -54,7 +60,7 @@ BS_INLINE double safe_squares(const M& matrix) {
 }
 template <class M>
 BS_INLINE double safe_squares_of_matrix(const M& matrix) {
-  return safe_squares(matrix, sum_of_squares(matrix), MOST_SQUARES_OF_MATRIX<Entry<M>>);
+  return safe_squares(matrix, sum_of_squares(matrix), RANGE_OF_MATRIX<Entry<M>>);
 }
 
 template <class M>
@@ -82,14 +88,22 @@ BS_COLD void multiply_by(View<T> matrix, Real<T> factor) {
 }  // namespace detail
 
 template <class M>
-BS_INLINE void multiply_by(M&& matrix, double factor) {
+BS_INLINE void multiply_by(M&& matrix, double power) {
   using R = Real<Entry<M>>;
-  if (factor == 1) return;
-  if constexpr (is_const<decltype(matrix.width())>) {  // has no address, being in registers
-    each_entry(matrix, [&](auto i, auto j) BS_LAMBDA { matrix(i, j) = times_real(matrix(i, j), R(factor)); });
-  } else {
-    detail::multiply_by(matrix.view(), R(factor));
+  const auto multiply = [&](R factor) BS_LAMBDA {
+    if constexpr (is_const<decltype(matrix.width())>) {  // has no address, being in registers
+      each_entry(matrix, [&](auto i, auto j) BS_LAMBDA { matrix(i, j) = times_real(matrix(i, j), factor); });
+    } else {
+      detail::multiply_by(matrix.view(), factor);
+    }
+  };
+  if (power == 1) return;
+  const int exponent = std::ilogb(power), of_first = exponent / 2;
+  if (std::abs(exponent) > std::numeric_limits<R>::max_exponent - 3) {
+    multiply(std::ldexp(R(1), of_first));
+    power = std::ldexp(power, -of_first);
   }
+  multiply(R(power));
 }
 
 // The power of two by which to divide a matrix whose norm is far from one; one if it is not finite, and zero if that
@@ -121,6 +135,39 @@ BS_INLINE double normalize(M&& matrix) {
   return normalize(matrix, sum_of_squares(matrix));
 }
 
+template <class T>
+BS_COLD double sum_of_squares(View<T> matrix) {
+  if (matrix.along == 1) matrix = matrix.t();
+  double total = 0;
+  for (Int j = 0; j < matrix.n; ++j) {
+    const T* column = matrix.data + j * matrix.along;
+    if (matrix.down == 1) total += sum_of_squares(column, matrix.m);
+    else
+      for (Int i = 0; i < matrix.m; ++i) total += square(column[i * matrix.down]);
+  }
+  return total;
+}
+
+// The power of two by which to divide cotangents, too, that are multiplied by some others of such a sum of squares:
+// one where these are near one or all zero, and zero where they are too far from it.
+template <class... M>
+BS_INLINE double power_beside(double squares, const M&... others) {
+  using T = std::common_type_t<Entry<M>...>;
+  if (RANGE<T>.holds(squares) || squares == 0) return 1;
+  const double power = std::max({normalizing_power(others)...});
+  return std::min({normalizing_power(others)...}) > 0 && std::abs(std::ilogb(power)) <= MOST_EXPONENT_OF_SOLUTIONS<T>
+             ? power
+             : 0;
+}
+
+// `normalize` cotangents so that their products with others are in range.
+template <class M, class... V>
+BS_INLINE double normalize_beside(M&& cotangents, const V&... others) {
+  const double power = normalize(cotangents), of_others = power_beside((sum_of_squares(others) + ...), others...);
+  multiply_by(cotangents, of_others == 0 ? 1 : 1 / of_others);
+  return power * of_others;
+}
+
 // `copy` and `normalize`; the target has its columns, or its rows, one after the other.
 template <class A, class B>
 BS_INLINE double copy_normalized(A&& target, B&& source) {
@@ -131,11 +178,8 @@ BS_INLINE double copy_normalized(A&& target, B&& source) {
 // Whether rows or columns are packed, and `normalize` would change nothing.
 template <class T>
 BS_COLD bool is_normalized(View<T> matrix) {
-  if (matrix.along == 1) matrix = matrix.t();
-  if (matrix.down != 1 && matrix.m != 1) return false;
-  double squares = 0;
-  for (Int j = 0; j < matrix.n; ++j) squares += sum_of_squares(matrix.data + j * matrix.along, matrix.m);
-  return safe_squares(matrix, squares) >= 0;
+  const bool is_packed = matrix.along == 1 || matrix.down == 1 || matrix.m == 1;
+  return is_packed && safe_squares(matrix, sum_of_squares(matrix)) >= 0;
 }
 
 }  // namespace bs

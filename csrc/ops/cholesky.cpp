@@ -34,7 +34,7 @@ void cholesky(Task task, Arena& arena) {
       copy_lower(F, A[i]);
       const bool is_definite = factor_positive_definite(F);
       const double trace = sum_of_squares(F);
-      if (!is_definite || safe_squares(F, trace * trace) < 0) return false;
+      if (!is_definite || safe_squares(F, trace, RANGE_OF_MATRIX<T>) < 0) return false;
       copy(L, F);
       return true;
     } else {
@@ -42,7 +42,7 @@ void cholesky(Task task, Arena& arena) {
       clear_above_diagonal(L);
       if (!lapack::factor_positive_definite(L)) return false;
       const double trace = sum_of_squares(L);
-      return safe_squares(L, trace * trace) >= 0;
+      return safe_squares(L, trace, RANGE_OF_MATRIX<T>) >= 0;
     }
   });
 }
@@ -60,10 +60,7 @@ void cholesky_across(Task task, Arena& arena) {
     double traces[width_of<P>];
     add_squares_of_lanes(F, traces);
     bool is_usual = is_definite;
-    for (int w = 0; w < width_of<P>; ++w) {
-      const double squares = traces[w] * traces[w];
-      is_usual &= 1 / MOST_SQUARES<T> < squares && squares < MOST_SQUARES<T>;
-    }
+    for (int w = 0; w < width_of<P>; ++w) { is_usual &= RANGE_OF_MATRIX<T>.holds(traces[w]); }
     if (is_usual) scatter(F, result, first, last);
     return is_usual;
   });
@@ -155,13 +152,13 @@ bool is_usual(PackedTriangle<T> L) {
     if (F(j, j) == T(0)) return false;
     squares += L.is_transposed ? sum_of_squares(F.column(j), j + 1) : sum_of_squares(F.column(j) + j, F.n - j);
   }
-  return 1 / MOST_SQUARES<T> < squares && squares < MOST_SQUARES<T>;
+  return RANGE_OF_MATRIX<T>.holds(squares);
 }
 template <int N, class T>
 BS_INLINE bool is_usual(const Local<T, N, N>& F) {
   bool has_no_zero = true;
   loop(Const<N>{}, [&](auto i) BS_LAMBDA { has_no_zero &= F(i, i) != T(0); });
-  return has_no_zero && safe_squares(F) >= 0;
+  return has_no_zero && safe_squares_of_matrix(F) >= 0;
 }
 
 // Of many right-hand sides, row after row, half = L⁻¹X and X ← L⁻ᴴL⁻¹X.
@@ -184,10 +181,12 @@ void cholesky_solve_many(Task task, Arena& arena) {
   const Factors<T> factors(arena, L);
   const auto rows = arena.columns<T>(half.n, half.m);
   task.each(arena, [&](Int i) {
-    copy(rows, B[i].t());
-    if (!is_usual(factors[i]) || safe_squares(rows) < 0) return false;
+    const double power = copy_normalized(rows, B[i].t());
+    if (!is_usual(factors[i]) || power == 0) return false;
     solve_rows(L[i], half[i], rows.t());
     copy(result.columns(i), rows.t());
+    multiply_by(half[i], power);
+    multiply_by(result.columns(i), power);
     return true;
   });
 }
@@ -200,7 +199,8 @@ void cholesky_solve_many_backward(Task task, Arena& arena) {
   const Int n = half.m, k = half.n;
   const auto rows = arena.columns<T>(k, n), of_cotangent = arena.columns<T>(k, n), solution = arena.columns<T>(k, n);
   task.each(arena, [&](Int i) {
-    const double power = copy_normalized(rows, G[i].t());
+    copy(rows, G[i].t());
+    const double power = normalize_beside(rows, X.columns(i));
     if (power == 0) return false;
     solve_rows(L[i], of_cotangent.t(), rows.t());
     copy(rhs_result[i], rows.t());
@@ -226,24 +226,27 @@ void cholesky_solve(Task task, Arena& arena) {
   const Factors<T> factors(arena, L);
   auto Y = scratch<T, N, 0>(arena, half.m, half.n);
   task.each(arena, [&](Int i) BS_LAMBDA {
+    const auto X = result.columns(i);
+    double power;
     if constexpr (N > 0) {
       Local<T, N, N> F{};
       copy_lower(F, L[i]);
-      copy(Y, B[i]);
-      if (!is_usual(F) || safe_squares(Y) < 0) return false;
+      power = copy_normalized(Y, B[i]);
+      if (!is_usual(F) || power == 0) return false;
       substitute<Lower>(F, Y);
       copy(half[i], Y);
       substitute<Lower | Adjoint>(F, Y);
-      copy(result.columns(i), Y);
+      copy(X, Y);
     } else {
-      const auto X = result.columns(i);
       const auto factor = factors[i];
-      copy(X, B[i]);
-      if (!is_usual(factor) || safe_squares(X) < 0) return false;
+      power = copy_normalized(X, B[i]);
+      if (!is_usual(factor) || power == 0) return false;
       solve_lower<false>(factor, X);
       copy(half[i], X);
       solve_lower<true>(factor, X);
     }
+    multiply_by(half[i], power);
+    multiply_by(X, power);
     return true;
   });
 }
@@ -259,7 +262,8 @@ void cholesky_solve_backward(Task task, Arena& arena) {
   auto W = scratch<T, N, 0>(arena, n, k), of_cotangent = scratch<T, N, 0>(arena, n, k);
   auto cotangent_rows = arena.columns<T>(k, n);
   task.each(arena, [&](Int i) BS_LAMBDA {
-    const double power = copy_normalized(W, G[i]);
+    copy(W, G[i]);
+    const double power = normalize_beside(W, X.columns(i));
     if (power == 0) return false;
     if constexpr (N > 0) {
       Local<T, N, N> F{};
@@ -363,7 +367,7 @@ void cholesky_inverse_backward(Task task, Arena& arena) {
         }
       }
     }
-    const double power = normalize(both);
+    const double power = normalize_beside(both, X.columns(i));
     if (power == 0) return false;
     const auto gradient = result.columns(i);
     if constexpr (N > 0) {

@@ -41,7 +41,7 @@ void lu_factor_across(Task task, Arena& arena) {
   each_pack<T>(task, arena, [&](Int first, Int last) {
     double squares[width_of<P>];
     gather(F, A, first, last);
-    if (!are_in_safe_range(F, squares, MOST_SQUARES_OF_MATRIX<P>) || !eliminate_columns(F, of_pack)) return false;
+    if (!are_in_safe_range(F, squares, RANGE_OF_MATRIX<P>) || !eliminate_columns(F, of_pack)) return false;
     scatter(F, LU.t(), first, last);
     scatter_pivots<P>(of_pack, pivots, first, last);
     for (Int i = first; i < last; ++i) {

@@ -157,8 +157,8 @@ struct Solution {
       : F(N > 0 ? scratch<T, N, N>(arena, n, n) : decltype(F){}), Y(scratch<T, N, 0>(arena, n, k)), before(arena, n) {}
 
   BS_INLINE bool compute(View<T> A, View<T> B, View<T> X, Columns<T> LU, Pivot* pivots) {
-    copy(Y, B);
-    if (safe_squares(Y) < 0 && is_finite(B)) return false;
+    const double power = copy_normalized(Y, B);
+    if (power == 0) return false;
     const auto write_nothing = [&] {
       fill_with_nan(X);
       return write_undefined(A, LU, pivots);
@@ -174,6 +174,7 @@ struct Solution {
       solve_columns(LU, pivots, Y);
     }
     copy(X, Y);
+    multiply_by(X, power);
     return true;
   }
 };
@@ -217,14 +218,15 @@ void solve_across(Task task, Arena& arena) {
   each_pack<T>(
       task, arena,
       [&](Int first, Int last) {
-        double squares[width_of<P>];
+        double squares[width_of<P>], powers[width_of<P>];
         gather(Y, B, first, last);
-        if (!are_in_safe_range_or_zero(Y)) return false;
+        if (!normalize_lanes(Y, powers)) return false;
         gather(F, A, first, last);
         if (!factor(F, of_pack, before, squares)) return false;
         scatter(F, LU.t(), first, last);
         scatter_pivots<P>(of_pack, pivots, first, last);
         solve_small(F, of_pack, Y);
+        multiply_lanes_by(Y, powers);
         scatter(Y, X, first, last);
         if (!WITH_RANK) return true;
         for (Int i = first; i < last; ++i) task.argument<Int>(3).number(i) = n;
@@ -247,7 +249,8 @@ void solve_backward(Task task, Arena& arena) {
   auto Y = scratch<T, N, 0>(arena, n, k);
   auto F = N > 0 ? scratch<T, N, N>(arena, n, n) : decltype(scratch<T, N, N>(arena, n, n)){};
   task.each(arena, [&](Int i) BS_LAMBDA {
-    const double power = copy_normalized(Y, G[i]);
+    copy(Y, G[i]);
+    const double power = normalize_beside(Y, X[i]);
     if (power == 0) return false;
     if constexpr (N > 0) {
       copy(F, LU.columns(i));
@@ -283,10 +286,10 @@ void solve_backward_across(Task task, Arena& arena) {
   each_pack<T>(task, arena, [&](Int first, Int last) {
     double powers[width_of<P>];
     gather(Y, G, first, last);
-    if (!normalize_lanes(Y, powers)) return false;
+    gather(solution, X, first, last);
+    if (!normalize_lanes_beside(Y, powers, solution)) return false;
     gather(F, LU, first, last);
     gather_pivots<P>(of_pack, pivots, first, last);
-    gather(solution, X, first, last);
     solve_adjoint_small(F, of_pack, Y);
     multiply_small<false>(F, Y, adjoint(solution), -1);
     multiply_lanes_by(Y, powers);

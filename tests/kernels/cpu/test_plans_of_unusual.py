@@ -13,6 +13,8 @@ from strategies.kernels.cpu.specs import SPECS
 from tests.kernels.cpu.by_plan import (
     EVERY,
     PASS_ON,
+    SHAPES,
+    SQUARE,
     assert_exact,
     computed,
     each_plan,
@@ -22,6 +24,13 @@ from tests.kernels.cpu.by_plan import (
     plan_of,
     size_of,
 )
+
+WITH_RIGHT_HAND_SIDES = [
+    (of, shape)
+    for of in EVERY
+    for shape in ((2, 2), (33, 33), (9, 4), (4, 9))
+    if of[1] in ("solve", "lstsq", "cholesky_solve") and shape in SHAPES.get(of, SQUARE)
+]
 
 
 @pytest.mark.parametrize("holds", ["factors", "packs"])
@@ -53,19 +62,33 @@ def test_what_is_not_usual_is_declined(of):
         for unusual in (*of_factors, torch.zeros_like(A), *not_finite):
             assert plan_of(of, unusual, *rest).forward((unusual, *rest)) is None
         if "det" not in of[1] and not of[1].startswith("lu"):
-            far = A * 2.0**50 if torch.finfo(dtype).eps > 1e-10 else A * 2.0**400
+            far = A * 2.0**90 if torch.finfo(dtype).eps > 1e-10 else A * 2.0**700
             assert plan_of(of, *usual).forward((far, *rest)) is None
 
 
 @pytest.mark.parametrize("holds", ["factors", "packs"])
 @pytest.mark.parametrize("operation", ["inv", "solve", "pinv", "lstsq"])
-@pytest.mark.parametrize("power", [-250, 250])
-def test_a_matrix_far_from_one_scales_results_to_the_bit(holds, operation, power):
-    A, *rest = inputs_of((holds, operation), 9, 9, torch.float64)
+@pytest.mark.parametrize(
+    ("dtype", "power"), [(torch.float64, -250), (torch.float64, 250), (torch.float32, 35)]
+)
+def test_a_matrix_far_from_one_scales_results_to_the_bit(holds, operation, dtype, power):
+    A, *rest = inputs_of((holds, operation), 9, 9, dtype)
     if found := plan_of((holds, operation), A, *rest):
         (expected, *_), _ = found.forward((A, *rest))
         (result, *_), _ = found.forward((A * 2.0**power, *rest))
         assert torch.equal(result, expected * 2.0**-power)
+
+
+@pytest.mark.parametrize(("of", "shape"), WITH_RIGHT_HAND_SIDES)
+@pytest.mark.parametrize(("dtype", "power"), [(torch.float32, 55), (torch.complex128, 400)])
+def test_right_hand_sides_far_from_one_scale_results_to_the_bit(of, shape, dtype, power):
+    for columns, scale in itertools.product((1, 9), (2.0**power, 2.0**-power)):
+        A, B = inputs_of(of, *shape, dtype, columns)
+        (X, *_), cotangents, (of_A, of_B) = computed(of, (A, B))
+        (scaled, *_), _, gradients = computed(of, (A, B * scale), cotangents)
+        assert torch.equal(scaled, X * scale)
+        assert torch.equal(gradients[0], of_A * scale)
+        assert torch.equal(gradients[1], of_B)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
