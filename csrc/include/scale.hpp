@@ -18,7 +18,7 @@ template <class T>
 constexpr Range RANGE_OF_MATRIX = is_double<T> ? Range{0x1p-600, 0x1p600} : Range{0x1p-60, 0x1p80};
 constexpr int MOST_EXPONENT_DOUBLE = 900, MOST_EXPONENT_SINGLE = 100;
 template <class T>
-constexpr int MOST_EXPONENT_OF_SOLUTIONS = is_double<T> ? 450 : 60;  // beside which there are gradients
+constexpr int MOST_EXPONENT_OF_SOLUTIONS = is_double<T> ? 450 : 60;  // which are multiplied by cotangents
 
 // Σ |x|² of contiguous numbers, in double precision.
 template <class T>
@@ -148,19 +148,17 @@ BS_COLD double sum_of_squares(View<T> matrix) {
   return total;
 }
 
-// The power of two by which to divide cotangents, too, that are multiplied by some others of such a sum of squares:
-// one where these are near one or all zero, and zero where they are too far from it.
+// The power of two by which to divide cotangents, too, since gradients are products of them and of others, of such a
+// sum of squares: one where these are near one, and zero where they are too far from it.
 template <class... M>
 BS_INLINE double power_beside(double squares, const M&... others) {
   using T = std::common_type_t<Entry<M>...>;
   if (RANGE<T>.holds(squares) || squares == 0) return 1;
-  const double power = std::max({normalizing_power(others)...});
-  return std::min({normalizing_power(others)...}) > 0 && std::abs(std::ilogb(power)) <= MOST_EXPONENT_OF_SOLUTIONS<T>
-             ? power
-             : 0;
+  const auto [least, most] = std::minmax({normalizing_power(others)...});
+  return least > 0 && std::abs(std::ilogb(most)) <= MOST_EXPONENT_OF_SOLUTIONS<T> ? most : 0;
 }
 
-// `normalize` cotangents so that their products with others are in range.
+// `normalize` cotangents, and divide them by `power_beside`; the product of both powers.
 template <class M, class... V>
 BS_INLINE double normalize_beside(M&& cotangents, const V&... others) {
   const double power = normalize(cotangents), of_others = power_beside((sum_of_squares(others) + ...), others...);
