@@ -137,12 +137,24 @@ void multiply_lanes_by(Columns<P> F, const double* powers) {
   if (!is_one) each_entry(F, [&](auto i, auto j) BS_LAMBDA { F(i, j) = times_real(F(i, j), factor); });
 }
 
+// Divide lanes by powers of two, if the exponents are no larger; whether they are not.
+template <class P>
+bool divide_lanes(Columns<P> F, const double* powers, int most_exponent) {
+  double reciprocals[width_of<P>];
+  for (int w = 0; w < width_of<P>; ++w) {
+    if (std::abs(std::ilogb(powers[w])) > most_exponent) return false;
+    reciprocals[w] = 1 / powers[w];
+  }
+  multiply_lanes_by(F, reciprocals);
+  return true;
+}
+
 // `normalize_beside` in each lane; false, too, where a power is out of the range of `multiply_lanes_by`.
 template <class P, class... M>
 BS_COLD bool normalize_lanes_beside(Columns<P> F, double* powers, M... others) {
   constexpr int width = width_of<P>, most = std::numeric_limits<Real<Scalar<P>>>::max_exponent - 3;
   if (!normalize_lanes(F, powers)) return false;
-  double squares[width] = {}, reciprocals[width];
+  double squares[width] = {}, of_others[width];
   const auto add = [&](const auto& other) {
     double of_other[width];
     add_squares_of_lanes(other, of_other);
@@ -150,12 +162,11 @@ BS_COLD bool normalize_lanes_beside(Columns<P> F, double* powers, M... others) {
   };
   (add(others), ...);
   for (int w = 0; w < width; ++w) {
-    const double power = power_beside(squares[w], LaneOf<P>{others, w}...);
-    if (power == 0 || std::abs(std::ilogb(powers[w] * power)) > most) return false;
-    reciprocals[w] = 1 / power, powers[w] *= power;
+    of_others[w] = power_beside(squares[w], LaneOf<P>{others, w}...);
+    powers[w] *= of_others[w];
+    if (powers[w] == 0 || std::abs(std::ilogb(powers[w])) > most) return false;
   }
-  multiply_lanes_by(F, reciprocals);
-  return true;
+  return divide_lanes(F, of_others, most);
 }
 
 }  // namespace bs

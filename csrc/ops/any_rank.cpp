@@ -339,11 +339,12 @@ void lstsq_backward(Task task, Arena& arena) {
   auto N = arena.columns<T>(n, k), w = arena.columns<T>(n, k), turned = arena.columns<T>(k, n);
   auto Z = arena.columns<T>(m, k), residual = arena.columns<T>(m, k), Y = arena.columns<T>(m, k);
   auto coordinates = arena.columns<T>(std::min(m, n), k);
+  auto* divided = arena.take<Real<T>>(k);
   task.each(arena, [&](Int i) {
-    const auto g = of_residuals.if_given(i);
+    auto g = of_residuals.if_given(i);
     copy(N, G[i]);
     const double power = normalize_beside(N, X[i], B[i]);
-    if (power == 0 || (g.data && power != 1)) return false;
+    if (power == 0 || !divide_cotangents(g, power, divided)) return false;
     const Int r = rank.number(i);
     const Core core(C, i, r, m < n);
     const auto left = U.columns(i).columns(0, r), right = V.columns(i).part(0, r, 0, n), t = result.columns(i);

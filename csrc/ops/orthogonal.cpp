@@ -397,12 +397,13 @@ void lstsq_backward(Task task, Arena& arena) {
   const auto F = !has_few ? arena.columns<T>(m, n) : has_rows ? nothing : arena.columns<T>(n, m);
   const auto Y = !has_few ? arena.columns<T>(m, k) : has_rows ? nothing : arena.columns<T>(k, m);
   const auto Z = has_few ? nothing : arena.columns<T>(m, k);
+  auto* divided = arena.take<Real<T>>(k);
   task.each(arena, [&](Int i) {
     const auto upper = R.columns(i);
-    const auto g = of_residuals.if_given(i);
+    auto g = of_residuals.if_given(i);
     copy(formula.w, G[i]);
     const double power = normalize_beside(formula.w, X[i], B[i]);
-    if (power == 0 || (g.data && power != 1)) return false;
+    if (power == 0 || !divide_cotangents(g, power, divided)) return false;
     copy(formula.X, X[i]);
     if (has_few) {
       Rows<T> of_A{A.vector(i), m, n}, of_B{B.vector(i), m, k};
@@ -448,8 +449,8 @@ void lstsq_backward_across(Task task, Arena& arena) {
     gather(Y, B, first, last);
     if (!normalize_lanes_beside(formula.w, powers, formula.X, Y)) return false;
     if (of_residuals.data) {
-      if (std::any_of(powers, powers + width_of<P>, [](double power) { return power != 1; })) return false;
       gather(g, of_residuals, first, last);
+      if (!divide_lanes(g, powers, MOST_EXPONENT_OF_SOLUTIONS<T>)) return false;
     }
     gather(F, A, first, last);
     gather(upper, R, first, last);

@@ -89,6 +89,14 @@ def test_right_hand_sides_far_from_one_scale_results_to_the_bit(of, shape, dtype
         assert torch.equal(scaled, X * scale)
         assert torch.equal(gradients[0], of_A * scale)
         assert torch.equal(gradients[1], of_B)
+        if of[1] == "lstsq" and shape[0] > shape[1]:
+            # Squared residuals are quadratic, so that their cotangent is divided for the same B̄.
+            of_residuals = torch.randn(columns, dtype=A.real.dtype)
+            _, _, due = computed(of, (A, B), [cotangents[0], of_residuals])
+            given = [cotangents[0], of_residuals / scale]
+            _, _, gradients = computed(of, (A, B * scale), given)
+            assert torch.equal(gradients[0], due[0] * scale)
+            assert torch.equal(gradients[1], due[1])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
