@@ -48,7 +48,7 @@ py::object fast_path(py::object find, size_t arity, size_t most_tolerances) {
 }
 
 // Whether a call, of a tuple and a dictionary, sees values, of no half precision and not in lists, and nothing but
-// autograd sees the call.
+// autograd sees the call. A conjugate or a sign may be pending.
 PyObject* is_ordinary(PyObject*, PyObject* const* given, Py_ssize_t) {
   HANDLE_TH_ERRORS
   if (!is_plain() || torch::jit::tracer::isTracing() ||
@@ -58,7 +58,8 @@ PyObject* is_ordinary(PyObject*, PyObject* const* given, Py_ssize_t) {
   const auto is_usual = [](PyObject* object) {
     if (!THPVariable_Check(object)) { return !PyList_Check(object) && !PyTuple_Check(object); }
     const auto& tensor = THPVariable_Unpack(object);
-    return is_usual_type(object) && has_values(tensor) && !c10::isReducedFloatingType(tensor.scalar_type());
+    return is_usual_type(object) && has_no_other(tensor, OF_CPU | OF_CUDA | PENDING) &&
+           !c10::isReducedFloatingType(tensor.scalar_type());
   };
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(given[0]); ++i) {
     if (!is_usual(PyTuple_GET_ITEM(given[0], i))) { Py_RETURN_FALSE; }

@@ -80,11 +80,11 @@ struct FastPath : torch::autograd::Function<FastPath> {
       const bool is_taken = has(plan.cotangents, i);
       if (!cotangents[i].defined()) {
         if (is_taken) { used.push_back(has(plan.optional, i) ? Tensor() : plan.outputs[i].allocate().zero_()); }
-      } else if (is_taken && is_readable(cotangents[i])) {
-        used.push_back(cotangents[i]);
-      } else {
-        return std::nullopt;
+        continue;
       }
+      const auto cotangent = resolved(cotangents[i]);
+      if (!is_taken || !is_readable(cotangent)) { return std::nullopt; }
+      used.push_back(cotangent);
     }
     return used;
   }

@@ -32,17 +32,23 @@ inline bool is_plain() {
          c10::impl::TorchDispatchModeTLS::stack_len() == 0 && at::impl::PythonTorchFunctionTLS::stack_len() == 0;
 }
 
-// Whether the numbers of a tensor on a device are at its address, as its strides say.
-inline bool has_values(const Tensor& tensor, bool is_on_cpu = false) {
-  using Key = c10::DispatchKey;
-  constexpr auto of_cpu = c10::DispatchKeySet({Key::CPU, Key::AutogradCPU, Key::AutocastCPU, Key::ADInplaceOrView});
-  constexpr auto of_cuda = c10::DispatchKeySet({Key::CUDA, Key::AutogradCUDA, Key::AutocastCUDA});
-  const auto usual = is_on_cpu ? of_cpu : of_cpu | of_cuda;
-  return (tensor.key_set().raw_repr() & ~usual.raw_repr()) == 0;
+using Key = c10::DispatchKey;
+constexpr c10::DispatchKeySet OF_CPU({Key::CPU, Key::AutogradCPU, Key::AutocastCPU, Key::ADInplaceOrView});
+constexpr c10::DispatchKeySet OF_CUDA({Key::CUDA, Key::AutogradCUDA, Key::AutocastCUDA});
+constexpr c10::DispatchKeySet PENDING({Key::Conjugate, Key::Negative});
+
+// Whether nothing but these has to do with a tensor.
+inline bool has_no_other(const Tensor& tensor, c10::DispatchKeySet keys) {
+  return (tensor.key_set().raw_repr() & ~keys.raw_repr()) == 0;
 }
 
-// Whether the fast path may read it: on the CPU, without a tangent.
-inline bool is_readable(const Tensor& tensor) { return has_values(tensor, true) && !tensor._fw_grad(0).defined(); }
+// Whether the fast path may read it: its numbers are at its address on the CPU, and it has no tangent.
+inline bool is_readable(const Tensor& tensor) { return has_no_other(tensor, OF_CPU) && !tensor._fw_grad(0).defined(); }
+
+// The tensor, or a copy to which a conjugate or a sign that is pending is applied.
+inline Tensor resolved(const Tensor& tensor) {
+  return tensor.is_conj() || tensor.is_neg() ? tensor.resolve_conj().resolve_neg() : tensor;
+}
 
 inline bool has(const Positions& some, size_t i) { return std::find(some.begin(), some.end(), i) != some.end(); }
 

@@ -84,7 +84,7 @@ struct PlanCache {
     Given found;
     for (size_t i = 0; i < arity; ++i) {
       if (!is_usual_type(given[i])) { return std::nullopt; }
-      found.inputs.push_back(THPVariable_Unpack(given[i]));
+      found.inputs.push_back(resolved(THPVariable_Unpack(given[i])));
       if (!is_readable(found.inputs.back())) { return std::nullopt; }
     }
     for (size_t i = arity; i < count; ++i) {

@@ -34,6 +34,7 @@ from strategies.autograd.fast_path_node import (
     is_constant,
     is_plain,
     is_readable,
+    resolved,
 )
 from strategies.autograd.transforms import below_levels, with_tangents
 from strategies.kernels import extension
@@ -146,11 +147,12 @@ class FastPath:
             if not any(map(_is_on_cuda, given)):
                 return None
         inputs, tolerances = _split(given)
+        inputs = tuple(map(resolved, inputs))
         if len(inputs) != self.arity or len(tolerances) not in (0, 2 * self.takes_tolerances):
             return None
         if not (is_plain() and all(map(is_readable, inputs))):
             return None
-        for found in self._plans(choice, given):
+        for found in self._plans(choice, (*inputs, *tolerances)):
             if found.copies:
                 inputs = tuple([tensor.contiguous() for tensor in inputs])
             if (computed := found.plan.forward(inputs)) is not None:

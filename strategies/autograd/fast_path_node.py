@@ -156,6 +156,18 @@ def is_readable(tensor: Any) -> bool:
     )
 
 
+def resolved(tensor: Tensor) -> Tensor:
+    """The tensor, or a copy to which a conjugate or a sign that is pending is applied.
+
+    Example:
+        >>> resolved(torch.tensor([1j]).conj()).is_conj()
+        False
+    """
+    if type(tensor) in _TYPES and (tensor.is_conj() or tensor.is_neg()):
+        return tensor.resolve_conj().resolve_neg()
+    return tensor
+
+
 def is_constant(*tensors: Tensor) -> bool:
     """Whether what is computed of these has no derivatives: below all levels, without tangents and graphs.
 
@@ -209,9 +221,9 @@ def _gradients(
         if cotangent is None:
             if i in plan.cotangents:
                 used.append(None if i in plan.optional else plan.zeros(i))
-        elif i in plan.cotangents and is_readable(cotangent):
-            used.append(cotangent)
-        else:
+            continue
+        used.append(resolved(cotangent))
+        if i not in plan.cotangents or not is_readable(used[-1]):
             return None
     return plan.backward(saved, used)
 
