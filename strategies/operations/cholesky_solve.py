@@ -109,7 +109,7 @@ def cholesky_solve(
     """
     if fit(L, B, left=True):
         columns, restored = folded(L, B)
-        factor = L.mH.resolve_conj() if upper else L
+        factor = L.mH if upper else L
         if (outputs := _fast_path(strategy, factor, columns)) is not None:
             return restored(outputs[0])
     (chosen,) = choose(strategy, "cholesky_solve", L, B, square=True)

@@ -21,7 +21,7 @@ from strategies.formulas.amplification import lstsq_amplification
 from strategies.operations import grids, lstsq_derivatives
 from strategies.operations.record import Operation, Shape, exact
 from strategies.operations.results import LstsqResult
-from strategies.operations.right_hand_sides import fit_rows, over_columns
+from strategies.operations.right_hand_sides import fit_rows, folded, over_columns
 from strategies.operations.scaled_rule import ScaledRule, times_power_of_two
 from strategies.operations.tolerances import as_numbers
 from strategies.operations.traced import traceable
@@ -140,10 +140,27 @@ def lstsq(
         return LstsqResult._make(torch.linalg.lstsq(A, B, rcond=rcond, driver=driver))
     if driver is None and are_matrices(A) and (numbers := as_numbers(A, None, rcond)) is not None:
         outputs = _fast_path(strategy, A, B, *numbers)
+        if outputs is None and isinstance(B, Tensor) and B.ndim == A.ndim:
+            outputs = _by_columns(strategy, A, B, numbers)
         if outputs is not None:
             return LstsqResult._make(outputs)
     candidates = choose(strategy, "lstsq", A, B, any_rank=True)
     return first_that_can(candidates, lambda chosen: _lstsq(chosen, A, B, rcond, driver))
+
+
+def _by_columns(
+    strategy: StrategyChoice, A: Tensor, B: Tensor, numbers: tuple[float, ...]
+) -> Tensors | None:
+    """By the fast path, of batches to be broadcast; what is known of A is not repeated, as in torch."""
+    if A.shape[:-2] == B.shape[:-2] or not fit_rows(A, B):
+        return None
+    columns, restored = folded(A, B)
+    if (outputs := _fast_path(strategy, A, columns, *numbers)) is None:
+        return None
+    X, residuals, *others = outputs
+    if residuals.numel():
+        residuals = restored(residuals.unsqueeze(-2)).squeeze(-2)
+    return restored(X), residuals, *others
 
 
 def _general(
