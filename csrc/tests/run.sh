@@ -5,6 +5,7 @@ lapack=$(realpath "$1")
 cd "$(dirname "$0")/.."
 build=$(mktemp -d)
 trap 'rm -rf "$build"' EXIT
+jobs=$(nproc)  # which heeds the next line
 export OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
 # Pointers that are null are found when they are used; checks of each take most of the time to compile.
@@ -24,10 +25,10 @@ check() {
     done
     echo "${CXX:-c++} $flags -fsanitize=$2 -c library.cpp -o $build/library.o"
     echo "${CXX:-c++} $flags -fsanitize=$2 -fexceptions -c tests/test_kernels.cpp -o $build/test.o"
-  } | xargs -P "$(nproc)" -d '\n' -I{} bash -c '{}'
+  } | xargs -P "$jobs" -d '\n' -I{} bash -c '{}'
   "${CXX:-c++}" -fsanitize="$2" "$build"/*.o -o "$build/test" -ldl -pthread
   echo "$1: run"
-  printf '%s\n' 3 2 1 0 | xargs -P "$(nproc)" -I{} "$build/test" "$lapack" "$3" {}
+  printf '%s\n' 3 2 1 0 | xargs -P "$jobs" -I{} "$build/test" "$lapack" "$3" {}
 }
 
 check "addresses and undefined behaviour" address,undefined all
