@@ -36,7 +36,10 @@ def test_a_call_computes_the_same_by_both(name, size):
     found, expected = (call.outputs(each, *inputs) for each in (call_ours, call_torch))
     for ours, theirs in zip(found, expected, strict=True):
         if theirs.numel():  # gelsy, PyTorch's driver, has no residuals
-            torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-9, equal_nan=True)
+            rtol, atol = 1e-6, 1e-9
+            if theirs.dtype == torch.float32:
+                rtol, atol = 1e-3, 1e-5 * float(theirs.abs().max())
+            torch.testing.assert_close(ours, theirs, rtol=rtol, atol=atol, equal_nan=True)
 
 
 @pytest.mark.parametrize("mode", [mode for mode in MODES if "compiled" not in mode])
