@@ -101,6 +101,18 @@ struct LaneOf {
   BS_INLINE Int width() const { return packs.n; }
 };
 
+// `are_safe_sides` in each lane, beside matrices of such sums of squares.
+template <class P>
+bool are_safe_lanes(Columns<P> sides, const double* squares_of_matrices) {
+  double squares[width_of<P>];
+  add_squares_of_lanes(sides, squares);
+  bool result = true;
+  for (int w = 0; w < width_of<P>; ++w) {
+    result &= are_safe_sides(LaneOf<P>{sides, w}, squares[w], squares_of_matrices[w]);
+  }
+  return result;
+}
+
 // Whether matrices of m rows, of such sums of squares, are of full rank for certain, by their pseudoinverses.
 template <class P>
 bool are_of_full_rank(const Threshold<Scalar<P>>& threshold, Columns<P> inverses, Int m, const double* squares) {
@@ -135,38 +147,6 @@ void multiply_lanes_by(Columns<P> F, const double* powers) {
   bool is_one = true;
   for (int w = 0; w < width_of<P>; ++w) factor.set(w, Real<Scalar<P>>(powers[w])), is_one &= powers[w] == 1;
   if (!is_one) each_entry(F, [&](auto i, auto j) BS_LAMBDA { F(i, j) = times_real(F(i, j), factor); });
-}
-
-// Divide lanes by powers of two, if the exponents are no larger; whether they are not.
-template <class P>
-bool divide_lanes(Columns<P> F, const double* powers, int most_exponent) {
-  double reciprocals[width_of<P>];
-  for (int w = 0; w < width_of<P>; ++w) {
-    if (std::abs(std::ilogb(powers[w])) > most_exponent) return false;
-    reciprocals[w] = 1 / powers[w];
-  }
-  multiply_lanes_by(F, reciprocals);
-  return true;
-}
-
-// `normalize_beside` in each lane; false, too, where a power is out of the range of `multiply_lanes_by`.
-template <class P, class... M>
-BS_COLD bool normalize_lanes_beside(Columns<P> F, double* powers, M... others) {
-  constexpr int width = width_of<P>, most = std::numeric_limits<Real<Scalar<P>>>::max_exponent - 3;
-  if (!normalize_lanes(F, powers)) return false;
-  double squares[width] = {}, of_others[width];
-  const auto add = [&](const auto& other) {
-    double of_other[width];
-    add_squares_of_lanes(other, of_other);
-    for (int w = 0; w < width; ++w) squares[w] += of_other[w];
-  };
-  (add(others), ...);
-  for (int w = 0; w < width; ++w) {
-    of_others[w] = power_beside(squares[w], LaneOf<P>{others, w}...);
-    powers[w] *= of_others[w];
-    if (powers[w] == 0 || std::abs(std::ilogb(powers[w])) > most) return false;
-  }
-  return divide_lanes(F, of_others, most);
 }
 
 }  // namespace bs

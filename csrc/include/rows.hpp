@@ -2,7 +2,7 @@
 // longer than to read the matrix.
 #pragma once
 
-#include "scale.hpp"
+#include "matrix.hpp"
 
 namespace bs {
 
@@ -32,16 +32,6 @@ template <class T>
 void add_of_residuals(Columns<T> of_B, Columns<T> residuals, View<Real<T>> g) {
   if (!g.data) return;
   each_entry(of_B, [&](auto i, auto j) { of_B(i, j) += times_real(residuals(i, j), g(j, 0) + g(j, 0)); });
-}
-
-// The cotangents of squared residuals, over the power of two by which those of solutions are divided; whether that is
-// in range. Divided ones are written.
-template <class T>
-bool divide_cotangents(View<T>& g, double power, T* divided) {
-  if (!g.data || power == 1) return true;
-  for (Int j = 0; j < g.m; ++j) divided[j] = T(g(j, 0) / power);
-  g = {divided, g.m, 1, 1, g.m};
-  return std::abs(std::ilogb(power)) <= MOST_EXPONENT_OF_SOLUTIONS<T>;
 }
 
 // Some rows of Z = A w + 2 (B − A X) diag(g) and of the gradient −Z Xᴴ + (B − A X) wᴴ; there may be no g.

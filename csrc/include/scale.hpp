@@ -6,19 +6,22 @@
 
 namespace bs {
 
-// Squared norms between which nothing in an operation overflows or underflows. B G / A² takes most of the exponents
-// then, and leaves the rest to κ²; it is large for small A alone.
 struct Range {
   double least, most;
-  bool holds(double squares) const { return least < squares && squares < most; }
+  bool holds(double x) const { return least < x && x < most; }
 };
+
+// Squared norms, and norms of B / A², between which nothing in an operation overflows or underflows: B G / A² takes
+// most of the exponents, and leaves the rest to κ².
 template <class T>
-constexpr Range RANGE = is_double<T> ? Range{0x1p-340, 0x1p340} : Range{0x1p-42, 0x1p42};  // of B and cotangents
+constexpr Range RANGE = is_double<T> ? Range{0x1p-340, 0x1p340} : Range{0x1p-42, 0x1p42};  // of cotangents
 template <class T>
 constexpr Range RANGE_OF_MATRIX = is_double<T> ? Range{0x1p-600, 0x1p600} : Range{0x1p-60, 0x1p80};
-constexpr int MOST_EXPONENT_DOUBLE = 900, MOST_EXPONENT_SINGLE = 100;
 template <class T>
-constexpr int MOST_EXPONENT_OF_SOLUTIONS = is_double<T> ? 450 : 60;  // which are multiplied by cotangents
+constexpr Range RANGE_OF_SIDES = is_double<T> ? Range{0x1p-1000, 0x1p1000} : Range{0x1p-120, 0x1p120};
+template <class T>
+constexpr Range RANGE_OF_QUOTIENT = is_double<T> ? Range{0x1p-770, 0x1p770} : Range{0x1p-81, 0x1p81};
+constexpr int MOST_EXPONENT_DOUBLE = 900, MOST_EXPONENT_SINGLE = 100;
 
 // Σ |x|² of contiguous numbers, in double precision.
 template <class T>
@@ -63,6 +66,29 @@ BS_INLINE double safe_squares_of_matrix(const M& matrix) {
   return safe_squares(matrix, sum_of_squares(matrix), RANGE_OF_MATRIX<Entry<M>>);
 }
 
+template <class T>
+BS_COLD double sum_of_squares(View<T> matrix) {
+  if (matrix.along == 1) matrix = matrix.t();
+  double total = 0;
+  for (Int j = 0; j < matrix.n; ++j) {
+    const T* column = matrix.data + j * matrix.along;
+    for (Int i = 0; i < matrix.m; ++i) total += square(column[i * matrix.down]);
+  }
+  return total;
+}
+
+// Whether right-hand sides are in range beside what the gradient divides them by, of such a norm: A², or L³ of L Lᴴ.
+template <class M>
+BS_INLINE bool are_safe_sides(const M& sides, double squares, double of_divisor) {
+  using T = Entry<M>;
+  return (RANGE_OF_SIDES<T>.holds(squares) && RANGE_OF_QUOTIENT<T>.holds(std::sqrt(squares) / of_divisor)) ||
+         (squares == 0 && is_zero(sides));
+}
+template <class M>
+BS_INLINE bool are_safe_sides(const M& sides, double of_divisor) {
+  return are_safe_sides(sides, sum_of_squares(sides), of_divisor);
+}
+
 template <class M>
 BS_COLD bool is_finite(M matrix) {
   Entry<M> nothing(0);  // NaN of what is not finite
@@ -88,22 +114,14 @@ BS_COLD void multiply_by(View<T> matrix, Real<T> factor) {
 }  // namespace detail
 
 template <class M>
-BS_INLINE void multiply_by(M&& matrix, double power) {
+BS_INLINE void multiply_by(M&& matrix, double factor) {
   using R = Real<Entry<M>>;
-  const auto multiply = [&](R factor) BS_LAMBDA {
-    if constexpr (is_const<decltype(matrix.width())>) {  // has no address, being in registers
-      each_entry(matrix, [&](auto i, auto j) BS_LAMBDA { matrix(i, j) = times_real(matrix(i, j), factor); });
-    } else {
-      detail::multiply_by(matrix.view(), factor);
-    }
-  };
-  if (power == 1) return;
-  const int exponent = std::ilogb(power), of_first = exponent / 2;
-  if (std::abs(exponent) > std::numeric_limits<R>::max_exponent - 3) {
-    multiply(std::ldexp(R(1), of_first));
-    power = std::ldexp(power, -of_first);
+  if (factor == 1) return;
+  if constexpr (is_const<decltype(matrix.width())>) {  // has no address, being in registers
+    each_entry(matrix, [&](auto i, auto j) BS_LAMBDA { matrix(i, j) = times_real(matrix(i, j), R(factor)); });
+  } else {
+    detail::multiply_by(matrix.view(), R(factor));
   }
-  multiply(R(power));
 }
 
 // The power of two by which to divide a matrix whose norm is far from one; one if it is not finite, and zero if that
@@ -135,37 +153,6 @@ BS_INLINE double normalize(M&& matrix) {
   return normalize(matrix, sum_of_squares(matrix));
 }
 
-template <class T>
-BS_COLD double sum_of_squares(View<T> matrix) {
-  if (matrix.along == 1) matrix = matrix.t();
-  double total = 0;
-  for (Int j = 0; j < matrix.n; ++j) {
-    const T* column = matrix.data + j * matrix.along;
-    if (matrix.down == 1) total += sum_of_squares(column, matrix.m);
-    else
-      for (Int i = 0; i < matrix.m; ++i) total += square(column[i * matrix.down]);
-  }
-  return total;
-}
-
-// The power of two by which to divide cotangents, too, since gradients are products of them and of others, of such a
-// sum of squares: one where these are near one, and zero where they are too far from it.
-template <class... M>
-BS_INLINE double power_beside(double squares, const M&... others) {
-  using T = std::common_type_t<Entry<M>...>;
-  if (RANGE<T>.holds(squares) || squares == 0) return 1;
-  const auto [least, most] = std::minmax({normalizing_power(others)...});
-  return least > 0 && std::abs(std::ilogb(most)) <= MOST_EXPONENT_OF_SOLUTIONS<T> ? most : 0;
-}
-
-// `normalize` cotangents, and divide them by `power_beside`; the product of both powers.
-template <class M, class... V>
-BS_INLINE double normalize_beside(M&& cotangents, const V&... others) {
-  const double power = normalize(cotangents), of_others = power_beside((sum_of_squares(others) + ...), others...);
-  multiply_by(cotangents, of_others == 0 ? 1 : 1 / of_others);
-  return power * of_others;
-}
-
 // `copy` and `normalize`; the target has its columns, or its rows, one after the other.
 template <class A, class B>
 BS_INLINE double copy_normalized(A&& target, B&& source) {
@@ -176,8 +163,11 @@ BS_INLINE double copy_normalized(A&& target, B&& source) {
 // Whether rows or columns are packed, and `normalize` would change nothing.
 template <class T>
 BS_COLD bool is_normalized(View<T> matrix) {
-  const bool is_packed = matrix.along == 1 || matrix.down == 1 || matrix.m == 1;
-  return is_packed && safe_squares(matrix, sum_of_squares(matrix)) >= 0;
+  if (matrix.along == 1) matrix = matrix.t();
+  if (matrix.down != 1 && matrix.m != 1) return false;
+  double squares = 0;
+  for (Int j = 0; j < matrix.n; ++j) squares += sum_of_squares(matrix.data + j * matrix.along, matrix.m);
+  return safe_squares(matrix, squares) >= 0;
 }
 
 }  // namespace bs

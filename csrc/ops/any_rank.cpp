@@ -266,8 +266,8 @@ void lstsq(Task task, Arena& arena) {
   By<T> by(task, arena, m, n);
   auto Y = arena.columns<T>(m, k), coordinates = arena.columns<T>(std::min(m, n), k), solution = arena.columns<T>(n, k);
   task.each(arena, [&](Int i) {
-    const double power = copy_normalized(Y, B[i]);
-    if (power == 0) return false;
+    copy(Y, B[i]);
+    if (!are_safe_sides(Y, sum_of_squares(A[i]))) return false;
     const Int r = rank.number(i) = by.decompose(A[i], U.columns(i), C, i, V.columns(i));
     if (r == 0) return false;
     const auto along = coordinates.part(0, r, 0, k);
@@ -275,11 +275,10 @@ void lstsq(Task task, Arena& arena) {
     Core(C, i, r, m < n).solve("LN", along);
     lapack::multiply("CN", 1, 0, solution, V.columns(i).part(0, r, 0, n), along);
     copy(X[i], solution);
-    multiply_by(X[i], power);
     if constexpr (IS_TALL) {
       copy(by.F, A[i]);
       lapack::multiply("NN", -1, 1, Y, by.F, solution);
-      for (Int j = 0; j < k; ++j) residuals.vector(i)[j] = Real<T>(sum_of_squares(Y.column(j), m) * power * power);
+      for (Int j = 0; j < k; ++j) residuals.vector(i)[j] = Real<T>(sum_of_squares(Y.column(j), m));
     }
     return true;
   });
@@ -339,12 +338,11 @@ void lstsq_backward(Task task, Arena& arena) {
   auto N = arena.columns<T>(n, k), w = arena.columns<T>(n, k), turned = arena.columns<T>(k, n);
   auto Z = arena.columns<T>(m, k), residual = arena.columns<T>(m, k), Y = arena.columns<T>(m, k);
   auto coordinates = arena.columns<T>(std::min(m, n), k);
-  auto* divided = arena.take<Real<T>>(k);
   task.each(arena, [&](Int i) {
-    auto g = of_residuals.if_given(i);
+    const auto g = of_residuals.if_given(i);
     copy(N, G[i]);
-    const double power = normalize_beside(N, X[i], B[i]);
-    if (power == 0 || !divide_cotangents(g, power, divided)) return false;
+    const double power = normalize(N);
+    if (power == 0 || (g.data && power != 1)) return false;
     const Int r = rank.number(i);
     const Core core(C, i, r, m < n);
     const auto left = U.columns(i).columns(0, r), right = V.columns(i).part(0, r, 0, n), t = result.columns(i);

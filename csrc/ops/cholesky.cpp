@@ -143,22 +143,29 @@ struct Factors {
   }
 };
 
-// Whether a factor has a norm that is near one, and no zero on its diagonal.
+// Σ |l|² of a factor whose norm is near one, and whose diagonal has no zero; −1 of another.
 template <class T>
-bool is_usual(PackedTriangle<T> L) {
+double usual_squares(PackedTriangle<T> L) {
   double squares = 0;
   const Columns<T> F = L.columns;
   for (Int j = 0; j < F.n; ++j) {
-    if (F(j, j) == T(0)) return false;
+    if (F(j, j) == T(0)) return -1;
     squares += L.is_transposed ? sum_of_squares(F.column(j), j + 1) : sum_of_squares(F.column(j) + j, F.n - j);
   }
-  return RANGE_OF_MATRIX<T>.holds(squares);
+  return RANGE<T>.holds(squares) ? squares : -1;
 }
 template <int N, class T>
-BS_INLINE bool is_usual(const Local<T, N, N>& F) {
+BS_INLINE double usual_squares(const Local<T, N, N>& F) {
   bool has_no_zero = true;
   loop(Const<N>{}, [&](auto i) BS_LAMBDA { has_no_zero &= F(i, i) != T(0); });
-  return has_no_zero && safe_squares_of_matrix(F) >= 0;
+  return has_no_zero ? safe_squares(F) : -1;
+}
+
+// Whether a factor is usual, and right-hand sides are in range beside it.
+template <class F, class M>
+BS_INLINE bool are_usual(const F& L, const M& sides) {
+  const double squares = usual_squares(L);
+  return squares >= 0 && are_safe_sides(sides, squares * std::sqrt(squares));
 }
 
 // Of many right-hand sides, row after row, half = L⁻¹X and X ← L⁻ᴴL⁻¹X.
@@ -181,12 +188,10 @@ void cholesky_solve_many(Task task, Arena& arena) {
   const Factors<T> factors(arena, L);
   const auto rows = arena.columns<T>(half.n, half.m);
   task.each(arena, [&](Int i) {
-    const double power = copy_normalized(rows, B[i].t());
-    if (!is_usual(factors[i]) || power == 0) return false;
+    copy(rows, B[i].t());
+    if (!are_usual(factors[i], rows)) return false;
     solve_rows(L[i], half[i], rows.t());
     copy(result.columns(i), rows.t());
-    multiply_by(half[i], power);
-    multiply_by(result.columns(i), power);
     return true;
   });
 }
@@ -199,8 +204,7 @@ void cholesky_solve_many_backward(Task task, Arena& arena) {
   const Int n = half.m, k = half.n;
   const auto rows = arena.columns<T>(k, n), of_cotangent = arena.columns<T>(k, n), solution = arena.columns<T>(k, n);
   task.each(arena, [&](Int i) {
-    copy(rows, G[i].t());
-    const double power = normalize_beside(rows, X.columns(i));
+    const double power = copy_normalized(rows, G[i].t());
     if (power == 0) return false;
     solve_rows(L[i], of_cotangent.t(), rows.t());
     copy(rhs_result[i], rows.t());
@@ -226,27 +230,24 @@ void cholesky_solve(Task task, Arena& arena) {
   const Factors<T> factors(arena, L);
   auto Y = scratch<T, N, 0>(arena, half.m, half.n);
   task.each(arena, [&](Int i) BS_LAMBDA {
-    const auto X = result.columns(i);
-    double power;
     if constexpr (N > 0) {
       Local<T, N, N> F{};
       copy_lower(F, L[i]);
-      power = copy_normalized(Y, B[i]);
-      if (!is_usual(F) || power == 0) return false;
+      copy(Y, B[i]);
+      if (!are_usual(F, Y)) return false;
       substitute<Lower>(F, Y);
       copy(half[i], Y);
       substitute<Lower | Adjoint>(F, Y);
-      copy(X, Y);
+      copy(result.columns(i), Y);
     } else {
+      const auto X = result.columns(i);
       const auto factor = factors[i];
-      power = copy_normalized(X, B[i]);
-      if (!is_usual(factor) || power == 0) return false;
+      copy(X, B[i]);
+      if (!are_usual(factor, X)) return false;
       solve_lower<false>(factor, X);
       copy(half[i], X);
       solve_lower<true>(factor, X);
     }
-    multiply_by(half[i], power);
-    multiply_by(X, power);
     return true;
   });
 }
@@ -262,8 +263,7 @@ void cholesky_solve_backward(Task task, Arena& arena) {
   auto W = scratch<T, N, 0>(arena, n, k), of_cotangent = scratch<T, N, 0>(arena, n, k);
   auto cotangent_rows = arena.columns<T>(k, n);
   task.each(arena, [&](Int i) BS_LAMBDA {
-    copy(W, G[i]);
-    const double power = normalize_beside(W, X.columns(i));
+    const double power = copy_normalized(W, G[i]);
     if (power == 0) return false;
     if constexpr (N > 0) {
       Local<T, N, N> F{};
@@ -325,14 +325,14 @@ void cholesky_inverse(Task task, Arena& arena) {
     if constexpr (N > 0) {
       Local<T, N, N> F{}, Y;
       copy_lower(F, L[i]);
-      if (!is_usual(F)) return false;
+      if (usual_squares(F) < 0) return false;
       fill_with_identity(Y);
       substitute<Lower>(F, Y);
       substitute<Lower | Adjoint>(F, Y);
       copy(X, Y);
     } else {
       const auto factor = factors[i];
-      if (!is_usual(factor)) return false;
+      if (usual_squares(factor) < 0) return false;
       if (X.m * X.n <= MOST_OF_SUBSTITUTION) {
         fill_with_identity(X);
         solve_lower<false>(factor, X);
@@ -367,7 +367,7 @@ void cholesky_inverse_backward(Task task, Arena& arena) {
         }
       }
     }
-    const double power = normalize_beside(both, X.columns(i));
+    const double power = normalize(both);
     if (power == 0) return false;
     const auto gradient = result.columns(i);
     if constexpr (N > 0) {

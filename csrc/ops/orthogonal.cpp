@@ -291,17 +291,16 @@ void lstsq(Task task, Arena& arena) {
   task.each(arena, [&](Int i) {
     rank.number(i) = n;
     copy(F, A[i]);
-    const double squares = safe_squares_of_matrix(F), power = copy_normalized(Y, B[i]);
-    if (squares < 0 || power == 0) return false;
+    copy(Y, B[i]);
+    const double squares = safe_squares_of_matrix(F);
+    if (squares < 0 || !are_safe_sides(Y, squares)) return false;
     reflectors.reflect(F);
     if (!reflectors.copy_clear_triangle(R.columns(i), F, squares)) return false;
     lapack::apply_basis("C", F, reflectors.scales, Y, reflectors.work, reflectors.length);
-    for (Int j = 0; j < k; ++j)
-      residuals.vector(i)[j] = Real<T>(sum_of_squares(Y.column(j) + n, m - n) * power * power);
+    for (Int j = 0; j < k; ++j) residuals.vector(i)[j] = Real<T>(sum_of_squares(Y.column(j) + n, m - n));
     const auto solution = Y.part(0, n, 0, k);
     lapack::solve_triangle("LUNN", R.columns(i), solution);
     copy(X[i], solution);
-    multiply_by(X[i], power);
     return true;
   });
 }
@@ -318,11 +317,11 @@ void lstsq_across(Task task, Arena& arena) {
   auto* scales = arena.take<P>(n);
   const RankTest<false, P> test(task, arena, n);
   each_pack<T>(task, arena, [&](Int first, Int last) {
-    double squares[width_of<P>], powers[width_of<P>];
+    double squares[width_of<P>];
     const auto F = both.columns(0, n), Y = both.columns(n, n + k), solution = Y.part(0, n, 0, k);
     gather(F, A, first, last);
     gather(Y, B, first, last);
-    if (!are_in_safe_range(F, squares, RANGE_OF_MATRIX<P>) || !normalize_lanes(Y, powers)) return false;
+    if (!are_in_safe_range(F, squares, RANGE_OF_MATRIX<P>) || !are_safe_lanes(Y, squares)) return false;
     reflect(both, scales, n);
     if (!copy_upper(upper, F) || !test.is_full(upper, m, squares)) return false;
     scatter(upper, R.t(), first, last);
@@ -331,11 +330,10 @@ void lstsq_across(Task task, Arena& arena) {
       for (Int i = first; i < last; ++i) {
         double total = 0;
         for (Int r = n; r < m; ++r) total += square(lane(Y(r, j), int(i - first)));
-        residuals.vector(i)[j] = Real<T>(total * powers[i - first] * powers[i - first]);
+        residuals.vector(i)[j] = Real<T>(total);
       }
     }
     substitute<Upper>(upper, solution);
-    multiply_lanes_by(solution, powers);
     scatter(solution, X, first, last);
     return true;
   });
@@ -397,13 +395,12 @@ void lstsq_backward(Task task, Arena& arena) {
   const auto F = !has_few ? arena.columns<T>(m, n) : has_rows ? nothing : arena.columns<T>(n, m);
   const auto Y = !has_few ? arena.columns<T>(m, k) : has_rows ? nothing : arena.columns<T>(k, m);
   const auto Z = has_few ? nothing : arena.columns<T>(m, k);
-  auto* divided = arena.take<Real<T>>(k);
   task.each(arena, [&](Int i) {
     const auto upper = R.columns(i);
-    auto g = of_residuals.if_given(i);
+    const auto g = of_residuals.if_given(i);
     copy(formula.w, G[i]);
-    const double power = normalize_beside(formula.w, X[i], B[i]);
-    if (power == 0 || !divide_cotangents(g, power, divided)) return false;
+    const double power = normalize(formula.w);
+    if (power == 0 || (g.data && power != 1)) return false;
     copy(formula.X, X[i]);
     if (has_few) {
       Rows<T> of_A{A.vector(i), m, n}, of_B{B.vector(i), m, k};
@@ -445,15 +442,15 @@ void lstsq_backward_across(Task task, Arena& arena) {
   each_pack<T>(task, arena, [&](Int first, Int last) {
     double powers[width_of<P>];
     gather(formula.w, G, first, last);
-    gather(formula.X, X, first, last);
-    gather(Y, B, first, last);
-    if (!normalize_lanes_beside(formula.w, powers, formula.X, Y)) return false;
+    if (!normalize_lanes(formula.w, powers)) return false;
     if (of_residuals.data) {
+      if (std::any_of(powers, powers + width_of<P>, [](double power) { return power != 1; })) return false;
       gather(g, of_residuals, first, last);
-      if (!divide_lanes(g, powers, MOST_EXPONENT_OF_SOLUTIONS<T>)) return false;
     }
     gather(F, A, first, last);
     gather(upper, R, first, last);
+    gather(formula.X, X, first, last);
+    gather(Y, B, first, last);
     formula.write_rhs(F, upper, Z);
     formula.write_transpose(F, Y, of_residuals.data ? g.view() : View<Real<P>>{}, Z, t);
     multiply_lanes_by(Z, powers);
@@ -478,15 +475,15 @@ void lstsq_wide(Task task, Arena& arena) {
     rank.number(i) = m;
     copy(basis, A[i].t());
     conjugate(basis);
-    const double squares = safe_squares_of_matrix(basis), power = copy_normalized(Y, B[i]);
-    if (squares < 0 || power == 0) return false;
+    copy(Y, B[i]);
+    const double squares = safe_squares_of_matrix(basis);
+    if (squares < 0 || !are_safe_sides(Y, squares)) return false;
     reflectors.reflect(basis);
     if (!reflectors.copy_clear_triangle(R.columns(i), basis, squares)) return false;
     reflectors.form_basis(basis);
     lapack::solve_triangle("LUCN", R.columns(i), Y);
     lapack::multiply("NN", 1, 0, solution, basis, Y);
     copy(X[i], solution);
-    multiply_by(X[i], power);
     return true;
   });
 }
@@ -502,7 +499,7 @@ void lstsq_wide_backward(Task task, Arena& arena) {
   task.each(arena, [&](Int i) {
     const auto basis = Q.columns(i), upper = R.columns(i), t = result.columns(i);
     copy(N, G[i]);
-    const double power = normalize_beside(N, X[i], B[i]);
+    const double power = normalize(N);
     if (power == 0) return false;
     copy(Y, B[i]);
     lapack::multiply("CN", 1, 0, Z, basis, N);

@@ -157,8 +157,7 @@ struct Solution {
       : F(N > 0 ? scratch<T, N, N>(arena, n, n) : decltype(F){}), Y(scratch<T, N, 0>(arena, n, k)), before(arena, n) {}
 
   BS_INLINE bool compute(View<T> A, View<T> B, View<T> X, Columns<T> LU, Pivot* pivots) {
-    const double power = copy_normalized(Y, B);
-    if (power == 0) return false;
+    copy(Y, B);
     const auto write_nothing = [&] {
       fill_with_nan(X);
       return write_undefined(A, LU, pivots);
@@ -166,15 +165,16 @@ struct Solution {
     if constexpr (N > 0) {
       copy(F, A);
       if (!factor(F, pivots, before.get(), &squares)) return write_nothing();
+      if (!are_safe_sides(Y, squares) && is_finite(B)) return false;
       copy(LU, F);
       solve_small(F, pivots, Y);
     } else {
       copy(LU, A);
       if (!factor(LU, pivots, before.get(), &squares)) return write_nothing();
+      if (!are_safe_sides(Y, squares) && is_finite(B)) return false;
       solve_columns(LU, pivots, Y);
     }
     copy(X, Y);
-    multiply_by(X, power);
     return true;
   }
 };
@@ -218,15 +218,13 @@ void solve_across(Task task, Arena& arena) {
   each_pack<T>(
       task, arena,
       [&](Int first, Int last) {
-        double squares[width_of<P>], powers[width_of<P>];
+        double squares[width_of<P>];
         gather(Y, B, first, last);
-        if (!normalize_lanes(Y, powers)) return false;
         gather(F, A, first, last);
-        if (!factor(F, of_pack, before, squares)) return false;
+        if (!factor(F, of_pack, before, squares) || !are_safe_lanes(Y, squares)) return false;
         scatter(F, LU.t(), first, last);
         scatter_pivots<P>(of_pack, pivots, first, last);
         solve_small(F, of_pack, Y);
-        multiply_lanes_by(Y, powers);
         scatter(Y, X, first, last);
         if (!WITH_RANK) return true;
         for (Int i = first; i < last; ++i) task.argument<Int>(3).number(i) = n;
@@ -249,8 +247,7 @@ void solve_backward(Task task, Arena& arena) {
   auto Y = scratch<T, N, 0>(arena, n, k);
   auto F = N > 0 ? scratch<T, N, N>(arena, n, n) : decltype(scratch<T, N, N>(arena, n, n)){};
   task.each(arena, [&](Int i) BS_LAMBDA {
-    copy(Y, G[i]);
-    const double power = normalize_beside(Y, X[i]);
+    const double power = copy_normalized(Y, G[i]);
     if (power == 0) return false;
     if constexpr (N > 0) {
       copy(F, LU.columns(i));
@@ -286,10 +283,10 @@ void solve_backward_across(Task task, Arena& arena) {
   each_pack<T>(task, arena, [&](Int first, Int last) {
     double powers[width_of<P>];
     gather(Y, G, first, last);
-    gather(solution, X, first, last);
-    if (!normalize_lanes_beside(Y, powers, solution)) return false;
+    if (!normalize_lanes(Y, powers)) return false;
     gather(F, LU, first, last);
     gather_pivots<P>(of_pack, pivots, first, last);
+    gather(solution, X, first, last);
     solve_adjoint_small(F, of_pack, Y);
     multiply_small<false>(F, Y, adjoint(solution), -1);
     multiply_lanes_by(Y, powers);

@@ -45,9 +45,10 @@ inline bool has_no_other(const Tensor& tensor, c10::DispatchKeySet keys) {
 // Whether the fast path may read it: its numbers are at its address on the CPU, and it has no tangent.
 inline bool is_readable(const Tensor& tensor) { return has_no_other(tensor, OF_CPU) && !tensor._fw_grad(0).defined(); }
 
-// The tensor, or a copy to which a conjugate or a sign that is pending is applied.
+// The tensor, or on the CPU a copy to which a conjugate or a sign that is pending is applied.
 inline Tensor resolved(const Tensor& tensor) {
-  return tensor.is_conj() || tensor.is_neg() ? tensor.resolve_conj().resolve_neg() : tensor;
+  const bool is_pending = tensor.is_cpu() && (tensor.is_conj() || tensor.is_neg());
+  return is_pending ? tensor.resolve_conj().resolve_neg() : tensor;
 }
 
 inline bool has(const Positions& some, size_t i) { return std::find(some.begin(), some.end(), i) != some.end(); }
@@ -104,8 +105,8 @@ struct Plan : torch::CustomClassHolder {
   // Bytes of what is kept.
   int64_t bytes() const { return keeps.empty() ? 0 : keeps[0].size[0]; }
 
-  // Zeros between what is kept and after it, so that equal calls keep equal bytes, unless the matrices are so large
-  // that to touch memory that nobody reads would take long.
+  // Zeros between what is kept and after it, so that small calls that are equal keep equal bytes. Nobody reads the
+  // rest, which would take long to touch.
   void clear_gaps(const Tensor& workspace) const {
     constexpr int64_t line = 64;  // parts begin there
     auto* base = static_cast<char*>(workspace.mutable_data_ptr());

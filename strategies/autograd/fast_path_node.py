@@ -358,6 +358,7 @@ def _by_second_backward(
 ) -> Gradients | None:
     """Those of what is saved and of cotangents by `FastPath.second_backward`, where it has them."""
     plan, second_backward = computed.found.plan, computed.found.fast_path.second_backward
+    directions = tuple([None if each is None else resolved(each) for each in directions])
     given = [each for each in directions if each is not None]
     is_usual = is_plain() and not torch.is_grad_enabled() and all(map(is_readable, given))
     if second_backward is None or computed.found.is_of_any_rank or not is_usual:

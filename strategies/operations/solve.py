@@ -81,7 +81,7 @@ def _solution(strategy: Strategy, A: Tensor, B: Tensor) -> Tensor:
     """
     if is_opaque(B):
         return torch.linalg.solve(A, B)
-    outputs = _fast_path(strategy, A.resolve_conj(), B.resolve_conj())
+    outputs = _fast_path(strategy, A, B)
     return run(_Solve(), strategy, A, B)[0] if outputs is None else outputs[0]
 
 

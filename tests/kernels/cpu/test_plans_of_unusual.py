@@ -99,6 +99,32 @@ def test_right_hand_sides_far_from_one_scale_results_to_the_bit(of, shape, dtype
             assert torch.equal(gradients[1], due[1])
 
 
+@pytest.mark.parametrize(("of", "shape"), WITH_RIGHT_HAND_SIDES)
+@pytest.mark.parametrize(("dtype", "unit"), [(torch.float32, 18), (torch.float64, 145)])
+def test_far_operands_and_cotangents_together_are_declined_or_right(of, shape, dtype, unit):
+    A, B = inputs_of(of, *shape, dtype)
+    (X, *_), (G, *_), due = computed(of, (A, B))
+    degree = 2 if of[1] == "cholesky_solve" else 1  # of A in the factor
+    found = plan_of(of, A, B)
+    for a, b, g in itertools.product((-2, -1, 0, 1, 2), (-5, -3, 0, 2, 3, 5), (-6, -1, 0, 1, 6)):
+        of_A, of_B, of_G = (2.0 ** (unit * each) for each in (a, b, g))
+        inputs = A * of_A, B * of_B
+        if (forward := found.forward(inputs)) is None:
+            continue
+        outputs, kept = forward
+        scale = of_B / of_A**degree
+        torch.testing.assert_close(outputs[0].double() / scale, X.double(), rtol=1e-4, atol=1e-5)
+        saved = (*inputs, *(outputs[i] for i in found.saved), *kept)
+        cotangents = [None if i in found.optional else G * of_G for i in found.cotangents]
+        gradients = found.backward(saved, tuple(cotangents))
+        scales = (of_G * of_B / of_A ** (degree + 1), of_G / of_A**degree)
+        for one, other, scale in zip(gradients or (), due, scales, strict=False):
+            if torch.finfo(dtype).tiny * 2**20 < scale < torch.finfo(dtype).max / 2**20:
+                torch.testing.assert_close(
+                    one.double() / scale, other.double(), rtol=1e-4, atol=1e-5
+                )
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n", [7, 8, 60])
 @pytest.mark.parametrize("operation", ["inv", "solve", "pinv"])
