@@ -29,6 +29,14 @@ from strategies.kernels.memory import with_memory
 
 _LIBRARY = torch.library.Library("backward_strategies", "FRAGMENT")
 
+_REVISION = 1
+"""Raise it with each change of what an operator returns for the same inputs.
+
+Inductor keeps graphs on disk, by the names of operators alone; one with the sizes of another revision ends
+with an AssertionError.
+"""
+torch.compiler.config.cache_key_tag += f" {_LIBRARY.ns} {_REVISION}"
+
 _TAGS = (
     torch.Tag.pt2_compliant_tag,
     torch.Tag.cudagraph_unsafe,  # values are read, which a captured graph cannot

@@ -180,6 +180,10 @@ def test_torch_finds_no_fault_with_an_operator(name, call):
     opcheck(getattr(OPERATORS, name.removesuffix(" by plan")).default, call)
 
 
+def test_graphs_on_disk_are_those_of_this_revision_of_the_operators():
+    assert "backward_strategies" in torch.compiler.config.cache_key_tag
+
+
 def test_what_has_no_operator_says_so():
     A = matrices()[0]
     of_third_order = torch.func.jacrev(torch.func.jacrev(torch.func.jacrev(linalg.det)))
