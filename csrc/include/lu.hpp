@@ -97,7 +97,8 @@ BS_INLINE void add_squares(const M& F, Int column, B last, double* squares) {
   }
 }
 
-// Whether some pivot of one of the matrices may be roundoff: zero in another order of additions.
+// Whether some pivot of one of the matrices may be roundoff: zero in another order of additions. A copy is taken: what
+// has an address does not stay in registers.
 template <class M>
 BS_COLD bool some_lane_is_doubtful(M F) {
   using T = Scalar<Entry<M>>;
@@ -136,7 +137,10 @@ BS_INLINE bool factor(M& F, PivotOf<Entry<M>>* pivots, double* before, double* s
     if (!eliminate(F, pivots)) return false;
   }
   Real<T> smallest = modulus(F(0, 0));
-  loop(n, [&](auto k) BS_LAMBDA { smallest = where_greater(smallest, modulus(F(k, k)), modulus(F(k, k)), smallest); });
+  loop(n, [&](auto k) BS_LAMBDA {
+    const auto pivot = modulus(F(k, k));
+    smallest = where_greater(smallest, pivot, pivot, smallest);
+  });
   bool is_clear = true;
   for (int w = 0; w < width; ++w) is_clear &= square(lane(smallest, w)) > MOST_DOUBTFUL<T> * n * squares[w];
   const double limit = growth_limit(n) * growth_limit(n);

@@ -66,17 +66,6 @@ BS_INLINE double safe_squares_of_matrix(const M& matrix) {
   return safe_squares(matrix, sum_of_squares(matrix), RANGE_OF_MATRIX<Entry<M>>);
 }
 
-template <class T>
-BS_COLD double sum_of_squares(View<T> matrix) {
-  if (matrix.along == 1) matrix = matrix.t();
-  double total = 0;
-  for (Int j = 0; j < matrix.n; ++j) {
-    const T* column = matrix.data + j * matrix.along;
-    for (Int i = 0; i < matrix.m; ++i) total += square(column[i * matrix.down]);
-  }
-  return total;
-}
-
 // Whether right-hand sides are in range beside what the gradient divides them by, of such a norm: A², or L³ of L Lᴴ.
 template <class M>
 BS_INLINE bool are_safe_sides(const M& sides, double squares, double of_divisor) {

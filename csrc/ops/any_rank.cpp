@@ -63,7 +63,7 @@ struct Svd {
   std::int32_t* integer_work;
   double* row_squares;
   Int length;
-  double atol, rtol;
+  double atol, rtol, norm = 0;
 
   // What LAPACK asks for at least, and blocks of 64 columns.
   Svd(const Task& task, Arena& arena, Int m, Int n)
@@ -80,8 +80,8 @@ struct Svd {
     copy(F, A);
     const Int m = F.m, n = F.n, k = std::min(m, n);
     Real<T>* s = kept.vector(i);
-    if (!(safe_squares_of_matrix(F) > 0) || (m >= n && !has_alike_columns(F)) || (m <= n && !has_alike_rows()))
-      return 0;
+    norm = std::sqrt(safe_squares_of_matrix(F));
+    if (!(norm > 0) || (m >= n && !has_alike_columns(F)) || (m <= n && !has_alike_rows())) return 0;
     if (!lapack::decompose(F, s, U, Vh, work, length, real_work, integer_work)) return 0;
     const double threshold = std::max(atol, rtol * double(s[0]));
     return std::count_if(s, s + k, [&](Real<T> value) { return double(value) > threshold; });
@@ -137,11 +137,10 @@ struct Cod {
   Int decompose(View<T> A, Columns<T> U, Batch<T> kept, Int i, Columns<T> Vh) {
     copy(F, is_wide ? A.t() : A);
     if (is_wide) conjugate(F);
-    const double of_matrix = safe_squares_of_matrix(F);
-    if (!(of_matrix > 0)) return 0;
+    norm = std::sqrt(safe_squares_of_matrix(F));
+    if (!(norm > 0)) return 0;
     lapack::reflect(F, scales, work, length);
     copy_upper(R, F);
-    norm = std::sqrt(of_matrix);
     const double noise = double(std::max<Int>(F.m, 8)) * epsilon<T> * norm;
     std::iota(order, order + F.n, 0);
     // Without pivots T would not be graded as columns are, and lose the digits of small ones.
@@ -267,9 +266,8 @@ void lstsq(Task task, Arena& arena) {
   auto Y = arena.columns<T>(m, k), coordinates = arena.columns<T>(std::min(m, n), k), solution = arena.columns<T>(n, k);
   task.each(arena, [&](Int i) {
     copy(Y, B[i]);
-    if (!are_safe_sides(Y, sum_of_squares(A[i]))) return false;
     const Int r = rank.number(i) = by.decompose(A[i], U.columns(i), C, i, V.columns(i));
-    if (r == 0) return false;
+    if (r == 0 || !are_safe_sides(Y, by.norm * by.norm)) return false;
     const auto along = coordinates.part(0, r, 0, k);
     lapack::multiply("CN", 1, 0, along, U.columns(i).columns(0, r), Y);
     Core(C, i, r, m < n).solve("LN", along);

@@ -58,7 +58,7 @@ PyObject* is_ordinary(PyObject*, PyObject* const* given, Py_ssize_t) {
   const auto is_usual = [](PyObject* object) {
     if (!THPVariable_Check(object)) { return !PyList_Check(object) && !PyTuple_Check(object); }
     const auto& tensor = THPVariable_Unpack(object);
-    return is_usual_type(object) && has_no_other(tensor, OF_CPU | OF_CUDA | PENDING) &&
+    return is_usual_type(object) && has_only(tensor, OF_CPU | OF_CUDA | PENDING) &&
            !c10::isReducedFloatingType(tensor.scalar_type());
   };
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(given[0]); ++i) {

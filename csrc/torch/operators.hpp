@@ -296,7 +296,6 @@ inline void add_operator(
   const auto add = [&](const std::string& of, c10::DispatchKey key, auto kernel) {
     library->impl(of.c_str(), torch::dispatch(key, torch::CppFunction::makeFromBoxedFunctor(std::move(kernel))));
   };
-  using Key = c10::DispatchKey;
   add(name, Key::CPU, std::make_unique<OperatorForward>(spec));
   add(name + "_backward", Key::CPU, std::make_unique<OperatorBackward>(spec));
   for (const auto& [of, gradient, tangents, recorded] : records) {

@@ -37,13 +37,13 @@ constexpr c10::DispatchKeySet OF_CPU({Key::CPU, Key::AutogradCPU, Key::AutocastC
 constexpr c10::DispatchKeySet OF_CUDA({Key::CUDA, Key::AutogradCUDA, Key::AutocastCUDA});
 constexpr c10::DispatchKeySet PENDING({Key::Conjugate, Key::Negative});
 
-// Whether nothing but these has to do with a tensor.
-inline bool has_no_other(const Tensor& tensor, c10::DispatchKeySet keys) {
+// Whether a tensor has dispatch keys of these alone.
+inline bool has_only(const Tensor& tensor, c10::DispatchKeySet keys) {
   return (tensor.key_set().raw_repr() & ~keys.raw_repr()) == 0;
 }
 
 // Whether the fast path may read it: its numbers are at its address on the CPU, and it has no tangent.
-inline bool is_readable(const Tensor& tensor) { return has_no_other(tensor, OF_CPU) && !tensor._fw_grad(0).defined(); }
+inline bool is_readable(const Tensor& tensor) { return has_only(tensor, OF_CPU) && !tensor._fw_grad(0).defined(); }
 
 // The tensor, or on the CPU a copy to which a conjugate or a sign that is pending is applied.
 inline Tensor resolved(const Tensor& tensor) {

@@ -86,7 +86,7 @@ def cholesky_inverse(
         >>> cholesky_inverse(torch.tensor([[2.0]]), strategy="explicit_inverse")
         tensor([[0.2500]])
     """
-    outputs = _fast_path(strategy, L.mH.resolve_conj() if upper and are_matrices(L) else L)
+    outputs = _fast_path(strategy, L.mH if upper and are_matrices(L) else L)
     if outputs is not None:
         return outputs[0]
     (chosen,) = choose(strategy, "cholesky_inverse", L, square=True)
