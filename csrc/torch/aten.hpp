@@ -27,6 +27,7 @@
 #include <ATen/ops/linalg_solve_triangular_ops.h>
 #include <c10/util/ScopeExit.h>
 
+#include <array>
 #include <string_view>
 #include <utility>
 

@@ -3,23 +3,19 @@
 // autograd; what has to be found out, and what is rare, Python does.
 
 #include "aten.hpp"
+#include "forward_mode.hpp"
+#include "registration.hpp"
 
 namespace backward_strategies {
 
 namespace {
 
-py::tuple as_tuple(const variable_list& tensors) {
-  py::tuple result(tensors.size());
-  for (size_t i = 0; i < tensors.size(); ++i) { PyTuple_SET_ITEM(result.ptr(), i, THPVariable_Wrap(tensors[i])); }
-  return result;
-}
-
 PyObject* call(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
   HANDLE_TH_ERRORS
   auto* cache = static_cast<PlanCache*>(PyCapsule_GetPointer(self, nullptr));
   auto given = cache->usual(arguments + 1, count - 1);
-  if (!given) { Py_RETURN_NONE; }
-  const auto outputs = cache->by_plans(cache->followed(arguments[0]), std::move(*given));
+  const auto outputs = given ? cache->by_plans(cache->followed(arguments[0]), std::move(*given))
+                             : in_forward_mode(*cache, arguments[0], arguments + 1, count - 1);
   if (!outputs) { Py_RETURN_NONE; }
   return as_tuple(*outputs).release().ptr();
   END_HANDLE_TH_ERRORS
@@ -40,41 +36,57 @@ PyMethodDef call_definition = {
     "fast_path", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call)), METH_FASTCALL,
     "The outputs of an operation; None where the generic path is to be taken."};
 
-py::object fast_path(py::object find, size_t arity, size_t most_tolerances) {
+py::object fast_path(py::object find, size_t arity, size_t most_tolerances, py::object tangents) {
   // They live as long as the process, as the operations do.
-  auto* made = new PlanCache{std::move(find), py::str("auto"), arity, most_tolerances, {}};
+  auto* made = new PlanCache{std::move(find), py::str("auto"), arity, most_tolerances, std::move(tangents), {}};
   const py::capsule self(made);
   return py::reinterpret_steal<py::object>(PyCFunction_New(&call_definition, self.ptr()));
 }
 
-// Whether a call, of a tuple and a dictionary, sees values, of no half precision and not in lists, and nothing but
-// autograd sees the call. A conjugate or a sign may be pending.
-PyObject* is_ordinary(PyObject*, PyObject* const* given, Py_ssize_t) {
-  HANDLE_TH_ERRORS
-  if (!is_plain() || torch::jit::tracer::isTracing() ||
+// Whether no tracer and no autocast sees a call, of a tuple and a dictionary, whose tensors have values of no half
+// precision, are in no lists, and have these keys alone.
+bool is_usual_call(PyObject* const* given, c10::DispatchKeySet keys) {
+  if (torch::jit::tracer::isTracing() ||
       !c10::impl::tls_local_dispatch_key_set().excluded_.has_all(c10::autocast_dispatch_keyset)) {
-    Py_RETURN_FALSE;
+    return false;
   }
-  const auto is_usual = [](PyObject* object) {
+  const auto is_usual = [&](PyObject* object) {
     if (!THPVariable_Check(object)) { return !PyList_Check(object) && !PyTuple_Check(object); }
     const auto& tensor = THPVariable_Unpack(object);
-    return is_usual_type(object) && has_only(tensor, OF_CPU | OF_CUDA | PENDING) &&
+    return is_usual_type(object) && has_only(tensor, keys) && (tensor.is_cpu() || tensor.is_cuda()) &&
            !c10::isReducedFloatingType(tensor.scalar_type());
   };
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(given[0]); ++i) {
-    if (!is_usual(PyTuple_GET_ITEM(given[0], i))) { Py_RETURN_FALSE; }
+    if (!is_usual(PyTuple_GET_ITEM(given[0], i))) { return false; }
   }
   Py_ssize_t position = 0;
   for (PyObject *key, *value; PyDict_Next(given[1], &position, &key, &value);) {
-    if (!is_usual(value)) { Py_RETURN_FALSE; }
+    if (!is_usual(value)) { return false; }
   }
-  Py_RETURN_TRUE;
+  return true;
+}
+
+// Of usual calls those that autograd alone sees. A conjugate or a sign may be pending.
+PyObject* is_ordinary(PyObject*, PyObject* const* given, Py_ssize_t) {
+  HANDLE_TH_ERRORS
+  return PyBool_FromLong(is_plain() && is_usual_call(given, OF_CPU | OF_CUDA | PENDING));
   END_HANDLE_TH_ERRORS
 }
 
-PyMethodDef is_ordinary_definition = {
-    "is_ordinary", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(is_ordinary)), METH_FASTCALL,
-    "Whether nothing but autograd sees a call, which sees values."};
+// Of usual calls those that transforms of torch.func see, besides.
+PyObject* is_transformed(PyObject*, PyObject* const* given, Py_ssize_t) {
+  HANDLE_TH_ERRORS
+  return PyBool_FromLong(
+      is_transformed_alone() && !has_level(TransformType::Functionalize) &&
+      is_usual_call(given, OF_CPU | OF_CUDA | PENDING | OF_LEVELS));
+  END_HANDLE_TH_ERRORS
+}
+
+PyMethodDef methods[] = {
+    {"is_ordinary", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(is_ordinary)), METH_FASTCALL,
+     "Whether nothing but autograd sees a call, which sees values."},
+    {"is_transformed", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(is_transformed)), METH_FASTCALL,
+     "Whether nothing but autograd and transforms of torch.func see a call, which sees values."}};
 
 void set_up(
     std::array<size_t, 4> words, double worth, const py::list& heard, std::array<py::object, 4> of_policy,
@@ -98,7 +110,11 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   module.def("set_up", &set_up);
   module.def("set_team", [](intptr_t address) { team = reinterpret_cast<Team>(address); });
   module.def("fast_path", &fast_path);
-  module.attr("is_ordinary") = py::reinterpret_steal<py::object>(PyCFunction_New(&is_ordinary_definition, nullptr));
+  for (auto& each : methods) {
+    module.attr(each.ml_name) = py::reinterpret_steal<py::object>(PyCFunction_New(&each, nullptr));
+  }
+  module.def("levels", &levels);
+  module.def("over_samples", &over_samples);
   module.def("computed", &computed);
   // The tangent of the innermost level, if there is one.
   module.def("tangent", [](const at::Tensor& tensor) { return tensor._fw_grad(0); });

@@ -16,18 +16,11 @@ inline variable_list by_generic_path(
     const variable_list& computed) {
   py::gil_scoped_acquire lock;
   try {
-    const auto tuple = [](const variable_list& tensors) {
-      py::tuple result(tensors.size());
-      for (size_t i = 0; i < tensors.size(); ++i) {
-        result[i] = tensors[i].defined() ? py::cast(tensors[i]) : py::object(py::none());
-      }
-      return result;
-    };
     py::tuple of_inputs(needed.size());
     for (size_t i = 0; i < needed.size(); ++i) { of_inputs[i] = static_cast<bool>(needed[i]); }
     const auto module = py::module_::import("strategies.autograd.fast_path_node");
     const py::object gradients = module.attr("differentiated")(
-        plan.found, tuple(saved), tuple(cotangents), of_inputs, tuple(computed));
+        plan.found, as_tuple(saved), as_tuple(cotangents), of_inputs, as_tuple(computed));
     variable_list result;
     for (const auto& each : gradients) { result.push_back(each.is_none() ? Tensor() : each.cast<Tensor>()); }
     return result;

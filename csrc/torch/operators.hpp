@@ -6,9 +6,6 @@
 #include <ATen/ExpandUtils.h>
 #include <torch/library.h>
 
-#include <array>
-#include <tuple>
-
 #include "plan_cache.hpp"
 #include "record.hpp"
 
@@ -80,10 +77,25 @@ struct OperatorSpec {
   size_t arity, differentiable;
   bool takes_vectors;
   UsualOptions usual;
-  Positions returned;            // which outputs of the fast path are those of the operator
-  Positions by_columns;          // which of these lie by columns
-  py::object workspace;          // how many bytes the forward returns as kept, by the shapes of the inputs
-  py::object forward, backward;  // the kernels in Python
+  Positions returned;    // which outputs of the fast path are those of the operator
+  Positions by_columns;  // which of these lie by columns
+  py::object workspace;  // how many bytes the forward returns as kept, by the shapes of the inputs
+
+  // What has computed it, by the number that stands for it; nothing where Python is to see. With the lock.
+  static PlanPointer plan_of(const Tensor& used) {
+    const bool is_number = used.device().is_cpu() && is_readable(used) && used.numel() == 1;
+    return is_number && PyList_GET_SIZE(watchers) == 0 ? used_plans.find(*used.const_data_ptr<int64_t>())
+                                                       : PlanPointer();
+  }
+
+  // Whether a plan has kept this, of such inputs: of mapped ones there are more matrices than the plan is for.
+  bool are_of(const PlanPointer& plan, const variable_list& inputs, const Tensor& kept) const {
+    if (!plan || kept.numel() < plan->bytes()) { return false; }
+    for (size_t i = 0; i < arity; ++i) {
+      if (static_cast<size_t>(inputs[i].dim()) != plan->saved_strides[i].size()) { return false; }
+    }
+    return true;
+  }
 };
 
 inline Tensor laid_out(const Tensor& tensor, bool by_columns) {
@@ -92,8 +104,9 @@ inline Tensor laid_out(const Tensor& tensor, bool by_columns) {
 
 struct OperatorForward : c10::OperatorKernel {
   const OperatorSpec* spec;
+  py::handle in_python;  // which outlives the interpreter
   std::unordered_map<Words, int64_t, HashOfWords> sizes;
-  explicit OperatorForward(const OperatorSpec* of) : spec(of) {}
+  OperatorForward(const OperatorSpec* of, py::object otherwise) : spec(of), in_python(otherwise.release()) {}
 
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, Stack* stack) {
     const size_t count = op.schema().arguments().size();
@@ -101,7 +114,7 @@ struct OperatorForward : c10::OperatorKernel {
       torch::jit::drop(*stack, count);
       for (auto& each : *results) { stack->emplace_back(std::move(each)); }
     } else {
-      call_python(spec->forward, op, stack);
+      call_python(in_python, op, stack);
     }
   }
 
@@ -160,7 +173,8 @@ struct OperatorForward : c10::OperatorKernel {
 
 struct OperatorBackward : c10::OperatorKernel {
   const OperatorSpec* spec;
-  explicit OperatorBackward(const OperatorSpec* of) : spec(of) {}
+  py::handle in_python;  // which outlives the interpreter
+  OperatorBackward(const OperatorSpec* of, py::object otherwise) : spec(of), in_python(otherwise.release()) {}
 
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, Stack* stack) {
     const size_t count = op.schema().arguments().size();
@@ -168,7 +182,7 @@ struct OperatorBackward : c10::OperatorKernel {
       torch::jit::drop(*stack, count);
       stack->emplace_back(c10::List<Tensor>(*gradients));
     } else {
-      call_python(spec->backward, op, stack);
+      call_python(in_python, op, stack);
     }
   }
 
@@ -179,24 +193,17 @@ struct OperatorBackward : c10::OperatorKernel {
     const auto operands = arguments[0].toTensorVector();
     const size_t outputs = spec->returned.size();
     const auto& kept = arguments[1 + outputs].toTensor();
-    const auto& used = arguments[arguments.size() - 2].toTensor();
-    if (!used.device().is_cpu() || !is_readable(used) || used.numel() != 1) { return std::nullopt; }
     PlanPointer plan;
     {
       py::gil_scoped_acquire lock;
-      if (PyList_GET_SIZE(watchers) != 0) { return std::nullopt; }
-      plan = used_plans.find(*used.const_data_ptr<int64_t>());
+      plan = spec->plan_of(arguments[arguments.size() - 2].toTensor());
     }
-    if (!plan || kept.numel() < plan->bytes()) { return std::nullopt; }
+    if (!spec->are_of(plan, operands, kept)) { return std::nullopt; }
     variable_list saved(operands.begin(), operands.begin() + spec->arity), cotangents;
     for (const auto i : plan->saved) { saved.push_back(arguments[1 + position_of(i)].toTensor()); }
     if (!plan->keeps.empty()) { saved.push_back(kept); }
     for (const auto i : plan->unread) { saved[i] = Tensor(); }
     for (size_t i = 0; i < saved.size(); ++i) {
-      // Of mapped inputs there are more matrices than the plan is for.
-      if (i < spec->arity && static_cast<size_t>(operands[i].dim()) != plan->saved_strides[i].size()) {
-        return std::nullopt;
-      }
       if (!saved[i].defined()) { continue; }
       if (!is_readable(saved[i])) { return std::nullopt; }
       const auto& due = plan->saved_strides[i];
@@ -272,37 +279,5 @@ struct OperatorBackward : c10::OperatorKernel {
     return std::find(spec->returned.begin(), spec->returned.end(), output) - spec->returned.begin();
   }
 };
-
-// Kernels of an operator, of its gradient, and what autograd records of these and of other derivatives. They live as
-// long as the process: the dispatcher, which holds them, ends after the interpreter.
-inline void add_operator(
-    const std::string& name, const py::object& fast_path, std::array<size_t, 3> counts, const py::object& usual,
-    Positions returned, Positions by_columns, py::object workspace, std::array<py::object, 2> in_python,
-    const std::vector<std::tuple<std::string, std::string, std::string, py::object>>& records) {
-  static auto* library = new torch::Library(
-      torch::Library::IMPL, "backward_strategies", std::nullopt, __FILE__, __LINE__);
-  const auto [arity, differentiable, takes_vectors] = counts;
-  const auto* spec = new OperatorSpec{
-      PlanCache::of(fast_path),
-      arity,
-      differentiable,
-      takes_vectors != 0,
-      UsualOptions(usual),
-      std::move(returned),
-      std::move(by_columns),
-      std::move(workspace),
-      in_python[0],
-      in_python[1]};
-  const auto add = [&](const std::string& of, c10::DispatchKey key, auto kernel) {
-    library->impl(of.c_str(), torch::dispatch(key, torch::CppFunction::makeFromBoxedFunctor(std::move(kernel))));
-  };
-  add(name, Key::CPU, std::make_unique<OperatorForward>(spec));
-  add(name + "_backward", Key::CPU, std::make_unique<OperatorBackward>(spec));
-  for (const auto& [of, gradient, tangents, recorded] : records) {
-    const auto* record = of == name ? new RecordSpec{gradient, tangents, arity, 0, differentiable, recorded}
-                                    : new RecordSpec{gradient, tangents, arity, spec->returned.size() + 1, 0, recorded};
-    add(of, Key::AutogradCPU, std::make_unique<OperatorRecord>(record));
-  }
-}
 
 }  // namespace backward_strategies

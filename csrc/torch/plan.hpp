@@ -6,6 +6,7 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/core/impl/TorchDispatchModeTLS.h>
 #include <torch/csrc/Exceptions.h>
+#include <torch/csrc/autograd/python_variable.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <memory>
@@ -49,6 +50,13 @@ inline bool is_readable(const Tensor& tensor) { return has_only(tensor, OF_CPU) 
 inline Tensor resolved(const Tensor& tensor) {
   const bool is_pending = tensor.is_cpu() && (tensor.is_conj() || tensor.is_neg());
   return is_pending ? tensor.resolve_conj().resolve_neg() : tensor;
+}
+
+// The tensors for Python; None for one that is undefined.
+inline py::tuple as_tuple(const variable_list& tensors) {
+  py::tuple result(tensors.size());
+  for (size_t i = 0; i < tensors.size(); ++i) { PyTuple_SET_ITEM(result.ptr(), i, THPVariable_Wrap(tensors[i])); }
+  return result;
 }
 
 inline bool has(const Positions& some, size_t i) { return std::find(some.begin(), some.end(), i) != some.end(); }

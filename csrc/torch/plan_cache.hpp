@@ -2,8 +2,6 @@
 
 #pragma once
 
-#include <torch/csrc/autograd/python_variable.h>
-
 #include <unordered_map>
 
 #include "node.hpp"
@@ -51,6 +49,7 @@ inline py::object followed_by_auto() {
 struct PlanCache {
   py::object find, automatic;
   size_t arity, most_tolerances;
+  py::object tangents;  // of outputs, from what a plan has computed and the tangents of inputs; or None
 
   struct Known {
     py::object chosen;  // whose address is part of the key
@@ -80,12 +79,22 @@ struct PlanCache {
   // Inputs and tolerances; nothing where the generic path is to be taken.
   std::optional<Given> usual(PyObject* const* given, size_t count) const {
     if (!is_plain() || PyList_GET_SIZE(watchers) != 0) { return std::nullopt; }
+    auto found = parsed(given, count);
+    if (!found) { return std::nullopt; }
+    for (auto& input : found->inputs) {
+      input = resolved(input);
+      if (!is_readable(input)) { return std::nullopt; }
+    }
+    return found;
+  }
+
+  // The same, of any tensors.
+  std::optional<Given> parsed(PyObject* const* given, size_t count) const {
     if (count != arity && count != arity + most_tolerances) { return std::nullopt; }
     Given found;
     for (size_t i = 0; i < arity; ++i) {
       if (!is_usual_type(given[i])) { return std::nullopt; }
-      found.inputs.push_back(resolved(THPVariable_Unpack(given[i])));
-      if (!is_readable(found.inputs.back())) { return std::nullopt; }
+      found.inputs.push_back(THPVariable_Unpack(given[i]));
     }
     for (size_t i = arity; i < count; ++i) {
       if (!PyFloat_CheckExact(given[i])) { return std::nullopt; }

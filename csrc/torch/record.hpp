@@ -13,14 +13,18 @@ namespace backward_strategies {
 
 using Stack = torch::jit::Stack;
 
-inline void call_python(const py::object& function, const c10::OperatorHandle& op, Stack* stack) {
+inline py::tuple as_python(at::ArrayRef<c10::IValue> arguments) {
+  py::tuple given(arguments.size());
+  for (size_t i = 0; i < arguments.size(); ++i) { given[i] = torch::jit::toPyObject(arguments[i]); }
+  return given;
+}
+
+inline void call_python(py::handle function, const c10::OperatorHandle& op, Stack* stack) {
   const auto& schema = op.schema();
   const auto arguments = torch::jit::pop(*stack, schema.arguments().size());
   py::gil_scoped_acquire lock;
   try {
-    py::tuple given(arguments.size());
-    for (size_t i = 0; i < arguments.size(); ++i) { given[i] = torch::jit::toPyObject(arguments[i]); }
-    const py::object found = function(*given);
+    const py::object found = function(*as_python(arguments));
     const auto& returns = schema.returns();
     if (returns.size() == 1) {
       stack->push_back(torch::jit::toIValue(found, returns[0].type()));
@@ -38,8 +42,11 @@ struct RecordSpec {
   // Of a derivative, how many arguments are what the other operator has returned. They follow its operands, which are
   // one list of inputs, and cotangents or tangents.
   size_t saves;
-  size_t differentiable;  // how many outputs are; of a derivative, all
+  size_t differentiable;  // how many outputs of the operation are; all that a derivative returns is
+  bool takes_vectors;     // as right-hand sides
+  std::string kinds;      // of a derivative, the letters of "backward" and "forward", the first one's first
   py::object recorded;    // what records it in Python: in forward mode outside of torch.func, and what is refused
+  py::object mapped;      // what maps it in Python
 
   variable_list operands(at::ArrayRef<c10::IValue> arguments) const {
     if (saves) { return arguments[0].toTensorVector(); }
@@ -57,6 +64,24 @@ struct RecordSpec {
     }
     std::move(rest.begin(), rest.end(), std::back_inserter(stack));
     return stack;
+  }
+  // Whether each cotangent and each tangent may be many, over first dimensions.
+  bool is_of_many() const { return kinds == "b" || kinds == "f" || kinds == "bf"; }
+  // For each operand of a derivative the input, or after those the differentiable output, that it is like:
+  // `Derivative._like`.
+  Positions like(at::ArrayRef<c10::IValue> arguments) const {
+    const auto flags = arguments.slice(arguments.size() - kinds.size());
+    const size_t inputs = arity, every = kinds[0] == 'b' ? arity + differentiable : arity;
+    Positions found;
+    const auto append = [&](size_t count, const c10::List<bool>& flagged) {
+      for (size_t i = 0; i < count; ++i) {
+        if (flagged[i]) { found.push_back(i); }
+      }
+    };
+    for (size_t i = 0; i < every; ++i) { found.push_back(i); }
+    if (kinds != "b") { append(every, flags.back().toBoolList()); }
+    if (kinds.size() > 1) { append(inputs, flags.front().toBoolList()); }
+    return found;
   }
   static variable_list derivative(const std::string& name, Stack stack) {
     c10::Dispatcher::singleton().findSchemaOrThrow(name.c_str(), "").callBoxed(&stack);

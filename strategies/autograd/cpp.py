@@ -12,8 +12,11 @@ from strategies.kernels.cpu import task, threads
 from strategies.kernels.once import once
 from strategies.policy.schema import Policy
 
-Definition = tuple[Callable[..., tuple[Any, ...]], int, int]
-"""A fast path: the plans of a choice and inputs, how many inputs, and how many tolerances at most."""
+Definition = tuple[Callable[..., tuple[Any, ...]], int, int, Callable[..., Any] | None]
+"""A fast path: its plans of a choice and inputs, how many of these there are, how many tolerances at most.
+
+And its tangents, from the fields of what a plan has computed and the tangents of inputs.
+"""
 
 
 @once
@@ -67,6 +70,17 @@ def is_ordinary(arguments: tuple[Any, ...], options: dict[str, Any]) -> bool:
         False
     """
     return (loaded := module()) is not None and loaded.is_ordinary(arguments, options)
+
+
+def is_transformed(arguments: tuple[Any, ...], options: dict[str, Any]) -> bool:
+    """Whether C++ knows that autograd and transforms of torch.func alone see a call, likewise.
+
+    Example:
+        >>> import torch
+        >>> is_transformed((torch.ones(2),), {})
+        False
+    """
+    return (loaded := module()) is not None and loaded.is_transformed(arguments, options)
 
 
 def used_plan(number: int) -> Any:

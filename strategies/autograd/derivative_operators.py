@@ -19,7 +19,7 @@ from strategies.autograd.derivatives import (
     derivative,
     eager_mode,
 )
-from strategies.autograd.fast_path_node import FoundPlan
+from strategies.autograd.fast_path_node import Computed, FoundPlan
 from strategies.autograd.registered import Call, Registered
 from strategies.autograd.rule import Tensors
 from strategies.autograd.tracing import is_recorded_below, is_traced
@@ -78,7 +78,10 @@ class Derivative(Registered):
         sizes = _sizes_before(operands, like) if self._kinds in _OF_MANY else ()
         with eager_mode(grad=False):
             if found is not None and self._kinds != ("backward",):
-                of_kept = self._by_plan(found, arguments, like, sizes)
+                computed = plan_derivatives.recalled(
+                    found, tuple(operands[: self.arity]), self._operation.taken, saved
+                )
+                of_kept = computed and self._of_computed(computed, arguments, like, sizes)
                 if of_kept is not None:
                     return self._apart(of_kept, operands)
             # Of mapped inputs there are more matrices than the plan is for.
@@ -107,20 +110,28 @@ class Derivative(Registered):
 
         return outputs
 
-    def _by_plan(
+    def of_computed(
         self,
         found: FoundPlan,
+        inputs: Tensors,
+        outputs: Tensors,
+        kept: Tensors,
+        arguments: Sequence[Any],
+    ) -> Tensors | None:
+        """The derivative of what a plan has computed, of these fields; None where that is to be again."""
+        return self._of_computed(Computed(found, inputs, outputs, kept), arguments, (), ())
+
+    def _of_computed(
+        self,
+        computed: Computed,
         arguments: Sequence[Any],
         like: Sequence[Tensor],
         sizes: Sequence[int],
     ) -> Tensors | None:
-        """From what the plan has kept; None where that is not of these inputs."""
+        """The same, of operands with more dimensions, of such sizes, than what they are like has."""
         operands, options, used, flags = self._parts(arguments)
         operation, arity, saved = self._operation, self.arity, arguments[1 : 1 + self.saves]
-        inputs, places = tuple(operands[:arity]), operation.taken[: operation.differentiable]
-        computed = plan_derivatives.recalled(found, inputs, operation.taken, saved)
-        if computed is None:
-            return None
+        inputs, places = computed.inputs, operation.taken[: operation.differentiable]
         if sizes:
             computed = computed.repeated(sizes)
         gradient, needed = operation.derivatives["backward",], [True] * arity

@@ -227,7 +227,9 @@ extension.DEPENDENT_CACHES.append(_compiled)
 
 def _definition(fast_path: FastPath) -> cpp.Definition:
     find = functools.partial(_candidate_plans, fast_path)
-    return find, fast_path.arity, 2 * fast_path.takes_tolerances
+    own = fast_path.tangents
+    tangents = own and (lambda *fields: own(Computed(*fields[:-1]), fields[-1]))
+    return find, fast_path.arity, 2 * fast_path.takes_tolerances, tangents
 
 
 _CHOICES = Policy, Strategy, str

@@ -123,20 +123,18 @@ class Operator(Registered):
             self.taken,
             list(self._by_columns),
             self.kept_bytes,
-            (self.compute, self.derivatives["backward",].compute),
-            [self._record(kinds) for kinds in ((), *KINDS)],
+            [self._registered(kinds) for kinds in ((), *KINDS)],
         )
 
-    def _record(self, kinds: tuple[str, ...]) -> tuple[str, str, str, Callable[..., Any]]:
-        """The name of a derivative, those of its own, empty where there is none, and what records it."""
-        of = self.derivatives[kinds] if kinds else self
+    def _registered(self, kinds: tuple[str, ...]) -> tuple[tuple[str, ...], str, str, Registered]:
+        """The operator, or that derivative, and the names of its derivatives, empty where there is none."""
         gradient, tangents = (
             f"backward_strategies::{'_'.join((self._name, *kinds, kind))}"
             if (*kinds, kind) in self.derivatives
             else ""
             for kind in ("backward", "forward")
         )
-        return "_".join((self._name, *kinds)), gradient, tangents, of._with_autograd
+        return kinds, gradient, tangents, self.derivatives[kinds] if kinds else self
 
     def __call__(self, *arguments: Any) -> Tensors:
         return tuple(self.call(*self.split(arguments))[: self.outputs])

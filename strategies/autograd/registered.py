@@ -67,10 +67,11 @@ class Registered(ABC):
     def __init__(self, name: str, parameters: Sequence[str], returned: str) -> None:
         _LIBRARY.define(f"{name}({', '.join(filter(None, parameters))}) -> {returned}", tags=_TAGS)
         _LIBRARY.impl(name, self._uncompiled, "CompositeExplicitAutograd")
-        _LIBRARY.impl(name, self._with_autograd, "Autograd")
+        _LIBRARY.impl(name, self.recorded, "Autograd")
         qualified = f"{_LIBRARY.ns}::{name}"
         torch.library.register_fake(qualified, self.fake, lib=_LIBRARY)
-        _LIBRARY.impl(name, self._mapped, "FuncTorchBatched")
+        # An alias, before which a kernel in C++ comes.
+        _LIBRARY.impl(name, self.mapped, "FuncTorchBatchedDecomposition")
         self.operator = getattr(getattr(torch.ops, _LIBRARY.ns), name).default
 
     @abstractmethod
@@ -112,7 +113,8 @@ class Registered(ABC):
     def _uncompiled(self, *arguments: Any) -> Sequence[Tensor]:
         return self.compute(*arguments)
 
-    def _with_autograd(self, *arguments: Any) -> Any:
+    def recorded(self, *arguments: Any) -> Any:
+        """The operator as autograd records it."""
         operands, rest = self.split(arguments)
         call, tensors = Call.of(self, operands, rest)
         is_recorded = torch.is_grad_enabled() and any(each.requires_grad for each in operands)
@@ -127,7 +129,8 @@ class Registered(ABC):
                 outputs = _apply(call.next_level, call, *tensors)
         return self._returned(outputs)
 
-    def _mapped(self, *arguments: Any) -> Any:
+    def mapped(self, *arguments: Any) -> Any:
+        """The operator over the samples of the `vmap` that is the innermost level."""
         call, tensors = Call.of(self, *self.split(arguments))
 
         def over_batch(_: object, *mapped: Any) -> tuple[Sequence[Tensor], Dims]:

@@ -1,5 +1,6 @@
 """Whether a call is one to be computed by a function, or one of an operator."""
 
+import functools
 from collections.abc import Iterable
 from typing import Any
 
@@ -8,16 +9,22 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.nn import Parameter
 
+from strategies.autograd import cpp
+
 _C: Any = torch._C
 
 _TYPE = _C._functorch.TransformType
 
-_BY_OPERATORS = (
-    [_TYPE.Grad],
-    [_TYPE.Jvp, _TYPE.Grad],
-    [_TYPE.Grad, _TYPE.Jvp],
-    [_TYPE.Grad, _TYPE.Grad],
-)
+_GRAD, _JVP, _VMAP, _FUNCTIONALIZE = "GJVF"
+
+_LETTERS = {
+    _TYPE.Grad: _GRAD,
+    _TYPE.Jvp: _JVP,
+    _TYPE.Vmap: _VMAP,
+    _TYPE.Functionalize: _FUNCTIONALIZE,
+}
+
+_BY_OPERATORS = _GRAD, _JVP + _GRAD, _GRAD + _JVP, _GRAD + _GRAD
 """Levels that differentiate, the outermost first, of which there are operators that are the derivatives."""
 
 _PLAIN = Tensor, Parameter
@@ -38,7 +45,7 @@ def is_traced() -> bool:
         False
     """
     return _has_tracing_mode() or (
-        _C._are_functorch_transforms_active() and _TYPE.Functionalize in _levels()
+        _C._are_functorch_transforms_active() and _FUNCTIONALIZE in _levels()
     )
 
 
@@ -49,9 +56,12 @@ def _has_tracing_mode() -> bool:
     )
 
 
-def _levels() -> list[Any]:
-    """The kinds of the transforms in force, the outermost first."""
-    return [each.key() for each in _C._functorch.get_interpreter_stack() or ()]
+def _levels() -> str:
+    """The letters of the transforms in force, the outermost first."""
+    if (module := cpp.module()) is not None:
+        found: str = module.levels()
+        return found
+    return "".join([_LETTERS[each.key()] for each in _C._functorch.get_interpreter_stack() or ()])
 
 
 def is_recorded_below(tensors: Iterable[Tensor]) -> bool:
@@ -63,7 +73,7 @@ def is_recorded_below(tensors: Iterable[Tensor]) -> bool:
     """
     levels = _levels()
     is_recorded = torch.is_grad_enabled() and any(each.requires_grad for each in tensors)
-    is_seen = _TYPE.Grad in levels or _TYPE.Functionalize in levels
+    is_seen = _GRAD in levels or _FUNCTIONALIZE in levels
     return is_recorded or is_seen or _has_tracing_mode()
 
 
@@ -75,8 +85,17 @@ def is_mapped_alone() -> bool:
         tensor([1., 1.])
     """
     levels = _levels()
-    is_vmap = all(each == _TYPE.Vmap for each in levels)
-    return bool(levels) and is_vmap and forward_ad._current_level < 0
+    return bool(levels) and not levels.strip(_VMAP) and forward_ad._current_level < 0
+
+
+def is_vmap_innermost() -> bool:
+    """Whether there are transforms in force, and a `vmap` is the innermost.
+
+    Example:
+        >>> torch.vmap(lambda x: x * is_vmap_innermost())(torch.ones(2))
+        tensor([1., 1.])
+    """
+    return _C._are_functorch_transforms_active() and _levels()[-1] == _VMAP
 
 
 def orders_by_operators(tensors: Iterable[object]) -> int:
@@ -95,15 +114,20 @@ def orders_by_operators(tensors: Iterable[object]) -> int:
     if not _C._are_functorch_transforms_active():
         return 0
     levels = _levels()
-    are_all_vmap = all(each == _TYPE.Vmap for each in levels)
-    if are_all_vmap or forward_ad._current_level >= levels.count(_TYPE.Jvp):
+    if not levels.strip(_VMAP) or forward_ad._current_level >= levels.count(_JVP):
         return 0
-    if any(isinstance(each, Tensor) and below_transforms(each).requires_grad for each in tensors):
-        levels.insert(0, _TYPE.Grad)
-    kinds = [each for each in levels if each != _TYPE.Vmap]
+    is_recorded = any(
+        isinstance(each, Tensor) and below_transforms(each).requires_grad for each in tensors
+    )
+    return _orders(_GRAD + levels if is_recorded else levels)
+
+
+@functools.cache
+def _orders(levels: str) -> int:
+    kinds = levels.replace(_VMAP, "")
     # Of many directions and cotangents, reverse mode would have a matrix for each pair.
-    has_vmap_inside = _TYPE.Vmap in levels[levels.index(kinds[0]) :]
-    if len(kinds) > 1 and kinds[0] == _TYPE.Grad and has_vmap_inside:
+    has_vmap_inside = _VMAP in levels.lstrip(_VMAP)
+    if len(kinds) > 1 and kinds[0] == _GRAD and has_vmap_inside:
         return 0
     return len(kinds) if kinds in _BY_OPERATORS else 0
 

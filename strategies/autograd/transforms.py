@@ -15,6 +15,7 @@ from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 
 from strategies.autograd.levels import forward_mode, tangent_of, with_tangent
+from strategies.kernels import extension
 from strategies.kernels.memory import with_memory
 
 Tensors = tuple[Tensor, ...]
@@ -111,26 +112,42 @@ def _at_base(
     return found
 
 
-def innermost_vmap() -> "Transform | None":
-    """The innermost transform, if there are some and it is a `vmap`."""
-    if not torch._C._are_functorch_transforms_active() or (transform := Transform()).kind != _VMAP:
-        return None
-    return transform
+def over_samples(compute: Callable[..., Any], tensors: Sequence[Tensor]) -> Any:
+    """What is computed of all samples of the `vmap` around, which is the innermost transform.
 
+    Args:
+        compute: takes tensors with samples as their first dimension, of one entry where they are not
+            mapped; returns a tensor or a named tuple of tensors with that dimension.
+        tensors: at the level of the `vmap`. What is computed of those alone that are not mapped is not.
+    """
+    if (module := extension.load()) is not None:
+        return module.over_samples(compute, tensors)
+    found: Any = None
 
-def at_vmap_level(
-    transform: "Transform",
-    compute: Callable[..., Tensors],
-    tensors: Sequence[Tensor],
-    over_batch: OverBatch,
-) -> Tensors:
-    """What is computed one level below the innermost transform, which is this `vmap`."""
+    def over_batch(
+        below: Callable[..., Tensors], size: int, tensors: Sequence[Tensor], dims: Dims
+    ) -> tuple[Sequence[Tensor], Dims]:
+        moved = [
+            each.unsqueeze(0) if dim is None else each.movedim(dim, 0) if dim else each
+            for each, dim in zip(tensors, dims, strict=True)
+        ]
+        outputs = below(*moved)
+        new_dims = [0 if each.shape[0] == size else None for each in outputs]
+        pairs = zip(outputs, new_dims, strict=True)
+        return [each.squeeze(0) if dim is None else each for each, dim in pairs], new_dims
+
+    transform = Transform()
 
     def below(*unwrapped: Tensor) -> Tensors:
+        nonlocal found
         with transform:
-            return compute(*unwrapped)
+            found = compute(*unwrapped)
+        return (found,) if isinstance(found, Tensor) else tuple(found)
 
-    return _mapped(transform, below, [without_ended_levels(each) for each in tensors], over_batch)
+    outputs = _mapped(
+        transform, below, [without_ended_levels(each) for each in tensors], over_batch
+    )
+    return outputs[0] if isinstance(found, Tensor) else found._make(outputs)
 
 
 def below_vmap(

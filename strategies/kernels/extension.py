@@ -42,10 +42,12 @@ _DIGEST = hashlib.sha256().digest_size
 """Bytes at the end of the file, which the loader does not read."""
 
 _BUILD = """
+import os
 import sys
 from torch.utils.cpp_extension import load
 name, source, folder = sys.argv[1:]
-load(name, source, extra_cflags=["-O2"], build_directory=folder)
+include = [os.path.dirname(source)]
+load(name, source, extra_cflags=["-O2"], extra_include_paths=include, build_directory=folder)
 """
 
 _log = logging.getLogger("strategies")
@@ -179,7 +181,7 @@ def _fingerprint(source: Path) -> str:
     """Names all that the module depends on."""
     versions = torch.__version__, torch.version.git_version, sys.implementation.cache_tag
     digest = hashlib.sha256(repr((versions, sys.platform, platform.machine())).encode())
-    for file in sorted(source.parent.iterdir()):
+    for file in sorted(source.parent.rglob("*.[ch]pp")):
         digest.update(file.read_bytes())
     return digest.hexdigest()[:32]
 

@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 from torch.compiler import is_compiling
 from torch.overrides import handle_torch_function, has_torch_function
 
-from strategies.autograd.cpp import is_ordinary
+from strategies.autograd.cpp import is_ordinary, is_transformed
 from strategies.autograd.half_precision import TOLERANCES, in_single_precision, is_concerned
 from strategies.autograd.tracing import (
     has_no_values,
@@ -53,8 +53,11 @@ def traceable_by(
                     result: Result = written(function, arguments, options)
                     return result
                 options.pop("out", None)
-            if not is_compiling() and is_ordinary(arguments, options):
-                return function(*arguments, **options)
+            if not is_compiling():
+                if is_ordinary(arguments, options):
+                    return function(*arguments, **options)
+                if is_transformed(arguments, options):
+                    return under_transforms(arguments, options)
             if is_concerned(arguments, options):
                 return cast(Result, in_single_precision(by_values_or_shapes, arguments, options))
             if is_compiling():
@@ -64,6 +67,9 @@ def traceable_by(
                 return handle_torch_function(by_values_or_shapes, found, *arguments, **options)
             if is_traced() or (found and any(map(has_no_values, found))):
                 return traced(*arguments, **options)
+            return under_transforms(arguments, options)
+
+        def under_transforms(arguments: tuple[Any, ...], options: dict[str, Any]) -> Result:
             if (mapped := vmapped(by_values_or_shapes, arguments, options)) is not None:
                 return cast(Result, mapped)
             if any(is_batched(options.get(name)) for name in TOLERANCES):

@@ -5,13 +5,8 @@ from typing import Any
 
 from torch import Tensor
 
-from strategies.autograd.rule import Tensors
-from strategies.autograd.transforms import (
-    Dims,
-    at_vmap_level,
-    innermost_vmap,
-    is_mapped,
-)
+from strategies.autograd.tracing import is_vmap_innermost
+from strategies.autograd.transforms import is_mapped, over_samples
 
 _OF_A_MATRIX = (
     "cholesky",
@@ -43,7 +38,7 @@ def vmapped(
     name = function.__name__
     count = _MATRICES.get(name, 0)
     tensors, rest = list(arguments[:count]), arguments[count:]
-    if not count or len(tensors) < count or (transform := innermost_vmap()) is None:
+    if not count or len(tensors) < count or not is_vmap_innermost():
         return None
     if not all(map(_is_tensor, tensors)) or any(map(_is_tensor, rest)):
         return None
@@ -62,33 +57,18 @@ def vmapped(
         batch = max(first.ndim - 2, *(each.ndim for each in tolerances.values()))
         tensors = [first[(None,) * (batch + 2 - first.ndim)]]
         tensors += [each[(None,) * (batch - each.ndim)] for each in tolerances.values()]
-    found: Any = None
 
-    def compute(*batches: Tensor) -> Tensors:
-        nonlocal found
+    def compute(*batches: Tensor) -> Any:
         of_batches = dict(zip(tolerances, batches[count:], strict=True))
-        found = function(*batches[:count], *rest, **(options | of_batches))
-        return (found,) if isinstance(found, Tensor) else tuple(found)
+        return function(*batches[:count], *rest, **(options | of_batches))
 
-    outputs = at_vmap_level(transform, compute, tensors, _over_first_dimension)
-    if is_vector:
-        outputs = outputs[0].squeeze(-1), *outputs[1:]
-    return outputs[0] if isinstance(found, Tensor) else found._make(outputs)
+    found = over_samples(compute if tolerances or rest or options else function, tensors)
+    if not is_vector:
+        return found
+    if isinstance(found, Tensor):
+        return found.squeeze(-1)
+    return found._make((found[0].squeeze(-1), *found[1:]))
 
 
 def _is_tensor(value: object) -> bool:
     return isinstance(value, Tensor)
-
-
-def _over_first_dimension(
-    compute: Callable[..., Tensors], size: int, tensors: Sequence[Tensor], dims: Dims
-) -> tuple[Sequence[Tensor], Dims]:
-    """What is not mapped is one for all samples, and so is what is computed of that alone."""
-    moved = [
-        each.unsqueeze(0) if dim is None else each.movedim(dim, 0) if dim else each
-        for each, dim in zip(tensors, dims, strict=True)
-    ]
-    outputs = compute(*moved)
-    new_dims = [0 if each.shape[0] == size else None for each in outputs]
-    pairs = zip(outputs, new_dims, strict=True)
-    return [each.squeeze(0) if dim is None else each for each, dim in pairs], new_dims

@@ -11,7 +11,7 @@ from torch.utils.flop_counter import FlopCounterMode
 import strategies
 from strategies import linalg
 from strategies.autograd import fast_path
-from strategies.autograd.cpp import is_ordinary
+from strategies.autograd.cpp import is_ordinary, is_transformed
 from strategies.linalg import inv
 from tests.autograd.plain_calls import (
     CALLS,
@@ -205,17 +205,33 @@ def test_what_takes_more_than_a_look_is_no_ordinary_call(value):
 
 
 @needs_extension
-def test_a_call_that_something_beside_autograd_sees_is_not_ordinary():
+def test_who_sees_a_call_beside_autograd():
     found = {}
-    x, arguments = torch.ones(2), (torch.ones(2), 1e-6, None)
-    found["plain"] = is_ordinary(arguments, {"upper": True})
-    torch.func.vmap(lambda x: found.update(vmap=is_ordinary(arguments, {})) or x)(x)
-    torch.jit.trace(lambda x: found.update(trace=is_ordinary((x,), {})) or x, x, check_trace=False)
+    x, further = torch.ones(2), (torch.ones(2), 1e-6, None)
+
+    def seen(name, x):
+        arguments, options = (x, *further), {"upper": True}
+        found[name] = is_ordinary(arguments, options), is_transformed(arguments, options)
+        return x * 1
+
+    seen("plain", x)
+    torch.vmap(functools.partial(seen, "vmap"))(x)
+    torch.func.jvp(functools.partial(seen, "jvp"), (x,), (x,))
+    torch.func.grad(lambda x: seen("grad", x).sum())(x)
+    torch.func.functionalize(functools.partial(seen, "functionalize"))(x)
+    torch.vmap(lambda x: seen("vmap of a half type", x.half()))(x)
+    torch.jit.trace(lambda x: seen("trace", x), x, check_trace=False)
     with torch.autocast("cpu", torch.bfloat16):
-        found["autocast"] = is_ordinary(arguments, {})
+        seen("autocast", x)
     with FlopCounterMode(display=False):
-        found["mode"] = is_ordinary(arguments, {})
-    assert found == {"plain": True, **dict.fromkeys(("vmap", "trace", "autocast", "mode"), False)}
+        seen("mode", x)
+        torch.vmap(functools.partial(seen, "vmap in a mode"))(x)
+    others = "functionalize", "vmap of a half type", "trace", "autocast", "mode", "vmap in a mode"
+    assert found == {
+        "plain": (True, False),
+        **dict.fromkeys(("vmap", "jvp", "grad"), (False, True)),
+        **dict.fromkeys(others, (False, False)),
+    }
 
 
 def test_without_gradients_there_is_no_node(language):
