@@ -43,8 +43,9 @@ struct OperatorDerivative : c10::OperatorKernel {
     const auto flags = arguments[arguments.size() - orders].toBoolList();
     py::gil_scoped_acquire lock;
     const auto plan = spec->plan_of(used);
-    if (!spec->are_of(plan, operands, kept) || are_many(operands, arguments)) { return std::nullopt; }
-    const variable_list inputs(operands.begin(), operands.begin() + spec->arity);
+    const auto options = arguments.slice(1 + saves, arguments.size() - 2 - saves - orders);
+    const auto inputs = spec->inputs(operands, options);
+    if (!spec->are_of(plan, inputs, kept) || are_many(operands, arguments)) { return std::nullopt; }
     static const auto* missing = new Tensor(at::empty({0}));  // stands for outputs that the operator does not return
     variable_list outputs(plan->outputs.size(), *missing), workspace;
     for (size_t i = 0; i + 1 < saves; ++i) { outputs[spec->returned[i]] = arguments[1 + i].toTensor(); }
@@ -53,7 +54,7 @@ struct OperatorDerivative : c10::OperatorKernel {
     const c10::impl::ForceDispatchKeyGuard usual(c10::default_included_set, c10::default_excluded_set);
     try {
       const auto fields = py::make_tuple(plan->found, as_tuple(inputs), as_tuple(outputs), as_tuple(workspace));
-      const py::object found = record->kinds == "f" ? tangents(fields, operands, flags)
+      const py::object found = record->kinds == "f" ? tangents(fields, operands, flags, spec->path(options))
                                                     : of_computed(*fields, as_python(arguments));
       if (found.is_none()) { return std::nullopt; }
       variable_list derived;
@@ -82,13 +83,15 @@ struct OperatorDerivative : c10::OperatorKernel {
   }
 
   // Those of what a plan has computed, by its formula in Python.
-  py::object tangents(const py::tuple& fields, const variable_list& operands, const c10::List<bool>& flags) const {
-    if (spec->cache->tangents.is_none()) { return py::none(); }
-    variable_list given(spec->arity);
+  py::object tangents(
+      const py::tuple& fields, const variable_list& operands, const c10::List<bool>& flags,
+      const OperatorSpec::Path* path) const {
+    if (path == nullptr || path->cache->tangents.is_none()) { return py::none(); }
+    variable_list given(spec->arity + spec->constants);
     for (size_t i = 0, next = spec->arity; i < spec->arity; ++i) {
       if (flags[i]) { given[i] = operands[next++]; }
     }
-    return spec->cache->tangents(*fields, as_tuple(given));
+    return path->cache->tangents(*fields, as_tuple(given));
   }
 };
 

@@ -73,13 +73,26 @@ struct UsualOptions {
 };
 
 struct OperatorSpec {
-  PlanCache* cache;
+  // A fast path, and the options that it is for.
+  struct Path {
+    PlanCache* cache;
+    UsualOptions usual;
+  };
+
+  std::vector<Path> paths;
   size_t arity, differentiable;
   bool takes_vectors;
-  UsualOptions usual;
+  size_t constants;      // how many options, from the first, are further inputs of the fast paths, as pivots are
   Positions returned;    // which outputs of the fast path are those of the operator
   Positions by_columns;  // which of these lie by columns
   py::object workspace;  // how many bytes the forward returns as kept, by the shapes of the inputs
+
+  // That for some options, if there is one.
+  const Path* path(at::ArrayRef<c10::IValue> options) const {
+    const auto holds = [&](auto& each) { return each.usual.hold(options.slice(constants)); };
+    const auto found = std::find_if(paths.begin(), paths.end(), holds);
+    return found == paths.end() ? nullptr : &*found;
+  }
 
   // What has computed it, by the number that stands for it; nothing where Python is to see. With the lock.
   static PlanPointer plan_of(const Tensor& used) {
@@ -88,10 +101,17 @@ struct OperatorSpec {
                                                        : PlanPointer();
   }
 
+  // The inputs of the fast paths: those of the operator, and constants.
+  variable_list inputs(at::ArrayRef<Tensor> operands, at::ArrayRef<c10::IValue> options) const {
+    variable_list found(operands.begin(), operands.begin() + arity);
+    for (const auto& each : options.slice(0, constants)) { found.push_back(each.toTensor()); }
+    return found;
+  }
+
   // Whether a plan has kept this, of such inputs: of mapped ones there are more matrices than the plan is for.
   bool are_of(const PlanPointer& plan, const variable_list& inputs, const Tensor& kept) const {
     if (!plan || kept.numel() < plan->bytes()) { return false; }
-    for (size_t i = 0; i < arity; ++i) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
       if (static_cast<size_t>(inputs[i].dim()) != plan->saved_strides[i].size()) { return false; }
     }
     return true;
@@ -120,22 +140,22 @@ struct OperatorForward : c10::OperatorKernel {
 
  private:
   std::optional<variable_list> by_plans(at::ArrayRef<c10::IValue> arguments) {
-    variable_list inputs;
-    for (size_t i = 0; i < spec->arity; ++i) {
-      inputs.push_back(arguments[i].toTensor());
-      if (!is_readable(inputs.back())) { return std::nullopt; }
-    }
-    if (!spec->takes_vectors && inputs.back().dim() != inputs[0].dim()) { return std::nullopt; }
     const auto options = arguments.slice(spec->arity, arguments.size() - spec->arity - 1);
+    variable_list operands;
+    for (const auto& each : arguments.slice(0, spec->arity)) { operands.push_back(each.toTensor()); }
+    const auto inputs = spec->inputs(operands, options);
+    if (!std::all_of(inputs.begin(), inputs.end(), is_readable)) { return std::nullopt; }
+    if (!spec->takes_vectors && operands.back().dim() != operands[0].dim()) { return std::nullopt; }
     py::gil_scoped_acquire lock;
     try {
-      if (PyList_GET_SIZE(watchers) != 0 || !spec->usual.hold(options)) { return std::nullopt; }
-      const auto tolerances = spec->usual.tolerances_in(options);
+      const auto* path = spec->path(options);
+      if (PyList_GET_SIZE(watchers) != 0 || path == nullptr) { return std::nullopt; }
+      const auto tolerances = path->usual.tolerances_in(options.slice(spec->constants));
       if (!tolerances) { return std::nullopt; }
       const py::str choice(arguments.back().toStringRef());
-      const auto chosen = spec->cache->followed(choice.ptr());
-      const Tensor workspace = at::detail::empty_cpu({bytes_for(inputs)}, at::kByte);
-      for (const auto& plan : spec->cache->known(chosen, inputs, *tolerances)) {
+      const auto chosen = path->cache->followed(choice.ptr());
+      const Tensor workspace = at::detail::empty_cpu({bytes_for(operands)}, at::kByte);
+      for (const auto& plan : path->cache->known(chosen, inputs, *tolerances)) {
         if (plan->copies || plan->bytes() > workspace.numel() || !has_all_saved(*plan)) { return std::nullopt; }
         plan->clear_gaps(workspace);
         if (auto computed = plan->compute(inputs, workspace)) {
@@ -198,8 +218,9 @@ struct OperatorBackward : c10::OperatorKernel {
       py::gil_scoped_acquire lock;
       plan = spec->plan_of(arguments[arguments.size() - 2].toTensor());
     }
-    if (!spec->are_of(plan, operands, kept)) { return std::nullopt; }
-    variable_list saved(operands.begin(), operands.begin() + spec->arity), cotangents;
+    const auto inputs = spec->inputs(operands, arguments.slice(2 + outputs, arguments.size() - 4 - outputs));
+    if (!spec->are_of(plan, inputs, kept)) { return std::nullopt; }
+    variable_list saved(inputs), cotangents;
     for (const auto i : plan->saved) { saved.push_back(arguments[1 + position_of(i)].toTensor()); }
     if (!plan->keeps.empty()) { saved.push_back(kept); }
     for (const auto i : plan->unread) { saved[i] = Tensor(); }
@@ -207,9 +228,8 @@ struct OperatorBackward : c10::OperatorKernel {
       if (!saved[i].defined()) { continue; }
       if (!is_readable(saved[i])) { return std::nullopt; }
       const auto& due = plan->saved_strides[i];
-      if (i < spec->arity || i >= spec->arity + plan->saved.size() || saved[i].strides() == at::IntArrayRef(due)) {
-        continue;
-      }
+      const bool is_output = i >= inputs.size() && i < inputs.size() + plan->saved.size();
+      if (!is_output || saved[i].strides() == at::IntArrayRef(due)) { continue; }
       if (static_cast<size_t>(saved[i].dim()) != due.size()) { return std::nullopt; }
       saved[i] = at::empty_strided(saved[i].sizes(), due, saved[i].options()).copy_(saved[i]);
     }

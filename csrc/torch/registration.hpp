@@ -17,15 +17,24 @@ using Registered = std::tuple<std::vector<std::string>, std::string, std::string
 // Kernels of an operator and of its derivatives, and what autograd and `vmap` make of these. They live as long as the
 // process: the dispatcher, which holds them, ends after the interpreter.
 inline void add_operator(
-    const std::string& name, const py::object& fast_path, std::array<size_t, 3> counts, const py::object& usual,
+    const std::string& name, const std::vector<std::pair<py::object, py::object>>& paths, std::array<size_t, 4> counts,
     Positions returned, Positions by_columns, py::object workspace, const std::vector<Registered>& operators) {
   static auto* library = new torch::Library(
       torch::Library::IMPL, "backward_strategies", std::nullopt, __FILE__, __LINE__);
-  const auto [arity, differentiable, takes_vectors] = counts;
-  const auto* spec = new OperatorSpec{PlanCache::of(fast_path), arity,
-                                      differentiable,           takes_vectors != 0,
-                                      UsualOptions(usual),      std::move(returned),
-                                      std::move(by_columns),    std::move(workspace)};
+  const auto [arity, differentiable, takes_vectors, constants] = counts;
+  auto* made = new OperatorSpec{
+      {},
+      arity,
+      differentiable,
+      takes_vectors != 0,
+      constants,
+      std::move(returned),
+      std::move(by_columns),
+      std::move(workspace)};
+  for (const auto& [fast_path, usual] : paths) {
+    made->paths.push_back({PlanCache::of(fast_path), UsualOptions(usual)});
+  }
+  const OperatorSpec* spec = made;
   const auto add = [&](const std::string& of, c10::DispatchKey key, auto kernel) {
     library->impl(of.c_str(), torch::dispatch(key, torch::CppFunction::makeFromBoxedFunctor(std::move(kernel))));
   };

@@ -26,14 +26,14 @@ def module() -> Any:
         words = task.HEADER_WORDS, task.ARGUMENT_WORDS, task.STATUS_WORD, task.FINISHED_WORD
         of_policy = policy.active, policy.override, policy.by_default, Policy
         loaded.set_up(words, threads.WORTH_A_THREAD, task.watchers, of_policy, Parameter)
-        for definition, operator in _served:
-            _add(loaded, definition, operator)
+        for served in _served:
+            _add(loaded, *served)
     return loaded
 
 
 extension.DEPENDENT_CACHES.append(module)
 
-_served: list[tuple[Definition, tuple[Any, ...]]] = []
+_served: list[tuple[str, list[tuple[Definition, list[Any]]], tuple[Any, ...]]] = []
 
 
 def fast_path(definition: Definition) -> Callable[..., tuple[Tensor, ...] | None] | None:
@@ -41,16 +41,18 @@ def fast_path(definition: Definition) -> Callable[..., tuple[Tensor, ...] | None
     return None if (loaded := module()) is None else loaded.fast_path(*definition)
 
 
-def serve(definition: Definition, operator: tuple[Any, ...]) -> None:
-    """Compute an operator by a fast path: its name, and what else `add_operator` takes."""
-    _served.append((definition, operator))
+def serve(name: str, fast_paths: list[tuple[Definition, list[Any]]], rest: tuple[Any, ...]) -> None:
+    """Compute an operator by fast paths, each for some options, and what else `add_operator` takes."""
+    _served.append((name, fast_paths, rest))
     if module.cache_info().currsize and (loaded := module()) is not None:
-        _add(loaded, definition, operator)
+        _add(loaded, name, fast_paths, rest)
 
 
-def _add(loaded: Any, definition: Definition, operator: tuple[Any, ...]) -> None:
-    name, *rest = operator
-    loaded.add_operator(name, loaded.fast_path(*definition), *rest)
+def _add(
+    loaded: Any, name: str, fast_paths: list[tuple[Definition, list[Any]]], rest: tuple[Any, ...]
+) -> None:
+    compiled = [(loaded.fast_path(*definition), usual) for definition, usual in fast_paths]
+    loaded.add_operator(name, compiled, *rest)
 
 
 def aten_operator(*arguments: Any) -> Any:

@@ -78,9 +78,8 @@ class Derivative(Registered):
         sizes = _sizes_before(operands, like) if self._kinds in _OF_MANY else ()
         with eager_mode(grad=False):
             if found is not None and self._kinds != ("backward",):
-                computed = plan_derivatives.recalled(
-                    found, tuple(operands[: self.arity]), self._operation.taken, saved
-                )
+                inputs = *operands[: self.arity], *options[: self._operation.constants]
+                computed = plan_derivatives.recalled(found, inputs, self._operation.taken, saved)
                 of_kept = computed and self._of_computed(computed, arguments, like, sizes)
                 if of_kept is not None:
                     return self._apart(of_kept, operands)
@@ -131,7 +130,9 @@ class Derivative(Registered):
         """The same, of operands with more dimensions, of such sizes, than what they are like has."""
         operands, options, used, flags = self._parts(arguments)
         operation, arity, saved = self._operation, self.arity, arguments[1 : 1 + self.saves]
-        inputs, places = computed.inputs, operation.taken[: operation.differentiable]
+        inputs, places = computed.inputs[:arity], operation.taken[: operation.differentiable]
+        if operation.constants and len(self._kinds) > 1:
+            return None
         if sizes:
             computed = computed.repeated(sizes)
         gradient, needed = operation.derivatives["backward",], [True] * arity

@@ -16,7 +16,7 @@ time of a small call goes to Python.
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -211,9 +211,10 @@ class FastPath:
             return _candidate_plans(self, policy.active(device.type)[0], *given)
         return _candidate_plans(self, choice, *given)
 
-    def serve(self, *operator: Any) -> None:
-        """Compute an operator by this fast path in C++: its name, and what else `add_operator` takes."""
-        cpp.serve(_definition(self), operator)
+
+def serve(name: str, fast_paths: Sequence[tuple[FastPath, list[Any]]], *operator: Any) -> None:
+    """Compute an operator by fast paths in C++, as `strategies.autograd.cpp.serve`."""
+    cpp.serve(name, [(_definition(each), usual) for each, usual in fast_paths], operator)
 
 
 @functools.cache

@@ -24,7 +24,7 @@ from strategies.autograd.choice import choose, first_that_can
 from strategies.autograd.copies import apart
 from strategies.autograd.derivative_operators import KINDS, Derivative, number_of
 from strategies.autograd.derivatives import eager_mode
-from strategies.autograd.fast_path import FastPath
+from strategies.autograd.fast_path import FastPath, serve
 from strategies.autograd.registered import Registered
 from strategies.autograd.rule import Tensors
 from strategies.strategy import Strategy
@@ -63,6 +63,7 @@ class Operator(Registered):
         any_rank: "auto" ends with a strategy that takes any rank.
         by_columns: positions of outputs that lie by columns; others lie by rows.
         takes_vectors: whether right-hand sides may be vectors.
+        constants: how many options, from the first, are tensors that fast paths take for inputs.
 
     Example:
         >>> torch.ops.backward_strategies.inv(torch.tensor([[4.0]]), "qr_pinv")[0]
@@ -85,8 +86,9 @@ class Operator(Registered):
         any_rank: bool = False,
         by_columns: Sequence[int] = (),
         takes_vectors: bool = False,
+        constants: int = 0,
     ) -> None:
-        self.takes_vectors = takes_vectors
+        self.takes_vectors, self.constants = takes_vectors, constants
         self.arity, self.differentiable, self.outputs = len(inputs), differentiable, outputs
         self.eagerly, self.shaped = compute, fake
         self._measured_as, self._any_rank = measured_as or name, any_rank
@@ -99,27 +101,24 @@ class Operator(Registered):
 
     def use(
         self,
-        fast_path: FastPath,
-        usual: Sequence[Any] = (),
-        *,
+        *fast_paths: tuple[FastPath, Sequence[Any]],
         taken: Sequence[int] = (),
         workspace: Workspace | None = None,
     ) -> None:
-        """Let the fast path in C++ compute the operator and its gradient on the CPU.
+        """Let fast paths in C++ compute the operator and its gradient on the CPU.
 
         Args:
-            fast_path: of the operation.
-            usual: the options for which it does; an ellipsis stands for any, `float` for a tolerance or
-                None: atol, if there are two, and rtol.
-            taken: positions of its outputs that are those of the operator; by default all, in order.
+            fast_paths: of the operation, and the options for which each is. An ellipsis stands for any,
+                `float` for a tolerance or None: atol, if there are two, and rtol.
+            taken: positions of their outputs that are those of the operator; by default all, in order.
             workspace: what is kept for the backward.
         """
         self._workspace = workspace or _no_workspace
         self.taken = list(taken or range(self.outputs))
-        fast_path.serve(
+        serve(
             self._name,
-            (self.arity, self.differentiable, self.takes_vectors),
-            list(usual),
+            [(each, list(usual)) for each, usual in fast_paths],
+            (self.arity, self.differentiable, self.takes_vectors, self.constants),
             self.taken,
             list(self._by_columns),
             self.kept_bytes,

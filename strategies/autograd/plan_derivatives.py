@@ -50,11 +50,13 @@ def derivative(
         gradients: of all inputs, from the cotangents among the operands.
         pull: the same from others.
     """
-    arity, of_first = len(computed.inputs), flags[0]
+    of_first = flags[0]
+    arity = len(of_first)
     given = operands[arity:]
     if tuple(kinds) == ("forward",):
         own = computed.found.fast_path.tangents
-        tangents = own and own(computed, spread(given, of_first))
+        constants = [None] * (len(computed.inputs) - arity)
+        tangents = own and own(computed, (*spread(given, of_first), *constants))
         return tangents[: len(places)] if tangents else None
     of_second = flags[1]
     further: Gradients = ()

@@ -1,7 +1,7 @@
 """Whether a call is one to be computed by a function, or one of an operator."""
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -88,6 +88,10 @@ def is_mapped_alone() -> bool:
     return bool(levels) and not levels.strip(_VMAP) and forward_ad._current_level < 0
 
 
+has_transforms: Callable[[], bool] = _C._are_functorch_transforms_active
+"""Whether transforms of torch.func are in force."""
+
+
 def is_vmap_innermost() -> bool:
     """Whether there are transforms in force, and a `vmap` is the innermost.
 
@@ -95,7 +99,7 @@ def is_vmap_innermost() -> bool:
         >>> torch.vmap(lambda x: x * is_vmap_innermost())(torch.ones(2))
         tensor([1., 1.])
     """
-    return _C._are_functorch_transforms_active() and _levels()[-1] == _VMAP
+    return has_transforms() and _levels()[-1] == _VMAP
 
 
 def orders_by_operators(tensors: Iterable[object]) -> int:

@@ -211,7 +211,7 @@ _fast_path = FastPath(
     unread=(0,),
 )
 _fast_path_ex = dataclasses.replace(_fast_path, reports=True)
-OPERATORS["cholesky_ex"].use(_fast_path_ex, [...])
+OPERATORS["cholesky_ex"].use((_fast_path_ex, [...]))
 
 ATEN = (
     AtenCalls("linalg_cholesky", _fast_path, [False]),

@@ -125,7 +125,7 @@ _fast_path = FastPath(
     tangents=_tangents,
     second_backward=_second_backward,
 )
-OPERATORS["cholesky_inverse"].use(_fast_path)
+OPERATORS["cholesky_inverse"].use((_fast_path, []))
 ATEN = (AtenCalls("cholesky_inverse", _fast_path, [False]),)
 
 

@@ -147,7 +147,7 @@ _fast_path = FastPath(
     second_backward=_second_backward,
     arity=2,
 )
-OPERATORS["cholesky_solve"].use(_fast_path, workspace=lambda _, n, k: (n * k, 0))
+OPERATORS["cholesky_solve"].use((_fast_path, []), workspace=lambda _, n, k: (n * k, 0))
 ATEN = (AtenCalls("cholesky_solve", _fast_path, [False], inputs=(1, 0)),)
 
 

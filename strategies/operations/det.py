@@ -198,8 +198,8 @@ _slogdet_fast_path = FastPath(
     tangents=_slogdet_tangents,
     second_backward=_second_backward_of_slogdet,
 )
-OPERATORS["det"].use(_det_fast_path, workspace=lambda _, n, __: (n * n + 1, n + 1))
-OPERATORS["slogdet"].use(_slogdet_fast_path, workspace=lambda _, n, __: (n * n, n))
+OPERATORS["det"].use((_det_fast_path, []), workspace=lambda _, n, __: (n * n + 1, n + 1))
+OPERATORS["slogdet"].use((_slogdet_fast_path, []), workspace=lambda _, n, __: (n * n, n))
 
 ATEN = (
     AtenCalls("linalg_det", _det_fast_path),

@@ -121,7 +121,7 @@ _fast_path = FastPath(
 INV_EX_FAST_PATH = dataclasses.replace(_fast_path, reports=True)
 # In eager mode autograd differentiates the explicit gradient as fast.
 OF_OPERATORS = dataclasses.replace(_fast_path, second_backward=_second_backward)
-OPERATORS["inv"].use(OF_OPERATORS)
+OPERATORS["inv"].use((OF_OPERATORS, []))
 
 ATEN = (
     AtenCalls("linalg_inv", _fast_path),

@@ -33,9 +33,10 @@ KEPT: dict[str, Callable[..., bool]] = {
     "qr": lambda A, mode="reduced", **_: (
         mode == "reduced" and are_matrices(A) and A.shape[-2] >= A.shape[-1]
     ),
-    **dict.fromkeys(("eig", "lu_solve", "solve_triangular"), lambda *_, **__: False),
+    "solve_triangular": lambda A, B, *, left=True, **_: fit(A, B, left),
+    **dict.fromkeys(("eig", "lu_solve"), lambda *_, **__: False),
 }
 """By function; others' operators keep it of all calls."""
 
-MOST_ORDERS = {"qr": 1}
+MOST_ORDERS = {"qr": 1, "solve_triangular": 1}
 """Up to which order derivatives under torch.func are faster by operators, where not all are."""

@@ -192,7 +192,7 @@ def _workspace(m: int, n: int, _: int) -> tuple[int, int]:
     return k * (m + n + k), k
 
 
-OPERATORS["lstsq"].use(_fast_path, [float, None], taken=(0, 2), workspace=_workspace)
+OPERATORS["lstsq"].use((_fast_path, [float, None]), taken=(0, 2), workspace=_workspace)
 # As by PyTorch's default driver, which computes neither residuals nor singular values.
 ATEN = (AtenCalls("linalg_lstsq", _fast_path, [None, None], returned=(0, None, 2, None)),)
 

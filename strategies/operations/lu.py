@@ -124,7 +124,7 @@ _lu_factor_fast_path = FastPath(
 )
 _lu_factor_ex_fast_path = dataclasses.replace(_lu_factor_fast_path, reports=True)
 OPERATORS["lu_factor_ex"].use(
-    _lu_factor_ex_fast_path, [True, ...], workspace=lambda m, _, __: (0, m)
+    (_lu_factor_ex_fast_path, [True, ...]), workspace=lambda m, _, __: (0, m)
 )
 
 

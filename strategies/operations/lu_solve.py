@@ -157,7 +157,10 @@ def _traced_lu_solve(
 ) -> Tensor:
     if not _fit(LU, pivots, B, left):
         return torch.linalg.lu_solve(LU, pivots, B, left=left, adjoint=adjoint)
-    return _LU_SOLVE(LU, B, pivots, left, adjoint, name_of(strategy))[0]
+    if not left:  # X A = B where Aᴴ Xᴴ = Bᴴ
+        B, adjoint = B.mH, not adjoint
+    X = _LU_SOLVE(LU, B, pivots, bool(adjoint), name_of(strategy))[0]
+    return X if left else X.mH
 
 
 @traceable_by(_traced_lu_solve)
@@ -231,17 +234,18 @@ def _fit(LU: Tensor, pivots: Tensor, B: Tensor, left: bool) -> bool:
     )
 
 
-def _eagerly(
-    LU: Tensor, B: Tensor, pivots: Tensor, left: bool, adjoint: bool, strategy: Strategy
-) -> Tensors:
-    return (EAGER["lu_solve"](LU, pivots, B, left=left, adjoint=adjoint, strategy=strategy),)
+def _eagerly(LU: Tensor, B: Tensor, pivots: Tensor, adjoint: bool, strategy: Strategy) -> Tensors:
+    return (EAGER["lu_solve"](LU, pivots, B, adjoint=adjoint, strategy=strategy),)
 
 
-def _fake(LU: Tensor, B: Tensor, pivots: Tensor, left: bool, adjoint: bool) -> Tensors:
-    X = torch.linalg.lu_solve(LU, pivots, B, left=left, adjoint=adjoint)
-    return (B.new_empty(X.shape),)
+def _fake(LU: Tensor, B: Tensor, pivots: Tensor, adjoint: bool) -> Tensors:
+    return (B.new_empty(torch.linalg.lu_solve(LU, pivots, B, adjoint=adjoint).shape),)
 
 
 _LU_SOLVE = Operator(
-    "lu_solve", ["LU", "B"], "Tensor pivots, bool left, bool adjoint", _eagerly, _fake
+    "lu_solve", ["LU", "B"], "Tensor pivots, bool adjoint", _eagerly, _fake, constants=1
+)
+_LU_SOLVE.use(
+    *((path, [adjoint]) for adjoint, path in _FAST_PATHS.items()),
+    workspace=lambda _, n, k: (n * k, 0),
 )

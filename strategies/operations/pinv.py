@@ -15,6 +15,7 @@ from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.nodes import is_differentiated, run
 from strategies.autograd.operators import OPERATORS
 from strategies.autograd.rule import Gradients, Tensors, only
+from strategies.autograd.tracing import has_transforms
 from strategies.factors import Dense, DenseInverse, Triangular
 from strategies.factors.preconditioned import Preconditioned, fullness
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
@@ -140,6 +141,9 @@ def pinv(
         A = _mirrored(A)
     refuse_gradients_of(atol=atol, rtol=rtol)
     if are_matrices(A) and (numbers := as_numbers(A, atol, rtol)) is not None:
+        if has_transforms() and (hermitian or isinstance(atol, Tensor) or isinstance(rtol, Tensor)):
+            # So it is an operator's call, which keeps the factors for the gradient.
+            return pinv(A, **dict(zip(("atol", "rtol"), numbers, strict=False)), strategy=strategy)
         outputs = _fast_path(strategy, A, *numbers)
         if outputs is not None:
             return outputs[0]
@@ -246,7 +250,7 @@ def _workspace(m: int, n: int, _: int) -> tuple[int, int]:
     return k * (m + n + k), 1
 
 
-OPERATORS["pinv"].use(_fast_path, [float, None, float, None, False], workspace=_workspace)
+OPERATORS["pinv"].use((_fast_path, [float, None, float, None, False]), workspace=_workspace)
 ATEN = (
     AtenCalls(
         "linalg_pinv.atol_rtol_tensor",

@@ -243,5 +243,5 @@ _QR_OPERATOR = Operator(
     differentiable=2,
     by_columns=(0, 1),
 )
-_QR_OPERATOR.use(_fast_path, ["reduced"])
+_QR_OPERATOR.use((_fast_path, ["reduced"]))
 ATEN = (AtenCalls("linalg_qr", _fast_path, ["reduced"], returned=(0, 1)),)

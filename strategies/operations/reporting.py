@@ -161,5 +161,5 @@ _SOLVE_EX = Operator(
     any_rank=True,
     takes_vectors=True,
 )
-_INV_EX.use(dataclasses.replace(OF_OPERATORS, reports=True), [...])
-_SOLVE_EX.use(SOLVE_EX_FAST_PATH, [True, ...], workspace=solve_workspace)
+_INV_EX.use((dataclasses.replace(OF_OPERATORS, reports=True), [...]))
+_SOLVE_EX.use((SOLVE_EX_FAST_PATH, [True, ...]), workspace=solve_workspace)

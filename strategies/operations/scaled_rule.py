@@ -9,8 +9,8 @@ brought there first, each matrix of a batch by itself.
 import functools
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import ClassVar, Self, cast
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Self, cast
 
 import torch
 from torch import Tensor
@@ -103,11 +103,9 @@ class ScaledRule(Rule):
         powers = [torch.zeros((), dtype=torch.int32)] * len(inputs)
         has_factors = cast("PseudoInverse | None", saved.inverse) is not None
         if has_factors:
-            if is_in_safe_range(cotangents[0]):
-                return self.gradients(strategy, saved, cotangents, needed)
-            if scale := _common_power(cotangents[0]):
-                found = self.gradients(strategy, saved, (cotangents[0] / scale,), needed)
-                return tuple(None if each is None else each * scale for each in found)
+            if (common := _common_exponent(cotangents[:1])) is not None:
+                scaled = _scaled(cotangents[:1], -common)
+                return _scaled(self.gradients(strategy, saved, scaled, needed), common)
         else:
             inputs = self.read(inputs)
             near, powers = normalize(inputs)
@@ -153,14 +151,29 @@ def is_in_safe_range(matrices: Tensor) -> bool:
     return bool(((sizes == 0) | (sizes > 1 / most)).all())
 
 
-def _common_power(matrices: Tensor) -> float:
-    """What to divide all matrices by to have their norms near one, a power of two; zero if nothing does."""
-    least, largest = _extreme_norms(matrices)
-    most = _MODERATE[matrices.dtype]
+def _common_exponent(matrices: Sequence[Tensor]) -> int | None:
+    """Of a power of two, over which all matrices have norms that are not far from one; None if none is."""
+    norms = [_extreme_norms(each) for each in matrices if each.numel()]
+    if not norms:
+        return 0
+    most = _MODERATE[matrices[0].dtype]
+    least, largest = min(least for least, _ in norms), max(largest for _, largest in norms)
+    if 1 / most < least and largest < most:
+        return 0
     if not most**-3 < least <= largest < most**3:  # squares, of which norms are made, are in range
-        return 0.0
-    power = 2.0 ** round(math.log2(least) / 2 + math.log2(largest) / 2)
-    return power if 1 / most < least / power and largest / power < most else 0.0
+        return 0 if all(map(is_in_safe_range, matrices)) else None
+    exponent = round(math.log2(least) / 2 + math.log2(largest) / 2)
+    return exponent if most > largest / 2.0**exponent and least / 2.0**exponent > 1 / most else None
+
+
+def _scaled(matrices: Gradients, exponent: int) -> Gradients:
+    """The matrices times 2^exponent, of a sum of two common exponents at most."""
+    if not exponent:
+        return matrices
+    half = exponent // 2  # of which the power is a number even if that of the sum is not
+    return tuple(
+        None if each is None else each * 2.0**half * 2.0 ** (exponent - half) for each in matrices
+    )
 
 
 def _extreme_norms(matrices: Tensor) -> tuple[float, float]:
@@ -244,8 +257,12 @@ def with_normalized_cotangents(explicit: Explicit) -> Explicit:
         cotangents: Tensors,
         *tolerances: float,
     ) -> Tensors:
-        if not all(map(is_addressable, cotangents)) or all(map(is_in_safe_range, cotangents)):
+        if not all(map(is_addressable, cotangents)):
             return explicit(strategy, inputs, outputs, cotangents, *tolerances)
+        if (common := _common_exponent(cotangents)) is not None:
+            near = cast(Tensors, _scaled(cotangents, -common))
+            found = explicit(strategy, inputs, outputs, near, *tolerances)
+            return cast(Tensors, _scaled(found, common))
         power = _largest_exponents(cotangents)
         near = tuple(times_power_of_two(each, -power) for each in cotangents)
         found = explicit(strategy, inputs, outputs, near, *tolerances)
@@ -261,23 +278,24 @@ def with_normalized_directions(second_backward: SecondBackward) -> SecondBackwar
     def found(
         computed: Computed, gradients: Gradients, cotangents: Gradients, directions: Gradients
     ) -> SecondGradients | None:
-        given = [each for each in (*cotangents, *directions) if each is not None]
-        if all(map(is_in_safe_range, given)):
-            return second_backward(computed, gradients, cotangents, directions)
         of_cotangents, of_directions = (
-            _largest_exponents(cotangents),
-            _largest_exponents(directions),
+            _common_exponent([each for each in some if each is not None])
+            for some in (cotangents, directions)
         )
+        times: Callable[[Gradients, Any], Gradients] = _scaled
+        if of_cotangents is None or of_directions is None:
+            times = _times
+            of_cotangents, of_directions = map(_largest_exponents, (cotangents, directions))
         second = second_backward(
             computed,
-            _times(gradients, -of_cotangents),
-            _times(cotangents, -of_cotangents),
-            _times(directions, -of_directions),
+            times(gradients, -of_cotangents),
+            times(cotangents, -of_cotangents),
+            times(directions, -of_directions),
         )
         if second is None:
             return None
         powers = (of_cotangents + of_directions,) * 2 + (of_directions,)
-        by_inputs, by_outputs, by_cotangents = map(_times, second, powers)
+        by_inputs, by_outputs, by_cotangents = map(times, second, powers)
         return by_inputs, by_outputs, by_cotangents
 
     return found

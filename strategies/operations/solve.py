@@ -220,7 +220,7 @@ def solve_workspace(_: int, n: int, __: int) -> tuple[int, int]:
     return n * n, n
 
 
-OPERATORS["solve"].use(_fast_path, workspace=solve_workspace)
+OPERATORS["solve"].use((_fast_path, []), workspace=solve_workspace)
 ATEN = (
     AtenCalls("linalg_solve", _fast_path, [True], by_columns=(0,)),
     AtenCalls("linalg_solve_ex", SOLVE_EX_FAST_PATH, [True, ...], returned=(0, 1), by_columns=(0,)),

@@ -104,7 +104,10 @@ def _traced_solve_triangular(
         return torch.linalg.solve_triangular(
             A, B, upper=upper, left=left, unitriangular=unitriangular
         )
-    return _SOLVE_TRIANGULAR(A, B, upper, left, unitriangular, name_of(strategy))[0]
+    if not left:
+        A, B, upper = A.mT, B.mT, not upper
+    X = _SOLVE_TRIANGULAR(A, B, bool(upper), bool(unitriangular), name_of(strategy))[0]
+    return X if left else X.mT
 
 
 @traceable_by(_traced_solve_triangular)
@@ -217,24 +220,19 @@ ATEN = tuple(
 )
 
 
-def _eagerly(
-    A: Tensor, B: Tensor, upper: bool, left: bool, unitriangular: bool, strategy: Strategy
-) -> Tensors:
+def _eagerly(A: Tensor, B: Tensor, upper: bool, unitriangular: bool, strategy: Strategy) -> Tensors:
     X: Tensor = EAGER["solve_triangular"](
-        A, B, upper=upper, left=left, unitriangular=unitriangular, strategy=strategy
+        A, B, upper=upper, unitriangular=unitriangular, strategy=strategy
     )
     return (X,)
 
 
-def _fake(A: Tensor, B: Tensor, upper: bool, left: bool, unitriangular: bool) -> Tensors:
-    X = torch.linalg.solve_triangular(A, B, upper=upper, left=left, unitriangular=unitriangular)
+def _fake(A: Tensor, B: Tensor, upper: bool, unitriangular: bool) -> Tensors:
+    X = torch.linalg.solve_triangular(A, B, upper=upper, unitriangular=unitriangular)
     return (B.new_empty(X.shape),)
 
 
 _SOLVE_TRIANGULAR = Operator(
-    "solve_triangular",
-    ["A", "B"],
-    "bool upper, bool left, bool unitriangular",
-    _eagerly,
-    _fake,
+    "solve_triangular", ["A", "B"], "bool upper, bool unitriangular", _eagerly, _fake
 )
+_SOLVE_TRIANGULAR.use(*((path, [upper, unit]) for (upper, unit), path in _FAST_PATHS.items()))

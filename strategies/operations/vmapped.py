@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import Tensor
 
-from strategies.autograd.tracing import is_vmap_innermost
+from strategies.autograd.tracing import is_batched, is_vmap_innermost
 from strategies.autograd.transforms import is_mapped, over_samples
 
 _OF_A_MATRIX = (
@@ -24,7 +24,10 @@ _OF_A_MATRIX = (
     "slogdet",
 )
 _OF_VECTORS = "lstsq", "solve", "solve_ex"
-_MATRICES = {**dict.fromkeys(_OF_A_MATRIX, 1), **dict.fromkeys((*_OF_VECTORS, "cholesky_solve"), 2)}
+_MATRICES = {
+    **dict.fromkeys(_OF_A_MATRIX, 1),
+    **dict.fromkeys((*_OF_VECTORS, "cholesky_solve", "solve_triangular"), 2),
+}
 """By function: how many matrices it takes, of which batches are broadcast.
 
 Others are left to what `vmap` makes of their parts.
@@ -46,7 +49,11 @@ def vmapped(
     is_vector = name in _OF_VECTORS and last.shape == first.shape[:-1]
     if is_vector:
         tensors[-1] = last = last.unsqueeze(-1)
-    tolerances = {key: each for key, each in options.items() if isinstance(each, Tensor)}
+    tolerances = {
+        key: each
+        for key, each in options.items()
+        if isinstance(each, Tensor) and (each.ndim or is_batched(each))
+    }
     if not 2 <= first.ndim == last.ndim or (tolerances and name != "pinv"):
         return None
     if name == "qr" and (rest or options):  # of modes which PyTorch alone computes

@@ -19,6 +19,8 @@ def served() -> dict[str, tuple[object, ...]]:
     L = torch.linalg.cholesky(S)
     of_rank_one = A[..., :1] @ A[..., :1, :]
     tall = of_rank_one.repeat(1, 20, 1)
+    factors, pivots = torch.linalg.lu_factor(A)
+    LU = factors, B, pivots, False
     return {
         "inv": (A, "fused"),
         "inv_ex": (A, False, "fused"),
@@ -38,6 +40,10 @@ def served() -> dict[str, tuple[object, ...]]:
         "cholesky_solve": (L, B, "fused"),
         "cholesky_inverse": (L, "fused"),
         "qr": (C, "reduced", "fused"),
+        "solve_triangular": (L, B, False, False, "fused"),
+        "solve_triangular by rows": (L.mT.contiguous(), B, True, True, "fused"),
+        "lu_solve": (*LU, "fused"),
+        "lu_solve by adjoint": (*LU[:-1], True, "fused"),
     }
 
 
@@ -49,7 +55,7 @@ def computed(request):
     name, _, _ = name.partition(" by ")
     *outputs, kept, used = getattr(OPERATORS, name)(*call)
     assert used < 0  # the number of a plan
-    inputs = [each for each in call if isinstance(each, Tensor)]
+    inputs = [each for each in call if isinstance(each, Tensor) and each.dtype == call[0].dtype]
     return name, inputs, call[len(inputs) : -1], outputs, kept, used
 
 

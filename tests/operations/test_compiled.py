@@ -36,3 +36,18 @@ def test_singular_matrices_are_reported_as_by_torch(name):
     A[1, 2] = 0
     ours, of_torch = ours_and_torchs(name)
     assert torch.equal(compiled(ours)(A, *rest).info, of_torch(A, *rest).info)
+
+
+@pytest.mark.parametrize("is_complex", [False, True])
+@pytest.mark.parametrize("name", ["lu_solve", "solve_triangular"])
+def test_gradients_of_systems_from_the_right(name, is_complex):
+    *others, B = (
+        each.to(torch.complex128) if is_complex and each.is_floating_point() else each
+        for each in leaves_of(name)
+    )
+    call, _ = ours_and_torchs(name, left=False)
+
+    def loss(*arguments):
+        return (call(*arguments).abs() ** 3).sum()
+
+    require_alike(compiled(loss), loss, *others, B.mT.detach().requires_grad_())
