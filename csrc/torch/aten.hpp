@@ -102,13 +102,9 @@ struct AtenCalls {
       return result;
     }
     for (const auto& each : arguments.slice(inputs.size(), 2)) {
-      if (!each.isTensor()) { return std::nullopt; }
-      const auto& tensor = each.toTensor();
-      if (!is_readable(tensor) || tensor.dim() != 0 || tensor.requires_grad() || !tensor.is_floating_point()) {
-        return std::nullopt;
-      }
-      result.push_back(std::max(tensor.item<double>(), 0.0));
-      if (!std::isfinite(result.back())) { return std::nullopt; }
+      const auto number = each.isTensor() ? UsualOptions::tolerance(each) : std::nullopt;
+      if (!number) { return std::nullopt; }
+      result.push_back(*number);
     }
     return result;
   }

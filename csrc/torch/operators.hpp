@@ -36,10 +36,12 @@ inline UsedPlans used_plans;
 struct UsualOptions {
   std::vector<std::optional<c10::IValue>> values;  // nothing stands for any
   Positions tolerances;                            // that relative to the largest singular value is the last
+  Positions in_tensors;                            // the same as tensors of one number, if they may be
 
   explicit UsualOptions(const py::handle& options) {
     for (const auto& each : options) {
       if (each.is(py::type::of(py::float_()))) { tolerances.push_back(values.size()); }
+      if (each.ptr() == THPVariableClass) { in_tensors.push_back(values.size()); }
       if (each.ptr() == Py_Ellipsis || py::isinstance<py::type>(each)) {
         values.emplace_back();
       } else {
@@ -60,15 +62,35 @@ struct UsualOptions {
 
   // Atol and rtol; empty where there is neither, nothing where they are no two numbers.
   std::optional<std::vector<double>> tolerances_in(at::ArrayRef<c10::IValue> options) const {
-    const auto is_none = [&](size_t i) { return options[i].isNone(); };
-    if (std::all_of(tolerances.begin(), tolerances.end(), is_none)) { return std::vector<double>(); }
+    std::vector<const c10::IValue*> given;
+    for (size_t i = 0; i < tolerances.size(); ++i) {
+      const bool is_tensor = !in_tensors.empty() && !options[in_tensors[i]].isNone();
+      given.push_back(&options[is_tensor ? in_tensors[i] : tolerances[i]]);
+    }
+    const auto is_none = [](const c10::IValue* each) { return each->isNone(); };
+    if (std::all_of(given.begin(), given.end(), is_none)) { return std::vector<double>(); }
     std::vector<double> result(2 - tolerances.size());
-    for (const auto i : tolerances) {
-      if (is_none(i) && i == tolerances.back()) { return std::nullopt; }
-      result.push_back(is_none(i) ? 0.0 : options[i].toDouble());
-      if (!(std::isfinite(result.back()) && result.back() >= 0)) { return std::nullopt; }
+    for (const auto* each : given) {
+      // The default of rtol beside atol depends on that, if it is a number.
+      if (is_none(each) && each == given.back() && !given.front()->isTensor()) { return std::nullopt; }
+      const auto number = is_none(each) ? 0.0 : tolerance(*each);
+      if (!number) { return std::nullopt; }
+      result.push_back(*number);
     }
     return result;
+  }
+
+  // The number that a tolerance is, or that a tensor holds; nothing where it has to be looked at.
+  static std::optional<double> tolerance(const c10::IValue& value) {
+    if (value.isDouble() && value.toDouble() < 0) { return std::nullopt; }
+    if (value.isTensor()) {
+      const auto& tensor = value.toTensor();
+      if (!is_readable(tensor) || tensor.dim() != 0 || tensor.requires_grad() || !tensor.is_floating_point()) {
+        return std::nullopt;
+      }
+    }
+    const double number = value.isTensor() ? std::max(value.toTensor().item<double>(), 0.0) : value.toDouble();
+    return std::isfinite(number) ? std::optional(number) : std::nullopt;
   }
 };
 

@@ -109,7 +109,8 @@ class Operator(Registered):
 
         Args:
             fast_paths: of the operation, and the options for which each is. An ellipsis stands for any,
-                `float` for a tolerance or None: atol, if there are two, and rtol.
+                `float` for a tolerance or None: atol, if there are two, and rtol; `Tensor` for one in a
+                tensor, or None.
             taken: positions of their outputs that are those of the operator; by default all, in order.
             workspace: what is kept for the backward.
         """

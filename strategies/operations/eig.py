@@ -78,7 +78,8 @@ def _check_phases(derivatives: Tensor) -> None:
 
 
 def _traced_eig(A: Tensor, *, strategy: StrategyChoice = "auto") -> EigResult:
-    if not are_matrices(A, square=True):
+    # As `is_left_to_torch`, but for the policy, which a compiler does not read.
+    if not are_matrices(A, square=True) or (strategy == "auto" and A.shape[-1] < _LARGE):
         return EigResult(*torch.linalg.eig(A))
     return EigResult(*_EIG(A, name_of(strategy)))
 

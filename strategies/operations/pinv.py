@@ -20,8 +20,7 @@ from strategies.factors import Dense, DenseInverse, Triangular
 from strategies.factors.preconditioned import Preconditioned, fullness
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.formulas import pinv as formula
-from strategies.formulas.differential import finite_differential
-from strategies.formulas.sums import add
+from strategies.formulas.hermitian import mirrored, mirrored_values
 from strategies.operations import grids
 from strategies.operations.kept_factors import of_any_rank, of_qr, with_full_ranks
 from strategies.operations.record import Operation, Shape, exact
@@ -138,12 +137,13 @@ def pinv(
         (chosen, *_) = choose(strategy, "pinv", A, any_rank=True, square=True)
         if chosen.forward_is_differentiable:
             return torch.linalg.pinv(A, atol=atol, rtol=rtol, hermitian=True)
-        A = _mirrored(A)
+        A = mirrored(A) if is_differentiated(A) else mirrored_values(A)
     refuse_gradients_of(atol=atol, rtol=rtol)
     if are_matrices(A) and (numbers := as_numbers(A, atol, rtol)) is not None:
         if has_transforms() and (hermitian or isinstance(atol, Tensor) or isinstance(rtol, Tensor)):
             # So it is an operator's call, which keeps the factors for the gradient.
-            return pinv(A, **dict(zip(("atol", "rtol"), numbers, strict=False)), strategy=strategy)
+            atol, rtol = numbers or (None, None)
+            return pinv(A, atol=atol, rtol=rtol, strategy=strategy)
         outputs = _fast_path(strategy, A, *numbers)
         if outputs is not None:
             return outputs[0]
@@ -157,16 +157,6 @@ def pinv(
     if shapes := [each.shape for each in (atol, rtol) if isinstance(each, Tensor)]:
         A = A.expand(*torch.broadcast_shapes(A.shape[:-2], *shapes), *A.shape[-2:])
     return first_that_can(candidates, lambda chosen: _pinv(chosen, A, atol, rtol))
-
-
-def _mirrored(A: Tensor) -> Tensor:
-    """The lower triangle mirrored, with the gradient of A, as in torch."""
-    given = A.detach()
-    lower, below = given.tril(), given.tril(-1)
-    if A.is_complex():
-        lower = below + given.diagonal(dim1=-2, dim2=-1).real.diag_embed()
-    mirrored = lower + below.mH
-    return add(mirrored, finite_differential(A)) if is_differentiated(A) else mirrored
 
 
 def _pinv(chosen: Strategy, A: Tensor, atol: Tolerance, rtol: Tolerance) -> Tensor:
@@ -250,7 +240,7 @@ def _workspace(m: int, n: int, _: int) -> tuple[int, int]:
     return k * (m + n + k), 1
 
 
-OPERATORS["pinv"].use((_fast_path, [float, None, float, None, False]), workspace=_workspace)
+OPERATORS["pinv"].use((_fast_path, [float, Tensor, float, Tensor, False]), workspace=_workspace)
 ATEN = (
     AtenCalls(
         "linalg_pinv.atol_rtol_tensor",

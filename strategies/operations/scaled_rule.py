@@ -104,8 +104,8 @@ class ScaledRule(Rule):
         has_factors = cast("PseudoInverse | None", saved.inverse) is not None
         if has_factors:
             if (common := _common_exponent(cotangents[:1])) is not None:
-                scaled = _scaled(cotangents[:1], -common)
-                return _scaled(self.gradients(strategy, saved, scaled, needed), common)
+                near = cast(Tensors, _scaled(cotangents[:1], -common))
+                return _scaled(self.gradients(strategy, saved, near, needed), common)
         else:
             inputs = self.read(inputs)
             near, powers = normalize(inputs)
@@ -278,14 +278,14 @@ def with_normalized_directions(second_backward: SecondBackward) -> SecondBackwar
     def found(
         computed: Computed, gradients: Gradients, cotangents: Gradients, directions: Gradients
     ) -> SecondGradients | None:
-        of_cotangents, of_directions = (
+        times: Callable[[Gradients, Any], Gradients] = _scaled
+        powers: list[Any] = [
             _common_exponent([each for each in some if each is not None])
             for some in (cotangents, directions)
-        )
-        times: Callable[[Gradients, Any], Gradients] = _scaled
-        if of_cotangents is None or of_directions is None:
-            times = _times
-            of_cotangents, of_directions = map(_largest_exponents, (cotangents, directions))
+        ]
+        if None in powers:
+            times, powers = _times, [*map(_largest_exponents, (cotangents, directions))]
+        of_cotangents, of_directions = powers
         second = second_backward(
             computed,
             times(gradients, -of_cotangents),
@@ -294,8 +294,8 @@ def with_normalized_directions(second_backward: SecondBackward) -> SecondBackwar
         )
         if second is None:
             return None
-        powers = (of_cotangents + of_directions,) * 2 + (of_directions,)
-        by_inputs, by_outputs, by_cotangents = map(times, second, powers)
+        of_both = of_cotangents + of_directions
+        by_inputs, by_outputs, by_cotangents = map(times, second, (of_both, of_both, of_directions))
         return by_inputs, by_outputs, by_cotangents
 
     return found

@@ -14,6 +14,7 @@ from torch import Tensor
 from strategies.autograd.choice import StrategyChoice, are_matrices, are_of_kind, name_of
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Tensors
+from strategies.formulas.hermitian import mirrored
 from strategies.operations.results import (
     LstsqResult,
     LUFactorExResult,
@@ -198,6 +199,8 @@ def _pinv(
     refuse_gradients_of(atol=atol, rtol=rtol)
     if rtol is None and isinstance(atol, float) and atol > 0:
         rtol = 0.0  # the default beside atol
+    if hermitian and name_of(strategy) != BASELINE:
+        A, hermitian = mirrored(A), False
     tolerances = (part for tolerance in (atol, rtol) for part in _number_or_tensor(tolerance))
     return _PINV(A, *tolerances, hermitian, name_of(strategy))[0]
 

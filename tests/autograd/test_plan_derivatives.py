@@ -1,5 +1,7 @@
 """Derivatives of operators from what the fast path in C++ has kept."""
 
+import itertools
+
 import pytest
 import torch
 from torch import Tensor
@@ -31,6 +33,8 @@ def served() -> dict[str, tuple[object, ...]]:
         "lu_factor_ex": (C, True, False, "fused"),
         "pinv": (C, None, None, None, None, False, "fused"),
         "pinv by tolerances": (C, 1e-6, None, 1e-9, None, False, "fused"),
+        "pinv by tensors": (C, None, torch.tensor(1e-6), None, torch.tensor(1e-9), False, "fused"),
+        "pinv by a tensor": (C, None, torch.tensor(1e-6), None, None, False, "fused"),
         "pinv by rtol": (C, None, None, 1e-9, None, False, "fused"),
         "pinv by rank 1": (of_rank_one, None, None, None, None, False, "fused"),
         "lstsq": (C, D, None, None, "fused"),
@@ -55,7 +59,11 @@ def computed(request):
     name, _, _ = name.partition(" by ")
     *outputs, kept, used = getattr(OPERATORS, name)(*call)
     assert used < 0  # the number of a plan
-    inputs = [each for each in call if isinstance(each, Tensor) and each.dtype == call[0].dtype]
+    inputs = [
+        *itertools.takewhile(
+            lambda each: isinstance(each, Tensor) and each.is_floating_point(), call
+        )
+    ]
     return name, inputs, call[len(inputs) : -1], outputs, kept, used
 
 
