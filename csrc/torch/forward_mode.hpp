@@ -30,7 +30,7 @@ inline std::optional<variable_list> in_forward_mode(
     if (tangent.defined() && tangent._is_zerotensor()) { return std::nullopt; }
     tangents.push_back(tangent.defined() ? unwrapped(tangent, level) : tangent);
     any = any || tangent.defined();
-    input = unwrapped(dual, level);
+    input = below_levels([&] { return resolved(unwrapped(dual, level)); });
     const bool is_recorded = input.requires_grad() || (tangent.defined() && tangents.back().requires_grad());
     if (!is_readable(input) || (at::GradMode::is_enabled() && is_recorded)) { return std::nullopt; }
   }
