@@ -14,8 +14,10 @@ struct OperatorBatched : c10::OperatorKernel {
 
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, Stack* stack) {
     const auto arguments = torch::jit::last(*stack, op.schema().arguments().size()).vec();
+    const auto& levels = at::functorch::getDynamicLayerStack();
+    TORCH_CHECK(!levels.empty(), op.schema().name(), " of a tensor that has left the vmap it belongs to");
     const c10::impl::ExcludeDispatchKeyGuard below(Key::FuncTorchBatched);
-    Mapped mapped{*spec, arguments, at::functorch::getDynamicLayerStack().back()};
+    Mapped mapped{*spec, arguments, levels.back()};
     if (!mapped.is_usual()) {
       call_python(spec->mapped, op, stack);
       return;
@@ -62,7 +64,7 @@ struct OperatorBatched : c10::OperatorKernel {
     // Whether neither numbers of a batch, as tolerances, nor batches of unlike dimensions would be broadcast.
     bool is_usual() const {
       if (c10::impl::TorchDispatchModeTLS::stack_len() != 0 || torch::jit::tracer::isTracing()) { return false; }
-      const auto is_number = [](const Samples& each) { return each.ndim() == 0; };
+      const auto is_number = [](const Samples& each) { return each.value.dim() == 0; };
       return std::all_of(others.begin(), others.end(), is_number) && are_alike();
     }
 

@@ -17,8 +17,8 @@ inline Tensor apart(const Tensor& output, const variable_list& given) {
 struct OperatorDerivative : c10::OperatorKernel {
   const OperatorSpec* spec;
   const RecordSpec* record;
-  py::handle in_python,
-      of_computed;  // `Derivative.compute` and `Derivative.of_computed`, which outlive the interpreter
+  // `Derivative.compute` and `Derivative.of_computed`, which outlive the interpreter.
+  py::handle in_python, of_computed;
 
   OperatorDerivative(const OperatorSpec* of, const RecordSpec* recorded, py::object otherwise, py::object formula)
       : spec(of), record(recorded), in_python(otherwise.release()), of_computed(formula.release()) {}

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from torch import Tensor
 
 from strategies.autograd.choice import are_matrices, are_of_kind
+from strategies.kernels.cpu.specs import is_for_blas
 from strategies.operations.right_hand_sides import fit
 
 
@@ -33,7 +34,11 @@ KEPT: dict[str, Callable[..., bool]] = {
     "qr": lambda A, mode="reduced", **_: (
         mode == "reduced" and are_matrices(A) and A.shape[-2] >= A.shape[-1]
     ),
-    "solve_triangular": lambda A, B, *, left=True, **_: fit(A, B, left),
+    "solve_triangular": lambda A, B, *, left=True, **_: (
+        _are_alike(A, B)
+        and fit(A, B, left)
+        and not is_for_blas(A.shape[-1], B.shape[-1 if left else -2])
+    ),
     **dict.fromkeys(("eig", "lu_solve"), lambda *_, **__: False),
 }
 """By function; others' operators keep it of all calls."""

@@ -17,6 +17,7 @@ from strategies.autograd.rule import Gradients, Rule, Tensors
 from strategies.factors.pseudo_inverse import Structure
 from strategies.formulas.solve import rhs_tangent
 from strategies.formulas.triangles import triangle_of_product
+from strategies.kernels.cpu.specs import is_for_blas
 from strategies.operations.right_hand_sides import fit, for_each_matrix, has_rows
 from strategies.operations.scaled_rule import with_normalized_cotangents
 from strategies.operations.traceable import EAGER, traceable_by
@@ -100,7 +101,13 @@ def _traced_solve_triangular(
     unitriangular: bool = False,
     strategy: StrategyChoice = "auto",
 ) -> Tensor:
-    if not fit(A, B, left):
+    is_left = (
+        strategy == "auto"
+        and fit(A, B, left)
+        and A.shape[-1] < _LARGE
+        and is_for_blas(A.shape[-1], B.shape[-1 if left else -2])
+    )
+    if is_left or not fit(A, B, left):
         return torch.linalg.solve_triangular(
             A, B, upper=upper, left=left, unitriangular=unitriangular
         )

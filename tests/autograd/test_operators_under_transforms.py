@@ -166,3 +166,10 @@ def test_vmap_of_what_would_be_broadcast_inside_a_compiled_function(name):
     }[name]
     one_by_one = torch.stack([call(each) for each in mapped])
     torch.testing.assert_close(compiled(func.vmap(call))(mapped), one_by_one)
+
+
+def test_a_tensor_that_has_left_its_vmap_is_refused():
+    left = []
+    torch.vmap(lambda A: left.append(A) or A)(system(2)[0])
+    with pytest.raises(RuntimeError):
+        OPERATORS.inv(left[0], "auto")

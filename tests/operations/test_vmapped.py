@@ -157,3 +157,11 @@ def test_inputs_may_be_named_at_the_third_order(function, of_torch):
         return torch.vmap(derivative)(MATRICES.double())
 
     torch.testing.assert_close(third(function), third(of_torch))
+
+
+def test_the_tolerance_of_a_sample_is_for_its_whole_batch():
+    batches, tolerances = MATRICES.expand(SAMPLES, *MATRICES.shape), torch.tensor([0.05, 0.2, 0.35])
+    gradient = torch.func.grad(lambda A, atol: linalg.pinv(A, atol=atol).sin().sum())
+    found = torch.vmap(gradient)(batches, tolerances)
+    samples = zip(batches, tolerances, strict=True)
+    torch.testing.assert_close(found, torch.stack([gradient(*each) for each in samples]))

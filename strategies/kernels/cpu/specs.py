@@ -141,9 +141,19 @@ def _cholesky_inverse(p: Problem) -> KernelSpec:
     return KernelSpec(*names, [columns(p.n, p.n, p.dtype)], [], [0, 1], flops)
 
 
+def is_for_blas(n: int, k: int) -> bool:
+    """Whether a triangular system of n rows and k right-hand sides is left to BLAS.
+
+    Example:
+        >>> is_for_blas(128, 32), is_for_blas(128, 2)
+        (True, False)
+    """
+    return n < 8 * k < 8 * n and n**2 * k > _MOST_WORK_OF_MANY
+
+
 def _triangular(name: str, p: Problem) -> KernelSpec | None:
     work = p.n**2 * p.k
-    if p.is_vector or (p.n / 8 < p.k < p.n and work > _MOST_WORK_OF_MANY):
+    if p.is_vector or is_for_blas(p.n, p.k):
         return None
     flops = (1.0 * work, 2.0 * work)
     return KernelSpec(name, f"{name}_backward", [p.like_rhs(p.n)], [], [0, 2], flops)
