@@ -30,7 +30,11 @@ inline std::optional<variable_list> in_forward_mode(
     if (tangent.defined() && tangent._is_zerotensor()) { return std::nullopt; }
     tangents.push_back(tangent.defined() ? unwrapped(tangent, level) : tangent);
     any = any || tangent.defined();
-    input = below_levels([&] { return resolved(unwrapped(dual, level)); });
+    input = unwrapped(dual, level);
+    // What belongs to another level would lose its derivative.
+    if (has_only(input, OF_CPU | PENDING) && !input._fw_grad(0).defined()) {
+      input = below_levels([&] { return resolved(input); });
+    }
     const bool is_recorded = input.requires_grad() || (tangent.defined() && tangents.back().requires_grad());
     if (!is_readable(input) || (at::GradMode::is_enabled() && is_recorded)) { return std::nullopt; }
   }

@@ -11,21 +11,104 @@ namespace backward_strategies {
 
 using torch::autograd::AutogradContext;
 
+// What a function of `strategies.autograd.fast_path_node` returns: tensors, or None.
+template <typename... Arguments>
+variable_list called(const char* name, const Plan& plan, Arguments&&... arguments) {
+  const py::object found = py::module_::import("strategies.autograd.fast_path_node")
+                               .attr(name)(plan.found, std::forward<Arguments>(arguments)...);
+  variable_list result;
+  for (const auto& each : found) { result.push_back(each.is_none() ? Tensor() : each.cast<Tensor>()); }
+  return result;
+}
+
+using Flags = std::vector<bool>;
+
+inline py::tuple as_tuple(const Flags& flags) {
+  py::tuple result(flags.size());
+  for (size_t i = 0; i < flags.size(); ++i) { result[i] = static_cast<bool>(flags[i]); }
+  return result;
+}
+
 inline variable_list by_generic_path(
-    const Plan& plan, const variable_list& saved, const variable_list& cotangents, const std::vector<bool>& needed,
-    const variable_list& computed) {
+    const Plan& plan, const variable_list& saved, const variable_list& cotangents, const Flags& needed) {
   py::gil_scoped_acquire lock;
   try {
-    py::tuple of_inputs(needed.size());
-    for (size_t i = 0; i < needed.size(); ++i) { of_inputs[i] = static_cast<bool>(needed[i]); }
-    const auto module = py::module_::import("strategies.autograd.fast_path_node");
-    const py::object gradients = module.attr("differentiated")(
-        plan.found, as_tuple(saved), as_tuple(cotangents), of_inputs, as_tuple(computed));
-    variable_list result;
-    for (const auto& each : gradients) { result.push_back(each.is_none() ? Tensor() : each.cast<Tensor>()); }
-    return result;
+    return called("differentiated", plan, as_tuple(saved), as_tuple(cotangents), as_tuple(needed));
   } catch (py::error_already_set& error) { Plan::raise(error); }
 }
+
+// The tensors where the flags are, undefined ones elsewhere.
+inline variable_list spread(const variable_list& tensors, const Flags& flags) {
+  variable_list result(flags.size());
+  for (size_t i = 0, next = 0; i < flags.size(); ++i) {
+    if (flags[i]) { result[i] = tensors[next++]; }
+  }
+  return result;
+}
+
+inline variable_list chosen(const variable_list& tensors, const Flags& flags) {
+  variable_list result;
+  for (size_t i = 0; i < flags.size(); ++i) {
+    if (flags[i]) { result.push_back(tensors[i]); }
+  }
+  return result;
+}
+
+// The gradients that are needed, for autograd, as functions of what is saved and of cotangents: `_GradientNode` of
+// `strategies.autograd.fast_path_node`.
+struct Gradient : torch::autograd::Function<Gradient> {
+  struct Given : torch::CustomClassHolder {
+    PlanPointer plan;
+    variable_list gradients;
+    Flags needed, defined;  // of what is saved, and of cotangents, those that are
+  };
+
+  // All gradients; those that are not needed are undefined.
+  static variable_list recorded(
+      PlanPointer plan, variable_list gradients, const Flags& needed, variable_list saved,
+      const variable_list& cotangents) {
+    auto given = c10::make_intrusive<Given>();
+    given->plan = std::move(plan);
+    // Copies, since the caller may write into gradients.
+    for (const auto& each : gradients) { given->gradients.push_back(each.clone()); }
+    given->needed = needed;
+    saved.insert(saved.end(), cotangents.begin(), cotangents.end());
+    for (const auto& each : saved) { given->defined.push_back(each.defined()); }
+    const auto tensors = chosen(saved, given->defined);
+    return spread(apply(given, Computed{chosen(gradients, needed), {}}, at::TensorList(tensors)), needed);
+  }
+
+  static variable_list forward(
+      AutogradContext* context, const c10::intrusive_ptr<Given>& given, const Computed& outputs,
+      at::TensorList tensors) {
+    context->saved_data["given"] = c10::IValue::make_capsule(given);
+    context->save_for_backward(tensors.vec());
+    context->set_materialize_grads(false);
+    return outputs.outputs;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& cotangents) {
+    const auto capsule = context->saved_data["given"].toCapsule();
+    const auto& given = static_cast<const Given&>(*capsule);
+    const auto saved = context->get_saved_variables();
+    variable_list result(2 + saved.size());  // what is given besides tensors has no gradient
+    const auto is_given = [](const Tensor& cotangent) { return cotangent.defined(); };
+    if (std::none_of(cotangents.begin(), cotangents.end(), is_given)) { return result; }
+    Flags needed;
+    for (size_t i = 0, edge = 0; i < given.defined.size(); ++i) {
+      needed.push_back(given.defined[i] && context->needs_input_grad(edge++));
+    }
+    py::gil_scoped_acquire lock;
+    try {
+      const auto second = called(
+          "gradients_of_gradients", *given.plan, as_tuple(spread(saved, given.defined)), as_tuple(given.gradients),
+          as_tuple(spread(cotangents, given.needed)), as_tuple(needed), as_tuple(given.needed));
+      const auto of_saved = chosen(second, given.defined);
+      std::copy(of_saved.begin(), of_saved.end(), result.begin() + 2);
+    } catch (py::error_already_set& error) { Plan::raise(error); }
+    return result;
+  }
+};
 
 // What was computed, for autograd: `strategies.autograd.fast_path_node`.
 struct FastPath : torch::autograd::Function<FastPath> {
@@ -55,9 +138,11 @@ struct FastPath : torch::autograd::Function<FastPath> {
       if (auto used = usual(plan, cotangents)) { gradients = plan.differentiate(saved, std::move(*used)); }
     }
     if (gradients.empty() || is_recorded) {
-      std::vector<bool> needed;
+      Flags needed;
       for (size_t i = 0; i < plan.arity; ++i) { needed.push_back(context->needs_input_grad(i)); }
-      gradients = by_generic_path(plan, saved, cotangents, needed, gradients);
+      const auto pointer = c10::static_intrusive_pointer_cast<Plan>(capsule);
+      gradients = gradients.empty() ? by_generic_path(plan, saved, cotangents, needed)
+                                    : Gradient::recorded(pointer, std::move(gradients), needed, saved, cotangents);
     }
     // Neither the plan nor what was computed is a variable, and pivots have no gradient.
     gradients.insert(gradients.begin(), 2, Tensor());

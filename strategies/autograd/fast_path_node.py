@@ -304,17 +304,40 @@ class _GradientNode(torch.autograd.Function):
         tensors, gradients = kept[: len(needed)], kept[len(needed) :]
         if all(each is None for each in directions):
             return None, *[None] * len(needed)
-        count = len(tensors) - len(found.plan.outputs)
-        computed = Computed.of_saved(found, tensors[:count])
-        of_tensors = second_gradients(
-            computed, gradients, tensors[count:], directions, needed, ctx.needed
+        return None, *gradients_of_gradients(
+            found, tensors, gradients, directions, needed, ctx.needed
         )
-        # To zeros PyTorch adds in place; to its own without memory, as of a modulus, in Python.
-        filled = range(found.plan.arity, found.plan.arity + len(found.plan.saved))
-        return None, *(
-            torch.zeros_like(tensors[i]) if need and each is None and i in filled else each
-            for i, (each, need) in enumerate(zip(of_tensors, needed, strict=True))
-        )
+
+
+def gradients_of_gradients(
+    found: FoundPlan,
+    tensors: Tensors,
+    gradients: Tensors,
+    directions: Gradients,
+    needed: Sequence[bool],
+    of_gradients: Sequence[bool],
+) -> Gradients:
+    """Those of a recorded gradient, by the plan: as `second_gradients`, by all tensors that it is of.
+
+    Args:
+        found: the plan.
+        tensors: what is saved, and the cotangents of the outputs.
+        gradients: of all inputs.
+        directions: the cotangents of these.
+        needed: of the tensors.
+        of_gradients: which gradients were needed.
+    """
+    plan = found.plan
+    assert isinstance(plan, Plan)
+    count = len(tensors) - len(plan.outputs)
+    computed, cotangents = Computed.of_saved(found, tensors[:count]), tensors[count:]
+    second = second_gradients(computed, gradients, cotangents, directions, needed, of_gradients)
+    # To zeros PyTorch adds in place; to its own without memory, as of a modulus, in Python.
+    filled = range(plan.arity, plan.arity + len(plan.saved))
+    return tuple(
+        torch.zeros_like(tensors[i]) if need and each is None and i in filled else each
+        for i, (each, need) in enumerate(zip(second, needed, strict=True))
+    )
 
 
 def second_gradients(

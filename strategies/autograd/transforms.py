@@ -154,6 +154,8 @@ def below_vmap(
     compute: Callable[..., Tensors], tensors: Sequence[Tensor], over_batch: OverBatch
 ) -> Tensors:
     """What is computed one level below a `vmap`, whose kernel of an operator the dispatcher has called."""
+    if not torch._C._are_functorch_transforms_active():
+        raise RuntimeError("an operator of a tensor that has left the vmap it belongs to")
     with torch._C._ExcludeDispatchKeyGuard(_BATCHED):
         return _mapped(Transform(), compute, tensors, over_batch)
 

@@ -1,5 +1,6 @@
 """Derivatives of `lstsq` from what the fast path has computed."""
 
+import torch
 from torch import Tensor
 
 from strategies.autograd.fast_path import SecondGradients
@@ -85,7 +86,11 @@ def tangents(computed: Computed, of_inputs: Gradients) -> Tensors:
     # Residuals are orthogonal to A, so that a change of X is none of theirs.
     change = rhs_tangent(X, of_A, of_rhs)
     of_residuals = 2 * ((rhs - A @ X).conj() * change).real.sum(-2)
-    return of_X.squeeze(-1) if is_vector else of_X, of_residuals if residuals.numel() else residuals
+    if (
+        not residuals.numel()
+    ):  # a tensor that is its own tangent would have PyTorch recurse without end
+        of_residuals = torch.zeros_like(residuals)
+    return of_X.squeeze(-1) if is_vector else of_X, of_residuals
 
 
 def second_backward(

@@ -159,7 +159,7 @@ def _traced_lu_solve(
         return torch.linalg.lu_solve(LU, pivots, B, left=left, adjoint=adjoint)
     if not left:  # X A = B where Aᴴ Xᴴ = Bᴴ
         B, adjoint = B.mH, not adjoint
-    X = _LU_SOLVE(LU, B, pivots, bool(adjoint), name_of(strategy))[0]
+    X = _LU_SOLVE(LU, B, pivots, adjoint, name_of(strategy))[0]
     return X if left else X.mH
 
 

@@ -113,7 +113,7 @@ def _traced_solve_triangular(
         )
     if not left:
         A, B, upper = A.mT, B.mT, not upper
-    X = _SOLVE_TRIANGULAR(A, B, bool(upper), bool(unitriangular), name_of(strategy))[0]
+    X = _SOLVE_TRIANGULAR(A, B, upper, unitriangular, name_of(strategy))[0]
     return X if left else X.mT
 
 

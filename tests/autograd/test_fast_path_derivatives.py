@@ -236,3 +236,26 @@ def test_batches_and_cotangents_that_are_no_sequence_keep_to_the_fast_path(opera
     torch.testing.assert_close(computed(out_of_sequence(A), G), expected)
     torch.testing.assert_close(computed(A, out_of_sequence(G)), expected)
     assert set(taken) == {True}
+
+
+@pytest.mark.parametrize("pending", [torch.conj, lambda x: x.conj().imag])
+@each_operation_with_tangents
+def test_tangents_of_tangents_of_what_is_pending(operation, pending):
+    A = matrix(operation, (), torch.complex128)
+    direction = torch.ones_like(A)
+
+    def second(resolve):
+        def first(x):
+            call = lambda x: CALLS[operation](resolve(pending(x)), strategy="fused")  # noqa: E731
+            return torch.func.jvp(call, (x,), (direction,))[1]
+
+        return torch.func.jvp(first, (A,), (direction,))[1]
+
+    torch.testing.assert_close(second(lambda x: x), second(lambda x: x * 1))
+
+
+def test_a_sum_of_no_residuals_has_no_tangent():
+    A = torch.eye(2)
+    with forward_ad.dual_level():
+        residuals = lstsq(forward_ad.make_dual(A, A), A).residuals
+        assert not forward_ad.unpack_dual(residuals.sum()).tangent.any()
