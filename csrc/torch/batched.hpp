@@ -132,7 +132,7 @@ struct OperatorBatched : c10::OperatorKernel {
     }
 
     bool takes_many() const {
-      const auto is_recorded = [](const Samples& each) { return each.value.requires_grad(); };
+      const auto is_recorded = [](const Samples& each) { return without_levels(each.value).requires_grad(); };
       return spec.is_of_many() && !has_level(TransformType::Grad) && !has_level(TransformType::Functionalize) &&
              !(at::GradMode::is_enabled() && (std::any_of(operands.begin(), operands.end(), is_recorded) ||
                                               std::any_of(saved.begin(), saved.end(), is_recorded)));

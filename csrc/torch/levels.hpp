@@ -72,6 +72,19 @@ inline Tensor unwrapped(const Tensor& tensor, int64_t level) {
   return wrapper != nullptr && wrapper->level() == level ? wrapper->value() : tensor;
 }
 
+// What wrappers of all levels hold.
+inline Tensor without_levels(Tensor tensor) {
+  while (true) {
+    if (const auto* wrapper = at::functorch::maybeGetTensorWrapper(tensor)) {
+      tensor = wrapper->value();
+    } else if (const auto* batched = at::functorch::maybeGetBatchedImpl(tensor)) {
+      tensor = batched->value();
+    } else {
+      return tensor;
+    }
+  }
+}
+
 // A tensor with the samples of a `vmap` in one of its dimensions, or without samples.
 struct Samples {
   Tensor value;

@@ -156,6 +156,11 @@ def is_readable(tensor: Any) -> bool:
     )
 
 
+def _are_usual(tensors: Gradients) -> bool:
+    """Whether nothing but autograd sees what is computed now, of tensors whose numbers are readable."""
+    return is_plain() and all(map(is_readable, (each for each in tensors if each is not None)))
+
+
 def resolved(tensor: Tensor) -> Tensor:
     """The tensor, or a copy to which a conjugate or a sign that is pending is applied.
 
@@ -245,10 +250,14 @@ def differentiated(
         computed: all gradients by the plan, if it has not declined.
     """
     fast_path, arity = found.fast_path, found.plan.arity
+    is_recorded = torch.is_grad_enabled()
+    if is_recorded and not computed and found.has_second_backward and _are_usual(cotangents):
+        with torch.no_grad():
+            computed = differentiated(found, saved, cotangents, [True] * arity)
     if computed:
         of_needed: Gradients = _GradientNode.apply((found, needed, computed), *saved, *cotangents)
         return of_needed
-    if fast_path.explicit is not None and (torch.is_grad_enabled() or fast_path.unread):
+    if fast_path.explicit is not None and (is_recorded or fast_path.unread):
         return explicit_gradients(found, saved, cotangents, needed)
 
     def general(*inputs: Tensor) -> Tensors:
@@ -383,7 +392,7 @@ def _by_second_backward(
     plan, second_backward = computed.found.plan, computed.found.fast_path.second_backward
     directions = tuple([None if each is None else resolved(each) for each in directions])
     given = [each for each in directions if each is not None]
-    is_usual = is_plain() and not torch.is_grad_enabled() and all(map(is_readable, given))
+    is_usual = not torch.is_grad_enabled() and _are_usual(given)
     if second_backward is None or computed.found.is_of_any_rank or not is_usual:
         return None
     required = set(plan.cotangents) - set(plan.optional)

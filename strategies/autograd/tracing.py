@@ -72,7 +72,9 @@ def is_recorded_below(tensors: Iterable[Tensor]) -> bool:
         (False, True)
     """
     levels = _levels()
-    is_recorded = torch.is_grad_enabled() and any(each.requires_grad for each in tensors)
+    is_recorded = torch.is_grad_enabled() and any(
+        below_transforms(each).requires_grad for each in tensors
+    )
     is_seen = _GRAD in levels or _FUNCTIONALIZE in levels
     return is_recorded or is_seen or _has_tracing_mode()
 

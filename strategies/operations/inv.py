@@ -116,12 +116,11 @@ _fast_path = FastPath(
     any_rank=True,
     explicit=with_normalized_cotangents(_Inv().explicit),
     tangents=_Inv().tangents,
+    second_backward=_second_backward,
     unread=(0,),
 )
 INV_EX_FAST_PATH = dataclasses.replace(_fast_path, reports=True)
-# In eager mode autograd differentiates the explicit gradient as fast.
-OF_OPERATORS = dataclasses.replace(_fast_path, second_backward=_second_backward)
-OPERATORS["inv"].use((OF_OPERATORS, []))
+OPERATORS["inv"].use((_fast_path, []))
 
 ATEN = (
     AtenCalls("linalg_inv", _fast_path),

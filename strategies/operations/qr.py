@@ -129,7 +129,9 @@ def _refuse_missing_reflections(Q: Tensor, strategy: str) -> None:
 def _traced_qr(A: Tensor, mode: str = "reduced", *, strategy: StrategyChoice = "auto") -> QRResult:
     if not are_matrices(A) or mode not in _MODES:
         return QRResult(*torch.linalg.qr(A, mode))
-    return QRResult(*_QR_OPERATOR(A, mode, name_of(strategy)))
+    R_alone = mode == "r"
+    Q, R = _QR_OPERATOR(A, "reduced" if R_alone else mode, name_of(strategy))
+    return QRResult(A.new_empty(0) if R_alone else Q, R)
 
 
 @traceable_by(_traced_qr)

@@ -4,7 +4,6 @@ What a strategy refuses is left to PyTorch, with the rest of its batch: LAPACK's
 pivot the elimination ended, and what their division by zero makes of a result.
 """
 
-import dataclasses
 
 import torch
 from torch import Tensor
@@ -18,7 +17,7 @@ from strategies.autograd.choice import (
 )
 from strategies.autograd.operators import Operator
 from strategies.errors import LinAlgError
-from strategies.operations.inv import INV_EX_FAST_PATH, OF_OPERATORS
+from strategies.operations.inv import INV_EX_FAST_PATH
 from strategies.operations.results import InvExResult, SolveExResult
 from strategies.operations.solve import SOLVE_EX_FAST_PATH, solve, solve_workspace
 from strategies.operations.traceable import EAGER, traceable_by
@@ -161,5 +160,5 @@ _SOLVE_EX = Operator(
     any_rank=True,
     takes_vectors=True,
 )
-_INV_EX.use((dataclasses.replace(OF_OPERATORS, reports=True), [...]))
+_INV_EX.use((INV_EX_FAST_PATH, [...]))
 _SOLVE_EX.use((SOLVE_EX_FAST_PATH, [True, ...]), workspace=solve_workspace)

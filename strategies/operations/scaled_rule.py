@@ -34,6 +34,9 @@ _MODERATE = {
 """Norms from one over this to this need no scaling: B G / A² takes two thirds of the exponents then,
 and leaves the rest to κ²."""
 
+_OF_ZERO = -(2**14)
+"""Stands for the exponent of zero: less than that of any number."""
+
 
 class ScaledRule(Rule):
     """A rule for f(A, …), homogeneous in each of its inputs.
@@ -240,7 +243,7 @@ def exponents(matrices: Tensor) -> Tensor:
     """Of the largest entry of each matrix; that of zero is below all others, that of NaN is none."""
     sizes = largest_entries(matrices)
     found = torch.where(sizes.isfinite(), torch.frexp(sizes)[1], 0)
-    return found.masked_fill(sizes == 0, -(2**14))
+    return found.masked_fill(sizes == 0, _OF_ZERO)
 
 
 def with_normalized_cotangents(explicit: Explicit) -> Explicit:
@@ -302,9 +305,12 @@ def with_normalized_directions(second_backward: SecondBackward) -> SecondBackwar
 
 
 def _largest_exponents(matrices: Gradients) -> Tensor:
-    return functools.reduce(
+    """For each matrix of the batch, of the largest of several; 0 where all are zero."""
+    found = functools.reduce(
         torch.maximum, [exponents(each) for each in matrices if each is not None]
     )
+    # The power that is no number would make zeros of what a zero cotangent is multiplied by.
+    return found.masked_fill(found == _OF_ZERO, 0)
 
 
 def _times(matrices: Gradients, powers: Tensor) -> Gradients:

@@ -173,3 +173,27 @@ def test_a_tensor_that_has_left_its_vmap_is_refused():
     torch.vmap(lambda A: left.append(A) or A)(system(2)[0])
     with pytest.raises(RuntimeError):
         OPERATORS.inv(left[0], "auto")
+
+
+@pytest.mark.parametrize("name", ["inv", "pinv", "qr"])
+def test_autograd_may_record_a_hessian_of_what_is_functionalized(name):
+    A = system()[0].requires_grad_()
+
+    def derivative(functions):
+        cubes = func.functionalize(lambda A: _first(getattr(functions, name)(A)).pow(3).sum())
+        return torch.autograd.grad(func.hessian(cubes)(A).square().sum(), A)
+
+    torch.testing.assert_close(derivative(linalg), derivative(torch.linalg))
+
+
+def _first(outputs):
+    return outputs if isinstance(outputs, torch.Tensor) else outputs[0]
+
+
+def test_the_jacobian_of_functionalized_R_alone_is_that_of_R():
+    A = system()[0]
+    jacobians = [
+        func.jacfwd(func.functionalize(lambda A, mode=mode: linalg.qr(A, mode).R))(A)
+        for mode in ("r", "reduced")
+    ]
+    torch.testing.assert_close(*jacobians)

@@ -8,6 +8,7 @@ from strategies import linalg
 from strategies.accuracy.stability import references
 from strategies.operations.scaled_rule import is_in_safe_range, times_power_of_two
 from strategies.testing.global_state import preserved
+from tests.linalg.operations import each_operation, function, inputs_of
 
 STABLE = ("triangular_solve", "qr_pinv", "batch_last")
 
@@ -92,3 +93,30 @@ def test_a_cotangent_with_nan_reaches_no_other_matrix(strategy):
         result = strategies.linalg.inv(A, strategy=strategy)
         (gradient,) = torch.autograd.grad(result, A, cotangent)
     assert gradient[::2].isfinite().all()
+
+
+@each_operation
+@pytest.mark.parametrize("of_directions", [-90, 0, 90])
+@pytest.mark.parametrize("of_cotangents", [-90, 90])
+def test_a_second_derivative_by_cotangents_is_the_same_however_far_they_are(
+    of_cotangents, of_directions, operation
+):
+    """It is linear in directions, and cotangents are not in it; the last of the batch are zero."""
+    inputs = inputs_of(operation, (4, 4), (3,), torch.float32)
+    outputs = function(operation, "auto")(*inputs)
+    directions = [torch.randn_like(each) for each in inputs]
+
+    def by_cotangents(cotangents, directions):
+        leaves = [each.requires_grad_() for each in cotangents]
+        gradients = torch.autograd.grad(outputs, inputs, leaves, create_graph=True)
+        return torch.autograd.grad(gradients, leaves, directions, allow_unused=True)
+
+    far = [torch.randn_like(each) * 2.0**of_cotangents for each in outputs]
+    for each in far:
+        each[-1] = 0
+    moved = [each * 2.0**of_directions for each in directions]
+    expected = by_cotangents([torch.ones_like(each) for each in outputs], directions)
+    for found, each in zip(by_cotangents(far, moved), expected, strict=True):
+        assert (found is None) == (each is None)
+        if each is not None:
+            torch.testing.assert_close(found * 2.0**-of_directions, each)
