@@ -156,7 +156,7 @@ def is_readable(tensor: Any) -> bool:
     )
 
 
-def _are_usual(tensors: Gradients) -> bool:
+def _are_usual(tensors: Sequence[Tensor | None]) -> bool:
     """Whether nothing but autograd sees what is computed now, of tensors whose numbers are readable."""
     return is_plain() and all(map(is_readable, (each for each in tensors if each is not None)))
 

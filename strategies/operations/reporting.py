@@ -4,7 +4,6 @@ What a strategy refuses is left to PyTorch, with the rest of its batch: LAPACK's
 pivot the elimination ended, and what their division by zero makes of a result.
 """
 
-
 import torch
 from torch import Tensor
 

@@ -22,6 +22,7 @@ from strategies.autograd.tracing import (
     orders_by_operators,
     special,
 )
+from strategies.operations.flags import check_flags, flags_of
 from strategies.operations.kept import KEPT, MOST_ORDERS
 from strategies.operations.out import written
 from strategies.operations.vmapped import vmapped
@@ -41,6 +42,7 @@ def traceable_by(
 
     def decorated(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
         EAGER[function.__name__] = function
+        flags = flags_of(function)
         is_kept = KEPT.get(function.__name__, lambda *_, **__: True)
         most_orders = MOST_ORDERS.get(function.__name__, 2)
 
@@ -53,6 +55,8 @@ def traceable_by(
                     result: Result = written(function, arguments, options)
                     return result
                 options.pop("out", None)
+            if flags and (options or len(arguments) > flags[0][1]):
+                check_flags(function.__name__, flags, arguments, options)
             if not is_compiling():
                 if is_ordinary(arguments, options):
                     return function(*arguments, **options)

@@ -190,7 +190,7 @@ def _first(outputs):
     return outputs if isinstance(outputs, torch.Tensor) else outputs[0]
 
 
-def test_the_jacobian_of_functionalized_R_alone_is_that_of_R():
+def test_the_functionalized_triangle_alone_has_the_jacobian_of_the_triangle():
     A = system()[0]
     jacobians = [
         func.jacfwd(func.functionalize(lambda A, mode=mode: linalg.qr(A, mode).R))(A)

@@ -1,0 +1,44 @@
+"""Flags of the functions are bools."""
+
+import numpy as np
+import pytest
+import torch
+
+from strategies import linalg
+from strategies.operations.flags import flags_of
+
+FLAGS = [(name, flag) for name in linalg.__all__ for flag, _ in flags_of(getattr(linalg, name))]
+ARGUMENTS = {
+    "lu_solve": (torch.eye(2), torch.tensor([1, 2], dtype=torch.int32), torch.eye(2)),
+    **dict.fromkeys(
+        ["cholesky_solve", "solve", "solve_ex", "solve_triangular"], [torch.eye(2)] * 2
+    ),
+}
+
+
+def call(name, options):
+    required = {"upper": True} if name == "solve_triangular" else {}
+    arguments = ARGUMENTS.get(name, [torch.eye(2)])
+    return getattr(linalg, name)(*arguments, **required | options)
+
+
+def test_there_are_flags():
+    assert ("solve_triangular", "upper") in FLAGS
+    assert ("lu", "pivot") in FLAGS
+
+
+@pytest.mark.parametrize("value", ["lower", 1, None])
+@pytest.mark.parametrize(("name", "flag"), FLAGS)
+def test_what_is_no_bool_is_refused(name, flag, value):
+    with pytest.raises(TypeError, match=f"linalg.{name}: {flag} must be a bool, not"):
+        call(name, {flag: value})
+
+
+@pytest.mark.parametrize(("name", "flag"), FLAGS)
+def test_a_bool_of_numpy_is_one(name, flag):
+    call(name, {flag: np.bool_(True)})
+
+
+def test_flags_by_position_are_checked():
+    with pytest.raises(TypeError, match="upper must be a bool"):
+        linalg.cholesky_solve(torch.eye(2), torch.eye(2), "lower")
