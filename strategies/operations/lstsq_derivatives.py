@@ -83,14 +83,13 @@ def tangents(computed: Computed, of_inputs: Gradients) -> Tensors:
             return formula.jvp(inverse, A[some], rhs[some], inverse.apply(rhs[some]), *moved)
 
         of_X = with_full_ranks(of_X, computed, computed.outputs[2], jvp)
+    solution = of_X.squeeze(-1) if is_vector else of_X
+    if not residuals.numel():
+        # New, since PyTorch would recurse without end for a tensor that is its own tangent.
+        return solution, torch.zeros_like(residuals)
     # Residuals are orthogonal to A, so that a change of X is none of theirs.
     change = rhs_tangent(X, of_A, of_rhs)
-    of_residuals = 2 * ((rhs - A @ X).conj() * change).real.sum(-2)
-    if (
-        not residuals.numel()
-    ):  # a tensor that is its own tangent would have PyTorch recurse without end
-        of_residuals = torch.zeros_like(residuals)
-    return of_X.squeeze(-1) if is_vector else of_X, of_residuals
+    return solution, 2 * ((rhs - A @ X).conj() * change).real.sum(-2)
 
 
 def second_backward(

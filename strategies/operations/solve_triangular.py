@@ -101,13 +101,12 @@ def _traced_solve_triangular(
     unitriangular: bool = False,
     strategy: StrategyChoice = "auto",
 ) -> Tensor:
-    is_left = (
+    is_taken = fit(A, B, left) and not (
         strategy == "auto"
-        and fit(A, B, left)
         and A.shape[-1] < _LARGE
         and is_for_blas(A.shape[-1], B.shape[-1 if left else -2])
     )
-    if is_left or not fit(A, B, left):
+    if not is_taken:
         return torch.linalg.solve_triangular(
             A, B, upper=upper, left=left, unitriangular=unitriangular
         )
