@@ -160,22 +160,21 @@ BS_INLINE void exchange(T& a, T& b, int w) {
   set_lane(b, w, value);
 }
 
-// X ← PᵀX, the swaps from the first one on; or P X, from the last one.
+// X ← PᵀX, the swaps from the first one on; or P X, from the last one. Column by column, which are in cache.
 template <bool FORWARD, class M>
 BS_INLINE void swap_rows(M& X, const PivotOf<Entry<M>>* pivots) {
   const auto n = X.height();
-  const auto step = [&](Int k) BS_LAMBDA {
-    for (int w = 0; w < width_of<Entry<M>>; ++w) {
-      Int other;
-      if constexpr (is_pack<Entry<M>>) other = pivots[k][w] - 1;
-      else other = pivots[k] - 1;
-      for (Int j = 0; other != k && j < X.width(); ++j) exchange(X(k, j), X(other, j), w);
+  for (Int j = 0; j < X.width(); ++j) {
+    for (Int step = 0; step < n; ++step) {
+      const Int k = FORWARD ? step : n - 1 - step;
+      for (int w = 0; w < width_of<Entry<M>>; ++w) {
+        Int other;
+        if constexpr (is_pack<Entry<M>>) other = pivots[k][w] - 1;
+        else other = pivots[k] - 1;
+        if (other != k) exchange(X(k, j), X(other, j), w);
+      }
     }
-  };
-  if constexpr (FORWARD)
-    for (Int k = 0; k < n; ++k) step(k);
-  else
-    for (Int k = n - 1; k >= 0; --k) step(k);
+  }
 }
 
 // X ← A⁻¹X, from what `eliminate` has left.

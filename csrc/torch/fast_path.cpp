@@ -4,6 +4,7 @@
 
 #include "aten.hpp"
 #include "forward_mode.hpp"
+#include "norms.hpp"
 #include "registration.hpp"
 
 namespace backward_strategies {
@@ -116,6 +117,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   module.def("levels", &levels);
   module.def("over_samples", &over_samples);
   module.def("computed", &computed);
+  module.def("extreme_norms", &extreme_norms);
   // The tangent of the innermost level, if there is one.
   module.def("tangent", [](const at::Tensor& tensor) { return tensor._fw_grad(0); });
   module.def("set_tangent", [](const at::Tensor& tensor, const at::Tensor& tangent) {

@@ -88,3 +88,16 @@ def is_transformed(arguments: tuple[Any, ...], options: dict[str, Any]) -> bool:
 def used_plan(number: int) -> Any:
     """The plan by which an operator was computed, `FoundPlan`, unless it is forgotten."""
     return None if (loaded := module()) is None else loaded.used(number)
+
+
+def extreme_norms(matrices: Tensor) -> tuple[float, float] | None:
+    """The least and the largest Frobenius norm in a batch, where C++ has them sooner than PyTorch.
+
+    Example:
+        >>> import torch
+        >>> extreme_norms(torch.ones(2, 2, device="meta"))
+    """
+    found: tuple[float, float] | None = None
+    if (loaded := module()) is not None:
+        found = loaded.extreme_norms(matrices)
+    return found

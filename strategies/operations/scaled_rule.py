@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
+from strategies.autograd import cpp
 from strategies.autograd.fast_path import Explicit, SecondBackward, SecondGradients
 from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.rule import Gradients, Rule, Tensors
@@ -180,6 +181,8 @@ def _scaled(matrices: Gradients, exponent: int) -> Gradients:
 
 
 def _extreme_norms(matrices: Tensor) -> tuple[float, float]:
+    if (found := cpp.extreme_norms(matrices)) is not None:
+        return found
     if matrices.ndim == 2:
         norm = torch.linalg.vector_norm(matrices).item()
         return norm, norm
