@@ -83,7 +83,9 @@ def folded(A: Tensor, B: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
         return B, lambda X: X
     batch = _broadcast(own, B.shape[:-2])
     if own == batch:
-        return B.expand(*batch, n, k), lambda X: X
+        columns = B.expand(*batch, n, k)
+        # Kernels take one stride for all dimensions of a batch.
+        return columns.contiguous() if len(batch) > 1 else columns, lambda X: X
     if math.prod(own) == 1:  # the same with less to work out
         columns = B.movedim(-2, 0).reshape(*own, n, math.prod(batch) * k)
         return columns, lambda X: X.reshape(X.shape[-2], *batch, k).movedim(0, -2)
