@@ -31,6 +31,7 @@ help:  ## list the targets
 
 bench: $(VENV)/bench  ## measure the strategies and recommend one (GRID=tiny, quick, cpu or full; CONTINUE=1 after Ctrl-C)
 	$(if $(CONTINUE),,rm -f $(RESULTS)/$(GRID).json)
+	@trap 'printf "%s\n" "make bench GRID=$(GRID) CONTINUE=1 resumes"; exit 130' INT; \
 	$(BIN)/backward-strategies measure $(RESULTS)/$(GRID).json
 	$(BIN)/backward-strategies recommend --results $(RESULTS) --out out/recommendation.json
 	$(BIN)/python -m plots --results $(RESULTS) --out out/figures

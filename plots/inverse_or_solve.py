@@ -110,9 +110,15 @@ def parts(runs: Sequence[Run]) -> dict[str, str]:
         f"inverse is faster. (Parentheses): it may not be used. {'; '.join(provenance(where))}."
     )
     rules = "\n".join(f"- {line}" for line in lines)
-    answer = ["Among PyTorch's own operations:", rules, _default(every)]
+    lead = _lead(compared, inverse)
+    answer = [
+        *lead,
+        "Among PyTorch's own operations, in the median of cases:",
+        rules,
+        _default(every),
+    ]
     if not cells:
-        answer = ["All cases were measured while the machine was busy, and answer nothing."]
+        answer = ["The machine was busy in all cases, whose times answer nothing: measure again."]
     tables = [
         marked.table(["operation", *SIZES, "the inverse is"], by_operation, 1),
         note,
@@ -153,19 +159,41 @@ def _default(cells: Sequence[JudgedCell]) -> str:
     )
 
 
+class _Stable(NamedTuple):
+    """The operations whose inverse is stable and, of single matrices of all sizes, slower or faster."""
+
+    solved: Mapping[str, Sequence[float]]
+    formed: Mapping[str, Sequence[float]]
+    reused: Mapping[str, Sequence[float]]  # faster in the backward alone
+
+    @classmethod
+    def of(cls, compared: Mapping[str, Comparison], inverse: Mapping[str, Evidence]) -> "_Stable":
+        stable = {name: of for name, of in compared.items() if inverse[name].is_stable}
+        return cls(
+            {name: of.single for name, of in stable.items() if all(r > 1 for r in of.single)},
+            {name: of.single for name, of in stable.items() if all(r < 1 for r in of.single)},
+            {name: of.backward for name, of in stable.items() if all(r < 1 for r in of.backward)},
+        )
+
+
+def _lead(compared: Mapping[str, Comparison], inverse: Mapping[str, Evidence]) -> Iterator[str]:
+    """The answer in one line, where there is one."""
+    solved, formed, reused = _Stable.of(compared, inverse)
+    if solved and (formed or reused):
+        exceptions = ["is the result"] * bool(formed) + ["serves many backwards"] * bool(reused)
+        where = " or ".join(exceptions)
+        yield f"**Solve, unless the inverse {where}**; without `strategy=`, a call chooses."
+
+
 def _rules(compared: Mapping[str, Comparison], inverse: Mapping[str, Evidence]) -> Iterator[str]:
     """When to solve and when to form the inverse, with the ratios that say so."""
-    stable = {name: of for name, of in compared.items() if inverse[name].is_stable}
+    solved, formed, reused = _Stable.of(compared, inverse)
     unstable = {name: of.worst for name, of in inverse.items() if not of.is_stable}
-    solved = {name: of.single for name, of in stable.items() if all(r > 1 for r in of.single)}
-    formed = {name: of.single for name, of in stable.items() if all(r < 1 for r in of.single)}
-    reused = {name: of.backward for name, of in stable.items() if all(r < 1 for r in of.backward)}
     if solved:
         small, large = map(_span, zip(*solved.values(), strict=True))
         yield (
-            f"**Solve** in {_names(solved)}, for one backward per forward: by the inverse, forward and "
-            f"backward take {small} times as long for single matrices with n < {SIDE}, and {large} times "
-            "for larger n."
+            f"**Solve** in {_names(solved)}: forward and backward by the inverse take {large} times as "
+            f"long for single matrices with n ≥ {SIDE}, and {small} times for smaller n."
         )
     if formed:
         share = _span(itertools.chain(*formed.values()))
@@ -194,9 +222,9 @@ def _svd(cells: Iterable[JudgedCell], stability: Stabilities) -> Iterator[str]:
         names = list(dict.fromkeys(operation for operation, _ in most))
         worst = max(_evidence(stability, name, SVD).worst for name in names)
         yield (
-            f"**A truncated SVD** is the fastest of inverse, solves, QR and SVD only for most single "
-            f"{_names(names)} with n ≤ {max(n for _, n in most)}; its errors reach {worst:.0e} times what "
-            "rounding explains."
+            "**A truncated SVD** beats inverse, solves and QR only for small single matrices, in most "
+            f"cases with n ≤ {max(n for _, n in most)}, in {_names(names)}; its errors reach {worst:.0e} "
+            "times what rounding explains."
         )
 
 

@@ -19,7 +19,7 @@ def draw(rows: pd.DataFrame) -> Figure:
     return style.figure(
         rows.merge(pd.DataFrame({"shown": list(SHOWN)}), how="cross"),
         _panel,
-        "Gradients by other libraries",
+        f"Speed over {BASELINE} of our strategies and other libraries",
         f"In brackets: {BASELINE}'s forward and backward. Whiskers: 95 % intervals. "
         "All of a case were measured in alternation",
         by="shown",

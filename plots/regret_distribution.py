@@ -19,15 +19,15 @@ def draw(rows: pd.DataFrame) -> Figure:
 
     A curve tells in which share of the cases a strategy is eligible and within a factor of the
     fastest eligible one. It starts at the share of cases it wins; what it lacks at the right end
-    are cases that it cannot do, or not accurately.
+    are cases that it cannot do, not accurately, or more slowly than that.
     """
     rows = rows.query("ratio >= 1 and verdict != 'ineligible'")
     rows = rows[rows.groupby("operation")["case"].transform("nunique").ge(FEWEST)]
     rows = style.usual(rows, f"no operation has {FEWEST} cases with an eligible strategy", [])
     note = (
         "A curve: in which share of the cases a strategy is accurate enough and takes at most that many "
-        "times the fastest's time of forward and backward. What it lacks of 100 % it cannot do, or not "
-        "accurately"
+        "times the fastest's time of forward and backward. What it lacks of 100 % it cannot do, not "
+        "accurately, or more slowly than the axis reaches"
     )
     title, ylabel = "Regret of one strategy for all cases", "share of cases"
     figure = style.figure(rows, _panel, title, note, ylabel=ylabel)

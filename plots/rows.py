@@ -14,7 +14,8 @@ come before batches, full rank before deficient, small before large. Its columns
   together, and `speedup` over native in these, with the ends of its interval as `speedup_low` and
   `speedup_high`; the same of the backward alone as `backward_seconds`, `backward_speedup` and so on;
 * where `shows` is "time", the `verdict` by `seconds`, whether it is `chosen`, `ratio`, its
-  seconds over those of the fastest eligible strategy, and whether that is `too_noisy` to tell;
+  seconds over those of the fastest eligible strategy, whether that is `too_noisy` to tell, and
+  whether the machine was `busy`;
 * `machine`, its name, and `measured_on`, all of the `Machine`. What was not measured is NaN.
 """
 
@@ -64,14 +65,14 @@ def _records(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
                 speedup = found.over_native(verdict.strategy, Objective.FORWARD_BACKWARD)
                 is_too_noisy = speedup.is_too_noisy or (verdict.chosen and found.is_too_noisy)
                 key = "grid", found.machine.name, found.case, verdict.strategy
-                verdicts[key] = verdict, is_too_noisy
+                verdicts[key] = verdict, is_too_noisy, found.is_busy
     for kind, shows in _SHOWS.items():
         for machine, cell in _newest([run for run in runs if run.kind == kind], kind):
             shared = _case(cell.case) | (shows or _errors(cell.case))
             shared |= {"machine": machine.name, "measured_on": machine}
             for each in cell:
                 key = kind, machine.name, cell.case, each.strategy
-                judged, is_too_noisy = verdicts.get(key, (None, False))
+                judged, is_too_noisy, is_busy = verdicts.get(key, (None, False, False))
                 yield {
                     **shared,
                     **_measured(cell, each),
@@ -80,6 +81,7 @@ def _records(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
                     "ratio": judged and judged.ratio,
                     "chosen": judged is not None and judged.chosen,
                     "too_noisy": is_too_noisy,
+                    "busy": is_busy,
                 }
 
 

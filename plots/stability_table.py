@@ -11,8 +11,7 @@ from plots.stability import LIBRARIES
 from strategies import registry
 from strategies.cli.common import DEFAULT_RESULTS, Results, reports_errors
 from strategies.measuring import store
-from strategies.measuring.measurement import WORST_RATIO
-from strategies.policy.schema import LIMIT
+from strategies.policy.schema import LIMIT, WORST_RATIO
 from strategies.selection.text import NOTHING, provenance
 
 

@@ -104,4 +104,4 @@ def _judged(name: str, found: Evidence) -> str:
     verdict = "stable" if found.is_stable else "unstable"
     where = f"; worst in {found.case}" if found.case else ""
     judged = f"{found.judged} judged, {found.refused} refused"
-    return f"{name}: {verdict}, at most {found.worst:.2g} ({judged}{where})"
+    return f"{name}: {verdict}, at most {found.worst_in_words} ({judged}{where})"

@@ -10,8 +10,7 @@ import typer
 from torch.utils.benchmark import Compare, Timer
 
 from strategies.cli.common import console, reports_errors
-from strategies.measuring.measurement import WORST_RATIO
-from strategies.policy.schema import LIMIT
+from strategies.policy.schema import LIMIT, WORST_RATIO
 from upstream.gradients import check_gradients, is_patched
 from upstream.patch import NAMES, Gradient, Timed, cases, enabled
 

@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 
 from strategies.measuring.case import Case
-from strategies.measuring.measurement import WORST_RATIO, Measurement
+from strategies.measuring.measurement import Measurement
 from strategies.measuring.stability import Tensors, judged_cells
+from strategies.policy.schema import WORST_RATIO
 from strategies.selection.draws import hard_cases
 from upstream.patch import enabled
 

@@ -15,7 +15,7 @@ from strategies.cli.common import console, file_option, notes
 from strategies.cli.progress import progress
 from strategies.integration import recording
 from strategies.measuring import TIMED, Case, Objective, Writer, describe, grid_cases, measure
-from strategies.measuring.noise import BUSY, with_load_and_noise
+from strategies.measuring.noise import BUSY, VERY_NOISY, with_load_and_noise
 from strategies.operations.grids import GRIDS
 from strategies.selection.text import quietness
 
@@ -67,6 +67,8 @@ def measure_grid(
     clocked = TIMED if objective is Timed.BOTH else (Objective(objective),)
     here = with_load_and_noise(describe())
     here = msgspec.structs.replace(here, name=machine or here.name)
+    if (here.noise or 0.0) >= VERY_NOISY:
+        notes.print(f"{quietness([here])}. What other work disturbs will be marked.")
     writer = Writer(out, "grid", arguments, here)
     to_time = set(timed)
     with resumable(writer, [*timed, *judged]) as missing:

@@ -9,12 +9,10 @@ from typing import Annotated
 import msgspec
 
 from strategies.measuring.case import Case
+from strategies.policy.schema import WORST_RATIO
 
 WORST_ERROR = 1e6
 """Stands for any larger error, infinite ones included, which JSON cannot hold."""
-
-WORST_RATIO = 1e30
-"""The same for stability ratios."""
 
 Amount = Annotated[float, msgspec.Meta(gt=0, le=1e18)]
 """Seconds, or bytes."""

@@ -12,10 +12,10 @@ from strategies.accuracy.certified import as_array
 from strategies.accuracy.stability import PERTURBATIONS, Exact, references
 from strategies.measuring import measurement
 from strategies.measuring.case import Case
-from strategies.measuring.measurement import WORST_RATIO, Cell, Measurement, Stability
+from strategies.measuring.measurement import Cell, Measurement, Stability
 from strategies.measuring.workload import forward
 from strategies.policy import BASELINE
-from strategies.policy.schema import LIMIT
+from strategies.policy.schema import LIMIT, WORST_RATIO
 
 MANY = 32
 """Perturbations of the inputs where a ratio is near the limit."""

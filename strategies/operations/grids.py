@@ -103,7 +103,7 @@ _THIN_ON_CUDA = "1024x1024, 4096x32, 8192x64, 65536x32"
 _MILLION = (1_000_000,)
 _TINY = Blocks(Block("8x8"), Block("4x4", (50,)), *_judged("tiny", "48x48", "8x8", "8x8 kahan"))
 _QUICK = Blocks(
-    Block("96x96"),
+    Block("32x32, 256x256"),
     Block("4x4", (1000,)),
     *_judged("quick", "48x48", "8x8, 128x128", "12x12 kahan wilkinson_growth graded_rows"),
 )

@@ -40,6 +40,9 @@ NEIGHBOURS = 4
 LIMIT = 100.0
 """The largest stability ratio of a strategy that may be used: see `strategies.accuracy.stability`."""
 
+WORST_RATIO = 1e30
+"""Stands for larger stability ratios, infinite ones included, which JSON cannot hold."""
+
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**40)]
 Ratio = Annotated[float, msgspec.Meta(gt=0)]
 Point = tuple[float, ...]
@@ -102,6 +105,11 @@ class Evidence(msgspec.Struct, frozen=True, array_like=True):
     def is_stable(self) -> bool:
         """Whether the strategy may be used."""
         return self.judged > 0 and self.worst <= LIMIT
+
+    @property
+    def worst_in_words(self) -> str:
+        """`worst` with two digits, or ∞."""
+        return "∞" if self.worst >= WORST_RATIO else f"{self.worst:.2g}"
 
 
 class Default(msgspec.Struct, frozen=True):

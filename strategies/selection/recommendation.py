@@ -38,7 +38,6 @@ def overview(cells: list[JudgedCell], objective: Objective, title: str = "What t
         ", ".join([title, *shared]),
         ["operation", "case", *varying, "use", "as good"],
         ["× native", *map(_heading, objectives), "error", "memory"],
-        wraps=["as good"],
     )
     for cell in cells:
         where = [cell.case.operation, cell.case.sizes]
@@ -52,12 +51,17 @@ def overview(cells: list[JudgedCell], objective: Objective, title: str = "What t
         lines.add_row(
             *where,
             doubtful(name, cell.is_too_noisy),
-            ", ".join(cell.ties),
+            _first(cell.ties),
             *_figures(cell, cell.chosen.measurement, objective, objectives),
         )
     chosen = ((cell, cell.chosen.strategy) for cell in cells if cell.chosen)
     lines.caption = _legend(chosen, objective)
     return lines
+
+
+def _first(names: Sequence[str]) -> str:
+    """As "qr_pinv +2": the ranking of a case has all."""
+    return f"{names[0]} +{len(names) - 1}" if len(names) > 1 else "".join(names)
 
 
 def ranking(cell: JudgedCell, objective: Objective) -> Table:

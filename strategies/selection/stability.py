@@ -59,7 +59,8 @@ def why_unstable(strategy: str, known: Known) -> str:
         return f"refused all {found.refused} hard cases"
     if found.is_stable:
         return ""
-    return f"unstable: {found.worst:.1e} times what rounding explains (limit {LIMIT:.0f}) in {found.case}"
+    worst = f"{found.worst_in_words} times what rounding explains (limit {LIMIT:.0f})"
+    return f"unstable: {worst} in {found.case}"
 
 
 def _shipped() -> Stabilities:

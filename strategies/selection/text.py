@@ -70,7 +70,7 @@ def quietness(machines: Iterable[Machine]) -> str:
     if not known:
         return ""
     load, noise = (max(values) for values in zip(*known, strict=True))
-    busy = "busy, so measure again, into another file, while nothing else runs"
+    busy = "busy, so measure anew while nothing else runs"
     verdict = "quiet" if noise < NOISY else "not quiet" if noise < VERY_NOISY else busy
     return f"load {load:.2f} a core, noise {noise:.2f}: the machine was {verdict}"
 

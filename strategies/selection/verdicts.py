@@ -125,10 +125,10 @@ class JudgedCell:
 
     @property
     def is_busy(self) -> bool:
-        """Whether the machine was too busy for times to say much: as the run began, or in this case."""
-        is_noisy = self.machine.noise is not None and self.machine.noise >= VERY_NOISY
-        is_contended = self.cell.contention is not None and self.cell.contention >= BUSY
-        return is_noisy or is_contended or self.is_outlier
+        """Whether the machine was too busy for times to say much: in this case, or as the run began."""
+        if self.cell.contention is not None:
+            return self.cell.contention >= BUSY or self.is_outlier
+        return (self.machine.noise or 0.0) >= VERY_NOISY or self.is_outlier
 
     @property
     def is_too_noisy(self) -> bool:

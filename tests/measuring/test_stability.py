@@ -5,8 +5,9 @@ import torch
 
 from strategies import linalg, operations
 from strategies.measuring.case import Case
-from strategies.measuring.measurement import WORST_RATIO, Status
+from strategies.measuring.measurement import Status
 from strategies.measuring.stability import judged_cells, measure_stability
+from strategies.policy.schema import WORST_RATIO
 
 
 def one(text, name):

@@ -36,8 +36,8 @@ SAID = {
     "solve where the inverse takes longer": (
         of_sizes("det", 2.0, 3.0),
         [
-            "- **Solve** in `det`, for one backward per forward: ",
-            "forward and backward take 2 times as long for single matrices with n < 128",
+            "- **Solve** in `det`: forward and backward by the inverse take 2 times as long for single "
+            "matrices with n ≥ 128, and 2 times for smaller n.",
             "| `det` | 2 / 3 | 2 / 3 | 2 / 3 | stable |",
         ],
     ),
@@ -58,7 +58,7 @@ SAID = {
     "never what is unstable": (of_sizes("pinv", 0.5, 0.5), UNSTABLE),
     "an SVD up to the size where it is the fastest": (
         [cell(f"pinv {n}", 0.5, 0.5, svd_truncated_pinv=SVD[n]) for n in SIZES],
-        ["QR and SVD only for most single `pinv` with n ≤ 32"],
+        ["solves and QR only for small single matrices, in most cases with n ≤ 32, in `pinv`"],
     ),
     "how often compiled kernels are the default": (
         [cell("inv 8x8", 1.0, 1.0, fused=0.1), cell("inv 9x9", 1.0, 1.0, fused=9.0)],
@@ -84,7 +84,10 @@ def test_what_the_results_say_is_said(rule):
 def test_a_busy_machine_answers_nothing():
     machine = Machine("here", started_at="2026-11-20T10:00:00Z", noise=9.0)
     found = parts([Run("grid", machine, {}, tuple(of_sizes("det", 2.0, 3.0)))])
-    assert found[PART] == "All cases were measured while the machine was busy, and answer nothing."
+    assert (
+        found[PART]
+        == "The machine was busy in all cases, whose times answer nothing: measure again."
+    )
 
 
 def test_the_command_replaces_what_is_between_the_markers(run, tmp_path):

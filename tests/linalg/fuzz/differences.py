@@ -223,7 +223,7 @@ DIFFERENCES: dict[str, Condition] = {
         and seen.is_deficient
         and (seen.is_refused or seen.is_in("gradient", "finite"))
     ),
-    "hermitian=True of others": lambda seen: (
+    "hermitian=True of what is not": lambda seen: (
         bool(seen.call.options.get("hermitian"))
         and seen.is_in("gradient")
         and not torch.equal(seen.A, seen.A.mH)
@@ -264,7 +264,7 @@ DIFFERENCES: dict[str, Condition] = {
         and seen.is_deficient
     ),
     "tracers": _tracer,
-    "zeros without memory": lambda seen: (
+    "efficient zero tensors": lambda seen: (
         seen.call.mode in ("zero cotangent", "zero tangent")
         and seen.ours.error is None
         and isinstance(seen.theirs.error, RuntimeError)

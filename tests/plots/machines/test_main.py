@@ -25,7 +25,7 @@ ALONE = msgspec.structs.replace(
 SIZES = 8, 16, 32, 64
 PARTS = (
     *("top", "machines", "summary", "overview", "machines_size", "cases", "losses", "flips"),
-    *("carried", "drawn", "machines_threads"),
+    *("carried", "drawn"),
 )
 
 
@@ -122,18 +122,6 @@ def test_the_figures_say_what_they_show_and_where_it_was_measured(runs, texts):
         assert "abacus · 1 thread ·" in footer
 
 
-def test_what_threads_gain_is_time_over_time(runs):
-    figure = scaling.against_threads(rows.table(runs))
-    native, chosen = figure.axes[0].get_lines()[:2]
-    assert list(native.get_ydata()) == [1, 1, 1, 1]
-    assert list(chosen.get_ydata()) == [2.5, 2.5, 2.5, 2.5]
-
-
-def test_without_machines_that_differ_in_threads_alone_there_is_no_figure(runs):
-    with pytest.raises(NotDrawableError, match="threads alone"):
-        scaling.against_threads(rows.table(runs[:1]))
-
-
 def test_too_few_sizes_make_no_curve(runs):
     few = [msgspec.structs.replace(run, cells=run.cells[:2]) for run in runs]
     with pytest.raises(NotDrawableError, match="at 3 sizes"):
@@ -156,10 +144,11 @@ def test_the_command_fills_the_page_and_draws(run, runs, page, tmp_path, monkeyp
 
 
 def test_of_a_figure_that_cannot_be_drawn_the_page_says_why(run, runs, page, tmp_path):
-    store.write(tmp_path / "run.json", runs[0])
+    few = msgspec.structs.replace(runs[0], cells=runs[0].cells[:2])
+    store.write(tmp_path / "run.json", few)
     filled = page(*PARTS)
     assert run(main, filled, "--results", tmp_path, "--figures", tmp_path).exit_code == 0
-    said = "Not drawn: no two machines differ in the number of threads alone."
+    said = "Not drawn: no operation was timed at 3 sizes."
     assert said in filled.read_text()
 
 
