@@ -21,7 +21,13 @@ from strategies.formulas.amplification import squared_condition_number
 from strategies.formulas.domains import LOWER_TRIANGULAR
 from strategies.operations import grids, traced_cholesky
 from strategies.operations.record import Operation, exact
-from strategies.operations.right_hand_sides import fit, folded, for_each_matrix, over_columns
+from strategies.operations.right_hand_sides import (
+    fit,
+    folded,
+    for_each_matrix,
+    is_for_lapack,
+    over_columns,
+)
 from strategies.operations.scaled_rule import (
     ScaledRule,
     with_normalized_cotangents,
@@ -108,6 +114,8 @@ def cholesky_solve(
         tensor([[2.]])
     """
     if fit(L, B, left=True):
+        if is_for_lapack(strategy, L, B):
+            return torch.cholesky_solve(B, L, upper=upper)
         columns, restored = folded(L, B)
         factor = L.mH if upper else L
         if (outputs := _fast_path(strategy, factor, columns)) is not None:

@@ -1,7 +1,7 @@
 """Flags, as `upper` and `left`: bools alone, as PyTorch takes them, since any string would be true."""
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,17 +28,13 @@ def flags_of(function: Callable[..., Any]) -> Flags:
     )
 
 
-def check_flags(
-    name: str, flags: Flags, arguments: Sequence[Any], options: Mapping[str, Any]
-) -> None:
-    """Raise TypeError for a flag that is no bool.
+def check_flag(function: str, name: str, value: object) -> None:
+    """Raise TypeError for a flag that is no bool, of NumPy or of a graph either.
 
     Example:
-        >>> check_flags("cholesky", (("upper", 1),), (torch.ones(1, 1),), {"upper": "lower"})
+        >>> check_flag("cholesky", "upper", "lower")
         Traceback (most recent call last):
         TypeError: linalg.cholesky: upper must be a bool, not str
     """
-    for flag, place in flags:
-        value = arguments[place] if place < len(arguments) else options.get(flag, False)
-        if not isinstance(value, _BOOLS):
-            raise TypeError(f"linalg.{name}: {flag} must be a bool, not {type(value).__name__}")
+    if not isinstance(value, _BOOLS):
+        raise TypeError(f"linalg.{function}: {name} must be a bool, not {type(value).__name__}")

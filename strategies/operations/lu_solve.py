@@ -20,7 +20,7 @@ from strategies.factors import elimination
 from strategies.factors.pivots import inverse_order
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.formulas import lu_solve as formula
-from strategies.operations.right_hand_sides import fit, for_each_matrix, has_rows
+from strategies.operations.right_hand_sides import fit, for_each_matrix, has_rows, is_for_lapack
 from strategies.operations.traceable import EAGER, traceable_by
 from strategies.strategy import Saved, Strategy
 
@@ -30,9 +30,6 @@ RECORDS = ()
 
 _LARGE = 2**14
 """Entries of all matrices together, from which O(n²k) operations are faster than few calls, as measured."""
-
-_MOST_WORK_ALONE = 1e5
-"""N² k of one matrix up to which a forward alone is faster by the kernel than by LAPACK, as measured."""
 
 
 @dataclass(frozen=True)
@@ -198,10 +195,9 @@ def lu_solve(
         tensor([[2.]])
     """
     is_tensor = isinstance(LU, Tensor) and isinstance(B, Tensor)
-    is_for_lapack = is_tensor and LU.ndim == 2 and LU.shape[-1] * B.numel() > _MOST_WORK_ALONE
     if (
-        not (is_for_lapack and is_forward_alone(strategy, LU, B))
-        and (X := _by_fast_path(strategy, LU, pivots, B, left, bool(adjoint))) is not None
+        not is_for_lapack(strategy, LU, B)
+        and (X := _by_fast_path(strategy, LU, pivots, B, left, adjoint)) is not None
     ):
         return X
     native = elimination.lu_solve if is_tensor else torch.linalg.lu_solve

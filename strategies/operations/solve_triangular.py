@@ -149,12 +149,12 @@ def solve_triangular(
         >>> solve_triangular(torch.tensor([[2.0]]), torch.tensor([[4.0]]), upper=True)
         tensor([[2.]])
     """
-    is_small_matrix = isinstance(A, Tensor) and A.ndim == 2 and A.shape[-1] <= 32
+    is_small_matrix = left and isinstance(A, Tensor) and A.ndim == 2 and A.shape[-1] <= 32
     if not is_small_matrix and is_forward_alone(strategy, A, B) and not _gains_alone(A, B, left):
         return torch.linalg.solve_triangular(
             A, B, upper=upper, left=left, unitriangular=unitriangular
         )
-    fast_path = _FAST_PATHS[bool(upper) == bool(left), bool(unitriangular)]
+    fast_path = _FAST_PATHS[upper == left, unitriangular]
     if left and (outputs := fast_path(strategy, A, B)) is not None:
         return outputs[0]
     if not left and has_rows(A) and has_rows(B):

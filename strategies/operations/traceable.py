@@ -22,7 +22,7 @@ from strategies.autograd.tracing import (
     orders_by_operators,
     special,
 )
-from strategies.operations.flags import check_flags, flags_of
+from strategies.operations.flags import check_flag, flags_of
 from strategies.operations.kept import KEPT, MOST_ORDERS
 from strategies.operations.out import written
 from strategies.operations.vmapped import vmapped
@@ -55,8 +55,10 @@ def traceable_by(
                     result: Result = written(function, arguments, options)
                     return result
                 options.pop("out", None)
-            if flags and (options or len(arguments) > flags[0][1]):
-                check_flags(function.__name__, flags, arguments, options)
+            for name, place in flags:
+                given = arguments[place] if place < len(arguments) else options.get(name, False)
+                if type(given) is not bool:
+                    check_flag(function.__name__, name, given)
             if not is_compiling():
                 if is_ordinary(arguments, options):
                     return function(*arguments, **options)
