@@ -8,6 +8,7 @@ from torch import Tensor
 from strategies.autograd.choice import StrategyChoice, are_matrices, are_of_kind
 from strategies.autograd.nodes import is_forward_alone
 from strategies.autograd.rule import Tensors
+from strategies.autograd.tracing import has_transforms
 from strategies.autograd.transforms import Dims, over_equal_batches
 
 _MOST_WORK_ALONE = 1e5
@@ -105,8 +106,9 @@ def folded(A: Tensor, B: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
     batch = _broadcast(own, B.shape[:-2])
     if own == batch:
         columns = B.expand(*batch, n, k)
-        # Kernels take one stride for all dimensions of a batch.
-        return columns.contiguous() if len(batch) > 1 else columns, lambda X: X
+        # Kernels take one stride for all dimensions of a batch, to which a vmap adds one.
+        has_more = len(batch) > 1 or has_transforms()
+        return columns.contiguous() if has_more else columns, lambda X: X
     if math.prod(own) == 1:  # the same with less to work out
         columns = B.movedim(-2, 0).reshape(*own, n, math.prod(batch) * k)
         return columns, lambda X: X.reshape(X.shape[-2], *batch, k).movedim(0, -2)
