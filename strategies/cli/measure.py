@@ -67,9 +67,9 @@ def measure_grid(
     clocked = TIMED if objective is Timed.BOTH else (Objective(objective),)
     here = with_load_and_noise(describe())
     here = msgspec.structs.replace(here, name=machine or here.name)
+    writer = Writer(out, "grid", arguments, here)
     if (here.noise or 0.0) >= VERY_NOISY:
         notes.print(f"{quietness([here])}. What other work disturbs will be marked.")
-    writer = Writer(out, "grid", arguments, here)
     to_time = set(timed)
     with resumable(writer, [*timed, *judged]) as missing:
         for case in missing:
