@@ -36,9 +36,8 @@ def draw(rows: pd.DataFrame) -> Figure:
                 text.set_color("black" if 0.19 < row["speedup"] < 5.3 else "white")
         ax.set_xticklabels([name.replace("_", "\n") for name in names], fontsize=9)
         has_head = ax is ax.figure.axes[0] or rows["sizes"].nunique() > LONG
-        ax.tick_params(length=0, top=False, labeltop=has_head, labelbottom=False)
+        ax.tick_params(length=0, pad=6, top=False, labeltop=has_head, labelbottom=False)
         ax.spines[:].set_visible(False)
-        ax.set_aspect(0.5, anchor="N")
 
     title = f"Speed-up over {BASELINE}, {style.setting(rows)}"
     note = (

@@ -24,7 +24,7 @@ def draw(rows: pd.DataFrame) -> Figure:
         _panel,
         f"What to use, on {rows['device'].iloc[0]}",
         f"Number: speed-up of forward and backward over {BASELINE}. "
-        f"Hatching: in the colour of the fastest that is as good. {DOUBT}: {TOO_NOISY}",
+        f"Hatching: a tie, in the colour of the fastest other strategy. {DOUBT}: {TOO_NOISY}",
         width=max(1.8 + 0.9 * rows["dtype"].nunique(), 3.6),
         height=lambda rows: 1.0 + 0.38 * rows["sizes"].nunique(),
         share="",
