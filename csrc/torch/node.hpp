@@ -12,31 +12,21 @@ namespace backward_strategies {
 
 using torch::autograd::AutogradContext;
 
-// A function of `strategies.autograd.fast_path_node`, found once.
-class OfPython {
- public:
-  explicit constexpr OfPython(const char* of) : name(of) {}
+// `strategies.autograd.fast_path_node`, found once.
+inline const py::object& in_python() {
+  PYBIND11_CONSTINIT static py::gil_safe_call_once_and_store<py::object> module;
+  const auto imported = [] { return py::object(py::module_::import("strategies.autograd.fast_path_node")); };
+  return module.call_once_and_store_result(imported).get_stored();
+}
 
-  // What it returns: tensors, or None.
-  template <typename... Arguments>
-  variable_list operator()(const Plan& plan, Arguments&&... arguments) {
-    const auto& function =
-        found
-            .call_once_and_store_result(
-                [&] { return py::module_::import("strategies.autograd.fast_path_node").attr(name).cast<py::object>(); })
-            .get_stored();
-    const py::object returned = function(plan.found, std::forward<Arguments>(arguments)...);
-    variable_list result;
-    for (const auto& each : returned) { result.push_back(each.is_none() ? Tensor() : each.cast<Tensor>()); }
-    return result;
-  }
-
- private:
-  const char* name;
-  py::gil_safe_call_once_and_store<py::object> found;
-};
-
-inline OfPython differentiated("differentiated"), gradients_of_gradients("gradients_of_gradients");
+// What a function of that returns: tensors, or None.
+template <typename... Arguments>
+variable_list called(const char* name, const Plan& plan, Arguments&&... arguments) {
+  const py::object found = in_python().attr(name)(plan.found, std::forward<Arguments>(arguments)...);
+  variable_list result;
+  for (const auto& each : found) { result.push_back(each.is_none() ? Tensor() : each.cast<Tensor>()); }
+  return result;
+}
 
 using Flags = std::vector<bool>;
 
@@ -50,7 +40,7 @@ inline variable_list by_generic_path(
     const Plan& plan, const variable_list& saved, const variable_list& cotangents, const Flags& needed) {
   py::gil_scoped_acquire lock;
   try {
-    return differentiated(plan, as_tuple(saved), as_tuple(cotangents), as_tuple(needed));
+    return called("differentiated", plan, as_tuple(saved), as_tuple(cotangents), as_tuple(needed));
   } catch (py::error_already_set& error) { Plan::raise(error); }
 }
 
@@ -117,8 +107,8 @@ struct Gradient : torch::autograd::Function<Gradient> {
     }
     py::gil_scoped_acquire lock;
     try {
-      const auto second = gradients_of_gradients(
-          *given.plan, as_tuple(spread(saved, given.defined)), as_tuple(given.gradients),
+      const auto second = called(
+          "gradients_of_gradients", *given.plan, as_tuple(spread(saved, given.defined)), as_tuple(given.gradients),
           as_tuple(spread(cotangents, given.needed)), as_tuple(needed), as_tuple(given.needed));
       const auto of_saved = chosen(second, given.defined);
       std::copy(of_saved.begin(), of_saved.end(), result.begin() + 2);

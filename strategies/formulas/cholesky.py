@@ -86,7 +86,7 @@ def solve_backward(
     """The gradients of L, as factors of `left @ right.mH`, (..., n, 2k), and of B from that of X."""
     k = rhs.shape[-1]
     halfway = inverse.apply(torch.cat([rhs, cotangent], -1))
-    rhs_gradient = inverse.apply_adjoint(halfway[..., k:])
+    rhs_gradient = inverse.apply_adjoint(halfway.narrow(-1, k, k))
     return (-torch.cat([rhs_gradient, solution], -1), halfway), rhs_gradient
 
 

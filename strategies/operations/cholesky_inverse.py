@@ -46,7 +46,7 @@ class _CholeskyInverse(ScaledRule):
 
     def compute(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:
         inverse = strategy.factor_triangular(inputs[0], Structure.LOWER)
-        return (torch.cholesky_inverse(inputs[0]),), inverse
+        return (torch.cholesky_inverse(_with_real_diagonal(inputs[0])),), inverse
 
     def gradients(
         self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
@@ -60,6 +60,13 @@ class _CholeskyInverse(ScaledRule):
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
         inverse = FullTriangular(at.matrix, Structure.LOWER)
         return (formula.inverse_jvp(inverse, at.result, only(tangents)),)
+
+
+def _with_real_diagonal(L: Tensor) -> Tensor:
+    """Another factor of L Lᴴ: LAPACK takes the diagonal for real."""
+    if not L.is_complex():
+        return L
+    return L * L.diagonal(dim1=-2, dim2=-1).sgn().conj().unsqueeze(-2)
 
 
 @traceable_by(traced_cholesky.cholesky_inverse)

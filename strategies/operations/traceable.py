@@ -22,7 +22,7 @@ from strategies.autograd.tracing import (
     orders_by_operators,
     special,
 )
-from strategies.operations.flags import check_flag, flags_of
+from strategies.operations.flags import flags_of, no_bool
 from strategies.operations.kept import KEPT, MOST_ORDERS
 from strategies.operations.out import written
 from strategies.operations.vmapped import vmapped
@@ -58,7 +58,7 @@ def traceable_by(
             for name, place in flags:
                 given = arguments[place] if place < len(arguments) else options.get(name, False)
                 if type(given) is not bool:
-                    check_flag(function.__name__, name, given)
+                    raise no_bool(function.__name__, name, given)
             if not is_compiling():
                 if is_ordinary(arguments, options):
                     return function(*arguments, **options)

@@ -127,3 +127,13 @@ def test_log_determinant_and_solution_share_one_factorization():
         return 2 * L.diagonal().log().sum() + (B * linalg.cholesky_solve(B, L)).sum()
 
     require_alike(by_factor, lambda A: torch.logdet(A) + (B * torch.linalg.solve(A, B)).sum(), A)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_factor_with_a_complex_diagonal_is_inverted(strategy):
+    L = (_factor(2, 3, 3, dtype=torch.complex128) * (0.6 + 0.8j)).requires_grad_()
+    found, expected = linalg.cholesky_inverse(L, strategy=strategy), torch.linalg.inv(L @ L.mH)
+    torch.testing.assert_close(found, expected)
+    G = torch.randn_like(found)
+    gradients = [torch.autograd.grad(each, L, G) for each in (found, expected)]
+    torch.testing.assert_close(*gradients)
