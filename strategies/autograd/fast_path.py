@@ -81,6 +81,7 @@ class FastPath:
             the generic path is taken from the inputs.
         tangents: of outputs, of constant inputs; by default, forward mode takes the generic path.
         second_backward: of constant inputs; by default, the explicit gradient is differentiated.
+        second_backward_rows: up to which autograd does not record the explicit gradient instead.
         unread: positions of inputs that `explicit` does not read. They are not kept: None.
         unread_outputs: positions of outputs, likewise.
         reports: whether info, of a factorization that succeeded, is an output more.
@@ -103,6 +104,7 @@ class FastPath:
     explicit: Explicit | None = None
     tangents: Tangents | None = None
     second_backward: SecondBackward | None = None
+    second_backward_rows: float = math.inf
     unread: tuple[int, ...] = ()
     unread_outputs: tuple[int, ...] = ()
     reports: bool = False

@@ -50,8 +50,10 @@ class FoundPlan(NamedTuple):
     @property
     def has_second_backward(self) -> bool:
         """Whether `FastPath.second_backward` differentiates the gradient: on the CPU, at full rank."""
-        is_usual = isinstance(self.plan, Plan) and not self.is_of_any_rank
-        return is_usual and self.fast_path.second_backward is not None
+        if not isinstance(self.plan, Plan) or self.plan.any_rank:
+            return False
+        is_small = self.plan.gradients[0].size[-1] <= self.fast_path.second_backward_rows
+        return is_small and self.fast_path.second_backward is not None
 
     @property
     def is_of_any_rank(self) -> bool:

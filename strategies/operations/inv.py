@@ -117,6 +117,7 @@ _fast_path = FastPath(
     explicit=with_normalized_cotangents(_Inv().explicit),
     tangents=_Inv().tangents,
     second_backward=_second_backward,
+    second_backward_rows=64,
     unread=(0,),
 )
 INV_EX_FAST_PATH = dataclasses.replace(_fast_path, reports=True)

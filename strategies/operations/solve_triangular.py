@@ -149,7 +149,7 @@ def solve_triangular(
         >>> solve_triangular(torch.tensor([[2.0]]), torch.tensor([[4.0]]), upper=True)
         tensor([[2.]])
     """
-    is_small_matrix = left and isinstance(A, Tensor) and A.ndim == 2 and A.shape[-1] <= 32
+    is_small_matrix = isinstance(A, Tensor) and A.ndim == 2 and A.shape[-1] <= 32
     if not is_small_matrix and is_forward_alone(strategy, A, B) and not _gains_alone(A, B, left):
         return torch.linalg.solve_triangular(
             A, B, upper=upper, left=left, unitriangular=unitriangular
