@@ -11,7 +11,7 @@ from plots.stability import LIBRARIES
 from strategies import registry
 from strategies.cli.common import DEFAULT_RESULTS, Results, reports_errors
 from strategies.measuring import store
-from strategies.policy.schema import LIMIT, WORST_RATIO
+from strategies.policy.schema import LIMIT, WORST_RATIO, in_words
 from strategies.selection.text import NOTHING, provenance
 
 
@@ -67,9 +67,7 @@ def _worst(rows: pd.DataFrame) -> str:
 
 
 def _ratio(value: float) -> str:
-    if value >= WORST_RATIO:
-        return "∞"
-    return f"{value:.2g}" if value < LIMIT else f"{value:.0e}"
+    return f"{value:.0e}" if LIMIT <= value < WORST_RATIO else in_words(value)
 
 
 if __name__ == "__main__":

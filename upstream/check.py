@@ -10,7 +10,7 @@ import typer
 from torch.utils.benchmark import Compare, Timer
 
 from strategies.cli.common import console, reports_errors
-from strategies.policy.schema import LIMIT, WORST_RATIO
+from strategies.policy.schema import LIMIT, in_words
 from upstream.gradients import check_gradients, is_patched
 from upstream.patch import NAMES, Gradient, Timed, cases, enabled
 
@@ -129,7 +129,7 @@ def _stability(name: str, seed: int, count: int) -> Iterator[str]:
     pairs = list(cases(name).stability(seed, count))
     for by, ratios in zip(("PyTorch", "patch"), zip(*pairs, strict=True), strict=True):
         above = sum(not ratio <= LIMIT for ratio in ratios)
-        worst = "∞" if max(ratios) >= WORST_RATIO else f"{max(ratios):.2g}"
+        worst = in_words(max(ratios))
         console.print(f"  {by}: {statistics.median(ratios):.2g}, {worst}, {above} of {len(ratios)}")
     worse = [pair for pair in pairs if pair[1] > LIMIT >= pair[0]]
     if worse:

@@ -86,6 +86,16 @@ class Cell(msgspec.Struct, frozen=True, array_like=True, dict=True):
         return (self.use, *others)
 
 
+def in_words(stability: float) -> str:
+    """A stability ratio with two digits, or ∞.
+
+    Example:
+        >>> in_words(2.5e9), in_words(WORST_RATIO)
+        ('2.5e+09', '∞')
+    """
+    return "∞" if stability >= WORST_RATIO else f"{stability:.2g}"
+
+
 class Evidence(msgspec.Struct, frozen=True, array_like=True):
     """What is known of a strategy's stability for an operation, by hard cases.
 
@@ -109,7 +119,7 @@ class Evidence(msgspec.Struct, frozen=True, array_like=True):
     @property
     def worst_in_words(self) -> str:
         """`worst` with two digits, or ∞."""
-        return "∞" if self.worst >= WORST_RATIO else f"{self.worst:.2g}"
+        return in_words(self.worst)
 
 
 class Default(msgspec.Struct, frozen=True):
