@@ -5,9 +5,10 @@
 #include "include/triangular.hpp"
 #include "ops/table.hpp"
 
-#define BS_FAMILIES(dtype)                                                                                          \
-  BS_OF(square, dtype), BS_OF(lu, dtype), BS_OF(cholesky, dtype), BS_OF(orthogonal, dtype), BS_OF(any_rank, dtype), \
-      BS_OF(triangular, dtype)
+#define BS_FAMILIES(dtype)                                                                                   \
+  BS_OF(square, dtype), BS_OF(determinant, dtype), BS_OF(inverse_derivatives, dtype), BS_OF(lu, dtype),      \
+      BS_OF(lu_rank, dtype), BS_OF(cholesky, dtype), BS_OF(cholesky_solve, dtype), BS_OF(orthogonal, dtype), \
+      BS_OF(least_squares, dtype), BS_OF(any_rank, dtype), BS_OF(triangular, dtype)
 
 namespace bs {
 
@@ -17,7 +18,7 @@ KernelTable BS_FAMILIES(f32), BS_FAMILIES(f64), BS_FAMILIES(c64), BS_FAMILIES(c1
 
 namespace {
 
-constexpr int FAMILIES = 6;
+constexpr int FAMILIES = 11;
 
 #define BS_OF(family, dtype) family##_##dtype
 KernelTable (*const families[BS_DTYPES][FAMILIES])() = {

@@ -144,4 +144,10 @@ BS_COLD void reverse_cholesky(Columns<T> L, View<T> G, Columns<T> t) {
   }
 }
 
+// The lower triangle; what is above is left alone.
+template <int N, class T, class M>
+BS_INLINE void copy_lower(Local<T, N, N>& F, const M& A) {
+  loop(Const<N>{}, [&](auto c) BS_LAMBDA { loop(c, Const<N>{}, [&](auto r) BS_LAMBDA { F(r, c) = A(r, c); }); });
+}
+
 }  // namespace bs

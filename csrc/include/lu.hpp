@@ -271,4 +271,14 @@ inline void write_inverse_order(const Pivot* pivots, Int step, Int count, Int* o
   for (Int i = count - 1; i >= 0; --i) std::swap(order[i], order[pivots[i * step] - 1]);
 }
 
+// Of a matrix with an entry that is not finite no result is finite: NaN in place of factors that have no pivots. False
+// of another matrix.
+template <class T>
+BS_COLD bool write_undefined(View<T> A, Columns<T> LU, Pivot* pivots) {
+  if (is_finite(A)) return false;
+  fill_with_nan(LU);
+  for (Int k = 0; k < LU.n; ++k) pivots[k] = Pivot(k + 1);
+  return true;
+}
+
 }  // namespace bs

@@ -16,11 +16,11 @@ flags+=" -fno-math-errno -fno-trapping-math -fopenmp-simd -Wall -Wextra -Wno-psa
 check() {
   echo "$1: compile"
   {
-    for family in square cholesky orthogonal lu any_rank triangular; do
+    for family in ops/*.cpp; do
       for of in "c128 Complex<double>" "c64 Complex<float>" "f64 double" "f32 float"; do
         local dtype=${of%% *} number=${of#* }
         echo "${CXX:-c++} $flags -fsanitize=$2 -DBS_DTYPE=$dtype '-DBS_NUMBER=$number'" \
-          "-c ops/$family.cpp -o $build/$family-$dtype.o"
+          "-c $family -o $build/$(basename "$family" .cpp)-$dtype.o"
       done
     done
     echo "${CXX:-c++} $flags -fsanitize=$2 -c library.cpp -o $build/library.o"
