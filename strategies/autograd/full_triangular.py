@@ -9,8 +9,8 @@ from strategies.autograd.nodes import is_opaque
 from strategies.autograd.quadratic import pull, push
 from strategies.factors import Triangular
 from strategies.factors.pseudo_inverse import Structure
-from strategies.formulas.differential import finite_differential
 from strategies.formulas.quadratic import BilinearEquation
+from strategies.formulas.values import with_values
 
 
 class FullTriangular(Triangular):
@@ -59,5 +59,4 @@ class _System(BilinearEquation):
         return gradient @ other.mH
 
     def _full(self, F: Tensor) -> Tensor:
-        triangle = F.triu() if self.structure.is_upper else F.tril()
-        return triangle + finite_differential(F - triangle)
+        return with_values(F, F.triu() if self.structure.is_upper else F.tril())

@@ -21,8 +21,7 @@ from torch import Tensor
 from strategies.factors.householder import is_batch_on_cuda, qr
 from strategies.factors.nonsingular import DenseInverse, Product, Triangular
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure, full_rank
-from strategies.formulas.differential import differential
-from strategies.formulas.sums import add
+from strategies.formulas.values import with_values
 from strategies.kernels.memory import is_materializable
 
 _functorch = torch._C._functorch
@@ -50,7 +49,7 @@ class Preconditioned(PseudoInverse):
             return cls.of(A.mH).adjoint
         Q, R = _qr(A.detach())
         core = Triangular(R, Structure.UPPER).dense()
-        B = add(Q, differential(A) @ core)
+        B = with_values(A @ core, Q)
         if m == n:
             return Product(DenseInverse(torch.linalg.inv(B)), DenseInverse(core))
         return cls(B, torch.linalg.inv(B.mH @ B), core)

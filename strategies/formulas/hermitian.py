@@ -2,8 +2,7 @@
 
 from torch import Tensor
 
-from strategies.formulas.differential import finite_differential
-from strategies.formulas.sums import add
+from strategies.formulas.values import with_values
 
 
 def mirrored_values(A: Tensor) -> Tensor:
@@ -23,4 +22,4 @@ def mirrored_values(A: Tensor) -> Tensor:
 
 def mirrored(A: Tensor) -> Tensor:
     """The same, with the derivatives of A, as in torch."""
-    return add(mirrored_values(A), finite_differential(A))
+    return with_values(A, mirrored_values(A))

@@ -31,7 +31,7 @@ from strategies.factors.nonsingular import Triangular
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.formulas.blocks import first_columns, first_rows, leading_block
 from strategies.formulas.quadratic import QuadraticEquation
-from strategies.formulas.sums import add
+from strategies.formulas.values import with_values
 
 Factor = Callable[[Tensor, Structure], PseudoInverse]
 
@@ -72,7 +72,8 @@ def extend(LU: Tensor, rank: Tensor) -> Tensor:
     k = min(LU.shape[-2:])
     ones = _beyond(rank, k).to(LU.dtype)
     padded = pad(torch.diag_embed(ones), (0, LU.shape[-1] - k, 0, LU.shape[-2] - k))
-    return add(mask_trailing(LU, rank), padded)
+    masked = mask_trailing(LU, rank)
+    return with_values(masked, masked.detach() + padded)
 
 
 def backward(factor: Factor, LU: Tensor, cotangent: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ from strategies.factors.pivots import inverse_order, order_of
 from strategies.formulas import lu as formula
 from strategies.formulas.amplification import lu_amplification
 from strategies.formulas.blocks import first_columns, first_rows
-from strategies.formulas.sums import add
+from strategies.formulas.values import with_values
 from strategies.operations import grids
 from strategies.operations.lu_rule import EQUATION, LUFactor
 from strategies.operations.record import Operation, Shape, exact
@@ -208,7 +208,8 @@ def _general_lu(candidates: tuple[Strategy, ...], A: Tensor, *, pivot: bool = Tr
     m, n = A.shape[-2:]
     k = min(m, n)
     unit = torch.eye(m, k, dtype=A.dtype, device=A.device)
-    L, U = add(first_columns(LU, k).tril(-1), unit), first_rows(LU, k).triu()
+    below, U = first_columns(LU, k).tril(-1), first_rows(LU, k).triu()
+    L = with_values(below, below.detach() + unit)
     if not pivot:
         return A.new_empty(0), L, U
     identity = torch.eye(m, dtype=A.dtype, device=A.device)
