@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 namespace backward_strategies {
@@ -89,8 +90,14 @@ struct TensorSpec {
         is_large(field<bool>(spec, "is_large")),
         is_zero(field<bool>(spec, "is_zero")) {}
 
-  Tensor allocate() const {
-    Tensor tensor = at::detail::empty_strided_cpu(size, stride, dtype);
+  // With `many`, as many of it along a first dimension.
+  Tensor allocate(std::optional<int64_t> many = std::nullopt) const {
+    Words sizes(size), strides(stride);
+    if (many) {
+      sizes.insert(sizes.begin(), *many);
+      strides.insert(strides.begin(), c10::multiply_integers(size));
+    }
+    Tensor tensor = at::detail::empty_strided_cpu(sizes, strides, dtype);
     if (is_large) { ask_for_large_pages(tensor); }
     if (is_zero) { std::memset(tensor.mutable_data_ptr(), 0, tensor.nbytes()); }
     return tensor;

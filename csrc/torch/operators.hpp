@@ -288,6 +288,17 @@ struct OperatorBackward : c10::OperatorKernel {
       all.insert(all.end(), due.begin(), due.end());
       cotangents[i] = cotangents[i].expand(all).flatten(0, sizes.size() - 1);
     }
+    const auto as_given = [&](const Tensor& gradients) {
+      Words all(sizes);
+      all.insert(all.end(), gradients.sizes().begin() + 1, gradients.sizes().end());
+      return gradients.view(all);
+    };
+    if (plan.is_of_one()) {
+      auto gradients = gradients_of(plan, saved, cotangents, needed, many);
+      if (!gradients) { return std::nullopt; }
+      for (auto& each : *gradients) { each = as_given(each); }
+      return gradients;
+    }
     std::vector<variable_list> found(std::count(needed.begin(), needed.end(), true));
     for (int64_t at = 0; at < many; ++at) {
       variable_list one;
@@ -297,18 +308,14 @@ struct OperatorBackward : c10::OperatorKernel {
       for (size_t i = 0; i < found.size(); ++i) { found[i].push_back((*gradients)[i]); }
     }
     variable_list results;
-    for (const auto& each : found) {
-      Words all(sizes);
-      all.insert(all.end(), each[0].sizes().begin(), each[0].sizes().end());
-      results.push_back(at::stack(each).view(all));
-    }
+    for (const auto& each : found) { results.push_back(as_given(at::stack(each))); }
     return results;
   }
 
   std::optional<variable_list> gradients_of(
-      const Plan& plan, const variable_list& saved, const variable_list& cotangents,
-      const c10::List<bool>& needed) const {
-    const auto gradients = plan.differentiate(saved, cotangents);
+      const Plan& plan, const variable_list& saved, const variable_list& cotangents, const c10::List<bool>& needed,
+      std::optional<int64_t> many = std::nullopt) const {
+    const auto gradients = plan.differentiate(saved, cotangents, many);
     if (gradients.empty()) { return std::nullopt; }
     variable_list results;
     for (size_t i = 0; i < spec->arity; ++i) {

@@ -67,7 +67,7 @@ struct Plan : torch::CustomClassHolder {
   size_t arity;
   std::vector<TensorSpec> outputs, gradients, keeps;
   Positions written, cotangents, optional, ignored, constant, saved, reads, unread;
-  Words offsets, reads_kept;
+  Words batch, offsets, reads_kept;
   std::optional<std::pair<size_t, size_t>> rank;
   int64_t columns;
   Launch forward;
@@ -91,6 +91,7 @@ struct Plan : torch::CustomClassHolder {
         saved(field<Positions>(plan, "saved")),
         reads(field<Positions>(plan, "reads")),
         unread(field<Positions>(of.attr("fast_path"), "unread")),
+        batch(field<Words>(plan, "batch")),
         offsets(field<Words>(plan, "offsets")),
         reads_kept(field<Words>(plan, "reads_kept")),
         rank(field<std::optional<std::pair<size_t, size_t>>>(plan, "rank")),
@@ -153,17 +154,24 @@ struct Plan : torch::CustomClassHolder {
     return computed;
   }
 
-  // `Plan.backward` of the cotangents that it takes, or all undefined; called without the lock.
-  variable_list differentiate(const variable_list& kept, variable_list given) const {
+  // Whether there is one matrix.
+  bool is_of_one() const {
+    return std::all_of(batch.begin(), batch.end(), [](auto size) { return size == 1; });
+  }
+
+  // `Plan.backward` of the cotangents that it takes, or all undefined; called without the lock. Of one matrix there may
+  // be many of each, along a first dimension, and so are the gradients then.
+  variable_list differentiate(
+      const variable_list& kept, variable_list given, std::optional<int64_t> many = std::nullopt) const {
     for (size_t i = 0; i < kept.size(); ++i) {
       if (kept[i].defined() && kept[i].strides() != at::IntArrayRef(saved_strides[i])) { return {}; }
     }
-    auto launch = backward_launch(given);
+    auto launch = backward_launch(given, many);
     if (launch == nullptr) {
       for (auto& each : given) {
         if (each.defined()) { each = each.contiguous(); }
       }
-      launch = backward_launch(given);
+      launch = backward_launch(given, many);
     }
     Addresses addresses;
     for (const auto i : reads) { addresses.push_back(kept[i].const_data_ptr()); }
@@ -171,7 +179,7 @@ struct Plan : torch::CustomClassHolder {
     for (const auto& each : given) { addresses.push_back(each.defined() ? each.const_data_ptr() : nullptr); }
     variable_list result;
     for (const auto& gradient : gradients) {
-      result.push_back(gradient.allocate());
+      result.push_back(gradient.allocate(many));
       addresses.push_back(result.back().mutable_data_ptr());
     }
     return launch->run(addresses) ? result : variable_list();
@@ -182,6 +190,7 @@ struct Plan : torch::CustomClassHolder {
 
   struct OfStrides {
     std::vector<std::optional<Words>> strides;
+    std::optional<int64_t> many;
     std::shared_ptr<const Launch> launch;
   };
 
@@ -200,11 +209,11 @@ struct Plan : torch::CustomClassHolder {
   }
 
   // None where cotangents of such strides are no sequence of matrices.
-  std::shared_ptr<const Launch> backward_launch(const variable_list& given) const {
+  std::shared_ptr<const Launch> backward_launch(const variable_list& given, std::optional<int64_t> many) const {
     {
       std::lock_guard<std::mutex> guard(mutex);
-      for (const auto& [strides, launch] : backwards) {
-        bool is_same = true;
+      for (const auto& [strides, how_many, launch] : backwards) {
+        bool is_same = how_many == many;
         for (size_t i = 0; i < given.size(); ++i) {
           is_same = is_same && given[i].defined() == strides[i].has_value() &&
                     (!strides[i] || given[i].strides() == at::IntArrayRef(*strides[i]));
@@ -213,7 +222,7 @@ struct Plan : torch::CustomClassHolder {
       }
     }
     // The two locks are never held together.
-    OfStrides made;
+    OfStrides made{{}, many, nullptr};
     for (const auto& each : given) {
       made.strides.push_back(each.defined() ? std::optional(each.strides().vec()) : std::nullopt);
     }
@@ -224,7 +233,7 @@ struct Plan : torch::CustomClassHolder {
         for (size_t i = 0; i < made.strides.size(); ++i) {
           strides[i] = made.strides[i] ? py::object(py::tuple(py::cast(*made.strides[i]))) : py::object(py::none());
         }
-        const py::object found = plan.attr("backward_launch")(strides);
+        const py::object found = plan.attr("backward_launch")(strides, many);
         made.launch = found.is_none() ? nullptr : std::make_shared<const Launch>(found);
       } catch (py::error_already_set& error) { raise(error); }
     }

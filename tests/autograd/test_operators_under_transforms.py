@@ -4,11 +4,13 @@ import functools
 
 import pytest
 import torch
+from comparison import drawn
 from operations import compiled
 
-from strategies import linalg
+from strategies import linalg, operations
 from tests.autograd.recorded import Recorded
 from tests.autograd.systems import loss_of, system
+from tests.kernels.cpu.by_plan import EVERY, SHAPES, SQUARE, inputs_of
 
 func = torch.func
 OPERATORS = torch.ops.backward_strategies
@@ -109,6 +111,30 @@ def test_a_jacobian_is_of_one_matrix_and_many_cotangents():
     torch.testing.assert_close(found, func.jacrev(torch.linalg.inv)(A))
     (operands,) = (arguments[0] for name, arguments in recorded.calls if name == "inv_backward")
     assert [each.shape for each in operands] == [(3, 3), (9, 3, 3)]
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex64])
+@pytest.mark.parametrize("of", [each for each in EVERY if each[0] == "factors"])
+def test_many_cotangents_have_the_gradients_of_each(of, dtype):
+    operation = operations.get(of[1])
+    limit = 1e3 * torch.finfo(dtype).eps
+    for m, n in SHAPES.get(of, SQUARE):
+        inputs = inputs_of(of, m, n, dtype)
+        outputs, pull = func.vjp(lambda *x: operation.outputs(operation.function(*x)), *inputs)
+        cotangents = tuple(drawn(9, *each.shape, dtype=each.dtype) for each in outputs)
+        found = func.vmap(pull)(cotangents)
+        due = [pull(tuple(each[i] for each in cotangents)) for i in range(9)]
+        for many, one_by_one in zip(found, map(torch.stack, zip(*due, strict=True)), strict=True):
+            assert (many - one_by_one).norm() <= limit * one_by_one.norm()
+
+
+@pytest.mark.parametrize("shape", [(1, 6, 4), (4, 6), (5, 5)])
+def test_many_cotangents_of_a_deficient_matrix_have_the_gradients_of_each(shape):
+    A = drawn(*shape[:-1], 2) @ drawn(2, shape[-1])
+    X, pull = func.vjp(linalg.pinv, A)
+    cotangents = drawn(9, *X.shape)
+    (found,) = func.vmap(pull)(cotangents)
+    torch.testing.assert_close(found, torch.stack([pull(each)[0] for each in cotangents]))
 
 
 @pytest.mark.parametrize("is_complex", [False, True])

@@ -8,6 +8,7 @@ A kernel declines an input for which it is not stable: one that is nearly defici
 the elimination, or has a norm that is far from one. What it computed is not used then.
 """
 
+import dataclasses
 import functools
 import itertools
 import math
@@ -19,7 +20,7 @@ from torch import Tensor
 from strategies.kernels.cpu.launch import Launch, Layout
 from strategies.kernels.cpu.library import DTYPES, is_available
 from strategies.kernels.cpu.problem import KernelSpec, Problem
-from strategies.kernels.cpu.specs import SPECS
+from strategies.kernels.cpu.specs import SPECS, Spec
 from strategies.kernels.cpu.tensor_specs import INFO, TensorSpec, columns, rows, vector
 
 Tensors = tuple[Tensor, ...]
@@ -40,6 +41,7 @@ class Plan:
     What the backward needs besides inputs and outputs is kept in one tensor of bytes, if it needs any.
 
     Args:
+        build: what the spec is from.
         views, strides: of the inputs, the former as kernels see them.
         not_saved: positions of outputs that are not saved; None where those alone are that the kernel of
             the backward reads.
@@ -49,6 +51,7 @@ class Plan:
         arity: how many inputs there are.
         outputs: what is allocated for them, and gradients likewise.
         written: positions of the outputs that the kernel of the forward writes.
+        batch: sizes of the inputs' first dimensions.
         keeps: what is allocated for what is kept, if anything is: one vector of bytes.
         offsets: in it, of its parts.
         rank: as in `KernelSpec`, as is any_rank, and columns, which is the full rank.
@@ -64,6 +67,7 @@ class Plan:
 
     def __init__(
         self,
+        build: Spec,
         spec: KernelSpec,
         problem: Problem,
         batch: tuple[int, ...],
@@ -74,7 +78,7 @@ class Plan:
         reports: bool,
     ) -> None:
         self._spec = spec = spec.batched(batch)
-        self._batch, self._problem = batch, problem
+        self.batch, self._problem, self._build = batch, problem, build
         self.rank, self.any_rank, self.columns = spec.rank, spec.any_rank, problem.n
         self.outputs = [*spec.outputs, *[INFO.batched(batch)] * reports]
         self.arity, outputs = len(views), len(spec.outputs)
@@ -162,26 +166,37 @@ class Plan:
         is_done = launch(read, self.reads_kept, [*cotangents, *gradients], saved)
         return gradients if is_done else None
 
-    def backward_launch(self, strides: tuple[tuple[int, ...] | None, ...]) -> Launch | None:
+    def backward_launch(
+        self, strides: tuple[tuple[int, ...] | None, ...], many: int | None = None
+    ) -> Launch | None:
         """The kernel for cotangents of such strides; None where they are no sequence of matrices.
 
-        A cotangent that is missing has none.
+        A cotangent that is missing has none. Of one matrix there may be many of each, along a first
+        dimension.
         """
-        spec = self._spec
+        spec, problem, batch, read = self._spec, self._problem, self.batch, self._read_views
+        gradients = self.gradients
+        if many is not None:
+            problem, batch = problem._replace(matrices=many), (many, *batch)
+            read = [((many, *size[1:]), (0, *stride[1:])) for size, stride in read]
+            spec, gradients = spec.batched((many,)), [each.batched((many,)) for each in gradients]
+            by_many = self._build(problem)
+            if by_many is not None and by_many.is_transposed == spec.is_transposed:
+                spec = dataclasses.replace(spec, backward=by_many.backward)
         views = []
         for i, stride in zip(spec.cotangents, strides, strict=True):
             output = spec.outputs[i]
             if stride is None or output.is_empty:
                 views.append(_seen(output))
                 continue
-            view = _as_matrices((output.size, stride), self._batch)
+            view = _as_matrices((output.size, stride), batch)
             if view is None:
                 return None
             views.append(view)
         if spec.is_transposed:
             views[0] = _transposed(views[0])
-        arguments = [*self._read_views, *views, *map(_seen, self.gradients)]
-        return Launch(spec.backward, self._problem, arguments, self._backward_flops)
+        arguments = [*read, *views, *map(_seen, gradients)]
+        return Launch(spec.backward, problem, arguments, self._backward_flops)
 
 
 def _seen(tensor: TensorSpec) -> Layout:
@@ -258,10 +273,13 @@ def plan(
         and (len(inputs) < 3 or inputs[2][0] == (*batch, m))
     ):
         return None
-    spec = SPECS[holds][operation](problem)
+    build = SPECS[holds][operation]
+    spec = build(problem)
     views = [view for layout in inputs if (view := _as_matrices(layout, tuple(batch)))]
     if spec is None or len(views) < len(inputs):
         return None
     strides = [stride for _, stride in inputs]
     atol, rtol = tolerances or (0.0, max(m, n) * torch.finfo(dtype).eps)
-    return Plan(spec, problem, tuple(batch), views, strides, (atol, rtol), not_saved, reports)
+    return Plan(
+        build, spec, problem, tuple(batch), views, strides, (atol, rtol), not_saved, reports
+    )
