@@ -98,3 +98,8 @@ def matrices(*batch: int, dtype=torch.float64) -> tuple[Tensor, ...]:
     A = torch.randn(*batch, 3, 3, dtype=dtype) + 3 * torch.eye(3, dtype=dtype)
     sizes = (5, 3), (3, 2), (5, 2)
     return A, *(torch.randn(*batch, m, n, dtype=dtype) for m, n in sizes)
+
+
+def loss_of(function):
+    """A nonlinear loss of what a function returns."""
+    return lambda *inputs: function(*inputs).sin().square().sum()

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from strategies import linalg
+from tests.autograd.plain_calls import loss_of, matrices
 from tests.autograd.recorded import Recorded
-from tests.autograd.systems import loss_of, system
 
 func = torch.func
 
@@ -73,7 +73,7 @@ def test_second_derivatives_are_by_operators(count, places, kind, batch, dtype, 
 
 def test_no_operator_has_a_matrix_for_each_direction_and_cotangent():
     with Recorded() as recorded:
-        func.jacrev(func.jacfwd(linalg.inv))(system()[0])
+        func.jacrev(func.jacfwd(linalg.inv))(matrices()[0])
     assert not recorded.count("inv_forward_backward")
 
 
@@ -86,7 +86,7 @@ def product_in_eager_mode(loss, A, D):
 @pytest.mark.parametrize("call", OF_SECOND_ORDER.values(), ids=OF_SECOND_ORDER)
 @pytest.mark.parametrize("kind", KINDS)
 def test_third_derivatives_by_what_a_loss_closes_over(kind, call):
-    (A, B), D = system(), torch.randn(3, 3, dtype=torch.float64)
+    (A, _, B, _), D = matrices(), torch.randn(3, 3, dtype=torch.float64)
 
     def product_by_operators(loss, A, D):
         return product(kind, loss, (A,), (D,), (0,))[0]
@@ -111,7 +111,7 @@ AROUND = {
 @pytest.mark.parametrize("call", OF_SECOND_ORDER.values(), ids=OF_SECOND_ORDER)
 @pytest.mark.parametrize("transform", AROUND.values(), ids=AROUND)
 def test_eager_mode_differentiates_transforms_to_third_order(transform, call):
-    (A, B), D = system(), torch.randn(3, 3, dtype=torch.float64)
+    (A, _, B, _), D = matrices(), torch.randn(3, 3, dtype=torch.float64)
 
     def in_eager_mode(loss, A, D):
         return (torch.autograd.grad(loss(A), A, create_graph=True)[0] * D).sum()
@@ -139,7 +139,7 @@ WRITTEN = {
 @pytest.mark.parametrize("call", OF_SECOND_ORDER.values(), ids=OF_SECOND_ORDER)
 @pytest.mark.parametrize("transform", WRITTEN.values(), ids=WRITTEN)
 def test_derivatives_may_be_written_into(transform, call, is_eager):
-    (A, B), D = system(), torch.randn(3, 3, dtype=torch.float64)
+    (A, _, B, _), D = matrices(), torch.randn(3, 3, dtype=torch.float64)
 
     def value(A, is_in_place):
         found = transform(loss_of(lambda A: call(linalg, A, B)), A, D)
@@ -193,7 +193,7 @@ def one_by_one(function, in_dims):
 @pytest.mark.parametrize("batch", [(), (2,)], ids=["one", "batch"])
 @pytest.mark.parametrize("mapped", MAPPED.values(), ids=MAPPED)
 def test_second_derivatives_over_directions_and_cotangents(mapped, batch, call):
-    A, B = system(*batch)[0], system(*batch)[0]
+    A, B = matrices(*batch)[0], matrices(*batch)[0]
     found = mapped(torch.vmap, functools.partial(call, linalg), A, B)
     due = mapped(one_by_one, functools.partial(call, torch.linalg), A, B)
     torch.testing.assert_close(found, due)
@@ -201,7 +201,7 @@ def test_second_derivatives_over_directions_and_cotangents(mapped, batch, call):
 
 @pytest.mark.parametrize(("name", "call"), OF_SECOND_ORDER.items())
 def test_a_hessian_is_of_one_matrix(name, call):
-    A, B = system()[0], system()[0]
+    A, B = matrices()[0], matrices()[0]
     with Recorded() as recorded:
         func.hessian(lambda A: call(linalg, A, B).sin().sum())(A)
     assert recorded.count(name) == 1
@@ -210,7 +210,7 @@ def test_a_hessian_is_of_one_matrix(name, call):
 @pytest.mark.parametrize("n", [2, 3])
 @pytest.mark.parametrize("tolerance", ["rtol", "atol"])
 def test_second_derivatives_at_a_rank_that_a_tolerance_truncates(tolerance, n):
-    U, V = (torch.linalg.qr(each).Q for each in system(2)[0][:, :n, :n])
+    U, V = (torch.linalg.qr(each).Q for each in matrices(2)[0][:, :n, :n])
     A = U @ torch.diag(torch.tensor([1, 1e-2, 8e-3], dtype=U.dtype)[:n]) @ V
     direction = torch.ones_like(A).triu()
 

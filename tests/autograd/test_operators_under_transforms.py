@@ -8,8 +8,8 @@ from comparison import drawn
 from operations import compiled
 
 from strategies import linalg, operations
+from tests.autograd.plain_calls import loss_of, matrices
 from tests.autograd.recorded import Recorded
-from tests.autograd.systems import loss_of, system
 from tests.kernels.cpu.by_plan import EVERY, SHAPES, SQUARE, inputs_of
 
 func = torch.func
@@ -20,7 +20,7 @@ OPERATORS = torch.ops.backward_strategies
 @pytest.mark.parametrize("count", [16, 4, 0])
 @pytest.mark.parametrize("is_expanded", [True, False])
 def test_a_gradient_is_mapped_over_cotangents_alone(is_expanded, count, strategy):
-    A = system()[0]
+    A = matrices()[0]
     cotangents = torch.randn(count, 3, 3, dtype=A.dtype)
     X, *saved = OPERATORS.inv(A, strategy)
     of_many = [each.expand(count, 3, 3) if is_expanded else each for each in (A, X)]
@@ -50,7 +50,7 @@ WITHOUT_OPERATOR = {
 def test_what_has_no_fast_path_is_computed_once_for_all_samples_and_cotangents(
     transform, name, call
 ):
-    A, B = system(8)
+    A, _, B, _ = matrices(8)
     with Recorded() as due:
         expected = transform(lambda *inputs: call(torch.linalg, *inputs))(A, B)
     with Recorded() as recorded:
@@ -70,7 +70,7 @@ def test_what_has_no_fast_path_is_computed_once_for_all_samples_and_cotangents(
     }.items(),
 )
 def test_an_operator_computes_all_samples_once(name, call):
-    A, B = system(8)
+    A, _, B, _ = matrices(8)
     with Recorded() as recorded:
         func.vmap(func.grad(loss_of(call)))(A, B)
     assert recorded.count(name) == recorded.count(f"{name}_backward") == 1
@@ -92,7 +92,7 @@ def test_an_operator_computes_all_samples_once(name, call):
 )
 def test_broadcast_right_hand_sides_are_columns_of_an_operator(name, call, batches):
     of_A, of_B = batches
-    A, B = system(*of_A)[0], system(*of_B)[1]
+    A, B = matrices(*of_A)[0], matrices(*of_B)[2]
     function = functools.partial(call, linalg.solve, linalg.cholesky_solve)
     expected = functools.partial(call, torch.linalg.solve, torch.cholesky_solve)
     with Recorded() as recorded:
@@ -105,7 +105,7 @@ def test_broadcast_right_hand_sides_are_columns_of_an_operator(name, call, batch
 
 
 def test_a_jacobian_is_of_one_matrix_and_many_cotangents():
-    A = system()[0]
+    A = matrices()[0]
     with Recorded() as recorded:
         found = func.jacrev(linalg.inv)(A)
     torch.testing.assert_close(found, func.jacrev(torch.linalg.inv)(A))
@@ -144,7 +144,7 @@ def test_a_jacobian_of_one_output_of_two(part, is_complex):
         found = by.slogdet(torch.complex(A, A.mT) if is_complex else A)[part]
         return torch.stack([found.real, found.abs()])
 
-    A = system()[0]
+    A = matrices()[0]
     found, due = (
         func.jacrev(functools.partial(output, by=functions))(A)
         for functions in (linalg, torch.linalg)
@@ -155,7 +155,7 @@ def test_a_jacobian_of_one_output_of_two(part, is_complex):
 @pytest.mark.parametrize("size", [2, 9])
 @pytest.mark.parametrize("name", ["inv", "det", "pinv"])
 def test_jacobians_of_as_many_matrices_as_there_are_cotangents(name, size):
-    A = system(size)[0]
+    A = matrices(size)[0]
     found, due = (func.vmap(func.jacrev(getattr(each, name)))(A) for each in (linalg, torch.linalg))
     torch.testing.assert_close(found, due)
 
@@ -175,14 +175,14 @@ def test_jacobians_of_as_many_matrices_as_there_are_cotangents(name, size):
     ids=["grad", "jacrev", "jacfwd", "hessian", "grad-grad", "jvp", "vmap", "vmap-grad"],
 )
 def test_transforms_inside_a_compiled_function(transform):
-    A, B = system(2)[0], system(2)[0]
+    A, B = matrices(2)[0], matrices(2)[0]
     transformed = transform(functools.partial(linalg.solve, strategy="qr_pinv"))
     torch.testing.assert_close(compiled(transformed)(A, B), transformed(A, B))
 
 
 @pytest.mark.parametrize("name", ["solve", "pinv", "gradient of det"])
 def test_vmap_of_what_would_be_broadcast_inside_a_compiled_function(name):
-    A, mapped = system(3)[0], torch.randn(3, 5, 3, dtype=torch.float64)
+    A, mapped = matrices(3)[0], torch.randn(3, 5, 3, dtype=torch.float64)
     call = {
         "solve": lambda b: linalg.solve(A, b[0], strategy="qr_pinv"),
         "pinv": lambda C: linalg.pinv(
@@ -196,14 +196,14 @@ def test_vmap_of_what_would_be_broadcast_inside_a_compiled_function(name):
 
 def test_a_tensor_that_has_left_its_vmap_is_refused():
     left = []
-    torch.vmap(lambda A: left.append(A) or A)(system(2)[0])
+    torch.vmap(lambda A: left.append(A) or A)(matrices(2)[0])
     with pytest.raises(RuntimeError):
         OPERATORS.inv(left[0], "auto")
 
 
 @pytest.mark.parametrize("name", ["inv", "pinv", "qr"])
 def test_autograd_may_record_a_hessian_of_what_is_functionalized(name):
-    A = system()[0].requires_grad_()
+    A = matrices()[0].requires_grad_()
 
     def derivative(functions):
         cubes = func.functionalize(lambda A: _first(getattr(functions, name)(A)).pow(3).sum())
@@ -217,7 +217,7 @@ def _first(outputs):
 
 
 def test_the_functionalized_triangle_alone_has_the_jacobian_of_the_triangle():
-    A = system()[0]
+    A = matrices()[0]
     jacobians = [
         func.jacfwd(func.functionalize(lambda A, mode=mode: linalg.qr(A, mode).R))(A)
         for mode in ("r", "reduced")
