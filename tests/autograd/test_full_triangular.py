@@ -1,67 +1,50 @@
-"""Substitution that is differentiated as a solve with a full matrix."""
+"""Operations by a Cholesky factor are differentiated as solves with a full matrix."""
 
 import pytest
 import torch
-from torch.autograd import gradcheck, gradgradcheck
 from torch.autograd.functional import hessian
 from torch.func import jacfwd, jacrev
 
 from strategies import linalg
-from strategies.autograd.full_triangular import FullTriangular
-from strategies.factors.pseudo_inverse import Structure
+
+FUNCTIONS = {
+    "cholesky_inverse": (
+        lambda L, _, **by: linalg.cholesky_inverse(L, **by),
+        lambda A, _: torch.linalg.inv(A),
+    ),
+    "cholesky_solve": (lambda L, B, **by: linalg.cholesky_solve(B, L, **by), torch.linalg.solve),
+}
+each_function = pytest.mark.parametrize(("function", "due"), FUNCTIONS.values(), ids=FUNCTIONS)
+each_strategy = pytest.mark.parametrize("strategy", ["auto", "triangular_solve"])
 
 
 def matrices(dtype=torch.float64):
-    generator = torch.Generator().manual_seed(0)
-    F, B = torch.randn(2, 3, 3, dtype=dtype, generator=generator)
-    return F.tril(-1) + torch.diag(2 + F.diagonal().real.abs()), B[:, :2]
-
-
-def whole(F, B):
-    return torch.linalg.solve(F @ F.mH, B)
-
-
-def by_triangles(F, B):
-    inverse = FullTriangular(F, Structure.LOWER)
-    return inverse.solve_adjoint(inverse.solve(B))
+    F, B, direction = torch.randn(3, 3, 3, dtype=dtype)
+    return F.tril(-1) + torch.diag(2 + F.diagonal().real.abs()), B[:, :2], direction
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
 @pytest.mark.parametrize("differentiate", [jacrev, jacfwd])
-def test_derivatives_to_the_third_order_are_those_of_a_full_matrix(dtype, differentiate):
-    F, B = matrices(dtype)
-    direction = torch.randn(3, 3, dtype=dtype, generator=torch.Generator().manual_seed(1))
+@each_strategy
+@each_function
+def test_derivatives_to_the_third_order(function, due, strategy, differentiate, dtype):
+    L, B, direction = matrices(dtype)
 
     def along(function, differentiate):
         def value(t):
-            return torch.view_as_real(function(F + t * direction, B) + 0j)
+            return torch.view_as_real(function(L + t * direction) + 0j)
 
         third = differentiate(differentiate(differentiate(value)))
         return third(torch.zeros((), dtype=torch.float64))
 
-    torch.testing.assert_close(along(by_triangles, differentiate), along(whole, jacrev))
-
-
-def test_finite_differences_of_one_triangle_agree():
-    F, B = (each.requires_grad_() for each in matrices())
-    assert gradcheck(lambda F, B: by_triangles(F.tril(), B), (F, B), check_forward_ad=True)
-    assert gradgradcheck(lambda F, B: by_triangles(F.tril(), B), (F, B), check_fwd_over_rev=True)
+    found = along(lambda L: function(L, B, strategy=strategy), differentiate)
+    torch.testing.assert_close(found, along(lambda L: due(L @ L.mH, B), jacrev))
 
 
 @pytest.mark.parametrize("vectorize", [False, True])
-@pytest.mark.parametrize("strategy", ["auto", "triangular_solve"])
-@pytest.mark.parametrize(
-    ("function", "due"),
-    [
-        (linalg.cholesky_inverse, torch.linalg.inv),
-        (
-            lambda L, **options: linalg.cholesky_solve(matrices()[1], L, **options),
-            lambda A: torch.linalg.solve(A, matrices()[1]),
-        ),
-    ],
-    ids=["cholesky_inverse", "cholesky_solve"],
-)
-def test_operations_by_a_cholesky_factor_have_such_derivatives(function, due, strategy, vectorize):
-    L, _ = matrices()
-    found = hessian(lambda L: function(L, strategy=strategy).sin().sum(), L, vectorize=vectorize)
-    torch.testing.assert_close(found, hessian(lambda L: due(L @ L.mH).sin().sum(), L))
+@each_strategy
+@each_function
+def test_hessians_by_one_cotangent_or_by_many(function, due, strategy, vectorize):
+    L, B, _ = matrices()
+    found = hessian(lambda L: function(L, B, strategy=strategy).sin().sum(), L, vectorize=vectorize)
+    torch.testing.assert_close(found, hessian(lambda L: due(L @ L.mH, B).sin().sum(), L))

@@ -4,6 +4,7 @@ import pytest
 import torch
 from comparison import drawn
 from fuzz.derivative import derivative, numbers_of, over_numbers, words
+from torch.autograd.functional import hessian
 
 from strategies import linalg
 from strategies.oracle import grader
@@ -61,3 +62,17 @@ def test_second_derivatives_of_ill_conditioned_matrices_keep_their_digits(case, 
     )
     expected = (exact.conj() * tangent).real.sum()
     assert abs(found - expected) <= 1e-13 * exact.norm() * tangent.norm()
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_hessian_by_many_cotangents_at_once_stays_in_the_graph(name):
+    A, G = drawn(3, 3) + 4 * torch.eye(3), drawn(3, 3, seed=1).requires_grad_()
+
+    def derivatives(vectorize):
+        def loss(A):
+            return sum((G * X).sin().sum() for X in FUNCTIONS[name](A))
+
+        second = hessian(loss, A, create_graph=True, vectorize=vectorize)
+        return second, *torch.autograd.grad(second.square().sum(), G)
+
+    torch.testing.assert_close(derivatives(vectorize=True), derivatives(vectorize=False))
