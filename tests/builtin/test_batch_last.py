@@ -26,7 +26,7 @@ def test_gradients_of_many_matrices_are_those_of_triangular_solve(name, m, n, dt
 
     def gradients(strategy):
         function = functools.partial(getattr(linalg, name), strategy=strategy)
-        return with_gradients(lambda *given: tree_leaves(function(*given))[0], *inputs)[1:]
+        return with_gradients(function, *inputs)[-len(inputs) :]
 
     found, due = map(gradients, ("batch_last", "triangular_solve"))
     for gradient, expected in zip(found, due, strict=True):

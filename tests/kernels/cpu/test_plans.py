@@ -18,7 +18,6 @@ from tests.kernels.cpu.by_plan import (
     each_plan,
     inputs_of,
     plan_of,
-    size_of,
 )
 
 
@@ -124,35 +123,3 @@ def test_matrices_of_a_batch_are_computed_as_they_are_alone(of):
             for one, other in zip(found, (*due, *due_gradients), strict=True):
                 # To roundoff: LAPACK divides its work differently by threads and addresses.
                 torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
-
-
-@each_plan
-def test_results_of_a_batch_are_laid_out_as_those_of_torch(of):
-    inputs = [
-        each.expand(2, 3, *each.shape) for each in inputs_of(of, *size_of(of, 4), torch.float64)
-    ]
-    outputs, _, gradients = computed(of, inputs)
-    expected = due_of(of, inputs)
-    assert [out.shape for out in outputs] == [due.shape for due in expected]
-    assert [gradient.shape for gradient in gradients] == [each.shape for each in inputs]
-
-
-def test_cotangents_that_are_no_sequence_of_matrices_are_copied():
-    A = torch.ones(2, 3, 4, 4) + torch.eye(4)
-    G = torch.arange(96.0).view(3, 2, 4, 4).transpose(0, 1)
-    (found,), (expected,) = (
-        computed(("factors", "inv"), (A,), [each])[2] for each in (G, G.contiguous())
-    )
-    assert torch.equal(found, expected)
-
-
-@pytest.mark.parametrize("operation", ["solve", "lstsq"])
-def test_a_vector_is_a_column(operation):
-    of = "factors", operation
-    A, B = inputs_of(of, 6, 6 if operation == "solve" else 4, torch.float64, columns=1)
-    outputs, cotangents, gradients = computed(of, (A, B))
-    of_vector = [cotangents[0].squeeze(-1), *cotangents[1:]]
-    found, _, found_gradients = computed(of, (A, B.squeeze(-1)), of_vector)
-    assert torch.equal(found[0], outputs[0].squeeze(-1))
-    assert torch.equal(found_gradients[0], gradients[0])
-    assert torch.equal(found_gradients[1], gradients[1].squeeze(-1))
