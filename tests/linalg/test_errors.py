@@ -157,11 +157,16 @@ def test_lapack_drivers_are_left_to_native(strategy):
         linalg.lstsq(torch.ones(3, 1), torch.ones(3, 1), driver="gelsd", strategy=strategy)
 
 
-def test_an_unknown_strategy_and_a_wrong_kind_of_choice():
-    with pytest.raises(strategies.StrategyNotFoundError, match="triangular_solve"):
-        linalg.inv(torch.eye(2), strategy="triangular_solver")
-    with pytest.raises(TypeError, match="name or a Strategy"):
-        linalg.inv(torch.eye(2), strategy=3)
+@pytest.mark.parametrize(
+    ("choice", "error", "said"),
+    [
+        ("triangular_solver", strategies.StrategyNotFoundError, "triangular_solve"),
+        *((each, TypeError, "name or a Strategy") for each in (None, 3, ["fused"])),
+    ],
+)
+def test_what_is_no_strategy_is_named(choice, error, said):
+    with pytest.raises(error, match=said):
+        linalg.inv(torch.eye(2), strategy=choice)
 
 
 @pytest.mark.parametrize("name", ["pinv", "lstsq"])

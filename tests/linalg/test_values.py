@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import math
 
 import pytest
 import torch
@@ -138,34 +139,20 @@ def test_gradient_of_a_matrix_taken_for_hermitian_is_that_at_the_mirrored_triang
     torch.testing.assert_close((leaf.grad.conj() * E).sum().real, difference, rtol=1e-6, atol=1e-8)
 
 
-def test_pinv_tolerances_are_broadcast_with_the_batch_and_settled_as_in_torch():
-    A = torch.diag(torch.tensor([2.0, 1.0, 0.0], dtype=torch.float64)).expand(3, 1, 3, 3)
-    for tolerance in (-1.0, float("nan"), 5.0, torch.tensor([-1.0, 0.7, float("nan")])):
-        for name in ("rtol", "atol"):
-            for strategy in ("qr_pinv", "svd_truncated_pinv"):
-                torch.testing.assert_close(
-                    linalg.pinv(A, strategy=strategy, **{name: tolerance}),
-                    torch.linalg.pinv(A, **{name: tolerance}),
-                )
+TOLERANCES = [
+    *({name: each} for name in ("rtol", "atol") for each in (-1.0, math.nan, 0.1, 0.5, 5.0)),
+    *({name: torch.tensor([-1.0, 0.7, math.nan])} for name in ("rtol", "atol")),
+    {"atol": torch.tensor([0.5, 1.0, 0.0]), "rtol": torch.tensor([0.01, 0.01, 0.01])},
+]
 
 
-@pytest.mark.parametrize(
-    "tolerance",
-    [
-        {"rtol": 0.1},
-        {"atol": 0.5},
-        {"rtol": torch.tensor([0.1, 0.6])},
-        {"atol": torch.tensor([0.5, 1.0]), "rtol": torch.tensor([0.01, 0.01])},
-    ],
-)
-def test_pinv_tolerances_cut_where_torch_cuts(tolerance):
-    U, _ = torch.linalg.qr(torch.randn(2, 5, 3, dtype=torch.float64))
-    A = U * torch.tensor([2.0, 1.0, 0.1], dtype=torch.float64)
-
-    torch.testing.assert_close(
-        linalg.pinv(A, strategy="svd_truncated_pinv", **tolerance),
-        torch.linalg.pinv(A, **tolerance),
-    )
+@pytest.mark.parametrize("strategy", ["qr_pinv", "svd_truncated_pinv"])
+@pytest.mark.parametrize("tolerance", TOLERANCES, ids=str)
+def test_pinv_tolerances_are_broadcast_with_the_batch_and_cut_where_torch_cuts(tolerance, strategy):
+    U, _ = torch.linalg.qr(torch.randn(3, 1, 6, 4, dtype=torch.float64))
+    A = U * torch.tensor([2.0, 1.0, 0.15, 0.0], dtype=torch.float64)
+    found = linalg.pinv(A, strategy=strategy, **tolerance)
+    torch.testing.assert_close(found, torch.linalg.pinv(A, **tolerance))
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -179,17 +166,6 @@ def test_lu_factor_and_lu_agree_with_the_ex_form(strategy, shape):
     assert int(info) == 0
     P, L, U = linalg.lu(A, strategy=strategy)
     torch.testing.assert_close(P @ L @ U, A)
-
-
-@pytest.mark.parametrize("scale", [1e-20, 1e20])
-def test_badly_scaled_rows_and_columns_are_not_taken_for_rank_deficiency(scale):
-    A = torch.diag(torch.tensor([1.0, scale], dtype=torch.float64)) + torch.tensor(
-        [[0.0, 1.0], [0.0, 0.0]], dtype=torch.float64
-    )
-
-    assert torch.equal(
-        linalg.lu_factor(A, strategy="triangular_solve").LU, torch.linalg.lu_factor(A).LU
-    )
 
 
 @pytest.mark.parametrize("batch", [(), (300,)])
