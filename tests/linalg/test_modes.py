@@ -4,6 +4,7 @@ import functools
 
 import pytest
 import torch
+from arguments import ARGUMENTS, ours_and_torchs
 from comparison import require_alike
 from fuzz.derivative import numbers_of, over_numbers
 from operations import (
@@ -17,6 +18,7 @@ from operations import (
     pairs,
 )
 from torch.autograd import gradcheck
+from torch.utils._pytree import tree_leaves
 from torch.utils.checkpoint import checkpoint
 
 import strategies
@@ -242,12 +244,7 @@ def test_inference_mode_and_inputs_that_require_no_gradient(operation, strategy,
     torch.testing.assert_close(value, call(*inputs))
 
 
-each_of_three = pytest.mark.parametrize(
-    "strategy", ["triangular_solve", "qr_pinv", "svd_truncated_pinv"]
-)
-
-
-@each_of_three
+@pytest.mark.parametrize("strategy", ["triangular_solve", "qr_pinv", "svd_truncated_pinv"])
 def test_numpy_takes_what_inference_mode_returns(strategy):
     A = torch.randn(2, 3, dtype=torch.complex128)
     with torch.inference_mode():
@@ -257,17 +254,17 @@ def test_numpy_takes_what_inference_mode_returns(strategy):
     assert value.numpy().shape == (3, 2)
 
 
-@each_of_three
-@pytest.mark.parametrize("wanted", [0, 1])
-def test_lstsq_gradient_of_one_input_only(strategy, wanted):
-    inputs = [torch.randn(5, 3, dtype=torch.float64), torch.randn(5, 2, dtype=torch.float64)]
-    inputs[wanted].requires_grad_()
-
-    require_alike(
-        lambda *given: linalg.lstsq(*given, strategy=strategy).solution,
-        lambda *given: torch.linalg.lstsq(*given).solution,
-        *inputs,
+@pytest.mark.parametrize("strategy", ["auto", *strategies.available()])
+@pytest.mark.parametrize("wanted", [0, -1])
+@pytest.mark.parametrize("name", ["cholesky_solve", "lstsq", "solve"])
+def test_the_gradient_of_one_input_only(name, wanted, strategy):
+    inputs = [*ARGUMENTS[name]]
+    inputs[wanted] = inputs[wanted].clone().requires_grad_()
+    calls = (
+        lambda *given, call=call: tree_leaves(call(*given))[0]
+        for call in ours_and_torchs(name, strategy=strategy)
     )
+    require_alike(*calls, *inputs)
 
 
 @pytest.mark.parametrize("factor", [1, 2])
