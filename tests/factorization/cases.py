@@ -77,12 +77,6 @@ def of_factor(kind, use):
     return lambda A, B, C: loss(by_factor(strategies.factor(member(kind, A), kind), B, C))
 
 
-def of_torch(kind, use):
-    """The same by torch.linalg."""
-    _, by_torch = uses(kind)[use]
-    return lambda A, B, C: loss(by_torch(member(kind, A), B, C))
-
-
 def operands(kind, dtype=torch.float64, batch=()):
     A = matrix(kind, dtype, batch)
     return A, columns(A), columns(A, adjoint=True, seed=2)

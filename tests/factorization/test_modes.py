@@ -3,10 +3,10 @@
 import pytest
 import torch
 from comparison import drawn
-from torch.autograd import forward_ad, gradcheck, gradgradcheck
+from torch.autograd import gradcheck, gradgradcheck
 
 import strategies
-from tests.factorization.cases import CASES, DTYPES, SHAPES, of_factor, of_torch, operands
+from tests.factorization.cases import CASES, DTYPES, SHAPES, of_factor, operands
 from tests.factors.cofactors import adjugate, determinant, entries
 
 close = torch.testing.assert_close
@@ -97,16 +97,6 @@ def test_right_hand_sides_alone_may_be_mapped(kind):
     stacked = torch.stack((B, 2 * B, -B), 1)
     mapped = torch.func.vmap(f.lstsq, in_dims=1, out_dims=1)(stacked)
     close(mapped, torch.stack([f.lstsq(stacked[:, i]) for i in range(3)], 1))
-
-
-def test_forward_mode_by_dual_numbers():
-    A, B, C = operands("lu")
-    dA = torch.randn_like(A)
-    function = of_factor("lu", "inv_quad_logdet")
-    with forward_ad.dual_level():
-        tangent = forward_ad.unpack_dual(function(forward_ad.make_dual(A, dA), B, C)).tangent
-    by_torch = of_torch("lu", "inv_quad_logdet")
-    close(tangent, torch.func.jvp(lambda A: by_torch(A, B, C), (A,), (dA,))[1])
 
 
 @pytest.mark.parametrize("vectorize", [False, True])

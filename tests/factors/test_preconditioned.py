@@ -3,26 +3,12 @@
 import pytest
 import torch
 from comparison import drawn
-from torch.autograd import gradgradcheck
 from torch.func import jacfwd, jacrev
 
 from strategies.linalg import lstsq, pinv
 from tests.factors.cofactors import adjugate, determinant, entries
 
 close = torch.testing.assert_close
-SHAPES = [(4, 2), (2, 4), (3, 3), (2, 3, 2)]
-
-
-@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
-@pytest.mark.parametrize("shape", SHAPES)
-def test_second_derivatives_are_those_of_finite_differences(shape, dtype):
-    A = drawn(*shape, dtype=dtype).requires_grad_()
-    B = drawn(*shape[:-1], 2, dtype=dtype).requires_grad_()
-    options = {"check_fwd_over_rev": True, "check_rev_over_rev": True}
-    assert gradgradcheck(pinv, A, **options)
-    assert gradgradcheck(lambda A, B: lstsq(A, B).solution, (A, B), **options)
-
-
 NESTED = {
     "reverse thrice": lambda f: jacrev(jacrev(jacrev(f))),
     "forward over reverse": lambda f: jacfwd(jacrev(f)),
@@ -45,12 +31,6 @@ def test_modes_nest(shape, mode):
     close(NESTED[mode](pinv)(A), NESTED[mode](by_normal_equations)(A))
     found = NESTED[mode](lambda A: lstsq(A, B).solution)(A)
     close(found, NESTED[mode](lambda A: by_normal_equations(A) @ B)(A))
-
-
-def test_hessians_are_mapped():
-    A = drawn(3, 4, 2)
-    hessian = torch.func.hessian(lambda A: pinv(A).sum())
-    close(torch.func.vmap(hessian)(A), torch.stack([hessian(each) for each in A]))
 
 
 def test_a_matrix_of_lower_rank_takes_others_of_its_batch_along():
