@@ -119,16 +119,6 @@ def test_of_a_factor_the_other_triangle_is_not_read(strategy, name, entry):
     torch.testing.assert_close(results(filled)[:compared], results(L)[:compared])
 
 
-def test_log_determinant_and_solution_share_one_factorization():
-    A, B = _positive_definite(5, 5).requires_grad_(), drawn(5, 2)
-
-    def by_factor(A):
-        L = linalg.cholesky(A)
-        return 2 * L.diagonal().log().sum() + (B * linalg.cholesky_solve(B, L)).sum()
-
-    require_alike(by_factor, lambda A: torch.logdet(A) + (B * torch.linalg.solve(A, B)).sum(), A)
-
-
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_factor_with_a_complex_diagonal_is_inverted(strategy):
     L = (_factor(2, 3, 3, dtype=torch.complex128) * (0.6 + 0.8j)).requires_grad_()

@@ -11,6 +11,7 @@ from operations import ALL_DTYPES, DTYPES, STRATEGIES, complex_first
 from strategies import linalg
 from strategies.accuracy import gallery
 from strategies.accuracy.stability import LIMIT, references
+from tests.factors.cofactors import determinant, entries
 
 each_strategy = pytest.mark.parametrize("strategy", STRATEGIES)
 
@@ -28,11 +29,7 @@ def logabsdet(A, *, strategy):
 
 
 def expanded(A):
-    """The determinant by expansion along the first row: a polynomial, for PyTorch to differentiate."""
-    if A.shape[-1] == 1:
-        return A[..., 0, 0]
-    minors = (torch.cat([A[..., 1:, :j], A[..., 1:, j + 1 :]], -1) for j in range(A.shape[-1]))
-    return sum((-1) ** j * A[..., 0, j] * expanded(minor) for j, minor in enumerate(minors))
+    return determinant(entries(A))
 
 
 def second(function, A):

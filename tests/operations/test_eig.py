@@ -60,13 +60,3 @@ def test_a_defective_matrix_is_refused_in_the_backward(strategy):
     assert values.tolist() == [1, 1]
     with pytest.raises(torch.linalg.LinAlgError, match="backward of eig"):
         torch.autograd.grad(values.abs().sum(), A)
-
-
-def test_vmap_and_a_jacobian():
-    A = drawn(4, 3, 3)
-    call = by("triangular_solve")
-    torch.testing.assert_close(torch.vmap(call)(A), call(A))
-    reverse, forward = (
-        jacobian(lambda A: call(A)[1])(A[0]) for jacobian in (torch.func.jacrev, torch.func.jacfwd)
-    )
-    torch.testing.assert_close(reverse, forward)

@@ -93,18 +93,6 @@ def test_the_complement_has_no_gradient_where_a_column_needs_no_reflection():
     assert gradient.isfinite().all()
 
 
-@each_mode
-def test_vmap_and_jacobians(mode):
-    A = drawn(4, 5, 3)
-    mapped = torch.vmap(call(mode))(A)
-    torch.testing.assert_close(mapped, call(mode)(A))
-    reverse, forward = (
-        jacobian(lambda A: call(mode)(A)[-1])(A[0])
-        for jacobian in (torch.func.jacrev, torch.func.jacfwd)
-    )
-    torch.testing.assert_close(reverse, forward)
-
-
 @pytest.mark.parametrize("strategy", strategies.available())
 @each_mode
 def test_without_a_gradient_values_are_torchs(mode, strategy):

@@ -79,19 +79,6 @@ def test_least_squares_are_broadcast_as_those_of_torch(shape, batches, strategy)
     require_alike(loss, loss_of_torch, A.requires_grad_(), B.requires_grad_())
 
 
-def test_one_matrix_has_all_columns_at_once():
-    for batch in ((), (1,), (1, 1)):
-        columns, restored = folded(torch.eye(4).expand(*batch, 4, 4), torch.ones(8, 4, 2))
-        assert columns.shape == (*batch, 4, 16)
-        assert restored(columns).shape == (*batch[1:], 8, 4, 2)
-
-
-def test_one_matrix_of_each_sample_has_all_columns_at_once():
-    columns, restored = folded(torch.ones(5, 1, 4, 4), torch.ones(5, 8, 4, 2))
-    assert columns.shape == (5, 1, 4, 16)
-    assert restored(columns).shape == (5, 8, 4, 2)
-
-
 def test_a_right_hand_side_of_many_matrices_is_copied_where_no_one_stride_is_theirs():
     A, B = torch.ones(2, 3, 4, 4), torch.ones(2, 1, 4, 5)
     columns, _ = folded(A, B)

@@ -27,6 +27,10 @@ CALLS = {
     "lstsq": (lambda A, B: linalg.lstsq(A, B).solution, (6, 4), (6, 2)),
     "lstsq of a vector": (lambda A, b: linalg.lstsq(A, b).solution, (6, 4), (6,)),
     "residuals of lstsq": (lambda A, B: linalg.lstsq(A, B).residuals, (6, 4), (6, 2)),
+    "qr": (lambda A: torch.cat(linalg.qr(A), -2), (6, 4)),
+    "complete qr": (lambda A: torch.cat(linalg.qr(A, "complete"), -1), (6, 4)),
+    "R of qr": (lambda A: linalg.qr(A, "r").R, (6, 4)),
+    "eig": (lambda A: linalg.eig(A).eigenvalues.abs(), (4, 4)),
 }
 CASES = [
     (name, dims)
@@ -74,7 +78,7 @@ def test_gradients_of_samples_reach_what_is_given(name, dims):
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_tangents_of_one_matrix_are_right_hand_sides(name):
+def test_jacobians_by_tangents_are_those_by_cotangents(name):
     function, *sizes = CALLS[name]
     given, _ = _inputs(name, (None,) * len(sizes))
     found = torch.func.jacfwd(function, tuple(range(len(sizes))))(*given)
