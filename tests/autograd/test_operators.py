@@ -1,8 +1,6 @@
 """Operations where tensors have no values: compiled in one graph, exported, fake and meta."""
 
 import functools
-import subprocess
-import sys
 from collections.abc import Iterable
 
 import pytest
@@ -17,6 +15,7 @@ import strategies
 from strategies import linalg
 from strategies.operations import Operation
 from tests.autograd.plain_calls import matrices
+from tests.process import run_python
 
 CHOICES = ["auto", *strategies.available()]
 # A graph holds an operator and the name of a strategy: PyTorch's own formulas, a plan in C++, factors, and
@@ -320,8 +319,7 @@ import torch, strategies
 program = torch.export.load({str(tmp_path / "inverse.pt2")!r})
 print(program.module()(2 * torch.eye(3, dtype=torch.float64)).diagonal().tolist())
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split("\n")[0] == "[0.5, 0.5, 0.5]"
+    assert run_python(code).stdout.split("\n")[0] == "[0.5, 0.5, 0.5]"
 
 
 def test_vectors_from_the_right_are_refused_as_in_eager_mode():

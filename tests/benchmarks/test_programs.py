@@ -12,6 +12,7 @@ import strategies
 from benchmarks.factor_programs import ALGEBRA
 from benchmarks.peers import jax_program_peer
 from benchmarks.programs import PROGRAMS, SEEN, UNTOUCHED, named
+from strategies.testing.global_state import preserved
 
 FOLDER = Path(benchmarks.programs.__file__).parent
 FILES = sorted(FOLDER.glob("*.py"))
@@ -84,9 +85,9 @@ def test_its_losses_are_the_same_by_strategies(program):
 @pytest.fixture
 def double_precision():
     """That of all tensors whose dtype a program does not name."""
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
+    with preserved():
+        torch.set_default_dtype(torch.float64)
+        yield
 
 
 # The first has other losses, and the others name single precision.

@@ -3,9 +3,6 @@
 import itertools
 import json
 import math
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +12,7 @@ from benchmarks.steps import Step
 from strategies import operations
 from strategies.measuring.case import Case
 from strategies.operations.grids import GRIDS
+from tests.process import run_python
 
 ROOT = Path(__file__).parents[2]
 KINDS = ["Single", "Batched", "Conditioning", "Sizes", "Gallery"]
@@ -86,11 +84,8 @@ with Refuse():
         print(json.dumps([benchmark.name for benchmark in disc_benchmarks("benchmarks")]))
 assert not torch.cuda.is_initialized()
 """
-    environment = {**os.environ, "BACKWARD_STRATEGIES_GRID": "tiny", "PYTHONPATH": str(ROOT)}
-    how = {"capture_output": True, "text": True, "env": environment, "cwd": ROOT}
-    done = subprocess.run([sys.executable, "-c", code], check=False, **how)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    environment = {"BACKWARD_STRATEGIES_GRID": "tiny", "PYTHONPATH": str(ROOT)}
+    found = json.loads(run_python(code, cwd=ROOT, **environment).stdout)
     made = [
         method.benchmark_name
         for operation in operations.measured()

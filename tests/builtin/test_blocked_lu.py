@@ -9,6 +9,7 @@ from strategies.factors import PackedLU, Triangular
 from strategies.factors.pivots import inverse_order
 from strategies.formulas import lu as formula
 from strategies.kernels.cpu.calls import Call, reverse_lu
+from strategies.testing.global_state import preserved
 
 # One small block, the blocks of a wide one, wide blocks and a rest; square, tall and wide.
 SQUARE = [(n, n) for n in (1, 48, 49, 97, 250)]
@@ -72,12 +73,9 @@ def test_factors_may_be_repeated_in_memory_as_under_vmap(dtype):
 def test_fewer_matrices_than_threads_take_turns():
     problem = _problem(3, 100, 100)
     expected = reverse(*problem)
-    torch.set_num_threads(4)
-    try:
-        gradient = reverse(*problem)
-    finally:
-        torch.set_num_threads(1)
-    _require_close(gradient, expected)
+    with preserved():
+        torch.set_num_threads(4)
+        _require_close(reverse(*problem), expected)
 
 
 def test_factors_may_have_any_strides():
