@@ -39,8 +39,3 @@ def test_other_methods_are_left_to_the_history():
     assert not re.search(
         pattern("tiny"), "inv.Single.time_forward_backward('native', '8x8', 0, 'float64', 'cpu')"
     )
-
-
-def test_an_unknown_grid_is_refused():
-    with pytest.raises(ValueError, match="no grid is named 'huge'"):
-        pattern("huge")

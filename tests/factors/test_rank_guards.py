@@ -69,16 +69,13 @@ def test_the_gradient_of_a_matrix_that_grows_is_accurate_by_qr():
     assert gradient("inv", (A.detach(),), (G,)).relative_error((found,)) < 1e-12
 
 
-def test_singular_matrices_are_refused_and_nearly_singular_ones_solved():
+def test_singular_matrices_are_refused_and_nearly_singular_ones_inverted():
     singular = torch.randn(5, 5, dtype=torch.float64)
     singular[2] = singular[0]
-    batch = torch.stack([torch.eye(5).double(), singular])
     near = torch.diag(torch.tensor([1.0, 1e-30], dtype=torch.float64))
     for strategy in (*FULL_RANK_ONLY, *ANY_RANK, "auto"):
         with pytest.raises(LinAlgError):
             linalg.inv(singular, strategy=strategy)
-        with pytest.raises(LinAlgError):
-            linalg.solve(batch, singular, strategy=strategy)
         assert linalg.inv(near, strategy=strategy)[1, 1] == pytest.approx(1e30)
 
 

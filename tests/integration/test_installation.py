@@ -78,22 +78,9 @@ def test_outputs_are_those_of_pytorch_in_value_and_form(overload, batch, dtype):
 
 @DOUBLE
 @EVERY
-def test_gradients_are_those_of_pytorch(overload, dtype):
-    given = leaves(*inputs(overload, dtype, 3))
-
-    def gradients():
-        found = with_gradients(lambda *given: tuple(smooth(overload, *given)), *given)
-        return found[-len(given) :]
-
-    due = gradients()
-    with strategies.use("fused"), strategies.install():
-        assert_close(gradients(), due)
-
-
-@DOUBLE
-@EVERY
-def test_derivatives_are_right_in_two_orders(overload, dtype, installed):
-    given = leaves(*inputs(overload, dtype))
+@pytest.mark.parametrize("batch", [(), (3,)], ids=["matrix", "batch"])
+def test_derivatives_are_right_in_two_orders(overload, batch, dtype, installed):
+    given = leaves(*inputs(overload, dtype, *batch))
     function = functools.partial(smooth, overload)
     assert gradcheck(function, given, fast_mode=True)
     assert gradgradcheck(function, given, fast_mode=True)

@@ -1,14 +1,11 @@
 """Results and gradients at the ends of the exponent range, and of what is not finite."""
 
-import math
-
 import pytest
 import torch
 
 import strategies
 from strategies import linalg
 from strategies.accuracy.stability import references
-from strategies.autograd import cpp
 from strategies.operations.scaled_rule import is_in_safe_range, times_power_of_two
 from strategies.testing.global_state import preserved
 from tests.linalg.operations import each_operation, function, inputs_of
@@ -72,21 +69,6 @@ def test_whether_norms_are_in_safe_range_does_not_depend_on_the_layout():
             spread = each.permute(2, 3, 0, 1).contiguous().permute(2, 3, 0, 1)
             for layout in (each, each.mT.contiguous().mT, spread, each.conj()):
                 assert is_in_safe_range(layout) is expected
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.complex128], ids=str)
-@pytest.mark.parametrize("shape", [(3, 3), (4, 5, 3), (2, 3, 7, 5)])
-def test_extreme_norms_in_cpp_are_those_of_pytorch(shape, dtype):
-    if cpp.module() is None:
-        pytest.skip("the fast path is not built")
-    matrices = torch.randn(shape, dtype=dtype)
-    norms = torch.linalg.vector_norm(matrices, dim=(-2, -1))
-    for layout in (matrices, matrices.mT.contiguous().mT):
-        expected = norms.min().item(), norms.max().item()
-        assert cpp.extreme_norms(layout) == pytest.approx(expected)
-    matrices.flatten()[-1] = torch.nan
-    assert all(map(math.isnan, cpp.extreme_norms(matrices)))
-    assert cpp.extreme_norms(matrices[..., ::2]) is None
 
 
 @pytest.mark.parametrize("exponent", [-45, 45])

@@ -30,13 +30,10 @@ def derived(name, A, cotangents, word, directions):
 
 @pytest.mark.parametrize("word", words(3))
 @pytest.mark.parametrize(
-    ("name", "shape"),
-    [("cholesky", (3, 3)), ("lu_factor", (3, 3)), ("lu", (4, 3)), ("lu_factor", (3, 4))],
+    ("name", "shape"), [("lu", (4, 3)), ("lu_factor", (3, 4))], ids=["tall", "wide"]
 )
 def test_third_derivatives_are_those_by_differences(name, shape, word):
     A, *directions = drawn(4, *shape, seed=1)
-    if name == "cholesky":
-        A, directions = A @ A.mT + torch.eye(len(A)), [each + each.mT for each in directions]
     cotangents = [drawn(*each.shape, seed=2) for each in FUNCTIONS[name](A)]
     found = derived(name, A, cotangents, word, directions)
     step = 1e-4

@@ -29,7 +29,6 @@ inverse_with(
     apply_adjoint=lambda F, x: _of.apply_adjoint(F, x).conj(),
 )
 inverse_with("rows_in_the_wrong_order", "dense", dense=lambda F: _of.dense(F).flip(-2))
-inverse_with("transposed", "dense", dense=lambda F: _of.dense(F).mT)
 inverse_with(
     "gram_without_conjugation", "apply_gram", apply_gram=lambda F, x: F.dense() @ (F.dense().mT @ x)
 )

@@ -142,12 +142,6 @@ def shows_those_that_count(inverse, *_, **__):
 # NaN.
 
 
-@caught_by("not a number")
-class NaNHasRankZero(SVDTruncatedPinv):
-    def factor_tall(self, matrix, *, rtol, atol):
-        return super().factor_tall(matrix.nan_to_num(), rtol=rtol, atol=atol)
-
-
 @spoils("lu_backward", "not a number")
 def nan_is_clipped_in_the_gradient(gradient, *_):
     return gradient.nan_to_num()
