@@ -139,3 +139,14 @@ def configuration(monkeypatch, tmp_path):
     policy.refresh()
     yield folder
     policy.refresh()
+
+
+@pytest.fixture
+def few(tmp_path):
+    """The first case of each operation in the oracle's set."""
+    from strategies.oracle import grader
+    from strategies.oracle.asking import CORE
+
+    path = tmp_path / "few.jsonl"
+    path.write_text("\n".join(grader.lines(CORE)[:12]), encoding="utf-8")
+    return path

@@ -3,8 +3,6 @@ import json
 import msgspec
 import pytest
 
-from strategies.oracle import grader
-from strategies.oracle.asking import CORE
 from strategies.oracle.report import Report
 
 ADAPTER = """
@@ -14,13 +12,6 @@ def value(operation, inputs):
         raise NotImplementedError
     return [{sign}np.linalg.inv(inputs[0])]
 """
-
-
-@pytest.fixture
-def few(tmp_path):
-    path = tmp_path / "few.jsonl"
-    path.write_text("\n".join(grader.lines(CORE)[:12]), encoding="utf-8")
-    return path
 
 
 @pytest.mark.parametrize(("sign", "code", "verdict"), [("", 0, "right"), ("-", 1, "wrong")])

@@ -52,19 +52,3 @@ def test_determinants_are_held_beyond_the_range():
         A = times_power_of_two(torch.eye(3, dtype=dtype), torch.tensor(power))
         mantissa, exponent = diagonalize(A[None]).det()
         assert times_power_of_two(mantissa, exponent - 3 * power).item() == 1
-
-
-def test_adjugates_are_exactly_zero_from_corank_two_on_and_beside_a_zero_row():
-    for dtype in DTYPES:
-        (A, _), (B, _) = of_gallery(("half_rank", "zero_row"), dtype)
-        found = diagonalize(torch.stack([A, B])).adjugate_adjoint(torch.ones(2, dtype=dtype))
-        assert not found[0].any()
-        assert found[1, 0].all()
-        assert not found[1, 1:].any()
-
-
-def test_regular_and_singular_matrices_of_a_batch_are_as_each_alone():
-    A = torch.stack([torch.eye(3), torch.ones(3, 3).tril(-1), torch.ones(3, 3).triu() * 1e-30])
-    together = diagonalize(A).adjugate_adjoint(torch.ones(3))
-    alone = [diagonalize(each[None]).adjugate_adjoint(torch.ones(1))[0] for each in A]
-    torch.testing.assert_close(together, torch.stack(alone))

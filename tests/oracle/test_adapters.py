@@ -9,14 +9,6 @@ from strategies.oracle.asking import CORE, adapter, adapters, ask
 from strategies.oracle.report import report
 
 
-@pytest.fixture
-def few(tmp_path):
-    """The first case of each operation."""
-    path = tmp_path / "few.jsonl"
-    path.write_text("\n".join(grader.lines(CORE)[:12]), encoding="utf-8")
-    return path
-
-
 def entries(library, few, tmp_path):
     answers = tmp_path / "answers.jsonl"
     ask(library, few, answers)
