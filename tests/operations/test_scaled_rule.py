@@ -61,7 +61,8 @@ def test_denormal_matrices_are_not_singular():
 
 
 def test_whether_norms_are_in_safe_range_does_not_depend_on_the_layout():
-    for dtype, factor in ((torch.float32, 1e30), (torch.complex128, 1e90)):
+    factors = (torch.float32, 1e30), (torch.float32, 1e-30), (torch.complex128, 1e90)
+    for dtype, factor in (*factors, (torch.complex128, 1e-90)):
         matrices = torch.randn(2, 3, 4, 5, dtype=dtype)
         far = matrices.clone()
         far[1, 2] *= factor
