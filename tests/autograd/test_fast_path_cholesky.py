@@ -5,10 +5,11 @@ import functools
 import pytest
 import torch
 from comparison import require_alike
+from operations import each_dtype, function, reference
 
-from strategies import linalg
-from strategies.formulas.domains import hermitian_part
+from strategies import linalg, operations
 from strategies.linalg import cholesky, cholesky_inverse
+from strategies.measuring import Case
 from tests.autograd.plain_calls import RHS, SQUARE, factor, positive
 
 each_function = pytest.mark.parametrize(
@@ -17,26 +18,14 @@ each_function = pytest.mark.parametrize(
 
 
 @pytest.mark.parametrize("n", [2, 30, 130])
-@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128], ids=str)
+@each_dtype
 @each_function
 def test_factors_of_any_size_give_the_gradient_of_torch(operation, n, dtype, taken):
-    A, B, G = (torch.randn(2, n, n, dtype=dtype) for _ in range(3))
-    A = A @ A.mH / n + torch.eye(n)
-    A = A if operation == "cholesky" else torch.linalg.cholesky(A)
-    inputs = (B[..., :3], A) if operation == "cholesky_solve" else (A,)
-    G = G[..., :3] if operation == "cholesky_solve" else G
-    of_torch = torch.linalg.cholesky if operation == "cholesky" else getattr(torch, operation)
-
-    def gradients(function, **chosen):
-        leaves = [each.clone().requires_grad_() for each in inputs]
-        return torch.autograd.grad(function(*leaves, **chosen), leaves, G)
-
-    found = gradients(getattr(linalg, operation), strategy="fused")
+    record = operations.get(operation)
+    columns = 3 if record.arity == 2 else 1
+    inputs = Case(operation, (n, n), 2, dtype, rhs=columns).inputs()
+    require_alike(function(record, "fused"), reference(record), *inputs)
     assert taken == [True]
-    *rest, expected = gradients(of_torch)
-    # PyTorch's is not Hermitian where the cotangent is complex.
-    expected = hermitian_part(expected) if operation == "cholesky" else expected
-    torch.testing.assert_close(found, (*rest, expected))
 
 
 @pytest.mark.parametrize("upper", [False, True])
