@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from operations import compiled
+from operations import compiled, function, inputs_of
 from torch.utils._pytree import tree_leaves
 
 import strategies
@@ -113,31 +113,20 @@ def test_under_autocast_results_are_of_single_precision_as_those_of_torch(dtype)
     assert torch.equal(X.detach(), linalg.solve(A.detach().float(), b))
 
 
-@pytest.mark.parametrize("name", ["lstsq", "pinv"])
+@pytest.mark.parametrize("is_differentiated", [False, True])
 @pytest.mark.parametrize("strategy", ["auto", "qr_pinv", "explicit_inverse"])
-def test_autocast_reaches_no_product(name, strategy):
-    A, B = torch.randn(20, 6, requires_grad=True), torch.randn(20, 2, requires_grad=True)
-    given = (A, B) if name == "lstsq" else (A,)
-    found = []
-    for enabled in (True, False):
-        with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
-            output = getattr(linalg, name)(*given, strategy=strategy)
-            first = output.solution if name == "lstsq" else output
-            found.append([first, *torch.autograd.grad(first.sum(), given)])
-    assert all(map(torch.equal, *found))
-
-
 @pytest.mark.parametrize("name", NAMES)
-def test_autocast_reaches_no_gradient_that_is_differentiated(name):
+def test_autocast_reaches_no_product(name, strategy, is_differentiated):
     record = operations.get(name)
-    A, B = record.domain.member(torch.randn(5, 5)).requires_grad_(), torch.ones(5, 2)
+    inputs = inputs_of(record, (6, 6) if record.square else (20, 6), dtype=torch.float32)
     found = []
     for enabled in (True, False):
         with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
-            outputs = record.outputs(record.function(*(A, B)[: record.arity]))
+            outputs = function(record, strategy)(*inputs)
             loss = sum(each.abs().square().sum() for each in outputs if each.requires_grad)
-            found.append(torch.autograd.grad(loss, A, create_graph=True)[0])
-    assert torch.equal(*found)
+            gradients = torch.autograd.grad(loss, inputs, create_graph=is_differentiated)
+            found.append([*outputs, *gradients])
+    assert all(map(torch.equal, *found))
 
 
 @pytest.mark.parametrize("dtype", HALF)
