@@ -12,10 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from strategies import operations, registry
-from strategies.measuring import store
-from strategies.measuring.case import Case
-from strategies.measuring.measure import measure
-from strategies.measuring.measurement import Cell, Objective
+from strategies.measuring import Case, Cell, Objective, measure, store
 from strategies.policy import BASELINE
 
 PATH = Path(__file__).with_name("baseline.json")

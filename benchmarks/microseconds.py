@@ -15,10 +15,9 @@ from strategies.builtin.fused import Fused
 from strategies.cli.common import console, reports_errors
 from strategies.kernels import extension
 from strategies.kernels.cpu.plans import plan
-from strategies.measuring.case import Case
+from strategies.measuring import Case, backward_of
 from strategies.measuring.clock import sampler
 from strategies.measuring.timing import interleaved
-from strategies.measuring.workload import backward_of
 from strategies.policy import BASELINE
 from strategies.policy.calibration import counted
 from strategies.selection.text import table

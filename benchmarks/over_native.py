@@ -13,8 +13,7 @@ import typer
 
 from benchmarks.ratio_table import print_ratios
 from strategies.cli.common import reports_errors
-from strategies.measuring.case import Case
-from strategies.measuring.measure import TIMED, measure
+from strategies.measuring import TIMED, Case, measure
 from strategies.policy import BASELINE
 from strategies.selection.stability import AUTO
 

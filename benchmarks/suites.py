@@ -19,8 +19,7 @@ import torch.fx.experimental.symbolic_shapes  # the first backward would, in eve
 import strategies
 from strategies import operations
 from strategies.errors import LinAlgError
-from strategies.measuring import peak_bytes, work_of
-from strategies.measuring.case import Case
+from strategies.measuring import Case, peak_bytes, work_of
 from strategies.measuring.clock import sampler, synchronized_timer
 from strategies.measuring.errors import gradient_error
 from strategies.measuring.grid_cases import case_of, fits, parameters

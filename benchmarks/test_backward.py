@@ -4,9 +4,8 @@ import math
 from typing import Any
 
 from benchmarks.baseline import measured
-from strategies.measuring.case import Case
+from strategies.measuring import Case, backward_of
 from strategies.measuring.stability import measure_stability
-from strategies.measuring.workload import backward_of
 from strategies.policy import SHIPPED
 from strategies.policy.schema import LIMIT, read
 from strategies.selection.stability import evidence_in

@@ -13,11 +13,8 @@ import torch
 import typer
 
 from strategies import operations, registry
-from strategies.measuring import store, work_of
-from strategies.measuring.case import Case
+from strategies.measuring import Case, Cell, Measurement, peak_bytes, store, work_of
 from strategies.measuring.measure import prepare
-from strategies.measuring.measurement import Cell, Measurement
-from strategies.measuring.memory import peak_bytes
 
 PINS = Path(__file__).with_name("work_pins.json")
 UPDATE = "python -m benchmarks.work_pins --update"

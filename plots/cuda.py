@@ -9,9 +9,7 @@ import typer
 
 from plots import marked
 from strategies.cli.common import reports_errors
-from strategies.measuring import store
-from strategies.measuring.case import Case
-from strategies.measuring.measurement import Cell, Objective
+from strategies.measuring import Case, Cell, Objective, store
 from strategies.policy import BASELINE
 from strategies.selection.text import provenance
 

@@ -18,10 +18,7 @@ from strategies.builtin.qr_pinv import QRPinv
 from strategies.builtin.svd_truncated_pinv import SVDTruncatedPinv
 from strategies.builtin.triangular_solve import TriangularSolve
 from strategies.cli.common import DEFAULT_RESULTS, Results, reports_errors
-from strategies.measuring import store
-from strategies.measuring.case import Case
-from strategies.measuring.measurement import Cell, Objective
-from strategies.measuring.store import Run
+from strategies.measuring import Case, Cell, Objective, Run, store
 from strategies.policy.schema import LIMIT, Evidence
 from strategies.selection.stability import Stabilities, evidence
 from strategies.selection.text import TOO_NOISY, number, provenance

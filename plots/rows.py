@@ -28,9 +28,7 @@ import pandas as pd
 import torch
 
 from strategies.accuracy import gallery
-from strategies.measuring.case import Case
-from strategies.measuring.machine import Machine
-from strategies.measuring.measurement import Cell, Measurement, Objective
+from strategies.measuring import Case, Cell, Machine, Measurement, Objective
 from strategies.measuring.store import Run, newest_cells
 from strategies.policy import BASELINE
 from strategies.selection.verdicts import judge

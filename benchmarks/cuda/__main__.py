@@ -15,11 +15,7 @@ from strategies import policy
 from strategies.builtin.svd_truncated_pinv import SVDTruncatedPinv
 from strategies.cli.common import console, notes, reports_errors
 from strategies.cli.progress import countdown
-from strategies.measuring import grid_cases
-from strategies.measuring.case import Case
-from strategies.measuring.machine import describe
-from strategies.measuring.noise import with_load_and_noise
-from strategies.measuring.store import Writer
+from strategies.measuring import Case, Writer, describe, grid_cases, with_load_and_noise
 from strategies.policy import schema
 from strategies.policy.schema import Policy
 from strategies.selection import calibrating

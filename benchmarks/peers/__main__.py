@@ -15,12 +15,8 @@ from benchmarks.peers.comparison import PEERS, compare, fastest, small_cases
 from benchmarks.peers.process import Peer
 from strategies.cli.common import console, reports_errors
 from strategies.cli.measure import resumable
-from strategies.measuring import grid_cases
-from strategies.measuring.case import Case
-from strategies.measuring.machine import describe
-from strategies.measuring.measurement import Cell, Objective
+from strategies.measuring import Case, Cell, Objective, Writer, describe, grid_cases
 from strategies.measuring.noise import with_load_and_noise
-from strategies.measuring.store import Writer
 from strategies.operations.grids import GRIDS
 from strategies.policy import BASELINE
 from strategies.selection import text

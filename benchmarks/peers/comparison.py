@@ -9,13 +9,11 @@ from benchmarks.peers.process import Peer
 from strategies import operations, registry
 from strategies.accuracy.measures import PASS_BELOW
 from strategies.formulas.amplification import unit_roundoff
-from strategies.measuring.case import Case
+from strategies.measuring import Case, Cell, Measurement, Objective, Status, backward_of
 from strategies.measuring.clock import Sampler
 from strategies.measuring.errors import gradient_error
 from strategies.measuring.grid_cases import case_of, parameters
 from strategies.measuring.measure import TIMED, measure
-from strategies.measuring.measurement import Cell, Measurement, Objective, Status
-from strategies.measuring.workload import backward_of
 from strategies.policy import BASELINE
 
 PEERS = ("jax", "lineax")

@@ -10,9 +10,7 @@ from torch import Tensor
 
 from benchmarks.peers.process import Work
 from strategies import operations
-from strategies.measuring.case import Case
-from strategies.measuring.measurement import Objective
-from strategies.measuring.workload import forward
+from strategies.measuring import Case, Objective, forward
 from strategies.policy import BASELINE
 
 Tensors = tuple[Tensor, ...]

@@ -17,11 +17,8 @@ from benchmarks.peers.jax_peer import Tensors
 from strategies import operations
 from strategies.cli.common import notes, reports_errors
 from strategies.cli.progress import progress
-from strategies.measuring.case import Case
-from strategies.measuring.machine import describe
-from strategies.measuring.measurement import Cell
+from strategies.measuring import Case, Cell, Writer, describe
 from strategies.measuring.stability import Computation, judged_cells
-from strategies.measuring.store import Writer
 from strategies.selection.draws import hard_cases
 
 

@@ -6,9 +6,8 @@ import typer
 from benchmarks.rejected.cholesky_qr2 import CholeskyQR2
 from benchmarks.rejected.newton_schulz import NewtonSchulz
 from strategies.cli.common import console
-from strategies.measuring import Case, forward_backward_of, measure
+from strategies.measuring import Case, Objective, forward_backward_of, measure
 from strategies.measuring.clock import sampler
-from strategies.measuring.measurement import Objective
 from strategies.policy.calibration import counted
 from strategies.selection.text import table
 

@@ -7,9 +7,7 @@ import msgspec
 
 from strategies import operations, policy, registry
 from strategies.explanation import explain_key
-from strategies.measuring.case import Case
-from strategies.measuring.measure import measure
-from strategies.measuring.measurement import Cell, Objective
+from strategies.measuring import Case, Cell, Objective, measure
 from strategies.policy import BASELINE, schema
 from strategies.selection.eligibility import ANY, why_ineligible
 from strategies.selection.policies import policy_key

@@ -9,7 +9,7 @@ from benchmarks.training.choices import choice
 from benchmarks.training.results import Losses, Result, Way
 from benchmarks.training.ways import JAX, TORCH
 from strategies.integration.recording import Recording
-from strategies.measuring.machine import describe
+from strategies.measuring import describe
 from strategies.measuring.timing import interleaved
 from strategies.selection.stability import AUTO
 

@@ -10,9 +10,7 @@ import math
 from dataclasses import dataclass, replace
 
 from strategies.explanation import explain_key
-from strategies.measuring.case import Case
-from strategies.measuring.memory import peak_bytes
-from strategies.measuring.workload import forward_backward_of
+from strategies.measuring import Case, forward_backward_of, peak_bytes
 from strategies.policy import BASELINE
 from strategies.selection.policies import policy_key
 

@@ -13,8 +13,7 @@ import msgspec
 from benchmarks.training.choices import Choice
 from strategies import files
 from strategies.files import UnusableFileError
-from strategies.measuring.machine import Machine
-from strategies.measuring.measurement import Timing
+from strategies.measuring import Machine, Timing
 
 FORMAT = "backward-strategies program"
 VERSION = 1

@@ -15,8 +15,8 @@ from benchmarks.peers.jax_program_peer import MODELS, STEP
 from benchmarks.peers.process import Peer
 from benchmarks.programs.program import Program
 from strategies import policy
+from strategies.measuring import peak_bytes
 from strategies.measuring.clock import Sampler, synchronized_timer
-from strategies.measuring.memory import peak_bytes
 from strategies.selection.stability import AUTO
 
 TORCH = "torch"

@@ -18,9 +18,7 @@ from strategies.accuracy import Certified, gallery, gradient, lu_gradient_at_fac
 from strategies.cli.common import notes
 from strategies.cli.progress import progress
 from strategies.errors import LinAlgError
-from strategies.measuring import Case, machine
-from strategies.measuring.measure import measure
-from strategies.measuring.store import Run
+from strategies.measuring import Case, Run, machine, measure
 
 LARGEST_POWER = {torch.float32: 8, torch.float64: 15}
 MATRICES = gallery.WELL_POSED

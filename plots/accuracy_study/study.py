@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from strategies import files
-from strategies.measuring import machine
-from strategies.measuring.machine import Machine
+from strategies.measuring import Machine, machine
 
 FORMAT = "backward-strategies accuracy study"
 VERSION = 1

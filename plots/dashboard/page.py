@@ -20,10 +20,8 @@ from plots.figures import draw_all, figures
 from plots.machines import scaling
 from plots.style import look
 from strategies import registry
-from strategies.measuring import Case
+from strategies.measuring import Case, Measurement, Objective, Run
 from strategies.measuring.grid_cases import case_of
-from strategies.measuring.measurement import Measurement, Objective
-from strategies.measuring.store import Run
 from strategies.policy import BASELINE
 from strategies.selection import text
 from strategies.selection.eligibility import Criteria

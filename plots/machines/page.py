@@ -8,9 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from plots.machines import crossed
 from plots.marked import folded, table, table_without_empty
-from strategies.measuring.case import Case
-from strategies.measuring.measurement import Objective
-from strategies.measuring.store import Run
+from strategies.measuring import Case, Objective, Run
 from strategies.policy import BASELINE
 from strategies.selection.between_machines import (
     Against,

@@ -11,8 +11,7 @@ import torch
 
 from strategies import operations, registry
 from strategies.errors import message_of
-from strategies.measuring import Case, Objective, Run, describe, measure
-from strategies.measuring.noise import with_load_and_noise
+from strategies.measuring import Case, Objective, Run, describe, measure, with_load_and_noise
 
 _DIE_WITH_PARENT = 1
 """PR_SET_PDEATHSIG of <sys/prctl.h>."""
