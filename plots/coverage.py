@@ -5,7 +5,7 @@ from pathlib import Path
 import typer
 
 from benchmarks.coverage import tables
-from benchmarks.coverage.results import Coverage, load
+from benchmarks.coverage.results import Coverage
 from plots import marked
 from strategies.cli.common import reports_errors
 
@@ -19,7 +19,7 @@ KEPT = {
 @reports_errors
 def main(page: marked.Page) -> None:
     """Put the tables between the markers of a page."""
-    marked.fill(page, {name: part(load(path)) for name, path in KEPT.items()})
+    marked.fill(page, {name: part(Coverage.read(path)) for name, path in KEPT.items()})
 
 
 def part(coverage: Coverage) -> str:

@@ -8,16 +8,13 @@ from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
-import msgspec
 import torch
 import typer
 
 from plots import marked
-from strategies import files, operations, registry
+from strategies import operations, registry
 from strategies.cli.common import reports_errors
-
-FORMAT = "backward-strategies modes"
-VERSION = 1
+from strategies.files import Document
 
 KEPT = Path("docs/data/modes.json.gz")
 
@@ -43,9 +40,9 @@ Outcomes = Mapping[Cell, Set[str]]
 """Of each cell "passed", "failed", and why tests were skipped."""
 
 
-class _Found(msgspec.Struct, frozen=True, kw_only=True):
-    format: str = FORMAT
-    version: int = VERSION
+class _Found(Document, frozen=True, kw_only=True):
+    format: str = "backward-strategies modes"
+    version: int = 1
     torch: str
     outcomes: list[tuple[Cell, list[str]]]
 
@@ -53,12 +50,12 @@ class _Found(msgspec.Struct, frozen=True, kw_only=True):
 def save(outcomes: Outcomes, path: Path) -> None:
     """Writes a file; UnusableFileError if it cannot be written."""
     found = [(cell, sorted(names)) for cell, names in sorted(outcomes.items())]
-    files.write_text(path, files.json_text(_Found(torch=str(torch.__version__), outcomes=found)))
+    _Found(torch=str(torch.__version__), outcomes=found).save(path)
 
 
 def load(path: Path) -> tuple[str, Outcomes]:
     """The release of torch, and what was found; UnusableFileError if the file cannot be read."""
-    found = files.read(path, _Found, FORMAT, VERSION)
+    found = _Found.read(path)
     return found.torch, {cell: set(names) for cell, names in found.outcomes}
 
 

@@ -11,7 +11,7 @@ import os
 import tempfile
 import zlib
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import msgspec
 import platformdirs
@@ -67,6 +67,26 @@ def read(path: Path, kind: type[Content], format_name: str, version: int) -> Con
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
         raise UnusableFileError(path, f"is damaged: {error}") from error
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of a JSON file that names its format and version, for both of which it has defaults.
+
+    The version is raised when a field changes its meaning or goes away.
+    """
+
+    format: str
+    version: int
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """The content of a file; UnusableFileError as by the function."""
+        defaults = {field.name: field.default for field in msgspec.structs.fields(cls)}
+        return read(Path(path), cls, defaults["format"], defaults["version"])
+
+    def save(self, path: str | Path, *, parents: bool = False) -> None:
+        """Writes the file, in one step; UnusableFileError if it cannot be written."""
+        write_text(Path(path), json_text(self), parents=parents)
 
 
 def unpacked(path: Path) -> bytes:

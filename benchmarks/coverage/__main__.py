@@ -13,7 +13,7 @@ import typer
 from benchmarks.coverage import tables
 from benchmarks.coverage.calls import CALLS, SIZES, Size
 from benchmarks.coverage.modes import MODES, applies, timed
-from benchmarks.coverage.results import Coverage, Ratio, Row, save
+from benchmarks.coverage.results import Coverage, Ratio, Row
 from strategies import linalg
 from strategies.cli.common import console, notes, reports_errors
 from strategies.cli.progress import progress
@@ -113,7 +113,7 @@ def main(
     if out is None:
         console.print("\n".join([*tables.summary(rows), "", *tables.calls(rows), *failures]))
     else:
-        save(found, out)
+        found.save(out)
 
 
 if __name__ == "__main__":

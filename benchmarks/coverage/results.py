@@ -1,14 +1,10 @@
 """What is known of the calls, and the file that holds it: JSON, packed if its name ends in .gz."""
 
 import math
-from pathlib import Path
 
 import msgspec
 
-from strategies import files
-
-FORMAT = "backward-strategies coverage"
-VERSION = 1
+from strategies.files import Document
 
 
 class Ratio(msgspec.Struct, frozen=True, array_like=True):
@@ -37,25 +33,15 @@ class Row(msgspec.Struct, frozen=True, array_like=True):
     ratio: Ratio
 
 
-class Coverage(msgspec.Struct, frozen=True, kw_only=True):
+class Coverage(Document, frozen=True, kw_only=True):
     """What one run of the command measured, and a line for each call that "auto" refuses."""
 
-    format: str = FORMAT
-    version: int = VERSION
+    format: str = "backward-strategies coverage"
+    version: int = 1
     command: str
     processor: str
     threads: int
     torch: str
     date: str
     rows: list[Row]
-    failures: list[str] = []
-
-
-def save(coverage: Coverage, path: Path) -> None:
-    """Writes a file; UnusableFileError if it cannot be written."""
-    files.write_text(path, files.json_text(coverage))
-
-
-def load(path: Path) -> Coverage:
-    """What a file holds; UnusableFileError if it is missing, damaged, foreign or of another version."""
-    return files.read(path, Coverage, FORMAT, VERSION)
+    failures: list[str] = msgspec.field(default_factory=list)

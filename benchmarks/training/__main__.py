@@ -44,7 +44,7 @@ def main(
             for program in missing:
                 begin(program.name)
                 found = measured(program, size, steps=steps, budget=budget)
-                results.save(found, _path(out, program.name))
+                found.save(_path(out, program.name), parents=True)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"the same command resumes the run, from {out}") from None
     console.print(_table(results.load(out)))

@@ -12,11 +12,8 @@ import msgspec
 
 from benchmarks.training.choices import Choice
 from strategies import files
-from strategies.files import UnusableFileError
+from strategies.files import Document, UnusableFileError
 from strategies.measuring import Machine, Timing
-
-FORMAT = "backward-strategies program"
-VERSION = 1
 
 Losses = tuple[float | None, ...]
 """None for what is not finite."""
@@ -34,7 +31,7 @@ class Way(msgspec.Struct, frozen=True):
     losses: Losses = ()
 
 
-class Result(msgspec.Struct, frozen=True, kw_only=True):
+class Result(Document, frozen=True, kw_only=True):
     """A program, measured in its "small" or "full" size.
 
     Attributes:
@@ -48,8 +45,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         choices: of "auto", in the cases of these calls.
     """
 
-    format: str = FORMAT
-    version: int = VERSION
+    format: str = "backward-strategies program"
+    version: int = 1
     program: str
     size: str
     machine: Machine
@@ -91,14 +88,9 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         return _largest_difference(self.torch.losses, self.moved) if self.moved else None
 
 
-def save(result: Result, path: Path) -> None:
-    """Writes a file; UnusableFileError if it cannot be written."""
-    files.write_text(path, files.json_text(result), parents=True)
-
-
 def load(folder: Path) -> list[Result]:
     """All results in a folder, by the names of the programs; UnusableFileError if there are none."""
-    found = [files.read(path, Result, FORMAT, VERSION) for path in files.json_files(folder)]
+    found = [*map(Result.read, files.json_files(folder))]
     if not found:
         raise UnusableFileError(folder, "holds no measured programs; `make programs` makes some")
     return found
@@ -108,7 +100,7 @@ def kept(path: Path, size: str, steps: int, machine: Machine) -> bool:
     """Whether a file holds what would be measured: the same, on the same machine and commit."""
     if not path.exists():
         return False
-    found = files.read(path, Result, FORMAT, VERSION)
+    found = Result.read(path)
     where = msgspec.structs.replace(found.machine, started_at=machine.started_at)
     return (found.size, len(found.torch.losses), where) == (size, steps, machine)
 

@@ -9,11 +9,8 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from strategies import files
+from strategies.files import Document, write_text
 from strategies.measuring import Machine, machine
-
-FORMAT = "backward-strategies accuracy study"
-VERSION = 1
 
 _DIGITS = 3
 """Significant digits of every number that is no count."""
@@ -26,9 +23,9 @@ _KEPT = {
 """Columns of which a table or a figure here says something: of `plots.rows`, and the experiments' own."""
 
 
-class _Study(msgspec.Struct, frozen=True, kw_only=True):
-    format: str = FORMAT
-    version: int = VERSION
+class _Study(Document, frozen=True, kw_only=True):
+    format: str = "backward-strategies accuracy study"
+    version: int = 1
     machine: Machine
     tables: dict[str, dict[str, list[Any]]]
 
@@ -40,12 +37,12 @@ def save(path: Path, tables: Mapping[str, pd.DataFrame]) -> None:
         for name, table in tables.items()
     }
     content = _Study(machine=machine.describe(), tables=columns)
-    files.write_text(path, msgspec.json.encode(content).decode(), parents=True)
+    write_text(path, msgspec.json.encode(content).decode(), parents=True)
 
 
 def load(path: Path) -> dict[str, pd.DataFrame]:
     """The tables by their names, each with the column `measured_on`; or UnusableFileError."""
-    study = files.read(path, _Study, FORMAT, VERSION)
+    study = _Study.read(path)
     return {
         name: pd.DataFrame(columns | {"measured_on": [study.machine] * len(columns["strategy"])})
         for name, columns in study.tables.items()

@@ -17,7 +17,6 @@ from strategies.cli.common import build_fast_path, console, file_option, notes
 from strategies.cli.policy import cells_of
 from strategies.cli.progress import countdown
 from strategies.files import UnusableFileError
-from strategies.integration import recording
 from strategies.integration.workload import Workload
 from strategies.measuring import Writer, describe, grid_cases
 from strategies.measuring.noise import NOISY, VERY_NOISY, load, timing_noise
@@ -67,7 +66,7 @@ def calibrate(
         console.print("rank 0 calibrates; its file serves all ranks")
         return
     targets = _targets(devices, threads)
-    program = recording.read(workload) if workload else None
+    program = Workload.read(workload) if workload else None
     shipped = schema.read(policy.SHIPPED)
     with _alone(), contextlib.ExitStack() as stack:
         stack.callback(torch.set_num_threads, torch.get_num_threads())
@@ -76,7 +75,7 @@ def calibrate(
         build_fast_path()
         seconds = 60 * minutes / len(targets)
         parts = [_calibrated(target, shipped, before, seconds, program) for target in targets]
-        calibration.save(calibration.location(), before.having(parts))
+        before.having(parts).save(calibration.location(), parents=True)
         for target in targets:
             _draft(target, program).unlink(missing_ok=True)
     policy.refresh()

@@ -13,7 +13,7 @@ import strategies
 from strategies import operations, registry
 from strategies.cli.common import console, file_option, notes
 from strategies.cli.progress import progress
-from strategies.integration import recording
+from strategies.integration.workload import Workload
 from strategies.measuring import TIMED, Case, Objective, Writer, describe, grid_cases, measure
 from strategies.measuring.noise import BUSY, VERY_NOISY, with_load_and_noise
 from strategies.operations.grids import GRIDS
@@ -57,7 +57,7 @@ def measure_grid(
     if workload is None:
         source, timed, judged = grid, grid_cases.timed(grid), grid_cases.judged(grid)
     else:
-        source, timed, judged = str(workload), list(recording.read(workload).cases()), []
+        source, timed, judged = str(workload), list(Workload.read(workload).cases()), []
     if operation:
         timed = [case for case in timed if case.operation == operation]
         judged = [case for case in judged if case.operation == operation]

@@ -10,7 +10,7 @@ from rich.table import Table
 from strategies import files
 from strategies.cli import common
 from strategies.cli.common import DEFAULT_RESULTS, console
-from strategies.files import UnusableFileError, json_text, write_text
+from strategies.files import UnusableFileError
 from strategies.measuring import Case, Objective, store
 from strategies.policy import BASELINE, active, calibration, resolve_for_machine, schema, validators
 from strategies.policy.calibration import Calibration, counted
@@ -45,7 +45,7 @@ def build(
     Where that policy is followed, the machine that is nearest answers.
     """
     policy = policies.build(store.load(results), Criteria(objective, accuracy, memory), base)
-    write_text(out, json_text(policy))
+    policy.save(out)
     beside = [f"{part.machine['name']} ({part.device})" for part in policy.others]
     others = f"; beside it {', '.join(beside)}" if beside else ""
     console.print(f"{len(policies.by_case(policy))} cells written to {out}{others}", soft_wrap=True)
@@ -62,7 +62,7 @@ def show(file: Annotated[Path | None, typer.Argument(metavar="FILE")] = None) ->
         if not path.exists():
             console.print(f"Nothing was calibrated: there is no {path}.")
             return
-    if file is None or files.says(path, calibration.FORMAT):
+    if file is None or files.says(path, Calibration().format):
         _tell_parts(path, calibration.read(path) if file else calibration.known())
         return
     policy = schema.read(path)
@@ -126,7 +126,7 @@ def export(out: PolicyFile) -> None:
     if not found.parts:
         wanted = "`backward-strategies calibrate` measures this machine"
         raise ValueError(f"nothing was calibrated: there is no {calibration.location()}; {wanted}")
-    calibration.save(out, found)
+    found.save(out, parents=True)
     console.print(f"{counted(len(found.parts), 'part')} written to {out}")
 
 
@@ -141,7 +141,7 @@ def import_(file: PolicyFile) -> None:
     if not fitting:
         reasons = min((_differences(part) for part in given.parts), key=len, default=["nothing"])
         raise UnusableFileError(file, f"is of another machine: here is {'; '.join(reasons)}")
-    calibration.save(path, calibration.known().having(fitting))
+    calibration.known().having(fitting).save(path, parents=True)
     left = len(given.parts) - len(fitting)
     others = f"; {counted(left, 'part')} of other machines left out" if left else ""
     console.print(f"{counted(len(fitting), 'part')} imported into {path}{others}")

@@ -25,9 +25,7 @@ from strategies.integration import replacement
 from strategies.integration.call_site import call_site, is_own
 from strategies.integration.scope import Scope
 from strategies.integration.tally import Key, Tally, now
-from strategies.integration.workload import Call, Workload, read
-
-__all__ = ["Recording", "read", "record"]
+from strategies.integration.workload import Call, Workload
 
 _C: Any = torch._C
 

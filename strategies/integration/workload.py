@@ -12,19 +12,14 @@ It is JSON, described by `Workload`:
 """
 
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from strategies import files
+from strategies.files import Document
 
 if TYPE_CHECKING:
     from strategies.measuring.case import Case
-
-
-FORMAT = "backward-strategies workload"
-VERSION = 1
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Seconds = Annotated[float, msgspec.Meta(ge=0)]
@@ -73,19 +68,18 @@ class Call(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
         return f"{self.function} {sizes}{rank} {self.dtype} {self.device}"
 
 
-class Workload(msgspec.Struct, frozen=True, kw_only=True):
+class Workload(Document, frozen=True, kw_only=True):
     """What a program has called; `str` is a table.
 
     Attributes:
-        version: raised when a field changes its meaning or goes away.
         program: the command line.
         seconds: that were recorded.
         machine: a `strategies.measuring.machine.Machine`.
         calls: those that took longest first.
     """
 
-    format: str = FORMAT
-    version: int = VERSION
+    format: str = "backward-strategies workload"
+    version: int = 1
     program: tuple[str, ...]
     seconds: Seconds
     machine: dict[str, Any]
@@ -100,10 +94,6 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
             if call.case:
                 counts[Case.parse(call.case)] += call.count
         return dict(counts)
-
-    def save(self, path: str | Path) -> None:
-        """Writes the file, in one step; UnusableFileError if it cannot be written."""
-        files.write_text(Path(path), files.json_text(self))
 
     def __str__(self) -> str:
         from strategies.selection import text
@@ -127,8 +117,3 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
 
     def _share(self, seconds: float) -> str:
         return f"{seconds / self.seconds:.1%}" if self.seconds else "-"
-
-
-def read(path: str | Path) -> Workload:
-    """The recording in a file; UnusableFileError if there is none of this version, undamaged."""
-    return files.read(Path(path), Workload, FORMAT, VERSION)

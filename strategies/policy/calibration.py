@@ -12,20 +12,16 @@ from pathlib import Path
 import msgspec
 
 from strategies import files
-from strategies.files import UnusableFileError
+from strategies.files import Document, UnusableFileError
 from strategies.policy.schema import Part, require_dtypes
 from strategies.policy.validators import Validators
 
-FORMAT = "backward-strategies calibration"
-VERSION = 1
-"""Raised when a field changes its meaning or goes away."""
 
-
-class Calibration(msgspec.Struct, frozen=True, eq=False, kw_only=True):
+class Calibration(Document, frozen=True, eq=False, kw_only=True):
     """The content of the file: a part for each machine, kind of device and number of threads."""
 
-    format: str = FORMAT
-    version: int = VERSION
+    format: str = "backward-strategies calibration"
+    version: int = 1
     parts: tuple[Part, ...] = ()
 
     def of(self, validators: Validators, device: str) -> list[Part]:
@@ -53,7 +49,7 @@ def location() -> Path:
 
 def read(path: Path) -> Calibration:
     """The calibration in a file; UnusableFileError where there is none of this version, undamaged."""
-    found = files.read(path, Calibration, FORMAT, VERSION)
+    found = Calibration.read(path)
     require_dtypes(path, *(part.cells for part in found.parts))
     return found
 
@@ -66,11 +62,6 @@ def known() -> Calibration:
     except UnusableFileError as error:
         problem = f"{error.problem}; `backward-strategies policy clear` deletes it"
         raise UnusableFileError(path, problem) from error
-
-
-def save(path: Path, calibration: Calibration) -> None:
-    """Writes the file in one step, and makes its folder; UnusableFileError where it cannot."""
-    files.write_text(path, files.json_text(calibration), parents=True)
 
 
 def counted(number: int, what: str) -> str:

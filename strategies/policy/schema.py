@@ -22,10 +22,6 @@ import msgspec
 from strategies import files
 from strategies.policy.validators import Validators
 
-FORMAT = "backward-strategies policy"
-VERSION = 4
-"""Raised when a field changes its meaning or goes away."""
-
 DTYPES_IN_ORDER = {
     "float32": ("float32", "float64", "complex64", "complex128"),
     "float64": ("float64", "float32", "complex128", "complex64"),
@@ -202,7 +198,7 @@ class Part(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         )
 
 
-class Policy(msgspec.Struct, frozen=True, eq=False, kw_only=True):
+class Policy(files.Document, frozen=True, eq=False, kw_only=True):
     """The content of a policy file: what one machine says of operations, and others besides.
 
     Attributes:
@@ -210,9 +206,9 @@ class Policy(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         provenance: the `strategies.measuring.machine.Machine` of every run that it rests on.
     """
 
-    format: str = FORMAT
-    version: int = VERSION
-    criteria: dict[str, Any] = {}
+    format: str = "backward-strategies policy"
+    version: int = 4
+    criteria: dict[str, Any] = msgspec.field(default_factory=dict)
     provenance: tuple[dict[str, Any], ...] = ()
     operations: dict[str, OperationPolicy]
     others: tuple[Part, ...] = ()
@@ -289,7 +285,7 @@ def closest(cells: Iterable[Cell], asked: Point) -> list[Cell]:
 
 def read(path: Path) -> Policy:
     """The policy in a file; UnusableFileError where there is none of this version, undamaged."""
-    policy = files.read(path, Policy, FORMAT, VERSION)
+    policy = Policy.read(path)
     by_operation = (entry.cells for entry in policy.operations.values())
     require_dtypes(path, *by_operation, *(part.cells for part in policy.others))
     return policy

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from strategies.integration import recording
+from strategies.integration.workload import Workload
 from strategies.measuring import TIMED, Case, Objective, grid_cases
 from strategies.sweeps.config import Sweep
 
@@ -49,7 +49,7 @@ def cells_of(sweep: Sweep, machines: str) -> list[SweepCell]:
         timed = grid_cases.timed(sweep.grid, [device])
         judged = grid_cases.judged(sweep.grid, [device])
     else:
-        cases = recording.read(workload).cases()
+        cases = Workload.read(workload).cases()
         timed, judged = [case for case in cases if case.device[:4] == device[:4]], []
     if not timed:
         raise ValueError(f"class {machines}: {workload} has no calls for its device, {device}")

@@ -9,7 +9,7 @@ from benchmarks.coverage import tables
 from benchmarks.coverage.__main__ import Place, call_ours, call_torch, main, ratio
 from benchmarks.coverage.calls import CALLS, Size
 from benchmarks.coverage.modes import MODES, applies
-from benchmarks.coverage.results import Ratio, Row, load
+from benchmarks.coverage.results import Coverage, Ratio, Row
 from strategies import linalg
 
 
@@ -66,7 +66,7 @@ def test_the_worst_row_comes_first():
 def test_what_is_measured_is_kept(tmp_path):
     path = tmp_path / "coverage.json.gz"
     main(["inv"], mode=["no_grad"], size=["4x4"], budget=0.0, out=path)
-    (row,) = load(path).rows
+    (row,) = Coverage.read(path).rows
     assert (row.call, row.mode, row.size) == ("inv", "no_grad", "4x4")
     assert row.ratio.low <= row.ratio.median <= row.ratio.high
     with pytest.raises(SystemExit):

@@ -77,7 +77,7 @@ def calibrated(configuration):
     """A part of this machine and one of another, in the user's file."""
     elsewhere = msgspec.structs.replace(validators.here(), cpu="another processor")
     parts = part_using("qr_pinv"), part_using("qr_pinv", validators=elsewhere)
-    calibration.save(calibration.location(), Calibration(parts=parts))
+    Calibration(parts=parts).save(calibration.location(), parents=True)
     return parts
 
 
@@ -111,7 +111,7 @@ def test_what_was_exported_is_imported_on_a_machine_of_the_same_kind(invoke, cal
 
 def test_a_foreign_calibration_is_refused_with_the_reasons(invoke, fails, calibrated, tmp_path):
     foreign = tmp_path / "foreign.json"
-    calibration.save(foreign, Calibration(parts=calibrated[1:]))
+    Calibration(parts=calibrated[1:]).save(foreign)
     invoke("policy", "clear")
     fails(["policy", "import", foreign], "foreign.json", "not another processor")
     assert not calibration.location().exists()

@@ -12,8 +12,9 @@ from strategies.cli.common import console, notes, reports_errors
 from strategies.cli.progress import progress
 from strategies.measuring.machine import describe
 from strategies.selection import text
-from tests.clients import page, report, suite
+from tests.clients import page, suite
 from tests.clients.library import LIBRARIES, named
+from tests.clients.report import Report
 from tests.clients.suite import AFTER, TORCH, WAYS
 
 
@@ -45,7 +46,7 @@ def main(
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"the same command resumes the run, from {out}") from None
     found = {
-        library: {way: report.load(runs[library, way]) for way in WAYS} for library in libraries
+        library: {way: Report.read(runs[library, way]) for way in WAYS} for library in libraries
     }
     table, differing = page.table(found), page.differing(found)
     console.print(table, differing, sep="\n\n")

@@ -12,7 +12,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ import pytest
 import torch
 
 import strategies
-from strategies import files
 from strategies.integration import replacement
 from tests.clients import suite
 from tests.clients.report import Report
@@ -112,4 +110,4 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
             refusals=dict(refusals.most_common()),
             seconds=time.perf_counter() - began,
         )
-        files.write_text(Path(os.environ[suite.REPORT]), files.json_text(found))
+        found.save(os.environ[suite.REPORT])

@@ -1,17 +1,11 @@
 """What a run of a test suite has found, and the file that holds it."""
 
-from pathlib import Path
 from typing import Self
 
-import msgspec
-
-from strategies import files
-
-FORMAT = "backward-strategies client"
-VERSION = 1
+from strategies.files import Document
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class Report(Document, frozen=True, kw_only=True):
     """A run of a test suite.
 
     Attributes:
@@ -21,8 +15,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         refusals: those that went to PyTorch, by function and reason.
     """
 
-    format: str = FORMAT
-    version: int = VERSION
+    format: str = "backward-strategies client"
+    version: int = 1
     outcomes: dict[str, str]
     messages: dict[str, str]
     ours: dict[str, int]
@@ -40,8 +34,3 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     def mended(self, by_torch: Self) -> list[str]:
         """The tests that fail with torch alone, and pass here."""
         return sorted(by_torch.that("failed") & self.that("passed"))
-
-
-def load(path: Path) -> Report:
-    """What a file holds; UnusableFileError if it is missing, damaged, foreign or of another version."""
-    return files.read(path, Report, FORMAT, VERSION)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from strategies.files import UnusableFileError
 from strategies_autoload import VARIABLE
-from tests.clients import report
 from tests.clients.library import Library
 from tests.clients.report import Report
 
@@ -52,4 +51,4 @@ def run(library: Library, way: str, sources: Path, path: Path) -> Report:
         )
     if not path.exists():
         raise UnusableFileError(log, f"pytest ended with exit status {done.returncode}")
-    return report.load(path)
+    return Report.read(path)

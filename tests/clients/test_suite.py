@@ -5,7 +5,7 @@ import pytest
 from strategies.files import UnusableFileError
 from tests.clients import page, suite
 from tests.clients.library import LIBRARIES, Library
-from tests.clients.report import Report, load
+from tests.clients.report import Report
 
 LIBRARY = "from torch.linalg import det\n"
 TESTS = """
@@ -77,7 +77,7 @@ def test_a_suite_that_cannot_be_run_has_no_report(tmp_path):
     with pytest.raises(UnusableFileError, match=r"pytest ended with exit status"):
         suite.run(Library("client", ("missing.py",)), "torch", tmp_path, tmp_path / "report")
     with pytest.raises(UnusableFileError):
-        load(tmp_path / "report")
+        Report.read(tmp_path / "report")
 
 
 def test_what_differs_is_told_unless_it_fails_with_torch_alone():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.coverage.results import Coverage, Ratio, Row, save
+from benchmarks.coverage.results import Coverage, Ratio, Row
 from plots import coverage as plotted
 
 
@@ -22,8 +22,8 @@ def coverage(mode, failures=()):
 def text(page, tmp_path, monkeypatch):
     kept = {name: tmp_path / f"{name}.json.gz" for name in plotted.KEPT}
     monkeypatch.setattr(plotted, "KEPT", kept)
-    save(coverage("eager", ["det, eager, 4x4: no"]), kept["coverage"])
-    save(coverage("compiled"), kept["compiled"])
+    coverage("eager", ["det, eager, 4x4: no"]).save(kept["coverage"])
+    coverage("compiled").save(kept["compiled"])
     filled = page(*kept)
     plotted.main(filled)
     return filled.read_text()

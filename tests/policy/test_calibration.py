@@ -25,7 +25,7 @@ def part(*cells, operation="inv", dtype="float64", **others):
 
 def test_a_file_says_what_was_written(tmp_path):
     path = tmp_path / "new" / "policy.json"
-    calibration.save(path, Calibration(parts=(part(cell(8)), part(threads=2, stability=JUDGED))))
+    Calibration(parts=(part(cell(8)), part(threads=2, stability=JUDGED))).save(path, parents=True)
     one, two = calibration.read(path).parts
     assert one.cells == {"inv": {"float64": (cell(8),)}}
     assert (two.threads, two.stability) == (2, JUDGED)
@@ -83,7 +83,7 @@ def test_readers_of_other_processes_see_the_old_file_or_the_new_one(configuratio
 
     def write(threads):
         cells = [cell(size) for size in range(1, threads + 1)]
-        calibration.save(path, Calibration(parts=(part(*cells, threads=threads),)))
+        Calibration(parts=(part(*cells, threads=threads),)).save(path, parents=True)
 
     write(1)
     command = [sys.executable, "-c", READER]

@@ -87,7 +87,7 @@ def test_a_shipped_policy_that_is_damaged_is_done_without(monkeypatch, tmp_path,
 def calibrated(where=HERE, **threads):
     """Writes a calibration in which each strategy is used with a number of threads."""
     parts = (part_using(use, validators=where, threads=n) for use, n in threads.items())
-    calibration.save(calibration.location(), Calibration(parts=tuple(parts)))
+    Calibration(parts=tuple(parts)).save(calibration.location(), parents=True)
 
 
 def first():

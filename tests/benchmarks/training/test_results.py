@@ -7,7 +7,7 @@ from strategies.measuring.machine import Machine
 
 
 def test_a_file_holds_what_was_saved(result, tmp_path):
-    results.save(result, tmp_path / "made" / "gp.json.gz")
+    result.save(tmp_path / "made" / "gp.json.gz", parents=True)
     assert results.load(tmp_path / "made") == [result]
 
 
@@ -29,7 +29,7 @@ def test_losses_that_are_not_finite_are_not_those_of_a_finite_one(result):
 
 def test_only_what_was_measured_alike_is_kept(result, tmp_path):
     path, machine = tmp_path / "gp.json", result.machine
-    results.save(result, path)
+    result.save(path)
     later = msgspec.structs.replace(machine, started_at="2024-01-01T00:00:00+00:00")
     assert results.kept(path, "small", 2, later)
     others = [("full", 2, machine), ("small", 100, machine), ("small", 2, Machine("another"))]

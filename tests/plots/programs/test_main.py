@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from by_hand import timing
 
-from benchmarks.training import memory_plan, results
+from benchmarks.training import memory_plan
 from benchmarks.training.choices import Choice
 from benchmarks.training.memory_plan import Plan
 from benchmarks.training.results import Result, Way
@@ -103,7 +103,7 @@ def update(fill, found, tmp_path, monkeypatch):
     """Writes results, and runs the command on them and a page."""
     monkeypatch.setattr(memory_plan, "plans", lambda: iter([PLAN]))
     for each in found:
-        results.save(each, tmp_path / "results" / f"{each.program}.json")
+        each.save(tmp_path / "results" / f"{each.program}.json", parents=True)
     folders = "--results", tmp_path / "results", "--figures", tmp_path / "figures"
     return lambda text, *options: fill(main, text, *folders, *options)
 
@@ -119,7 +119,7 @@ def test_the_command_fills_a_page_and_draws(update, found, tmp_path):
 
 def test_what_was_measured_in_full_size_has_a_table_of_its_own(update, found, tmp_path):
     full = msgspec.structs.replace(found[0], size="full")
-    results.save(full, tmp_path / "full" / "elastic.json")
+    full.save(tmp_path / "full" / "elastic.json", parents=True)
     places = "<!-- full: begin -->\n<!-- full: end -->\n"
     done, text = update(f"{PAGE}{places}", "--full", tmp_path / "full")
     assert done.exit_code == 0, done.output
