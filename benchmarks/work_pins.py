@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated
 
 import msgspec
-import torch
 import typer
 
 from strategies import operations, registry
@@ -24,11 +23,6 @@ _QUANTITIES = {"flops": 1.0, "calls": 1.0, "peak_bytes": 1.02}
 
 LAPACK libraries ask for workspaces of different sizes, and torch allocates them as tensors.
 """
-
-
-def release(torch_version: str = torch.__version__) -> str:
-    """The release of PyTorch that counts are valid for, as "2.13"."""
-    return ".".join(torch_version.split(".")[:2])
 
 
 def cases(operation: str) -> list[Case]:

@@ -1,14 +1,12 @@
 """`python -m plots.inverse_or_solve [PAGE...]`: whether to form an inverse or to solve, by results."""
 
 import itertools
-import math
-import statistics
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, NamedTuple, TypeVar
+from typing import Annotated, Any
 
 import msgspec
+import pandas as pd
 import typer
 
 from plots import marked
@@ -35,32 +33,13 @@ SIMPLE = INVERSE, SOLVE, QRPinv.name, SVD
 SIDE = 128
 """The shorter side n from which on a matrix counts as large."""
 
-SIZES: Mapping[str, Callable[[Case], bool]] = {
-    f"n < {SIDE}": lambda case: not case.batch and min(case.shape) < SIDE,
-    f"n ≥ {SIDE}": lambda case: not case.batch and min(case.shape) >= SIDE,
-    "batches": lambda case: case.batch > 0,
-}
+SIZES = SMALL, LARGE, BATCHES = f"n < {SIDE}", f"n ≥ {SIDE}", "batches"
 """Single matrices by size, and batches."""
-
-Key = TypeVar("Key", str, tuple[str, int])
 
 BOTH, BACKWARD = Objective.FORWARD_BACKWARD, Objective.BACKWARD
 
-
-class Comparison(NamedTuple):
-    """The time of the inverse over that of solves: medians for each of `SIZES`, NaN where no case is."""
-
-    both: Sequence[float]
-    backward: Sequence[float]
-
-    @property
-    def single(self) -> Sequence[float]:
-        """Of forward and backward of small and of large single matrices."""
-        return self.both[:2]
-
-    def entries(self) -> list[str]:
-        """Both and the backward alone, of a size each."""
-        return [" / ".join(map(_marked, pair)) for pair in zip(*self, strict=True)]
+Ratios = Mapping[str, "pd.Series[float]"]
+"""By operation, the time of the inverse over that of solves, for some of `SIZES`."""
 
 
 @reports_errors
@@ -87,18 +66,16 @@ def parts(runs: Sequence[Run]) -> dict[str, str]:
     every = judge(runs)
     # What a busy machine measured would count like anything else in a median.
     cells = [cell for cell in every if not cell.is_busy]
-    stability = evidence(runs)
-    compared = _compared(cells, lambda case: case.operation)
+    stability, cases = evidence(runs), _cases(cells)
+    compared = _medians(cases, "operation")
     inverse = {name: _evidence(stability, name, INVERSE) for name in compared}
-    lines = [*_rules(compared, inverse), *_svd(cells, stability)]
-    by_operation = [_line(name, of, inverse[name]) for name, of in compared.items()]
-    stable = [cell for cell in cells if inverse[cell.case.operation].is_stable]
-    by_columns = _compared(stable, lambda case: (case.operation, case.rhs))
-    columns = Counter(operation for operation, _ in by_columns)
+    is_stable = cases["operation"].map(lambda name: inverse[name].is_stable)
+    several = _medians(cases[is_stable.astype(bool)], ["operation", "rhs"])
+    columns = [operation for operation, _ in several]
     of_several = [
-        [f"`{operation}`", str(rhs), *of.entries()]
-        for (operation, rhs), of in sorted(by_columns.items())
-        if columns[operation] > 1
+        [f"`{operation}`", str(rhs), *_entries(of)]
+        for (operation, rhs), of in sorted(several.items(), key=lambda item: item[0])
+        if columns.count(operation) > 1
     ]
     where = (msgspec.structs.replace(machine, commit="") for machine in machines(cells))
     note = (
@@ -106,42 +83,52 @@ def parts(runs: Sequence[Run]) -> dict[str, str]:
         "alone: medians over single matrices whose shorter side is n, and over batches. **Bold**: the "
         f"inverse is faster. (Parentheses): it may not be used. {'; '.join(provenance(where))}."
     )
-    rules = "\n".join(f"- {line}" for line in lines)
-    lead = _lead(compared, inverse)
-    answer = [
-        *lead,
-        "Among PyTorch's own operations, in the median of cases:",
-        rules,
-        _default(every),
-    ]
-    if not cells:
-        answer = ["The machine was busy in all cases, whose times answer nothing: measure again."]
     tables = [
-        marked.table(["operation", *SIZES, "the inverse is"], by_operation, 1),
+        marked.table(
+            ["operation", *SIZES, "the inverse is"],
+            [_line(name, of, inverse[name]) for name, of in compared.items()],
+            1,
+        ),
         note,
         marked.table(["operation", "right-hand sides", *SIZES], of_several, 1),
     ]
-    return {PART: "\n\n".join(answer), TABLES: "\n\n".join(tables)}
+    answer = "The machine was busy in all cases, whose times answer nothing: measure again."
+    if cells:
+        svd = _svd(cases, stability)
+        answer = "\n\n".join([*_answer(compared, inverse, svd), _default(every)])
+    return {PART: answer, TABLES: "\n\n".join(tables)}
 
 
-def _compared(cells: Iterable[JudgedCell], key: Callable[[Case], Key]) -> dict[Key, Comparison]:
-    groups: dict[Key, list[Cell]] = defaultdict(list)
-    for cell in cells:
-        groups[key(cell.case)].append(cell.cell)
+def _cases(cells: Iterable[JudgedCell]) -> pd.DataFrame:
+    """A row a case: the two ratios of the inverse over solves, and the fastest of `SIMPLE`."""
+    rows = [
+        {
+            "operation": cell.case.operation,
+            "rhs": cell.case.rhs,
+            "n": min(cell.case.shape),
+            "is_deficient": cell.case.rank is not None,
+            "size": _size(cell.case),
+            "fastest": _fastest_simple(cell.cell),
+            **{each: cell.cell.speedup(INVERSE, SOLVE, each)[0] for each in (BOTH, BACKWARD)},
+        }
+        for cell in cells
+    ]
+    names = ["operation", "rhs", "n", "is_deficient", "size", "fastest", BOTH, BACKWARD]
+    return pd.DataFrame(rows, columns=names)
+
+
+def _size(case: Case) -> str:
+    if case.batch:
+        return BATCHES
+    return SMALL if min(case.shape) < SIDE else LARGE
+
+
+def _medians(cases: pd.DataFrame, by: str | list[str]) -> dict[Any, pd.DataFrame]:
+    """The medians of both ratios in each group, a line for each of `SIZES`."""
     return {
-        name: Comparison(_medians(own, BOTH), _medians(own, BACKWARD))
-        for name, own in groups.items()
+        key: own.groupby("size")[[BOTH, BACKWARD]].median().reindex(SIZES)
+        for key, own in cases.groupby(by, sort=False)
     }
-
-
-def _medians(cells: Sequence[Cell], objective: Objective) -> list[float]:
-    found = []
-    for is_of_size in SIZES.values():
-        own = (cell for cell in cells if is_of_size(cell.case))
-        ratios = [cell.speedup(INVERSE, SOLVE, objective)[0] for cell in own]
-        known = [ratio for ratio in ratios if ratio > 0]
-        found.append(statistics.median(known) if known else math.nan)
-    return found
 
 
 def _default(cells: Sequence[JudgedCell]) -> str:
@@ -156,36 +143,28 @@ def _default(cells: Sequence[JudgedCell]) -> str:
     )
 
 
-class _Stable(NamedTuple):
-    """The operations whose inverse is stable and, of single matrices of all sizes, slower or faster."""
-
-    solved: Mapping[str, Sequence[float]]
-    formed: Mapping[str, Sequence[float]]
-    reused: Mapping[str, Sequence[float]]  # faster in the backward alone
-
-    @classmethod
-    def of(cls, compared: Mapping[str, Comparison], inverse: Mapping[str, Evidence]) -> "_Stable":
-        stable = {name: of for name, of in compared.items() if inverse[name].is_stable}
-        return cls(
-            {name: of.single for name, of in stable.items() if all(r > 1 for r in of.single)},
-            {name: of.single for name, of in stable.items() if all(r < 1 for r in of.single)},
-            {name: of.backward for name, of in stable.items() if all(r < 1 for r in of.backward)},
-        )
-
-
-def _lead(compared: Mapping[str, Comparison], inverse: Mapping[str, Evidence]) -> Iterator[str]:
-    """The answer in one line, where there is one."""
-    solved, formed, reused = _Stable.of(compared, inverse)
+def _answer(
+    compared: Mapping[str, pd.DataFrame], inverse: Mapping[str, Evidence], svd: Iterable[str]
+) -> Iterator[str]:
+    """In one line, where there is one; and when to solve and when to form the inverse."""
+    stable = {name: of for name, of in compared.items() if inverse[name].is_stable}
+    single = {name: of.loc[[SMALL, LARGE], BOTH] for name, of in stable.items()}
+    solved = {name: ratios for name, ratios in single.items() if (ratios > 1).all()}
+    formed = {name: ratios for name, ratios in single.items() if (ratios < 1).all()}
+    reused = {name: of[BACKWARD] for name, of in stable.items() if (of[BACKWARD] < 1).all()}
     if solved and (formed or reused):
         exceptions = ["is the result"] * bool(formed) + ["serves many backwards"] * bool(reused)
         where = " or ".join(exceptions)
         yield f"**Solve, unless the inverse {where}**; without `strategy=`, a call chooses."
-
-
-def _rules(compared: Mapping[str, Comparison], inverse: Mapping[str, Evidence]) -> Iterator[str]:
-    """When to solve and when to form the inverse, with the ratios that say so."""
-    solved, formed, reused = _Stable.of(compared, inverse)
+    yield "Among PyTorch's own operations, in the median of cases:"
     unstable = {name: of.worst for name, of in inverse.items() if not of.is_stable}
+    yield "\n".join(f"- {rule}" for rule in [*_rules(solved, formed, reused, unstable), *svd])
+
+
+def _rules(
+    solved: Ratios, formed: Ratios, reused: Ratios, unstable: Mapping[str, float]
+) -> Iterator[str]:
+    """When to solve and when to form the inverse, with the ratios that say so."""
     if solved:
         small, large = map(_span, zip(*solved.values(), strict=True))
         yield (
@@ -208,19 +187,17 @@ def _rules(compared: Mapping[str, Comparison], inverse: Mapping[str, Evidence]) 
         )
 
 
-def _svd(cells: Iterable[JudgedCell], stability: Stabilities) -> Iterator[str]:
+def _svd(cases: pd.DataFrame, stability: Stabilities) -> Iterator[str]:
     """For which single matrices of full rank a truncated SVD is the fastest simple strategy."""
-    won: dict[tuple[str, int], list[bool]] = defaultdict(list)
-    for cell in cells:
-        if not cell.case.batch and cell.case.rank is None:
-            key = cell.case.operation, min(cell.case.shape)
-            won[key].append(_fastest_simple(cell.cell) == SVD)
-    if most := [key for key, wins in won.items() if 2 * sum(wins) > len(wins)]:
-        names = list(dict.fromkeys(operation for operation, _ in most))
+    single = cases[cases["size"].ne(BATCHES) & ~cases["is_deficient"].astype(bool)]
+    wins = single["fastest"].eq(SVD).groupby([single["operation"], single["n"]]).mean()
+    most = wins[wins > 0.5].reset_index()
+    if not most.empty:
+        names = list(most["operation"].unique())
         worst = max(_evidence(stability, name, SVD).worst for name in names)
         yield (
             "**A truncated SVD** beats inverse, solves and QR only for small single matrices, in most "
-            f"cases with n ≤ {max(n for _, n in most)}, in {_names(names)}; its errors reach {worst:.0e} "
+            f"cases with n ≤ {most['n'].max()}, in {_names(names)}; its errors reach {worst:.0e} "
             "times what rounding explains."
         )
 
@@ -236,10 +213,15 @@ def _evidence(stability: Stabilities, operation: str, strategy: str) -> Evidence
     return stability.get(operation, {}).get(strategy, Evidence(0, 0, 0.0, ""))
 
 
-def _line(operation: str, of: Comparison, inverse: Evidence) -> list[str]:
+def _entries(of: pd.DataFrame) -> list[str]:
+    """Both and the backward alone, of a size each."""
+    return [" / ".join(map(_marked, pair)) for pair in of.to_numpy().tolist()]
+
+
+def _line(operation: str, of: pd.DataFrame, inverse: Evidence) -> list[str]:
     if inverse.is_stable:
-        return [f"`{operation}`", *of.entries(), "stable"]
-    plain = (f"({entry.replace('*', '')})" for entry in of.entries())
+        return [f"`{operation}`", *_entries(of), "stable"]
+    plain = (f"({entry.replace('*', '')})" for entry in _entries(of))
     return [f"`{operation}`", *plain, f"unstable, {inverse.worst:.0e}"]
 
 

@@ -3,17 +3,19 @@
 import warnings
 
 import pytest
+import torch
 
 from benchmarks import work_pins
 from strategies import operations
 from strategies.measuring.measurement import Measurement, Status
+from strategies.policy.nearest_machine import minor
 
 RUN = work_pins.pins()
 PINNED = {cell.case: cell for cell in RUN.cells}
 
 
 @pytest.mark.skipif(
-    work_pins.release() != work_pins.release(RUN.machine.torch),
+    minor(torch.__version__) != minor(RUN.machine.torch),
     reason=f"work is pinned for PyTorch {RUN.machine.torch}",
 )
 @pytest.mark.parametrize("operation", operations.names())
