@@ -1,17 +1,17 @@
-"""A case: one operation on inputs that a seed determines."""
+"""A case: one operation on inputs that a seed determines, with the condition or rank that it asks for."""
 
+import functools
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import torch
-from torch import Tensor
+from torch import Generator, Tensor
 
 from strategies import operations
 from strategies.accuracy import gallery
-from strategies.measuring import inputs
-from strategies.measuring.rhs_and_cotangents import COTANGENTS, RIGHT_SIDES
+from strategies.measuring.rhs_and_cotangents import COTANGENTS, RIGHT_SIDES, normal
 
 DTYPES = {name: getattr(torch, name) for name in ("float32", "float64", "complex64", "complex128")}
 """The dtypes that are measured, by name."""
@@ -167,18 +167,33 @@ class Case:
     @property
     def known_rank(self) -> int | None:
         """The exact rank of every matrix; None means full."""
-        return self.rank if self.matrix is None else inputs.specimen(self).rank
+        return self.rank if self.matrix is None else self.specimen().rank
+
+    def specimen(self) -> gallery.Specimen:
+        """The matrix of the gallery that `matrix` names, with what is known of it."""
+        assert self.matrix is not None
+        return gallery.make(self.matrix, self.shape, self.dtype, self.lead, self.seed)
+
+    @property
+    def lead(self) -> tuple[int, ...]:
+        """The batch dimension, if there is one."""
+        return (self.batch,) if self.batch else ()
 
     def inputs(self) -> tuple[Tensor, ...]:
         """A, and B where the operation takes one: leaves that require a gradient.
 
         Strategies compared on one case share them: treat them as read-only.
         """
-        return inputs.draw(self)
+        return _inputs(self)
 
     def cotangents(self, outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """A cotangent for each output, of its shape, dtype and device."""
-        return inputs.cotangents(self, outputs)
+        """A cotangent for each output, of its shape, dtype and device; a number has a normal one."""
+        generator = self.generator(stream=1)
+        return tuple(_cotangent(self, out, generator).to(out.device) for out in outputs)
+
+    def generator(self, stream: int) -> Generator:
+        """Random numbers of the case; on the CPU, so that every device sees the same ones."""
+        return Generator().manual_seed(2 * self.seed + stream)
 
 
 def _dtype(name: str) -> torch.dtype:
@@ -205,3 +220,78 @@ def _option(word: str) -> tuple[str, Any]:
     if found is None or found.lastgroup is None:
         raise ValueError(f"{word} is not one of k=4, cond=1e3, rank=2, matrix=kahan, seed=1")
     return found.lastgroup, _KINDS.get(found.lastgroup, int)(found[found.lastgroup])
+
+
+@functools.lru_cache(maxsize=4)
+def _inputs(case: Case) -> tuple[Tensor, ...]:
+    generator = case.generator(stream=0)
+    dtype = torch.complex128 if case.dtype.is_complex else torch.float64
+    if case.matrix is not None:
+        matrix = case.specimen().matrix
+    elif case.rank is None:
+        matrix = _with_condition(case, dtype, generator)
+    else:
+        matrix = _with_rank(case, case.rank, dtype, generator)
+    record = operations.get(case.operation)
+    drawn = [record.domain.member(matrix.to(dtype))]
+    if record.arity == 2:
+        side = normal if case.right_side is None else RIGHT_SIDES[case.right_side]
+        drawn.append(side(drawn[0].to(case.dtype).to(dtype), case.rhs, generator))
+    return tuple(_rounded(a, case).to(case.device).requires_grad_() for a in drawn)
+
+
+def _cotangent(case: Case, out: Tensor, generator: Generator) -> Tensor:
+    if out.ndim < len(case.lead) + 2:
+        return torch.randn(out.shape, dtype=out.dtype, generator=generator)
+    if case.cotangent is None:
+        normal = torch.randn(out.shape, dtype=out.dtype, generator=generator)
+        return normal * 2.0**case.scale if case.scale else normal
+    A = _inputs(replace(case, scale=0))[0].detach().cpu()
+    A = A.to(torch.complex128 if A.is_complex() else torch.float64)
+    # What has the rows of Aᴴ, as X = A⁺B has, is a right-hand side of Aᴴ.
+    A = A.mH if out.shape[-2] == A.shape[-1] else A
+    if A.shape[-2] != out.shape[-2]:
+        raise ValueError(f"{case.operation} has no cotangent named {case.cotangent}")
+    return _rounded(COTANGENTS[case.cotangent](A, out.shape[-1], generator), case)
+
+
+def _rounded(tensor: Tensor, case: Case) -> Tensor:
+    """In the case's dtype, then scaled: by halves, since a power of two may itself be out of range."""
+    tensor = tensor.to(case.dtype)
+    half = case.scale // 2
+    return tensor * 2.0**half * 2.0 ** (case.scale - half) if case.scale else tensor
+
+
+def _with_condition(case: Case, dtype: torch.dtype, generator: Generator) -> Tensor:
+    """Random singular vectors, log-spaced singular values from √κ to 1/√κ.
+
+    Their geometric mean is one, so that determinants neither overflow nor vanish.
+    """
+    rank = min(case.shape)
+    left, right = (
+        torch.linalg.qr(torch.randn(*case.lead, side, rank, dtype=dtype, generator=generator)).Q
+        for side in case.shape
+    )
+    half = (1.0 if case.log10_cond is None else case.log10_cond) / 2
+    return (left * torch.logspace(half, -half, rank, dtype=torch.float64)) @ right.mH
+
+
+def _with_rank(case: Case, rank: int, dtype: torch.dtype, generator: Generator) -> Tensor:
+    """X Yᵀ of two m×rank and n×rank factors of small integers: no entry is rounded.
+
+    Each factor has entries ±1 (times i at random when complex) but for a dominant diagonal, 4√rank
+    against a norm of about 2√rank for the signs: it has full column rank and κ of a few units.
+    Its rows are shuffled, so that elimination has to pivot.
+    """
+
+    def factor(rows: int) -> Tensor:
+        signs = torch.randint(0, 2, (*case.lead, rows, rank), generator=generator) * 2 - 1
+        entries = signs.to(dtype)
+        if dtype.is_complex:
+            turned = torch.randint(0, 2, entries.shape, generator=generator, dtype=torch.bool)
+            entries = torch.where(turned, entries * 1j, entries)
+        entries.diagonal(dim1=-2, dim2=-1).fill_(4 * math.ceil(math.sqrt(rank)))
+        return entries[..., torch.randperm(rows, generator=generator), :]
+
+    m, n = case.shape
+    return factor(m) @ factor(n).mT
