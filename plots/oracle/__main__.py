@@ -92,11 +92,9 @@ def _named(entry: Entry) -> tuple[str, str]:
 
 
 def _failed(entry: Entry | None) -> str:
-    return (
-        NOTHING
-        if entry is None
-        else f"{entry.counts[UNSTABLE] + entry.counts[WRONG]}, {_ratio(entry)}"
-    )
+    if entry is None:
+        return NOTHING
+    return f"{entry.counts[UNSTABLE] + entry.counts[WRONG]}, {_ratio(entry)}"
 
 
 def _ratio(entry: Entry) -> str:

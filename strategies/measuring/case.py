@@ -167,17 +167,7 @@ class Case:
     @property
     def known_rank(self) -> int | None:
         """The exact rank of every matrix; None means full."""
-        return self.rank if self.matrix is None else self.specimen().rank
-
-    def specimen(self) -> gallery.Specimen:
-        """The matrix of the gallery that `matrix` names, with what is known of it."""
-        assert self.matrix is not None
-        return gallery.make(self.matrix, self.shape, self.dtype, self.lead, self.seed)
-
-    @property
-    def lead(self) -> tuple[int, ...]:
-        """The batch dimension, if there is one."""
-        return (self.batch,) if self.batch else ()
+        return self.rank if self.matrix is None else specimen(self).rank
 
     def inputs(self) -> tuple[Tensor, ...]:
         """A, and B where the operation takes one: leaves that require a gradient.
@@ -188,12 +178,8 @@ class Case:
 
     def cotangents(self, outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """A cotangent for each output, of its shape, dtype and device; a number has a normal one."""
-        generator = self.generator(stream=1)
+        generator = _generator(self, stream=1)
         return tuple(_cotangent(self, out, generator).to(out.device) for out in outputs)
-
-    def generator(self, stream: int) -> Generator:
-        """Random numbers of the case; on the CPU, so that every device sees the same ones."""
-        return Generator().manual_seed(2 * self.seed + stream)
 
 
 def _dtype(name: str) -> torch.dtype:
@@ -222,12 +208,27 @@ def _option(word: str) -> tuple[str, Any]:
     return found.lastgroup, _KINDS.get(found.lastgroup, int)(found[found.lastgroup])
 
 
+def specimen(case: Case) -> gallery.Specimen:
+    """The matrix of the gallery that a case names, with what is known of it."""
+    assert case.matrix is not None
+    return gallery.make(case.matrix, case.shape, case.dtype, _lead(case), case.seed)
+
+
+def _lead(case: Case) -> tuple[int, ...]:
+    return (case.batch,) if case.batch else ()
+
+
+def _generator(case: Case, stream: int) -> Generator:
+    """On the CPU, so that every device sees the same numbers."""
+    return Generator().manual_seed(2 * case.seed + stream)
+
+
 @functools.lru_cache(maxsize=4)
 def _inputs(case: Case) -> tuple[Tensor, ...]:
-    generator = case.generator(stream=0)
+    generator = _generator(case, stream=0)
     dtype = torch.complex128 if case.dtype.is_complex else torch.float64
     if case.matrix is not None:
-        matrix = case.specimen().matrix
+        matrix = specimen(case).matrix
     elif case.rank is None:
         matrix = _with_condition(case, dtype, generator)
     else:
@@ -241,7 +242,7 @@ def _inputs(case: Case) -> tuple[Tensor, ...]:
 
 
 def _cotangent(case: Case, out: Tensor, generator: Generator) -> Tensor:
-    if out.ndim < len(case.lead) + 2:
+    if out.ndim < len(_lead(case)) + 2:
         return torch.randn(out.shape, dtype=out.dtype, generator=generator)
     if case.cotangent is None:
         normal = torch.randn(out.shape, dtype=out.dtype, generator=generator)
@@ -269,7 +270,7 @@ def _with_condition(case: Case, dtype: torch.dtype, generator: Generator) -> Ten
     """
     rank = min(case.shape)
     left, right = (
-        torch.linalg.qr(torch.randn(*case.lead, side, rank, dtype=dtype, generator=generator)).Q
+        torch.linalg.qr(torch.randn(*_lead(case), side, rank, dtype=dtype, generator=generator)).Q
         for side in case.shape
     )
     half = (1.0 if case.log10_cond is None else case.log10_cond) / 2
@@ -285,7 +286,7 @@ def _with_rank(case: Case, rank: int, dtype: torch.dtype, generator: Generator) 
     """
 
     def factor(rows: int) -> Tensor:
-        signs = torch.randint(0, 2, (*case.lead, rows, rank), generator=generator) * 2 - 1
+        signs = torch.randint(0, 2, (*_lead(case), rows, rank), generator=generator) * 2 - 1
         entries = signs.to(dtype)
         if dtype.is_complex:
             turned = torch.randint(0, 2, entries.shape, generator=generator, dtype=torch.bool)

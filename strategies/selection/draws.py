@@ -13,7 +13,7 @@ from numpy.random import Generator, default_rng
 from strategies import operations
 from strategies.accuracy import gallery
 from strategies.formulas.amplification import unit_roundoff
-from strategies.measuring import DTYPES, Case
+from strategies.measuring.case import DTYPES, Case, specimen
 from strategies.measuring.rhs_and_cotangents import COTANGENTS, RIGHT_SIDES
 
 LARGEST_WORK = 2**27
@@ -107,7 +107,7 @@ def _draw_hard(
     )
     condition = 10.0 ** (case.log10_cond or 1.0)
     try:
-        condition = case.specimen().condition if case.matrix else condition
+        condition = specimen(case).condition if case.matrix else condition
     except ValueError:
         return None
     # Beyond, what rounding leaves of a zero singular value is as large, and no rank is right.

@@ -76,17 +76,15 @@ def ranking(cell: JudgedCell, objective: Objective) -> Table:
         lines.add_row(
             f"{each.strategy}{arrow}",
             number(each.ratio, ".2f"),
-            _interval(each.ratio_low, each.ratio_high),
+            NOTHING
+            if math.isnan(each.ratio_low)
+            else f"{each.ratio_low:.2f}-{each.ratio_high:.2f}",
             *_figures(cell, each.measurement, objective, objectives),
             TOO_NOISY if each.is_too_noisy else verdict,
             style=_COLOURS[each.verdict],
         )
     lines.caption = _legend(((cell, each.strategy) for each in cell.judged), objective)
     return lines
-
-
-def _interval(low: float, high: float) -> str:
-    return NOTHING if math.isnan(low) else f"{low:.2f}-{high:.2f}"
 
 
 def in_words(cells: Sequence[JudgedCell]) -> list[str]:

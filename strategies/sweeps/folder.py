@@ -17,14 +17,11 @@ from typing import Any
 
 import msgspec
 
-from strategies.files import UnusableFileError, json_text, read, write_text
+from strategies.files import Document, UnusableFileError, json_text, write_text
 from strategies.measuring import Run, store
 from strategies.sweeps import attempts
 from strategies.sweeps.cells import SweepCell, arguments
 from strategies.sweeps.config import Sweep
-
-FORMAT = "backward-strategies sweep"
-VERSION = 1
 
 
 class State(StrEnum):
@@ -59,7 +56,9 @@ class Refusal(msgspec.Struct, frozen=True):
     problem: str
 
 
-class _Begun(msgspec.Struct, frozen=True):
+class _Begun(Document, frozen=True, kw_only=True):
+    format: str = "backward-strategies sweep"
+    version: int = 1
     classes: dict[str, dict[str, Any]]
 
 
@@ -73,15 +72,14 @@ class Folder:
         """Makes the folder, or checks that it is of a sweep that measures the same."""
         path = self.path / "sweep.json"
         now = {name: arguments(self.sweep, name) for name in self.sweep.classes}
-        before = read(path, _Begun, FORMAT, VERSION).classes if path.exists() else {}
+        before = _Begun.read(path).classes if path.exists() else {}
         for name in before.keys() & now.keys():
             for what, value in now[name].items():
                 if (old := before[name].get(what)) != value:
                     problem = f"class {name} was begun with {what} {old}, not {value}"
                     raise UnusableFileError(path, f"{problem}: give another name or another out")
         if not before.keys() >= now.keys():
-            head = {"format": FORMAT, "version": VERSION, "classes": before | now}
-            write_text(path, json_text(head), parents=True)
+            _Begun(classes=before | now).save(path, parents=True)
 
     def result(self, cell: SweepCell) -> Path:
         return self.path / "cells" / cell.machines / f"{cell.key}.json"
