@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from strategies.files import UnusableFileError, write_text
+from strategies.files import UnusableFileError, unpacked, write_text
 from strategies.selection.text import NOTHING
 
 Page = Annotated[Path, typer.Argument(metavar="PAGE", help="A Markdown file.")]
@@ -35,9 +35,9 @@ def folded(title: str, content: str) -> str:
 def fill(path: Path, parts: Mapping[str, str]) -> None:
     """Puts every part of a page between `<!-- NAME: begin -->` and `<!-- NAME: end -->`.
 
-    UnusableFileError if the page lacks some markers; it is left as it is.
+    UnusableFileError if there is no page, or it lacks some markers; it is left as it is.
     """
-    text = path.read_text(encoding="utf-8")
+    text = _text(path)
     for name, content in parts.items():
         start, end = _place(path, text, name)
         text = f"{text[:start]}{content}\n{text[end:]}"
@@ -46,13 +46,17 @@ def fill(path: Path, parts: Mapping[str, str]) -> None:
 
 def has(path: Path, name: str) -> bool:
     """Whether a page has the markers of a part."""
-    return f"<!-- {name}: begin -->" in path.read_text(encoding="utf-8")
+    return f"<!-- {name}: begin -->" in _text(path)
 
 
 def part(path: Path, name: str) -> str:
     """What stands between the markers of a part; UnusableFileError if the page lacks them."""
-    text = path.read_text(encoding="utf-8")
+    text = _text(path)
     return text[slice(*_place(path, text, name))].rstrip("\n")
+
+
+def _text(path: Path) -> str:
+    return unpacked(path).decode()
 
 
 def _place(path: Path, text: str, name: str) -> tuple[int, int]:

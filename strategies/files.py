@@ -49,9 +49,8 @@ def read(path: Path, kind: type[Content], format_name: str, version: int) -> Con
 
     UnusableFileError if it cannot be read, is damaged, of another format or of another version.
     """
-    data = unpacked(path)
     try:
-        head = msgspec.json.decode(data, type=_Head)
+        head = msgspec.json.decode(unpacked(path), type=_Head)
     except msgspec.ValidationError as error:
         raise UnusableFileError(path, f"is not a {format_name} file") from error
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
@@ -63,8 +62,15 @@ def read(path: Path, kind: type[Content], format_name: str, version: int) -> Con
         raise UnusableFileError(
             path, f"has version {head.version}; this package reads {version}: {advice}"
         )
+    return decoded(path, kind)
+
+
+def decoded(path: Path, kind: type[Content]) -> Content:
+    """The content of a JSON file, as a msgspec type; UnusableFileError if it is missing or damaged."""
     try:
-        return msgspec.json.decode(data, type=kind)
+        return msgspec.json.decode(unpacked(path), type=kind)
+    except UnusableFileError:
+        raise
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
         raise UnusableFileError(path, f"is damaged: {error}") from error
 
@@ -108,8 +114,8 @@ def json_files(folder: Path, pattern: str = "*") -> list[Path]:
 def says(path: Path, format_name: str) -> bool:
     """Whether a JSON file names a format, whatever else is wrong with it."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=_Head).format == format_name
-    except (OSError, msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return decoded(path, _Head).format == format_name
+    except UnusableFileError:
         return False
 
 

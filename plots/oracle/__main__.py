@@ -5,14 +5,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import typer
 
 from plots import marked
 from plots.figures import save
 from plots.oracle.figure import draw
 from strategies.cli.common import reports_errors
-from strategies.files import json_files, unpacked
+from strategies.files import UnusableFileError, decoded, json_files
 from strategies.oracle.grader import REFUSES, RIGHT, UNSTABLE, WRONG
 from strategies.oracle.report import Entry, Report
 from strategies.selection.text import NOTHING
@@ -28,11 +27,12 @@ def main(
     figures: marked.Figures = Path("out/figures"),
 ) -> None:
     """Draw the figure, and put the tables between the markers of a page."""
-    decoded = (msgspec.json.decode(unpacked(path), type=Report) for path in json_files(reports))
-    found = sorted(decoded, key=_place)
+    found = sorted((decoded(path, Report) for path in json_files(reports)), key=_place)
     versions = [each for each in found if each.library.startswith("PyTorch")]
     # Of PyTorch's versions the one that ours was judged with stands for it.
-    ours = next(each.library for each in found if each.library.startswith("strategies"))
+    ours = next((each.library for each in found if each.library.startswith("strategies")), None)
+    if ours is None:
+        raise UnusableFileError(reports, "has no report of this package")
     own = [each for each in versions if each.library.split()[1] in ours]
     libraries = [each for each in found if each not in versions or each in own]
     save(draw, libraries, figures / "oracle")

@@ -52,7 +52,6 @@ def gradient(
         The gradients of the inputs with their certificate.
 
     Raises:
-        ImportError: python-flint is not installed.
         ValueError: an unknown operation, shapes or dtypes that do not fit, numbers that are
             not finite, or a rank other than the declared one.
         ArithmeticError: the precision limit was reached.
@@ -131,13 +130,10 @@ def _certified(
 ) -> Certified:
     """Take the gradients from the cache or evaluate them; `stored`: packed factors stand in A's place."""
     cotangents = checked(record, inputs, cotangents, rank)
-    try:
-        from strategies.accuracy.evaluation import certify
-        from strategies.exact.problem import Problem, StoredFactors
-    except ModuleNotFoundError as error:
-        if error.name != "flint":
-            raise
-        raise ImportError("exact gradients need python-flint: pip install python-flint") from error
+    # To import python-flint takes as long as many a call of the package.
+    from strategies.accuracy.evaluation import certify
+    from strategies.exact.problem import Problem, StoredFactors
+
     batch, (m, n) = inputs[0].shape[:-2], inputs[0].shape[-2:]
     rank = min(m, n) if rank is None else rank
     arrays = [as_array(tensor) for tensor in (*inputs, *cotangents)]

@@ -124,7 +124,6 @@ def references(
         The results (none where the operation has no exact ones), and a gradient for each input.
 
     Raises:
-        ImportError: python-flint is not installed.
         ValueError: the rank is another one.
         ArithmeticError: the precision limit was reached.
 

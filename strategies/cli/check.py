@@ -25,7 +25,7 @@ def check(
     Exit code 1 says that a check failed, or that there is no instance to check; 2 that there is no
     such strategy or device.
     """
-    from strategies.testing import Status, check_strategy  # needs python-flint
+    from strategies.testing import Status, check_strategy
 
     # Of no strategy: this says whether there is such a device.
     prepare(Case("inv", (1, 1), device=device), ())

@@ -1,10 +1,7 @@
 """The `backward-strategies` command, with its shortest subcommands."""
 
 import importlib.metadata
-import subprocess
-import sys
 import warnings
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,7 +10,7 @@ from strategies import registry
 from strategies.cli import common, oracle, policy, sweep
 from strategies.cli.calibrate import calibrate
 from strategies.cli.check import check
-from strategies.cli.common import DEFAULT_RESULTS, Results, console, notes
+from strategies.cli.common import console, notes
 from strategies.cli.measure import measure_grid
 from strategies.cli.recommend import recommend
 from strategies.cli.regret import regret
@@ -72,17 +69,6 @@ def explain(
     console.print(str(explain_key(own)), soft_wrap=True)
 
 
-def plot(
-    results: Results = DEFAULT_RESULTS,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the figures go.")] = Path("out"),
-) -> None:
-    """Draw all figures that the results allow; needs a checkout as the current folder."""
-    if not Path("plots/__main__.py").exists():
-        raise ValueError("figures are drawn from a checkout of the project: go to its root first")
-    command = [sys.executable, "-m", "plots", "--results", str(results), "--out", str(out)]
-    raise typer.Exit(subprocess.run(command, check=False).returncode)
-
-
 app = typer.Typer(
     cls=common.ReportingGroup,
     help="Backward passes of linear algebra: which strategy to use, on which evidence.",
@@ -104,7 +90,6 @@ app.add_typer(oracle.app, name="oracle")
 app.add_typer(policy.app, name="policy")
 app.add_typer(sweep.app, name="sweep")
 app.command()(regret)
-app.command()(plot)
 
 
 def _print_version(wanted: bool) -> None:

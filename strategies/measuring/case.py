@@ -42,7 +42,8 @@ class Case:
             standard normal.
         cotangent: a name of `COTANGENTS` there for those outputs that are matrices; None likewise.
         scale: A, B and cotangents that are matrices are multiplied by 2^scale.
-        seed: determines all entries. Equal cases have equal inputs on one machine.
+        seed: determines all entries. Equal cases have equal inputs on one machine, by as
+            many threads.
 
     Raises:
         ValueError: for an unknown operation, dtype, device or matrix, for sizes that the operation
@@ -246,7 +247,7 @@ def _cotangent(case: Case, out: Tensor, generator: Generator) -> Tensor:
         return torch.randn(out.shape, dtype=out.dtype, generator=generator)
     if case.cotangent is None:
         normal = torch.randn(out.shape, dtype=out.dtype, generator=generator)
-        return normal * 2.0**case.scale if case.scale else normal
+        return _scaled(normal, case.scale)
     A = _inputs(replace(case, scale=0))[0].detach().cpu()
     A = A.to(torch.complex128 if A.is_complex() else torch.float64)
     # What has the rows of Aᴴ, as X = A⁺B has, is a right-hand side of Aᴴ.
@@ -257,10 +258,13 @@ def _cotangent(case: Case, out: Tensor, generator: Generator) -> Tensor:
 
 
 def _rounded(tensor: Tensor, case: Case) -> Tensor:
-    """In the case's dtype, then scaled: by halves, since a power of two may itself be out of range."""
-    tensor = tensor.to(case.dtype)
-    half = case.scale // 2
-    return tensor * 2.0**half * 2.0 ** (case.scale - half) if case.scale else tensor
+    return _scaled(tensor.to(case.dtype), case.scale)
+
+
+def _scaled(tensor: Tensor, exponent: int) -> Tensor:
+    """Times two to that power: by halves, since the power may itself be out of range."""
+    half = exponent // 2
+    return tensor * 2.0**half * 2.0 ** (exponent - half) if exponent else tensor
 
 
 def _with_condition(case: Case, dtype: torch.dtype, generator: Generator) -> Tensor:

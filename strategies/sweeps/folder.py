@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from strategies.files import Document, UnusableFileError, json_text, write_text
+from strategies.files import Document, UnusableFileError, decoded, json_text, write_text
 from strategies.measuring import Run, store
 from strategies.sweeps import attempts
 from strategies.sweeps.cells import SweepCell, arguments
@@ -113,7 +113,7 @@ class Folder:
     def refusals(self, machines: str) -> Sequence[Refusal]:
         """The nodes that were refused for what the class still says."""
         paths = sorted(self._refused(machines).glob("*.json"))
-        found = [msgspec.json.decode(path.read_bytes(), type=Refusal) for path in paths]
+        found = [decoded(path, Refusal) for path in paths]
         return [each for each in found if each.expected == self._expected(machines)]
 
     def _expected(self, machines: str) -> str:

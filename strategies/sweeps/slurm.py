@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from strategies.files import json_text, write_text
+from strategies.files import decoded, json_text, write_text
 from strategies.sweeps.attempts import this_process
 from strategies.sweeps.cells import SweepCell
 from strategies.sweeps.config import Sweep
@@ -118,7 +118,7 @@ def _parameters(folder: Folder, machines: str, limit: int) -> dict[str, Any]:
 
 def _submitted(folder: Folder) -> list[Jobs]:
     paths = sorted((folder.path / "jobs").glob("*.json"))
-    return [msgspec.json.decode(path.read_bytes(), type=Jobs) for path in paths]
+    return [decoded(path, Jobs) for path in paths]
 
 
 def _queue() -> dict[str, str]:

@@ -7,8 +7,7 @@ In pytest:
     def test_my_strategy():
         check_strategy(MyStrategy).raise_if_failed()
 
-and on the command line `backward-strategies check my_module:MyStrategy`. Needs
-python-flint, for the exact gradients.
+and on the command line `backward-strategies check my_module:MyStrategy`.
 """
 
 import importlib
@@ -58,7 +57,6 @@ def check_strategy(strategy: Strategy | type[Strategy], device: str = "cpu") -> 
 
     Raises:
         TypeError: it is neither.
-        ImportError: python-flint is not installed.
 
     Example:
         >>> import strategies
@@ -70,7 +68,6 @@ def check_strategy(strategy: Strategy | type[Strategy], device: str = "cpu") -> 
         strategy = strategy()
     if not isinstance(strategy, Strategy):
         raise TypeError(f"expected a Strategy or a subclass of it, got {strategy!r}")
-    importlib.import_module("flint")  # so that an ImportError within a check is the strategy's own
     name = str(getattr(strategy, "name", type(strategy).__name__))
     with on(device):
         return Report(name, tuple(outcome_of(check, strategy) for check in checks()))

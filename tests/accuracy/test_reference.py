@@ -1,5 +1,4 @@
 import itertools
-import sys
 
 import numpy as np
 import pytest
@@ -210,12 +209,3 @@ ALMOST_REGULAR = torch.diag(torch.tensor([1.0, 1.0, 0.0]))
 def test_what_does_not_fit_is_refused(operation, inputs, cotangents, message, options):
     with pytest.raises(ValueError, match=message):
         gradient(operation, inputs, cotangents, **options)
-
-
-def test_missing_flint_is_named(monkeypatch):
-    loaded = [name for name in sys.modules if name.startswith("strategies.exact")]
-    for name in [*loaded, "strategies.accuracy.evaluation"]:
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    monkeypatch.setitem(sys.modules, "flint", None)
-    with pytest.raises(ImportError, match="pip install python-flint"):
-        gradient("inv", (torch.eye(2),), (torch.eye(2),))

@@ -15,7 +15,7 @@ from strategies.kernels import extension
 from strategies.kernels.cpu import library
 
 COMMANDS = (
-    *("list", "check", "measure", "run", "record", "recommend", "policy", "regret", "plot"),
+    *("list", "check", "measure", "run", "record", "recommend", "policy", "regret"),
     *("calibrate", "explain", "oracle", "stability", "sweep", "warmup"),
 )
 
@@ -87,11 +87,6 @@ def test_a_strategy_that_is_used_answers_for_itself():
     assert (found.tried, found.source) == (("qr_pinv",), "strategies.use('qr_pinv')")
     assert found.key == ("lu", 3, 3, 1, 2, "float32", "cpu")
     assert "stability" not in str(found)
-
-
-def test_figures_need_a_checkout(fails, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    fails(["plot"], "from a checkout")
 
 
 @pytest.fixture

@@ -98,7 +98,7 @@ def test_where_nothing_was_calibrated_it_says_so(invoke, fails, configuration, t
 
 
 def test_what_was_exported_is_imported_on_a_machine_of_the_same_kind(invoke, calibrated, tmp_path):
-    out = tmp_path / "exported.json"
+    out = tmp_path / "exported.json.gz"
     invoke("policy", "export", out)
     assert "another processor" in invoke("policy", "show", out).stdout
     invoke("policy", "clear")

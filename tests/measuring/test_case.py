@@ -91,6 +91,14 @@ def test_cotangents_fit_the_outputs_and_repeat():
         assert torch.equal(a, b)
 
 
+@pytest.mark.parametrize("scale", [1030, -1070])
+def test_a_scale_may_be_no_number_of_its_own(scale):
+    outputs = (torch.zeros(3, 3, dtype=torch.float64),)
+    (found,) = Case("inv", (3, 3), scale=scale).cotangents(outputs)
+    (due,) = Case("inv", (3, 3)).cotangents(outputs)
+    assert torch.equal(found, torch.ldexp(due, torch.tensor(scale)))
+
+
 def test_a_named_matrix_is_the_gallerys():
     case = Case("pinv", (6, 4), dtype=torch.float32, matrix="half_rank", seed=3)
     expected = gallery.make("half_rank", (6, 4), torch.float32, seed=3)

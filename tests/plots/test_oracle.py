@@ -1,8 +1,11 @@
 """The page of an oracle's reports: what its tables say, and that a square is there for each quantity."""
 
+import pytest
+
+from plots import marked
 from plots.oracle.__main__ import main
 from plots.oracle.figure import draw, worst
-from strategies.files import json_text
+from strategies.files import UnusableFileError, json_text
 from strategies.oracle.grader import VERDICTS
 from strategies.oracle.report import Entry, Report
 
@@ -48,3 +51,14 @@ def test_the_page_tells_failures_and_versions(page, tmp_path):
     assert "| `inv` | hvp.other way | `inv/plain/1` | `inv/plain/0` | – | 2 | 3 | ∞ |" in text
     assert "| `inv` | hvp.other way | 2, ∞ | 0, 2 |" in text
     assert (tmp_path / "oracle.svg").exists()
+
+
+def test_a_folder_without_reports_is_named(page, tmp_path, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(page("libraries"), tmp_path, tmp_path)
+    assert f"{tmp_path}: has no report" in capsys.readouterr().err
+
+
+def test_a_page_that_is_missing_is_named(tmp_path):
+    with pytest.raises(UnusableFileError, match=r"nowhere\.md: cannot be read"):
+        marked.fill(tmp_path / "nowhere.md", {"libraries": ""})
