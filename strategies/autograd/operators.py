@@ -41,9 +41,16 @@ _CLEARED = 2**16
 OPERATORS: dict[str, Operator] = {}
 """By name."""
 
+EAGER: dict[str, Callable[..., Any]] = {}
+"""What operators compute by: the public functions by name, before they are decorated."""
+
 
 def _no_workspace(_: int, __: int, ___: int) -> tuple[int, int]:
     return 0, 0
+
+
+def _as_tuple(result: Tensor | Tensors) -> Tensors:
+    return (result,) if isinstance(result, Tensor) else tuple(result)
 
 
 class Operator(Registered):
@@ -55,8 +62,10 @@ class Operator(Registered):
         name: of the operator.
         inputs: the names of the first parameters, tensors, which alone have gradients.
         options: the other parameters as in a schema, "bool left".
-        compute: takes the inputs, the options and a strategy; the outputs, by eager calls.
-        fake: takes the inputs and the options; tensors of the outputs' shapes and dtypes.
+        compute: takes the inputs, the options and a strategy; the outputs, by eager calls. By default the
+            function of that name in `EAGER`, whose parameters are named like these.
+        fake: takes the inputs and the options; tensors of the outputs' shapes and dtypes. By default as
+            PyTorch's function of that name has them.
         outputs: how many there are.
         differentiable: how many of these, from the first, carry gradients.
         measured_as: the operation by whose measurements "auto" goes.
@@ -76,10 +85,10 @@ class Operator(Registered):
         self,
         name: str,
         inputs: Sequence[str],
-        options: str,
-        compute: Callable[..., Tensors],
-        fake: Callable[..., Tensors],
+        options: str = "",
         *,
+        compute: Callable[..., Tensors] | None = None,
+        fake: Callable[..., Tensors] | None = None,
         outputs: int = 1,
         differentiable: int = 1,
         measured_as: str = "",
@@ -90,7 +99,8 @@ class Operator(Registered):
     ) -> None:
         self.takes_vectors, self.constants = takes_vectors, constants
         self.arity, self.differentiable, self.outputs = len(inputs), differentiable, outputs
-        self.eagerly, self.shaped = compute, fake
+        self.eagerly, self.shaped = compute or self._by_function, fake or self._as_in_torch
+        self._parameters = *inputs, *(each.split()[-1] for each in options.split(", ") if each)
         self._measured_as, self._any_rank = measured_as or name, any_rank
         self._name, self._by_columns = name, by_columns
         self._workspace: Workspace = _no_workspace
@@ -160,6 +170,16 @@ class Operator(Registered):
 
         with eager_mode(grad=False):
             return first_that_can(self.candidates(name, inputs), run)
+
+    def _by_function(self, *arguments: Any) -> Tensors:
+        parameters = *self._parameters, "strategy"
+        return _as_tuple(EAGER[self._name](**dict(zip(parameters, arguments, strict=True))))
+
+    def _as_in_torch(self, *arguments: Any) -> Tensors:
+        inputs, options = self.split(arguments)
+        native = getattr(torch.linalg, self._name, None) or getattr(torch, self._name)
+        named = dict(zip(self._parameters[self.arity :], options, strict=True))
+        return tuple(each.new_empty(each.shape) for each in _as_tuple(native(*inputs, **named)))
 
     def candidates(self, name: str, operands: Sequence[Tensor]) -> tuple[Strategy, ...]:
         """The strategies that a name stands for."""

@@ -18,7 +18,7 @@ from strategies.autograd.rule import Gradients, Rule, Tensors, only
 from strategies.errors import raise_if_singular
 from strategies.formulas import eig as formula
 from strategies.operations.results import EigResult
-from strategies.operations.traceable import EAGER, traceable_by
+from strategies.operations.traceable import traceable_by
 from strategies.strategy import Saved, Strategy
 
 __all__ = ["EigResult", "eig"]
@@ -119,17 +119,4 @@ def eig(A: Tensor, *, strategy: StrategyChoice = "auto") -> EigResult:
     return EigResult._make(torch.linalg.eig(A))
 
 
-def _fake(A: Tensor) -> Tensors:
-    dtype = A.dtype.to_complex()
-    return A.new_empty(A.shape[:-1], dtype=dtype), A.new_empty(A.shape, dtype=dtype)
-
-
-_EIG = Operator(
-    "eig",
-    ["A"],
-    "",
-    lambda A, strategy: EAGER["eig"](A, strategy=strategy),
-    _fake,
-    outputs=2,
-    differentiable=2,
-)
+_EIG = Operator("eig", ["A"], outputs=2, differentiable=2)

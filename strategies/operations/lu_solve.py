@@ -21,7 +21,7 @@ from strategies.factors.pivots import inverse_order
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.formulas import lu_solve as formula
 from strategies.operations.right_hand_sides import fit, for_each_matrix, has_rows, is_for_lapack
-from strategies.operations.traceable import EAGER, traceable_by
+from strategies.operations.traceable import traceable_by
 from strategies.strategy import Saved, Strategy
 
 __all__ = ["lu_solve"]
@@ -230,16 +230,12 @@ def _fit(LU: Tensor, pivots: Tensor, B: Tensor, left: bool) -> bool:
     )
 
 
-def _eagerly(LU: Tensor, B: Tensor, pivots: Tensor, adjoint: bool, strategy: Strategy) -> Tensors:
-    return (EAGER["lu_solve"](LU, pivots, B, adjoint=adjoint, strategy=strategy),)
-
-
 def _fake(LU: Tensor, B: Tensor, pivots: Tensor, adjoint: bool) -> Tensors:
     return (B.new_empty(torch.linalg.lu_solve(LU, pivots, B, adjoint=adjoint).shape),)
 
 
 _LU_SOLVE = Operator(
-    "lu_solve", ["LU", "B"], "Tensor pivots, bool adjoint", _eagerly, _fake, constants=1
+    "lu_solve", ["LU", "B"], "Tensor pivots, bool adjoint", fake=_fake, constants=1
 )
 _LU_SOLVE.use(
     *((path, [adjoint]) for adjoint, path in _FAST_PATHS.items()),

@@ -29,7 +29,7 @@ from strategies.formulas import qr as formula
 from strategies.formulas.blocks import first_columns, first_rows
 from strategies.operations.results import QRResult
 from strategies.operations.scaled_rule import with_normalized_cotangents, with_normalized_directions
-from strategies.operations.traceable import EAGER, traceable_by
+from strategies.operations.traceable import traceable_by
 from strategies.strategy import Saved, Strategy
 
 __all__ = ["QRResult", "qr"]
@@ -230,20 +230,6 @@ def _is_small(A: Tensor, mode: str) -> bool:
     return m * n < _LARGE and (mode == "reduced" or (mode == "complete" and m <= n))
 
 
-def _fake(A: Tensor, mode: str) -> Tensors:
-    Q, R = torch.linalg.qr(A, mode)
-    return A.new_empty(Q.shape), A.new_empty(R.shape)
-
-
-_QR_OPERATOR = Operator(
-    "qr",
-    ["A"],
-    "str mode",
-    lambda A, mode, strategy: EAGER["qr"](A, mode, strategy=strategy),
-    _fake,
-    outputs=2,
-    differentiable=2,
-    by_columns=(0, 1),
-)
+_QR_OPERATOR = Operator("qr", ["A"], "str mode", outputs=2, differentiable=2, by_columns=(0, 1))
 _QR_OPERATOR.use((_fast_path, ["reduced"]))
 ATEN = (AtenCalls("linalg_qr", _fast_path, ["reduced"], returned=(0, 1)),)

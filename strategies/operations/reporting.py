@@ -19,7 +19,7 @@ from strategies.errors import LinAlgError
 from strategies.operations.inv import INV_EX_FAST_PATH
 from strategies.operations.results import InvExResult, SolveExResult
 from strategies.operations.solve import SOLVE_EX_FAST_PATH, solve, solve_workspace
-from strategies.operations.traceable import EAGER, traceable_by
+from strategies.operations.traceable import traceable_by
 
 __all__ = ["InvExResult", "SolveExResult", "inv_ex", "solve_ex"]
 
@@ -132,28 +132,12 @@ def _none(A: Tensor) -> Tensor:
 
 
 _INV_EX = Operator(
-    "inv_ex",
-    ["A"],
-    "bool check_errors",
-    lambda A, check_errors, strategy: EAGER["inv_ex"](
-        A, check_errors=check_errors, strategy=strategy
-    ),
-    lambda A, _: (A.new_empty(A.shape), _none(A)),
-    outputs=2,
-    measured_as="inv",
-    any_rank=True,
+    "inv_ex", ["A"], "bool check_errors", outputs=2, measured_as="inv", any_rank=True
 )
 _SOLVE_EX = Operator(
     "solve_ex",
     ["A", "B"],
     "bool left, bool check_errors",
-    lambda A, B, left, check_errors, strategy: EAGER["solve_ex"](
-        A, B, left=left, check_errors=check_errors, strategy=strategy
-    ),
-    lambda A, B, left, _: (
-        B.new_empty(torch.linalg.solve(A, B, left=left).shape),
-        A.new_empty(A.shape[:-2], dtype=torch.int32),
-    ),
     outputs=2,
     measured_as="solve",
     any_rank=True,

@@ -20,7 +20,7 @@ from strategies.formulas.triangles import triangle_of_product
 from strategies.kernels.cpu.specs import is_for_blas
 from strategies.operations.right_hand_sides import fit, for_each_matrix, has_rows
 from strategies.operations.scaled_rule import with_normalized_cotangents
-from strategies.operations.traceable import EAGER, traceable_by
+from strategies.operations.traceable import traceable_by
 from strategies.strategy import Saved, Strategy
 
 __all__ = ["solve_triangular"]
@@ -226,19 +226,5 @@ ATEN = tuple(
 )
 
 
-def _eagerly(A: Tensor, B: Tensor, upper: bool, unitriangular: bool, strategy: Strategy) -> Tensors:
-    X: Tensor = EAGER["solve_triangular"](
-        A, B, upper=upper, unitriangular=unitriangular, strategy=strategy
-    )
-    return (X,)
-
-
-def _fake(A: Tensor, B: Tensor, upper: bool, unitriangular: bool) -> Tensors:
-    X = torch.linalg.solve_triangular(A, B, upper=upper, unitriangular=unitriangular)
-    return (B.new_empty(X.shape),)
-
-
-_SOLVE_TRIANGULAR = Operator(
-    "solve_triangular", ["A", "B"], "bool upper, bool unitriangular", _eagerly, _fake
-)
+_SOLVE_TRIANGULAR = Operator("solve_triangular", ["A", "B"], "bool upper, bool unitriangular")
 _SOLVE_TRIANGULAR.use(*((path, [upper, unit]) for (upper, unit), path in _FAST_PATHS.items()))

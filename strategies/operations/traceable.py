@@ -15,6 +15,7 @@ from torch.overrides import handle_torch_function, has_torch_function
 
 from strategies.autograd.cpp import is_ordinary, is_transformed
 from strategies.autograd.half_precision import TOLERANCES, in_single_precision, is_concerned
+from strategies.autograd.operators import EAGER
 from strategies.autograd.tracing import (
     has_no_values,
     is_batched,
@@ -29,10 +30,6 @@ from strategies.operations.vmapped import vmapped
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
-
-
-EAGER: dict[str, Callable[..., Any]] = {}
-"""What the operators compute by: the functions by name, before they are decorated."""
 
 
 def traceable_by(

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from strategies.autograd.choice import StrategyChoice, are_matrices, are_of_kind, name_of
-from strategies.autograd.operators import Operator
+from strategies.autograd.operators import EAGER, Operator
 from strategies.autograd.rule import Tensors
 from strategies.formulas.hermitian import mirrored
 from strategies.operations.results import (
@@ -23,7 +23,7 @@ from strategies.operations.results import (
     SlogdetResult,
 )
 from strategies.operations.right_hand_sides import fit, fit_rows, folded, is_vector
-from strategies.operations.traceable import EAGER, traceable_by
+from strategies.operations.traceable import traceable_by
 from strategies.policy import BASELINE
 from strategies.strategy import Strategy, Tolerance
 
@@ -51,15 +51,7 @@ def _inv(A: Tensor, *, strategy: StrategyChoice = "auto") -> Tensor:
     return _INV(A, name_of(strategy))[0]
 
 
-_INV = Operator(
-    "inv",
-    ["A"],
-    "",
-    lambda A, strategy: (EAGER["inv"](A, strategy=strategy),),
-    lambda A: (A.new_empty(A.shape),),
-    any_rank=True,
-    by_columns=(0,),
-)
+_INV = Operator("inv", ["A"], any_rank=True, by_columns=(0,))
 
 
 # solve
@@ -78,15 +70,7 @@ def _solve(A: Tensor, B: Tensor, *, left: bool = True, strategy: StrategyChoice 
     return restored(_SOLVE(A, columns, name_of(strategy))[0])
 
 
-_SOLVE = Operator(
-    "solve",
-    ["A", "B"],
-    "",
-    lambda A, B, strategy: (EAGER["solve"](A, B, strategy=strategy),),
-    lambda A, B: (B.new_empty(torch.linalg.solve(A, B).shape),),
-    any_rank=True,
-    takes_vectors=True,
-)
+_SOLVE = Operator("solve", ["A", "B"], any_rank=True, takes_vectors=True)
 
 
 # det and slogdet
@@ -104,26 +88,8 @@ def _slogdet(A: Tensor, *, strategy: StrategyChoice = "auto") -> SlogdetResult:
     return SlogdetResult(*_SLOGDET(A, name_of(strategy)))
 
 
-_DET = Operator(
-    "det",
-    ["A"],
-    "",
-    lambda A, strategy: (EAGER["det"](A, strategy=strategy),),
-    lambda A: (A.new_empty(A.shape[:-2]),),
-)
-_SLOGDET = Operator(
-    "slogdet",
-    ["A"],
-    "",
-    lambda A, strategy: EAGER["slogdet"](A, strategy=strategy),
-    lambda A: (
-        A.new_empty(A.shape[:-2]),
-        A.new_empty(A.shape[:-2], dtype=A.dtype.to_real()),
-    ),
-    outputs=2,
-    differentiable=2,
-    measured_as="det",
-)
+_DET = Operator("det", ["A"])
+_SLOGDET = Operator("slogdet", ["A"], outputs=2, differentiable=2, measured_as="det")
 
 
 # LU, of which there is one operator
@@ -158,24 +124,10 @@ def _lu(A: Tensor, *, pivot: bool = True, strategy: StrategyChoice = "auto") -> 
     return LUResult(*torch.lu_unpack(LU, pivots, unpack_pivots=pivot))
 
 
-def _lu_factor_ex_eagerly(
-    A: Tensor, pivot: bool, check_errors: bool, strategy: Strategy
-) -> Tensors:
-    return EAGER["lu_factor_ex"](A, pivot=pivot, check_errors=check_errors, strategy=strategy)
-
-
-def _fake_lu_factor_ex(A: Tensor, _pivot: bool, _check_errors: bool) -> Tensors:
-    *batch, m, n = A.shape
-    pivots = A.new_empty((*batch, min(m, n)), dtype=torch.int32)
-    return A.new_empty(A.shape), pivots, A.new_empty(batch, dtype=torch.int32)
-
-
 _LU_FACTOR_EX = Operator(
     "lu_factor_ex",
     ["A"],
     "bool pivot, bool check_errors",
-    _lu_factor_ex_eagerly,
-    _fake_lu_factor_ex,
     outputs=3,
     measured_as="lu_factor",
     by_columns=(0,),
@@ -253,8 +205,8 @@ _PINV = Operator(
     "pinv",
     ["A"],
     "float? atol, Tensor? atols, float? rtol, Tensor? rtols, bool hermitian",
-    _pinv_eagerly,
-    _fake_pinv,
+    compute=_pinv_eagerly,
+    fake=_fake_pinv,
     any_rank=True,
 )
 
@@ -311,8 +263,8 @@ _LSTSQ = Operator(
     "lstsq",
     ["A", "B"],
     "float? rcond, str? driver",
-    _lstsq_eagerly,
-    _fake_lstsq,
+    compute=_lstsq_eagerly,
+    fake=_fake_lstsq,
     outputs=2,
     any_rank=True,
     takes_vectors=True,

@@ -5,11 +5,8 @@ from torch import Tensor
 
 from strategies.autograd.choice import StrategyChoice, are_matrices, name_of
 from strategies.autograd.operators import Operator
-from strategies.autograd.rule import Tensors
 from strategies.operations.results import CholeskyExResult
 from strategies.operations.right_hand_sides import fit, folded
-from strategies.operations.traceable import EAGER
-from strategies.strategy import Strategy
 
 
 def cholesky(A: Tensor, *, upper: bool = False, strategy: StrategyChoice = "auto") -> Tensor:
@@ -35,19 +32,8 @@ def cholesky_ex(
     return CholeskyExResult(L.mT if upper else L, info)
 
 
-def _cholesky_ex_eagerly(A: Tensor, check_errors: bool, strategy: Strategy) -> Tensors:
-    return EAGER["cholesky_ex"](A, check_errors=check_errors, strategy=strategy)
-
-
 _CHOLESKY_EX = Operator(
-    "cholesky_ex",
-    ["A"],
-    "bool check_errors",
-    _cholesky_ex_eagerly,
-    lambda A, *_: (A.new_empty(A.shape), A.new_empty(A.shape[:-2], dtype=torch.int32)),
-    outputs=2,
-    measured_as="cholesky",
-    by_columns=(0,),
+    "cholesky_ex", ["A"], "bool check_errors", outputs=2, measured_as="cholesky", by_columns=(0,)
 )
 
 
@@ -64,9 +50,7 @@ def cholesky_solve(
 _CHOLESKY_SOLVE = Operator(
     "cholesky_solve",
     ["L", "B"],
-    "",
-    lambda L, B, strategy: (EAGER["cholesky_solve"](B, L, strategy=strategy),),
-    lambda L, B: (B.new_empty(torch.cholesky_solve(B, L).shape),),
+    fake=lambda L, B: (B.new_empty(torch.cholesky_solve(B, L).shape),),
     by_columns=(0,),
 )
 
@@ -80,11 +64,4 @@ def cholesky_inverse(
     return _CHOLESKY_INVERSE(L.mH if upper else L, name_of(strategy))[0]
 
 
-_CHOLESKY_INVERSE = Operator(
-    "cholesky_inverse",
-    ["L"],
-    "",
-    lambda L, strategy: (EAGER["cholesky_inverse"](L, strategy=strategy),),
-    lambda L: (L.new_empty(L.shape),),
-    by_columns=(0,),
-)
+_CHOLESKY_INVERSE = Operator("cholesky_inverse", ["L"], by_columns=(0,))
