@@ -8,7 +8,8 @@ path has plans. Those are operators whose outputs are no more than what the fast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from strategies.autograd.fast_path import FastPath, Tensors
+from strategies.autograd.fast_path import FastPath
+from strategies.autograd.rule import Tensors
 
 
 class AtenCalls:

@@ -166,7 +166,7 @@ def forward_level() -> contextlib.AbstractContextManager[Any]:
     return forward_mode(on=True) if has_level else forward_ad.dual_level()
 
 
-def spread(tensors: Iterable[Tensor], flags: Sequence[bool]) -> Gradients:
+def spread(tensors: Iterable[Tensor | None], flags: Sequence[bool]) -> Gradients:
     """The tensors where the flags are; None elsewhere.
 
     Example:
@@ -177,7 +177,7 @@ def spread(tensors: Iterable[Tensor], flags: Sequence[bool]) -> Gradients:
     return tuple([next(in_turn) if flag else None for flag in flags])
 
 
-def duals(values: Sequence[Tensor], tangents: Gradients) -> Tensors:
+def duals(values: Sequence[Tensor], tangents: Sequence[Tensor | None]) -> Tensors:
     """The values with tangents, where they have one, in a layout that has room for those.
 
     Example:
@@ -193,8 +193,31 @@ def duals(values: Sequence[Tensor], tangents: Gradients) -> Tensors:
 
 def tangents_of(outputs: Sequence[Tensor]) -> Tensors:
     """The tangents of the innermost level, zeros where there are none."""
-    pairs = map(forward_ad.unpack_dual, outputs)
-    return tuple(torch.zeros_like(p) if t is None else t for p, t in pairs)
+    pairs = [forward_ad.unpack_dual(each) for each in outputs]
+    return filled([each.tangent for each in pairs], [each.primal for each in pairs])
+
+
+def filled(tensors: Iterable[Tensor | None], like: Iterable[Tensor]) -> Tensors:
+    """The tensors, with zeros like others for those that are missing.
+
+    Example:
+        >>> filled([None, torch.tensor(3.0)], [torch.tensor(1.0), torch.tensor(2.0)])
+        (tensor(0.), tensor(3.))
+    """
+    pairs = zip(tensors, like, strict=True)
+    return tuple([torch.zeros_like(of) if each is None else each for each, of in pairs])
+
+
+def total(one: Tensor | None, other: Tensor | None) -> Tensor | None:
+    """The sum of two tensors, of which None stands for zero.
+
+    Example:
+        >>> total(torch.tensor(3.0), None), total(None, None)
+        (tensor(3.), None)
+    """
+    if one is None or other is None:
+        return other if one is None else one
+    return one + other
 
 
 def _gradients(
@@ -261,8 +284,7 @@ def pulled_back(
             create_graph=has_graph,
             allow_unused=True,
         )
-    found = iter(gradients)
-    return tuple(next(found) if need else None for _, need in pairs)
+    return spread(gradients, [need for _, need in pairs])
 
 
 def _constant(tensor: Tensor) -> Tensor:
@@ -285,5 +307,4 @@ def _pulled_back_by_vjp(
         return tuple(itertools.compress(of_needed(*values), is_given))
 
     used = tuple(itertools.compress(cotangents, is_given))
-    found = iter(torch.func.vjp(given_outputs, *_chosen(arguments, needed))[1](used))
-    return tuple(next(found) if need else None for need in needed)
+    return spread(torch.func.vjp(given_outputs, *_chosen(arguments, needed))[1](used), needed)

@@ -11,8 +11,9 @@ from torch.autograd import forward_ad
 from torch.nn import Parameter
 
 from strategies.autograd.choice import first_that_can
-from strategies.autograd.derivatives import pulled_back
+from strategies.autograd.derivatives import pulled_back, spread
 from strategies.autograd.precision import full_precision
+from strategies.autograd.rule import Gradients, Tensors
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.kernels.cpu.plans import Plan
 from strategies.kernels.cuda import plan as cuda
@@ -21,9 +22,6 @@ from strategies.strategy import Strategy
 
 if TYPE_CHECKING:
     from strategies.autograd.fast_path import FastPath
-
-Tensors = tuple[Tensor, ...]
-Gradients = tuple[Tensor | None, ...]
 
 _TYPES = Tensor, Parameter
 
@@ -383,8 +381,7 @@ def second_gradients(
         return cast(Tensors, tuple(found))
 
     some = tuple(cast(Tensor, tensors[i]) for i in places)
-    in_turn = iter(pulled_back(explicit, some, directions, [True] * len(places)))
-    return tuple(next(in_turn) if need else None for need in needed)
+    return spread(pulled_back(explicit, some, directions, [True] * len(places)), needed)
 
 
 def _by_second_backward(

@@ -21,7 +21,7 @@ from torch.autograd import forward_ad
 from strategies.autograd.choice import StrategyChoice
 from strategies.autograd.computing import computing
 from strategies.autograd.copies import with_own_memory, with_own_tangent
-from strategies.autograd.derivatives import pulled_back
+from strategies.autograd.derivatives import duals, filled, pulled_back, spread, tangents_of
 from strategies.autograd.levels import forward_mode
 from strategies.autograd.precision import full_precision
 from strategies.autograd.rule import Gradients, Rule, Tensors, saved_without_inverse
@@ -260,24 +260,18 @@ def _backward(ctx: Any, cotangents: Gradients, first: int) -> Gradients:
 
 def _gradients(ctx: Any, cotangents: Gradients, needed: tuple[bool, ...]) -> Gradients:
     saved = ctx.saved_tensors
-    _, outputs = ctx.call.split(saved)
-    used = [
-        torch.zeros_like(output) if cotangent is None else cotangent
-        for output, cotangent in zip(
-            outputs[: ctx.call.rule.differentiable], cotangents, strict=False
-        )
-    ]
+    call: _Call = ctx.call
+    count = call.rule.differentiable
+    used = filled(cotangents[:count], call.split(saved)[1][:count])
     if any(map(is_opaque, used)):
-        function, arguments = ctx.call.explicit_backward(saved)
+        function, arguments = call.explicit_backward(saved)
         return function(*used, *arguments)
     if not (torch.is_grad_enabled() or is_transformed()):
         # Nothing differentiates the gradient: a node for it would cost more than small ones do.
-        gradients = ctx.call.backward(tuple(used), saved, needed)
+        gradients = call.backward(used, saved, needed)
         return tuple(g if need else None for g, need in zip(gradients, needed, strict=True))
-    call = ctx.call
     compute = functools.partial(call.needed_gradients, needed)
-    nodes = iter(at_all_levels(_Cotangent, (call, needed), compute, [*used, *saved]))
-    return tuple(next(nodes) if need else None for need in needed)
+    return spread(at_all_levels(_Cotangent, (call, needed), compute, [*used, *saved]), needed)
 
 
 class _Cotangent(AtOneLevel):
@@ -316,17 +310,8 @@ class _Cotangent(AtOneLevel):
         with forward_mode(on=True):
             saved = without_tangents(ctx.saved_tensors)
             function, arguments = _Cotangent._explicit(ctx, saved)
-            pairs = zip(arguments, tangents, strict=False)
-            results = function(
-                *(
-                    p if t is None else forward_ad.make_dual(p.contiguous(), with_memory(t))
-                    for p, t in pairs
-                )
-            )
-            return tuple(
-                torch.zeros_like(p) if t is None else t
-                for p, t in map(forward_ad.unpack_dual, results)
-            )
+            moved = [None if t is None else with_memory(t) for t in tangents[: len(arguments)]]
+            return tangents_of(function(*duals(arguments, moved)))
 
 
 def is_transformed() -> bool:

@@ -7,21 +7,27 @@ pulled back to is added. As second derivatives are symmetric, the sum is the der
 but not at a deficient rank, which A + εD may leave. There that is the tangent of the explicit gradient.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import compress
 
 import torch
 from torch import Tensor
 
-from strategies.autograd.derivatives import duals, forward_level, spread, tangents_of
+from strategies.autograd.derivatives import (
+    duals,
+    filled,
+    forward_level,
+    spread,
+    tangents_of,
+    total,
+)
 from strategies.autograd.fast_path_node import (
     Computed,
     FoundPlan,
-    Gradients,
-    Tensors,
     explicit_gradients,
     second_gradients,
 )
+from strategies.autograd.rule import Gradients, Tensors
 from strategies.kernels.cpu.plans import Plan
 
 _MISSING = torch.empty(0, device="cpu")
@@ -150,28 +156,16 @@ def _derivatives_of_gradient(
         second = second_gradients(computed, tuple(gradients), given, directions, needed, is_moved)
     of_outputs = dict(zip(plan.saved, second[arity:], strict=False))
     through = [
-        _sum(of_outputs.get(i), each)
+        total(of_outputs.get(i), each)
         for i, each in zip(places, further or [None] * len(places), strict=True)
     ]
     of_inputs: Sequence[Tensor | None] = second[:arity]
     if any(each is not None for each in through):
-        of_inputs = [*map(_sum, of_inputs, pull(_filled(through, cotangents)))]
+        of_inputs = [*map(total, of_inputs, pull(filled(through, cotangents)))]
     of_cotangents = [second[len(saved) + i] for i in places]
-    return _filled(of_inputs, computed.inputs), _filled(of_cotangents, cotangents)
+    return filled(of_inputs, computed.inputs), filled(of_cotangents, cotangents)
 
 
 def _is_differentiable(tensor: Tensor | None) -> bool:
     """Whether it is a number's tensor: not what is kept, nor a rank."""
     return tensor is not None and (tensor.is_floating_point() or tensor.is_complex())
-
-
-def _sum(one: Tensor | None, other: Tensor | None) -> Tensor | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return one + other
-
-
-def _filled(tensors: Iterable[Tensor | None], like: Sequence[Tensor]) -> Tensors:
-    """Zeros for what is missing."""
-    pairs = zip(tensors, like, strict=True)
-    return tuple([torch.zeros_like(of) if each is None else each for each, of in pairs])

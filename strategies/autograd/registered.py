@@ -17,6 +17,7 @@ from torch._compile import _disable_dynamo
 from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 
+from strategies.autograd.derivatives import filled, spread
 from strategies.autograd.levels import forward_mode, tangent_of
 from strategies.autograd.rule import Gradients, Tensors
 from strategies.autograd.transforms import (
@@ -260,12 +261,10 @@ class _Function(AtOneLevel):
         operands, rest, outputs = _saved(ctx, ctx.saved_tensors)
         needed = ctx.needs_input_grad[2 : 2 + len(operands)]
         count = ctx.call.operator.differentiable
-        pairs = zip(outputs[:count], cotangents, strict=False)
-        given = [torch.zeros_like(output) if each is None else each for output, each in pairs]
+        given = filled(cotangents[:count], outputs[:count])
         derived = ctx.call.operator.derive("backward", [*operands, *given], rest, outputs, needed)
-        found = iter(derived)
         constants = [None] * (ctx.number_of_tensors - len(operands))
-        return (None, None, *(next(found) if need else None for need in needed), *constants)
+        return (None, None, *spread(derived, needed), *constants)
 
     @staticmethod
     def jvp(ctx: Any, _: None, __: None, *tangents: Tensor | None) -> Gradients:

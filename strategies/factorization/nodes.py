@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
-from strategies.autograd.derivatives import eager_mode
+from strategies.autograd.derivatives import eager_mode, total
 from strategies.autograd.nodes import is_opaque
 from strategies.autograd.precision import full_precision
 from strategies.autograd.rule import Gradients
@@ -151,7 +151,7 @@ class FactorCotangent(Tensor):
         self.matrix = matrix
         if sum(each.shape[-1] for each in self.left) > min(like.shape[-2:]):
             # More columns than the matrix has take more memory than it.
-            self.matrix = _sum(matrix, operators.outer_product(self.left, self.right))
+            self.matrix = total(matrix, operators.outer_product(self.left, self.right))
             self.left, self.right = [], []
 
     def dense(self) -> Tensor:
@@ -173,10 +173,10 @@ class FactorCotangent(Tensor):
             self,
             self.left + other.left,
             self.right + other.right,
-            _sum(self.scale, other.scale),
+            total(self.scale, other.scale),
             self.inverse_adjoint,
             self.is_hermitian,
-            _sum(self.matrix, other.matrix),
+            total(self.matrix, other.matrix),
         )
 
     @classmethod
@@ -190,9 +190,3 @@ class FactorCotangent(Tensor):
                 return args[0]._plus(args[1])
             args, kwargs = tree_map_only(cls, lambda each: each.dense(), (args, kwargs or {}))
             return func(*args, **kwargs)
-
-
-def _sum(one: Tensor | None, other: Tensor | None) -> Tensor | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return one + other
