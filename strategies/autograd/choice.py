@@ -1,7 +1,7 @@
 """From what the caller wrote as `strategy=` to the strategies to try."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import torch
@@ -152,10 +152,17 @@ vars(_registered)["_dynamo_marked_constant"] = True
 
 def policy_key(operation: str, A: Tensor, *rhs: Tensor) -> PolicyKey:
     """A call as a policy is asked about it."""
-    *batch, m, n = A.shape
-    columns = rhs[0].shape[-1] if rhs and rhs[0].ndim >= A.ndim else 1
+    return key_of_sizes(operation, A.dtype, A.device, *(each.shape for each in (A, *rhs)))
+
+
+def key_of_sizes(
+    operation: str, dtype: torch.dtype, device: torch.device, *sizes: Sequence[int]
+) -> PolicyKey:
+    """The same from the sizes of A, and of right-hand sides."""
+    (*batch, m, n), *rhs = sizes
+    columns = rhs[0][-1] if rhs and len(rhs[0]) > len(batch) + 1 else 1
     count = math.prod(batch) if batch else 0
-    return (operation, m, n, columns, count, str(A.dtype).removeprefix("torch."), A.device.type)
+    return (operation, m, n, columns, count, str(dtype).removeprefix("torch."), device.type)
 
 
 def first_that_can(

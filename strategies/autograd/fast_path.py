@@ -26,7 +26,7 @@ from torch.autograd import forward_ad
 
 from strategies import policy
 from strategies.autograd import cpp
-from strategies.autograd.choice import StrategyChoice, is_captured, kernels_of
+from strategies.autograd.choice import StrategyChoice, is_captured, kernels_of, key_of_sizes
 from strategies.autograd.fast_path_node import (
     Computed,
     FoundPlan,
@@ -36,6 +36,7 @@ from strategies.autograd.fast_path_node import (
     is_readable,
     resolved,
 )
+from strategies.autograd.rule import Gradients, Tensors
 from strategies.autograd.transforms import below_levels, with_tangents
 from strategies.kernels import extension
 from strategies.kernels.cpu.plans import is_sequence, plan
@@ -43,8 +44,6 @@ from strategies.kernels.cuda import plan as cuda
 from strategies.policy.schema import Policy
 from strategies.strategy import Strategy
 
-Tensors = tuple[Tensor, ...]
-Gradients = tuple[Tensor | None, ...]
 General = Callable[..., Tensors]
 """The generic path of an operation: its differentiable outputs from strategies, inputs and tolerances."""
 
@@ -273,31 +272,22 @@ def _find(
     *inputs: tuple[tuple[int, ...], tuple[int, ...], torch.dtype],
 ) -> tuple[FoundPlan, ...]:
     """The plans for inputs of such sizes, strides and dtypes."""
-    (size, _, dtype), *rest = inputs
+    sizes = [size for size, *_ in inputs]
+    dtype = inputs[0][2]
     kinds = (dtype, dtype, torch.int32)  # of A, B, and LAPACK's pivots
-    if len(size) < 2 or any(own != kind for (_, _, own), kind in zip(inputs, kinds, strict=False)):
+    if len(sizes[0]) < 2 or any(
+        own != kind for (_, _, own), kind in zip(inputs, kinds, strict=False)
+    ):
         return ()
-    *batch, m, n = size
-    columns = rest[0][0][-1] if rest and len(rest[0][0]) == len(size) else 1
-    count = math.prod(batch) if batch else 0
-    key = (
-        fast_path.policy_operation,
-        m,
-        n,
-        columns,
-        count,
-        str(dtype).removeprefix("torch."),
-        device.type,
-    )
+    key = key_of_sizes(fast_path.policy_operation, dtype, device, *sizes)
     candidates = policy.ranked(chosen, key, any_rank=fast_path.any_rank)
     held = kernels_of(candidates[0])
     if device.type == "cuda":
-        sizes = [size for size, *_ in inputs]
         is_usual = "factors" in held and not (tolerances or fast_path.reports)
         on_cuda = cuda.plan(fast_path.operation, device, dtype, *sizes) if is_usual else None
         return (FoundPlan(on_cuda, False, fast_path, candidates),) if on_cuda else ()
     layouts = [(size, stride) for size, stride, _ in inputs]
-    if copies := not all(is_sequence(layout, len(batch)) for layout in layouts):
+    if copies := not all(is_sequence(layout, len(sizes[0]) - 2) for layout in layouts):
         layouts = [(size, torch.empty(size, device="meta").stride()) for size, _ in layouts]
     plans = (
         plan(
