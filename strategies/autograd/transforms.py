@@ -294,10 +294,6 @@ def _duals(outputs: Sequence[Tensor], tangents: Sequence[Tensor]) -> Tensors:
     return *(with_tangent(*pair) for pair in pairs), *outputs[len(tangents) :]
 
 
-is_mapped: Callable[[Tensor], bool] = _functorch.is_batchedtensor
-"""Whether the innermost transform of a tensor is a `vmap`."""
-
-
 def without_ended_levels(tensor: Tensor) -> Tensor:
     """What wrappers of ended levels hold, as where a program calls what `torch.func.vjp` has returned.
 

@@ -82,12 +82,12 @@ def solve(inverse: PseudoInverse, rhs: Tensor) -> Tensor:
 
 def solve_backward(
     inverse: PseudoInverse, rhs: Tensor, solution: Tensor, cotangent: Tensor
-) -> tuple[tuple[Tensor, Tensor], Tensor]:
-    """The gradients of L, as factors of `left @ right.mH`, (..., n, 2k), and of B from that of X."""
+) -> tuple[Tensor, Tensor]:
+    """The gradients of L, a product of (..., n, 2k) and its like, and of B from that of X."""
     k = rhs.shape[-1]
     halfway = inverse.apply(torch.cat([rhs, cotangent], -1))
     rhs_gradient = inverse.apply_adjoint(halfway.narrow(-1, k, k))
-    return (-torch.cat([rhs_gradient, solution], -1), halfway), rhs_gradient
+    return -torch.cat([rhs_gradient, solution], -1) @ halfway.mH, rhs_gradient
 
 
 def solve_second_backward(

@@ -1,7 +1,7 @@
 """`cholesky_inverse`: inverses of positive definite matrices, from their Cholesky factor."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -32,10 +32,6 @@ from strategies.strategy import Saved, Strategy
 __all__ = ["cholesky_inverse"]
 
 
-def _backward(_: Strategy, saved: Saved, cotangent: Tensor) -> Tensor:
-    return formula.inverse_backward(saved.inverse, saved.result, cotangent)
-
-
 @dataclass(frozen=True)
 class _CholeskyInverse(ScaledRule):
     name = "cholesky_inverse"
@@ -44,14 +40,14 @@ class _CholeskyInverse(ScaledRule):
     def read(self, inputs: Tensors) -> Tensors:
         return (inputs[0].tril(), *inputs[1:])
 
-    def compute(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:
+    def by_factor(
+        self, strategy: Strategy, *inputs: Tensor, **_: Any
+    ) -> tuple[Tensor, PseudoInverse]:
         inverse = strategy.factor_triangular(inputs[0], Structure.LOWER)
-        return (torch.cholesky_inverse(_with_real_diagonal(inputs[0])),), inverse
+        return torch.cholesky_inverse(_with_real_diagonal(inputs[0])), inverse
 
-    def gradients(
-        self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
-    ) -> Gradients:
-        return (strategy.own("cholesky_inverse_backward", _backward, saved, *cotangents),)
+    def gradient_by_factor(self, saved: Saved, cotangent: Tensor, need_matrix: bool) -> Tensor:
+        return formula.inverse_backward(saved.inverse, saved.result, cotangent)
 
     def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
         inverse = FullTriangular(at.matrix, Structure.LOWER)

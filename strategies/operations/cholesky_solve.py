@@ -1,7 +1,7 @@
 """`cholesky_solve`: positive definite systems, from their Cholesky factor."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -39,22 +39,6 @@ from strategies.strategy import Saved, Strategy
 __all__ = ["cholesky_solve"]
 
 
-def _forward(strategy: Strategy, factor: Tensor, rhs: Tensor) -> tuple[Tensor, PseudoInverse]:
-    inverse = strategy.factor_triangular(factor, Structure.LOWER)
-    return formula.solve(inverse, rhs), inverse
-
-
-def _backward(
-    _: Strategy, saved: Saved, cotangent: Tensor, *, need_matrix: bool = True
-) -> Gradients:
-    if not need_matrix:
-        return None, formula.solve(saved.inverse, cotangent)
-    (left, right), rhs_gradient = formula.solve_backward(
-        saved.inverse, saved.rhs, saved.result, cotangent
-    )
-    return left @ right.mH, rhs_gradient
-
-
 @dataclass(frozen=True)
 class _CholeskySolve(ScaledRule):
     name = "cholesky_solve"
@@ -65,23 +49,21 @@ class _CholeskySolve(ScaledRule):
     def read(self, inputs: Tensors) -> Tensors:
         return (inputs[0].tril(), *inputs[1:])
 
-    def compute(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:
-        X, inverse = strategy.own("cholesky_solve_forward", _forward, *inputs)
-        return (X,), inverse
+    def by_factor(
+        self, strategy: Strategy, *inputs: Tensor, **_: Any
+    ) -> tuple[Tensor, PseudoInverse]:
+        L, B = inputs
+        inverse = strategy.factor_triangular(L, Structure.LOWER)
+        return formula.solve(inverse, B), inverse
 
-    def gradients(
-        self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
-    ) -> Gradients:
-        return strategy.own(
-            "cholesky_solve_backward", _backward, saved, *cotangents, need_matrix=needed[0]
-        )
+    def gradient_by_factor(self, saved: Saved, cotangent: Tensor, need_matrix: bool) -> Gradients:
+        if not need_matrix:
+            return None, formula.solve(saved.inverse, cotangent)
+        return formula.solve_backward(saved.inverse, saved.rhs, saved.result, cotangent)
 
     def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
         inverse = FullTriangular(at.matrix, Structure.LOWER)
-        (left, right), rhs_gradient = formula.solve_backward(
-            inverse, at.rhs, at.result, cotangents[0]
-        )
-        return left @ right.mH, rhs_gradient
+        return formula.solve_backward(inverse, at.rhs, at.result, *cotangents)
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
         inverse = FullTriangular(at.matrix, Structure.LOWER)

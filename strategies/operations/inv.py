@@ -1,8 +1,8 @@
 """`inv`, the inverse of square matrices."""
 
 import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -30,29 +30,20 @@ from strategies.strategy import Saved, Strategy
 __all__ = ["inv"]
 
 
-def _forward(strategy: Strategy, matrix: Tensor) -> tuple[Tensor, PseudoInverse]:
-    inverse = strategy.factor_square(matrix)
-    return inverse.dense(), inverse
-
-
-def _backward(_: Strategy, saved: Saved, cotangent: Tensor) -> Tensor:
-    return formula.inv_backward(saved.inverse, cotangent)
-
-
 @dataclass(frozen=True)
 class _Inv(ScaledRule):
     name = "inv"
     degrees = (-1,)
     unread_inputs = (0,)
 
-    def compute(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:
-        result, inverse = strategy.own("inv_forward", _forward, *inputs)
-        return (result,), inverse
+    def by_factor(
+        self, strategy: Strategy, *inputs: Tensor, **_: Any
+    ) -> tuple[Tensor, PseudoInverse]:
+        inverse = strategy.factor_square(*inputs)
+        return inverse.dense(), inverse
 
-    def gradients(
-        self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
-    ) -> Gradients:
-        return (strategy.own("inv_backward", _backward, saved, *cotangents),)
+    def gradient_by_factor(self, saved: Saved, cotangent: Tensor, need_matrix: bool) -> Tensor:
+        return formula.inv_backward(saved.inverse, cotangent)
 
     def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
         return (formula.inv_backward(DenseInverse(at.result), *cotangents),)

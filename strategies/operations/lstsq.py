@@ -1,9 +1,9 @@
 """`lstsq`, least squares of any rank."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -31,21 +31,6 @@ from strategies.strategy import Saved, Strategy, Tolerance, normalize_tolerance
 __all__ = ["LstsqResult", "lstsq"]
 
 
-def _forward(
-    strategy: Strategy, matrix: Tensor, rhs: Tensor, *, rtol: Tolerance = None
-) -> tuple[Tensor, PseudoInverse]:
-    inverse = strategy.factor(matrix, rtol=rtol)
-    return inverse.apply(rhs), inverse
-
-
-def _backward(
-    _: Strategy, saved: Saved, cotangent: Tensor, *, need_matrix: bool = True
-) -> Gradients:
-    return formula.backward(
-        saved.inverse, saved.matrix, saved.rhs, saved.result, cotangent, need_matrix=need_matrix
-    )
-
-
 @dataclass(frozen=True)
 class _Lstsq(ScaledRule):
     """Outputs: solution, rank, singular values (empty where not computed), whether all A have full rank.
@@ -67,13 +52,20 @@ class _Lstsq(ScaledRule):
 
     def compute(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:
         A, B = inputs
-        X, inverse = strategy.own("lstsq_forward", _forward, A, B, rtol=self.rcond)
+        X, inverse = strategy.own("lstsq_forward", self.by_factor, A, B, rtol=self.rcond)
         return (X, inverse.rank, _singular_values(inverse, A), fullness(inverse, A)), inverse
 
-    def gradients(
-        self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
-    ) -> Gradients:
-        return strategy.own("lstsq_backward", _backward, saved, *cotangents, need_matrix=needed[0])
+    def by_factor(
+        self, strategy: Strategy, *inputs: Tensor, **tolerances: Any
+    ) -> tuple[Tensor, PseudoInverse]:
+        A, B = inputs
+        inverse = strategy.factor(A, **tolerances)
+        return inverse.apply(B), inverse
+
+    def gradient_by_factor(self, saved: Saved, cotangent: Tensor, need_matrix: bool) -> Gradients:
+        A, B = saved.inputs
+        X = saved.result
+        return formula.backward(saved.inverse, A, B, X, cotangent, need_matrix=need_matrix)
 
     def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
         inverse = self._inverse(strategy, at)
@@ -140,27 +132,33 @@ def lstsq(
         return LstsqResult._make(torch.linalg.lstsq(A, B, rcond=rcond, driver=driver))
     if driver is None and are_matrices(A) and (numbers := as_numbers(A, None, rcond)) is not None:
         outputs = _fast_path(strategy, A, B, *numbers)
-        if outputs is None and isinstance(B, Tensor) and B.ndim == A.ndim:
-            outputs = _by_columns(strategy, A, B, numbers)
+        if outputs is None and isinstance(B, Tensor) and _are_broadcast(A, B):
+            columns, results = _folded(A, B)
+            outputs = _fast_path(strategy, A, columns, *numbers)
+            outputs = outputs and results(*outputs)
         if outputs is not None:
             return LstsqResult._make(outputs)
     candidates = choose(strategy, "lstsq", A, B, any_rank=True)
     return first_that_can(candidates, lambda chosen: _lstsq(chosen, A, B, rcond, driver))
 
 
-def _by_columns(
-    strategy: StrategyChoice, A: Tensor, B: Tensor, numbers: tuple[float, ...]
-) -> Tensors | None:
-    """By the fast path, of batches to be broadcast; what is known of A is not repeated, as in torch."""
-    if A.shape[:-2] == B.shape[:-2] or not fit_rows(A, B):
-        return None
+def _are_broadcast(A: Tensor, B: Tensor) -> bool:
+    return B.ndim == A.ndim and A.shape[:-2] != B.shape[:-2] and fit_rows(A, B)
+
+
+def _folded(A: Tensor, B: Tensor) -> tuple[Tensor, Callable[..., LstsqResult]]:
+    """`folded`, and what makes of the results for A those that were asked for.
+
+    What is known of A is not repeated, as in torch.
+    """
     columns, restored = folded(A, B)
-    if (outputs := _fast_path(strategy, A, columns, *numbers)) is None:
-        return None
-    X, residuals, *others = outputs
-    if residuals.numel():
-        residuals = restored(residuals.unsqueeze(-2)).squeeze(-2)
-    return restored(X), residuals, *others
+
+    def results(X: Tensor, residuals: Tensor, *others: Tensor) -> LstsqResult:
+        if residuals.ndim > 1:  # if there are any
+            residuals = restored(residuals.unsqueeze(-2)).squeeze(-2)
+        return LstsqResult(restored(X), residuals, *others)
+
+    return columns, results
 
 
 def _general(
@@ -209,8 +207,9 @@ def _lstsq(
         )
     is_vector = B.ndim < A.ndim
     rhs = B.unsqueeze(-1) if is_vector else B
-    if A.shape[:-2] != rhs.shape[:-2]:
-        return _lstsq_broadcast(chosen, A, B, rcond)
+    if _are_broadcast(A, rhs):
+        columns, results = _folded(A, rhs)
+        return results(*_lstsq(chosen, A, columns, rcond, None))
     X, rank, singular_values, full = run(_Lstsq(normalize_tolerance(rcond)), chosen, A, rhs)
     residuals = X.new_empty(0, dtype=X.dtype.to_real())
     if A.shape[-2] > A.shape[-1] and full.shape[-1]:
@@ -220,15 +219,6 @@ def _lstsq(
     if singular_values.numel() == 0:
         singular_values = singular_values.new_empty(0)
     return LstsqResult(X, residuals, rank, singular_values)
-
-
-def _lstsq_broadcast(chosen: Strategy, A: Tensor, B: Tensor, rcond: float | None) -> LstsqResult:
-    # What is known of A is not repeated, as in torch.
-    own = tuple(map(slice, A.shape[:-2]))
-    batch = np.broadcast_shapes(A.shape[:-2], B.shape[:-2])
-    A, B = (each.expand(*batch, *each.shape[-2:]) for each in (A, B))
-    X, residuals, rank, values = _lstsq(chosen, A, B, rcond, None)
-    return LstsqResult(X, residuals, rank[own], values[own] if values.ndim > 1 else values)
 
 
 def _output_shapes(matrix: Shape, rhs: Shape) -> list[Shape]:

@@ -1,9 +1,8 @@
 """`pinv`, the Moore–Penrose pseudo-inverse."""
 
 import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -37,17 +36,6 @@ from strategies.strategy import Saved, Strategy, Tolerance, normalize_tolerance
 __all__ = ["pinv"]
 
 
-def _forward(
-    strategy: Strategy, matrix: Tensor, *, rtol: Tolerance = None, atol: Tolerance = None
-) -> tuple[Tensor, PseudoInverse]:
-    inverse = strategy.factor(matrix, rtol=rtol, atol=atol)
-    return inverse.dense(), inverse
-
-
-def _backward(_: Strategy, saved: Saved, cotangent: Tensor) -> Tensor:
-    return formula.backward(saved.inverse, saved.matrix, cotangent)
-
-
 @dataclass(frozen=True)
 class _Pinv(ScaledRule):
     """Outputs: A⁺, and by its shape whether all A have full rank (`factors.preconditioned.fullness`)."""
@@ -69,14 +57,18 @@ class _Pinv(ScaledRule):
 
     def compute(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:
         pinv, inverse = strategy.own(
-            "pinv_forward", _forward, inputs[0], rtol=self.rtol, atol=self.atol
+            "pinv_forward", self.by_factor, *inputs, rtol=self.rtol, atol=self.atol
         )
-        return (pinv, fullness(inverse, inputs[0])), inverse
+        return (pinv, fullness(inverse, *inputs)), inverse
 
-    def gradients(
-        self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
-    ) -> Gradients:
-        return (strategy.own("pinv_backward", _backward, saved, *cotangents),)
+    def by_factor(
+        self, strategy: Strategy, *inputs: Tensor, **tolerances: Any
+    ) -> tuple[Tensor, PseudoInverse]:
+        inverse = strategy.factor(inputs[0], **tolerances)
+        return inverse.dense(), inverse
+
+    def gradient_by_factor(self, saved: Saved, cotangent: Tensor, need_matrix: bool) -> Tensor:
+        return formula.backward(saved.inverse, saved.matrix, cotangent)
 
     def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
         return (formula.backward(_inverse(at), at.matrix, *cotangents),)

@@ -57,14 +57,33 @@ class ScaledRule(Rule):
     refuses_nan: ClassVar[bool] = False
 
     @abstractmethod
-    def compute(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:
-        """`Rule.forward`, for norms of the inputs that are not far from one."""
+    def by_factor(
+        self, strategy: Strategy, *inputs: Tensor, **options: Any
+    ) -> tuple[Tensor, PseudoInverse]:
+        """F by the factor of a strategy that has no `<name>_forward`, and the factor."""
 
     @abstractmethod
+    def gradient_by_factor(self, saved: Saved, cotangent: Tensor, need_matrix: bool) -> Any:
+        """The gradient of A, or those of A and B, by the factor, where there is no `<name>_backward`."""
+
+    def compute(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:
+        """`Rule.forward`, for norms of the inputs that are not far from one."""
+        result, inverse = strategy.own(f"{self.name}_forward", self.by_factor, *inputs)
+        return (result,), inverse
+
     def gradients(
         self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
     ) -> Gradients:
         """`Rule.backward`, likewise."""
+
+        def by_factor(
+            _: Strategy, at: Saved, cotangent: Tensor, *, need_matrix: bool = True
+        ) -> Any:
+            return self.gradient_by_factor(at, cotangent, need_matrix)
+
+        options = {"need_matrix": needed[0]} if self.arity > 1 else {}
+        found = strategy.own(f"{self.name}_backward", by_factor, saved, *cotangents, **options)
+        return found if self.arity > 1 else (found,)
 
     def read(self, inputs: Tensors) -> Tensors:
         """The inputs with zeros for entries that f does not read."""

@@ -1,9 +1,8 @@
 """`solve`, square systems."""
 
 import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -38,17 +37,6 @@ from strategies.strategy import Saved, Strategy
 __all__ = ["solve"]
 
 
-def _forward(strategy: Strategy, matrix: Tensor, rhs: Tensor) -> tuple[Tensor, PseudoInverse]:
-    inverse = strategy.factor_square(matrix)
-    return inverse.apply(rhs), inverse
-
-
-def _backward(
-    _: Strategy, saved: Saved, cotangent: Tensor, *, need_matrix: bool = True
-) -> Gradients:
-    return formula.backward(saved.inverse, saved.result, cotangent, need_matrix=need_matrix)
-
-
 @dataclass(frozen=True)
 class _Solve(ScaledRule):
     name = "solve"
@@ -57,14 +45,15 @@ class _Solve(ScaledRule):
     over_batch = staticmethod(over_columns)
     unread_inputs = (1,)
 
-    def compute(self, strategy: Strategy, *inputs: Tensor) -> tuple[Tensors, PseudoInverse]:
-        X, inverse = strategy.own("solve_forward", _forward, *inputs)
-        return (X,), inverse
+    def by_factor(
+        self, strategy: Strategy, *inputs: Tensor, **_: Any
+    ) -> tuple[Tensor, PseudoInverse]:
+        A, B = inputs
+        inverse = strategy.factor_square(A)
+        return inverse.apply(B), inverse
 
-    def gradients(
-        self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
-    ) -> Gradients:
-        return strategy.own("solve_backward", _backward, saved, *cotangents, need_matrix=needed[0])
+    def gradient_by_factor(self, saved: Saved, cotangent: Tensor, need_matrix: bool) -> Gradients:
+        return formula.backward(saved.inverse, saved.result, cotangent, need_matrix=need_matrix)
 
     def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
         rhs_gradient = _solution(strategy, at.matrix.mH, cotangents[0])

@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor
 
 from strategies.autograd.tracing import is_batched, is_vmap_innermost
-from strategies.autograd.transforms import is_mapped, over_samples
+from strategies.autograd.transforms import over_samples
 
 _OF_A_MATRIX = (
     "cholesky",
@@ -57,8 +57,6 @@ def vmapped(
     if not 2 <= first.ndim == last.ndim or (tolerances and name != "pinv"):
         return None
     if name == "qr" and (rest or options):  # of modes which PyTorch alone computes
-        return None
-    if name == "lstsq" and not is_mapped(first):  # whose broadcast batches are factored each
         return None
     if tolerances:  # which are broadcast with the batch
         batch = max(first.ndim - 2, *(each.ndim for each in tolerances.values()))
