@@ -9,7 +9,7 @@ brought there first, each matrix of a batch by itself.
 import functools
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self, cast
 
 import torch
@@ -21,6 +21,7 @@ from strategies.autograd.fast_path import Explicit, SecondBackward, SecondGradie
 from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.rule import Gradients, Rule, Tensors
 from strategies.errors import LinAlgError
+from strategies.factors.condition import frobenius_norms
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import powers_of_two
 from strategies.kernels.memory import is_addressable
@@ -189,8 +190,12 @@ def _common_exponent(matrices: Sequence[Tensor]) -> int | None:
     return exponent if most > largest / 2.0**exponent and least / 2.0**exponent > 1 / most else None
 
 
-def _scaled(matrices: Gradients, exponent: int) -> Gradients:
-    """The matrices times 2^exponent, of a sum of two common exponents at most."""
+def _scaled(matrices: Gradients, exponent: int | Tensor) -> Gradients:
+    """The matrices times 2^exponent: a sum of two common ones at most, or one for each of the batch."""
+    if isinstance(exponent, Tensor):
+        return tuple(
+            None if each is None else times_power_of_two(each, exponent) for each in matrices
+        )
     if not exponent:
         return matrices
     half = exponent // 2  # of which the power is a number even if that of the sum is not
@@ -205,8 +210,7 @@ def _extreme_norms(matrices: Tensor) -> tuple[float, float]:
     if matrices.ndim == 2:
         norm = torch.linalg.vector_norm(matrices).item()
         return norm, norm
-    norms = torch.linalg.vector_norm(_as_real(_side_by_side(matrices)), dim=(-2, -1))
-    return _extremes(norms)
+    return _extremes(frobenius_norms(_side_by_side(matrices)))
 
 
 def _extremes(numbers: Tensor) -> tuple[float, float]:
@@ -284,14 +288,10 @@ def with_normalized_cotangents(explicit: Explicit) -> Explicit:
     ) -> Tensors:
         if not all(map(is_addressable, cotangents)):
             return explicit(strategy, inputs, outputs, cotangents, *tolerances)
-        if (common := _common_exponent(cotangents)) is not None:
-            near = cast(Tensors, _scaled(cotangents, -common))
-            found = explicit(strategy, inputs, outputs, near, *tolerances)
-            return cast(Tensors, _scaled(found, common))
-        power = _largest_exponents(cotangents)
-        near = tuple(times_power_of_two(each, -power) for each in cotangents)
+        power = _power(cotangents)
+        near = cast(Tensors, _scaled(cotangents, -power))
         found = explicit(strategy, inputs, outputs, near, *tolerances)
-        return tuple(times_power_of_two(each, power) for each in found)
+        return cast(Tensors, _scaled(found, power))
 
     return gradients
 
@@ -303,40 +303,31 @@ def with_normalized_directions(second_backward: SecondBackward) -> SecondBackwar
     def found(
         computed: Computed, gradients: Gradients, cotangents: Gradients, directions: Gradients
     ) -> SecondGradients | None:
-        times: Callable[[Gradients, Any], Gradients] = _scaled
-        powers: list[Any] = [
-            _common_exponent([each for each in some if each is not None])
-            for some in (cotangents, directions)
-        ]
-        if None in powers:
-            times, powers = _times, [*map(_largest_exponents, (cotangents, directions))]
-        of_cotangents, of_directions = powers
+        of_cotangents, of_directions = _power(cotangents), _power(directions)
         second = second_backward(
             computed,
-            times(gradients, -of_cotangents),
-            times(cotangents, -of_cotangents),
-            times(directions, -of_directions),
+            _scaled(gradients, -of_cotangents),
+            _scaled(cotangents, -of_cotangents),
+            _scaled(directions, -of_directions),
         )
         if second is None:
             return None
         of_both = of_cotangents + of_directions
-        by_inputs, by_outputs, by_cotangents = map(times, second, (of_both, of_both, of_directions))
+        powers = of_both, of_both, of_directions
+        by_inputs, by_outputs, by_cotangents = map(_scaled, second, powers)
         return by_inputs, by_outputs, by_cotangents
 
     return found
 
 
-def _largest_exponents(matrices: Gradients) -> Tensor:
-    """For each matrix of the batch, of the largest of several; 0 where all are zero."""
-    found = functools.reduce(
-        torch.maximum, [exponents(each) for each in matrices if each is not None]
-    )
+def _power(matrices: Gradients) -> int | Tensor:
+    """The common exponent; or for each matrix of the batch that of the largest, 0 where all are zero."""
+    given = [each for each in matrices if each is not None]
+    if (common := _common_exponent(given)) is not None:
+        return common
+    found = functools.reduce(torch.maximum, map(exponents, given))
     # The power that is no number would make zeros of what a zero cotangent is multiplied by.
     return found.masked_fill(found == _OF_ZERO, 0)
-
-
-def _times(matrices: Gradients, powers: Tensor) -> Gradients:
-    return tuple(None if each is None else times_power_of_two(each, powers) for each in matrices)
 
 
 def _finite(matrices: Tensor) -> Tensor:
