@@ -20,7 +20,7 @@ from strategies.autograd.derivatives import (
     eager_mode,
 )
 from strategies.autograd.fast_path_node import Computed, FoundPlan
-from strategies.autograd.registered import Call, Registered
+from strategies.autograd.registered import Call, Recorded, Registered
 from strategies.autograd.rule import Tensors
 from strategies.autograd.tracing import is_recorded_below, is_traced
 from strategies.autograd.transforms import Dims
@@ -193,12 +193,9 @@ class Derivative(Registered):
     def fake(self, *arguments: Any) -> Sequence[Tensor]:
         operands, options, _, flags = self._parts(arguments)
         *_, kind = self._kinds
-        if kind == "backward":
-            pairs = zip(operands, flags[-1], strict=False)
-            return [operand.new_empty(operand.shape) for operand, need in pairs if need]
-        if len(self._kinds) > 1:  # the tangents of gradients
-            pairs = zip(operands, flags[0], strict=False)
-            return [operand.new_empty(operand.shape) for operand, need in pairs if need]
+        if kind == "backward" or len(self._kinds) > 1:  # gradients, or their tangents
+            of_kind = flags[-1] if kind == "backward" else flags[0]
+            return [each.new_empty(each.shape) for each in itertools.compress(operands, of_kind)]
         outputs = self._operation.shaped(*operands[: self._operation.arity], *options)
         return list(self._operation.laid_out(outputs[: self._operation.differentiable]))
 
@@ -209,35 +206,29 @@ class Derivative(Registered):
         return self.operator(list(operands), *rest)
 
     def derive(
-        self,
-        kind: str,
-        operands: Sequence[Tensor],
-        rest: Sequence[Any],
-        outputs: Sequence[Tensor],
-        needed: Sequence[bool],
+        self, kind: str, at: Recorded, given: Sequence[Tensor], needed: Sequence[bool]
     ) -> Sequence[Tensor]:
         kinds = *self._kinds, kind
         if kinds in self._operation.derivatives:
-            operator = self._operation.derivatives[kinds]
-            return operator.call([*operands, *outputs], (*rest, list(needed)))
+            operands = [*at.operands, *given, *at.outputs]
+            return self._operation.derivatives[kinds].call(operands, (*at.rest, list(needed)))
         if torch._C._are_functorch_transforms_active() or is_traced():
             raise NotImplementedError(
                 f"{' of '.join(reversed(kinds))} has no operator: in a compiled function there are second "
                 "derivatives, of which the first is a backward; eager mode has all orders"
             )
-        return self._third_derivative(kind, operands, rest, needed)
+        return self._third_derivative(kind, at, given, needed)
 
     def _third_derivative(
-        self, kind: str, operands: Sequence[Tensor], rest: Sequence[Any], needed: Sequence[bool]
+        self, kind: str, at: Recorded, given: Sequence[Tensor], needed: Sequence[bool]
     ) -> Sequence[Tensor]:
         """As `derive`, from the operation as a function: there are operators of two orders."""
-        flags = rest[-len(self._kinds) :]
-        every, given = operands[: len(needed)], operands[len(needed) :]
-        own, returned = self._split_returned(every, flags)
+        flags = at.rest[-len(self._kinds) :]
+        own, returned = self._split_returned(at.operands, flags)
         of_own, of_returned = needed[: len(own)], needed[len(own) :]
         if kind == "forward":
             given = given[: sum(of_own)]
-        kinds, function = (*self._kinds, kind), self._function((operands, *rest))
+        kinds, function = (*self._kinds, kind), self._function((at.operands, *at.rest))
         with eager_mode(grad=torch.is_grad_enabled()):
             found = composed_derivative(kinds, function, [*flags, of_own])(*own, *given)
         if kind == "forward":

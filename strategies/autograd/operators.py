@@ -25,7 +25,7 @@ from strategies.autograd.copies import apart
 from strategies.autograd.derivative_operators import KINDS, Derivative, number_of
 from strategies.autograd.derivatives import eager_mode
 from strategies.autograd.fast_path import FastPath, serve
-from strategies.autograd.registered import Registered
+from strategies.autograd.registered import Recorded, Registered
 from strategies.autograd.rule import Tensors
 from strategies.strategy import Strategy
 
@@ -208,16 +208,12 @@ class Operator(Registered):
         return self.operator(*operands, *rest)
 
     def derive(
-        self,
-        kind: str,
-        operands: Sequence[Tensor],
-        rest: Sequence[Any],
-        outputs: Sequence[Tensor],
-        needed: Sequence[bool],
+        self, kind: str, at: Recorded, given: Sequence[Tensor], needed: Sequence[bool]
     ) -> Sequence[Tensor]:
-        *options, _ = rest
-        *saved, used = outputs
-        return self.derivatives[kind,].call(operands, (*saved, *options, used, list(needed)))
+        *options, _ = at.rest
+        *saved, used = at.outputs
+        rest = *saved, *options, used, list(needed)
+        return self.derivatives[kind,].call([*at.operands, *given], rest)
 
     def dims(self, outputs: Sequence[Tensor]) -> list[int | None]:
         # What is kept is of all matrices together, and so is the strategy.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -93,20 +93,14 @@ class Registered(ABC):
 
     @abstractmethod
     def derive(
-        self,
-        kind: str,
-        operands: Sequence[Tensor],
-        rest: Sequence[Any],
-        outputs: Sequence[Tensor],
-        needed: Sequence[bool],
+        self, kind: str, at: Recorded, given: Sequence[Tensor], needed: Sequence[bool]
     ) -> Sequence[Tensor]:
         """The operator that is a derivative.
 
         Args:
             kind: "backward" or "forward".
-            operands: of the operator, then cotangents, or the tangents of those that are flagged.
-            rest: of its arguments.
-            outputs: what it has returned.
+            at: the call that is differentiated.
+            given: cotangents of the outputs, or the tangents of the operands that are flagged.
             needed: which operands to give gradients of, or are given tangents.
         """
 
@@ -196,6 +190,14 @@ class Registered(ABC):
         return list(outputs) if self.differentiable is None else tuple(outputs)
 
 
+class Recorded(NamedTuple):
+    """What an operator took and has returned: operands and the rest, as split, and outputs."""
+
+    operands: Sequence[Tensor]
+    rest: Sequence[Any]
+    outputs: Sequence[Tensor]
+
+
 @dataclass(frozen=True)
 class Call:
     """One call of an operator: what it takes besides tensors, and where tensors belong."""
@@ -258,32 +260,32 @@ class _Function(AtOneLevel):
     def backward(ctx: Any, *cotangents: Tensor | None) -> Gradients:
         if all(each is None for each in cotangents):
             return (None,) * len(ctx.needs_input_grad)
-        operands, rest, outputs = _saved(ctx, ctx.saved_tensors)
-        needed = ctx.needs_input_grad[2 : 2 + len(operands)]
+        at = _recorded(ctx, ctx.saved_tensors)
+        needed = ctx.needs_input_grad[2 : 2 + len(at.operands)]
         count = ctx.call.operator.differentiable
-        given = filled(cotangents[:count], outputs[:count])
-        derived = ctx.call.operator.derive("backward", [*operands, *given], rest, outputs, needed)
-        constants = [None] * (ctx.number_of_tensors - len(operands))
+        given = filled(cotangents[:count], at.outputs[:count])
+        derived = ctx.call.operator.derive("backward", at, given, needed)
+        constants = [None] * (ctx.number_of_tensors - len(at.operands))
         return (None, None, *spread(derived, needed), *constants)
 
     @staticmethod
     def jvp(ctx: Any, _: None, __: None, *tangents: Tensor | None) -> Gradients:
         with forward_mode(on=True):
-            operands, rest, outputs = _saved(ctx, without_tangents(ctx.saved_tensors))
-            of_operands = tangents[: len(operands)]
+            at = _recorded(ctx, without_tangents(ctx.saved_tensors))
+            of_operands = tangents[: len(at.operands)]
             needed = [each is not None for each in of_operands]
-            given = [*operands, *(with_memory(each) for each in of_operands if each is not None)]
-            found = ctx.call.operator.derive("forward", given, rest, outputs, needed)
-        return (*found, *[None] * (len(outputs) - len(found)))
+            given = [with_memory(each) for each in of_operands if each is not None]
+            found = ctx.call.operator.derive("forward", at, given, needed)
+        return (*found, *[None] * (len(at.outputs) - len(found)))
 
 
 _apply: Callable[..., Tensors] = _Function.apply  # type: ignore[attr-defined]  # not in torch's stubs
 
 
-def _saved(ctx: Any, tensors: Tensors) -> tuple[list[Tensor], list[Any], Tensors]:
-    """Operands, the rest of the arguments and the outputs among the saved tensors."""
-    operands, rest = ctx.call.arguments(tensors[: ctx.number_of_tensors])
-    return operands, rest, tensors[ctx.number_of_tensors :]
+def _recorded(ctx: Any, tensors: Tensors) -> Recorded:
+    count = ctx.number_of_tensors
+    operands, rest = ctx.call.arguments(tensors[:count])
+    return Recorded(operands, rest, tensors[count:])
 
 
 def _with_dim(tensor: Tensor, dim: int | None, place: int, size: int) -> Tensor:

@@ -17,11 +17,11 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from strategies.autograd.derivatives import eager_mode
+from strategies.autograd.derivatives import eager_mode, spread
 from strategies.autograd.levels import forward_mode
 from strategies.autograd.nodes import is_batched_gradient
 from strategies.autograd.precision import full_precision
-from strategies.autograd.registered import Call, Registered
+from strategies.autograd.registered import Call, Recorded, Registered
 from strategies.autograd.rule import Tensors
 from strategies.autograd.transforms import Dims, batch_first
 from strategies.factorization.kinds import KINDS, Form
@@ -136,15 +136,9 @@ class _OfFactor(Registered):
     def call(self, operands: Sequence[Tensor], rest: Sequence[Any]) -> Sequence[Tensor]:
         return self.operator(*operands[: self.arity], list(operands[self.arity :]), *rest)
 
-    def parts(
-        self, operands: Sequence[Tensor], rest: Sequence[Any], needed: Sequence[bool]
-    ) -> tuple[Formal, Sequence[Tensor], Sequence[Tensor | None]]:
-        """A⁺, the other operands, and the tangents of all, where those that are flagged follow."""
-        A, *others = operands[: self.arity]
-        further = iter(operands[len(needed) :])
-        tangents = [next(further, None) if need else None for need in needed]
-        inverse = Formal.of(A, operands[self.arity : len(needed)], _form(*rest[:3]))
-        return inverse, others, tangents[: self.arity]
+    def inverse(self, at: Recorded) -> Formal:
+        """A⁺ as a function of A."""
+        return Formal.of(at.operands[0], at.operands[self.arity :], _form(*at.rest[:3]))
 
 
 class _Factorization(Registered):
@@ -188,26 +182,20 @@ class _Application(_OfFactor):
         return [B.new_empty(*B.shape[:-2], A.shape[-2 if adjoint else -1], B.shape[-1])]
 
     def derive(
-        self,
-        kind: str,
-        operands: Sequence[Tensor],
-        rest: Sequence[Any],
-        outputs: Sequence[Tensor],
-        needed: Sequence[bool],
+        self, kind: str, at: Recorded, given: Sequence[Tensor], needed: Sequence[bool]
     ) -> Sequence[Tensor]:
-        adjoint = rest[-1]
-        inverse, (B,), (dA, dB) = self.parts(operands, rest, needed)
-        A, (X,), is_hermitian = inverse.matrix, outputs, inverse.form.is_hermitian
+        inverse, adjoint = self.inverse(at), at.rest[-1]
+        (A, B, *_), (X,), is_hermitian = at.operands, at.outputs, inverse.form.is_hermitian
         if kind == "forward":
+            dA, dB, *_ = spread(given, needed)
             if dA is None and dB is None:
                 return [torch.zeros_like(X)]
             if dA is not None:
                 dA = hermitian_part(dA) if is_hermitian else dA
                 dA = dA.mH if adjoint else dA
-            at = (inverse.adjoint, A.mH) if adjoint else (inverse, A)
-            return [lstsq.jvp(*at, B, X, dA, dB)]
-        G = operands[len(needed)]
-        factors, of_rhs = outer_factors(inverse, A, B, X, G, adjoint=adjoint)
+            of_adjoint = (inverse.adjoint, A.mH) if adjoint else (inverse, A)
+            return [lstsq.jvp(*of_adjoint, B, X, dA, dB)]
+        factors, of_rhs = outer_factors(inverse, A, B, X, *given, adjoint=adjoint)
         found = []
         if needed[0]:
             of_matrix = outer_product(*factors)
@@ -247,25 +235,19 @@ class _Determinant(_OfFactor):
         return [value, value.new_empty(value.shape, dtype=A.dtype.to_real())][: 1 + logarithm]
 
     def derive(
-        self,
-        kind: str,
-        operands: Sequence[Tensor],
-        rest: Sequence[Any],
-        outputs: Sequence[Tensor],
-        needed: Sequence[bool],
+        self, kind: str, at: Recorded, given: Sequence[Tensor], needed: Sequence[bool]
     ) -> Sequence[Tensor]:
-        inverse, _, (dA,) = self.parts(operands, rest, needed)
-        first = outputs[0]
+        inverse, (A, *_), (first, *others) = self.inverse(at), at.operands, at.outputs
         is_hermitian = inverse.form.is_hermitian
         if kind == "forward":
+            dA, *_ = spread(given, needed)
             if dA is None:
-                return [torch.zeros_like(each) for each in outputs]
+                return [torch.zeros_like(each) for each in at.outputs]
             dA = hermitian_part(dA) if is_hermitian else dA
             trace = (inverse.dense().mT * dA).sum((-2, -1))
-            return [trace * first] if len(outputs) == 1 else det.slogdet_tangents(first, trace)
-        scale = determinant_scale(outputs, operands[len(needed) :])
+            return det.slogdet_tangents(first, trace) if others else [trace * first]
+        scale = determinant_scale(at.outputs, given)
         # The adjoint of A⁻¹, as the solution of the adjoint system.
-        A = operands[0]
         gradient = scale[..., None, None] * inverse.solve_adjoint(identities(A, A.shape[-1]))
         return [hermitian_part(gradient) if is_hermitian else gradient]
 
