@@ -14,7 +14,7 @@ did not compute the operation, a derivative computes it again, and from there on
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -38,15 +38,8 @@ _PADDING = 512
 _CLEARED = 2**16
 """Bytes of an empty workspace that are set to zero, so that equal small calls return equal bytes."""
 
-OPERATORS: dict[str, Operator] = {}
-"""By name."""
-
 EAGER: dict[str, Callable[..., Any]] = {}
 """What operators compute by: the public functions by name, before they are decorated."""
-
-
-def _no_workspace(_: int, __: int, ___: int) -> tuple[int, int]:
-    return 0, 0
 
 
 def _as_tuple(result: Tensor | Tensors) -> Tensors:
@@ -73,6 +66,11 @@ class Operator(Registered):
         by_columns: positions of outputs that lie by columns; others lie by rows.
         takes_vectors: whether right-hand sides may be vectors.
         constants: how many options, from the first, are tensors that fast paths take for inputs.
+        fast_paths: which in C++ compute the operator and its gradient on the CPU, and the options for which
+            each does. An ellipsis stands for any, `float` for a tolerance or None: atol, if there are two,
+            and rtol; `Tensor` for one in a tensor, or None.
+        taken: positions of their outputs that are those of the operator; by default all, in order.
+        workspace: what they keep for the backward.
 
     Example:
         >>> torch.ops.backward_strategies.inv(torch.tensor([[4.0]]), "qr_pinv")[0]
@@ -96,45 +94,30 @@ class Operator(Registered):
         by_columns: Sequence[int] = (),
         takes_vectors: bool = False,
         constants: int = 0,
+        fast_paths: Iterable[tuple[FastPath, Sequence[Any]]] = (),
+        taken: Sequence[int] = (),
+        workspace: Workspace | None = None,
     ) -> None:
         self.takes_vectors, self.constants = takes_vectors, constants
         self.arity, self.differentiable, self.outputs = len(inputs), differentiable, outputs
         self.eagerly, self.shaped = compute or self._by_function, fake or self._as_in_torch
         self._parameters = *inputs, *(each.split()[-1] for each in options.split(", ") if each)
         self._measured_as, self._any_rank = measured_as or name, any_rank
-        self._name, self._by_columns = name, by_columns
-        self._workspace: Workspace = _no_workspace
+        self._name, self._by_columns, self._workspace = name, by_columns, workspace
+        self.taken = list(taken or range(outputs))
         parameters = *(f"Tensor {each}" for each in inputs), options, "str strategy"
         super().__init__(name, parameters, f"({', '.join(['Tensor'] * (outputs + 2))})")
         self.derivatives = {kinds: Derivative(self, name, options, kinds) for kinds in KINDS}
-        OPERATORS[name] = self
-
-    def use(
-        self,
-        *fast_paths: tuple[FastPath, Sequence[Any]],
-        taken: Sequence[int] = (),
-        workspace: Workspace | None = None,
-    ) -> None:
-        """Let fast paths in C++ compute the operator and its gradient on the CPU.
-
-        Args:
-            fast_paths: of the operation, and the options for which each is. An ellipsis stands for any,
-                `float` for a tolerance or None: atol, if there are two, and rtol; `Tensor` for one in a
-                tensor, or None.
-            taken: positions of their outputs that are those of the operator; by default all, in order.
-            workspace: what is kept for the backward.
-        """
-        self._workspace = workspace or _no_workspace
-        self.taken = list(taken or range(self.outputs))
-        serve(
-            self._name,
-            [(each, list(usual)) for each, usual in fast_paths],
-            (self.arity, self.differentiable, self.takes_vectors, self.constants),
-            self.taken,
-            list(self._by_columns),
-            self.kept_bytes,
-            [self._registered(kinds) for kinds in ((), *KINDS)],
-        )
+        if paths := [(each, list(usual)) for each, usual in fast_paths]:
+            serve(
+                name,
+                paths,
+                (self.arity, differentiable, takes_vectors, constants),
+                self.taken,
+                list(by_columns),
+                self.kept_bytes,
+                [self._registered(kinds) for kinds in ((), *KINDS)],
+            )
 
     def _registered(self, kinds: tuple[str, ...]) -> tuple[tuple[str, ...], str, str, Registered]:
         """The operator, or that derivative, and the names of its derivatives, empty where there is none."""
@@ -151,7 +134,7 @@ class Operator(Registered):
 
     def kept_bytes(self, A: Tensor, B: Tensor | None = None) -> int:
         """How large the workspace is: on a CPU alone there is one."""
-        if self._workspace is _no_workspace or A.device.type != "cpu":
+        if self._workspace is None or A.device.type != "cpu":
             return 0
         *batch, m, n = A.shape
         k = 1 if B is None or B.ndim < A.ndim else B.shape[-1]

@@ -9,17 +9,17 @@ import torch
 from torch import Tensor
 
 from strategies.autograd.aten import AtenCalls
-from strategies.autograd.choice import StrategyChoice, are_matrices, choose
+from strategies.autograd.choice import StrategyChoice, are_matrices, choose, name_of
 from strategies.autograd.fast_path import FastPath, SecondGradients
 from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.nodes import run
-from strategies.autograd.operators import OPERATORS
+from strategies.autograd.operators import Operator
 from strategies.autograd.quadratic import pull, push
 from strategies.autograd.rule import Gradients, Rule, Tensors, only
 from strategies.errors import raise_for_info
 from strategies.formulas import cholesky as formula
 from strategies.formulas.domains import POSITIVE_DEFINITE
-from strategies.operations import grids, traced_cholesky
+from strategies.operations import grids
 from strategies.operations.record import Operation, exact
 from strategies.operations.results import CholeskyExResult
 from strategies.operations.scaled_rule import (
@@ -98,7 +98,15 @@ def _with_nan(derivative: Tensor, info: Tensor) -> Tensor:
     return derivative.masked_fill((info != 0)[..., None, None], math.nan)
 
 
-@traceable_by(traced_cholesky.cholesky)
+def _traced_cholesky(
+    A: Tensor, *, upper: bool = False, strategy: StrategyChoice = "auto"
+) -> Tensor:
+    if not are_matrices(A, square=True):
+        return torch.linalg.cholesky(A, upper=upper)
+    return _traced_cholesky_ex(A, upper=upper, check_errors=True, strategy=strategy).L
+
+
+@traceable_by(_traced_cholesky)
 def cholesky(A: Tensor, *, upper: bool = False, strategy: StrategyChoice = "auto") -> Tensor:
     """The lower triangular L with A = L Lᴴ and a positive diagonal, of each matrix of a batch.
 
@@ -129,7 +137,22 @@ def cholesky(A: Tensor, *, upper: bool = False, strategy: StrategyChoice = "auto
     return _factor(chosen, A, upper, check_errors=True)[0]
 
 
-@traceable_by(traced_cholesky.cholesky_ex)
+def _traced_cholesky_ex(
+    A: Tensor,
+    *,
+    upper: bool = False,
+    check_errors: bool = False,
+    strategy: StrategyChoice = "auto",
+) -> CholeskyExResult:
+    if not are_matrices(A, square=True):
+        return CholeskyExResult(
+            *torch.linalg.cholesky_ex(A, upper=upper, check_errors=check_errors)
+        )
+    L, info = _OPERATOR(A.mT if upper else A, check_errors, name_of(strategy))
+    return CholeskyExResult(L.mT if upper else L, info)
+
+
+@traceable_by(_traced_cholesky_ex)
 def cholesky_ex(
     A: Tensor,
     *,
@@ -211,7 +234,15 @@ _fast_path = FastPath(
     unread=(0,),
 )
 _fast_path_ex = dataclasses.replace(_fast_path, reports=True)
-OPERATORS["cholesky_ex"].use((_fast_path_ex, [...]))
+_OPERATOR = Operator(
+    "cholesky_ex",
+    ["A"],
+    "bool check_errors",
+    outputs=2,
+    measured_as="cholesky",
+    by_columns=(0,),
+    fast_paths=[(_fast_path_ex, [...])],
+)
 
 ATEN = (
     AtenCalls("linalg_cholesky", _fast_path, [False]),

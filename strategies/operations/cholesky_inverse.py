@@ -7,19 +7,19 @@ import torch
 from torch import Tensor
 
 from strategies.autograd.aten import AtenCalls
-from strategies.autograd.choice import StrategyChoice, are_matrices, choose
+from strategies.autograd.choice import StrategyChoice, are_matrices, choose, name_of
 from strategies.autograd.fast_path import FastPath, SecondGradients
 from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.full_triangular import FullTriangular
 from strategies.autograd.nodes import run
-from strategies.autograd.operators import OPERATORS
+from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Gradients, Tensors, only
 from strategies.factors import Triangular
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.formulas import cholesky as formula
 from strategies.formulas.amplification import squared_condition_number
 from strategies.formulas.domains import LOWER_TRIANGULAR
-from strategies.operations import grids, traced_cholesky
+from strategies.operations import grids
 from strategies.operations.record import Operation, exact
 from strategies.operations.scaled_rule import (
     ScaledRule,
@@ -65,7 +65,15 @@ def _with_real_diagonal(L: Tensor) -> Tensor:
     return L * L.diagonal(dim1=-2, dim2=-1).sgn().conj().unsqueeze(-2)
 
 
-@traceable_by(traced_cholesky.cholesky_inverse)
+def _traced_cholesky_inverse(
+    L: Tensor, upper: bool = False, *, strategy: StrategyChoice = "auto"
+) -> Tensor:
+    if not are_matrices(L, square=True):
+        return torch.cholesky_inverse(L, upper=upper)
+    return _OPERATOR(L.mH if upper else L, name_of(strategy))[0]
+
+
+@traceable_by(_traced_cholesky_inverse)
 def cholesky_inverse(
     L: Tensor, upper: bool = False, *, strategy: StrategyChoice = "auto"
 ) -> Tensor:
@@ -128,7 +136,7 @@ _fast_path = FastPath(
     tangents=_tangents,
     second_backward=_second_backward,
 )
-OPERATORS["cholesky_inverse"].use((_fast_path, []))
+_OPERATOR = Operator("cholesky_inverse", ["L"], by_columns=(0,), fast_paths=[(_fast_path, [])])
 ATEN = (AtenCalls("cholesky_inverse", _fast_path, [False]),)
 
 

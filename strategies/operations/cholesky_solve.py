@@ -7,19 +7,19 @@ import torch
 from torch import Tensor
 
 from strategies.autograd.aten import AtenCalls
-from strategies.autograd.choice import StrategyChoice, choose
+from strategies.autograd.choice import StrategyChoice, choose, name_of
 from strategies.autograd.fast_path import FastPath, SecondGradients
 from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.full_triangular import FullTriangular
 from strategies.autograd.nodes import run
-from strategies.autograd.operators import OPERATORS
+from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Gradients, Tensors, only
 from strategies.factors import Triangular
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.formulas import cholesky as formula
 from strategies.formulas.amplification import squared_condition_number
 from strategies.formulas.domains import LOWER_TRIANGULAR
-from strategies.operations import grids, traced_cholesky
+from strategies.operations import grids
 from strategies.operations.record import Operation, exact
 from strategies.operations.right_hand_sides import (
     fit,
@@ -70,7 +70,16 @@ class _CholeskySolve(ScaledRule):
         return (formula.solve_jvp(inverse, inverse.apply(at.rhs), at.result, *tangents),)
 
 
-@traceable_by(traced_cholesky.cholesky_solve)
+def _traced_cholesky_solve(
+    B: Tensor, L: Tensor, upper: bool = False, *, strategy: StrategyChoice = "auto"
+) -> Tensor:
+    if not fit(L, B, left=True):
+        return torch.cholesky_solve(B, L, upper=upper)
+    columns, restored = folded(L, B)
+    return restored(_OPERATOR(L.mH if upper else L, columns, name_of(strategy))[0])
+
+
+@traceable_by(_traced_cholesky_solve)
 def cholesky_solve(
     B: Tensor, L: Tensor, upper: bool = False, *, strategy: StrategyChoice = "auto"
 ) -> Tensor:
@@ -137,7 +146,14 @@ _fast_path = FastPath(
     second_backward=_second_backward,
     arity=2,
 )
-OPERATORS["cholesky_solve"].use((_fast_path, []), workspace=lambda _, n, k: (n * k, 0))
+_OPERATOR = Operator(
+    "cholesky_solve",
+    ["L", "B"],
+    fake=lambda L, B: (B.new_empty(torch.cholesky_solve(B, L).shape),),
+    by_columns=(0,),
+    fast_paths=[(_fast_path, [])],
+    workspace=lambda _, n, k: (n * k, 0),
+)
 ATEN = (AtenCalls("cholesky_solve", _fast_path, [False], inputs=(1, 0)),)
 
 

@@ -4,11 +4,11 @@ import torch
 from torch import Tensor
 
 from strategies.autograd.aten import AtenCalls
-from strategies.autograd.choice import StrategyChoice, choose
+from strategies.autograd.choice import StrategyChoice, are_matrices, choose, name_of
 from strategies.autograd.fast_path import FastPath, SecondGradients
 from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.nodes import run
-from strategies.autograd.operators import OPERATORS
+from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Gradients, Tensors, only
 from strategies.factors import LUFactors
 from strategies.factors.inverse_derivatives import (
@@ -25,13 +25,19 @@ from strategies.operations.kept_factors import of_lu
 from strategies.operations.record import Operation, exact
 from strategies.operations.results import SlogdetResult
 from strategies.operations.scaled_rule import is_in_safe_range
-from strategies.operations.traced import traceable
+from strategies.operations.traceable import traceable_by
 from strategies.strategy import Strategy
 
 __all__ = ["SlogdetResult", "det", "slogdet"]
 
 
-@traceable
+def _traced_det(A: Tensor, *, strategy: StrategyChoice = "auto") -> Tensor:
+    if not are_matrices(A, square=True):
+        return torch.linalg.det(A)
+    return _DET(A, name_of(strategy))[0]
+
+
+@traceable_by(_traced_det)
 def det(A: Tensor, *, strategy: StrategyChoice = "auto") -> Tensor:
     """The determinant of each matrix of a batch.
 
@@ -66,7 +72,13 @@ def _general_det(candidates: tuple[Strategy, ...], A: Tensor) -> Tensors:
     return run(Det(), chosen, A)[:1]
 
 
-@traceable
+def _traced_slogdet(A: Tensor, *, strategy: StrategyChoice = "auto") -> SlogdetResult:
+    if not are_matrices(A, square=True):
+        return SlogdetResult(*torch.linalg.slogdet(A))
+    return SlogdetResult(*_SLOGDET(A, name_of(strategy)))
+
+
+@traceable_by(_traced_slogdet)
 def slogdet(A: Tensor, *, strategy: StrategyChoice = "auto") -> SlogdetResult:
     """The sign and the logarithm of the absolute value of each determinant.
 
@@ -198,8 +210,21 @@ _slogdet_fast_path = FastPath(
     tangents=_slogdet_tangents,
     second_backward=_second_backward_of_slogdet,
 )
-OPERATORS["det"].use((_det_fast_path, []), workspace=lambda _, n, __: (n * n + 1, n + 1))
-OPERATORS["slogdet"].use((_slogdet_fast_path, []), workspace=lambda _, n, __: (n * n, n))
+_DET = Operator(
+    "det",
+    ["A"],
+    fast_paths=[(_det_fast_path, [])],
+    workspace=lambda _, n, __: (n * n + 1, n + 1),
+)
+_SLOGDET = Operator(
+    "slogdet",
+    ["A"],
+    outputs=2,
+    differentiable=2,
+    measured_as="det",
+    fast_paths=[(_slogdet_fast_path, [])],
+    workspace=lambda _, n, __: (n * n, n),
+)
 
 ATEN = (
     AtenCalls("linalg_det", _det_fast_path),

@@ -8,11 +8,17 @@ import torch
 from torch import Tensor
 
 from strategies.autograd.aten import AtenCalls
-from strategies.autograd.choice import StrategyChoice, choose, first_that_can
+from strategies.autograd.choice import (
+    StrategyChoice,
+    are_matrices,
+    choose,
+    first_that_can,
+    name_of,
+)
 from strategies.autograd.fast_path import FastPath, SecondGradients
 from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.nodes import run
-from strategies.autograd.operators import OPERATORS
+from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Gradients, Tensors, only
 from strategies.factors import DenseInverse
 from strategies.factors.pseudo_inverse import PseudoInverse
@@ -24,7 +30,7 @@ from strategies.operations.scaled_rule import (
     with_normalized_cotangents,
     with_normalized_directions,
 )
-from strategies.operations.traced import traceable
+from strategies.operations.traceable import traceable_by
 from strategies.strategy import Saved, Strategy
 
 __all__ = ["inv"]
@@ -52,7 +58,13 @@ class _Inv(ScaledRule):
         return (formula.inv_jvp(at.result, only(tangents)),)
 
 
-@traceable
+def _traced_inv(A: Tensor, *, strategy: StrategyChoice = "auto") -> Tensor:
+    if not are_matrices(A, square=True):
+        return torch.linalg.inv(A)
+    return _OPERATOR(A, name_of(strategy))[0]
+
+
+@traceable_by(_traced_inv)
 def inv(A: Tensor, *, strategy: StrategyChoice = "auto") -> Tensor:
     """A⁻¹ of each matrix of a batch.
 
@@ -112,7 +124,7 @@ _fast_path = FastPath(
     unread=(0,),
 )
 INV_EX_FAST_PATH = dataclasses.replace(_fast_path, reports=True)
-OPERATORS["inv"].use((_fast_path, []))
+_OPERATOR = Operator("inv", ["A"], any_rank=True, by_columns=(0,), fast_paths=[(_fast_path, [])])
 
 ATEN = (
     AtenCalls("linalg_inv", _fast_path),

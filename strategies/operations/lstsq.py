@@ -8,10 +8,17 @@ import torch
 from torch import Tensor
 
 from strategies.autograd.aten import AtenCalls
-from strategies.autograd.choice import StrategyChoice, are_matrices, choose, first_that_can
+from strategies.autograd.choice import (
+    StrategyChoice,
+    are_matrices,
+    are_of_kind,
+    choose,
+    first_that_can,
+    name_of,
+)
 from strategies.autograd.fast_path import FastPath
 from strategies.autograd.nodes import run
-from strategies.autograd.operators import OPERATORS
+from strategies.autograd.operators import EAGER, Operator
 from strategies.autograd.rule import Gradients, Tensors
 from strategies.errors import UnsupportedError
 from strategies.factors.preconditioned import fullness
@@ -24,7 +31,7 @@ from strategies.operations.results import LstsqResult
 from strategies.operations.right_hand_sides import fit_rows, folded, over_columns
 from strategies.operations.scaled_rule import ScaledRule, times_power_of_two
 from strategies.operations.tolerances import as_numbers
-from strategies.operations.traced import traceable
+from strategies.operations.traceable import traceable_by
 from strategies.policy import BASELINE
 from strategies.strategy import Saved, Strategy, Tolerance, normalize_tolerance
 
@@ -91,7 +98,30 @@ def _singular_values(inverse: PseudoInverse, like: Tensor) -> Tensor:
     return inverse.singular_values
 
 
-@traceable
+def _traced_lstsq(
+    A: Tensor,
+    B: Tensor,
+    rcond: float | None = None,
+    *,
+    driver: str | None = None,
+    strategy: StrategyChoice = "auto",
+) -> LstsqResult:
+    """Residuals are there wherever m > n, singular values nowhere: ranks are not known here."""
+    is_number = rcond is None or isinstance(rcond, float | int)
+    if not (is_number and are_matrices(A) and are_of_kind(A, B) and fit_rows(A, B)):
+        return LstsqResult(*torch.linalg.lstsq(A, B, rcond=rcond, driver=driver))
+    if driver is not None and strategy == "auto":
+        strategy = BASELINE
+    X, rank = _OPERATOR(A, B, rcond, driver, name_of(strategy))
+    none = X.new_empty(0, dtype=X.real.dtype)
+    if A.shape[-2] <= A.shape[-1]:
+        return LstsqResult(X, none, rank, none)
+    is_vector = B.ndim < A.ndim
+    rhs, columns = (each.unsqueeze(-1) if is_vector else each for each in (B, X))
+    return LstsqResult(X, (rhs - A @ columns).abs().square().sum(-2), rank, none)
+
+
+@traceable_by(_traced_lstsq)
 def lstsq(
     A: Tensor,
     B: Tensor,
@@ -190,7 +220,41 @@ def _workspace(m: int, n: int, _: int) -> tuple[int, int]:
     return k * (m + n + k), k
 
 
-OPERATORS["lstsq"].use((_fast_path, [float, None]), taken=(0, 2), workspace=_workspace)
+def _eagerly(
+    A: Tensor, B: Tensor, rcond: float | None, driver: str | None, strategy: Strategy
+) -> Tensors:
+    X, _, rank, _ = EAGER["lstsq"](A, B, rcond, driver=driver, strategy=strategy)
+    if rank.shape != A.shape[:-2]:  # a driver of PyTorch's for matrices of full rank
+        rank = rank.new_full(A.shape[:-2], min(A.shape[-2:]))
+    return X, rank
+
+
+def _fake(A: Tensor, B: Tensor, _rcond: float | None, _driver: str | None) -> Tensors:
+    if not fit_rows(A, B):
+        raise RuntimeError(
+            f"linalg.lstsq: B of shape {tuple(B.shape)} does not fit A of shape {tuple(A.shape)}"
+        )
+    own, n = A.shape[:-2], A.shape[-1]
+    rank = A.new_empty(own, dtype=torch.int64)
+    if B.ndim < A.ndim:
+        return B.new_empty(*own, n), rank
+    batch = torch.broadcast_shapes(own, B.shape[:-2])
+    return B.new_empty(*batch, n, B.shape[-1]), rank
+
+
+_OPERATOR = Operator(
+    "lstsq",
+    ["A", "B"],
+    "float? rcond, str? driver",
+    compute=_eagerly,
+    fake=_fake,
+    outputs=2,
+    any_rank=True,
+    takes_vectors=True,
+    fast_paths=[(_fast_path, [float, None])],
+    taken=(0, 2),
+    workspace=_workspace,
+)
 # As by PyTorch's default driver, which computes neither residuals nor singular values.
 ATEN = (AtenCalls("linalg_lstsq", _fast_path, [None, None], returned=(0, None, 2, None)),)
 

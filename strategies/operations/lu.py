@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from strategies.autograd.aten import AtenCalls
-from strategies.autograd.choice import StrategyChoice, choose
+from strategies.autograd.choice import StrategyChoice, are_matrices, choose, name_of
 from strategies.autograd.fast_path import FastPath, SecondGradients
 from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.nodes import run
-from strategies.autograd.operators import OPERATORS
+from strategies.autograd.operators import Operator
 from strategies.autograd.quadratic import pull
 from strategies.autograd.rule import Gradients, Tensors, only
 from strategies.factors.pivots import inverse_order, order_of
@@ -26,7 +26,7 @@ from strategies.operations.lu_rule import EQUATION, LUFactor
 from strategies.operations.record import Operation, Shape, exact
 from strategies.operations.results import LUFactorExResult, LUFactorResult, LUResult
 from strategies.operations.scaled_rule import with_normalized_cotangents, with_normalized_directions
-from strategies.operations.traced import traceable
+from strategies.operations.traceable import traceable_by
 from strategies.strategy import Strategy
 
 if TYPE_CHECKING:
@@ -36,7 +36,15 @@ if TYPE_CHECKING:
 __all__ = ["LUFactorExResult", "LUFactorResult", "LUResult", "lu", "lu_factor", "lu_factor_ex"]
 
 
-@traceable
+def _traced_lu_factor(
+    A: Tensor, *, pivot: bool = True, strategy: StrategyChoice = "auto"
+) -> LUFactorResult:
+    if not are_matrices(A):
+        return LUFactorResult(*torch.linalg.lu_factor(A, pivot=pivot))
+    return LUFactorResult(*_OPERATOR(A, pivot, True, name_of(strategy))[:2])
+
+
+@traceable_by(_traced_lu_factor)
 def lu_factor(
     A: Tensor, *, pivot: bool = True, strategy: StrategyChoice = "auto"
 ) -> LUFactorResult:
@@ -123,12 +131,33 @@ _lu_factor_fast_path = FastPath(
     unread=(0,),
 )
 _lu_factor_ex_fast_path = dataclasses.replace(_lu_factor_fast_path, reports=True)
-OPERATORS["lu_factor_ex"].use(
-    (_lu_factor_ex_fast_path, [True, ...]), workspace=lambda m, _, __: (0, m)
+_OPERATOR = Operator(
+    "lu_factor_ex",
+    ["A"],
+    "bool pivot, bool check_errors",
+    outputs=3,
+    measured_as="lu_factor",
+    by_columns=(0,),
+    fast_paths=[(_lu_factor_ex_fast_path, [True, ...])],
+    workspace=lambda m, _, __: (0, m),
 )
 
 
-@traceable
+def _traced_lu_factor_ex(
+    A: Tensor,
+    *,
+    pivot: bool = True,
+    check_errors: bool = False,
+    strategy: StrategyChoice = "auto",
+) -> LUFactorExResult:
+    if not are_matrices(A):
+        return LUFactorExResult(
+            *torch.linalg.lu_factor_ex(A, pivot=pivot, check_errors=check_errors)
+        )
+    return LUFactorExResult(*_OPERATOR(A, pivot, check_errors, name_of(strategy)))
+
+
+@traceable_by(_traced_lu_factor_ex)
 def lu_factor_ex(
     A: Tensor,
     *,
@@ -170,7 +199,14 @@ def lu_factor_ex(
     return LUFactorExResult(LU, pivots, info)
 
 
-@traceable
+def _traced_lu(A: Tensor, *, pivot: bool = True, strategy: StrategyChoice = "auto") -> LUResult:
+    if not are_matrices(A):
+        return LUResult(*torch.linalg.lu(A, pivot=pivot))
+    LU, pivots, _ = _OPERATOR(A, pivot, False, name_of(strategy))
+    return LUResult(*torch.lu_unpack(LU, pivots, unpack_pivots=pivot))
+
+
+@traceable_by(_traced_lu)
 def lu(A: Tensor, *, pivot: bool = True, strategy: StrategyChoice = "auto") -> LUResult:
     """The factors of A = P L U with partial pivoting as three matrices.
 

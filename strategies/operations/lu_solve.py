@@ -235,9 +235,11 @@ def _fake(LU: Tensor, B: Tensor, pivots: Tensor, adjoint: bool) -> Tensors:
 
 
 _LU_SOLVE = Operator(
-    "lu_solve", ["LU", "B"], "Tensor pivots, bool adjoint", fake=_fake, constants=1
-)
-_LU_SOLVE.use(
-    *((path, [adjoint]) for adjoint, path in _FAST_PATHS.items()),
+    "lu_solve",
+    ["LU", "B"],
+    "Tensor pivots, bool adjoint",
+    fake=_fake,
+    constants=1,
+    fast_paths=[(path, [adjoint]) for adjoint, path in _FAST_PATHS.items()],
     workspace=lambda _, n, k: (n * k, 0),
 )

@@ -2,17 +2,24 @@
 
 import dataclasses
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any, Self
 
 import torch
 from torch import Tensor
 
 from strategies.autograd.aten import AtenCalls
-from strategies.autograd.choice import StrategyChoice, are_matrices, choose, first_that_can
+from strategies.autograd.choice import (
+    StrategyChoice,
+    are_matrices,
+    choose,
+    first_that_can,
+    name_of,
+)
 from strategies.autograd.fast_path import FastPath, SecondGradients
 from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.nodes import is_differentiated, run
-from strategies.autograd.operators import OPERATORS
+from strategies.autograd.operators import EAGER, Operator
 from strategies.autograd.rule import Gradients, Tensors, only
 from strategies.autograd.tracing import has_transforms
 from strategies.factors import Dense, DenseInverse, Triangular
@@ -30,7 +37,8 @@ from strategies.operations.scaled_rule import (
     with_normalized_directions,
 )
 from strategies.operations.tolerances import as_numbers
-from strategies.operations.traced import refuse_gradients_of, traceable
+from strategies.operations.traceable import traceable_by
+from strategies.policy import BASELINE
 from strategies.strategy import Saved, Strategy, Tolerance, normalize_tolerance
 
 __all__ = ["pinv"]
@@ -89,7 +97,44 @@ def _smooth_inverse(A: Tensor, pinv: Tensor, *, are_full: bool) -> PseudoInverse
     return DenseInverse(pinv) if A.shape[-2] == A.shape[-1] else Preconditioned.of(A)
 
 
-@traceable
+def _traced_pinv(
+    A: Tensor,
+    *,
+    atol: Tolerance = None,
+    rtol: Tolerance = None,
+    hermitian: bool = False,
+    strategy: StrategyChoice = "auto",
+) -> Tensor:
+    are_tolerances = all(isinstance(each, _TOLERANCES) for each in (atol, rtol))
+    if not (are_tolerances and are_matrices(A, square=hermitian)):
+        return torch.linalg.pinv(A, atol=atol, rtol=rtol, hermitian=hermitian)
+    _refuse_gradients_of(atol=atol, rtol=rtol)
+    if rtol is None and isinstance(atol, float) and atol > 0:
+        rtol = 0.0  # the default beside atol
+    if hermitian and name_of(strategy) != BASELINE:
+        A, hermitian = mirrored(A), False
+    tolerances = (part for tolerance in (atol, rtol) for part in _number_or_tensor(tolerance))
+    return _OPERATOR(A, *tolerances, hermitian, name_of(strategy))[0]
+
+
+_TOLERANCES = float, int, Tensor, NoneType
+
+
+def _refuse_gradients_of(**tolerances: Tolerance) -> None:
+    """Raises as PyTorch does where a gradient of a tolerance is asked for: there is none."""
+    for name, tolerance in tolerances.items():
+        if isinstance(tolerance, Tensor) and tolerance.requires_grad and torch.is_grad_enabled():
+            raise RuntimeError(
+                f"The function 'linalg_pinv' is not differentiable with respect to argument '{name}'. "
+                "This input cannot have requires_grad True."
+            )
+
+
+def _number_or_tensor(tolerance: Tolerance) -> tuple[float | None, Tensor | None]:
+    return (None, tolerance) if isinstance(tolerance, Tensor) else (tolerance, None)
+
+
+@traceable_by(_traced_pinv)
 def pinv(
     A: Tensor,
     *,
@@ -130,7 +175,7 @@ def pinv(
         if chosen.forward_is_differentiable:
             return torch.linalg.pinv(A, atol=atol, rtol=rtol, hermitian=True)
         A = mirrored(A) if is_differentiated(A) else mirrored_values(A)
-    refuse_gradients_of(atol=atol, rtol=rtol)
+    _refuse_gradients_of(atol=atol, rtol=rtol)
     if are_matrices(A) and (numbers := as_numbers(A, atol, rtol)) is not None:
         if has_transforms() and (hermitian or isinstance(atol, Tensor) or isinstance(rtol, Tensor)):
             # So it is an operator's call, which keeps the factors for the gradient.
@@ -232,7 +277,43 @@ def _workspace(m: int, n: int, _: int) -> tuple[int, int]:
     return k * (m + n + k), 1
 
 
-OPERATORS["pinv"].use((_fast_path, [float, Tensor, float, Tensor, False]), workspace=_workspace)
+def _eagerly(
+    A: Tensor,
+    atol: float | None,
+    atols: Tensor | None,
+    rtol: float | None,
+    rtols: Tensor | None,
+    hermitian: bool,
+    strategy: Strategy,
+) -> Tensors:
+    pinv: Tensor = EAGER["pinv"](
+        A,
+        atol=atol if atols is None else atols,
+        rtol=rtol if rtols is None else rtols,
+        hermitian=hermitian,
+        strategy=strategy,
+    )
+    return (pinv,)
+
+
+def _fake(A: Tensor, *tolerances: object) -> Tensors:
+    *batch, m, n = A.shape
+    shapes = [each.shape for each in tolerances if isinstance(each, Tensor)]
+    if shapes and A.numel():
+        batch = [*torch.broadcast_shapes(tuple(batch), *shapes)]
+    return (A.new_empty(*batch, n, m),)
+
+
+_OPERATOR = Operator(
+    "pinv",
+    ["A"],
+    "float? atol, Tensor? atols, float? rtol, Tensor? rtols, bool hermitian",
+    compute=_eagerly,
+    fake=_fake,
+    any_rank=True,
+    fast_paths=[(_fast_path, [float, Tensor, float, Tensor, False])],
+    workspace=_workspace,
+)
 ATEN = (
     AtenCalls(
         "linalg_pinv.atol_rtol_tensor",

@@ -230,6 +230,13 @@ def _is_small(A: Tensor, mode: str) -> bool:
     return m * n < _LARGE and (mode == "reduced" or (mode == "complete" and m <= n))
 
 
-_QR_OPERATOR = Operator("qr", ["A"], "str mode", outputs=2, differentiable=2, by_columns=(0, 1))
-_QR_OPERATOR.use((_fast_path, ["reduced"]))
+_QR_OPERATOR = Operator(
+    "qr",
+    ["A"],
+    "str mode",
+    outputs=2,
+    differentiable=2,
+    by_columns=(0, 1),
+    fast_paths=[(_fast_path, ["reduced"])],
+)
 ATEN = (AtenCalls("linalg_qr", _fast_path, ["reduced"], returned=(0, 1)),)

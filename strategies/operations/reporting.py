@@ -132,7 +132,13 @@ def _none(A: Tensor) -> Tensor:
 
 
 _INV_EX = Operator(
-    "inv_ex", ["A"], "bool check_errors", outputs=2, measured_as="inv", any_rank=True
+    "inv_ex",
+    ["A"],
+    "bool check_errors",
+    outputs=2,
+    measured_as="inv",
+    any_rank=True,
+    fast_paths=[(INV_EX_FAST_PATH, [...])],
 )
 _SOLVE_EX = Operator(
     "solve_ex",
@@ -142,6 +148,6 @@ _SOLVE_EX = Operator(
     measured_as="solve",
     any_rank=True,
     takes_vectors=True,
+    fast_paths=[(SOLVE_EX_FAST_PATH, [True, ...])],
+    workspace=solve_workspace,
 )
-_INV_EX.use((INV_EX_FAST_PATH, [...]))
-_SOLVE_EX.use((SOLVE_EX_FAST_PATH, [True, ...]), workspace=solve_workspace)

@@ -8,11 +8,18 @@ import torch
 from torch import Tensor
 
 from strategies.autograd.aten import AtenCalls
-from strategies.autograd.choice import StrategyChoice, choose, first_that_can
+from strategies.autograd.choice import (
+    StrategyChoice,
+    are_matrices,
+    are_of_kind,
+    choose,
+    first_that_can,
+    name_of,
+)
 from strategies.autograd.fast_path import FastPath, SecondGradients
 from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.nodes import is_opaque, run
-from strategies.autograd.operators import OPERATORS
+from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Gradients, Tensors, only
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import solve as formula
@@ -31,7 +38,7 @@ from strategies.operations.scaled_rule import (
     with_normalized_cotangents,
     with_normalized_directions,
 )
-from strategies.operations.traced import traceable
+from strategies.operations.traceable import traceable_by
 from strategies.strategy import Saved, Strategy
 
 __all__ = ["solve"]
@@ -74,7 +81,22 @@ def _solution(strategy: Strategy, A: Tensor, B: Tensor) -> Tensor:
     return run(_Solve(), strategy, A, B)[0] if outputs is None else outputs[0]
 
 
-@traceable
+def _traced_solve(
+    A: Tensor, B: Tensor, *, left: bool = True, strategy: StrategyChoice = "auto"
+) -> Tensor:
+    if not (are_matrices(A, square=True) and are_of_kind(A, B)):
+        return torch.linalg.solve(A, B, left=left)
+    if is_vector(A, B) or not fit(A, B, left):
+        if left:
+            return _OPERATOR(A, B, name_of(strategy))[0]
+        return torch.linalg.solve(A, B, left=False)
+    if not left:
+        return _traced_solve(A.mT, B.mT, strategy=strategy).mT
+    columns, restored = folded(A, B)
+    return restored(_OPERATOR(A, columns, name_of(strategy))[0])
+
+
+@traceable_by(_traced_solve)
 def solve(A: Tensor, B: Tensor, *, left: bool = True, strategy: StrategyChoice = "auto") -> Tensor:
     """The X with A X = B, or X A = B where `left` is False; A square and nonsingular.
 
@@ -205,11 +227,18 @@ SOLVE_EX_FAST_PATH = dataclasses.replace(_fast_path, reports=True)
 
 
 def solve_workspace(_: int, n: int, __: int) -> tuple[int, int]:
-    """The factors and the order of rows of n×n matrices, as `Operator.use` takes it."""
+    """The factors and the order of rows of n×n matrices, as `Operator` takes it."""
     return n * n, n
 
 
-OPERATORS["solve"].use((_fast_path, []), workspace=solve_workspace)
+_OPERATOR = Operator(
+    "solve",
+    ["A", "B"],
+    any_rank=True,
+    takes_vectors=True,
+    fast_paths=[(_fast_path, [])],
+    workspace=solve_workspace,
+)
 ATEN = (
     AtenCalls("linalg_solve", _fast_path, [True], by_columns=(0,)),
     AtenCalls("linalg_solve_ex", SOLVE_EX_FAST_PATH, [True, ...], returned=(0, 1), by_columns=(0,)),

@@ -226,5 +226,9 @@ ATEN = tuple(
 )
 
 
-_SOLVE_TRIANGULAR = Operator("solve_triangular", ["A", "B"], "bool upper, bool unitriangular")
-_SOLVE_TRIANGULAR.use(*((path, [upper, unit]) for (upper, unit), path in _FAST_PATHS.items()))
+_SOLVE_TRIANGULAR = Operator(
+    "solve_triangular",
+    ["A", "B"],
+    "bool upper, bool unitriangular",
+    fast_paths=[(path, [*flags]) for flags, path in _FAST_PATHS.items()],
+)
