@@ -18,7 +18,7 @@ from torch import Tensor
 
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import solve
-from strategies.formulas.columns import product_by_columns
+from strategies.formulas.matrices import product_by_columns
 
 
 def backward(

@@ -29,7 +29,7 @@ from torch.nn.functional import pad
 
 from strategies.factors.nonsingular import Triangular
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
-from strategies.formulas.blocks import first_columns, first_rows, leading_block
+from strategies.formulas.matrices import first_columns, first_rows, leading_block
 from strategies.formulas.quadratic import QuadraticEquation
 from strategies.formulas.values import with_values
 

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from strategies.factors.pseudo_inverse import PseudoInverse
-from strategies.formulas.columns import product_by_columns
+from strategies.formulas.matrices import product_by_columns
 from strategies.formulas.solve import inv_backward
 
 

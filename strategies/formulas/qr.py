@@ -36,7 +36,7 @@ from torch import Tensor
 
 from strategies.factors import Triangular
 from strategies.factors.pseudo_inverse import PseudoInverse
-from strategies.formulas.blocks import first_columns, first_rows
+from strategies.formulas.matrices import first_columns, first_rows
 
 _BLOCK = 128
 

@@ -31,7 +31,7 @@ from torch.nn.functional import pad
 from strategies.factors.elimination import lu_solve
 from strategies.factors.nonsingular import Triangular
 from strategies.factors.pseudo_inverse import Structure
-from strategies.formulas.blocks import first_columns
+from strategies.formulas.matrices import first_columns, identity_where
 from strategies.formulas.powers_of_two import equilibrate, product, times_power_of_two
 
 _MOST_NEGLIGIBLE = 8
@@ -57,12 +57,12 @@ def det_gradient(A: Tensor, corank: int, cotangent: Tensor) -> Tensor:
         S = torch.linalg.svdvals(near)
         eps, largest = torch.finfo(S.dtype).eps, S[..., :1]
         vanishes = (largest * _ROUNDOFF * eps >= S).sum(-1) > _MOST_NEGLIGIBLE
-        some, near_some = _identity_where(vanishes, B), _identity_where(vanishes, near)
+        some, near_some = identity_where(vanishes, B), identity_where(vanishes, near)
         most = min(corank, _MOST_NEGLIGIBLE)
         gradient, exponent = _split_gradient(some, near_some, most, cotangent)
         gradient = gradient.masked_fill(vanishes[..., None, None], 0)
         is_one = S[..., -2] > eps**0.5 * S[..., 0]
-        some, near_some = _identity_where(~is_one, B), _identity_where(~is_one, near)
+        some, near_some = identity_where(~is_one, B), identity_where(~is_one, near)
         of_one, exponent_of_one = _gradient_near_rank_one_less(some, near_some, cotangent)
         gradient = torch.where(is_one[..., None, None], of_one, gradient)
         exponent = torch.where(is_one, exponent_of_one, exponent)
@@ -83,12 +83,6 @@ def is_nearly_of_rank_one(inverse: Tensor) -> Tensor:
     squares = torch.linalg.matrix_norm(near).square()
     fourth_powers = torch.linalg.matrix_norm(near.mH @ near).square()
     return ~(fourth_powers < (1 - 2 / 10**2) * squares.square())
-
-
-def _identity_where(chosen: Tensor, matrices: Tensor) -> Tensor:
-    """Matrices, (..., n, n), with an identity for those that are chosen."""
-    identity = torch.eye(matrices.shape[-1], dtype=matrices.dtype, device=matrices.device)
-    return torch.where(chosen[..., None, None], identity, matrices)
 
 
 def _scaled(A: Tensor) -> tuple[Tensor, Tensor]:

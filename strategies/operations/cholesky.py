@@ -1,7 +1,6 @@
 """`cholesky` and `cholesky_ex`, of Hermitian positive definite matrices."""
 
 import dataclasses
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,6 +18,7 @@ from strategies.autograd.rule import Gradients, Rule, Tensors, only
 from strategies.errors import raise_for_info
 from strategies.formulas import cholesky as formula
 from strategies.formulas.domains import POSITIVE_DEFINITE
+from strategies.formulas.matrices import nan_where
 from strategies.operations import grids
 from strategies.operations.record import Operation, exact
 from strategies.operations.results import CholeskyExResult
@@ -77,25 +77,20 @@ class _Cholesky(Rule):
         gradient = strategy.own("cholesky_backward", _backward, L, cotangent)
         if not is_in_range:
             gradient = times_power_of_two(gradient, of_cotangent - of_L)
-        return (_with_nan(gradient, info) if bool(info.any()) else gradient,)
+        return (nan_where(info != 0, gradient) if bool(info.any()) else gradient,)
 
     def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
         L, info = at.outputs
-        return (_with_nan(pull(_EQUATION, L, cotangents[0]), info),)
+        return (nan_where(info != 0, pull(_EQUATION, L, cotangents[0])),)
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
         L, info = at.outputs
-        return (_with_nan(push(_EQUATION, L, only(tangents)), info),)
+        return (nan_where(info != 0, push(_EQUATION, L, only(tangents))),)
 
 
 def _factor_is_in_safe_range(L: Tensor) -> bool:
     """Whether the trace of each A = L Lᴴ, which is the square of the norm of L, is not far from one."""
     return are_in_safe_range(torch.linalg.vector_norm(L, dim=(-2, -1)).square())
-
-
-def _with_nan(derivative: Tensor, info: Tensor) -> Tensor:
-    """NaN for the matrices that have no factor: of a `vmap` nobody can look whether there are any."""
-    return derivative.masked_fill((info != 0)[..., None, None], math.nan)
 
 
 def _traced_cholesky(

@@ -21,6 +21,7 @@ from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.formulas import det as formula
 from strategies.formulas import smooth_det
 from strategies.formulas.lu import permute_rows
+from strategies.formulas.matrices import identity_where, nan_where
 from strategies.formulas.powers_of_two import split, times_power_of_two
 from strategies.strategy import Saved, Strategy
 
@@ -59,7 +60,7 @@ class Det(Rule):
                 exactly = diagonalize(A[hard])
                 corank = max(corank, exactly.negligible)
                 det[hard] = times_power_of_two(*exactly.det())
-            LU = _usable(LU, difficulty)
+            LU = identity_where(difficulty != 0, LU)  # which a strategy should not see
         return (det, LU, order, mantissa, kept, det.new_empty(*det.shape, corank, 0)), None
 
     def backward(
@@ -121,7 +122,7 @@ class Slogdet(Rule):
             return (mantissa.sgn(), mantissa.abs().log(), LU, order, kept), None
         exponent, _, difficulty = notes.unbind(-1)
         if bool(difficulty.any()):
-            kept, LU = difficulty.unsqueeze(-1), _usable(LU, difficulty)
+            kept, LU = difficulty.unsqueeze(-1), identity_where(difficulty != 0, LU)
             hard = _is_hard(difficulty)
             if bool(hard.any()):
                 mantissa[hard], exponent[hard] = diagonalize(A[hard]).det()
@@ -174,12 +175,6 @@ def _is_hard(difficulty: Tensor) -> Tensor:
     return (difficulty != 0) & (difficulty != NOT_FINITE)
 
 
-def _usable(LU: Tensor, difficulty: Tensor) -> Tensor:
-    """The factors with an identity in place of those that a strategy should not see."""
-    identity = torch.eye(LU.shape[-1], dtype=LU.dtype, device=LU.device)
-    return torch.where((difficulty != 0)[..., None, None], identity, LU)
-
-
 def _with_hard(
     gradient: Tensor,
     difficulty: Tensor,
@@ -191,4 +186,4 @@ def _with_hard(
     hard = _is_hard(difficulty)
     if bool(hard.any()):
         gradient[hard] = of_hard(diagonalize(A[hard]), scale[hard])
-    return gradient.masked_fill((difficulty == NOT_FINITE)[..., None, None], torch.nan)
+    return nan_where(difficulty == NOT_FINITE, gradient)

@@ -19,7 +19,7 @@ from strategies.autograd.rule import Gradients, Tensors, only
 from strategies.factors.pivots import inverse_order, order_of
 from strategies.formulas import lu as formula
 from strategies.formulas.amplification import lu_amplification
-from strategies.formulas.blocks import first_columns, first_rows
+from strategies.formulas.matrices import first_columns, first_rows
 from strategies.formulas.values import with_values
 from strategies.operations import grids
 from strategies.operations.lu_rule import EQUATION, LUFactor

@@ -1,6 +1,5 @@
 """The rule of LU: what is computed, and its derivatives, at any rank that roundoff does not leave open."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +14,7 @@ from strategies.factors.elimination import lu_factor_ex
 from strategies.factors.lu_rank import UNDECIDED, canonical
 from strategies.factors.pivots import order_of
 from strategies.formulas import lu as formula
+from strategies.formulas.matrices import nan_where
 from strategies.operations.scaled_rule import (
     are_in_safe_range,
     exponents,
@@ -69,19 +69,19 @@ class LUFactor(Rule):
         gradient = strategy.own("lu_backward", _backward, PackedLU(LU, order), cotangent)
         if not is_in_range:
             gradient = times_power_of_two(gradient, exponents)
-        return (gradient if is_usual else _with_nan(gradient, rank),)
+        return (gradient if is_usual else nan_where(rank < 0, gradient),)
 
     def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
         LU, _, _, order, rank, _ = at.outputs
         cotangent = formula.mask_trailing(cotangents[0], rank)
         rows = pull(EQUATION, formula.extend(LU, rank), cotangent)
-        return (_with_nan(formula.permute_rows(rows, order), rank),)
+        return (nan_where(rank < 0, formula.permute_rows(rows, order)),)
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
         LU, _, _, order, rank, _ = at.outputs
         rows = formula.permute_rows(only(tangents), order_of(order))
         result = push(EQUATION, formula.extend(LU, rank), rows)
-        return (_with_nan(formula.mask_trailing(result, rank), rank),)
+        return (nan_where(rank < 0, formula.mask_trailing(result, rank)),)
 
 
 def _factors_are_in_safe_range(LU: Tensor) -> bool:
@@ -101,11 +101,6 @@ def _normalize(LU: Tensor, cotangent: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     of_cotangent = torch.maximum(of_L_bar, of_U_bar + of_U)
     near = times_power_of_two(L_bar, -of_cotangent) + times_power_of_two(U_bar, of_U - of_cotangent)
     return L + times_power_of_two(U, -of_U), near, of_cotangent - of_U
-
-
-def _with_nan(derivative: Tensor, rank: Tensor) -> Tensor:
-    """NaN for the matrices that have no rank: of a `vmap` nobody can look whether there are any."""
-    return derivative.masked_fill((rank < 0)[..., None, None], math.nan)
 
 
 def _refuse_undecided(rank: Tensor) -> None:

@@ -26,7 +26,7 @@ from strategies.factors import Dense, DenseInverse, Triangular
 from strategies.factors.preconditioned import Preconditioned, fullness
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.formulas import pinv as formula
-from strategies.formulas.hermitian import mirrored, mirrored_values
+from strategies.formulas.values import mirrored, mirrored_values
 from strategies.operations import grids
 from strategies.operations.kept_factors import of_any_rank, of_qr, with_full_ranks
 from strategies.operations.record import Operation, Shape, exact

@@ -26,7 +26,7 @@ from strategies.factors.condition import smallest_of_LU
 from strategies.factors.pseudo_inverse import Structure
 from strategies.factors.rank_guards import noise_level
 from strategies.formulas import qr as formula
-from strategies.formulas.blocks import first_columns, first_rows
+from strategies.formulas.matrices import first_columns, first_rows
 from strategies.operations.results import QRResult
 from strategies.operations.scaled_rule import with_normalized_cotangents, with_normalized_directions
 from strategies.operations.traceable import traceable_by

@@ -24,6 +24,7 @@ from strategies.errors import LinAlgError
 from strategies.factors.condition import frobenius_norms
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import powers_of_two
+from strategies.formulas.matrices import identity_where, nan_where
 from strategies.kernels.memory import is_addressable
 from strategies.strategy import Saved, Strategy
 
@@ -112,11 +113,10 @@ class ScaledRule(Rule):
         inputs = read
         if self.refuses_nan and bool(inputs[0].isnan().any()):
             raise LinAlgError("the input matrix contained non-finite values")
-        near, powers = normalize(inputs)
-        near = (_finite(near[0]), *near[1:])
+        near, powers = _near_and_finite(inputs)
         (result, *others), _ = self.with_scaled_options(-powers[0]).compute(strategy, *near)
         result = times_power_of_two(result, self._degree(powers))
-        result = _undefined_where(_is_not_finite(inputs[0]), result)
+        result = nan_where(_is_not_finite(inputs[0]), result)
         # No factors: the backward sees by that where it is.
         return (result, *self.unscale_outputs(tuple(others), powers[0])), None
 
@@ -132,8 +132,7 @@ class ScaledRule(Rule):
                 return _scaled(self.gradients(strategy, saved, near, needed), common)
         else:
             inputs = self.read(inputs)
-            near, powers = normalize(inputs)
-            near = (_finite(near[0]), *near[1:])
+            near, powers = _near_and_finite(inputs)
             rule = self.with_scaled_options(-powers[0])
             outputs, inverse = rule.compute(strategy, *near)
             saved = Saved(inverse, near, outputs)
@@ -147,9 +146,7 @@ class ScaledRule(Rule):
         if has_factors:  # all of A is finite then, and may not have been kept
             return gradients
         undefined = _is_not_finite(inputs[0])
-        return tuple(
-            None if each is None else _undefined_where(undefined, each) for each in gradients
-        )
+        return tuple(None if each is None else nan_where(undefined, each) for each in gradients)
 
     def _degree(self, powers: Sequence[Tensor]) -> Tensor:
         pairs = zip(self.degrees, powers, strict=True)
@@ -330,16 +327,11 @@ def _power(matrices: Gradients) -> int | Tensor:
     return found.masked_fill(found == _OF_ZERO, 0)
 
 
-def _finite(matrices: Tensor) -> Tensor:
-    """The matrices, or an identity for one that is not finite."""
-    m, n = matrices.shape[-2:]
-    identity = torch.eye(m, n, dtype=matrices.dtype, device=matrices.device)
-    return torch.where(_is_not_finite(matrices)[..., None, None], identity, matrices)
+def _near_and_finite(inputs: Tensors) -> tuple[Tensors, list[Tensor]]:
+    """The inputs, normalized, with an identity for each A that is not finite."""
+    (A, *others), powers = normalize(inputs)
+    return (identity_where(_is_not_finite(A), A), *others), powers
 
 
 def _is_not_finite(matrices: Tensor) -> Tensor:
     return ~largest_entries(matrices).isfinite()
-
-
-def _undefined_where(undefined: Tensor, matrices: Tensor) -> Tensor:
-    return torch.where(undefined[..., None, None], torch.nan, matrices)
