@@ -6,12 +6,14 @@ path has plans. Those are operators whose outputs are no more than what the fast
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from strategies.autograd.fast_path import FastPath
 from strategies.autograd.rule import Tensors
 
 
+@dataclass
 class AtenCalls:
     """Calls of an operator that a fast path computes.
 
@@ -30,27 +32,22 @@ class AtenCalls:
     Example:
         >>> det = FastPath("det", lambda _, A: (A.det(),), policy_operation="det")
         >>> AtenCalls("linalg_det", det).inputs
-        [0]
+        range(0, 1)
     """
 
-    def __init__(
-        self,
-        operator: str,
-        fast_path: FastPath,
-        usual: Sequence[Any] = (),
-        *,
-        inputs: Sequence[int] = (),
-        takes_tolerances: bool = False,
-        is_transposed: bool = False,
-        returned: Sequence[int | None] = (0,),
-        by_columns: Sequence[int] = (),
-        by_rows: Sequence[int] = (),
-    ) -> None:
-        self.operator, self.fast_path, self.usual = operator, fast_path, list(usual)
-        self.inputs = list(inputs or range(fast_path.arity))
-        self.takes_tolerances, self.is_transposed = takes_tolerances, is_transposed
-        self.returned = list(returned)
-        self.by_columns, self.by_rows = list(by_columns), list(by_rows)
+    operator: str
+    fast_path: FastPath
+    usual: Sequence[Any] = ()
+    _: KW_ONLY
+    inputs: Sequence[int] = ()
+    takes_tolerances: bool = False
+    is_transposed: bool = False
+    returned: Sequence[int | None] = (0,)
+    by_columns: Sequence[int] = ()
+    by_rows: Sequence[int] = ()
+
+    def __post_init__(self) -> None:
+        self.inputs = self.inputs or range(self.fast_path.arity)
 
     @property
     def compiled(self) -> Callable[..., Tensors | None] | None:

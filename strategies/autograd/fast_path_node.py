@@ -53,11 +53,6 @@ class FoundPlan(NamedTuple):
         is_small = self.plan.gradients[0].size[-1] <= self.fast_path.second_backward_rows
         return is_small and self.fast_path.second_backward is not None
 
-    @property
-    def is_of_any_rank(self) -> bool:
-        """Whether the kernels take deficient matrices."""
-        return isinstance(self.plan, Plan) and self.plan.any_rank
-
 
 class Computed(NamedTuple):
     """What a plan has computed.
@@ -392,7 +387,7 @@ def _by_second_backward(
     directions = tuple([None if each is None else resolved(each) for each in directions])
     given = [each for each in directions if each is not None]
     is_usual = not torch.is_grad_enabled() and _are_usual(given)
-    if second_backward is None or computed.found.is_of_any_rank or not is_usual:
+    if second_backward is None or plan.any_rank or not is_usual:
         return None
     required = set(plan.cotangents) - set(plan.optional)
     cotangents = tuple(

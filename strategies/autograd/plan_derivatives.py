@@ -72,7 +72,7 @@ def derivative(
         cotangents, moved = given[: len(places)], given[len(places) :]
         every = spread(moved, of_second if kinds[1] == "forward" else of_first)
         directions, further = every[:arity], every[arity:]
-        if kinds[1] == "forward" and computed.found.is_of_any_rank:
+        if kinds[1] == "forward" and computed.found.plan.any_rank:
             return _tangents_of_gradient(
                 computed, places, cotangents, directions, further, of_first
             )

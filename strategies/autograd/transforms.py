@@ -6,7 +6,7 @@ The interpreters of the transforms are not public.
 """
 
 import contextlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import torch
@@ -54,8 +54,19 @@ class AtOneLevel(torch.autograd.function._SingleLevelFunction):
 def over_equal_batches(
     compute: Callable[..., Tensors], size: int, tensors: Sequence[Tensor], dims: Dims
 ) -> tuple[Sequence[Tensor], Dims]:
-    """`vmap` of what takes tensors in batches alike, as `OverBatch`."""
-    outputs = compute(*batch_first(zip(tensors, dims, strict=True), size))
+    """`vmap` of what takes tensors in batches alike, as `OverBatch`.
+
+    Example:
+        >>> tensors = torch.ones(2, 5), torch.ones(2)
+        >>> over_equal_batches(lambda x, y: (x * y,), 5, tensors, [1, None])[0][0].shape
+        torch.Size([5, 2])
+    """
+    outputs = compute(
+        *[
+            each.expand(size, *each.shape) if dim is None else each.movedim(dim, 0) if dim else each
+            for each, dim in zip(tensors, dims, strict=True)
+        ]
+    )
     return outputs, [0] * len(outputs)
 
 
@@ -306,20 +317,3 @@ def without_ended_levels(tensor: Tensor) -> Tensor:
     while (wrapped := _functorch.unwrap_if_dead(tensor)) is not tensor:
         tensor = wrapped
     return tensor
-
-
-def batch_first(pairs: Iterable[tuple[Tensor, int | None]], size: int) -> list[Tensor]:
-    """Tensors with their mapped dimension, of a size, as the first one.
-
-    Args:
-        pairs: tensors, and the dimension of each, if it is mapped.
-        size: of the dimension.
-
-    Example:
-        >>> [each.shape for each in batch_first([(torch.ones(2, 5), 1), (torch.ones(2), None)], 5)]
-        [torch.Size([5, 2]), torch.Size([5, 2])]
-    """
-    return [
-        each.expand(size, *each.shape) if dim is None else each.movedim(dim, 0) if dim else each
-        for each, dim in pairs
-    ]

@@ -23,7 +23,7 @@ from strategies.autograd.nodes import is_batched_gradient
 from strategies.autograd.precision import full_precision
 from strategies.autograd.registered import Call, Recorded, Registered
 from strategies.autograd.rule import Tensors
-from strategies.autograd.transforms import Dims, batch_first
+from strategies.autograd.transforms import Dims
 from strategies.factorization.kinds import KINDS, Form
 from strategies.factors.dense import WithMatrix
 from strategies.factors.pseudo_inverse import PseudoInverse
@@ -209,11 +209,9 @@ class _Application(_OfFactor):
         if any(dim is not None for i, dim in enumerate(dims) if i != 1):
             return super().over_batch(call, size, tensors, dims)
         A, B, *held = tensors
-        (B,) = batch_first([(B, dims[1])], size)
-        k = B.shape[-1]
-        columns = B.movedim(0, -2).reshape(*B.shape[1:-1], size * k)
-        (X,) = call.dispatched(A, columns, *held)
-        return [X.reshape(*X.shape[:-1], size, k).movedim(-2, 0)], [0]
+        columns = B.movedim(dims[1] or 0, -2)
+        (X,) = call.dispatched(A, columns.flatten(-2), *held)
+        return [X.reshape(*X.shape[:-1], *columns.shape[-2:]).movedim(-2, 0)], [0]
 
 
 class _Determinant(_OfFactor):

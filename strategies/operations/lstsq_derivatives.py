@@ -77,7 +77,7 @@ def tangents(computed: Computed, of_inputs: Gradients) -> Tensors:
         rhs, X = rhs.unsqueeze(-1), X.unsqueeze(-1)
         of_rhs = None if of_rhs is None else of_rhs.unsqueeze(-1)
     of_X = formula.jvp(_kept_inverse(computed), A, rhs, X, of_A, of_rhs)
-    if computed.kept is not None and computed.found.is_of_any_rank:
+    if computed.kept is not None and computed.found.plan.any_rank:
 
         def jvp(inverse: PseudoInverse, some: Tensor) -> Tensor:
             moved = (None if each is None else each[some] for each in (of_A, of_rhs))

@@ -228,7 +228,7 @@ def _tangents(computed: Computed, tangents: Gradients) -> Tensors:
         return (formula.jvp(computed.factored(), A, tangent),)
     if not factors:
         return (formula.jvp(DenseInverse(pinv), A, tangent),)
-    is_of_any_rank = computed.found.is_of_any_rank
+    is_of_any_rank = computed.found.plan.any_rank
     inverse = (of_any_rank if is_of_any_rank else of_qr)(*factors)
     # The factors of wide A are those of Aᵀ.
     given = (A.mT, tangent.mT) if is_wide else (A, tangent)

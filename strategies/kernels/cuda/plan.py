@@ -42,7 +42,7 @@ class Kernels:
         saved: positions of the outputs that `backward` is given.
         constant: positions of the outputs that are not differentiable.
         cotangents: positions of the outputs whose cotangents `backward` takes.
-        optional, ignored: as in `strategies.kernels.cpu.plans.Plan`; none are.
+        optional, ignored, any_rank: as in `strategies.kernels.cpu.plans.Plan`; none are.
     """
 
     name: str
@@ -57,6 +57,7 @@ class Kernels:
     cotangents: tuple[int, ...] = (0,)
     optional: tuple[int, ...] = ()
     ignored: tuple[int, ...] = ()
+    any_rank: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
