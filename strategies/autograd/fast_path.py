@@ -27,16 +27,9 @@ from torch.autograd import forward_ad
 from strategies import policy
 from strategies.autograd import cpp
 from strategies.autograd.choice import StrategyChoice, is_captured, kernels_of, key_of_sizes
-from strategies.autograd.fast_path_node import (
-    Computed,
-    FoundPlan,
-    apply,
-    is_constant,
-    is_plain,
-    is_readable,
-    resolved,
-)
+from strategies.autograd.fast_path_node import Computed, FoundPlan, apply
 from strategies.autograd.rule import Gradients, Tensors
+from strategies.autograd.tracing import is_constant, is_plain, is_readable, resolved
 from strategies.autograd.transforms import below_levels, with_tangents
 from strategies.kernels import extension
 from strategies.kernels.cpu.plans import is_sequence, plan

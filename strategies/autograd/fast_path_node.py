@@ -7,25 +7,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad
-from torch.nn import Parameter
 
 from strategies.autograd.choice import first_that_can
 from strategies.autograd.derivatives import pulled_back, spread
 from strategies.autograd.precision import full_precision
 from strategies.autograd.rule import Gradients, Tensors
+from strategies.autograd.tracing import are_usual, is_plain, is_readable, resolved
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.kernels.cpu.plans import Plan
 from strategies.kernels.cuda import plan as cuda
-from strategies.kernels.memory import is_addressable, with_memory
+from strategies.kernels.memory import with_memory
 from strategies.strategy import Strategy
 
 if TYPE_CHECKING:
     from strategies.autograd.fast_path import FastPath
-
-_TYPES = Tensor, Parameter
-
-_C: Any = torch._C
 
 
 class FoundPlan(NamedTuple):
@@ -131,54 +126,6 @@ def _repeated(tensors: Sequence[Tensor], sizes: Sequence[int]) -> Tensors:
     return tuple([each.expand(*sizes, *each.shape) for each in tensors])
 
 
-def is_plain() -> bool:
-    """Whether nothing but autograd sees what is computed now."""
-    return not (
-        _C._are_functorch_transforms_active()
-        or _C._len_torch_dispatch_stack()
-        or _C._len_torch_function_stack()
-    )
-
-
-def is_readable(tensor: Any) -> bool:
-    """Whether the numbers are at the address of the tensor, as its strides say."""
-    return (
-        type(tensor) in _TYPES
-        and (tensor.is_cpu or tensor.is_cuda)
-        and is_addressable(tensor)
-        # The level is that of all threads.
-        and (forward_ad._current_level < 0 or forward_ad.unpack_dual(tensor).tangent is None)
-    )
-
-
-def _are_usual(tensors: Sequence[Tensor | None]) -> bool:
-    """Whether nothing but autograd sees what is computed now, of tensors whose numbers are readable."""
-    return is_plain() and all(map(is_readable, (each for each in tensors if each is not None)))
-
-
-def resolved(tensor: Tensor) -> Tensor:
-    """The tensor, or a copy to which a conjugate or a sign that is pending is applied.
-
-    Example:
-        >>> resolved(torch.tensor([1j]).conj()).is_conj()
-        False
-    """
-    if type(tensor) in _TYPES and (tensor.is_conj() or tensor.is_neg()):
-        return tensor.resolve_conj().resolve_neg()
-    return tensor
-
-
-def is_constant(*tensors: Tensor) -> bool:
-    """Whether what is computed of these has no derivatives: below all levels, without tangents and graphs.
-
-    Example:
-        >>> is_constant(torch.ones(2)), is_constant(torch.ones(2, requires_grad=True))
-        (True, False)
-    """
-    is_recorded = torch.is_grad_enabled() and any(each.requires_grad for each in tensors)
-    return not is_recorded and is_plain() and all(map(is_readable, tensors))
-
-
 class _FastPathNode(torch.autograd.Function):
     """What was computed, for autograd."""
 
@@ -246,7 +193,7 @@ def differentiated(
     """
     fast_path, arity = found.fast_path, found.plan.arity
     is_recorded = torch.is_grad_enabled()
-    if is_recorded and not computed and found.has_second_backward and _are_usual(cotangents):
+    if is_recorded and not computed and found.has_second_backward and are_usual(cotangents):
         with torch.no_grad():
             computed = differentiated(found, saved, cotangents, [True] * arity)
     if computed:
@@ -321,16 +268,7 @@ def gradients_of_gradients(
     needed: Sequence[bool],
     of_gradients: Sequence[bool],
 ) -> Gradients:
-    """Those of a recorded gradient, by the plan: as `second_gradients`, by all tensors that it is of.
-
-    Args:
-        found: the plan.
-        tensors: what is saved, and the cotangents of the outputs.
-        gradients: of all inputs.
-        directions: the cotangents of these.
-        needed: of the tensors.
-        of_gradients: which gradients were needed.
-    """
+    """`second_gradients` by all tensors that a recorded gradient is of: what is saved, and cotangents."""
     plan = found.plan
     assert isinstance(plan, Plan)
     count = len(tensors) - len(plan.outputs)
@@ -386,7 +324,7 @@ def _by_second_backward(
     plan, second_backward = computed.found.plan, computed.found.fast_path.second_backward
     directions = tuple([None if each is None else resolved(each) for each in directions])
     given = [each for each in directions if each is not None]
-    is_usual = not torch.is_grad_enabled() and _are_usual(given)
+    is_usual = not torch.is_grad_enabled() and are_usual(given)
     if second_backward is None or plan.any_rank or not is_usual:
         return None
     required = set(plan.cotangents) - set(plan.optional)

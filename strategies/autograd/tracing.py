@@ -1,7 +1,7 @@
-"""Whether a call is one to be computed by a function, or one of an operator."""
+"""Whether a call is one to be computed by a function, or one of an operator, and what else sees it."""
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -10,6 +10,7 @@ from torch.autograd import forward_ad
 from torch.nn import Parameter
 
 from strategies.autograd import cpp
+from strategies.kernels.memory import is_addressable
 
 _C: Any = torch._C
 
@@ -187,3 +188,51 @@ def is_batched(value: object) -> bool:
         return False
     is_last = _C._functorch.is_batchedtensor(value)
     return is_last or is_batched(_C._functorch.get_unwrapped(value))
+
+
+def is_plain() -> bool:
+    """Whether nothing but autograd sees what is computed now."""
+    return not (
+        _C._are_functorch_transforms_active()
+        or _C._len_torch_dispatch_stack()
+        or _C._len_torch_function_stack()
+    )
+
+
+def is_readable(tensor: Any) -> bool:
+    """Whether the numbers are at the address of the tensor, as its strides say."""
+    return (
+        type(tensor) in _PLAIN
+        and (tensor.is_cpu or tensor.is_cuda)
+        and is_addressable(tensor)
+        # The level is that of all threads.
+        and (forward_ad._current_level < 0 or forward_ad.unpack_dual(tensor).tangent is None)
+    )
+
+
+def are_usual(tensors: Sequence[Tensor | None]) -> bool:
+    """Whether nothing but autograd sees what is computed now, of tensors whose numbers are readable."""
+    return is_plain() and all(map(is_readable, (each for each in tensors if each is not None)))
+
+
+def resolved(tensor: Tensor) -> Tensor:
+    """The tensor, or a copy to which a conjugate or a sign that is pending is applied.
+
+    Example:
+        >>> resolved(torch.tensor([1j]).conj()).is_conj()
+        False
+    """
+    if type(tensor) in _PLAIN and (tensor.is_conj() or tensor.is_neg()):
+        return tensor.resolve_conj().resolve_neg()
+    return tensor
+
+
+def is_constant(*tensors: Tensor) -> bool:
+    """Whether what is computed of these has no derivatives: below all levels, without tangents and graphs.
+
+    Example:
+        >>> is_constant(torch.ones(2)), is_constant(torch.ones(2, requires_grad=True))
+        (True, False)
+    """
+    is_recorded = torch.is_grad_enabled() and any(each.requires_grad for each in tensors)
+    return not is_recorded and are_usual(tensors)

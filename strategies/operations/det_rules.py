@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from strategies.autograd.fast_path_node import is_constant
 from strategies.autograd.rule import Gradients, Rule, Tensors, only
+from strategies.autograd.tracing import is_constant
 from strategies.errors import raise_if_singular
 from strategies.factors import DenseInverse, PackedLU, Triangular
 from strategies.factors.determinant import NOT_FINITE, determinant
