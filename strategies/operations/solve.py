@@ -246,21 +246,15 @@ ATEN = (
 
 
 def _solve(chosen: Strategy, A: Tensor, B: Tensor, left: bool) -> Tensor:
-    if chosen.forward_is_differentiable or not _fit(A, B, left):
-        return torch.linalg.solve(A, B, left=left)
     are_vectors = is_vector(A, B)
+    fits = left and B.shape[-1] == A.shape[-1] if are_vectors else fit(A, B, left)
+    if chosen.forward_is_differentiable or not fits:
+        return torch.linalg.solve(A, B, left=left)
     rhs = B.unsqueeze(-1) if are_vectors else B
     if not left:
         return _solve(chosen, A.mT, rhs.mT, True).mT
     X = for_each_matrix(lambda A, B: run(_Solve(), chosen, A, B)[0], A, rhs)
     return X.squeeze(-1) if are_vectors else X
-
-
-def _fit(A: Tensor, B: Tensor, left: bool) -> bool:
-    """Whether the rows of B, or its columns, are as many as A has."""
-    if is_vector(A, B):
-        return left and B.shape[-1] == A.shape[-1]
-    return B.ndim > 1 and B.shape[-2 if left else -1] == A.shape[-1]
 
 
 RECORDS = (

@@ -7,12 +7,15 @@ the function.
 """
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, cast
 
+from torch import Tensor
 from torch.compiler import is_compiling
 from torch.overrides import handle_torch_function, has_torch_function
 
+from strategies.autograd.choice import are_matrices, are_of_kind
 from strategies.autograd.cpp import is_ordinary, is_transformed
 from strategies.autograd.half_precision import TOLERANCES, in_single_precision, is_concerned
 from strategies.autograd.operators import EAGER
@@ -23,13 +26,77 @@ from strategies.autograd.tracing import (
     orders_by_operators,
     special,
 )
-from strategies.operations.flags import flags_of, no_bool
-from strategies.operations.kept import KEPT, MOST_ORDERS
+from strategies.kernels.cpu.specs import is_for_blas
 from strategies.operations.out import written
+from strategies.operations.right_hand_sides import fit
 from strategies.operations.vmapped import vmapped
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
+
+
+def _are_alike(A: Tensor, B: Tensor) -> bool:
+    """Whether B, vectors or columns, is in batches as A is."""
+    is_usual = are_matrices(A) and are_of_kind(A, B) and B.ndim in (A.ndim - 1, A.ndim)
+    return is_usual and B.shape[: A.ndim - 2] == A.shape[:-2]
+
+
+_KEPT: dict[str, Callable[..., bool]] = {
+    "solve": lambda A, B, *, left=True, **_: _are_alike(A, B) or fit(A, B, left),
+    "solve_ex": lambda A, B, *, left=True, **_: left and _are_alike(A, B),
+    "lstsq": lambda A, B, rcond=None, *, driver=None, **_: (
+        _are_alike(A, B) and not isinstance(rcond, Tensor) and driver is None
+    ),
+    "cholesky_solve": lambda B, L, *_, **__: fit(L, B, left=True),
+    "pinv": lambda A, *, atol=None, rtol=None, hermitian=False, **_: (
+        are_matrices(A)
+        and not any(isinstance(each, Tensor) for each in (atol, rtol))
+        and not hermitian
+    ),
+    "qr": lambda A, mode="reduced", **_: (
+        mode == "reduced" and are_matrices(A) and A.shape[-2] >= A.shape[-1]
+    ),
+    "solve_triangular": lambda A, B, *, left=True, **_: (
+        _are_alike(A, B)
+        and fit(A, B, left)
+        and not is_for_blas(A.shape[-1], B.shape[-1 if left else -2])
+    ),
+    **dict.fromkeys(("eig", "lu_solve"), lambda *_, **__: False),
+}
+"""By function, for which calls its operator keeps what the gradient reads: those that its fast path takes.
+
+Others' operators keep it of all calls. Of what is not kept, the gradient computes the operation again.
+"""
+
+_MOST_ORDERS = {"qr": 1, "solve_triangular": 1}
+"""Up to which order derivatives under torch.func are faster by operators, where not all are."""
+
+
+def flags_of(function: Callable[..., Any]) -> tuple[tuple[str, int], ...]:
+    """The parameters that are annotated as bool: names, and places among the positional arguments.
+
+    They take bools alone, as PyTorch does, since any string would be true.
+
+    Example:
+        >>> def f(A, upper: bool = False, *, left: bool = True): ...
+        >>> flags_of(f)
+        (('upper', 1), ('left', 2))
+    """
+    parameters = inspect.signature(function).parameters.values()
+    # Annotations are strings where their module postpones them.
+    return tuple(
+        (each.name, i) for i, each in enumerate(parameters) if each.annotation in (bool, "bool")
+    )
+
+
+def _no_bool(function: str, name: str, value: object) -> TypeError:
+    """The error for a flag that is no bool.
+
+    Example:
+        >>> _no_bool("cholesky", "upper", "lower")
+        TypeError('linalg.cholesky: upper must be a bool, not str')
+    """
+    return TypeError(f"linalg.{function}: {name} must be a bool, not {type(value).__name__}")
 
 
 def traceable_by(
@@ -40,8 +107,8 @@ def traceable_by(
     def decorated(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
         EAGER[function.__name__] = function
         flags = flags_of(function)
-        is_kept = KEPT.get(function.__name__, lambda *_, **__: True)
-        most_orders = MOST_ORDERS.get(function.__name__, 2)
+        is_kept = _KEPT.get(function.__name__, lambda *_, **__: True)
+        most_orders = _MOST_ORDERS.get(function.__name__, 2)
 
         @functools.wraps(function)
         def by_values_or_shapes(
@@ -55,7 +122,7 @@ def traceable_by(
             for name, place in flags:
                 given = arguments[place] if place < len(arguments) else options.get(name, False)
                 if type(given) is not bool:
-                    raise no_bool(function.__name__, name, given)
+                    raise _no_bool(function.__name__, name, given)
             if not is_compiling():
                 if is_ordinary(arguments, options):
                     return function(*arguments, **options)

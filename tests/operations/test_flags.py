@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from strategies import linalg
-from strategies.operations.flags import flags_of
+from strategies.operations.traceable import flags_of
 
 FLAGS = [(name, flag) for name in linalg.__all__ for flag, _ in flags_of(getattr(linalg, name))]
 ARGUMENTS = {

@@ -6,6 +6,7 @@ instead. Factors named by columns are given transposed and contiguous, so that t
 
 # ruff: noqa: ARG005 - a kernel is declared with all that it reads
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -211,8 +212,7 @@ def _suits_packs(matrix: Tensor, *_: Tensor, most: int = _MOST_COLUMNS) -> bool:
     return is_small and matrix.numel() >= _FEWEST * m * n
 
 
-def _suits_few(matrix: Tensor, *_: Tensor) -> bool:
-    return _suits_packs(matrix, most=_MOST_COLUMNS_OF_SOLUTIONS)
+_suits_few = functools.partial(_suits_packs, most=_MOST_COLUMNS_OF_SOLUTIONS)
 
 
 lu_backward = Call(
