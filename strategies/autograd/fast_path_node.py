@@ -290,15 +290,10 @@ def second_gradients(
     needed: Sequence[bool],
     of_gradients: Sequence[bool],
 ) -> Gradients:
-    """The gradients of gradients, by what is saved, outputs among that, and by cotangents.
+    """The gradients of gradients that are needed, by what is saved, outputs among that, and by cotangents.
 
-    Args:
-        computed: by a plan, of whose operation there is a second backward, or else the explicit gradient.
-        gradients: of the inputs.
-        cotangents: of the outputs.
-        directions: the cotangents of the gradients.
-        needed: what to give gradients of; others are None.
-        of_gradients: which gradients there are.
+    Directions are the cotangents of the gradients, of which there are those that are flagged. The operation
+    has a second backward, or else the explicit gradient.
     """
     second = _by_second_backward(computed, gradients, cotangents, directions)
     if second is not None:

@@ -11,7 +11,8 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import torch
@@ -120,7 +121,7 @@ class _Call:
                 known.append(tensor)
             sources.append(positions[id(tensor)])
         # Only the form is kept here: the tensors belong to the graph, and are freed with it.
-        self.inverse = None if inverse is None else inverse.rebuilt(_placeholders(), _PLACEHOLDER)
+        self.inverse = inverse and inverse.rebuilt(_PLACEHOLDERS, next(_PLACEHOLDERS))
         self.sources = tuple(sources)
         self.number_of_outputs = len(outputs)
         return tuple(known[len(inputs) :])
@@ -169,12 +170,7 @@ class _Call:
         return gradient, (*inputs, *outputs[:count])
 
 
-_PLACEHOLDER = torch.empty(0, 0)
-
-
-def _placeholders() -> Iterator[Tensor]:
-    while True:
-        yield _PLACEHOLDER
+_PLACEHOLDERS = itertools.repeat(torch.empty(0, 0))
 
 
 class _InOperation:

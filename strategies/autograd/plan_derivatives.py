@@ -47,14 +47,9 @@ def derivative(
 ) -> Tensors | None:
     """As `strategies.autograd.derivatives.derivative`; None where it has to be computed in that way.
 
-    Args:
-        kinds: as there; not the gradient of the operation alone.
-        computed: the operation.
-        operands: as there.
-        flags: as there.
-        places: which outputs of the plan the differentiable ones of the operator are.
-        gradients: of all inputs, from the cotangents among the operands.
-        pull: the same from others.
+    Not for the gradient of the operation alone. `places` says which outputs of the plan the differentiable
+    ones of the operator are; `gradients` are of all inputs, from the cotangents among the operands, and
+    `pull` has the same from others.
     """
     of_first = flags[0]
     arity = len(of_first)

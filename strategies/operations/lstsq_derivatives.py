@@ -1,5 +1,7 @@
 """Derivatives of `lstsq` from what the fast path has computed."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -104,16 +106,13 @@ def second_backward(
         return _second_by_columns(computed, gradients, cotangents, directions)
     B, X, G = (each.unsqueeze(-1) for each in (B, X, G))
     of_A, of_B = directions
-    second = _second_by_columns(
+    second: Any = _second_by_columns(
         computed._replace(inputs=(A, B), outputs=(X, *others)),
         gradients,
         (G, *of_others),
         (of_A, None if of_B is None else of_B.unsqueeze(-1)),
     )
-    assert second is not None
     (of_A, of_B), of_outputs, (of_G, *_) = second
-    assert of_B is not None
-    assert of_G is not None
     return (of_A, of_B.squeeze(-1)), of_outputs, (of_G.squeeze(-1), *of_others)
 
 

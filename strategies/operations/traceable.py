@@ -89,16 +89,6 @@ def flags_of(function: Callable[..., Any]) -> tuple[tuple[str, int], ...]:
     )
 
 
-def _no_bool(function: str, name: str, value: object) -> TypeError:
-    """The error for a flag that is no bool.
-
-    Example:
-        >>> _no_bool("cholesky", "upper", "lower")
-        TypeError('linalg.cholesky: upper must be a bool, not str')
-    """
-    return TypeError(f"linalg.{function}: {name} must be a bool, not {type(value).__name__}")
-
-
 def traceable_by(
     traced: Callable[Parameters, Result],
 ) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
@@ -122,7 +112,9 @@ def traceable_by(
             for name, place in flags:
                 given = arguments[place] if place < len(arguments) else options.get(name, False)
                 if type(given) is not bool:
-                    raise _no_bool(function.__name__, name, given)
+                    raise TypeError(
+                        f"linalg.{function.__name__}: {name} must be a bool, not {type(given).__name__}"
+                    )
             if not is_compiling():
                 if is_ordinary(arguments, options):
                     return function(*arguments, **options)

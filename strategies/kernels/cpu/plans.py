@@ -246,14 +246,8 @@ def plan(
 ) -> Plan | None:
     """How to compute an operation of small matrices, if there are kernels for it and they pay.
 
-    Args:
-        holds: what the strategy holds, as in `SPECS`.
-        operation: which.
-        dtype: of the inputs.
-        inputs: their sizes and strides: of A, and of B, and of LAPACK's pivots.
-        tolerances: atol and rtol, where a rank is decided; by default 0 and max(m, n) ε.
-        not_saved: as in `Plan`.
-        reports: as in `Plan`.
+    What the strategy holds is a key of `SPECS`. Inputs are sizes and strides: of A, of B, and of LAPACK's
+    pivots. Tolerances are atol and rtol, where a rank is decided; by default 0 and max(m, n) ε.
     """
     *batch, m, n = inputs[0][0]
     rhs = inputs[1][0] if len(inputs) > 1 else (*batch, m, 0)

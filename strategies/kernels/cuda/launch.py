@@ -22,14 +22,10 @@ def launch(
     sides: tuple[int, ...],
     numbers: Sequence[float] = (),
 ) -> None:
-    """Launch a kernel on the current stream of the device of the tensors.
+    """Launch a kernel, as "forward.lu", on the current stream of the device of the tensors, contiguous.
 
-    Args:
-        kernel: as "forward.lu".
-        tensors: that it reads and writes, contiguous.
-        count: of matrices.
-        sides: of the matrices, as the kernel names them after `count`; first their rows.
-        numbers: what else it takes after the tensors.
+    Sides are those of the matrices, as the kernel names them after `count`; first their rows. The numbers
+    follow the tensors.
     """
     run, rows, matrices = _made(kernel, sides)
     grid = (-(-count // matrices),)
