@@ -182,7 +182,7 @@ class _SVD(Form):
         raise_if_not_finite(values, A)
         k = values.shape[-1]
         if self.rank is None:
-            largest = values[..., :1].sum(-1)  # zero where there are none
+            largest = values.amax(-1) if k else values.sum(-1)
             kept = values > rank_threshold(largest, A.shape, None, None).unsqueeze(-1)
         else:
             kept = (torch.arange(k, device=A.device) < self.rank).expand(values.shape)

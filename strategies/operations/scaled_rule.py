@@ -62,7 +62,7 @@ class ScaledRule(Rule):
     def by_factor(
         self, strategy: Strategy, *inputs: Tensor, **options: Any
     ) -> tuple[Tensor, PseudoInverse]:
-        """F by the factor of a strategy that has no `<name>_forward`, and the factor."""
+        """The value of f by the factor of a strategy that has no `<name>_forward`, and the factor."""
 
     @abstractmethod
     def gradient_by_factor(self, saved: Saved, cotangent: Tensor, need_matrix: bool) -> Any:

@@ -246,7 +246,7 @@ ATEN = (
 
 
 def _solve(chosen: Strategy, A: Tensor, B: Tensor, left: bool) -> Tensor:
-    are_vectors = is_vector(A, B)
+    are_vectors = not chosen.forward_is_differentiable and is_vector(A, B)
     fits = left and B.shape[-1] == A.shape[-1] if are_vectors else fit(A, B, left)
     if chosen.forward_is_differentiable or not fits:
         return torch.linalg.solve(A, B, left=left)
