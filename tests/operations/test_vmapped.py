@@ -26,6 +26,11 @@ CALLS = {
     "cholesky_solve": (lambda L, B: linalg.cholesky_solve(B, L), (4, 4), (4, 2)),
     "lstsq": (lambda A, B: linalg.lstsq(A, B).solution, (6, 4), (6, 2)),
     "lstsq of a vector": (lambda A, b: linalg.lstsq(A, b).solution, (6, 4), (6,)),
+    "lstsq of a vector by PyTorch": (
+        lambda A, b: linalg.lstsq(A, b, strategy="native").solution,
+        (6, 4),
+        (6,),
+    ),
     "residuals of lstsq": (lambda A, B: linalg.lstsq(A, B).residuals, (6, 4), (6, 2)),
     "qr": (lambda A: torch.cat(linalg.qr(A), -2), (6, 4)),
     "complete qr": (lambda A: torch.cat(linalg.qr(A, "complete"), -1), (6, 4)),
