@@ -162,3 +162,12 @@ def test_a_factor_under_autocast_computes_in_single_precision():
         assert torch.equal(f.solve(b), strategies.factor(A).solve(b))
         assert f.solve(b.bfloat16()).dtype == torch.float32
     torch.testing.assert_close(f.solve(b), torch.linalg.solve(A, b))
+
+
+@pytest.mark.parametrize("dtype", HALF)
+@pytest.mark.parametrize("name", NAMES)
+def test_half_precision_without_values_has_the_shapes_and_dtypes_of_that_with_values(name, dtype):
+    record, inputs, _ = drawn(3, dtype, name)
+    expected = record.outputs(record.function(*inputs))
+    found = record.outputs(record.function(*[each.to("meta") for each in inputs]))
+    assert [(x.shape, x.dtype) for x in found] == [(y.shape, y.dtype) for y in expected]
