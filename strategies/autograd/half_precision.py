@@ -77,7 +77,8 @@ def in_single_precision(
     """
     first = _operands(arguments, options)[0]
     is_cast = is_autocast(first)
-    device = "cpu" if first.is_meta else first.device.type  # PyTorch has no autocast of meta tensors
+    # PyTorch has no autocast of meta tensors.
+    device = "cpu" if first.is_meta else first.device.type
     with torch.autocast(device, enabled=False):
         wide = [_single(each) for each in arguments]
         result = function(*wide, **{name: _single(value) for name, value in options.items()})
