@@ -1,4 +1,5 @@
 // The interface of the library: look-up by name, dtype and rows.
+#include <array>
 #include <cstring>
 
 #include "include/lu.hpp"
@@ -18,11 +19,11 @@ KernelTable BS_FAMILIES(f32), BS_FAMILIES(f64), BS_FAMILIES(c64), BS_FAMILIES(c1
 
 namespace {
 
-constexpr int FAMILIES = 11;
-
 #define BS_OF(family, dtype) family##_##dtype
-KernelTable (*const families[BS_DTYPES][FAMILIES])() = {
-    {BS_FAMILIES(f32)}, {BS_FAMILIES(f64)}, {BS_FAMILIES(c64)}, {BS_FAMILIES(c128)}};
+constexpr std::array families{
+    std::array{BS_FAMILIES(f32)}, std::array{BS_FAMILIES(f64)}, std::array{BS_FAMILIES(c64)},
+    std::array{BS_FAMILIES(c128)}};
+static_assert(families.size() == BS_DTYPES);
 
 }  // namespace
 }  // namespace bs

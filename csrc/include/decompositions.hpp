@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "lapack.hpp"
-#include "qr.hpp"
+#include "reflectors.hpp"
 #include "scale.hpp"
 #include "task.hpp"
 
@@ -105,8 +105,6 @@ struct Svd {
 template <class T>
 struct Cod {
   using Core = TriangularCore<T>;
-  static constexpr Int BLOCK = 64;  // columns of LAPACK's reflectors
-
   bool is_wide;
   Columns<T> F, R, left, inner, right, inverse;
   T *scales, *pivoted_scales, *scales_of_right, *work;
@@ -125,10 +123,10 @@ struct Cod {
         scales(arena.take<T>(F.n)),
         pivoted_scales(arena.take<T>(F.n)),
         scales_of_right(arena.take<T>(F.n)),
-        work(arena.take<T>(BLOCK * F.n)),
+        work(arena.take<T>(WORK_PER_COLUMN * F.n)),
         squares(arena.take<double>(F.n)),
         order(arena.take<Int>(F.n)),
-        length(BLOCK * F.n),
+        length(WORK_PER_COLUMN * F.n),
         atol(task.atol()),
         rtol(task.rtol()) {}
 

@@ -15,7 +15,6 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
-#include <optional>
 #include <vector>
 
 namespace backward_strategies {
@@ -90,13 +89,18 @@ struct TensorSpec {
         is_large(field<bool>(spec, "is_large")),
         is_zero(field<bool>(spec, "is_zero")) {}
 
-  // With `many`, as many of it along a first dimension.
-  Tensor allocate(std::optional<int64_t> many = std::nullopt) const {
+  Tensor allocate() const { return allocate(size, stride); }
+
+  // As many of it, along a first dimension.
+  Tensor allocate_many(int64_t many) const {
     Words sizes(size), strides(stride);
-    if (many) {
-      sizes.insert(sizes.begin(), *many);
-      strides.insert(strides.begin(), c10::multiply_integers(size));
-    }
+    sizes.insert(sizes.begin(), many);
+    strides.insert(strides.begin(), c10::multiply_integers(size));
+    return allocate(sizes, strides);
+  }
+
+ private:
+  Tensor allocate(const Words& sizes, const Words& strides) const {
     Tensor tensor = at::detail::empty_strided_cpu(sizes, strides, dtype);
     if (is_large) { ask_for_large_pages(tensor); }
     if (is_zero) { std::memset(tensor.mutable_data_ptr(), 0, tensor.nbytes()); }

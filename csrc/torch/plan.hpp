@@ -179,7 +179,7 @@ struct Plan : torch::CustomClassHolder {
     for (const auto& each : given) { addresses.push_back(each.defined() ? each.const_data_ptr() : nullptr); }
     variable_list result;
     for (const auto& gradient : gradients) {
-      result.push_back(gradient.allocate(many));
+      result.push_back(many ? gradient.allocate_many(*many) : gradient.allocate());
       addresses.push_back(result.back().mutable_data_ptr());
     }
     return launch->run(addresses) ? result : variable_list();
