@@ -49,8 +49,9 @@ def read(path: Path, kind: type[Content], format_name: str, version: int) -> Con
 
     UnusableFileError if it cannot be read, is damaged, of another format or of another version.
     """
+    data = unpacked(path)
     try:
-        head = msgspec.json.decode(unpacked(path), type=_Head)
+        head = msgspec.json.decode(data, type=_Head)
     except msgspec.ValidationError as error:
         raise UnusableFileError(path, f"is not a {format_name} file") from error
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
@@ -62,15 +63,17 @@ def read(path: Path, kind: type[Content], format_name: str, version: int) -> Con
         raise UnusableFileError(
             path, f"has version {head.version}; this package reads {version}: {advice}"
         )
-    return decoded(path, kind)
+    return _decoded(path, data, kind)
 
 
 def decoded(path: Path, kind: type[Content]) -> Content:
     """The content of a JSON file, as a msgspec type; UnusableFileError if it is missing or damaged."""
+    return _decoded(path, unpacked(path), kind)
+
+
+def _decoded(path: Path, data: bytes, kind: type[Content]) -> Content:
     try:
-        return msgspec.json.decode(unpacked(path), type=kind)
-    except UnusableFileError:
-        raise
+        return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
         raise UnusableFileError(path, f"is damaged: {error}") from error
 

@@ -121,7 +121,8 @@ class _Call:
                 known.append(tensor)
             sources.append(positions[id(tensor)])
         # Only the form is kept here: the tensors belong to the graph, and are freed with it.
-        self.inverse = inverse and inverse.rebuilt(_PLACEHOLDERS, next(_PLACEHOLDERS))
+        placeholder = next(_PLACEHOLDERS)
+        self.inverse = None if inverse is None else inverse.rebuilt(_PLACEHOLDERS, placeholder)
         self.sources = tuple(sources)
         self.number_of_outputs = len(outputs)
         return tuple(known[len(inputs) :])
