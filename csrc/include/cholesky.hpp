@@ -127,7 +127,7 @@ BS_COLD void reverse_cholesky(Columns<T> L, View<T> G, Columns<T> t) {
     detail::reverse_cholesky_block(L, G.t(), t);
     return;
   }
-  const lapack::ThreadLimit limit(double(n) * double(n) * double(n), FACTORIZATION_WORTH_THREADS);
+  const lapack::ThreadLimit<T> limit(double(n) * double(n) * double(n), REVERSE_WORTH_THREADS);
   const Int width = n > MANY_COLUMNS ? CHOLESKY_WIDE_BLOCK : CHOLESKY_BLOCK;
   for (Int start = (n - 1) / width * width; start >= 0; start -= width) {
     const Int stop = std::min(start + width, n), size = stop - start;

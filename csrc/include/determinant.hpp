@@ -106,17 +106,27 @@ struct DeterminantScratch {
         order(arena.take<Int>(n)) {}
 };
 
+// Of each column the larger of what there is and the entry of a row; NaN of an entry that is not finite, else zero.
+template <class T>
+BS_INLINE Real<T> take_larger(const T* row, Int along, Int n, Real<T>* largest) {
+  Real<T> nothing = 0;
+  BS_SUM(nothing)
+  for (Int j = 0; j < n; ++j) {
+    const Real<T> size = modulus(row[j * along]), before = largest[j];
+    largest[j] = before < size ? size : before;
+    nothing += size * 0;
+  }
+  return nothing;
+}
+
 // The largest entry of each column; whether all entries are finite.
 template <class T>
 bool write_largest_of_columns(View<T> A, Real<T>* largest) {
   std::fill_n(largest, A.n, Real<T>(0));
-  Real<T> nothing = 0;  // NaN of what is not finite
+  Real<T> nothing = 0;
   for (Int i = 0; i < A.m; ++i) {
-    for (Int j = 0; j < A.n; ++j) {
-      const T entry = A(i, j);
-      largest[j] = std::max(largest[j], modulus(entry));
-      nothing += real(entry) * 0 + imag(entry) * 0;
-    }
+    const T* row = A.data + i * A.down;
+    nothing += A.along == 1 ? take_larger(row, 1, A.n, largest) : take_larger(row, A.along, A.n, largest);
   }
   return nothing == 0;
 }
@@ -139,14 +149,11 @@ Int negligible_bound(View<T> A, Columns<T> LU, const Real<T>* largest) {
   const auto far = Real<T>(FAR<T>);
   Real<T> terms = 0;
   for (Int j = 0; j < n; ++j) {
-    // Four maxima at a time: each waits for the one before.
-    Real<T> of_column[4] = {};
-    Int i = 0;
-    for (; i + 4 <= j + 1; i += 4) {
-      for (int k = 0; k < 4; ++k) of_column[k] = std::max(of_column[k], modulus(LU(i + k, j)));
-    }
-    for (; i <= j; ++i) of_column[0] = std::max(of_column[0], modulus(LU(i, j)));
-    terms = std::max(terms, std::max({of_column[0], of_column[1], of_column[2], of_column[3]}) / largest[j]);
+    const T* column = LU.column(j);
+    Real<T> of_column = 0;
+    BS_MAXIMUM(of_column)
+    for (Int i = 0; i <= j; ++i) of_column = std::max(of_column, modulus(column[i]));
+    terms = std::max(terms, of_column / largest[j]);
   }
   terms *= 2;  // |L| is at most √2: complex pivots are compared by |re| + |im|
   Int negligible = 0;

@@ -13,17 +13,19 @@ inline int (*set_blas_threads)(int) = nullptr;  // of the calling thread; return
 // Floating-point operations from which on BLAS may use all threads. Threads that finish together wait for one
 // whose core does something else, as long as the scheduler lets that have it: some milliseconds.
 // Factorizations and their reverses wait many times, and a second thread gains the least in Cholesky's.
-constexpr double PRODUCT_WORTH_THREADS = 2e6, FACTORIZATION_WORTH_THREADS = 2e7, CHOLESKY_WORTH_THREADS = 1e8;
+constexpr double PRODUCT_WORTH_THREADS = 2e6, LU_WORTH_THREADS = 2.5e6, REVERSE_WORTH_THREADS = 2e7,
+                 CHOLESKY_WORTH_THREADS = 4e6;
 
 namespace lapack {
 
 // Keeps BLAS to one thread, as long as it lives, if so many operations are not worth more.
+template <class T>
 class ThreadLimit {
   int before = -1;
 
  public:
   ThreadLimit(double flops, double worth) {
-    if (set_blas_threads && flops < worth) before = set_blas_threads(1);
+    if (set_blas_threads && flops * (is_complex<T> ? 4 : 1) < worth) before = set_blas_threads(1);
   }
   ThreadLimit(const ThreadLimit&) = delete;
   ~ThreadLimit() {
@@ -38,6 +40,7 @@ constexpr int dtype = is_complex<T> * 2 + is_double<T>;
 // the first half: on little-endian machines, the only ones that are supported, their value.
 template <class T, class... A>
 BS_INLINE void call(bs_routine routine, A... arguments) {
+  BS_CLEAR_UPPER_HALVES();
   reinterpret_cast<void (*)(A...)>(routines[routine][dtype<T>])(arguments...);
 }
 
@@ -54,7 +57,7 @@ template <class T>
 void multiply(const char* ops, int factor, double keeps, Columns<T> C, Columns<T> A, Columns<T> B) {
   const Int inner = ops[0] == 'N' ? A.n : A.m, a = leading(A), b = leading(B), c = leading(C);
   const T alpha(factor), beta(static_cast<Real<T>>(keeps));
-  const ThreadLimit limit(2.0 * double(C.m) * double(C.n) * double(inner), PRODUCT_WORTH_THREADS);
+  const ThreadLimit<T> limit(2.0 * double(C.m) * double(C.n) * double(inner), PRODUCT_WORTH_THREADS);
   call<T>(BS_GEMM, ops, ops + 1, &C.m, &C.n, &inner, &alpha, A.data, &a, B.data, &b, &beta, C.data, &c);
 }
 
@@ -63,7 +66,7 @@ template <class T>
 void solve_triangle(const char* how, Columns<T> A, Columns<T> B) {
   const Int a = leading(A), b = leading(B);
   const T one(1);
-  const ThreadLimit limit(double(A.n) * double(B.m) * double(B.n), PRODUCT_WORTH_THREADS);
+  const ThreadLimit<T> limit(double(A.n) * double(B.m) * double(B.n), PRODUCT_WORTH_THREADS);
   call<T>(BS_TRSM, how, how + 1, how + 2, how + 3, &B.m, &B.n, &one, A.data, &a, B.data, &b);
 }
 
@@ -72,7 +75,7 @@ template <class T>
 bool eliminate(Columns<T> A, std::int32_t* pivots) {
   const Int a = leading(A), k = std::min(A.m, A.n);
   Int info = 0;
-  const ThreadLimit limit(double(A.m) * double(A.n) * double(k), FACTORIZATION_WORTH_THREADS);
+  const ThreadLimit<T> limit(double(A.m) * double(A.n) * double(k), LU_WORTH_THREADS);
   call<T>(BS_GETRF, &A.m, &A.n, A.data, &a, pivots, &info);
   return is_zero(info);
 }
@@ -82,7 +85,7 @@ template <class T>
 void solve_eliminated(const char* op, Columns<T> LU, const std::int32_t* pivots, Columns<T> B) {
   const Int a = leading(LU), b = leading(B);
   Int info = 0;
-  const ThreadLimit limit(2.0 * double(LU.m) * double(B.m) * double(B.n), PRODUCT_WORTH_THREADS);
+  const ThreadLimit<T> limit(2.0 * double(LU.m) * double(B.m) * double(B.n), PRODUCT_WORTH_THREADS);
   call<T>(BS_GETRS, op, &B.m, &B.n, LU.data, &a, pivots, B.data, &b, &info);
 }
 
@@ -91,7 +94,7 @@ template <class T>
 bool factor_positive_definite(Columns<T> A) {
   const Int a = leading(A);
   Int info = 0;
-  const ThreadLimit limit(double(A.m) * double(A.m) * double(A.m) / 2, CHOLESKY_WORTH_THREADS);
+  const ThreadLimit<T> limit(double(A.m) * double(A.m) * double(A.m) / 2, CHOLESKY_WORTH_THREADS);
   call<T>(BS_POTRF, "L", &A.m, A.data, &a, &info);
   return is_zero(info);
 }

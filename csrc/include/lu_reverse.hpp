@@ -129,7 +129,7 @@ void reverse_in_blocks(Columns<T> factors, Columns<T> t, F&& reverse_block) {
 template <class T>
 BS_COLD void reverse_elimination(Columns<T> F, Columns<T> t) {
   const double flops = double(F.m) * double(F.n) * double(std::min(F.m, F.n));
-  const lapack::ThreadLimit limit(flops, FACTORIZATION_WORTH_THREADS);
+  const lapack::ThreadLimit<T> limit(flops, REVERSE_WORTH_THREADS);
   detail::reverse_in_blocks<REVERSE_BLOCK>(F, t, [](Columns<T> block, Columns<T> of_block) {
     detail::reverse_in_blocks<REVERSE_NARROW>(block, of_block, detail::reverse_diagonal_block<T>);
   });

@@ -1,6 +1,8 @@
 // Matrices: views with any strides, columns one after the other as LAPACK has them, and of a known size.
 #pragma once
 
+#include <cstring>
+
 #include <utility>
 
 #include "numbers.hpp"
@@ -184,8 +186,45 @@ void copy_rows(View<T> target, View<T> source) {
   }
 }
 
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define BS_SHUFFLE __builtin_shufflevector
+#endif
+#endif
+
+// Four rows as four columns. A store of each entry would be as slow as one of four.
+template <class T>
+BS_INLINE void copy_square(T* columns, Int along, const T* rows, Int down) {
+#if defined(BS_SHUFFLE)
+  typedef std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t> Row
+      __attribute__((vector_size(4 * sizeof(T))));
+  Row a, b, c, d;
+  std::memcpy(&a, rows, sizeof a), std::memcpy(&b, rows + down, sizeof b);
+  std::memcpy(&c, rows + 2 * down, sizeof c), std::memcpy(&d, rows + 3 * down, sizeof d);
+  const Row even_ab = BS_SHUFFLE(a, b, 0, 4, 2, 6), odd_ab = BS_SHUFFLE(a, b, 1, 5, 3, 7);
+  const Row even_cd = BS_SHUFFLE(c, d, 0, 4, 2, 6), odd_cd = BS_SHUFFLE(c, d, 1, 5, 3, 7);
+  a = BS_SHUFFLE(even_ab, even_cd, 0, 1, 4, 5), b = BS_SHUFFLE(odd_ab, odd_cd, 0, 1, 4, 5);
+  c = BS_SHUFFLE(even_ab, even_cd, 2, 3, 6, 7), d = BS_SHUFFLE(odd_ab, odd_cd, 2, 3, 6, 7);
+  std::memcpy(columns, &a, sizeof a), std::memcpy(columns + along, &b, sizeof b);
+  std::memcpy(columns + 2 * along, &c, sizeof c), std::memcpy(columns + 3 * along, &d, sizeof d);
+#else
+  for (int j = 0; j < 4; ++j) {
+    for (int i = 0; i < 4; ++i) columns[i + j * along] = rows[i * down + j];
+  }
+#endif
+}
+
 template <Int ROWS, class T>
 BS_INLINE void copy_strip(View<T> target, View<T> source, Int top, Int left, Int right) {
+  if constexpr (sizeof(T) == 4 || sizeof(T) == 8) {
+    if (target.down == 1 && source.along == 1) {
+      for (; left + 4 <= right; left += 4) {
+        for (Int i = 0; i < ROWS; i += 4) {
+          copy_square(&target(top + i, left), target.along, &source(top + i, left), source.down);
+        }
+      }
+    }
+  }
   for (Int j = left; j < right; ++j) {
     for (Int i = 0; i < ROWS; ++i) target(top + i, j) = source(top + i, j);
   }

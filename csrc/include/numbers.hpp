@@ -17,12 +17,23 @@
 #define BS_LAMBDA __attribute__((always_inline))
 #endif
 
-// A sum in whatever order is fastest, of the loop that follows.
+// Code of SSE, as MKL's is on processors that are not Intel's, takes up to four times as long while registers hold
+// something beyond their lower halves. GCC 12 does not always clear that before a call.
+#if defined(__AVX__)
+#include <immintrin.h>
+#define BS_CLEAR_UPPER_HALVES() _mm256_zeroupper()
+#else
+#define BS_CLEAR_UPPER_HALVES()
+#endif
+
+// A sum, or a maximum, in whatever order is fastest, of the loop that follows.
 #if defined(_OPENMP) || defined(__GNUC__)
 #define BS_STRING(...) #__VA_ARGS__
 #define BS_SUM(...) _Pragma(BS_STRING(omp simd reduction(+ : __VA_ARGS__)))
+#define BS_MAXIMUM(...) _Pragma(BS_STRING(omp simd reduction(max : __VA_ARGS__)))
 #else
 #define BS_SUM(...)
+#define BS_MAXIMUM(...)
 #endif
 
 namespace bs {

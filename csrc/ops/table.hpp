@@ -21,6 +21,7 @@ template <void (*KERNEL)(Task, Arena&)>
 void run(bs_task* task) {
   Arena arena;
   KERNEL(Task(task), arena);
+  BS_CLEAR_UPPER_HALVES();
 }
 
 }  // namespace bs
