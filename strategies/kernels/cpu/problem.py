@@ -18,6 +18,9 @@ BY_LU = "lu_solve", "lu_solve_adjoint"
 _FEWEST_ACROSS = 4
 """Matrices of a batch from which on there are packs of them to compute side by side."""
 
+_FEW, _MOST_OF_FEW = 8, 1296
+"""Fewer matrices are one pack, which has one thread and may be half empty: up to so many real entries."""
+
 _ACROSS = {
     "inv": (25, 2304),
     "inv_backward": (25, 144),
@@ -66,6 +69,8 @@ class Problem(NamedTuple):
         """The name of the kernel that is the fastest: matrix after matrix, or in packs."""
         fewest, most = _ACROSS[name]
         fewest = 1 if self.dtype.is_complex else fewest
+        if self.matrices < _FEW:
+            most = min(most, _MOST_OF_FEW // (1 + self.dtype.is_complex))
         pays = self.matrices >= _FEWEST_ACROSS and fewest <= self.m * self.n <= most
         return f"{name}_across" if pays or self.always_across else name
 

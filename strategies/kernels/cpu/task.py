@@ -19,6 +19,7 @@ import struct
 from array import array
 from collections.abc import Callable, Sequence
 
+import torch
 from torch import Tensor
 
 from strategies.kernels.cpu import threads
@@ -38,13 +39,20 @@ watchers: list[Callable[[float], None]] = []
 """Called with the floating-point operations of every call, which torch's own tools do not see."""
 
 
-_IN_PACKS = 8
-"""A multiple of the matrices that a pack holds, of any dtype."""
+def pack_width(dtype: torch.dtype) -> int:
+    """How many matrices of a dtype make a pack, as `csrc/include/numbers.hpp` has it.
+
+    Example:
+        >>> pack_width(torch.complex64), pack_width(torch.float64)
+        (8, 4)
+    """
+    return 32 // dtype.to_real().itemsize
 
 
-def in_packs(group: int) -> int:
+def in_packs(group: int, dtype: torch.dtype) -> int:
     """The size of a group that packs fill, which is no smaller."""
-    return -(-group // _IN_PACKS) * _IN_PACKS
+    width = pack_width(dtype)
+    return -(-group // width) * width
 
 
 def header(count: int, group: int, tolerances: tuple[float, float] = (0.0, 0.0)) -> list[int]:
