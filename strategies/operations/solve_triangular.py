@@ -9,17 +9,17 @@ from torch import Tensor
 
 from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, choose, is_left_to_torch, name_of
-from strategies.autograd.fast_path import FastPath
+from strategies.autograd.fast_path import FastPath, SecondGradients
 from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.nodes import is_forward_alone, run
 from strategies.autograd.operators import Operator
-from strategies.autograd.rule import Gradients, Rule, Tensors
+from strategies.autograd.rule import Gradients, Rule, Tensors, only
 from strategies.factors.pseudo_inverse import Structure
 from strategies.formulas.solve import rhs_tangent
 from strategies.formulas.triangles import triangle_of_product
 from strategies.kernels.cpu.specs import is_for_blas
 from strategies.operations.right_hand_sides import fit, for_each_matrix, has_rows
-from strategies.operations.scaled_rule import with_normalized_cotangents
+from strategies.operations.scaled_rule import with_normalized_cotangents, with_normalized_directions
 from strategies.operations.traceable import traceable_by
 from strategies.strategy import Saved, Strategy
 
@@ -77,6 +77,16 @@ class _SolveTriangular(Rule):
         A, change = computed.inputs[0], self._rhs_tangent(computed.outputs[0], *tangents)
         outputs = _FAST_PATHS[self.upper, self.unitriangular](computed.strategy, A, change)
         return (self._solve(A, change),) if outputs is None else outputs
+
+    def second_backward(
+        self, computed: Computed, gradients: Gradients, _: Gradients, directions: Gradients
+    ) -> SecondGradients:
+        """⟨Ā, D⟩ + ⟨B̄, E⟩ is ⟨B̄, E − D X⟩, and ⟨G, Ẋ⟩ with the tangent of X along D and E."""
+        of_matrix, rhs_gradient = directions[0], only(gradients[1:])
+        (tangent,) = self.tangents(computed, directions)
+        of_A = self._triangle(-rhs_gradient @ tangent.mH)
+        of_X = None if of_matrix is None else -self._triangle(of_matrix).mH @ rhs_gradient
+        return (of_A, None), (of_X,), (tangent,)
 
     def _rhs_tangent(self, X: Tensor, of_matrix: Tensor | None, of_rhs: Tensor | None) -> Tensor:
         triangle = None if of_matrix is None else self._triangle(of_matrix)
@@ -199,6 +209,7 @@ _FAST_PATHS = {
         otherwise="fused",
         explicit=with_normalized_cotangents(_SolveTriangular(upper, unit).explicit),
         tangents=_SolveTriangular(upper, unit).tangents,
+        second_backward=with_normalized_directions(_SolveTriangular(upper, unit).second_backward),
         unread=(1,),
         arity=2,
     )
