@@ -23,7 +23,7 @@ class Size:
         return "x".join(map(str, (*self.batch, self.n, self.n)))
 
 
-SIZES = Size(4), Size(32), Size(128), Size(8, (100,))
+SIZES = Size(4), Size(32), Size(128), Size(320), Size(8, (100,))
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def _of(
 
 def _make_definite(A: Tensor) -> Tensor:
     n = A.shape[-1]
-    return A @ A.mT / n + torch.eye(n, dtype=A.dtype)
+    return A @ A.mH / n + torch.eye(n, dtype=A.dtype)
 
 
 def _put_nan(A: Tensor) -> Tensor:
@@ -82,6 +82,18 @@ _triangular = _of(change=lambda A: torch.linalg.cholesky(_make_definite(A)).mT.c
 
 def _complex(size: Size) -> tuple[Tensor]:
     return (torch.complex(_matrix(size), _matrix(size)),)
+
+
+def _complex_tall(size: Size) -> tuple[Tensor]:
+    return (torch.complex(_matrix(size, 4), _matrix(size, 4)),)
+
+
+def _complex_definite(size: Size) -> tuple[Tensor]:
+    return (_make_definite(*_complex(size)),)
+
+
+def _complex_factor(size: Size) -> tuple[Tensor]:
+    return (torch.linalg.cholesky(*_complex_definite(size)),)
 
 
 def _of_rank(rank: Callable[[int], int], rows: int = 1) -> Callable[[Size], tuple[Tensor]]:
@@ -185,6 +197,7 @@ CALLS: Mapping[str, Call] = {
     "slogdet complex": Call(_simply("slogdet"), _complex),
     "logdet": Call(_simply("logdet"), _definite),
     "lu_factor": Call(_simply("lu_factor", 0), _one),
+    "lu_factor complex": Call(_simply("lu_factor", 0), _complex),
     "lu_factor tall": Call(_simply("lu_factor", 0), _tall),
     "lu_factor wide": Call(_simply("lu_factor", 0), _wide),
     "lu_factor_ex": Call(_simply("lu_factor_ex", 0), _one),
@@ -195,6 +208,7 @@ CALLS: Mapping[str, Call] = {
     "lu_solve adjoint": Call(_lu_solve(adjoint=True), _with(_lu, 2)),
     "lu_solve from the right": Call(_lu_solve(left=False), _with(_lu, 2, left=False)),
     "pinv": Call(_simply("pinv"), _one),
+    "pinv complex": Call(_simply("pinv"), _complex_tall),
     "pinv tall": Call(_simply("pinv"), _tall),
     "pinv wide": Call(_simply("pinv"), _wide),
     "pinv hermitian": Call(_simply("pinv", hermitian=True), _hermitian),
@@ -205,6 +219,7 @@ CALLS: Mapping[str, Call] = {
     "pinv tall of rank n/2": Call(_simply("pinv"), _of_rank(lambda n: n // 2, rows=4)),
     "pinverse": Call(_simply("pinverse"), _tall),
     "lstsq": Call(_simply("lstsq", 0), _with(_one, 2)),
+    "lstsq complex": Call(_simply("lstsq", 0), _with(_complex_tall, 2)),
     "lstsq tall": Call(_simply("lstsq", 0), _with(_tall, 2)),
     "lstsq tall, k=32": Call(_simply("lstsq", 0), _with(_tall, 32)),
     "lstsq tall vector": Call(
@@ -219,6 +234,7 @@ CALLS: Mapping[str, Call] = {
         _simply("lstsq", 0), _with(_of_rank(lambda n: n // 2, rows=4), 2)
     ),
     "cholesky": Call(_simply("cholesky"), _definite),
+    "cholesky complex": Call(_simply("cholesky"), _complex_definite),
     "cholesky upper": Call(_simply("cholesky", upper=True), _definite),
     "cholesky of large float32": Call(_simply("cholesky"), _far(_definite)),
     "cholesky_ex": Call(_simply("cholesky_ex", 0), _definite),
@@ -233,6 +249,7 @@ CALLS: Mapping[str, Call] = {
         lambda call, U, B: call("cholesky_solve", B, U, upper=True), _with(_triangular, 2)
     ),
     "cholesky_inverse": Call(_simply("cholesky_inverse"), _factor),
+    "cholesky_inverse complex": Call(_simply("cholesky_inverse"), _complex_factor),
     "cholesky_inverse upper": Call(_simply("cholesky_inverse", upper=True), _triangular),
     "solve_triangular k=1": Call(_simply("solve_triangular", upper=False), _with(_factor, 1)),
     "solve_triangular k=2": Call(_simply("solve_triangular", upper=False), _with(_factor, 2)),
@@ -245,6 +262,7 @@ CALLS: Mapping[str, Call] = {
         _simply("solve_triangular", upper=False, unitriangular=True), _with(_factor, 2)
     ),
     "qr": Call(_simply("qr"), _one),
+    "qr complex": Call(_simply("qr"), _complex_tall),
     "qr tall": Call(_simply("qr"), _tall),
     "qr wide": Call(_simply("qr", 1), _wide),
     "qr, R alone": Call(_simply("qr", 1, mode="r"), _tall),

@@ -1,5 +1,6 @@
 """The modes of differentiation in which calls are timed."""
 
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
@@ -14,8 +15,11 @@ Timed = Callable[[], object]
 Inputs = tuple[Tensor, ...]
 Function = Callable[..., Any]
 
-_MOST_ROWS = {"jacrev": 4, "jacfwd": 4, "hessian": 4}
+_OF_ALL_ENTRIES = "jacrev", "jacfwd", "hessian"
 """Whose results have rows to the fourth power as entries."""
+
+_MOST_ROWS = {"eager": math.inf, "no_grad": math.inf, **dict.fromkeys(_OF_ALL_ENTRIES, 4)}
+"""Where it is not 128."""
 
 
 def _outputs(call: Call, functions: Functions) -> Function:
@@ -120,7 +124,6 @@ def timed(mode: str, call: Call, functions: Functions, size: Size) -> Timed:
 
 def applies(mode: str, call: Call, size: Size) -> bool:
     """Whether a call is timed in a mode at a size."""
-    if size.batch and not call.takes_batches:
-        return False
-    most = _MOST_ROWS.get(mode)
-    return most is None or (not size.batch and size.n <= most)
+    if size.batch:
+        return call.takes_batches and mode not in _OF_ALL_ENTRIES
+    return size.n <= _MOST_ROWS.get(mode, 128)
