@@ -68,7 +68,7 @@ _KEPT: dict[str, Callable[..., bool]] = {
 Others' operators keep it of all calls. Of what is not kept, the gradient computes the operation again.
 """
 
-_MOST_ORDERS = {"qr": 1}
+_MOST_ORDERS = {"qr": 1, "solve_triangular": 1}
 """Up to which order derivatives under torch.func are faster by operators, where not all are."""
 
 
