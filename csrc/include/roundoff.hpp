@@ -218,34 +218,45 @@ bool last_pivot_may_be_roundoff(Columns<T> F, RoundoffScratch<T>& s) {
   return detail::some_irregular(s, k, 1.0);
 }
 
-// Whether pivot i is that much larger than what was subtracted from it, Σ |l_is| |u_si|.
+// Whether pivot i is that much larger than what was subtracted from it, at most Σ |l_is| |u_si|.
 template <class T>
 bool is_clear_pivot(Columns<T> F, Int i, double small) {
   const double pivot = magnitude(F(i, i));
   double terms = pivot;
-  for (Int s = 0; s < i; ++s) terms += double(magnitude(F(i, s))) * double(magnitude(F(s, i)));
+  for (Int s = 0; s < i; ++s) terms += double(modulus(F(i, s))) * double(modulus(F(s, i)));
   return pivot > small * terms;
 }
 
-// Whether some pivot of m×n factors may be. The norms of a row of L and a column of U tell of most.
+// The same of all pivots. Of larger matrices most are told by norms, of a row of L and a column of U, which are found
+// column by column.
+template <class T>
+BS_COLD bool are_clear_pivots(Columns<T> F, double small, double* of_rows) {
+  const Int k = F.n;
+  const bool by_norms = k > MOST_WITHOUT_RANDOM;
+  std::fill_n(of_rows, k, 0.0);
+  for (Int i = 0; i < k; ++i) {
+    if (by_norms) {
+      const T* column = F.column(i);
+      // Squares may underflow.
+      const double terms = std::sqrt(of_rows[i] * sum_of_squares(column, i)) + 0x1p-480, pivot = magnitude(column[i]);
+      for (Int r = i + 1; r < k; ++r) of_rows[r] += square(column[r]);
+      if (pivot > small * (pivot + terms)) continue;
+    }
+    if (!is_clear_pivot(F, i, small)) return false;
+  }
+  return true;
+}
+
+// Whether some pivot of m×n factors may be.
 template <class T>
 BS_COLD bool some_pivot_may_be_roundoff(Columns<T> F, RoundoffScratch<T>& s) {
   const Int k = std::min(F.m, F.n);
   const double small = std::min(std::pow(double(epsilon<T>), 0.25), 4 / std::sqrt(double(k) * double(k) * double(k)));
-  double* of_rows = s.of_L;  // Σ |l|² of the columns so far
-  std::fill_n(of_rows, k, 0.0);
-  for (Int i = 0; i < k; ++i) {
-    const T* column = F.column(i);
-    const double pivot = magnitude(column[i]), squares = of_rows[i] * sum_of_squares(column, i);
-    const double terms = std::sqrt(squares) + 0x1p-480;  // of squares that underflow
-    if (!(pivot > small * (pivot + terms)) && !is_clear_pivot(F, i, small)) {
-      // Of so many entries that are left then, the mean may be roundoff although the pivot is regular.
-      const double left = double(F.m - k + 1) * double(F.n - k + 1);
-      return some_pivot_is_doubtful(F.part(0, k, 0, k), std::max(1.0, std::sqrt(left) / 2), s);
-    }
-    for (Int r = i + 1; r < k; ++r) of_rows[r] += square(column[r]);
-  }
-  return false;
+  const auto square_part = F.part(0, k, 0, k);
+  if (are_clear_pivots(square_part, small, s.of_L)) return false;
+  // Of so many entries that are left then, the mean may be roundoff although the pivot is regular.
+  const double left = double(F.m - k + 1) * double(F.n - k + 1);
+  return some_pivot_is_doubtful(square_part, std::max(1.0, std::sqrt(left) / 2), s);
 }
 
 }  // namespace bs

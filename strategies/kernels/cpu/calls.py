@@ -89,7 +89,8 @@ class Call:
         of_one = tensor.element_size() * max(tensor.numel() // count, 1)
         most = max(1, min(_MOST_MATRICES, _GROUP_BYTES // of_one))
         group = math.ceil(count / math.ceil(count / most))  # so that the last is nearly as full
-        return task.in_packs(group, tensor.dtype) if self.name.endswith("_across") else group
+        is_in_packs = self.name.endswith("_across")
+        return task.in_packs(group, count, tensor.dtype) if is_in_packs else group
 
 
 def by_rows(like: Tensor) -> Tensor:

@@ -46,7 +46,7 @@ class Launch:
         self.work = self._flops + count * _FLOPS_OF_CALLS
         group = math.ceil(count / _MOST_GROUPS)
         if name.endswith("_across"):
-            group = in_packs(group, problem.dtype)
+            group = in_packs(group, count, problem.dtype)
         self.groups = math.ceil(count / group)
         words = header(count, group, tolerances)
         for size, stride in arguments:

@@ -39,19 +39,17 @@ watchers: list[Callable[[float], None]] = []
 """Called with the floating-point operations of every call, which torch's own tools do not see."""
 
 
-def pack_width(dtype: torch.dtype) -> int:
-    """How many matrices of a dtype make a pack, as `csrc/include/numbers.hpp` has it.
+_MOST_IN_PACKS = 8
+"""A multiple of the matrices that a pack holds, of any dtype."""
 
-    Example:
-        >>> pack_width(torch.complex64), pack_width(torch.float64)
-        (8, 4)
+
+def in_packs(group: int, count: int, dtype: torch.dtype) -> int:
+    """The size of a group that packs fill, which is no smaller, of so many matrices of a dtype.
+
+    Groups of one pack are for threads to share a few; of many they take longer to take.
     """
-    return 32 // dtype.to_real().itemsize
-
-
-def in_packs(group: int, dtype: torch.dtype) -> int:
-    """The size of a group that packs fill, which is no smaller."""
-    width = pack_width(dtype)
+    is_single_pack = count < 2 * _MOST_IN_PACKS and dtype.to_real() == torch.float64
+    width = _MOST_IN_PACKS // 2 if is_single_pack else _MOST_IN_PACKS
     return -(-group // width) * width
 
 
