@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstring>
-
 #include <utility>
 
 #include "numbers.hpp"

@@ -237,10 +237,10 @@ BS_COLD bool are_clear_pivots(Columns<T> F, double small, double* of_rows) {
   for (Int i = 0; i < k; ++i) {
     if (by_norms) {
       const T* column = F.column(i);
-      // Squares may underflow.
-      const double terms = std::sqrt(of_rows[i] * sum_of_squares(column, i)) + 0x1p-480, pivot = magnitude(column[i]);
+      const double pivot = magnitude(column[i]), of_row = of_rows[i], of_column = sum_of_squares(column, i);
       for (Int r = i + 1; r < k; ++r) of_rows[r] += square(column[r]);
-      if (pivot > small * (pivot + terms)) continue;
+      const bool are_sums_right = std::min(of_row, of_column) > 0x1p-900;  // without squares that underflow, too
+      if (are_sums_right && pivot > small * (pivot + std::sqrt(of_row) * std::sqrt(of_column))) continue;
     }
     if (!is_clear_pivot(F, i, small)) return false;
   }

@@ -57,6 +57,15 @@ def test_what_is_in_doubt_does_not_depend_on_the_scale(shape, dtype):
         assert calls.may_be_deficient(scaled, pivots)[0].equal(in_doubt)
 
 
+@pytest.mark.parametrize("n", [WITHOUT_VECTORS, 2 * WITHOUT_VECTORS])
+def test_a_pivot_is_in_doubt_beside_a_product_of_what_has_no_squares(n):
+    LU = torch.eye(n, dtype=torch.float64) * 2.0**-240
+    LU[0], LU[-1, 0], LU[-1, -1] = 2.0**299, 2.0**-538, 2.0**-295
+    assert calls.may_be_deficient(LU.mT.contiguous().mT, torch.arange(1, n + 1, dtype=torch.int32))[
+        0
+    ]
+
+
 @pytest.mark.parametrize("value", [0.0, torch.nan, torch.inf])
 def test_a_pivot_that_is_zero_or_not_finite_is_in_doubt(value):
     for dtype in DTYPES:
