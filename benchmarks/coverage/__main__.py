@@ -83,8 +83,7 @@ def main(
     out: Annotated[Path | None, typer.Option(help="Keep what is measured, as .json.gz.")] = None,
 ) -> None:
     """Time "auto" and PyTorch in turns; a ratio above one means that "auto" is faster."""
-    by_text = {str(each): each for each in SIZES}
-    sizes = [by_text[each] for each in _matching(size, by_text, "size")]
+    sizes = [Size.parse(each) for each in size] if size else SIZES
     modes = _matching(mode or [each for each in MODES if each not in _COMPILED], MODES, "mode")
     places = [
         Place(call, each, at)

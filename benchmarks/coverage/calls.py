@@ -18,12 +18,22 @@ class Size:
     n: int
     batch: tuple[int, ...] = ()
 
+    @classmethod
+    def parse(cls, text: str) -> "Size":
+        """What `str` has made a text of; ValueError if that is of no square matrices."""
+        parts = text.split("x")
+        if len(parts) < 2 or not all(map(str.isdecimal, parts)) or parts[-1] != parts[-2]:
+            raise ValueError(f"no size of square matrices: {text}; write 32x32 or 100x8x8")
+        *batch, n, _ = map(int, parts)
+        return cls(n, tuple(batch))
+
     def __str__(self) -> str:
         """As in a case: "100x4x4"."""
         return "x".join(map(str, (*self.batch, self.n, self.n)))
 
 
-SIZES = Size(4), Size(32), Size(128), Size(320), Size(8, (100,))
+SIZES = Size(4), Size(32), Size(64), Size(128), Size(320), Size(8, (100,))
+"""Those that are timed if nothing else is asked for."""
 
 
 @dataclass(frozen=True)

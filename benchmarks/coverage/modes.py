@@ -1,6 +1,5 @@
 """The modes of differentiation in which calls are timed."""
 
-import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
@@ -18,8 +17,9 @@ Function = Callable[..., Any]
 _OF_ALL_ENTRIES = "jacrev", "jacfwd", "hessian"
 """Whose results have rows to the fourth power as entries."""
 
-_MOST_ROWS = {"eager": math.inf, "no_grad": math.inf, **dict.fromkeys(_OF_ALL_ENTRIES, 4)}
-"""Where it is not 128."""
+_OF_MORE_SIZES = "eager", "no_grad"
+
+_SIZES_OF_THESE = 64, 320
 
 
 def _outputs(call: Call, functions: Functions) -> Function:
@@ -126,4 +126,6 @@ def applies(mode: str, call: Call, size: Size) -> bool:
     """Whether a call is timed in a mode at a size."""
     if size.batch:
         return call.takes_batches and mode not in _OF_ALL_ENTRIES
-    return size.n <= _MOST_ROWS.get(mode, 128)
+    if mode in _OF_ALL_ENTRIES:
+        return size.n <= 4
+    return mode in _OF_MORE_SIZES or size.n not in _SIZES_OF_THESE

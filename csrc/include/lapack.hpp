@@ -13,7 +13,7 @@ inline int (*set_blas_threads)(int) = nullptr;  // of the calling thread; return
 // Floating-point operations from which on BLAS may use all threads. Threads that finish together wait for one
 // whose core does something else, as long as the scheduler lets that have it: some milliseconds.
 // Factorizations and their reverses wait many times, and a second thread gains the least in Cholesky's.
-constexpr double PRODUCT_WORTH_THREADS = 2e6, LU_WORTH_THREADS = 2.5e6, REVERSE_WORTH_THREADS = 2e7,
+constexpr double PRODUCT_WORTH_THREADS = 4e5, LU_WORTH_THREADS = 2.5e6, REVERSE_WORTH_THREADS = 2e7,
                  CHOLESKY_WORTH_THREADS = 4e6;
 
 namespace lapack {

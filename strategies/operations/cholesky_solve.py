@@ -104,9 +104,9 @@ def cholesky_solve(
         >>> cholesky_solve(torch.tensor([[8.0]]), torch.tensor([[2.0]]), strategy="triangular_solve")
         tensor([[2.]])
     """
+    if is_for_lapack(strategy, L, B):
+        return torch.cholesky_solve(B, L, upper=upper)
     if fit(L, B, left=True):
-        if is_for_lapack(strategy, L, B):
-            return torch.cholesky_solve(B, L, upper=upper)
         columns, restored = folded(L, B)
         factor = L.mH if upper else L
         if (outputs := _fast_path(strategy, factor, columns)) is not None:

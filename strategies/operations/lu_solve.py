@@ -194,12 +194,11 @@ def lu_solve(
         >>> lu_solve(*torch.linalg.lu_factor(torch.tensor([[2.0]])), torch.tensor([[4.0]]))
         tensor([[2.]])
     """
-    is_tensor = isinstance(LU, Tensor) and isinstance(B, Tensor)
-    if (
-        not is_for_lapack(strategy, LU, B)
-        and (X := _by_fast_path(strategy, LU, pivots, B, left, adjoint)) is not None
-    ):
+    if is_for_lapack(strategy, LU, B):
+        return elimination.lu_solve(LU, pivots, B, left=left, adjoint=adjoint)
+    if (X := _by_fast_path(strategy, LU, pivots, B, left, adjoint)) is not None:
         return X
+    is_tensor = isinstance(LU, Tensor) and isinstance(B, Tensor)
     native = elimination.lu_solve if is_tensor else torch.linalg.lu_solve
     if (
         is_forward_alone(strategy, LU, B)

@@ -56,6 +56,8 @@ def fit_rows(A: Tensor, B: Tensor) -> bool:
 
 def _have_batches_that_fit(A: Tensor, B: Tensor) -> bool:
     """Whether the batches of two matrices can be broadcast."""
+    if A.ndim == B.ndim == 2:
+        return True
     ndim = min(A.ndim, B.ndim)  # strict, as Dynamo of PyTorch 2.9 takes every zip for
     pairs = zip(A.shape[-ndim:-2], B.shape[-ndim:-2], strict=True)
     return all(one == other or 1 in (one, other) for one, other in pairs)
