@@ -74,11 +74,45 @@ BS_INLINE bool eliminate(M& F, PivotOf<Entry<M>>* pivots) {
   return is_regular;
 }
 
-// The same, by LAPACK where that is faster.
+template <class T>
+BS_INLINE void exchange(T& a, T& b, int w) {
+  const auto value = lane(a, w);
+  set_lane(a, w, lane(b, w));
+  set_lane(b, w, value);
+}
+
+// X ← PᵀX, the swaps from the first one on; or P X, from the last one. Column by column, which are in cache.
+template <bool FORWARD, class M>
+BS_INLINE void swap_rows(M& X, const PivotOf<Entry<M>>* pivots) {
+  const auto n = X.height();
+  for (Int j = 0; j < X.width(); ++j) {
+    for (Int step = 0; step < n; ++step) {
+      const Int k = FORWARD ? step : n - 1 - step;
+      for (int w = 0; w < width_of<Entry<M>>; ++w) {
+        Int other;
+        if constexpr (is_pack<Entry<M>>) other = pivots[k][w] - 1;
+        else other = pivots[k] - 1;
+        if (other != k) exchange(X(k, j), X(other, j), w);
+      }
+    }
+  }
+}
+
+// `eliminate`, by LAPACK where that is faster. What is beside the first square follows by substitution, which is faster
+// than LAPACK's elimination of wide matrices.
 template <class T>
 BS_COLD bool eliminate_columns(Columns<T> F, PivotOf<T>* pivots) {
   if constexpr (!is_pack<T>) {
-    if (std::max(F.m, F.n) > MOST_SMALL) return lapack::eliminate(F, pivots);
+    if (std::max(F.m, F.n) > MOST_SMALL) {
+      const auto first = F.columns(0, std::min(F.m, F.n));
+      if (!lapack::eliminate(first, pivots)) return false;
+      if (F.n > F.m) {
+        auto rest = F.columns(F.m, F.n);
+        swap_rows<true>(rest, pivots);
+        lapack::solve_triangle("LLNU", first, rest);
+      }
+      return true;
+    }
   }
   return eliminate(F, pivots);
 }
@@ -151,30 +185,6 @@ BS_INLINE bool factor(M& F, PivotOf<Entry<M>>* pivots, double* before, double* s
     for (int w = 0; w < width; ++w) is_usual &= after[w] <= limit * before[j * width + w];
   });
   return is_usual && (is_clear || !some_lane_is_doubtful(F));
-}
-
-template <class T>
-BS_INLINE void exchange(T& a, T& b, int w) {
-  const auto value = lane(a, w);
-  set_lane(a, w, lane(b, w));
-  set_lane(b, w, value);
-}
-
-// X ← PᵀX, the swaps from the first one on; or P X, from the last one. Column by column, which are in cache.
-template <bool FORWARD, class M>
-BS_INLINE void swap_rows(M& X, const PivotOf<Entry<M>>* pivots) {
-  const auto n = X.height();
-  for (Int j = 0; j < X.width(); ++j) {
-    for (Int step = 0; step < n; ++step) {
-      const Int k = FORWARD ? step : n - 1 - step;
-      for (int w = 0; w < width_of<Entry<M>>; ++w) {
-        Int other;
-        if constexpr (is_pack<Entry<M>>) other = pivots[k][w] - 1;
-        else other = pivots[k] - 1;
-        if (other != k) exchange(X(k, j), X(other, j), w);
-      }
-    }
-  }
 }
 
 // X ← A⁻¹X, from what `eliminate` has left.
