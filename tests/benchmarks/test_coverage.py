@@ -7,7 +7,7 @@ import torch
 
 from benchmarks.coverage import tables
 from benchmarks.coverage.__main__ import Place, call_ours, call_torch, main, ratio
-from benchmarks.coverage.calls import CALLS, Size
+from benchmarks.coverage.calls import CALLS, SIZES, Size
 from benchmarks.coverage.modes import MODES, applies
 from benchmarks.coverage.results import Coverage, Ratio, Row
 from strategies import linalg
@@ -26,8 +26,19 @@ def test_every_public_function_is_called():
     assert called == public
 
 
+@pytest.mark.parametrize("size", [*SIZES, Size(5, (2, 3))], ids=str)
+def test_a_size_is_read_as_it_is_written(size):
+    assert Size.parse(str(size)) == size
+
+
+@pytest.mark.parametrize("text", ["", "4", "4x5", "4xn"])
+def test_other_texts_are_no_size(text):
+    with pytest.raises(ValueError, match="32x32"):
+        Size.parse(text)
+
+
 @pytest.mark.parametrize("name", [name for name in CALLS if name != "eig"])
-@pytest.mark.parametrize("size", [Size(4), Size(5, (3,))], ids=str)
+@pytest.mark.parametrize("size", [Size(4), Size(70), Size(5, (3,))], ids=str)
 def test_a_call_computes_the_same_by_both(name, size):
     call = CALLS[name]
     if not applies("eager", call, size):
