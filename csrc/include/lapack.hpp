@@ -18,6 +18,11 @@ constexpr double PRODUCT_WORTH_THREADS = 4e5, LU_WORTH_THREADS = 2.5e6, REVERSE_
 
 namespace lapack {
 
+template <class T>
+bool is_for_one_thread(double flops, double worth) {
+  return flops * (is_complex<T> ? 4 : 1) < worth;
+}
+
 // Keeps BLAS to one thread, as long as it lives, if so many operations are not worth more.
 template <class T>
 class ThreadLimit {
@@ -25,7 +30,7 @@ class ThreadLimit {
 
  public:
   ThreadLimit(double flops, double worth) {
-    if (set_blas_threads && flops * (is_complex<T> ? 4 : 1) < worth) before = set_blas_threads(1);
+    if (set_blas_threads && is_for_one_thread<T>(flops, worth)) before = set_blas_threads(1);
   }
   ThreadLimit(const ThreadLimit&) = delete;
   ~ThreadLimit() {
@@ -70,12 +75,17 @@ void solve_triangle(const char* how, Columns<T> A, Columns<T> B) {
   call<T>(BS_TRSM, how, how + 1, how + 2, how + 3, &B.m, &B.n, &one, A.data, &a, B.data, &b);
 }
 
+template <class T>
+double work_of_lu(Columns<T> A) {
+  return double(A.m) * double(A.n) * double(std::min(A.m, A.n));
+}
+
 // A = P L U in place with LAPACK's pivots; whether no pivot is zero.
 template <class T>
 bool eliminate(Columns<T> A, std::int32_t* pivots) {
-  const Int a = leading(A), k = std::min(A.m, A.n);
+  const Int a = leading(A);
   Int info = 0;
-  const ThreadLimit<T> limit(double(A.m) * double(A.n) * double(k), LU_WORTH_THREADS);
+  const ThreadLimit<T> limit(work_of_lu(A), LU_WORTH_THREADS);
   call<T>(BS_GETRF, &A.m, &A.n, A.data, &a, pivots, &info);
   return is_zero(info);
 }

@@ -98,19 +98,20 @@ BS_INLINE void swap_rows(M& X, const PivotOf<Entry<M>>* pivots) {
   }
 }
 
-// `eliminate`, by LAPACK where that is faster. What is beside the first square follows by substitution, which is faster
-// than LAPACK's elimination of wide matrices.
+// `eliminate`, by LAPACK where that is faster. In one thread that takes longer for wide matrices than for their first
+// square, from which the rest follows by substitution.
 template <class T>
 BS_COLD bool eliminate_columns(Columns<T> F, PivotOf<T>* pivots) {
   if constexpr (!is_pack<T>) {
     if (std::max(F.m, F.n) > MOST_SMALL) {
-      const auto first = F.columns(0, std::min(F.m, F.n));
-      if (!lapack::eliminate(first, pivots)) return false;
-      if (F.n > F.m) {
-        auto rest = F.columns(F.m, F.n);
-        swap_rows<true>(rest, pivots);
-        lapack::solve_triangle("LLNU", first, rest);
+      if (F.n <= F.m || !lapack::is_for_one_thread<T>(lapack::work_of_lu(F), LU_WORTH_THREADS)) {
+        return lapack::eliminate(F, pivots);
       }
+      const auto first = F.columns(0, F.m);
+      auto rest = F.columns(F.m, F.n);
+      if (!lapack::eliminate(first, pivots)) return false;
+      swap_rows<true>(rest, pivots);
+      lapack::solve_triangle("LLNU", first, rest);
       return true;
     }
   }
