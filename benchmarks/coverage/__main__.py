@@ -12,7 +12,7 @@ import typer
 
 from benchmarks.coverage import tables
 from benchmarks.coverage.calls import CALLS, SIZES, Size
-from benchmarks.coverage.modes import MODES, applies, timed
+from benchmarks.coverage.modes import MODES, applies, is_usual, timed
 from benchmarks.coverage.results import Coverage, Ratio, Row
 from strategies import linalg
 from strategies.cli.common import console, notes, reports_errors
@@ -90,7 +90,7 @@ def main(
         for each in modes
         for call in _matching(calls, CALLS, "call")
         for at in sizes
-        if applies(each, CALLS[call], at)
+        if applies(each, CALLS[call], at) and (size or is_usual(each, at))
     ]
     rows, failures = [], []
     with progress(len(places), notes) as begin:

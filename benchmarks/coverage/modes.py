@@ -20,6 +20,7 @@ _OF_ALL_ENTRIES = "jacrev", "jacfwd", "hessian"
 _OF_MORE_SIZES = "eager", "no_grad"
 
 _SIZES_OF_THESE = 64, 320
+"""Rows that other modes are timed at only if asked for."""
 
 
 def _outputs(call: Call, functions: Functions) -> Function:
@@ -123,9 +124,12 @@ def timed(mode: str, call: Call, functions: Functions, size: Size) -> Timed:
 
 
 def applies(mode: str, call: Call, size: Size) -> bool:
-    """Whether a call is timed in a mode at a size."""
+    """Whether a call can be timed in a mode at a size."""
     if size.batch:
         return call.takes_batches and mode not in _OF_ALL_ENTRIES
-    if mode in _OF_ALL_ENTRIES:
-        return size.n <= 4
+    return mode not in _OF_ALL_ENTRIES or size.n <= 4
+
+
+def is_usual(mode: str, size: Size) -> bool:
+    """Whether a mode is timed at a size unless others are asked for."""
     return mode in _OF_MORE_SIZES or size.n not in _SIZES_OF_THESE
