@@ -139,10 +139,16 @@ def test_a_build_that_is_interrupted_leaves_no_process_behind(monkeypatch, tmp_p
     monkeypatch.setattr(extension, "_BUILD", build)
     killed, kill = [], os.killpg
     monkeypatch.setattr(os, "killpg", lambda *group: (killed.append(group), kill(*group)))
-    timer = threading.Timer(1, signal.raise_signal, [signal.SIGINT])
+    main = threading.main_thread().ident
+    timer = threading.Timer(1, lambda: signal.pthread_kill(main, signal.SIGINT))
     timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        extension.warmup()
+    # A shell has its background jobs ignore the signal.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            extension.warmup()
+    finally:
+        signal.signal(signal.SIGINT, before)
     ((group, _),) = killed
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
