@@ -81,18 +81,20 @@ BS_INLINE void exchange(T& a, T& b, int w) {
   set_lane(b, w, value);
 }
 
-// X ← PᵀX, the swaps from the first one on; or P X, from the last one. Column by column, which are in cache.
+// X ← PᵀX, the swaps from the first one on; or P X, from the last one. Some columns at a time, which stay in cache.
 template <bool FORWARD, class M>
 BS_INLINE void swap_rows(M& X, const PivotOf<Entry<M>>* pivots) {
-  const auto n = X.height();
-  for (Int j = 0; j < X.width(); ++j) {
+  constexpr Int most = 16;
+  const Int n = X.height(), width = X.width();
+  for (Int left = 0; left < width; left += most) {
+    const Int right = std::min(left + most, width);
     for (Int step = 0; step < n; ++step) {
       const Int k = FORWARD ? step : n - 1 - step;
       for (int w = 0; w < width_of<Entry<M>>; ++w) {
         Int other;
         if constexpr (is_pack<Entry<M>>) other = pivots[k][w] - 1;
         else other = pivots[k] - 1;
-        if (other != k) exchange(X(k, j), X(other, j), w);
+        for (Int j = left; other != k && j < right; ++j) exchange(X(k, j), X(other, j), w);
       }
     }
   }

@@ -39,7 +39,11 @@ BS_INLINE double sum_of_squares(const M& matrix) {
   if constexpr (is_const<decltype(matrix.height())> && is_const<decltype(matrix.width())>) {
     each_entry(matrix, [&](auto i, auto j) BS_LAMBDA { total += square(matrix(i, j)); });
   } else {
-    for (Int j = 0; j < matrix.width(); ++j) total += sum_of_squares(matrix.column(j), matrix.height());
+    const Int m = matrix.height(), n = matrix.width();
+    if constexpr (std::is_same_v<M, Columns<Entry<M>>>) {
+      if (matrix.ld == m) return sum_of_squares(matrix.data, m * n);
+    }
+    for (Int j = 0; j < n; ++j) total += sum_of_squares(matrix.column(j), m);
   }
   return total;
 }
