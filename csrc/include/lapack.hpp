@@ -99,13 +99,13 @@ void solve_eliminated(const char* op, Columns<T> LU, const std::int32_t* pivots,
   call<T>(BS_GETRS, op, &B.m, &B.n, LU.data, &a, pivots, B.data, &b, &info);
 }
 
-// A = L Lᴴ in place, of the lower triangle; whether A is positive definite.
+// A = L Lᴴ in place, of the lower triangle, or A = Uᴴ U, of the upper one; whether A is positive definite.
 template <class T>
-bool factor_positive_definite(Columns<T> A) {
+bool factor_positive_definite(Columns<T> A, const char* triangle) {
   const Int a = leading(A);
   Int info = 0;
   const ThreadLimit<T> limit(double(A.m) * double(A.m) * double(A.m) / 2, CHOLESKY_WORTH_THREADS);
-  call<T>(BS_POTRF, "L", &A.m, A.data, &a, &info);
+  call<T>(BS_POTRF, triangle, &A.m, A.data, &a, &info);
   return is_zero(info);
 }
 

@@ -13,6 +13,31 @@ void clear_above_diagonal(Columns<T> L) {
   for (Int j = 1; j < L.n; ++j) std::fill_n(L.column(j), std::min(j, L.m), T(0));
 }
 
+// By LAPACK, of double precision the upper factor, to which two threads are faster, and of which a triangle is to be
+// transposed, where A lies by rows.
+template <class T>
+bool factor_columns(View<T> A, Columns<T> L) {
+  if constexpr (!std::is_same_v<T, double>) {
+    copy(L, A);
+    clear_above_diagonal(L);
+    return lapack::factor_positive_definite(L, "L");
+  } else {
+    constexpr Int width = 32;
+    copy(L, A.t());
+    if (!lapack::factor_positive_definite(L, "U")) return false;
+    for (Int start = 0; start < L.n; start += width) {
+      const Int stop = std::min(start + width, L.n);
+      const auto right = L.part(start, stop, stop, L.n);
+      copy(L.part(stop, L.n, start, stop), right.t());
+      fill_with_zeros(right);
+      for (Int j = start; j < stop; ++j) {
+        for (Int i = j + 1; i < stop; ++i) L(i, j) = std::exchange(L(j, i), 0);
+      }
+    }
+    return true;
+  }
+}
+
 // L by columns, with zeros above its diagonal.
 template <int N, class T>
 void cholesky(Task task, Arena& arena) {
@@ -29,11 +54,9 @@ void cholesky(Task task, Arena& arena) {
       copy(L, F);
       return true;
     } else {
-      copy(L, A[i]);
-      clear_above_diagonal(L);
-      if (!lapack::factor_positive_definite(L)) return false;
-      const double trace = sum_of_squares(L);
-      return safe_squares(L, trace, RANGE_OF_MATRIX<T>) >= 0;
+      double trace = 0;
+      for (Int k = 0; k < A.n; ++k) trace += double(real(A[i](k, k)));
+      return RANGE_OF_MATRIX<T>.holds(trace) && factor_columns(A[i], L);
     }
   });
 }
