@@ -190,28 +190,29 @@ void lstsq_backward_across(Task task, Arena& arena) {
   });
 }
 
-// X = A⁺B of wide A, row after row, and the rank; Q and R of Aᴴ, by columns: A⁺ = Q R⁻ᴴ.
+// X = A⁺B of wide A, row after row, and the rank; of Aᴴ = Q R what LAPACK leaves, by columns: A⁺ = Q R⁻ᴴ.
 template <class T>
 void lstsq_wide(Task task, Arena& arena) {
   const auto A = task.argument<T>(0), B = task.argument<T>(1), X = task.argument<T>(2);
-  const auto Q = task.argument<T>(4), R = task.argument<T>(5);
+  const auto reflected = task.argument<T>(4), scales = task.argument<T>(5);
   const auto rank = task.argument<Int>(3);
   const Int m = A.m, n = A.n, k = B.n;
-  Reflectors<T> reflectors(task, arena, m);
-  auto Y = arena.columns<T>(m, k), solution = arena.columns<T>(n, k);
+  Reflectors<T> reflectors(task, arena, m, k);
+  auto R = arena.columns<T>(m, m), solution = arena.columns<T>(n, k);
   task.each(arena, [&](Int i) {
-    const auto basis = Q.columns(i);
+    const auto F = reflected.columns(i), along = solution.part(0, m, 0, k);
     rank.number(i) = m;
-    copy(basis, A[i].t());
-    conjugate(basis);
-    copy(Y, B[i]);
-    const double squares = safe_squares_of_matrix(basis);
-    if (squares < 0 || !are_safe_sides(Y, squares)) return false;
-    reflectors.reflect(basis);
-    if (!reflectors.copy_clear_triangle(R.columns(i), basis, squares)) return false;
-    reflectors.form_basis(basis);
-    lapack::solve_triangle("LUCN", R.columns(i), Y);
-    lapack::multiply("NN", 1, 0, solution, basis, Y);
+    copy(F, A[i].t());
+    conjugate(F);
+    fill_with_zeros(solution);
+    copy(along, B[i]);
+    const double squares = safe_squares_of_matrix(F);
+    if (squares < 0 || !are_safe_sides(along, squares)) return false;
+    reflectors.reflect(F);
+    std::copy_n(reflectors.scales, m, scales.vector(i));
+    if (!reflectors.copy_clear_triangle(R, F, squares)) return false;
+    lapack::solve_triangle("LUCN", R, along);
+    lapack::apply_basis("N", F, reflectors.scales, solution, reflectors.work, reflectors.length);
     copy(X[i], solution);
     return true;
   });
@@ -220,22 +221,26 @@ void lstsq_wide(Task task, Arena& arena) {
 // Ā = Y Nᴴ − Z Xᴴ and B̄ = Z = R⁻¹QᴴG, row after row, with N = G − Q QᴴG and Y = A⁺ᴴX = (RᴴR)⁻¹B.
 template <class T>
 void lstsq_wide_backward(Task task, Arena& arena) {
-  const auto B = task.argument<T>(0), X = task.argument<T>(1), Q = task.argument<T>(2), R = task.argument<T>(3);
-  const auto G = task.argument<T>(4), result = task.argument<T>(5), rhs_result = task.argument<T>(6);
-  const Int n = X.m, m = B.m, k = B.n;
+  const auto B = task.argument<T>(0), X = task.argument<T>(1), reflected = task.argument<T>(2);
+  const auto scales = task.argument<T>(3), G = task.argument<T>(4), result = task.argument<T>(5);
+  const auto rhs_result = task.argument<T>(6);
+  const Int n = X.m, m = B.m, k = B.n, length = WORK_PER_COLUMN * std::max(m, k);
   auto N = arena.columns<T>(n, k), rows_of_N = arena.columns<T>(k, n), Z = arena.columns<T>(m, k),
        Y = arena.columns<T>(m, k);
+  auto* work = arena.take<T>(length);
   task.each(arena, [&](Int i) {
-    const auto basis = Q.columns(i), upper = R.columns(i), t = result.columns(i);
+    const auto F = reflected.columns(i), R = F.part(0, m, 0, m), along = N.part(0, m, 0, k), t = result.columns(i);
     copy(N, G[i]);
     const double power = normalize(N);
     if (power == 0) return false;
     copy(Y, B[i]);
-    lapack::multiply("CN", 1, 0, Z, basis, N);
-    lapack::multiply("NN", -1, 1, N, basis, Z);
-    lapack::solve_triangle("LUNN", upper, Z);
+    lapack::apply_basis("C", F, scales.vector(i), N, work, length);
+    copy(Z, along);
+    fill_with_zeros(along);
+    lapack::apply_basis("N", F, scales.vector(i), N, work, length);
+    lapack::solve_triangle("LUNN", R, Z);
     copy(rhs_result[i], Z);
-    apply_gram_inverse(upper, Y);
+    apply_gram_inverse(R, Y);
     copy(rows_of_N, N.t());
     lapack::multiply("CT", 1, 0, t, rows_of_N, Y);
     lapack::multiply("CT", -1, 1, t, X.columns(i), Z);

@@ -9,7 +9,7 @@ from strategies.autograd.fast_path import SecondGradients
 from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.rule import Gradients, Tensors
 from strategies.factors import Dense
-from strategies.factors.householder import qr
+from strategies.factors.householder import basis, qr
 from strategies.factors.preconditioned import Preconditioned
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import lstsq as formula
@@ -144,7 +144,10 @@ def _of_full_rank(computed: Computed) -> PseudoInverse:
     if A.shape[-2] == A.shape[-1]:
         return of_lu(*factors)
     if A.shape[-2] < A.shape[-1]:
-        return of_qr(*factors).adjoint
+        transposed, scales = factors
+        reflectors = transposed.mT  # and R, of Aᴴ = Q R
+        R = reflectors[..., : A.shape[-2], :].triu()
+        return of_qr(basis(reflectors, scales).mT, R.mT).adjoint
     # R alone is kept, which is not enough for a right-hand side that is mostly out of the range of A.
     Q, R = qr(A)
     return of_qr(Q.mT, R.mT)

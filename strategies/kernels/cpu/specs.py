@@ -112,8 +112,8 @@ def _lstsq(p: Problem) -> KernelSpec:
         names = p.kernel("lstsq_square"), _solve(p).backward
         return KernelSpec(*names, outputs, _factors(p), [2, 6, 7], _solve(p).flops)
     if p.m < p.n:
-        kept = [rows(p.m, p.n, p.dtype), rows(p.m, p.m, p.dtype)]
-        flops = (4.0 * p.n * p.m**2 + 2 * p.m * p.n * p.k, (8.0 * p.n + 4 * p.m) * p.m * p.k)
+        kept = [rows(p.m, p.n, p.dtype), vector(p.m, p.dtype)]  # reflectors of Aᴴ, and their scales
+        flops = (2.0 * p.n * p.m**2 + 4 * p.m * p.n * p.k, (12.0 * p.n + 4 * p.m) * p.m * p.k)
         names = "lstsq_wide", "lstsq_wide_backward"
         return KernelSpec(*names, outputs, kept, [1, 2, 6, 7], flops)
     R = rows(p.n, p.n, p.dtype)
