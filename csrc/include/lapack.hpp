@@ -23,19 +23,24 @@ bool is_for_one_thread(double flops, double worth) {
   return flops * (is_complex<T> ? 4 : 1) < worth;
 }
 
-// Keeps BLAS to one thread, as long as it lives, if so many operations are not worth more.
-template <class T>
-class ThreadLimit {
+// Keeps BLAS to one thread, as long as it lives, if asked to.
+class OneThread {
   int before = -1;
 
  public:
-  ThreadLimit(double flops, double worth) {
-    if (set_blas_threads && is_for_one_thread<T>(flops, worth)) before = set_blas_threads(1);
+  explicit OneThread(bool is_asked) {
+    if (is_asked && set_blas_threads) before = set_blas_threads(1);
   }
-  ThreadLimit(const ThreadLimit&) = delete;
-  ~ThreadLimit() {
+  OneThread(const OneThread&) = delete;
+  ~OneThread() {
     if (before >= 0) set_blas_threads(before);
   }
+};
+
+// The same, if so many operations are not worth more.
+template <class T>
+struct ThreadLimit : OneThread {
+  ThreadLimit(double flops, double worth) : OneThread(is_for_one_thread<T>(flops, worth)) {}
 };
 
 template <class T>

@@ -1,6 +1,7 @@
 // How the kernels of a family are listed: each family is compiled once for each dtype.
 #pragma once
 
+#include "../include/lapack.hpp"
 #include "../include/task.hpp"
 
 namespace bs {
@@ -16,9 +17,12 @@ struct KernelTable {
   int count;
 };
 
-// A kernel as the interface has it, with scratch memory of its own.
+// A kernel as the interface has it, with scratch memory of its own. Where there are several groups, threads of a
+// parallel region may share them, where BLAS gets no threads; MKL's elimination goes wrong there if it was told how
+// many to use (`strategies.factors.elimination`).
 template <void (*KERNEL)(Task, Arena&)>
 void run(bs_task* task) {
+  const lapack::OneThread limit(task->count > task->group);
   Arena arena;
   KERNEL(Task(task), arena);
   BS_CLEAR_UPPER_HALVES();

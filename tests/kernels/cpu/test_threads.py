@@ -10,6 +10,7 @@ import torch
 
 from strategies.kernels.cpu import threads
 from strategies.kernels.cpu.calls import inv_backward
+from tests.process import run_python
 
 
 @pytest.fixture
@@ -122,3 +123,40 @@ def test_workers_of_a_data_loader_call_after_threads_ran_in_their_parent(start, 
     command = [sys.executable, script, start]
     run = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert run.returncode == 0, run.stderr
+
+
+LARGE = """
+import torch
+from strategies import linalg
+
+torch.set_num_threads(2)  # after which MKL asks for two, even where OpenMP has none to give
+A, B = torch.randn(2, 4, 200, 200, dtype=torch.float64)
+definite = A @ A.mT + torch.eye(200)
+tall, wide = A[..., :150], A[:, :150]
+
+def computed(function, *operands):
+    leaves = [each.clone().requires_grad_() for each in operands]
+    result = function(*leaves)
+    return result, *torch.autograd.grad(result.square().sum(), leaves)
+
+for function, *operands in (
+    (linalg.cholesky, definite),
+    (linalg.inv, A),
+    (linalg.pinv, tall),
+    (linalg.solve, A, B),
+    (lambda A: linalg.lu_factor(A).LU, A),
+    (lambda A: linalg.lu_factor(A).LU, wide),
+    (lambda A: linalg.qr(A).R, tall),
+    (lambda A: linalg.slogdet(A).logabsdet, A),
+    (lambda A, B: linalg.lstsq(A, B).solution, tall, B),
+    (lambda A, B: linalg.lstsq(A, B).solution, wide, B[:, :150]),
+):
+    every = computed(function, *operands)
+    for i, matrices in enumerate(zip(*operands)):
+        for found, own in zip(every, computed(function, *matrices)):
+            torch.testing.assert_close(found[i], own, rtol=0, atol=1e-7 * own.abs().max().item())
+"""
+
+
+def test_threads_that_share_large_matrices_do_not_ask_blas_for_more():
+    assert not run_python(LARGE).stdout
