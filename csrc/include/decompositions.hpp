@@ -171,7 +171,7 @@ struct Cod {
   // What may be dropped: noise, and no more than the tolerances, by a lower bound of the first singular value.
   double most_dropped(double noise, double first) const { return std::min(noise, std::max(atol, rtol * first)); }
 
-  // As many rows of R as are not to be dropped.
+  // As many rows of R as are not to be dropped; none if the shortest shows that a singular value of them should be.
   Int count_rows(double noise) const {
     const Int n = R.n;
     std::fill_n(squares, n, 0.0);
@@ -181,7 +181,8 @@ struct Cod {
     const double most = most_dropped(noise, norm / std::sqrt(double(n)));
     Int r = n;
     for (double dropped = 0; r > 0 && (dropped += squares[r - 1]) <= most * most;) --r;
-    return r;
+    const double least = std::max(atol, rtol * norm);
+    return r > 0 && *std::min_element(squares, squares + r) < least * least ? 0 : r;
   }
 
   // Write C and what V is made of, from so many rows of R; whether no singular value that is kept should be dropped.

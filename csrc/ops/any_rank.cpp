@@ -51,10 +51,12 @@ void lstsq(Task task, Arena& arena) {
     Core(C, i, r, m < n).solve("LN", along);
     lapack::multiply("CN", 1, 0, solution, V.columns(i).part(0, r, 0, n), along);
     copy(X[i], solution);
-    if constexpr (IS_TALL) {
-      copy(by.F, A[i]);
-      lapack::multiply("NN", -1, 1, Y, by.F, solution);
-      for (Int j = 0; j < k; ++j) residuals.vector(i)[j] = Real<T>(sum_of_squares(Y.column(j), m));
+    if constexpr (IS_TALL) {  // of matrices of full rank alone there are residuals
+      if (r == n) {
+        copy(by.F, A[i]);
+        lapack::multiply("NN", -1, 1, Y, by.F, solution);
+      }
+      for (Int j = 0; j < k; ++j) residuals.vector(i)[j] = r < n ? 0 : Real<T>(sum_of_squares(Y.column(j), m));
     }
     return true;
   });
