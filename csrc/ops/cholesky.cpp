@@ -13,8 +13,8 @@ void clear_above_diagonal(Columns<T> L) {
   for (Int j = 1; j < L.n; ++j) std::fill_n(L.column(j), std::min(j, L.m), T(0));
 }
 
-// By LAPACK, of double precision the upper factor, to which two threads are faster, and of which a triangle is to be
-// transposed, where A lies by rows.
+// L by LAPACK. In double precision two threads are faster with the upper factor of the transpose, as which a matrix
+// that lies by rows is copied; then one triangle is transposed.
 template <class T>
 bool factor_columns(View<T> A, Columns<T> L) {
   if constexpr (!std::is_same_v<T, double>) {
