@@ -126,6 +126,24 @@ def test_factors_by_columns_are_those_of_each_sample():
     torch.testing.assert_close(found, torch.stack(expected))
 
 
+@pytest.mark.parametrize("adjoint", [False, True])
+@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize("dims", [*itertools.product((0, None), repeat=3)][:-1], ids=str)
+def test_factors_pivots_and_right_hand_sides_have_samples_each(dims, left, adjoint):
+    LU, pivots = torch.linalg.lu_factor(torch.randn(SAMPLES, 4, 4, dtype=torch.float64))
+    B = torch.randn(SAMPLES, *((4, 2) if left else (2, 4)), dtype=torch.float64)
+    given = [each if dim == 0 else each[0] for each, dim in zip((LU, pivots, B), dims, strict=True)]
+    for function in (
+        lambda of: functools.partial(of.lu_solve, left=left, adjoint=adjoint),
+        lambda of: torch.func.grad(
+            lambda *x: of.lu_solve(*x, left=left, adjoint=adjoint).sin().sum(), (0, 2)
+        ),
+    ):
+        found = torch.vmap(function(linalg), in_dims=dims)(*given)
+        expected = torch.vmap(function(torch.linalg), in_dims=dims)(*given)
+        torch.testing.assert_close(found, expected)
+
+
 def test_a_vectorized_jacobian_of_det_in_forward_mode_is_that_in_reverse_mode():
     A = torch.tensor([[2.0, 0.5], [0.3, 1.5]])
     found = jacobian(linalg.det, A, strategy="forward-mode", vectorize=True)
