@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from strategies.factors.determinant import FACTORS_ARE_USELESS, determinant
-from strategies.factors.elimination import lu_factor_ex
+from strategies.factors.elimination import lu_factor_ex, sign
 from strategies.factors.lu_rank import rest_is_roundoff
 from strategies.formulas import det as formula
 from strategies.formulas.lu import permute_rows
@@ -140,5 +140,5 @@ def _by_singular_vectors(matrix: Tensor, LU: Tensor) -> tuple[Tensor, ...]:
     # What elimination finds exactly zero is as good as that.
     is_singular = (LU.diagonal(dim1=-2, dim2=-1) == 0).any(-1, keepdim=True)
     values[..., -1:] = values[..., -1:].masked_fill(is_singular, 0)
-    phase = torch.linalg.slogdet(left @ right).sign
+    phase = sign(left @ right)
     return left, values.to(matrix.dtype), right, phase, beside | vanishes[:, None, None]

@@ -12,6 +12,10 @@ none was wrong in 2 to 16 threads; the smallest wrong ones had 8184 entries.
 where that has one entry, and other dimensions more. `vmap` adds such dimensions.
 """
 
+import functools
+from collections.abc import Callable
+
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -35,9 +39,40 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor, Tens
     LU = A.new_empty(count, n, m).mT  # column after column, as LAPACK has them
     pivots = torch.empty(count, min(m, n), dtype=torch.int32, device=A.device)
     info = torch.empty(count, dtype=torch.int32, device=A.device)
-    for matrix, *results in zip(matrices, LU, pivots, info, strict=True):
-        torch.linalg.lu_factor_ex(matrix, pivot=pivot, out=tuple(results))
+    with torch.no_grad():
+        for matrix, *results in zip(matrices, LU, pivots, info, strict=True):
+            torch.linalg.lu_factor_ex(matrix, pivot=pivot, out=tuple(results))
     return LU.reshape(A.shape), pivots.reshape(*batch, -1), info.reshape(batch)
+
+
+def one_by_one(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A differentiable function that eliminates in square A, of that and others, matrix by matrix likewise.
+
+    Example:
+        >>> one_by_one(torch.linalg.inv)(torch.tensor([[[2.0]], [[4.0]]])).flatten()
+        tensor([0.5000, 0.2500])
+    """
+
+    @functools.wraps(function)
+    def of_batch(A: Tensor, *others: Tensor) -> Tensor:
+        if not _may_go_wrong(A):
+            return function(A, *others)
+        batch = np.broadcast_shapes(*(each.shape[:-2] for each in (A, *others)))
+        every = (each.expand(*batch, *each.shape[-2:]).flatten(0, -3) for each in (A, *others))
+        found = torch.stack([*map(function, *every)])
+        return found.reshape(*batch, *found.shape[1:])
+
+    return of_batch
+
+
+inv, solve = one_by_one(torch.linalg.inv), one_by_one(torch.linalg.solve)
+
+
+@one_by_one
+def sign(A: Tensor) -> Tensor:
+    """That of det A, or its phase."""
+    found: Tensor = torch.linalg.slogdet(A).sign
+    return found
 
 
 def lu_solve(

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from strategies.factors.elimination import inv
 from strategies.factors.householder import is_batch_on_cuda, qr
 from strategies.factors.nonsingular import DenseInverse, Product, Triangular
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure, full_rank
@@ -51,8 +52,8 @@ class Preconditioned(PseudoInverse):
         core = Triangular(R, Structure.UPPER).dense()
         B = with_values(A @ core, Q)
         if m == n:
-            return Product(DenseInverse(torch.linalg.inv(B)), DenseInverse(core))
-        return cls(B, torch.linalg.inv(B.mH @ B), core)
+            return Product(DenseInverse(inv(B)), DenseInverse(core))
+        return cls(B, inv(B.mH @ B), core)
 
     @property
     def rank(self) -> Tensor:

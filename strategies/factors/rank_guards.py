@@ -8,6 +8,7 @@ from torch import Tensor
 
 from strategies.errors import raise_if_deficient, raise_if_grown, raise_if_singular
 from strategies.factors.condition import frobenius_norms, has_grown
+from strategies.factors.elimination import lu_factor_ex
 from strategies.strategy import Tolerance, rank_threshold
 
 NOISE = 8
@@ -65,5 +66,5 @@ def refuse_singular(smallest: Tensor, matrix: Tensor, strategy: str) -> None:
     """
     suspect = ~(smallest > noise_level(matrix) * frobenius_norms(matrix))
     if suspect.numel() and bool(suspect.any()):
-        has_zero_pivot = torch.linalg.lu_factor_ex(matrix).info != 0
+        has_zero_pivot = lu_factor_ex(matrix)[2] != 0
         raise_if_singular(suspect & has_zero_pivot | (smallest == 0), strategy, "it has no inverse")

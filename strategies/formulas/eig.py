@@ -14,6 +14,8 @@ The phase of each eigenvector is arbitrary: only a loss with Im diag(VᴴV̄) = 
 import torch
 from torch import Tensor
 
+from strategies.factors.elimination import solve
+
 
 def column_products(V: Tensor, other: Tensor) -> Tensor:
     """Diag(Vᴴ other), (..., n): of V̄ its imaginary part is the derivative by the phases."""
@@ -32,7 +34,7 @@ def right_factor(
 
 def jvp(values: Tensor, V: Tensor, tangent: Tensor) -> tuple[Tensor, Tensor]:
     """The tangents of the eigenvalues, (..., n), and of V, (..., n, n)."""
-    P = torch.linalg.solve(V, tangent @ V)
+    P = solve(V, tangent @ V)
     quotient = P / _gaps(values)
     X = V @ (quotient - torch.diag_embed(quotient.diagonal(dim1=-2, dim2=-1)))
     return P.diagonal(dim1=-2, dim2=-1), X - V * column_products(V, X).real.unsqueeze(-2)

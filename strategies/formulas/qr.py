@@ -35,6 +35,7 @@ import torch
 from torch import Tensor
 
 from strategies.factors import Triangular
+from strategies.factors.elimination import solve
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas.matrices import first_columns, first_rows
 
@@ -187,13 +188,13 @@ def _coupling(Q1: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     m, n = Q1.shape[-2:]
     D = Q1 - torch.eye(m, n, dtype=Q1.dtype, device=Q1.device)
     leading = first_rows(D, n)
-    return D, leading, torch.linalg.solve(leading.mH, Q1[..., n:, :].mH)
+    return D, leading, solve(leading.mH, Q1[..., n:, :].mH)
 
 
 def complement_backward(Q1: Tensor, cotangent: Tensor) -> Tensor:
     """What the cotangent of Q₂, (..., m, m − n), adds to that of Q₁, (..., m, n)."""
     D, leading, K = _coupling(Q1)
-    S = torch.linalg.solve(leading, D.mH @ cotangent)
+    S = solve(leading, D.mH @ cotangent)
     return cotangent @ K.mH + torch.cat([-K @ S.mH, S.mH], dim=-2)
 
 
@@ -202,4 +203,4 @@ def complement_jvp(Q1: Tensor, tangent: Tensor) -> Tensor:
     n = Q1.shape[-1]
     D, leading, K = _coupling(Q1)
     change = tangent[..., n:, :].mH - first_rows(tangent, n).mH @ K
-    return tangent @ K + D @ torch.linalg.solve(leading.mH, change)
+    return tangent @ K + D @ solve(leading.mH, change)

@@ -28,7 +28,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from strategies.factors.elimination import lu_solve
+from strategies.factors.elimination import inv, lu_factor_ex, lu_solve, one_by_one, sign
 from strategies.factors.nonsingular import Triangular
 from strategies.factors.pseudo_inverse import Structure
 from strategies.formulas.matrices import first_columns, identity_where
@@ -113,7 +113,7 @@ class _Split(NamedTuple):
         R11 = R[..., :regular, :regular] + torch.diag_embed(nonzero - pivots)
         mantissa, exponent = product(nonzero)
         back = order.argsort(-1)
-        scale = torch.linalg.slogdet(_columns(Q, back)).sign * mantissa
+        scale = sign(_columns(Q, back)) * mantissa
         return cls(order, back, Q, R, Triangular(R11, Structure.UPPER), scale, exponent)
 
     def coordinates(self, B: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -141,7 +141,7 @@ def _gradient_near_rank_one_less(
     split = _Split.of(near, _dependent_last(_null_vector(near)), 1)
     near_identity, T12, z, T22 = split.coordinates(B)
     # Not by solve or slogdet, whose forward mode does not nest (PyTorch issue 198017).
-    inverse = torch.linalg.inv(near_identity)
+    inverse = inv(near_identity)
     y, x = split.core.apply(inverse @ T12), z @ inverse
     det_T11 = split.scale * _determinant(near_identity)
     one = torch.ones_like(T22)
@@ -159,17 +159,18 @@ def _split_gradient(
     null = torch.linalg.svd(near).Vh[..., regular:, :]
     split = _Split.of(near, _dependent_last(null), corank)
     U, _, VH = torch.linalg.svd(split.R[..., regular:, regular:])
-    scale = split.scale * torch.linalg.slogdet(U).sign * torch.linalg.slogdet(VH).sign
+    scale = split.scale * sign(U) * sign(VH)
 
     def det(B: Tensor) -> Tensor:
         near_identity, T12, z, T22 = split.coordinates(B)
-        complement = U.mH @ (T22 - z @ torch.linalg.inv(near_identity) @ T12) @ VH.mH
+        complement = U.mH @ (T22 - z @ inv(near_identity) @ T12) @ VH.mH
         return scale * _determinant(near_identity) * _division_free(complement)
 
     (gradient,) = torch.func.vjp(det, B)[1](cotangent)
     return gradient, split.exponent
 
 
+@one_by_one
 def _determinant(near_identity: Tensor) -> Tensor:
     return torch.linalg.lu_factor(near_identity).LU.diagonal(dim1=-2, dim2=-1).prod(-1)
 
@@ -181,7 +182,7 @@ def _columns(matrix: Tensor, order: Tensor) -> Tensor:
 def _null_vector(near: Tensor) -> Tensor:
     """About the last right singular vector, (..., 1, n), by inverse iteration."""
     n = near.shape[-1]
-    LU, pivots = torch.linalg.lu_factor_ex(near)[:2]
+    LU, pivots = lu_factor_ex(near)[:2]
     diagonal = LU.diagonal(dim1=-2, dim2=-1)
     least = torch.finfo(LU.dtype).eps
     LU = LU + torch.diag_embed(torch.where(diagonal.abs() < least, least - diagonal, 0))
@@ -216,7 +217,7 @@ def inverse(A: Tensor) -> Tensor:
     U, S, VH = torch.linalg.svd(near)
     S = S.to(A.dtype).unsqueeze(-2)
     T = U.mH @ times_power_of_two(A, -powers) @ VH.mH
-    scaled = (VH.mH / S) @ torch.linalg.inv(T / S) @ U.mH
+    scaled = (VH.mH / S) @ inv(T / S) @ U.mH
     return times_power_of_two(scaled, -powers.mT)
 
 

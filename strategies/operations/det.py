@@ -11,6 +11,7 @@ from strategies.autograd.nodes import run
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Gradients, Tensors, only
 from strategies.factors import LUFactors
+from strategies.factors.elimination import lu_factor_ex
 from strategies.factors.inverse_derivatives import (
     Factors,
     derivative_of_adjugate,
@@ -169,7 +170,7 @@ def _det_tangents(computed: Computed, tangents: Gradients) -> Tensors | None:
     if factors := computed.factors:
         inverse = of_lu(*factors[:2])
     else:
-        LU, pivots, _ = torch.linalg.lu_factor_ex(computed.inputs[0])
+        LU, pivots, _ = lu_factor_ex(computed.inputs[0])
         diagonal = LU.diagonal(dim1=-2, dim2=-1)
         inverse, det = (
             LUFactors(LU, pivots),

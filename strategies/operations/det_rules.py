@@ -13,7 +13,7 @@ from strategies.errors import raise_if_singular
 from strategies.factors import DenseInverse, PackedLU, Triangular
 from strategies.factors.determinant import NOT_FINITE, determinant
 from strategies.factors.diagonalized import Diagonalized, diagonalize
-from strategies.factors.elimination import lu_factor_ex
+from strategies.factors.elimination import inv, lu_factor_ex
 from strategies.factors.nonsingular import Product
 from strategies.factors.pivots import order_of
 from strategies.factors.preconditioned import Preconditioned, values_of
@@ -85,7 +85,7 @@ class Det(Rule):
             return (cotangent[..., None, None] * formula.cofactors(A).conj(),)
         if notes.shape[-1] or shape.shape[-2]:
             return (smooth_det.det_gradient(A, shape.shape[-2], cotangent),)
-        inverse = torch.linalg.inv(A)
+        inverse = inv(A)
         values = values_of(inverse)
         # What divides by the smallest singular value twice cancels where that is alone.
         alone = None if values is None else smooth_det.is_nearly_of_rank_one(values)

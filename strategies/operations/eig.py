@@ -16,6 +16,7 @@ from strategies.autograd.nodes import is_forward_alone, run
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Gradients, Rule, Tensors, only
 from strategies.errors import raise_if_singular
+from strategies.factors.elimination import solve
 from strategies.formulas import eig as formula
 from strategies.operations.results import EigResult
 from strategies.operations.traceable import traceable_by
@@ -57,7 +58,7 @@ class _Eig(Rule):
         values_bar, V_bar = cotangents
         products = formula.column_products(V, V_bar)
         factor = formula.right_factor(values, V, values_bar, V_bar, products)
-        return (_like(at.matrix, torch.linalg.solve(V.mH, factor)),)
+        return (_like(at.matrix, solve(V.mH, factor)),)
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
         values, V = at.outputs

@@ -23,6 +23,7 @@ from strategies.autograd.rule import Gradients, Rule, Tensors, only
 from strategies.errors import raise_if_singular
 from strategies.factors import Triangular
 from strategies.factors.condition import smallest_of_LU
+from strategies.factors.elimination import lu_factor_ex
 from strategies.factors.pseudo_inverse import Structure
 from strategies.factors.rank_guards import noise_level
 from strategies.formulas import qr as formula
@@ -117,7 +118,7 @@ def _refuse_missing_reflections(Q: Tensor, strategy: str) -> None:
     n = Q.shape[-1]
     if Q.numel():
         identity = torch.eye(n, dtype=Q.dtype, device=Q.device)
-        LU, pivots, _ = torch.linalg.lu_factor_ex(Q[..., :n, :] - identity)
+        LU, pivots, _ = lu_factor_ex(Q[..., :n, :] - identity)
         raise_if_singular(
             ~(smallest_of_LU(LU, pivots) > noise_level(Q)),
             strategy,

@@ -20,9 +20,40 @@ for shape in ((2, 300, 300), (3, 2, 200, 200), (2, 100, 300), (2, 300, 140), (2,
 """
 
 
+DERIVATIVES = """
+import torch
+from strategies import linalg
+torch.set_num_threads(2)
+A, W = torch.randn(2, 180, 180, dtype=torch.float64), torch.randn(180, 180, dtype=torch.float64)
+Q, values = torch.linalg.qr(A)[0], torch.linspace(0.9, 1.1, 180, dtype=torch.float64)
+values[-1] = 0
+functions = (
+    (lambda A: linalg.eig(A, strategy="triangular_solve")[0].abs() * torch.arange(180), A),
+    (lambda A: linalg.qr(A[..., :150], "complete").Q * W, A),
+    (linalg.det, Q * values @ Q.flip(0)),
+)
+
+def second(function, A):
+    A = A.clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(function(A).sum(), A, create_graph=True)
+    return gradient.detach(), torch.autograd.grad((gradient * W).sum(), A)[0]
+
+def tangent(function, A):
+    return torch.func.jvp(function, (A,), (W.expand_as(A),))[1:]
+
+for function, matrices in functions:
+    for derivative in (second, tangent):
+        samples = [derivative(function, each) for each in matrices.split(1)]
+        for found, own in zip(derivative(function, matrices), zip(*samples)):
+            own = torch.cat(own)
+            torch.testing.assert_close(found, own, rtol=0, atol=1e-7 * own.abs().max().item())
+"""
+
+
 @pytest.mark.timeout(200)
-def test_large_matrices_of_a_batch_are_factored_right():
-    run_python(PROGRAM, timeout=150)
+@pytest.mark.parametrize("program", [PROGRAM, DERIVATIVES], ids=["factors", "derivatives"])
+def test_large_matrices_of_a_batch_are_factored_right(program):
+    assert not run_python(program, timeout=150).stdout
 
 
 @pytest.mark.parametrize("adjoint", [False, True])
