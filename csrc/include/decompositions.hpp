@@ -169,7 +169,9 @@ struct Cod {
 
  private:
   // What may be dropped: noise, and no more than the tolerances, by a lower bound of the first singular value.
-  double most_dropped(double noise, double first) const { return std::min(noise, std::max(atol, rtol * first)); }
+  double most_dropped(double noise, double first) const { return std::min(noise, tolerance(first)); }
+  // Up to what singular values count as zero, by the first, or by a bound of it.
+  double tolerance(double first) const { return std::max(atol, rtol * first); }
 
   // As many rows of R as are not to be dropped; none if the shortest shows that a singular value of them should be.
   Int count_rows(double noise) const {
@@ -181,7 +183,7 @@ struct Cod {
     const double most = most_dropped(noise, norm / std::sqrt(double(n)));
     Int r = n;
     for (double dropped = 0; r > 0 && (dropped += squares[r - 1]) <= most * most;) --r;
-    const double least = std::max(atol, rtol * norm);
+    const double least = tolerance(norm);
     return r > 0 && *std::min_element(squares, squares + r) < least * least ? 0 : r;
   }
 
@@ -200,7 +202,7 @@ struct Cod {
     if (!copy_upper(core.R, V)) return false;
     fill_with_identity(T_inverse);
     core.solve("LN", T_inverse);
-    return std::sqrt(sum_of_squares(T_inverse)) * std::max(atol, rtol * norm) < 1;
+    return std::sqrt(sum_of_squares(T_inverse)) * tolerance(norm) < 1;
   }
 
   // Reflect R and order its columns until what is left is to be dropped; after how many steps. Norms are computed and

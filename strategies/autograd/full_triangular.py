@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from strategies.autograd.nodes import is_opaque
 from strategies.autograd.quadratic import pull, push
-from strategies.factors import Triangular
+from strategies.factors import Triangular, elimination
 from strategies.factors.pseudo_inverse import Structure
 from strategies.formulas.quadratic import BilinearEquation
 from strategies.formulas.values import with_values
@@ -19,6 +18,7 @@ class FullTriangular(Triangular):
     That is not read, and has a gradient.
 
     Example:
+        >>> import torch
         >>> L = torch.eye(2).requires_grad_()
         >>> FullTriangular(L, Structure.LOWER).apply(torch.ones(2, 1)).sum().backward()
         >>> L.grad
@@ -41,12 +41,12 @@ class _System(BilinearEquation):
 
     def push(self, Y: Tensor, tangent: Tensor) -> Tensor:
         if any(map(is_opaque, (Y, tangent))):
-            return torch.linalg.solve(self._full(Y), tangent)
+            return elimination.solve(self._full(Y), tangent)
         return Triangular(Y, self.structure).solve(tangent)
 
     def pull(self, Y: Tensor, cotangent: Tensor) -> Tensor:
         if any(map(is_opaque, (Y, cotangent))):
-            return torch.linalg.solve(self._full(Y).mH, cotangent)
+            return elimination.solve(self._full(Y).mH, cotangent)
         return Triangular(Y, self.structure).solve_adjoint(cotangent)
 
     def second(self, tangent: Tensor, other: Tensor) -> Tensor:
