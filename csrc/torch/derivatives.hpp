@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <limits>
+
 #include "operators.hpp"
 
 namespace backward_strategies {
@@ -58,16 +60,29 @@ struct OperatorDerivative : c10::OperatorKernel {
                                                     : of_computed(*fields, as_python(arguments));
       if (found.is_none()) { return std::nullopt; }
       variable_list derived;
+      const auto places = like_outputs(arguments);
       for (const auto& each : found) {
         if (record->kinds == "f" && derived.size() == spec->differentiable) { break; }
-        derived.push_back(apart(each.cast<Tensor>(), operands));
-        // Forward mode has tangents in the layout of what they are tangents of.
-        if (record->kinds == "f" && has(spec->by_columns, derived.size() - 1)) {
-          derived.back() = laid_out(derived.back(), true);
-        }
+        const size_t at = derived.size();
+        const bool by_columns = at < places.size() && has(spec->by_columns, places[at]);
+        const auto tensor = each.cast<Tensor>();
+        derived.push_back(by_columns ? apart(tensor.mT(), operands).mT() : apart(tensor, operands));
       }
       return derived;
     } catch (py::error_already_set& error) { Plan::raise(error); }
+  }
+
+  // The outputs of the operation that have the layout of what is returned, as `Derivative._places`: of tangents, and of
+  // gradients by their cotangents.
+  Positions like_outputs(at::ArrayRef<c10::IValue> arguments) const {
+    constexpr auto none = std::numeric_limits<size_t>::max();
+    Positions places;
+    const auto flags = arguments.back().toBoolList();
+    for (size_t i = 0; record->kinds == "f" && i < spec->differentiable; ++i) { places.push_back(i); }
+    for (size_t i = 0; record->kinds == "bb" && i < flags.size(); ++i) {
+      if (flags[i]) { places.push_back(i < spec->arity ? none : i - spec->arity); }
+    }
+    return places;
   }
 
   // Whether cotangents or tangents have more dimensions than they have by what they are of.

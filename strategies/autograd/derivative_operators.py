@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -82,7 +82,7 @@ class Derivative(Registered):
                 computed = plan_derivatives.recalled(found, inputs, self._operation.taken, saved)
                 of_kept = computed and self._of_computed(computed, arguments, like, sizes)
                 if of_kept is not None:
-                    return self._apart(of_kept, operands)
+                    return self._apart(of_kept, operands, flags)
             # Of mapped inputs there are more matrices than the plan is for.
             is_of_more = found is not None and operands[0].ndim > len(found.plan.saved_strides[0])
             if sizes or is_of_more:
@@ -96,7 +96,8 @@ class Derivative(Registered):
         operands, _ = self._split_returned(operands, flags)
         function = self._function(arguments)
         with eager_mode(grad=True):
-            return self._apart(derivative(self._kinds, function, operands, flags), operands)
+            derived = derivative(self._kinds, function, operands, flags)
+            return self._apart(derived, operands, flags)
 
     def _function(self, arguments: Sequence[Any]) -> Function:
         """The differentiable outputs of the operation as a function of its inputs, in eager mode."""
@@ -154,10 +155,21 @@ class Derivative(Registered):
             self._kinds, computed, every, flags, places, gradients, pull
         )
 
-    def _apart(self, derived: Sequence[Tensor], operands: Sequence[Tensor]) -> list[Tensor]:
-        found = apart(derived, operands)
-        # Forward mode has tangents in the layout of what they are tangents of.
-        return list(self._operation.laid_out(found) if self._kinds == ("forward",) else found)
+    def _apart(
+        self,
+        derived: Sequence[Tensor],
+        operands: Sequence[Tensor],
+        flags: Sequence[Sequence[bool]],
+    ) -> list[Tensor]:
+        return list(self._operation.laid_out(apart(derived, operands), self._places(flags)))
+
+    def _places(self, flags: Sequence[Sequence[bool]]) -> Iterable[int]:
+        """The outputs of the operation that have the layout of what is returned; negative: none."""
+        if self._kinds == ("forward",):
+            return range(self._operation.differentiable)
+        if self._kinds == ("backward", "backward"):
+            return itertools.compress(itertools.count(-self.arity), flags[-1])
+        return itertools.repeat(-1)
 
     def _like(
         self, inputs: Sequence[Value], outputs: Sequence[Value], flags: Sequence[Sequence[bool]]
@@ -195,9 +207,12 @@ class Derivative(Registered):
         *_, kind = self._kinds
         if kind == "backward" or len(self._kinds) > 1:  # gradients, or their tangents
             of_kind = flags[-1] if kind == "backward" else flags[0]
-            return [each.new_empty(each.shape) for each in itertools.compress(operands, of_kind)]
-        outputs = self._operation.shaped(*operands[: self._operation.arity], *options)
-        return list(self._operation.laid_out(outputs[: self._operation.differentiable]))
+            like: Sequence[Tensor] = list(itertools.compress(operands, of_kind))
+        else:
+            outputs = self._operation.shaped(*operands[: self._operation.arity], *options)
+            like = outputs[: self._operation.differentiable]
+        empty = [each.new_empty(each.shape) for each in like]
+        return list(self._operation.laid_out(empty, self._places(flags)))
 
     def split(self, arguments: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
         return arguments[0], arguments[1:]

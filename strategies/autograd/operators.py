@@ -13,6 +13,7 @@ did not compute the operation, a derivative computes it again, and from there on
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -148,8 +149,12 @@ class Operator(Registered):
         kept[:_CLEARED].zero_()
 
         def run(strategy: Strategy) -> Tensors:
-            outputs = self.laid_out(apart(self.eagerly(*inputs, *options, strategy), inputs))
-            return *outputs, kept, torch.tensor(number_of(strategy))
+            outputs = apart(self.eagerly(*inputs, *options, strategy), inputs)
+            return (
+                *self.laid_out(outputs, itertools.count()),
+                kept,
+                torch.tensor(number_of(strategy)),
+            )
 
         with eager_mode(grad=False):
             return first_that_can(self.candidates(name, inputs), run)
@@ -173,15 +178,15 @@ class Operator(Registered):
         inputs, _ = self.split(arguments)
         kept = inputs[0].new_empty(self.kept_bytes(*inputs), dtype=torch.uint8)
         used = torch.zeros((), dtype=torch.int64, device="cpu")
-        return *self.laid_out(self.shaped(*arguments[:-1])), kept, used
+        return *self.laid_out(self.shaped(*arguments[:-1]), itertools.count()), kept, used
 
-    def laid_out(self, outputs: Sequence[Tensor]) -> Tensors:
-        """The outputs by rows or by columns, with strides that tell that of one column, too."""
+    def laid_out(self, tensors: Sequence[Tensor], places: Iterable[int]) -> Tensors:
+        """Tensors with the layouts of the outputs at these places, which tell that of one column, too."""
         return tuple(
             each.mT.clone(memory_format=torch.contiguous_format).mT
             if i in self._by_columns and each.ndim > 1
             else each
-            for i, each in enumerate(outputs)
+            for i, each in zip(places, tensors, strict=False)
         )
 
     def split(self, arguments: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:

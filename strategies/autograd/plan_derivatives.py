@@ -147,7 +147,7 @@ def _derivatives_of_gradient(
     second: Gradients = (None,) * (len(saved) + len(given))
     is_moved = [each is not None for each in directions]
     if any(is_moved):
-        needed = [_is_differentiable(each) for each in (*saved, *given)]
+        needed = [_is_differentiable(each) for each in (*computed.inputs, *saved[arity:], *given)]
         second = second_gradients(computed, tuple(gradients), given, directions, needed, is_moved)
     of_outputs = dict(zip(plan.saved, second[arity:], strict=False))
     through = [

@@ -30,7 +30,7 @@ from strategies.kernels.memory import with_memory
 
 _LIBRARY = torch.library.Library("backward_strategies", "FRAGMENT")
 
-_REVISION = 2
+_REVISION = 3
 """Raise it with each change of what an operator returns for the same inputs.
 
 Inductor keeps graphs on disk, by the names of operators alone; one with the sizes of another revision ends

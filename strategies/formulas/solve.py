@@ -38,11 +38,25 @@ def inv_backward(inverse: PseudoInverse, cotangent: Tensor) -> Tensor:
 
 
 def inv_second_backward(
-    inverse: Tensor, cotangent: Tensor, direction: Tensor
+    inverse: Tensor, cotangent: Tensor, gradient: Tensor, direction: Tensor, *, by_matrix: bool
 ) -> tuple[Tensor, Tensor]:
-    """The gradients of ⟨−A⁻ᴴ G A⁻ᴴ, D⟩ by A⁻¹ and by G, for the direction D, all (..., n, n)."""
+    """The gradients of ⟨Ā, D⟩ by A, or by A⁻¹ as if it were no function of A, and by G.
+
+    Ā = −A⁻ᴴ G A⁻ᴴ, so that dĀ = −A⁻ᴴ dAᴴ Ā − Ā dAᴴ A⁻ᴴ along dA.
+
+    Args:
+        inverse: A⁻¹, (..., n, n) as all that follow.
+        cotangent: G.
+        gradient: Ā.
+        direction: D.
+        by_matrix: whether by A.
+    """
     left, right = inverse @ direction, direction @ inverse
-    return -(cotangent @ right.mH + left.mH @ cotangent), -(left @ inverse)
+    # By columns, as PyTorch has inverses and so their cotangents.
+    of_cotangent = -(right.mT @ inverse.mT).mT
+    if by_matrix:
+        return -(gradient @ left.mH + right.mH @ gradient), of_cotangent
+    return -(cotangent @ right.mH + left.mH @ cotangent), of_cotangent
 
 
 def inv_jvp(inverse: Tensor, tangent: Tensor) -> Tensor:

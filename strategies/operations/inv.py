@@ -104,12 +104,22 @@ def _inv(chosen: Strategy, A: Tensor) -> Tensor:
 
 @with_normalized_directions
 def _second_backward(
-    computed: Computed, _: Gradients, cotangents: Gradients, directions: Gradients
+    computed: Computed, gradients: Gradients, cotangents: Gradients, directions: Gradients
 ) -> SecondGradients:
-    of_inverse, of_cotangent = formula.inv_second_backward(
-        computed.outputs[0], only(cotangents[:1]), only(directions)
+    # Autograd keeps no A, and pulls back through A⁻¹ what the loss has of that, too.
+    by_matrix = computed.inputs[0] is not None
+    found, of_cotangent = formula.inv_second_backward(
+        computed.outputs[0],
+        only(cotangents[:1]),
+        only(gradients),
+        only(directions),
+        by_matrix=by_matrix,
     )
-    return (None,), (of_inverse,), (of_cotangent, *cotangents[1:])
+    return (
+        (found if by_matrix else None,),
+        (None if by_matrix else found,),
+        (of_cotangent, *cotangents[1:]),
+    )
 
 
 _fast_path = FastPath(

@@ -152,6 +152,8 @@ def arguments() -> list[object]:
     linalg.solve(A, B)  # loads the fast path, which the operators know from then on
     by_plan = OPERATORS.solve(A, B, "fused")
     constants = C.detach(), D.detach()
+    square = A.detach()
+    of_inv = OPERATORS.inv(square, "qr_pinv")
     of_lstsq = OPERATORS.lstsq(*constants, None, None, "qr_pinv")
     calls = {
         "inv": (A, "auto"),
@@ -162,6 +164,7 @@ def arguments() -> list[object]:
         "pinv": (C, None, None, None, tolerance, False, "auto"),
         "lstsq": (C, D, None, None, "svd_truncated_pinv"),
         "solve_backward": ([A, B, B], X, kept, used, [True, True]),
+        "inv_backward_backward": ([square] * 4, *of_inv, [True], [True, True]),
         "solve_backward by plan": ([A, B, B], *by_plan, [True, True]),
         "pinv_backward": ([C, C.mT], C.mT, kept, None, None, 1e-9, None, False, used, [True]),
         "lstsq_forward": (

@@ -113,4 +113,7 @@ def test_other_derivatives_from_what_was_kept_are_those_of_a_new_computation(com
         ("forward_backward", [*tangents, *cotangents, *moved], [of_inputs, 2 * of_inputs]),
     ):
         found, due = (derived(kinds, more, *flags, by=number) for number in (used, FORGOTTEN))
-        torch.testing.assert_close(found, due)
+        torch.testing.assert_close(found, due, check_stride=True)
+        if kinds == "backward_backward":
+            for output, of_cotangent in zip(outputs, found[len(inputs) :], strict=False):
+                assert of_cotangent.stride() == output.stride()
