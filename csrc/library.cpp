@@ -30,11 +30,13 @@ static_assert(families.size() == BS_DTYPES);
 
 extern "C" {
 
-int bs_abi_version(void) { return 2; }
+int bs_abi_version(void) { return 3; }
 
 void bs_set_routines(void* const* addresses) { std::memcpy(bs::routines, addresses, sizeof bs::routines); }
 
 void bs_set_thread_control(int (*set_threads)(int)) { bs::set_blas_threads = set_threads; }
+
+void bs_set_team(void (*team)(void (*)(void*), void*, unsigned, unsigned)) { bs::team = team; }
 
 bs_kernel bs_lookup(const char* name, int dtype, int64_t rows) {
   bs_kernel of_any = nullptr;

@@ -8,7 +8,6 @@
 namespace bs {
 
 inline void* routines[BS_ROUTINES][BS_DTYPES];
-inline int (*set_blas_threads)(int) = nullptr;  // of the calling thread; returns what it was
 
 // Floating-point operations from which on BLAS may use all threads. Threads that finish together wait for one
 // whose core does something else, as long as the scheduler lets that have it: some milliseconds.
@@ -23,21 +22,7 @@ bool is_for_one_thread(double flops, double worth) {
   return flops * (is_complex<T> ? 4 : 1) < worth;
 }
 
-// Keeps BLAS to one thread, as long as it lives, if asked to.
-class OneThread {
-  int before = -1;
-
- public:
-  explicit OneThread(bool is_asked) {
-    if (is_asked && set_blas_threads) before = set_blas_threads(1);
-  }
-  OneThread(const OneThread&) = delete;
-  ~OneThread() {
-    if (before >= 0) set_blas_threads(before);
-  }
-};
-
-// The same, if so many operations are not worth more.
+// Keeps BLAS to one thread, if so many operations are not worth more.
 template <class T>
 struct ThreadLimit : OneThread {
   ThreadLimit(double flops, double worth) : OneThread(is_for_one_thread<T>(flops, worth)) {}

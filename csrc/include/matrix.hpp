@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "numbers.hpp"
+#include "threads.hpp"
 
 namespace bs {
 
@@ -247,13 +248,30 @@ void copy_across(View<T> target, View<T> source) {
 }
 
 template <class T>
-BS_COLD void copy(View<T> target, View<T> source) {
+void copy_part(View<T> target, View<T> source) {
   if (target.along <= target.down && source.along <= source.down) {
     copy_rows(target, source);
   } else if (target.down <= target.along && source.down <= source.along) {
     copy_rows(target.t(), source.t());
   } else {
     copy_across(target, source);
+  }
+}
+
+template <class T>
+BS_COLD void copy(View<T> target, View<T> source) {
+  constexpr Int strip = 32;
+  const Int entries = target.m * target.n;
+  if (entries < PASS_WORTH_THREADS) {
+    copy_part(target, source);
+  } else if (target.m < target.n) {
+    copy(target.t(), source.t());
+  } else {
+    const Int rows = (target.m / (SHARES_OF_PASS * strip) + 1) * strip;
+    share(entries, (target.m + rows - 1) / rows, [&](Int i) {
+      const Int top = i * rows, bottom = std::min(target.m, top + rows);
+      copy_part(target.rows(top, bottom), source.rows(top, bottom));
+    });
   }
 }
 

@@ -32,6 +32,19 @@ BS_INLINE double sum_of_squares(const T* x, Int n) {
   return total;
 }
 
+// The same of many, of which threads have shares.
+template <class T>
+BS_COLD double shared_sum_of_squares(const T* x, Int n) {
+  if (n < PASS_WORTH_THREADS) return sum_of_squares(x, n);
+  double sums[SHARES_OF_PASS], total = 0;
+  share(n, SHARES_OF_PASS, [&](Int i) {
+    const Int first = i * n / SHARES_OF_PASS, last = (i + 1) * n / SHARES_OF_PASS;
+    sums[i] = sum_of_squares(x + first, last - first);
+  });
+  for (const double each : sums) total += each;
+  return total;
+}
+
 // The same of all entries of a matrix.
 template <class M>
 BS_INLINE double sum_of_squares(const M& matrix) {
@@ -41,7 +54,7 @@ BS_INLINE double sum_of_squares(const M& matrix) {
   } else {
     const Int m = matrix.height(), n = matrix.width();
     if constexpr (std::is_same_v<M, Columns<Entry<M>>>) {
-      if (matrix.ld == m) return sum_of_squares(matrix.data, m * n);
+      if (matrix.ld == m) return shared_sum_of_squares(matrix.data, m * n);
     }
     for (Int j = 0; j < n; ++j) total += sum_of_squares(matrix.column(j), m);
   }

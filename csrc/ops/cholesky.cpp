@@ -25,15 +25,15 @@ bool factor_columns(View<T> A, Columns<T> L) {
     constexpr Int width = 32;
     copy(L, A.t());
     if (!lapack::factor_positive_definite(L, "U")) return false;
-    for (Int start = 0; start < L.n; start += width) {
-      const Int stop = std::min(start + width, L.n);
+    share(L.n * L.n / 2, (L.n + width - 1) / width, [&](Int i) {
+      const Int start = i * width, stop = std::min(start + width, L.n);
       const auto right = L.part(start, stop, stop, L.n);
       copy(L.part(stop, L.n, start, stop), right.t());
       fill_with_zeros(right);
       for (Int j = start; j < stop; ++j) {
-        for (Int i = j + 1; i < stop; ++i) L(i, j) = std::exchange(L(j, i), 0);
+        for (Int r = j + 1; r < stop; ++r) L(r, j) = std::exchange(L(j, r), 0);
       }
-    }
+    });
     return true;
   }
 }

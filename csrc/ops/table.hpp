@@ -22,7 +22,7 @@ struct KernelTable {
 // many to use (`strategies.factors.elimination`).
 template <void (*KERNEL)(Task, Arena&)>
 void run(bs_task* task) {
-  const lapack::OneThread limit(task->count > task->group);
+  const OneThread limit(task->count > task->group);
   Arena arena;
   KERNEL(Task(task), arena);
   BS_CLEAR_UPPER_HALVES();

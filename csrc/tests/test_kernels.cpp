@@ -314,6 +314,13 @@ Arrays arguments_of(const Kernel& kernel, const Sizes& sizes, int dtype) {
   return arrays;
 }
 
+// As OpenMP's.
+void team_of_three(void (*entry)(void*), void* shared, unsigned, unsigned) {
+  std::thread others[] = {std::thread(entry, shared), std::thread(entry, shared)};
+  entry(shared);
+  for (auto& each : others) each.join();
+}
+
 // Run a kernel in so many threads; its status, and whether all groups are finished.
 std::pair<Int, bool> run(bs_kernel kernel, Arrays& arrays, Int group, Int threads, Byte as_pattern) {
   pattern = as_pattern;
@@ -399,7 +406,9 @@ void test(const Kernel& kernel, const Sizes& sizes, int dtype, bool only_batches
     std::snprintf(context + length, sizeof context - length, "%s", layouts.c_str());
     const Int group = 1 + draw(std::min<Int>(arrays.back().count, 9)), threads = sizes.count > 1 ? 3 : 1;
 
+    bs_set_team(team_of_three);
     const auto first = run(function, arrays, group, 1, 0xA5);
+    bs_set_team(nullptr);
     check(first.second && first.first != BS_NO_MEMORY, "not finished");
     check(first.first == BS_OK || how != Regular || !is_separate, "regular matrices are declined");
     std::vector<std::vector<Byte>> results;
@@ -421,10 +430,12 @@ void test(const Kernel& kernel, const Sizes& sizes, int dtype, bool only_batches
   }
 }
 
+constexpr int SHARED = 260;  // rows of a matrix of which threads have shares
+
 void test_all_sizes(const Kernel& kernel, int dtype, bool only_batches) {
   const std::string arguments = kernel.arguments;
   const bool has_rhs = arguments.find_first_of("kqd", arguments.find_first_of(":=")) != std::string::npos;
-  for (const Int n : {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 33, 100}) {
+  for (const Int n : {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 33, 100, SHARED}) {
     for (const Int more : {0, 1, 6, 30}) {
       for (const bool is_wide : {false, true}) {
         const bool fits = kernel.shape == Any || kernel.shape == (is_wide ? Wide : Tall) || more == 0;
@@ -433,7 +444,9 @@ void test_all_sizes(const Kernel& kernel, int dtype, bool only_batches) {
         for (const Int k : {1, 3, 6, 200}) {
           for (const Int count : {1, 3, 13}) {
             if (k == 200 && (n != 33 || more > 0)) continue;  // where BLAS solves with rows
-            if ((k > 1 && !has_rhs) || (count == 1 && only_batches) || (count == 13 && n == 100)) continue;
+            if (n == SHARED && (more > 0 || k > 1 || count > 1)) continue;
+            if ((k > 1 && !has_rhs) || (count == 13 && n == 100)) continue;
+            if (count == 1 && only_batches && n != SHARED) continue;
             if ((more > 0 || n == 100) && draw(3) > 0) continue;  // of so many, some
             test(kernel, {is_wide ? n : n + more, is_wide ? n + more : n, k, count}, dtype, only_batches);
           }

@@ -5,7 +5,6 @@ Python does the same.
 """
 
 import contextlib
-import ctypes
 import functools
 import hashlib
 import importlib.machinery
@@ -22,13 +21,13 @@ import sysconfig
 import tempfile
 from pathlib import Path
 from types import ModuleType
-from typing import Any, cast
+from typing import Any
 
 import torch
 
 from strategies import files
 from strategies.files import cache_directory
-from strategies.kernels.cpu import library, threads
+from strategies.kernels.cpu import library, openmp
 from strategies.kernels.once import once
 
 NAME = "fast_path"
@@ -76,7 +75,7 @@ def load() -> ModuleType | None:
     except ImportError as error:
         _log.warning("strategies: the fast path in C++ cannot be loaded: %s", error)
         return None
-    module.set_team(ctypes.cast(cast("Any", threads.team()), ctypes.c_void_p).value)
+    module.set_team(openmp.address() or 0)
     # A forked process has none of its parent's threads, and OpenMP would wait for them.
     os.register_at_fork(after_in_child=functools.partial(module.set_team, 0))
     return module
@@ -155,7 +154,7 @@ def folder(cache: Path) -> Path:
 
 def _file() -> Path | None:
     """Where the module of this version is, once it is built; None where it cannot be used."""
-    if threads.team() is None or not library.is_available() or (source := _source()) is None:
+    if openmp.team() is None or not library.is_available() or (source := _source()) is None:
         return None
     try:
         return folder(cache_directory()) / _fingerprint(source) / _FILE

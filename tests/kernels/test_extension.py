@@ -9,7 +9,7 @@ import pytest
 
 from strategies.files import UnusableFileError, cache_directory
 from strategies.kernels import extension
-from strategies.kernels.cpu import threads
+from strategies.kernels.cpu import openmp
 from tests.process import run_python
 
 BUILT, CACHE = extension._file(), cache_directory()
@@ -75,7 +75,7 @@ def test_a_cache_that_cannot_be_written_is_named(monkeypatch, tmp_path):
 
 
 def test_where_torch_has_another_team_of_threads_there_is_none(monkeypatch):
-    monkeypatch.setattr(threads, "team", lambda: None)
+    monkeypatch.setattr(openmp, "team", lambda: None)
     assert not extension.is_missing()
     assert not extension.warmup()
     assert extension.load() is None

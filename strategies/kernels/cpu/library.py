@@ -9,16 +9,19 @@ import ctypes
 import functools
 import itertools
 import logging
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from strategies.kernels.cpu import openmp
+
 DTYPES = torch.float32, torch.float64, torch.complex64, torch.complex128
 """Of the matrices that kernels are compiled for, in the order of `bs_dtype`."""
 
-INTERFACE_VERSION = 2
+INTERFACE_VERSION = 3
 
 FOLDER = "_native"
 """Of the library, in the package."""
@@ -119,6 +122,10 @@ def _load() -> tuple[ctypes.CDLL | None, str]:
     library.bs_name.restype = ctypes.c_char_p
     library.bs_set_routines(addresses)
     library.bs_set_thread_control(set_threads)
+    set_team = library.bs_set_team
+    set_team.argtypes, set_team.restype = (ctypes.c_void_p,), None
+    set_team(openmp.address())
+    os.register_at_fork(after_in_child=functools.partial(set_team, None))
     return library, ""
 
 

@@ -1,20 +1,16 @@
 """Run a kernel in as many threads as PyTorch uses."""
 
-import ctypes
 import functools
 import os
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import torch
 
-from strategies.kernels.cpu.library import ENTRY, Kernel
+from strategies.kernels.cpu.library import Kernel
+from strategies.kernels.cpu.openmp import team
 
 WORTH_A_THREAD = 2**17
 """Floating-point operations: some 30 µs."""
-
-_IF_LOADED = getattr(os, "RTLD_NOLOAD", 0) | ctypes.DEFAULT_MODE
 
 
 def run(kernel: Kernel, block: int, groups: int, flops: float) -> None:
@@ -32,32 +28,8 @@ def run(kernel: Kernel, block: int, groups: int, flops: float) -> None:
 
 
 @functools.cache
-def team() -> Callable[[Kernel, int, int, int], None] | None:
-    """`GOMP_parallel` of the OpenMP runtime that torch has loaded; None where it has another.
-
-    After an operation of torch its threads wait actively for more work. They take this work at
-    once, and would keep a core from any other thread.
-    """
-    if os.getpid() != _PROCESS:
-        return None  # a forked process has none of its parent's threads, and OpenMP would wait
-    libraries = Path(torch.__file__).parent
-    bundled = [*libraries.glob("lib/libgomp*"), *libraries.parent.glob("torch.libs/libgomp*")]
-    for library in (*map(str, bundled), "libgomp.so.1"):
-        try:
-            parallel = ctypes.CDLL(library, mode=_IF_LOADED).GOMP_parallel
-        except (OSError, AttributeError):
-            continue
-        parallel.argtypes = (ENTRY, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint)
-        parallel.restype = None
-        return parallel
-    return None
-
-
-@functools.cache
 def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(thread_name_prefix="backward-strategies")
 
 
-_PROCESS = os.getpid()
-os.register_at_fork(after_in_child=team.cache_clear)
 os.register_at_fork(after_in_child=_pool.cache_clear)

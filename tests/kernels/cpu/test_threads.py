@@ -160,3 +160,24 @@ for function, *operands in (
 
 def test_threads_that_share_large_matrices_do_not_ask_blas_for_more():
     assert not run_python(LARGE).stdout
+
+
+LARGE_IN_A_CHILD = """
+import os, torch
+from strategies import linalg
+
+torch.set_num_threads(2)
+A = torch.randn(2, 40_000, dtype=torch.float64)  # of which LAPACK eliminates in one thread
+
+def factor():
+    return linalg.lu_factor(A, strategy="fused").LU.numpy()
+
+due = factor()
+if os.fork() == 0:
+    os._exit(not (factor() == due).all())
+os._exit(os.waitstatus_to_exitcode(os.wait()[1]))
+"""
+
+
+def test_threads_share_no_large_matrix_of_a_forked_process():
+    run_python(LARGE_IN_A_CHILD)
