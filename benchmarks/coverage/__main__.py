@@ -19,6 +19,7 @@ from strategies.cli.common import console, notes, reports_errors
 from strategies.cli.progress import progress
 from strategies.measuring.clock import sampler
 from strategies.measuring.timing import interleaved
+from strategies.policy.schema import rounded
 from strategies.policy.validators import processor
 
 _NATIVE, _AUTO = "PyTorch", "auto"
@@ -64,7 +65,7 @@ def ratio(place: Place, budget: float) -> Ratio:
         made[name] = sampler(run)
     timings = interleaved(made, budget=budget, max_rounds=24)
     # The unit is PyTorch, so that the interval of "auto" is that of the ratio.
-    return Ratio(*timings[_NATIVE].over(timings[_AUTO]))
+    return Ratio(*map(rounded, timings[_NATIVE].over(timings[_AUTO])))
 
 
 def _matching(texts: list[str] | None, known: Iterable[str], kind: str) -> list[str]:
