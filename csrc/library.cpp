@@ -36,7 +36,7 @@ void bs_set_routines(void* const* addresses) { std::memcpy(bs::routines, address
 
 void bs_set_thread_control(int (*set_threads)(int)) { bs::set_blas_threads = set_threads; }
 
-void bs_set_team(void (*team)(void (*)(void*), void*, unsigned, unsigned)) { bs::team = team; }
+void bs_set_team(bs_team team) { bs::team = team; }
 
 bs_kernel bs_lookup(const char* name, int dtype, int64_t rows) {
   bs_kernel of_any = nullptr;

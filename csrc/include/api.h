@@ -74,10 +74,12 @@ BS_EXPORT void bs_set_routines(void* const* addresses);
  * it used; zero stands for what is set for all. */
 BS_EXPORT void bs_set_thread_control(int (*set_threads)(int));
 
-/* Give the library a function that calls another with an argument in as many threads as the fourth says, and waits
- * for all; zero stands for as many as the caller may use. That is `GOMP_parallel`, whose flags are zero. Null stands
- * for one thread. */
-BS_EXPORT void bs_set_team(void (*team)(void (*)(void*), void*, unsigned threads, unsigned flags));
+/* As `GOMP_parallel`: calls the function in so many threads, or, of zero, in as many as the caller may use, and returns
+ * when all have. The flags are zero. */
+typedef void (*bs_team)(void (*function)(void*), void* argument, unsigned threads, unsigned flags);
+
+/* Give the library such a function; with null, which is the default, kernels share nothing. */
+BS_EXPORT void bs_set_team(bs_team team);
 
 /* The kernel of a name for a dtype and matrices of so many rows; null if there is none. Where there is none for
  * that number of rows in particular, it is the one for any. */

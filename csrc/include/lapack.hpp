@@ -22,7 +22,7 @@ bool is_for_one_thread(double flops, double worth) {
   return flops * (is_complex<T> ? 4 : 1) < worth;
 }
 
-// Keeps BLAS to one thread, if so many operations are not worth more.
+// Keeps to one thread where so few operations are not worth more.
 template <class T>
 struct ThreadLimit : OneThread {
   ThreadLimit(double flops, double worth) : OneThread(is_for_one_thread<T>(flops, worth)) {}

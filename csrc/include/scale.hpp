@@ -32,7 +32,8 @@ BS_INLINE double sum_of_squares(const T* x, Int n) {
   return total;
 }
 
-// The same of many, of which threads have shares.
+// The same, in pieces that threads share if there are many. The pieces, and so the bits of the sum, do not depend on
+// the number of threads.
 template <class T>
 BS_COLD double shared_sum_of_squares(const T* x, Int n) {
   if (n < PASS_WORTH_THREADS) return sum_of_squares(x, n);

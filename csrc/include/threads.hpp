@@ -3,18 +3,20 @@
 
 #include <atomic>
 
+#include "api.h"
 #include "numbers.hpp"
 
 namespace bs {
 
-inline int (*set_blas_threads)(int) = nullptr;  // of the calling thread; returns what it was
-inline void (*team)(void (*)(void*), void*, unsigned, unsigned) = nullptr;  // `bs_set_team`
+// Sets the number of BLAS threads of the calling thread; returns the one before.
+inline int (*set_blas_threads)(int) = nullptr;
+inline bs_team team = nullptr;
 
 namespace detail {
-inline thread_local int limits = 0;  // of the calling thread to itself
+inline thread_local int limits = 0;  // how many of this thread are in force
 }
 
-// Keeps a kernel and BLAS to one thread, as long as it lives, if asked to.
+// While it lives, and if asked to, a kernel and BLAS use one thread where this one calls them.
 class OneThread {
   bool is_asked;
   int before = -1;
@@ -31,10 +33,12 @@ class OneThread {
   }
 };
 
-constexpr Int PASS_WORTH_THREADS = Int(1) << 16;  // entries that are read or written once
-constexpr Int SHARES_OF_PASS = 8;
+constexpr Int PASS_WORTH_THREADS = Int(1) << 16;  // entries from which on threads share a pass
+constexpr Int SHARES_OF_PASS = 8;                 // at most, of copies and sums
 
-// A pass over so many entries, piece(i) for 0 ≤ i < pieces in any order: threads take one piece after the other.
+// Calls piece(i) for 0 ≤ i < pieces in any order, which together pass over so many entries. Where these are enough,
+// threads take the next piece as soon as they are done with one. They are as many as torch has, so that its pool keeps
+// its size. No piece is shared again.
 template <class F>
 void share(Int entries, Int pieces, const F& piece) {
   struct Work {
@@ -44,7 +48,9 @@ void share(Int entries, Int pieces, const F& piece) {
   } work{piece, pieces};
   const auto take = [](void* of) {
     auto& all = *static_cast<Work*>(of);
+    ++detail::limits;
     for (Int i; (i = all.next.fetch_add(1)) < all.pieces;) all.piece(i);
+    --detail::limits;
     BS_CLEAR_UPPER_HALVES();
   };
   if (team && entries >= PASS_WORTH_THREADS && !detail::limits) team(take, &work, 0, 0);

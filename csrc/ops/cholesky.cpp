@@ -25,7 +25,7 @@ bool factor_columns(View<T> A, Columns<T> L) {
     constexpr Int width = 32;
     copy(L, A.t());
     if (!lapack::factor_positive_definite(L, "U")) return false;
-    share(L.n * L.n / 2, (L.n + width - 1) / width, [&](Int i) {
+    share(L.n * L.n, (L.n + width - 1) / width, [&](Int i) {
       const Int start = i * width, stop = std::min(start + width, L.n);
       const auto right = L.part(start, stop, stop, L.n);
       copy(L.part(stop, L.n, start, stop), right.t());

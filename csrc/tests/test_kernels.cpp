@@ -314,7 +314,7 @@ Arrays arguments_of(const Kernel& kernel, const Sizes& sizes, int dtype) {
   return arrays;
 }
 
-// As OpenMP's.
+// Stands for `GOMP_parallel`, with three threads.
 void team_of_three(void (*entry)(void*), void* shared, unsigned, unsigned) {
   std::thread others[] = {std::thread(entry, shared), std::thread(entry, shared)};
   entry(shared);
@@ -430,7 +430,7 @@ void test(const Kernel& kernel, const Sizes& sizes, int dtype, bool only_batches
   }
 }
 
-constexpr int SHARED = 260;  // rows of a matrix of which threads have shares
+constexpr int SHARED = 260;  // rows from which on threads share every pass that they may
 
 void test_all_sizes(const Kernel& kernel, int dtype, bool only_batches) {
   const std::string arguments = kernel.arguments;

@@ -63,8 +63,8 @@ struct OperatorDerivative : c10::OperatorKernel {
       const auto places = like_outputs(arguments);
       for (const auto& each : found) {
         if (record->kinds == "f" && derived.size() == spec->differentiable) { break; }
-        const size_t at = derived.size();
-        const bool by_columns = at < places.size() && has(spec->by_columns, places[at]);
+        const size_t i = derived.size();
+        const bool by_columns = i < places.size() && has(spec->by_columns, places[i]);
         const auto tensor = each.cast<Tensor>();
         derived.push_back(by_columns ? apart(tensor.mT(), operands).mT() : apart(tensor, operands));
       }
@@ -72,15 +72,18 @@ struct OperatorDerivative : c10::OperatorKernel {
     } catch (py::error_already_set& error) { Plan::raise(error); }
   }
 
-  // The outputs of the operation that have the layout of what is returned, as `Derivative._places`: of tangents, and of
-  // gradients by their cotangents.
+  // For each tensor that is returned the output whose layout it has, as `Derivative._places`; beyond the last, and
+  // where that is none, it lies by rows. Tangents have those of their outputs, and so have gradients by cotangents.
   Positions like_outputs(at::ArrayRef<c10::IValue> arguments) const {
     constexpr auto none = std::numeric_limits<size_t>::max();
     Positions places;
     const auto flags = arguments.back().toBoolList();
-    for (size_t i = 0; record->kinds == "f" && i < spec->differentiable; ++i) { places.push_back(i); }
-    for (size_t i = 0; record->kinds == "bb" && i < flags.size(); ++i) {
-      if (flags[i]) { places.push_back(i < spec->arity ? none : i - spec->arity); }
+    if (record->kinds == "f") {
+      for (size_t i = 0; i < spec->differentiable; ++i) { places.push_back(i); }
+    } else if (record->kinds == "bb") {
+      for (size_t i = 0; i < flags.size(); ++i) {
+        if (flags[i]) { places.push_back(i < spec->arity ? none : i - spec->arity); }
+      }
     }
     return places;
   }

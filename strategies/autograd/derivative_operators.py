@@ -164,7 +164,7 @@ class Derivative(Registered):
         return list(self._operation.laid_out(apart(derived, operands), self._places(flags)))
 
     def _places(self, flags: Sequence[Sequence[bool]]) -> Iterable[int]:
-        """The outputs of the operation that have the layout of what is returned; negative: none."""
+        """For each tensor returned, the place of the output whose layout it has; negative: by rows."""
         if self._kinds == ("forward",):
             return range(self._operation.differentiable)
         if self._kinds == ("backward", "backward"):

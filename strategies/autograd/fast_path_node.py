@@ -300,8 +300,8 @@ def second_gradients(
         return tuple(each if need else None for each, need in zip(second, needed, strict=True))
     saved = computed.saved
     tensors = dict(enumerate((*saved, *cotangents)))
-    is_place = [need and tensors[i] is not None for i, need in enumerate(needed)]
-    places = [i for i, is_there in enumerate(is_place) if is_there]
+    has_gradient = [need and tensors[i] is not None for i, need in enumerate(needed)]
+    places = [i for i, has in enumerate(has_gradient) if has]
 
     def explicit(*arguments: Tensor) -> Tensors:
         every = tuple((tensors | dict(zip(places, arguments, strict=True))).values())
@@ -310,7 +310,7 @@ def second_gradients(
         return cast(Tensors, tuple(found))
 
     some = tuple(cast(Tensor, tensors[i]) for i in places)
-    return spread(pulled_back(explicit, some, directions, [True] * len(places)), is_place)
+    return spread(pulled_back(explicit, some, directions, [True] * len(places)), has_gradient)
 
 
 def _by_second_backward(

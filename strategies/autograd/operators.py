@@ -181,7 +181,10 @@ class Operator(Registered):
         return *self.laid_out(self.shaped(*arguments[:-1]), itertools.count()), kept, used
 
     def laid_out(self, tensors: Sequence[Tensor], places: Iterable[int]) -> Tensors:
-        """Tensors with the layouts of the outputs at these places, which tell that of one column, too."""
+        """As many tensors as there are places, in the layouts of the outputs there.
+
+        Strides tell the layout of a single column, too.
+        """
         return tuple(
             each.mT.clone(memory_format=torch.contiguous_format).mT
             if i in self._by_columns and each.ndim > 1

@@ -38,25 +38,27 @@ def inv_backward(inverse: PseudoInverse, cotangent: Tensor) -> Tensor:
 
 
 def inv_second_backward(
-    inverse: Tensor, cotangent: Tensor, gradient: Tensor, direction: Tensor, *, by_matrix: bool
+    inverse: Tensor, cotangent: Tensor, direction: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The gradients of ⟨Ā, D⟩ by A, or by A⁻¹ as if it were no function of A, and by G.
+    """The gradients of ⟨Ā, D⟩ by A⁻¹ and by G, for the direction D, all (..., n, n).
 
-    Ā = −A⁻ᴴ G A⁻ᴴ, so that dĀ = −A⁻ᴴ dAᴴ Ā − Ā dAᴴ A⁻ᴴ along dA.
-
-    Args:
-        inverse: A⁻¹, (..., n, n) as all that follow.
-        cotangent: G.
-        gradient: Ā.
-        direction: D.
-        by_matrix: whether by A.
+    Ā = −A⁻ᴴ G A⁻ᴴ is taken for a function of both.
     """
     left, right = inverse @ direction, direction @ inverse
-    # By columns, as PyTorch has inverses and so their cotangents.
-    of_cotangent = -(right.mT @ inverse.mT).mT
-    if by_matrix:
-        return -(gradient @ left.mH + right.mH @ gradient), of_cotangent
-    return -(cotangent @ right.mH + left.mH @ cotangent), of_cotangent
+    return -(cotangent @ right.mH + left.mH @ cotangent), _of_cotangent(inverse, right)
+
+
+def inv_second_gradient(
+    inverse: Tensor, gradient: Tensor, direction: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The same by A and by G, given Ā: dĀ = −A⁻ᴴ dAᴴ Ā − Ā dAᴴ A⁻ᴴ along dA."""
+    left, right = inverse @ direction, direction @ inverse
+    return -(gradient @ left.mH + right.mH @ gradient), _of_cotangent(inverse, right)
+
+
+def _of_cotangent(inverse: Tensor, right: Tensor) -> Tensor:
+    """−A⁻¹ D A⁻¹ from D A⁻¹, by columns, as PyTorch has inverses and hence their cotangents."""
+    return -(right.mT @ inverse.mT).mT
 
 
 def inv_jvp(inverse: Tensor, tangent: Tensor) -> Tensor:

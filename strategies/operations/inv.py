@@ -21,12 +21,14 @@ from strategies.autograd.nodes import run
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Gradients, Tensors, only
 from strategies.factors import DenseInverse
+from strategies.factors.condition import frobenius_norms
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import solve as formula
 from strategies.operations import grids
 from strategies.operations.record import Operation, exact
 from strategies.operations.scaled_rule import (
     ScaledRule,
+    are_in_safe_range,
     with_normalized_cotangents,
     with_normalized_directions,
 )
@@ -103,23 +105,34 @@ def _inv(chosen: Strategy, A: Tensor) -> Tensor:
 
 
 @with_normalized_directions
-def _second_backward(
+def _by_inverse(
+    computed: Computed, _: Gradients, cotangents: Gradients, directions: Gradients
+) -> SecondGradients:
+    of_inverse, of_cotangent = formula.inv_second_backward(
+        computed.outputs[0], only(cotangents[:1]), only(directions)
+    )
+    return (None,), (of_inverse,), (of_cotangent, *cotangents[1:])
+
+
+@with_normalized_directions
+def _by_matrix(
     computed: Computed, gradients: Gradients, cotangents: Gradients, directions: Gradients
 ) -> SecondGradients:
-    # Autograd keeps no A, and pulls back through A⁻¹ what the loss has of that, too.
-    by_matrix = computed.inputs[0] is not None
-    found, of_cotangent = formula.inv_second_backward(
-        computed.outputs[0],
-        only(cotangents[:1]),
-        only(gradients),
-        only(directions),
-        by_matrix=by_matrix,
+    of_A, of_cotangent = formula.inv_second_gradient(
+        computed.outputs[0], only(gradients), only(directions)
     )
-    return (
-        (found if by_matrix else None,),
-        (None if by_matrix else found,),
-        (of_cotangent, *cotangents[1:]),
-    )
+    return (of_A,), (None,), (of_cotangent, *cotangents[1:])
+
+
+def _second_backward(
+    computed: Computed, gradients: Gradients, cotangents: Gradients, directions: Gradients
+) -> SecondGradients | None:
+    # Operators have A. Autograd has not kept it: it adds what else the loss has of A⁻¹, and pulls back the
+    # sum. The first gradient may be out of the range of numbers, and the second in it.
+    has_matrix = computed.inputs[0] is not None
+    by_matrix = has_matrix and are_in_safe_range(frobenius_norms(only(gradients)))
+    second = _by_matrix if by_matrix else _by_inverse
+    return second(computed, gradients, cotangents, directions)
 
 
 _fast_path = FastPath(

@@ -121,3 +121,23 @@ def test_a_second_derivative_by_cotangents_is_the_same_however_far_they_are(
         assert (found is None) == (each is None)
         if each is not None:
             torch.testing.assert_close(found * 2.0**-of_directions, each)
+
+
+@pytest.mark.parametrize(
+    "scales", [(1e10, 1e-24, 1e30), (1e10, 1e-28, 1e35), (1e-8, 1e24, 1e-30), (1e3, 1e-33, 1e20)]
+)
+def test_a_second_gradient_of_inv_outlives_a_first_beyond_the_range(scales):
+    A, G, D = (
+        torch.randn(3, 3, dtype=torch.float64) * scale for scale in (scales[0] / 3, *scales[1:])
+    )
+    A += scales[0] * torch.eye(3)
+
+    def second(inv, dtype):
+        def gradient(A):
+            return torch.func.vjp(inv, A)[1](G.to(dtype))[0]
+
+        return torch.func.vjp(gradient, A.to(dtype))[1](D.to(dtype))[0].double()
+
+    due = second(torch.linalg.inv, torch.float64)
+    found = second(linalg.inv, torch.float32)
+    torch.testing.assert_close(found, due, rtol=0, atol=1e-5 * due.abs().max().item())

@@ -15,8 +15,8 @@ _IF_LOADED = getattr(os, "RTLD_NOLOAD", 0) | ctypes.DEFAULT_MODE
 def team() -> Any:
     """`GOMP_parallel` of that runtime, a function of ctypes; None where torch has another.
 
-    After an operation of torch its threads wait actively for more work. They take this work at
-    once, and would keep a core from any other thread.
+    After an operation of torch its threads wait actively for more work. They take this work at once; while
+    they wait, they would keep a core from any other thread.
     """
     if os.getpid() != _PROCESS:
         return None  # a forked process has none of its parent's threads, and OpenMP would wait
@@ -34,7 +34,7 @@ def team() -> Any:
 
 
 def address() -> int | None:
-    """Of that function."""
+    """Of `team()`; None if there is none."""
     return ctypes.cast(team(), ctypes.c_void_p).value
 
 
