@@ -230,15 +230,17 @@ BS_INLINE void copy_strip(View<T> target, View<T> source, Int top, Int left, Int
   }
 }
 
+constexpr Int STRIP = 32;  // rows that are copied together into the other layout
+
 // Of one layout into the other. Short rows some lines of the cache at a time; of long columns, which may lie a
 // power of two apart, the first line would be out of the cache at the end: tile by tile.
 template <class T>
 void copy_across(View<T> target, View<T> source) {
-  constexpr Int tile = 8, strip = 32, long_row = 1024 / Int(sizeof(T));
+  constexpr Int tile = 8, long_row = 1024 / Int(sizeof(T));
   const Int m = target.m, n = target.n, tiled = m / tile * tile;
   Int done = 0;
   if (n < long_row) {
-    for (; done + strip <= m; done += strip) copy_strip<strip>(target, source, done, 0, n);
+    for (; done + STRIP <= m; done += STRIP) copy_strip<STRIP>(target, source, done, 0, n);
   }
   for (; done < tiled; done += tile) {
     const Int width = n < long_row ? n : tile;
@@ -260,14 +262,13 @@ void copy_part(View<T> target, View<T> source) {
 
 template <class T>
 BS_COLD void copy(View<T> target, View<T> source) {
-  constexpr Int strip = 32;
   const Int entries = target.m * target.n;
   if (entries < PASS_WORTH_THREADS) {
     copy_part(target, source);
   } else if (target.m < target.n) {
     copy(target.t(), source.t());
   } else {
-    const Int rows = (target.m / (SHARES_OF_PASS * strip) + 1) * strip;
+    const Int rows = (target.m / (SHARES_OF_PASS * STRIP) + 1) * STRIP;
     share(entries, (target.m + rows - 1) / rows, [&](Int i) {
       const Int top = i * rows, bottom = std::min(target.m, top + rows);
       copy_part(target.rows(top, bottom), source.rows(top, bottom));

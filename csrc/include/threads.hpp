@@ -13,7 +13,7 @@ inline int (*set_blas_threads)(int) = nullptr;
 inline bs_team team = nullptr;
 
 namespace detail {
-inline thread_local int limits = 0;  // how many of this thread are in force
+inline thread_local int limits = 0;  // why this thread shares no work: nothing forbids it if they are none
 }
 
 // While it lives, and if asked to, a kernel and BLAS use one thread where this one calls them.

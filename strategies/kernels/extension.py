@@ -75,9 +75,7 @@ def load() -> ModuleType | None:
     except ImportError as error:
         _log.warning("strategies: the fast path in C++ cannot be loaded: %s", error)
         return None
-    module.set_team(openmp.address() or 0)
-    # A forked process has none of its parent's threads, and OpenMP would wait for them.
-    os.register_at_fork(after_in_child=functools.partial(module.set_team, 0))
+    openmp.provide(module.set_team)
     return module
 
 

@@ -21,14 +21,13 @@ from strategies.autograd.nodes import run
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Gradients, Tensors, only
 from strategies.factors import DenseInverse
-from strategies.factors.condition import frobenius_norms
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import solve as formula
 from strategies.operations import grids
 from strategies.operations.record import Operation, exact
 from strategies.operations.scaled_rule import (
     ScaledRule,
-    are_in_safe_range,
+    are_moderate,
     with_normalized_cotangents,
     with_normalized_directions,
 )
@@ -130,7 +129,7 @@ def _second_backward(
     # Operators have A. Autograd has not kept it: it adds what else the loss has of A⁻¹, and pulls back the
     # sum. The first gradient may be out of the range of numbers, and the second in it.
     has_matrix = computed.inputs[0] is not None
-    by_matrix = has_matrix and are_in_safe_range(frobenius_norms(only(gradients)))
+    by_matrix = has_matrix and are_moderate(only(gradients))
     second = _by_matrix if by_matrix else _by_inverse
     return second(computed, gradients, cotangents, directions)
 

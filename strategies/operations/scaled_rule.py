@@ -158,13 +158,18 @@ def times_power_of_two(matrices: Tensor, exponents: Tensor) -> Tensor:
     return powers_of_two.times_power_of_two(matrices, exponents[..., None, None])
 
 
+def are_moderate(matrices: Tensor) -> bool:
+    """Whether the norm of each matrix is not far from one, as zero is."""
+    return matrices.numel() == 0 or _within(_MODERATE[matrices.dtype], *_extreme_norms(matrices))
+
+
 def is_in_safe_range(matrices: Tensor) -> bool:
     """Whether the norm of each matrix is zero or not far from one."""
     if matrices.numel() == 0:
         return True
     most = _MODERATE[matrices.dtype]
     least_norm, largest_norm = _extreme_norms(matrices)
-    if 1 / most < least_norm and largest_norm < most:
+    if _within(most, least_norm, largest_norm):
         return True
     if not (least_norm == 0 and largest_norm < most):
         return False
@@ -179,12 +184,13 @@ def _common_exponent(matrices: Sequence[Tensor]) -> int | None:
         return 0
     most = _MODERATE[matrices[0].dtype]
     least, largest = min(least for least, _ in norms), max(largest for _, largest in norms)
-    if 1 / most < least and largest < most:
+    if _within(most, least, largest):
         return 0
     if not most**-3 < least <= largest < most**3:  # squares, of which norms are made, are in range
         return 0 if all(map(is_in_safe_range, matrices)) else None
     exponent = round(math.log2(least) / 2 + math.log2(largest) / 2)
-    return exponent if most > largest / 2.0**exponent and least / 2.0**exponent > 1 / most else None
+    scale = 2.0**-exponent
+    return exponent if _within(most, least * scale, largest * scale) else None
 
 
 def _scaled(matrices: Gradients, exponent: int | Tensor) -> Gradients:
@@ -221,9 +227,12 @@ def are_in_safe_range(numbers: Tensor) -> bool:
     """Whether all of these real numbers are positive and not far from one."""
     if numbers.numel() == 0:
         return True
-    smallest, largest = _extremes(numbers)
-    most = _MODERATE[numbers.dtype]
-    return 1 / most < smallest and largest < most
+    return _within(_MODERATE[numbers.dtype], *_extremes(numbers))
+
+
+def _within(most: float, least: float, largest: float) -> bool:
+    """Whether both numbers are positive, less than the most, and more than one over it."""
+    return 1 / most < least and largest < most
 
 
 def _as_real(matrices: Tensor) -> Tensor:

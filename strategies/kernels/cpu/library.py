@@ -9,7 +9,6 @@ import ctypes
 import functools
 import itertools
 import logging
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -122,10 +121,9 @@ def _load() -> tuple[ctypes.CDLL | None, str]:
     library.bs_name.restype = ctypes.c_char_p
     library.bs_set_routines(addresses)
     library.bs_set_thread_control(set_threads)
-    set_team = library.bs_set_team
-    set_team.argtypes, set_team.restype = (ctypes.c_void_p,), None
-    set_team(openmp.address())
-    os.register_at_fork(after_in_child=functools.partial(set_team, None))
+    library.bs_set_team.argtypes = (ctypes.c_void_p,)
+    library.bs_set_team.restype = None
+    openmp.provide(library.bs_set_team)
     return library, ""
 
 

@@ -3,6 +3,7 @@
 import ctypes
 import functools
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +34,10 @@ def team() -> Any:
     return None
 
 
-def address() -> int | None:
-    """Of `team()`; None if there is none."""
-    return ctypes.cast(team(), ctypes.c_void_p).value
+def provide(set_team: Callable[[int], object]) -> None:
+    """Call a setter with the address of `team()`, 0 if there is none, and in forked processes with 0."""
+    set_team(ctypes.cast(team(), ctypes.c_void_p).value or 0)
+    os.register_at_fork(after_in_child=functools.partial(set_team, 0))
 
 
 _PROCESS = os.getpid()
