@@ -148,7 +148,7 @@ BS_COLD bool some_lane_is_doubtful(M F) {
     for (Int j = 0; j < n; ++j) {
       for (Int i = 0; i < n; ++i) factors(i, j) = lane(F(i, j), w);
     }
-    if (some_pivot_is_doubtful(factors, 1.0, s)) return true;
+    if (some_pivot_is_doubtful(factors, 0, 1.0, s)) return true;
   }
   return false;
 }

@@ -13,6 +13,7 @@ namespace bs {
 
 constexpr double REGULAR = 3;            // how often a pivot is more than the roundoff that is expected in it
 constexpr Int MOST_WITHOUT_RANDOM = 24;  // rows up to which random vectors save no time
+constexpr Int MOST_ONE_BY_ONE = 4;       // pivots up to which they do not, either
 constexpr Int MOST_WITH_PRODUCT = 256;   // rows up to which |L||U| takes less time than to ask again outside
 constexpr Int RANDOM_VECTORS = 8;
 constexpr double RANDOM_SAFETY = 20;  // an estimate from so many is all but never so many times too small
@@ -128,10 +129,10 @@ void write_product_of_moduli(Columns<Wide> F, Columns<double> product) {
   }
 }
 
-// Mark pivots that may not be regular, and those of NaN. The entries of L⁻¹ R z and U⁻ᵀ C z for random z have ‖y R‖
-// and ‖C x‖ as standard deviations: two substitutions for all pivots together.
+// Leave as candidates the pivots that may not be regular, and those of NaN. The entries of L⁻¹ R z and U⁻ᵀ C z for
+// random z have ‖y R‖ and ‖C x‖ as standard deviations: two substitutions for all pivots together.
 template <class T>
-void mark_candidates(RoundoffScratch<T>& s, Int k) {
+void narrow_candidates(RoundoffScratch<T>& s, Int k) {
   using Wide = typename RoundoffScratch<T>::Wide;
   write_first_vector(s.random, RANDOM_VECTORS * k);
   const double scale = std::sqrt(double(RANDOM_VECTORS * k) / sum_of_squares(s.random, RANDOM_VECTORS * k));
@@ -155,7 +156,7 @@ void mark_candidates(RoundoffScratch<T>& s, Int k) {
     if (squares_of_y < least_of_y) squares_of_y = least_of_y;
     if (squares_of_x < least_of_x) squares_of_x = least_of_x;
     const double found = std::sqrt(squares_of_y) * std::sqrt(squares_of_x) * RANDOM_SAFETY;
-    s.candidates[i] = !(found < REGULAR_LIMIT<T> * RANDOM_VECTORS);
+    if (found < REGULAR_LIMIT<T> * RANDOM_VECTORS) s.candidates[i] = false;
   }
 }
 
@@ -197,14 +198,15 @@ bool some_irregular(RoundoffScratch<T>& s, Int k, double safety) {
 
 }  // namespace detail
 
-// Whether some pivot of k×k factors may be roundoff or is not finite; safety is asked of the last.
+// Whether some pivot of k×k factors, after the first `known` ones, may be roundoff or is not finite; safety is asked of
+// the last.
 template <class T>
-BS_COLD bool some_pivot_is_doubtful(Columns<T> F, double safety, RoundoffScratch<T>& s) {
-  const Int k = F.n, first = clear_pivots(F, safety, s.of_x, s.of_y, s.of_L);
+BS_COLD bool some_pivot_is_doubtful(Columns<T> F, Int known, double safety, RoundoffScratch<T>& s) {
+  const Int k = F.n, first = std::max(known, clear_pivots(F, safety, s.of_x, s.of_y, s.of_L));
   if (first == k) return false;
   detail::read_factors(F, s);
   for (Int i = 0; i < k; ++i) s.candidates[i] = i >= first;
-  if (k > MOST_WITHOUT_RANDOM) detail::mark_candidates(s, k);
+  if (k > MOST_WITHOUT_RANDOM && k - first > MOST_ONE_BY_ONE) detail::narrow_candidates(s, k);
   return detail::some_irregular(s, k, safety);
 }
 
@@ -220,17 +222,17 @@ bool last_pivot_may_be_roundoff(Columns<T> F, RoundoffScratch<T>& s) {
 
 // Whether pivot i is that much larger than what was subtracted from it, at most Σ |l_is| |u_si|.
 template <class T>
-bool is_clear_pivot(Columns<T> F, Int i, double small) {
+bool is_large_pivot(Columns<T> F, Int i, double small) {
   const double pivot = magnitude(F(i, i));
   double terms = pivot;
   for (Int s = 0; s < i; ++s) terms += double(modulus(F(i, s))) * double(modulus(F(s, i)));
   return pivot > small * terms;
 }
 
-// The same of all pivots. Of larger matrices most are told by norms, of a row of L and a column of U, which are found
-// column by column.
+// How many of the first pivots are. Of larger matrices most are told by norms, of a row of L and a column of U, which
+// are found column by column.
 template <class T>
-BS_COLD bool are_clear_pivots(Columns<T> F, double small, double* of_rows) {
+BS_COLD Int large_pivots(Columns<T> F, double small, double* of_rows) {
   const Int k = F.n;
   const bool by_norms = k > MOST_WITHOUT_RANDOM;
   std::fill_n(of_rows, k, 0.0);
@@ -242,9 +244,9 @@ BS_COLD bool are_clear_pivots(Columns<T> F, double small, double* of_rows) {
       const bool are_sums_right = std::min(of_row, of_column) > 0x1p-900;  // without squares that underflow, too
       if (are_sums_right && pivot > small * (pivot + std::sqrt(of_row) * std::sqrt(of_column))) continue;
     }
-    if (!is_clear_pivot(F, i, small)) return false;
+    if (!is_large_pivot(F, i, small)) return i;
   }
-  return true;
+  return k;
 }
 
 // Whether some pivot of m×n factors may be.
@@ -253,10 +255,11 @@ BS_COLD bool some_pivot_may_be_roundoff(Columns<T> F, RoundoffScratch<T>& s) {
   const Int k = std::min(F.m, F.n);
   const double small = std::min(std::pow(double(epsilon<T>), 0.25), 4 / std::sqrt(double(k) * double(k) * double(k)));
   const auto square_part = F.part(0, k, 0, k);
-  if (are_clear_pivots(square_part, small, s.of_L)) return false;
+  const Int known = large_pivots(square_part, small, s.of_L);
+  if (known == k) return false;
   // Of so many entries that are left then, the mean may be roundoff although the pivot is regular.
   const double left = double(F.m - k + 1) * double(F.n - k + 1);
-  return some_pivot_is_doubtful(square_part, std::max(1.0, std::sqrt(left) / 2), s);
+  return some_pivot_is_doubtful(square_part, known, std::max(1.0, std::sqrt(left) / 2), s);
 }
 
 }  // namespace bs
