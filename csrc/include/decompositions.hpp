@@ -1,5 +1,6 @@
 // Decompositions of any rank r, A = U C Vᴴ with orthonormal columns in U and V and a nonsingular r×r matrix C: a
-// truncated SVD, and a complete orthogonal decomposition. Declined is a matrix whose norm is far from one.
+// truncated SVD, and a complete orthogonal decomposition. Declined is a matrix whose norm is far from one, if it is not
+// zero.
 #pragma once
 
 #include <numeric>
@@ -39,6 +40,8 @@ struct TriangularCore {
   }
 };
 
+constexpr Int UNKNOWN = -1;  // stands for a rank that cannot be told
+
 constexpr double ALIKE = 64;  // how many times longer than another a row or column may be that is like it
 
 template <class T>
@@ -74,14 +77,14 @@ struct Svd {
     integer_work = arena.take<std::int32_t>(8 * k);
   }
 
-  // Write the SVD; how many singular values count, or zero if it cannot be told.
+  // Write the SVD; how many singular values count.
   Int decompose(View<T> A, Columns<T> U, Batch<Real<T>> kept, Int i, Columns<T> Vh) {
     copy(F, A);
     const Int m = F.m, n = F.n, k = std::min(m, n);
     Real<T>* s = kept.vector(i);
     norm = std::sqrt(safe_squares_of_matrix(F));
-    if (!(norm > 0) || (m >= n && !has_alike_columns(F)) || (m <= n && !has_alike_rows())) return 0;
-    if (!lapack::decompose(F, s, U, Vh, work, length, real_work, integer_work)) return 0;
+    if (!(norm >= 0) || (m >= n && !has_alike_columns(F)) || (m <= n && !has_alike_rows())) return UNKNOWN;
+    if (!lapack::decompose(F, s, U, Vh, work, length, real_work, integer_work)) return UNKNOWN;
     const double threshold = std::max(atol, rtol * double(s[0]));
     return std::count_if(s, s + k, [&](Real<T> value) { return double(value) > threshold; });
   }
@@ -130,12 +133,15 @@ struct Cod {
         atol(task.atol()),
         rtol(task.rtol()) {}
 
-  // Write U, C and Vᴴ, beyond the rank zeros, and of C the identity; the rank, or zero if it is not certain.
+  // Write U, C and Vᴴ, beyond the rank zeros, and of C the identity; the rank.
   Int decompose(View<T> A, Columns<T> U, Batch<T> kept, Int i, Columns<T> Vh) {
     copy(F, is_wide ? A.t() : A);
     if (is_wide) conjugate(F);
     norm = std::sqrt(safe_squares_of_matrix(F));
-    if (!(norm > 0)) return 0;
+    if (!(norm >= 0)) return UNKNOWN;
+    fill_with_zeros(U);
+    fill_with_zeros(Vh);
+    if (norm == 0) return fill_with_identity(kept.columns(i)), 0;
     lapack::reflect(F, scales, work, length);
     copy_upper(R, F);
     const double noise = double(std::max<Int>(F.m, 8)) * epsilon<T> * norm;
@@ -145,7 +151,7 @@ struct Cod {
     const bool has_pivots = !write_core(kept, i, r);
     if (has_pivots) {
       r = reflect_pivoted(noise);
-      if (!write_core(kept, i, r)) return 0;
+      if (!write_core(kept, i, r)) return UNKNOWN;
     }
     const auto V = right.columns(0, r), span = (has_pivots ? left : F).columns(0, r);
     lapack::form_basis(V, scales_of_right, work, length);
@@ -158,8 +164,6 @@ struct Cod {
     } else {
       lapack::form_basis(span, scales, work, length);
     }
-    fill_with_zeros(U);
-    fill_with_zeros(Vh);
     copy(U.columns(0, r), is_wide ? V : span);
     const auto rows = Vh.part(0, r, 0, Vh.n);
     copy(rows, (is_wide ? span : V).t());

@@ -166,9 +166,9 @@ Int negligible_bound(View<T> A, Columns<T> LU, const Real<T>* largest) {
   return negligible;
 }
 
-// The number of negligible pivots, and what is the matter with the matrix.
+// The number of negligible pivots, and what is the matter with the matrix, a zero pivot left aside if wanted.
 template <class T>
-BS_COLD std::pair<Int, Hazard> hazard_of(View<T> A, Columns<T> LU, DeterminantScratch<T>& s) {
+BS_COLD std::pair<Int, Hazard> hazard_of(View<T> A, Columns<T> LU, DeterminantScratch<T>& s, bool may_be_zero = false) {
   const Int n = LU.n;
   std::fill_n(s.rows, n, Real<T>(0));
   for (Int j = 0; j < n; ++j) {
@@ -186,7 +186,8 @@ BS_COLD std::pair<Int, Hazard> hazard_of(View<T> A, Columns<T> LU, DeterminantSc
   for (Int i = 0; i < n; ++i) {
     const Real<T> pivot = modulus(LU(i, i));
     negligible += pivot <= small * s.terms[i] * s.largest[i];
-    is_useless |= pivot < 1 / far || pivot > far || row_has_grown(A, i, s.largest, s.terms[s.order[i]]);
+    const bool is_far = pivot < 1 / far || pivot > far;
+    is_useless |= (is_far && !(may_be_zero && pivot == 0)) || row_has_grown(A, i, s.largest, s.terms[s.order[i]]);
   }
   return {negligible, is_useless ? Hazard::Factors : Hazard::None};
 }
@@ -198,6 +199,28 @@ BS_COLD bool is_easy_determinant(View<T> A, Columns<T> LU, const Pivot* pivots, 
   if (negligible_bound(A, LU, s.largest) >= 0) return true;
   write_inverse_order(pivots, 1, LU.n, s.order, LU.n);
   return hazard_of(A, LU, s).second == Hazard::None;
+}
+
+// The first zero pivot; n if there is none.
+template <class T>
+Int zero_pivot(Columns<T> LU) {
+  Int k = 0;
+  while (k < LU.n && LU(k, k) != T(0)) ++k;
+  return k;
+}
+
+// How many rows of U, from the first zero pivot on, are zero, or roundoff beside the terms that `hazard_of` has found.
+template <class T>
+Int zero_rows(Columns<T> LU, const DeterminantScratch<T>& s) {
+  const Int n = LU.n;
+  Int count = 0;
+  for (Int i = zero_pivot(LU); i < n; ++i) {
+    const Real<T> roundoff = Real<T>(n) * epsilon<T> * s.terms[i];
+    bool is_zero = true;
+    for (Int j = i; j < n; ++j) is_zero &= modulus(LU(i, j)) <= roundoff * s.largest[j];
+    count += is_zero;
+  }
+  return count;
 }
 
 }  // namespace bs

@@ -1,6 +1,6 @@
 // Pseudo-inverses and least squares of matrices of any rank r, from A = U C Vᴴ with orthonormal columns in U and V and
 // a nonsingular r×r matrix C: that of a truncated SVD, or of a complete orthogonal decomposition. Kept are U and Vᴴ by
-// columns, min(m, n) of each, of which the first r are meant. Declined is a matrix whose norm is far from one.
+// columns, min(m, n) of each, of which the first r are meant.
 #include "../include/decompositions.hpp"
 #include "../include/rows.hpp"
 #include "table.hpp"
@@ -19,7 +19,7 @@ void pinv(Task task, Arena& arena) {
   auto scaled = arena.columns<T>(A.m, std::min(A.m, A.n));
   task.each(arena, [&](Int i) {
     const Int r = rank.number(i) = by.decompose(A[i], U.columns(i), C, i, V.columns(i));
-    if (r == 0) return false;
+    if (r == UNKNOWN) return false;
     const auto left = scaled.columns(0, r);
     copy(left, U.columns(i).columns(0, r));
     Core(C, i, r, false).solve("RC", left);
@@ -45,7 +45,7 @@ void lstsq(Task task, Arena& arena) {
   task.each(arena, [&](Int i) {
     copy(Y, B[i]);
     const Int r = rank.number(i) = by.decompose(A[i], U.columns(i), C, i, V.columns(i));
-    if (r == 0 || !are_safe_sides(Y, by.norm * by.norm)) return false;
+    if (r == UNKNOWN || (r > 0 && !are_safe_sides(Y, by.norm * by.norm))) return false;
     const auto along = coordinates.part(0, r, 0, k);
     lapack::multiply("CN", 1, 0, along, U.columns(i).columns(0, r), Y);
     Core(C, i, r, m < n).solve("LN", along);

@@ -30,25 +30,45 @@ BS_INLINE bool easy_determinant(
   return is_easy_determinant(A, LU, pivots, s);
 }
 
-// LU by columns and pivots, and det A, of a matrix of which it is easy, or not finite.
-template <int N, class T>
-BS_INLINE bool write_determinant(
-    View<T> A, Columns<T> LU, Pivot* pivots, DeterminantScratch<T>& s, ScaledNumber<T>& result) {
-  if (easy_determinant<N>(A, LU, pivots, s, result)) return true;
-  if (!write_undefined(A, LU, pivots)) return false;
-  result = {LU(0, 0), 0};
+// The same by LAPACK, which goes on after a zero pivot: then the determinant without that pivot, or zero where adj(A)
+// is.
+template <class T>
+BS_COLD bool singular_determinant(
+    View<T> A, Columns<T> LU, Pivot* pivots, DeterminantScratch<T>& s, ScaledNumber<T>& result, bool& is_zero) {
+  copy(LU, A);
+  is_zero = !lapack::eliminate(LU, pivots);
+  result = determinant_of(LU, pivots);
+  if (!is_zero) return is_easy_determinant(A, LU, pivots, s);
+  if (!write_largest_of_columns(A, s.largest)) return false;
+  write_inverse_order(pivots, 1, LU.n, s.order, LU.n);
+  if (hazard_of(A, LU, s, true).second != Hazard::None) return false;
+  if (zero_rows(LU, s) > 1) return true;
+  T& pivot = LU(zero_pivot(LU), zero_pivot(LU));
+  pivot = T(1), result = determinant_of(LU, pivots), pivot = T(0);
+  return result.mantissa != T(0);  // or others are zero, too, and the rank is in question
+}
+
+// LU by columns and pivots, and det A, of a matrix of which it is easy, or that is singular or not finite; then
+// write(det A, whether that is zero, and this is what `singular_determinant` has).
+template <int N, class T, class F>
+BS_INLINE bool write_determinant(View<T> A, Columns<T> LU, Pivot* pivots, DeterminantScratch<T>& s, F&& write) {
+  ScaledNumber<T> found{T(0), 0};
+  bool is_zero = false;
+  if (!easy_determinant<N>(A, LU, pivots, s, found)) {
+    if (write_undefined(A, LU, pivots)) found = {LU(0, 0), 0};
+    else if (!singular_determinant(A, LU, pivots, s, found, is_zero)) return false;
+  }
+  write(found, is_zero);
   return true;
 }
 
-// Those of a batch; then write(i, det A).
+// Those of a batch; then write(i, det A, whether it is zero).
 template <int N, class T, class F>
 BS_INLINE void determinants(Task task, Arena& arena, Batch<T> A, Batch<T> LU, Batch<Pivot> pivots, F&& write) {
   DeterminantScratch<T> s(arena, A.n);
   task.each(arena, [&](Int i) BS_LAMBDA {
-    ScaledNumber<T> found{T(0), 0};
-    if (!write_determinant<N>(A[i], LU.columns(i), pivots.vector(i), s, found)) return false;
-    write(i, found);
-    return true;
+    const auto write_one = [&](ScaledNumber<T> found, bool is_zero) BS_LAMBDA { write(i, found, is_zero); };
+    return write_determinant<N>(A[i], LU.columns(i), pivots.vector(i), s, write_one);
   });
 }
 
@@ -73,27 +93,26 @@ BS_INLINE void determinants_across(Task task, Arena& arena, Batch<T> A, Batch<T>
         for (Int i = first; i < last; ++i) {
           const auto LU_i = LU.columns(i);
           if (!is_easy && !is_easy_determinant(A[i], LU_i, pivots.vector(i), s)) return false;
-          write(i, determinant_of(LU_i, pivots.vector(i)));
+          write(i, determinant_of(LU_i, pivots.vector(i)), false);
         }
         return true;
       },
       [&](Int i) {
-        ScaledNumber<T> found{T(0), 0};
-        if (!write_determinant<0>(A[i], LU.columns(i), pivots.vector(i), s, found)) return false;
-        write(i, found);
-        return true;
+        const auto write_one = [&](ScaledNumber<T> found, bool is_zero) { write(i, found, is_zero); };
+        return write_determinant<0>(A[i], LU.columns(i), pivots.vector(i), s, write_one);
       });
 }
 
-// det A; LU by columns, pivots, and det A = mantissa · 2^exponent.
+// det A; LU by columns, pivots, and mantissa · 2^exponent, det A or what `singular_determinant` has.
 template <int N, class T, bool ACROSS = false>
 void det(Task task, Arena& arena) {
   const auto A = task.argument<T>(0), value = task.argument<T>(1), LU = task.argument<T>(2),
              mantissa = task.argument<T>(4);
   const auto pivots = task.argument<Pivot>(3);
   const auto exponent = task.argument<Int>(5);
-  const auto write = [&](Int i, ScaledNumber<T> found) BS_LAMBDA {
-    mantissa.number(i) = found.mantissa, exponent.number(i) = found.exponent, value.number(i) = found.value();
+  const auto write = [&](Int i, ScaledNumber<T> found, bool is_zero) BS_LAMBDA {
+    mantissa.number(i) = found.mantissa, exponent.number(i) = found.exponent;
+    value.number(i) = is_zero ? T(0) : found.value();
   };
   if constexpr (ACROSS) determinants_across<T>(task, arena, A, LU, pivots, write);
   else determinants<N>(task, arena, A, LU, pivots, write);
@@ -105,8 +124,10 @@ void slogdet(Task task, Arena& arena) {
   const auto A = task.argument<T>(0), sign = task.argument<T>(1), LU = task.argument<T>(3);
   const auto logarithm = task.argument<Real<T>>(2);
   const auto pivots = task.argument<Pivot>(4);
-  const auto write = [&](Int i, ScaledNumber<T> found)
-                         BS_LAMBDA { sign.number(i) = found.sign(), logarithm.number(i) = found.logarithm(); };
+  const auto write = [&](Int i, ScaledNumber<T> found, bool is_zero) BS_LAMBDA {
+    sign.number(i) = is_zero ? T(0) : found.sign();
+    logarithm.number(i) = is_zero ? -std::numeric_limits<Real<T>>::infinity() : found.logarithm();
+  };
   if constexpr (ACROSS) determinants_across<T>(task, arena, A, LU, pivots, write);
   else determinants<N>(task, arena, A, LU, pivots, write);
 }
@@ -131,22 +152,65 @@ void multiply_by_power(View<T> A, Int exponent) {
   each_entry(A, [&](auto i, auto j) { A(i, j) = ScaledNumber<T>::times_power(A(i, j), exponent); });
 }
 
-// Ā = ḡ conj(det A) A⁻ᴴ.
+// A multiple of adj(A)ᴴ over the product of all pivots but the k-th, which is zero: adj(A) is that times x wᵀ L⁻¹ Pᵀ,
+// with U x = 0, wᵀU = 0 and x_k = w_k = 1.
+template <class T>
+BS_COLD void write_multiple_of_cofactors(
+    T scale, Columns<T> LU, const Pivot* pivots, Int k, Columns<T> result, T* x, T* w) {
+  const Int n = LU.n;
+  std::fill_n(x, n, T(0)), std::fill_n(w, n, T(0));
+  x[k] = w[k] = T(1);
+  for (Int i = k; i >= 0; --i) {
+    if (i < k) x[i] /= LU(i, i);
+    subtract_multiple(x, LU.column(i), x[i], i);
+  }
+  for (Int j = k + 1; j < n; ++j) w[j] = -dot<false>(LU.column(j) + k, w + k, j - k) / LU(j, j);
+  for (Int i = n - 1; i >= 0; --i) w[i] -= dot<false>(LU.column(i) + i + 1, w + i + 1, n - i - 1);
+  for (Int i = n - 1; i >= 0; --i) std::swap(w[i], w[pivots[i] - 1]);
+  for (Int j = 0; j < n; ++j) {
+    for (Int i = 0; i < n; ++i) result(i, j) = scale * conj(x[i]) * conj(w[j]);
+  }
+}
+
+// Ā = ḡ adj(A)ᴴ of a matrix, which is conj(det A) A⁻ᴴ if that is not singular.
+template <class T>
+struct Adjugate {
+  Batch<T> LU, mantissa, cotangent, result;
+  Batch<Pivot> pivots;
+  Batch<Int> exponent;
+  T *x, *w;
+  Adjugate(Task task, Arena& arena)
+      : LU(task.argument<T>(0)),
+        mantissa(task.argument<T>(2)),
+        cotangent(task.argument<T>(4)),
+        result(task.argument<T>(5)),
+        pivots(task.argument<Pivot>(1)),
+        exponent(task.argument<Int>(3)),
+        x(arena.take<T>(LU.m)),
+        w(arena.take<T>(LU.m)) {}
+  T scale(Int i) const { return cotangent.number(i) * conj(mantissa.number(i)); }
+  template <int N>
+  BS_INLINE void write(Int i) const {
+    const auto F = LU.columns(i), t = result.columns(i);
+    const Int k = zero_pivot(F);
+    if (k == F.n) write_multiple_of_adjoint_inverse<N>(scale(i), F, pivots.vector(i), t);
+    else if (mantissa.number(i) == T(0)) each_entry(t, [&](auto a, auto b) { t(a, b) = scale(i); });
+    else write_multiple_of_cofactors(scale(i), F, pivots.vector(i), k, t, x, w);
+    multiply_by_power(result[i], exponent.number(i));
+  }
+};
+
 template <int N, class T>
 void det_backward(Task task, Arena& arena) {
-  const auto LU = task.argument<T>(0), mantissa = task.argument<T>(2), cotangent = task.argument<T>(4),
-             result = task.argument<T>(5);
-  const auto pivots = task.argument<Pivot>(1);
-  const auto exponent = task.argument<Int>(3);
+  const Adjugate<T> of(task, arena);
   task.each(arena, [&](Int i) BS_LAMBDA {
-    const T scale = cotangent.number(i) * conj(mantissa.number(i));
-    write_multiple_of_adjoint_inverse<N>(scale, LU.columns(i), pivots.vector(i), result.columns(i));
-    multiply_by_power(result[i], exponent.number(i));
+    of.template write<N>(i);
     return true;
   });
 }
 
-// Ā = ḡ A⁻ᴴ of real A, whose sign is constant; (ḡ + i Im(s̄ conj(s))) A⁻ᴴ of complex A, s being the sign.
+// Ā = ḡ A⁻ᴴ of real A, whose sign is constant; (ḡ + i Im(s̄ conj(s))) A⁻ᴴ of complex A, s being the sign. There is none
+// of a singular matrix.
 template <int N, class T>
 void slogdet_backward(Task task, Arena& arena) {
   constexpr int first = is_complex<T>;  // the sign comes before, and its cotangent
@@ -155,6 +219,7 @@ void slogdet_backward(Task task, Arena& arena) {
   const auto pivots = task.argument<Pivot>(first + 1);
   const auto of_logarithm = task.argument<Real<T>>(2 + 2 * first);
   task.each(arena, [&](Int i) BS_LAMBDA {
+    if (zero_pivot(LU.columns(i)) < LU.m) return false;
     T scale(of_logarithm.number(i));
     if constexpr (is_complex<T>) scale.im = imag(of_sign.number(i) * conj(sign.number(i)));
     write_multiple_of_adjoint_inverse<N>(scale, LU.columns(i), pivots.vector(i), result.columns(i));
@@ -162,15 +227,19 @@ void slogdet_backward(Task task, Arena& arena) {
   });
 }
 
-// A multiple of A⁻ᴴ in packs: `scale(i)` times two to the power of `exponent(i)` of each matrix.
-template <class T, class F, class E>
+// A multiple of A⁻ᴴ in packs: `scale(i)` times two to the power of `exponent(i)` of each matrix; alone(i) where one of
+// the pack is singular.
+template <class T, class F, class E, class S>
 void adjoint_inverses_across(
-    Task task, Arena& arena, Batch<T> LU, Batch<Pivot> pivots, Batch<T> result, F&& scale, E&& exponent) {
+    Task task, Arena& arena, Batch<T> LU, Batch<Pivot> pivots, Batch<T> result, F&& scale, E&& exponent, S&& alone) {
   using P = Packed<T>;
   const Int n = LU.n;
   auto factors = arena.columns<P>(n, n), X = arena.columns<P>(n, n);
   auto* of_pack = arena.take<PivotOf<P>>(n);
-  each_pack<T>(task, arena, [&](Int first, Int last) {
+  const auto together = [&](Int first, Int last) {
+    for (Int i = first; i < last; ++i) {
+      if (zero_pivot(LU.columns(i)) < n) return false;
+    }
     gather(factors, LU.t(), first, last);
     gather_pivots<P>(of_pack, pivots, first, last);
     invert_columns(factors, of_pack, X);
@@ -180,7 +249,8 @@ void adjoint_inverses_across(
     scatter(X, result.t(), first, last);
     for (Int i = first; i < last; ++i) multiply_by_power(result[i], exponent(i));
     return true;
-  });
+  };
+  each_pack<T>(task, arena, together, alone);
 }
 
 template <class T>
@@ -195,16 +265,19 @@ void slogdet_backward_across(Task task, Arena& arena) {
         if constexpr (is_complex<T>) scale.im = imag(of_sign.number(i) * conj(sign.number(i)));
         return scale;
       },
-      [](Int) { return Int(0); });
+      [](Int) { return Int(0); }, [](Int) { return false; });
 }
 
 template <class T>
 void det_backward_across(Task task, Arena& arena) {
-  const auto mantissa = task.argument<T>(2), cotangent = task.argument<T>(4), result = task.argument<T>(5);
-  const auto exponent = task.argument<Int>(3);
+  const Adjugate<T> of(task, arena);
+  const auto alone = [&](Int i) {
+    of.template write<0>(i);
+    return true;
+  };
   adjoint_inverses_across<T>(
-      task, arena, task.argument<T>(0), task.argument<Pivot>(1), result,
-      [&](Int i) { return cotangent.number(i) * conj(mantissa.number(i)); }, [&](Int i) { return exponent.number(i); });
+      task, arena, of.LU, of.pivots, of.result, [&](Int i) { return of.scale(i); },
+      [&](Int i) { return of.exponent.number(i); }, alone);
 }
 
 // Determinants of up to three rows, and their gradients by minors, which singular matrices have, too. A minor is a

@@ -191,7 +191,8 @@ def _null_vector(near: Tensor) -> Tensor:
     x = start.unsqueeze(-1).expand(*LU.shape[:-1], 1)
     for _ in range(2):
         x = lu_solve(LU, pivots, lu_solve(LU, pivots, x, adjoint=True))
-        x = torch.nn.functional.normalize(x, dim=-2)
+        # Of two zero pivots there are entries whose squares leave single precision.
+        x = torch.nn.functional.normalize(x / x.abs().amax(-2, keepdim=True), dim=-2)
     return x.mH
 
 

@@ -11,7 +11,7 @@ from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, are_matrices, choose, name_of
 from strategies.autograd.fast_path import FastPath, SecondGradients
 from strategies.autograd.fast_path_node import Computed
-from strategies.autograd.nodes import run
+from strategies.autograd.nodes import is_forward_alone, run
 from strategies.autograd.operators import Operator
 from strategies.autograd.quadratic import pull, push
 from strategies.autograd.rule import Gradients, Rule, Tensors, only
@@ -179,12 +179,11 @@ def cholesky_ex(
     """
     if (outputs := _by_fast_path(_fast_path_ex, strategy, A, upper)) is not None:
         return CholeskyExResult._make(outputs)
-    (chosen,) = choose(strategy, "cholesky", A, square=True)
-    if chosen.forward_is_differentiable:
-        return CholeskyExResult(
-            *torch.linalg.cholesky_ex(A, upper=upper, check_errors=check_errors)
-        )
-    return CholeskyExResult(*_factor(chosen, A, upper, check_errors))
+    if not is_forward_alone(strategy, A):
+        (chosen,) = choose(strategy, "cholesky", A, square=True)
+        if not chosen.forward_is_differentiable:
+            return CholeskyExResult(*_factor(chosen, A, upper, check_errors))
+    return CholeskyExResult(*_cholesky_ex(A, upper=upper, check_errors=check_errors))
 
 
 def _by_fast_path(

@@ -178,16 +178,18 @@ def _det_tangents(computed: Computed, tangents: Gradients) -> Tensors | None:
         )
     # As for slogdet. The factors, which are exact for a matrix nearby, make both of det A tr(A⁻¹ dA).
     moved = det * inverse.apply(tangent).diagonal(dim1=-2, dim2=-1).sum(-1)
-    is_finite = moved.isfinite()
-    if is_addressable(moved) and bool(is_finite.all()):
+    is_right = (
+        moved / det
+    ).isfinite()  # nor is det zero, whose factors are those of a matrix nearby
+    if is_addressable(moved) and bool(is_right.all()):
         return (moved,)
     if (gradient := computed.gradient_of(0)) is None:
         return None
-    return (torch.where(is_finite, moved, (gradient.conj() * tangent).sum((-2, -1))),)
+    return (torch.where(is_right, moved, (gradient.conj() * tangent).sum((-2, -1))),)
 
 
 def _slogdet_tangents(computed: Computed, tangents: Gradients) -> Tensors | None:
-    if not (factors := computed.factors):
+    if not (factors := computed.factors) or bool((computed.outputs[0] == 0).any()):
         return None
     # Not by A⁻¹ as a matrix: where dA is A times a matrix, A⁻¹ A would be formed with its errors.
     trace = of_lu(*factors).solve(only(tangents)).diagonal(dim1=-2, dim2=-1).sum(-1)

@@ -4,6 +4,10 @@ What a strategy refuses is left to PyTorch, with the rest of its batch: LAPACK's
 pivot the elimination ended, and what their division by zero makes of a result.
 """
 
+import functools
+from collections.abc import Callable
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -16,8 +20,10 @@ from strategies.autograd.choice import (
 )
 from strategies.autograd.operators import Operator
 from strategies.errors import LinAlgError
+from strategies.kernels.memory import is_addressable
 from strategies.operations.inv import INV_EX_FAST_PATH
 from strategies.operations.results import InvExResult, SolveExResult
+from strategies.operations.scaled_rule import is_in_safe_range
 from strategies.operations.solve import SOLVE_EX_FAST_PATH, solve, solve_workspace
 from strategies.operations.traceable import traceable_by
 
@@ -60,13 +66,16 @@ def inv_ex(
     """
     if (outputs := INV_EX_FAST_PATH(strategy, A)) is not None:
         return InvExResult._make(outputs)
+    by_torch = functools.partial(torch.linalg.inv_ex, A, check_errors=check_errors)
     if are_matrices(A, square=True):
+        if (found := _if_singular(A, by_torch)) is not None:
+            return InvExResult._make(found)
         try:
             candidates = choose(strategy, "inv", A, square=True, any_rank=True)
             return InvExResult(INV_EX_FAST_PATH.general(candidates, A)[0], _none(A))
         except LinAlgError:
             pass
-    return InvExResult._make(torch.linalg.inv_ex(A, check_errors=check_errors))
+    return InvExResult._make(by_torch())
 
 
 def _traced_solve_ex(
@@ -118,12 +127,26 @@ def solve_ex(
     """
     if left and (outputs := SOLVE_EX_FAST_PATH(strategy, A, B)) is not None:
         return SolveExResult._make(outputs)
+    by_torch = functools.partial(torch.linalg.solve_ex, A, B, left=left, check_errors=check_errors)
     if are_matrices(A, square=True) and are_of_kind(A, B):
+        if (found := _if_singular(A, by_torch)) is not None:
+            return SolveExResult._make(found)
         try:
             return SolveExResult(solve(A, B, left=left, strategy=strategy), _none(A))
         except LinAlgError:
             pass
-    return SolveExResult._make(torch.linalg.solve_ex(A, B, left=left, check_errors=check_errors))
+    return SolveExResult._make(by_torch())
+
+
+def _if_singular(A: Tensor, by_torch: Callable[[], Any]) -> Any:
+    """What PyTorch returns, if a pivot is zero although no norm is far from one: no strategy takes that.
+
+    None of other matrices, and of those whose values are not to be read.
+    """
+    if not (is_addressable(A) and is_in_safe_range(A)):
+        return None
+    found = by_torch()
+    return found if int(found.info.count_nonzero()) else None
 
 
 def _none(A: Tensor) -> Tensor:

@@ -57,9 +57,10 @@ def test_what_is_not_usual_is_declined(of):
         A, *rest = usual
         no_column, undefined = A.clone(), A.clone()
         no_column[:, 3], undefined[2, 1] = 0, torch.nan
-        of_factors = (no_column,) if of[0] in ("factors", "packs") else ()
+        takes_singular = of[0] in ("cod", "svd") or "det" in of[1]
+        singular = () if takes_singular else (no_column, torch.zeros_like(A))
         not_finite = () if of[1] in PASS_ON else (undefined, A * torch.inf)
-        for unusual in (*of_factors, torch.zeros_like(A), *not_finite):
+        for unusual in (*singular, *not_finite):
             assert plan_of(of, unusual, *rest).forward((unusual, *rest)) is None
         if "det" not in of[1] and not of[1].startswith("lu"):
             power = 50 if torch.finfo(dtype).eps > 1e-10 else 400
@@ -237,6 +238,17 @@ def test_matrices_of_any_rank_have_exact_gradients(holds, operation):
         if operation == "lstsq":
             assert outputs[1].numel() == 0
             assert int(outputs[2]) == rank
+
+
+@pytest.mark.parametrize("holds", ["cod", "svd"])
+@pytest.mark.parametrize("operation", SPECS["svd"])
+def test_a_matrix_of_zeros_has_rank_zero_and_no_gradient(holds, operation):
+    of = holds, operation
+    for (m, n), dtype in itertools.product(((9, 6), (6, 6), (6, 9)), DTYPES):
+        usual = inputs_of(of, m, n, dtype)
+        inputs = torch.zeros_like(usual[0]), *usual[1:]
+        outputs, _, gradients = computed(of, inputs)
+        assert not any(each.any() for each in (*outputs, *gradients))
 
 
 @pytest.mark.parametrize(("m", "n", "rank"), [(9, 6, 4), (12, 12, 5), (6, 9, 3)])
