@@ -80,10 +80,17 @@ def _put_nan(A: Tensor) -> Tensor:
     return A
 
 
+def _put_zeros(A: Tensor) -> Tensor:
+    A[..., A.shape[-2] // 2, :] = 0
+    return A
+
+
 _one, _tall, _wide = _of(), _of(rows=4), _of(columns=4)
 _hermitian = _of(change=lambda A: A + A.mT)
 _scaled = _of(change=lambda A: A * 1e-60)
 _with_nan = _of(change=_put_nan)
+_row_of_zeros = _of(change=_put_zeros)
+_zeros = _of(rows=4, change=torch.zeros_like)
 _definite = _of(change=_make_definite)
 _lu = _of(change=lambda A: torch.linalg.lu_factor(A).LU)
 _factor = _of(change=lambda A: torch.linalg.cholesky(_make_definite(A)))
@@ -183,6 +190,7 @@ CALLS: Mapping[str, Call] = {
     "inv of adjoint": Call(lambda call, A: call("inv", A.mH), _complex),
     "inv_ex": Call(_simply("inv_ex", 0), _one),
     "inverse": Call(_simply("inverse"), _one),
+    "inv_ex, a row of zeros": Call(_simply("inv_ex", 0), _row_of_zeros),
     "matrix_power -2": Call(lambda call, A: call("matrix_power", A, -2), _one),
     "tensorinv": Call(_tensorinv, _one, takes_batches=False),
     "solve vector": Call(_simply("solve"), _with(_one, None)),
@@ -197,11 +205,13 @@ CALLS: Mapping[str, Call] = {
     "solve, 8 for one matrix": Call(_simply("solve"), _many_for_one),
     "solve, one for 8 matrices": Call(_simply("solve"), _one_for_many),
     "solve_ex": Call(_simply("solve_ex", 0), _with(_one, 2)),
+    "solve_ex, a row of zeros": Call(_simply("solve_ex", 0), _with(_row_of_zeros, 2)),
     "tensorsolve": Call(_simply("tensorsolve"), _with(_one, None), takes_batches=False),
     "det": Call(_simply("det"), _one),
     "det complex": Call(_simply("det"), _complex),
     "det of rank n-1": Call(_simply("det"), _of_rank(lambda n: n - 1)),
     "det of rank 1": Call(_simply("det"), _of_rank(lambda _: 1)),
+    "det, a row of zeros": Call(_simply("det"), _row_of_zeros),
     "slogdet, log only": Call(_simply("slogdet", 1), _one),
     "slogdet": Call(_simply("slogdet"), _one),
     "slogdet complex": Call(_simply("slogdet"), _complex),
@@ -211,8 +221,12 @@ CALLS: Mapping[str, Call] = {
     "lu_factor tall": Call(_simply("lu_factor", 0), _tall),
     "lu_factor wide": Call(_simply("lu_factor", 0), _wide),
     "lu_factor_ex": Call(_simply("lu_factor_ex", 0), _one),
+    "lu_factor_ex, U of rank n/2": Call(
+        lambda call, A: call("lu_factor_ex", A)[0].triu(), _of_rank(lambda n: n // 2)
+    ),
     "lu": Call(_simply("lu", slice(1, None)), _one),
     "lu tall": Call(_simply("lu", slice(1, None)), _tall),
+    "lu, a row of zeros": Call(_simply("lu", slice(1, None)), _row_of_zeros),
     "lu_solve": Call(_lu_solve(), _with(_lu, 2)),
     "lu_solve k=32": Call(_lu_solve(), _with(_lu, 32)),
     "lu_solve adjoint": Call(_lu_solve(adjoint=True), _with(_lu, 2)),
@@ -227,6 +241,7 @@ CALLS: Mapping[str, Call] = {
     "pinv atol": Call(_simply("pinv", atol=1e-12), _tall),
     "pinv of rank n/2": Call(_simply("pinv"), _of_rank(lambda n: n // 2)),
     "pinv tall of rank n/2": Call(_simply("pinv"), _of_rank(lambda n: n // 2, rows=4)),
+    "pinv tall of zeros": Call(_simply("pinv"), _zeros),
     "pinverse": Call(_simply("pinverse"), _tall),
     "lstsq": Call(_simply("lstsq", 0), _with(_one, 2)),
     "lstsq complex": Call(_simply("lstsq", 0), _with(_complex_tall, 2)),
@@ -243,11 +258,13 @@ CALLS: Mapping[str, Call] = {
     "lstsq tall of rank n/2": Call(
         _simply("lstsq", 0), _with(_of_rank(lambda n: n // 2, rows=4), 2)
     ),
+    "lstsq tall of zeros": Call(_simply("lstsq", 0), _with(_zeros, 2)),
     "cholesky": Call(_simply("cholesky"), _definite),
     "cholesky complex": Call(_simply("cholesky"), _complex_definite),
     "cholesky upper": Call(_simply("cholesky", upper=True), _definite),
     "cholesky of large float32": Call(_simply("cholesky"), _far(_definite)),
     "cholesky_ex": Call(_simply("cholesky_ex", 0), _definite),
+    "cholesky_ex, indefinite": Call(_simply("cholesky_ex", 0), _hermitian),
     "cholesky_solve": Call(lambda call, L, B: call("cholesky_solve", B, L), _with(_factor, 2)),
     "cholesky_solve, large float32 B": Call(
         lambda call, L, B: call("cholesky_solve", B, L), _far(_with(_factor, 2))

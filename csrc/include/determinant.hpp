@@ -2,7 +2,7 @@
 #pragma once
 
 #include "condition.hpp"
-#include "lu.hpp"
+#include "lu_rank.hpp"
 
 namespace bs {
 
@@ -199,14 +199,6 @@ BS_COLD bool is_easy_determinant(View<T> A, Columns<T> LU, const Pivot* pivots, 
   if (negligible_bound(A, LU, s.largest) >= 0) return true;
   write_inverse_order(pivots, 1, LU.n, s.order, LU.n);
   return hazard_of(A, LU, s).second == Hazard::None;
-}
-
-// The first zero pivot; n if there is none.
-template <class T>
-Int zero_pivot(Columns<T> LU) {
-  Int k = 0;
-  while (k < LU.n && LU(k, k) != T(0)) ++k;
-  return k;
 }
 
 // How many rows of U, from the first zero pivot on, are zero, or roundoff beside the terms that `hazard_of` has found.

@@ -114,8 +114,7 @@ void finish_beside(Columns<T> F, Columns<T> t, Int start, Int stop) {
 }
 
 template <Int WIDTH, class T, class F>
-void reverse_in_blocks(Columns<T> factors, Columns<T> t, F&& reverse_block) {
-  const Int k = std::min(factors.m, factors.n);
+void reverse_in_blocks(Columns<T> factors, Columns<T> t, Int k, F&& reverse_block) {
   for (Int start = (k - 1) / WIDTH * WIDTH; start >= 0; start -= WIDTH) {
     const Int stop = std::min(start + WIDTH, k);
     finish_beside(factors, t, start, stop);
@@ -125,13 +124,14 @@ void reverse_in_blocks(Columns<T> factors, Columns<T> t, F&& reverse_block) {
 
 }  // namespace detail
 
-// Overwrite T, the transposed cotangent, by that of the matrix whose m×n factors F is the conjugate of.
+// Overwrite T, the transposed cotangent, by that of the matrix whose m×n factors of some rank F is the conjugate of.
+// Beyond the rank T is zero.
 template <class T>
-BS_COLD void reverse_elimination(Columns<T> F, Columns<T> t) {
+BS_COLD void reverse_elimination(Columns<T> F, Columns<T> t, Int rank) {
   const double flops = double(F.m) * double(F.n) * double(std::min(F.m, F.n));
   const lapack::ThreadLimit<T> limit(flops, REVERSE_WORTH_THREADS);
-  detail::reverse_in_blocks<REVERSE_BLOCK>(F, t, [](Columns<T> block, Columns<T> of_block) {
-    detail::reverse_in_blocks<REVERSE_NARROW>(block, of_block, detail::reverse_diagonal_block<T>);
+  detail::reverse_in_blocks<REVERSE_BLOCK>(F, t, rank, [](Columns<T> block, Columns<T> of_block) {
+    detail::reverse_in_blocks<REVERSE_NARROW>(block, of_block, block.n, detail::reverse_diagonal_block<T>);
   });
 }
 

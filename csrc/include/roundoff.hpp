@@ -160,38 +160,49 @@ void narrow_candidates(RoundoffScratch<T>& s, Int k) {
   }
 }
 
-// Whether some candidate is not regular; safety is asked of the last pivot. With T = |L||U|, D² over |u_ii|² is the
-// sum of squares of |y|_a T_ab |x|_b. It is at most ‖y R‖² ‖C x‖², which counts for it in large matrices.
+// An upper bound of D over ε and pivot i, ‖y R‖ ‖C x‖, of which y and x are written.
+template <class T>
+double roundoff_bound(RoundoffScratch<T>& s, Int i) {
+  write_rows_of_inverses(s.factors, i, s.y, s.x);
+  double of_y = 0, of_x = 0;
+  for (Int a = 0; a <= i; ++a) {
+    of_y += square(s.y[a]) * s.row_squares[a];
+    of_x += square(s.x[a]) * s.column_squares[a];
+  }
+  return std::sqrt(of_y) * std::sqrt(of_x);
+}
+
+// D over ε and pivot i, after its bound: with T = |L||U|, its square is the sum of those of |y|_a T_ab |x|_b.
+template <class T>
+double roundoff(const RoundoffScratch<T>& s, Int i, Columns<double> product) {
+  double total = 0;
+  for (Int a = 0; a <= i; ++a) s.moduli[a] = magnitude(s.y[a]);
+  for (Int b = 0; b <= i; ++b) {
+    const double weight = magnitude(s.x[b]);
+    const double* column = product.column(b);
+    double of_column = 0;
+    BS_SUM(of_column)
+    for (Int a = 0; a <= i; ++a) {
+      const double term = s.moduli[a] * column[a] * weight;
+      of_column += term * term;
+    }
+    total += of_column;
+  }
+  return std::sqrt(total);
+}
+
+// Whether some candidate is not regular; safety is asked of the last pivot. In large matrices the bound counts for D.
 template <class T>
 bool some_irregular(RoundoffScratch<T>& s, Int k, double safety) {
   bool has_product = false;
   for (Int i = 0; i < k; ++i) {
     if (!s.candidates[i]) continue;
     const double limit = i < k - 1 ? REGULAR_LIMIT<T> : REGULAR_LIMIT<T> / safety;
-    write_rows_of_inverses(s.factors, i, s.y, s.x);
-    double of_y = 0, of_x = 0;
-    for (Int a = 0; a <= i; ++a) {
-      of_y += square(s.y[a]) * s.row_squares[a];
-      of_x += square(s.x[a]) * s.column_squares[a];
-    }
-    if (std::sqrt(of_y) * std::sqrt(of_x) < limit) continue;
+    if (roundoff_bound(s, i) < limit) continue;
     if (k > MOST_WITH_PRODUCT) return true;
     if (!has_product) write_product_of_moduli(s.factors, s.product);
     has_product = true;
-    double total = 0;
-    for (Int a = 0; a <= i; ++a) s.moduli[a] = magnitude(s.y[a]);
-    for (Int b = 0; b <= i; ++b) {
-      const double weight = magnitude(s.x[b]);
-      const double* column = s.product.column(b);
-      double of_column = 0;
-      BS_SUM(of_column)
-      for (Int a = 0; a <= i; ++a) {
-        const double term = s.moduli[a] * column[a] * weight;
-        of_column += term * term;
-      }
-      total += of_column;
-    }
-    if (!(std::sqrt(total) < limit)) return true;
+    if (!(roundoff(s, i, s.product) < limit)) return true;
   }
   return false;
 }
@@ -249,6 +260,13 @@ BS_COLD Int large_pivots(Columns<T> F, double small, double* of_rows) {
   return k;
 }
 
+// What is asked of the last of k pivots, for the mean of so many entries that are left then: it may be roundoff
+// although the pivot is regular.
+template <class T>
+double safety_of_last(Columns<T> F, Int k) {
+  return std::max(1.0, std::sqrt(double(F.m - k + 1) * double(F.n - k + 1)) / 2);
+}
+
 // Whether some pivot of m×n factors may be.
 template <class T>
 BS_COLD bool some_pivot_may_be_roundoff(Columns<T> F, RoundoffScratch<T>& s) {
@@ -257,9 +275,7 @@ BS_COLD bool some_pivot_may_be_roundoff(Columns<T> F, RoundoffScratch<T>& s) {
   const auto square_part = F.part(0, k, 0, k);
   const Int known = large_pivots(square_part, small, s.of_L);
   if (known == k) return false;
-  // Of so many entries that are left then, the mean may be roundoff although the pivot is regular.
-  const double left = double(F.m - k + 1) * double(F.n - k + 1);
-  return some_pivot_is_doubtful(square_part, known, std::max(1.0, std::sqrt(left) / 2), s);
+  return some_pivot_is_doubtful(square_part, known, safety_of_last(F, k), s);
 }
 
 }  // namespace bs

@@ -109,6 +109,7 @@ struct Batch {
   // Without data where the argument is missing.
   BS_INLINE View<T> if_given(Int i) const { return data ? (*this)[i] : View<T>{}; }
   // What lies row after row, as the columns of its transpose.
+  bool has_columns() const { return along == 1 && down == n; }
   BS_INLINE Columns<T> columns(Int i) const { return {data + i * step, n, m, n}; }
   BS_INLINE T* vector(Int i) const { return data + i * step; }
   BS_INLINE T& number(Int i) const { return data[i * step]; }
@@ -131,21 +132,25 @@ class Task {
   double atol() const { return task->atol; }
   double rtol() const { return task->rtol; }
 
-  void fail(bs_status status) const { task->status.store(status, std::memory_order_relaxed); }
+  // Of a lack of memory is told even if a matrix is declined.
+  void fail(bs_status status) const {
+    Int none = BS_OK;
+    if (status == BS_NO_MEMORY) task->status.store(status, std::memory_order_relaxed);
+    else task->status.compare_exchange_strong(none, status, std::memory_order_relaxed);
+  }
 
-  // body(first, last) of the groups of this thread, which declines a group by returning false.
+  // body(first, last) of the groups of this thread, which declines a group, or has no memory, by returning false.
   template <class F>
   BS_INLINE void groups(const Arena& arena, F&& body) const {
-    if (!arena.is_ok()) {
-      fail(BS_NO_MEMORY);
-      return;
-    }
-    for (;;) {
+    while (arena.is_ok()) {
       const Int first = task->next.fetch_add(1, std::memory_order_relaxed) * task->group;
       if (first >= task->count) return;
-      if (!body(first, std::min(first + task->group, task->count))) fail(BS_DECLINED);
+      const bool is_done = body(first, std::min(first + task->group, task->count));
+      if (!arena.is_ok()) break;
+      if (!is_done) fail(BS_DECLINED);
       task->finished.fetch_add(1, std::memory_order_relaxed);
     }
+    fail(BS_NO_MEMORY);
   }
 
   // body(i) of the matrices of this thread's groups.

@@ -238,7 +238,7 @@ void adjoint_inverses_across(
   auto* of_pack = arena.take<PivotOf<P>>(n);
   const auto together = [&](Int first, Int last) {
     for (Int i = first; i < last; ++i) {
-      if (zero_pivot(LU.columns(i)) < n) return false;
+      if (zero_pivot(LU[i]) < n) return false;
     }
     gather(factors, LU.t(), first, last);
     gather_pivots<P>(of_pack, pivots, first, last);
@@ -272,6 +272,7 @@ template <class T>
 void det_backward_across(Task task, Arena& arena) {
   const Adjugate<T> of(task, arena);
   const auto alone = [&](Int i) {
+    if (!of.LU.has_columns() || !of.result.has_columns()) return false;
     of.template write<0>(i);
     return true;
   };

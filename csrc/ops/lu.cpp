@@ -1,54 +1,57 @@
-// LU factors of full rank and their reverse.
+// LU factors, of deficient rank in canonical form, and their reverse. Declined is a matrix whose rank is not certain.
+#include "../include/lu_rank.hpp"
 #include "../include/lu_reverse.hpp"
 #include "../include/pack.hpp"
-#include "../include/roundoff.hpp"
 #include "table.hpp"
 
 namespace bs {
 namespace {
 
-// Whether A is eliminated and its rank full beyond doubt; also writes the inverse row order.
-template <class T>
-bool factor_of_full_rank(View<T> A, Columns<T> LU, Pivot* pivots, Int* order, RoundoffScratch<T>& s) {
-  copy(LU, A);
-  if (safe_squares_of_matrix(LU) < 0 || !eliminate_columns(LU, pivots)) return false;
-  write_inverse_order(pivots, 1, std::min(LU.m, LU.n), order, LU.m);
-  return !some_pivot_may_be_roundoff(LU, s);
-}
+// LU by columns, pivots, where it reports the position of a zero pivot, and the inverse row order.
+template <bool REPORTS, class T>
+struct Factors {
+  Batch<T> A, LU;
+  Batch<Pivot> pivots, info;
+  Batch<Int> order;
+  Factorization<T> by;
+  Factors(Task task, Arena& arena)
+      : A(task.argument<T>(0)),
+        LU(task.argument<T>(1)),
+        pivots(task.argument<Pivot>(2)),
+        info(task.argument<Pivot>(3)),
+        order(task.argument<Int>(3 + REPORTS)),
+        by(arena, A.m, A.n) {}
+  Pivot* report(Int i) const { return REPORTS ? &info.number(i) : nullptr; }
+  bool write(Int i) { return by.write(A[i], LU.columns(i), pivots.vector(i), order.vector(i), report(i)); }
+};
 
-// LU by columns, pivots, and the inverse row order.
-template <class T>
+template <bool REPORTS, class T>
 void lu_factor(Task task, Arena& arena) {
-  const auto A = task.argument<T>(0), LU = task.argument<T>(1);
-  const auto pivots = task.argument<Pivot>(2);
-  const auto order = task.argument<Int>(3);
-  RoundoffScratch<T> s(arena, std::min(A.m, A.n));
-  task.each(
-      arena, [&](Int i) { return factor_of_full_rank(A[i], LU.columns(i), pivots.vector(i), order.vector(i), s); });
+  Factors<REPORTS, T> of(task, arena);
+  task.each(arena, [&](Int i) { return of.write(i); });
 }
 
-template <class T>
+template <bool REPORTS, class T>
 void lu_factor_across(Task task, Arena& arena) {
   using P = Packed<T>;
-  const auto A = task.argument<T>(0), LU = task.argument<T>(1);
-  const auto pivots = task.argument<Pivot>(2);
-  const auto order = task.argument<Int>(3);
-  const Int m = A.m, n = A.n, k = std::min(m, n);
-  RoundoffScratch<T> s(arena, k);
+  Factors<REPORTS, T> of(task, arena);
+  const Int m = of.A.m, n = of.A.n, k = std::min(m, n);
   auto F = arena.columns<P>(m, n);
   auto* of_pack = arena.take<PivotOf<P>>(k);
-  each_pack<T>(task, arena, [&](Int first, Int last) {
+  const auto together = [&](Int first, Int last) {
     double squares[width_of<P>];
-    gather(F, A, first, last);
+    gather(F, of.A, first, last);
     if (!are_in_safe_range(F, squares, RANGE_OF_MATRIX<P>) || !eliminate_columns(F, of_pack)) return false;
-    scatter(F, LU.t(), first, last);
-    scatter_pivots<P>(of_pack, pivots, first, last);
+    scatter(F, of.LU.t(), first, last);
+    scatter_pivots<P>(of_pack, of.pivots, first, last);
     for (Int i = first; i < last; ++i) {
-      write_inverse_order(pivots.vector(i), 1, k, order.vector(i), m);
-      if (some_pivot_may_be_roundoff(LU.columns(i), s)) return false;
+      write_inverse_order(of.pivots.vector(i), 1, k, of.order.vector(i), m);
+      if (of.by.may_be_deficient(of.LU.columns(i))) return false;
+      if (REPORTS) *of.report(i) = 0;
     }
     return true;
-  });
+  };
+  each_pack<T>(task, arena, together, [&](Int i) { return of.write(i); });
 }
 
 // P, L and U, row after row; LU by columns and the inverse row order.
@@ -58,12 +61,13 @@ void lu(Task task, Arena& arena) {
   const auto LU = task.argument<T>(4);
   const auto order = task.argument<Int>(5);
   const Int m = A.m, n = A.n, k = std::min(m, n);
-  RoundoffScratch<T> s(arena, k);
+  Factorization<T> by(arena, m, n);
   auto* pivots = arena.take<Pivot>(k);
   task.each(arena, [&](Int i) {
     const auto F = LU.columns(i);
     const Int* of_matrix = order.vector(i);
-    if (!factor_of_full_rank(A[i], F, pivots, order.vector(i), s)) return false;
+    Pivot info;
+    if (!by.write(A[i], F, pivots, order.vector(i), &info)) return false;
     fill_with_zeros(P[i].t());
     copy(L[i], F.part(0, m, 0, k));
     copy(U[i], F.part(0, k, 0, n));
@@ -91,12 +95,14 @@ struct ReverseScratch {
   // Overwrite the transposed cotangent over a power of two by the transposed gradient.
   bool reverse(Columns<T> LU, const Int* order, Columns<T> t, double power) {
     if (power == 0) return false;
+    const Int rank = zero_pivot(LU);
+    if (rank < std::min(LU.m, LU.n)) fill_with_zeros(t.part(rank, t.m, rank, t.n));
     if constexpr (is_complex<T>) {
       copy(conjugated, LU);
       conjugate(conjugated);
       LU = conjugated;
     }
-    reverse_elimination(LU, t);
+    if (rank > 0) reverse_elimination(LU, t, rank);
     permute_columns(t, order, kept, is_done);
     multiply_by(t, power);
     return true;
@@ -141,8 +147,12 @@ void lu_factor_backward_across(Task task, Arena& arena) {
   const Int m = G.m, n = G.n;
   auto F = arena.columns<P>(m, n), t = arena.columns<P>(n, m);
   auto *row = arena.take<P>(std::max(m, n)), *column = arena.take<P>(std::max(m, n));
-  each_pack<T>(task, arena, [&](Int first, Int last) {
+  ReverseScratch<T> s(arena, m, n);
+  const auto together = [&](Int first, Int last) {
     double powers[width_of<P>];
+    for (Int i = first; i < last; ++i) {
+      if (zero_pivot(LU[i]) < std::min(m, n)) return false;
+    }
     gather(t, G.t(), first, last);
     if (!normalize_lanes(t, powers)) return false;
     gather(F, LU.t(), first, last);
@@ -157,6 +167,11 @@ void lu_factor_backward_across(Task task, Arena& arena) {
       }
     }
     return true;
+  };
+  each_pack<T>(task, arena, together, [&](Int i) {
+    if (!LU.has_columns() || !result.has_columns()) return false;
+    const auto of_matrix = result.columns(i);
+    return s.reverse(LU.columns(i), order.vector(i), of_matrix, copy_normalized(of_matrix, G[i].t()));
   });
 }
 
@@ -169,7 +184,7 @@ void reverse_lu(Task task, Arena& arena) {
   auto* is_done = arena.take<bool>(bar.m);
   task.each(arena, [&](Int i) {
     const Columns<T> F{LU_conj.data + i * LU_conj.step, LU_conj.m, LU_conj.n, LU_conj.along};
-    reverse_elimination(F, bar.columns(i));
+    reverse_elimination(F, bar.columns(i), std::min(F.m, F.n));
     permute_columns(bar.columns(i), order.vector(i), kept, is_done);
     return true;
   });
@@ -179,5 +194,7 @@ void reverse_lu(Task task, Arena& arena) {
 }  // namespace bs
 
 BS_DEFINE_FAMILY(
-    lu, BS_KERNEL(lu_factor), BS_KERNEL(lu_factor_backward), BS_KERNEL(lu_factor_across),
+    lu, BS_NAMED("lu_factor", lu_factor<false, T>), BS_NAMED("lu_factor_ex", lu_factor<true, T>),
+    BS_NAMED("lu_factor_across", lu_factor_across<false, T>),
+    BS_NAMED("lu_factor_ex_across", lu_factor_across<true, T>), BS_KERNEL(lu_factor_backward),
     BS_KERNEL(lu_factor_backward_across), BS_KERNEL(lu), BS_KERNEL(lu_backward), BS_KERNEL(reverse_lu))

@@ -79,6 +79,8 @@ const Kernel kernels[] = {
     {"slogdet_backward_across", Square, "slogdet", "?sign: LU:nn pivots.P=n ?of_sign: G.R: >gradient:nn"},
     {"determinant", Square, "lu_factor", "A:nn LU':nn pivots.P:n >mantissa: >notes.I=3 >order.I=n"},
     {"lu_factor", Any, "", "A:mn >LU=nm >pivots.P=s >order.I=m"},
+    {"lu_factor_ex", Any, "", "A:mn >LU=nm >pivots.P=s >info.P: >order.I=m"},
+    {"lu_factor_ex_across", Any, "", "A:mn >LU=nm >pivots.P=s >info.P: >order.I=m"},
     {"lu_factor_backward", Any, "lu_factor", "LU=nm order.I=m G:mn >gradient=mn"},
     {"lu_factor_across", Any, "", "A:mn >LU=nm >pivots.P=s >order.I=m"},
     {"lu_factor_backward_across", Any, "lu_factor", "LU:nm order.I=m G:mn >gradient:mn"},

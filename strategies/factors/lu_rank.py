@@ -44,6 +44,7 @@ NOT_FINITE = -2
 
 _ROUNDOFF = 1.5
 _REGULAR = 3.0
+"""Both known to `csrc/include/lu_rank.hpp` and `roundoff.hpp`, too."""
 
 
 def may_be_deficient(LU: Tensor) -> Tensor:

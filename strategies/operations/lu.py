@@ -21,6 +21,7 @@ from strategies.formulas import lu as formula
 from strategies.formulas.amplification import lu_amplification
 from strategies.formulas.matrices import first_columns, first_rows
 from strategies.formulas.values import with_values
+from strategies.kernels.memory import is_addressable
 from strategies.operations import grids
 from strategies.operations.lu_rule import EQUATION, LUFactor
 from strategies.operations.record import Operation, Shape, exact
@@ -95,7 +96,27 @@ def _explicit_lu_factor(
 ) -> Tensors:
     LU, pivots = outputs
     order = inverse_order(pivots, LU.shape[-2])
-    return (formula.permute_rows(pull(EQUATION, LU, *cotangents), order),)
+    return (formula.permute_rows(_pulled_back(LU, *cotangents), order),)
+
+
+def _deficient_ranks(LU: Tensor) -> Tensor | None:
+    """The ranks of canonical factors, int64 (...); None if they are all known to be full."""
+    pivots = LU.diagonal(dim1=-2, dim2=-1)
+    if is_addressable(LU) and int(pivots.count_nonzero()) == pivots.numel():
+        return None
+    return (pivots != 0).sum(-1)
+
+
+def _pulled_back(LU: Tensor, cotangent: Tensor) -> Tensor:
+    if (rank := _deficient_ranks(LU)) is not None:
+        LU, cotangent = formula.extend(LU, rank), formula.mask_trailing(cotangent, rank)
+    return pull(EQUATION, LU, cotangent)
+
+
+def _pushed(LU: Tensor, rows: Tensor) -> Tensor:
+    if (rank := _deficient_ranks(LU)) is None:
+        return EQUATION.push(LU, rows)
+    return formula.mask_trailing(EQUATION.push(formula.extend(LU, rank), rows), rank)
 
 
 def _in_pivoted_order(computed: Computed, matrices: Gradients) -> Tensor:
@@ -110,15 +131,16 @@ def _in_pivoted_order(computed: Computed, matrices: Gradients) -> Tensor:
 @with_normalized_directions
 def _second_backward_of_lu_factor(
     computed: Computed, gradients: Gradients, cotangents: Gradients, directions: Gradients
-) -> SecondGradients:
+) -> SecondGradients | None:
+    if _deficient_ranks(computed.outputs[0]) is not None:
+        return None
     (tangent,) = _lu_factor_tangents(computed, directions)
     of_LU = -EQUATION.second_adjoint(tangent, _in_pivoted_order(computed, gradients))
     return (None,), (of_LU, None), (tangent, *cotangents[1:])
 
 
 def _lu_factor_tangents(computed: Computed, tangents: Gradients) -> Tensors:
-    LU = computed.outputs[0]
-    return (EQUATION.push(LU, _in_pivoted_order(computed, tangents)),)
+    return (_pushed(computed.outputs[0], _in_pivoted_order(computed, tangents)),)
 
 
 _lu_factor_fast_path = FastPath(
@@ -130,7 +152,10 @@ _lu_factor_fast_path = FastPath(
     second_backward=_second_backward_of_lu_factor,
     unread=(0,),
 )
-_lu_factor_ex_fast_path = dataclasses.replace(_lu_factor_fast_path, reports=True)
+_checked_fast_path = dataclasses.replace(_lu_factor_fast_path, reports=True)
+_lu_factor_ex_fast_path = dataclasses.replace(
+    _lu_factor_fast_path, operation="lu_factor_ex", unread_outputs=(2,)
+)
 _OPERATOR = Operator(
     "lu_factor_ex",
     ["A"],
@@ -138,7 +163,7 @@ _OPERATOR = Operator(
     outputs=3,
     measured_as="lu_factor",
     by_columns=(0,),
-    fast_paths=[(_lu_factor_ex_fast_path, [True, ...])],
+    fast_paths=[(_lu_factor_ex_fast_path, [True, False]), (_checked_fast_path, [True, True])],
     workspace=lambda m, _, __: (0, m),
 )
 
@@ -187,7 +212,8 @@ def lu_factor_ex(
         >>> lu_factor_ex(torch.zeros(1, 1), strategy="triangular_solve").info
         tensor(1, dtype=torch.int32)
     """
-    outputs = _lu_factor_ex_fast_path(strategy, A) if pivot else None
+    fast_path = _checked_fast_path if check_errors else _lu_factor_ex_fast_path
+    outputs = fast_path(strategy, A) if pivot else None
     if outputs is not None:
         return LUFactorExResult._make(outputs)
     (chosen,) = choose(strategy, "lu_factor", A)
@@ -256,14 +282,15 @@ def _general_lu(candidates: tuple[Strategy, ...], A: Tensor, *, pivot: bool = Tr
 def _explicit_lu(_: Strategy, __: Gradients, outputs: Tensors, cotangents: Tensors) -> Tensors:
     P, L, U = outputs
     LU, of_LU = formula.packed(L, U), formula.packed(*cotangents)
-    rows = pull(EQUATION, LU, of_LU)
-    return (formula.permute_rows(rows, P.real.argmax(-1)),)
+    return (formula.permute_rows(_pulled_back(LU, of_LU), P.real.argmax(-1)),)
 
 
 @with_normalized_directions
 def _second_backward_of_lu(
     computed: Computed, gradients: Gradients, _: Gradients, directions: Gradients
-) -> SecondGradients:
+) -> SecondGradients | None:
+    if _deficient_ranks(computed.outputs[2]) is not None:
+        return None
     dL, dU = _lu_tangents(computed, directions)[1:]
     rows = _in_pivoted_order(computed, gradients)
     of_L, of_U = formula.second_adjoint(dL, dU, rows)
@@ -273,7 +300,7 @@ def _second_backward_of_lu(
 def _lu_tangents(computed: Computed, tangents: Gradients) -> Tensors:
     P, L, U = computed.outputs
     rows = _in_pivoted_order(computed, tangents)
-    return P.new_zeros(P.shape), *formula.unpacked(EQUATION.push(formula.packed(L, U), rows))
+    return P.new_zeros(P.shape), *formula.unpacked(_pushed(formula.packed(L, U), rows))
 
 
 _lu_fast_path = FastPath(
@@ -287,7 +314,7 @@ _lu_fast_path = FastPath(
 )
 ATEN = (
     AtenCalls("linalg_lu_factor", _lu_factor_fast_path, [True], returned=(0, 1)),
-    AtenCalls("linalg_lu_factor_ex", _lu_factor_ex_fast_path, [True, ...], returned=(0, 1, 2)),
+    AtenCalls("linalg_lu_factor_ex", _lu_factor_ex_fast_path, [True, False], returned=(0, 1, 2)),
     AtenCalls("linalg_lu", _lu_fast_path, [True], returned=(0, 1, 2)),
 )
 

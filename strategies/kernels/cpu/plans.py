@@ -31,7 +31,7 @@ _MOST_ENTRIES = 2**22
 _MOST_LAUNCHES = 64
 """Of a backward, each for cotangents of other strides, that are kept."""
 
-_OF_ANY_SHAPE = "lu_factor", "lu", "pinv", "lstsq", "qr"
+_OF_ANY_SHAPE = "lu_factor", "lu_factor_ex", "lu", "pinv", "lstsq", "qr"
 """What takes matrices that are not square, too."""
 
 

@@ -31,6 +31,7 @@ _ACROSS = {
     "slogdet": (25, 4096),
     "slogdet_backward": (25, 4096),
     "lu_factor": (1, 4096),
+    "lu_factor_ex": (1, 4096),
     "lu_factor_backward": (1, 4096),
     **dict.fromkeys(BY_LU, (1, 4096)),
     "cholesky": (25, 4096),

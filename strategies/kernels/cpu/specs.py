@@ -82,6 +82,14 @@ def _lu_factor(p: Problem) -> KernelSpec:
     return KernelSpec(*p.kernels("lu_factor"), outputs, order, [1, 3], _elimination_flops(p))
 
 
+def _lu_factor_ex(p: Problem) -> KernelSpec:
+    spec = _lu_factor(p)
+    outputs = [*spec.outputs, number(torch.int32)]
+    return dataclasses.replace(
+        spec, forward=p.kernel("lu_factor_ex"), outputs=outputs, reads=[1, 4]
+    )
+
+
 def _lu(p: Problem) -> KernelSpec:
     m, n, k = p.m, p.n, min(p.m, p.n)
     outputs = [rows(m, m, p.dtype), rows(m, k, p.dtype), rows(k, n, p.dtype)]
@@ -265,6 +273,7 @@ _BY_FACTORS: Specs = {
     "det": _det,
     "slogdet": _slogdet,
     "lu_factor": _lu_factor,
+    "lu_factor_ex": _lu_factor_ex,
     "lu": _lu,
     "pinv": _pinv,
     "lstsq": _lstsq,
