@@ -40,8 +40,6 @@ struct TriangularCore {
   }
 };
 
-constexpr Int UNKNOWN = -1;  // stands for a rank that cannot be told
-
 constexpr double ALIKE = 64;  // how many times longer than another a row or column may be that is like it
 
 template <class T>
@@ -83,8 +81,8 @@ struct Svd {
     const Int m = F.m, n = F.n, k = std::min(m, n);
     Real<T>* s = kept.vector(i);
     norm = std::sqrt(safe_squares_of_matrix(F));
-    if (!(norm >= 0) || (m >= n && !has_alike_columns(F)) || (m <= n && !has_alike_rows())) return UNKNOWN;
-    if (!lapack::decompose(F, s, U, Vh, work, length, real_work, integer_work)) return UNKNOWN;
+    if (!(norm >= 0) || (m >= n && !has_alike_columns(F)) || (m <= n && !has_alike_rows())) return UNDECIDED;
+    if (!lapack::decompose(F, s, U, Vh, work, length, real_work, integer_work)) return UNDECIDED;
     const double threshold = std::max(atol, rtol * double(s[0]));
     return std::count_if(s, s + k, [&](Real<T> value) { return double(value) > threshold; });
   }
@@ -138,7 +136,7 @@ struct Cod {
     copy(F, is_wide ? A.t() : A);
     if (is_wide) conjugate(F);
     norm = std::sqrt(safe_squares_of_matrix(F));
-    if (!(norm >= 0)) return UNKNOWN;
+    if (!(norm >= 0)) return UNDECIDED;
     fill_with_zeros(U);
     fill_with_zeros(Vh);
     if (norm == 0) return fill_with_identity(kept.columns(i)), 0;
@@ -151,7 +149,7 @@ struct Cod {
     const bool has_pivots = !write_core(kept, i, r);
     if (has_pivots) {
       r = reflect_pivoted(noise);
-      if (!write_core(kept, i, r)) return UNKNOWN;
+      if (!write_core(kept, i, r)) return UNDECIDED;
     }
     const auto V = right.columns(0, r), span = (has_pivots ? left : F).columns(0, r);
     lapack::form_basis(V, scales_of_right, work, length);

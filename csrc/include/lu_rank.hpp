@@ -7,7 +7,6 @@
 
 namespace bs {
 
-constexpr Int UNDECIDED = -1;     // stands for the rank where no rank is right
 constexpr double ROUNDOFF = 1.5;  // how often roundoff that is left is as large as expected, at most
 
 // The first zero pivot; min(m, n) if there is none.
@@ -59,8 +58,7 @@ class RankOfFactors {
   Int find(Columns<T> LU, RoundoffScratch<T>& s) {
     if (!is_finite(LU)) return UNDECIDED;
     detail::read_factors(LU.part(0, k, 0, k), s);
-    copy(F.part(0, k, 0, k), s.factors);
-    read_rest(LU);
+    for (Int j = 0; j < n; ++j) detail::read_column(LU, j, F);
     split(0);
     each_entry(L, [&](Int i, Int j) { of_Y(i, j) = magnitude(L(i, j)); });
     each_entry(U, [&](Int i, Int j) { of_X(i, j) = magnitude(U(i, j)); });
@@ -73,22 +71,6 @@ class RankOfFactors {
   }
 
  private:
-  // The rows of L and the columns of U beyond the square part, these divided by their largest entries.
-  void read_rest(Columns<T> LU) {
-    const auto widened = [](T x, double divisor) {
-      if constexpr (is_complex<T>) return Wide(x.re / divisor, x.im / divisor);
-      else return Wide(x / divisor);
-    };
-    for (Int j = 0; j < k; ++j) {
-      for (Int i = k; i < m; ++i) F(i, j) = widened(LU(i, j), 1);
-    }
-    for (Int j = k; j < n; ++j) {
-      double largest = 0;
-      for (Int i = 0; i < k; ++i) largest = std::max(largest, double(modulus(LU(i, j))));
-      for (Int i = 0; i < k; ++i) F(i, j) = widened(LU(i, j), largest > 0 ? largest : 1);
-    }
-  }
-
   // L and U from a row and a column on.
   void split(Int q) {
     for (Int j = q; j < k; ++j) {

@@ -64,6 +64,8 @@ BS_INLINE auto smaller(A a, B b) {
   else return std::min<Int>(a, b);
 }
 
+constexpr Int UNDECIDED = -1;  // stands for a rank that cannot be told
+
 // Of two extents that are equal, one that the compiler knows.
 template <class A, class B>
 BS_INLINE auto known(A a, B b) {

@@ -78,21 +78,26 @@ BS_COLD Int clear_pivots(Columns<T> F, double safety, double* of_x, double* of_y
 
 namespace detail {
 
-// The columns of U are divided by their largest entries: the pivots beside D stay as they are, and squares in range.
+// Column j of factors, that of U over its largest entry: the pivots beside D stay as they are, and squares in range.
+template <class T, class Wide>
+void read_column(Columns<T> F, Int j, Columns<Wide> target) {
+  const Int rows_of_U = std::min(j + 1, F.m);
+  double largest = 0;
+  for (Int i = 0; i < rows_of_U; ++i) largest = std::max(largest, double(modulus(F(i, j))));
+  if (largest == 0) largest = 1;
+  for (Int i = 0; i < F.m; ++i) {
+    const double divisor = i < rows_of_U ? largest : 1;
+    if constexpr (is_complex<T>) target(i, j) = Wide(F(i, j).re / divisor, F(i, j).im / divisor);
+    else target(i, j) = F(i, j) / divisor;
+  }
+}
+
 template <class T>
 void read_factors(Columns<T> F, RoundoffScratch<T>& s) {
-  using Wide = typename RoundoffScratch<T>::Wide;
   const Int k = F.n;
   std::fill_n(s.row_squares, k, 1.0);
   for (Int j = 0; j < k; ++j) {
-    double largest = 0;
-    for (Int i = 0; i <= j; ++i) largest = std::max(largest, double(modulus(F(i, j))));
-    if (largest == 0) largest = 1;
-    for (Int i = 0; i < k; ++i) {
-      const double divisor = i <= j ? largest : 1;
-      if constexpr (is_complex<T>) s.factors(i, j) = Wide(F(i, j).re / divisor, F(i, j).im / divisor);
-      else s.factors(i, j) = F(i, j) / divisor;
-    }
+    read_column(F, j, s.factors);
     s.column_squares[j] = sum_of_squares(s.factors.column(j), j + 1);
     for (Int i = j + 1; i < k; ++i) s.row_squares[i] += square(s.factors(i, j));
   }

@@ -19,7 +19,7 @@ void pinv(Task task, Arena& arena) {
   auto scaled = arena.columns<T>(A.m, std::min(A.m, A.n));
   task.each(arena, [&](Int i) {
     const Int r = rank.number(i) = by.decompose(A[i], U.columns(i), C, i, V.columns(i));
-    if (r == UNKNOWN) return false;
+    if (r == UNDECIDED) return false;
     const auto left = scaled.columns(0, r);
     copy(left, U.columns(i).columns(0, r));
     Core(C, i, r, false).solve("RC", left);
@@ -45,7 +45,7 @@ void lstsq(Task task, Arena& arena) {
   task.each(arena, [&](Int i) {
     copy(Y, B[i]);
     const Int r = rank.number(i) = by.decompose(A[i], U.columns(i), C, i, V.columns(i));
-    if (r == UNKNOWN || (r > 0 && !are_safe_sides(Y, by.norm * by.norm))) return false;
+    if (r == UNDECIDED || (r > 0 && !are_safe_sides(Y, by.norm * by.norm))) return false;
     const auto along = coordinates.part(0, r, 0, k);
     lapack::multiply("CN", 1, 0, along, U.columns(i).columns(0, r), Y);
     Core(C, i, r, m < n).solve("LN", along);

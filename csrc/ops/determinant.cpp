@@ -43,7 +43,8 @@ BS_COLD bool singular_determinant(
   write_inverse_order(pivots, 1, LU.n, s.order, LU.n);
   if (hazard_of(A, LU, s, true).second != Hazard::None) return false;
   if (zero_rows(LU, s) > 1) return true;
-  T& pivot = LU(zero_pivot(LU), zero_pivot(LU));
+  const Int k = zero_pivot(LU);
+  T& pivot = LU(k, k);
   pivot = T(1), result = determinant_of(LU, pivots), pivot = T(0);
   return result.mantissa != T(0);  // or others are zero, too, and the rank is in question
 }

@@ -178,9 +178,8 @@ def _det_tangents(computed: Computed, tangents: Gradients) -> Tensors | None:
         )
     # As for slogdet. The factors, which are exact for a matrix nearby, make both of det A tr(A⁻¹ dA).
     moved = det * inverse.apply(tangent).diagonal(dim1=-2, dim2=-1).sum(-1)
-    is_right = (
-        moved / det
-    ).isfinite()  # nor is det zero, whose factors are those of a matrix nearby
+    # Where det is zero, too, the plan has what the adjugate is from, and the factors no inverse.
+    is_right = (moved / det).isfinite()
     if is_addressable(moved) and bool(is_right.all()):
         return (moved,)
     if (gradient := computed.gradient_of(0)) is None:

@@ -20,6 +20,7 @@ from strategies.autograd.choice import (
 )
 from strategies.autograd.operators import Operator
 from strategies.errors import LinAlgError
+from strategies.kernels.cpu.library import is_available
 from strategies.kernels.memory import is_addressable
 from strategies.operations.inv import INV_EX_FAST_PATH
 from strategies.operations.results import InvExResult, SolveExResult
@@ -66,9 +67,9 @@ def inv_ex(
     """
     if (outputs := INV_EX_FAST_PATH(strategy, A)) is not None:
         return InvExResult._make(outputs)
-    by_torch = functools.partial(torch.linalg.inv_ex, A, check_errors=check_errors)
+    by_torch = functools.cache(lambda: torch.linalg.inv_ex(A, check_errors=check_errors))
     if are_matrices(A, square=True):
-        if (found := _if_singular(A, by_torch)) is not None:
+        if (found := _if_singular(strategy, A, by_torch)) is not None:
             return InvExResult._make(found)
         try:
             candidates = choose(strategy, "inv", A, square=True, any_rank=True)
@@ -127,9 +128,11 @@ def solve_ex(
     """
     if left and (outputs := SOLVE_EX_FAST_PATH(strategy, A, B)) is not None:
         return SolveExResult._make(outputs)
-    by_torch = functools.partial(torch.linalg.solve_ex, A, B, left=left, check_errors=check_errors)
+    by_torch = functools.cache(
+        lambda: torch.linalg.solve_ex(A, B, left=left, check_errors=check_errors)
+    )
     if are_matrices(A, square=True) and are_of_kind(A, B):
-        if (found := _if_singular(A, by_torch)) is not None:
+        if (found := _if_singular(strategy, A, by_torch)) is not None:
             return SolveExResult._make(found)
         try:
             return SolveExResult(solve(A, B, left=left, strategy=strategy), _none(A))
@@ -138,12 +141,14 @@ def solve_ex(
     return SolveExResult._make(by_torch())
 
 
-def _if_singular(A: Tensor, by_torch: Callable[[], Any]) -> Any:
+def _if_singular(strategy: StrategyChoice, A: Tensor, by_torch: Callable[[], Any]) -> Any:
     """What PyTorch returns, if a pivot is zero although no norm is far from one: no strategy takes that.
 
-    None of other matrices, and of those whose values are not to be read.
+    Asked only where kernels have declined: None of other matrices, and of those whose values are not to be
+    read.
     """
-    if not (is_addressable(A) and is_in_safe_range(A)):
+    is_declined = strategy == "auto" and A.is_cpu and is_available() and is_addressable(A)
+    if not (is_declined and is_in_safe_range(A)):
         return None
     found = by_torch()
     return found if int(found.info.count_nonzero()) else None
