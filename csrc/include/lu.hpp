@@ -120,20 +120,6 @@ BS_COLD bool eliminate_columns(Columns<T> F, PivotOf<T>* pivots) {
   return eliminate(F, pivots);
 }
 
-// Σ |x|² down to row `last` of a column, of each matrix.
-template <class M, class B>
-BS_INLINE void add_squares(const M& F, Int column, B last, double* squares) {
-  constexpr int width = width_of<Entry<M>>;
-  for (int w = 0; w < width; ++w) squares[w] = 0;
-  if constexpr (width == 1 && !is_const<B>) {
-    squares[0] = sum_of_squares(F.column(column), last);
-  } else {
-    loop(last, [&](auto i) BS_LAMBDA {
-      for (int w = 0; w < width; ++w) squares[w] += square(lane(F(i, column), w));
-    });
-  }
-}
-
 // Whether some pivot of one of the matrices may be roundoff: zero in another order of additions. A copy is taken: what
 // has an address does not stay in registers.
 template <class M>

@@ -1,7 +1,7 @@
 // Which pivots of packed LU factors may be roundoff, as `strategies.factors.lu_rank` has it.
 //
 // D is what roundoff is expected to be in a pivot, and a regular one is REGULAR times as large. The cheapest test
-// that is sure answers: bounds for most matrices, random vectors for most pivots of large ones, and D itself.
+// answers: norms and bounds for most matrices, random vectors for most pivots of large ones, and D itself.
 //
 // Let R and C be diagonal matrices of the norms of the rows of L and of the columns of U, y a row of L⁻¹ and x a
 // column of U⁻¹. With |L||U| bounded by those norms (Cauchy and Schwarz), D beside the pivot is ε ‖y R‖ ‖C x‖.
@@ -12,6 +12,7 @@
 namespace bs {
 
 constexpr double REGULAR = 3;            // how often a pivot is more than the roundoff that is expected in it
+constexpr double LARGE_ROUNDOFF = 8;     // roundoff in a scalar product, over ε and the norms, stays below it
 constexpr Int MOST_WITHOUT_RANDOM = 24;  // rows up to which random vectors save no time
 constexpr Int MOST_ONE_BY_ONE = 4;       // pivots up to which they do not, either
 constexpr Int MOST_WITH_PRODUCT = 256;   // rows up to which |L||U| takes less time than to ask again outside
@@ -236,31 +237,49 @@ bool last_pivot_may_be_roundoff(Columns<T> F, RoundoffScratch<T>& s) {
   return detail::some_irregular(s, k, 1.0);
 }
 
-// Whether pivot i is that much larger than what was subtracted from it, at most Σ |l_is| |u_si|.
-template <class T>
-bool is_large_pivot(Columns<T> F, Int i, double small) {
-  const double pivot = magnitude(F(i, i));
-  double terms = pivot;
-  for (Int s = 0; s < i; ++s) terms += double(modulus(F(i, s))) * double(modulus(F(s, i)));
-  return pivot > small * terms;
+// Σ |x|² down to row `last` of a column, of each matrix.
+template <class M, class B>
+BS_INLINE void add_squares(const M& F, Int column, B last, double* squares) {
+  constexpr int width = width_of<Entry<M>>;
+  for (int w = 0; w < width; ++w) squares[w] = 0;
+  if constexpr (width == 1 && !is_const<B>) {
+    squares[0] = sum_of_squares(F.column(column), last);
+  } else {
+    loop(last, [&](auto i) BS_LAMBDA {
+      for (int w = 0; w < width; ++w) squares[w] += square(lane(F(i, column), w));
+    });
+  }
 }
 
-// How many of the first pivots are. Of larger matrices most are told by norms, of a row of L and a column of U, which
-// are found column by column.
+// How many of the first pivots, of each matrix of a pack, are that much larger than the norm of their row of L by that
+// of their column of U. The terms of a pivot, Σ |l_is| |u_si|, would not do: they are small where l_is is roundoff, as
+// in the row that repeats another one. So an l_is of that size counts as a row of infinite norm.
 template <class T>
-BS_COLD Int large_pivots(Columns<T> F, double small, double* of_rows) {
+BS_COLD Int large_pivots(Columns<T> F, double* of_rows) {
+  constexpr int width = width_of<T>;
+  const double of_sum = square(LARGE_ROUNDOFF * double(epsilon<T>));
   const Int k = F.n;
-  const bool by_norms = k > MOST_WITHOUT_RANDOM;
-  std::fill_n(of_rows, k, 0.0);
+  const double small = std::min(std::pow(double(epsilon<T>), 0.25), 1 / std::sqrt(double(k * k * k)));
+  std::fill_n(of_rows, k * width, 1.0);
+  double of_column[width], roundoff[width];
   for (Int i = 0; i < k; ++i) {
-    if (by_norms) {
-      const T* column = F.column(i);
-      const double pivot = magnitude(column[i]), of_row = of_rows[i], of_column = sum_of_squares(column, i);
-      for (Int r = i + 1; r < k; ++r) of_rows[r] += square(column[r]);
-      const bool are_sums_right = std::min(of_row, of_column) > 0x1p-900;  // without squares that underflow, too
-      if (are_sums_right && pivot > small * (pivot + std::sqrt(of_row) * std::sqrt(of_column))) continue;
+    add_squares(F, i, i + 1, of_column);
+    bool are_large = true;
+    for (int w = 0; w < width; ++w) {
+      const double pivot = square(lane(F(i, i), w));
+      are_large &= pivot > small * small * of_rows[i * width + w] * of_column[w];
+      are_large &= of_column[w] > 0x1p-900;  // squares may underflow
+      roundoff[w] = of_sum * of_column[w] / pivot;
     }
-    if (!is_large_pivot(F, i, small)) return i;
+    if (!are_large) return i;
+    for (Int r = i + 1; r < k; ++r) {
+      double* of_row = of_rows + r * width;
+      for (int w = 0; w < width; ++w) {
+        const double factor = square(lane(F(r, i), w));
+        const bool may_be_roundoff = (factor < roundoff[w] * of_row[w]) & (factor > 0);
+        of_row[w] += may_be_roundoff ? std::numeric_limits<double>::infinity() : factor;
+      }
+    }
   }
   return k;
 }
@@ -276,9 +295,8 @@ double safety_of_last(Columns<T> F, Int k) {
 template <class T>
 BS_COLD bool some_pivot_may_be_roundoff(Columns<T> F, RoundoffScratch<T>& s) {
   const Int k = std::min(F.m, F.n);
-  const double small = std::min(std::pow(double(epsilon<T>), 0.25), 4 / std::sqrt(double(k) * double(k) * double(k)));
   const auto square_part = F.part(0, k, 0, k);
-  const Int known = large_pivots(square_part, small, s.of_L);
+  const Int known = large_pivots(square_part, s.of_L);
   if (known == k) return false;
   return some_pivot_is_doubtful(square_part, known, safety_of_last(F, k), s);
 }

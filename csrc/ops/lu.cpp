@@ -38,15 +38,17 @@ void lu_factor_across(Task task, Arena& arena) {
   const Int m = of.A.m, n = of.A.n, k = std::min(m, n);
   auto F = arena.columns<P>(m, n);
   auto* of_pack = arena.take<PivotOf<P>>(k);
+  auto* of_rows = arena.take<double>(k * width_of<P>);
   const auto together = [&](Int first, Int last) {
     double squares[width_of<P>];
     gather(F, of.A, first, last);
     if (!are_in_safe_range(F, squares, RANGE_OF_MATRIX<P>) || !eliminate_columns(F, of_pack)) return false;
     scatter(F, of.LU.t(), first, last);
     scatter_pivots<P>(of_pack, of.pivots, first, last);
+    const bool are_large = large_pivots(F.part(0, k, 0, k), of_rows) == k;
     for (Int i = first; i < last; ++i) {
       write_inverse_order(of.pivots.vector(i), 1, k, of.order.vector(i), m);
-      if (of.by.may_be_deficient(of.LU.columns(i))) return false;
+      if (!are_large && of.by.may_be_deficient(of.LU.columns(i))) return false;
       if (REPORTS) *of.report(i) = 0;
     }
     return true;

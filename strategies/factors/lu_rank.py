@@ -44,22 +44,30 @@ NOT_FINITE = -2
 
 _ROUNDOFF = 1.5
 _REGULAR = 3.0
-"""Both known to `csrc/include/lu_rank.hpp` and `roundoff.hpp`, too."""
+_LARGE_ROUNDOFF = 8.0
+"""All known to `csrc/include/lu_rank.hpp` and `roundoff.hpp`, too."""
 
 
 def may_be_deficient(LU: Tensor) -> Tensor:
     """Whether a pivot of packed factors, (..., m, n), could be roundoff, or is not finite: bool, (...).
 
-    `ranks` tells whether it is. Looks only at pivots that are small beside the terms that they are the
-    sum of; see `csrc/include/roundoff.hpp`, which is the same and looks closer.
+    `ranks` tells whether it is. Looks only at rows with a pivot that is small beside its row of L and
+    its column of U, or with an entry of L that may be roundoff; see `csrc/include/roundoff.hpp`, which
+    is the same and looks closer.
     """
-    L, U = _split(LU, min(LU.shape[-2:]))
+    k, precision = min(LU.shape[-2:]), torch.finfo(LU.dtype).eps
+    L, U = _split(LU[..., :k, :k], k)
     pivots = LU.diagonal(dim1=-2, dim2=-1).abs()
-    terms = (L[..., : U.shape[-2], :].abs() * U[..., : U.shape[-2]].abs().mT).sum(-1)
-    k = pivots.shape[-1]
-    # Terms grow with the size: of a random matrix, a pivot or two are looked at.
-    small = min(torch.finfo(LU.dtype).eps ** 0.25, 4 * k**-1.5)
-    return (pivots > small * terms).logical_not().any(-1)  # of NaN, too
+    factors, of_columns = L.abs(), U.abs().sum(-2)
+    of_rows = factors.amax(-1)
+    # The terms of a pivot grow with the size: of a random matrix, one in ten is looked at.
+    small = min(precision**0.25, k**-1.5)
+    is_large = (pivots > small * of_rows * of_columns).all(-1)  # not if a pivot is NaN
+    roundoff = (
+        _LARGE_ROUNDOFF * precision * of_rows.unsqueeze(-1) * (of_columns / pivots).unsqueeze(-2)
+    )
+    is_roundoff = (factors < roundoff) & (factors > 0)
+    return ~is_large | is_roundoff.tril(-1).flatten(-2).any(-1)
 
 
 def ranks(LU: Tensor) -> Tensor:

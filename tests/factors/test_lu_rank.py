@@ -1,5 +1,6 @@
 """The rank of LU factors: products of factors of rank r have it, ill-conditioned matrices all."""
 
+import pytest
 import torch
 
 from strategies.factors.lu_rank import NOT_FINITE, canonical
@@ -29,6 +30,28 @@ def test_no_matrix_with_condition_number_1e14_is_taken_for_deficient():
         one_small[:-1] = 1
         for values in (geometric, one_small):
             assert rank_of(U * values @ V).tolist() == [size] * 100
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [2, 3, 8, 40])
+@pytest.mark.parametrize("ratio", [0, 30, 1000])
+def test_a_repeated_row_is_found_where_its_last_column_is_zero(ratio, n, dtype, monkeypatch):
+    """Its pivot has no large terms: roundoff in one entry of L after another led to it."""
+    A = torch.diag_embed(1 + torch.rand(100, n)).to(dtype)
+    A.diagonal(1, -2, -1).copy_(ratio * torch.rand(100, n - 1))
+    A[:, -1] = A[:, 0] * torch.rand(100, 1)
+    assert (rank_of(A) < n).all()
+    monkeypatch.setattr(calls.Call, "supports", lambda *_: False)
+    assert (rank_of(A) < n).all()
+
+
+def test_a_triangle_is_of_full_rank_whatever_its_condition_number():
+    for dtype in DTYPES:
+        for ratio in (0, 1, 1000):
+            A = torch.diag_embed(1 + torch.rand(100, 12)).to(dtype)
+            A.diagonal(1, -2, -1).copy_(ratio * torch.rand(100, 11))
+            assert (rank_of(A) == 12).all()
+            assert (rank_of(A.mT) == 12).all()
 
 
 def test_scaled_rows_and_columns_change_no_rank():
