@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-from strategies.files import UnusableFileError, unpacked, write_text
+from strategies.errors import UnusableFileError
+from strategies.files.documents import unpacked
+from strategies.files.writing import write_text
 from strategies.selection.text import NOTHING
 
 Page = Annotated[Path, typer.Argument(metavar="PAGE", help="A Markdown file.")]

@@ -14,7 +14,7 @@ import typer
 from plots import marked
 from strategies import operations, registry
 from strategies.cli.common import reports_errors
-from strategies.files import Document
+from strategies.files.documents import Document
 
 KEPT = Path("docs/data/modes.json.gz")
 

@@ -14,8 +14,8 @@ machine.
 import importlib.metadata
 
 from strategies import linalg
+from strategies.autograd.explanation import explain
 from strategies.errors import StrategyNotFoundError, UnsupportedError
-from strategies.explanation import explain
 from strategies.factorization.choice import factor
 from strategies.factorization.factor import Factor
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure

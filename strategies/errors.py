@@ -1,5 +1,7 @@
 """The errors that are the project's own; everything else is what `torch.linalg` raises."""
 
+from pathlib import Path
+
 import torch
 from torch import Tensor
 
@@ -72,3 +74,15 @@ def message_of(error: BaseException) -> str:
     except Exception as another:  # noqa: BLE001 - foreign code
         said = f"its message raises {type(another).__name__}"
     return f"{type(error).__name__}: {said}"
+
+
+class UnusableFileError(ValueError):
+    """A file that is missing, damaged, foreign or of another version, or cannot be written.
+
+    The message is one line that names the file and what is wrong with it.
+    """
+
+    def __init__(self, path: Path, problem: str) -> None:
+        super().__init__(f"{path}: {' '.join(problem.split())}")
+        self.path = path
+        self.problem = problem

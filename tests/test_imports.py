@@ -47,6 +47,10 @@ def test_no_module_imports_itself_by_way_of_others():
     assert len(list(graphlib.TopologicalSorter(graph).static_order())) >= len(MODULES)
 
 
+def test_few_modules_lie_outside_of_the_folders():
+    assert len(list(ROOT.glob("*.py"))) <= 6
+
+
 def test_what_takes_long_waits_until_it_is_needed():
     """Heavy imports, and the file of a policy, which the first "auto" reads."""
     heavy = ("torch._dynamo", "scipy", "pandas", "matplotlib", "asv", "flint", "typer")

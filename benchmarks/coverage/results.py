@@ -4,7 +4,7 @@ import math
 
 import msgspec
 
-from strategies.files import Document
+from strategies.files.documents import Document
 
 
 class Ratio(msgspec.Struct, frozen=True, array_like=True):

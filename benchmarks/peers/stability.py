@@ -17,7 +17,7 @@ from benchmarks.peers.jax_peer import Tensors
 from strategies import operations
 from strategies.cli.common import notes, reports_errors
 from strategies.cli.progress import progress
-from strategies.files import UnusableFileError
+from strategies.errors import UnusableFileError
 from strategies.measuring import Case, Cell, Writer, describe
 from strategies.measuring.stability import Computation, judged_cells
 from strategies.selection.draws import hard_cases

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from strategies import operations, policy, registry
-from strategies.explanation import explain_key
+from strategies.autograd.explanation import explain_key
 from strategies.measuring import Case, Cell, Objective, measure
 from strategies.policy import BASELINE, schema
 from strategies.selection.eligibility import ANY, why_ineligible

@@ -9,7 +9,7 @@ What BLAS and compiled loops take for themselves is not counted: of the loops, t
 import math
 from dataclasses import dataclass, replace
 
-from strategies.explanation import explain_key
+from strategies.autograd.explanation import explain_key
 from strategies.measuring import Case, forward_backward_of, peak_bytes
 from strategies.policy import BASELINE
 from strategies.selection.policies import policy_key

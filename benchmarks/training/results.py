@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 
 from benchmarks.training.choices import Choice
-from strategies import files
-from strategies.files import Document, UnusableFileError
+from strategies.errors import UnusableFileError
+from strategies.files.documents import Document, json_files
 from strategies.measuring import Machine, Timing
 
 Losses = tuple[float | None, ...]
@@ -90,7 +90,7 @@ class Result(Document, frozen=True, kw_only=True):
 
 def load(folder: Path) -> list[Result]:
     """All results in a folder, by the names of the programs; UnusableFileError if there are none."""
-    found = [*map(Result.read, files.json_files(folder))]
+    found = [*map(Result.read, json_files(folder))]
     if not found:
         raise UnusableFileError(folder, "holds no measured programs; `make programs` makes some")
     return found

@@ -9,7 +9,8 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from strategies.files import Document, write_text
+from strategies.files.documents import Document
+from strategies.files.writing import write_text
 from strategies.measuring import Machine, machine
 
 _DIGITS = 3

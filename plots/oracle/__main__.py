@@ -11,7 +11,8 @@ from plots import marked
 from plots.figures import save
 from plots.oracle.figure import draw
 from strategies.cli.common import reports_errors
-from strategies.files import UnusableFileError, decoded, json_files
+from strategies.errors import UnusableFileError
+from strategies.files.documents import decoded, json_files
 from strategies.oracle.grader import REFUSES, RIGHT, UNSTABLE, WRONG
 from strategies.oracle.report import Entry, Report
 from strategies.selection.text import NOTHING

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strategies.accuracy.certified import Certified, ScaledPair
-from strategies.files import DRAFT, cache_directory, write_bytes
+from strategies.files.folders import cache_directory
+from strategies.files.writing import DRAFT, write_bytes
 
 # Part of every key: raise it when the formulas or the file's layout change.
 _VERSION = 2

@@ -16,7 +16,7 @@ from strategies.cli.calibration_report import tell_changes, tell_program, tell_s
 from strategies.cli.common import build_fast_path, console, file_option, notes
 from strategies.cli.policy import cells_of
 from strategies.cli.progress import countdown
-from strategies.files import UnusableFileError
+from strategies.errors import UnusableFileError
 from strategies.integration.workload import Workload
 from strategies.measuring import Writer, describe, grid_cases
 from strategies.measuring.noise import NOISY, VERY_NOISY, load, timing_noise

@@ -16,7 +16,7 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 import strategies
-from strategies import files
+from strategies.files.writing import require_writable
 from strategies.kernels import extension
 from strategies.measuring.measurement import Objective
 
@@ -58,7 +58,7 @@ def file_option(text: str, *names: str, **options: Any) -> Any:
 def writable(path: Path | None) -> Path | None:
     """A file that is written when the work is done; UnusableFileError at once if it cannot be."""
     if path is not None:
-        files.require_writable(path)
+        require_writable(path)
     return path
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from strategies import registry
+from strategies.autograd.explanation import explain_key
 from strategies.cli import common, oracle, policy, sweep
 from strategies.cli.calibrate import calibrate
 from strategies.cli.check import check
@@ -16,7 +17,6 @@ from strategies.cli.recommend import recommend
 from strategies.cli.regret import regret
 from strategies.cli.run import CONTEXT, call, record, run
 from strategies.cli.stability import stability
-from strategies.explanation import explain_key
 from strategies.kernels import extension
 from strategies.kernels.cpu import library
 from strategies.measuring.case import Case

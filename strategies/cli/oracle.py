@@ -11,7 +11,8 @@ from rich.text import Text
 
 from strategies.cli.common import Seed, console, file_option, notes, writable
 from strategies.cli.progress import progress
-from strategies.files import json_text, write_text
+from strategies.files.documents import json_text
+from strategies.files.writing import write_text
 from strategies.oracle.asking import CORE, ask
 from strategies.oracle.grader import REFUSES, RIGHT, UNSTABLE, WRONG
 from strategies.oracle.report import Report, report

@@ -7,10 +7,10 @@ import torch
 import typer
 from rich.table import Table
 
-from strategies import files
 from strategies.cli import common
 from strategies.cli.common import DEFAULT_RESULTS, console
-from strategies.files import UnusableFileError
+from strategies.errors import UnusableFileError
+from strategies.files.documents import says
 from strategies.measuring import Case, Objective, store
 from strategies.policy import BASELINE, active, calibration, resolve_for_machine, schema, validators
 from strategies.policy.calibration import Calibration, counted
@@ -62,7 +62,7 @@ def show(file: Annotated[Path | None, typer.Argument(metavar="FILE")] = None) ->
         if not path.exists():
             console.print(f"Nothing was calibrated: there is no {path}.")
             return
-    if file is None or files.says(path, Calibration().format):
+    if file is None or says(path, Calibration().format):
         _tell_parts(path, calibration.read(path) if file else calibration.known())
         return
     policy = schema.read(path)

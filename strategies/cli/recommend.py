@@ -15,7 +15,8 @@ from strategies.cli.common import DEFAULT_RESULTS, console, file_option, notes, 
 from strategies.cli.policy import defaults_table
 from strategies.cli.progress import progress
 from strategies.cli.stability import judged_first
-from strategies.files import json_text, write_text
+from strategies.files.documents import json_text
+from strategies.files.writing import write_text
 from strategies.measuring import TIMED, Case, Machine, Objective, Run, describe, measure, store
 from strategies.measuring.noise import with_load_and_noise
 from strategies.policy.schema import Evidence, read

@@ -13,7 +13,7 @@ from strategies import policy as policies_in_force
 from strategies import registry
 from strategies.cli.common import Device, Seed, console, file_option
 from strategies.cli.measure import resumable
-from strategies.files import UnusableFileError
+from strategies.errors import UnusableFileError
 from strategies.measuring import TIMED, Cell, Objective, describe, measure, store
 from strategies.measuring.noise import with_load_and_noise
 from strategies.policy.schema import Policy

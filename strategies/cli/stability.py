@@ -14,7 +14,7 @@ from strategies.cli import common
 from strategies.cli.common import console, file_option, notes
 from strategies.cli.measure import how_to_resume
 from strategies.cli.progress import progress
-from strategies.files import UnusableFileError
+from strategies.errors import UnusableFileError
 from strategies.measuring import DTYPES, Case, Cell, describe, store
 from strategies.measuring.stability import judged_cells
 from strategies.policy.schema import LIMIT

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from strategies.files import Document
+from strategies.files.documents import Document
 
 if TYPE_CHECKING:
     from strategies.measuring.case import Case

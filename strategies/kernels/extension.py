@@ -25,8 +25,8 @@ from typing import Any
 
 import torch
 
-from strategies import files
-from strategies.files import cache_directory
+from strategies.files.folders import cache_directory
+from strategies.files.writing import require_writable, write
 from strategies.kernels.cpu import library, openmp
 from strategies.kernels.once import once
 
@@ -103,7 +103,7 @@ def warmup() -> bool:
     if (file := _file()) is None or (_is_whole(file) and load() is not None):
         return False
     # Folders are made once there is something to keep.
-    files.require_writable(next(each for each in file.parents if each.exists()) / file.name)
+    require_writable(next(each for each in file.parents if each.exists()) / file.name)
     with tempfile.TemporaryDirectory() as scratch:
         if (problem := _build(scratch)) is not None:
             _log.warning(
@@ -111,7 +111,7 @@ def warmup() -> bool:
             )
             return False
         built = (Path(scratch) / _FILE).read_bytes()
-        files.write(file, built + hashlib.sha256(built).digest(), parents=True)
+        write(file, built + hashlib.sha256(built).digest(), parents=True)
     for cached in (load, *DEPENDENT_CACHES):
         cached.cache_clear()
     return load() is not None

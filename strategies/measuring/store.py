@@ -12,7 +12,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from strategies.files import UnusableFileError, json_files, read, write_text
+from strategies.errors import UnusableFileError
+from strategies.files.documents import json_files, read
+from strategies.files.writing import write_text
 from strategies.measuring.case import Case
 from strategies.measuring.machine import Machine, describe
 from strategies.measuring.measurement import Cell, Measurement

@@ -22,7 +22,7 @@ from pathlib import Path
 import torch
 
 from strategies import registry
-from strategies.files import UnusableFileError
+from strategies.errors import UnusableFileError
 from strategies.policy import calibration, nearest_machine, validators
 from strategies.policy.adaptation import adapt
 from strategies.policy.calibration import counted

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import msgspec
 
-from strategies import files
-from strategies.files import Document, UnusableFileError
+from strategies.errors import UnusableFileError
+from strategies.files.documents import Document
+from strategies.files.folders import configuration_directory
 from strategies.policy.schema import Part, require_dtypes
 from strategies.policy.validators import Validators
 
@@ -44,7 +45,7 @@ class Calibration(Document, frozen=True, eq=False, kw_only=True):
 
 def location() -> Path:
     """Where the calibration of the user is, if there is one."""
-    return files.configuration_directory() / "policy.json"
+    return configuration_directory() / "policy.json"
 
 
 def read(path: Path) -> Calibration:

@@ -19,7 +19,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from strategies import files
+from strategies.errors import UnusableFileError
+from strategies.files.documents import Document
 from strategies.policy.validators import Validators
 
 DTYPES_IN_ORDER = {
@@ -198,7 +199,7 @@ class Part(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         )
 
 
-class Policy(files.Document, frozen=True, eq=False, kw_only=True):
+class Policy(Document, frozen=True, eq=False, kw_only=True):
     """The content of a policy file: what one machine says of operations, and others besides.
 
     Attributes:
@@ -295,7 +296,7 @@ def require_dtypes(path: Path, *cells: Cells) -> None:
     """Raises UnusableFileError where cells are of a dtype that is not known."""
     for by_dtype in itertools.chain.from_iterable(each.values() for each in cells):
         if unknown := by_dtype.keys() - DTYPES_IN_ORDER.keys():
-            raise files.UnusableFileError(path, f"is damaged: no dtype is {min(unknown)!r}")
+            raise UnusableFileError(path, f"is damaged: no dtype is {min(unknown)!r}")
 
 
 def rounded(ratio: float) -> float:

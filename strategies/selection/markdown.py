@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from strategies import operations, registry
-from strategies.files import UnusableFileError, write_text
+from strategies.errors import UnusableFileError
+from strategies.files.writing import write_text
 from strategies.measuring import Case, Cell, Machine, Objective, Status
 from strategies.measuring.store import Run, newest_cells
 from strategies.policy import BASELINE

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from strategies import operations, policy
-from strategies.files import UnusableFileError
+from strategies.errors import UnusableFileError
 from strategies.measuring import Case, Cell, Run
 from strategies.policy.schema import LIMIT, Evidence, Policy, read
 

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import msgspec
 
-from strategies.files import DRAFT, json_text, write_bytes
+from strategies.files.documents import json_text
+from strategies.files.writing import DRAFT, write_bytes
 from strategies.measuring.machine import Machine
 
 BEAT = 10.0

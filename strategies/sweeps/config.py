@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from strategies.files import UnusableFileError
+from strategies.errors import UnusableFileError
 from strategies.operations.grids import GRIDS
 
 Positive = Annotated[float, msgspec.Meta(gt=0, le=1e6)]

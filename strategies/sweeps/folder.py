@@ -17,7 +17,9 @@ from typing import Any
 
 import msgspec
 
-from strategies.files import Document, UnusableFileError, decoded, json_text, write_text
+from strategies.errors import UnusableFileError
+from strategies.files.documents import Document, decoded, json_text
+from strategies.files.writing import write_text
 from strategies.measuring import Run, store
 from strategies.sweeps import attempts
 from strategies.sweeps.cells import SweepCell, arguments

@@ -14,7 +14,8 @@ from typing import Any
 
 import msgspec
 
-from strategies.files import decoded, json_text, write_text
+from strategies.files.documents import decoded, json_text
+from strategies.files.writing import write_text
 from strategies.sweeps.attempts import this_process
 from strategies.sweeps.cells import SweepCell
 from strategies.sweeps.config import Sweep

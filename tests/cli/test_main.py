@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 import strategies
 from strategies import explain, registry, use
+from strategies.autograd.explanation import explain_key
 from strategies.cli.common import reports_errors
-from strategies.explanation import explain_key
 from strategies.kernels import extension
 from strategies.kernels.cpu import library
 

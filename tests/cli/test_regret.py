@@ -3,7 +3,7 @@ import pytest
 from by_hand import took
 
 from strategies import policy
-from strategies.files import json_text
+from strategies.files.documents import json_text
 from strategies.measuring.measurement import Cell
 from strategies.policy.schema import Policy
 

@@ -2,7 +2,7 @@
 
 from typing import Self
 
-from strategies.files import Document
+from strategies.files.documents import Document
 
 
 class Report(Document, frozen=True, kw_only=True):

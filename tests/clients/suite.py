@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from strategies.files import UnusableFileError
+from strategies.errors import UnusableFileError
 from strategies_autoload import VARIABLE
 from tests.clients.library import Library
 from tests.clients.report import Report

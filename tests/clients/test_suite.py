@@ -2,7 +2,7 @@
 
 import pytest
 
-from strategies.files import UnusableFileError
+from strategies.errors import UnusableFileError
 from tests.clients import page, suite
 from tests.clients.library import LIBRARIES, Library
 from tests.clients.report import Report

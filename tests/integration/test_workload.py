@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import strategies
-from strategies.files import UnusableFileError
+from strategies.errors import UnusableFileError
 from strategies.integration.workload import read
 from strategies.measuring.case import Case
 

@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from strategies.files import UnusableFileError, cache_directory
+from strategies.errors import UnusableFileError
+from strategies.files.folders import cache_directory
 from strategies.kernels import extension
 from strategies.kernels.cpu import openmp
 from tests.process import run_python

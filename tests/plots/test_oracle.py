@@ -5,7 +5,8 @@ import pytest
 from plots import marked
 from plots.oracle.__main__ import main
 from plots.oracle.figure import draw, worst
-from strategies.files import UnusableFileError, json_text
+from strategies.errors import UnusableFileError
+from strategies.files.documents import json_text
 from strategies.oracle.grader import VERDICTS
 from strategies.oracle.report import Entry, Report
 

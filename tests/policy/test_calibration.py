@@ -8,7 +8,8 @@ import msgspec
 import pytest
 from by_hand import STABLE, part_of, policy_cell
 
-from strategies import files
+from strategies.errors import UnusableFileError
+from strategies.files.documents import json_text
 from strategies.policy import calibration, validators
 from strategies.policy.calibration import Calibration
 
@@ -56,13 +57,13 @@ def test_only_parts_of_this_machine_hold():
     [
         ('{"format": "backward-strategies policy", "version": 4}', "is not a"),
         ('{"format": "backward-strategies calibration", "version": 2}', "upgrade the package"),
-        (files.json_text(Calibration(parts=(part(dtype="float8"),))), "float8"),
+        (json_text(Calibration(parts=(part(dtype="float8"),))), "float8"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_named(tmp_path, text, said):
     path = tmp_path / "policy.json"
     path.write_text(text)
-    with pytest.raises(files.UnusableFileError, match=said):
+    with pytest.raises(UnusableFileError, match=said):
         calibration.read(path)
 
 

@@ -11,7 +11,8 @@ from by_hand import part_using, policy_cell, policy_of
 
 from strategies import policy as policies
 from strategies import registry
-from strategies.files import UnusableFileError, json_text
+from strategies.errors import UnusableFileError
+from strategies.files.documents import json_text
 from strategies.policy import calibration, validators
 from strategies.policy.calibration import Calibration
 from strategies.policy.schema import Default

@@ -2,7 +2,8 @@ import pytest
 from by_hand import policy_cell as cell
 from by_hand import policy_of, ranking_of
 
-from strategies.files import UnusableFileError, json_text
+from strategies.errors import UnusableFileError
+from strategies.files.documents import json_text
 from strategies.policy.schema import Default, position, ranking, read
 
 CELLS = (

@@ -7,8 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from strategies import files, operations
+from strategies import operations
 from strategies import policy as policies
+from strategies.files.documents import json_text
 from strategies.measuring.measurement import Objective, Status
 from strategies.measuring.store import load
 from strategies.policy import schema
@@ -48,7 +49,7 @@ def of_policy(scores):
 @pytest.mark.parametrize(("path", "objective"), SHIPPED)
 def test_they_are_what_the_kept_measurements_say_of_every_operation(path, objective):
     shipped, built = schema.read(path), build(load(KEPT), Criteria(objective))
-    assert files.json_text(built) == files.json_text(shipped)
+    assert json_text(built) == json_text(shipped)
     assert set(shipped.operations) == set(operations.measured())
 
 

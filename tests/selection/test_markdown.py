@@ -1,7 +1,7 @@
 import pytest
 from by_hand import cell_of, run_of, took
 
-from strategies.files import UnusableFileError
+from strategies.errors import UnusableFileError
 from strategies.measuring.measurement import Objective, Status
 from strategies.selection import markdown
 from strategies.selection.verdicts import judge

@@ -3,7 +3,8 @@ import math
 import pytest
 from by_hand import cell_of, ranking_of, run_of, stable_cell, took
 
-from strategies.files import UnusableFileError, json_text
+from strategies.errors import UnusableFileError
+from strategies.files.documents import json_text
 from strategies.measuring import Machine, Status
 from strategies.policy import schema
 from strategies.selection import policies

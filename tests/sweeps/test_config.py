@@ -2,7 +2,7 @@
 
 import pytest
 
-from strategies.files import UnusableFileError
+from strategies.errors import UnusableFileError
 from strategies.sweeps import config
 
 GOOD = """

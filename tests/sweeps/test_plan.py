@@ -5,7 +5,7 @@ import math
 import faults
 import pytest
 
-from strategies.files import UnusableFileError
+from strategies.errors import UnusableFileError
 from strategies.measuring import Case, Cell, Machine, Measurement, Objective, Run, store
 from strategies.sweeps import collect as collecting
 from strategies.sweeps import config

@@ -2,7 +2,7 @@ import msgspec
 import pytest
 
 from benchmarks.training import results
-from strategies.files import UnusableFileError
+from strategies.errors import UnusableFileError
 from strategies.measuring.machine import Machine
 
 

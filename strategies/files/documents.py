@@ -1,42 +1,24 @@
-"""Reading and writing files, above all the JSON files of this package, and the folders of a user.
+"""JSON files that name their format and version, and JSON for people.
 
-What is read may be packed by gzip, and what is written is where the name ends in .gz: equal texts make
-equal files, as `gzip -n FILE` does.
+What is read may be packed by gzip.
 """
 
-import contextlib
-import errno
 import gzip
-import os
-import tempfile
 import zlib
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import msgspec
-import platformdirs
+
+from strategies.errors import UnusableFileError
+from strategies.files.writing import write_text
 
 LINE_LENGTH = 320
 """What a cell of a policy or of a result file fits in, so that a difference of files is readable."""
 
-DRAFT = ".tmp"
-"""What the name of a file that is being written ends in."""
-
 _GZIP = b"\x1f\x8b"
 
 Content = TypeVar("Content")
-
-
-class UnusableFileError(ValueError):
-    """A file that is missing, damaged, foreign or of another version, or cannot be written.
-
-    The message is one line that names the file and what is wrong with it.
-    """
-
-    def __init__(self, path: Path, problem: str) -> None:
-        super().__init__(f"{path}: {' '.join(problem.split())}")
-        self.path = path
-        self.problem = problem
 
 
 class _Head(msgspec.Struct):
@@ -122,53 +104,6 @@ def says(path: Path, format_name: str) -> bool:
         return False
 
 
-def write_text(path: Path, text: str, *, parents: bool = False) -> None:
-    """Writes a text as `write` does, packed if the file's name ends in .gz."""
-    content = text.encode()
-    packed = gzip.compress(content, mtime=0) if path.suffix == ".gz" else content
-    write(path, packed, parents=parents)
-
-
-def write(path: Path, content: bytes, *, parents: bool = False) -> None:
-    """Writes a file as `write_bytes` does, and makes its folder if wanted.
-
-    UnusableFileError if it cannot be written.
-    """
-    try:
-        if parents:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, content)
-    except OSError as error:
-        raise UnusableFileError(path, f"cannot be written ({error.strerror})") from error
-
-
-def require_writable(path: Path) -> None:
-    """UnusableFileError if a file cannot be written there, which is better known before long work."""
-    try:
-        if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        tempfile.TemporaryFile(dir=path.parent).close()
-    except OSError as error:
-        raise UnusableFileError(path, f"cannot be written ({error.strerror})") from error
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """Writes a file in one step; one that ends in OSError leaves neither part nor draft behind."""
-    handle, name = tempfile.mkstemp(DRAFT, f".{path.name}.", path.parent)
-    draft = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())  # or a loss of power could leave the name without the content
-        # A temporary file is private to its owner; a result is not.
-        draft.chmod(0o644)
-        draft.replace(path)
-    finally:
-        with contextlib.suppress(OSError):
-            draft.unlink(missing_ok=True)
-
-
 def json_text(value: Any) -> str:
     """Anything that msgspec encodes, as JSON for people: what fits a line is on one."""
     return _text(msgspec.to_builtins(value), 0) + "\n"
@@ -185,25 +120,3 @@ def _text(value: Any, depth: int) -> str:
     first, last = "{}" if isinstance(value, dict) else "[]"
     indent = " " * (depth + 1)
     return f"{first}\n{indent}" + f",\n{indent}".join(items) + f"\n{indent[1:]}{last}"
-
-
-def cache_directory() -> Path:
-    """Where what takes long to compute is kept.
-
-    That is $BACKWARD_STRATEGIES_CACHE, or this project's folder in the user's cache; RuntimeError if the
-    user has no home directory to have one in.
-    """
-    if chosen := os.environ.get("BACKWARD_STRATEGIES_CACHE"):
-        return Path(chosen)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "backward-strategies"
-
-
-def configuration_directory() -> Path:
-    """Where what was decided for a user is kept: the calibration.
-
-    That is $BACKWARD_STRATEGIES_CONFIG, or this project's folder in the user's configuration.
-    """
-    if chosen := os.environ.get("BACKWARD_STRATEGIES_CONFIG"):
-        return Path(chosen)
-    return platformdirs.user_config_path("backward-strategies", appauthor=False)

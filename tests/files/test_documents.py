@@ -1,23 +1,11 @@
-import errno
 import gzip
-import io
-import os
-import pathlib
 
 import msgspec
-import platformdirs
 import pytest
 
-from strategies.files import (
-    UnusableFileError,
-    cache_directory,
-    configuration_directory,
-    json_text,
-    read,
-    require_writable,
-    says,
-    write_text,
-)
+from strategies.errors import UnusableFileError
+from strategies.files.documents import json_text, read, says
+from strategies.files.writing import write_text
 
 
 class Note(msgspec.Struct):
@@ -68,51 +56,15 @@ def test_what_is_wrong_with_a_file_is_one_line_that_names_it(tmp_path, data, sai
     assert said in line
 
 
-def test_a_file_that_is_missing_or_cannot_be_written_is_named(tmp_path):
-    nowhere = tmp_path / "nowhere" / "note.json"
+def test_a_file_that_is_missing_is_named(tmp_path):
     with pytest.raises(UnusableFileError, match=r"note\.json: cannot be read"):
-        read(nowhere, Note, "note", 1)
-    with pytest.raises(UnusableFileError, match=r"note\.json: cannot be written"):
-        write_text(nowhere, "")
-    for path in (nowhere, tmp_path):
-        with pytest.raises(UnusableFileError, match="cannot be written"):
-            require_writable(path)
-    require_writable(tmp_path / "note.json")
-    assert not list(tmp_path.iterdir())
+        read(tmp_path / "note.json", Note, "note", 1)
 
 
 def test_what_fits_a_line_is_on_one():
     lines = json_text({"short": [1, 2], "long": [{"name": "x" * 90}] * 4}).splitlines()
     assert lines[1] == ' "short": [1, 2],'
     assert len(lines) == 9
-
-
-def full(*_):
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-class Full(io.FileIO):
-    """A file on a disk that is full."""
-
-    write = full
-
-
-@pytest.mark.parametrize(
-    ("owner", "step", "fails"),
-    [(os, "fdopen", lambda handle, _: Full(handle, "wb")), (pathlib.Path, "replace", full)],
-    ids=["write", "replace"],
-)
-def test_a_full_disk_leaves_neither_a_draft_nor_half_a_file(
-    tmp_path, monkeypatch, owner, step, fails
-):
-    path = tmp_path / "note.json"
-    write_text(path, "before")
-    monkeypatch.setattr(owner, step, fails)
-    with pytest.raises(UnusableFileError, match=r"note\.json: cannot be written \(No space left"):
-        write_text(path, "after")
-    monkeypatch.undo()
-    assert list(tmp_path.iterdir()) == [path]
-    assert path.read_text() == "before"
 
 
 @pytest.mark.parametrize(
@@ -128,20 +80,3 @@ def test_a_format_is_recognized_whatever_else_is_wrong(tmp_path, text, expected)
     path.write_text(text)
     assert says(path, "a") is expected
     assert not says(tmp_path / "nowhere", "a")
-
-
-def test_the_cache_is_where_the_environment_says(tmp_path, monkeypatch):
-    monkeypatch.setenv("BACKWARD_STRATEGIES_CACHE", str(tmp_path))
-    assert cache_directory() == tmp_path
-    monkeypatch.delenv("BACKWARD_STRATEGIES_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache_directory() == tmp_path / "backward-strategies"
-
-
-def test_the_folder_of_a_user_is_where_the_environment_says_or_the_platforms(monkeypatch):
-    monkeypatch.setenv("BACKWARD_STRATEGIES_CONFIG", "somewhere")
-    assert configuration_directory() == pathlib.Path("somewhere")
-    monkeypatch.delenv("BACKWARD_STRATEGIES_CONFIG")
-    found = configuration_directory()
-    assert found.name == "backward-strategies"
-    assert found.parent == platformdirs.user_config_path()
