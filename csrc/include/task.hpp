@@ -114,6 +114,10 @@ struct Batch {
   BS_INLINE T* vector(Int i) const { return data + i * step; }
   BS_INLINE T& number(Int i) const { return data[i * step]; }
   BS_INLINE Batch t() const { return {data, count, n, m, step, along, down}; }
+  // Some rows, up to the last, of column j.
+  BS_INLINE Batch column(Int j, Int first, Int last) const {
+    return {data + first * down + j * along, count, last - first, 1, step, down, along};
+  }
 };
 
 class Task {

@@ -97,6 +97,24 @@ void solve_triangular(Task task, Arena& arena) {
   });
 }
 
+template <Triangle KIND, class T>
+void solve_triangular_across(Task task, Arena& arena) {
+  using P = Packed<T>;
+  constexpr bool is_upper = KIND & Upper, is_unit = KIND & UnitDiagonal;
+  const auto A = task.argument<T>(0), B = task.argument<T>(1), X = task.argument<T>(2);
+  auto F = arena.columns<P>(X.m, X.m), Y = arena.columns<P>(X.m, X.n);
+  each_pack<T>(task, arena, [&](Int first, Int last) {
+    for (Int j = 0; j < F.n; ++j) {
+      const Int top = is_upper ? 0 : j + is_unit, end = is_upper ? j + 1 - is_unit : F.m;
+      gather(F.part(top, end, j, j + 1), A.column(j, top, end), first, last);
+    }
+    gather(Y, B, first, last);
+    substitute<KIND>(F, Y);
+    scatter(Y, X, first, last);
+    return true;
+  });
+}
+
 // The triangle of −Y Xᴴ, row after row, among zeros.
 template <Triangle KIND, class T>
 void write_gradient(T* result, View<T> X, View<T> Y) {
@@ -245,8 +263,9 @@ void lu_solve_backward(Task task, Arena& arena) {
 }  // namespace
 }  // namespace bs
 
-#define BS_TRIANGLE(name, kind) \
-  BS_NAMED(name, solve_triangular<kind, T>), BS_NAMED(name "_backward", solve_triangular_backward<kind, T>)
+#define BS_TRIANGLE(name, kind)                                                                          \
+  BS_NAMED(name, solve_triangular<kind, T>), BS_NAMED(name "_across", solve_triangular_across<kind, T>), \
+      BS_NAMED(name "_backward", solve_triangular_backward<kind, T>)
 
 BS_DEFINE_FAMILY(
     triangular, BS_TRIANGLE("solve_lower", Lower), BS_TRIANGLE("solve_upper", Upper),

@@ -5,6 +5,7 @@
 #include "aten.hpp"
 #include "forward_mode.hpp"
 #include "norms.hpp"
+#include "python_calls.hpp"
 #include "registration.hpp"
 
 namespace backward_strategies {
@@ -15,6 +16,7 @@ PyObject* call(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
   HANDLE_TH_ERRORS
   auto* cache = static_cast<PlanCache*>(PyCapsule_GetPointer(self, nullptr));
   auto given = cache->usual(arguments + 1, count - 1);
+  if (given && declined.take(cache, given->inputs)) { Py_RETURN_NONE; }
   const auto outputs = given ? cache->by_plans(cache->followed(arguments[0]), std::move(*given))
                              : in_forward_mode(*cache, arguments[0], arguments + 1, count - 1);
   if (!outputs) { Py_RETURN_NONE; }
@@ -33,6 +35,12 @@ py::object computed(const py::handle& fast_path, const py::handle& choice, const
   return py::make_tuple(found->plan->found, as_tuple(found->inputs), as_tuple(outputs), as_tuple(kept));
 }
 
+PyObject* compute_python_call(PyObject* self, PyObject* const* given, Py_ssize_t) {
+  HANDLE_TH_ERRORS
+  return static_cast<PythonCalls*>(PyCapsule_GetPointer(self, nullptr))->compute(given[0], given[1]).release().ptr();
+  END_HANDLE_TH_ERRORS
+}
+
 PyMethodDef call_definition = {
     "fast_path", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call)), METH_FASTCALL,
     "The outputs of an operation; None where the generic path is to be taken."};
@@ -44,13 +52,25 @@ py::object fast_path(py::object find, size_t arity, size_t most_tolerances, py::
   return py::reinterpret_steal<py::object>(PyCFunction_New(&call_definition, self.ptr()));
 }
 
+PyMethodDef python_calls_definition = {
+    "python_calls", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(compute_python_call)), METH_FASTCALL,
+    "The result for a tuple and a dictionary of arguments; None where the function itself is to be called."};
+
+py::object python_calls(
+    std::vector<py::object> names, const std::vector<py::object>& defaults, size_t most_positional,
+    const py::list& paths, py::object result) {
+  if (names.size() > PythonCalls::most_parameters) { throw py::value_error("too many parameters"); }
+  auto* made = new PythonCalls{std::move(names), {}, most_positional, {}, std::move(result)};
+  for (const auto& each : defaults) { made->defaults.push_back(each.is(py::ellipsis()) ? py::object() : each); }
+  for (const auto& each : paths) { made->paths.emplace_back(each); }
+  const py::capsule self(made);
+  return py::reinterpret_steal<py::object>(PyCFunction_New(&python_calls_definition, self.ptr()));
+}
+
 // Whether no tracer and no autocast sees a call, of a tuple and a dictionary, whose tensors have values of no half
 // precision, are in no lists, and have these keys alone.
 bool is_usual_call(PyObject* const* given, c10::DispatchKeySet keys) {
-  if (torch::jit::tracer::isTracing() ||
-      !c10::impl::tls_local_dispatch_key_set().excluded_.has_all(c10::autocast_dispatch_keyset)) {
-    return false;
-  }
+  if (!is_seen_by_autograd_alone()) { return false; }
   const auto is_usual = [&](PyObject* object) {
     if (!THPVariable_Check(object)) { return !PyList_Check(object) && !PyTuple_Check(object); }
     const auto& tensor = THPVariable_Unpack(object);
@@ -111,6 +131,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   module.def("set_up", &set_up);
   module.def("set_team", [](intptr_t address) { team = reinterpret_cast<Team>(address); });
   module.def("fast_path", &fast_path);
+  module.def("python_calls", &python_calls);
   for (auto& each : methods) {
     module.attr(each.ml_name) = py::reinterpret_steal<py::object>(PyCFunction_New(&each, nullptr));
   }

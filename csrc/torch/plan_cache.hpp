@@ -46,6 +46,30 @@ inline py::object followed_by_auto() {
   return py::object(found[py::int_(0)]);
 }
 
+struct PlanCache;
+
+// The inputs that the plans of a cache have declined last: the function that is called then asks for them again.
+struct Declined {
+  const PlanCache* cache = nullptr;
+  std::vector<const void*> data;
+
+  void clear() { cache = nullptr; }
+  void set(const PlanCache* by, at::TensorList inputs) {
+    cache = by;
+    data.clear();
+    for (const auto& input : inputs) { data.push_back(input.const_data_ptr()); }
+  }
+  // Whether these are they, for once.
+  bool take(const PlanCache* by, at::TensorList inputs) {
+    return std::exchange(cache, nullptr) == by && data.size() == inputs.size() &&
+           std::equal(data.begin(), data.end(), inputs.begin(), [](const void* address, const auto& input) {
+             return address == input.const_data_ptr();
+           });
+  }
+};
+
+inline thread_local Declined declined;
+
 struct PlanCache {
   py::object find, automatic;
   size_t arity, most_tolerances;

@@ -1,8 +1,9 @@
-"""Operators of PyTorch itself that the fast path computes where they are installed (`csrc/torch/aten.hpp`).
+"""Calls that the fast path computes: of PyTorch's operators, where they are installed, and of our functions.
 
-A module of `strategies.operations` lists in `ATEN` the calls of operators under `aten::` for which its fast
-path has plans. Those are operators whose outputs are no more than what the fast path returns:
-`aten::linalg_det`, and not `aten::_linalg_det`, which returns LU, too.
+Both have the same parameters (`csrc/torch/aten.hpp`, `csrc/torch/python_calls.hpp`). A module of
+`strategies.operations` lists in `ATEN` the calls of operators under `aten::` for which its fast path has
+plans. Those are operators whose outputs are no more than what the fast path returns: `aten::linalg_det`,
+and not `aten::_linalg_det`, which returns LU, too.
 """
 
 from collections.abc import Callable, Sequence
@@ -48,6 +49,11 @@ class AtenCalls:
 
     def __post_init__(self) -> None:
         self.inputs = self.inputs or range(self.fast_path.arity)
+
+    @property
+    def function(self) -> str:
+        """The name of the public function of the same parameters."""
+        return self.operator.partition(".")[0].removeprefix("linalg_")
 
     @property
     def compiled(self) -> Callable[..., Tensors | None] | None:

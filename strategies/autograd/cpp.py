@@ -63,6 +63,11 @@ def aten_operator(*arguments: Any) -> Any:
     return None if (loaded := module()) is None else loaded.AtenOperator(*arguments)
 
 
+def python_calls(*arguments: Any) -> Callable[..., Any] | None:
+    """What computes calls of a public function, of what `python_calls` in C++ takes; None without that."""
+    return None if (loaded := module()) is None else loaded.python_calls(*arguments)
+
+
 def is_ordinary(arguments: tuple[Any, ...], options: dict[str, Any]) -> bool:
     """Whether C++ knows that a call sees values, of no half precision, and autograd alone sees the call.
 

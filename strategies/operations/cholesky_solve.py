@@ -25,7 +25,6 @@ from strategies.operations.right_hand_sides import (
     fit,
     folded,
     for_each_matrix,
-    is_for_lapack,
     over_columns,
 )
 from strategies.operations.scaled_rule import (
@@ -104,8 +103,6 @@ def cholesky_solve(
         >>> cholesky_solve(torch.tensor([[8.0]]), torch.tensor([[2.0]]), strategy="triangular_solve")
         tensor([[2.]])
     """
-    if is_for_lapack(strategy, L, B):
-        return torch.cholesky_solve(B, L, upper=upper)
     if fit(L, B, left=True):
         columns, restored = folded(L, B)
         factor = L.mH if upper else L

@@ -148,10 +148,7 @@ _fast_path = FastPath(
 INV_EX_FAST_PATH = dataclasses.replace(_fast_path, reports=True)
 _OPERATOR = Operator("inv", ["A"], any_rank=True, by_columns=(0,), fast_paths=[(_fast_path, [])])
 
-ATEN = (
-    AtenCalls("linalg_inv", _fast_path),
-    AtenCalls("linalg_inv_ex", INV_EX_FAST_PATH, [...], returned=(0, 1)),
-)
+ATEN = (AtenCalls("linalg_inv", _fast_path),)
 
 
 RECORDS = (

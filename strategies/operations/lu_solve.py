@@ -20,7 +20,7 @@ from strategies.factors import elimination
 from strategies.factors.pivots import inverse_order
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.formulas import lu_solve as formula
-from strategies.operations.right_hand_sides import fit, for_each_matrix, has_rows, is_for_lapack
+from strategies.operations.right_hand_sides import fit, for_each_matrix, has_rows
 from strategies.operations.traceable import traceable_by
 from strategies.strategy import Saved, Strategy
 
@@ -194,8 +194,6 @@ def lu_solve(
         >>> lu_solve(*torch.linalg.lu_factor(torch.tensor([[2.0]])), torch.tensor([[4.0]]))
         tensor([[2.]])
     """
-    if is_for_lapack(strategy, LU, B):
-        return elimination.lu_solve(LU, pivots, B, left=left, adjoint=adjoint)
     if (X := _by_fast_path(strategy, LU, pivots, B, left, adjoint)) is not None:
         return X
     is_tensor = isinstance(LU, Tensor) and isinstance(B, Tensor)

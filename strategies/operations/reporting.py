@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import (
     StrategyChoice,
     are_matrices,
@@ -178,4 +179,9 @@ _SOLVE_EX = Operator(
     takes_vectors=True,
     fast_paths=[(SOLVE_EX_FAST_PATH, [True, ...])],
     workspace=solve_workspace,
+)
+
+ATEN = (
+    AtenCalls("linalg_inv_ex", INV_EX_FAST_PATH, [...], returned=(0, 1)),
+    AtenCalls("linalg_solve_ex", SOLVE_EX_FAST_PATH, [True, ...], returned=(0, 1), by_columns=(0,)),
 )

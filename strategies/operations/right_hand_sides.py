@@ -5,14 +5,10 @@ from collections.abc import Callable, Sequence
 
 from torch import Tensor
 
-from strategies.autograd.choice import StrategyChoice, are_matrices, are_of_kind
-from strategies.autograd.nodes import is_forward_alone
+from strategies.autograd.choice import are_matrices, are_of_kind
 from strategies.autograd.rule import Tensors
 from strategies.autograd.tracing import has_transforms
 from strategies.autograd.transforms import Dims, over_equal_batches
-
-_MOST_WORK_ALONE = 1e5
-"""N² k of one matrix up to which a forward alone is faster by the kernel than by LAPACK, as measured."""
 
 
 def has_rows(operand: object) -> bool:
@@ -61,23 +57,6 @@ def _have_batches_that_fit(A: Tensor, B: Tensor) -> bool:
     ndim = min(A.ndim, B.ndim)  # strict, as Dynamo of PyTorch 2.9 takes every zip for
     pairs = zip(A.shape[-ndim:-2], B.shape[-ndim:-2], strict=True)
     return all(one == other or 1 in (one, other) for one, other in pairs)
-
-
-def is_for_lapack(choice: StrategyChoice, factor: Tensor, B: Tensor) -> bool:
-    """Whether LAPACK solves faster with one factor, in a forward alone, than a kernel, as measured.
-
-    Example:
-        >>> import torch
-        >>> is_for_lapack("auto", torch.ones(99, 99), torch.ones(99, 2))
-        False
-    """
-    return (
-        isinstance(factor, Tensor)
-        and isinstance(B, Tensor)
-        and factor.ndim == 2
-        and factor.shape[-1] * B.numel() > _MOST_WORK_ALONE
-        and is_forward_alone(choice, factor, B)
-    )
 
 
 def is_vector(A: Tensor, B: Tensor) -> bool:

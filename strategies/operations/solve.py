@@ -239,10 +239,7 @@ _OPERATOR = Operator(
     fast_paths=[(_fast_path, [])],
     workspace=solve_workspace,
 )
-ATEN = (
-    AtenCalls("linalg_solve", _fast_path, [True], by_columns=(0,)),
-    AtenCalls("linalg_solve_ex", SOLVE_EX_FAST_PATH, [True, ...], returned=(0, 1), by_columns=(0,)),
-)
+ATEN = (AtenCalls("linalg_solve", _fast_path, [True], by_columns=(0,)),)
 
 
 def _solve(chosen: Strategy, A: Tensor, B: Tensor, left: bool) -> Tensor:

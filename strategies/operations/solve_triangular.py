@@ -11,7 +11,7 @@ from strategies.autograd.aten import AtenCalls
 from strategies.autograd.choice import StrategyChoice, choose, is_left_to_torch, name_of
 from strategies.autograd.fast_path import FastPath, SecondGradients
 from strategies.autograd.fast_path_node import Computed
-from strategies.autograd.nodes import is_forward_alone, run
+from strategies.autograd.nodes import run
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Gradients, Rule, Tensors, only
 from strategies.factors.pseudo_inverse import Structure
@@ -159,11 +159,6 @@ def solve_triangular(
         >>> solve_triangular(torch.tensor([[2.0]]), torch.tensor([[4.0]]), upper=True)
         tensor([[2.]])
     """
-    is_small_matrix = isinstance(A, Tensor) and A.ndim == 2 and A.shape[-1] <= 32
-    if not is_small_matrix and is_forward_alone(strategy, A, B) and not _gains_alone(A, B, left):
-        return torch.linalg.solve_triangular(
-            A, B, upper=upper, left=left, unitriangular=unitriangular
-        )
     fast_path = _FAST_PATHS[upper == left, unitriangular]
     if left and (outputs := fast_path(strategy, A, B)) is not None:
         return outputs[0]
@@ -180,18 +175,6 @@ def solve_triangular(
             (X,) = _general(upper, unitriangular, candidates, A, B)
             return X if left else X.mT
     return torch.linalg.solve_triangular(A, B, upper=upper, left=left, unitriangular=unitriangular)
-
-
-def _gains_alone(A: object, B: object, left: bool) -> bool:
-    """Whether a kernel is faster than BLAS in a forward alone, as measured."""
-    if not (isinstance(A, Tensor) and isinstance(B, Tensor) and A.ndim > 1 and B.ndim > 1):
-        return False
-    n, k, is_batch = A.shape[-1], B.shape[-1 if left else -2], A.ndim > 2
-    if k > 4:
-        return (left or is_batch) and (n <= 32 or k >= n)
-    if is_batch and torch.get_num_threads() == 1:
-        return k > 1 and n <= 16
-    return left  # else views take longer than a kernel gains
 
 
 def _general(

@@ -16,7 +16,7 @@ from torch.compiler import is_compiling
 from torch.overrides import handle_torch_function, has_torch_function
 
 from strategies.autograd.choice import are_matrices, are_of_kind
-from strategies.autograd.cpp import is_ordinary, is_transformed
+from strategies.autograd.cpp import is_ordinary, is_transformed, python_calls
 from strategies.autograd.half_precision import TOLERANCES, in_single_precision, is_concerned
 from strategies.autograd.operators import EAGER
 from strategies.autograd.tracing import (
@@ -26,6 +26,7 @@ from strategies.autograd.tracing import (
     orders_by_operators,
     special,
 )
+from strategies.kernels import extension
 from strategies.kernels.cpu.specs import is_for_blas
 from strategies.operations.out import written
 from strategies.operations.right_hand_sides import fit
@@ -89,6 +90,36 @@ def flags_of(function: Callable[..., Any]) -> tuple[tuple[str, int], ...]:
     )
 
 
+@functools.cache
+def usual_calls(function: Callable[..., Any]) -> Callable[..., Any] | None:
+    """What computes calls of a function by its fast paths, without Python; None where nothing does.
+
+    Takes a tuple and a dictionary of arguments. Returns None where the function is to be called.
+    """
+    calls = [
+        each
+        for each in function.__globals__.get("ATEN", ())
+        if each.function == function.__name__ and each.compiled is not None
+    ]
+    if not calls:
+        return None
+    signature = inspect.signature(function)
+    parameters = signature.parameters.values()
+    returned = signature.return_annotation
+    if isinstance(returned, str):  # where its module postpones annotations
+        returned = function.__globals__[returned]
+    return python_calls(
+        list(signature.parameters),
+        [... if each.default is each.empty else each.default for each in parameters],
+        sum(each.kind is not each.KEYWORD_ONLY for each in parameters),
+        calls,
+        returned if issubclass(returned, tuple) else None,
+    )
+
+
+extension.DEPENDENT_CACHES.append(usual_calls)
+
+
 def traceable_by(
     traced: Callable[Parameters, Result],
 ) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
@@ -104,6 +135,12 @@ def traceable_by(
         def by_values_or_shapes(
             *arguments: Parameters.args, **options: Parameters.kwargs
         ) -> Result:
+            if (
+                not is_compiling()
+                and (compute := usual_calls(function)) is not None
+                and (computed := compute(arguments, options)) is not None
+            ):
+                return cast(Result, computed)
             if options:
                 if options.get("out") is not None:
                     result: Result = written(function, arguments, options)

@@ -34,6 +34,7 @@ _ACROSS = {
     "lu_factor_ex": (1, 4096),
     "lu_factor_backward": (1, 4096),
     **dict.fromkeys(BY_LU, (1, 4096)),
+    **dict.fromkeys(TRIANGULAR, (1, 1024)),
     "cholesky": (25, 4096),
     "cholesky_backward": (25, 2304),
     "pinv": (1, 1152),

@@ -24,12 +24,11 @@ _MOST_WORK_OF_COMPLEX_QR = 2**13
 _MOST_COLUMNS_OF_COD = 512
 """Of a matrix, or rows of a wide one, up to which pivots are found without blocks."""
 
-_MOST_WORK_OF_MANY = 2**18
-"""N² k up to which triangles have kernels for k right-hand sides between n / 8 and n.
+_MOST_WORK_OF_MANY, _MOST_WORK_OF_MORE = 2**20, 2**18
+"""N² k up to which triangles have kernels for k right-hand sides from n / 8 on, and from n on.
 
 BLAS has threads for those beyond, and kernels copy them to columns.
 """
-
 
 _MOST_WORK_OF_LU_SOLVE = 3e5
 """N² k up to which packed factors have kernels for k right-hand sides beyond n / 4; BLAS is faster then."""
@@ -153,10 +152,10 @@ def is_for_blas(n: int, k: int) -> bool:
     """Whether a triangular system of n rows and k right-hand sides is left to BLAS.
 
     Example:
-        >>> is_for_blas(128, 32), is_for_blas(128, 2)
+        >>> is_for_blas(256, 64), is_for_blas(256, 2)
         (True, False)
     """
-    return n < 8 * k < 8 * n and n**2 * k > _MOST_WORK_OF_MANY
+    return n < 8 * k and n**2 * k > (_MOST_WORK_OF_MANY if k < n else _MOST_WORK_OF_MORE)
 
 
 def _triangular(name: str, p: Problem) -> KernelSpec | None:
@@ -164,7 +163,8 @@ def _triangular(name: str, p: Problem) -> KernelSpec | None:
     if p.is_vector or is_for_blas(p.n, p.k):
         return None
     flops = (1.0 * work, 2.0 * work)
-    return KernelSpec(name, f"{name}_backward", [p.like_rhs(p.n)], [], [0, 2], flops)
+    names = p.kernel(name) if p.k <= _MOST_COLUMNS_OF_PACKS else name, f"{name}_backward"
+    return KernelSpec(*names, [p.like_rhs(p.n)], [], [0, 2], flops)
 
 
 def _lu_solve(name: str, p: Problem) -> KernelSpec | None:
