@@ -62,7 +62,12 @@ py::object python_calls(
   if (names.size() > PythonCalls::most_parameters) { throw py::value_error("too many parameters"); }
   auto* made = new PythonCalls{std::move(names), {}, most_positional, {}, std::move(result)};
   for (const auto& each : defaults) { made->defaults.push_back(each.is(py::ellipsis()) ? py::object() : each); }
-  for (const auto& each : paths) { made->paths.emplace_back(each); }
+  for (const auto& each : paths) {
+    const auto& path = made->paths.emplace_back(each);
+    if (path.inputs.size() + path.usual.size() + 1 != made->names.size()) {
+      throw py::value_error("the parameters are inputs, options and the strategy");
+    }
+  }
   const py::capsule self(made);
   return py::reinterpret_steal<py::object>(PyCFunction_New(&python_calls_definition, self.ptr()));
 }
