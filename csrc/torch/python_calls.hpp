@@ -29,7 +29,7 @@ struct CallsOfPath {
         takes_tolerances(field<bool>(calls, "takes_tolerances")),
         is_transposed(field<bool>(calls, "is_transposed")) {}
 
-  // Tolerances are usual as None, and what else may have any value as a bool.
+  // Tolerances are None. Where any value is usual, it is a bool.
   bool hold(PyObject* const* arguments) const {
     for (size_t i = 0; i < usual.size(); ++i) {
       PyObject *expected = usual[i].ptr(), *given = arguments[inputs.size() + i];
