@@ -182,11 +182,14 @@ struct Cod {
     for (Int c = 0; c < n; ++c) {
       for (Int k = 0; k <= c; ++k) squares[k] += square(R(k, c));
     }
-    const double most = most_dropped(noise, norm / std::sqrt(double(n)));
     Int r = n;
-    for (double dropped = 0; r > 0 && (dropped += squares[r - 1]) <= most * most;) --r;
+    for (double dropped = 0; r > 1; --r) {
+      dropped += squares[r - 1];
+      const double most = most_dropped(noise, norm / std::sqrt(double(r - 1)));
+      if (dropped > most * most) break;
+    }
     const double least = tolerance(norm);
-    return r > 0 && *std::min_element(squares, squares + r) < least * least ? 0 : r;
+    return *std::min_element(squares, squares + r) < least * least ? 0 : r;
   }
 
   // Write C and what V is made of, from so many rows of R; whether no singular value that is kept should be dropped.

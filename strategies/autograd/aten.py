@@ -1,4 +1,4 @@
-"""Calls that the fast path computes: of PyTorch's operators, where they are installed, and of our functions.
+"""Calls that the fast path computes: of PyTorch's operators, where installed, and of our functions.
 
 Both have the same parameters (`csrc/torch/aten.hpp`, `csrc/torch/python_calls.hpp`). A module of
 `strategies.operations` lists in `ATEN` the calls of operators under `aten::` for which its fast path has
