@@ -237,20 +237,6 @@ bool last_pivot_may_be_roundoff(Columns<T> F, RoundoffScratch<T>& s) {
   return detail::some_irregular(s, k, 1.0);
 }
 
-// Σ |x|² down to row `last` of a column, of each matrix.
-template <class M, class B>
-BS_INLINE void add_squares(const M& F, Int column, B last, double* squares) {
-  constexpr int width = width_of<Entry<M>>;
-  for (int w = 0; w < width; ++w) squares[w] = 0;
-  if constexpr (width == 1 && !is_const<B>) {
-    squares[0] = sum_of_squares(F.column(column), last);
-  } else {
-    loop(last, [&](auto i) BS_LAMBDA {
-      for (int w = 0; w < width; ++w) squares[w] += square(lane(F(i, column), w));
-    });
-  }
-}
-
 // How many of the first pivots, of each matrix of a pack, are that much larger than the norm of their row of L by that
 // of their column of U. The terms of a pivot, Σ |l_is| |u_si|, would not do: they are small where l_is is roundoff, as
 // in the row that repeats another one. So an l_is of that size counts as a row of infinite norm.

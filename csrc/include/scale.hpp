@@ -62,6 +62,20 @@ BS_INLINE double sum_of_squares(const M& matrix) {
   return total;
 }
 
+// Σ |x|² down to row `last` of a column, of each matrix.
+template <class M, class B>
+BS_INLINE void add_squares(const M& F, Int column, B last, double* squares) {
+  constexpr int width = width_of<Entry<M>>;
+  for (int w = 0; w < width; ++w) squares[w] = 0;
+  if constexpr (width == 1 && !is_const<B>) {
+    squares[0] = sum_of_squares(F.column(column), last);
+  } else {
+    loop(last, [&](auto i) BS_LAMBDA {
+      for (int w = 0; w < width; ++w) squares[w] += square(lane(F(i, column), w));
+    });
+  }
+}
+
 template <class M>
 BS_COLD bool is_zero(M matrix) {
   bool found = true;

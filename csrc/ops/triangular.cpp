@@ -56,7 +56,9 @@ template <class T>
 bool is_for_blas_by_rows(View<T> A, View<T> X) {
   const auto F = A.along == 1 ? A.t() : A;
   const bool is_packed_or_copied = F.has_packed_columns() || F.down != 1;
-  return X.n > FEW_RIGHT_HAND_SIDES && X.n >= X.m && X.t().has_packed_columns() && is_packed_or_copied;
+  // In single precision BLAS is slow with columns on a triangle by columns, which that of a system from the right is.
+  const Int fewest = std::is_same_v<T, float> && A.down == 1 ? 8 : X.m;
+  return X.n > FEW_RIGHT_HAND_SIDES && X.n >= fewest && X.t().has_packed_columns() && is_packed_or_copied;
 }
 
 template <class T>

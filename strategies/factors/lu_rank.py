@@ -60,7 +60,7 @@ def may_be_deficient(LU: Tensor) -> Tensor:
     pivots = LU.diagonal(dim1=-2, dim2=-1).abs()
     factors, of_columns = L.abs(), U.abs().sum(-2)
     of_rows = factors.amax(-1)
-    # The terms of a pivot grow with the size: of a random matrix, one in ten is looked at.
+    # Sums grow with the size: of random matrices in single precision, one in ten is looked at.
     small = min(precision**0.25, k**-1.5)
     is_large = (pivots > small * of_rows * of_columns).all(-1)  # not if a pivot is NaN
     roundoff = (
