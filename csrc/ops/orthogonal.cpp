@@ -64,43 +64,57 @@ bool is_independent(Columns<P> R) {
   return found;
 }
 
-// The middle factor of the gradient: M if A is tall, else W + M, of which the upper triangle is that of R̄Rᴴ. W, which
-// is QᴴQ̄, is overwritten; N is W − R̄Rᴴ, of which the upper triangle is read.
+// The gradient of a QR as `strategies.formulas.qr` has it, of m×k bases.
 template <class P>
-void add_middle(Columns<P> W, Columns<P> N, bool is_tall) {
-  for (Int c = 0; c < W.n; ++c) {
-    W(c, c) = (is_tall ? P(0) : W(c, c)) - P(real(N(c, c)));
-    for (Int r = 0; r < c; ++r) {
-      W(r, c) = is_tall ? -N(r, c) : W(r, c) - N(r, c);
-      W(c, r) = (is_tall ? P(0) : W(c, r)) - conj(N(r, c));
+struct QrGradient {
+  bool is_tall;
+  Int size;  // of the leading block of R that it divides by
+  QrGradient(Int m, Int k) : is_tall(m > k), size(is_tall || is_complex<Scalar<P>> ? k : k - 1) {}
+
+  // In place of Z, −M of tall matrices, else what Y is before the division.
+  void write_middle(Columns<P> Z) const {
+    for (Int c = 0; c < Z.n; ++c) {
+      const P diagonal(real(Z(c, c)));
+      Z(c, c) = is_tall ? -diagonal : Z(c, c) - diagonal;
+      for (Int r = c + 1; r < Z.n; ++r) {
+        Z(r, c) = is_tall ? -conj(Z(c, r)) : Z(r, c) - conj(Z(c, r));
+        Z(c, r) = is_tall ? -Z(c, r) : P(0);
+      }
     }
   }
-}
+};
 
-// Ā by columns, from Q̄ᵀ and R̄: `strategies.formulas.qr`.
+// Ā by columns, from Q̄ᵀ and R̄.
 template <class T>
 void qr_backward(Task task, Arena& arena) {
   const auto Q = task.argument<T>(0), R = task.argument<T>(1), of_Q = task.argument<T>(2), of_R = task.argument<T>(3);
   const auto result = task.argument<T>(4);
   const Int k = Q.m, m = Q.n, n = R.m;
-  auto H = arena.columns<T>(k, k), W = arena.columns<T>(k, k), N = arena.columns<T>(k, k);
+  auto H = arena.columns<T>(k, k), Z = arena.columns<T>(k, k);
   const auto of_tail = arena.columns<T>(k, n - k);  // R̄₂
+  const QrGradient<T> by(m, k);
   task.each(arena, [&](Int i) {
     const auto G = result.columns(i).columns(0, k), basis = Q.columns(i), upper = R.columns(i).columns(0, k);
+    const auto divisor = upper.part(0, by.size, 0, by.size);
     copy(G, of_Q[i].t());
     copy_upper(H, of_R[i]);
-    if (!is_independent(upper)) return false;
-    lapack::multiply("CN", 1, 0, W, basis, G);
+    if (!is_independent(divisor)) return false;
+    lapack::multiply("CN", 1, 0, Z, basis, G);
+    lapack::multiply("NC", -1, 1, Z, H, upper);
     if (n > k) {
       copy(of_tail, of_R[i].t().rows(k, n).t());
-      lapack::multiply("NC", 1, 1, W, R.columns(i).columns(k, n), of_tail);
+      lapack::multiply("NC", -1, 1, Z, of_tail, R.columns(i).columns(k, n));
       lapack::multiply("NN", 1, 0, result.columns(i).columns(k, n), basis, of_tail);
     }
-    copy(N, W);
-    lapack::multiply("NC", -1, 1, N, H, upper);
-    add_middle(W, N, m > k);
-    lapack::multiply("NN", 1, m > k, G, basis, W);
-    lapack::solve_triangle("RUCN", upper, G);
+    by.write_middle(Z);
+    if (by.is_tall) {
+      lapack::multiply("NN", 1, 1, G, basis, Z);
+      lapack::solve_triangle("RUCN", upper, G);
+    } else {
+      lapack::solve_triangle("RUCN", divisor, Z.columns(0, by.size));
+      each_entry(H, [&](Int r, Int c) { H(r, c) += Z(r, c); });
+      lapack::multiply("NN", 1, 0, G, basis, H);
+    }
     return true;
   });
 }
@@ -113,29 +127,32 @@ void qr_backward_across(Task task, Arena& arena) {
   const auto of_Q = task.argument<T>(2), of_R = task.argument<T>(3), result = task.argument<T>(4);
   const Int m = Q.m, n = Q.n;
   auto basis = arena.columns<P>(m, n), F = arena.columns<P>(n, n), G = arena.columns<P>(m, n);
-  auto H = arena.columns<P>(n, n), W = arena.columns<P>(n, n), N = arena.columns<P>(n, n);
+  auto H = arena.columns<P>(n, n), Z = arena.columns<P>(n, n);
+  const QrGradient<P> by(m, n);
   each_pack<T>(task, arena, [&](Int first, Int last) {
     gather(F, R, first, last);
-    if (!is_independent(F)) return false;
+    if (!is_independent(F.part(0, by.size, 0, by.size))) return false;
     gather(basis, Q, first, last);
     gather(G, of_Q, first, last);
-    gather(N, of_R, first, last);
-    copy_upper(H, N);
-    multiply_small<false>(W, adjoint(basis), G, 1);
-    copy(N, W);
-    for (Int c = 0; c < n; ++c) {  // both are upper triangles
-      for (Int r = 0; r <= c; ++r) {
-        for (Int k = c; k < n; ++k) N(r, c) -= H(r, k) * conj(F(c, k));
+    gather(Z, of_R, first, last);
+    copy_upper(H, Z);
+    multiply_small<false>(Z, adjoint(basis), G, 1);
+    for (Int c = 0; c < n; ++c) {  // H and F are upper triangles
+      for (Int r = 0; r < n; ++r) {
+        for (Int k = std::max(r, c); k < n; ++k) Z(r, c) -= H(r, k) * conj(F(c, k));
       }
     }
-    add_middle(W, N, m > n);
-    if (m > n) multiply_small<true>(G, basis, W, 1);
-    else multiply_small<false>(G, basis, W, 1);
-    // G R⁻ᴴ.
-    for (Int c = n - 1; c >= 0; --c) {
+    by.write_middle(Z);
+    if (by.is_tall) multiply_small<true>(G, basis, Z, 1);
+    const auto divided = by.is_tall ? G : Z;
+    for (Int c = by.size - 1; c >= 0; --c) {  // by Rᴴ, from the right
       const P reciprocal = P(1) / conj(F(c, c));
-      for (Int r = 0; r < m; ++r) G(r, c) *= reciprocal;
-      for (Int k = 0; k < c; ++k) subtract_multiple(G.column(k), G.column(c), conj(F(k, c)), m);
+      for (Int r = 0; r < divided.m; ++r) divided(r, c) *= reciprocal;
+      for (Int k = 0; k < c; ++k) subtract_multiple(divided.column(k), divided.column(c), conj(F(k, c)), divided.m);
+    }
+    if (!by.is_tall) {
+      each_entry(H, [&](Int r, Int c) { H(r, c) += Z(r, c); });
+      multiply_small<false>(G, basis, H, 1);
     }
     scatter(G, result, first, last);
     return true;

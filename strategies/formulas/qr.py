@@ -1,24 +1,26 @@
 """A = Q R of full rank: square, tall, wide, and with all of the basis that reflectors make.
 
 Let k = min(m, n) and A = [A₁ A₂], R = [R₁ R₂] with A₁ = Q R₁ of k columns, which have to be independent.
-R₁ has a real diagonal. With dX = QᴴdA₁R₁⁻¹ and Ω = tril₋₁(dX) − tril₋₁(dX)ᴴ + i Im diag(dX)
+R₁ has a real diagonal. With X = QᴴdA₁R₁⁻¹ and Ω = tril₋₁(X) − tril₋₁(X)ᴴ + i Im diag(X)
 
     dR = QᴴdA − Ω R        dQ = Q Ω + (I − QQᴴ) dA₁ R₁⁻¹,
 
-the last term only where m > n. Paired with Q̄ and R̄, with W = QᴴQ̄ + R₂R̄₂ᴴ and
-N = triu(R̄₁R₁ᴴ − W), M = N + triu₁(N)ᴴ with the real part of the diagonal,
+the last term only where m > n. Paired with Q̄ and R̄, with Z = QᴴQ̄ − R̄Rᴴ,
 
-    Ā = (Q̄ + Q M) R₁⁻ᴴ  (m ≥ n)        [Ā₁ Ā₂] = Q [(W + M) R₁⁻ᴴ   R̄₂]  (m ≤ n).
+    Ā = (Q̄ − Q M) R₁⁻ᴴ,         M = triu(Z) + triu₁(Z)ᴴ with the real part of the diagonal  (m > n)
+    Ā = Q (R̄ + [Y 0]),          Y = (tril₋₁(Z − Zᴴ) + i Im diag(Z)) R₁⁻ᴴ                    (m ≤ n).
 
 For square and tall matrices see Walter & Lehmann, "Algorithmic differentiation of linear algebra functions
 with application in optimum experimental design" (2010); for wide and complex ones Roberts & Roberts, "QR
-and LQ decomposition matrix backpropagation algorithms" (arXiv 2009.10071, 2020).
+and LQ decomposition matrix backpropagation algorithms" (arXiv 2009.10071, 2020). Written so, that of a real
+A with m ≤ n does not divide by the last diagonal entry of R₁: to be orthogonal to the other columns
+determines the last one of Q up to its sign.
 
-**Second derivatives** of square and tall A: paired with D, where V = D R⁻¹, S = QᴴV and T = triu₁(S + Sᴴ)
-with the real diagonal of S, the gradients of Ā with respect to Q and R are V M − Q̄ Tᴴ and
-triu(Tᴴ R̄ − Vᴴ Ā), and those with respect to Q̄ and R̄ the tangents along D, V − Q T and T R. Of wide A,
-Ā₁ is that of square A₁ with Q̄ + Q R₂R̄₂ᴴ for Q̄, and Ā₂ = Q R̄₂: to the gradient with respect to Q are added
-(V − Q T) R̄₂R₂ᴴ + D₂R̄₂ᴴ, and those with respect to R₂ and R̄₂ are (S − T) R̄₂ and (S − T)ᴴR₂ + QᴴD₂.
+**Second derivatives**, paired with D: let V = D₁R₁⁻¹ and S = QᴴV. If m > n, let T = triu₁(S + Sᴴ) with the
+real diagonal of S. Then the gradients of Ā with respect to Q and R are −V M − Q̄ Tᴴ and triu(Tᴴ R̄ − Vᴴ Ā),
+and those with respect to Q̄ and R̄ the tangents along D, V − Q T and T R. If m ≤ n, the gradient is paired
+with D as Q Ω with Q̄ and QᴴD − Ω R with R̄, with X = S in Ω. These are the gradients with respect to Q̄ and
+R̄, and those with respect to Q and R are D (R̄ + [Y 0])ᴴ − Q̄ Ω and triu(Ω R̄ − [SᴴY 0]).
 
 **All m columns** of the orthogonal factor of a tall A are a function of A, too: a product of reflectors is
 I − V T Vᴴ (Schreiber & Van Loan 1989), with V unit lower trapezoidal and T upper triangular, which
@@ -34,96 +36,60 @@ Q₁₁ − I is singular where a column needs no reflection, since it is zero b
 import torch
 from torch import Tensor
 
-from strategies.factors import Triangular
 from strategies.factors.elimination import solve
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas.matrices import first_columns, first_rows
 
-_BLOCK = 128
+
+def divisor(Q: Tensor, R: Tensor) -> Tensor:
+    """The triangle that derivatives divide by: R₁, its last diagonal entry one where that has no effect."""
+    R1 = first_columns(R, Q.shape[-1])
+    if independent_columns(Q) == Q.shape[-1]:
+        return R1
+    R1 = R1.clone()
+    R1[..., -1:, -1:].fill_(1)
+    return R1
+
+
+def independent_columns(Q: Tensor) -> int:
+    """How many columns of A, from the first on, have to be independent."""
+    m, k = Q.shape[-2:]
+    return k if m > k or Q.is_complex() else max(k - 1, 0)
 
 
 def backward(inverse: PseudoInverse, Q: Tensor, R: Tensor, Q_bar: Tensor, R_bar: Tensor) -> Tensor:
-    """The gradient of A from the inverse of R₁; of R̄ only the upper triangle is read."""
+    """The gradient of A from the inverse of `divisor`; of R̄ only the upper triangle is read."""
     m, k = Q.shape[-2:]
-    W = Q.mH @ Q_bar
-    if m > k:
-        _add_middle(W, R, R_bar, is_tall=True)
-        return _over(_plus_product(Q_bar, Q, W), inverse)
-    R2, R2_bar = R[..., k:], R_bar[..., k:]
-    if R2.shape[-1]:
-        W += R2 @ R2_bar.mH
-    _add_middle(W, R[..., :k], R_bar[..., :k], is_tall=False)
-    leading = _over(W, inverse)
-    if not R2.shape[-1]:
-        return Q @ leading
-    if Q.ndim > 2:
-        return Q @ torch.cat([leading, R2_bar], dim=-1)
-    result = Q.new_empty(R.shape)
-    torch.mm(Q, leading, out=result[:, :k])
-    torch.mm(Q, R2_bar, out=result[:, k:])
-    return result
-
-
-def _add_middle(W: Tensor, R: Tensor, R_bar: Tensor, *, is_tall: bool) -> None:
-    """Overwrite W by M if A is tall, else by W + M, of which the upper triangle is that of R̄Rᴴ.
-
-    By blocks of columns, so that of R̄Rᴴ a third of the full product is computed.
-    """
-    k = W.shape[-1]
-    for start in range(0, k, _BLOCK):
-        stop = min(start + _BLOCK, k)
-        right = R[..., start:stop, start:].mH
-        block = W[..., start:stop, start:stop]
-        N = (R_bar[..., start:stop, start:].triu() @ right).sub_(block)
-        strict = N.triu(1)
-        M = strict + strict.mH
-        M.diagonal(dim1=-2, dim2=-1).copy_(N.diagonal(dim1=-2, dim2=-1).real)
-        block.copy_(M) if is_tall else block.add_(M)
-        if start:
-            above, left = W[..., :start, start:stop], W[..., start:stop, :start]
-            product = R_bar[..., :start, start:] @ right
-            N = product - above
-            above.copy_(N if is_tall else product)
-            left.copy_(N.mH) if is_tall else left.add_(N.mH)
-
-
-def _plus_product(first: Tensor, left: Tensor, right: Tensor) -> Tensor:
-    """`first + left @ right`, its columns one after the other, as those of LAPACK's Q are."""
-    if first.ndim == 2:
-        return torch.addmm(first.mT, right.mT, left.mT).mT
-    flat = (each.mT.flatten(0, -3) for each in (first, right, left))
-    return torch.baddbmm(*flat).reshape(first.mT.shape).mT
-
-
-def _over(x: Tensor, inverse: PseudoInverse) -> Tensor:
-    """X R⁻ᴴ: (..., m, k) -> (..., m, k)."""
-    if isinstance(inverse, Triangular):
-        return torch.linalg.solve_triangular(inverse.factor.mH, x, upper=False, left=False)
-    return inverse.apply(x.mH).mH
-
-
-def explicit_backward(
-    inverse: PseudoInverse, Q: Tensor, R: Tensor, Q_bar: Tensor, R_bar: Tensor
-) -> Tensor:
-    """`backward` in differentiable calls."""
-    m, k = Q.shape[-2:]
-    others = R.shape[-1] - k
     R_bar = R_bar.triu()
-    R1, R1_bar = (first_columns(each, k) for each in (R, R_bar))
-    R2, R2_bar = (each.narrow(-1, k, others) for each in (R, R_bar))
-    W = Q.mH @ Q_bar
-    if others:
-        W = W + R2 @ R2_bar.mH
-    M = _mirrored(R1_bar @ R1.mH - W)
+    Z = Q.mH @ Q_bar - R_bar @ R.mH
     if m > k:
-        return inverse.apply((Q_bar + Q @ M).mH).mH
-    leading = inverse.apply((W + M).mH).mH
-    return Q @ (torch.cat([leading, R2_bar], dim=-1) if others else leading)
+        return inverse.apply((Q_bar - Q @ _mirrored(Z)).mH).mH
+    lower = (Z - Z.mH).tril(-1)
+    if Z.is_complex():
+        lower = lower + _imaginary_diagonal(Z)
+    return Q @ _plus_leading(R_bar, inverse.apply(lower.mH).mH)
 
 
-def _mirrored(N: Tensor) -> Tensor:
+def _mirrored(Z: Tensor) -> Tensor:
     """The Hermitian matrix of the upper triangle, with the real part of the diagonal."""
-    return _with_real_diagonal(N.triu() + N.triu(1).mH)
+    return _with_real_diagonal(Z.triu() + Z.triu(1).mH)
+
+
+def _plus_leading(matrix: Tensor, leading: Tensor) -> Tensor:
+    """The matrix plus another that has its first columns alone."""
+    others = matrix.shape[-1] - leading.shape[-1]
+    return matrix + (torch.nn.functional.pad(leading, (0, others)) if others else leading)
+
+
+def _rotation(
+    inverse: PseudoInverse, Q: Tensor, direction: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """V, S and Ω."""
+    V = inverse.apply_adjoint(first_columns(direction, Q.shape[-1]).mH).mH
+    S = Q.mH @ V
+    lower = S.tril(-1)
+    skew = lower - lower.mH
+    return V, S, skew + _imaginary_diagonal(S) if S.is_complex() else skew
 
 
 def _with_real_diagonal(matrix: Tensor) -> Tensor:
@@ -147,40 +113,27 @@ def second_backward(
     direction: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The gradients of Ā, paired with a direction, with respect to Q, R, Q̄ and R̄."""
-    k = Q.shape[-1]
-    others = R.shape[-1] - k
+    m, k = Q.shape[-2:]
     R_bar = R_bar.triu()
-    R1, R1_bar, G1, D1 = (first_columns(each, k) for each in (R, R_bar, gradient, direction))
-    R2, R2_bar, D2 = (each.narrow(-1, k, others) for each in (R, R_bar, direction))
-    V = inverse.apply_adjoint(D1.mH).mH
-    S = Q.mH @ V
-    T = _with_real_diagonal(S.triu() + S.tril(-1).mH)
-    if others:
-        Q_bar = Q_bar + Q @ (R2 @ R2_bar.mH)
-    M = _mirrored(R1_bar @ R1.mH - Q.mH @ Q_bar)
-    of_Q, of_R = V @ M - Q_bar @ T.mH, (T.mH @ R1_bar - V.mH @ G1).triu()
-    of_Q_bar, of_R_bar = V - Q @ T, T @ R1
-    if others:
-        of_Q = of_Q + of_Q_bar @ (R2_bar @ R2.mH) + D2 @ R2_bar.mH
-        of_R = torch.cat([of_R, (S - T) @ R2_bar], dim=-1)
-        of_R_bar = torch.cat([of_R_bar, (S - T).mH @ R2 + Q.mH @ D2], dim=-1)
-    return of_Q, of_R, of_Q_bar, of_R_bar
+    V, S, skew = _rotation(inverse, Q, direction)
+    if m > k:
+        T = _with_real_diagonal(S.triu() + S.tril(-1).mH)
+        M = _mirrored(Q.mH @ Q_bar - R_bar @ R.mH)
+        of_R = (T.mH @ R_bar - V.mH @ gradient).triu()
+        return -V @ M - Q_bar @ T.mH, of_R, V - Q @ T, T @ R
+    turned = Q.mH @ gradient
+    Y = first_columns(turned - R_bar, independent_columns(Q)).tril()
+    of_Q = direction @ turned.mH - Q_bar @ skew
+    of_R = _plus_leading(skew @ R_bar, -S.mH @ Y).triu()
+    return of_Q, of_R, Q @ skew, (Q.mH @ direction - skew @ R).triu()
 
 
 def jvp(inverse: PseudoInverse, Q: Tensor, R: Tensor, tangent: Tensor) -> tuple[Tensor, Tensor]:
     """The tangents of Q, (..., m, k), and R, (..., k, n), from that of A."""
     m, k = Q.shape[-2:]
-    scaled = inverse.apply_adjoint(first_columns(tangent, k).mH).mH
-    X = Q.mH @ scaled
-    lower = X.tril(-1)
-    skew = lower - lower.mH
-    if X.is_complex():
-        skew = skew + _imaginary_diagonal(X)
-    R_tangent = (Q.mH @ tangent - skew @ R).triu()
-    Q_tangent = Q @ skew
-    if m > k:
-        Q_tangent = Q_tangent + scaled - Q @ X
-    return Q_tangent, R_tangent
+    V, S, skew = _rotation(inverse, Q, tangent)
+    of_Q = Q @ skew + V - Q @ S if m > k else Q @ skew
+    return of_Q, (Q.mH @ tangent - skew @ R).triu()
 
 
 def _coupling(Q1: Tensor) -> tuple[Tensor, Tensor, Tensor]:

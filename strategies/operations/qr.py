@@ -55,22 +55,20 @@ class _QR(Rule):
         self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
     ) -> Gradients:
         Q, R = self._reduced(saved)
-        k = Q.shape[-1]
-        core = first_columns(R, k)
-        _refuse_dependent_columns(core, strategy.name)
+        _refuse_dependent_columns(Q, R, strategy.name)
         Q_bar, R_bar = self._cotangents(Q, cotangents, strategy.name)
-        inverse = strategy.factor_triangular(core, Structure.UPPER)
+        inverse = strategy.factor_triangular(formula.divisor(Q, R), Structure.UPPER)
         return (formula.backward(inverse, Q, R, Q_bar, R_bar),)
 
     def explicit_backward(self, strategy: Strategy, at: Saved, cotangents: Tensors) -> Tensors:
         Q, R = self._reduced(at)
-        inverse = Triangular(first_columns(R, Q.shape[-1]), Structure.UPPER)
-        return (formula.explicit_backward(inverse, Q, R, *self._cotangents(Q, cotangents)),)
+        inverse = Triangular(formula.divisor(Q, R), Structure.UPPER)
+        return (formula.backward(inverse, Q, R, *self._cotangents(Q, cotangents)),)
 
     def jvp(self, strategy: Strategy, at: Saved, tangents: Gradients) -> Tensors:
         Q, R = self._reduced(at)
         m, k = Q.shape[-2:]
-        inverse = Triangular(first_columns(R, k), Structure.UPPER)
+        inverse = Triangular(formula.divisor(Q, R), Structure.UPPER)
         of_Q, of_R = formula.jvp(inverse, Q, R, only(tangents))
         if self.mode != "complete" or m == k:
             return of_Q, of_R
@@ -101,8 +99,9 @@ class _QR(Rule):
         return first_columns(Q_bar, k) + added, first_rows(R_bar, k)
 
 
-def _refuse_dependent_columns(R: Tensor, strategy: str) -> None:
+def _refuse_dependent_columns(Q: Tensor, R: Tensor, strategy: str) -> None:
     """Rⱼⱼ is the distance of column j from the span of those before it."""
+    R = first_columns(R, formula.independent_columns(Q))
     largest = R.abs().amax(-2, keepdim=True) if R.numel() else R.real
     near = R / torch.where(largest > 0, largest, 1)  # squares of R may be out of range
     distances, norms = near.diagonal(dim1=-2, dim2=-1).abs(), torch.linalg.vector_norm(near, dim=-2)
@@ -140,9 +139,10 @@ def qr(A: Tensor, mode: str = "reduced", *, strategy: StrategyChoice = "auto") -
     """The QR factorization A = Q R, the diagonal of R real.
 
     As `torch.linalg.qr`, with gradients in every mode, where the first min(m, n) columns of A are
-    linearly independent. PyTorch has none for R alone (mode "r"), and none for the complete basis of a
-    tall matrix. The columns of that beyond the n-th are those that LAPACK's reflectors make. They have a
-    gradient unless a column needs no reflection, as of a triangular A.
+    linearly independent, or the first m − 1 of a real A with m ≤ n. PyTorch has none for R alone
+    (mode "r"), and none for the complete basis of a tall matrix. The columns of that beyond the n-th are
+    those that LAPACK's reflectors make. They have a gradient unless a column needs no reflection, as of a
+    triangular A.
 
     Args:
         A: (..., m, n), of a dtype as in `pinv`.
@@ -189,8 +189,8 @@ def _general(candidates: tuple[Strategy, ...], A: Tensor, mode: str = "reduced")
 def _explicit(
     strategy: Strategy, inputs: Gradients, outputs: Tensors, cotangents: Tensors
 ) -> Tensors:
-    R = outputs[1].detach()
-    _refuse_dependent_columns(first_columns(R, R.shape[-2]), strategy.name)
+    Q, R = (each.detach() for each in outputs)
+    _refuse_dependent_columns(Q, R, strategy.name)
     return _QR("reduced").explicit(strategy, inputs, outputs, cotangents)
 
 
@@ -201,7 +201,7 @@ def _second_backward(
     Q, R = computed.outputs
     Q_bar, R_bar = cast(Tensors, cotangents)
     of_Q, of_R, *of_cotangents = formula.second_backward(
-        Triangular(first_columns(R, Q.shape[-1]), Structure.UPPER),
+        Triangular(formula.divisor(Q, R), Structure.UPPER),
         *(Q, R, only(gradients)),
         *(Q_bar, R_bar, only(directions)),
     )

@@ -58,8 +58,9 @@ def test_the_complete_basis_of_several_blocks_against_finite_differences(dtype):
     assert gradcheck(call("complete"), A, fast_mode=True, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("shape", [(4, 4), (6, 4), (4, 6)])
-@pytest.mark.parametrize("column", [0, 2, 3])
+@pytest.mark.parametrize(
+    ("shape", "column"), [*itertools.product([(4, 4), (6, 4), (4, 6)], [0, 2]), ((6, 4), 3)]
+)
 def test_dependent_columns_are_refused_in_the_backward_only(shape, column):
     A = drawn(2, *shape)
     A[1, :, column] = A[1, :, :column].sum(-1)
@@ -76,6 +77,30 @@ def test_bad_scaling_of_columns_is_no_dependence():
     (found,) = torch.autograd.grad(linalg.qr(A, strategy="triangular_solve"), A, cotangents)
     (due,) = torch.autograd.grad(torch.linalg.qr(A), A, cotangents)
     torch.testing.assert_close(found, due, rtol=1e-9, atol=0)
+
+
+@pytest.mark.parametrize("strategy", ["auto", "triangular_solve", "explicit_inverse"])
+@pytest.mark.parametrize("distance", [1e-15, 1e-12, 1e-4])
+@pytest.mark.parametrize("shape", [(3, 3), (3, 5), (9, 3, 3), (40, 40), (1, 3)])
+def test_the_last_column_of_a_square_basis_may_be_dependent(shape, distance, strategy):
+    A = drawn(*shape)
+    last = shape[-2] - 1
+    A[..., last] = A[..., :last].sum(-1) + distance * A[..., last]
+    size = 1e-10 if last == 0 else 1.0  # there is no other column
+    leaf, W = (A * size).requires_grad_(), drawn(*shape, seed=1)
+
+    def derivatives(qr):
+        Q, R = qr(leaf)
+        loss = 3.3 * Q.mul(W[..., : last + 1]).sum() + (R * W / size).sum()
+        (first,) = torch.autograd.grad(loss, leaf, create_graph=True)
+        return first, torch.autograd.grad(first, leaf, W * size)[0]
+
+    def of_wide(A):  # where PyTorch does not divide by the last pivot
+        Q, R = torch.linalg.qr(torch.nn.functional.pad(A, (0, 1)))
+        return Q, R[..., :-1]
+
+    found = derivatives(functools.partial(linalg.qr, strategy=strategy))
+    torch.testing.assert_close(found, derivatives(of_wide), rtol=1e-9, atol=1e-9)
 
 
 def test_wide_matrices_need_their_first_columns_only():
