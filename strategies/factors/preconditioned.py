@@ -51,9 +51,10 @@ class Preconditioned(PseudoInverse):
         Q, R = _qr(A.detach())
         core = Triangular(R, Structure.UPPER).dense()
         B = with_values(A @ core, Q)
-        if m == n:
-            return Product(DenseInverse(inv(B)), DenseInverse(core))
-        return cls(B, inv(B.mH @ B), core)
+        gram_inverse = inv(B.mH @ B)
+        if m == n:  # B⁻¹ by an elimination of B would grow as that of A does
+            return Product(DenseInverse(gram_inverse @ B.mH), DenseInverse(core))
+        return cls(B, gram_inverse, core)
 
     @property
     def rank(self) -> Tensor:

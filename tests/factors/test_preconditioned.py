@@ -33,6 +33,20 @@ def test_modes_nest(shape, mode):
     close(found, NESTED[mode](lambda A: by_normal_equations(A) @ B)(A))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_a_square_matrix_whose_elimination_grows_keeps_its_digits(dtype):
+    n = 24 if dtype == torch.float32 else 68
+    A = torch.eye(n, dtype=dtype) - torch.ones(n, n, dtype=dtype).tril(-1)  # Wilkinson's
+    A[:, -1] = 1
+    A.requires_grad_()
+    B, G = drawn(n, 1).to(dtype), drawn(n, 1, seed=1).to(dtype)
+    found, due = (
+        torch.autograd.grad(lstsq(A, B).solution, A, G, create_graph=recorded)[0]
+        for recorded in (True, False)
+    )
+    close(found.detach(), due, rtol=0, atol=100 * torch.finfo(dtype).eps * float(due.abs().max()))
+
+
 def test_a_matrix_of_lower_rank_takes_others_of_its_batch_along():
     A, G, along = drawn(2, 4, 2), drawn(2, 2, 4), drawn(2, 4, 2)
     A[1, :, 1] = A[1, :, 0]
