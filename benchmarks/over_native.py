@@ -9,13 +9,15 @@ import sys
 from collections.abc import Iterator
 from typing import Annotated
 
+import torch
 import typer
 
-from benchmarks.ratio_table import print_ratios
-from strategies.cli.common import reports_errors
+from strategies.cli.common import console, notes, reports_errors
+from strategies.cli.progress import progress
 from strategies.measuring import TIMED, Case, measure
 from strategies.policy import BASELINE
 from strategies.selection.stability import AUTO
+from strategies.selection.text import table
 
 SINGLE = tuple(f"{n}x{n}" for n in (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128))
 OPERATIONS = "inv", "solve", "slogdet", "lu_factor", "pinv", "lstsq"
@@ -52,8 +54,13 @@ def main(
 ) -> None:
     """Time "auto" and torch.linalg in the same rounds, and print how often faster "auto" is."""
     measured = [Case.parse(text) for text in texts or cases()]
-    with _busy_processes(beside):
-        print_ratios(measured, lambda case: _ratios(case, budget))
+    columns = ("forward + backward", "95 %", "backward", "95 %")
+    shown = table(f'"auto" over PyTorch, {torch.get_num_threads()} threads', ["case"], columns)
+    with _busy_processes(beside), progress(len(measured), notes) as begin:
+        for case in measured:
+            begin(str(case))
+            shown.add_row(str(case), *_ratios(case, budget))
+    console.print(shown)
 
 
 @contextlib.contextmanager
@@ -69,9 +76,12 @@ def _busy_processes(count: int) -> Iterator[None]:
             process.wait()
 
 
-def _ratios(case: Case, budget: float) -> Iterator[tuple[float, float, float]]:
+def _ratios(case: Case, budget: float) -> Iterator[str]:
+    """Of both and of the backward, each with its interval."""
     cell = measure(case, [BASELINE, AUTO], budget=budget)
-    return (cell.speedup(BASELINE, AUTO, objective) for objective in reversed(TIMED))
+    for objective in reversed(TIMED):
+        ratio, low, high = cell.speedup(BASELINE, AUTO, objective)
+        yield from (f"{ratio:.2f}", f"{low:.2f} to {high:.2f}")
 
 
 if __name__ == "__main__":
