@@ -89,14 +89,15 @@ void solve_eliminated(const char* op, Columns<T> LU, const std::int32_t* pivots,
   call<T>(BS_GETRS, op, &B.m, &B.n, LU.data, &a, pivots, B.data, &b, &info);
 }
 
-// A = L Lᴴ in place, of the lower triangle, or A = Uᴴ U, of the upper one; whether A is positive definite.
+// A = L Lᴴ in place, of the lower triangle, or A = Uᴴ U, of the upper one; the order of the first minor that is not
+// positive definite, or zero.
 template <class T>
-bool factor_positive_definite(Columns<T> A, const char* triangle) {
+Int factor_positive_definite(Columns<T> A, const char* triangle) {
   const Int a = leading(A);
   Int info = 0;
   const ThreadLimit<T> limit(double(A.m) * double(A.m) * double(A.m) / 2, CHOLESKY_WORTH_THREADS);
   call<T>(BS_POTRF, triangle, &A.m, A.data, &a, &info);
-  return is_zero(info);
+  return static_cast<std::int32_t>(info);
 }
 
 // (L Lᴴ)⁻¹ in place of L, the lower triangle.

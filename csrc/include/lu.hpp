@@ -7,8 +7,6 @@
 
 namespace bs {
 
-using Pivot = std::int32_t;
-
 // Rows and columns up to which to call LAPACK takes longer than to compute.
 constexpr Int MOST_SMALL = 8;
 
@@ -74,6 +72,15 @@ BS_INLINE bool eliminate(M& F, PivotOf<Entry<M>>* pivots) {
   return is_regular;
 }
 
+// The first zero pivot; min(m, n) if there is none.
+template <class M>
+Int zero_pivot(const M& LU) {
+  const Int pivots = std::min<Int>(LU.height(), LU.width());
+  Int k = 0;
+  while (k < pivots && LU(k, k) != Entry<M>(0)) ++k;
+  return k;
+}
+
 template <class T>
 BS_INLINE void exchange(T& a, T& b, int w) {
   const auto value = lane(a, w);
@@ -100,15 +107,20 @@ BS_INLINE void swap_rows(M& X, const PivotOf<Entry<M>>* pivots) {
   }
 }
 
-// `eliminate`, by LAPACK where that is faster. In one thread that takes longer for wide matrices than for their first
-// square, from which the rest follows by substitution.
+// Whether `eliminate_columns` is LAPACK's elimination, which goes on after a zero pivot. In one thread that takes
+// longer for wide matrices than for their first square, from which the rest follows by substitution.
+template <class T>
+bool is_by_lapack(Columns<T> F) {
+  return std::max(F.m, F.n) > MOST_SMALL &&
+         (F.n <= F.m || !lapack::is_for_one_thread<T>(lapack::work_of_lu(F), LU_WORTH_THREADS));
+}
+
+// `eliminate`, by LAPACK where that is faster.
 template <class T>
 BS_COLD bool eliminate_columns(Columns<T> F, PivotOf<T>* pivots) {
   if constexpr (!is_pack<T>) {
+    if (is_by_lapack(F)) return lapack::eliminate(F, pivots);
     if (std::max(F.m, F.n) > MOST_SMALL) {
-      if (F.n <= F.m || !lapack::is_for_one_thread<T>(lapack::work_of_lu(F), LU_WORTH_THREADS)) {
-        return lapack::eliminate(F, pivots);
-      }
       const auto first = F.columns(0, F.m);
       auto rest = F.columns(F.m, F.n);
       if (!lapack::eliminate(first, pivots)) return false;
@@ -270,13 +282,26 @@ inline void write_inverse_order(const Pivot* pivots, Int step, Int count, Int* o
   for (Int i = count - 1; i >= 0; --i) std::swap(order[i], order[pivots[i * step] - 1]);
 }
 
-// Of a matrix with an entry that is not finite no result is finite: NaN in place of factors that have no pivots. False
-// of another matrix.
+// NaN in place of factors, which have no pivots, or of a result.
 template <class T>
-BS_COLD bool write_undefined(View<T> A, Columns<T> LU, Pivot* pivots) {
-  if (is_finite(A)) return false;
+BS_COLD void write_undefined(Columns<T> LU, Pivot* pivots) {
   fill_with_nan(LU);
   for (Int k = 0; k < LU.n; ++k) pivots[k] = Pivot(k + 1);
+}
+
+// The same of a matrix that `factor` has left as F and declined: where an entry is not finite; and, if there is a place
+// for its position from one on, where LAPACK finds a zero pivot. False of another matrix.
+template <class T, class M>
+BS_COLD bool report(View<T> A, M F, double squares, Columns<T> result, Pivot* pivots, Pivot* info) {
+  if (is_finite(A)) {
+    if (!info) return false;
+    const bool is_eliminated = RANGE_OF_MATRIX<T>.holds(squares) && is_by_lapack(result);
+    if (!is_eliminated) copy(result, A), lapack::eliminate(result, pivots);
+    const Int k = is_eliminated ? zero_pivot(F) : zero_pivot(result);
+    if (k == result.n) return false;
+    *info = Pivot(k + 1);
+  }
+  write_undefined(result, pivots);
   return true;
 }
 

@@ -9,15 +9,6 @@ namespace bs {
 
 constexpr double ROUNDOFF = 1.5;  // how often roundoff that is left is as large as expected, at most
 
-// The first zero pivot; min(m, n) if there is none.
-template <class M>
-Int zero_pivot(const M& LU) {
-  const Int pivots = std::min(LU.m, LU.n);
-  Int k = 0;
-  while (k < pivots && LU(k, k) != Entry<M>(0)) ++k;
-  return k;
-}
-
 // The rank, where from the first zero pivot on U is zero and the pivots before are regular beyond doubt.
 template <class T>
 BS_COLD Int rank_by_zeros(Columns<T> LU, RoundoffScratch<T>& s) {
@@ -144,19 +135,19 @@ class Factorization {
     copy(LU, A);
     if (safe_squares_of_matrix(LU) < 0) return false;
     if (info) *info = 0;
-    const bool is_usual = eliminate_columns(LU, pivots) && !may_be_deficient(LU);
-    if (!is_usual && !write_of_any_rank(A, LU, pivots, info)) return false;
+    bool is_regular = eliminate_columns(LU, pivots);
+    if (!is_regular || may_be_deficient(LU)) {
+      if (!is_by_lapack(LU)) copy(LU, A), is_regular = lapack::eliminate(LU, pivots);
+      if (!is_regular && !info) return false;
+      if (!is_regular) *info = Pivot(zero_pivot(LU) + 1);
+      if (!truncate_by_rank(LU, pivots)) return false;
+    }
     write_inverse_order(pivots, 1, std::min(LU.m, LU.n), order, LU.m);
     return true;
   }
 
  private:
-  BS_COLD bool write_of_any_rank(View<T> A, Columns<T> LU, Pivot* pivots, Pivot* info) {
-    copy(LU, A);
-    if (!lapack::eliminate(LU, pivots)) {
-      if (!info) return false;
-      *info = Pivot(zero_pivot(LU) + 1);
-    }
+  BS_COLD bool truncate_by_rank(Columns<T> LU, Pivot* pivots) {
     Int rank = rank_by_zeros(LU, s);
     if (rank == UNDECIDED) {
       if (!ranks) ranks.emplace(arena, LU.m, LU.n);

@@ -100,6 +100,8 @@ struct Numbers<T, 0> {
   BS_INLINE T* get() { return data; }
 };
 
+using Pivot = std::int32_t;  // LAPACK's integers
+
 // One argument of a task: a matrix, vector or number of each matrix of the batch.
 template <class T>
 struct Batch {
@@ -165,6 +167,19 @@ class Task {
       for (Int i = first; i < last; ++i) is_done &= body(i);
       return is_done;
     });
+  }
+};
+
+// What LAPACK reports of each matrix, where a kernel `REPORTS` it.
+template <bool REPORTS>
+class Info {
+  Batch<Pivot> numbers;
+
+ public:
+  Info(const Task& task, int position) : numbers(task.argument<Pivot>(REPORTS ? position : 0)) {}
+  BS_INLINE Pivot* of(Int i) const { return REPORTS ? &numbers.number(i) : nullptr; }
+  BS_INLINE void clear(Int first, Int last) const {
+    for (Int i = first; REPORTS && i < last; ++i) numbers.number(i) = 0;
   }
 };
 

@@ -35,8 +35,8 @@ BS_INLINE bool easy_determinant(
 template <class T>
 BS_COLD bool singular_determinant(
     View<T> A, Columns<T> LU, Pivot* pivots, DeterminantScratch<T>& s, ScaledNumber<T>& result, bool& is_zero) {
-  copy(LU, A);
-  is_zero = !lapack::eliminate(LU, pivots);
+  if (!is_by_lapack(LU)) copy(LU, A), lapack::eliminate(LU, pivots);
+  is_zero = zero_pivot(LU) < LU.n;
   result = determinant_of(LU, pivots);
   if (!is_zero) return is_easy_determinant(A, LU, pivots, s);
   if (!write_largest_of_columns(A, s.largest)) return false;
@@ -56,8 +56,10 @@ BS_INLINE bool write_determinant(View<T> A, Columns<T> LU, Pivot* pivots, Determ
   ScaledNumber<T> found{T(0), 0};
   bool is_zero = false;
   if (!easy_determinant<N>(A, LU, pivots, s, found)) {
-    if (write_undefined(A, LU, pivots)) found = {LU(0, 0), 0};
-    else if (!singular_determinant(A, LU, pivots, s, found, is_zero)) return false;
+    if (!is_finite(A)) {
+      write_undefined(LU, pivots);
+      found = {LU(0, 0), 0};
+    } else if (!singular_determinant(A, LU, pivots, s, found, is_zero)) return false;
   }
   write(found, is_zero);
   return true;

@@ -11,18 +11,18 @@ namespace {
 template <bool REPORTS, class T>
 struct Factors {
   Batch<T> A, LU;
-  Batch<Pivot> pivots, info;
+  Batch<Pivot> pivots;
+  Info<REPORTS> info;
   Batch<Int> order;
   Factorization<T> by;
   Factors(Task task, Arena& arena)
       : A(task.argument<T>(0)),
         LU(task.argument<T>(1)),
         pivots(task.argument<Pivot>(2)),
-        info(task.argument<Pivot>(3)),
+        info(task, 3),
         order(task.argument<Int>(3 + REPORTS)),
         by(arena, A.m, A.n) {}
-  Pivot* report(Int i) const { return REPORTS ? &info.number(i) : nullptr; }
-  bool write(Int i) { return by.write(A[i], LU.columns(i), pivots.vector(i), order.vector(i), report(i)); }
+  bool write(Int i) { return by.write(A[i], LU.columns(i), pivots.vector(i), order.vector(i), info.of(i)); }
 };
 
 template <bool REPORTS, class T>
@@ -49,8 +49,8 @@ void lu_factor_across(Task task, Arena& arena) {
     for (Int i = first; i < last; ++i) {
       write_inverse_order(of.pivots.vector(i), 1, k, of.order.vector(i), m);
       if (!are_large && of.by.may_be_deficient(of.LU.columns(i))) return false;
-      if (REPORTS) *of.report(i) = 0;
     }
+    of.info.clear(first, last);
     return true;
   };
   each_pack<T>(task, arena, together, [&](Int i) { return of.write(i); });

@@ -6,7 +6,7 @@
 namespace bs {
 namespace {
 
-// X = A⁻¹, by columns.
+// X = A⁻¹, by columns; with a place for `info`, of a matrix that has a zero pivot, too.
 template <class T, int N>
 struct Inverse {
   decltype(scratch<T, N, N>(std::declval<Arena&>(), 0, 0)) F, X;
@@ -16,9 +16,10 @@ struct Inverse {
   Inverse(Arena& arena, Int n)
       : F(scratch<T, N, N>(arena, n, n)), X(scratch<T, N, N>(arena, n, n)), pivots(arena, n), before(arena, n) {}
 
-  BS_INLINE bool compute(View<T> A, Columns<T> result) {
+  BS_INLINE bool compute(View<T> A, Columns<T> result, Pivot* info = nullptr) {
+    if (info) *info = 0;
     copy(F, A);
-    if (!factor(F, pivots.get(), before.get(), &squares)) return write_undefined(A, result, pivots.get());
+    if (!factor(F, pivots.get(), before.get(), &squares)) { return report(A, F, squares, result, pivots.get(), info); }
     if constexpr (N > 0) {
       invert_small(F, pivots.get(), X);
       copy(result, X);
@@ -29,11 +30,16 @@ struct Inverse {
   }
 };
 
-template <int N, class T>
+template <int N, class T, bool REPORTS = false>
 void inv(Task task, Arena& arena) {
   const auto A = task.argument<T>(0), X = task.argument<T>(1);
+  const Info<REPORTS> info(task, 2);
   Inverse<T, N> inverse(arena, X.m);
-  task.each(arena, [&](Int i) BS_LAMBDA { return inverse.compute(A[i], X.columns(i)); });
+  task.each(arena, [&](Int i) BS_LAMBDA { return inverse.compute(A[i], X.columns(i), info.of(i)); });
+}
+template <int N, class T>
+void inv_ex(Task task, Arena& arena) {
+  inv<N, T, true>(task, arena);
 }
 
 // A⁻¹ of a matrix that is of full rank for certain.
@@ -49,10 +55,11 @@ void pinv_square(Task task, Arena& arena) {
 }
 
 // In packs; with `CHECKS_RANK` as `pinv_square`.
-template <class T, bool CHECKS_RANK = false>
+template <class T, bool CHECKS_RANK = false, bool REPORTS = false>
 void inv_across(Task task, Arena& arena) {
   using P = Packed<T>;
   const auto A = task.argument<T>(0), result = task.argument<T>(1).t();
+  const Info<REPORTS> info(task, 2);
   const Int n = A.n;
   auto F = arena.columns<P>(n, n), X = arena.columns<P>(n, n);
   auto* pivots = arena.take<PivotOf<P>>(n);
@@ -66,12 +73,13 @@ void inv_across(Task task, Arena& arena) {
         if (!factor(F, pivots, before, squares)) return false;
         invert_columns(F, pivots, X);
         scatter(X, result, first, last);
+        info.clear(first, last);
         return !CHECKS_RANK || are_of_full_rank(threshold, X, n, squares);
       },
       [&](Int i) {
         Arena own;
         Inverse<T, 0> inverse(own, CHECKS_RANK ? 0 : n);
-        if (CHECKS_RANK || !own.is_ok() || !inverse.compute(A[i], inverse.X)) return false;
+        if (CHECKS_RANK || !own.is_ok() || !inverse.compute(A[i], inverse.X, info.of(i))) return false;
         copy(result[i], inverse.X);
         return true;
       });
@@ -146,21 +154,23 @@ struct Solution {
   Solution(Arena& arena, Int n, Int k)
       : F(N > 0 ? scratch<T, N, N>(arena, n, n) : decltype(F){}), Y(scratch<T, N, 0>(arena, n, k)), before(arena, n) {}
 
-  BS_INLINE bool compute(View<T> A, View<T> B, View<T> X, Columns<T> LU, Pivot* pivots) {
+  BS_INLINE bool compute(
+      View<T> A, View<T> B, View<T> X, Columns<T> LU, Pivot* pivots, [[maybe_unused]] Pivot* info = nullptr) {
+    if (info) *info = 0;
     copy(Y, B);
-    const auto write_nothing = [&] {
+    const auto write_nothing = [&](auto factors) {
       fill_with_nan(X);
-      return write_undefined(A, LU, pivots);
+      return report(A, factors, squares, LU, pivots, info);
     };
     if constexpr (N > 0) {
       copy(F, A);
-      if (!factor(F, pivots, before.get(), &squares)) return write_nothing();
+      if (!factor(F, pivots, before.get(), &squares)) return write_nothing(F);
       if (!are_safe_sides(Y, squares) && is_finite(B)) return false;
       copy(LU, F);
       solve_small(F, pivots, Y);
     } else {
       copy(LU, A);
-      if (!factor(LU, pivots, before.get(), &squares)) return write_nothing();
+      if (!factor(LU, pivots, before.get(), &squares)) return write_nothing(LU);
       if (!are_safe_sides(Y, squares) && is_finite(B)) return false;
       solve_columns(LU, pivots, Y);
     }
@@ -169,13 +179,20 @@ struct Solution {
   }
 };
 
-template <int N, class T>
+template <int N, class T, bool REPORTS = false>
 void solve(Task task, Arena& arena) {
-  const auto A = task.argument<T>(0), B = task.argument<T>(1), X = task.argument<T>(2), LU = task.argument<T>(3);
-  const auto pivots = task.argument<Pivot>(4);
+  const auto A = task.argument<T>(0), B = task.argument<T>(1), X = task.argument<T>(2);
+  const Info<REPORTS> info(task, 3);
+  const auto LU = task.argument<T>(3 + REPORTS);
+  const auto pivots = task.argument<Pivot>(4 + REPORTS);
   Solution<T, N> solution(arena, X.m, X.n);
-  task.each(
-      arena, [&](Int i) BS_LAMBDA { return solution.compute(A[i], B[i], X[i], LU.columns(i), pivots.vector(i)); });
+  task.each(arena, [&](Int i) BS_LAMBDA {
+    return solution.compute(A[i], B[i], X[i], LU.columns(i), pivots.vector(i), info.of(i));
+  });
+}
+template <int N, class T>
+void solve_ex(Task task, Arena& arena) {
+  solve<N, T, true>(task, arena);
 }
 
 // The same of a matrix that is of full rank for certain, and its rank.
@@ -194,12 +211,14 @@ void lstsq_square(Task task, Arena& arena) {
 }
 
 // In packs; with `WITH_RANK` as `lstsq_square`.
-template <class T, bool WITH_RANK = false>
+template <class T, bool WITH_RANK = false, bool REPORTS = false>
 void solve_across(Task task, Arena& arena) {
   using P = Packed<T>;
+  constexpr int kept = 3 + (WITH_RANK || REPORTS);
   const auto A = task.argument<T>(0), B = task.argument<T>(1), X = task.argument<T>(2);
-  const auto LU = task.argument<T>(3 + WITH_RANK);
-  const auto pivots = task.argument<Pivot>(4 + WITH_RANK);
+  const auto LU = task.argument<T>(kept);
+  const auto pivots = task.argument<Pivot>(kept + 1);
+  const Info<REPORTS> info(task, 3);
   const RankTest<true, P> test(task, arena, WITH_RANK ? X.m : 0);
   const Int n = A.n;
   auto F = arena.columns<P>(n, n), Y = arena.columns<P>(n, X.n);
@@ -216,6 +235,7 @@ void solve_across(Task task, Arena& arena) {
         scatter_pivots<P>(of_pack, pivots, first, last);
         solve_small(F, of_pack, Y);
         scatter(Y, X, first, last);
+        info.clear(first, last);
         if (!WITH_RANK) return true;
         for (Int i = first; i < last; ++i) task.argument<Int>(3).number(i) = n;
         return test.is_full(F, n, squares);
@@ -223,7 +243,8 @@ void solve_across(Task task, Arena& arena) {
       [&](Int i) {
         Arena own;
         Solution<T, 0> solution(own, WITH_RANK ? 0 : n, X.n);
-        return !WITH_RANK && own.is_ok() && solution.compute(A[i], B[i], X[i], LU.columns(i), pivots.vector(i));
+        return !WITH_RANK && own.is_ok() &&
+               solution.compute(A[i], B[i], X[i], LU.columns(i), pivots.vector(i), info.of(i));
       });
 }
 
@@ -291,7 +312,8 @@ void solve_backward_across(Task task, Arena& arena) {
 }  // namespace bs
 
 BS_DEFINE_FAMILY(
-    square, BS_ROWS_TO_4(inv), BS_ROWS_TO_4(inv_backward), BS_ROWS_TO_4(solve), BS_ROWS_TO_4(solve_backward),
-    BS_KERNEL(pinv_square), BS_KERNEL(lstsq_square), BS_KERNEL(inv_across), BS_KERNEL(inv_backward_across),
-    BS_KERNEL(solve_across), BS_KERNEL(solve_backward_across), BS_NAMED("pinv_square_across", inv_across<T, true>),
-    BS_NAMED("lstsq_square_across", solve_across<T, true>))
+    square, BS_ROWS_TO_4(inv), BS_ROWS_TO_4(inv_ex), BS_ROWS_TO_4(inv_backward), BS_ROWS_TO_4(solve),
+    BS_ROWS_TO_4(solve_ex), BS_ROWS_TO_4(solve_backward), BS_KERNEL(pinv_square), BS_KERNEL(lstsq_square),
+    BS_KERNEL(inv_across), BS_KERNEL(inv_backward_across), BS_KERNEL(solve_across), BS_KERNEL(solve_backward_across),
+    BS_NAMED("pinv_square_across", inv_across<T, true>), BS_NAMED("inv_ex_across", inv_across<T, false, true>),
+    BS_NAMED("solve_ex_across", solve_across<T, false, true>), BS_NAMED("lstsq_square_across", solve_across<T, true>))

@@ -167,7 +167,7 @@ def cholesky_ex(
 
     Returns:
         L or U, and info, int32 (...): 0, or the order of the first leading minor that is not positive
-        definite, where L is incomplete.
+        definite, where L is incomplete, and may be NaN from that row on.
 
     Raises:
         torch.linalg.LinAlgError: a matrix is not positive definite and `check_errors` is set.
@@ -177,7 +177,8 @@ def cholesky_ex(
         >>> cholesky_ex(-torch.eye(2), strategy="triangular_solve").info
         tensor(1, dtype=torch.int32)
     """
-    if (outputs := _by_fast_path(_fast_path_ex, strategy, A, upper)) is not None:
+    fast_path = _checked_fast_path if check_errors else _fast_path_ex
+    if (outputs := _by_fast_path(fast_path, strategy, A, upper)) is not None:
         return CholeskyExResult._make(outputs)
     if not is_forward_alone(strategy, A):
         (chosen,) = choose(strategy, "cholesky", A, square=True)
@@ -227,7 +228,8 @@ _fast_path = FastPath(
     second_backward=_second_backward,
     unread=(0,),
 )
-_fast_path_ex = dataclasses.replace(_fast_path, reports=True)
+_checked_fast_path = dataclasses.replace(_fast_path, reports=True)
+_fast_path_ex = dataclasses.replace(_fast_path, operation="cholesky_ex", unread_outputs=(1,))
 _OPERATOR = Operator(
     "cholesky_ex",
     ["A"],
@@ -235,12 +237,13 @@ _OPERATOR = Operator(
     outputs=2,
     measured_as="cholesky",
     by_columns=(0,),
-    fast_paths=[(_fast_path_ex, [...])],
+    fast_paths=[(_fast_path_ex, [False]), (_checked_fast_path, [True])],
 )
 
 ATEN = (
     AtenCalls("linalg_cholesky", _fast_path, [False]),
-    AtenCalls("linalg_cholesky_ex", _fast_path_ex, [False, ...], returned=(0, 1)),
+    AtenCalls("linalg_cholesky_ex", _fast_path_ex, [False, False], returned=(0, 1)),
+    AtenCalls("linalg_cholesky_ex", _checked_fast_path, [False, True], returned=(0, 1)),
 )
 
 

@@ -1,6 +1,5 @@
 """`inv`, the inverse of square matrices."""
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,7 +86,7 @@ def inv(A: Tensor, *, strategy: StrategyChoice = "auto") -> Tensor:
         >>> inv(torch.tensor([[4.0]]), strategy="explicit_inverse")
         tensor([[0.2500]])
     """
-    outputs = _fast_path(strategy, A)
+    outputs = INV_FAST_PATH(strategy, A)
     if outputs is None:
         outputs = _general(choose(strategy, "inv", A, square=True, any_rank=True), A)
     return outputs[0]
@@ -134,7 +133,7 @@ def _second_backward(
     return second(computed, gradients, cotangents, directions)
 
 
-_fast_path = FastPath(
+INV_FAST_PATH = FastPath(
     "inv",
     _general,
     policy_operation="inv",
@@ -145,10 +144,9 @@ _fast_path = FastPath(
     second_backward_rows=64,
     unread=(0,),
 )
-INV_EX_FAST_PATH = dataclasses.replace(_fast_path, reports=True)
-_OPERATOR = Operator("inv", ["A"], any_rank=True, by_columns=(0,), fast_paths=[(_fast_path, [])])
+_OPERATOR = Operator("inv", ["A"], any_rank=True, by_columns=(0,), fast_paths=[(INV_FAST_PATH, [])])
 
-ATEN = (AtenCalls("linalg_inv", _fast_path),)
+ATEN = (AtenCalls("linalg_inv", INV_FAST_PATH),)
 
 
 RECORDS = (

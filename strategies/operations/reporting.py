@@ -1,12 +1,9 @@
 """`inv_ex` and `solve_ex`: a singular matrix is reported in `info`, not raised.
 
-What a strategy refuses is left to PyTorch, with the rest of its batch: LAPACK's factors say at which
-pivot the elimination ended, and what their division by zero makes of a result.
+The fast path reports it. What a strategy refuses is left to PyTorch, with the rest of its batch.
 """
 
-import functools
-from collections.abc import Callable
-from typing import Any
+import dataclasses
 
 import torch
 from torch import Tensor
@@ -21,12 +18,9 @@ from strategies.autograd.choice import (
 )
 from strategies.autograd.operators import Operator
 from strategies.errors import LinAlgError
-from strategies.kernels.cpu.library import is_available
-from strategies.kernels.memory import is_addressable
-from strategies.operations.inv import INV_EX_FAST_PATH
+from strategies.operations.inv import INV_FAST_PATH
 from strategies.operations.results import InvExResult, SolveExResult
-from strategies.operations.scaled_rule import is_in_safe_range
-from strategies.operations.solve import SOLVE_EX_FAST_PATH, solve, solve_workspace
+from strategies.operations.solve import SOLVE_FAST_PATH, solve, solve_workspace
 from strategies.operations.traceable import traceable_by
 
 __all__ = ["InvExResult", "SolveExResult", "inv_ex", "solve_ex"]
@@ -39,7 +33,7 @@ def _traced_inv_ex(
 ) -> InvExResult:
     if not are_matrices(A, square=True):
         return InvExResult._make(torch.linalg.inv_ex(A, check_errors=check_errors))
-    return InvExResult(*_INV_EX(A, check_errors, name_of(strategy)))
+    return InvExResult(*_INV_OPERATOR(A, check_errors, name_of(strategy)))
 
 
 @traceable_by(_traced_inv_ex)
@@ -66,18 +60,16 @@ def inv_ex(
         >>> inv_ex(torch.tensor([[[4.0]], [[0.0]]])).info
         tensor([0, 1], dtype=torch.int32)
     """
-    if (outputs := INV_EX_FAST_PATH(strategy, A)) is not None:
+    fast_path = _CHECKED_INV if check_errors else _INV
+    if (outputs := fast_path(strategy, A)) is not None:
         return InvExResult._make(outputs)
-    by_torch = functools.cache(lambda: torch.linalg.inv_ex(A, check_errors=check_errors))
     if are_matrices(A, square=True):
-        if (found := _if_singular(strategy, A, by_torch)) is not None:
-            return InvExResult._make(found)
         try:
             candidates = choose(strategy, "inv", A, square=True, any_rank=True)
-            return InvExResult(INV_EX_FAST_PATH.general(candidates, A)[0], _none(A))
+            return InvExResult(_INV.general(candidates, A)[0], _none(A))
         except LinAlgError:
             pass
-    return InvExResult._make(by_torch())
+    return InvExResult._make(torch.linalg.inv_ex(A, check_errors=check_errors))
 
 
 def _traced_solve_ex(
@@ -92,7 +84,7 @@ def _traced_solve_ex(
         return SolveExResult._make(
             torch.linalg.solve_ex(A, B, left=left, check_errors=check_errors)
         )
-    return SolveExResult(*_SOLVE_EX(A, B, left, check_errors, name_of(strategy)))
+    return SolveExResult(*_SOLVE_OPERATOR(A, B, left, check_errors, name_of(strategy)))
 
 
 @traceable_by(_traced_solve_ex)
@@ -127,32 +119,15 @@ def solve_ex(
         >>> solve_ex(torch.tensor([[2.0]]), torch.tensor([4.0])).result
         tensor([2.])
     """
-    if left and (outputs := SOLVE_EX_FAST_PATH(strategy, A, B)) is not None:
+    fast_path = _CHECKED_SOLVE if check_errors else _SOLVE
+    if left and (outputs := fast_path(strategy, A, B)) is not None:
         return SolveExResult._make(outputs)
-    by_torch = functools.cache(
-        lambda: torch.linalg.solve_ex(A, B, left=left, check_errors=check_errors)
-    )
     if are_matrices(A, square=True) and are_of_kind(A, B):
-        if (found := _if_singular(strategy, A, by_torch)) is not None:
-            return SolveExResult._make(found)
         try:
             return SolveExResult(solve(A, B, left=left, strategy=strategy), _none(A))
         except LinAlgError:
             pass
-    return SolveExResult._make(by_torch())
-
-
-def _if_singular(strategy: StrategyChoice, A: Tensor, by_torch: Callable[[], Any]) -> Any:
-    """What PyTorch returns, if a pivot is zero although no norm is far from one: no strategy takes that.
-
-    Asked only where kernels have declined: None of other matrices, and of those whose values are not to be
-    read.
-    """
-    is_declined = strategy == "auto" and A.is_cpu and is_available() and is_addressable(A)
-    if not (is_declined and is_in_safe_range(A)):
-        return None
-    found = by_torch()
-    return found if int(found.info.count_nonzero()) else None
+    return SolveExResult._make(torch.linalg.solve_ex(A, B, left=left, check_errors=check_errors))
 
 
 def _none(A: Tensor) -> Tensor:
@@ -160,16 +135,22 @@ def _none(A: Tensor) -> Tensor:
     return torch.zeros(A.shape[:-2], dtype=torch.int32, device=A.device)
 
 
-_INV_EX = Operator(
+_INV = dataclasses.replace(INV_FAST_PATH, operation="inv_ex", unread_outputs=(1,))
+_SOLVE = dataclasses.replace(SOLVE_FAST_PATH, operation="solve_ex", unread_outputs=(1,))
+_CHECKED_INV, _CHECKED_SOLVE = (
+    dataclasses.replace(each, reports=True) for each in (INV_FAST_PATH, SOLVE_FAST_PATH)
+)
+
+_INV_OPERATOR = Operator(
     "inv_ex",
     ["A"],
     "bool check_errors",
     outputs=2,
     measured_as="inv",
     any_rank=True,
-    fast_paths=[(INV_EX_FAST_PATH, [...])],
+    fast_paths=[(_INV, [False]), (_CHECKED_INV, [True])],
 )
-_SOLVE_EX = Operator(
+_SOLVE_OPERATOR = Operator(
     "solve_ex",
     ["A", "B"],
     "bool left, bool check_errors",
@@ -177,11 +158,13 @@ _SOLVE_EX = Operator(
     measured_as="solve",
     any_rank=True,
     takes_vectors=True,
-    fast_paths=[(SOLVE_EX_FAST_PATH, [True, ...])],
+    fast_paths=[(_SOLVE, [True, False]), (_CHECKED_SOLVE, [True, True])],
     workspace=solve_workspace,
 )
 
 ATEN = (
-    AtenCalls("linalg_inv_ex", INV_EX_FAST_PATH, [...], returned=(0, 1)),
-    AtenCalls("linalg_solve_ex", SOLVE_EX_FAST_PATH, [True, ...], returned=(0, 1), by_columns=(0,)),
+    AtenCalls("linalg_inv_ex", _INV, [False], returned=(0, 1)),
+    AtenCalls("linalg_inv_ex", _CHECKED_INV, [True], returned=(0, 1)),
+    AtenCalls("linalg_solve_ex", _SOLVE, [True, False], returned=(0, 1), by_columns=(0,)),
+    AtenCalls("linalg_solve_ex", _CHECKED_SOLVE, [True, True], returned=(0, 1), by_columns=(0,)),
 )

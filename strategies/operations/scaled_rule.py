@@ -180,6 +180,8 @@ def is_in_safe_range(matrices: Tensor) -> bool:
 def _common_exponent(matrices: Sequence[Tensor]) -> int | None:
     """Of a power of two, over which all matrices have norms that are not far from one; None if none is."""
     norms = [_extreme_norms(each) for each in matrices if each.numel()]
+    if all(each.ndim == 2 for each in matrices):  # what is NaN is so at any scale
+        norms = [each for each in norms if not math.isnan(each[1])]
     if not norms:
         return 0
     most = _MODERATE[matrices[0].dtype]

@@ -1,6 +1,5 @@
 """`solve`, square systems."""
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -77,7 +76,7 @@ def _solution(strategy: Strategy, A: Tensor, B: Tensor) -> Tensor:
     """
     if is_opaque(B):
         return torch.linalg.solve(A, B)
-    outputs = _fast_path(strategy, A, B)
+    outputs = SOLVE_FAST_PATH(strategy, A, B)
     return run(_Solve(), strategy, A, B)[0] if outputs is None else outputs[0]
 
 
@@ -128,7 +127,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, strategy: StrategyChoice =
 
 
 def _by_fast_path(strategy: StrategyChoice, A: Tensor, B: Tensor, left: bool) -> Tensor | None:
-    if left and (outputs := _fast_path(strategy, A, B)) is not None:
+    if left and (outputs := SOLVE_FAST_PATH(strategy, A, B)) is not None:
         return outputs[0]
     if not fit(A, B, left) or is_vector(A, B):
         return None
@@ -138,7 +137,7 @@ def _by_fast_path(strategy: StrategyChoice, A: Tensor, B: Tensor, left: bool) ->
     if A.shape[:-2] == B.shape[:-2]:
         return None
     columns, restored = folded(A, B)
-    outputs = _fast_path(strategy, A, columns)
+    outputs = SOLVE_FAST_PATH(strategy, A, columns)
     return None if outputs is None else restored(outputs[0])
 
 
@@ -212,7 +211,7 @@ def _second_by_columns(
     return (of_A, None), (of_X,), (of_cotangent, *cotangents[1:])
 
 
-_fast_path = FastPath(
+SOLVE_FAST_PATH = FastPath(
     "solve",
     _general,
     policy_operation="solve",
@@ -223,7 +222,6 @@ _fast_path = FastPath(
     unread=(1,),
     arity=2,
 )
-SOLVE_EX_FAST_PATH = dataclasses.replace(_fast_path, reports=True)
 
 
 def solve_workspace(_: int, n: int, __: int) -> tuple[int, int]:
@@ -236,10 +234,10 @@ _OPERATOR = Operator(
     ["A", "B"],
     any_rank=True,
     takes_vectors=True,
-    fast_paths=[(_fast_path, [])],
+    fast_paths=[(SOLVE_FAST_PATH, [])],
     workspace=solve_workspace,
 )
-ATEN = (AtenCalls("linalg_solve", _fast_path, [True], by_columns=(0,)),)
+ATEN = (AtenCalls("linalg_solve", SOLVE_FAST_PATH, [True], by_columns=(0,)),)
 
 
 def _solve(chosen: Strategy, A: Tensor, B: Tensor, left: bool) -> Tensor:

@@ -45,6 +45,9 @@ def test_a_call_computes_the_same_by_both(name, size):
         pytest.skip("takes no batches")
     inputs = call.inputs(size)
     found, expected = (call.outputs(each, *inputs) for each in (call_ours, call_torch))
+    if name in ("inv_ex, a row of zeros", "solve_ex, a row of zeros", "cholesky_ex, indefinite"):
+        assert found[0].isnan().any()  # PyTorch has arbitrary numbers there
+        return
     for ours, theirs in zip(found, expected, strict=True):
         if theirs.numel():  # gelsy, PyTorch's driver, has no residuals
             rtol, atol = 1e-6, 1e-9

@@ -38,17 +38,35 @@ def test_what_is_not_positive_definite_is_refused_in_the_words_of_torch(strategy
     assert re.sub(r"\w+(_ex)?:", "", found) == re.sub(r"\w+(_ex)?:", "", due)
 
 
-@pytest.mark.parametrize("strategy", ["triangular_solve", "blocked_lu", "batch_last"])
-def test_the_ex_form_reports_and_has_no_gradient_where_there_is_no_factor(strategy):
-    A = torch.stack([torch.eye(3), torch.diag(torch.tensor([1.0, -1.0, 1.0]))]).requires_grad_()
+@each_dtype
+@pytest.mark.parametrize("n", [3, 7, 20])
+@pytest.mark.parametrize("strategy", [*STRATEGIES, "auto"])
+def test_the_ex_form_reports_and_has_no_derivative_where_there_is_no_factor(strategy, n, dtype):
+    A = _positive_definite(9, n, n, dtype=dtype)
+    A[4, n // 2, n // 2] *= -1
+    A[6] = 0
+    G, direction = (_positive_definite(9, n, n, dtype=dtype) for _ in range(2))
+    is_definite = torch.linalg.cholesky_ex(A).info == 0
 
-    L, info = linalg.cholesky_ex(A, strategy=strategy)
-    (gradient,) = torch.autograd.grad(L.sum(), A)
+    def derivatives(A, function, G, direction):
+        L, of_L = torch.func.jvp(lambda A: function(A)[0], (A,), (direction,))
+        A = A.clone().requires_grad_()
+        (first,) = torch.autograd.grad(function(A)[0], A, G, create_graph=True)
+        (second,) = torch.autograd.grad(first, A, direction)
+        return L, of_L, first, second
 
-    assert info.tolist() == [0, 2]
-    assert info.dtype == torch.int32
-    assert gradient[0].isfinite().all()
-    assert gradient[1].isnan().all()
+    def ours(A):
+        return linalg.cholesky_ex(A, strategy=strategy)
+
+    torch.testing.assert_close(ours(A).info, torch.linalg.cholesky_ex(A).info)
+    L, *found = derivatives(A, ours, G, direction)
+    A, G, direction = (each[is_definite] for each in (A, G, direction))
+    alone = derivatives(A, lambda A: (linalg.cholesky(A, strategy=strategy),), G, direction)
+    for each, due in zip((L, *found), alone, strict=True):
+        torch.testing.assert_close(each[is_definite], due)
+    tangent, *gradients = (each[~is_definite].isnan() for each in found)
+    assert tangent.flatten(1).any(1).all()
+    assert all(map(torch.all, gradients))
 
 
 @each_dtype

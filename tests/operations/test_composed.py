@@ -80,10 +80,27 @@ def singular(name):
 def test_a_singular_matrix_is_reported_where_torch_reports_it(name, strategy):
     inputs = [each.requires_grad_() for each in singular(name)]
     ours, of_torch = ours_and_torchs(name, strategy=strategy)
-    require_alike(ours, of_torch, *inputs, equal_nan=True)
-    _, info, *gradients = with_gradients(ours, *inputs)
+    result, info, *gradients = with_gradients(ours, *inputs)
     assert info.tolist() == [[0, 0], [3, 0]]
+    is_regular = info == 0
+    due, *_ = of_torch(*inputs)
+    torch.testing.assert_close(result[is_regular], due[is_regular])
+    assert not result[~is_regular].isfinite().any()
     assert gradients[0][0].isfinite().all()
+    assert not gradients[0][~is_regular].isfinite().any()
+
+
+@each_report
+@pytest.mark.parametrize("dtype", ALL_DTYPES, ids=str)
+@pytest.mark.parametrize("n", [1, 4, 6, 20])
+def test_the_pivot_that_lapack_finds_to_be_zero_is_reported(name, n, dtype):
+    A, B = drawn(9, n, n, dtype=dtype), drawn(9, n, 2, dtype=dtype)
+    A[1], A[2, n // 2], A[3, :, -1] = 0, 0, A[3, :, 0]
+    A[4] = 1e-30 * A[2]
+    inputs = (A, B) if name == "solve_ex" else (A,)
+    for given in (inputs, [each[2] for each in inputs], [each[4] for each in inputs]):
+        found, due = (function(*given) for function in ours_and_torchs(name))
+        assert torch.equal(found.info, due.info)
 
 
 @each_report

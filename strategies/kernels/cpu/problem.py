@@ -23,8 +23,10 @@ _FEW, _MOST_OF_FEW = 8, 1296
 
 _ACROSS = {
     "inv": (25, 2304),
+    "inv_ex": (25, 2304),
     "inv_backward": (25, 144),
     "solve": (16, 4096),
+    "solve_ex": (16, 4096),
     "solve_backward": (16, 576),
     "det": (16, 4096),
     "det_backward": (25, 4096),
@@ -36,6 +38,7 @@ _ACROSS = {
     **dict.fromkeys(BY_LU, (1, 4096)),
     **dict.fromkeys(TRIANGULAR, (1, 1024)),
     "cholesky": (25, 4096),
+    "cholesky_ex": (25, 4096),
     "cholesky_backward": (25, 2304),
     "pinv": (1, 1152),
     "pinv_square": (1, 2304),

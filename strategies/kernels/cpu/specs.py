@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Callable
+from typing import cast
 
 import torch
 
@@ -37,6 +38,9 @@ _MOST_COLUMNS_OF_PACKS, _MOST_ROWS_OF_VECTORS = 8, 24
 """Right-hand sides of packed factors for packs, and rows, where there is one."""
 
 
+Spec = Callable[[Problem], KernelSpec | None]
+
+
 def _factors(p: Problem) -> list[TensorSpec]:
     """LU by columns, and pivots."""
     return [rows(p.n, p.m, p.dtype), vector(min(p.m, p.n), torch.int32)]
@@ -45,6 +49,18 @@ def _factors(p: Problem) -> list[TensorSpec]:
 def _inv(p: Problem) -> KernelSpec:
     flops = (8 / 3 * p.n**3, 4.0 * p.n**3)
     return KernelSpec(*p.kernels("inv"), [columns(p.n, p.n, p.dtype)], [], [1], flops)
+
+
+def _reporting(build: Spec, name: str, p: Problem) -> KernelSpec:
+    """Another operation's, with LAPACK's info as an output more, where a factorization fails, too."""
+    spec = cast(KernelSpec, build(p))
+    first_kept = 1 + (p.k > 0) + len(spec.outputs)
+    return dataclasses.replace(
+        spec,
+        forward=p.kernel(name),
+        outputs=[*spec.outputs, number(torch.int32)],
+        reads=[i + (i >= first_kept) for i in spec.reads],
+    )
 
 
 def _solve(p: Problem) -> KernelSpec:
@@ -79,14 +95,6 @@ def _lu_factor(p: Problem) -> KernelSpec:
     outputs = [columns(p.m, p.n, p.dtype), vector(min(p.m, p.n), torch.int32)]
     order = [vector(p.m, torch.int64)]
     return KernelSpec(*p.kernels("lu_factor"), outputs, order, [1, 3], _elimination_flops(p))
-
-
-def _lu_factor_ex(p: Problem) -> KernelSpec:
-    spec = _lu_factor(p)
-    outputs = [*spec.outputs, number(torch.int32)]
-    return dataclasses.replace(
-        spec, forward=p.kernel("lu_factor_ex"), outputs=outputs, reads=[1, 4]
-    )
 
 
 def _lu(p: Problem) -> KernelSpec:
@@ -264,7 +272,6 @@ def _lstsq_of_any_rank(by: str, p: Problem) -> KernelSpec | None:
     )
 
 
-Spec = Callable[[Problem], KernelSpec | None]
 Specs = dict[str, Spec]
 
 _BY_FACTORS: Specs = {
@@ -273,7 +280,6 @@ _BY_FACTORS: Specs = {
     "det": _det,
     "slogdet": _slogdet,
     "lu_factor": _lu_factor,
-    "lu_factor_ex": _lu_factor_ex,
     "lu": _lu,
     "pinv": _pinv,
     "lstsq": _lstsq,
@@ -281,6 +287,15 @@ _BY_FACTORS: Specs = {
     "cholesky_solve": _cholesky_solve,
     "cholesky_inverse": _cholesky_inverse,
     "qr": _qr,
+    **{
+        name: functools.partial(_reporting, build, name)
+        for name, build in (
+            ("cholesky_ex", _cholesky),
+            ("inv_ex", _inv),
+            ("lu_factor_ex", _lu_factor),
+            ("solve_ex", _solve),
+        )
+    },
     **{name: functools.partial(_triangular, name) for name in TRIANGULAR},
     **{name: functools.partial(_lu_solve, name) for name in BY_LU},
 }
