@@ -10,6 +10,7 @@ import pandas as pd
 import typer
 
 from plots import marked
+from strategies.builtin.batch_last import BatchLast
 from strategies.builtin.explicit_inverse import ExplicitInverse
 from strategies.builtin.fused import Fused
 from strategies.builtin.qr_pinv import QRPinv
@@ -29,6 +30,8 @@ INVERSE, SOLVE, SVD = ExplicitInverse.name, TriangularSolve.name, SVDTruncatedPi
 
 SIMPLE = INVERSE, SOLVE, QRPinv.name, SVD
 """The strategies that are one idea each, in operations of torch."""
+
+COMPILED = Fused.name, BatchLast.name
 
 SIDE = 128
 """The shorter side n from which on a matrix counts as large."""
@@ -132,14 +135,13 @@ def _medians(cases: pd.DataFrame, by: str | list[str]) -> dict[Any, pd.DataFrame
 
 
 def _default(cells: Sequence[JudgedCell]) -> str:
-    """How often compiled kernels are the strategy to use, counted as `recommend` counts."""
+    """How often a compiled kernel is the strategy to use, counted as `recommend` counts."""
     sure = [cell.chosen for cell in cells if cell.chosen and not cell.is_too_noisy]
-    count = sum(chosen.strategy == Fused.name for chosen in sure)
-    noisy = sum(cell.is_too_noisy for cell in cells)
+    count = sum(chosen.strategy in COMPILED for chosen in sure)
     return (
-        f"The default is `{Fused.name}`, compiled kernels, in {count} of {len(cells)} cases ({noisy} "
-        f"are {TOO_NOISY}). They solve with their factors, and form an inverse where that is the result or "
-        "the gradient."
+        f"The default is a compiled kernel ({_names(COMPILED)}) in {count} of the {len(sure)} cases that "
+        f"are not {TOO_NOISY}. It solves with its factors, and forms an inverse where that is the result "
+        "or the gradient."
     )
 
 
@@ -153,9 +155,12 @@ def _answer(
     formed = {name: ratios for name, ratios in single.items() if (ratios < 1).all()}
     reused = {name: of[BACKWARD] for name, of in stable.items() if (of[BACKWARD] < 1).all()}
     if solved and (formed or reused):
-        exceptions = ["is the result"] * bool(formed) + ["serves many backwards"] * bool(reused)
-        where = " or ".join(exceptions)
-        yield f"**Solve, unless the inverse {where}**; without `strategy=`, a call chooses."
+        exceptions = [f"in {_names(formed)}"] if formed else []
+        exceptions += ["where one forward serves many backwards"] if reused else []
+        yield (
+            f"**Solve, except {' and '.join(exceptions)}.** You need not choose: without `strategy=` the "
+            "fastest stable strategy is used."
+        )
     yield "Among PyTorch's own operations, in the median of cases:"
     unstable = {name: of.worst for name, of in inverse.items() if not of.is_stable}
     yield "\n".join(f"- {rule}" for rule in [*_rules(solved, formed, reused, unstable), *svd])
@@ -173,7 +178,7 @@ def _rules(
         )
     if formed:
         share = _span(itertools.chain(*formed.values()))
-        yield f"**Form it** where it is the result, in {_names(formed)}: that takes {share} of the time."
+        yield f"**Form it** in {_names(formed)}: that takes {share} of the time of solves."
     if reused:
         share = _span(itertools.chain(*reused.values()))
         yield (

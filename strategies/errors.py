@@ -29,8 +29,8 @@ def raise_if_singular(singular: Tensor, strategy: str, advice: str) -> None:
     """
     if bool(singular.any()):
         raise LinAlgError(
-            f"strategy '{strategy}' needs a matrix of full rank, and this one is singular to working "
-            f"precision{_first(singular)}; {advice}"
+            f"this matrix is singular to working precision{_first(singular)}, and strategy '{strategy}' "
+            f"needs full rank; {advice}"
         )
 
 

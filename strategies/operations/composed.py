@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
+from torch.overrides import is_tensor_like
 
 from strategies.autograd.choice import StrategyChoice, are_matrices, are_of_kind
 from strategies.operations.det import slogdet
@@ -98,6 +99,8 @@ def tensorinv(A: Tensor, ind: int = 2, *, strategy: StrategyChoice = "auto") -> 
         >>> tensorinv(torch.eye(6).reshape(2, 3, 6)).shape
         torch.Size([6, 2, 3])
     """
+    if not is_tensor_like(A):
+        return torch.linalg.tensorinv(A, ind)
     rows, columns = A.shape[: max(ind, 0)], A.shape[max(ind, 0) :]
     size = math.prod(rows)
     matrix = A.reshape(size, -1) if size else A
@@ -135,6 +138,8 @@ def tensorsolve(
         >>> tensorsolve(2 * torch.eye(6).reshape(2, 3, 6), torch.ones(2, 3))
         tensor([0.5000, 0.5000, 0.5000, 0.5000, 0.5000, 0.5000])
     """
+    if not (is_tensor_like(A) and is_tensor_like(B)):
+        return torch.linalg.tensorsolve(A, B)
     moved = A if dims is None else A.movedim(tuple(dims), tuple(range(-len(dims), 0)))
     columns = moved.shape[B.ndim :]
     size = math.prod(columns)

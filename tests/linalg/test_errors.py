@@ -72,7 +72,7 @@ def test_a_singular_matrix_names_strategy_and_batch_element_as_torch_counts(name
     for n, dtype in itertools.product(range(1, 10), ALL_DTYPES):
         A = torch.eye(n, dtype=dtype).repeat(2, 3, 1, 1)
         A[1, 1, -1] = 0
-        said = rf"linalg\.\w+:.*'{strategy}'.*element 4"
+        said = rf"linalg\.\w+:.*element 4.*'{strategy}'"
         with pytest.raises(torch.linalg.LinAlgError, match=said):
             OF_MATRIX[name](A, strategy=strategy)
 

@@ -17,13 +17,14 @@ REFUSED = {
     "logdet": [(torch.ones(2, 3),)],
     "matrix_power": [(torch.ones(2, 3), -1)],
     "tensorinv": [
-        *((torch.ones(2, 3, 5), 1), (torch.ones(2, 2), 0), (torch.ones(2, 2), 3)),
+        *((torch.ones(2, 3, 5), 1), (torch.ones(2, 2), 0), (torch.ones(2, 2), 3), ([1.0],)),
         # More rows than there are dimensions.
         *((torch.ones([1] * count), count + 1) for count in range(3)),
     ],
     "tensorsolve": [
         (torch.ones(2, 3, 5), torch.ones(2, 3)),
         (torch.ones(2, 2), torch.ones(2, dtype=torch.float64)),
+        *((EYE, [1.0]), ([1.0], EYE)),
     ],
     "solve_triangular": [
         (torch.ones(2, 3), torch.ones(2, 1)),
