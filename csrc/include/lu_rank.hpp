@@ -53,12 +53,12 @@ class RankOfFactors {
     split(0);
     each_entry(L, [&](Int i, Int j) { of_Y(i, j) = magnitude(L(i, j)); });
     each_entry(U, [&](Int i, Int j) { of_X(i, j) = magnitude(U(i, j)); });
-    lapack::multiply("NN", 1, 0, terms, of_Y, of_X);
+    multiply_triangles(terms, of_Y, of_X);
     Int rank = 0;
     while (rank < k && is_regular(s, rank)) ++rank;
     each_entry(terms, [&](Int i, Int j) { terms(i, j) *= terms(i, j); });
     if (rank < k && !rest_is_roundoff(rank)) return UNDECIDED;
-    return rank > 0 && rest_is_roundoff(rank - 1) ? UNDECIDED : rank;
+    return rank > 0 && !last_is_clear(LU, s, rank) && rest_is_roundoff(rank - 1) ? UNDECIDED : rank;
   }
 
  private:
@@ -75,6 +75,21 @@ class RankOfFactors {
   bool is_regular(RoundoffScratch<T>& s, Int i) const {
     if (s.factors(i, i) == Wide(0)) return false;
     return detail::roundoff_bound(s, i) < REGULAR_LIMIT<T> || detail::roundoff(s, i, terms) <= REGULAR_LIMIT<T>;
+  }
+
+  // Whether by the last of so many pivots alone the block that it begins is not.
+  bool last_is_clear(Columns<T> LU, RoundoffScratch<T>& s, Int rank) const {
+    return detail::roundoff_bound(s, rank - 1) < REGULAR_LIMIT<T> / safety_of_last(LU, rank);
+  }
+
+  // L U of lower and upper trapezoids, without most zeros.
+  template <class W>
+  void multiply_triangles(Columns<W> result, Columns<W> lower, Columns<W> upper) const {
+    fill_with_zeros(result);
+    each_block(lower.n, [&](Int first, Int last) {
+      const auto left = lower.part(first, lower.m, first, last), right = upper.part(first, last, first, upper.n);
+      lapack::multiply("NN", 1, 1, result.part(first, result.m, first, result.n), left, right);
+    });
   }
 
   // Whether L₂₂ U₂₂ after q steps is.
@@ -96,7 +111,7 @@ class RankOfFactors {
     lapack::multiply("NN", 1, 1, of_left, of_rows.columns(0, q), of_right);
     split(q);
     const auto rest = left.part(0, rows, 0, columns);
-    lapack::multiply("NN", 1, 0, rest, L.part(q, m, q, k), U.part(q, k, q, n));
+    multiply_triangles(rest, L.part(q, m, q, k), U.part(q, k, q, n));
     double total = 0;
     each_entry(rest, [&](Int i, Int j) {
       if (rest(i, j) != Wide(0)) total += square(rest(i, j)) / of_left(i, j);
