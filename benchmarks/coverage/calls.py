@@ -75,6 +75,14 @@ def _make_definite(A: Tensor) -> Tensor:
     return A @ A.mH / n + torch.eye(n, dtype=A.dtype)
 
 
+def _make_factor(A: Tensor) -> Tensor:
+    return torch.linalg.cholesky(_make_definite(A))
+
+
+def _make_complex(A: Tensor) -> Tensor:
+    return torch.complex(A, _randn(*A.shape))
+
+
 def _put_nan(A: Tensor) -> Tensor:
     A[..., 0, 0].view(-1)[0] = torch.nan
     return A
@@ -93,24 +101,11 @@ _row_of_zeros = _of(change=_put_zeros)
 _zeros = _of(rows=4, change=torch.zeros_like)
 _definite = _of(change=_make_definite)
 _lu = _of(change=lambda A: torch.linalg.lu_factor(A).LU)
-_factor = _of(change=lambda A: torch.linalg.cholesky(_make_definite(A)))
-_triangular = _of(change=lambda A: torch.linalg.cholesky(_make_definite(A)).mT.contiguous())
-
-
-def _complex(size: Size) -> tuple[Tensor]:
-    return (torch.complex(_matrix(size), _matrix(size)),)
-
-
-def _complex_tall(size: Size) -> tuple[Tensor]:
-    return (torch.complex(_matrix(size, 4), _matrix(size, 4)),)
-
-
-def _complex_definite(size: Size) -> tuple[Tensor]:
-    return (_make_definite(*_complex(size)),)
-
-
-def _complex_factor(size: Size) -> tuple[Tensor]:
-    return (torch.linalg.cholesky(*_complex_definite(size)),)
+_factor = _of(change=_make_factor)
+_triangular = _of(change=lambda A: _make_factor(A).mT.contiguous())
+_complex, _complex_tall = _of(change=_make_complex), _of(rows=4, change=_make_complex)
+_complex_definite = _of(change=lambda A: _make_definite(_make_complex(A)))
+_complex_factor = _of(change=lambda A: _make_factor(_make_complex(A)))
 
 
 def _of_rank(rank: Callable[[int], int], rows: int = 1) -> Callable[[Size], tuple[Tensor]]:
@@ -151,6 +146,10 @@ def _many_for_one(size: Size) -> tuple[Tensor, ...]:
 
 def _one_for_many(size: Size) -> tuple[Tensor, ...]:
     return _randn(*size.batch, 8, size.n, size.n), _randn(*size.batch, 1, size.n, 2)
+
+
+def _cholesky_solve(**options: Any) -> Callable[..., Any]:
+    return lambda call, L, B: call("cholesky_solve", B, L, **options)
 
 
 def _lu_solve(**options: bool) -> Callable[..., Any]:
@@ -265,16 +264,10 @@ CALLS: Mapping[str, Call] = {
     "cholesky of large float32": Call(_simply("cholesky"), _far(_definite)),
     "cholesky_ex": Call(_simply("cholesky_ex", 0), _definite),
     "cholesky_ex, indefinite": Call(_simply("cholesky_ex", 0), _hermitian),
-    "cholesky_solve": Call(lambda call, L, B: call("cholesky_solve", B, L), _with(_factor, 2)),
-    "cholesky_solve, large float32 B": Call(
-        lambda call, L, B: call("cholesky_solve", B, L), _far(_with(_factor, 2))
-    ),
-    "cholesky_solve k=32": Call(
-        lambda call, L, B: call("cholesky_solve", B, L), _with(_factor, 32)
-    ),
-    "cholesky_solve upper": Call(
-        lambda call, U, B: call("cholesky_solve", B, U, upper=True), _with(_triangular, 2)
-    ),
+    "cholesky_solve": Call(_cholesky_solve(), _with(_factor, 2)),
+    "cholesky_solve, large float32 B": Call(_cholesky_solve(), _far(_with(_factor, 2))),
+    "cholesky_solve k=32": Call(_cholesky_solve(), _with(_factor, 32)),
+    "cholesky_solve upper": Call(_cholesky_solve(upper=True), _with(_triangular, 2)),
     "cholesky_inverse": Call(_simply("cholesky_inverse"), _factor),
     "cholesky_inverse complex": Call(_simply("cholesky_inverse"), _complex_factor),
     "cholesky_inverse upper": Call(_simply("cholesky_inverse", upper=True), _triangular),

@@ -3,23 +3,16 @@
 import numpy as np
 import pytest
 import torch
+from arguments import ARGUMENTS, OPTIONS
 
 from strategies import linalg
 from strategies.operations.traceable import flags_of
 
 FLAGS = [(name, flag) for name in linalg.__all__ for flag, _ in flags_of(getattr(linalg, name))]
-ARGUMENTS = {
-    "lu_solve": (torch.eye(2), torch.tensor([1, 2], dtype=torch.int32), torch.eye(2)),
-    **dict.fromkeys(
-        ["cholesky_solve", "solve", "solve_ex", "solve_triangular"], [torch.eye(2)] * 2
-    ),
-}
 
 
 def call(name, options):
-    required = {"upper": True} if name == "solve_triangular" else {}
-    arguments = ARGUMENTS.get(name, [torch.eye(2)])
-    return getattr(linalg, name)(*arguments, **required | options)
+    return getattr(linalg, name)(*ARGUMENTS[name], **OPTIONS.get(name, {}) | options)
 
 
 def test_there_are_flags():
