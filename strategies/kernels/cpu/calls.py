@@ -1,4 +1,4 @@
-"""Kernels that do one step of an operation: tests of rank, reverses of factorizations, gradients in packs.
+"""Kernels that do one step of an operation: tests of rank, and reverses of factorizations.
 
 Each is called with tensors, and returns tensors; NotImplemented where operations of PyTorch are to be used
 instead. Factors named by columns are given transposed and contiguous, so that their columns are rows.
@@ -6,7 +6,6 @@ instead. Factors named by columns are given transposed and contiguous, so that t
 
 # ruff: noqa: ARG005 - a kernel is declared with all that it reads
 import dataclasses
-import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -88,9 +87,7 @@ class Call:
     def _group_size(self, tensor: Tensor, count: int) -> int:
         of_one = tensor.element_size() * max(tensor.numel() // count, 1)
         most = max(1, min(_MOST_MATRICES, _GROUP_BYTES // of_one))
-        group = math.ceil(count / math.ceil(count / most))  # so that the last is nearly as full
-        is_in_packs = self.name.endswith("_across")
-        return task.in_packs(group, count, tensor.dtype) if is_in_packs else group
+        return math.ceil(count / math.ceil(count / most))  # so that the last is nearly as full
 
 
 def by_rows(like: Tensor) -> Tensor:
@@ -201,66 +198,3 @@ reverse_cholesky = Call(
     flops=lambda L, _: 2 / 3 * L.shape[-1] ** 3,
 )
 """The Hermitian gradient of A from the cotangent of its factor, (..., n, n), by columns."""
-
-
-# Limits, as measured, of matrices that packs are faster for than calls of LAPACK by operations of torch.
-_FEWEST, _MOST_COLUMNS, _MOST_COLUMNS_OF_SOLUTIONS = 8, 48, 16
-
-
-def _suits_packs(matrix: Tensor, *_: Tensor, most: int = _MOST_COLUMNS) -> bool:
-    m, n = matrix.shape[-2:]
-    is_small = 0 < m * n <= 2 * most**2 and min(m, n) <= most
-    return is_small and matrix.numel() >= _FEWEST * m * n
-
-
-_suits_few = functools.partial(_suits_packs, most=_MOST_COLUMNS_OF_SOLUTIONS)
-
-
-lu_backward = Call(
-    "lu_factor_backward_across",
-    lambda LU_T, order, cotangent: by_rows(cotangent),
-    flops=reverse_flops,
-    suits=_suits_packs,
-)
-"""Ā, (..., m, n), from the transpose of packed factors, `inverse_order`, and the factors' cotangent."""
-
-cholesky_backward = Call(
-    "cholesky_backward_across",
-    lambda L_T, cotangent: by_rows(cotangent),
-    flops=lambda L, _: 2 / 3 * L.shape[-1] ** 3,
-    suits=_suits_packs,
-)
-"""The Hermitian gradient from the transpose of a factor and its cotangent, (..., n, n)."""
-
-inv_backward = Call(
-    "inv_backward_across",
-    lambda X_T, cotangent: by_rows(cotangent),
-    flops=lambda X, *_: 4 * X.shape[-1] ** 3,
-    suits=_suits_few,
-)
-"""Ā, (..., n, n), from the transpose of the inverse and its cotangent."""
-
-solve_backward = Call(
-    "solve_backward_across",
-    lambda X, LU_T, pivots, cotangent: (by_rows(LU_T), by_rows(cotangent)),
-    flops=lambda X, LU, *_: 4 * LU.shape[-1] ** 2 * X.shape[-1],
-    suits=lambda X, LU, *_: _suits_few(LU) and X.numel() > 0,
-)
-"""Ā, (..., n, n), and B̄, (..., n, k), from X, the transpose of LU, pivots, and the cotangent."""
-
-pinv_backward = Call(
-    "pinv_backward_across",
-    lambda Q_T, R_T, cotangent: by_rows(cotangent),
-    flops=lambda Q, R, _: 6 * (Q.shape[-2] + Q.shape[-1]) * R.shape[-1] ** 2,
-    suits=_suits_few,
-)
-"""The transpose of Ā, (..., n, m), of tall A = Q R, from those of Q and R and the cotangent of A⁺."""
-
-lstsq_backward = Call(
-    "lstsq_backward_across",
-    lambda A, B, X, R_T, cotangent, of_residuals: (by_rows(A), by_rows(B)),
-    flops=lambda A, B, *_: (12 * A.shape[-2] + 4 * A.shape[-1]) * A.shape[-1] * B.shape[-1],
-    suits=lambda A, B, *_: _suits_few(A) and B.numel() > 0,
-)
-"""Ā, (..., m, n), and B̄, (..., m, k), of tall A = Q R, from A, B, X, the transpose of R, the cotangent, and
-that of the squared residuals, (..., k) or (..., 0)."""
