@@ -1,4 +1,6 @@
 // Inverses and solutions of square matrices, and what is solved with them as least squares.
+#include <optional>
+
 #include "../include/lu.hpp"
 #include "../include/pack.hpp"
 #include "table.hpp"
@@ -62,6 +64,7 @@ void inv_across(Task task, Arena& arena) {
   const Info<REPORTS> info(task, 2);
   const Int n = A.n;
   auto F = arena.columns<P>(n, n), X = arena.columns<P>(n, n);
+  std::optional<Inverse<T, 0>> alone;
   auto* pivots = arena.take<PivotOf<P>>(n);
   auto* before = arena.take<double>(n * width_of<P>);
   const Threshold<T> threshold(task);
@@ -77,10 +80,10 @@ void inv_across(Task task, Arena& arena) {
         return !CHECKS_RANK || are_of_full_rank(threshold, X, n, squares);
       },
       [&](Int i) {
-        Arena own;
-        Inverse<T, 0> inverse(own, CHECKS_RANK ? 0 : n);
-        if (CHECKS_RANK || !own.is_ok() || !inverse.compute(A[i], inverse.X, info.of(i))) return false;
-        copy(result[i], inverse.X);
+        if (CHECKS_RANK) return false;
+        if (!alone) alone.emplace(arena, n);
+        if (!arena.is_ok() || !alone->compute(A[i], alone->X, info.of(i))) return false;
+        copy(result[i], alone->X);
         return true;
       });
 }
@@ -222,6 +225,7 @@ void solve_across(Task task, Arena& arena) {
   const RankTest<true, P> test(task, arena, WITH_RANK ? X.m : 0);
   const Int n = A.n;
   auto F = arena.columns<P>(n, n), Y = arena.columns<P>(n, X.n);
+  std::optional<Solution<T, 0>> alone;
   auto* of_pack = arena.take<PivotOf<P>>(n);
   auto* before = arena.take<double>(n * width_of<P>);
   each_pack<T>(
@@ -241,10 +245,9 @@ void solve_across(Task task, Arena& arena) {
         return test.is_full(F, n, squares);
       },
       [&](Int i) {
-        Arena own;
-        Solution<T, 0> solution(own, WITH_RANK ? 0 : n, X.n);
-        return !WITH_RANK && own.is_ok() &&
-               solution.compute(A[i], B[i], X[i], LU.columns(i), pivots.vector(i), info.of(i));
+        if (WITH_RANK) return false;
+        if (!alone) alone.emplace(arena, n, X.n);
+        return arena.is_ok() && alone->compute(A[i], B[i], X[i], LU.columns(i), pivots.vector(i), info.of(i));
       });
 }
 
