@@ -4,6 +4,7 @@ import pytest
 import torch
 from comparison import drawn
 
+from strategies import linalg
 from strategies.kernels.cpu.library import DTYPES
 from strategies.linalg import lu_factor, qr
 
@@ -60,3 +61,32 @@ def test_what_is_not_a_number_stays_in_its_matrix():
     R = qr(A, strategy="batch_last").R
     assert R[5].isnan().any()
     assert R[torch.arange(20) != 5].isfinite().all()
+
+
+OF_TORCH = {
+    "inv": torch.linalg.inv,
+    "solve": torch.linalg.solve,
+    "lstsq": lambda A, B: torch.linalg.pinv(A) @ B,
+    "pinv": torch.linalg.pinv,
+    "lu_factor": lambda A: torch.linalg.lu_factor(A).LU,
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("batch", [(13,), (130,), (2, 3, 4)])
+@pytest.mark.parametrize("name", OF_TORCH)
+def test_gradients_are_those_of_torch_by_cotangents_of_any_layout(name, batch, dtype):
+    m, n = (8, 3) if name in ("lstsq", "pinv") else (5, 5)
+    inputs = [drawn(*batch, m, n, dtype=dtype) + 3 * torch.eye(m, n, dtype=dtype)]
+    if name in ("solve", "lstsq"):
+        inputs.append(drawn(*batch, m, 2, dtype=dtype, seed=1))
+    leaves = [each.clone().requires_grad_() for each in inputs]
+    found = getattr(linalg, name)(*leaves, strategy="batch_last")
+    found, due = found if isinstance(found, torch.Tensor) else found[0], OF_TORCH[name](*leaves)
+    G = drawn(*due.shape, dtype=dtype, seed=2)
+    limit = 100 * torch.finfo(dtype).eps * torch.linalg.cond(inputs[0])
+    for cotangent in (G, G.mT.contiguous().mT, G.conj()):
+        pairs = (torch.autograd.grad(y, leaves, cotangent, retain_graph=True) for y in (found, due))
+        for ours, theirs in zip(*pairs, strict=True):
+            errors, sizes = (each.norm(dim=(-2, -1)) for each in (ours - theirs, theirs))
+            assert (errors <= limit * sizes).all()
