@@ -7,7 +7,7 @@ from benchmarks.baseline import measured
 from strategies.measuring import Case, backward_of
 from strategies.measuring.stability import measure_stability
 from strategies.policy import SHIPPED
-from strategies.policy.schema import LIMIT, read
+from strategies.policy.schema import LIMIT, Policy
 from strategies.selection.stability import evidence_in
 
 LARGEST_JUDGED = 2**21
@@ -23,7 +23,7 @@ def test_backward(benchmark: Any, case: Case, strategy: str) -> None:
     if found.backward is None:
         pytest.skip(found.note)
     benchmark(backward_of(case, strategy))
-    known = evidence_in(read(SHIPPED), case).get(strategy)
+    known = evidence_in(Policy.read(SHIPPED), case).get(strategy)
     if known and known.is_stable and math.prod(case.shape) * min(case.shape) <= LARGEST_JUDGED:
         (judged,) = measure_stability(case, [strategy])
         assert judged.stability is None or judged.stability.worst <= LIMIT, judged

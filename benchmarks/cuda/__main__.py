@@ -16,7 +16,6 @@ from strategies.builtin.svd_truncated_pinv import SVDTruncatedPinv
 from strategies.cli.common import console, notes, reports_errors
 from strategies.cli.progress import countdown
 from strategies.measuring import Case, Writer, describe, grid_cases, with_load_and_noise
-from strategies.policy import schema
 from strategies.policy.schema import Policy
 from strategies.selection import calibrating
 from strategies.selection.planning import Plan
@@ -37,7 +36,7 @@ def main(
     here = msgspec.structs.replace(with_load_and_noise(describe()), name=machine)
     writer = Writer(out, "grid", arguments, here)
     cases = [case for case in grid_cases.timed(GRID, [DEVICE]) if is_quick(case)]
-    plan = Plan(cases, without_svd(schema.read(policy.SHIPPED)))
+    plan = Plan(cases, without_svd(Policy.read(policy.SHIPPED)))
     with countdown(60 * minutes, notes) as begins:
         calibrating.measured(plan, writer, 60 * minutes, beside=[policy.BASELINE], begins=begins)
     console.print(f"{len(writer.cells)} cells in {out}")

@@ -8,7 +8,8 @@ import msgspec
 from strategies import operations, policy, registry
 from strategies.autograd.explanation import explain_key
 from strategies.measuring import Case, Cell, Objective, measure
-from strategies.policy import BASELINE, schema
+from strategies.policy import BASELINE
+from strategies.policy.schema import Policy
 from strategies.selection.eligibility import ANY, why_ineligible
 from strategies.selection.policies import policy_key
 from strategies.selection.regret import regrets
@@ -67,6 +68,6 @@ def quantile(regrets: Sequence[float], share: float) -> float:
 
 def _eligible(cell: Cell) -> set[str]:
     """The strategies that may be used; all, of an operation whose stability the policy does not know."""
-    stability = evidence_in(schema.read(policy.SHIPPED), cell.case)
+    stability = evidence_in(Policy.read(policy.SHIPPED), cell.case)
     reasons = why_ineligible(cell, stability, ANY)
     return {AUTO} | {name for name, reason in reasons.items() if not (stability and reason)}

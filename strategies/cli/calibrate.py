@@ -20,7 +20,7 @@ from strategies.errors import UnusableFileError
 from strategies.integration.workload import Workload
 from strategies.measuring import Writer, describe, grid_cases
 from strategies.measuring.noise import NOISY, VERY_NOISY, load, timing_noise
-from strategies.policy import calibration, schema, validators
+from strategies.policy import calibration, validators
 from strategies.policy.adaptation import adapt
 from strategies.policy.calibration import Calibration, counted
 from strategies.policy.schema import Part, Policy
@@ -67,7 +67,7 @@ def calibrate(
         return
     targets = _targets(devices, threads)
     program = Workload.read(workload) if workload else None
-    shipped = schema.read(policy.SHIPPED)
+    shipped = Policy.read(policy.SHIPPED)
     with _alone(), contextlib.ExitStack() as stack:
         stack.callback(torch.set_num_threads, torch.get_num_threads())
         before = calibration.known()

@@ -12,7 +12,7 @@ from strategies.cli.common import DEFAULT_RESULTS, console
 from strategies.errors import UnusableFileError
 from strategies.files.documents import says
 from strategies.measuring import Case, Objective, store
-from strategies.policy import BASELINE, active, calibration, resolve_for_machine, schema, validators
+from strategies.policy import BASELINE, active, calibration, resolve_for_machine, validators
 from strategies.policy.calibration import Calibration, counted
 from strategies.policy.schema import Cell, Part, Policy
 from strategies.selection import policies
@@ -63,9 +63,9 @@ def show(file: Annotated[Path | None, typer.Argument(metavar="FILE")] = None) ->
             console.print(f"Nothing was calibrated: there is no {path}.")
             return
     if file is None or says(path, Calibration().format):
-        _tell_parts(path, calibration.read(path) if file else calibration.known())
+        _tell_parts(path, Calibration.read(path) if file else calibration.known())
         return
-    policy = schema.read(path)
+    policy = Policy.read(path)
     console.print(defaults_table(policy))
     choices = "use", "as good", "else"
     lines = table("By case", (*CASE, *choices), ["× native"], wraps=(*CASE, *choices))
@@ -81,7 +81,7 @@ def show(file: Annotated[Path | None, typer.Argument(metavar="FILE")] = None) ->
 @app.command()
 def diff(old: PolicyFile, new: PolicyFile) -> None:
     """Compare two policies, cell by cell; exit code 1 if they differ beyond ties."""
-    one, other = schema.read(old), schema.read(new)
+    one, other = Policy.read(old), Policy.read(new)
     shared = policies.differences(one, other)
     changed = [each for each in shared if each.is_change]
     decided = [each for each in shared if not each.is_tie]
@@ -136,7 +136,7 @@ def import_(file: PolicyFile) -> None:
 
     What is known here of other machines, and of other cases, stays.
     """
-    given, path = calibration.read(file), calibration.location()
+    given, path = Calibration.read(file), calibration.location()
     fitting = [part for part in given.parts if not _differences(part)]
     if not fitting:
         reasons = min((_differences(part) for part in given.parts), key=len, default=["nothing"])

@@ -19,7 +19,7 @@ from strategies.files.documents import json_text
 from strategies.files.writing import write_text
 from strategies.measuring import TIMED, Case, Machine, Objective, Run, describe, measure, store
 from strategies.measuring.noise import with_load_and_noise
-from strategies.policy.schema import Evidence, read
+from strategies.policy.schema import Evidence, Policy
 from strategies.selection import markdown, nearest, recommendation
 from strategies.selection.draws import hard_cases
 from strategies.selection.eligibility import Criteria
@@ -127,7 +127,7 @@ def _measured_now(asked: Case | None, criteria: Criteria) -> tuple[list[Run], li
 
 def _stability(asked: Case, names: Sequence[str]) -> dict[str, Evidence]:
     """What the shipped policy knows of these strategies, and of others what hard cases show now."""
-    known = dict(evidence_in(read(policy.SHIPPED), asked))
+    known = dict(evidence_in(Policy.read(policy.SHIPPED), asked))
     if missing := [name for name in names if name not in known]:
         drawn = hard_cases(asked.device, 0, [asked.operation], [asked.dtype_name])
         writer = store.Writer(None, "stability", {}, describe())
@@ -141,7 +141,7 @@ def _tell_shipped(
 ) -> None:
     """What "auto" uses where nothing was measured on this machine."""
     device = asked.device if asked else "cpu"
-    found, source = read(policy.SHIPPED), "the shipped policy"
+    found, source = Policy.read(policy.SHIPPED), "the shipped policy"
     shipped, source = policy.resolve_for_machine(found, source, device, torch.get_num_threads())
     content: dict[str, Any] = {"provenance": shipped.provenance, "cells": []}
     ranked: tuple[str, ...] = ()

@@ -25,8 +25,8 @@ from strategies import registry
 from strategies.errors import UnusableFileError
 from strategies.policy import calibration, nearest_machine, validators
 from strategies.policy.adaptation import adapt
-from strategies.policy.calibration import counted
-from strategies.policy.schema import Part, Policy, PolicyKey, read
+from strategies.policy.calibration import Calibration, counted
+from strategies.policy.schema import Part, Policy, PolicyKey
 from strategies.strategy import Strategy
 
 BASELINE = "native"
@@ -145,9 +145,9 @@ def _resolve(choice: object) -> Policy | Strategy:
     if isinstance(choice, Strategy | Policy):
         return choice
     if choice == SHIPPED_NAME:
-        return read(SHIPPED)
+        return Policy.read(SHIPPED)
     if isinstance(choice, Path) or (isinstance(choice, str) and choice.endswith(".json")):
-        return read(Path(choice))
+        return Policy.read(Path(choice))
     if not isinstance(choice, str):
         raise TypeError(
             f"use takes a name, a policy file or a Strategy, not {type(choice).__name__}"
@@ -196,7 +196,7 @@ def _from_environment() -> Followed | None:
 @functools.cache
 def _shipped() -> tuple[Policy, str]:
     try:
-        return read(SHIPPED), "the shipped policy"
+        return Policy.read(SHIPPED), "the shipped policy"
     except UnusableFileError as error:
         _warn(f'the shipped policy: {error}; strategy="auto" ignores it')
         return Policy(operations={}), "the fallback, for want of a policy"
@@ -209,7 +209,7 @@ def _parts(device: str) -> list[Part]:
     if not path.exists():
         return []
     try:
-        found = calibration.read(path)
+        found = Calibration.read(path)
         here = validators.here(device)
     except (UnusableFileError, RuntimeError) as error:
         _warn(f'{error}; strategy="auto" ignores the calibration')

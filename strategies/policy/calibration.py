@@ -14,7 +14,7 @@ import msgspec
 from strategies.errors import UnusableFileError
 from strategies.files.documents import Document
 from strategies.files.folders import configuration_directory
-from strategies.policy.schema import Part, require_dtypes
+from strategies.policy.schema import Part
 from strategies.policy.validators import Validators
 
 
@@ -48,18 +48,11 @@ def location() -> Path:
     return configuration_directory() / "policy.json"
 
 
-def read(path: Path) -> Calibration:
-    """The calibration in a file; UnusableFileError where there is none of this version, undamaged."""
-    found = Calibration.read(path)
-    require_dtypes(path, *(part.cells for part in found.parts))
-    return found
-
-
 def known() -> Calibration:
-    """What the user's file holds, if there is one; UnusableFileError as by `read`, with a remedy."""
+    """What the user's file holds, if there is one; UnusableFileError with a remedy else."""
     path = location()
     try:
-        return read(path) if path.exists() else Calibration()
+        return Calibration.read(path) if path.exists() else Calibration()
     except UnusableFileError as error:
         problem = f"{error.problem}; `backward-strategies policy clear` deletes it"
         raise UnusableFileError(path, problem) from error

@@ -10,16 +10,13 @@ single default, and an operation that was not measured no answer.
 
 import functools
 import heapq
-import itertools
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 
-from strategies.errors import UnusableFileError
 from strategies.files.documents import Document
 from strategies.policy.validators import Validators
 
@@ -43,8 +40,6 @@ WORST_RATIO = 1e30
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**40)]
 Ratio = Annotated[float, msgspec.Meta(gt=0)]
 Point = tuple[float, ...]
-Cells = dict[str, dict[str, tuple["Cell", ...]]]
-
 PolicyKey = tuple[str, int, int, int, int, str, str]
 """Operation, m, n, columns of B, batch (0 is one matrix), dtype, device with or without an index."""
 
@@ -81,6 +76,17 @@ class Cell(msgspec.Struct, frozen=True, array_like=True, dict=True):
         """The eligible strategies, the one to use first, then from fast to slow."""
         others = sorted(self.times.keys() - {self.use}, key=lambda name: (self.times[name], name))
         return (self.use, *others)
+
+
+Cells = dict[str, dict[str, tuple[Cell, ...]]]
+"""By operation, or by kind of device, and by dtype."""
+
+
+def _require_dtypes(cells: Cells) -> None:
+    """ValueError, which a file is then damaged by, where cells are of a dtype that is not known."""
+    for by_dtype in cells.values():
+        if unknown := by_dtype.keys() - DTYPES_IN_ORDER.keys():
+            raise ValueError(f"no dtype is {min(unknown)!r}")
 
 
 def in_words(stability: float) -> str:
@@ -152,7 +158,10 @@ class OperationPolicy(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=T
     full_rank: Default | None = None
     any_rank: Default | None = None
     stability: dict[str, Evidence] = {}
-    cells: dict[str, dict[str, tuple[Cell, ...]]]
+    cells: Cells
+
+    def __post_init__(self) -> None:
+        _require_dtypes(self.cells)
 
     def allows(self, strategy: str) -> bool:
         """Whether a strategy may be used as far as its stability goes."""
@@ -176,6 +185,9 @@ class Part(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     machine: dict[str, Any]
     cells: Cells
     stability: dict[str, dict[str, Evidence]] = {}
+
+    def __post_init__(self) -> None:
+        _require_dtypes(self.cells)
 
     @property
     def place(self) -> tuple[Validators, str, int]:
@@ -282,21 +294,6 @@ def closest(cells: Iterable[Cell], asked: Point) -> list[Cell]:
     """The cells that answer for a case, the nearest first; a case that was measured has its own alone."""
     near = heapq.nsmallest(NEIGHBOURS, cells, key=lambda cell: math.dist(cell.position, asked))
     return near[:1] if near and near[0].position == asked else near
-
-
-def read(path: Path) -> Policy:
-    """The policy in a file; UnusableFileError where there is none of this version, undamaged."""
-    policy = Policy.read(path)
-    by_operation = (entry.cells for entry in policy.operations.values())
-    require_dtypes(path, *by_operation, *(part.cells for part in policy.others))
-    return policy
-
-
-def require_dtypes(path: Path, *cells: Cells) -> None:
-    """Raises UnusableFileError where cells are of a dtype that is not known."""
-    for by_dtype in itertools.chain.from_iterable(each.values() for each in cells):
-        if unknown := by_dtype.keys() - DTYPES_IN_ORDER.keys():
-            raise UnusableFileError(path, f"is damaged: no dtype is {min(unknown)!r}")
 
 
 def rounded(ratio: float) -> float:

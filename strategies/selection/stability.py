@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from strategies import operations, policy
 from strategies.errors import UnusableFileError
 from strategies.measuring import Case, Cell, Run
-from strategies.policy.schema import LIMIT, Evidence, Policy, read
+from strategies.policy.schema import LIMIT, Evidence, Policy
 
 AUTO = "auto"
 """What the policy chooses, judged beside the strategies."""
@@ -65,7 +65,7 @@ def why_unstable(strategy: str, known: Known) -> str:
 
 def _shipped() -> Stabilities:
     try:
-        shipped = read(policy.SHIPPED)
+        shipped = Policy.read(policy.SHIPPED)
     except UnusableFileError:
         return {}
     return {operation: entry.stability for operation, entry in shipped.operations.items()}

@@ -13,6 +13,7 @@ from strategies.cli import calibrate as module
 from strategies.integration.workload import Call, Workload
 from strategies.measuring import Case, Cell
 from strategies.policy import calibration
+from strategies.policy.calibration import Calibration
 from strategies.policy.schema import Evidence
 from strategies.selection import calibrating
 
@@ -70,7 +71,7 @@ def test_every_number_of_threads_is_measured_with_that_and_the_old_one_is_restor
     invoke("calibrate", "--threads", "2,1,all")
     assert {threads for _, threads in asked} == {1, 2}
     assert torch.get_num_threads() == before
-    assert [p.threads for p in calibration.read(calibration.location()).parts] == [2, 1]
+    assert [p.threads for p in Calibration.read(calibration.location()).parts] == [2, 1]
 
 
 def test_an_interrupted_run_is_resumed(invoke, configuration, asked, monkeypatch):
@@ -181,10 +182,7 @@ def test_a_damaged_policy_is_named_and_kept(invoke, fails, configuration):
 def test_in_earnest_for_some_seconds(configuration, python):
     said = python("-m", "strategies", "calibrate", "--minutes", "0.05", "--force")
     assert "Stability, checked here" in said.stdout, said.stderr
-    (part,) = calibration.read(calibration.location()).parts
+    (part,) = Calibration.read(calibration.location()).parts
     assert part.cells
     assert '"auto" follows the calibration' in python("-m", "strategies", "policy", "show").stdout
-    assert (
-        json.loads(calibration.location().read_text())["version"]
-        == calibration.Calibration().version
-    )
+    assert json.loads(calibration.location().read_text())["version"] == Calibration().version

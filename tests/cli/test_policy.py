@@ -105,7 +105,7 @@ def test_what_was_exported_is_imported_on_a_machine_of_the_same_kind(invoke, cal
     imported = invoke("policy", "import", out)
     assert "1 part imported" in imported.stdout
     assert "1 part of other machines left out" in " ".join(imported.stdout.split())
-    (part,) = calibration.read(calibration.location()).parts
+    (part,) = Calibration.read(calibration.location()).parts
     assert part.validators == validators.here()
 
 

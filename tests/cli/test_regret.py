@@ -59,7 +59,7 @@ def test_what_cannot_be_scored_is_one_line(invoke, fails, tmp_path, kept, measur
     path = tmp_path / "policy.json"
     path.write_text(json_text(Policy(operations={})))
     fails(["regret", path], "holds no cells")
-    shipped = policy.read(policy.SHIPPED)
+    shipped = Policy.read(policy.SHIPPED)
     strict = msgspec.structs.replace(shipped, criteria={**shipped.criteria, "accuracy": 1e-20})
     path.write_text(json_text(strict))
     invoke("regret", policy.SHIPPED, "--cases", 1, "--scores", kept)
@@ -70,7 +70,7 @@ def test_what_cannot_be_scored_is_one_line(invoke, fails, tmp_path, kept, measur
 
 def test_two_policies_are_compared_on_the_same_cases(invoke, tmp_path, measured):
     other = tmp_path / "other.json"
-    other.write_text(json_text(policy.read(policy.SHIPPED)))
+    other.write_text(json_text(Policy.read(policy.SHIPPED)))
     said = invoke("regret", "auto", "--against", other, "--cases", 2).stdout
     assert "policy auto" in said
     assert f"policy {other}" in said

@@ -4,7 +4,7 @@ from by_hand import policy_of, ranking_of
 
 from strategies.errors import UnusableFileError
 from strategies.files.documents import json_text
-from strategies.policy.schema import Default, position, ranking, read
+from strategies.policy.schema import Default, Policy, position, ranking
 
 CELLS = (
     cell(4, 4, batch=1000, native=1, qr_pinv=4),
@@ -68,4 +68,4 @@ def test_a_file_with_an_unknown_dtype_is_named(tmp_path):
     path = tmp_path / "policy.json"
     path.write_text(json_text(POLICY).replace("float64", "float99"))
     with pytest.raises(UnusableFileError, match=r"policy\.json: is damaged: no dtype is 'float99'"):
-        read(path)
+        Policy.read(path)

@@ -12,7 +12,7 @@ from strategies import policy as policies
 from strategies.files.documents import json_text
 from strategies.measuring.measurement import Objective, Status
 from strategies.measuring.store import load
-from strategies.policy import schema
+from strategies.policy.schema import Policy
 from strategies.selection import regret
 from strategies.selection.draws import draw_cases
 from strategies.selection.eligibility import Criteria
@@ -41,7 +41,7 @@ def drawn(objective):
 
 
 def score(path, objective):
-    return regret.score(drawn(objective), schema.read(path))
+    return regret.score(drawn(objective), Policy.read(path))
 
 
 def of_policy(scores):
@@ -50,7 +50,7 @@ def of_policy(scores):
 
 @pytest.mark.parametrize(("path", "objective"), SHIPPED)
 def test_they_are_what_the_kept_measurements_say_of_every_operation(path, objective):
-    shipped, built = schema.read(path), build(load(KEPT), Criteria(objective))
+    shipped, built = Policy.read(path), build(load(KEPT), Criteria(objective))
     assert json_text(built) == json_text(shipped)
     assert set(shipped.operations) == set(operations.measured())
 
@@ -76,7 +76,7 @@ def test_they_choose_well_in_100_cases_that_were_not_measured_for_them(path, obj
 
 
 def test_between_the_cases_it_chooses_as_the_documentation_says():
-    shipped, regrets = schema.read(policies.SHIPPED), []
+    shipped, regrets = Policy.read(policies.SHIPPED), []
     for operation, known in shipped.operations.items():
         for dtype, cells in known.cells["cpu"].items():
             for cell in cells:
@@ -98,7 +98,7 @@ def test_between_the_cases_it_chooses_as_the_documentation_says():
 
 @pytest.mark.parametrize(("path", "_"), SHIPPED)
 def test_they_use_only_what_hundreds_of_hard_cases_show_to_be_stable(path, _):
-    for known in schema.read(path).operations.values():
+    for known in Policy.read(path).operations.values():
         used = {cell.use for by in known.cells.values() for cells in by.values() for cell in cells}
         assert used
         assert all(known.stability[name].is_stable for name in used)
@@ -107,7 +107,7 @@ def test_they_use_only_what_hundreds_of_hard_cases_show_to_be_stable(path, _):
 
 
 def test_pytorchs_gradients_are_unstable_where_the_documentation_says_so():
-    known = schema.read(policies.SHIPPED).operations
+    known = Policy.read(policies.SHIPPED).operations
     unstable = {name for name, each in known.items() if not each.stability["native"].is_stable}
     assert unstable >= {"lstsq", "pinv", "det", "lu_factor", "solve"}
 

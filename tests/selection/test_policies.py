@@ -6,7 +6,7 @@ from by_hand import cell_of, ranking_of, run_of, stable_cell, took
 from strategies.errors import UnusableFileError
 from strategies.files.documents import json_text
 from strategies.measuring import Machine, Status
-from strategies.policy import schema
+from strategies.policy.schema import Policy
 from strategies.selection import policies
 from strategies.selection.eligibility import Criteria
 
@@ -74,7 +74,7 @@ def test_a_damaged_policy_is_named_with_what_is_wrong(policy, tmp_path, old, new
     assert old in text
     path.write_text(text.replace(old, new))
     with pytest.raises(UnusableFileError) as caught:
-        schema.read(path)
+        Policy.read(path)
     assert str(caught.value).startswith(f"{path}: {said}")
 
 

@@ -11,7 +11,7 @@ from benchmarks.cuda import __main__ as cuda
 from strategies import policy
 from strategies.measuring import store
 from strategies.measuring.measurement import Cell
-from strategies.policy import schema
+from strategies.policy.schema import Policy
 from strategies.selection import calibrating
 
 
@@ -41,6 +41,6 @@ def test_every_case_has_pytorch_and_what_is_stable(device, tmp_path):
 
 
 def test_an_svd_is_no_contender_where_it_is_hopeless():
-    known = cuda.without_svd(schema.read(policy.SHIPPED))
+    known = cuda.without_svd(Policy.read(policy.SHIPPED))
     assert not known.operations["cholesky"].allows("svd_truncated_pinv")
-    assert known.operations["pinv"] == schema.read(policy.SHIPPED).operations["pinv"]
+    assert known.operations["pinv"] == Policy.read(policy.SHIPPED).operations["pinv"]
