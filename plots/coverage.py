@@ -4,7 +4,7 @@ from pathlib import Path
 
 import typer
 
-from benchmarks.coverage import tables
+from benchmarks.coverage import results
 from benchmarks.coverage.results import Coverage
 from plots import marked
 from strategies.cli.common import reports_errors
@@ -24,10 +24,10 @@ def main(page: marked.Page) -> None:
 
 def part(coverage: Coverage) -> str:
     """The summary, all calls, folded, what "auto" refuses, and where that was measured."""
-    every = marked.folded("All calls, the worst first", "\n".join(tables.calls(coverage.rows)))
-    blocks = ["\n".join(tables.summary(coverage.rows)), every]
+    every = marked.folded("All calls, the worst first", "\n".join(results.calls(coverage.rows)))
+    blocks = ["\n".join(results.summary(coverage.rows)), every]
     blocks += [f"Refused: {failure}" for failure in coverage.failures]
-    return "\n\n".join([*blocks, tables.told_where(coverage)])
+    return "\n\n".join([*blocks, coverage.where])
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple
 import torch
 import typer
 
-from benchmarks.coverage import tables
+from benchmarks.coverage import results
 from benchmarks.coverage.calls import CALLS, SIZES, Size
 from benchmarks.coverage.modes import MODES, applies, is_usual, timed
 from benchmarks.coverage.results import Coverage, Ratio, Row
@@ -111,7 +111,7 @@ def main(
         failures=failures,
     )
     if out is None:
-        console.print("\n".join([*tables.summary(rows), "", *tables.calls(rows), *failures]))
+        console.print("\n".join([*results.summary(rows), "", *results.calls(rows), *failures]))
     else:
         found.save(out)
 

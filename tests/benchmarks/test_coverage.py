@@ -5,7 +5,7 @@ import inspect
 import pytest
 import torch
 
-from benchmarks.coverage import tables
+from benchmarks.coverage import results
 from benchmarks.coverage.__main__ import Place, call_ours, call_torch, main, ratio
 from benchmarks.coverage.calls import CALLS, SIZES, Size
 from benchmarks.coverage.modes import MODES, applies
@@ -72,8 +72,8 @@ def test_the_worst_row_comes_first():
         Row("det", "eager", "4x4", Ratio(0.5, 0.4, 0.6)),
         Row("lstsq", "jvp", "4x4", Ratio(None, None, None)),
     ]
-    assert "| eager | 2 | 1.00 | 0.50 | 1 |" in list(tables.summary(rows))
-    lines = list(tables.calls(rows))
+    assert "| eager | 2 | 1.00 | 0.50 | 1 |" in list(results.summary(rows))
+    lines = list(results.calls(rows))
     assert [line.split(" | ")[0] for line in lines[-3:]] == ["| det", "| inv", "| lstsq"]
 
 
