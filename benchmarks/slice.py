@@ -36,13 +36,9 @@ def pattern(grid: str) -> str:
 def _shapes(operation: str, grid: str) -> Sequence[str]:
     """The largest of moderate size, from small to large."""
     shapes = operations.get(operation).cells[grid].single.shapes.split(", ")
-
-    def work(shape: str) -> int:
-        m, n = case_of(operation, shape, 0, "float64", "cpu").shape
-        return m * n * min(m, n)
-
-    ordered = sorted(shapes, key=work)
-    return [each for each in ordered if work(each) <= MOST_WORK][-MOST_SHAPES:] or ordered[:1]
+    work = {each: case_of(operation, each, 0, "float64", "cpu").work for each in shapes}
+    ordered = sorted(shapes, key=work.__getitem__)
+    return [each for each in ordered if work[each] <= MOST_WORK][-MOST_SHAPES:] or ordered[:1]
 
 
 @reports_errors
