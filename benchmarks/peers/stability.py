@@ -15,15 +15,11 @@ from benchmarks.peers import jax_peer, lineax_peer
 from benchmarks.peers.comparison import PEERS
 from benchmarks.peers.jax_peer import Tensors
 from strategies import operations
-from strategies.cli.common import notes, reports_errors
-from strategies.cli.progress import progress
-from strategies.errors import UnusableFileError
+from strategies.cli.common import reports_errors
+from strategies.cli.stability import judged_first
 from strategies.measuring import Case, Cell, Writer, describe
 from strategies.measuring.stability import Computation, judged_cells
 from strategies.selection.draws import hard_cases
-
-_MOST_UNJUDGED = 1000
-"""Cases in a row, more than are ever without an exact result."""
 
 
 @reports_errors
@@ -38,14 +34,7 @@ def main(
     """
     writer = Writer(out, "peer_stability", {"seed": seed}, describe(PEERS))
     drawn = itertools.islice(hard_cases("cpu", seed), 0, None, 3)
-    for kept in writer.cells:
-        if kept.case not in itertools.islice(drawn, _MOST_UNJUDGED):
-            raise UnusableFileError(out, f"has {kept.case}, which is not drawn: remove the file")
-    missing = cases - len(writer.cells)
-    with progress(max(missing, 0), notes) as begin:
-        for cell in itertools.islice(judged(drawn), max(missing, 0)):
-            begin(str(cell.case))
-            writer.append(cell)
+    judged_first(drawn, cases, judged, writer)
 
 
 def judged(cases: Iterator[Case]) -> Iterator[Cell]:

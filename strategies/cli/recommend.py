@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,6 +20,7 @@ from strategies.files.documents import json_text
 from strategies.files.writing import write_text
 from strategies.measuring import TIMED, Case, Machine, Objective, Run, describe, measure, store
 from strategies.measuring.noise import with_load_and_noise
+from strategies.measuring.stability import judged_cells
 from strategies.policy.schema import Evidence, Policy
 from strategies.selection import markdown, nearest, recommendation
 from strategies.selection.draws import hard_cases
@@ -131,7 +133,8 @@ def _stability(asked: Case, names: Sequence[str]) -> dict[str, Evidence]:
     if missing := [name for name in names if name not in known]:
         drawn = hard_cases(asked.device, 0, [asked.operation], [asked.dtype_name])
         writer = store.Writer(None, "stability", {}, describe())
-        for by_name in summary(judged_first(drawn, HARD_CASES, missing, writer)).values():
+        judged = partial(judged_cells, names=missing)
+        for by_name in summary(judged_first(drawn, HARD_CASES, judged, writer)).values():
             known |= by_name
     return known
 

@@ -2,7 +2,8 @@
 
 import itertools
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -54,7 +55,7 @@ def stability(
     arguments = {"seed": seed, "operations": list(names), "dtype": dtype, "device": device}
     arguments |= {"strategies": [*judged]}
     writer = store.Writer(out, "stability", arguments, describe())
-    cells = list(judged_first(drawn, cases, judged, writer))
+    cells = judged_first(drawn, cases, partial(judged_cells, names=judged), writer)
     console.print(_table(cells, seed))
     unstable = [cell for cell in cells if _ratio(cell, AUTO) > LIMIT]
     for cell in unstable:
@@ -64,23 +65,24 @@ def stability(
 
 
 def judged_first(
-    drawn: Iterator[Case], count: int, names: Sequence[str], writer: store.Writer
-) -> Iterator[Cell]:
+    drawn: Iterator[Case],
+    count: int,
+    judged: Callable[[Iterator[Case]], Iterator[Cell]],
+    writer: store.Writer,
+) -> list[Cell]:
     """The first cells of a draw: those that a writer has, then those judged now."""
-    kept = writer.cells[:count]
-    for cell in kept:
+    for cell in writer.cells[:count]:
         if writer.path and cell.case not in itertools.islice(drawn, MOST_LEFT_OUT):
             raise UnusableFileError(writer.path, f"is not of this draw: {cell.case} is not in it")
-    yield from kept
-    missing = count - len(kept)
+    missing = max(count - len(writer.cells), 0)
     try:
         with progress(missing, notes) as begin:
-            for cell in itertools.islice(judged_cells(drawn, names), missing):
+            for cell in itertools.islice(judged(drawn), missing):
                 begin(str(cell.case))
                 writer.append(cell)
-                yield cell
     except KeyboardInterrupt:
         raise how_to_resume(writer, len(writer.cells), count) from None
+    return writer.cells[:count]
 
 
 def _table(cells: Sequence[Cell], seed: int) -> Table:
