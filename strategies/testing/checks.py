@@ -200,14 +200,19 @@ def close(
 
 
 class Shaped(NamedTuple):
-    """Which matrices a check draws, and what of them or for what, as "factor 6x4 float64"."""
+    """Which matrices a check draws, and what of them or for what, as "factor 6x4 float64".
+
+    It may spoil one of them, or one entry.
+    """
 
     shape: tuple[int, ...]
     dtype: torch.dtype
     what: str = ""
+    spoiled: tuple[int, ...] | None = None
 
     def __str__(self) -> str:
-        return f"{self.what} {sized(self.shape, self.dtype)}".strip()
+        where = "" if self.spoiled is None else f", spoiled at {self.spoiled}"
+        return f"{self.what} {sized(self.shape, self.dtype)}{where}".strip()
 
 
 def shaped(*choices: Iterable[Any]) -> Iterator[Shaped]:

@@ -127,25 +127,13 @@ def _check_mixed(strategy: Strategy, case: _Mixed) -> None:
             close(found[i], due, what, least_scale=1e-3)
 
 
-class _Spoiled(NamedTuple):
-    """Matrices, or a batch of them, and which matrix or entry is spoiled."""
-
-    way: str
-    shape: tuple[int, ...]
-    dtype: torch.dtype
-    where: tuple[int, ...]
-
-    def __str__(self) -> str:
-        return f"{self.way} of {sized(self.shape, self.dtype)}, spoiled at {self.where}"
-
-
-def _singular_cases(operation: Operation) -> Iterator[_Spoiled]:
+def _singular_cases(operation: Operation) -> Iterator[Shaped]:
     shapes = ((4, 4), (2, 2)) if operation.square else ((4, 4), (6, 3), (3, 6))
     batches: list[tuple[tuple[int, ...], tuple[int, ...]]] = [((), ()), ((2, 2), (1, 0))]
     batches += [((3,), (0,)), ((3,), (2,)), ((40,), (39,))]
     dtypes = torch.float32, torch.complex128
     for shape, (batch, where), dtype in itertools.product(shapes, batches, dtypes):
-        yield _Spoiled(operation.name, (*batch, *shape), dtype, where)
+        yield Shaped((*batch, *shape), dtype, operation.name, where)
 
 
 def _has_singular(operation: Operation) -> bool:
@@ -154,14 +142,14 @@ def _has_singular(operation: Operation) -> bool:
 
 
 @check_operations("singular matrices in", _singular_cases, _has_singular)
-def _check_singular(strategy: Strategy, case: _Spoiled) -> None:
+def _check_singular(strategy: Strategy, case: Shaped) -> None:
     """A matrix with a column of zeros is refused, wherever in a batch, where full rank is needed."""
     skip_native(strategy, "which words its own errors")
-    operation = operations.get(case.way)
+    operation = operations.get(case.what)
     if not (operation.needs_full_rank or strategy.requires_full_rank):
         raise NotApplicableError("takes matrices of any rank")
     F = matrices(case.shape, case.dtype, 9)
-    long = F[case.where] if F.shape[-2] >= F.shape[-1] else F[case.where].mT
+    long = F[case.spoiled] if F.shape[-2] >= F.shape[-1] else F[case.spoiled].mT
     long[:, -1] = 0
     inputs = F, numbered((*case.shape[:-1], 2), case.dtype, 10)
 
@@ -183,25 +171,25 @@ def _singular_values(strategy: Strategy, case: Shaped) -> None:
     close(found, torch.linalg.svdvals(F), f"rtol={rtol}: singular_values against svdvals")
 
 
-def _poisoned_cases() -> Iterator[_Spoiled]:
+def _poisoned_cases() -> Iterator[Shaped]:
     dtypes = torch.float64, torch.complex64
     for (m, n), dtype in itertools.product(((4, 4), (6, 3), (3, 6)), dtypes):
         ways = [record.name for record in records() if m == n or not record.square]
         for way, i, j in itertools.product(("factor", *ways), (0, m - 1), (0, n - 1)):
-            yield _Spoiled(way, (2, m, n), dtype, (1, i, j))
+            yield Shaped((2, m, n), dtype, way, (1, i, j))
 
 
 @check_each(_poisoned_cases)
-def _not_a_number(strategy: Strategy, case: _Spoiled) -> None:
+def _not_a_number(strategy: Strategy, case: Shaped) -> None:
     """NaN in a matrix never gives numbers that look right: it is refused, or shows."""
     skip_native(strategy, "which may pass NaN to LAPACK")
     F = matrices(case.shape, case.dtype, 11)
-    F[case.where] = torch.nan
+    F[case.spoiled] = torch.nan
     with contextlib.suppress(RuntimeError):
-        if case.way == "factor":
+        if case.what == "factor":
             found = strategy.factor(F).dense()
         else:
-            operation = operations.get(case.way)
+            operation = operations.get(case.what)
             F = operation.domain.part(F)
             if bool(F.isfinite().all()):
                 return  # it is not read
