@@ -9,7 +9,7 @@ import msgspec
 import pandas as pd
 import typer
 
-from plots import marked
+from plots import marked, rows
 from strategies.builtin.batch_last import BatchLast
 from strategies.builtin.explicit_inverse import ExplicitInverse
 from strategies.builtin.fused import Fused
@@ -17,7 +17,7 @@ from strategies.builtin.qr_pinv import QRPinv
 from strategies.builtin.svd_truncated_pinv import SVDTruncatedPinv
 from strategies.builtin.triangular_solve import TriangularSolve
 from strategies.cli.common import DEFAULT_RESULTS, Results, reports_errors
-from strategies.measuring import Case, Cell, Objective, Run, store
+from strategies.measuring import Objective, Run, store
 from strategies.policy.schema import LIMIT, Evidence
 from strategies.selection.stability import Stabilities, evidence
 from strategies.selection.text import TOO_NOISY, number, provenance
@@ -67,9 +67,8 @@ def main(
 def parts(runs: Sequence[Run]) -> dict[str, str]:
     """The answer in a few lines, and its tables; ValueError if no case was timed."""
     every = judge(runs)
-    # What a busy machine measured would count like anything else in a median.
     cells = [cell for cell in every if not cell.is_busy]
-    stability, cases = evidence(runs), _cases(cells)
+    stability, cases = evidence(runs), _cases(rows.table(runs))
     compared = _medians(cases, "operation")
     inverse = {name: _evidence(stability, name, INVERSE) for name in compared}
     is_stable = cases["operation"].map(lambda name: inverse[name].is_stable)
@@ -102,28 +101,20 @@ def parts(runs: Sequence[Run]) -> dict[str, str]:
     return {PART: answer, TABLES: "\n\n".join(tables)}
 
 
-def _cases(cells: Iterable[JudgedCell]) -> pd.DataFrame:
+def _cases(found: pd.DataFrame) -> pd.DataFrame:
     """A row a case: the two ratios of the inverse over solves, and the fastest of `SIMPLE`."""
-    rows = [
-        {
-            "operation": cell.case.operation,
-            "rhs": cell.case.rhs,
-            "n": min(cell.case.shape),
-            "is_deficient": cell.case.rank is not None,
-            "size": _size(cell.case),
-            "fastest": _fastest_simple(cell.cell),
-            **{each: cell.cell.speedup(INVERSE, SOLVE, each)[0] for each in (BOTH, BACKWARD)},
-        }
-        for cell in cells
-    ]
-    names = ["operation", "rhs", "n", "is_deficient", "size", "fastest", BOTH, BACKWARD]
-    return pd.DataFrame(rows, columns=names)
-
-
-def _size(case: Case) -> str:
-    if case.batch:
-        return BATCHES
-    return SMALL if min(case.shape) < SIDE else LARGE
+    # What a busy machine measured would count like anything else in a median.
+    timed = found[found["shows"].eq("time") & ~found["busy"]]
+    cases = timed.drop_duplicates("case").set_index("case")
+    both, backward = (
+        timed.pivot(index="case", columns="strategy", values=column).reindex(columns=SIMPLE)
+        for column in ("seconds", "backward_seconds")
+    )
+    n = cases[["m", "n"]].min(axis=1)
+    size = n.lt(SIDE).map({True: SMALL, False: LARGE}).mask(cases["is_batch"].astype(bool), BATCHES)
+    fastest = both.dropna(how="all").idxmin(axis=1)
+    ratios = {each: of[INVERSE] / of[SOLVE] for each, of in ((BOTH, both), (BACKWARD, backward))}
+    return cases.assign(n=n, size=size, fastest=fastest, **ratios)
 
 
 def _medians(cases: pd.DataFrame, by: str | list[str]) -> dict[Any, pd.DataFrame]:
@@ -205,13 +196,6 @@ def _svd(cases: pd.DataFrame, stability: Stabilities) -> Iterator[str]:
             f"cases with n ≤ {most['n'].max()}, in {_names(names)}; its errors reach {worst:.0e} "
             "times what rounding explains."
         )
-
-
-def _fastest_simple(cell: Cell) -> str:
-    """The fastest of `SIMPLE`; empty where none ran."""
-    costs = cell.costs(BOTH)
-    simple = [name for name in costs if name in SIMPLE]
-    return min(simple, key=lambda name: costs[name].seconds, default="")
 
 
 def _evidence(stability: Stabilities, operation: str, strategy: str) -> Evidence:
