@@ -66,15 +66,7 @@ def derivatives(known: Mapping[str, Function]) -> dict[str, Callable[..., Any]]:
 
         return jax.jvp(gradients, tuple(inputs), tuple(tangents))[1]
 
-    return {function.__name__: _on_arrays(function) for function in (value, vjp, jvp, hvp)}
-
-
-def _on_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
-    def called(operation: str, *groups: Arrays) -> list[np.ndarray[Any, Any]]:
-        held = [[jnp.asarray(each) for each in group] for group in groups]
-        return [np.asarray(each) for each in function(operation, *held)]
-
-    return called
+    return {function.__name__: function for function in (value, vjp, jvp, hvp)}
 
 
 def version() -> str:
