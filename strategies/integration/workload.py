@@ -12,7 +12,6 @@ It is JSON, described by `Workload`:
 """
 
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -118,8 +117,3 @@ class Workload(Document, frozen=True, kw_only=True):
 
     def _share(self, seconds: float) -> str:
         return f"{seconds / self.seconds:.1%}" if self.seconds else "-"
-
-
-def read(path: str | Path) -> Workload:
-    """The recording in a file; UnusableFileError if there is none of this version, undamaged."""
-    return Workload.read(path)

@@ -7,7 +7,7 @@ import sys
 import pytest
 import torch
 
-from strategies.integration.workload import read
+from strategies.integration.workload import Workload
 
 PROGRAM = """
 import os, signal, sys, torch
@@ -30,7 +30,7 @@ def test_the_table_and_the_file_say_what_was_called(main, tmp_path, kept):
     assert result.stdout == "done\n"
     assert "torch.linalg.inv 3x3 float32 cpu      5" in result.stderr
     assert f"{path}:5" in result.stderr
-    workload = read(kept)
+    workload = Workload.read(kept)
     assert workload.program == (str(path), "--lr", "1")
     (call,) = workload.calls
     assert (call.count, call.backwards, call.case) == (5, 5, "inv 3x3 float32 cpu")
@@ -42,7 +42,7 @@ def test_a_module_and_code_are_recorded_as_such(main, tmp_path, kept, monkeypatc
     monkeypatch.chdir(program(tmp_path).parent)
     what = "program" if form == "-m" else PROGRAM.format(end="")
     main("record", "--out", kept, form, what, "--lr")
-    workload = read(kept)
+    workload = Workload.read(kept)
     assert workload.program == (form, what, "--lr")
     assert workload.calls[0].count == 5
 
@@ -61,7 +61,7 @@ def test_a_program_that_ends_early_is_reported_after_what_it_says(
     result = main("record", "--out", kept, program(tmp_path, end), code=code)
     places = [result.stderr.index(said) for said in [*told, "torch.linalg.inv 3x3", "kept in"]]
     assert places == sorted(places)
-    assert read(kept).calls[0].count == 5
+    assert Workload.read(kept).calls[0].count == 5
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there, Ctrl-C is no signal")
@@ -71,14 +71,14 @@ def test_ctrl_c_ends_it_as_it_ends_python(tmp_path, python, kept):
     ours, of_python = python("-m", "strategies", "record", "--out", kept, path), python(path)
     assert ours.returncode == of_python.returncode == -signal.SIGINT
     assert ours.stderr.startswith(of_python.stderr)
-    assert read(kept).calls[0].count == 5
+    assert Workload.read(kept).calls[0].count == 5
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there, no program hears SIGTERM")
 def test_a_terminated_program_is_reported(tmp_path, python, kept):
     path = program(tmp_path, "os.kill(os.getpid(), signal.SIGTERM)")
     assert python("-m", "strategies", "record", "--out", kept, path).returncode == 143
-    assert read(kept).calls[0].count == 5
+    assert Workload.read(kept).calls[0].count == 5
 
 
 def test_a_missing_file_leaves_what_was_kept(main, fails, tmp_path, kept):

@@ -5,7 +5,7 @@ import torch
 
 import strategies
 from strategies.errors import UnusableFileError
-from strategies.integration.workload import read
+from strategies.integration.workload import Workload
 from strategies.measuring.case import Case
 
 
@@ -21,7 +21,7 @@ def kept(tmp_path):
 
 
 def test_what_is_written_can_be_read_and_measured(kept):
-    workload = read(kept)
+    workload = Workload.read(kept)
     assert {call.function for call in workload.calls} == {
         "torch.linalg.inv",
         "torch.linalg.tensorinv",
@@ -31,7 +31,7 @@ def test_what_is_written_can_be_read_and_measured(kept):
 
 
 def test_the_table_has_a_line_for_each_kind_of_call(kept):
-    heading, *rows, total = str(read(kept)).splitlines()
+    heading, *rows, total = str(Workload.read(kept)).splitlines()
     assert heading.split() == ["call", "count", "forward", "backward", "share", "where"]
     assert len(rows) == 2
     assert any(row.startswith("torch.linalg.inv 3x3 float32 cpu") for row in rows)
@@ -41,7 +41,7 @@ def test_the_table_has_a_line_for_each_kind_of_call(kept):
 def test_another_file_is_refused(kept):
     kept.write_text(kept.read_text().replace("workload", "policy"))
     with pytest.raises(UnusableFileError, match="is not a backward-strategies workload file"):
-        read(kept)
+        Workload.read(kept)
     with (
         pytest.raises(UnusableFileError, match="cannot be written"),
         strategies.record() as recording,
