@@ -26,28 +26,6 @@ class _Head(msgspec.Struct):
     version: int
 
 
-def read(path: Path, kind: type[Content], format_name: str, version: int) -> Content:
-    """The content of a JSON file whose fields "format" and "version" say these, as a msgspec type.
-
-    UnusableFileError if it cannot be read, is damaged, of another format or of another version.
-    """
-    data = unpacked(path)
-    try:
-        head = msgspec.json.decode(data, type=_Head)
-    except msgspec.ValidationError as error:
-        raise UnusableFileError(path, f"is not a {format_name} file") from error
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise UnusableFileError(path, f"is not valid JSON, or cut off ({error})") from error
-    if head.format != format_name:
-        raise UnusableFileError(path, f"is not a {format_name} file")
-    if head.version != version:
-        advice = "upgrade the package" if head.version > version else "make the file anew"
-        raise UnusableFileError(
-            path, f"has version {head.version}; this package reads {version}: {advice}"
-        )
-    return _decoded(path, data, kind)
-
-
 def decoded(path: Path, kind: type[Content]) -> Content:
     """The content of a JSON file, as a msgspec type; UnusableFileError if it is missing or damaged."""
     return _decoded(path, unpacked(path), kind)
@@ -70,10 +48,28 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     version: int
 
     @classmethod
-    def read(cls, path: str | Path) -> Self:
-        """The content of a file; UnusableFileError as by the function."""
-        defaults = {field.name: field.default for field in msgspec.structs.fields(cls)}
-        return read(Path(path), cls, defaults["format"], defaults["version"])
+    def read(cls, file: str | Path) -> Self:
+        """The content of a file.
+
+        UnusableFileError if it cannot be read, is damaged, of another format or of another version.
+        """
+        path = Path(file)
+        data = unpacked(path)
+        format_name, version, *_ = (each.default for each in msgspec.structs.fields(cls))
+        try:
+            head = msgspec.json.decode(data, type=_Head)
+        except msgspec.ValidationError as error:
+            raise UnusableFileError(path, f"is not a {format_name} file") from error
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+            raise UnusableFileError(path, f"is not valid JSON, or cut off ({error})") from error
+        if head.format != format_name:
+            raise UnusableFileError(path, f"is not a {format_name} file")
+        if head.version != version:
+            advice = "upgrade the package" if head.version > version else "make the file anew"
+            raise UnusableFileError(
+                path, f"has version {head.version}; this package reads {version}: {advice}"
+            )
+        return _decoded(path, data, cls)
 
     def save(self, path: str | Path, *, parents: bool = False) -> None:
         """Writes the file, in one step; UnusableFileError if it cannot be written."""

@@ -13,15 +13,11 @@ from typing import Any, Literal
 import msgspec
 
 from strategies.errors import UnusableFileError
-from strategies.files.documents import json_files, read
+from strategies.files.documents import Document, json_files
 from strategies.files.writing import write_text
 from strategies.measuring.case import Case
 from strategies.measuring.machine import Machine, describe
 from strategies.measuring.measurement import Cell, Measurement
-
-FORMAT = "backward-strategies results"
-VERSION = 1
-"""Raised when a field changes its meaning or goes away; new fields do not count."""
 
 Kind = Literal[
     "grid", "peers", "draw", "baseline", "work", "stability", "peer_stability", "calibration"
@@ -53,11 +49,13 @@ class _StoredCell(msgspec.Struct):
     contention: float | None = None
 
 
-class _StoredRun(msgspec.Struct):
+class _StoredRun(Document, frozen=True, kw_only=True):
+    format: str = "backward-strategies results"
+    version: int = 1
     kind: Kind
     machine: Machine
     arguments: dict[str, Any]
-    cells: tuple[_StoredCell, ...]
+    cells: tuple[_StoredCell, ...] = ()
 
 
 def load(folder: Path, kind: Kind | None = None) -> list[Run]:
@@ -126,11 +124,10 @@ class Writer:
 
 def write(path: Path, run: Run) -> None:
     """Makes a file of a run, in place of what there is, or raises UnusableFileError."""
-    head = {"format": FORMAT, "version": VERSION, "kind": run.kind}
-    head |= {"machine": run.machine, "arguments": run.arguments}
-    opened = msgspec.json.encode(head).decode().removesuffix("}")
+    head = _StoredRun(kind=run.kind, machine=run.machine, arguments=run.arguments)
+    opened = msgspec.json.encode(head).decode().removesuffix("]}")
     cells = ",\n".join(map(_line, run.cells))
-    write_text(path, f'{opened},"cells":[\n{cells}\n]}}\n', parents=True)
+    write_text(path, f"{opened}\n{cells}\n]}}\n", parents=True)
 
 
 def save(path: Path, kind: Kind, cells: Iterable[Cell]) -> None:
@@ -139,7 +136,7 @@ def save(path: Path, kind: Kind, cells: Iterable[Cell]) -> None:
 
 
 def _run(path: Path, name: str) -> Run:
-    stored = read(path, _StoredRun, FORMAT, VERSION)
+    stored = _StoredRun.read(path)
     try:
         cells = tuple(Cell(Case.parse(c.case), c.strategies, c.contention) for c in stored.cells)
     except ValueError as error:

@@ -1,14 +1,15 @@
 import gzip
 
-import msgspec
 import pytest
 
 from strategies.errors import UnusableFileError
-from strategies.files.documents import json_text, read, says
+from strategies.files.documents import Document, json_text, says
 from strategies.files.writing import write_text
 
 
-class Note(msgspec.Struct):
+class Note(Document, kw_only=True):
+    format: str = "note"
+    version: int = 1
     text: str
 
 
@@ -25,7 +26,7 @@ def test_what_was_written_is_read_and_packed_where_it_is_called_gz(tmp_path, nam
     path = tmp_path / name
     write_text(path, of("κ" * 100).decode())
     assert path.read_bytes() == kept
-    assert read(path, Note, "note", 1) == Note("κ" * 100)
+    assert Note.read(path) == Note(text="κ" * 100)
     assert [path] == list(tmp_path.iterdir())
 
 
@@ -50,7 +51,7 @@ def test_what_is_wrong_with_a_file_is_one_line_that_names_it(tmp_path, data, sai
     path = tmp_path / "note.json"
     path.write_bytes(data)
     with pytest.raises(UnusableFileError) as caught:
-        read(path, Note, "note", 1)
+        Note.read(path)
     (line,) = str(caught.value).splitlines()
     assert line.startswith(f"{path}: ")
     assert said in line
@@ -58,7 +59,7 @@ def test_what_is_wrong_with_a_file_is_one_line_that_names_it(tmp_path, data, sai
 
 def test_a_file_that_is_missing_is_named(tmp_path):
     with pytest.raises(UnusableFileError, match=r"note\.json: cannot be read"):
-        read(tmp_path / "note.json", Note, "note", 1)
+        Note.read(tmp_path / "note.json")
 
 
 def test_what_fits_a_line_is_on_one():
