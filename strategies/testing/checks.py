@@ -57,13 +57,15 @@ def check(run: Run, name: str = "") -> Run:
     return run
 
 
-def check_each(cases: Callable[[], Iterable[Any]], name: str = "") -> Callable[[Examine], Examine]:
-    """Adds a check of strategies that examines every case."""
+def check_each(
+    cases: Callable[[Strategy], Iterable[Any]], name: str = ""
+) -> Callable[[Examine], Examine]:
+    """Adds a check of strategies that examines every case of a strategy."""
 
     def add(examine: Examine) -> Examine:
         @wraps(examine)
         def run(strategy: Strategy) -> None:
-            each(cases(), partial(examine, strategy))
+            each(cases(strategy), partial(examine, strategy))
 
         check(run, name)
         return examine

@@ -97,7 +97,7 @@ def _inputs_kept(strategy: Strategy) -> None:
     require(not overwriting, f"overwrites what it is given: {', '.join(sorted(overwriting))}")
 
 
-@check_each(lambda: one_each(dtype=torch.float32) + one_each(dtype=torch.complex128))
+@check_each(lambda _: one_each(dtype=torch.float32) + one_each(dtype=torch.complex128))
 def _global_state_kept(strategy: Strategy, asked: Problem) -> None:
     """Neither the generators nor any setting of the process is touched."""
     before = snapshot()
@@ -108,7 +108,7 @@ def _global_state_kept(strategy: Strategy, asked: Problem) -> None:
     require(not differences, f"changed in the process: {', '.join(differences)}")
 
 
-@check_each(lambda: DTYPES)
+@check_each(lambda _: DTYPES)
 def _result_dtype(strategy: Strategy, dtype: torch.dtype) -> None:
     """Autograd would cast a gradient silently."""
     wrong: set[str] = set()
@@ -127,7 +127,7 @@ def _result_dtype(strategy: Strategy, dtype: torch.dtype) -> None:
     require(not wrong, "; ".join(sorted(wrong)))
 
 
-@check_each(lambda: (torch.float32, torch.complex64))
+@check_each(lambda _: (torch.float32, torch.complex64))
 def _working_precision(strategy: Strategy, dtype: torch.dtype) -> None:
     """Single precision is computed in single precision, or a detour through double is declared.
 

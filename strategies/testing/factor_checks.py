@@ -6,7 +6,7 @@ stands for. The matrices have exact ranks and a condition number κ ≤ 10.
 
 import functools
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple, Self
 
 import torch
@@ -25,7 +25,6 @@ from strategies.testing.checks import (
     check_each,
     close,
     device,
-    each,
     is_number,
     numbered,
     require,
@@ -108,18 +107,8 @@ def _ways(strategy: Strategy, F: Tensor, rank: int) -> Iterator[tuple[str, Pseud
                 yield f"the factors from {name} of", found[1]
 
 
-def _check_factors(examine: Callable[[_Factored], None], name: str = "") -> None:
-    """Adds a check of everything that the strategy returns as factors."""
-
-    @functools.wraps(examine)
-    def run(strategy: Strategy) -> None:
-        each(_factored(strategy), examine)
-
-    check(run, name)
-
-
-@_check_factors
-def _dense(case: _Factored) -> None:
+@check_each(_factored)
+def _dense(_: Strategy, case: _Factored) -> None:
     m, n = case.F.shape[-2:]
     require(case.dense.shape == (*case.F.shape[:-2], n, m), f"shape {tuple(case.dense.shape)}")
     close(case.inverse.dense(), torch.linalg.pinv(case.F), "dense() against torch.linalg.pinv")
@@ -164,16 +153,16 @@ def _both_sides(identity: str, case: _Factored) -> tuple[Tensor, Tensor, str]:
             return found, X.mH @ x, "from_range(solve_adjoint(x)) against F⁺ᴴ x"
 
 
-def _require_identity(name: str, case: _Factored) -> None:
+def _require_identity(name: str, _: Strategy, case: _Factored) -> None:
     close(*_both_sides(name, case))
 
 
 for _name in _IDENTITIES:
-    _check_factors(functools.partial(_require_identity, _name), _name)
+    check_each(_factored, _name)(functools.partial(_require_identity, _name))
 
 
-@_check_factors
-def _rank_and_flags(case: _Factored) -> None:
+@check_each(_factored)
+def _rank_and_flags(_: Strategy, case: _Factored) -> None:
     m, n = case.F.shape[-2:]
     rank, true_rank = case.inverse.rank, case.true_rank
     is_of_batch = rank.shape == case.F.shape[:-2] and rank.dtype == torch.int64
@@ -186,8 +175,8 @@ def _rank_and_flags(case: _Factored) -> None:
     require(flags == expected, message)
 
 
-@_check_factors
-def _tensors_and_rebuilt(case: _Factored) -> None:
+@check_each(_factored)
+def _tensors_and_rebuilt(_: Strategy, case: _Factored) -> None:
     """Autograd keeps only `tensors()`; what is held elsewhere would outlive the graph, or miss it."""
     inverse = case.inverse
     copies = [copied(tensor) for tensor in inverse.tensors()]
@@ -215,7 +204,7 @@ _LARGER = (
 )
 
 
-@check_each(lambda: shaped(_LARGER, DTYPES))
+@check_each(lambda _: shaped(_LARGER, DTYPES))
 def _larger_factors(strategy: Strategy, drawn: Shaped) -> None:
     """All of the identities at every size, and for one vector, few and many."""
     F = matrices(drawn.shape, drawn.dtype)

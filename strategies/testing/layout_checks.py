@@ -108,7 +108,7 @@ def _check_nan(strategy: Strategy, asked: Problem) -> None:
 _SHAPES = ((2, 6, 4), (2, 4, 6), (3, 3), (6, 4))
 
 
-@check_each(lambda: shaped(_SHAPES, (torch.float64, torch.complex128), LAYOUTS))
+@check_each(lambda _: shaped(_SHAPES, (torch.float64, torch.complex128), LAYOUTS))
 def _layouts_in_factors(strategy: Strategy, case: Shaped) -> None:
     """The matrix, and what its factors are applied to."""
     *batch, m, n = case.shape

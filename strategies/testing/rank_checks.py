@@ -65,7 +65,7 @@ def _require_any_rank(strategy: Strategy) -> None:
         raise NotApplicableError("needs full rank")
 
 
-@check_each(_mixed_cases)
+@check_each(lambda _: _mixed_cases())
 def _mixed_ranks_in_a_batch(strategy: Strategy, case: _Mixed) -> None:
     """Matrices of a batch may differ in rank, down to zero; flags hold for all of them."""
     _require_any_rank(strategy)
@@ -160,7 +160,7 @@ def _check_singular(strategy: Strategy, case: Shaped) -> None:
     require_refusal(strategy, compute)
 
 
-@check_each(lambda: shaped(((5, 3), (3, 5), (4, 4), (2, 6, 3)), DTYPES))
+@check_each(lambda _: shaped(((5, 3), (3, 5), (4, 4), (2, 6, 3)), DTYPES))
 def _singular_values(strategy: Strategy, case: Shaped) -> None:
     """All of them, in descending order, those cut off included; or None."""
     rtol = None if strategy.requires_full_rank else 1e-2
@@ -179,7 +179,7 @@ def _poisoned_cases() -> Iterator[Shaped]:
             yield Shaped((2, m, n), dtype, way, (1, i, j))
 
 
-@check_each(_poisoned_cases)
+@check_each(lambda _: _poisoned_cases())
 def _not_a_number(strategy: Strategy, case: Shaped) -> None:
     """NaN in a matrix never gives numbers that look right: it is refused, or shows."""
     skip_native(strategy, "which may pass NaN to LAPACK")

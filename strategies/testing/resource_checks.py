@@ -30,7 +30,7 @@ def _thin() -> Iterator[Problem]:
                 yield problem(operation.name, shape, torch.float32, operation.arity)
 
 
-@check_each(_thin)
+@check_each(lambda _: _thin())
 def _no_square_of_the_long_side(strategy: Strategy, asked: Problem) -> None:
     """A thin matrix is not made into an m×m array; what NumPy allocates is seen, too."""
     skip_native(strategy, "which makes such arrays")
@@ -96,7 +96,7 @@ def _problems() -> Iterator[Problem]:
         yield from problems(operation, [(5, 5)], [(5, 5), (6, 3), (3, 6)], [torch.float64])
 
 
-@check_each(_problems)
+@check_each(lambda _: _problems())
 def _default_device(strategy: Strategy, asked: Problem) -> None:
     """Where the matrix is, everything else is: a default device of the caller's is not used."""
     asked.solved_by(strategy)  # may compile

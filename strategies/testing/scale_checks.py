@@ -131,7 +131,7 @@ def require_scaled_answers(strategy: Strategy, asked: Problem) -> None:
             _require_scaled(strategy, asked, at, _all_entries, exponents)
 
 
-@check_each(lambda: _problems(operations.get("lstsq")))
+@check_each(lambda _: _problems(operations.get("lstsq")))
 def _scales_of_factors(strategy: Strategy, asked: Problem) -> None:
     """What `factor` returns, too, for magnitudes whose squares a number can hold."""
     F, b = asked.inputs

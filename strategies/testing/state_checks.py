@@ -47,7 +47,7 @@ def _clones(tensors: Tensors) -> Tensors:
     return tuple(tensor.clone() for tensor in tensors)
 
 
-@check_each(lambda: one_each(dtype=torch.float32) + one_each(dtype=torch.complex128, batch=2))
+@check_each(lambda _: one_each(dtype=torch.float32) + one_each(dtype=torch.complex128, batch=2))
 def _determinism(strategy: Strategy, asked: Problem) -> None:
     """Equal calls give the same bits, often in a row."""
     skip_native(strategy, "whose LAPACK gelsy rounds differently from call to call")
@@ -57,7 +57,7 @@ def _determinism(strategy: Strategy, asked: Problem) -> None:
         _require_same(_answers(strategy, asked), first, asked.names, message)
 
 
-@check_each(lambda: one_each(batch=2) + one_each(dtype=torch.complex64))
+@check_each(lambda _: one_each(batch=2) + one_each(dtype=torch.complex64))
 def _repeated_backward(strategy: Strategy, asked: Problem) -> None:
     """A backward leaves what forward saved as it was: a graph may be walked twice."""
     leaves, results = recorded(strategy, asked.operation, asked.inputs)
@@ -72,7 +72,7 @@ def _repeated_backward(strategy: Strategy, asked: Problem) -> None:
     _require_same(backward(1.0), first, asked.names[len(results) :], message)
 
 
-@check_each(lambda: one_each() + one_each(dtype=torch.complex64, batch=1))
+@check_each(lambda _: one_each() + one_each(dtype=torch.complex64, batch=1))
 def _graphs_at_once(strategy: Strategy, asked: Problem) -> None:
     """A backward has the factors of its own forward, whatever forwards came between."""
     alive = [asked, *(other for _, other in _mistakable(asked))]
@@ -81,7 +81,7 @@ def _graphs_at_once(strategy: Strategy, asked: Problem) -> None:
         _require_right(one, *graph, f"graph {i} of {len(graphs)} at once: ")
 
 
-@check_each(lambda: one_each() + one_each(dtype=torch.complex64, batch=2))
+@check_each(lambda _: one_each() + one_each(dtype=torch.complex64, batch=2))
 def _no_state(strategy: Strategy, asked: Problem) -> None:
     """What was computed before must not matter, nor what comes after change it.
 
@@ -141,7 +141,7 @@ def _require_reread(strategy: Strategy, asked: Problem) -> None:
         _require_right(now, leaves, results, "A overwritten in place: ")
 
 
-@check_each(lambda: [problem("inv", (5, 5)), problem("pinv", (6, 4)), problem("pinv", (2, 3, 5))])
+@check_each(lambda _: [problem("inv", (5, 5)), problem("pinv", (6, 4)), problem("pinv", (2, 3, 5))])
 def _factors_kept(strategy: Strategy, asked: Problem) -> None:
     """What `factor` returned stays as it is while others are factored."""
     F, other = asked.inputs[0], _mistakable(asked)[0][1].inputs[0]
@@ -185,7 +185,7 @@ def _require_independence(
             _require_same(answers, due, own.names, message)
 
 
-@check_each(one_each)
+@check_each(lambda _: one_each())
 def _threads(strategy: Strategy, first: Problem) -> None:
     """Four threads with different inputs at once give what one gives, to the bit.
 

@@ -56,7 +56,7 @@ def _triangles() -> Iterator[_Triangle]:
             yield _Triangle(dtype, (2, 3, 3), structure, power)
 
 
-@check_each(_triangles)
+@check_each(lambda _: _triangles())
 def _triangular_structures(strategy: Strategy, case: _Triangle) -> None:
     """The other triangle belongs to another factor, as in packed LU."""
     packed, scale = _packed(case.shape, case.dtype), 2.0**case.power
@@ -89,7 +89,9 @@ def _of_factors(adjoint: bool) -> Operation:
     return dataclasses.replace(operations.get("solve"), name=name, function=function)
 
 
-def _problems(of: list[Operation], shapes: tuple[tuple[int, ...], ...]) -> Iterator[Problem]:
+def _problems(
+    of: list[Operation], shapes: tuple[tuple[int, ...], ...], _: Strategy
+) -> Iterator[Problem]:
     for operation, shape, dtype in itertools.product(of, shapes, DTYPES):
         B = numbered((*shape[:-1], _COLUMNS), dtype, 5)
         yield of_inputs(operation, (_packed(shape, dtype), B), 6)
@@ -110,6 +112,6 @@ for _name, _plain, _homogeneous in (
 
 
 check_each(
-    lambda: itertools.chain(*map(scale_checks.graded_problems, _SCALABLE)),
+    lambda _: itertools.chain(*map(scale_checks.graded_problems, _SCALABLE)),
     "graded diagonals in solve_triangular",
 )(scale_checks.require_graded_answers)
