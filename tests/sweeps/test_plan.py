@@ -10,9 +10,8 @@ from strategies.measuring import Case, Cell, Machine, Measurement, Objective, Ru
 from strategies.sweeps import collect as collecting
 from strategies.sweeps import config
 from strategies.sweeps.cells import SweepCell, cells_of
-from strategies.sweeps.estimates import Estimates, by_work
 from strategies.sweeps.folder import Folder
-from strategies.sweeps.plan import pack, plans
+from strategies.sweeps.plan import Estimates, by_work, pack, plans
 
 TEXT = """
 out = "swept"
