@@ -8,7 +8,8 @@ import typer
 from benchmarks.training import memory_plan, results
 from plots import marked
 from plots.figures import draw_all
-from plots.programs import convergence, page, programs
+from plots.programs import figures as drawn
+from plots.programs import page
 from strategies.cli.common import console, reports_errors
 
 
@@ -25,8 +26,8 @@ def main(
 ) -> None:
     """Draw the programs' figures, and put tables and paragraphs between the markers of a page."""
     found = results.load(measured)
-    drawn = {"programs": programs.draw, "convergence": convergence.draw}
-    for name, problem in draw_all(found, figures, drawn):
+    wanted = {"programs": drawn.bars, "convergence": drawn.courses}
+    for name, problem in draw_all(found, figures, wanted):
         if problem:
             console.print(f"{name}: not drawn, {problem}", style="yellow")
     parts = {

@@ -8,7 +8,7 @@ from benchmarks.training import memory_plan
 from benchmarks.training.choices import Choice
 from benchmarks.training.memory_plan import Plan
 from benchmarks.training.results import Result, Way
-from plots.programs import convergence, page, programs
+from plots.programs import figures, page
 from plots.programs.__main__ import main
 from plots.style import NotDrawableError
 from strategies.measuring.case import Case
@@ -86,7 +86,7 @@ BARS = {"roma (4 ms)", "roma (4 kB)", '"auto"', "PyTorch", "4×"}
 COURSES = {"Elasticity, from a flattened body", "PyTorch", "step"}
 
 
-@pytest.mark.parametrize(("draw", "labels"), [(programs.draw, BARS), (convergence.draw, COURSES)])
+@pytest.mark.parametrize(("draw", "labels"), [(figures.bars, BARS), (figures.courses, COURSES)])
 def test_a_figure_says_what_it_shows(found, draw, labels, texts):
     shown = texts(draw(found))
     assert labels <= set(shown)
@@ -95,7 +95,7 @@ def test_a_figure_says_what_it_shows(found, draw, labels, texts):
 
 def test_what_is_not_there_is_not_drawn(found):
     with pytest.raises(NotDrawableError, match="no program"):
-        convergence.draw(found[1:])
+        figures.courses(found[1:])
 
 
 @pytest.fixture
