@@ -116,6 +116,9 @@ def _of_rank(rank: Callable[[int], int], rows: int = 1) -> Callable[[Size], tupl
     return inputs
 
 
+_of_half_rank, _tall_of_half_rank = (_of_rank(lambda n: n // 2, rows) for rows in (1, 4))
+
+
 def _with(
     matrix: Callable[[Size], tuple[Tensor]], columns: int | None, *, left: bool = True
 ) -> Callable[[Size], tuple[Tensor, ...]]:
@@ -140,12 +143,11 @@ def _far(inputs: Callable[[Size], tuple[Tensor, ...]]) -> Callable[[Size], tuple
     return far
 
 
-def _many_for_one(size: Size) -> tuple[Tensor, ...]:
-    return _randn(*size.batch, 1, size.n, size.n), _randn(*size.batch, 8, size.n, 2)
-
-
-def _one_for_many(size: Size) -> tuple[Tensor, ...]:
-    return _randn(*size.batch, 8, size.n, size.n), _randn(*size.batch, 1, size.n, 2)
+def _broadcast(matrices: int, sides: int) -> Callable[[Size], tuple[Tensor, ...]]:
+    return lambda size: (
+        _randn(*size.batch, matrices, size.n, size.n),
+        _randn(*size.batch, sides, size.n, 2),
+    )
 
 
 def _cholesky_solve(**options: Any) -> Callable[..., Any]:
@@ -171,14 +173,6 @@ def _simply(name: str, part: int | slice | None = None, **options: object) -> Ca
     return compute
 
 
-def _tensorinv(call: Functions, A: Tensor) -> Any:
-    return call("tensorinv", A.unsqueeze(1), ind=2)
-
-
-def _tensor_tolerance(call: Functions, A: Tensor) -> Any:
-    return call("pinv", A, rtol=torch.tensor(1e-12, dtype=A.dtype))
-
-
 CALLS: Mapping[str, Call] = {
     "inv": Call(_simply("inv"), _one),
     "inv complex": Call(_simply("inv"), _complex),
@@ -191,7 +185,9 @@ CALLS: Mapping[str, Call] = {
     "inverse": Call(_simply("inverse"), _one),
     "inv_ex, a row of zeros": Call(_simply("inv_ex", 0), _row_of_zeros),
     "matrix_power -2": Call(lambda call, A: call("matrix_power", A, -2), _one),
-    "tensorinv": Call(_tensorinv, _one, takes_batches=False),
+    "tensorinv": Call(
+        lambda call, A: call("tensorinv", A.unsqueeze(1), ind=2), _one, takes_batches=False
+    ),
     "solve vector": Call(_simply("solve"), _with(_one, None)),
     "solve k=2": Call(_simply("solve"), _with(_one, 2)),
     "solve k=32": Call(_simply("solve"), _with(_one, 32)),
@@ -201,8 +197,8 @@ CALLS: Mapping[str, Call] = {
     "solve from the right": Call(_simply("solve", left=False), _with(_one, 2, left=False)),
     "solve of transpose": Call(lambda call, A, B: call("solve", A.mT, B), _with(_one, 2)),
     "solve of adjoint": Call(lambda call, A, B: call("solve", A.mH, B), _with(_complex, 2)),
-    "solve, 8 for one matrix": Call(_simply("solve"), _many_for_one),
-    "solve, one for 8 matrices": Call(_simply("solve"), _one_for_many),
+    "solve, 8 for one matrix": Call(_simply("solve"), _broadcast(1, 8)),
+    "solve, one for 8 matrices": Call(_simply("solve"), _broadcast(8, 1)),
     "solve_ex": Call(_simply("solve_ex", 0), _with(_one, 2)),
     "solve_ex, a row of zeros": Call(_simply("solve_ex", 0), _with(_row_of_zeros, 2)),
     "tensorsolve": Call(_simply("tensorsolve"), _with(_one, None), takes_batches=False),
@@ -221,7 +217,7 @@ CALLS: Mapping[str, Call] = {
     "lu_factor wide": Call(_simply("lu_factor", 0), _wide),
     "lu_factor_ex": Call(_simply("lu_factor_ex", 0), _one),
     "lu_factor_ex, U of rank n/2": Call(
-        lambda call, A: call("lu_factor_ex", A)[0].triu(), _of_rank(lambda n: n // 2)
+        lambda call, A: call("lu_factor_ex", A)[0].triu(), _of_half_rank
     ),
     "lu": Call(_simply("lu", slice(1, None)), _one),
     "lu tall": Call(_simply("lu", slice(1, None)), _tall),
@@ -236,10 +232,12 @@ CALLS: Mapping[str, Call] = {
     "pinv wide": Call(_simply("pinv"), _wide),
     "pinv hermitian": Call(_simply("pinv", hermitian=True), _hermitian),
     "pinv rtol": Call(_simply("pinv", rtol=1e-12), _tall),
-    "pinv tensor rtol": Call(_tensor_tolerance, _tall),
+    "pinv tensor rtol": Call(
+        lambda call, A: call("pinv", A, rtol=torch.tensor(1e-12, dtype=A.dtype)), _tall
+    ),
     "pinv atol": Call(_simply("pinv", atol=1e-12), _tall),
-    "pinv of rank n/2": Call(_simply("pinv"), _of_rank(lambda n: n // 2)),
-    "pinv tall of rank n/2": Call(_simply("pinv"), _of_rank(lambda n: n // 2, rows=4)),
+    "pinv of rank n/2": Call(_simply("pinv"), _of_half_rank),
+    "pinv tall of rank n/2": Call(_simply("pinv"), _tall_of_half_rank),
     "pinv tall of zeros": Call(_simply("pinv"), _zeros),
     "pinverse": Call(_simply("pinverse"), _tall),
     "lstsq": Call(_simply("lstsq", 0), _with(_one, 2)),
@@ -254,9 +252,7 @@ CALLS: Mapping[str, Call] = {
     "lstsq tall, large float32 B": Call(_simply("lstsq", 0), _far(_with(_tall, 2))),
     "lstsq, solution and residuals": Call(_simply("lstsq", slice(2)), _with(_tall, 2)),
     "lstsq gelsd": Call(_simply("lstsq", 0, driver="gelsd"), _with(_tall, 2)),
-    "lstsq tall of rank n/2": Call(
-        _simply("lstsq", 0), _with(_of_rank(lambda n: n // 2, rows=4), 2)
-    ),
+    "lstsq tall of rank n/2": Call(_simply("lstsq", 0), _with(_tall_of_half_rank, 2)),
     "lstsq tall of zeros": Call(_simply("lstsq", 0), _with(_zeros, 2)),
     "cholesky": Call(_simply("cholesky"), _definite),
     "cholesky complex": Call(_simply("cholesky"), _complex_definite),
