@@ -37,9 +37,7 @@ def against_size(rows: pd.DataFrame) -> Figure:
     )
 
 
-FIGURES: dict[str, Callable[[pd.DataFrame], Figure]] = {
-    "machines_size": against_size,
-}
+FIGURES: dict[str, Callable[[pd.DataFrame], Figure]] = {"machines_size": against_size}
 """By the name of its file, what draws a figure."""
 
 

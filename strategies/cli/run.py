@@ -15,14 +15,7 @@ from typing import Annotated
 import typer
 
 import strategies
-from strategies.cli.common import (
-    P,
-    file_option,
-    notes,
-    reports_errors,
-    terminable,
-    writable,
-)
+from strategies.cli.common import P, file_option, notes, reports_errors, terminable, writable
 from strategies.cli.program import execute
 from strategies.integration import replacement
 from strategies.integration.recording import Recording
