@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from strategies.autograd.tracing import is_batched, is_vmap_innermost
@@ -27,8 +28,9 @@ _OF_VECTORS = "lstsq", "solve", "solve_ex"
 _MATRICES = {
     **dict.fromkeys(_OF_A_MATRIX, 1),
     **dict.fromkeys((*_OF_VECTORS, "cholesky_solve", "solve_triangular"), 2),
+    "lu_solve": 3,
 }
-"""By function: how many matrices it takes, of which batches are broadcast.
+"""By function: how many matrices it takes, pivots being one, of which batches are broadcast.
 
 Others are left to what `vmap` makes of their parts.
 """
@@ -58,6 +60,8 @@ def vmapped(
         return None
     if name == "qr" and (rest or options):  # of modes which PyTorch alone computes
         return None
+    if name == "lu_solve" and tensors[1].ndim != first.ndim - 1:
+        return None
     if tolerances:  # which are broadcast with the batch
         batch = max(first.ndim - 2, *(each.ndim for each in tolerances.values()))
         tensors = [first[(None,) * (batch + 2 - first.ndim)]]
@@ -67,7 +71,16 @@ def vmapped(
         of_batches = dict(zip(tolerances, batches[count:], strict=True))
         return function(*batches[:count], *rest, **(options | of_batches))
 
-    found = over_samples(compute if tolerances or rest or options else function, tensors)
+    def of_factors(LU: Tensor, pivots: Tensor, B: Tensor) -> Any:
+        # Where samples have one of them in common: PyTorch broadcasts neither with the other.
+        if LU.shape[:-1] != pivots.shape:
+            batch = torch.broadcast_shapes(LU.shape[:-1], pivots.shape)
+            LU, pivots = LU.expand(*batch, LU.shape[-1]), pivots.expand(batch)
+        return compute(LU, pivots, B)
+
+    is_as_it_is = not (tolerances or rest or options)
+    over_batch = of_factors if name == "lu_solve" else function if is_as_it_is else compute
+    found = over_samples(over_batch, tensors)
     if not is_vector:
         return found
     if isinstance(found, Tensor):
