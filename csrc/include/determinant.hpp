@@ -6,6 +6,10 @@
 
 namespace bs {
 
+// By how much an entry that elimination computed in a row may be larger than all of A in it, both beside the largest
+// of its column. Up to there errors were no larger than those of random orthogonal matrices, which grow n/2 fold.
+constexpr double row_growth_limit(Int n) { return 32.0 + double(n); }
+
 enum class Hazard : int { None = 0, Factors = 1, NotFinite = 2 };
 
 // A power of two whose square is in range.
@@ -85,7 +89,7 @@ BS_INLINE bool is_clearly_easy(const M& F, const Real<T>* largest, Real<T> least
     loop(next(j), [&](auto i) BS_LAMBDA { of_U = larger(modulus(F(i, j)) / largest[j], of_U); });
   });
   const R growth = of_U + of_U;  // |L| is at most √2, as in `negligible_bound`
-  is_easy = where_greater(growth, number(growth_limit(n)) * least_row, zero, one);
+  is_easy = where_greater(growth, number(row_growth_limit(n)) * least_row, zero, one);
   loop(n, [&](auto j) BS_LAMBDA {
     const R pivot = modulus(F(j, j));
     is_easy *= where_greater(pivot, least, one, zero) * where_greater(most, larger(pivot, largest[j]), one, zero);
@@ -134,7 +138,7 @@ bool write_largest_of_columns(View<T> A, Real<T>* largest) {
 // Whether some entry that elimination computed in a row is that much larger than all of A in it.
 template <class T>
 bool row_has_grown(View<T> A, Int row, const Real<T>* largest, Real<T> terms) {
-  const auto limit = Real<T>(growth_limit(A.n));
+  const auto limit = Real<T>(row_growth_limit(A.n));
   for (Int j = 0; j < A.n; ++j) {
     if (terms * largest[j] <= limit * modulus(A(row, j))) return false;
   }
@@ -198,6 +202,27 @@ BS_COLD bool is_easy_determinant(View<T> A, Columns<T> LU, const Pivot* pivots, 
   if (!write_largest_of_columns(A, s.largest)) return false;
   if (negligible_bound(A, LU, s.largest) >= 0) return true;
   write_inverse_order(pivots, 1, LU.n, s.order, LU.n);
+  return hazard_of(A, LU, s).second == Hazard::None;
+}
+
+// det A of a matrix whose rows have grown since their scales differ, by factors with pivots of rows that are scaled
+// alike by powers of two; whether that is easy. The largest entries of columns are known.
+template <class T>
+BS_COLD bool determinant_by_scaled_rows(
+    View<T> A, Columns<T> LU, Pivot* pivots, DeterminantScratch<T>& s, ScaledNumber<T>& result) {
+  const Int n = LU.n;
+  for (Int i = 0; i < n; ++i) {
+    Real<T> most = 0;
+    for (Int j = 0; j < n; ++j) most = std::max(most, modulus(A(i, j)) / s.largest[j]);
+    if (most == 0) return false;
+    s.rows[i] = Real<T>(std::exp2(std::ilogb(most)));
+    for (Int j = 0; j < n; ++j) LU(i, j) = times_real(A(i, j), 1 / s.rows[i]);
+  }
+  if (!eliminate_columns(LU, pivots)) return false;
+  write_inverse_order(pivots, 1, n, s.order, n);
+  for (Int i = 0; i < n; ++i) s.terms[s.order[i]] = s.rows[i];
+  each_entry(LU, [&](Int i, Int j) { LU(i, j) = times_real(LU(i, j), i > j ? s.terms[i] / s.terms[j] : s.terms[i]); });
+  result = determinant_of(LU, pivots);
   return hazard_of(A, LU, s).second == Hazard::None;
 }
 

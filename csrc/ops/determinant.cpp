@@ -30,15 +30,17 @@ BS_INLINE bool easy_determinant(
   return is_easy_determinant(A, LU, pivots, s);
 }
 
-// The same by LAPACK, which goes on after a zero pivot: then the determinant without that pivot, or zero where adj(A)
-// is.
+// The same of other matrices. LAPACK goes on after a zero pivot: then the determinant without that pivot, or zero where
+// adj(A) is.
 template <class T>
-BS_COLD bool singular_determinant(
+BS_COLD bool hard_determinant(
     View<T> A, Columns<T> LU, Pivot* pivots, DeterminantScratch<T>& s, ScaledNumber<T>& result, bool& is_zero) {
   if (!is_by_lapack(LU)) copy(LU, A), lapack::eliminate(LU, pivots);
   is_zero = zero_pivot(LU) < LU.n;
   result = determinant_of(LU, pivots);
-  if (!is_zero) return is_easy_determinant(A, LU, pivots, s);
+  if (!is_zero) {
+    return is_easy_determinant(A, LU, pivots, s) || determinant_by_scaled_rows(A, LU, pivots, s, result);
+  }
   if (!write_largest_of_columns(A, s.largest)) return false;
   write_inverse_order(pivots, 1, LU.n, s.order, LU.n);
   if (hazard_of(A, LU, s, true).second != Hazard::None) return false;
@@ -50,7 +52,7 @@ BS_COLD bool singular_determinant(
 }
 
 // LU by columns and pivots, and det A, of a matrix of which it is easy, or that is singular or not finite; then
-// write(det A, whether that is zero, and this is what `singular_determinant` has).
+// write(det A, whether that is zero, and this is what `hard_determinant` has).
 template <int N, class T, class F>
 BS_INLINE bool write_determinant(View<T> A, Columns<T> LU, Pivot* pivots, DeterminantScratch<T>& s, F&& write) {
   ScaledNumber<T> found{T(0), 0};
@@ -59,7 +61,7 @@ BS_INLINE bool write_determinant(View<T> A, Columns<T> LU, Pivot* pivots, Determ
     if (!is_finite(A)) {
       write_undefined(LU, pivots);
       found = {LU(0, 0), 0};
-    } else if (!singular_determinant(A, LU, pivots, s, found, is_zero)) return false;
+    } else if (!hard_determinant(A, LU, pivots, s, found, is_zero)) return false;
   }
   write(found, is_zero);
   return true;
@@ -106,7 +108,7 @@ BS_INLINE void determinants_across(Task task, Arena& arena, Batch<T> A, Batch<T>
       });
 }
 
-// det A; LU by columns, pivots, and mantissa · 2^exponent, det A or what `singular_determinant` has.
+// det A; LU by columns, pivots, and mantissa · 2^exponent, det A or what `hard_determinant` has.
 template <int N, class T, bool ACROSS = false>
 void det(Task task, Arena& arena) {
   const auto A = task.argument<T>(0), value = task.argument<T>(1), LU = task.argument<T>(2),

@@ -142,6 +142,22 @@ def test_growth_is_declined(operation, n, dtype):
     assert (found.forward(inputs) is None) == (n > 7)
 
 
+@pytest.mark.parametrize("kind", ["rows of different sizes", "orthogonal"])
+@pytest.mark.parametrize("n", [4, 9, 64])
+def test_determinants_of_regular_matrices_are_computed_whatever_their_growth(n, kind):
+    rows, columns = torch.arange(n) + 0.5, torch.arange(n)
+    cosines = torch.outer(rows, columns).mul(torch.pi / n).cos().repeat(40, 1, 1)
+    graded = drawn(40, n, n).float() * 10.0 ** torch.linspace(-3, 3, n).unsqueeze(-1)
+    A = cosines if kind == "orthogonal" else graded
+    assert plan_of(("factors", "det"), A).forward((A,)) is not None
+    (_, found), _, (gradient,) = computed(("factors", "slogdet"), (A,), [torch.ones(40)])
+    exact, inverse = torch.linalg.slogdet(A.double()), torch.linalg.inv(A.double())
+    torch.testing.assert_close(found.double(), exact.logabsdet, rtol=1e-5, atol=1e-4)
+    amplified = inverse.abs() @ A.double().abs() @ inverse.abs()
+    error = (gradient.mT.double() - inverse).abs() / amplified
+    assert error.max() < 100 * torch.finfo(A.dtype).eps
+
+
 def test_columns_that_are_small_beside_others_keep_their_digits():
     B = drawn(12, 12)
     scales = 2.0 ** -(4.0 * torch.arange(12, dtype=torch.float64))
