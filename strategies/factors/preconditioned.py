@@ -22,6 +22,7 @@ from strategies.factors.elimination import inv
 from strategies.factors.householder import is_batch_on_cuda, qr
 from strategies.factors.nonsingular import DenseInverse, Product, Triangular
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure, full_rank
+from strategies.formulas.powers_of_two import equilibrate, times_power_of_two
 from strategies.formulas.values import with_values
 from strategies.kernels.memory import is_materializable
 
@@ -32,7 +33,8 @@ _functorch = torch._C._functorch
 class Preconditioned(PseudoInverse):
     """(B R)⁺ of full column rank, differentiable in B alone, by B, (BᴴB)⁻¹ and the constant R⁻¹.
 
-    The coordinates of the range are those in the columns of B. Of square matrices it is a product.
+    The coordinates of the range are those in the columns of B. Of square matrices it is a product, which
+    keeps its digits where rows and columns differ in size.
     """
 
     near_basis: Tensor
@@ -48,13 +50,12 @@ class Preconditioned(PseudoInverse):
         m, n = A.shape[-2:]
         if m < n:
             return cls.of(A.mH).adjoint
+        if m == n:
+            return _of_square(A)
         Q, R = _qr(A.detach())
         core = Triangular(R, Structure.UPPER).dense()
         B = with_values(A @ core, Q)
-        gram_inverse = inv(B.mH @ B)
-        if m == n:  # B⁻¹ by an elimination of B would grow as that of A does
-            return Product(DenseInverse(gram_inverse @ B.mH), DenseInverse(core))
-        return cls(B, gram_inverse, core)
+        return cls(B, inv(B.mH @ B), core)
 
     @property
     def rank(self) -> Tensor:
@@ -74,6 +75,19 @@ class Preconditioned(PseudoInverse):
 
     def dense(self) -> Tensor:
         return self.solve(self.gram_inverse @ self.near_basis.mH)
+
+
+def _of_square(A: Tensor) -> PseudoInverse:
+    """The same of A = 2^rows · B R · 2^columns, since Q R is not exact for rows of different sizes."""
+    near, rows, columns = equilibrate(A.detach())
+    Q, R = _qr(near)
+    core = Triangular(R, Structure.UPPER).dense()
+    B = with_values(times_power_of_two(A, -rows.unsqueeze(-1) - columns.unsqueeze(-2)) @ core, Q)
+    inverse = inv(B.mH @ B) @ B.mH  # by an elimination of B it would grow as that of A does
+    return Product(
+        DenseInverse(times_power_of_two(inverse, -rows.unsqueeze(-2))),
+        DenseInverse(times_power_of_two(core, -columns.unsqueeze(-1))),
+    )
 
 
 def _qr(A: Tensor) -> tuple[Tensor, Tensor]:

@@ -5,6 +5,7 @@ import torch
 from comparison import drawn
 from torch.func import jacfwd, jacrev
 
+from strategies.factors.preconditioned import Preconditioned
 from strategies.linalg import lstsq, pinv
 from tests.factors.cofactors import adjugate, determinant, entries
 
@@ -45,6 +46,16 @@ def test_a_square_matrix_whose_elimination_grows_keeps_its_digits(dtype):
         for recorded in (True, False)
     )
     close(found.detach(), due, rtol=0, atol=100 * torch.finfo(dtype).eps * float(due.abs().max()))
+
+
+def test_a_square_matrix_whose_rows_differ_in_size_keeps_its_digits():
+    sizes = 10.0 ** torch.linspace(-4, 4, 6, dtype=torch.float64).unsqueeze(-1)
+    A = (drawn(6, 6) * sizes).float().requires_grad_()
+    inverse, G = torch.linalg.inv(A.detach().double()), drawn(6, 6, seed=1) * sizes.mT
+    found = Preconditioned.of(A).dense()
+    (gradient,) = torch.autograd.grad(found, A, G.float())
+    close(found.double() * sizes.mT, inverse * sizes.mT, rtol=0, atol=1e-4)
+    close(gradient.double() * sizes, -inverse.mT @ G @ inverse.mT * sizes, rtol=0, atol=1e-3)
 
 
 def test_a_matrix_of_lower_rank_takes_others_of_its_batch_along():
