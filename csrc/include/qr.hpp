@@ -52,7 +52,8 @@ BS_INLINE P make_reflector(Columns<P> F, Int j) {
       for (Int i = j; i < F.m; ++i) of_matrix += squared_modulus(lane(F(i, j), w));
     }
     const S head = lane(F(j, j), w);
-    S beta(-std::copysign(std::sqrt(of_matrix), real(head)));
+    const R size = std::sqrt(of_matrix);
+    S beta(real(head) < 0 ? size : -size);  // minus zero is not negative, as in MKL
     if (has_below || imag(head) != 0) {
       set_lane(scale, w, (beta - head) / beta), set_lane(divisor, w, head - beta);
     } else {

@@ -136,3 +136,8 @@ def test_columns_whose_squares_are_out_of_range_are_not_dependent(strategy, powe
         loss = linalg.qr(at, strategy=strategy).Q.sin().sum()
         gradients.append(torch.autograd.grad(loss, at, create_graph=True)[0] * scale)
     torch.testing.assert_close(*gradients)
+
+
+def test_minus_zero_at_the_head_of_a_column_is_zero():
+    A = -torch.tensor([[0.0, 1.0], [1.0, 1.0]]).repeat(20, 1, 1)
+    assert torch.equal(linalg.qr(A).R, linalg.qr(A + 0.0).R)
