@@ -21,9 +21,5 @@ def test_other_names_are_those_of_torch():
 
 def test_the_stub_for_type_checkers_names_the_same():
     stub = Path(linalg.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
-    expected = [
-        f"from {module.__name__} import {name} as {name}"
-        for module in operations.modules()
-        for name in sorted(module.__all__, key=lambda name: (name.islower(), name))
-    ]
-    assert [line for line in stub.splitlines() if " as " in line] == expected
+    expected = [f"from {module.__name__} import *" for module in operations.modules()]
+    assert [line for line in stub.splitlines() if "*" in line] == expected

@@ -1,4 +1,4 @@
-"""`logdet`, `matrix_power`, `tensorinv` and `tensorsolve`: other operations, and shapes.
+"""Functions that are other operations, and shapes, or names that these have in `torch`.
 
 Calls that PyTorch refuses are left to it, whose errors say why.
 """
@@ -14,9 +14,10 @@ from strategies.autograd.choice import StrategyChoice, are_matrices, are_of_kind
 from strategies.operations.det import slogdet
 from strategies.operations.inv import inv
 from strategies.operations.out import takes_out
+from strategies.operations.pinv import pinv
 from strategies.operations.solve import solve
 
-__all__ = ["logdet", "matrix_power", "tensorinv", "tensorsolve"]
+__all__ = ["inverse", "logdet", "matrix_power", "pinverse", "tensorinv", "tensorsolve"]
 
 RECORDS = ()
 
@@ -147,3 +148,47 @@ def tensorsolve(
         return torch.linalg.tensorsolve(A, B, None if dims is None else tuple(dims))
     X = solve(moved.reshape(size, size), B.reshape(size), strategy=strategy)
     return X.reshape(columns)
+
+
+@takes_out
+def inverse(A: Tensor, *, strategy: StrategyChoice = "auto") -> Tensor:
+    """`inv`, as `torch.inverse` is `torch.linalg.inv`.
+
+    Args:
+        A: (..., n, n).
+        strategy: as in `inv`.
+
+    Returns:
+        A⁻¹, (..., n, n).
+
+    Raises:
+        torch.linalg.LinAlgError: as in `inv`.
+        RuntimeError: as in `inv`.
+
+    Example:
+        >>> inverse(torch.tensor([[4.0]]))
+        tensor([[0.2500]])
+    """
+    return inv(A, strategy=strategy)
+
+
+def pinverse(A: Tensor, rcond: float = 1e-15, *, strategy: StrategyChoice = "auto") -> Tensor:
+    """`pinv` with the tolerance of `torch.pinverse`.
+
+    Args:
+        A: (..., m, n).
+        rcond: singular values up to rcond·σ₁ count as zero.
+        strategy: as in `pinv`.
+
+    Returns:
+        A⁺, (..., n, m).
+
+    Raises:
+        torch.linalg.LinAlgError: as in `pinv`.
+        RuntimeError: as in `pinv`.
+
+    Example:
+        >>> pinverse(torch.tensor([[3.0], [4.0]])).round(decimals=4)
+        tensor([[0.1200, 0.1600]])
+    """
+    return pinv(A, rtol=rcond, strategy=strategy)

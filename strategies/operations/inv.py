@@ -1,5 +1,9 @@
-"""`inv`, the inverse of square matrices."""
+"""`inv`, the inverse of square matrices, and `inv_ex`, which reports a singular one in `info`.
 
+The fast path reports it. What a strategy refuses is left to PyTorch, with the rest of its batch.
+"""
+
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,11 +23,13 @@ from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.nodes import run
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Gradients, Tensors, only
+from strategies.errors import LinAlgError
 from strategies.factors import DenseInverse
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import solve as formula
 from strategies.operations import grids
 from strategies.operations.record import Operation, exact
+from strategies.operations.results import InvExResult
 from strategies.operations.scaled_rule import (
     ScaledRule,
     are_moderate,
@@ -33,7 +39,7 @@ from strategies.operations.scaled_rule import (
 from strategies.operations.traceable import traceable_by
 from strategies.strategy import Saved, Strategy
 
-__all__ = ["inv"]
+__all__ = ["InvExResult", "inv", "inv_ex"]
 
 
 @dataclass(frozen=True)
@@ -86,10 +92,59 @@ def inv(A: Tensor, *, strategy: StrategyChoice = "auto") -> Tensor:
         >>> inv(torch.tensor([[4.0]]), strategy="explicit_inverse")
         tensor([[0.2500]])
     """
-    outputs = INV_FAST_PATH(strategy, A)
+    outputs = _FAST_PATH(strategy, A)
     if outputs is None:
         outputs = _general(choose(strategy, "inv", A, square=True, any_rank=True), A)
     return outputs[0]
+
+
+def _traced_inv_ex(
+    A: Tensor, *, check_errors: bool = False, strategy: StrategyChoice = "auto"
+) -> InvExResult:
+    if not are_matrices(A, square=True):
+        return InvExResult._make(torch.linalg.inv_ex(A, check_errors=check_errors))
+    return InvExResult(*_OPERATOR_EX(A, check_errors, name_of(strategy)))
+
+
+@traceable_by(_traced_inv_ex)
+def inv_ex(
+    A: Tensor, *, check_errors: bool = False, strategy: StrategyChoice = "auto"
+) -> InvExResult:
+    """`inv` that reports a singular matrix in `info` (the 1-based position of a zero pivot; 0 is none).
+
+    As `torch.linalg.inv_ex`. If a strategy refuses a matrix, the whole batch is PyTorch's.
+
+    Args:
+        A: (..., n, n).
+        check_errors: raise where a matrix is singular.
+        strategy: as in `inv`.
+
+    Returns:
+        A⁻¹, (..., n, n), and info, int32 (...). Where info is not zero, A⁻¹ is not finite.
+
+    Raises:
+        torch.linalg.LinAlgError: a matrix is singular and `check_errors` is set.
+        RuntimeError: A is not a batch of square float matrices.
+
+    Example:
+        >>> inv_ex(torch.tensor([[[4.0]], [[0.0]]])).info
+        tensor([0, 1], dtype=torch.int32)
+    """
+    fast_path = _CHECKED_FAST_PATH if check_errors else _FAST_PATH_EX
+    if (outputs := fast_path(strategy, A)) is not None:
+        return InvExResult._make(outputs)
+    if are_matrices(A, square=True):
+        try:
+            candidates = choose(strategy, "inv", A, square=True, any_rank=True)
+            return InvExResult(_general(candidates, A)[0], none_singular(A))
+        except LinAlgError:
+            pass
+    return InvExResult._make(torch.linalg.inv_ex(A, check_errors=check_errors))
+
+
+def none_singular(A: Tensor) -> Tensor:
+    """The info of matrices none of which is singular."""
+    return torch.zeros(A.shape[:-2], dtype=torch.int32, device=A.device)
 
 
 def _general(candidates: tuple[Strategy, ...], A: Tensor) -> Tensors:
@@ -133,7 +188,7 @@ def _second_backward(
     return second(computed, gradients, cotangents, directions)
 
 
-INV_FAST_PATH = FastPath(
+_FAST_PATH = FastPath(
     "inv",
     _general,
     policy_operation="inv",
@@ -144,9 +199,24 @@ INV_FAST_PATH = FastPath(
     second_backward_rows=64,
     unread=(0,),
 )
-_OPERATOR = Operator("inv", ["A"], any_rank=True, by_columns=(0,), fast_paths=[(INV_FAST_PATH, [])])
+_FAST_PATH_EX = dataclasses.replace(_FAST_PATH, operation="inv_ex", unread_outputs=(1,))
+_CHECKED_FAST_PATH = dataclasses.replace(_FAST_PATH, reports=True)
+_OPERATOR = Operator("inv", ["A"], any_rank=True, by_columns=(0,), fast_paths=[(_FAST_PATH, [])])
+_OPERATOR_EX = Operator(
+    "inv_ex",
+    ["A"],
+    "bool check_errors",
+    outputs=2,
+    measured_as="inv",
+    any_rank=True,
+    fast_paths=[(_FAST_PATH_EX, [False]), (_CHECKED_FAST_PATH, [True])],
+)
 
-ATEN = (AtenCalls("linalg_inv", INV_FAST_PATH),)
+ATEN = (
+    AtenCalls("linalg_inv", _FAST_PATH),
+    AtenCalls("linalg_inv_ex", _FAST_PATH_EX, [False], returned=(0, 1)),
+    AtenCalls("linalg_inv_ex", _CHECKED_FAST_PATH, [True], returned=(0, 1)),
+)
 
 
 RECORDS = (

@@ -1,5 +1,6 @@
-"""`solve`, square systems."""
+"""`solve`, square systems, and `solve_ex`, which reports a singular matrix as `inv_ex` does."""
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -20,11 +21,14 @@ from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.nodes import is_opaque, run
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Gradients, Tensors, only
+from strategies.errors import LinAlgError
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import solve as formula
 from strategies.operations import grids
+from strategies.operations.inv import none_singular
 from strategies.operations.lu_solve import lu_solve
 from strategies.operations.record import Operation, exact
+from strategies.operations.results import SolveExResult
 from strategies.operations.right_hand_sides import (
     fit,
     folded,
@@ -40,7 +44,7 @@ from strategies.operations.scaled_rule import (
 from strategies.operations.traceable import traceable_by
 from strategies.strategy import Saved, Strategy
 
-__all__ = ["solve"]
+__all__ = ["SolveExResult", "solve", "solve_ex"]
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,7 @@ def _solution(strategy: Strategy, A: Tensor, B: Tensor) -> Tensor:
     """
     if is_opaque(B):
         return torch.linalg.solve(A, B)
-    outputs = SOLVE_FAST_PATH(strategy, A, B)
+    outputs = _FAST_PATH(strategy, A, B)
     return run(_Solve(), strategy, A, B)[0] if outputs is None else outputs[0]
 
 
@@ -126,8 +130,66 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, strategy: StrategyChoice =
     return first_that_can(candidates, lambda chosen: _solve(chosen, A, B, left))
 
 
+def _traced_solve_ex(
+    A: Tensor,
+    B: Tensor,
+    *,
+    left: bool = True,
+    check_errors: bool = False,
+    strategy: StrategyChoice = "auto",
+) -> SolveExResult:
+    if not (are_matrices(A, square=True) and are_of_kind(A, B)):
+        return SolveExResult._make(
+            torch.linalg.solve_ex(A, B, left=left, check_errors=check_errors)
+        )
+    return SolveExResult(*_OPERATOR_EX(A, B, left, check_errors, name_of(strategy)))
+
+
+@traceable_by(_traced_solve_ex)
+def solve_ex(
+    A: Tensor,
+    B: Tensor,
+    *,
+    left: bool = True,
+    check_errors: bool = False,
+    strategy: StrategyChoice = "auto",
+) -> SolveExResult:
+    """`solve` that reports a singular matrix in `info` (the 1-based position of a zero pivot; 0 is none).
+
+    As `torch.linalg.solve_ex`. If a strategy refuses a matrix, the whole batch is PyTorch's.
+
+    Args:
+        A: (..., n, n).
+        B: as in `solve`.
+        left: as in `solve`.
+        check_errors: raise where a matrix is singular.
+        strategy: as in `solve`.
+
+    Returns:
+        X as in `solve`, and info, int32 (...) as A has batch dimensions. Where info is not zero, X is not
+        finite.
+
+    Raises:
+        torch.linalg.LinAlgError: a matrix is singular and `check_errors` is set.
+        RuntimeError: shapes or dtypes do not fit together.
+
+    Example:
+        >>> solve_ex(torch.tensor([[2.0]]), torch.tensor([4.0])).result
+        tensor([2.])
+    """
+    fast_path = _CHECKED_FAST_PATH if check_errors else _FAST_PATH_EX
+    if left and (outputs := fast_path(strategy, A, B)) is not None:
+        return SolveExResult._make(outputs)
+    if are_matrices(A, square=True) and are_of_kind(A, B):
+        try:
+            return SolveExResult(solve(A, B, left=left, strategy=strategy), none_singular(A))
+        except LinAlgError:
+            pass
+    return SolveExResult._make(torch.linalg.solve_ex(A, B, left=left, check_errors=check_errors))
+
+
 def _by_fast_path(strategy: StrategyChoice, A: Tensor, B: Tensor, left: bool) -> Tensor | None:
-    if left and (outputs := SOLVE_FAST_PATH(strategy, A, B)) is not None:
+    if left and (outputs := _FAST_PATH(strategy, A, B)) is not None:
         return outputs[0]
     if not fit(A, B, left) or is_vector(A, B):
         return None
@@ -137,7 +199,7 @@ def _by_fast_path(strategy: StrategyChoice, A: Tensor, B: Tensor, left: bool) ->
     if A.shape[:-2] == B.shape[:-2]:
         return None
     columns, restored = folded(A, B)
-    outputs = SOLVE_FAST_PATH(strategy, A, columns)
+    outputs = _FAST_PATH(strategy, A, columns)
     return None if outputs is None else restored(outputs[0])
 
 
@@ -211,7 +273,7 @@ def _second_by_columns(
     return (of_A, None), (of_X,), (of_cotangent, *cotangents[1:])
 
 
-SOLVE_FAST_PATH = FastPath(
+_FAST_PATH = FastPath(
     "solve",
     _general,
     policy_operation="solve",
@@ -222,9 +284,11 @@ SOLVE_FAST_PATH = FastPath(
     unread=(1,),
     arity=2,
 )
+_FAST_PATH_EX = dataclasses.replace(_FAST_PATH, operation="solve_ex", unread_outputs=(1,))
+_CHECKED_FAST_PATH = dataclasses.replace(_FAST_PATH, reports=True)
 
 
-def solve_workspace(_: int, n: int, __: int) -> tuple[int, int]:
+def _workspace(_: int, n: int, __: int) -> tuple[int, int]:
     """The factors and the order of rows of n×n matrices, as `Operator` takes it."""
     return n * n, n
 
@@ -234,10 +298,28 @@ _OPERATOR = Operator(
     ["A", "B"],
     any_rank=True,
     takes_vectors=True,
-    fast_paths=[(SOLVE_FAST_PATH, [])],
-    workspace=solve_workspace,
+    fast_paths=[(_FAST_PATH, [])],
+    workspace=_workspace,
 )
-ATEN = (AtenCalls("linalg_solve", SOLVE_FAST_PATH, [True], by_columns=(0,)),)
+_OPERATOR_EX = Operator(
+    "solve_ex",
+    ["A", "B"],
+    "bool left, bool check_errors",
+    outputs=2,
+    measured_as="solve",
+    any_rank=True,
+    takes_vectors=True,
+    fast_paths=[(_FAST_PATH_EX, [True, False]), (_CHECKED_FAST_PATH, [True, True])],
+    workspace=_workspace,
+)
+
+ATEN = (
+    AtenCalls("linalg_solve", _FAST_PATH, [True], by_columns=(0,)),
+    AtenCalls("linalg_solve_ex", _FAST_PATH_EX, [True, False], returned=(0, 1), by_columns=(0,)),
+    AtenCalls(
+        "linalg_solve_ex", _CHECKED_FAST_PATH, [True, True], returned=(0, 1), by_columns=(0,)
+    ),
+)
 
 
 def _solve(chosen: Strategy, A: Tensor, B: Tensor, left: bool) -> Tensor:
