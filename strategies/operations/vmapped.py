@@ -9,31 +9,12 @@ from torch import Tensor
 from strategies.autograd.tracing import is_batched, is_vmap_innermost
 from strategies.autograd.transforms import over_samples
 
-_OF_A_MATRIX = (
-    "cholesky",
-    "cholesky_ex",
-    "cholesky_inverse",
-    "det",
-    "inv",
-    "inv_ex",
-    "logdet",
-    "lu",
-    "lu_factor",
-    "lu_factor_ex",
-    "pinv",
-    "qr",
-    "slogdet",
-)
 _OF_VECTORS = "lstsq", "solve", "solve_ex"
 _MATRICES = {
-    **dict.fromkeys(_OF_A_MATRIX, 1),
     **dict.fromkeys((*_OF_VECTORS, "cholesky_solve", "solve_triangular"), 2),
     "lu_solve": 3,
 }
-"""By function: how many matrices it takes, pivots being one, of which batches are broadcast.
-
-Others are left to what `vmap` makes of their parts.
-"""
+"""By function: how many it takes, pivots being one, of which batches are broadcast; others take one."""
 
 
 def vmapped(
@@ -41,9 +22,9 @@ def vmapped(
 ) -> Any | None:
     """The outputs, if the innermost transform is a `vmap` whose samples are a batch for the function."""
     name = function.__name__
-    count = _MATRICES.get(name, 0)
+    count = _MATRICES.get(name, 1)
     tensors, rest = list(arguments[:count]), arguments[count:]
-    if not count or len(tensors) < count or not is_vmap_innermost():
+    if name == "eig" or len(tensors) < count or not is_vmap_innermost():
         return None
     if not all(map(_is_tensor, tensors)) or any(map(_is_tensor, rest)):
         return None
