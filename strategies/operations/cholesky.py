@@ -133,11 +133,7 @@ def cholesky(A: Tensor, *, upper: bool = False, strategy: StrategyChoice = "auto
 
 
 def _traced_cholesky_ex(
-    A: Tensor,
-    *,
-    upper: bool = False,
-    check_errors: bool = False,
-    strategy: StrategyChoice = "auto",
+    A: Tensor, *, upper: bool = False, check_errors: bool = False, strategy: StrategyChoice = "auto"
 ) -> CholeskyExResult:
     if not are_matrices(A, square=True):
         return CholeskyExResult(
@@ -149,11 +145,7 @@ def _traced_cholesky_ex(
 
 @traceable_by(_traced_cholesky_ex)
 def cholesky_ex(
-    A: Tensor,
-    *,
-    upper: bool = False,
-    check_errors: bool = False,
-    strategy: StrategyChoice = "auto",
+    A: Tensor, *, upper: bool = False, check_errors: bool = False, strategy: StrategyChoice = "auto"
 ) -> CholeskyExResult:
     """`cholesky` that reports in `info` where a matrix is not positive definite.
 

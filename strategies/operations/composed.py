@@ -112,11 +112,7 @@ def tensorinv(A: Tensor, ind: int = 2, *, strategy: StrategyChoice = "auto") -> 
 
 @takes_out
 def tensorsolve(
-    A: Tensor,
-    B: Tensor,
-    dims: Sequence[int] | None = None,
-    *,
-    strategy: StrategyChoice = "auto",
+    A: Tensor, B: Tensor, dims: Sequence[int] | None = None, *, strategy: StrategyChoice = "auto"
 ) -> Tensor:
     """The X of which `torch.tensordot(A, X, X.ndim)` is B.
 

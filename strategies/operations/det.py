@@ -213,10 +213,7 @@ _slogdet_fast_path = FastPath(
     second_backward=_second_backward_of_slogdet,
 )
 _DET = Operator(
-    "det",
-    ["A"],
-    fast_paths=[(_det_fast_path, [])],
-    workspace=lambda _, n, __: (n * n + 1, n + 1),
+    "det", ["A"], fast_paths=[(_det_fast_path, [])], workspace=lambda _, n, __: (n * n + 1, n + 1)
 )
 _SLOGDET = Operator(
     "slogdet",

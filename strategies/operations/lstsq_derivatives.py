@@ -16,10 +16,7 @@ from strategies.formulas import lstsq as formula
 from strategies.formulas.solve import rhs_tangent
 from strategies.operations.kept_factors import of_any_rank, of_lu, of_qr, with_full_ranks
 from strategies.operations.pinv import pinv
-from strategies.operations.scaled_rule import (
-    with_normalized_cotangents,
-    with_normalized_directions,
-)
+from strategies.operations.scaled_rule import with_normalized_cotangents, with_normalized_directions
 from strategies.strategy import Strategy, Tolerance
 
 
@@ -33,11 +30,7 @@ def smooth_inverse(
 
 
 def explicit(
-    strategy: Strategy,
-    inputs: Gradients,
-    outputs: Tensors,
-    cotangents: Tensors,
-    *tolerances: float,
+    strategy: Strategy, inputs: Gradients, outputs: Tensors, cotangents: Tensors, *tolerances: float
 ) -> Tensors:
     """As `FastPath.explicit`."""
     (A, B), (X, *others), (G, *of_residuals) = inputs, outputs, cotangents

@@ -169,11 +169,7 @@ _OPERATOR = Operator(
 
 
 def _traced_lu_factor_ex(
-    A: Tensor,
-    *,
-    pivot: bool = True,
-    check_errors: bool = False,
-    strategy: StrategyChoice = "auto",
+    A: Tensor, *, pivot: bool = True, check_errors: bool = False, strategy: StrategyChoice = "auto"
 ) -> LUFactorExResult:
     if not are_matrices(A):
         return LUFactorExResult(
@@ -184,11 +180,7 @@ def _traced_lu_factor_ex(
 
 @traceable_by(_traced_lu_factor_ex)
 def lu_factor_ex(
-    A: Tensor,
-    *,
-    pivot: bool = True,
-    check_errors: bool = False,
-    strategy: StrategyChoice = "auto",
+    A: Tensor, *, pivot: bool = True, check_errors: bool = False, strategy: StrategyChoice = "auto"
 ) -> LUFactorExResult:
     """`lu_factor` that reports a zero pivot in `info` (its 1-based position; 0 is none).
 

@@ -9,13 +9,7 @@ import torch
 from torch import Tensor
 
 from strategies.autograd.aten import AtenCalls
-from strategies.autograd.choice import (
-    StrategyChoice,
-    are_matrices,
-    choose,
-    first_that_can,
-    name_of,
-)
+from strategies.autograd.choice import StrategyChoice, are_matrices, choose, first_that_can, name_of
 from strategies.autograd.fast_path import FastPath, SecondGradients
 from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.nodes import is_differentiated, run
