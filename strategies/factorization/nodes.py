@@ -8,22 +8,21 @@ A backward that is differentiated itself has the derivatives of `strategies.fact
 """
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Self
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
-from strategies.autograd.derivatives import eager_mode, total
+from strategies.autograd.derivatives import eager_mode, spread, total
 from strategies.autograd.nodes import is_opaque
 from strategies.autograd.precision import full_precision
 from strategies.autograd.rule import Gradients
 from strategies.factorization import operators
 from strategies.factorization.kinds import Form
-from strategies.factors import Dense
+from strategies.factorization.operators import APPLICATION, DETERMINANT
 from strategies.factors.pseudo_inverse import PseudoInverse
-from strategies.formulas.domains import hermitian_part
 from strategies.kernels.memory import with_memory
 
 
@@ -58,14 +57,23 @@ class Application(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, G: Tensor) -> Gradients:
-        A, X, B, *held = ctx.saved_tensors
-        at = _Point.of(ctx.form, A, tuple(held), G)
+        (A, X, B, *held), G = ctx.saved_tensors, with_memory(G)
+        gradients: Gradients
         with full_precision(A.device, A.dtype):
-            factors, of_rhs = operators.outer_factors(
-                at.inverse, A, B, X, with_memory(G), adjoint=ctx.adjoint
-            )
-            of_matrix = at.cotangent(*factors) if ctx.needs_input_grad[2] else None
-        return (None, None, of_matrix, of_rhs, *[None] * len(held))
+            if torch.is_grad_enabled() or is_opaque(G):
+                needed = ctx.needs_input_grad[2:4]
+                at = operators.recorded((A, B, *held), ctx.form, ctx.adjoint, (X,))
+                gradients = spread(APPLICATION.derive("backward", at, [G], needed), needed)
+            else:
+                inverse = ctx.form.inverse(tuple(held), A)
+                (left, right), of_rhs = operators.outer_factors(
+                    inverse, A, B, X, G, adjoint=ctx.adjoint
+                )
+                of_matrix = None
+                if ctx.needs_input_grad[2]:
+                    of_matrix = FactorCotangent(A, left, right, None, inverse, ctx.form)
+                gradients = of_matrix, of_rhs
+        return (None, None, *gradients, *[None] * len(held))
 
 
 class Determinant(torch.autograd.Function):
@@ -84,43 +92,16 @@ class Determinant(torch.autograd.Function):
     def backward(ctx: Any, *cotangents: Tensor) -> Gradients:
         A, *saved = ctx.saved_tensors
         outputs, held = saved[: len(cotangents)], tuple(saved[len(cotangents) :])
-        at = _Point.of(ctx.form, A, held, *cotangents)
-        scale = operators.determinant_scale(outputs, tuple(map(with_memory, cotangents)))
+        cotangents = tuple(map(with_memory, cotangents))
         with full_precision(A.device, A.dtype):
-            return (None, None, at.cotangent([], [], scale), *[None] * len(held))
-
-
-class _Point(NamedTuple):
-    """Where a backward is computed."""
-
-    form: Form
-    matrix: Tensor
-    inverse: PseudoInverse
-    is_differentiated: bool
-    """Whether cotangents of A are to be matrices, which autograd sees through."""
-
-    @classmethod
-    def of(cls, form: Form, A: Tensor, held: tuple[Tensor, ...], *cotangents: Tensor) -> Self:
-        are_opaque, is_differentiated = any(map(is_opaque, cotangents)), torch.is_grad_enabled()
-        inverse: PseudoInverse
-        inverse = operators.Formal.of(A, held, form) if is_differentiated else form.inverse(held, A)
-        if are_opaque:  # Products are operators of PyTorch.
-            inverse = Dense(A, inverse.dense(), A, *form.is_full(A))
-        return cls(form, A, inverse, is_differentiated or are_opaque)
-
-    def cotangent(
-        self, left: list[Tensor], right: list[Tensor], scale: Tensor | None = None
-    ) -> Tensor:
-        """Σ left rightᴴ, or scale A⁻ᴴ."""
-        is_hermitian = self.form.is_hermitian
-        if not self.is_differentiated:
-            adjoint = self.inverse if is_hermitian else self.inverse.adjoint
-            return FactorCotangent(self.matrix, left, right, scale, adjoint.dense, is_hermitian)
-        if scale is None:
-            found = operators.outer_product(left, right)
-        else:
-            found = scale[..., None, None] * self.inverse.dense().mH
-        return hermitian_part(found) if is_hermitian else found
+            if torch.is_grad_enabled() or any(map(is_opaque, cotangents)):
+                at = operators.recorded((A, *held), ctx.form, len(outputs) > 1, outputs)
+                (of_matrix,) = DETERMINANT.derive("backward", at, cotangents, [True])
+            else:
+                scale = operators.determinant_scale(outputs, cotangents)
+                inverse = ctx.form.inverse(held, A)
+                of_matrix = FactorCotangent(A, [], [], scale, inverse, ctx.form)
+        return (None, None, of_matrix, *[None] * len(held))
 
 
 class FactorCotangent(Tensor):
@@ -142,13 +123,12 @@ class FactorCotangent(Tensor):
         left: Sequence[Tensor],
         right: Sequence[Tensor],
         scale: Tensor | None,
-        inverse_adjoint: Callable[[], Tensor],
-        is_hermitian: bool,
+        inverse: PseudoInverse,
+        form: Form,
         matrix: Tensor | None = None,
     ) -> None:
         self.left, self.right, self.scale = list(left), list(right), scale
-        self.inverse_adjoint, self.is_hermitian = inverse_adjoint, is_hermitian
-        self.matrix = matrix
+        self.pinv, self.form, self.matrix = inverse, form, matrix
         if sum(each.shape[-1] for each in self.left) > min(like.shape[-2:]):
             # More columns than the matrix has take more memory than it.
             self.matrix = total(matrix, operators.outer_product(self.left, self.right))
@@ -158,13 +138,14 @@ class FactorCotangent(Tensor):
         """The matrix."""
         result = functools.reduce(Tensor.add_, self._parts())
         # In place: arrays of n×n numbers that are new take longer to be there than to be written.
-        return result.add_(result.mH.contiguous()).mul_(0.5) if self.is_hermitian else result
+        return result.add_(result.mH.contiguous()).mul_(0.5) if self.form.is_hermitian else result
 
     def _parts(self) -> Iterator[Tensor]:
         if self.matrix is not None:
             yield self.matrix.clone()
         if self.scale is not None:
-            yield self.scale[..., None, None] * self.inverse_adjoint()
+            adjoint = self.pinv if self.form.is_hermitian else self.pinv.adjoint
+            yield self.scale[..., None, None] * adjoint.dense()
         if self.left:
             yield operators.outer_product(self.left, self.right)
 
@@ -174,8 +155,8 @@ class FactorCotangent(Tensor):
             self.left + other.left,
             self.right + other.right,
             total(self.scale, other.scale),
-            self.inverse_adjoint,
-            self.is_hermitian,
+            self.pinv,
+            self.form,
             total(self.matrix, other.matrix),
         )
 

@@ -83,14 +83,19 @@ def application(
     A: Tensor, B: Tensor, held: Sequence[Tensor], form: Form, *, adjoint: bool
 ) -> Tensor:
     """A⁺B, or A⁺ᴴB, for batches alike, differentiable in A, (..., m, n), and B, (..., m or n, k)."""
-    return _APPLICATION.operator(A, B, list(held), *_written(form), adjoint)[0]
+    return APPLICATION.operator(A, B, list(held), *_written(form), adjoint)[0]
 
 
 def determinant(
     A: Tensor, held: Sequence[Tensor], form: Form, *, logarithm: bool
 ) -> Sequence[Tensor]:
     """The determinant, or its sign and the logarithm of its modulus, differentiable in A."""
-    return _DETERMINANT.operator(A, list(held), *_written(form), logarithm)
+    return DETERMINANT.operator(A, list(held), *_written(form), logarithm)
+
+
+def recorded(operands: Tensors, form: Form, option: bool, outputs: Sequence[Tensor]) -> Recorded:
+    """A call of `application` or `determinant`, of A, and B, and what is held of A."""
+    return Recorded(operands, (*_written(form), option), outputs)
 
 
 def identities(A: Tensor, size: int) -> Tensor:
@@ -251,11 +256,11 @@ class _Determinant(_OfFactor):
 
 
 _FACTORIZATION = _Factorization("factorization", ("Tensor A", *_FORM), "Tensor[]")
-_APPLICATION = _Application(
+APPLICATION = _Application(
     "factor_application",
     ("Tensor A", "Tensor B", "Tensor[] held", *_FORM, "bool adjoint"),
     "Tensor[]",
 )
-_DETERMINANT = _Determinant(
+DETERMINANT = _Determinant(
     "factor_determinant", ("Tensor A", "Tensor[] held", *_FORM, "bool logarithm"), "Tensor[]"
 )
