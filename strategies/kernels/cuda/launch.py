@@ -1,6 +1,5 @@
 """Launch a Triton kernel over a batch."""
 
-import contextlib
 import functools
 from collections.abc import Sequence
 from typing import Any
@@ -29,7 +28,7 @@ def launch(
     """
     run, rows, matrices = _made(kernel, sides)
     grid = (-(-count // matrices),)
-    with _on(tensors[0].device):
+    with torch.cuda.device_of(tensors[0]):  # type: ignore[no-untyped-call]
         run[grid](*tensors, *numbers, count, *sides, rows, matrices)
 
 
@@ -39,9 +38,3 @@ def _made(kernel: str, sides: tuple[int, ...]) -> tuple[Any, int, int]:
     module, _, name = kernel.partition(".")
     rows = triton.next_power_of_2(sides[0])
     return vars({"forward": forward, "backward": backward}[module])[name], rows, _ROWS // rows
-
-
-def _on(device: torch.device) -> contextlib.AbstractContextManager[Any]:
-    if device.type != "cuda" or device.index == torch.cuda.current_device():
-        return contextlib.nullcontext()
-    return torch.cuda.device(device)
