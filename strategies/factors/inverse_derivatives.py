@@ -16,7 +16,6 @@ is a quotient.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -31,47 +30,41 @@ _MOST_GROWTH = 2**10
 Known to `csrc/ops/lu.cpp`, too."""
 
 
-class Factors(NamedTuple):
-    """A = P L U, as kernels keep it.
-
-    Attributes:
-        LU: by columns, the transpose of the packed factors, (..., n, n).
-        pivots: of LAPACK, int32 (..., n).
-    """
-
-    LU: Tensor
-    pivots: Tensor
-
-
-def derivative_of_inverse(A: Tensor, factors: Factors, direction: Tensor) -> tuple[Tensor, Tensor]:
+def derivative_of_inverse(
+    A: Tensor, LU: Tensor, pivots: Tensor, direction: Tensor
+) -> tuple[Tensor, Tensor]:
     """The derivative of A⁻ᴴ along C, all (..., n, n), and tr(A⁻¹C), (...).
+
+    From the factors as kernels keep them: LU by columns, the transpose of the packed factors.
 
     NaN for a matrix with entries that are not finite.
 
     Example:
         >>> A, C = torch.tensor([[2.0]]), torch.tensor([[1.0]])
-        >>> derivative_of_inverse(A, Factors(A, torch.tensor([1], dtype=torch.int32)), C)
+        >>> derivative_of_inverse(A, A, torch.tensor([1], dtype=torch.int32), C)
         (tensor([[-0.2500]]), tensor(0.5000))
     """
-    found = calls.derivative_of_inverse(*factors, direction)
+    found = calls.derivative_of_inverse(LU, pivots, direction)
     return _corrected(_inverse_by_values, found, A, direction)
 
 
 def derivative_of_adjugate(
-    A: Tensor, factors: Factors, det: Tensor, direction: Tensor
+    A: Tensor, LU: Tensor, pivots: Tensor, det: Tensor, direction: Tensor
 ) -> tuple[Tensor, Tensor]:
     """The derivative of adj(A)ᴴ along C, all (..., n, n), and tr(adj(A) C), given det A, (...).
+
+    From the same factors.
 
     NaN for a matrix with entries that are not finite.
 
     Example:
         >>> A, C = torch.diag(torch.tensor([2.0, 3.0])), torch.diag(torch.tensor([1.0, 0.0]))
-        >>> factors = Factors(A, torch.tensor([1, 2], dtype=torch.int32))
-        >>> derivative_of_adjugate(A, factors, torch.tensor(6.0), C)
+        >>> pivots = torch.tensor([1, 2], dtype=torch.int32)
+        >>> derivative_of_adjugate(A, A, pivots, torch.tensor(6.0), C)
         (tensor([[0., 0.],
                 [0., 1.]]), tensor(3.))
     """
-    found = calls.derivative_of_adjugate(*factors, direction, det)
+    found = calls.derivative_of_adjugate(LU, pivots, direction, det)
     return _corrected(_adjugate_by_values, found, A, direction)
 
 

@@ -12,11 +12,7 @@ from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Gradients, Tensors, only
 from strategies.factors import LUFactors
 from strategies.factors.elimination import lu_factor_ex
-from strategies.factors.inverse_derivatives import (
-    Factors,
-    derivative_of_adjugate,
-    derivative_of_inverse,
-)
+from strategies.factors.inverse_derivatives import derivative_of_adjugate, derivative_of_inverse
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import det as formula
 from strategies.kernels.memory import is_addressable
@@ -143,8 +139,8 @@ def _second_backward_of_det(
         of_adjoint = formula.cofactors_along(A, direction).conj()
         of_cotangent = (formula.cofactors(A) * direction).sum((-2, -1))
     else:
-        factors = Factors(*computed.factors[:2])
-        of_adjoint, of_cotangent = derivative_of_adjugate(A, factors, det, direction)
+        LU, pivots = computed.factors[:2]
+        of_adjoint, of_cotangent = derivative_of_adjugate(A, LU, pivots, det, direction)
     of_A = only(cotangents)[..., None, None] * of_adjoint
     return (of_A,), (None,), (of_cotangent,)
 
@@ -158,7 +154,8 @@ def _second_backward_of_slogdet(
     # That of a real sign is not read.
     of_sign = sign if cotangents[0] is None else cotangents[0]
     scale = formula.slogdet_scale(sign, of_sign, only(cotangents[1:]))
-    of_adjoint, trace = derivative_of_inverse(A, Factors(*computed.factors), direction)
+    LU, pivots = computed.factors
+    of_adjoint, trace = derivative_of_inverse(A, LU, pivots, direction)
     of_output = formula.slogdet_tangents(-of_sign, trace)[0]
     tangents = formula.slogdet_tangents(sign, trace)
     return (scale[..., None, None] * of_adjoint,), (of_output, None), tangents
@@ -230,12 +227,6 @@ ATEN = (
     AtenCalls("linalg_slogdet", _slogdet_fast_path, returned=(0, 1)),
 )
 
-
-def _slogdet_outputs(result: SlogdetResult) -> tuple[Tensor, ...]:
-    """The sign of a real determinant is constant wherever log|det| has a gradient."""
-    return tuple(result) if result.sign.is_complex() else (result.logabsdet,)
-
-
 RECORDS = (
     Operation(
         name="det",
@@ -249,7 +240,8 @@ RECORDS = (
     Operation(
         name="slogdet",
         function=slogdet,
-        outputs=_slogdet_outputs,
+        # The sign of a real determinant is constant wherever log|det| has a gradient.
+        outputs=lambda result: tuple(result) if result.sign.is_complex() else (result.logabsdet,),
         output_shapes=lambda matrix: [matrix[:-2]] * 2,
         exact=lambda problem: (exact("square").slogdet_gradient(*problem.operands),),
         exact_result=lambda problem: exact("square").slogdet_result(problem),

@@ -8,11 +8,7 @@ import torch
 from comparison import drawn
 
 from strategies import linalg
-from strategies.factors.inverse_derivatives import (
-    Factors,
-    derivative_of_adjugate,
-    derivative_of_inverse,
-)
+from strategies.factors.inverse_derivatives import derivative_of_adjugate, derivative_of_inverse
 from strategies.formulas.det import permutation_sign
 from tests.factors.cofactors import adjugate, cofactors, determinant, entries
 
@@ -22,7 +18,7 @@ DTYPES = pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
 
 def factors(A):
     LU, pivots = torch.linalg.lu_factor_ex(A)[:2]
-    return Factors(LU.mT.contiguous(), pivots)
+    return LU.mT.contiguous(), pivots
 
 
 def computed_det(A):
@@ -31,7 +27,7 @@ def computed_det(A):
 
 
 def found(A, direction):
-    return derivative_of_adjugate(A, factors(A), computed_det(A), direction)[0]
+    return derivative_of_adjugate(A, *factors(A), computed_det(A), direction)[0]
 
 
 @DTYPES
@@ -39,7 +35,7 @@ def found(A, direction):
 def test_that_of_an_inverse_is_that_of_forward_mode(shape, dtype):
     A, direction = drawn(2, *shape, dtype=dtype)
     _, expected = torch.func.jvp(lambda A: torch.linalg.inv(A).mH, (A,), (direction,))
-    close(derivative_of_inverse(A, factors(A), direction)[0], expected)
+    close(derivative_of_inverse(A, *factors(A), direction)[0], expected)
 
 
 @DTYPES
@@ -58,9 +54,9 @@ def test_the_traces_are_derivatives_of_the_determinant(rank, dtype):
     left, right = drawn(2, 2, 4, rank, dtype=dtype)
     A, direction = left @ right.mT, drawn(2, 4, 4, dtype=dtype, seed=2)
     det, of_det = torch.func.jvp(lambda A: determinant(entries(A)), (A,), (direction,))
-    close(derivative_of_adjugate(A, factors(A), computed_det(A), direction)[1], of_det)
+    close(derivative_of_adjugate(A, *factors(A), computed_det(A), direction)[1], of_det)
     if rank == 4:
-        close(derivative_of_inverse(A, factors(A), direction)[1], of_det / det)
+        close(derivative_of_inverse(A, *factors(A), direction)[1], of_det / det)
 
 
 def test_a_small_pivot_before_the_last_costs_no_digits():
@@ -97,7 +93,7 @@ def test_a_far_scale_costs_no_digits(power):
     A, direction = drawn(2, 4, 4)
     A[:, 3] = A[:, 0] + 2.0**-30 * A[:, 3]
     found, scaled = (
-        derivative_of_inverse(each, factors(each), direction)[0] for each in (A, A * 2.0**power)
+        derivative_of_inverse(each, *factors(each), direction)[0] for each in (A, A * 2.0**power)
     )
     close(scaled * 2.0 ** (2 * power), found, rtol=1e-13, atol=0)
 
@@ -105,7 +101,7 @@ def test_a_far_scale_costs_no_digits(power):
 def test_a_matrix_that_is_not_finite_leaves_the_others_alone():
     A, direction = drawn(2, 3, 4, 4)
     A[1, 2, 0] = torch.nan
-    for function in (found, lambda A, C: derivative_of_inverse(A, factors(A), C)[0]):
+    for function in (found, lambda A, C: derivative_of_inverse(A, *factors(A), C)[0]):
         result = function(A, direction)
         assert result[1].isnan().all()
         close(result[[0, 2]], function(A[[0, 2]], direction[[0, 2]]))
