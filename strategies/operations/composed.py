@@ -13,9 +13,9 @@ from torch.overrides import is_tensor_like
 from strategies.autograd.choice import StrategyChoice, are_matrices, are_of_kind
 from strategies.operations.det import slogdet
 from strategies.operations.inv import inv
-from strategies.operations.out import takes_out
 from strategies.operations.pinv import pinv
 from strategies.operations.solve import solve
+from strategies.operations.traceable import takes_out
 
 __all__ = ["inverse", "logdet", "matrix_power", "pinverse", "tensorinv", "tensorsolve"]
 

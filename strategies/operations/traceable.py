@@ -4,13 +4,17 @@ A compiler, a tracer and a subclass that defines what operators do are shown one
 defines what functions do, the public function. Levels of torch.func that differentiate are shown an
 operator where that keeps for the gradient what the operation has computed; where it would compute it again,
 the function.
+
+With `out=` it is PyTorch's own function, which allows no gradient then. A strategy is a way to
+differentiate, so there is nothing for it to do.
 """
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar, cast
 
+import torch
 from torch import Tensor
 from torch.compiler import is_compiling
 from torch.overrides import handle_torch_function, has_torch_function
@@ -28,7 +32,6 @@ from strategies.autograd.tracing import (
 )
 from strategies.kernels import extension
 from strategies.kernels.cpu.specs import is_for_blas
-from strategies.operations.out import written
 from strategies.operations.right_hand_sides import fit
 from strategies.operations.vmapped import vmapped
 
@@ -118,6 +121,50 @@ def usual_calls(function: Callable[..., Any]) -> Callable[..., Any] | None:
 
 
 extension.DEPENDENT_CACHES.append(usual_calls)
+
+
+def written(ours: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """What PyTorch's function of the name of ours writes into `out` and returns.
+
+    Operands by name are given by position, since PyTorch has other names for some.
+
+    Raises:
+        RuntimeError: an input requires a gradient; and whatever else PyTorch raises.
+        TypeError: PyTorch's function takes no `out=`.
+
+    Example:
+        >>> out = torch.empty(1, 1)
+        >>> from strategies.linalg import inv
+        >>> written(inv, [], {"A": torch.tensor([[4.0]]), "out": out, "strategy": "auto"}) is out
+        True
+    """
+    name, rest = ours.__name__, {key: options[key] for key in options if key != "strategy"}
+    parameters = list(inspect.signature(ours).parameters.values())[len(arguments) :]
+    by_position = [
+        rest.pop(each.name)
+        for each in parameters
+        if each.default is each.empty
+        and each.kind is each.POSITIONAL_OR_KEYWORD
+        and each.name in rest
+    ]
+    function = getattr(torch.linalg, name, None) or getattr(torch, name)
+    return function(*arguments, *by_position, **rest)
+
+
+def takes_out(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """The function, and with `out=` that of PyTorch by its name."""
+
+    @functools.wraps(function)
+    def with_out(*arguments: Parameters.args, **options: Parameters.kwargs) -> Result:
+        if options.get("out") is not None:
+            result: Result = written(function, arguments, options)
+            return result
+        options.pop("out", None)
+        if is_concerned(arguments, options):
+            return cast(Result, in_single_precision(with_out, arguments, options))
+        return function(*arguments, **options)
+
+    return with_out
 
 
 def traceable_by(
