@@ -15,7 +15,7 @@ from strategies.autograd.nodes import run
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Gradients, Tensors, only
 from strategies.factors import Triangular
-from strategies.factors.pseudo_inverse import PseudoInverse, Structure
+from strategies.factors.pseudo_inverse import Structure
 from strategies.formulas import cholesky as formula
 from strategies.formulas.amplification import squared_condition_number
 from strategies.formulas.domains import LOWER_TRIANGULAR
@@ -23,6 +23,7 @@ from strategies.operations import grids
 from strategies.operations.record import Operation, exact
 from strategies.operations.right_hand_sides import fit, folded, for_each_matrix, over_columns
 from strategies.operations.scaled_rule import (
+    Factored,
     ScaledRule,
     with_normalized_cotangents,
     with_normalized_directions,
@@ -47,9 +48,7 @@ class _CholeskySolve(_OfFactor):
     degrees = (-2, 1)
     over_batch = staticmethod(over_columns)
 
-    def by_factor(
-        self, strategy: Strategy, *inputs: Tensor, **_: Any
-    ) -> tuple[Tensor, PseudoInverse]:
+    def by_factor(self, strategy: Strategy, *inputs: Tensor, **_: Any) -> Factored:
         L, B = inputs
         inverse = strategy.factor_triangular(L, Structure.LOWER)
         return formula.solve(inverse, B), inverse
@@ -169,9 +168,7 @@ class _CholeskyInverse(_OfFactor):
     name = "cholesky_inverse"
     degrees = (-2,)
 
-    def by_factor(
-        self, strategy: Strategy, *inputs: Tensor, **_: Any
-    ) -> tuple[Tensor, PseudoInverse]:
+    def by_factor(self, strategy: Strategy, *inputs: Tensor, **_: Any) -> Factored:
         inverse = strategy.factor_triangular(inputs[0], Structure.LOWER)
         return torch.cholesky_inverse(_with_real_diagonal(inputs[0])), inverse
 

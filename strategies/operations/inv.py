@@ -19,12 +19,12 @@ from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Gradients, Tensors, only
 from strategies.errors import LinAlgError
 from strategies.factors import DenseInverse
-from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import solve as formula
 from strategies.operations import grids
 from strategies.operations.record import Operation, exact
 from strategies.operations.results import InvExResult
 from strategies.operations.scaled_rule import (
+    Factored,
     ScaledRule,
     are_moderate,
     with_normalized_cotangents,
@@ -42,9 +42,7 @@ class _Inv(ScaledRule):
     degrees = (-1,)
     unread_inputs = (0,)
 
-    def by_factor(
-        self, strategy: Strategy, *inputs: Tensor, **_: Any
-    ) -> tuple[Tensor, PseudoInverse]:
+    def by_factor(self, strategy: Strategy, *inputs: Tensor, **_: Any) -> Factored:
         inverse = strategy.factor_square(*inputs)
         return inverse.dense(), inverse
 

@@ -8,23 +8,12 @@ from torch import Tensor
 from strategies.autograd.fast_path_node import Computed
 from strategies.factors import LUFactors, Orthogonal, Triangular
 from strategies.factors.orthogonal import truncated
-from strategies.factors.pseudo_inverse import PseudoInverse, Structure, full_rank
+from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 
 
 def of_lu(LU: Tensor, pivots: Tensor) -> PseudoInverse:
     """A⁻¹ from LU by columns, and pivots."""
     return LUFactors(LU.mT, pivots)
-
-
-def of_qr(Q: Tensor, R: Tensor) -> PseudoInverse:
-    """A⁺ of tall A = Q R of full rank, both by columns.
-
-    Example:
-        >>> of_qr(torch.tensor([[0.6, 0.8]]), torch.tensor([[5.0]])).apply(torch.tensor([[3.0], [4.0]]))
-        tensor([[1.]])
-    """
-    core = Triangular(R.mT, Structure.UPPER)
-    return Orthogonal(Q.mT, core, None, full_rank(R), full_column_rank=True, full_row_rank=False)
 
 
 def of_any_rank(U: Tensor, Vh: Tensor, core: Tensor, rank: Tensor) -> PseudoInverse:

@@ -26,10 +26,10 @@ from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import lstsq as formula
 from strategies.formulas.amplification import lstsq_amplification
 from strategies.operations import grids, lstsq_derivatives
-from strategies.operations.record import Operation, Shape, exact
+from strategies.operations.record import Operation, exact
 from strategies.operations.results import LstsqResult
 from strategies.operations.right_hand_sides import fit_rows, folded, over_columns
-from strategies.operations.scaled_rule import ScaledRule, times_power_of_two
+from strategies.operations.scaled_rule import Factored, ScaledRule, times_power_of_two
 from strategies.operations.tolerances import as_numbers
 from strategies.operations.traceable import traceable_by
 from strategies.policy import BASELINE
@@ -62,9 +62,7 @@ class _Lstsq(ScaledRule):
         X, inverse = strategy.own("lstsq_forward", self.by_factor, A, B, rtol=self.rcond)
         return (X, inverse.rank, _singular_values(inverse, A), fullness(inverse, A)), inverse
 
-    def by_factor(
-        self, strategy: Strategy, *inputs: Tensor, **tolerances: Any
-    ) -> tuple[Tensor, PseudoInverse]:
+    def by_factor(self, strategy: Strategy, *inputs: Tensor, **tolerances: Any) -> Factored:
         A, B = inputs
         inverse = strategy.factor(A, **tolerances)
         return inverse.apply(B), inverse
@@ -285,17 +283,12 @@ def _lstsq(
     return LstsqResult(X, residuals, rank, singular_values)
 
 
-def _output_shapes(matrix: Shape, rhs: Shape) -> list[Shape]:
-    *batch, _, n = matrix
-    return [(*batch, n, *rhs[len(batch) + 1 :])]
-
-
 RECORDS = (
     Operation(
         name="lstsq",
         function=lstsq,
         outputs=lambda result: (result.solution,),
-        output_shapes=_output_shapes,
+        output_shapes=lambda matrix, rhs: [(*matrix[:-2], matrix[-1], *rhs[len(matrix) - 1 :])],
         exact=lambda problem: exact("pinv").lstsq_gradient(*problem.operands, problem.profile),
         exact_result=lambda problem: exact("pinv").lstsq_result(problem),
         falls_back=True,

@@ -8,14 +8,16 @@ from torch import Tensor
 from strategies.autograd.fast_path import SecondGradients
 from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.rule import Gradients, Tensors
+from strategies.builtin.triangular_solve import by_qr
 from strategies.factors import Dense
 from strategies.factors.householder import basis, qr
 from strategies.factors.preconditioned import Preconditioned
 from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import lstsq as formula
 from strategies.formulas.solve import rhs_tangent
-from strategies.operations.kept_factors import of_any_rank, of_lu, of_qr, with_full_ranks
+from strategies.operations.kept_factors import of_any_rank, of_lu, with_full_ranks
 from strategies.operations.pinv import pinv
+from strategies.operations.right_hand_sides import as_columns
 from strategies.operations.scaled_rule import with_normalized_cotangents, with_normalized_directions
 from strategies.strategy import Strategy, Tolerance
 
@@ -35,13 +37,11 @@ def explicit(
     """As `FastPath.explicit`."""
     (A, B), (X, *others), (G, *of_residuals) = inputs, outputs, cotangents
     assert A is not None
-    assert B is not None
+    if is_vector := X.ndim < A.ndim:
+        B, X, G = as_columns((B, X, G))
     as_rows = (each.unsqueeze(-2) for each in of_residuals)
-    if B.ndim == A.ndim:
-        return _explicit_by_columns(strategy, inputs, outputs, (G, *as_rows), *tolerances)
-    B, X, G = (each.unsqueeze(-1) for each in (B, X, G))
     of_A, of_B = _explicit_by_columns(strategy, (A, B), (X, *others), (G, *as_rows), *tolerances)
-    return of_A, of_B.squeeze(-1)
+    return of_A, of_B.squeeze(-1) if is_vector else of_B
 
 
 @with_normalized_cotangents
@@ -69,8 +69,7 @@ def tangents(computed: Computed, of_inputs: Gradients) -> Tensors:
     (A, rhs), (of_A, of_rhs) = computed.inputs, of_inputs
     X, residuals = computed.outputs[:2]
     if is_vector := rhs.ndim < A.ndim:
-        rhs, X = rhs.unsqueeze(-1), X.unsqueeze(-1)
-        of_rhs = None if of_rhs is None else of_rhs.unsqueeze(-1)
+        rhs, X, of_rhs = as_columns((rhs, X, of_rhs))
     of_X = formula.jvp(_kept_inverse(computed), A, rhs, X, of_A, of_rhs)
     if computed.kept is not None and computed.found.plan.any_rank:
 
@@ -95,16 +94,12 @@ def second_backward(
     (A, B), (X, *others), (G, *of_others) = computed.inputs, computed.outputs, cotangents
     if G is None or any(each is not None for each in of_others):  # of residuals
         return None
-    if B.ndim == A.ndim:
+    if X.ndim == A.ndim:
         return _second_by_columns(computed, gradients, cotangents, directions)
-    B, X, G = (each.unsqueeze(-1) for each in (B, X, G))
-    of_A, of_B = directions
-    second: Any = _second_by_columns(
-        computed._replace(inputs=(A, B), outputs=(X, *others)),
-        gradients,
-        (G, *of_others),
-        (of_A, None if of_B is None else of_B.unsqueeze(-1)),
-    )
+    B, X, G, of_B = as_columns((B, X, G, directions[1]))
+    columns = computed._replace(inputs=(A, B), outputs=(X, *others))
+    cotangents, directions = (G, *of_others), (directions[0], of_B)
+    second: Any = _second_by_columns(columns, gradients, cotangents, directions)
     (of_A, of_B), of_outputs, (of_G, *_) = second
     return (of_A, of_B.squeeze(-1)), of_outputs, (of_G.squeeze(-1), *of_others)
 
@@ -140,7 +135,6 @@ def _of_full_rank(computed: Computed) -> PseudoInverse:
         transposed, scales = factors
         reflectors = transposed.mT  # and R, of Aᴴ = Q R
         R = reflectors[..., : A.shape[-2], :].triu()
-        return of_qr(basis(reflectors, scales).mT, R.mT).adjoint
+        return by_qr(basis(reflectors, scales), R).adjoint
     # R alone is kept, which is not enough for a right-hand side that is mostly out of the range of A.
-    Q, R = qr(A)
-    return of_qr(Q.mT, R.mT)
+    return by_qr(*qr(A))

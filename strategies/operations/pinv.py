@@ -16,15 +16,17 @@ from strategies.autograd.nodes import is_differentiated, run
 from strategies.autograd.operators import EAGER, Operator
 from strategies.autograd.rule import Gradients, Tensors, only
 from strategies.autograd.tracing import has_transforms
+from strategies.builtin.triangular_solve import by_qr
 from strategies.factors import Dense, DenseInverse, Triangular
 from strategies.factors.preconditioned import Preconditioned, fullness
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.formulas import pinv as formula
 from strategies.formulas.values import mirrored, mirrored_values
 from strategies.operations import grids
-from strategies.operations.kept_factors import of_any_rank, of_qr, with_full_ranks
-from strategies.operations.record import Operation, Shape, exact
+from strategies.operations.kept_factors import of_any_rank, with_full_ranks
+from strategies.operations.record import Operation, exact
 from strategies.operations.scaled_rule import (
+    Factored,
     ScaledRule,
     times_power_of_two,
     with_normalized_cotangents,
@@ -63,9 +65,7 @@ class _Pinv(ScaledRule):
         )
         return (pinv, fullness(inverse, *inputs)), inverse
 
-    def by_factor(
-        self, strategy: Strategy, *inputs: Tensor, **tolerances: Any
-    ) -> tuple[Tensor, PseudoInverse]:
+    def by_factor(self, strategy: Strategy, *inputs: Tensor, **tolerances: Any) -> Factored:
         inverse = strategy.factor(inputs[0], **tolerances)
         return inverse.dense(), inverse
 
@@ -223,7 +223,7 @@ def _tangents(computed: Computed, tangents: Gradients) -> Tensors:
     if not factors:
         return (formula.jvp(DenseInverse(pinv), A, tangent),)
     is_of_any_rank = computed.found.plan.any_rank
-    inverse = (of_any_rank if is_of_any_rank else of_qr)(*factors)
+    inverse = of_any_rank(*factors) if is_of_any_rank else by_qr(*(each.mT for each in factors))
     # The factors of wide A are those of Aᵀ.
     given = (A.mT, tangent.mT) if is_wide else (A, tangent)
     result = formula.jvp(inverse, *given)
@@ -318,17 +318,11 @@ ATEN = (
     ),
 )
 
-
-def _output_shapes(matrix: Shape) -> list[Shape]:
-    *batch, m, n = matrix
-    return [(*batch, n, m)]
-
-
 RECORDS = (
     Operation(
         name="pinv",
         function=pinv,
-        output_shapes=_output_shapes,
+        output_shapes=lambda matrix: [(*matrix[:-2], matrix[-1], matrix[-2])],
         exact=lambda problem: (exact("pinv").pinv_gradient(*problem.operands, problem.profile),),
         exact_result=lambda problem: exact("pinv").pinv_result(problem),
         falls_back=True,

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from torch import Tensor
 
 from strategies.autograd.choice import are_matrices, are_of_kind
-from strategies.autograd.rule import Tensors
+from strategies.autograd.rule import Gradients, Tensors
 from strategies.autograd.tracing import has_transforms
 from strategies.autograd.transforms import Dims, over_equal_batches
 
@@ -68,6 +69,22 @@ def is_vector(A: Tensor, B: Tensor) -> bool:
         (True, False)
     """
     return B.ndim == 1 or B.shape == A.shape[:-1]
+
+
+def as_columns(vectors: Gradients) -> Any:
+    """Vectors as matrices of one column; None as it is.
+
+    Example:
+        >>> import torch
+        >>> [column.shape for column in as_columns((torch.ones(3),))]
+        [torch.Size([3, 1])]
+    """
+    return tuple(None if each is None else each.unsqueeze(-1) for each in vectors)
+
+
+def as_vectors(columns: Gradients) -> Any:
+    """The inverse of `as_columns`."""
+    return tuple(None if each is None else each.squeeze(-1) for each in columns)
 
 
 def folded(A: Tensor, B: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:

@@ -41,6 +41,10 @@ _OF_ZERO = -(2**14)
 """Stands for the exponent of zero: less than that of any number."""
 
 
+Factored = tuple[Tensor, PseudoInverse]
+"""The value of an operation, and the factor of A."""
+
+
 class ScaledRule(Rule):
     """A rule for f(A, …), homogeneous in each of its inputs.
 
@@ -59,9 +63,7 @@ class ScaledRule(Rule):
     refuses_nan: ClassVar[bool] = False
 
     @abstractmethod
-    def by_factor(
-        self, strategy: Strategy, *inputs: Tensor, **options: Any
-    ) -> tuple[Tensor, PseudoInverse]:
+    def by_factor(self, strategy: Strategy, *inputs: Tensor, **options: Any) -> Factored:
         """The value of f by the factor of a strategy that has no `<name>_forward`, and the factor."""
 
     @abstractmethod
@@ -123,30 +125,20 @@ class ScaledRule(Rule):
     def backward(
         self, strategy: Strategy, saved: Saved, cotangents: Tensors, needed: Sequence[bool]
     ) -> Gradients:
-        rule, inputs = self, saved.inputs
-        powers = [torch.zeros((), dtype=torch.int32)] * len(inputs)
-        has_factors = cast("PseudoInverse | None", saved.inverse) is not None
-        if has_factors:
-            if (common := _common_exponent(cotangents[:1])) is not None:
-                near = cast(Tensors, _scaled(cotangents[:1], -common))
-                return _scaled(self.gradients(strategy, saved, near, needed), common)
-        else:
-            inputs = self.read(inputs)
-            near, powers = _near_and_finite(inputs)
-            rule = self.with_scaled_options(-powers[0])
-            outputs, inverse = rule.compute(strategy, *near)
-            saved = Saved(inverse, near, outputs)
-        near_cotangents, (power,) = normalize(cotangents)
-        found = rule.gradients(strategy, saved, near_cotangents, needed)
-        total = power + self._degree(powers)
-        gradients = tuple(
-            None if gradient is None else times_power_of_two(gradient, total - own)
-            for gradient, own in zip(found, powers, strict=True)
+        power = _power(cotangents)
+        near_cotangents = cast(Tensors, _scaled(cotangents, -power))
+        if cast("PseudoInverse | None", saved.inverse) is not None:  # all of A is finite then
+            return _scaled(self.gradients(strategy, saved, near_cotangents, needed), power)
+        inputs = self.read(saved.inputs)
+        near, powers = _near_and_finite(inputs)
+        rule = self.with_scaled_options(-powers[0])
+        outputs, inverse = rule.compute(strategy, *near)
+        found = rule.gradients(strategy, Saved(inverse, near, outputs), near_cotangents, needed)
+        total, undefined = power + self._degree(powers), _is_not_finite(inputs[0])
+        return tuple(
+            None if each is None else nan_where(undefined, times_power_of_two(each, total - own))
+            for each, own in zip(found, powers, strict=True)
         )
-        if has_factors:  # all of A is finite then, and may not have been kept
-            return gradients
-        undefined = _is_not_finite(inputs[0])
-        return tuple(None if each is None else nan_where(undefined, each) for each in gradients)
 
     def _degree(self, powers: Sequence[Tensor]) -> Tensor:
         pairs = zip(self.degrees, powers, strict=True)
@@ -237,15 +229,6 @@ def _within(most: float, least: float, largest: float) -> bool:
     return 1 / most < least and largest < most
 
 
-def _as_real(matrices: Tensor) -> Tensor:
-    """With real and imaginary parts side by side, whose norm torch finds ten times faster."""
-    return (
-        torch.view_as_real(matrices.resolve_conj()).flatten(-2)
-        if matrices.is_complex()
-        else matrices
-    )
-
-
 def _side_by_side(matrices: Tensor) -> Tensor:
     """A copy of matrices whose entries are far apart in memory.
 
@@ -260,15 +243,14 @@ def largest_entries(matrices: Tensor) -> Tensor:
     """The largest modulus of real and imaginary parts of each matrix, (...)."""
     if matrices.numel() == 0:
         return matrices.new_zeros(matrices.shape[:-2], dtype=matrices.dtype.to_real())
-    return _as_real(matrices).abs().amax((-2, -1))
+    if matrices.is_complex():
+        matrices = torch.view_as_real(matrices.resolve_conj()).flatten(-2)
+    return matrices.abs().amax((-2, -1))
 
 
 def normalize(matrices: Sequence[Tensor]) -> tuple[Tensors, list[Tensor]]:
     """The matrices divided by powers of two near their largest entries, and these, int (...)."""
-    powers = []
-    for each in matrices:
-        sizes = largest_entries(each)
-        powers.append(torch.where(sizes.isfinite(), torch.frexp(sizes)[1], 0))
+    powers = [_powers(largest_entries(each)) for each in matrices]
     near = (times_power_of_two(each, -power) for each, power in zip(matrices, powers, strict=True))
     return tuple(near), powers
 
@@ -276,8 +258,11 @@ def normalize(matrices: Sequence[Tensor]) -> tuple[Tensors, list[Tensor]]:
 def exponents(matrices: Tensor) -> Tensor:
     """Of the largest entry of each matrix; that of zero is below all others, that of NaN is none."""
     sizes = largest_entries(matrices)
-    found = torch.where(sizes.isfinite(), torch.frexp(sizes)[1], 0)
-    return found.masked_fill(sizes == 0, _OF_ZERO)
+    return _powers(sizes).masked_fill(sizes == 0, _OF_ZERO)
+
+
+def _powers(sizes: Tensor) -> Tensor:
+    return torch.where(sizes.isfinite(), torch.frexp(sizes)[1], 0)
 
 
 def with_normalized_cotangents(explicit: Explicit) -> Explicit:

@@ -22,7 +22,6 @@ from strategies.autograd.nodes import is_opaque, run
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Gradients, Tensors, only
 from strategies.errors import LinAlgError
-from strategies.factors.pseudo_inverse import PseudoInverse
 from strategies.formulas import solve as formula
 from strategies.operations import grids
 from strategies.operations.inv import none_singular
@@ -30,6 +29,8 @@ from strategies.operations.lu_solve import lu_solve
 from strategies.operations.record import Operation, exact
 from strategies.operations.results import SolveExResult
 from strategies.operations.right_hand_sides import (
+    as_columns,
+    as_vectors,
     fit,
     folded,
     for_each_matrix,
@@ -37,6 +38,7 @@ from strategies.operations.right_hand_sides import (
     over_columns,
 )
 from strategies.operations.scaled_rule import (
+    Factored,
     ScaledRule,
     with_normalized_cotangents,
     with_normalized_directions,
@@ -55,9 +57,7 @@ class _Solve(ScaledRule):
     over_batch = staticmethod(over_columns)
     unread_inputs = (1,)
 
-    def by_factor(
-        self, strategy: Strategy, *inputs: Tensor, **_: Any
-    ) -> tuple[Tensor, PseudoInverse]:
+    def by_factor(self, strategy: Strategy, *inputs: Tensor, **_: Any) -> Factored:
         A, B = inputs
         inverse = strategy.factor_square(A)
         return inverse.apply(B), inverse
@@ -215,16 +215,15 @@ def _explicit(
 ) -> Tensors:
     if outputs[0].ndim == cast(Tensor, inputs[0]).ndim:
         return _explicit_by_columns(strategy, inputs, outputs, cotangents)
-    columns = ((each[0].unsqueeze(-1),) for each in (outputs, cotangents))
+    columns = map(as_columns, (outputs[:1], cotangents))
     of_matrix, of_rhs = _explicit_by_columns(strategy, inputs, *columns)
     return of_matrix, of_rhs.squeeze(-1)
 
 
 def _tangents(computed: Computed, tangents: Gradients) -> Tensors:
     (A, _), X, (of_matrix, of_rhs) = computed.inputs, computed.outputs[0], tangents
-    are_vectors = X.ndim < A.ndim
-    if are_vectors:
-        X, of_rhs = X.unsqueeze(-1), _as_column(of_rhs)
+    if are_vectors := X.ndim < A.ndim:
+        X, of_rhs = as_columns((X, of_rhs))
     of_X = _solved(computed, formula.rhs_tangent(X, of_matrix, of_rhs))
     return (of_X.squeeze(-1) if are_vectors else of_X,)
 
@@ -242,24 +241,13 @@ def _second_backward(
 ) -> SecondGradients | None:
     if computed.outputs[0].ndim == computed.inputs[0].ndim:
         return _second_by_columns(computed, gradients, cotangents, directions)
-    columns = computed._replace(outputs=(computed.outputs[0].unsqueeze(-1),))
     second = _second_by_columns(
-        columns,
-        (gradients[0], *map(_as_column, gradients[1:])),
-        tuple(map(_as_column, cotangents)),
-        (directions[0], _as_column(directions[1])),
+        computed._replace(outputs=as_columns(computed.outputs)),
+        (gradients[0], *as_columns(gradients[1:])),
+        as_columns(cotangents),
+        (directions[0], *as_columns(directions[1:])),
     )
-    if second is None:
-        return None
-    of_inputs, *others = second
-    of_X, of_cotangents = (
-        tuple(None if each is None else each.squeeze(-1) for each in some) for some in others
-    )
-    return of_inputs, of_X, of_cotangents
-
-
-def _as_column(vectors: Tensor | None) -> Tensor | None:
-    return None if vectors is None else vectors.unsqueeze(-1)
+    return second and (second[0], as_vectors(second[1]), as_vectors(second[2]))
 
 
 @with_normalized_directions
