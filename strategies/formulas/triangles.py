@@ -4,6 +4,8 @@ The gradient of a triangular matrix, or of packed LU factors, is the triangle of
 multiply first and cut off then takes three arrays of n×n numbers and twice the arithmetic.
 """
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -46,60 +48,40 @@ def packed_product(like: Tensor, lower: Product, upper: Product) -> Tensor:
 def _written(
     like: Tensor, lower: Product | None, upper: Product | None, diagonal_is_upper: bool
 ) -> Tensor:
-    result = like.new_empty(like.shape)
-    if result.numel() == 0:
-        return result
-    count, n = result[..., 0, 0].numel(), result.shape[-1]
-    out = result.view(count, n, n) if result.ndim > 2 else result
-    by_columns = like.stride(-2) < like.stride(-1)
-    if by_columns:  # the rows of the transpose, whose triangles are the other ones
-        lower, upper = _transposed(upper), _transposed(lower)
-        diagonal_is_upper = not diagonal_is_upper
-    if result.ndim > 2:
-        lower, upper = _flat(lower, count), _flat(upper, count)
-    _write(out, lower, upper, diagonal_is_upper)
-    return result.mT if by_columns else result
+    """Both triangles, block of rows by block of rows; None is zero."""
+    if like.stride(-2) < like.stride(
+        -1
+    ):  # the rows of the transpose, whose triangles are the other ones
+        lower, upper = (each and (each[1].mT, each[0].mT) for each in (upper, lower))
+        return _written(like.mT, lower, upper, not diagonal_is_upper).mT
+    *batch, _, n = like.shape
+    out, product_of = like.new_empty(n, n), torch.mm
+    if batch:
+        out, product_of = like.new_empty(math.prod(batch), n, n), torch.bmm
+        flat = (
+            (each and (each[0].flatten(0, -3), each[1].flatten(0, -3))) for each in (lower, upper)
+        )
+        lower, upper = flat
 
+    def multiply(product: Product | None, rows: slice, columns: slice, out: Tensor) -> Tensor:
+        if product is None:
+            return out.zero_()
+        left, right = product
+        return product_of(left[..., rows, :], right[..., columns], out=out)
 
-def _transposed(product: Product | None) -> Product | None:
-    return None if product is None else (product[1].mT, product[0].mT)
-
-
-def _flat(product: Product | None, count: int) -> Product | None:
-    """With one batch dimension."""
-    if product is None:
-        return None
-    left, right = product
-    return left.reshape(count, *left.shape[-2:]), right.reshape(count, *right.shape[-2:])
-
-
-def _write(
-    out: Tensor, lower: Product | None, upper: Product | None, diagonal_is_upper: bool
-) -> None:
-    """Write the triangles, block of rows by block of rows; None is zero."""
-    n = out.shape[-1]
     for start in range(0, n, _BLOCK):
         stop = min(start + _BLOCK, n)
         rows, block = slice(start, stop), out[..., start:stop, start:stop]
         if start > 0:
-            _multiply(lower, rows, slice(0, start), out[..., rows, :start])
+            multiply(lower, rows, slice(0, start), out[..., rows, :start])
         if stop < n:
-            _multiply(upper, rows, slice(stop, n), out[..., rows, stop:])
+            multiply(upper, rows, slice(stop, n), out[..., rows, stop:])
         if diagonal_is_upper:
-            _multiply(upper, rows, rows, block)
-            block.triu_()
+            multiply(upper, rows, rows, block).triu_()
             if lower is not None:
-                block += _multiply(lower, rows, rows, torch.empty_like(block)).tril_(-1)
+                block += multiply(lower, rows, rows, torch.empty_like(block)).tril_(-1)
         else:
-            _multiply(lower, rows, rows, block)
-            block.tril_()
+            multiply(lower, rows, rows, block).tril_()
             if upper is not None:
-                block += _multiply(upper, rows, rows, torch.empty_like(block)).triu_(1)
-
-
-def _multiply(product: Product | None, rows: slice, columns: slice, out: Tensor) -> Tensor:
-    if product is None:
-        return out.zero_()
-    multiply = torch.mm if out.ndim == 2 else torch.bmm
-    left, right = product
-    return multiply(left[..., rows, :], right[..., columns], out=out)
+                block += multiply(upper, rows, rows, torch.empty_like(block)).triu_(1)
+    return out.view(like.shape)

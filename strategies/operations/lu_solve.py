@@ -10,7 +10,13 @@ from torch import Tensor
 
 from strategies import policy
 from strategies.autograd.aten import AtenCalls
-from strategies.autograd.choice import StrategyChoice, choose, is_left_to_torch, name_of
+from strategies.autograd.choice import (
+    StrategyChoice,
+    are_matrices,
+    choose,
+    is_left_to_torch,
+    name_of,
+)
 from strategies.autograd.fast_path import FastPath
 from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.nodes import is_forward_alone, is_transformed, run
@@ -20,7 +26,7 @@ from strategies.factors import elimination
 from strategies.factors.pivots import inverse_order
 from strategies.factors.pseudo_inverse import PseudoInverse, Structure
 from strategies.formulas import lu_solve as formula
-from strategies.operations.right_hand_sides import fit, for_each_matrix, has_rows
+from strategies.operations.right_hand_sides import fit, for_each_matrix
 from strategies.operations.traceable import traceable_by
 from strategies.strategy import Saved, Strategy
 
@@ -72,14 +78,12 @@ class _LUSolve(Rule):
         return (formula.solution(at.matrix, order, change, adjoint=self.adjoint),)
 
     def explicit_of_inputs(
-        self, _: Strategy, inputs: Gradients, outputs: Tensors, cotangents: Tensors
+        self, strategy: Strategy, inputs: Gradients, outputs: Tensors, cotangents: Tensors
     ) -> Tensors:
         """As `FastPath` takes the explicit gradient."""
         _refuse_other_rows(cast(Tensor, inputs[2]))
         LU, order = _factors(*inputs)
-        of_inputs = formula.explicit_backward(
-            LU, outputs[0], order, *cotangents, adjoint=self.adjoint
-        )
+        of_inputs = self.explicit(strategy, (LU, None), (outputs[0], order), cotangents)
         return cast(Tensors, (*of_inputs, None))
 
     def tangents(self, computed: Computed, tangents: Gradients) -> Tensors:
@@ -136,7 +140,7 @@ def _by_fast_path(
     if left:
         outputs = _FAST_PATHS[adjoint](strategy, LU, B, pivots)
         return None if outputs is None else outputs[0]
-    if not has_rows(B) or B.is_complex():  # of whose adjoint views no kernel knows
+    if not are_matrices(B) or B.is_complex():  # of whose adjoint views no kernel knows
         return None
     # X A = B where Aᵀ Xᵀ = Bᵀ
     X = _by_fast_path(strategy, LU, pivots, B.mT, True, not adjoint)

@@ -12,17 +12,6 @@ from strategies.autograd.tracing import has_transforms
 from strategies.autograd.transforms import Dims, over_equal_batches
 
 
-def has_rows(operand: object) -> bool:
-    """Whether it is a batch of matrices of any kind, which can be transposed.
-
-    Example:
-        >>> import torch
-        >>> has_rows(torch.ones(2, 3)), has_rows(torch.ones(3)), has_rows(3)
-        (True, False, False)
-    """
-    return isinstance(operand, Tensor) and operand.ndim > 1
-
-
 def fit(A: Tensor, B: Tensor, left: bool) -> bool:
     """Whether B is a batch of matrices of right-hand sides that go with square A, on its left or right.
 

@@ -8,7 +8,13 @@ import torch
 from torch import Tensor
 
 from strategies.autograd.aten import AtenCalls
-from strategies.autograd.choice import StrategyChoice, choose, is_left_to_torch, name_of
+from strategies.autograd.choice import (
+    StrategyChoice,
+    are_matrices,
+    choose,
+    is_left_to_torch,
+    name_of,
+)
 from strategies.autograd.fast_path import FastPath, SecondGradients
 from strategies.autograd.fast_path_node import Computed
 from strategies.autograd.nodes import run
@@ -18,7 +24,7 @@ from strategies.factors.pseudo_inverse import Structure
 from strategies.formulas.solve import rhs_tangent
 from strategies.formulas.triangles import triangle_of_product
 from strategies.kernels.cpu.specs import is_for_blas
-from strategies.operations.right_hand_sides import fit, for_each_matrix, has_rows
+from strategies.operations.right_hand_sides import fit, for_each_matrix
 from strategies.operations.scaled_rule import with_normalized_cotangents, with_normalized_directions
 from strategies.operations.traceable import traceable_by
 from strategies.strategy import Saved, Strategy
@@ -162,7 +168,7 @@ def solve_triangular(
     fast_path = _FAST_PATHS[upper == left, unitriangular]
     if left and (outputs := fast_path(strategy, A, B)) is not None:
         return outputs[0]
-    if not left and has_rows(A) and has_rows(B):
+    if not left and are_matrices(A) and are_matrices(B):
         outputs = fast_path(strategy, A.mT, B.mT)
         if outputs is not None:
             return outputs[0].mT
