@@ -38,27 +38,19 @@ def inv_backward(inverse: PseudoInverse, cotangent: Tensor) -> Tensor:
 
 
 def inv_second_backward(
-    inverse: Tensor, cotangent: Tensor, direction: Tensor
+    inverse: Tensor, cotangent: Tensor | None, direction: Tensor, gradient: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """The gradients of ⟨Ā, D⟩ by A⁻¹ and by G, for the direction D, all (..., n, n).
+    """The gradients of ⟨Ā, D⟩ for the direction D by A or A⁻¹, and by G, all (..., n, n).
 
-    Ā = −A⁻ᴴ G A⁻ᴴ is taken for a function of both.
+    Given Ā that by A, from dĀ = −A⁻ᴴ dAᴴ Ā − Ā dAᴴ A⁻ᴴ along dA. Else Ā = −A⁻ᴴ G A⁻ᴴ is taken for a
+    function of A⁻¹ and G. That by G lies by columns, as PyTorch has inverses and hence their cotangents.
     """
     left, right = inverse @ direction, direction @ inverse
-    return -(cotangent @ right.mH + left.mH @ cotangent), _of_cotangent(inverse, right)
-
-
-def inv_second_gradient(
-    inverse: Tensor, gradient: Tensor, direction: Tensor
-) -> tuple[Tensor, Tensor]:
-    """The same by A and by G, given Ā: dĀ = −A⁻ᴴ dAᴴ Ā − Ā dAᴴ A⁻ᴴ along dA."""
-    left, right = inverse @ direction, direction @ inverse
-    return -(gradient @ left.mH + right.mH @ gradient), _of_cotangent(inverse, right)
-
-
-def _of_cotangent(inverse: Tensor, right: Tensor) -> Tensor:
-    """−A⁻¹ D A⁻¹ from D A⁻¹, by columns, as PyTorch has inverses and hence their cotangents."""
-    return -(right.mT @ inverse.mT).mT
+    of_cotangent = -(right.mT @ inverse.mT).mT
+    if gradient is not None:
+        return -(gradient @ left.mH + right.mH @ gradient), of_cotangent
+    assert cotangent is not None
+    return -(cotangent @ right.mH + left.mH @ cotangent), of_cotangent
 
 
 def inv_jvp(inverse: Tensor, tangent: Tensor) -> Tensor:

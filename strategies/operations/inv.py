@@ -149,26 +149,6 @@ def _inv(chosen: Strategy, A: Tensor) -> Tensor:
     return run(_Inv(), chosen, A)[0]
 
 
-@with_normalized_directions
-def _by_inverse(
-    computed: Computed, _: Gradients, cotangents: Gradients, directions: Gradients
-) -> SecondGradients:
-    of_inverse, of_cotangent = formula.inv_second_backward(
-        computed.outputs[0], only(cotangents[:1]), only(directions)
-    )
-    return (None,), (of_inverse,), (of_cotangent, *cotangents[1:])
-
-
-@with_normalized_directions
-def _by_matrix(
-    computed: Computed, gradients: Gradients, cotangents: Gradients, directions: Gradients
-) -> SecondGradients:
-    of_A, of_cotangent = formula.inv_second_gradient(
-        computed.outputs[0], only(gradients), only(directions)
-    )
-    return (of_A,), (None,), (of_cotangent, *cotangents[1:])
-
-
 def _second_backward(
     computed: Computed, gradients: Gradients, cotangents: Gradients, directions: Gradients
 ) -> SecondGradients | None:
@@ -176,8 +156,19 @@ def _second_backward(
     # sum. The first gradient may be out of the range of numbers, and the second in it.
     has_matrix = computed.inputs[0] is not None
     by_matrix = has_matrix and are_moderate(only(gradients))
-    second = _by_matrix if by_matrix else _by_inverse
-    return second(computed, gradients, cotangents, directions)
+    return _second(computed, gradients if by_matrix else (None,), cotangents, directions)
+
+
+@with_normalized_directions
+def _second(
+    computed: Computed, gradients: Gradients, cotangents: Gradients, directions: Gradients
+) -> SecondGradients:
+    """By A, given the first gradient, else by A⁻¹."""
+    found, of_cotangent = formula.inv_second_backward(
+        computed.outputs[0], cotangents[0], only(directions), gradients[0]
+    )
+    of_A, of_inverse = (None, found) if gradients[0] is None else (found, None)
+    return (of_A,), (of_inverse,), (of_cotangent, *cotangents[1:])
 
 
 _FAST_PATH = FastPath(
