@@ -51,11 +51,6 @@ def exact_pinv(a: Matrix, profile: Profile | None) -> Matrix:
     return _gram_pinv(a, adjoint(a) * a, profile) * adjoint(a)
 
 
-def pinv_result(problem: Problem) -> tuple[Matrix, ...]:
-    """Return A⁺."""
-    return (exact_pinv(problem.operands[0], problem.profile),)
-
-
 def lstsq_result(problem: Problem) -> tuple[Matrix, ...]:
     """Return X = A⁺B."""
     a, b = problem.operands[:2]

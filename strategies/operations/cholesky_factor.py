@@ -21,7 +21,7 @@ from strategies.formulas.amplification import squared_condition_number
 from strategies.formulas.domains import LOWER_TRIANGULAR
 from strategies.operations import grids
 from strategies.operations.record import Operation, exact
-from strategies.operations.right_hand_sides import fit, folded, for_each_matrix, over_columns
+from strategies.operations.right_hand_sides import fit, folded, over_columns
 from strategies.operations.scaled_rule import (
     Factored,
     ScaledRule,
@@ -101,17 +101,22 @@ def cholesky_solve(
         >>> cholesky_solve(torch.tensor([[8.0]]), torch.tensor([[2.0]]), strategy="triangular_solve")
         tensor([[2.]])
     """
-    if fit(L, B, left=True):
+    if fits := fit(L, B, left=True):
         columns, restored = folded(L, B)
         factor = L.mH if upper else L
         if (outputs := _solve_fast_path(strategy, factor, columns)) is not None:
             return restored(outputs[0])
-    (chosen,) = choose(strategy, "cholesky_solve", L, B, square=True)
-    return _solve(chosen, L, B, upper)
+    candidates = choose(strategy, "cholesky_solve", L, B, square=True)
+    if candidates[0].forward_is_differentiable or not fits:
+        return torch.cholesky_solve(B, L, upper=upper)
+    return restored(_general_solve(candidates, factor, columns)[0])
 
 
 def _general_solve(candidates: tuple[Strategy, ...], L: Tensor, B: Tensor) -> Tensors:
-    return (_solve(candidates[0], L, B, upper=False),)
+    (chosen,) = candidates
+    if chosen.forward_is_differentiable:
+        return (torch.cholesky_solve(B, L),)
+    return run(_CholeskySolve(), chosen, L, B)[:1]
 
 
 def _solve_tangents(computed: Computed, tangents: Gradients) -> Tensors:
@@ -149,13 +154,6 @@ _SOLVE = Operator(
     fast_paths=[(_solve_fast_path, [])],
     workspace=lambda _, n, k: (n * k, 0),
 )
-
-
-def _solve(chosen: Strategy, L: Tensor, B: Tensor, upper: bool) -> Tensor:
-    if chosen.forward_is_differentiable or not (B.ndim > 1 and B.shape[-2] == L.shape[-1]):
-        return torch.cholesky_solve(B, L, upper=upper)
-    factor = L.mH if upper else L
-    return for_each_matrix(lambda L, B: run(_CholeskySolve(), chosen, L, B)[0], factor, B)
 
 
 def _matrix_first(L: Tensor, B: Tensor, *, strategy: StrategyChoice = "auto") -> Tensor:

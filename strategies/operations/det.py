@@ -169,10 +169,8 @@ def _det_tangents(computed: Computed, tangents: Gradients) -> Tensors | None:
     else:
         LU, pivots, _ = lu_factor_ex(computed.inputs[0])
         diagonal = LU.diagonal(dim1=-2, dim2=-1)
-        inverse, det = (
-            LUFactors(LU, pivots),
-            formula.permutation_sign(LU, pivots) * diagonal.prod(-1),
-        )
+        inverse = LUFactors(LU, pivots)
+        det = formula.permutation_sign(LU, pivots) * diagonal.prod(-1)
     # As for slogdet. The factors, which are exact for a matrix nearby, make both of det A tr(A⁻¹ dA).
     moved = det * inverse.apply(tangent).diagonal(dim1=-2, dim2=-1).sum(-1)
     # Where det is zero, too, the plan has what the adjugate is from, and the factors no inverse.
