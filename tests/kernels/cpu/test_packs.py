@@ -3,6 +3,7 @@
 import pytest
 import torch
 from comparison import drawn
+from torch.utils._pytree import tree_leaves
 
 from strategies import linalg
 from strategies.kernels.cpu.library import DTYPES
@@ -69,24 +70,47 @@ OF_TORCH = {
     "lstsq": lambda A, B: torch.linalg.pinv(A) @ B,
     "pinv": torch.linalg.pinv,
     "lu_factor": lambda A: torch.linalg.lu_factor(A).LU,
+    "det": torch.linalg.det,
+    "slogdet": lambda A: sum(torch.linalg.slogdet(A)),
+    "qr": lambda A: torch.cat(torch.linalg.qr(A), -2),
 }
+COMBINED = {"slogdet": sum, "qr": lambda found: torch.cat(found, -2)}
+CASES = [
+    *((name, 5, 5) for name in ("inv", "solve", "det", "slogdet", "lu_factor")),
+    *((name, *shape) for name in ("lu_factor", "pinv", "lstsq") for shape in ((8, 3), (3, 7))),
+    ("qr", 6, 4),
+]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("batch", [(13,), (130,), (2, 3, 4)])
-@pytest.mark.parametrize("name", OF_TORCH)
-def test_gradients_are_those_of_torch_by_cotangents_of_any_layout(name, batch, dtype):
-    m, n = (8, 3) if name in ("lstsq", "pinv") else (5, 5)
+@pytest.mark.parametrize(("name", "m", "n"), CASES)
+def test_gradients_are_those_of_torch_by_cotangents_of_any_layout(name, m, n, batch, dtype):
     inputs = [drawn(*batch, m, n, dtype=dtype) + 3 * torch.eye(m, n, dtype=dtype)]
     if name in ("solve", "lstsq"):
         inputs.append(drawn(*batch, m, 2, dtype=dtype, seed=1))
     leaves = [each.clone().requires_grad_() for each in inputs]
-    found = getattr(linalg, name)(*leaves, strategy="batch_last")
-    found, due = found if isinstance(found, torch.Tensor) else found[0], OF_TORCH[name](*leaves)
-    G = drawn(*due.shape, dtype=dtype, seed=2)
+    due, found = OF_TORCH[name](*leaves), getattr(linalg, name)(*leaves, strategy="batch_last")
+    found = COMBINED[name](found) if name in COMBINED else tree_leaves(found)[0]
+    G = drawn(*due.shape, dtype=due.dtype, seed=2)
     limit = 100 * torch.finfo(dtype).eps * torch.linalg.cond(inputs[0])
-    for cotangent in (G, G.mT.contiguous().mT, G.conj()):
+    by_columns = G.mT.contiguous().mT if G.ndim > 1 else G
+    for cotangent in (G, by_columns, G.conj()):
         pairs = (torch.autograd.grad(y, leaves, cotangent, retain_graph=True) for y in (found, due))
         for ours, theirs in zip(*pairs, strict=True):
             errors, sizes = (each.norm(dim=(-2, -1)) for each in (ours - theirs, theirs))
             assert (errors <= limit * sizes).all()
+
+
+@pytest.mark.parametrize("name", ["inv", "lu_factor", "cholesky"])
+def test_a_matrix_has_the_same_gradient_alone_and_in_any_batch(name):
+    A = drawn(40, 6, 6, dtype=torch.float32)
+    A = A @ A.mT + torch.eye(6)
+    function = getattr(linalg, name)
+
+    def gradient(A):
+        A = A.detach().requires_grad_()
+        result, *_ = tree_leaves(function(A, strategy="batch_last"))
+        return torch.autograd.grad(result.square().sum(), A)[0]
+
+    assert torch.equal(gradient(A)[7], gradient(A[7]))
