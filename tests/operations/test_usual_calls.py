@@ -2,7 +2,9 @@
 
 import pytest
 import torch
-from comparison import drawn
+from arguments import ARGUMENTS, OPTIONS, A
+from comparison import of_torch
+from torch.utils._pytree import tree_leaves
 
 from strategies import linalg, operations
 from strategies.operations.traceable import usual_calls
@@ -10,24 +12,12 @@ from tests.autograd.plain_calls import needs_extension
 
 pytestmark = needs_extension
 
-A = drawn(4, 4) + 4 * torch.eye(4)
-B = drawn(4, 2, seed=1)
-LOWER = torch.linalg.cholesky(A @ A.mT)
-FACTORS = torch.linalg.lu_factor(A)
-ARGUMENTS = {
-    **dict.fromkeys(["cholesky", "cholesky_ex"], ((A @ A.mT,), {})),
-    "cholesky_inverse": ((LOWER,), {}),
-    "cholesky_solve": ((B, LOWER), {}),
-    **dict.fromkeys(["solve", "solve_ex", "lstsq"], ((A, B), {})),
-    "solve_triangular": ((LOWER, B), {"upper": False}),
-    "lu_solve": ((*FACTORS, B), {}),
-}
 NAMES = sorted({calls.function for calls in operations.aten_calls()})
 each_function = pytest.mark.parametrize("name", NAMES)
 
 
 def arguments_of(name):
-    return ARGUMENTS.get(name, ((A,), {}))
+    return ARGUMENTS[name], OPTIONS.get(name, {})
 
 
 def compute(name, given, options):
@@ -39,12 +29,10 @@ def test_the_result_is_that_of_the_function(name):
     given, options = arguments_of(name)
     found, expected = compute(name, given, options), getattr(linalg, name)(*given, **options)
     assert type(found) is type(expected)
-    theirs = getattr(torch.linalg, name, None) or getattr(torch, name)
-    expected = theirs(*given, **options)
-    pairs = zip(found, expected, strict=True) if isinstance(found, tuple) else [(found, expected)]
-    for ours, of_torch in pairs:
-        if ours.numel() == of_torch.numel():  # of least squares ours are more
-            torch.testing.assert_close(ours, of_torch)
+    expected = of_torch(name)(*given, **options)
+    for ours, due in zip(*map(tree_leaves, (found, expected)), strict=True):
+        if ours.numel() == due.numel():  # of least squares ours are more
+            torch.testing.assert_close(ours, due)
 
 
 @each_function
