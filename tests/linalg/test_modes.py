@@ -40,10 +40,10 @@ def _loss(function):
 
 
 @in_mode("vmap")
-def test_vmap_equals_the_batched_call(operation, strategy, dtype):
+def test_vmap_equals_the_batched_call_and_gives_gradients_of_samples(operation, strategy, dtype):
     call, inputs = _setup(operation, strategy, dtype, (4,))
-
-    torch.testing.assert_close(torch.func.vmap(call)(*inputs), call(*inputs))
+    for batched in (call, torch.func.grad(_loss(call))):
+        torch.testing.assert_close(torch.func.vmap(batched)(*inputs), batched(*inputs))
 
 
 @in_mode("vmap")
@@ -56,14 +56,6 @@ def test_vmap_of_another_dimension_and_of_some_inputs_only(operation, strategy, 
 
     expanded = [value.expand(4, *value.shape) for value in rest]
     torch.testing.assert_close(mapped, call(inputs[0], *expanded))
-
-
-@in_mode("vmap")
-def test_per_sample_gradients_by_vmap_of_grad(operation, strategy, dtype):
-    call, inputs = _setup(operation, strategy, dtype, (4,))
-
-    gradient = torch.func.grad(_loss(call))
-    torch.testing.assert_close(torch.func.vmap(gradient)(*inputs), gradient(*inputs))
 
 
 @pytest.mark.parametrize("strategy", strategies.available())
