@@ -4,8 +4,6 @@ import json
 import os
 from pathlib import Path
 
-import pytest
-
 from tests.process import run_python
 
 ROOT = Path(__file__).parents[1]
@@ -43,29 +41,14 @@ json.dump(
 """
 
 
-@pytest.fixture(scope="module")
-def seen(tmp_path_factory, package):
-    """What the script finds where the package is installed."""
-    site = tmp_path_factory.mktemp("site")
-    (site / "lent_strategy.py").write_text(MODULE)
-    package(site, "backward_strategies", "lent = lent_strategy:Lent")
-    path = os.pathsep.join([str(site), str(ROOT)])
+def test_it_is_offered_last_measured_by_asv_checked_and_drawn(tmp_path, package):
+    (tmp_path / "lent_strategy.py").write_text(MODULE)
+    package(tmp_path, "backward_strategies", "lent = lent_strategy:Lent")
+    path = os.pathsep.join([str(tmp_path), str(ROOT)])
     options = {"BACKWARD_STRATEGIES_GRID": "tiny", "OMP_NUM_THREADS": "1"}
-    return json.loads(run_python(SCRIPT, PYTHONPATH=path, **options).stdout)
-
-
-def test_it_is_available_and_last(seen):
+    seen = json.loads(run_python(SCRIPT, PYTHONPATH=path, **options).stdout)
     assert seen["available"][-1] == "lent"
-
-
-def test_asv_measures_it(seen):
     assert "lent" in seen["asv"]
     assert 0 < seen["error"] < 1e-9
-
-
-def test_the_conformance_kit_checks_it(seen):
     assert seen["checked"] == "Status.PASSED"
-
-
-def test_figures_have_a_look_for_it(seen):
     assert "color" in seen["look"]

@@ -1,10 +1,5 @@
 """`backward-strategies run`, of programs that are not edited."""
 
-import subprocess
-import sys
-
-import pytest
-
 import strategies
 
 PROGRAM = """
@@ -22,39 +17,19 @@ raise ValueError("mine")
 """
 
 
-@pytest.fixture(scope="module")
-def path(tmp_path_factory):
-    path = tmp_path_factory.mktemp("run") / "program.py"
+def test_a_program_runs_with_functions_that_are_replaced_and_ends_as_by_python(python, tmp_path):
+    path = tmp_path / "program.py"
     path.write_text(PROGRAM)
-    return path
-
-
-@pytest.fixture(scope="module")
-def process(path):
-    """What has run it."""
-    command = [sys.executable, "-m", "strategies", "run", "-v", str(path), "--lr", "0.1", "-v"]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
-def test_a_program_has_its_arguments_and_functions_that_are_replaced(process):
-    assert (
-        process.stdout.splitlines()[0] == "['--lr', '0.1', '-v'] strategies.integration.replacement"
-    )
-
-
-def test_they_stay_replaced_in_threads_that_outlast_it(process):
-    assert process.stdout.splitlines()[1:] == ["later True"]
-
-
-def test_verbose_says_what_goes_to_torch_and_where(process, path):
-    said = f"torch.linalg.inv goes to PyTorch: it is called with out= ({path}:10)"
-    assert process.stderr.splitlines()[0] == f"backward-strategies: {said}"
-
-
-def test_its_exception_is_told_as_by_python(process, path, python):
-    by_python = python(path)
-    assert process.stderr.splitlines()[1:] == by_python.stderr.splitlines()
-    assert process.returncode == by_python.returncode
+    arguments = path, "--lr", "0.1", "-v"
+    ours, of_python = python("-m", "strategies", "run", "-v", *arguments), python(*arguments)
+    # In a thread that outlasts the program, too.
+    replaced = "['--lr', '0.1', '-v'] strategies.integration.replacement", "later True"
+    assert ours.stdout.splitlines() == list(replaced)
+    said, *traceback = ours.stderr.splitlines()
+    to_torch = f"torch.linalg.inv goes to PyTorch: it is called with out= ({path}:10)"
+    assert said == f"backward-strategies: {to_torch}"
+    assert traceback == of_python.stderr.splitlines()
+    assert ours.returncode == of_python.returncode
 
 
 def test_a_missing_file_is_one_line(main, fails, tmp_path):

@@ -1,7 +1,5 @@
 """The page of coverage: two summaries, all calls, and where they were measured."""
 
-import pytest
-
 from benchmarks.coverage.results import Coverage, Ratio, Row
 from plots import coverage as plotted
 
@@ -18,24 +16,17 @@ def coverage(mode, failures=()):
     )
 
 
-@pytest.fixture
-def text(page, tmp_path, monkeypatch):
+def test_each_part_has_a_summary_all_calls_and_its_place(page, tmp_path, monkeypatch):
     kept = {name: tmp_path / f"{name}.json.gz" for name in plotted.KEPT}
     monkeypatch.setattr(plotted, "KEPT", kept)
     coverage("eager", ["det, eager, 4x4: no"]).save(kept["coverage"])
     coverage("compiled").save(kept["compiled"])
     filled = page(*kept)
     plotted.main(filled)
-    return filled.read_text()
-
-
-def test_each_part_has_a_summary_and_all_calls(text):
-    eager, compiled = text.split("<!-- compiled: begin -->")
+    eager, compiled = filled.read_text().split("<!-- compiled: begin -->")
     assert "| eager | 1 | 2.00 | 2.00 | 0 |" in eager
     assert "| inv | eager | 2 |" in eager
+    assert "Refused: det, eager, 4x4: no" in eager
     assert "| inv | compiled | 2 |" in compiled
-
-
-def test_what_is_refused_and_where_it_was_measured_is_told(text):
-    assert "Refused: det, eager, 4x4: no" in text
-    assert "on Reference CPU with 2 threads, torch 2.13.0, 2023-11-14." in text
+    for part in (eager, compiled):
+        assert "on Reference CPU with 2 threads, torch 2.13.0, 2023-11-14." in part
