@@ -22,14 +22,10 @@ def test_is_what_it_says(name):
             assert specimen.matrix.isfinite().all()
             for matrix in specimen.matrix.numpy():
                 assert len(rank_profile(matrix)[0]) == specimen.rank
+            assert specimen.rank == min(shape) or name not in gallery.WELL_POSED
             if specimen.rank > 0:
                 measured = float(condition_number(specimen.matrix, specimen.rank).max())
                 assert 0.5 < measured / specimen.condition < 2
-
-
-def test_the_well_posed_ones_have_full_rank():
-    for name in gallery.WELL_POSED:
-        assert gallery.make(name, (5, 5), torch.float64).rank == 5
 
 
 @pytest.mark.parametrize("name", gallery.names())
