@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from strategies.kernels import extension
+from tests.autograd.plain_calls import needs_extension
 from tests.process import run_python
 
 ROOT = Path(__file__).parents[1]
@@ -31,7 +31,7 @@ def output(tmp_path, package):
     return run
 
 
-@pytest.mark.skipif(extension.load() is None, reason="the fast path was not built")
+@needs_extension
 @pytest.mark.parametrize("first", ["", "import strategies"], ids=["torch", "strategies"])
 def test_operators_are_installed_by_the_import(output, first):
     done = output(first + PROGRAM, BACKWARD_STRATEGIES_INSTALL="1")

@@ -5,10 +5,10 @@ import torch
 
 import strategies
 from benchmarks.declined import calls
-from strategies.kernels import extension
+from tests.autograd.plain_calls import needs_extension
 
 
-@pytest.mark.skipif(extension.load() is None, reason="the fast path was not built")
+@needs_extension
 @pytest.mark.parametrize("reason", [each for each in calls() if "kernels" not in each])
 def test_results_are_those_of_pytorch(reason):
     call = calls()[reason]

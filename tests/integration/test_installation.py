@@ -19,10 +19,10 @@ import strategies
 from strategies import linalg
 from strategies.errors import UnsupportedError
 from strategies.integration import installation
-from strategies.kernels import extension
 from strategies.testing.spy import TorchSpy, graph_of
+from tests.autograd.plain_calls import needs_extension
 
-pytestmark = pytest.mark.skipif(extension.load() is None, reason="the fast path was not built")
+pytestmark = needs_extension
 
 
 def is_ours(tensor):

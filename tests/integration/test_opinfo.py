@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_leaves
 import strategies
 from strategies import operations
 from strategies.integration import replacement
-from strategies.kernels import extension
+from tests.autograd.plain_calls import needs_extension
 
 pytest.importorskip("expecttest", reason="PyTorch's list of operations imports it")
 
@@ -38,9 +38,6 @@ FEW = 6
 QUICK = "linalg.inv_ex", "linalg.det", "linalg.lu_factor"
 """Whose samples are checked with operators installed, where not all are; every kind of triangular system
 is in test_installation.py."""
-
-
-needs_fast_path = pytest.mark.skipif(extension.load() is None, reason="the fast path was not built")
 
 
 def named(op):
@@ -107,7 +104,7 @@ def gradient(function, *given):
     return tuple(each for each in gradients if each.requires_grad)
 
 
-@needs_fast_path
+@needs_extension
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize(
     "op",
@@ -211,7 +208,7 @@ def error_of(check, op, sample):
     return None
 
 
-@needs_fast_path
+@needs_extension
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex128], ids=str)
@@ -233,7 +230,7 @@ def test_checks_that_pass_without_pass_with_operators_installed(op, check, dtype
     assert broken == []
 
 
-@needs_fast_path
+@needs_extension
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("is_installed", [False, True])

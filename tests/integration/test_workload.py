@@ -4,7 +4,6 @@ import pytest
 import torch
 
 import strategies
-from strategies.errors import UnusableFileError
 from strategies.integration.workload import Workload
 from strategies.measuring.case import Case
 
@@ -36,14 +35,3 @@ def test_the_table_has_a_line_for_each_kind_of_call(kept):
     assert len(rows) == 2
     assert any(row.startswith("torch.linalg.inv 3x3 float32 cpu") for row in rows)
     assert "are of these calls" in total
-
-
-def test_another_file_is_refused(kept):
-    kept.write_text(kept.read_text().replace("workload", "policy"))
-    with pytest.raises(UnusableFileError, match="is not a backward-strategies workload file"):
-        Workload.read(kept)
-    with (
-        pytest.raises(UnusableFileError, match="cannot be written"),
-        strategies.record() as recording,
-    ):
-        recording.save(kept.parent / "none" / "file.json")
