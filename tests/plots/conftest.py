@@ -7,10 +7,10 @@ from typer import Typer
 from typer.testing import CliRunner
 
 from plots.rows import table
-from strategies.measuring import Case
+from strategies.measuring import Case, store
 from strategies.measuring.machine import Machine
 from strategies.measuring.measurement import Cell, Measurement, Stability, Status
-from strategies.measuring.store import Run, Writer
+from strategies.measuring.store import Run
 
 MACHINE = Machine("reference-machine", "Reference CPU", started_at="2023-11-14T22:13:20+00:00")
 SPEEDUPS = {"native": 1.0, "triangular_solve": 3.0, "qr_pinv": 2.9, "somebody_elses": 0.5}
@@ -139,8 +139,6 @@ def write_runs():
 
     def write(runs, folder):
         for run in runs:
-            writer = Writer(folder / f"{run.kind}.json", run.kind, run.arguments, run.machine)
-            for cell in run.cells:
-                writer.append(cell)
+            store.write(folder / f"{run.kind}.json", run)
 
     return write
