@@ -5,14 +5,16 @@ import functools
 import pytest
 import torch
 from comparison import require_alike
+from operations import each_dtype, function, reference
 from torch.autograd import forward_ad, graph
 from torch.utils.flop_counter import FlopCounterMode
 
 import strategies
-from strategies import linalg
+from strategies import linalg, operations
 from strategies.autograd import fast_path
 from strategies.autograd.cpp import is_ordinary, is_transformed
 from strategies.linalg import inv
+from strategies.measuring import Case
 from strategies.operations import traceable
 from tests.autograd.plain_calls import (
     CALLS,
@@ -22,8 +24,10 @@ from tests.autograd.plain_calls import (
     both,
     each_operation,
     each_operation_with_tangents,
+    factor,
     matrix,
     needs_extension,
+    positive,
 )
 
 
@@ -277,3 +281,29 @@ def test_gradients_have_memory_of_their_own(language):
 def test_a_number_is_no_matrix_and_no_tolerance(name, arguments, language):
     with pytest.raises(TypeError):
         getattr(linalg, name)(*arguments)
+
+
+each_of_cholesky = pytest.mark.parametrize(
+    "operation", ["cholesky", "cholesky_solve", "cholesky_inverse"]
+)
+
+
+@pytest.mark.parametrize("n", [2, 30, 130])
+@each_dtype
+@each_of_cholesky
+def test_factors_of_any_size_give_the_gradient_of_torch(operation, n, dtype, taken):
+    record = operations.get(operation)
+    columns = 3 if record.arity == 2 else 1
+    inputs = Case(operation, (n, n), 2, dtype, rhs=columns).inputs()
+    require_alike(function(record, "fused"), reference(record), *inputs)
+    assert taken == [True]
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+@each_of_cholesky
+def test_factors_far_from_one_take_the_generic_path(operation, scale, taken):
+    A = (positive(SQUARE) if operation == "cholesky" else factor(SQUARE)) * scale
+    inputs = (RHS[:4], A) if operation == "cholesky_solve" else (A,)
+    results = [getattr(linalg, operation)(*inputs, strategy=s) for s in ("fused", "batch_last")]
+    assert torch.equal(*results)
+    assert set(taken) == {False}
