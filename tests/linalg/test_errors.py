@@ -120,6 +120,37 @@ def test_what_is_made_of_nan_or_inf_is_nan_or_refused_as_in_torch(name, entry, s
             assert each[1].isnan().all()
 
 
+NOT_FINITE = [
+    [[torch.inf], [1.0], [2.0]],
+    [[1.0, 2.0], [torch.nan, 3.0]],
+    [[1.0, torch.inf, 2.0], [3.0, 4.0, 5.0]],
+    [[0.0, 0.0, 1.0], [0.0, 0.0, 2.0], [0.0, 0.0, torch.nan]],
+]
+
+
+@each_strategy
+def test_lu_of_nan_or_inf_is_that_of_torch_and_its_gradient_is_nan(strategy):
+    for rows in NOT_FINITE:
+        A = torch.tensor(rows, dtype=torch.float64, requires_grad=True)
+        found, expected = linalg.lu_factor_ex(A, strategy=strategy), torch.linalg.lu_factor_ex(A)
+        torch.testing.assert_close(tuple(found), tuple(expected), equal_nan=True)
+        found.LU.sum().backward()
+        assert A.grad.isnan().all()
+
+
+@each_strategy
+def test_nan_stays_in_its_matrix_and_is_no_error_beside_the_pivots_of_a_wide_one(strategy):
+    A = torch.eye(3).repeat(3, 1, 1)
+    A[1, 2, 0] = torch.nan
+    A[2] = 1  # of rank one
+    A.requires_grad_()
+    linalg.lu_factor_ex(A, strategy=strategy).LU.sum().backward()
+    assert A.grad.isnan().flatten(1).any(-1).tolist() == [False, True, False]
+    wide = torch.tensor([[2.0, 3.0, torch.nan]], requires_grad=True)
+    linalg.lu_factor_ex(wide, strategy=strategy).LU[..., :2].sum().backward()
+    assert wide.grad.tolist() == [[1.0, 1.0, 0.0]]
+
+
 @each_strategy
 def test_lu_factor_of_a_zero_matrix_raises_as_in_torch_and_the_ex_form_reports(strategy):
     A = torch.zeros(1, 2, 3, 3)
