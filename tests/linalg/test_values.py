@@ -78,7 +78,7 @@ def test_lu_of_a_product_of_any_rank_is_that_of_torch_up_to_the_rank_and_canonic
         assert torch.equal(L[rank:, rank:], torch.eye(*L[rank:, rank:].shape, dtype=A.dtype))
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", ["auto", *STRATEGIES])
 @pytest.mark.parametrize(
     ("A_shape", "B_shape", "count"),
     [
@@ -89,6 +89,9 @@ def test_lu_of_a_product_of_any_rank_is_that_of_torch_up_to_the_rank_and_canonic
         ((3, 6, 2), (1, 6, 1), 3),
         ((1, 6, 2), (3, 6, 1), 3),
         ((2, 1, 6, 2), (1, 3, 6, 1), 3),
+        *(((6, 3, n), (1, 3, 2), 3) for n in (3, 7)),
+        *(((1, 3, n), (6, 3, 2), 3) for n in (3, 7)),
+        *(((2, 1, 3, n), (1, 3, 3, 2), 3) for n in (3, 7)),
         ((1, 6, 2), (0, 6, 1), 1),
     ],
 )
