@@ -23,6 +23,7 @@ from torch.utils.checkpoint import checkpoint
 
 import strategies
 from strategies import linalg
+from strategies.testing.global_state import preserved
 
 # One of full rank and one of any: modes are the glue's, and the same for all strategies.
 USUAL = ["triangular_solve", "svd_truncated_pinv"]
@@ -276,12 +277,8 @@ def test_reduced_float32_products_do_not_enter_a_gradient(operation, strategy, p
     inputs = [value.detach().float().requires_grad_() for value in inputs_of(operation, (64, 64))]
     call = _loss(lambda *values: function(operation, strategy)(*values)[0] / 64)
     expected = torch.autograd.grad(call(*inputs), inputs)
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision(precision)
-    try:
+    with preserved():
+        torch.set_float32_matmul_precision(precision)
         gradients = torch.autograd.grad(call(*inputs), inputs)
         assert torch.get_float32_matmul_precision() == precision
-    finally:
-        torch.set_float32_matmul_precision(before)
-
     assert all(map(torch.equal, gradients, expected))

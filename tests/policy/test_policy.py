@@ -16,6 +16,7 @@ from strategies.files.documents import json_text
 from strategies.policy import calibration, validators
 from strategies.policy.calibration import Calibration
 from strategies.policy.schema import Default
+from strategies.testing.global_state import preserved
 
 pytestmark = pytest.mark.usefixtures("configuration")
 
@@ -135,12 +136,9 @@ def test_one_that_cannot_be_read_is_told_once_and_the_shipped_policy_answers(con
 
 @contextlib.contextmanager
 def threads(count):
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
+    with preserved():
+        torch.set_num_threads(count)
         yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def ship(monkeypatch, tmp_path, **threads):
