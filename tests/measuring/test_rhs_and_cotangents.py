@@ -11,7 +11,7 @@ def side(name, A, columns=2):
     return RIGHT_SIDES[name](A, columns, torch.Generator().manual_seed(0))
 
 
-@pytest.fixture(params=[torch.float64, torch.complex128], ids=str)
+@pytest.fixture(name="A", params=[torch.float64, torch.complex128], ids=str)
 def matrices(request):
     return torch.randn(3, 7, 4, dtype=request.param, generator=torch.Generator().manual_seed(1))
 
@@ -22,8 +22,7 @@ def residual(A, B):
 
 
 @pytest.mark.parametrize("name", RIGHT_SIDES)
-def test_each_has_the_shape_and_dtype_of_a_right_hand_side(matrices, name):
-    A = matrices
+def test_each_has_the_shape_and_dtype_of_a_right_hand_side(A, name):
     for matrix in (A, A.mH, A[0], torch.zeros_like(A)):
         found = side(name, matrix)
         assert found.shape == (*matrix.shape[:-1], 2)
@@ -34,13 +33,11 @@ def test_each_has_the_shape_and_dtype_of_a_right_hand_side(matrices, name):
     ("name", "least", "most"),
     [("image", 0, 1e-14), ("gram", 0, 1e-14), ("near_image", 1e-8, 1e-5), ("complement", 1, 1)],
 )
-def test_how_much_is_outside_of_the_range(matrices, name, least, most):
-    A = matrices
+def test_how_much_is_outside_of_the_range(A, name, least, most):
     assert least * (1 - 1e-9) <= residual(A, side(name, A)) <= most * (1 + 1e-9)
 
 
-def test_singular_vectors_are_amplified_most_and_least(matrices):
-    A = matrices
+def test_singular_vectors_are_amplified_most_and_least(A):
     values = torch.linalg.svdvals(A)
     for name, value in (("first", values[:, 0]), ("last", values[:, -1])):
         vector = side(f"{name}_singular_vector", A, 1)

@@ -42,12 +42,9 @@ def derivative(name):
     return text.split("generated::details {\n")[1].removesuffix(END).strip()
 
 
-def test_a_folder_has_all_that_a_reviewer_wants(name):
+def test_a_folder_has_all_that_a_reviewer_wants_and_its_page_is_one_page(name):
     wanted = ["README.md", "cases.py", "derivative.h", "extension.cpp", f"{name}.diff"]
     assert [file for file in wanted if not (ROOT / name / file).is_file()] == []
-
-
-def test_the_page_of_a_patch_is_one_page(name):
     assert len((ROOT / name / "README.md").read_text(encoding="utf-8").splitlines()) <= 60
 
 
