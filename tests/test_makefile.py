@@ -1,11 +1,11 @@
 """What `make` runs, with programs that do nothing but say that they were called."""
 
-import os
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
+
+from tests.process import run
 
 MAKEFILE = Path(__file__).parents[1] / "Makefile"
 PROGRAM = """#!/bin/sh
@@ -32,14 +32,8 @@ def make(tmp_path):
 
     def make(*arguments, fails="nothing", status=0):
         (tmp_path / "log").write_text("")
-        done = subprocess.run(
-            ["make", "VENV=venv", "GRID=tiny", *arguments],
-            cwd=tmp_path,
-            env={**os.environ, "FAILS": fails, "STATUS": str(status), "MAKEFLAGS": ""},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        environment = {"FAILS": fails, "STATUS": str(status), "MAKEFLAGS": ""}
+        done = run("make", "VENV=venv", "GRID=tiny", *arguments, cwd=tmp_path, **environment)
         calls = (tmp_path / "log").read_text().splitlines()
         return done.returncode, [call for call in calls if "asv run" in call or "warmup" in call]
 
@@ -88,10 +82,9 @@ def test_the_matrix_has_an_environment_for_each_python(tmp_path):
         python = tmp_path / f"python{version}"
         python.write_text(f"#!/bin/sh\necho {version}\n")
         python.chmod(0o755)
-        dry = ["make", "--dry-run", "--file", MAKEFILE, "matrix", "TORCH=2.15.0"]
-        done = subprocess.run(
-            [*dry, f"PYTHON={python}"], capture_output=True, text=True, check=True
-        )
+        dry = "make", "--dry-run", "--file", MAKEFILE, "matrix", "TORCH=2.15.0"
+        done = run(*dry, f"PYTHON={python}")
+        assert done.returncode == 0, done.stderr
         return set(re.findall(r"\.venv-[^/\s]*", done.stdout))
 
     assert environment("3.13") == {".venv-torch-2.15.0-3.13"}

@@ -6,7 +6,6 @@ import torch
 from strategies import operations
 from strategies.measuring import store
 from strategies.measuring.case import Case
-from strategies.measuring.stability import measure_stability
 
 pytest.importorskip("jax")
 pytest.importorskip("lineax")
@@ -35,11 +34,8 @@ def test_every_operation_is_computed_real_and_complex_single_and_in_batches():
 
 
 def test_least_squares_is_stable_where_pytorch_loses_all_digits():
-    text = "lstsq 16x4 cond=1e6 B=image G=gram seed=1"
-    (cell,) = cells(text)
+    (cell,) = cells("lstsq 16x4 cond=1e6 B=image G=gram seed=1")  # as in tests/measuring
     assert all(each.stability.worst < 100 for each in cell)
-    native = measure_stability(Case.parse(text), ["native"]).get("native")
-    assert native.stability.gradient > 1e6
 
 
 def test_lineax_solves_deficient_least_squares_by_an_svd():

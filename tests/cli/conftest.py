@@ -1,4 +1,4 @@
-import subprocess
+import functools
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from strategies.cli import common
 from strategies.cli.main import app
 from strategies.cli.main import main as call
+from tests.process import run
 
 
 @pytest.fixture
@@ -53,17 +54,7 @@ def main(monkeypatch, capsys):
 def python(tmp_path):
     """Runs Python in a folder, in a process of its own."""
 
-    def python(*arguments, stdin=""):
-        return subprocess.run(
-            [sys.executable, *map(str, arguments)],
-            input=stdin,
-            capture_output=True,
-            text=True,
-            cwd=tmp_path,
-            check=False,
-        )
-
-    return python
+    return functools.partial(run, sys.executable, cwd=tmp_path, stdin="")
 
 
 @pytest.fixture

@@ -62,12 +62,6 @@ def test_what_is_measured_now_obeys_the_rule_of_stability(invoke, measured, oper
     assert {each["strategy"] for each in cell["strategies"]} == set(strategies.available())
 
 
-def test_a_case_is_measured_with_every_strategy(invoke):
-    result = invoke("recommend", "--operation", "inv", "--shape", "3x3", "--measure")
-    assert all(name in result.stdout for name in strategies.available())
-    assert "measured now" in result.stdout
-
-
 @pytest.fixture
 def nothing_measured(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)

@@ -71,12 +71,6 @@ def test_the_verdict_in_words_says_what_where_and_how_sure(cells):
     ]
 
 
-def test_the_json_carries_the_same_marks(cells):
-    found = recommendation.as_json(list(cells.values()), Criteria())["cells"]
-    noisy = {cell["m"]: cell["strategies"][0]["speedup_too_noisy"] for cell in found}
-    assert noisy == {64: False, 16: False, 512: True, 9000: False}
-
-
 def test_what_all_cases_share_is_said_once(overview):
     title, *lines = overview.splitlines()
     assert title.strip() == "What to use, float64, cpu"
@@ -90,12 +84,14 @@ def test_the_ranking_shows_ratio_interval_and_verdict(cells):
     assert "slower" in text
 
 
-def test_the_json_holds_what_the_verdict_rests_on(cells):
+def test_the_json_holds_what_the_verdict_rests_on_and_the_marks(cells):
     found = recommendation.as_json(list(cells.values()), Criteria())
     content = msgspec.json.decode(msgspec.json.encode(found))
     by_m = {cell["m"]: cell for cell in content["cells"]}
     assert (by_m[64]["chosen"], by_m[9000]["chosen"]) == ("qr_pinv", None)
     assert by_m[64]["source"] == "here/run.json"
+    noisy = {m: cell["strategies"][0]["speedup_too_noisy"] for m, cell in by_m.items()}
+    assert noisy == {64: False, 16: False, 512: True, 9000: False}
     best = by_m[64]["strategies"][0]
     assert (best["verdict"], best["forward_backward"][0]) == ("best", 0.001)
     assert content["provenance"][0]["name"] == "here"

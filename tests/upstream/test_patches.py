@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import subprocess
 from pathlib import Path
 from unittest import mock
 
@@ -11,6 +10,7 @@ import torch
 import torchgen
 
 import upstream
+from tests.process import run
 from upstream import check, patch
 
 ROOT = Path(upstream.__file__).parent
@@ -76,8 +76,7 @@ def test_a_diff_applies(name, tmp_path):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, tmp_path / file)
     (tmp_path / DEFINITIONS).write_text(f"\n{END}", encoding="utf-8")
-    command = ["git", "apply", str(ROOT / name / f"{name}.diff")]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = run("git", "apply", ROOT / name / f"{name}.diff", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     applied = (tmp_path / DEFINITIONS).read_text(encoding="utf-8")
     assert applied.strip() == f"{derivative(name)}\n\n{END}".strip()

@@ -1,7 +1,6 @@
 """Sharing a batch between threads, those of torch or others."""
 
 import multiprocessing
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,7 +9,7 @@ import torch
 
 from strategies.kernels.cpu import threads
 from strategies.kernels.cpu.calls import reverse_cholesky
-from tests.process import run_python
+from tests.process import run, run_python
 
 
 @pytest.fixture
@@ -120,9 +119,8 @@ if __name__ == "__main__":
 def test_workers_of_a_data_loader_call_after_threads_ran_in_their_parent(start, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(WORKERS)
-    command = [sys.executable, script, start]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
-    assert run.returncode == 0, run.stderr
+    done = run(sys.executable, script, start)
+    assert done.returncode == 0, done.stderr
 
 
 LARGE = """

@@ -62,8 +62,11 @@ def test_what_a_busy_machine_says_is_marked(runs, added):
     assert '<td>too noisy to tell</td><td data-value="3">? 3×</td>' in line
 
 
-def test_machines_have_a_column_and_a_filter(added):
+def test_machines_have_a_column_and_a_filter_and_figures_that_were_drawn_are_shown(added):
     content = added()
+    assert 'src="figures/peers.svg"' in content
+    assert 'src="figures/machines_size.svg"' in content
+    assert "other.svg" not in content
     assert "<td>cpu</td><td>reference-machine</td>" in content
     assert "<option>reference-machine</option>" in content
     assert 'data-machine="reference-machine"' in content
@@ -77,22 +80,12 @@ def test_an_entry_leads_to_the_graph_of_its_case_and_machine(added):
     assert "#pinv.Single.time_backward?" not in added(machine="another")
 
 
-def test_no_entry_leads_to_what_asv_has_not_recorded():
+def test_no_entry_leads_to_what_asv_has_not_recorded_or_to_a_program():
     assert len(page.graphs_of(BENCHMARKS, recorded("here", [math.nan, 1e-3]))) == 1
     assert page.graphs_of(BENCHMARKS, recorded("here", [math.nan, math.nan])) == {}
     assert page.graphs_of(BENCHMARKS, GraphSet()) == {}
-
-
-def test_suites_of_programs_are_no_graphs_of_cases():
     steps = {"param_names": ["way", "program"], "params": [["'auto'"], ["'qp'"]]}
     assert page.graphs_of({"programs.time_step": steps}, GraphSet()) == {}
-
-
-def test_only_figures_that_were_drawn_are_shown(added):
-    content = added()
-    assert 'src="figures/peers.svg"' in content
-    assert 'src="figures/machines_size.svg"' in content
-    assert "other.svg" not in content
 
 
 def test_a_page_of_another_asv_is_refused(added):

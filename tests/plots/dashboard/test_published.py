@@ -6,7 +6,6 @@ import itertools
 import json
 import re
 import shutil
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -18,6 +17,7 @@ from benchmarks.suites import suites_of
 from plots import style
 from strategies import registry
 from strategies.cli.common import DEFAULT_RESULTS
+from tests import process
 
 ROOT = Path(__file__).parents[3]
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -62,7 +62,7 @@ def published(tmp_path_factory, few, write_runs):
     repository = tmp_path_factory.mktemp("repository")
 
     def run(*command):
-        done = subprocess.run(command, cwd=repository, capture_output=True, text=True, check=False)
+        done = process.run(*command, cwd=repository)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout.strip()
 
