@@ -40,14 +40,10 @@ DOMAINS = {matrices: POSITIVE_DEFINITE, triangle: LOWER_TRIANGULAR}
 INPUTS = {
     "cholesky_inverse": (triangle,),
     "cholesky_solve": (rhs, triangle),
-    "linalg_cholesky": (matrices,),
-    "linalg_cholesky_ex": (matrices,),
+    **dict.fromkeys(("linalg_cholesky", "linalg_cholesky_ex"), (matrices,)),
     "linalg_lstsq": (tall, rhs),
-    "linalg_lu_solve": (general, rhs),
-    "linalg_pinv.atol_rtol_tensor": (tall,),
-    "linalg_qr": (tall,),
-    "linalg_solve": (general, rhs),
-    "linalg_solve_ex": (general, rhs),
+    **dict.fromkeys(("linalg_pinv.atol_rtol_tensor", "linalg_qr"), (tall,)),
+    **dict.fromkeys(("linalg_lu_solve", "linalg_solve", "linalg_solve_ex"), (general, rhs)),
     "linalg_solve_triangular": (triangle, rhs),
 }
 """What operators take that do not take a general square matrix alone."""

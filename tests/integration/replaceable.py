@@ -6,12 +6,9 @@ A = torch.tensor([[4.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 5.0]], dtype=torc
 B = torch.ones(3, 1, dtype=torch.float64)
 _REST = {
     "cholesky_solve": (torch.linalg.cholesky(A),),
-    "lstsq": (B,),
     "lu_solve": (torch.tensor([1, 2, 3], dtype=torch.int32), B),
     "matrix_power": (-2,),
-    "solve": (B,),
-    "solve_ex": (B,),
-    "solve_triangular": (B,),
+    **dict.fromkeys(("lstsq", "solve", "solve_ex", "solve_triangular"), (B,)),
     "tensorinv": (1,),
     "tensorsolve": (B.squeeze(-1),),
 }

@@ -12,29 +12,17 @@ DEFINITE = A @ A.mT
 FACTOR = torch.linalg.cholesky(DEFINITE)
 LU, PIVOTS = torch.linalg.lu_factor(A)
 
+OF_A = "det", "eig", "inv", "inv_ex", "inverse", "lu", "lu_factor", "lu_factor_ex", "qr", "slogdet"
 ARGUMENTS = {
-    "cholesky": (DEFINITE,),
-    "cholesky_ex": (DEFINITE,),
+    **dict.fromkeys(OF_A, (A,)),
+    **dict.fromkeys(("cholesky", "cholesky_ex", "logdet"), (DEFINITE,)),
+    **dict.fromkeys(("solve", "solve_ex", "solve_triangular"), (A, B)),
     "cholesky_inverse": (FACTOR,),
     "cholesky_solve": (B, FACTOR),
-    "det": (A,),
-    "eig": (A,),
-    "inv": (A,),
-    "inv_ex": (A,),
-    "inverse": (A,),
-    "logdet": (DEFINITE,),
     "lstsq": (A[:, :, :2], B),
-    "lu": (A,),
-    "lu_factor": (A,),
-    "lu_factor_ex": (A,),
     "lu_solve": (LU, PIVOTS, B),
     "matrix_power": (A, -2),
     "pinv": (A[:, :, :2],),
-    "qr": (A,),
-    "slogdet": (A,),
-    "solve": (A, B),
-    "solve_ex": (A, B),
-    "solve_triangular": (A, B),
     "tensorinv": (A[0], 1),
     "tensorsolve": (A[0], B[0, :, 0]),
 }
