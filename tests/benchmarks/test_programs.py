@@ -82,18 +82,12 @@ def test_its_losses_are_the_same_by_strategies(program):
     require_the_same_by_strategies(program, steps, rel=program.same)
 
 
-@pytest.fixture
-def double_precision():
-    """That of all tensors whose dtype a program does not name."""
-    with preserved():
-        torch.set_default_dtype(torch.float64)
-        yield
-
-
 # The first has other losses, and the others name single precision.
 @pytest.mark.parametrize("name", sorted({*TINY} - {"elastic", "mvdr", "wpe"}))
-def test_in_double_precision_they_are_to_eight_digits(name, double_precision):
-    require_the_same_by_strategies(named(name), 15, rel=1e-8, abs=0)
+def test_in_double_precision_they_are_to_eight_digits(name):
+    with preserved():
+        torch.set_default_dtype(torch.float64)
+        require_the_same_by_strategies(named(name), 15, rel=1e-8, abs=0)
 
 
 def test_losses_that_are_the_same_are_not_those_of_torch_itself():

@@ -50,14 +50,6 @@ def module(tmp_path, monkeypatch):
     sys.modules.pop("broken", None)
 
 
-@pytest.fixture
-def few_checks(monkeypatch):
-    """Runs those checks only that these tests need."""
-    found = [c for c in testing.checks() if c.name in ("declaration", "batched gradient of inv")]
-    monkeypatch.setattr(testing, "checks", lambda: tuple(found))
-
-
-@pytest.mark.usefixtures("few_checks")
 @pytest.mark.parametrize(
     ("body", "said"),
     [
@@ -73,7 +65,11 @@ def few_checks(monkeypatch):
     ],
     ids=["wrong", "exit", "recursion", "collision", "markup", "newline"],
 )
-def test_a_broken_strategy_gives_exit_code_one_and_the_fault(invoke, module, body, said):
+def test_a_broken_strategy_gives_exit_code_one_and_the_fault(
+    invoke, module, monkeypatch, body, said
+):
+    few = [c for c in testing.checks() if c.name in ("declaration", "batched gradient of inv")]
+    monkeypatch.setattr(testing, "checks", lambda: tuple(few))
     module(body)
     result = invoke("check", "broken:Broken", code=1)
     assert said in result.stdout

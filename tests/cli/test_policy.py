@@ -24,22 +24,15 @@ def test_a_policy_is_built_shown_and_compared(invoke, built):
     assert ", 0 differ;" in invoke("policy", "diff", built, built).stdout
 
 
-@pytest.fixture
-def of_two(results, tmp_path):
-    """A folder of results of two machines, which is one twice."""
-    folder = tmp_path / "results"
+def test_of_several_machines_one_is_to_be_named(invoke, fails, results, tmp_path):
+    folder, out = tmp_path / "results", tmp_path / "policy.json"
+    (run,) = store.load(results / "all.json.gz")
+    cells = tuple(cell for cell in run.cells if cell.case.operation == "det")
     for name in ("epyc", "elsewhere"):
-        for run in store.load(results / "all.json.gz"):
-            machine = msgspec.structs.replace(run.machine, name=name, threads=64)
-            cells = tuple(cell for cell in run.cells if cell.case.operation == "det")
-            few = msgspec.structs.replace(run, machine=machine, cells=cells)
-            store.write(folder / f"{name}.json", few)
-    return folder
-
-
-def test_of_several_machines_one_is_to_be_named(invoke, fails, of_two, tmp_path):
-    out = tmp_path / "policy.json"
-    build = "policy", "build", out, "--results", of_two
+        machine = msgspec.structs.replace(run.machine, name=name, threads=64)
+        few = msgspec.structs.replace(run, machine=machine, cells=cells)
+        store.write(folder / f"{name}.json", few)
+    build = "policy", "build", out, "--results", folder
     fails(build, "elsewhere, epyc", "--base")
     fails([*build, "--base", "nowhere"], "no results of a machine nowhere")
     built = invoke(*build, "--base", "epyc")

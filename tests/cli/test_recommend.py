@@ -41,21 +41,15 @@ def test_it_writes_json_and_markdown_beside_the_table(invoke, results, tmp_path)
     assert "| `det` |" in page.read_text()
 
 
-@pytest.fixture
-def measured(monkeypatch):
-    """A measurement that takes no time, in which explicit_inverse is the fastest."""
-
+@pytest.mark.parametrize(
+    ("operation", "chosen"), [("inv", "explicit_inverse"), ("pinv", "triangular_solve")]
+)
+def test_what_is_measured_now_obeys_the_rule_of_stability(invoke, monkeypatch, operation, chosen):
     def measure(case, names, *, begins):
         times = {"explicit_inverse": 1.0}
         return Cell(case, tuple(took(name, times.get(name, 2.0)) for name in names))
 
     monkeypatch.setattr("strategies.cli.recommend.measure", measure)
-
-
-@pytest.mark.parametrize(
-    ("operation", "chosen"), [("inv", "explicit_inverse"), ("pinv", "triangular_solve")]
-)
-def test_what_is_measured_now_obeys_the_rule_of_stability(invoke, measured, operation, chosen):
     result = invoke("recommend", "--operation", operation, "--shape", "8x8", "--measure", "--json")
     (cell,) = json.loads(result.stdout)["cells"]
     assert (cell["chosen"], cell["source"]) == (chosen, "measured now")

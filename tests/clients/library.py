@@ -28,19 +28,15 @@ class Library:
         unpacked = folder / f"{self.name}-{self.version}"
         if not unpacked.exists():
             with tempfile.TemporaryDirectory(dir=folder) as draft:
-                _download(f"{self.name}=={self.version}", Path(draft))
+                # What builds it is installed, as pip asks it for its name.
+                options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-binary=:all:"]
+                download = [sys.executable, "-m", "pip", "download", *options, f"--dest={draft}"]
+                subprocess.run([*download, f"{self.name}=={self.version}"], check=True)
                 (archive,) = Path(draft).glob("*.tar.gz")
                 with tarfile.open(archive) as opened:
                     opened.extractall(draft, filter="data")
                 (Path(draft) / archive.name.removesuffix(".tar.gz")).rename(unpacked)
         return unpacked
-
-
-def _download(requirement: str, folder: Path) -> None:
-    """Downloads a source distribution; what builds it is installed, as pip asks it for its name."""
-    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-binary=:all:"]
-    command = [sys.executable, "-m", "pip", "download", *options, f"--dest={folder}", requirement]
-    subprocess.run(command, check=True)
 
 
 LIBRARIES = (

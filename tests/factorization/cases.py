@@ -27,11 +27,6 @@ def columns(A, k=2, adjoint=False, seed=1):
     return drawn(*A.shape[:-2], rows, k, dtype=A.dtype, seed=seed)
 
 
-def member(kind, A):
-    """A with its perturbations within the domain of the kind, of which the gradient is."""
-    return hermitian_part(A) if kind == "spd" else A
-
-
 def uses(kind):
     """By name, a function of a factor and right-hand sides, and the same of the matrix by torch."""
     found = {
@@ -72,9 +67,13 @@ def loss(outputs):
 
 
 def of_factor(kind, use):
-    """Loss as a function of the matrix and right-hand sides for both systems, by one factor."""
+    """Loss as a function of the matrix and right-hand sides for both systems, by one factor.
+
+    Of positive definite matrices, whose perturbations are Hermitian, the Hermitian part is factored.
+    """
     by_factor, _ = uses(kind)[use]
-    return lambda A, B, C: loss(by_factor(strategies.factor(member(kind, A), kind), B, C))
+    part = hermitian_part if kind == "spd" else lambda A: A
+    return lambda A, B, C: loss(by_factor(strategies.factor(part(A), kind), B, C))
 
 
 def operands(kind, dtype=torch.float64, batch=()):

@@ -11,10 +11,6 @@ from strategies.operations.traceable import flags_of
 FLAGS = [(name, flag) for name in linalg.__all__ for flag, _ in flags_of(getattr(linalg, name))]
 
 
-def call(name, options):
-    return getattr(linalg, name)(*ARGUMENTS[name], **OPTIONS.get(name, {}) | options)
-
-
 def test_there_are_flags():
     assert ("solve_triangular", "upper") in FLAGS
     assert ("lu", "pivot") in FLAGS
@@ -23,8 +19,9 @@ def test_there_are_flags():
 @pytest.mark.parametrize("value", ["lower", 1, None, np.True_])
 @pytest.mark.parametrize(("name", "flag"), FLAGS)
 def test_what_is_no_bool_is_refused(name, flag, value):
+    options = OPTIONS.get(name, {}) | {flag: value}
     with pytest.raises(TypeError, match=f"linalg.{name}: {flag} must be a bool, not"):
-        call(name, {flag: value})
+        getattr(linalg, name)(*ARGUMENTS[name], **options)
 
 
 def test_flags_by_position_are_checked():

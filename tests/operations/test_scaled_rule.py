@@ -13,10 +13,6 @@ from tests.linalg.operations import each_operation, function, inputs_of
 STABLE = ("triangular_solve", "qr_pinv", "batch_last")
 
 
-def _solution(A, B, strategy):
-    return linalg.lstsq(A, B, strategy=strategy).solution
-
-
 def test_least_squares_are_stable_wherever_the_gradient_is_representable():
     for dtype, most in ((torch.float64, 900), (torch.float32, 100)):
         for a, b, g in ((most, most, 0), (-most // 2, -most, 0), (0, 0, -most), (0, most, -most)):
@@ -25,7 +21,7 @@ def test_least_squares_are_stable_wherever_the_gradient_is_representable():
             (exact,), exact_gradients = references("lstsq", (A, B), (G,))
             for strategy in STABLE:
                 inputs = A.clone().requires_grad_(), B.clone().requires_grad_()
-                X = _solution(*inputs, strategy)
+                X = linalg.lstsq(*inputs, strategy=strategy).solution
                 assert max(exact.ratio(X.detach())) < 100
                 gradients = torch.autograd.grad(X, inputs, G)
                 for computed, each in zip(gradients, exact_gradients, strict=True):

@@ -36,9 +36,10 @@ def test_what_is_unstable_or_failed_is_not_used():
     assert calibrating.decided(measured(took("native", 0.1)), SHIPPED) is None
 
 
-@pytest.fixture
-def contests(monkeypatch):
-    """What is measured; a takes twice the time of b."""
+CASES = [Case.parse(f"inv {size}x{size}") for size in (4, 8, 16, 64)]
+
+
+def test_it_measures_until_the_time_is_up(tmp_path, monkeypatch):
     asked = []
 
     def race(case, names, *, budget):
@@ -46,18 +47,11 @@ def contests(monkeypatch):
         return cell(str(case), a=2.0, b=1.0)
 
     monkeypatch.setattr(calibrating, "race", race)
-    return asked
-
-
-CASES = [Case.parse(f"inv {size}x{size}") for size in (4, 8, 16, 64)]
-
-
-def test_it_measures_until_the_time_is_up(tmp_path, contests):
     clock = iter(range(100))
     writer = store.Writer(tmp_path / "draft.json", "calibration", {}, Machine("here", threads=1))
     found = calibrating.measured(Plan(CASES, SHIPPED), writer, 2.5, clock=lambda: next(clock))
-    assert len(found) == len(contests) == 2
-    assert [cell.case for cell in store.load(writer.path)[0].cells] == contests
+    assert len(found) == len(asked) == 2
+    assert [cell.case for cell in store.load(writer.path)[0].cells] == asked
 
 
 def test_a_part_holds_what_was_decided():

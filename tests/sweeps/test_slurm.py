@@ -100,14 +100,6 @@ def running(cluster, node):
     ).strip()
 
 
-def cancel_on(cluster, node):
-    """Ends the job that is running on a node."""
-    cluster.wait_for(lambda: running(cluster, node), 90)
-    cancelled = running(cluster, node)
-    cluster.run("scancel", cancelled)
-    cluster.wait_for(lambda: running(cluster, node) != cancelled, 60)
-
-
 def test_nothing_is_lost_and_nothing_counted_twice_whatever_goes_wrong(cluster, write, tmp_path):
     sweep, here = write("sweep.toml", "swept"), write("here.toml", "here")
     folder = Folder(config.read(sweep))
@@ -123,7 +115,10 @@ def test_nothing_is_lost_and_nothing_counted_twice_whatever_goes_wrong(cluster, 
     cluster.wait_for(lambda: measured_on(folder, "n3") > 1, 90)
     again = ""
     while "large: " not in again:  # a job that was about to end has lost nothing
-        cancel_on(cluster, "n3")
+        cluster.wait_for(lambda: running(cluster, "n3"), 90)
+        cancelled = running(cluster, "n3")
+        cluster.run("scancel", cancelled)
+        cluster.wait_for(lambda cancelled=cancelled: running(cluster, "n3") != cancelled, 60)
         again = invoke("sweep", "submit", sweep)
 
     collectors = [faults.begin("sweep", "collect", sweep) for _ in range(2)]

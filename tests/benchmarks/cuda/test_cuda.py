@@ -3,7 +3,6 @@
 import itertools
 from types import SimpleNamespace
 
-import pytest
 import torch
 from by_hand import took
 
@@ -15,19 +14,13 @@ from strategies.policy.schema import Policy
 from strategies.selection import calibrating
 
 
-@pytest.fixture
-def device(monkeypatch):
-    """One on which a strategy takes a second more than the one before it."""
-    memory = SimpleNamespace(total_memory=80e9)
-    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: memory)
-
+def test_every_case_has_pytorch_and_what_is_stable(monkeypatch, tmp_path):
     def race(case, names, budget):
         return Cell(case, tuple(map(took, names, itertools.count(1.0))))
 
+    memory = SimpleNamespace(total_memory=80e9)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: memory)
     monkeypatch.setattr(calibrating, "race", race)
-
-
-def test_every_case_has_pytorch_and_what_is_stable(device, tmp_path):
     path = tmp_path / "grid.json"
     cuda.main(path, minutes=0.05, machine="gpu")
     (run,) = store.load(path, "grid")

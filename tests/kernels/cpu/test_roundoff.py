@@ -74,17 +74,12 @@ def test_a_pivot_that_is_zero_or_not_finite_is_in_doubt(value):
         assert calls.may_be_deficient(LU, torch.arange(1, 5, dtype=torch.int32))[0]
 
 
-def first_vector(n):
-    """As in `csrc/include/condition.hpp`."""
-    waves = torch.cos(1.0 + torch.arange(n, dtype=torch.float64) ** 2)
-    return waves + torch.sign(waves)
-
-
 def hidden_from_probes(n):
     """L whose inverse has a last row that is orthogonal to all vectors, weighted by the rows of L."""
     L = torch.rand(n, n, dtype=torch.float64).sub(0.5).tril(-1) / 2 + torch.eye(n)
     base = 0.8 * torch.randn(n - 1, dtype=torch.float64)
-    probes = first_vector(VECTORS * n).reshape(VECTORS, n)
+    waves = torch.cos(1.0 + torch.arange(VECTORS * n, dtype=torch.float64) ** 2)
+    probes = (waves + waves.sign()).reshape(VECTORS, n)  # as in csrc/include/condition.hpp
     for _ in range(40):  # the weight of the last row depends on the row itself
         weighted = probes * L.norm(dim=1)
         others, last = weighted[:, :-1], weighted[:, -1]

@@ -15,10 +15,6 @@ DEVICE = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
 DTYPES = [torch.float32, torch.float64]
 
 
-def definite(A):
-    return A @ A.mT + A.shape[-1] * torch.eye(A.shape[-1], dtype=A.dtype)
-
-
 OPERATIONS = {
     "lu_factor": lambda A: torch.linalg.lu_factor(A)[:1],
     "inv": lambda A: (torch.linalg.inv(A),),
@@ -33,7 +29,9 @@ def operands(operation, shape, dtype, columns=(2,)):
     A = torch.randn(*shape, dtype=dtype)
     if operation == "solve":
         return A, torch.randn(*shape[:-1], *columns, dtype=dtype)
-    return (definite(A),) if operation == "cholesky" else (A,)
+    if operation == "cholesky":
+        A = A @ A.mT + shape[-1] * torch.eye(shape[-1], dtype=dtype)
+    return (A,)
 
 
 def computed(operation, inputs):

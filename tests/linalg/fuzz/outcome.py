@@ -60,10 +60,11 @@ def outcome(call: Call, function: Callable[..., Any]) -> Outcome:
             if each.category is not DeprecationWarning  # torch's, of its own parts
         }
     )
+    exactly = {"rtol": 0, "atol": 0, "equal_nan": True}
     found.mutated = [
         i
         for i, (each, leaf) in enumerate(zip(call.operands, leaves, strict=True))
-        if isinstance(each, Operand) and not _same_bits(each.base, leaf.detach())
+        if isinstance(each, Operand) and not torch.allclose(each.base, leaf.detach(), **exactly)
     ]
     return found
 
@@ -184,7 +185,3 @@ def _direction(call: Call, value: Tensor, number: int) -> Tensor:
         return torch._efficientzerotensor(value.shape, dtype=value.dtype)
     generator = torch.Generator().manual_seed(number)
     return torch.randn(value.shape, dtype=value.dtype, generator=generator)
-
-
-def _same_bits(one: Tensor, other: Tensor) -> bool:
-    return torch.allclose(one, other, rtol=0, atol=0, equal_nan=True)
