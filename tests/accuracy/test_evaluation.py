@@ -12,7 +12,6 @@ def _random_problem(record, seed):
     m, n = (int(size) for size in rng.integers(1, 9, 2))
     n = m if record.square else n
     dtype = (np.float32, np.float64, np.complex64, np.complex128)[seed % 4]
-
     spread = 20 if record.domain is GENERAL else 2  # what is rounded stays positive definite
 
     def draw(*shape):

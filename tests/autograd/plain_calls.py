@@ -5,7 +5,6 @@ import functools
 import pytest
 import torch
 from comparison import drawn
-from torch import Tensor
 
 from strategies import linalg
 from strategies.kernels import extension
@@ -93,7 +92,7 @@ def both(call, A, strategy="fused"):
     return result, torch.autograd.grad(result.sum().abs(), A)[0]
 
 
-def matrices(*batch: int, dtype=torch.float64) -> tuple[Tensor, ...]:
+def matrices(*batch, dtype=torch.float64):
     """Square A, tall C, and right-hand sides of both."""
     A = torch.randn(*batch, 3, 3, dtype=dtype) + 3 * torch.eye(3, dtype=dtype)
     sizes = (5, 3), (3, 2), (5, 2)

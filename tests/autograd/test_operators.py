@@ -1,18 +1,14 @@
 """Operations where tensors have no values: compiled in one graph, exported, fake and meta."""
 
-from collections.abc import Iterable
-
 import pytest
 import torch
 from comparison import require_alike
 from operations import OPERATIONS, compiled, function, inputs_of, needs_compiler
-from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.library import opcheck
 
 import strategies
 from strategies import linalg
-from strategies.operations import Operation
 from tests.autograd.plain_calls import matrices
 from tests.process import run_python
 
@@ -26,10 +22,10 @@ each_kind = pytest.mark.parametrize(
 OPERATORS = torch.ops.backward_strategies
 
 
-def every_call(strategy) -> object:
+def every_call(strategy):
     """All functions in all their forms, of those matrices."""
 
-    def call(A: Tensor, C: Tensor, B: Tensor, D: Tensor) -> tuple[Tensor, ...]:
+    def call(A, C, B, D):
         tolerance = torch.full(A.shape[:-2], 1e-5, dtype=A.real.dtype, device=A.device)
         return (
             linalg.inv(A, strategy=strategy),
@@ -52,8 +48,8 @@ def every_call(strategy) -> object:
     return call
 
 
-def loss(outputs: Tensor | tuple[Tensor, ...]) -> Tensor:
-    outputs = (outputs,) if isinstance(outputs, Tensor) else outputs
+def loss(outputs):
+    outputs = (outputs,) if isinstance(outputs, torch.Tensor) else outputs
     floats = (each for each in outputs if each.is_floating_point() or each.is_complex())
     return sum(each.abs().square().sum() for each in floats)
 
@@ -62,7 +58,7 @@ def loss_of(call):
     return lambda *inputs: loss(call(*inputs))
 
 
-def leaves(tensors: Iterable[Tensor]) -> list[Tensor]:
+def leaves(tensors):
     return [each.requires_grad_() for each in tensors]
 
 
@@ -76,7 +72,7 @@ def test_a_graph_without_breaks_has_the_values_and_gradients_of_eager_mode(strat
 @needs_compiler
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
 @pytest.mark.parametrize("strategy", CHOICES)
-def test_the_default_backend_gives_the_gradients_of_eager_mode(operation: Operation, strategy: str):
+def test_the_default_backend_gives_the_gradients_of_eager_mode(operation, strategy):
     loss = loss_of(function(operation, strategy))
     for dtype in (torch.float32, torch.complex64):  # single matrices in double: docs/modes.md
         inputs = inputs_of(operation, (4, 4), (3,), dtype)
@@ -88,12 +84,11 @@ def test_the_default_backend_gives_the_gradients_of_eager_mode(operation: Operat
 def test_an_exported_program_takes_batches_of_any_size(strategy):
     class Module(torch.nn.Module):
         # By name: in PyTorch 2.9 no program takes *inputs whose sizes are dynamic.
-        def forward(self, A: Tensor, C: Tensor, B: Tensor, D: Tensor) -> tuple[Tensor, ...]:
+        def forward(self, A, C, B, D):
             return every_call(strategy)(A, C, B, D)
 
     batch = torch.export.Dim("batch")
     program = torch.export.export(Module(), matrices(4), dynamic_shapes=({0: batch},) * 4)
-
     for size in (4, 7, 1, 0):
         inputs = matrices(size)
         torch.testing.assert_close(program.module()(*inputs), every_call(strategy)(*inputs))
@@ -109,7 +104,6 @@ def test_fake_and_meta_tensors_have_the_shapes_of_eager_mode(strategy):
         metas = tuple(each.to("meta") for each in inputs)
         with mode:
             fakes = call(*map(mode.from_tensor, inputs))
-
         for fake, meta, real in zip(fakes, call(*metas), call(*inputs), strict=True):
             assert fake.shape == meta.shape == real.shape
             assert fake.dtype == meta.dtype == real.dtype
@@ -118,7 +112,7 @@ def test_fake_and_meta_tensors_have_the_shapes_of_eager_mode(strategy):
 
 
 def test_one_graph_serves_matrices_of_all_sizes():
-    def both(A: Tensor, B: Tensor) -> Tensor:
+    def both(A, B):
         return linalg.lstsq(A, B).solution.square().sum() + linalg.pinv(A, rtol=1e-9).sum()
 
     graphs = []
@@ -144,7 +138,7 @@ def test_a_marked_dimension_is_not_fixed_by_any_operation():
         require_alike(call, of_all, *inputs)
 
 
-def arguments() -> list[object]:
+def arguments():
     A, C, B, D = leaves(matrices(2))
     tolerance = torch.full((2,), 1e-9, dtype=torch.float64)
     X, kept, used = OPERATORS.solve(A, B, "qr_pinv")
@@ -188,7 +182,6 @@ def test_graphs_on_disk_are_those_of_this_revision_of_the_operators():
 def test_what_has_no_operator_says_so():
     A = matrices()[0]
     of_third_order = torch.func.jacrev(torch.func.jacrev(torch.func.jacrev(linalg.det)))
-
     with pytest.raises(Exception, match="eager mode has all orders"):
         compiled(of_third_order)(A)
 
@@ -197,7 +190,6 @@ def test_a_matrix_is_refused_at_run_time_in_the_words_of_eager_mode():
     singular = torch.zeros(3, 3, requires_grad=True)
     inverse = compiled(lambda A: 2 * linalg.inv(A, strategy="triangular_solve"))
     logarithm = compiled(lambda A: 2 * linalg.slogdet(A, strategy="qr_pinv").logabsdet)
-
     with pytest.raises(torch.linalg.LinAlgError, match="'triangular_solve' needs full rank"):
         inverse(singular)
     with pytest.raises(torch.linalg.LinAlgError, match=r"the backward of slogdet: .* has no grad"):
@@ -233,9 +225,7 @@ def test_use_around_a_compiled_call_holds_for_its_backward(name, monkeypatch):
 def test_a_registered_instance_stands_for_its_name():
     A = matrices()[0]
     strategy = strategies.get("qr_pinv")
-
     found = compiled(lambda A: linalg.inv(A, strategy=strategy))(A)
-
     assert torch.equal(found, linalg.inv(A, strategy=strategy))
 
 
@@ -280,9 +270,7 @@ def test_residuals_follow_from_shapes_and_singular_values_are_left_out():
     deficient = torch.ones(4, 2, dtype=torch.float64)
     B = torch.randn(4, 3, dtype=torch.float64)
     call = compiled(lambda A, B: linalg.lstsq(A, B, strategy="svd_truncated_pinv"))
-
     found = call(deficient, B)
-
     expected = (B - deficient @ found.solution).square().sum(0)
     torch.testing.assert_close(found.residuals, expected)
     assert found.rank == 1
@@ -294,7 +282,7 @@ def test_no_grad_and_inference_mode_around_and_inside():
     A = matrices()[0].requires_grad_()
     inverse = compiled(linalg.inv)
 
-    def half(A: Tensor) -> Tensor:
+    def half(A):
         with torch.no_grad():
             constant = linalg.inv(A)
         return (constant * A).sum()
@@ -308,20 +296,18 @@ def test_no_grad_and_inference_mode_around_and_inside():
 
 def test_permutations_and_pivots_carry_no_gradient():
     factors = compiled(linalg.lu)(matrices()[0].requires_grad_())
-
     assert [each.requires_grad for each in factors] == [False, True, True]
 
 
 def test_conjugate_views_are_not_taken_for_their_tensors():
     A = matrices(dtype=torch.complex128)[0]
     call = compiled(lambda A: linalg.pinv(A.conj(), strategy="native"))
-
     torch.testing.assert_close(call(A), torch.linalg.pinv(A.conj()))
 
 
 def test_an_exported_program_runs_where_nothing_else_was_computed(tmp_path):
     class Module(torch.nn.Module):
-        def forward(self, A: Tensor) -> Tensor:
+        def forward(self, A):
             return linalg.inv(A, strategy="qr_pinv")
 
     torch.export.save(torch.export.export(Module(), matrices()[:1]), tmp_path / "inverse.pt2")

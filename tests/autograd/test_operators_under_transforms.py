@@ -56,7 +56,6 @@ def test_what_has_no_fast_path_is_computed_once_for_all_samples_and_cotangents(
         expected = transform(lambda *inputs: call(torch.linalg, *inputs))(A, B)
     with Recorded() as recorded:
         found = transform(lambda *inputs: call(linalg, *inputs))(A, B)
-
     torch.testing.assert_close(found, expected)
     assert recorded.count(name) == due.count(name) <= 2
 

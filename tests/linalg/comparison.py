@@ -1,26 +1,21 @@
 """Drawn numbers, and the comparisons that many tests make."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 import torch
 from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 
 
-def drawn(*shape: int, dtype: torch.dtype = torch.float64, seed: int = 0) -> Tensor:
+def drawn(*shape, dtype=torch.float64, seed=0):
     return torch.randn(shape, dtype=dtype, generator=torch.Generator().manual_seed(seed))
 
 
-def of_torch(name: str) -> Callable[..., Any]:
+def of_torch(name):
     """PyTorch's own function."""
     return getattr(torch.linalg, name, None) or getattr(torch, name)
 
 
-def require_derivatives(
-    call: Callable[..., Any], inputs: Any, *, batched: bool = True, atol: float = 1e-4
-) -> None:
+def require_derivatives(call, inputs, *, batched=True, atol=1e-4):
     """Of both orders, in reverse and forward mode along random directions, and mapped."""
     assert gradcheck(
         call, inputs, fast_mode=True, check_forward_ad=True, check_batched_grad=batched
@@ -28,7 +23,7 @@ def require_derivatives(
     assert gradgradcheck(call, inputs, fast_mode=True, check_fwd_over_rev=True, atol=atol)
 
 
-def with_gradients(call: Callable[..., Any], *inputs: Any) -> list[Tensor]:
+def with_gradients(call, *inputs):
     """The outputs, and by random cotangents the gradients of what requires one."""
     returned = call(*inputs)
     outputs = returned if isinstance(returned, tuple) else (returned,)
@@ -38,15 +33,13 @@ def with_gradients(call: Callable[..., Any], *inputs: Any) -> list[Tensor]:
     return [*outputs, *torch.autograd.grad(used, leaves, cotangents)]
 
 
-def require_alike(
-    ours: Callable[..., Any], theirs: Callable[..., Any], *inputs: Any, **tolerances: Any
-) -> None:
+def require_alike(ours, theirs, *inputs, **tolerances):
     """Values and gradients of two functions."""
     found, due = (with_gradients(call, *inputs) for call in (ours, theirs))
     torch.testing.assert_close(found, due, **tolerances)
 
 
-def error_of(function: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[type, str]:
+def error_of(function, *arguments, **options):
     """The kind and the words of the error that is raised."""
     with pytest.raises((RuntimeError, TypeError)) as caught:
         function(*arguments, **options)

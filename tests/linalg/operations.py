@@ -2,16 +2,12 @@
 
 import os
 import shutil
-from collections.abc import Callable, Sequence
-from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
 import strategies
 from strategies import operations, registry
-from strategies.operations import Operation
 
 STRATEGIES = [name for name in strategies.available() if name != "native"]
 ANY_RANK = [name for name in STRATEGIES if not strategies.get(name).requires_full_rank]
@@ -33,31 +29,25 @@ needs_compiler = pytest.mark.skipif(
 )
 
 
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+def compiled(function):
     """The function in one graph, whatever was compiled before."""
     torch.compiler.reset()
     return torch.compile(function, fullgraph=True, backend="aot_eager")
 
 
-def function(operation: Operation, strategy: str) -> Callable[..., tuple[Tensor, ...]]:
+def function(operation, strategy):
     """The differentiable outputs by a strategy, of what the operation reads of a matrix."""
     return lambda A, *rest: operation.outputs(
         operation.function(operation.domain.part(A), *rest, strategy=strategy)
     )
 
 
-def reference(operation: Operation) -> Callable[..., tuple[Tensor, ...]]:
+def reference(operation):
     """The differentiable outputs of PyTorch's own function."""
     return lambda A, *rest: operation.outputs(operation.of_torch(operation.domain.part(A), *rest))
 
 
-def inputs_of(
-    operation: Operation,
-    shape: tuple[int, int],
-    batch: tuple[int, ...] = (),
-    dtype: torch.dtype = torch.float64,
-    seed: int = 0,
-) -> tuple[Tensor, ...]:
+def inputs_of(operation, shape, batch=(), dtype=torch.float64, seed=0):
     """A, and B where the operation takes one, away from singular matrices."""
     generator = torch.Generator().manual_seed(seed)
     m, n = shape
@@ -67,26 +57,24 @@ def inputs_of(
     return tuple(value.requires_grad_() for value in (A, B)[: operation.arity])
 
 
-def shapes_of(operation: Operation, shapes: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def shapes_of(operation, shapes):
     """Of some shapes those that an operation takes."""
     return [(m, n) for m, n in shapes if m == n or not operation.square]
 
 
-def own_strategies(operation: Operation) -> list[str]:
+def own_strategies(operation):
     """The strategies whose code for an operation is not another's, which they inherit."""
     return [name for name in registry.distinct(operation.stem) if name in STRATEGIES]
 
 
-def expect_known_failure(
-    request: pytest.FixtureRequest, operation: Operation, strategy: str
-) -> None:
+def expect_known_failure(request, operation, strategy):
     """Marks what PyTorch's own derivatives do wrong in forward mode. (2.13)"""
     if (operation.name, strategy) == ("cholesky_inverse", "native"):
         reason = "PyTorch's forward mode of cholesky_inverse is wrong"
         request.applymarker(pytest.mark.xfail(reason=reason))
 
 
-def pairs(names: Sequence[str] | None = None, *, others: bool = False) -> list[object]:
+def pairs(names=None, *, others=False):
     """Every operation by these strategies, or by its own; the others, if wanted, marked slow."""
     return [
         pytest.param(
@@ -101,9 +89,7 @@ def pairs(names: Sequence[str] | None = None, *, others: bool = False) -> list[o
     ]
 
 
-def mode(
-    *names: str, usual: Sequence[str], dtypes: pytest.MarkDecorator = each_dtype
-) -> Callable[[Any], Any]:
+def mode(*names, usual, dtypes=each_dtype):
     """For a test of every operation and strategy, which fills these columns of docs/modes.md."""
     each = pytest.mark.parametrize(("operation", "strategy"), pairs(usual, others=True))
     return lambda test: pytest.mark.mode(*names)(dtypes(each(test)))

@@ -17,7 +17,6 @@ from operations import (
     real_first,
     shapes_of,
 )
-from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 
 from strategies import linalg, operations
@@ -65,7 +64,7 @@ def test_second_derivatives_in_reverse_and_forward_over_reverse_mode(
         )
 
 
-def _factors(shape: tuple[int, int], rank: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+def _factors(shape, rank, dtype):
     return tuple(torch.randn(size, rank, dtype=dtype, requires_grad=True) for size in shape)
 
 
@@ -129,7 +128,6 @@ def test_pinv_with_repeated_singular_values(strategy, scale):
     A = torch.eye(4, 3, dtype=torch.float64)
     A[2, 2] = scale
     left, right = torch.eye(4, 4, dtype=torch.float64), torch.eye(3, 3, dtype=torch.float64)
-
     assert gradcheck(
         lambda left, right: linalg.pinv(left @ A @ right, strategy=strategy),
         (left.requires_grad_(), right.requires_grad_()),
@@ -151,9 +149,7 @@ def test_gradient_of_det_is_roundoff_from_corank_two_on_and_only_there(strategy)
     coranks = torch.tensor([1, 2, 6])
     a[1, :, 4:], a[2] = 0, 0
     A = (a @ b.mT).requires_grad_()
-
     linalg.det(A, strategy=strategy).sum().backward()
-
     # Of minors of five rows.
     roundoff = 6 * torch.finfo(A.dtype).eps * torch.linalg.matrix_norm(A.detach(), 2) ** 5
     is_roundoff = A.grad.abs().amax((-2, -1)) <= roundoff

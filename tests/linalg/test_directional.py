@@ -5,12 +5,11 @@ import functools
 import pytest
 import torch
 from comparison import drawn
-from fuzz.derivative import DIRECTIONS, Loss, derivative, numbers_of, over_numbers, words
+from fuzz.derivative import DIRECTIONS, derivative, numbers_of, over_numbers, words
 from operations import each_operation, function, inputs_of, mode, pairs, reference
-from torch import Tensor
 from torch.autograd import forward_ad
 
-from strategies.operations import Operation, get
+from strategies.operations import get
 
 ALSO = {
     "r": "backward",
@@ -28,7 +27,7 @@ WORDS = [
 USUAL = ["triangular_solve", "fused"]
 
 
-def loss_of(operation: Operation, strategy: str | None, dtype: torch.dtype) -> tuple[Loss, Tensor]:
+def loss_of(operation, strategy, dtype):
     """A nonlinear loss of a vector of real numbers, and where to differentiate it.
 
     It is of PyTorch's own function if by no strategy. It has a constant of zero dimensions in it, which
@@ -42,7 +41,7 @@ def loss_of(operation: Operation, strategy: str | None, dtype: torch.dtype) -> t
     of_vector, x = over_numbers(call, inputs)
     constant = torch.tensor(0.7, dtype=torch.float64)
 
-    def loss(numbers: Tensor) -> Tensor:
+    def loss(numbers):
         total = torch.zeros((), dtype=torch.float64)
         for output, weight in zip(of_vector(numbers), weights, strict=True):
             linear = torch.real((output * weight).sum())
@@ -54,11 +53,11 @@ def loss_of(operation: Operation, strategy: str | None, dtype: torch.dtype) -> t
 
 
 @functools.cache
-def by_differences(name: str, dtype: torch.dtype, order: int) -> Tensor:
+def by_differences(name, dtype, order):
     """The same by central differences of gradients in reverse mode, of PyTorch's own function."""
     loss, x = loss_of(get(name), None, dtype)
 
-    def gradient(y: Tensor) -> Tensor:
+    def gradient(y):
         leaf = y.clone().requires_grad_()
         return torch.autograd.grad(loss(leaf), leaf)[0] @ DIRECTIONS[order - 1][: len(y)]
 
@@ -68,7 +67,7 @@ def by_differences(name: str, dtype: torch.dtype, order: int) -> Tensor:
     return found(x)
 
 
-def _differences(values: Loss, direction: Tensor, step: float = 3e-3) -> Loss:
+def _differences(values, direction, step=3e-3):
     """Of fourth order."""
     near, far = step * direction, 2 * step * direction
     return lambda y: (

@@ -155,7 +155,6 @@ def test_nan_stays_in_its_matrix_and_is_no_error_beside_the_pivots_of_a_wide_one
 def test_lu_factor_of_a_zero_matrix_raises_as_in_torch_and_the_ex_form_reports(strategy):
     A = torch.zeros(1, 2, 3, 3)
     A[0, 0] = torch.eye(3)
-
     with pytest.raises(torch.linalg.LinAlgError, match=r"Batch element 1\).*U\[1,1\]"):
         linalg.lu_factor(A, strategy=strategy)
     assert linalg.lu_factor_ex(A, strategy=strategy).info.tolist() == [[0, 1]]
@@ -167,7 +166,6 @@ def test_lu_factor_of_a_zero_matrix_raises_as_in_torch_and_the_ex_form_reports(s
 def test_lu_with_dependent_leading_columns_has_no_gradient_and_says_so(strategy):
     A = torch.tensor([[0.0, 1.0], [0.0, 2.0]], requires_grad=True)
     _, L, U = linalg.lu(A, strategy=strategy)
-
     with pytest.raises(torch.linalg.LinAlgError, match="linearly dependent"):
         (L.sum() + U.sum()).backward()
 
@@ -176,7 +174,6 @@ def test_lu_with_dependent_leading_columns_has_no_gradient_and_says_so(strategy)
 def test_slogdet_of_a_singular_matrix_has_a_value_and_no_gradient(strategy):
     A = torch.zeros(2, 2, requires_grad=True)
     logabsdet = linalg.slogdet(A, strategy=strategy).logabsdet
-
     assert logabsdet == -torch.inf
     with pytest.raises(torch.linalg.LinAlgError, match=r"slogdet.*singular"):
         logabsdet.backward()

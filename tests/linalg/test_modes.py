@@ -30,7 +30,7 @@ USUAL = ["triangular_solve", "svd_truncated_pinv"]
 in_mode = functools.partial(mode, usual=USUAL)
 
 
-def _setup(operation, strategy: str, dtype, batch=()):
+def _setup(operation, strategy, dtype, batch=()):
     inputs = tuple(value.detach() for value in inputs_of(operation, (3, 3), batch, dtype))
     call = function(operation, strategy)
     return (lambda *values: call(*values)[0]), inputs
@@ -52,9 +52,7 @@ def test_vmap_of_another_dimension_and_of_some_inputs_only(operation, strategy, 
     call, inputs = _setup(operation, strategy, dtype, (4,))
     moved = inputs[0].movedim(0, -1)
     rest = [value[0] for value in inputs[1:]]
-
     mapped = torch.func.vmap(call, in_dims=(-1, *[None] * len(rest)))(moved, *rest)
-
     expanded = [value.expand(4, *value.shape) for value in rest]
     torch.testing.assert_close(mapped, call(inputs[0], *expanded))
 
@@ -152,11 +150,9 @@ def test_vjp_and_jvp_satisfy_the_adjoint_identity(operation, strategy, dtype, re
     expect_known_failure(request, operation, strategy)
     call, inputs = _setup(operation, strategy, dtype, (2,))
     directions = tuple(torch.randn_like(value) for value in inputs)
-
     output, tangent = torch.func.jvp(call, inputs, directions)
     cotangent = torch.randn_like(output)
     gradients = torch.func.vjp(call, *inputs)[1](cotangent)
-
     pairings = [(a.conj() * b).sum().real for a, b in zip(gradients, directions, strict=True)]
     torch.testing.assert_close((cotangent.conj() * tangent).sum().real, sum(pairings))
 
@@ -180,7 +176,7 @@ def test_compiled_gradients_are_the_eager_ones(operation, strategy, dtype, backe
     call, inputs = _setup(operation, strategy, dtype)
     torch.compiler.reset()
 
-    def loss(*values: torch.Tensor) -> torch.Tensor:
+    def loss(*values):
         return _loss(call)(*(2 * value for value in values))
 
     compiled = torch.compile(loss, backend=backend, fullgraph=True)
@@ -193,7 +189,6 @@ def test_compiled_gradients_are_the_eager_ones(operation, strategy, dtype, backe
 def test_checkpointing_gives_the_same_gradients(operation, strategy, use_reentrant, dtype):
     call, inputs = _setup(operation, strategy, dtype)
     leaves = [value.requires_grad_() for value in inputs]
-
     expected = torch.autograd.grad(_loss(call)(*leaves), leaves)
     checkpoint(call, *leaves, use_reentrant=use_reentrant).abs().square().sum().backward()
     torch.testing.assert_close(tuple(leaf.grad for leaf in leaves), expected)
@@ -206,11 +201,11 @@ def test_every_tensor_that_is_kept_for_the_backward_passes_the_saved_tensor_hook
     call, inputs = _setup(operation, strategy, dtype)
     packed = []
 
-    def pack(tensor: torch.Tensor) -> int:
+    def pack(tensor):
         packed.append(tensor.detach().clone())
         return len(packed) - 1
 
-    def under_hooks(*values: torch.Tensor) -> torch.Tensor:
+    def under_hooks(*values):
         with torch.autograd.graph.saved_tensors_hooks(pack, packed.__getitem__):
             return call(*values)
 
@@ -222,17 +217,14 @@ def test_non_contiguous_and_expanded_inputs(operation, strategy, dtype):
     call, inputs = _setup(operation, strategy, dtype)
     views = [value.mT.contiguous().mT.expand(2, *value.shape) for value in inputs]
     gradient = torch.func.grad(_loss(call))
-
     torch.testing.assert_close(gradient(*views), gradient(*(view.contiguous() for view in views)))
 
 
 @in_mode("inference")
 def test_inference_mode_and_inputs_that_require_no_gradient(operation, strategy, dtype):
     call, inputs = _setup(operation, strategy, dtype)
-
     with torch.inference_mode():
         value = call(*inputs)
-
     assert not call(*inputs).requires_grad
     torch.testing.assert_close(value, call(*inputs))
 
@@ -242,7 +234,6 @@ def test_numpy_takes_what_inference_mode_returns(strategy):
     A = torch.randn(2, 3, dtype=torch.complex128)
     with torch.inference_mode():
         value = linalg.pinv(A, strategy=strategy)
-
     assert not value.is_conj()
     assert value.numpy().shape == (3, 2)
 
@@ -263,7 +254,6 @@ def test_the_gradient_of_one_input_only(name, wanted, strategy):
 @pytest.mark.parametrize("factor", [1, 2])
 def test_lu_gradient_of_one_factor_only(factor):
     A = torch.randn(4, 3, dtype=torch.float64, requires_grad=True)
-
     require_alike(
         lambda A: linalg.lu(A, strategy="blocked_lu")[factor],
         lambda A: torch.linalg.lu(A)[factor],

@@ -17,7 +17,7 @@ ONE = CELLS[0]
 PASSED = {cell: {"passed"} for cell in CELLS}
 
 
-def table(text: str, operation: str) -> list[list[str]]:
+def table(text, operation):
     _, section = text.split(f"## `{operation}`\n")
     section, *_ = section.split("\n## ")
     lines = [line for line in section.splitlines() if line.startswith("| ")]
@@ -25,9 +25,8 @@ def table(text: str, operation: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("operation", operations.names())
-def test_a_table_has_every_strategy_and_mode(operation: str):
+def test_a_table_has_every_strategy_and_mode(operation):
     head, *rows = table(tables(FOUND), operation)
-
     assert head == ["strategy", *MODES]
     assert [row[0] for row in rows] == [f"`{name}`" for name in registry.built_in()]
     assert {len(row) for row in rows} == {len(head)}
@@ -65,6 +64,5 @@ def test_an_entry_is_as_good_as_the_worst_of_its_tests(outcomes, entry):
 def test_what_was_not_run_and_why_is_said_once_below():
     others = {cell: found for cell, found in PASSED.items() if cell != ONE}
     skipped = others | {ONE: {"passed", "no compiler"}, CELLS[2]: {"no compiler"}}
-
     assert tables(skipped).endswith("\n\n(1) real: no compiler")
     assert tables(others).endswith("\n\n(1) real: not run")

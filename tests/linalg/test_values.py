@@ -61,7 +61,6 @@ def test_pinv_and_lstsq_of_a_product_of_any_rank_are_those_of_torch(strategy):
     for A, _ in products_of_any_rank():
         B = torch.randn(len(A), 2, dtype=A.dtype)
         solution = linalg.lstsq(A, B, strategy=strategy).solution
-
         torch.testing.assert_close(linalg.pinv(A, strategy=strategy), torch.linalg.pinv(A))
         torch.testing.assert_close(solution, torch.linalg.lstsq(A, B, driver="gelsd").solution)
 
@@ -70,7 +69,6 @@ def test_lu_of_a_product_of_any_rank_is_that_of_torch_up_to_the_rank_and_canonic
     for A, rank in products_of_any_rank():
         P, L, U = linalg.lu(A, strategy="triangular_solve")
         P_, L_, U_ = torch.linalg.lu(A)
-
         torch.testing.assert_close(U, U_)
         torch.testing.assert_close((P @ L)[:, :rank], (P_ @ L_)[:, :rank])
         torch.testing.assert_close(P @ L @ U, A)
@@ -109,9 +107,7 @@ def test_lstsq_takes_vectors_and_batches_of_size_one_as_torch_does(
 
 def test_lstsq_singular_values_where_the_strategy_has_them():
     A, B = torch.randn(5, 3), torch.randn(5, 1)
-
     found = linalg.lstsq(A, B, strategy="svd_truncated_pinv").singular_values
-
     torch.testing.assert_close(found, torch.linalg.svdvals(A))
     assert linalg.lstsq(A, B, strategy="triangular_solve").singular_values.numel() == 0
 
@@ -123,7 +119,6 @@ def test_pinv_hermitian_reads_the_lower_triangle_only(strategy, is_differentiate
     A = torch.randn(4, 4, dtype=torch.complex128) + 4 * torch.eye(4)
     hermitian = A.tril(-1) + A.tril(-1).mH + torch.diag_embed(A.diagonal().real)
     filled = (A.tril() + torch.full_like(A, entry).triu(1)).requires_grad_(is_differentiated)
-
     torch.testing.assert_close(
         linalg.pinv(filled, hermitian=True, strategy=strategy).detach(),
         torch.linalg.pinv(hermitian),
@@ -137,7 +132,6 @@ def test_gradient_of_a_matrix_taken_for_hermitian_is_that_at_the_mirrored_triang
     leaf = A.clone().requires_grad_()
     linalg.pinv(leaf, hermitian=True, strategy=strategy).backward(G)
     after, before = (torch.linalg.pinv(A + h * E, hermitian=True) for h in (1e-6, -1e-6))
-
     difference = (G.conj() * (after - before)).sum().real / 2e-6
     torch.testing.assert_close((leaf.grad.conj() * E).sum().real, difference, rtol=1e-6, atol=1e-8)
 
@@ -163,7 +157,6 @@ def test_pinv_tolerances_are_broadcast_with_the_batch_and_cut_where_torch_cuts(t
 def test_lu_factor_and_lu_agree_with_the_ex_form(strategy, shape):
     A = torch.randn(shape, dtype=torch.float64)
     LU, pivots, info = linalg.lu_factor_ex(A, strategy=strategy)
-
     assert torch.equal(LU, linalg.lu_factor(A, strategy=strategy).LU)
     assert torch.equal(pivots, torch.linalg.lu_factor(A).pivots)
     assert int(info) == 0

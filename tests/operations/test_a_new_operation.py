@@ -141,7 +141,6 @@ def test_the_command_line_measures_judges_and_shows_it(tmp_path):
         assert choose("auto", NAME, torch.eye(8, dtype=torch.float64))[0].name in {
             each["strategy"] for each in ranked["cells"][0]["strategies"]
         }
-
     drawn = dict(draw_all(table(store.load(kept.parent)), tmp_path / "figures", figures()))
     assert drawn["error_against_conditioning"] is None
     assert drawn["winners_map"] is None

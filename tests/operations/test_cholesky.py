@@ -98,7 +98,6 @@ def test_upper_factors_are_those_of_torch(strategy, dtype):
 def test_the_gradient_of_a_matrix_is_hermitian_and_that_of_a_factor_is_pytorchs(strategy, dtype):
     A, L = (f(2, 5, 5, dtype=dtype).requires_grad_() for f in (_positive_definite, _factor))
     B, G = drawn(2, 5, 2, dtype=dtype), drawn(2, 5, 5, dtype=dtype)
-
     (of_A,) = torch.autograd.grad(linalg.cholesky(A, strategy=strategy), A, G)
     assert torch.equal(of_A, of_A.mH)
     ours = functools.partial(linalg.cholesky_solve, strategy=strategy)

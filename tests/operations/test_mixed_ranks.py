@@ -21,7 +21,6 @@ def test_tangents_of_rows_of_unlike_length_beside_a_deficient_matrix(is_tall):
         A, tangent, expected = A.mT, tangent.mT, expected.T
     _, found = torch.func.jvp(linalg.pinv, (A,), (tangent,))
     torch.testing.assert_close(found[0], expected, rtol=1e-12, atol=0)
-
     B = torch.arange(1.0, 1 + A.shape[-2], dtype=torch.float64).expand(2, 1, -1).mT
     _, found = torch.func.jvp(lambda A: linalg.lstsq(A, B).solution, (A,), (tangent,))
     torch.testing.assert_close(found[0], expected @ B[0], rtol=1e-12, atol=0)

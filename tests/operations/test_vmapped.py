@@ -5,7 +5,6 @@ import itertools
 
 import pytest
 import torch
-from torch import Tensor
 from torch.autograd.functional import jacobian
 
 from strategies import linalg
@@ -45,9 +44,7 @@ CASES = [
 ]
 
 
-def _inputs(
-    name: str, dims: tuple[int | None, ...], *batch: int
-) -> tuple[list[Tensor], list[tuple[Tensor, ...]]]:
+def _inputs(name, dims, *batch):
     """What is given to `vmap`, and each sample of it."""
     given, samples = [], []
     for size, dim in zip(CALLS[name][1:], dims, strict=True):
