@@ -1,6 +1,5 @@
 """The result store: what it keeps, and what it refuses."""
 
-import gzip
 import json
 
 import msgspec
@@ -50,16 +49,6 @@ def test_a_cell_is_a_line_and_small(tmp_path):
         str(OTHER.case),
     ]
     assert len(cells[0]) < 400
-
-
-def test_a_file_may_be_compressed(tmp_path):
-    write(tmp_path / "a.json", CELL)
-    packed = tmp_path / "packed" / "b.json.gz"
-    packed.parent.mkdir()
-    packed.write_bytes(gzip.compress((tmp_path / "a.json").read_bytes()))
-    first, second = store.load(tmp_path)
-    assert second.path == "packed/b.json.gz"
-    assert first.cells == second.cells
 
 
 def test_runs_are_in_the_order_of_time_and_of_one_kind_if_wanted(tmp_path):

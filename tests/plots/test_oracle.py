@@ -2,10 +2,8 @@
 
 import pytest
 
-from plots import marked
 from plots.oracle.__main__ import main
 from plots.oracle.figure import draw, worst
-from strategies.errors import UnusableFileError
 from strategies.files.documents import json_text
 from strategies.oracle.grader import VERDICTS
 from strategies.oracle.report import Entry, Report
@@ -58,8 +56,3 @@ def test_a_folder_without_reports_is_named(page, tmp_path, capsys):
     with pytest.raises(SystemExit, match="2"):
         main(page("libraries"), tmp_path, tmp_path)
     assert f"{tmp_path}: has no report" in capsys.readouterr().err
-
-
-def test_a_page_that_is_missing_is_named(tmp_path):
-    with pytest.raises(UnusableFileError, match=r"nowhere\.md: cannot be read"):
-        marked.fill(tmp_path / "nowhere.md", {"libraries": ""})

@@ -52,18 +52,10 @@ def test_only_parts_of_this_machine_hold():
     assert of_torch == f"torch {HERE.torch}, not 1.0"
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ('{"format": "backward-strategies policy", "version": 4}', "is not a"),
-        ('{"format": "backward-strategies calibration", "version": 2}', "upgrade the package"),
-        (json_text(Calibration(parts=(part(),))).replace("float64", "float8"), "float8"),
-    ],
-)
-def test_a_file_that_cannot_be_used_is_named(tmp_path, text, said):
+def test_a_file_with_an_unknown_dtype_is_named(tmp_path):
     path = tmp_path / "policy.json"
-    path.write_text(text)
-    with pytest.raises(UnusableFileError, match=said):
+    path.write_text(json_text(Calibration(parts=(part(),))).replace("float64", "float8"))
+    with pytest.raises(UnusableFileError, match=r"policy\.json: .*float8"):
         Calibration.read(path)
 
 
