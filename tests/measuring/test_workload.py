@@ -39,14 +39,6 @@ def test_both_ways_give_the_gradients_of_the_inputs(operation):
             assert a.grad is None
 
 
-def test_a_strategy_may_be_an_instance():
-    case = Case("pinv", (6, 4))
-    (by_name,), (by_instance,) = (
-        backward_of(case, s)() for s in ("native", strategies.get("native"))
-    )
-    assert torch.equal(by_name, by_instance)
-
-
 def test_native_is_spared_what_would_exhaust_memory_and_all_are_what_none_holds():
     for text, affordable in {"pinv 200000x4": False, "pinv 16384x32": True}.items():
         assert is_affordable(Case.parse(text), "native") == affordable
