@@ -38,9 +38,12 @@ class SVDTruncatedPinv(Strategy):
         if matrix.is_cuda:  # where an SVD may make numbers of NaN
             singular_values = singular_values + (frobenius_norms(matrix) * 0).unsqueeze(-1)
         raise_if_not_finite(singular_values, matrix)
-        largest = singular_values[..., :1].sum(-1)  # zero where there is none
-        threshold = rank_threshold(largest, matrix.shape, rtol, atol).unsqueeze(-1)
-        return truncated(U, singular_values, V, singular_values > threshold)
+        if singular_values.numel() == 0:
+            kept = torch.zeros_like(singular_values, dtype=torch.bool)
+        else:
+            threshold = rank_threshold(singular_values[..., 0], matrix.shape, rtol, atol)
+            kept = singular_values > threshold.unsqueeze(-1)
+        return truncated(U, singular_values, V, kept)
 
     def factor_square(self, matrix: Tensor) -> PseudoInverse:
         inverse = self.factor_tall(matrix, rtol=0.0, atol=0.0)

@@ -74,6 +74,8 @@ def equilibrate(A: Tensor) -> Equilibrated:
         [[0.25, 0.5], [0.5, 0.75]]
     """
     exponents = _exponents(A)
+    if A.shape[-1] == 0:
+        return Equilibrated(A, exponents.sum(-1), exponents.sum(-2))
     columns = exponents.amax(-2)
     columns = columns.masked_fill(columns == _OF_ZERO, 0)
     rows = (exponents - columns.unsqueeze(-2)).amax(-1)

@@ -19,7 +19,7 @@ from strategies.autograd.choice import (
 )
 from strategies.autograd.fast_path import FastPath
 from strategies.autograd.fast_path_node import Computed
-from strategies.autograd.nodes import is_forward_alone, is_transformed, run
+from strategies.autograd.nodes import is_forward_alone, run
 from strategies.autograd.operators import Operator
 from strategies.autograd.rule import Gradients, Rule, Tensors
 from strategies.factors import elimination
@@ -202,11 +202,9 @@ def lu_solve(
         return X
     is_tensor = isinstance(LU, Tensor) and isinstance(B, Tensor)
     native = elimination.lu_solve if is_tensor else torch.linalg.lu_solve
-    # Of complex factors PyTorch has internal errors under transforms: with `left=False`, or nested `vmap`.
-    is_small = is_tensor and LU.numel() < _LARGE and not (LU.is_complex() and is_transformed())
     if (
         is_forward_alone(strategy, LU, B)
-        or is_left_to_torch(strategy, "lu_solve", is_small)
+        or is_left_to_torch(strategy, "lu_solve", is_tensor and LU.numel() < _LARGE)
         or not _fit(LU, pivots, B, left)
     ):
         return native(LU, pivots, B, left=left, adjoint=adjoint)

@@ -141,16 +141,6 @@ def test_factors_pivots_and_right_hand_sides_have_samples_each(dims, left, adjoi
         torch.testing.assert_close(found, expected)
 
 
-def test_complex_right_hand_sides_have_tangents_under_views():
-    LU, pivots = torch.linalg.lu_factor(torch.randn(3, 3, dtype=torch.complex64))
-    B, T = torch.randn(2, 2, 3, dtype=torch.complex64)
-
-    def solve(B):
-        return linalg.lu_solve(LU, pivots, B, left=False).reshape(-1)
-
-    torch.testing.assert_close(torch.func.jvp(solve, (B,), (T,))[1], solve(T))
-
-
 def test_a_vectorized_jacobian_of_det_in_forward_mode_is_that_in_reverse_mode():
     A = torch.tensor([[2.0, 0.5], [0.3, 1.5]])
     found = jacobian(linalg.det, A, strategy="forward-mode", vectorize=True)
