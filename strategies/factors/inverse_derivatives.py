@@ -49,23 +49,26 @@ def derivative_of_inverse(
 
 
 def derivative_of_adjugate(
-    A: Tensor, LU: Tensor, pivots: Tensor, det: Tensor, direction: Tensor
+    A: Tensor, LU: Tensor, pivots: Tensor, det: Tensor, exponent: Tensor, direction: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The derivative of adj(A)ᴴ along C, all (..., n, n), and tr(adj(A) C), given det A, (...).
+    """The derivative of adj(A)ᴴ along C, all (..., n, n), and tr(adj(A) C).
 
-    From the same factors.
+    From the same factors, and a number times 2^exponent, which is det A, (...) and int64 (...).
 
     NaN for a matrix with entries that are not finite.
 
     Example:
         >>> A, C = torch.diag(torch.tensor([2.0, 3.0])), torch.diag(torch.tensor([1.0, 0.0]))
         >>> pivots = torch.tensor([1, 2], dtype=torch.int32)
-        >>> derivative_of_adjugate(A, A, pivots, torch.tensor(6.0), C)
+        >>> derivative_of_adjugate(A, A, pivots, torch.tensor(6.0), torch.tensor(0), C)
         (tensor([[0., 0.],
                 [0., 1.]]), tensor(3.))
     """
-    found = calls.derivative_of_adjugate(LU, pivots, direction, det)
-    return _corrected(_adjugate_by_values, found, A, direction)
+    result, trace, is_right = calls.derivative_of_adjugate(LU, pivots, direction, det)
+    if bool(exponent.any()):
+        result = times_power_of_two(result, exponent[..., None, None])
+        trace = times_power_of_two(trace, exponent)
+    return _corrected(_adjugate_by_values, (result, trace, is_right), A, direction)
 
 
 def _corrected(

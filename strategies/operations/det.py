@@ -139,8 +139,10 @@ def _second_backward_of_det(
         of_adjoint = formula.cofactors_along(A, direction).conj()
         of_cotangent = (formula.cofactors(A) * direction).sum((-2, -1))
     else:
-        LU, pivots = computed.factors[:2]
-        of_adjoint, of_cotangent = derivative_of_adjugate(A, LU, pivots, det, direction)
+        LU, pivots, mantissa, exponent = computed.factors
+        # Where det A is zero, the mantissa may be that of the other pivots' product.
+        factors = LU, pivots, torch.where(det == 0, 0, mantissa), exponent
+        of_adjoint, of_cotangent = derivative_of_adjugate(A, *factors, direction)
     of_A = only(cotangents)[..., None, None] * of_adjoint
     return (of_A,), (None,), (of_cotangent,)
 

@@ -21,13 +21,15 @@ def factors(A):
     return LU.mT.contiguous(), pivots
 
 
-def computed_det(A):
+def of_adjugate(A, direction, exponent=0):
     LU, pivots = torch.linalg.lu_factor_ex(A)[:2]
-    return permutation_sign(LU, pivots) * LU.diagonal(dim1=-2, dim2=-1).prod(-1)
+    det = permutation_sign(LU, pivots) * LU.diagonal(dim1=-2, dim2=-1).prod(-1)
+    exponents = torch.full(det.shape, exponent)
+    return derivative_of_adjugate(A, *factors(A), det * 2.0**-exponent, exponents, direction)
 
 
 def found(A, direction):
-    return derivative_of_adjugate(A, *factors(A), computed_det(A), direction)[0]
+    return of_adjugate(A, direction)[0]
 
 
 @DTYPES
@@ -48,13 +50,20 @@ def test_that_of_an_adjugate_is_that_of_the_polynomial(rank, batch, dtype):
     close(found(A, direction), expected, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.parametrize("rank", [3, 4])
+def test_a_determinant_may_be_given_with_an_exponent(rank):
+    left, right = drawn(2, 3, 4, rank)
+    A, direction = left @ right.mT, drawn(3, 4, 4, seed=2)
+    close(of_adjugate(A, direction, exponent=7), of_adjugate(A, direction))
+
+
 @DTYPES
 @pytest.mark.parametrize("rank", range(1, 5))
 def test_the_traces_are_derivatives_of_the_determinant(rank, dtype):
     left, right = drawn(2, 2, 4, rank, dtype=dtype)
     A, direction = left @ right.mT, drawn(2, 4, 4, dtype=dtype, seed=2)
     det, of_det = torch.func.jvp(lambda A: determinant(entries(A)), (A,), (direction,))
-    close(derivative_of_adjugate(A, *factors(A), computed_det(A), direction)[1], of_det)
+    close(of_adjugate(A, direction)[1], of_det)
     if rank == 4:
         close(derivative_of_inverse(A, *factors(A), direction)[1], of_det / det)
 

@@ -186,6 +186,12 @@ def test_second_derivatives_are_those_of_the_polynomial(kind, strategy):
     torch.testing.assert_close(found, second(expanded, A), rtol=rtol, atol=rtol * scale)
 
 
+def test_second_derivatives_scale_where_the_determinant_is_out_of_range():
+    A = drawn(3, 12, 12).float()
+    found = second(linalg.det, A * 2.0**-8) * 2.0**80
+    torch.testing.assert_close(found, second(linalg.det, A))
+
+
 def test_second_derivatives_of_low_rank_are_zero_and_those_of_others_of_the_batch_are_not():
     factors = torch.randn(2, 3, 12, 12, dtype=torch.float64)
     low, lower, high = (
