@@ -3,8 +3,9 @@
 // D is what roundoff is expected to be in a pivot, and a regular one is REGULAR times as large. The cheapest test
 // answers: norms and bounds for most matrices, random vectors for most pivots of large ones, and D itself.
 //
-// Let R and C be diagonal matrices of the norms of the rows of L and of the columns of U, y a row of L⁻¹ and x a
-// column of U⁻¹. With |L||U| bounded by those norms (Cauchy and Schwarz), D beside the pivot is ε ‖y R‖ ‖C x‖.
+// Let R and C be diagonal matrices of the norms of the rows of L S and of the columns of S⁻¹U, where S has the largest
+// entries of the rows of U, y a row of L⁻¹ and x a column of U⁻¹. With |L||U| bounded by those norms (Cauchy and
+// Schwarz), D beside the pivot is ε ‖y R‖ ‖C x‖, whatever the scales of rows and columns.
 #pragma once
 
 #include "condition.hpp"
@@ -53,8 +54,8 @@ constexpr double REGULAR_LIMIT = 1 / (REGULAR * epsilon<T>);
 // So many of the first pivots of k×k factors are regular by bounds that hold for all signs of the entries of L and
 // U; the last by a factor of `safety`.
 //
-// As L⁻¹L = I, y_i = e_i − Σ l_is y_s, the sum over s < i, and so ‖y_i R‖ ≤ R_i + Σ |l_is| ‖y_s R‖. In the same way
-// ‖C x_i‖ ≤ (C_i + Σ |u_si| ‖C x_s‖) / |u_ii|.
+// Here S is the identity. As L⁻¹L = I, y_i = e_i − Σ l_is y_s, the sum over s < i, and so ‖y_i R‖ is at most
+// R_i + Σ |l_is| ‖y_s R‖. In the same way ‖C x_i‖ ≤ (C_i + Σ |u_si| ‖C x_s‖) / |u_ii|.
 template <class T>
 BS_COLD Int clear_pivots(Columns<T> F, double safety, double* of_x, double* of_y, double* of_L) {
   const Int k = F.n;
@@ -96,11 +97,17 @@ void read_column(Columns<T> F, Int j, Columns<Wide> target) {
 template <class T>
 void read_factors(Columns<T> F, RoundoffScratch<T>& s) {
   const Int k = F.n;
-  std::fill_n(s.row_squares, k, 1.0);
+  double* largest = s.moduli;  // of the rows of U; squares of what it divides or multiplies are in range
+  std::fill_n(largest, k, 0x1p-500);
   for (Int j = 0; j < k; ++j) {
     read_column(F, j, s.factors);
-    s.column_squares[j] = sum_of_squares(s.factors.column(j), j + 1);
-    for (Int i = j + 1; i < k; ++i) s.row_squares[i] += square(s.factors(i, j));
+    for (Int i = 0; i <= j; ++i) largest[i] = std::max(largest[i], double(modulus(s.factors(i, j))));
+  }
+  for (Int i = 0; i < k; ++i) s.row_squares[i] = square(largest[i]);
+  for (Int j = 0; j < k; ++j) {
+    s.column_squares[j] = 0;
+    for (Int i = 0; i <= j; ++i) s.column_squares[j] += square(magnitude(s.factors(i, j)) / largest[i]);
+    for (Int i = j + 1; i < k; ++i) s.row_squares[i] += square(magnitude(s.factors(i, j)) * largest[j]);
   }
 }
 
