@@ -49,9 +49,8 @@ def _written(
     like: Tensor, lower: Product | None, upper: Product | None, diagonal_is_upper: bool
 ) -> Tensor:
     """Both triangles, block of rows by block of rows; None is zero."""
-    if like.stride(-2) < like.stride(
-        -1
-    ):  # the rows of the transpose, whose triangles are the other ones
+    if like.stride(-2) < like.stride(-1):
+        # The rows of the transpose, whose triangles are the other ones.
         lower, upper = (each and (each[1].mT, each[0].mT) for each in (upper, lower))
         return _written(like.mT, lower, upper, not diagonal_is_upper).mT
     *batch, _, n = like.shape
