@@ -97,17 +97,24 @@ void read_column(Columns<T> F, Int j, Columns<Wide> target) {
 template <class T>
 void read_factors(Columns<T> F, RoundoffScratch<T>& s) {
   const Int k = F.n;
-  double* largest = s.moduli;  // of the rows of U; squares of what it divides or multiplies are in range
-  std::fill_n(largest, k, 0x1p-500);
+  double *largest = s.moduli, *reciprocals = s.of_L;  // of the squares of the largest entries of the rows of U
+  std::fill_n(largest, k, 0x1p-1000);
   for (Int j = 0; j < k; ++j) {
     read_column(F, j, s.factors);
-    for (Int i = 0; i <= j; ++i) largest[i] = std::max(largest[i], double(modulus(s.factors(i, j))));
+    const auto* column = s.factors.column(j);
+    for (Int i = 0; i <= j; ++i) {
+      const double size = square(column[i]), before = largest[i];
+      largest[i] = before < size ? size : before;
+    }
   }
-  for (Int i = 0; i < k; ++i) s.row_squares[i] = square(largest[i]);
+  for (Int i = 0; i < k; ++i) s.row_squares[i] = largest[i], reciprocals[i] = 1 / largest[i];
   for (Int j = 0; j < k; ++j) {
-    s.column_squares[j] = 0;
-    for (Int i = 0; i <= j; ++i) s.column_squares[j] += square(magnitude(s.factors(i, j)) / largest[i]);
-    for (Int i = j + 1; i < k; ++i) s.row_squares[i] += square(magnitude(s.factors(i, j)) * largest[j]);
+    const auto* column = s.factors.column(j);
+    double sum = 0;
+    BS_SUM(sum)
+    for (Int i = 0; i <= j; ++i) sum += square(column[i]) * reciprocals[i];
+    s.column_squares[j] = sum;
+    for (Int i = j + 1; i < k; ++i) s.row_squares[i] += square(column[i]) * largest[j];
   }
 }
 
