@@ -14,6 +14,14 @@ def rank_of(A):
     return canonical(LU, pivots).rank
 
 
+def test_random_products_of_each_rank_have_it_but_for_very_few():
+    for dtype in DTYPES:
+        for m, n in ((5, 5), (30, 30), (40, 20), (20, 40)):
+            for rank in (0, 1, min(m, n) // 2, min(m, n) - 1):
+                a, b = (torch.randn(100, side, rank, dtype=dtype) for side in (m, n))
+                assert (rank_of(a @ b.mT) == rank).sum() >= 97
+
+
 def test_no_matrix_with_condition_number_1e14_is_taken_for_deficient():
     for size in (2, 5, 30):
         U, V = torch.linalg.qr(torch.randn(2, 100, size, size, dtype=torch.float64)).Q

@@ -116,3 +116,10 @@ def test_logarithms_of_negative_and_zero_determinants():
     A = torch.tensor([[[0.0, 1.0], [1.0, 0.0]], [[1.0, 1.0], [1.0, 1.0]]])
     assert linalg.logdet(A).isnan().tolist() == [True, False]
     assert linalg.logdet(A)[1] == -torch.inf
+
+
+@pytest.mark.parametrize("rcond", [1e-15, 1e-2])
+def test_the_tolerance_of_pinverse(rcond):
+    diagonal = torch.diag(torch.tensor([1.0, 1e-3], dtype=torch.float64))
+    found, due = (each(diagonal, rcond) for each in (linalg.pinverse, torch.pinverse))
+    torch.testing.assert_close(found, due)

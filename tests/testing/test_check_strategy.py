@@ -1,7 +1,10 @@
+import dataclasses
+
 import pytest
 import torch
 
 import strategies
+from strategies import operations
 from strategies.builtin.triangular_solve import TriangularSolve
 from strategies.errors import LinAlgError
 from strategies.testing import (
@@ -60,6 +63,14 @@ def test_a_check_of_what_a_strategy_does_not_do_is_not_applicable():
 def test_what_is_no_strategy_is_named():
     with pytest.raises(TypeError, match="'native'"):
         check_strategy("native")
+
+
+def test_an_operation_that_is_added_is_checked_too():
+    with operations.registered(dataclasses.replace(operations.get("inv"), name="toy")):
+        of_toy = [check for check in checks() if check.name.endswith(" toy")]
+        assert {"gradient of toy", "sizes of toy", "scales of toy"} <= {c.name for c in of_toy}
+        for check in of_toy:
+            assert outcome_of(check, TriangularSolve()).status is Status.PASSED
 
 
 PASSED = Outcome("apply", Status.PASSED)

@@ -42,6 +42,14 @@ def test_a_right_hand_side_of_zeros_is_a_usual_one(holds, operation):
     assert torch.equal(outputs[0], B)
 
 
+def test_one_unusual_matrix_of_a_batch_is_declined():
+    A = torch.eye(3).repeat(500, 1, 1)
+    found = plan_of(("factors", "inv"), A)
+    assert found.forward((A,)) is not None
+    A[411, 1, 1] = 0
+    assert found.forward((A,)) is None
+
+
 @each_plan
 def test_what_is_not_usual_is_declined(of):
     for dtype in DTYPES:
