@@ -62,11 +62,6 @@ def _by_inverse_iteration(inverse: Nonsingular, like: Tensor) -> Tensor:
     return frobenius_norms(y) / frobenius_norms(z)
 
 
-def growth_limit(n: int) -> float:
-    """By how much elements may grow in the elimination of n columns: see `csrc/include/lu.hpp`."""
-    return 32 + n / 8
-
-
 def has_grown(matrix: Tensor, LU: Tensor) -> Tensor:
     """Whether a column of U is so much longer than that of A that digits are lost: bool, (...).
 
@@ -76,6 +71,6 @@ def has_grown(matrix: Tensor, LU: Tensor) -> Tensor:
     found = calls.has_grown(matrix, LU.mT.contiguous())
     if found is not NotImplemented:
         return found
-    limit = growth_limit(matrix.shape[-1])
+    limit = 32 + matrix.shape[-1] / 8  # as in `csrc/include/lu.hpp`
     after, before = (torch.linalg.vector_norm(each, dim=-2) for each in (LU.triu(), matrix))
     return (after > limit * before).any(-1)

@@ -27,7 +27,7 @@ from strategies.kernels.cpu import calls
 _MOST_GROWTH = 2**10
 """Of entries of a factor, by which products of them lose digits that the adjugate itself does not.
 
-Known to `csrc/ops/lu.cpp`, too."""
+Known to `csrc/ops/inverse_derivatives.cpp`, too."""
 
 
 def derivative_of_inverse(
